@@ -1,0 +1,98 @@
+package forbear_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+func quiet(t testing.TB, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
+	t.Helper()
+	r, err := forbear.New("payments", p, append(opts, forbear.WithoutLog())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// requestContext is what a server hands to its handlers: cancelable, with a
+// deadline.
+func requestContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+var errFlaky = errors.New("flaky")
+
+func TestSuccessAllocatesNothing(t *testing.T) {
+	r, ctx := quiet(t, forbear.Policy{}), requestContext(t)
+	op := func(context.Context) error { return nil }
+	if n := testing.AllocsPerRun(200, func() { _ = r.Do(ctx, op) }); n != 0 {
+		t.Errorf("Do that succeeds at once: %v allocations, want 0", n)
+	}
+	value := func(context.Context) (int, error) { return 1, nil }
+	if n := testing.AllocsPerRun(200, func() { _, _ = forbear.DoValue(ctx, r, value) }); n != 0 {
+		t.Errorf("DoValue that succeeds at once: %v allocations, want 0", n)
+	}
+}
+
+func TestTwoRetriesAllocateAtMostFive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Two failures in three would open the breaker in the middle.
+		r := quiet(t, forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}},
+			forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1)))
+		ctx := requestContext(t)
+		failure := forbear.Retryable(errFlaky, forbear.Hint{})
+		n := testing.AllocsPerRun(100, func() {
+			calls := 0
+			if err := r.Do(ctx, func(context.Context) error {
+				if calls++; calls < 3 {
+					return failure
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if n > 5 {
+			t.Errorf("two retries: %v allocations, want at most 5", n)
+		}
+		t.Logf("two retries: %v allocations", n)
+	})
+}
+
+func BenchmarkDoSuccess(b *testing.B) {
+	r, ctx := quiet(b, forbear.Policy{}), requestContext(b)
+	op := func(context.Context) error { return nil }
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = r.Do(ctx, op)
+	}
+}
+
+func BenchmarkDoSuccessParallel(b *testing.B) {
+	r, ctx := quiet(b, forbear.Policy{}), requestContext(b)
+	op := func(context.Context) error { return nil }
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			_ = r.Do(ctx, op)
+		}
+	})
+}
+
+func BenchmarkDoSuccessWithoutBreaker(b *testing.B) {
+	r, ctx := quiet(b, forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}}), requestContext(b)
+	op := func(context.Context) error { return nil }
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			_ = r.Do(ctx, op)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package forbear
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// BreakerPolicy configures a circuit breaker; the defaults and floors are those
+// of INTG-STD-033. The window is the last Window calls, or those of the last
+// WindowTime when that is set.
+type BreakerPolicy struct {
+	Disabled    bool          `json:"disabled,omitzero"`
+	FailureRate float64       `json:"failure_rate,omitzero"` // opens it; default 0.5, at least 0.25
+	SlowRate    float64       `json:"slow_rate,omitzero"`    // opens it; default 0.8
+	SlowCall    time.Duration `json:"slow_call,omitzero"`    // default: the per-attempt timeout
+	Window      int           `json:"window,omitzero"`       // calls; default 100
+	WindowTime  time.Duration `json:"window_time,omitzero"`
+	MinCalls    int           `json:"min_calls,omitzero"` // before a rate counts; default 20
+	OpenFor     time.Duration `json:"open_for,omitzero"`  // default 30 s, at least 5 s
+	Probes      int           `json:"probes,omitzero"`    // all must succeed; default 5
+	// OnBudget says what an exhausted retry budget means to the breaker.
+	OnBudget BudgetEffect `json:"on_budget,omitzero"`
+}
+
+// BudgetEffect is what an exhausted retry budget means to the breaker (R-7).
+type BudgetEffect uint8
+
+const (
+	// BudgetSignals lowers the failure rate that opens the breaker to its
+	// floor of 25 % while the budget is exhausted. Opening on exhaustion alone
+	// would turn a failure of 21 % into one of 100 %.
+	BudgetSignals BudgetEffect = iota
+	// BudgetOpens opens the breaker at once.
+	BudgetOpens
+	// BudgetIgnored leaves the breaker alone.
+	BudgetIgnored
+)
+
+// MinFailureRate is the lowest failure rate that may open a breaker.
+const MinFailureRate = 0.25
+
+// minOpenFor is the shortest time that a breaker stays open.
+const minOpenFor = 5 * time.Second
+
+// WithDefaults returns p with its zero fields filled in. attempt is the
+// per-attempt timeout, which is the default of SlowCall.
+func (p BreakerPolicy) WithDefaults(attempt time.Duration) BreakerPolicy {
+	p.FailureRate = cmp.Or(p.FailureRate, 0.5)
+	p.SlowRate = cmp.Or(p.SlowRate, 0.8)
+	p.SlowCall = cmp.Or(p.SlowCall, attempt)
+	p.Window = cmp.Or(p.Window, 100)
+	p.MinCalls = cmp.Or(p.MinCalls, 20)
+	p.OpenFor = cmp.Or(p.OpenFor, 30*time.Second)
+	p.Probes = cmp.Or(p.Probes, 5)
+	return p
+}
+
+const ruleBreaker = "INTG-STD-033"
+
+func (c *checker) breaker(p *Policy) {
+	b := p.Breaker
+	for _, f := range []struct {
+		name       string
+		value, low float64
+	}{{"breaker.failure_rate", b.FailureRate, MinFailureRate}, {"breaker.slow_rate", b.SlowRate, 0}} {
+		switch {
+		case f.value < 0 || f.value > 1:
+			c.add(f.name, "", "%v is not a fraction", f.value)
+		case f.value != 0 && f.value < f.low:
+			c.add(f.name, ruleBreaker, "%s is under %s", percent(f.value), percent(f.low))
+		}
+	}
+	if b.OpenFor != 0 && b.OpenFor < minOpenFor {
+		c.add("breaker.open_for", ruleBreaker, "%v is under %v", b.OpenFor, minOpenFor)
+	}
+	if b.SlowCall < 0 {
+		c.add("breaker.slow_call", "", "%v is negative", b.SlowCall)
+	}
+	if b.WindowTime < 0 || b.WindowTime > time.Hour {
+		c.add("breaker.window_time", "", "%v is not in 0-1h", b.WindowTime)
+	}
+	if b.Window != 0 && b.WindowTime != 0 {
+		c.add("breaker.window", "", "and breaker.window_time are two kinds of window: set one")
+	}
+	if b.Window < 0 || b.Window > maxBreakerWindow {
+		c.add("breaker.window", "", "%d is not in 1-%d", b.Window, maxBreakerWindow)
+	}
+	q := b.WithDefaults(0)
+	if b.MinCalls < 0 || b.Probes < 0 {
+		c.add("breaker", "", "counts must not be negative: min_calls %d, probes %d", b.MinCalls, b.Probes)
+	} else if b.WindowTime == 0 && q.MinCalls > q.Window {
+		c.add("breaker.min_calls", "", "%d is more than the window of %d calls", q.MinCalls, q.Window)
+	}
+	if b.OnBudget > BudgetIgnored {
+		c.add("breaker.on_budget", "", "%d is unknown: want signal, immediate or off", b.OnBudget)
+	}
+}
+
+// maxBreakerWindow bounds the memory of one breaker.
+const maxBreakerWindow = 100_000
+
+var budgetEffects = [...]string{"signal", "immediate", "off"}
+
+// String returns the name that policy files use.
+func (e BudgetEffect) String() string {
+	if int(e) < len(budgetEffects) {
+		return budgetEffects[e]
+	}
+	return fmt.Sprintf("effect(%d)", uint8(e))
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (e BudgetEffect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (e *BudgetEffect) UnmarshalText(text []byte) error {
+	for i, name := range budgetEffects {
+		if name == string(text) {
+			*e = BudgetEffect(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown budget effect %q: want signal, immediate or off", text)
+}

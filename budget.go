@@ -1,0 +1,149 @@
+package forbear
+
+import (
+	"cmp"
+	"math"
+	"time"
+)
+
+// Budget bounds the retries that a client may add to a dependency's load,
+// whatever the number of its callers (R-7). Implementations are safe for
+// concurrent use and take the time as an argument.
+type Budget interface {
+	// Request notes that a logical call sends its first attempt.
+	Request(now time.Time)
+	// Spend asks for one retry and takes it when it may be had.
+	Spend(now time.Time, c Cost) bool
+	// Refund gives back a retry that was spent and then not sent.
+	Refund(now time.Time, c Cost)
+	// Level tells how much of the budget is in use.
+	Level(now time.Time) Level
+}
+
+// outcomeBudget is a [Budget] that also learns how calls end; token buckets
+// live on that.
+type outcomeBudget interface {
+	Budget
+	// Failed notes a failed attempt of a retryable kind, before Spend.
+	Failed(now time.Time)
+	// Succeeded notes a successful call. retries is the number of its retries
+	// and last the cost of the last one.
+	Succeeded(now time.Time, retries int, last Cost)
+}
+
+// Level is a budget's reading. Used over Allowed is the utilization.
+type Level struct {
+	Used    float64
+	Allowed float64
+}
+
+// Utilization returns Used over Allowed: 0 for an idle budget, 1 for a spent
+// one. A budget that allows nothing counts as spent.
+func (l Level) Utilization() float64 {
+	if l.Allowed <= 0 {
+		return 1
+	}
+	return l.Used / l.Allowed
+}
+
+// Cost is the kind of failure behind a retry. Some budgets charge by kind.
+type Cost uint8
+
+const (
+	CostTransient Cost = iota
+	CostTimeout
+	CostThrottled
+)
+
+func costOf(c Class) Cost {
+	switch c {
+	case ClassTimeout:
+		return CostTimeout
+	case ClassThrottled:
+		return CostThrottled
+	default:
+		return CostTransient
+	}
+}
+
+// BudgetPolicy is the rolling-window budget of R-7: in any Window, retries may
+// be at most Ratio of the initial requests.
+type BudgetPolicy struct {
+	Ratio  float64       `json:"ratio,omitzero"`  // default 0.20
+	Window time.Duration `json:"window,omitzero"` // default 30 s
+	// MinRetries is the number of retries per window that are allowed even to
+	// a client with few requests. Default 3; none when the policy is strict.
+	MinRetries int `json:"min_retries,omitzero"`
+	// Of is what Ratio is a part of.
+	Of RatioOf `json:"of,omitzero"`
+	// MaxMultiplier is another spelling of Ratio: 1.10 lets retries add 10 %
+	// to the initial requests.
+	MaxMultiplier float64 `json:"max_multiplier,omitzero"`
+	// RoundUp asks the question as the budget article's sketch does, before
+	// the retry is counted: one is allowed while retries / requests is still
+	// below Ratio. A fraction of a retry then counts as a whole one, so that
+	// one more may be sent than Ratio says.
+	RoundUp bool `json:"round_up,omitzero"`
+}
+
+// RatioOf names the whole that a budget's ratio is a part of.
+type RatioOf uint8
+
+const (
+	OfInitial RatioOf = iota // the initial requests: at 20 %, 1,000 become 1,200
+	OfTotal                  // all requests: at 20 %, 1,000 become 1,250
+)
+
+func (b BudgetPolicy) withDefaults(k Kind, strict bool) BudgetPolicy {
+	if b.MaxMultiplier != 0 {
+		// 1.2 - 1 is a hair under 0.2 in binary, which is more than a hair in text.
+		b.Ratio, b.MaxMultiplier = math.Round((b.MaxMultiplier-1)*1e9)/1e9, 0
+	} else {
+		b.Ratio = cmp.Or(b.Ratio, DefaultRatio)
+	}
+	b.Window = cmp.Or(b.Window, DefaultWindow)
+	switch {
+	case !strict:
+		b.MinRetries = cmp.Or(b.MinRetries, DefaultMinRetries)
+	case k.Durable():
+		// A queue that may never retry is a queue that stands still.
+		b.MinRetries = 1
+	default:
+		b.MinRetries = 0
+	}
+	return b
+}
+
+// Allowed returns how many retries may be sent in a window with the given
+// number of initial requests. b's zero fields are taken as they are: see
+// [Policy.WithDefaults].
+func (b BudgetPolicy) Allowed(initial int64) int64 {
+	// Parts per million keep 0.1 x 30 at 3.
+	const million = 1_000_000
+	ppm := int64(b.Ratio*million + 0.5)
+	whole := int64(million)
+	if b.Of == OfTotal {
+		whole -= ppm // r / (initial + r) <= ratio
+	}
+	if whole <= 0 {
+		return 1<<63 - 1
+	}
+	share := ppm * initial
+	if b.RoundUp {
+		share += whole - 1
+	}
+	return max(share/whole, int64(b.MinRetries))
+}
+
+// MaxAmplification returns what the budget lets the load grow to, as a multiple
+// of the initial requests, leaving aside the floor for quiet clients.
+func (b BudgetPolicy) MaxAmplification() float64 {
+	if b.Of == OfTotal {
+		return 1 / (1 - b.Ratio)
+	}
+	return 1 + b.Ratio
+}
+
+// RatioFor returns the part of all requests that may be retries if the load is
+// to grow to at most m times the initial requests: (m - 1) / m.
+func RatioFor(m float64) float64 { return (m - 1) / m }

@@ -1,0 +1,167 @@
+package forbear
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/tick"
+	"github.com/forbear-go/forbear/internal/window"
+)
+
+// This file settles a FleetBudget with its store, in the background.
+
+// run is the one goroutine of a FleetBudget; Close ends it.
+func (b *FleetBudget) run(ctx context.Context) {
+	defer close(b.done)
+	// The first reading says how large a hold may be, so the second settlement
+	// follows soon.
+	wait := b.opts.Interval / 10
+	for {
+		_ = b.settle(ctx, false)
+		if !tick.Wait(ctx, wait) {
+			return
+		}
+		wait = b.opts.Interval*3/4 + rand.N(b.opts.Interval/2+1)
+	}
+}
+
+// Close settles for the last time, so that what this instance has not spent
+// goes to the others at once, and ends the background work. The error is that
+// of the settlement. The budget may still be asked: it is then the instance's
+// own. Further calls do nothing.
+func (b *FleetBudget) Close() (err error) {
+	b.closing.Do(func() {
+		b.stop()
+		<-b.done
+		err = b.settle(context.Background(), true)
+	})
+	return err
+}
+
+// settle makes one settlement. It is never under way twice.
+func (b *FleetBudget) settle(ctx context.Context, leave bool) error {
+	s, left := b.report(leave)
+	sent := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, b.opts.Timeout)
+	defer cancel()
+	fleet, err := b.store.Settle(bounded, b.key, b.policy.Window, s)
+	if err != nil {
+		if ctx.Err() == nil { // Close settles once more
+			b.failed(err, left)
+		}
+		return err
+	}
+	b.settled(fleet, sent, leave)
+	return nil
+}
+
+// report draws up what to tell the store. From here on the instance spends only
+// the hold that it reports and what it earns anew; left is what else it had.
+// That goes to the fleet, or back to own when the settlement fails.
+func (b *FleetBudget) report(leave bool) (s Settlement, left int64) {
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count(now)
+	s = Settlement{Instance: b.instance, Total: b.total, Recent: b.recent(now), Lease: b.lease, Leave: leave}
+	s.Limit = b.policy.Allowed(b.fleet.Initial + b.total.Initial - b.mark.Initial)
+	if b.alone(now) {
+		s.Limit = b.policy.Allowed(b.initial.Sum(now)) // the last reading is too old
+	}
+	if !leave {
+		s.Want = b.want(s.Limit)
+	}
+	held, earned, spent := b.share(now)
+	left = max(0, earned-spent)
+	s.Hold = min(max(0, held-max(0, spent-earned))/b.unit, s.Want)
+
+	b.debt = max(0, b.debt-b.ppm*(b.total.Initial-b.mark.Initial))
+	b.hold, b.own, b.mark = s.Hold*b.unit, 0, b.total
+	b.asked, b.askedBefore = 0, b.asked
+	return s, left
+}
+
+// want returns how many retries the instance would like to hold: of what the
+// fleet has left, half of an equal share when it is quiet, and twice what it
+// has been asked for when it is not. b.mu is held.
+func (b *FleetBudget) want(limit int64) int64 {
+	asked := max(b.asked, b.askedBefore)
+	free := max(limit-b.fleet.Retries, 0)
+	quiet := max(free/int64(2*max(b.fleet.Instances, 1)), 1)
+	if asked > 0 {
+		return max(quiet, min(2*asked, free/4))
+	}
+	if b.fleet.Retries+b.fleet.Held >= limit && b.hold > 0 {
+		return 0 // all is held: pass it on to somebody who may need it
+	}
+	return quiet
+}
+
+// recent returns the usage of the window by slots; b.mu is held, requests are
+// counted.
+func (b *FleetBudget) recent(now time.Time) []Usage {
+	var retries [window.Slots]int64
+	b.retries.Slots(now, &retries)
+	usage, n := make([]Usage, window.Slots), 0
+	for age := range usage {
+		usage[age] = Usage{b.counted[age], retries[age]}
+		if usage[age] != (Usage{}) {
+			n = age + 1
+		}
+	}
+	return usage[:n]
+}
+
+func (b *FleetBudget) settled(fleet Fleet, sent time.Time, leave bool) {
+	if b.read(fleet, sent, leave) {
+		b.opts.Logger.Info("fleet budget: the store is back", "key", b.key)
+	}
+}
+
+// read takes in a reading and reports whether it ends an outage.
+func (b *FleetBudget) read(fleet Fleet, sent time.Time, leave bool) (back bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stats.Settled++
+	b.fleet, b.readAt = fleet, sent
+	b.hold, b.leaseEnd = fleet.Granted*b.unit, sent.Add(b.lease)
+	if leave {
+		b.leaseEnd = time.Time{}
+	}
+	// New requests earn once they have made up for the floor, which may be
+	// spent before they come, and for what is spent or held beyond the ratio.
+	committed := int64(b.policy.MinRetries)
+	if n := fleet.Retries + fleet.Held; n > b.policy.Allowed(fleet.Initial) {
+		committed = n
+	}
+	b.debt = max(0, committed*b.unit-b.ppm*fleet.Initial)
+	back, b.local = b.local, false
+	return back
+}
+
+func (b *FleetBudget) failed(err error, left int64) {
+	if !b.missed(left) {
+		return
+	}
+	b.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn,
+		"fleet budget: the store is out of reach, retries are bound to the instance's own requests",
+		slog.String("key", b.key), slog.String("error", clean(err.Error())))
+}
+
+// missed notes a failed settlement and reports whether it begins an outage.
+func (b *FleetBudget) missed(left int64) (begins bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stats.Failed++
+	b.own += left
+	if time.Since(b.readAt) > b.policy.Window {
+		b.debt = 0 // the reading that it comes from is no longer true
+	}
+	if begins = !b.local; begins {
+		b.stats.Outages++
+	}
+	b.local = true
+	return begins
+}

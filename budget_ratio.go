@@ -1,0 +1,62 @@
+package forbear
+
+import (
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/window"
+)
+
+// RatioBudget is the rolling-window budget of R-7. Its success path, Request,
+// takes no lock and allocates nothing. Make it with [NewRatioBudget].
+type RatioBudget struct {
+	policy  BudgetPolicy
+	initial *window.Sharded
+
+	mu      sync.Mutex // the retry path: check and take in one step
+	retries *window.Exact
+}
+
+// NewRatioBudget returns a budget for one dependency. Zero fields of p are
+// taken as they are; [Policy.WithDefaults] fills them in.
+func NewRatioBudget(p BudgetPolicy) *RatioBudget {
+	return &RatioBudget{
+		policy:  p,
+		initial: window.NewSharded(p.Window),
+		retries: window.NewExact(p.Window),
+	}
+}
+
+// Request implements [Budget].
+func (b *RatioBudget) Request(now time.Time) { b.initial.Add(now, 1) }
+
+// request is Request for a time that is counted from the windows' epoch.
+func (b *RatioBudget) request(since time.Duration) { b.initial.AddAt(since, 1) }
+
+// Spend implements [Budget]. The cost does not matter to a ratio.
+func (b *RatioBudget) Spend(now time.Time, _ Cost) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	used := b.retries.Sum(now)
+	// Below the floor it does not matter how many requests there were.
+	if used >= int64(b.policy.MinRetries) && used+1 > b.policy.Allowed(b.initial.Sum(now)) {
+		return false
+	}
+	b.retries.Add(now, 1)
+	return true
+}
+
+// Refund implements [Budget].
+func (b *RatioBudget) Refund(now time.Time, _ Cost) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.retries.Remove(now)
+}
+
+// Level implements [Budget]: retries in the window over retries allowed.
+func (b *RatioBudget) Level(now time.Time) Level {
+	b.mu.Lock()
+	used := b.retries.Sum(now)
+	b.mu.Unlock()
+	return Level{Used: float64(used), Allowed: float64(b.policy.Allowed(b.initial.Sum(now)))}
+}

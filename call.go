@@ -1,0 +1,197 @@
+package forbear
+
+import (
+	"context"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/window"
+)
+
+// Call is one logical call in progress, for those who write an edge: a
+// transport, an interceptor, a consumer. [Retryer.Do] is the example of its
+// use:
+//
+//	call, err := r.Begin(ctx)
+//	for {
+//		// one attempt, under call.Context(ctx)
+//		// on success: call.Succeed(ctx), return
+//		d := call.Fail(ctx, failure)
+//		if !d.Retry { return call.Err(d, failure) }
+//		if err := call.Wait(ctx, d, failure); err != nil { return err }
+//	}
+//
+// A Call belongs to one goroutine. The zero value is not usable.
+type Call struct {
+	// State may be adjusted before Fail: NeedsKey, Key, Unreplayable.
+	State State
+
+	r           *Retryer
+	began       time.Duration // since the windows' epoch
+	timer       *time.Timer
+	correlation string
+	failed      string // error_type of the latest failed attempt
+	lastCost    Cost
+	attempted   time.Duration // when the attempt under way began, from the same zero as began
+	read        bool
+	entered     bool // holds a place in the bulkhead
+}
+
+// Begin starts a logical call: it counts its first attempt in the budget.
+// An ended context is an error, without an attempt.
+func (r *Retryer) Begin(ctx context.Context) (c Call, err error) {
+	err = r.begin(ctx, &c)
+	return c, err
+}
+
+// begin is Begin for a Call that already is where it shall stay. It is most of
+// what a success costs: a Call is large to copy, and the monotonic clock alone
+// takes half of what time.Now takes.
+func (r *Retryer) begin(ctx context.Context, c *Call) error {
+	c.r, c.began = r, time.Since(window.Epoch())
+	c.attempted = c.began
+	if ctx.Err() != nil {
+		f, _ := callerEnded(ctx, context.Cause(ctx))
+		return r.refuse(ctx, c, f)
+	}
+	if refused := r.admitCall(ctx, c); refused != ReasonNone {
+		return r.turnAway(ctx, c, refused)
+	}
+	if r.ratio != nil {
+		r.ratio.request(c.began)
+	} else {
+		r.budget.Request(c.Start())
+	}
+	if len(r.observers.start) > 0 {
+		c.started(ctx)
+	}
+	return nil
+}
+
+// refuse ends a call whose caller has ended before it began.
+func (r *Retryer) refuse(ctx context.Context, c *Call, f Failure) error {
+	reason := ReasonCanceled
+	if f.Type == TypeCallerDeadline {
+		reason = ReasonDeadline
+	}
+	if len(r.observers.stop) > 0 {
+		c.stopped(ctx, Decision{Reason: reason, Class: f.Class}, f, c.Start(), 0)
+	}
+	e := c.Err(Decision{Reason: reason, Class: f.Class}, f)
+	e.Attempts = 0
+	return e
+}
+
+// Attempt returns the number of the attempt under way; the first is 1.
+func (c *Call) Attempt() int { return c.State.attempt() }
+
+// Start returns when the call began.
+func (c *Call) Start() time.Time { return window.Epoch().Add(c.began) }
+
+// elapsed returns how long the call has taken so far.
+func (c *Call) elapsed() time.Duration { return time.Since(window.Epoch()) - c.began }
+
+// Context returns the context of the attempt under way: the caller's own for
+// the first, one that carries the number for each retry.
+func (c *Call) Context(ctx context.Context) context.Context {
+	if c.Attempt() == 1 {
+		return ctx
+	}
+	return &attemptCtx{Context: ctx, dependency: c.r.dependency, number: c.Attempt(), retryer: c.r}
+}
+
+// Succeed ends the call after a good attempt.
+func (c *Call) Succeed(ctx context.Context) {
+	if c.r.breaker != nil {
+		c.r.Succeeded(&c.State, c.latency(), c.Start())
+	}
+	c.succeeded(ctx)
+}
+
+// succeedUntimed is Succeed for calls whose policy does not say what is slow:
+// it saves the reading of the clock.
+func (c *Call) succeedUntimed(ctx context.Context) {
+	if c.r.breaker != nil {
+		c.r.breaker.good(c.State.permit, c.Start)
+	}
+	c.succeeded(ctx)
+}
+
+// succeeded is the part of Succeed that needs no clock.
+func (c *Call) succeeded(ctx context.Context) {
+	c.leave()
+	if c.r.outcomes != nil {
+		c.r.outcomes.Succeeded(time.Now(), c.Attempt()-1, c.lastCost)
+	}
+	if len(c.r.observers.end)+len(c.r.observers.success) > 0 {
+		c.endedWell(ctx)
+	}
+}
+
+// Fail decides what follows a failed attempt. On a retry the caller calls Wait
+// next; on a stop it ends with Err.
+func (c *Call) Fail(ctx context.Context, f Failure) Decision {
+	now := time.Now()
+	if !c.read {
+		c.read = true
+		c.State.Start = c.Start()
+		c.State.readContext(ctx)
+	}
+	if len(c.r.observers.end) > 0 {
+		c.ended(ctx, f)
+	}
+	c.failed = f.Type
+	d := c.r.Next(&c.State, f, now)
+	if len(c.r.observers.level) > 0 && (d.Retry || d.Reason == ReasonBudget) {
+		c.budgetLevel(ctx, now)
+	}
+	if d.Retry {
+		c.lastCost = d.Cost
+		if len(c.r.observers.retry) > 0 {
+			c.scheduled(ctx, d, f)
+		}
+		return d
+	}
+	c.leave()
+	noteExhaustion(ctx, d)
+	if d.Reason == ReasonCertificate && len(c.r.observers.certificate) > 0 {
+		c.certificateRefused(ctx, f)
+	}
+	if len(c.r.observers.stop) > 0 {
+		c.stopped(ctx, d, f, now, c.Attempt())
+	}
+	return d
+}
+
+// Abandon ends a call because an attempt that was granted could not be made at
+// all, and returns the error to end with. The budget gets its retry back.
+func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
+	d := Decision{Reason: why, Class: f.Class}
+	c.r.Withdraw(&c.State)
+	made := 0
+	if c.Attempt() > 1 {
+		c.unmade(Decision{Retry: true, Cost: c.lastCost})
+		made = c.Attempt()
+	}
+	c.leave()
+	if len(c.r.observers.stop) > 0 {
+		c.stopped(ctx, d, f, time.Now(), made)
+	}
+	return c.Err(d, f)
+}
+
+// Err returns the error that ends the call after the refusal d of failure f.
+func (c *Call) Err(d Decision, f Failure) *Error {
+	e := &Error{
+		Dependency: c.r.dependency,
+		Reason:     d.Reason,
+		Type:       f.Type,
+		Attempts:   c.Attempt(),
+		Elapsed:    time.Since(c.Start()),
+		Err:        f.Err,
+		class:      d.Class,
+	}
+	if d.Reason == ReasonHintTooLong {
+		e.RetryAfter = f.Hint.Floor
+	}
+	return e
+}

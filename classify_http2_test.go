@@ -1,0 +1,105 @@
+package forbear_test
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/forbear-go/forbear"
+)
+
+// HTTP/2 frame types of RFC 9113 section 6.
+const (
+	frameHeaders   = 0x1
+	frameRSTStream = 0x3
+	frameSettings  = 0x4
+	frameGoAway    = 0x7
+)
+
+func frame(kind, flags byte, stream uint32, payload ...byte) []byte {
+	n := len(payload)
+	head := []byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags, 0, 0, 0, 0}
+	binary.BigEndian.PutUint32(head[5:], stream)
+	return append(head, payload...)
+}
+
+// http2Answer serves one connection of HTTP/2 in the clear: it waits for the
+// headers of the first request, answers with the given frames, and closes.
+func http2Answer(t *testing.T, answer ...[]byte) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		conn, err := l.Accept()
+		l.Close() // no second connection
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, err := io.ReadFull(conn, make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
+			return
+		}
+		out := frame(frameSettings, 0, 0)
+		out = append(out, frame(frameSettings, 1, 0)...) // the client's are accepted
+		head := make([]byte, 9)
+		for {
+			if _, err := io.ReadFull(conn, head); err != nil {
+				return
+			}
+			size := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
+			if _, err := io.CopyN(io.Discard, conn, size); err != nil {
+				return
+			}
+			if head[3] == frameHeaders {
+				break
+			}
+		}
+		for _, f := range answer {
+			out = append(out, f...)
+		}
+		if _, err := conn.Write(out); err != nil {
+			return
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.CloseWrite()
+		}
+		_, _ = io.Copy(io.Discard, conn) // until the client leaves
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// net/http does not export its HTTP/2 errors; these are the real ones.
+func TestClassifyNetKnowsRealHTTP2Errors(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer []byte
+		class  forbear.Class
+		label  string
+	}{
+		{"GOAWAY at or below the last stream", frame(frameGoAway, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0), forbear.ClassTransient, "http2_goaway"},
+		{"INTERNAL_ERROR", frame(frameRSTStream, 0, 1, 0, 0, 0, 2), forbear.ClassTransient, "http2_stream_reset"},
+		{"ENHANCE_YOUR_CALM", frame(frameRSTStream, 0, 1, 0, 0, 0, 0xb), forbear.ClassThrottled, "http2_enhance_your_calm"},
+		{"HTTP_1_1_REQUIRED", frame(frameRSTStream, 0, 1, 0, 0, 0, 0xd), forbear.ClassTerminal, "http2_protocol"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var p http.Protocols
+			p.SetUnencryptedHTTP2(true)
+			transport := &http.Transport{Protocols: &p}
+			defer transport.CloseIdleConnections()
+			resp, err := (&http.Client{Transport: transport}).Get(http2Answer(t, tt.answer))
+			if err == nil {
+				resp.Body.Close()
+				t.Fatal("no error")
+			}
+			f, ok := forbear.ClassifyNet(err)
+			if !ok || f.Class != tt.class || f.Type != tt.label {
+				t.Errorf("%v: got %v %q, want %v %q", err, f.Class, f.Type, tt.class, tt.label)
+			}
+		})
+	}
+}

@@ -1,0 +1,241 @@
+package forbear
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// ClassifyNet recognises the network failures of through any
+// wrapping, by type and never by message. It fits [WithClassifier] for
+// operations that are safe to repeat; the HTTP and gRPC edges use it by
+// themselves. A context error is taken for the attempt's own timeout: whether
+// the caller has ended is for the edge to know.
+func ClassifyNet(err error) (Failure, bool) {
+	if f, ok := certificate(err); ok {
+		return f, true
+	}
+	for _, look := range [...]func(error) (Class, string, bool){
+		decoding, nameResolution, tlsFailure, http2Stream, socket, timeout, endOfStream,
+	} {
+		if class, label, ok := look(err); ok {
+			return Failure{Class: class, Type: label, Unsent: unsent(label), Err: err}, true
+		}
+	}
+	return Failure{}, false
+}
+
+// certificate recognises a peer that could not prove who it is, and ours when
+// the peer refused it: errors of this kind are never retried.
+func certificate(err error) (Failure, bool) {
+	if !anyInTree(err, isCertificate) {
+		return Failure{}, false
+	}
+	return Failure{Class: ClassCertificate, Type: TypeCertificate, Unsent: true, Err: err}, true
+}
+
+func isCertificate(err error) bool {
+	switch e := err.(type) {
+	case *tls.CertificateVerificationError, x509.UnknownAuthorityError, *x509.UnknownAuthorityError,
+		x509.HostnameError, *x509.HostnameError, x509.CertificateInvalidError, *x509.CertificateInvalidError,
+		x509.ConstraintViolationError, x509.SystemRootsError, *x509.SystemRootsError,
+		x509.UnhandledCriticalExtension, x509.InsecureAlgorithmError:
+		return true
+	default:
+		alert, ok := alertOf(e)
+		return ok && certificateAlert(alert)
+	}
+}
+
+// alertOf returns the TLS alert that err itself is. crypto/tls has two types
+// for it: the exported one over QUIC, and over TCP an unexported one in a
+// [net.OpError].
+func alertOf(err error) (tls.AlertError, bool) {
+	switch e := err.(type) {
+	case tls.AlertError:
+		return e, true
+	case *net.OpError:
+		if e.Op != "remote error" || e.Err == nil {
+			return 0, false
+		}
+		v := reflect.ValueOf(e.Err)
+		if v.Kind() != reflect.Uint8 || v.Type().PkgPath() != "crypto/tls" {
+			return 0, false
+		}
+		return tls.AlertError(v.Uint()), true
+	}
+	return 0, false
+}
+
+func isAlert(err error) bool {
+	_, ok := alertOf(err)
+	return ok
+}
+
+// anyInTree reports whether match holds for err or anything that it wraps. One
+// walk with a type switch allocates nothing, where errors.As would for each
+// type.
+func anyInTree(err error, match func(error) bool) bool {
+	for err != nil {
+		if match(err) {
+			return true
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		case interface{ Unwrap() []error }:
+			return slices.ContainsFunc(e.Unwrap(), func(err error) bool { return anyInTree(err, match) })
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// certificateAlert knows the alerts of RFC 8446 section 6.2 that speak of a
+// certificate: bad, unsupported, revoked, expired, unknown, unknown authority,
+// status response, required.
+func certificateAlert(a tls.AlertError) bool {
+	switch a {
+	case 42, 43, 44, 45, 46, 48, 113, 116:
+		return true
+	}
+	return false
+}
+
+func decoding(err error) (Class, string, bool) {
+	var (
+		syntax *json.SyntaxError
+		typ    *json.UnmarshalTypeError
+		value  *json.UnsupportedValueError
+		kind   *json.UnsupportedTypeError
+	)
+	if errors.As(err, &syntax) || errors.As(err, &typ) || errors.As(err, &value) || errors.As(err, &kind) {
+		return ClassTerminal, "serialization", true
+	}
+	return 0, "", false
+}
+
+func nameResolution(err error) (Class, string, bool) {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		if dns.IsNotFound {
+			return ClassDNS, "dns_not_found", true
+		}
+		return ClassDNS, "dns_failure", true
+	}
+	return 0, "", false
+}
+
+// tlsFailure knows handshakes that fail for good: alerts, and peers that do not
+// speak TLS. A handshake that times out is a timeout.
+func tlsFailure(err error) (Class, string, bool) {
+	if anyInTree(err, isAlert) {
+		return ClassTerminal, "tls_alert", true
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return ClassTerminal, "tls_record", true
+	}
+	return 0, "", false
+}
+
+// streamError has the shape that net/http lets its own, unexported stream error
+// be converted into by errors.As.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (streamError) Error() string { return "http2 stream error" }
+
+// http2Stream reads RFC 9113 section 7: REFUSED_STREAM was not processed;
+// INTERNAL_ERROR, CANCEL and ENHANCE_YOUR_CALM from the peer are like a reset.
+func http2Stream(err error) (Class, string, bool) {
+	if anyInTree(err, isGoAway) {
+		return ClassTransient, "http2_goaway", true
+	}
+	var s streamError
+	if !errors.As(err, &s) {
+		return 0, "", false
+	}
+	switch s.Code {
+	case 0x7:
+		return ClassTransient, "http2_refused_stream", true
+	case 0x2, 0x8:
+		return ClassTransient, "http2_stream_reset", true
+	case 0xb:
+		return ClassThrottled, "http2_enhance_your_calm", true
+	}
+	return ClassTerminal, "http2_protocol", true
+}
+
+// isGoAway knows the end of a stream whose connection the server has closed
+// with GOAWAY. net/http does not export its copy of the type, so its shape must
+// do. Whether the stream was processed cannot be told from the error.
+func isGoAway(err error) bool {
+	t := reflect.TypeOf(err)
+	if t.Kind() != reflect.Struct || !strings.HasSuffix(t.Name(), "GoAwayError") {
+		return false
+	}
+	_, ok := t.FieldByName("LastStreamID")
+	return ok
+}
+
+func socket(err error) (Class, string, bool) {
+	for _, known := range [...]struct {
+		errno error
+		label string
+	}{
+		{syscall.ECONNREFUSED, "connection_refused"},
+		{syscall.ECONNRESET, "connection_reset"},
+		{syscall.ECONNABORTED, "connection_reset"},
+		{syscall.EPIPE, "broken_pipe"},
+		{syscall.ENETUNREACH, "network_unreachable"},
+		{syscall.EHOSTUNREACH, "host_unreachable"},
+		{net.ErrClosed, "connection_closed"},
+	} {
+		if errors.Is(err, known.errno) {
+			return ClassTransient, known.label, true
+		}
+	}
+	return 0, "", false
+}
+
+func timeout(err error) (Class, string, bool) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) {
+		return ClassTimeout, TypeTimeout, true
+	}
+	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
+		return ClassTimeout, TypeTimeout, true
+	}
+	return 0, "", false
+}
+
+func endOfStream(err error) (Class, string, bool) {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return ClassTransient, "unexpected_eof", true
+	case errors.Is(err, io.EOF):
+		return ClassTransient, "eof", true
+	}
+	return 0, "", false
+}
+
+// unsent reports whether the label alone proves that nothing was processed.
+func unsent(label string) bool {
+	switch label {
+	case "connection_refused", "http2_refused_stream", "dns_failure", "dns_not_found",
+		"network_unreachable", "host_unreachable":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,203 @@
+package forbear
+
+import "time"
+
+// Decision is the answer to one failure.
+type Decision struct {
+	// Retry says whether another attempt may be made, after Wait.
+	Retry bool
+	Wait  time.Duration
+	// Floor and Ceiling bound every Wait that could have been drawn here, the
+	// hint's spread included.
+	Floor, Ceiling time.Duration
+	Reason         Reason
+	// Class is the failure's class under the policy's overrides.
+	Class Class
+	// Cost is what the retry costs the budget.
+	Cost Cost
+}
+
+// Rule returns the rule of the standard behind the decision, such as "R-5".
+func (d Decision) Rule() string { return d.Reason.Rule() }
+
+// Decide answers whether, when and why a failed attempt may be followed by
+// another. It is a pure function: the time and the randomness are arguments,
+// draw returns numbers in [0, 1), nothing is kept. The budget is not its
+// business: [Retryer.Next] asks it last.
+//
+// The questions come in a fixed order, and the first that says stop wins:
+// canceled? class terminal? replayable and keyed? breaker and health? retries
+// left? does the wait fit into what is left of the deadline?
+func Decide(p *Policy, s State, f Failure, now time.Time, draw func() float64) Decision {
+	q := p.WithDefaults()
+	return q.decide(&s, &f, now, draw)
+}
+
+// decide is Decide for a policy whose defaults are filled in.
+func (p *Policy) decide(s *State, f *Failure, now time.Time, draw func() float64) Decision {
+	d := Decision{Class: p.classOf(f), Cost: costOf(f.Class)}
+	if r := p.refusal(s, f, &d); r != ReasonNone {
+		return d.stop(r)
+	}
+	if d.Reason == ReasonNone {
+		d.Reason = ReasonRetryable
+	}
+	return p.schedule(d, s, f.Hint, now, draw)
+}
+
+// refusal asks the questions in their order; the first that objects wins.
+func (p *Policy) refusal(s *State, f *Failure, d *Decision) Reason {
+	if r := askCanceled(f, d); r != ReasonNone {
+		return r
+	}
+	if r := askClass(p, s, f, d); r != ReasonNone {
+		return r
+	}
+	if r := askReplay(p, s, f); r != ReasonNone {
+		return r
+	}
+	if r := askHealth(s); r != ReasonNone {
+		return r
+	}
+	return askCount(p, s, f, d)
+}
+
+// stop returns d as a refusal for the given reason.
+func (d Decision) stop(r Reason) Decision {
+	return Decision{Reason: r, Class: d.Class, Cost: d.Cost}
+}
+
+func askCanceled(f *Failure, d *Decision) Reason {
+	if d.Class != ClassCanceled {
+		return ReasonNone
+	}
+	if f.Type == TypeCallerDeadline {
+		return ReasonDeadline
+	}
+	return ReasonCanceled
+}
+
+func askClass(p *Policy, s *State, f *Failure, d *Decision) Reason {
+	switch {
+	case d.Class == ClassSuccess:
+		return ReasonSuccess
+	case d.Class == ClassCertificate:
+		return ReasonCertificate
+	case d.Class == ClassTerminal:
+		return ReasonTerminal
+	case d.Class == ClassUnauthorized:
+		if !s.Refreshable || s.Refreshes > 0 {
+			return ReasonUnauthorized
+		}
+		d.Reason = ReasonRefresh
+	case !d.Class.Retryable():
+		return ReasonUnknown
+	}
+	if f.Hint.Stop {
+		return ReasonServerStop
+	}
+	// What one layer has given up, a synchronous one above does not try
+	// again; a durable one may come back later.
+	if s.ExhaustedBelow && !p.Kind.Durable() {
+		return ReasonExhaustedBelow
+	}
+	if f.Type == TypeResend && s.Resends == 0 {
+		d.Reason = ReasonResend
+	}
+	return ReasonNone
+}
+
+func askReplay(p *Policy, s *State, f *Failure) Reason {
+	if s.NeedsKey && (p.Keys == KeyRefuse || !s.keyed()) && !(f.Unsent && p.RetryUnsent) {
+		return ReasonNoKey
+	}
+	if s.Unreplayable {
+		return ReasonNotReplayable
+	}
+	return ReasonNone
+}
+
+func askHealth(s *State) Reason {
+	if s.Breaker == BreakerOpen {
+		return ReasonBreakerOpen
+	}
+	if s.Unhealthy {
+		return ReasonUnhealthy
+	}
+	return ReasonNone
+}
+
+func askCount(p *Policy, s *State, f *Failure, d *Decision) Reason {
+	switch limit := p.limit(s, f.Hint); {
+	case s.Inner:
+		return ReasonInner
+	case s.NotOwner:
+		return ReasonNotOwner
+	case d.Reason == ReasonRefresh:
+		return ReasonNone // outside the count, inside deadline and budget
+	case limit <= 0:
+		return ReasonDisabled
+	case s.Retries() >= limit:
+		return ReasonExhausted
+	}
+	if d.Class == ClassDNS {
+		failed := s.DNSFailures
+		if failed == 0 {
+			failed = s.attempt()
+		}
+		if failed >= 2 {
+			return ReasonDNSLimit
+		}
+	}
+	return ReasonNone
+}
+
+// schedule sets the wait of a retry, or stops when no wait fits into what is
+// left. The backoff's ceiling may be cut to fit; the server's floor never is
+//
+func (p *Policy) schedule(d Decision, s *State, h Hint, now time.Time, draw func() float64) Decision {
+	left := p.remaining(s, now)
+	if left <= p.MinAttempt { // before subtracting: left may be very negative
+		return d.stop(ReasonDeadline)
+	}
+	room := left - p.MinAttempt
+	if h.Floor > room {
+		return d.stop(ReasonHintTooLong)
+	}
+	var low, high time.Duration
+	if d.Reason == ReasonRetryable && !h.NoBackoff {
+		base := p.Backoff.Base
+		if h.Base > 0 {
+			base = h.Base
+		}
+		low, high = p.Backoff.span(s, base)
+	}
+	if low > room {
+		return d.stop(ReasonDeadline)
+	}
+	high = min(high, room)
+	floor := max(low, h.Floor)
+	spread := max(min(h.Spread, room-max(high, floor)), 0)
+	d.Retry = true
+	d.Floor = floor
+	d.Ceiling = satAdd(max(high, floor), spread)
+	d.Wait = max(between(low, high, draw()), h.Floor)
+	if spread > 0 {
+		d.Wait += between(0, spread, draw())
+	}
+	return d
+}
+
+// remaining returns what is left of the call: the earlier of the caller's
+// deadline and the policy's total.
+func (p *Policy) remaining(s *State, now time.Time) time.Duration {
+	left := p.Total
+	if !s.Start.IsZero() {
+		// A start in the future comes from another machine's clock.
+		left -= max(now.Sub(s.Start), 0)
+	}
+	if !s.Deadline.IsZero() {
+		left = min(left, s.Deadline.Sub(now))
+	}
+	return left
+}

@@ -1,0 +1,124 @@
+package forbear
+
+import (
+	"context"
+	"errors"
+)
+
+// Do calls op until it succeeds, fails for good, or the policy, the deadline or
+// the budget says stop. op must be safe to repeat; it marks its own errors with
+// [Retryable] and [Terminal], and an unmarked error that no classifier knows is
+// not retried. op's first attempt runs under ctx itself, later ones under a
+// context that carries their number.
+//
+// On failure the error is an [*Error] that unwraps to op's last error.
+func (r *Retryer) Do(ctx context.Context, op func(ctx context.Context) error) error {
+	if op == nil {
+		return ErrNilFunc
+	}
+	var call Call
+	err := r.begin(ctx, &call)
+	if err != nil {
+		return err
+	}
+	if r.bulkhead != nil {
+		defer call.leave() // a panic of op must not keep the place
+	}
+	if err = r.attempt(ctx, &call, op); err == nil {
+		r.succeed(ctx, &call)
+		return nil
+	}
+	return r.retry(ctx, &call, op, err)
+}
+
+// DoValue is [Retryer.Do] for an operation that returns a value.
+func DoValue[T any](ctx context.Context, r *Retryer, op func(ctx context.Context) (T, error)) (T, error) {
+	var v T
+	if op == nil {
+		return v, ErrNilFunc
+	}
+	err := r.Do(ctx, func(ctx context.Context) (err error) {
+		v, err = op(ctx)
+		return err
+	})
+	return v, err
+}
+
+// attempt runs op once, within the policy's per-attempt timeout if it sets one.
+func (r *Retryer) attempt(ctx context.Context, call *Call, op func(context.Context) error) error {
+	if r.policy.PerAttempt == 0 {
+		return op(ctx)
+	}
+	// The total is hard: no attempt outlives it.
+	limit := min(r.policy.PerAttempt, max(r.policy.Total-call.elapsed(), 1))
+	if call.State.Probe() {
+		limit /= 2 // INTG-STD-033
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
+	defer cancel()
+	err := op(ctx)
+	if err != nil && context.Cause(ctx) == errAttemptTimeout && errors.Is(err, context.DeadlineExceeded) {
+		err = &attemptTimeout{err}
+	}
+	return err
+}
+
+// succeed ends a call of Do. Without a timeout of its own an attempt is slow
+// only if the policy says what slow is.
+func (r *Retryer) succeed(ctx context.Context, call *Call) {
+	if r.policy.PerAttempt > 0 || r.given.Breaker.SlowCall > 0 {
+		call.Succeed(ctx)
+		return
+	}
+	call.succeedUntimed(ctx)
+}
+
+// retry is the slow path of Do: everything after a failed first attempt.
+func (r *Retryer) retry(ctx context.Context, call *Call, op func(context.Context) error, err error) error {
+	for {
+		f := classify(ctx, err, r.classifiers)
+		call.State.ExhaustedBelow = ExhaustedBelow(err)
+		d := call.Fail(ctx, f)
+		if !d.Retry {
+			return r.finish(ctx, call.Err(d, f))
+		}
+		if err := call.Wait(ctx, d, f); err != nil {
+			return err
+		}
+		if err = r.attempt(call.Context(ctx), call, op); err == nil {
+			r.succeed(ctx, call)
+			return nil
+		}
+	}
+}
+
+// finish hands the failed work of a durable kind to the dead-letter sink.
+func (r *Retryer) finish(ctx context.Context, e *Error) error {
+	if r.sink == nil || e.Reason == ReasonCanceled {
+		return e
+	}
+	if err := r.sink.DeadLetter(context.WithoutCancel(ctx), e); err != nil {
+		return errors.Join(e, err)
+	}
+	queue := r.dependency
+	if q, ok := r.sink.(interface{ Queue() string }); ok {
+		queue = q.Queue()
+	}
+	r.DeadLettered(ctx, queue, e.Reason)
+	return e
+}
+
+// ExhaustedBelow reports whether err holds the end of a call that a forbear
+// below has given up, so that a synchronous layer above should not begin its
+// own retries.
+func ExhaustedBelow(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.spent()
+}
+
+var errAttemptTimeout = errors.New("attempt timed out")
+
+// attemptTimeout marks a deadline as the attempt's own, not the caller's.
+type attemptTimeout struct{ error }
+
+func (e *attemptTimeout) Unwrap() error { return e.error }

@@ -1,0 +1,116 @@
+package forbear
+
+import (
+	"fmt"
+	"time"
+)
+
+// Failure is what one attempt came back with, in terms that no protocol owns.
+// The zero value is an unknown failure, and an unknown failure is not retried.
+type Failure struct {
+	Class Class
+	// Type is the bounded label that logs and metrics carry as error_type:
+	// "http_503", "connection_reset", "tls_certificate". It never holds text
+	// from a message.
+	Type string
+	Hint Hint
+	// Unsent says that the request certainly never reached the server: a
+	// refused connection, a refused HTTP/2 stream.
+	Unsent bool
+	Err    error
+}
+
+// Class is the part of a failure that decides whether a retry may help.
+type Class uint8
+
+const (
+	ClassUnknown      Class = iota // nobody recognised it: stop
+	ClassSuccess                   // not a failure at all
+	ClassTransient                 // may go away: 5xx, a reset connection
+	ClassTimeout                   // no answer in time
+	ClassThrottled                 // the server asks for less: 429, RESOURCE_EXHAUSTED
+	ClassDNS                       // the name did not resolve: two attempts at most
+	ClassUnauthorized              // credentials refused: one refresh, if one can be had
+	ClassTerminal                  // the same request will fail again
+	ClassCertificate               // the peer could not prove who it is: stop and raise it
+	ClassCanceled                  // the caller gave up or ran out of time
+)
+
+var classNames = [...]string{
+	"unknown", "success", "transient", "timeout", "throttled", "dns",
+	"unauthorized", "terminal", "certificate", "canceled",
+}
+
+// String returns the name used in policy files, logs and explanations.
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (c *Class) UnmarshalText(text []byte) error {
+	for i, name := range classNames {
+		if name == string(text) {
+			*c = Class(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown class %q", text)
+}
+
+// Retryable reports whether failures of this class may be retried at all.
+// Unauthorized is not: it is answered by one refresh, not by a retry.
+func (c Class) Retryable() bool {
+	return c == ClassTransient || c == ClassTimeout || c == ClassThrottled || c == ClassDNS
+}
+
+// overridable reports whether a policy may say otherwise about the class.
+// Certificates, the caller's own end and success are facts.
+func (c Class) overridable() bool {
+	return c != ClassCertificate && c != ClassCanceled && c != ClassSuccess
+}
+
+// Hint is advice that came with a failure, from the server or from the
+// operation itself. The zero value advises nothing.
+type Hint struct {
+	// Floor is the shortest wait before the next attempt. It is never
+	// shortened: a floor that does not fit ends the call.
+	Floor time.Duration
+	// Spread is laid on top of the wait, uniformly in [0, Spread], so that a
+	// crowd that was told the same floor does not return as a crowd.
+	Spread time.Duration
+	// Base replaces the policy's backoff base when it is positive.
+	Base time.Duration
+	// MaxRetries lowers the policy's count when it is positive.
+	MaxRetries int
+	// Stop means: do not retry, whatever the class says.
+	Stop bool
+	// NoBackoff drops the backoff: only Floor and Spread remain.
+	NoBackoff bool
+	// SameKey says that the next attempt must carry the idempotency key of
+	// this one.
+	SameKey bool
+	// LongerDeadline asks that the next attempt be given more time.
+	LongerDeadline bool
+}
+
+// Merge returns the stricter of both hints, field by field: the larger floor,
+// the smaller count, any Stop.
+func (h Hint) Merge(o Hint) Hint {
+	h.Floor = max(h.Floor, o.Floor)
+	h.Spread = max(h.Spread, o.Spread)
+	h.Base = max(h.Base, o.Base)
+	if h.MaxRetries == 0 || o.MaxRetries > 0 && o.MaxRetries < h.MaxRetries {
+		h.MaxRetries = o.MaxRetries
+	}
+	h.Stop = h.Stop || o.Stop
+	h.NoBackoff = h.NoBackoff || o.NoBackoff
+	h.SameKey = h.SameKey || o.SameKey
+	h.LongerDeadline = h.LongerDeadline || o.LongerDeadline
+	return h
+}

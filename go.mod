@@ -1,0 +1,3 @@
+module github.com/forbear-go/forbear
+
+go 1.26

@@ -1,0 +1,182 @@
+package forbear_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+func TestHints(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name                 string
+		hint                 forbear.Hint
+		state                forbear.State
+		floor, wait, ceiling time.Duration
+	}{
+		{"none", forbear.Hint{}, forbear.State{}, 0, s / 2, s},
+		{"floor under the backoff", forbear.Hint{Floor: s / 4}, forbear.State{}, s / 4, s / 2, s},
+		{"floor over the backoff", forbear.Hint{Floor: 5 * s}, forbear.State{}, 5 * s, 5 * s, 5 * s},
+		{"spread lies above", forbear.Hint{Floor: 5 * s, Spread: 2 * s}, forbear.State{}, 5 * s, 6 * s, 7 * s},
+		{"spread is cut to the room", forbear.Hint{Floor: 5 * s, Spread: 20 * s}, forbear.State{Deadline: epoch.Add(8100 * time.Millisecond)}, 5 * s, 6500 * time.Millisecond, 8 * s},
+		{"base", forbear.Hint{Base: 4 * s}, forbear.State{}, 0, 2 * s, 4 * s},
+		{"base within the cap", forbear.Hint{Base: 50 * s}, forbear.State{Start: epoch}, 0, 14950 * time.Millisecond, 29900 * time.Millisecond},
+		{"no backoff", forbear.Hint{NoBackoff: true}, forbear.State{Attempt: 3}, 0, 0, 0},
+		{"no backoff, floor", forbear.Hint{NoBackoff: true, Floor: s}, forbear.State{Attempt: 3}, s, s, s},
+	} {
+		f := forbear.Failure{Class: forbear.ClassThrottled, Hint: tt.hint}
+		d := decide(forbear.Policy{}, tt.state, f)
+		if !d.Retry || d.Floor != tt.floor || d.Wait != tt.wait || d.Ceiling != tt.ceiling {
+			t.Errorf("%s: got %+v, want %v <= %v <= %v", tt.name, d, tt.floor, tt.wait, tt.ceiling)
+		}
+	}
+}
+
+func TestHintsThatStop(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		hint  forbear.Hint
+		state forbear.State
+		want  forbear.Reason
+	}{
+		{"stop", forbear.Hint{Stop: true}, forbear.State{}, forbear.ReasonServerStop},
+		{"the server's count", forbear.Hint{MaxRetries: 1}, forbear.State{Attempt: 2}, forbear.ReasonExhausted},
+		{"a larger count changes nothing", forbear.Hint{MaxRetries: 9}, forbear.State{Attempt: 4}, forbear.ReasonExhausted},
+		{"the caller's zero holds", forbear.Hint{MaxRetries: 2}, forbear.State{Limited: true}, forbear.ReasonDisabled},
+	} {
+		d := decide(forbear.Policy{}, tt.state, forbear.Failure{Class: forbear.ClassTransient, Hint: tt.hint})
+		if d.Retry || d.Reason != tt.want {
+			t.Errorf("%s: got %+v, want %v", tt.name, d, tt.want)
+		}
+	}
+}
+
+func TestHintMergeIsTheStricter(t *testing.T) {
+	a := forbear.Hint{Floor: 1, Spread: 5, Base: 3, MaxRetries: 4, SameKey: true}
+	b := forbear.Hint{Floor: 2, Spread: 1, MaxRetries: 2, Stop: true, NoBackoff: true, LongerDeadline: true}
+	want := forbear.Hint{Floor: 2, Spread: 5, Base: 3, MaxRetries: 2, Stop: true, NoBackoff: true, SameKey: true, LongerDeadline: true}
+	if got := a.Merge(b); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := b.Merge(a); got != want {
+		t.Errorf("the other way: got %+v, want %+v", got, want)
+	}
+	if got := (forbear.Hint{}).Merge(a); got != a {
+		t.Errorf("with nothing: got %+v, want %+v", got, a)
+	}
+}
+
+// credentials are refreshed once, outside the count, inside deadline and
+// budget.
+func TestTokenRefresh(t *testing.T) {
+	denied := forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401"}
+	r := quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithBudget(unlimited()))
+	s := forbear.State{Refreshable: true}
+	next := func(f forbear.Failure, reason forbear.Reason) {
+		t.Helper()
+		if d := r.Next(&s, f, epoch); d.Reason != reason || d.Wait != 0 && reason == forbear.ReasonRefresh {
+			t.Errorf("attempt %d: got %+v, want %v", s.Attempt, d, reason)
+		}
+	}
+	next(denied, forbear.ReasonRefresh)
+	if s.Retries() != 0 {
+		t.Errorf("the refresh counts as %d retries", s.Retries())
+	}
+	next(denied, forbear.ReasonUnauthorized)
+	next(transient, forbear.ReasonRetryable)
+	next(transient, forbear.ReasonExhausted)
+
+	if d := decide(forbear.Policy{}, forbear.State{}, denied); d.Reason != forbear.ReasonUnauthorized {
+		t.Errorf("without a source of credentials: got %+v", d)
+	}
+	if d := decide(forbear.Policy{MaxRetries: 1}, forbear.State{Refreshable: true, Attempt: 2}, denied); d.Reason != forbear.ReasonRefresh {
+		t.Errorf("with no retry left: got %+v, want a refresh outside the count", d)
+	}
+	late := forbear.State{Refreshable: true, Start: epoch.Add(-time.Minute)}
+	if d := decide(forbear.Policy{}, late, denied); d.Reason != forbear.ReasonDeadline {
+		t.Errorf("after the deadline: got %+v", d)
+	}
+	spent := quiet(t, forbear.Policy{}, forbear.WithBudget(forbear.NewTokenBucket(0, 0)))
+	if d := spent.Next(&forbear.State{Refreshable: true}, denied, epoch); d.Reason != forbear.ReasonBudget {
+		t.Errorf("with the budget spent: got %+v", d)
+	}
+}
+
+func TestDecorrelatedJitter(t *testing.T) {
+	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 10, Backoff: forbear.Backoff{Jitter: forbear.JitterDecorrelated, Cap: 20 * time.Second}}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	high := func() float64 { return 0.999999 }
+	prev := time.Second
+	for attempt := 1; attempt <= 10; attempt++ {
+		s := forbear.State{Attempt: attempt, PrevWait: prev}
+		d := forbear.Decide(&p, s, transient, epoch, high)
+		want := min(3*prev, 20*time.Second)
+		if d.Floor != time.Second || d.Ceiling != want || d.Wait < time.Second || d.Wait > want {
+			t.Errorf("after %v: got %+v, want [1s, %v]", prev, d, want)
+		}
+		prev = s.After(d).PrevWait
+	}
+	if prev < 19*time.Second {
+		t.Errorf("ten draws near the top end at %v, want the cap", prev)
+	}
+}
+
+// A webhook's day takes no time in a bubble; the waits follow R-3's table.
+func TestWebhookScheduleInDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		steps := []time.Duration{0, time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour}
+		r := quiet(t, forbear.Policy{Kind: forbear.Webhook, MaxAttempts: 8}, forbear.WithBudget(unlimited()), forbear.WithCallerDeadLetter())
+		last, n := time.Now(), 0
+		err := r.Do(t.Context(), func(ctx context.Context) error {
+			if wait := time.Since(last); n > 0 && (wait < steps[n-1] || wait > steps[n]) {
+				t.Errorf("before attempt %d: %v, want [%v, %v]", n+1, wait, steps[n-1], steps[n])
+			}
+			last = time.Now()
+			n++
+			return failing(ctx)
+		})
+		if n != 8 || !errors.Is(err, forbear.ErrExhausted) {
+			t.Errorf("%d attempts: %v", n, err)
+		}
+	})
+}
+
+func TestScheduleOfOnesOwn(t *testing.T) {
+	p := forbear.Policy{
+		Kind: forbear.Webhook, MaxAttempts: 3,
+		Backoff: forbear.Backoff{Schedule: []time.Duration{0, time.Minute, time.Hour, 2 * time.Hour}, Jitter: forbear.JitterFull},
+	}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for attempt, want := range []time.Duration{time.Minute, time.Hour} {
+		if d := decide(p, forbear.State{Attempt: attempt + 1}, transient); d.Floor != 0 || d.Ceiling != want {
+			t.Errorf("after attempt %d: got %+v, want [0, %v]", attempt+1, d, want)
+		}
+	}
+}
+
+func TestHealthGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{}
+		r := quiet(t, forbear.Policy{}, forbear.WithHealthGate(g))
+		op, runs := failTimes(9, forbear.Retryable(errFlaky, forbear.Hint{}))
+		if err := r.Do(t.Context(), op); !errors.Is(err, forbear.ErrUnhealthy) || *runs != 2 {
+			t.Errorf("got %v after %d attempts, want the gate to stop the second retry", err, *runs)
+		}
+	})
+}
+
+// gate is healthy once.
+type gate struct{ asked int }
+
+func (g *gate) Healthy(dependency string, _ time.Time) bool {
+	g.asked++
+	return dependency == "payments" && g.asked < 2
+}

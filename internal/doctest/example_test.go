@@ -1,0 +1,106 @@
+package doctest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+var (
+	errBusy = errors.New("ledger busy")
+	entry   = struct{}{}
+	ledger  fakeLedger
+)
+
+// fakeLedger is busy once.
+type fakeLedger struct{ calls int }
+
+func (l *fakeLedger) Append(context.Context, struct{}) error {
+	if l.calls++; l.calls == 1 {
+		return errBusy
+	}
+	return nil
+}
+
+// The program of the README.
+func Example() {
+	payments := forbear.Must(forbear.New("payments", forbear.Policy{Owner: "checkout"}))
+
+	// HTTP: status, Retry-After, request bodies and keys are taken care of.
+	client := &http.Client{Transport: httpretry.NewTransport(nil, payments)}
+
+	// Anything else: the operation says which of its errors may go away.
+	try := func(ctx context.Context) error {
+		err := payments.Do(ctx, func(ctx context.Context) error {
+			err := ledger.Append(ctx, entry)
+			if errors.Is(err, errBusy) {
+				return forbear.Retryable(err, forbear.Hint{})
+			}
+			return err // unknown: not retried
+		})
+		return err
+	}
+	_, _ = client, try
+	// Output:
+}
+
+// The first program of the HTTP guide.
+func Example_httpClient() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "100")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	url, ctx := server.URL, context.Background()
+	retryer, err := forbear.New("payments", forbear.Policy{}, forbear.WithoutLog())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	client := &http.Client{Transport: httpretry.NewTransport(nil, retryer)}
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return // the network failed: a *forbear.Error that unwraps to the original
+	}
+	defer resp.Body.Close()
+	if why, ok := httpretry.Outcome(resp); ok {
+		fmt.Println(resp.StatusCode, why.Reason, why.Rule(), why.Attempts, why.RetryAfter)
+	}
+	// Output: 503 after_exceeds_deadline R-5 1 1m40s
+}
+
+// The other lines of the HTTP guide.
+func Example_httpOptions() {
+	ctx := context.Background()
+	retryer := forbear.Must(forbear.New("payments", forbear.Policy{}))
+	policy := forbear.Policy{Keys: forbear.KeyGenerate}
+	ctx = forbear.WithMaxRetries(ctx, 0)
+	ctx = forbear.WithCorrelationID(ctx, "order-4711")
+	set, err := forbear.NewSet("checkout", forbear.Policy{})
+	if err != nil {
+		return
+	}
+	err = set.Configure("search", forbear.Policy{Total: 2 * time.Second, MaxRetries: 1})
+	if err != nil {
+		return
+	}
+	transport := httpretry.NewTransport(nil, nil, httpretry.WithRetryer(func(req *http.Request) *forbear.Retryer {
+		return set.Retryer(known(req.URL.Host))
+	}))
+	_, _, _, _ = ctx, retryer, policy, transport
+	// Output:
+}
+
+func known(host string) string { return host }

@@ -1,0 +1,170 @@
+// Package faults builds the network errors that the conformance vectors and
+// `forbear explain` name, as a Go program meets them. It opens no socket.
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// builders makes, for each kind, every error that the kind may appear as.
+var builders = map[string]func() []error{
+	"connection_refused":                   dialErrno(syscall.ECONNREFUSED),
+	"connection_reset":                     readErrno(syscall.ECONNRESET),
+	"broken_pipe":                          writeErrno(syscall.EPIPE),
+	"network_unreachable":                  dialErrno(syscall.ENETUNREACH),
+	"host_unreachable":                     dialErrno(syscall.EHOSTUNREACH),
+	"eof_before_response":                  always(io.EOF),
+	"unexpected_eof_in_body":               unexpectedEOF,
+	"socket_timeout":                       socketTimeout,
+	"dial_timeout":                         dialTimeout,
+	"per_attempt_deadline":                 always(context.DeadlineExceeded),
+	"caller_deadline":                      always(context.DeadlineExceeded),
+	"caller_cancelled":                     always(context.Canceled),
+	"dns_failure":                          dnsFailure,
+	"dns_not_found":                        dnsNotFound,
+	"tls_handshake_timeout":                handshakeTimeout,
+	"tls_certificate":                      certificates,
+	"tls_alert_bad_certificate":            func() []error { return alert(42) },
+	"tls_alert_handshake_failure":          func() []error { return alert(40) },
+	"tls_record_header":                    recordHeader,
+	"http2_refused_stream":                 func() []error { return request(http2StreamError{1, 0x7, nil}) },
+	"http2_goaway_stream_above_last":       func() []error { return request(http2GoAwayError{LastStreamID: 1}) },
+	"http2_goaway_stream_at_or_below_last": func() []error { return request(http2GoAwayError{LastStreamID: 7}) },
+	"too_many_redirects":                   func() []error { return request(errors.New("stopped after 10 redirects")) },
+	"other_error":                          other,
+	"serialization_error":                  serialization,
+	"invalid_configuration":                configuration,
+	"token_permanently_revoked":            func() []error { return request(&tokenError{"invalid_grant"}) },
+}
+
+// Kinds returns the names that [Build] knows, sorted.
+func Kinds() []string { return slices.Sorted(maps.Keys(builders)) }
+
+// Build returns the errors of the named kind: at least one, and several where
+// one kind has several types or wrappings. An unknown kind is an error.
+func Build(kind string) ([]error, error) {
+	build, ok := builders[kind]
+	if !ok {
+		return nil, fmt.Errorf("unknown fault %q", kind)
+	}
+	return build(), nil
+}
+
+// Context returns the caller's context as it stands when the error of the
+// named kind arrives: ended for the two kinds in which the caller has ended the
+// call, alive for the others.
+func Context(kind string) context.Context {
+	switch kind {
+	case "caller_deadline":
+		ctx, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
+		cancel()
+		return ctx
+	case "caller_cancelled":
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		return ctx
+	}
+	return context.Background()
+}
+
+// request returns err as the HTTP client reports it, and bare.
+func request(err error) []error {
+	return []error{&url.Error{Op: "Get", URL: "http://dependency.test/", Err: err}, err}
+}
+
+func always(err error) func() []error { return func() []error { return request(err) } }
+
+func op(name, call string, errno syscall.Errno) func() []error {
+	return func() []error {
+		return request(&net.OpError{Op: name, Net: "tcp", Err: os.NewSyscallError(call, errno)})
+	}
+}
+
+func dialErrno(e syscall.Errno) func() []error  { return op("dial", "connect", e) }
+func readErrno(e syscall.Errno) func() []error  { return op("read", "read", e) }
+func writeErrno(e syscall.Errno) func() []error { return op("write", "write", e) }
+
+func unexpectedEOF() []error {
+	return []error{io.ErrUnexpectedEOF, fmt.Errorf("read body: %w", io.ErrUnexpectedEOF)}
+}
+
+// timeoutError is a net.Error of net/http's making: a timeout by its method
+// alone.
+type timeoutError struct{ text string }
+
+func (e timeoutError) Error() string { return e.text }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+func socketTimeout() []error {
+	read := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	return append(request(read), request(timeoutError{"timeout awaiting response headers"})...)
+}
+
+func dialTimeout() []error {
+	byErrno := dialErrno(syscall.ETIMEDOUT)()
+	return append(byErrno, request(&net.OpError{Op: "dial", Net: "tcp", Err: timeoutError{"i/o timeout"}})...)
+}
+
+func handshakeTimeout() []error { return request(timeoutError{"TLS handshake timeout"}) }
+
+func dial(err *net.DNSError) []error {
+	err.Name = "dependency.test"
+	return request(&net.OpError{Op: "dial", Net: "tcp", Err: err})
+}
+
+func dnsFailure() []error {
+	return append(dial(&net.DNSError{Err: "server misbehaving", IsTemporary: true}),
+		dial(&net.DNSError{Err: "i/o timeout", IsTimeout: true, IsTemporary: true})...)
+}
+
+func dnsNotFound() []error { return dial(&net.DNSError{Err: "no such host", IsNotFound: true}) }
+
+// other are errors that nobody knows; words in their text must not matter.
+func other() []error {
+	return []error{
+		errors.New("certificate store reloaded"),
+		errors.New("connection reset by peer"),
+		fmt.Errorf("attempt: %w", errors.New("i/o timeout")),
+	}
+}
+
+func serialization() []error {
+	var n int
+	_, unsupported := json.Marshal(math.Inf(1)) // JSON has no infinity
+	return []error{
+		json.Unmarshal([]byte(`{"a"`), &n),
+		json.Unmarshal([]byte(`{"a" 1}`), &n),
+		fmt.Errorf("decode answer: %w", json.Unmarshal([]byte(`"a"`), &n)),
+		unsupported,
+	}
+}
+
+func configuration() []error {
+	_, badURL := url.Parse(strings.Join([]string{"http://", "::1"}, "["))
+	_, badAddress := net.ResolveTCPAddr("tcp", "dependency")
+	return []error{
+		badURL,
+		&net.OpError{Op: "dial", Net: "tcp", Err: badAddress},
+		&net.OpError{Op: "dial", Net: "tpc", Err: net.UnknownNetworkError("tpc")},
+		&url.Error{Op: "Get", URL: "ftp://dependency.test/", Err: errors.New("unsupported protocol scheme")},
+	}
+}
+
+// tokenError is an OAuth token endpoint's refusal (RFC 6749 section 5.2).
+type tokenError struct{ Code string }
+
+func (e *tokenError) Error() string { return "token refused: " + e.Code }

@@ -1,0 +1,74 @@
+// Package guide holds the programs of the guides to their documents, for tests.
+package guide
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Check compares the program in main.go of the working folder with the one in
+// the guide of that name, and what main prints with what the guide says that it
+// prints: the first Go program and the first block of text after it.
+func Check(t *testing.T, name string, main func()) {
+	t.Helper()
+	_, here, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("no source files")
+	}
+	doc := read(t, filepath.Join(filepath.Dir(here), "..", "..", "docs", "guides", name+".md"))
+	_, rest, ok := strings.Cut(doc, "```go\npackage main\n")
+	if !ok {
+		t.Fatalf("the guide %s has no program", name)
+	}
+	program, rest, _ := strings.Cut(rest, "```\n")
+	if got := read(t, "main.go"); withoutComment(got) != "package main\n"+program {
+		t.Errorf("the guide %s does not show main.go as it is", name)
+	}
+	_, rest, ok = strings.Cut(rest, "```text\n")
+	want, _, _ := strings.Cut(rest, "```\n")
+	if got := output(t, main); !ok || got != want {
+		t.Errorf("the program of the guide %s prints\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// withoutComment takes the package's comment off a program.
+func withoutComment(program string) string {
+	if _, rest, ok := strings.Cut(program, "\npackage main\n"); ok {
+		return "package main\n" + rest
+	}
+	return program
+}
+
+// output runs main and returns what it prints.
+func output(t *testing.T, main func()) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := os.Stdout
+	os.Stdout = w
+	printed := make(chan string)
+	go func() {
+		all, _ := io.ReadAll(r)
+		printed <- string(all)
+	}()
+	func() {
+		defer func() { os.Stdout = stdout; _ = w.Close() }()
+		main()
+	}()
+	return <-printed
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

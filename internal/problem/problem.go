@@ -1,0 +1,48 @@
+// Package problem writes the errors of forbear's own HTTP answers as problem
+// documents (RFC 9457).
+package problem
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// Namespace is what the types of forbear's problems begin with.
+const Namespace = "urn:forbear:problem:"
+
+// HeaderCorrelation echoes the correlation id of the request.
+const HeaderCorrelation = "X-Correlation-ID"
+
+// Problem is one answer. Instance is the request's path, never its query.
+type Problem struct {
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail"`
+	Instance string `json:"instance"`
+
+	CorrelationID string `json:"correlation_id,omitempty"`
+	Dependency    string `json:"dependency,omitempty"`
+	Reason        string `json:"reason,omitempty"`
+	Rule          string `json:"rule,omitempty"`
+	ErrorType     string `json:"error_type,omitempty"`
+	Attempts      int    `json:"attempts,omitempty"`
+}
+
+// Write answers with p.
+func Write(w http.ResponseWriter, p Problem) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		w.WriteHeader(p.Status) // strings and numbers always marshal
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if p.CorrelationID != "" {
+		h.Set(HeaderCorrelation, p.CorrelationID)
+	}
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n'))
+}

@@ -1,0 +1,122 @@
+package forbear
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// LogObserver writes every retry and every failed end of a call to a
+// structured log with R-10's fields and nothing else of the request. A
+// certificate failure is an ERROR. The zero value writes to slog.Default() and
+// leaves nothing out.
+type LogObserver struct {
+	Logger *slog.Logger
+	// Sampler thins out the lines about suppressed calls and retries in a
+	// storm. Retries that are sent are always logged.
+	Sampler *LogSampler
+}
+
+func (o LogObserver) logger() *slog.Logger {
+	if o.Logger != nil {
+		return o.Logger
+	}
+	return slog.Default()
+}
+
+// RetryScheduled implements [RetryObserver].
+func (o LogObserver) RetryScheduled(ctx context.Context, e RetryScheduled) {
+	l := o.logger()
+	if !l.Enabled(ctx, slog.LevelWarn) {
+		return
+	}
+	l.LogAttrs(ctx, slog.LevelWarn, "retry", append(e.attrs(),
+		slog.Int64("backoff_ms", e.Backoff.Milliseconds()),
+		slog.String("error_type", clean(e.Failure.Type)))...)
+}
+
+// Stopped implements [StopObserver].
+func (o LogObserver) Stopped(ctx context.Context, e Stopped) {
+	l, level := o.logger(), slog.LevelWarn
+	switch e.Reason {
+	case ReasonCertificate:
+		level = slog.LevelError
+	case ReasonTerminal, ReasonCanceled:
+		level = slog.LevelDebug // the caller's own affair
+	}
+	if !l.Enabled(ctx, level) {
+		return
+	}
+	if o.Sampler != nil {
+		o.Sampler.report(ctx, l, time.Now(), false)
+		if e.Reason.Suppressed() && !o.Sampler.keep(e.Dependency, e.Reason, time.Now()) {
+			return
+		}
+	}
+	l.LogAttrs(ctx, level, "retries stopped", append(e.attrs(),
+		slog.Int64("backoff_ms", 0),
+		slog.String("error_type", clean(e.Failure.Type)),
+		slog.String("reason", e.Reason.String()))...)
+}
+
+// BreakerMoved implements [BreakerObserver].
+func (o LogObserver) BreakerMoved(e BreakerMoved) {
+	o.logger().LogAttrs(context.Background(), slog.LevelWarn, "circuit breaker moved",
+		slog.String("dependency", clean(e.Dependency)),
+		slog.String("previous", e.From.String()), slog.String("new", e.To.String()),
+		slog.Float64("failure_rate", e.FailureRate), slog.Float64("slow_rate", e.SlowRate),
+		slog.Int("calls", e.Calls), slog.String("actor", clean(e.Actor)))
+}
+
+// LayeredRetry implements [LayerObserver].
+func (o LogObserver) LayeredRetry(ctx context.Context, e LayeredRetry) {
+	o.logger().LogAttrs(ctx, slog.LevelWarn, "a layer below retries by itself", append(e.attrs(),
+		slog.Int("sends", e.Sends))...)
+}
+
+// TokenRefreshed implements [RefreshObserver]. The error's text may hold what a
+// token server said, so only the fact is logged.
+func (o LogObserver) TokenRefreshed(ctx context.Context, e TokenRefreshed) {
+	if e.Err != nil {
+		o.logger().LogAttrs(ctx, slog.LevelError, "token refresh failed", slog.String("dependency", clean(e.Dependency)))
+	}
+}
+
+// DeadLettered implements [DeadLetterObserver].
+func (o LogObserver) DeadLettered(ctx context.Context, e DeadLettered) {
+	o.logger().LogAttrs(ctx, slog.LevelWarn, "dead letter",
+		slog.String("dependency", clean(e.Dependency)),
+		slog.String("queue", clean(e.Queue)), slog.String("reason", e.Reason.String()))
+}
+
+// attrs returns R-10's fields that every event has.
+func (i Info) attrs() []slog.Attr {
+	attrs := make([]slog.Attr, 0, 8)
+	return append(attrs,
+		slog.String("correlation_id", clean(i.CorrelationID)),
+		slog.String("dependency", clean(i.Dependency)),
+		slog.Int("attempt", i.Attempt),
+		slog.Int("max_attempts", i.MaxAttempts),
+		slog.String("idempotency_key", clean(i.IdempotencyKey)))
+}
+
+// maxLogField bounds a field that came from outside, in bytes.
+const maxLogField = 128
+
+// clean makes a value from outside safe to log: bounded, valid, and without the
+// control characters that could start a line of their own or turn the reading
+// direction.
+func clean(s string) string {
+	if len(s) > maxLogField {
+		s = s[:maxLogField]
+	}
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 || r == '\ufeff' ||
+			r >= '\u200b' && r <= '\u200f' || r >= '\u2028' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+			return -1
+		}
+		return r
+	}, s)
+}

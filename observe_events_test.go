@@ -1,0 +1,154 @@
+package forbear_test
+
+import (
+	"context"
+	"crypto/x509"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// all keeps every event that recorder does not.
+type all struct {
+	recorder
+	ended    []forbear.AttemptEnded
+	good     []forbear.Succeeded
+	stops    []forbear.Stopped
+	levels   []forbear.BudgetLevel
+	refused  []forbear.CertificateRefused
+	dead     []forbear.DeadLettered
+	attached []*forbear.Retryer
+}
+
+func (a *all) AttemptEnded(_ context.Context, e forbear.AttemptEnded) { a.ended = append(a.ended, e) }
+func (a *all) Succeeded(_ context.Context, e forbear.Succeeded)       { a.good = append(a.good, e) }
+func (a *all) Stopped(_ context.Context, e forbear.Stopped)           { a.stops = append(a.stops, e) }
+
+func (a *all) BudgetLevel(_ context.Context, e forbear.BudgetLevel) { a.levels = append(a.levels, e) }
+
+func (a *all) CertificateRefused(_ context.Context, e forbear.CertificateRefused) {
+	a.refused = append(a.refused, e)
+}
+func (a *all) DeadLettered(_ context.Context, e forbear.DeadLettered) { a.dead = append(a.dead, e) }
+func (a *all) Attached(r *forbear.Retryer)                            { a.attached = append(a.attached, r) }
+
+func TestSuccessTellsAttemptsLatencyAndWhatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen all
+		r := quiet(t, forbear.Policy{}, forbear.WithObserver(&seen), forbear.WithDraw(half))
+		calls := 0
+		err := r.Do(t.Context(), func(context.Context) error {
+			calls++
+			time.Sleep(time.Duration(calls) * 10 * time.Millisecond)
+			if calls < 3 {
+				return forbear.Retryable(errFlaky, forbear.Hint{})
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range seen.ended {
+			if want := time.Duration(i+1) * 10 * time.Millisecond; e.Latency != want {
+				t.Errorf("attempt %d took %v, want %v: waits are not part of it", i+1, e.Latency, want)
+			}
+		}
+		// 500 ms and 1 s of backoff, and 60 ms in the attempts.
+		if len(seen.good) != 1 || seen.good[0].Attempt != 3 || seen.good[0].FailedBefore != "retryable_error" ||
+			seen.good[0].Elapsed != 1560*time.Millisecond {
+			t.Errorf("got %+v", seen.good)
+		}
+		if len(seen.levels) != 2 || seen.levels[1].Level.Used != 2 || seen.levels[1].Dependency != "payments" {
+			t.Errorf("budget levels: %+v", seen.levels)
+		}
+		if len(seen.attached) != 1 || seen.attached[0] != r {
+			t.Errorf("attached: %v", seen.attached)
+		}
+	})
+}
+
+func TestStoppedCountsAttemptsMade(t *testing.T) {
+	for name, tt := range map[string]struct {
+		left   time.Duration
+		policy forbear.Policy
+		op     func(context.Context) error
+		made   int
+		why    forbear.Reason
+	}{
+		"exhausted":      {time.Hour, forbear.Policy{MaxRetries: 2}, failing, 3, forbear.ReasonExhausted},
+		"terminal":       {time.Hour, forbear.Policy{}, func(context.Context) error { return forbear.Terminal(errFlaky) }, 1, forbear.ReasonTerminal},
+		"too late":       {-time.Second, forbear.Policy{}, failing, 0, forbear.ReasonDeadline},
+		"no time at all": {time.Second, forbear.Policy{MinAttempt: 2 * time.Second}, failing, 0, forbear.ReasonDeadline},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var seen all
+			ctx, cancel := context.WithTimeout(t.Context(), tt.left)
+			defer cancel()
+			_ = quiet(t, tt.policy, forbear.WithObserver(&seen)).Do(ctx, tt.op)
+			if len(seen.stops) != 1 || seen.stops[0].Attempts != tt.made || seen.stops[0].Reason != tt.why {
+				t.Errorf("got %+v, want %d attempts and %v", seen.stops, tt.made, tt.why)
+			}
+		})
+	}
+}
+
+func TestCertificateAndDeadLetterEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen all
+		r := quiet(t, forbear.Policy{Kind: forbear.Event}, forbear.WithObserver(&seen), forbear.WithDeadLetter(&sink{}))
+		_ = r.Do(t.Context(), func(context.Context) error { return x509.UnknownAuthorityError{} })
+		if len(seen.refused) != 1 || seen.refused[0].Failure.Type != forbear.TypeCertificate {
+			t.Errorf("certificates: %+v", seen.refused)
+		}
+		if len(seen.dead) != 1 || seen.dead[0].Queue != "payments" || seen.dead[0].Reason != forbear.ReasonCertificate {
+			t.Errorf("dead letters: %+v", seen.dead)
+		}
+	})
+}
+
+// keepsLog is an observer that is no log.
+type keepsLog struct{ startOnly }
+
+func (*keepsLog) KeepsLog() bool { return true }
+
+func TestMetricsDoNotSilenceTheLog(t *testing.T) {
+	lines := logged(t, func(t *testing.T) {
+		r, err := forbear.New("payments", forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&keepsLog{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Do(t.Context(), failing)
+	})
+	if len(lines) != 2 {
+		t.Errorf("got %q, want a retry and the end", lines)
+	}
+}
+
+func TestCorrelationComesFromTheContextThenTheTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen recorder
+		r := quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&seen),
+			forbear.WithCorrelation(func(context.Context) string { return "trace-1" }))
+		_ = r.Do(t.Context(), failing)
+		if got := seen.infos[0].CorrelationID; got != "trace-1" {
+			t.Errorf("got %q, want the trace's", got)
+		}
+		_ = r.Do(forbear.WithCorrelationID(t.Context(), "c-1"), failing)
+		if got := seen.infos[len(seen.infos)-1].CorrelationID; got != "c-1" {
+			t.Errorf("got %q, want the context's", got)
+		}
+	})
+}
+
+func TestReasonsAreExhaustedOrSuppressedNeverBoth(t *testing.T) {
+	if !forbear.ReasonDeadline.Exhausted() || forbear.ReasonBudget.Exhausted() || !forbear.ReasonBudget.Suppressed() {
+		t.Error("a spent budget is a refusal, a spent deadline is not")
+	}
+	for r := range forbear.ReasonWeakCredential + 1 {
+		if r.Exhausted() && r.Suppressed() {
+			t.Errorf("%v is both", r)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package forbear
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Option changes what a [Retryer] runs with; what it may do is the [Policy]'s.
+type Option func(*Retryer) error
+
+// WithObserver adds an observer: a value with one or more of the event methods,
+// such as [RetryObserver]. The first observer replaces the default log, unless
+// it says with a method KeepsLog() bool that it is none: metrics beside the log
+// do not silence it.
+func WithObserver(o any) Option {
+	return func(r *Retryer) error {
+		if k, ok := o.(interface{ KeepsLog() bool }); !ok || !k.KeepsLog() {
+			r.observed = true
+		}
+		return r.observers.add(o)
+	}
+}
+
+// WithCorrelation asks find for the correlation id of calls whose context names
+// none by [WithCorrelationID]: the id of the trace, for instance. When find
+// returns "" too, one is made.
+func WithCorrelation(find func(context.Context) string) Option {
+	return func(r *Retryer) error {
+		if find == nil {
+			return errors.New("nil source of correlation ids")
+		}
+		r.correlate = find
+		return nil
+	}
+}
+
+// WithoutLog silences a Retryer that has no observer. The standard demands the
+// log, so silence must be asked for.
+func WithoutLog() Option {
+	return func(r *Retryer) error {
+		r.observed = true
+		return nil
+	}
+}
+
+// WithBudget replaces the policy's budget, to share one between Retryers or to
+// use another kind.
+func WithBudget(b Budget) Option {
+	return func(r *Retryer) error {
+		if b == nil {
+			return errors.New("nil budget")
+		}
+		r.budget = b
+		return nil
+	}
+}
+
+// WithDraw replaces the source of randomness, for simulations and tests that
+// must come out the same each time. draw returns numbers in [0, 1); a Retryer
+// that is used from several goroutines calls it from all of them.
+func WithDraw(draw func() float64) Option {
+	return func(r *Retryer) error {
+		if draw == nil {
+			return errors.New("nil draw")
+		}
+		r.draw = draw
+		return nil
+	}
+}
+
+// WithClassifier adds classifiers for the errors of [Retryer.Do]. They are
+// asked in order, after the operation's own marks; the first that knows wins.
+func WithClassifier(c ...Classifier) Option {
+	return func(r *Retryer) error {
+		r.classifiers = append(r.classifiers, c...)
+		return nil
+	}
+}
+
+// WithWaiver lifts a rule for this dependency. A waiver that matches nothing
+// changes nothing.
+func WithWaiver(w Waiver) Option {
+	return func(r *Retryer) error {
+		r.waivers = append(r.waivers, w)
+		return nil
+	}
+}
+
+// DeadLetterSink takes what a durable call could not do.
+type DeadLetterSink interface {
+	// DeadLetter stores the failed work. Its context is detached from the
+	// call's. An error is returned to the caller, joined with the call's own.
+	DeadLetter(ctx context.Context, e *Error) error
+}
+
+// WithDeadLetter sets where exhausted work of kind Event or Webhook goes.
+func WithDeadLetter(s DeadLetterSink) Option {
+	return func(r *Retryer) error {
+		if s == nil {
+			return errors.New("nil dead-letter sink")
+		}
+		r.sink = s
+		return nil
+	}
+}
+
+// WithCallerDeadLetter is the word that the caller of a Retryer of kind Event
+// or Webhook routes exhausted work to a dead-letter queue by itself.
+func WithCallerDeadLetter() Option {
+	return func(r *Retryer) error {
+		r.callerSink = true
+		return nil
+	}
+}
+
+// WithService names the service that the calls are made from. Where the policy
+// names an owner, only that service retries.
+func WithService(name string) Option {
+	return func(r *Retryer) error {
+		r.service = name
+		return nil
+	}
+}
+
+// WithBreaker replaces the policy's circuit breaker, to share one between
+// Retryers.
+func WithBreaker(b *Breaker) Option {
+	return func(r *Retryer) error {
+		if b == nil {
+			return errors.New("nil breaker")
+		}
+		r.breaker = b
+		return nil
+	}
+}
+
+// WithHealthGate asks g before every retry whether the dependency looks
+// healthy.
+func WithHealthGate(g HealthGate) Option {
+	return func(r *Retryer) error {
+		r.gate = g
+		return nil
+	}
+}
+
+// HealthGate tells whether a dependency looks healthy enough for a retry. It
+// must not block.
+type HealthGate interface {
+	Healthy(dependency string, now time.Time) bool
+}

@@ -1,0 +1,199 @@
+package forbear
+
+import (
+	"cmp"
+	"time"
+)
+
+// Policy says how the calls to one dependency may be retried. It is plain
+// data: it can be printed, marshalled and compared. The zero value holds the
+// standard's defaults for [Sync]; every zero field means the default of its
+// kind, which is why Disabled and Strict are fields of their own.
+type Policy struct {
+	Kind Kind `json:"kind,omitzero"`
+
+	// Disabled allows no retry at all.
+	Disabled bool `json:"disabled,omitzero"`
+	// Strict takes away the budget's floor for quiet clients.
+	Strict bool `json:"strict,omitzero"`
+
+	// MaxRetries counts the attempts after the first (R-2). Not for Webhook.
+	MaxRetries int `json:"max_retries,omitzero"`
+	// MaxAttempts counts all attempts (R-3's table). For Webhook only.
+	MaxAttempts int `json:"max_attempts,omitzero"`
+
+	// Total bounds the whole call: all attempts and all waits (R-3).
+	Total time.Duration `json:"total,omitzero"`
+	// PerAttempt bounds one attempt. In [Retryer.Do] it applies only when it
+	// is set; HTTP and gRPC always apply it.
+	PerAttempt time.Duration `json:"per_attempt,omitzero"`
+	// Connect bounds the making of a connection. Default 2 s.
+	Connect time.Duration `json:"connect,omitzero"`
+	// MinAttempt is the least time that an attempt needs: none is started
+	// with less left. Default 100 ms.
+	MinAttempt time.Duration `json:"min_attempt,omitzero"`
+
+	Backoff Backoff       `json:"backoff,omitzero"`
+	Budget  BudgetPolicy  `json:"budget,omitzero"`
+	Breaker BreakerPolicy `json:"breaker,omitzero"`
+	// MaxConcurrent bounds the calls under way at once; 0 sets no bound.
+	MaxConcurrent int `json:"max_concurrent,omitzero"`
+
+	// Keys says what becomes of operations that need an idempotency key.
+	Keys KeyMode `json:"idempotency,omitzero"`
+	// RetryUnsent allows a retry without a key when the request certainly
+	// never reached the server. R-6, read strictly, does not.
+	RetryUnsent bool `json:"retry_unsent,omitzero"`
+
+	// Classify overrides the class of single error types, by label
+	// ("http_404") or by status group ("http_5xx").
+	Classify map[string]Class `json:"classify,omitempty"`
+
+	// Owner names the service that may retry this dependency.
+	Owner string `json:"owner,omitzero"`
+}
+
+// Backoff says how long to wait between attempts (R-1). Fixed intervals and
+// equal jitter cannot be expressed.
+type Backoff struct {
+	Base time.Duration `json:"base,omitzero"` // default 1 s
+	Cap  time.Duration `json:"cap,omitzero"`  // default 30 s
+	// Jitter is full by default; for Webhook, whose waits follow Schedule,
+	// it is the step's own range.
+	Jitter Jitter `json:"jitter,omitzero"`
+	// Schedule gives the wait before each attempt, the first included, instead
+	// of Base and Cap. Default for Webhook: R-3's table.
+	Schedule []time.Duration `json:"schedule,omitempty"`
+}
+
+// Jitter chooses how a wait is drawn.
+type Jitter uint8
+
+const (
+	// JitterDefault is full jitter, or, where a schedule rules, a draw
+	// between the step before and the step itself.
+	JitterDefault Jitter = iota
+	// JitterFull draws from [0, ceiling].
+	JitterFull
+	// JitterDecorrelated draws from [base, 3 x previous wait], within the cap.
+	JitterDecorrelated
+)
+
+// KeyMode says what becomes of an operation that is not idempotent by itself.
+type KeyMode uint8
+
+const (
+	// KeyReuse retries when the caller brought an idempotency key, with that
+	// same key. It is the default.
+	KeyReuse KeyMode = iota
+	// KeyGenerate makes a key where the caller brought none. Only for servers
+	// that honour keys: elsewhere a generated key is a lie.
+	KeyGenerate
+	// KeyRefuse never retries such operations.
+	KeyRefuse
+)
+
+// The figures of the standard.
+const (
+	DefaultBase       = time.Second
+	DefaultCap        = 30 * time.Second
+	DefaultConnect    = 2 * time.Second
+	DefaultMinAttempt = 100 * time.Millisecond
+	DefaultRatio      = 0.20
+	DefaultWindow     = 30 * time.Second
+	DefaultMinRetries = 3
+)
+
+var webhookSchedule = []time.Duration{
+	0, time.Second, 5 * time.Second, 30 * time.Second,
+	2 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour,
+}
+
+// WithDefaults returns p with every zero field replaced by the default of its
+// kind. It does not validate.
+func (p Policy) WithDefaults() Policy {
+	l := p.Kind.limits()
+	switch {
+	case p.Disabled:
+		p.MaxRetries, p.MaxAttempts = 0, 0
+	case p.Kind == Webhook:
+		p.MaxAttempts = cmp.Or(p.MaxAttempts, l.count)
+	default:
+		p.MaxRetries = cmp.Or(p.MaxRetries, l.count)
+	}
+	p.Total = cmp.Or(p.Total, l.total)
+	p.Connect = cmp.Or(p.Connect, DefaultConnect)
+	p.MinAttempt = cmp.Or(p.MinAttempt, DefaultMinAttempt)
+	p.Backoff.Base = cmp.Or(p.Backoff.Base, DefaultBase)
+	p.Backoff.Cap = cmp.Or(p.Backoff.Cap, max(DefaultCap, p.Backoff.Base))
+	if p.Kind == Webhook && p.Backoff.Schedule == nil {
+		p.Backoff.Schedule = webhookSchedule
+	}
+	p.Budget = p.Budget.withDefaults(p.Kind, p.Strict)
+	p.Breaker = p.Breaker.WithDefaults(p.AttemptTimeout())
+	return p
+}
+
+// AttemptTimeout returns the time that one attempt gets: PerAttempt, or the
+// default of the kind.
+func (p *Policy) AttemptTimeout() time.Duration {
+	return cmp.Or(p.PerAttempt, p.Kind.limits().attempt)
+}
+
+// Retries returns the number of retries that p allows, whatever it counts.
+func (p *Policy) Retries() int {
+	def, _, _ := p.Kind.Range()
+	switch {
+	case p.Disabled:
+		return 0
+	case p.Kind == Webhook:
+		return cmp.Or(p.MaxAttempts, def) - 1
+	default:
+		return cmp.Or(p.MaxRetries, def)
+	}
+}
+
+// limit returns the number of retries for one call: the policy's, lowered by
+// the hint; the caller's own number instead of the policy's, but never above
+// the allowed range of the kind (R-2).
+func (p *Policy) limit(s *State, h Hint) int {
+	n := p.Retries()
+	if s.Limited && !p.Disabled {
+		_, _, high := p.Kind.Range()
+		if p.Kind == Webhook {
+			high--
+		}
+		n = min(s.Limit, max(high, n))
+	}
+	if h.MaxRetries > 0 {
+		n = min(n, h.MaxRetries)
+	}
+	return n
+}
+
+// classOf returns the class of f under p's overrides: the exact label first,
+// then its status group.
+func (p *Policy) classOf(f *Failure) Class {
+	if len(p.Classify) == 0 || !f.Class.overridable() {
+		return f.Class
+	}
+	if c, ok := p.Classify[f.Type]; ok {
+		return c
+	}
+	c, ok := p.Classify[group(f.Type)]
+	// A group that is made retryable leaves the finer class of those of its
+	// members that are retryable anyway.
+	if ok && !(c.Retryable() && f.Class.Retryable()) {
+		return c
+	}
+	return f.Class
+}
+
+// group turns "http_503" into "http_5xx", and anything else into "".
+func group(label string) string {
+	const prefix = "http_"
+	if len(label) != len(prefix)+3 || label[:len(prefix)] != prefix {
+		return ""
+	}
+	return label[:len(prefix)+1] + "xx"
+}

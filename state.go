@@ -1,0 +1,104 @@
+package forbear
+
+import "time"
+
+// State is what one logical call has used so far, and the facts around it that
+// a decision needs. It is plain data: the durable mouths persist it between
+// attempts. The zero value is the state of a call that needs no idempotency
+// key and whose first attempt has just failed.
+type State struct {
+	// Attempt is the number of the latest attempt, the first being 1; 0 is
+	// read as 1.
+	Attempt int `json:"attempt"`
+	// Start is when the logical call began. The total duration (R-3) counts
+	// from here; a zero Start means now.
+	Start time.Time `json:"start,omitzero"`
+	// Deadline is the caller's own; zero means none.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// PrevWait is the wait before the latest attempt, for decorrelated jitter.
+	PrevWait time.Duration `json:"prev_wait,omitempty"`
+	// DNSFailures counts the attempts that failed at name resolution, the
+	// latest included; 0 means that nobody counted.
+	DNSFailures int `json:"dns_failures,omitempty"`
+	// Refreshes counts the attempts that followed a token refresh. They do
+	// not count as retries (R-9 against R-4).
+	Refreshes int `json:"refreshes,omitempty"`
+	// Resends counts the retries that took over a silent re-send of the
+	// transport below; only the first goes out at once.
+	Resends int `json:"resends,omitempty"`
+	// Limit is the caller's own number of retries, when Limited is set.
+	Limit   int  `json:"limit,omitempty"`
+	Limited bool `json:"limited,omitempty"`
+
+	// NeedsKey says that the operation is not idempotent by itself (POST,
+	// PATCH), so that only Key makes a retry safe (R-6).
+	NeedsKey bool   `json:"needs_key,omitempty"`
+	Key      string `json:"key,omitempty"`
+	// Unreplayable says that the request cannot be sent again: its body is
+	// gone.
+	Unreplayable bool `json:"unreplayable,omitempty"`
+	// Refreshable says that a source of fresh credentials is at hand.
+	Refreshable bool `json:"refreshable,omitempty"`
+
+	// NotOwner says that another service owns the retries of this dependency.
+	NotOwner bool `json:"not_owner,omitempty"`
+	// Breaker is the state of the dependency's circuit breaker.
+	Breaker BreakerState `json:"breaker,omitempty"`
+	// Unhealthy is the health gate's answer.
+	Unhealthy bool `json:"unhealthy,omitempty"`
+	// ExhaustedBelow says that a layer below has already used its retries.
+	ExhaustedBelow bool `json:"exhausted_below,omitempty"`
+	// Inner says that the call runs inside a retry of an outer layer, which
+	// leaves it a single attempt.
+	Inner bool `json:"inner,omitempty"`
+
+	permit Permit // of the attempt under way
+}
+
+// Probe reports whether the attempt under way tries out a dependency whose
+// breaker was open. It should get half the usual time.
+func (s *State) Probe() bool { return s.permit.Probe }
+
+// MaxKeyLen is the longest idempotency key that the standard allows (R-6).
+const MaxKeyLen = 64
+
+// attempt returns the number of the latest attempt.
+func (s *State) attempt() int { return max(s.Attempt, 1) }
+
+// Retries returns the number of retries that count against the limit.
+func (s *State) Retries() int { return max(s.attempt()-1-s.Refreshes, 0) }
+
+// keyed reports whether the call carries a valid idempotency key.
+func (s *State) keyed() bool { return s.Key != "" && len(s.Key) <= MaxKeyLen }
+
+// After returns the state that follows the decision d: on a retry, that of the
+// next attempt; on a stop, s itself.
+func (s State) After(d Decision) State {
+	s.Attempt = s.attempt()
+	if !d.Retry {
+		return s
+	}
+	s.Attempt++
+	s.PrevWait = d.Wait
+	switch d.Reason {
+	case ReasonRefresh:
+		s.Refreshes++
+	case ReasonResend:
+		s.Resends++
+	}
+	return s
+}
+
+// BreakerState is where a circuit breaker stands. The zero value is closed.
+type BreakerState uint8
+
+const (
+	BreakerClosed BreakerState = iota
+	BreakerOpen
+	BreakerHalfOpen
+)
+
+var breakerNames = [...]string{"closed", "open", "half-open"}
+
+// String returns "closed", "open" or "half-open".
+func (b BreakerState) String() string { return breakerNames[min(int(b), len(breakerNames)-1)] }

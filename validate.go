@@ -1,0 +1,197 @@
+package forbear
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Violation is one way in which a policy leaves the standard.
+type Violation struct {
+	Field  string // as in a policy file: "backoff.cap"
+	Rule   string // "R-2", or "" for a value that makes no sense at all
+	Detail string
+}
+
+// Error returns "max_retries 9 is outside 1-5 (R-2)".
+func (v *Violation) Error() string {
+	if v.Rule == "" {
+		return v.Field + " " + v.Detail
+	}
+	return v.Field + " " + v.Detail + " (" + v.Rule + ")"
+}
+
+// Waiver lifts one rule for one dependency, visibly. Rules about certificates
+// and values that make no sense cannot be waived.
+type Waiver struct {
+	Rule       string
+	Dependency string
+	Reason     string
+	Expires    time.Time // zero: never
+}
+
+func (w Waiver) covers(v *Violation, dependency string, now time.Time) bool {
+	return v.Rule != "" && v.Rule != "R-9" && w.Rule == v.Rule && w.Dependency == dependency &&
+		w.Reason != "" && (w.Expires.IsZero() || now.Before(w.Expires))
+}
+
+// Validate returns all violations of p, joined, or nil. Each one is a
+// [*Violation].
+func (p *Policy) Validate() error {
+	var errs []error
+	for _, v := range p.Violations() {
+		errs = append(errs, v)
+	}
+	return errors.Join(errs...)
+}
+
+// Violations lists what [Policy.Validate] joins.
+func (p *Policy) Violations() []*Violation {
+	var c checker
+	if int(p.Kind) >= len(kinds) {
+		c.add("kind", "", "%d is unknown", p.Kind)
+		return c.found
+	}
+	c.counts(p)
+	c.durations(p)
+	c.backoff(p)
+	c.budget(p)
+	c.breaker(p)
+	if p.MaxConcurrent < 0 {
+		c.add("max_concurrent", "", "%d is negative", p.MaxConcurrent)
+	}
+	c.classes(p)
+	return c.found
+}
+
+type checker struct{ found []*Violation }
+
+func (c *checker) add(field, rule, format string, args ...any) {
+	c.found = append(c.found, &Violation{Field: field, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) counts(p *Policy) {
+	_, low, high := p.Kind.Range()
+	field, value, other, wrong := "max_retries", p.MaxRetries, "max_attempts", p.MaxAttempts
+	if p.Kind == Webhook {
+		field, value, other, wrong = other, wrong, field, value
+	}
+	if wrong != 0 {
+		c.add(other, "", "does not apply to kind %s: set %s", p.Kind, field)
+	}
+	if value != 0 && p.Disabled {
+		c.add(field, "", "%d contradicts disabled", value)
+	} else if value < 0 {
+		c.add(field, "", "%d is negative", value)
+	} else if value != 0 && (value < low || value > high) {
+		c.add(field, "R-2", "%d is outside %d-%d", value, low, high)
+	}
+}
+
+func (c *checker) durations(p *Policy) {
+	q := p.WithDefaults()
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{{"total", p.Total}, {"per_attempt", p.PerAttempt}, {"connect", p.Connect}, {"min_attempt", p.MinAttempt}} {
+		if f.value < 0 {
+			c.add(f.name, "", "%v is negative", f.value)
+		}
+	}
+	if limit := p.Kind.limits().total; p.Total > limit {
+		c.add("total", "R-3", "%v is over %v for kind %s", p.Total, limit, p.Kind)
+	}
+	if q.Total > 0 && q.MinAttempt >= q.Total {
+		c.add("min_attempt", "", "%v leaves no room in a total of %v", q.MinAttempt, q.Total)
+	}
+}
+
+// maxCap is the longest backoff that a caller may be kept waiting in memory.
+const maxCap = 60 * time.Second
+
+func (c *checker) backoff(p *Policy) {
+	b := p.Backoff
+	q := p.WithDefaults().Backoff
+	if b.Base < 0 {
+		c.add("backoff.base", "", "%v is negative", b.Base)
+	}
+	if b.Cap < 0 {
+		c.add("backoff.cap", "", "%v is negative", b.Cap)
+	} else if b.Cap > maxCap && !p.Kind.Durable() {
+		c.add("backoff.cap", "R-1", "%v is over %v", b.Cap, maxCap)
+	}
+	if b.Base > 0 && q.Cap > 0 && b.Base > q.Cap {
+		c.add("backoff.base", "R-1", "%v is over the cap of %v", b.Base, q.Cap)
+	} else if b.Base > maxCap && !p.Kind.Durable() {
+		c.add("backoff.base", "R-1", "%v is over %v", b.Base, maxCap)
+	}
+	if b.Jitter > JitterDecorrelated {
+		c.add("backoff.jitter", "R-1", "%d is unknown: want full or decorrelated", b.Jitter)
+	}
+	if len(b.Schedule) == 0 {
+		return
+	}
+	if b.Jitter == JitterDecorrelated {
+		c.add("backoff.jitter", "", "decorrelated does not go with a schedule")
+	}
+	if need := p.Retries() + 1; len(b.Schedule) < need {
+		c.add("backoff.schedule", "R-3", "has %d steps for %d attempts", len(b.Schedule), need)
+	}
+	for i, step := range b.Schedule {
+		if step < 0 || i > 0 && step <= b.Schedule[i-1] {
+			c.add("backoff.schedule", "R-3", "does not increase at step %d (%v)", i+1, step)
+			return
+		}
+	}
+}
+
+func (c *checker) budget(p *Policy) {
+	b := p.Budget
+	if b.MaxMultiplier != 0 && b.Ratio != 0 {
+		c.add("budget.max_multiplier", "", "and budget.ratio say the same thing: set one")
+	}
+	if b.MaxMultiplier != 0 && b.Of != OfInitial {
+		c.add("budget.max_multiplier", "", "is by definition of the initial requests: drop budget.of")
+	}
+	if b.Ratio < 0 || b.Ratio > 1 {
+		c.add("budget.ratio", "", "%v is not a fraction", b.Ratio)
+	} else if b.Ratio > DefaultRatio {
+		c.add("budget.ratio", "R-7", "%s is over 20%%", percent(b.Ratio))
+	}
+	// 1.25 is what 20 % of the total comes to, the weakest reading of R-7.
+	if b.MaxMultiplier != 0 && (b.MaxMultiplier < 1 || b.MaxMultiplier > 10) {
+		c.add("budget.max_multiplier", "", "%v is not in 1-10", b.MaxMultiplier)
+	} else if b.MaxMultiplier > 1/(1-DefaultRatio) {
+		c.add("budget.max_multiplier", "R-7", "%v is over 1.25, which is 20%% of the total", b.MaxMultiplier)
+	}
+	if b.MinRetries < 0 {
+		c.add("budget.min_retries", "", "%d is negative", b.MinRetries)
+	} else if b.MinRetries > 0 && p.Strict {
+		c.add("budget.min_retries", "R-7", "%d contradicts strict", b.MinRetries)
+	}
+	if b.RoundUp && p.Strict {
+		c.add("budget.round_up", "R-7", "contradicts strict")
+	}
+	q := p.WithDefaults()
+	switch {
+	case b.Window < 0 || b.Window > time.Hour:
+		c.add("budget.window", "", "%v is not in 0-1h", b.Window)
+	case !p.Kind.Durable() && b.Window > 0 && b.Window < q.Backoff.Cap:
+		c.add("budget.window", "R-7", "%v is shorter than the backoff cap of %v, so retries would outlive their window", b.Window, q.Backoff.Cap)
+	case !p.Kind.Durable() && b.Window == 0 && q.Backoff.Cap > q.Budget.Window:
+		c.add("backoff.cap", "R-7", "%v is longer than the budget window of %v, so retries would outlive their window", q.Backoff.Cap, q.Budget.Window)
+	}
+}
+
+func (c *checker) classes(p *Policy) {
+	for label, class := range p.Classify {
+		switch {
+		case label == TypeCertificate || !class.overridable() && class <= ClassCanceled:
+			c.add("classify."+label, "R-9", "cannot be %s: certificates and cancellations are facts", class)
+		case class > ClassCanceled:
+			c.add("classify."+label, "", "has an unknown class")
+		}
+	}
+}
+
+func percent(ratio float64) string { return fmt.Sprintf("%g%%", ratio*100) }

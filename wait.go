@@ -1,0 +1,92 @@
+package forbear
+
+import (
+	"context"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/window"
+)
+
+// This is the one file that sleeps.
+
+// Wait waits as d says and begins the next attempt. When the caller ends first,
+// the budget gets its retry back, and the error holds both the last failure f
+// and the caller's end.
+func (c *Call) Wait(ctx context.Context, d Decision, f Failure) error {
+	if !c.sleep(ctx, d.Wait) {
+		c.unmade(d)
+		return c.abandon(ctx, f)
+	}
+	c.attempted = time.Since(window.Epoch())
+	if why := c.r.Admit(&c.State, time.Now()); why != ReasonNone {
+		c.unmade(d)
+		stop := Decision{Reason: why, Class: d.Class}
+		if len(c.r.observers.stop) > 0 {
+			c.stopped(ctx, stop, f, time.Now(), c.Attempt())
+		}
+		return c.Err(stop, f)
+	}
+	if len(c.r.observers.start) > 0 {
+		c.started(ctx)
+	}
+	return nil
+}
+
+// unmade takes back the attempt that d granted.
+func (c *Call) unmade(d Decision) {
+	c.r.Refund(d, time.Now())
+	c.State.Attempt--
+	c.leave()
+}
+
+// sleep waits for d and reports whether it could: false when ctx ended first.
+// One timer serves all waits of the call.
+func (c *Call) sleep(ctx context.Context, d time.Duration) bool {
+	if d < time.Microsecond {
+		return ctx.Err() == nil // over before a timer could be set
+	}
+	if c.timer == nil {
+		c.timer = time.NewTimer(d)
+	} else {
+		c.timer.Reset(d)
+	}
+	select {
+	case <-c.timer.C:
+		return true
+	case <-ctx.Done():
+		c.timer.Stop()
+		return false
+	}
+}
+
+// abandon ends a call whose caller left during a wait.
+func (c *Call) abandon(ctx context.Context, f Failure) error {
+	gone, _ := callerEnded(ctx, f.Err)
+	gone.Err = &abandoned{last: f.Err, cause: context.Cause(ctx)}
+	reason := ReasonCanceled
+	if gone.Type == TypeCallerDeadline {
+		reason = ReasonDeadline
+	}
+	d := Decision{Reason: reason, Class: ClassCanceled}
+	if len(c.r.observers.stop) > 0 {
+		c.stopped(ctx, d, gone, time.Now(), c.Attempt())
+	}
+	return c.Err(d, gone)
+}
+
+// abandoned keeps the operation's last error beside the reason for leaving.
+type abandoned struct{ last, cause error }
+
+func (e *abandoned) Error() string {
+	if e.last == nil {
+		return e.cause.Error()
+	}
+	return e.cause.Error() + " while waiting to retry: " + e.last.Error()
+}
+
+func (e *abandoned) Unwrap() []error {
+	if e.last == nil {
+		return []error{e.cause}
+	}
+	return []error{e.last, e.cause}
+}
