@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/problem"
+)
+
+// AdminConfig says what an admin endpoint shows and demands.
+type AdminConfig struct {
+	// Stats is what it shows, and through which it finds the Retryers.
+	Stats *Stats
+	// Metrics answers GET /metrics; nil means that there is no such page.
+	Metrics http.Handler
+	// Token is what callers must bring as "Authorization: Bearer TOKEN".
+	// Without one, only requests to a loopback name are answered, and the
+	// endpoint must listen on loopback: see [CheckAdmin].
+	Token string
+	// Logger gets each override with its actor. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// CheckAdmin refuses an address to listen on that others could reach, unless
+// there is a token.
+func CheckAdmin(address, token string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if token == "" && !loopback(host) {
+		return errors.New("the admin endpoint listens beyond loopback only with a token")
+	}
+	return nil
+}
+
+// loopback reports whether a host name or address means this machine.
+func loopback(host string) bool {
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// admin is the endpoint behind its guards.
+type admin struct {
+	AdminConfig
+	token [sha256.Size]byte
+}
+
+// NewAdmin returns the handler of the admin endpoint:
+//
+//	GET  /admin/status                 what each dependency does, as a [Status]
+//	POST /admin/breakers/{dependency}  {"state":"open|closed|auto","actor":"jane"}
+//	GET  /metrics                      when AdminConfig.Metrics is set
+//
+// An override holds the circuit breaker open or closed until "auto" gives it
+// back to itself; the actor is logged (INTG-STD-033). State-changing requests
+// of other origins are refused, as are requests by a name that is not loopback
+// when there is no token, so that no page in a browser reaches it.
+func NewAdmin(c AdminConfig) http.Handler {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	a := &admin{AdminConfig: c, token: sha256.Sum256([]byte(c.Token))}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /admin/status", a.status)
+	mux.HandleFunc("POST /admin/breakers/{dependency}", a.override)
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", c.Metrics)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, r, http.StatusNotFound, "no-such-page", "No such page", "the admin endpoint has no such page, or not for this method")
+	})
+	origin := http.NewCrossOriginProtection()
+	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, r, http.StatusForbidden, "cross-origin", "Cross-origin request", "requests of other origins are refused")
+	}))
+	return a.guard(origin.Handler(mux))
+}
+
+// guard lets only those in who may.
+func (a *admin) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if a.Token == "" {
+			host, _, err := net.SplitHostPort(r.Host)
+			if err != nil {
+				host = r.Host
+			}
+			if !loopback(host) {
+				refuse(w, r, http.StatusForbidden, "host", "Wrong host", "without a token the admin endpoint answers to loopback names only")
+				return
+			}
+			next.ServeHTTP(w, r)
+			return
+		}
+		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		sum := sha256.Sum256([]byte(given))
+		if !ok || subtle.ConstantTimeCompare(sum[:], a.token[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			refuse(w, r, http.StatusUnauthorized, "unauthorized", "Unauthorized", "a bearer token is needed")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
+	answer(w, a.Stats.Status(time.Now()))
+}
+
+// maxOverride bounds the body of an override.
+const maxOverride = 4 << 10
+
+// maxActor bounds the name of an actor, in bytes.
+const maxActor = 128
+
+func (a *admin) override(w http.ResponseWriter, r *http.Request) {
+	var in struct{ State, Actor string }
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOverride))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil || d.Decode(&struct{}{}) != io.EOF {
+		refuse(w, r, http.StatusBadRequest, "bad-override", "Bad override", `want {"state":"open|closed|auto","actor":"..."}`)
+		return
+	}
+	in.Actor = strings.TrimSpace(in.Actor)
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	switch {
+	case in.Actor == "" || len(in.Actor) > maxActor || strings.ContainsFunc(in.Actor, unprintable):
+		refuse(w, r, http.StatusBadRequest, "bad-override", "Bad override", "actor says who does it, in 1 to 128 printable bytes")
+		return
+	case in.State != "open" && in.State != "closed" && in.State != "auto":
+		refuse(w, r, http.StatusBadRequest, "bad-override", "Bad override", "state is open, closed or auto")
+		return
+	}
+	found := a.Stats.retryer(r.PathValue("dependency"))
+	if found == nil {
+		refuse(w, r, http.StatusNotFound, "no-dependency", "No such dependency", "no dependency of that name is served")
+		return
+	}
+	b := found.Breaker()
+	if b == nil {
+		refuse(w, r, http.StatusConflict, "no-breaker", "No circuit breaker", "the policy of the dependency has no circuit breaker")
+		return
+	}
+	// First the log: an override that cannot be attributed must not happen.
+	a.Logger.LogAttrs(r.Context(), slog.LevelWarn, "circuit breaker override",
+		slog.String("dependency", found.Dependency()), slog.String("previous", b.State().String()),
+		slog.String("state", in.State), slog.String("actor", in.Actor))
+	switch in.State {
+	case "open":
+		b.Force(forbear.BreakerOpen, in.Actor, time.Now())
+	case "closed":
+		b.Force(forbear.BreakerClosed, in.Actor, time.Now())
+	default:
+		b.Release()
+	}
+	answer(w, breakerStatus(b, time.Now()))
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// refuse answers with problem details.
+func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, detail string) {
+	newExchange(r).problem(w, problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail})
+}

@@ -1,0 +1,171 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/gateway"
+)
+
+// adminOf returns an admin endpoint before one dependency, its Retryer and its
+// log.
+func adminOf(t *testing.T, token string, p forbear.Policy) (http.Handler, *forbear.Retryer, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(&log, nil))
+	stats := gateway.NewStats("checkout")
+	r, err := forbear.New("payments", p, forbear.WithObserver(stats), forbear.WithObserver(forbear.LogObserver{Logger: logger}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gateway.NewAdmin(gateway.AdminConfig{Stats: stats, Token: token, Logger: logger}), r, &log
+}
+
+func ask(h http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(method, "http://127.0.0.1:8081"+path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+			continue
+		}
+		req.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	return w
+}
+
+const breakers = "/admin/breakers/payments"
+
+func TestOverrideOpensClosesAndGivesBack(t *testing.T) {
+	h, r, log := adminOf(t, "", forbear.Policy{})
+	good := func(context.Context) error { return nil }
+	if w := ask(h, "POST", breakers, `{"state":"open","actor":"jane"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"state":"open","forced":true`) {
+		t.Fatalf("open: %d %s", w.Code, w.Body)
+	}
+	if err := r.Do(t.Context(), good); !errors.Is(err, forbear.ErrBreakerOpen) {
+		t.Errorf("a call with the breaker forced open: %v", err)
+	}
+	if w := ask(h, "POST", breakers, `{"state":"closed","actor":"jane"}`); w.Code != 200 {
+		t.Fatalf("closed: %d %s", w.Code, w.Body)
+	}
+	if err := r.Do(t.Context(), good); err != nil {
+		t.Errorf("a call with the breaker forced closed: %v", err)
+	}
+	if w := ask(h, "POST", breakers, `{"state":"auto","actor":"john"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"forced":false`) {
+		t.Errorf("auto: %d %s", w.Code, w.Body)
+	}
+	for _, want := range []string{`"state":"open","actor":"jane"`, `"state":"closed","actor":"jane"`, `"state":"auto","actor":"john"`, `"new":"open"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, log)
+		}
+	}
+}
+
+func TestOverrideIsRefused(t *testing.T) {
+	const open = `{"state":"open","actor":"jane"}`
+	for _, tt := range []struct {
+		name, token, path, body string
+		header                  []string
+		status                  int
+	}{
+		{"no actor", "", breakers, `{"state":"open"}`, nil, 400},
+		{"an actor that breaks lines", "", breakers, `{"state":"open","actor":"x\nlevel=ERROR"}`, nil, 400},
+		{"a long actor", "", breakers, `{"state":"open","actor":"` + strings.Repeat("a", 129) + `"}`, nil, 400},
+		{"half-open", "", breakers, `{"state":"half-open","actor":"jane"}`, nil, 400},
+		{"another field", "", breakers, `{"state":"open","actor":"jane","force":1}`, nil, 400},
+		{"two values", "", breakers, open + open, nil, 400},
+		{"not JSON", "", breakers, `state=open`, nil, 400},
+		{"a long body", "", breakers, `{"state":"` + strings.Repeat("a", 5000) + `"}`, nil, 400},
+		{"unknown dependency", "", "/admin/breakers/other", open, nil, 404},
+		{"another site", "", breakers, open, []string{"Origin", "https://evil.test"}, 403},
+		{"another site, by its own word", "", breakers, open, []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"a name that was rebound", "", breakers, open, []string{"Host", "evil.test:8081", "Origin", "http://evil.test:8081"}, 403},
+		{"no token", "s3cret", breakers, open, nil, 401},
+		{"a wrong token", "s3cret", breakers, open, []string{"Authorization", "Bearer s3cre"}, 401},
+		{"the token as another scheme", "s3cret", breakers, open, []string{"Authorization", "Basic s3cret"}, 401},
+		{"the token, from another site", "s3cret", breakers, open, []string{"Authorization", "Bearer s3cret", "Origin", "https://evil.test"}, 403},
+	} {
+		h, r, _ := adminOf(t, tt.token, forbear.Policy{})
+		w := ask(h, "POST", tt.path, tt.body, tt.header...)
+		if w.Code != tt.status || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: got %d %s, want %d", tt.name, w.Code, w.Body, tt.status)
+		}
+		if strings.Contains(w.Body.String(), "s3cret") {
+			t.Errorf("%s: the answer holds the token", tt.name)
+		}
+		if r.Breaker().State() != forbear.BreakerClosed || r.Breaker().Forced() {
+			t.Errorf("%s: the breaker moved", tt.name)
+		}
+	}
+}
+
+func TestOverrideWithTokenFromAnywhere(t *testing.T) {
+	h, r, _ := adminOf(t, "s3cret", forbear.Policy{})
+	w := ask(h, "POST", breakers, `{"state":"open","actor":"jane"}`, "Authorization", "Bearer s3cret", "Host", "forbear.internal:8081")
+	if w.Code != 200 || r.Breaker().State() != forbear.BreakerOpen {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+func TestOverrideNeedsABreaker(t *testing.T) {
+	h, _, _ := adminOf(t, "", forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}})
+	if w := ask(h, "POST", breakers, `{"state":"open","actor":"jane"}`); w.Code != 409 {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+func TestCheckAdmin(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"127.0.0.1:0": true, "localhost:8081": true, "[::1]:8081": true, "127.8.8.8:1": true,
+		":8081": false, "0.0.0.0:8081": false, "10.0.0.1:8081": false, "[::]:8081": false, "example.com:1": false,
+	} {
+		if err := gateway.CheckAdmin(address, ""); (err == nil) != ok {
+			t.Errorf("%s without a token: %v", address, err)
+		}
+		if err := gateway.CheckAdmin(address, "s3cret"); err != nil {
+			t.Errorf("%s with a token: %v", address, err)
+		}
+	}
+	if err := gateway.CheckAdmin("nowhere", "s3cret"); err == nil {
+		t.Error("an address without a port was accepted")
+	}
+}
+
+func TestStatusCounts(t *testing.T) {
+	h, r, _ := adminOf(t, "", forbear.Policy{MaxConcurrent: 5})
+	calls := 0
+	_ = r.Do(t.Context(), func(context.Context) error {
+		if calls++; calls < 2 {
+			return forbear.Retryable(errors.New("flaky"), forbear.Hint{NoBackoff: true})
+		}
+		return nil
+	})
+	_ = r.Do(t.Context(), func(context.Context) error { return forbear.Terminal(errors.New("no")) })
+	w := ask(h, "GET", "/admin/status", "")
+	var got gateway.Status
+	if err := json.NewDecoder(io.TeeReader(w.Body, io.Discard)).Decode(&got); err != nil || len(got.Dependencies) != 1 {
+		t.Fatalf("got %v: %s", err, w.Body)
+	}
+	d := got.Dependencies[0]
+	if got.Service != "checkout" || d.Dependency != "payments" || d.Initial != 2 || d.Retries != 1 ||
+		d.Recovered["retryable_error"] != 1 || d.Failed["terminal_error"] != 1 || d.Budget.Used != 1 || d.Budget.Allowed != 3 ||
+		d.Breaker == nil || d.Breaker.State != "closed" || d.Concurrency == nil || d.Concurrency.Available != 5 {
+		t.Errorf("got %+v", d)
+	}
+	if w := ask(h, "GET", "/admin/status", "", "Host", "evil.test"); w.Code != 403 {
+		t.Errorf("by a rebound name: %d", w.Code)
+	}
+	if w := ask(h, "GET", "/nothing", ""); w.Code != 404 {
+		t.Errorf("no such page: %d", w.Code)
+	}
+}

@@ -1,0 +1,35 @@
+// Package gateway retries on behalf of services that cannot: it takes their
+// outgoing HTTP requests, sends them on to the dependency that a route names,
+// and retries as that dependency's policy says.
+//
+//	g, err := gateway.New(gateway.Config{Routes: []gateway.Route{{
+//		Prefix:  "/payments",
+//		Target:  target,
+//		Retryer: payments,
+//	}}})
+//	srv := gateway.NewServer(g)
+//	srv.Addr = "127.0.0.1:8080"
+//	err = srv.ListenAndServe()
+//
+// All callers of a dependency share its Retryer, and so one budget,
+// however many processes they are.
+//
+// What the caller sees:
+//
+//   - An answer of the dependency as it came, streamed. When it is a failure
+//     that was not retried (further), Forbear-Stop says why and
+//     Forbear-Attempts how many attempts were made.
+//   - Where there is no answer, problem details (RFC 9457): 502 for network
+//     errors, 504 for timeouts, 503 when the budget, the breaker, the bulkhead or
+//     the health gate left it at that. They hold no query string, no header and no text of
+//     an error.
+//   - X-Correlation-ID, its own or a new one, on every answer. The retries are
+//     logged under it.
+//
+// What callers may send: X-Request-Deadline (epoch milliseconds) bounds the
+// call, less a margin for the way back. X-Retry-Attempt above 0 says that the
+// caller is retrying already; the gateway then makes a single attempt.
+//
+// GET /health/live and /health/ready are the gateway's own, except under the
+// hosts of routes.
+package gateway

@@ -1,0 +1,210 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// Route sends requests to a dependency. Either Prefix or Host is set.
+type Route struct {
+	// Prefix is matched against whole segments of the path and then taken off:
+	// "/payments" takes /payments and /payments/1 but not /payments2. Of several
+	// the longest wins; "/" takes everything.
+	Prefix string
+	// Host is matched against the request's host, without its port.
+	Host string
+	// Target is the base URL of the dependency: http or https, without user,
+	// query and fragment.
+	Target *url.URL
+	// Retryer decides about the dependency's calls. Routes to the same
+	// dependency share one.
+	Retryer *forbear.Retryer
+	// Ingress, where set, makes the route honor idempotency keys.
+	Ingress *Ingress
+}
+
+// Config says what a Gateway does.
+type Config struct {
+	Routes []Route
+	// Transport sends what the gateway forwards. Nil means one for each
+	// dependency, made by [NewTransport].
+	Transport http.RoundTripper
+	// Wrap is put around the transport of each dependency, below the retries:
+	// it sees every attempt. Nil wraps nothing.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// Options are passed to the retrying transport of each route.
+	Options []httpretry.Option
+	// Logger gets what goes wrong with callers' connections. Nil means
+	// slog.Default(). Retries are logged by the Retryers.
+	Logger *slog.Logger
+}
+
+// Gateway is the egress gateway, an [http.Handler]. Make it with [New]. It is
+// safe for concurrent use.
+type Gateway struct {
+	hosts     map[string]*route
+	prefixes  map[string]*route
+	maxPrefix int
+	draining  atomic.Bool
+}
+
+// New returns a Gateway, or all faults of its configuration.
+func New(c Config) (*Gateway, error) {
+	g := &Gateway{hosts: map[string]*route{}, prefixes: map[string]*route{}}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	transports := map[*forbear.Retryer]http.RoundTripper{}
+	var errs []error
+	for i, r := range c.Routes {
+		if err := r.check(); err != nil {
+			errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
+			continue
+		}
+		t := transports[r.Retryer]
+		if t == nil {
+			next := c.Transport
+			if next == nil {
+				next = NewTransport(r.Retryer.Policy().Connect)
+			}
+			if c.Wrap != nil {
+				next = c.Wrap(next)
+			}
+			t = httpretry.NewTransport(next, r.Retryer, c.Options...)
+			transports[r.Retryer] = t
+		}
+		rt := newRoute(r, t, c.Logger)
+		if r.Ingress != nil {
+			var err error
+			if rt.ingress, err = r.Ingress.handler(rt, c.Logger); err != nil {
+				errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
+				continue
+			}
+		}
+		if err := g.add(rt); err != nil {
+			errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return g, nil
+}
+
+// check says what is wrong with a route. It does not show the target, which
+// might hold credentials.
+func (r *Route) check() error {
+	switch {
+	case (r.Prefix == "") == (r.Host == ""):
+		return errors.New("want either a prefix or a host")
+	case r.Prefix != "" && (r.Prefix[0] != '/' || unclean(r.Prefix) || strings.Contains(r.Prefix, "//")):
+		return fmt.Errorf("prefix %q is no clean path", r.Prefix)
+	case r.Retryer == nil:
+		return errors.New("no retryer")
+	case r.Target == nil:
+		return errors.New("no target")
+	case r.Target.Scheme != "http" && r.Target.Scheme != "https" || r.Target.Host == "":
+		return errors.New("the target is no http or https address")
+	case r.Target.User != nil || r.Target.RawQuery != "" || r.Target.Fragment != "":
+		return errors.New("the target has a user, a query or a fragment")
+	}
+	return nil
+}
+
+func (g *Gateway) add(rt *route) error {
+	table, key := g.hosts, strings.ToLower(rt.Host)
+	if rt.Prefix != "" {
+		table, key = g.prefixes, rt.Prefix
+		g.maxPrefix = max(g.maxPrefix, len(key))
+	}
+	if table[key] != nil {
+		return fmt.Errorf("%s is routed already", key)
+	}
+	table[key] = rt
+	return nil
+}
+
+// Drain makes the gateway report that it is not ready, ahead of a shutdown. It
+// goes on serving.
+func (g *Gateway) Drain() { g.draining.Store(true) }
+
+// ServeHTTP implements [http.Handler].
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rt := g.host(r.Host)
+	if rt == nil {
+		if strings.HasPrefix(r.URL.Path, healthPrefix) {
+			g.health(w, r)
+			return
+		}
+		rt = g.prefix(r.URL.Path)
+	}
+	x := newExchange(r)
+	switch {
+	case unclean(r.URL.Path):
+		x.problem(w, badPath)
+	case rt == nil:
+		x.problem(w, noRoute)
+	default:
+		x.forward(w, rt)
+	}
+}
+
+// host returns the route of a Host header, which may have a port.
+func (g *Gateway) host(host string) *route {
+	if len(g.hosts) == 0 {
+		return nil
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host = host[:i]
+	}
+	return g.hosts[strings.ToLower(host)]
+}
+
+// prefix returns the route with the longest prefix of path, by whole segments.
+func (g *Gateway) prefix(path string) *route {
+	p := path
+	if len(p) > g.maxPrefix {
+		p = p[:g.maxPrefix+1]
+		if p[g.maxPrefix] != '/' {
+			p = p[:max(strings.LastIndexByte(p, '/'), 0)]
+		} else {
+			p = p[:g.maxPrefix]
+		}
+	}
+	for {
+		if rt := g.prefixes[p]; rt != nil {
+			return rt
+		}
+		cut := strings.LastIndexByte(p, '/')
+		if cut < 0 {
+			break
+		}
+		p = p[:cut]
+	}
+	if strings.HasPrefix(path, "/") {
+		return g.prefixes["/"]
+	}
+	return nil
+}
+
+// unclean reports whether a path has dot segments, by which it could leave the
+// base path of its target.
+func unclean(path string) bool {
+	if !strings.Contains(path, "/.") {
+		return false
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,26 @@
+package gateway
+
+import "net/http"
+
+const healthPrefix = "/health/"
+
+// health answers whether the gateway lives, and whether it should be sent
+// requests. Neither touches a dependency: a dependency that is down is what the
+// gateway is there for.
+func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
+	status, body := http.StatusOK, `{"status":"ok"}`
+	switch r.URL.Path {
+	case healthPrefix + "live":
+	case healthPrefix + "ready":
+		if g.draining.Load() {
+			status, body = http.StatusServiceUnavailable, `{"status":"draining"}`
+		}
+	default:
+		newExchange(r).problem(w, noRoute)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body + "\n"))
+}

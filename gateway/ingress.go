@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
+	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/problem"
+)
+
+// Ingress makes a route honor idempotency keys on behalf of its target, which
+// need not know of them: POST and PATCH are done once and never retried by the
+// gateway. What the target may have done is not done again: when it breaks off
+// or times out after the request was sent, or answers 502 or 504 itself, the
+// key is held until an operator has settled it ([idempotency.Store.Resolve]).
+type Ingress struct {
+	Store idempotency.Store
+	// Options are those of the middleware. Scope is required, such as
+	// [PrincipalHeader] or a [JWT].
+	Options idempotency.Options
+	// Timeout bounds an answer of the target, body included. Default 30 s.
+	Timeout time.Duration
+	// Transport sends the requests. Nil means one made by [NewTransport].
+	Transport http.RoundTripper
+}
+
+// ingressFate is the status rule in front of another's service: it may be a
+// proxy itself.
+func ingressFate(status int) idempotency.Fate {
+	if status == http.StatusBadGateway || status == http.StatusGatewayTimeout {
+		return idempotency.Suspend
+	}
+	return idempotency.DefaultFate(status)
+}
+
+// handler returns the route's handler for requests that carry keys.
+func (in Ingress) handler(rt *route, logger *slog.Logger) (http.Handler, error) {
+	if in.Transport == nil {
+		in.Transport = NewTransport(rt.Retryer.Policy().Connect)
+	}
+	if in.Timeout == 0 {
+		in.Timeout = 30 * time.Second
+	}
+	if in.Options.Fate == nil {
+		in.Options.Fate = ingressFate
+	}
+	if in.Options.Logger == nil {
+		in.Options.Logger = logger
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressAnswer, ErrorHandler: rt.ingressFailed,
+		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), in.Timeout)
+		defer cancel()
+		proxy.ServeHTTP(w, r.WithContext(ctx))
+	})
+	return idempotency.Handler(in.Store, in.Options, timed)
+}
+
+// once sends a request at most once, and marks the run by what is known of a
+// request that failed. net/http by itself repeats some that carry a key.
+type once struct{ next http.RoundTripper }
+
+var errResend = errors.New("the connection broke after the request was sent")
+
+// RoundTrip implements [http.RoundTripper].
+func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+	var sent atomic.Bool
+	ctx, cancel := context.WithCancelCause(r.Context())
+	trace := &httptrace.ClientTrace{
+		WroteHeaders: func() { sent.Store(true) },
+		GetConn: func(string) {
+			if sent.Load() {
+				cancel(errResend)
+			}
+		},
+	}
+	resp, err := o.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil {
+		cancel(nil)
+		if sent.Load() {
+			idempotency.MarkUnknown(r.Context())
+		} else {
+			idempotency.MarkUndone(r.Context())
+		}
+		return nil, err
+	}
+	resp.Body = &watched{resp.Body, r.Context(), cancel}
+	return resp, nil
+}
+
+// watched marks the run when its answer breaks off.
+type watched struct {
+	io.ReadCloser
+	ctx    context.Context //nolint:containedctx // the request's, for its mark
+	cancel context.CancelCauseFunc
+}
+
+func (b *watched) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		idempotency.MarkUnknown(b.ctx)
+	}
+	return n, err
+}
+
+func (b *watched) Close() error {
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}
+
+func (rt *route) ingressAnswer(resp *http.Response) error {
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return errors.New("a switch of protocols cannot be kept")
+	}
+	resp.Header[headerCorrelation] = exchangeOf(resp.Request).id[:1:1]
+	return nil
+}
+
+// ingressFailed answers for a target that did not.
+func (rt *route) ingressFailed(w http.ResponseWriter, r *http.Request, err error) {
+	p := problem.Problem{
+		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
+		Detail: "the service could not be reached or broke off", Dependency: rt.Retryer.Dependency(),
+	}
+	if f := rt.Retryer.Classify(context.WithoutCancel(r.Context()), err); f.Class == forbear.ClassTimeout || errors.Is(err, context.DeadlineExceeded) {
+		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
+	}
+	exchangeOf(r).problem(w, p)
+}

@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strings"
+	"time"
+)
+
+var errPrincipal = errors.New("no principal")
+
+// PrincipalHeader finds the principal in a header that an authenticating proxy
+// in front sets, and that it takes off what comes from outside: whoever can set
+// it gets the stored answers of everybody.
+func PrincipalHeader(name string) func(*http.Request) (string, error) {
+	return func(r *http.Request) (string, error) {
+		if v := r.Header.Values(name); len(v) == 1 && v[0] != "" {
+			return v[0], nil
+		}
+		return "", errPrincipal
+	}
+}
+
+// JWT finds the principal in a claim of the bearer token, after checking the
+// token's signature and times: a stored answer is given without asking the
+// service, so that an unchecked token would open it.
+type JWT struct {
+	Claim string // such as "sub"
+	// Key checks the signature: []byte for HS256 (at least 32 bytes),
+	// *rsa.PublicKey for RS256, *ecdsa.PublicKey of P-256 for ES256,
+	// ed25519.PublicKey for EdDSA. The token does not choose.
+	Key crypto.PublicKey
+	// Issuer and Audience, where set, must be the token's.
+	Issuer, Audience string
+	// Leeway is for clocks that differ. Default none.
+	Leeway time.Duration
+}
+
+// Principal is the Scope of [idempotency.Options].
+func (j JWT) Principal(r *http.Request) (string, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	parts := strings.Split(token, ".")
+	if !strings.EqualFold(scheme, "Bearer") || len(parts) != 3 || len(token) > 16<<10 {
+		return "", errPrincipal
+	}
+	var head struct{ Alg string }
+	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || part(parts[0], &head) != nil {
+		return "", errPrincipal
+	}
+	if err := j.verify(head.Alg, parts[0]+"."+parts[1], sig); err != nil {
+		return "", err
+	}
+	claims := map[string]any{}
+	if err := part(parts[1], &claims); err != nil {
+		return "", errPrincipal
+	}
+	if !j.valid(claims, time.Now()) {
+		return "", errPrincipal
+	}
+	if s, ok := claims[j.Claim].(string); ok && s != "" {
+		return s, nil
+	}
+	return "", errPrincipal
+}
+
+func part(text string, into any) error {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, into)
+}
+
+// verify checks the signature by the algorithm that the key is for.
+func (j JWT) verify(alg, signed string, sig []byte) error {
+	sum := sha256.Sum256([]byte(signed))
+	ok := false
+	switch k := j.Key.(type) {
+	case []byte:
+		mac := hmac.New(sha256.New, k)
+		mac.Write([]byte(signed))
+		ok = alg == "HS256" && len(k) >= 32 && hmac.Equal(mac.Sum(nil), sig)
+	case *rsa.PublicKey:
+		ok = alg == "RS256" && rsa.VerifyPKCS1v15(k, crypto.SHA256, sum[:], sig) == nil
+	case *ecdsa.PublicKey:
+		ok = alg == "ES256" && len(sig) == 64 && ecdsa.Verify(k, sum[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))
+	case ed25519.PublicKey:
+		ok = alg == "EdDSA" && len(k) == ed25519.PublicKeySize && ed25519.Verify(k, []byte(signed), sig)
+	default:
+		return fmt.Errorf("key of type %T checks no tokens", j.Key)
+	}
+	if !ok {
+		return errPrincipal
+	}
+	return nil
+}
+
+// valid checks times, issuer and audience. A token without an end is refused.
+func (j JWT) valid(claims map[string]any, now time.Time) bool {
+	at := func(name string) (time.Time, bool) {
+		v, ok := claims[name].(float64)
+		return time.Unix(int64(v), 0), ok
+	}
+	if exp, ok := at("exp"); !ok || !now.Before(exp.Add(j.Leeway)) {
+		return false
+	}
+	if nbf, ok := at("nbf"); ok && now.Add(j.Leeway).Before(nbf) {
+		return false
+	}
+	if j.Issuer != "" && claims["iss"] != j.Issuer {
+		return false
+	}
+	if j.Audience == "" || claims["aud"] == j.Audience {
+		return true
+	}
+	list, _ := claims["aud"].([]any)
+	for _, a := range list {
+		if a == j.Audience {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/problem"
+)
+
+var (
+	noRoute = problem.Problem{
+		Type: problem.Namespace + "no-route", Title: "No such route", Status: http.StatusNotFound,
+		Detail: "no route of this gateway matches the request's host or path",
+	}
+	badPath = problem.Problem{
+		Type: problem.Namespace + "bad-path", Title: "Bad path", Status: http.StatusBadRequest,
+		Detail: "the path has dot segments",
+	}
+	lateCaller = problem.Problem{
+		Type: problem.Namespace + "deadline", Title: "No time left", Status: http.StatusGatewayTimeout,
+		Detail: "the deadline of the request leaves no time for an attempt",
+	}
+)
+
+// problem answers with p, completed.
+func (x *exchange) problem(w http.ResponseWriter, p problem.Problem) {
+	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
+	problem.Write(w, p)
+}
+
+// failed answers for a dependency that did not. The error's own text stays
+// inside: it may hold the URL.
+func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
+	x := exchangeOf(r)
+	p := problem.Problem{
+		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
+		Detail:     "the dependency could not be reached or broke off",
+		Dependency: rt.Retryer.Dependency(),
+	}
+	if e, ok := errors.AsType[*forbear.Error](err); ok {
+		if e.Reason == forbear.ReasonCanceled {
+			return // nobody is there to read an answer
+		}
+		fill(&p, e)
+		stopped(w.Header(), e)
+	}
+	x.problem(w, p)
+}
+
+// fill says what e was about.
+func fill(p *problem.Problem, e *forbear.Error) {
+	p.Reason, p.Rule, p.ErrorType, p.Attempts = e.Reason.String(), e.Rule(), e.Type, e.Attempts
+	class := e.Failure().Class
+	switch {
+	case e.Reason == forbear.ReasonBudget, e.Reason == forbear.ReasonBreakerOpen,
+		e.Reason == forbear.ReasonUnhealthy, e.Reason == forbear.ReasonBulkheadFull:
+		p.Type, p.Title, p.Status = problem.Namespace+"suppressed", "Call or retry suppressed", http.StatusServiceUnavailable
+	case e.Reason == forbear.ReasonDeadline || class == forbear.ClassTimeout:
+		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
+	case class == forbear.ClassCertificate:
+		p.Type, p.Title = problem.Namespace+"certificate", "Upstream certificate refused"
+	}
+	why := "not retried"
+	if err := e.Reason.Err(); err != nil {
+		why = err.Error()
+	}
+	if e.Attempts == 0 {
+		p.Detail = why + ": no attempt was made"
+		return
+	}
+	p.Detail = fmt.Sprintf("%s (%s) on attempt %d", why, e.Type, e.Attempts)
+}

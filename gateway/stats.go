@@ -1,0 +1,207 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/label"
+)
+
+// Stats is an observer that counts what the calls to each dependency do, for
+// the admin endpoint. It does not replace the log (R-10). It is safe for
+// concurrent use; make it with [NewStats].
+type Stats struct {
+	service  string
+	incoming atomic.Int64
+	labels   label.Set
+
+	mu   sync.RWMutex
+	deps map[string]*counts
+}
+
+// counts are those of one dependency.
+type counts struct {
+	retryer          *forbear.Retryer // nil until it is attached
+	initial, retries atomic.Int64
+
+	mu         sync.Mutex // the rest, which only failures touch
+	exhausted  int64
+	certs      int64
+	recovered  map[string]int64
+	failed     map[string]int64
+	suppressed map[string]int64
+}
+
+// NewStats returns Stats for the named service.
+func NewStats(service string) *Stats { return &Stats{service: service, deps: map[string]*counts{}} }
+
+// KeepsLog says that the counts do not replace the log.
+func (s *Stats) KeepsLog() bool { return true }
+
+func (s *Stats) of(dependency string) *counts {
+	s.mu.RLock()
+	c := s.deps[dependency]
+	s.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c = s.deps[dependency]; c == nil {
+		c = &counts{recovered: map[string]int64{}, failed: map[string]int64{}, suppressed: map[string]int64{}}
+		s.deps[dependency] = c
+	}
+	return c
+}
+
+// Attached implements [forbear.AttachObserver].
+func (s *Stats) Attached(r *forbear.Retryer) {
+	c := s.of(r.Dependency())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.retryer = r
+}
+
+func (s *Stats) retryer(dependency string) *forbear.Retryer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if c := s.deps[dependency]; c != nil {
+		return c.retryer
+	}
+	return nil
+}
+
+// CountIncoming counts the requests that next receives.
+func (s *Stats) CountIncoming(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.incoming.Add(1)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// AttemptEnded implements [forbear.AttemptEndObserver].
+func (s *Stats) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
+	if c := s.of(e.Dependency); e.Attempt <= 1 {
+		c.initial.Add(1)
+	} else {
+		c.retries.Add(1)
+	}
+}
+
+// Succeeded implements [forbear.SuccessObserver].
+func (s *Stats) Succeeded(_ context.Context, e forbear.Succeeded) {
+	if e.Attempt <= 1 {
+		return
+	}
+	c := s.of(e.Dependency)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recovered[s.labels.Bounded("error_type", e.FailedBefore)]++
+}
+
+// Stopped implements [forbear.StopObserver].
+func (s *Stats) Stopped(_ context.Context, e forbear.Stopped) {
+	c := s.of(e.Dependency)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.Attempts > 0 {
+		c.failed[s.labels.Bounded("error_type", e.Failure.Type)]++
+		if e.Reason.Exhausted() {
+			c.exhausted++
+		}
+	}
+	if e.Reason.Suppressed() {
+		c.suppressed[e.Reason.String()]++
+	}
+	if e.Reason == forbear.ReasonCertificate {
+		c.certs++
+	}
+}
+
+// Status is what the admin endpoint shows. Its counts only grow; who reads it
+// twice has the rates.
+type Status struct {
+	Service      string             `json:"service"`
+	At           time.Time          `json:"at"`
+	Incoming     int64              `json:"incoming_requests"`
+	Dependencies []DependencyStatus `json:"dependencies"`
+}
+
+// DependencyStatus is the part of one dependency.
+type DependencyStatus struct {
+	Dependency  string           `json:"dependency"`
+	Initial     int64            `json:"initial_requests"`
+	Retries     int64            `json:"retries"`
+	Exhausted   int64            `json:"exhausted"`
+	Recovered   map[string]int64 `json:"success_after_retry"` // by error_type
+	Failed      map[string]int64 `json:"failed"`              // by error_type
+	Suppressed  map[string]int64 `json:"suppressed"`          // by reason
+	CertErrors  int64            `json:"certificate_errors"`
+	Layered     int64            `json:"layered_sends"`
+	Budget      BudgetStatus     `json:"budget"`
+	Breaker     *BreakerStatus   `json:"breaker,omitempty"`
+	Concurrency *BulkheadStatus  `json:"bulkhead,omitempty"`
+}
+
+// BudgetStatus is the reading of a retry budget.
+type BudgetStatus struct {
+	Used    float64 `json:"used"`
+	Allowed float64 `json:"allowed"`
+}
+
+// BreakerStatus is where a circuit breaker stands.
+type BreakerStatus struct {
+	State       string  `json:"state"`
+	Forced      bool    `json:"forced"`
+	FailureRate float64 `json:"failure_rate"`
+}
+
+// BulkheadStatus is how much room a bulkhead has.
+type BulkheadStatus struct {
+	Available int `json:"available"`
+	Max       int `json:"max"`
+}
+
+// Status returns the counts, and the state of the Retryers at now.
+func (s *Stats) Status(now time.Time) Status {
+	st := Status{Service: s.service, At: now, Incoming: s.incoming.Load(), Dependencies: []DependencyStatus{}}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for name, c := range s.deps {
+		d := DependencyStatus{Dependency: name, Initial: c.initial.Load(), Retries: c.retries.Load()}
+		c.read(&d)
+		if r := c.retryer; r != nil {
+			l := r.Level(now)
+			d.Budget = BudgetStatus{l.Used, l.Allowed}
+			d.Layered = r.LayeredSends()
+			if b := r.Breaker(); b != nil {
+				status := breakerStatus(b, now)
+				d.Breaker = &status
+			}
+			if b := r.Bulkhead(); b != nil {
+				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
+			}
+		}
+		st.Dependencies = append(st.Dependencies, d)
+	}
+	slices.SortFunc(st.Dependencies, func(a, b DependencyStatus) int { return cmp.Compare(a.Dependency, b.Dependency) })
+	return st
+}
+
+func (c *counts) read(d *DependencyStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d.Exhausted, d.CertErrors = c.exhausted, c.certs
+	d.Recovered, d.Failed, d.Suppressed = maps.Clone(c.recovered), maps.Clone(c.failed), maps.Clone(c.suppressed)
+}
+
+func breakerStatus(b *forbear.Breaker, now time.Time) BreakerStatus {
+	return BreakerStatus{State: b.State().String(), Forced: b.Forced(), FailureRate: b.FailureRate(now)}
+}

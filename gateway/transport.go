@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// NewTransport returns the transport that sends to one dependency: like
+// [http.DefaultTransport], but with enough idle connections for a gateway, with
+// bodies passed on as they are encoded, and with connect as the time to make a
+// connection and, once more, for its TLS handshake.
+func NewTransport(connect time.Duration) *http.Transport {
+	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		TLSHandshakeTimeout:   connect,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   512,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		DisableCompression:    true,
+	}
+}
+
+// NewServer returns a server for h with the timeouts of INTG-STD-035: 5 s for
+// the headers of a request and 120 s for an idle connection. Bodies may take
+// their time, in both directions: the policies bound the calls.
+func NewServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    256 << 10,
+	}
+}
+
+// bufferSize is that of the buffers through which bodies are copied.
+const bufferSize = 32 << 10
+
+// bufferPool keeps them. It stores arrays, so that putting one back does not
+// allocate a slice header.
+type bufferPool struct{ pool sync.Pool }
+
+var buffers = bufferPool{sync.Pool{New: func() any { return new([bufferSize]byte) }}}
+
+func (b *bufferPool) Get() []byte  { return b.pool.Get().(*[bufferSize]byte)[:] }
+func (b *bufferPool) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }

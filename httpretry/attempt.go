@@ -1,0 +1,262 @@
+package httpretry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// attempt is one send: the cloned request, its timeout, its watch over
+// net/http's re-sends, and later the body of its response. It is one
+// allocation, because it is made for every request.
+//
+// It is also the context of that request: the embedded one, with the trace.
+type attempt struct {
+	context.Context
+	parent context.Context // what Context was derived from
+	cancel context.CancelFunc
+	timer  *time.Timer
+	limit  time.Duration
+
+	req  *http.Request // the clone, or the caller's own when nothing changes
+	body body
+
+	*extras // nil in the bare attempts of a transport with everything off
+}
+
+// extras is the larger part of an attempt.
+type extras struct {
+	clone  http.Request
+	trace  httptrace.ClientTrace
+	traced bool // Value answers for the trace
+	number [1]string
+	due    [1]string
+
+	sent   atomic.Bool // the headers are on the wire
+	resend atomic.Bool // net/http was about to send them again
+}
+
+// full is an attempt with its extras, in one piece.
+type full struct {
+	attempt
+	rest extras
+}
+
+// newAttempt clones the request for the attempt that call is about to make.
+func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
+	t := x.t
+	if t.noHeader && t.noTimeout && t.noTrace && x.key == "" &&
+		t.credentials == nil && x.envelope == nil && !x.numbered() {
+		return x.bareAttempt(call), nil
+	}
+	f := &full{}
+	a := &f.attempt
+	a.extras = &f.rest
+	a.parent = call.Context(x.req.Context())
+	a.Context = a.parent
+	if !t.noTimeout || !t.noTrace {
+		a.Context, a.cancel = context.WithCancel(a.parent)
+	}
+	a.clone = *x.req.WithContext(a.watch(!t.noTrace))
+	a.req = &a.clone
+	x.setBody(a.req)
+	x.setHeaders(a, call.Attempt())
+	if err := x.authorize(a); err != nil {
+		return a, err
+	}
+	limit := x.limit(call)
+	if x.envelope != nil {
+		var err error
+		if limit, err = x.envelope.Send(a.req, call.Attempt(), limit); err != nil {
+			return a, err
+		}
+	}
+	if !t.noTimeout {
+		a.limit = limit
+		a.timer = time.AfterFunc(a.limit, a.cancel)
+	}
+	return a, nil
+}
+
+// bareAttempt is newAttempt for a transport that adds nothing.
+func (x *exchange) bareAttempt(call *forbear.Call) *attempt {
+	a := &attempt{req: x.req}
+	if call.Attempt() > 1 || x.body != nil {
+		a.req = x.req.WithContext(call.Context(x.req.Context()))
+		x.setBody(a.req)
+	}
+	return a
+}
+
+// limit returns the time that the attempt under way gets. The total is hard
+// no attempt outlives it. A probe of a dependency that was down gets
+// half (INTG-STD-035).
+func (x *exchange) limit(call *forbear.Call) time.Duration {
+	timeout := x.timeout
+	if call.State.Probe() {
+		timeout /= 2
+	}
+	return min(timeout, max(x.total-time.Since(call.Start()), 1))
+}
+
+// numbered reports whether the caller's request has an attempt number of its
+// own, which it must not have got from the request that the caller is serving.
+func (x *exchange) numbered() bool { return len(x.req.Header[HeaderAttempt]) > 0 }
+
+// setHeaders gives the clone a header map of its own. The values are shared
+// with the caller's request: the transport only adds keys.
+func (x *exchange) setHeaders(a *attempt, number int) {
+	if x.t.noHeader && x.key == "" && x.t.credentials == nil && !x.numbered() {
+		return
+	}
+	h := make(http.Header, len(a.req.Header)+4)
+	maps.Copy(h, a.req.Header)
+	if x.t.noHeader {
+		delete(h, HeaderAttempt)
+	} else {
+		a.number[0] = strconv.Itoa(number - 1)
+		h[HeaderAttempt] = a.number[:1:1]
+		// The deadline travels on, less what is kept for the way back.
+		if due, ok := a.parent.Deadline(); ok {
+			a.due[0] = strconv.FormatInt(due.Add(-SafetyMargin).UnixMilli(), 10)
+			h[HeaderDeadline] = a.due[:1:1]
+		}
+	}
+	if x.key != "" {
+		h[HeaderKey] = []string{x.key}
+	}
+	a.req.Header = h
+}
+
+// explain names the cause of an error: the attempt's own timeout, or a re-send
+// that was stopped. net/http knows both only as a canceled context.
+func (a *attempt) explain(err error) error {
+	switch {
+	case err == nil || a.cancel == nil || a.Context.Err() == nil || a.parent.Err() != nil:
+		return err
+	case a.extras != nil && a.resend.Load():
+		return errResend
+	default:
+		return &timeoutError{after: a.limit, err: err}
+	}
+}
+
+// maxTimedBody is the largest declared length that must arrive within the
+// attempt's timeout; a longer body, or one of unknown length, may stream.
+const maxTimedBody = 1 << 20
+
+// handOver gives the response to the caller. The attempt's context lives until
+// its body is closed or at its end.
+func (a *attempt) handOver(resp *http.Response) {
+	if a.cancel == nil {
+		return
+	}
+	_, duplex := resp.Body.(io.Writer)
+	if resp.StatusCode == http.StatusSwitchingProtocols || duplex {
+		a.stopTimer() // the connection is the caller's from here on
+		return
+	}
+	if resp.Body == nil || resp.Body == http.NoBody {
+		a.end()
+		return
+	}
+	stream := resp.ContentLength < 0 || resp.ContentLength > maxTimedBody
+	if stream {
+		a.stopTimer() // it starts anew with each read
+	}
+	a.body.ReadCloser, a.body.a, a.body.stream = resp.Body, a, stream
+	resp.Body = &a.body
+}
+
+// discard empties the body of a response that nobody will see, so that its
+// connection can be used again, and closes it. It returns how long that took,
+// which is part of the wait before the next attempt.
+func (a *attempt) discard(resp *http.Response, left time.Duration) (took time.Duration) {
+	if resp != nil && resp.Body != nil {
+		began := time.Now()
+		limit := max(min(maxDrainTime, left), 1)
+		switch {
+		case a.timer == nil:
+			late := time.AfterFunc(limit, func() { _ = resp.Body.Close() })
+			defer late.Stop()
+		case a.timer.Stop():
+			a.timer.Reset(min(limit, a.limit))
+		}
+		drain(resp.Body)
+		_ = resp.Body.Close()
+		took = time.Since(began)
+	}
+	a.end()
+	return took
+}
+
+// drain reads a body to its end or its bound.
+func drain(body io.Reader) {
+	block := drainBlocks.Get().(*[drainBlock]byte)
+	defer drainBlocks.Put(block)
+	for left := maxDrain; left > 0; {
+		n, err := body.Read(block[:])
+		if left -= n; err != nil {
+			return
+		}
+	}
+}
+
+// drainBlock is how much is read at once.
+const drainBlock = 4 << 10
+
+var drainBlocks = sync.Pool{New: func() any { return new([drainBlock]byte) }}
+
+// Bounds on what is read of a body that nobody wants. Beyond them a new
+// connection is cheaper.
+const (
+	maxDrain     = 256 << 10
+	maxDrainTime = 250 * time.Millisecond
+)
+
+func (a *attempt) stopTimer() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// end releases what the attempt holds. It may be called more than once.
+func (a *attempt) end() {
+	a.stopTimer()
+	if a.cancel != nil {
+		a.cancel()
+	}
+}
+
+// timeoutError is the end of an attempt by its own timeout. It is a net.Error.
+type timeoutError struct {
+	after time.Duration
+	err   error
+}
+
+func (e *timeoutError) Error() string {
+	return "attempt timed out after " + e.after.Round(time.Millisecond).String()
+}
+
+// Unwrap keeps the context's error to itself: it is canceled by the timeout,
+// and whoever asks for [context.Canceled] wants to know of the caller.
+func (e *timeoutError) Unwrap() error {
+	if errors.Is(e.err, context.Canceled) {
+		return nil
+	}
+	return e.err
+}
+func (e *timeoutError) Timeout() bool { return true }
+func (e *timeoutError) Is(target error) bool {
+	return target == context.DeadlineExceeded
+}
+func (e *timeoutError) Temporary() bool { return true }

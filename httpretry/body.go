@@ -1,0 +1,42 @@
+package httpretry
+
+import (
+	"io"
+	"sync/atomic"
+)
+
+// body is the body of a response that was handed over. It ends the attempt when
+// it is closed or used up. Like those of net/http it may be closed while it is
+// being read.
+type body struct {
+	io.ReadCloser
+	a      *attempt
+	stream bool // the timeout covers each read by itself
+	done   atomic.Bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	timed := b.stream && b.a.timer != nil && !b.done.Load()
+	if timed {
+		b.a.timer.Reset(b.a.limit)
+	}
+	n, err := b.ReadCloser.Read(p)
+	if timed {
+		b.a.timer.Stop() // a slow reader is not a server that stalls
+	}
+	if err != nil {
+		if err != io.EOF && !b.done.Load() {
+			err = b.a.explain(err)
+		}
+		b.done.Store(true)
+		b.a.end()
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.done.Store(true)
+	err := b.ReadCloser.Close()
+	b.a.end()
+	return err
+}

@@ -1,0 +1,146 @@
+package httpretry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// StatusError is what a failed response looks like as an error: it is what a
+// [forbear.Error] of an HTTP call unwraps to. It holds nothing of the request
+// or the body.
+type StatusError int
+
+// Error returns "http status 503 Service Unavailable".
+func (e StatusError) Error() string {
+	return strings.TrimSpace("http status " + strconv.Itoa(int(e)) + " " + http.StatusText(int(e)))
+}
+
+// Classify turns the outcome of one attempt into a failure. Either resp or err
+// is set, as [http.RoundTripper] returns them; req is needed in both cases. A
+// good response is a failure of class Success. Classify reads nothing of the
+// response's body, except that it looks for the problem type in-progress in a
+// 409 to a request with an idempotency key; the body can be read afterwards as
+// if nothing had happened.
+func Classify(req *http.Request, resp *http.Response, err error) forbear.Failure {
+	return ClassifyAt(req, resp, err, time.Now())
+}
+
+// ClassifyAt is [Classify] for a response that arrived at the given time, which
+// matters to waits that are given as a date without a Date beside them.
+func ClassifyAt(req *http.Request, resp *http.Response, err error, now time.Time) forbear.Failure {
+	if err != nil {
+		return classifyError(req, err)
+	}
+	if resp == nil {
+		return forbear.Failure{Type: forbear.TypeUnknown}
+	}
+	return classifyResponse(req, resp, now)
+}
+
+func classifyError(req *http.Request, err error) forbear.Failure {
+	f, known := forbear.ClassifyNet(err)
+	if known && f.Class == forbear.ClassCertificate {
+		return f
+	}
+	switch req.Context().Err() {
+	case nil:
+	case context.DeadlineExceeded:
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCallerDeadline, Err: err}
+	default:
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCanceled, Err: err}
+	}
+	switch {
+	case errors.Is(err, errResend):
+		return forbear.Failure{Class: forbear.ClassTransient, Type: forbear.TypeResend, Err: err}
+	case known:
+		return f
+	}
+	if e, ok := errors.AsType[*forbear.Error](err); ok {
+		return e.Failure()
+	}
+	return forbear.Failure{Type: forbear.TypeUnknown, Err: err}
+}
+
+func classifyResponse(req *http.Request, resp *http.Response, now time.Time) forbear.Failure {
+	class := classOf(resp.StatusCode)
+	if class == forbear.ClassSuccess {
+		return forbear.Failure{Class: class}
+	}
+	f := forbear.Failure{Class: class, Type: typeOf(resp.StatusCode), Err: StatusError(resp.StatusCode)}
+	if resp.StatusCode == http.StatusConflict && inProgress(req, resp) {
+		f.Class, f.Type, f.Hint.SameKey = forbear.ClassTransient, "in_progress", true
+	}
+	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
+	if floor, ok := serverWait(resp.Header, now, limited); ok {
+		f.Hint.Floor = floor
+		f.Hint.Spread = spreadOver(floor, defaultSpread)
+	}
+	f.Hint.Stop = saysStop(resp.Header)
+	return f
+}
+
+// classOf is R-4's table. Statuses that nobody lists are terminal: unknown
+// means do not retry.
+func classOf(status int) forbear.Class {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return forbear.ClassTimeout
+	case http.StatusTooManyRequests:
+		return forbear.ClassThrottled
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable:
+		return forbear.ClassTransient
+	case http.StatusUnauthorized:
+		return forbear.ClassUnauthorized
+	}
+	if status >= 100 && status < 400 {
+		return forbear.ClassSuccess
+	}
+	return forbear.ClassTerminal
+}
+
+// typeOf returns the error_type of a status. Three digits are all there is, so
+// the number of labels is bounded.
+func typeOf(status int) string {
+	switch status {
+	case http.StatusServiceUnavailable:
+		return "http_503"
+	case http.StatusTooManyRequests:
+		return "http_429"
+	}
+	if status < 100 || status > 999 {
+		return "http_invalid"
+	}
+	return "http_" + strconv.Itoa(status)
+}
+
+// saysStop reads the servers' ways of asking not to be retried: the x-should-
+// retry of the OpenAI-style SDKs, and Envoy's mark of an overloaded upstream.
+func saysStop(h http.Header) bool {
+	return strings.EqualFold(h.Get("X-Should-Retry"), "false") ||
+		len(h["X-Envoy-Overloaded"]) > 0 || len(h[HeaderNoRetry]) > 0
+}
+
+// NeedsKey reports whether a request with this method is safe to repeat only
+// with an idempotency key: every method but the idempotent ones of RFC
+// 9110 section 9.2.2. An unknown method is not idempotent.
+func NeedsKey(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
+		http.MethodPut, http.MethodDelete:
+		return false
+	}
+	return true
+}
+
+// maxHintSpread bounds the spread above a server's wait.
+const maxHintSpread = 5 * time.Second
+
+func spreadOver(floor time.Duration, fraction float64) time.Duration {
+	return time.Duration(min(float64(floor)*fraction, float64(maxHintSpread)))
+}

@@ -1,0 +1,132 @@
+package httpretry
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// discreet returns err with a text that may be logged. What a transport below
+// says can hold the URL with its query and password (an inner http.Client says
+// so with each error), and net/http quotes what it could not read of an answer.
+// Type, wrapping and methods of the original are still there for errors.Is and
+// errors.As; only what is printed changes, and only when it must.
+func discreet(req *http.Request, err error) error {
+	if err == nil {
+		return nil
+	}
+	var text string
+	if quotesAnswer(err) {
+		text = "malformed HTTP response"
+	} else {
+		text = without(err.Error(), secretsOf(req, err))
+	}
+	if isText(err) {
+		text = quotation.ReplaceAllString(text, `"[redacted]"`)
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &discreetError{text: text, err: err}
+}
+
+type discreetError struct {
+	text string
+	err  error
+}
+
+func (e *discreetError) Error() string { return e.text }
+func (e *discreetError) Unwrap() error { return e.err }
+
+// minSecret is the length from which a value is looked for by itself. Shorter
+// ones would be found everywhere; they are still removed as part of a URL.
+const minSecret = 6
+
+// secretsOf lists what of the URLs in play and of the request's credentials
+// must not be printed, the longest first.
+func secretsOf(req *http.Request, err error) (secrets []string) {
+	alone := func(value string) {
+		if len(value) >= minSecret {
+			secrets = append(secrets, value)
+		}
+	}
+	add := func(u *url.URL) {
+		if u == nil {
+			return
+		}
+		if u.User != nil {
+			secrets = append(secrets, u.User.String()+"@")
+			password, _ := u.User.Password()
+			alone(password)
+		}
+		if u.RawQuery != "" {
+			secrets = append(secrets, "?"+u.RawQuery)
+			alone(u.RawQuery)
+		}
+		for _, values := range u.Query() {
+			for _, v := range values {
+				alone(v)
+				alone(url.QueryEscape(v))
+			}
+		}
+	}
+	add(req.URL)
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		if u, err := url.Parse(e.URL); err == nil {
+			add(u)
+		} else {
+			secrets = append(secrets, e.URL) // its parts cannot be told apart
+		}
+	}
+	for _, name := range [...]string{headerAuthorization, "Proxy-Authorization", "Cookie"} {
+		for _, v := range req.Header[name] {
+			alone(v)
+			_, token, _ := strings.Cut(v, " ")
+			alone(token)
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
+}
+
+// without returns text with each of the secrets blotted out.
+func without(text string, secrets []string) string {
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "[redacted]")
+		}
+	}
+	return text
+}
+
+// quotesAnswer reports whether err is net/textproto's word on a header that it
+// could not read, which holds that header.
+func quotesAnswer(err error) bool {
+	_, ok := errors.AsType[textproto.ProtocolError](err)
+	return ok
+}
+
+// quotation matches a string as %q writes it.
+var quotation = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// textTypes are the types of errors that are nothing but text.
+var textTypes = []reflect.Type{reflect.TypeOf(errors.New("")), reflect.TypeOf(fmt.Errorf("%d", 0))}
+
+// isText reports whether err comes down to an error that is nothing but text,
+// made on the spot. What such a text quotes came from the wire: net/http says so
+// of status lines and lengths that it could not read.
+func isText(err error) bool {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return isText(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), isText)
+	}
+	return slices.Contains(textTypes, reflect.TypeOf(err))
+}

@@ -1,0 +1,39 @@
+// Package httpretry puts forbear's decisions into an [http.RoundTripper].
+//
+//	r, err := forbear.New("payments", forbear.Policy{})
+//	client := &http.Client{Transport: httpretry.NewTransport(nil, r)}
+//
+// What it does with a request:
+//
+//   - GET, HEAD, OPTIONS, TRACE, PUT and DELETE may be retried. Every other
+//     method only with an Idempotency-Key, which all attempts share; the policy
+//     says whether forbear makes one.
+//   - Each attempt is sent as a clone with its own timeout and with
+//     X-Retry-Attempt: 0 on the first send, 1 on the first retry.
+//   - A request body is replayed through GetBody, or from a buffer of up to
+//     64 KiB that fills while the first attempt sends it.
+//   - net/http repeats some sends silently, without limit or wait, when a
+//     pooled connection turns out to be dead. The transport stops these and
+//     takes them over as attempts: one at once, charged to the budget, the
+//     others after the backoff.
+//
+// What it does with an answer:
+//
+//   - Statuses and errors are classified by [Classify] after.
+//     Retry-After and its relatives are a floor under the wait.
+//   - The body of an answer that is not handed over is drained, within limits,
+//     so that its connection can be used again, and closed.
+//   - When the retrying stops, the caller gets the last response as it came:
+//     status, headers, body unread. [Outcome] tells why it stopped. A network
+//     error comes as a [*forbear.Error] that unwraps to the original.
+//
+// What forbear prints of a failure, in errors and logs, holds no query string,
+// no password, no header and no body, even where the error of the transport
+// below quotes them; that error itself is still there for errors.As. An
+// http.Client puts the request's URL in front of each error it returns.
+//
+// The per-attempt timeout covers the headers and, for an answer of declared and
+// modest length, the body. A longer or streaming body may take any time, as
+// long as it does not stall for longer than that timeout. Upgraded connections
+// (101) are left alone.
+package httpretry

@@ -1,0 +1,42 @@
+package httpretry
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Envelope is one call of a protocol that HTTP only carries: the protocol's own
+// envelope in the bodies says what was asked and what came of it. It serves one
+// call and one goroutine at a time.
+type Envelope interface {
+	// Begin completes what the decision must know of the call: whether it
+	// needs an idempotency key, and which it has.
+	Begin(s *forbear.State)
+	// Send gives the clone for the attempt with that number its body, and
+	// returns how long the attempt may take, at most limit.
+	Send(req *http.Request, number int, limit time.Duration) (time.Duration, error)
+	// Classify judges an answer instead of [Classify]. What it reads of the
+	// body it puts back.
+	Classify(resp *http.Response) forbear.Failure
+}
+
+// WithEnvelope gives the calls for which find returns an Envelope to that
+// envelope's judgment. The bodies of such requests come from it alone.
+func WithEnvelope(find func(*http.Request) Envelope) Option {
+	return func(t *transport) { t.envelope = find }
+}
+
+// openEnvelope looks for the call's envelope and lets it complete s.
+func (x *exchange) openEnvelope(s *forbear.State) {
+	if x.t.envelope == nil {
+		return
+	}
+	if x.envelope = x.t.envelope(x.req); x.envelope != nil {
+		state := *s // a copy: calls without an envelope keep theirs off the heap
+		state.Unreplayable = false
+		x.envelope.Begin(&state)
+		*s = state
+	}
+}

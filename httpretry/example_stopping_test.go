@@ -1,0 +1,79 @@
+package httpretry_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// A server hands the deadline, the attempt and the correlation id of a request
+// to the calls that its handlers make.
+func ExampleInbound() {
+	h := httpretry.Inbound(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, _ := forbear.AttemptFrom(r.Context())
+		fmt.Printf("attempt %d of somebody, for %s\n", a.Number, forbear.CorrelationID(r.Context()))
+	}))
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set(httpretry.HeaderAttempt, "1")
+	r.Header.Set(httpretry.HeaderCorrelation, "order-4711")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	// Output: attempt 2 of somebody, for order-4711
+}
+
+// A token is fetched once for all calls, and once more when the server refuses
+// it.
+func ExampleWithCredentials() {
+	token := "Bearer old"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer new" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer server.Close()
+
+	credentials := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		defer func() { token = "Bearer new" }()
+		return forbear.Token{Value: token}, nil
+	}))
+	payments := forbear.Must(forbear.New("payments", forbear.Policy{}, forbear.WithoutLog()))
+	client := &http.Client{Transport: httpretry.NewTransport(nil, payments, httpretry.WithCredentials(credentials))}
+	defer client.CloseIdleConnections()
+
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.Status)
+	// Output: 200 OK
+}
+
+// A server under pressure turns away what matters least, and spreads the
+// clients' return.
+func ExampleShedder() {
+	shed := &httpretry.Shedder{
+		RetryAfter: 2 * time.Second,
+		Priority: func(r *http.Request) httpretry.Priority {
+			if r.URL.Path == "/report" {
+				return httpretry.Sheddable
+			}
+			return httpretry.Normal
+		},
+	}
+	shed.SetLoad(httpretry.LoadHigh)
+	h := shed.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for _, path := range []string{"/pay", "/report"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		fmt.Println(path, w.Code)
+	}
+	// Output:
+	// /pay 200
+	// /report 503
+}

@@ -1,0 +1,142 @@
+package httpretry_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// Frame types and codes of RFC 9113, as far as the server below needs them.
+const (
+	frameHeaders  = 0x1
+	frameReset    = 0x3
+	frameSettings = 0x4
+	frameGoAway   = 0x7
+
+	codeRefusedStream = 0x7
+)
+
+// h2Server speaks just enough HTTP/2 to refuse every request in a way of its
+// own. It counts the requests that reach it.
+type h2Server struct {
+	net.Listener
+	requests atomic.Int64
+	refuse   func(c net.Conn, stream uint32) (hangUp bool)
+	client   *http.Transport
+}
+
+func newH2Server(t *testing.T, refuse func(net.Conn, uint32) bool) *h2Server {
+	t.Helper()
+	// A test server lends its certificate and a client that trusts it.
+	lender := httptest.NewUnstartedServer(http.NotFoundHandler())
+	lender.StartTLS()
+	t.Cleanup(lender.Close)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: lender.TLS.Certificates,
+		NextProtos:   []string{"h2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := lender.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	s := &h2Server{Listener: l, refuse: refuse, client: &http.Transport{
+		ForceAttemptHTTP2: true,
+		TLSClientConfig:   &tls.Config{RootCAs: roots},
+	}}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer context.AfterFunc(t.Context(), func() { _ = c.Close() })()
+				s.serve(c)
+			})
+		}
+	})
+	t.Cleanup(func() { s.client.CloseIdleConnections(); _ = l.Close(); conns.Wait() })
+	return s
+}
+
+func (s *h2Server) serve(c net.Conn) {
+	defer c.Close()
+	preface := make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+	if _, err := io.ReadFull(c, preface); err != nil {
+		return
+	}
+	writeFrame(c, frameSettings, 0, nil)
+	for {
+		var head [9]byte
+		if _, err := io.ReadFull(c, head[:]); err != nil {
+			return
+		}
+		length := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
+		if _, err := io.CopyN(io.Discard, c, length); err != nil {
+			return
+		}
+		if head[3] != frameHeaders {
+			continue
+		}
+		s.requests.Add(1)
+		if s.refuse(c, binary.BigEndian.Uint32(head[5:])&0x7fffffff) {
+			return
+		}
+	}
+}
+
+func writeFrame(w io.Writer, kind byte, stream uint32, payload []byte) {
+	frame := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, 0}
+	frame = binary.BigEndian.AppendUint32(frame, stream)
+	_, _ = w.Write(append(frame, payload...))
+}
+
+// goAway tells the client that no stream was processed, and hangs up.
+func goAway(c net.Conn, _ uint32) bool {
+	writeFrame(c, frameGoAway, 0, make([]byte, 8)) // last stream 0, NO_ERROR
+	return true
+}
+
+func refuseStream(c net.Conn, stream uint32) bool {
+	writeFrame(c, frameReset, stream, binary.BigEndian.AppendUint32(nil, codeRefusedStream))
+	return false
+}
+
+// TestHTTP2RefusalsAreBounded holds what net/http would repeat without a bound
+// that a policy knows of.
+func TestHTTP2RefusalsAreBounded(t *testing.T) {
+	for name, refuse := range map[string]func(net.Conn, uint32) bool{
+		"GOAWAY": goAway, "REFUSED_STREAM": refuseStream,
+	} {
+		for _, tc := range resendCases {
+			t.Run(name+" "+tc.name, func(t *testing.T) {
+				s := newH2Server(t, refuse)
+				rec := &counter{}
+				r, err := forbear.New("payments", fast, forbear.WithObserver(rec))
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := httpretry.NewTransport(s.client, r).RoundTrip(
+					newRequest(t, tc.method, "https://"+s.Addr().String(), tc.body, tc.key))
+				if err == nil {
+					_ = resp.Body.Close()
+					t.Fatalf("got status %d from a server that refuses everything", resp.StatusCode)
+				}
+				if sends, attempts := s.requests.Load(), rec.n.Load(); sends != attempts || attempts != 4 {
+					t.Errorf("%d sends on the wire, %d attempts reported; want 4 of both (%v)", sends, attempts, err)
+				}
+			})
+		}
+	}
+}

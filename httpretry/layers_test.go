@@ -1,0 +1,279 @@
+package httpretry_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// lenient is a policy without anything that could save a dead leaf from the
+// layers: no budget to speak of, no breaker.
+func lenient(t *testing.T) *forbear.Retryer {
+	p := fast
+	p.Breaker.Disabled = true
+	return quiet(t, p, forbear.WithBudget(forbear.NewTokenBucket(1_000_000, 0)))
+}
+
+// TestFiveServicesDeep: each service calls the next with three retries, and the
+// leaf is dead. One call from outside must not become 4^5 = 1,024.
+func TestFiveServicesDeep(t *testing.T) {
+	leaf, n := faulty(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	url := leaf.URL
+	for range 5 {
+		next := url
+		client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t))}
+		t.Cleanup(client.CloseIdleConnections)
+		s := httptest.NewServer(httpretry.Inbound(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			req, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, next, nil)
+			resp, err := client.Do(req)
+			if err != nil {
+				http.Error(w, "no answer from below", http.StatusBadGateway)
+				return
+			}
+			defer resp.Body.Close()
+			w.WriteHeader(resp.StatusCode)
+		})))
+		t.Cleanup(s.Close)
+		url = s.URL
+	}
+	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t))}
+	t.Cleanup(client.CloseIdleConnections)
+	resp, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if got := n.Load(); got > 4 {
+		t.Errorf("the leaf saw %d requests for one call, want at most 4", got)
+	}
+	e, ok := httpretry.Outcome(resp)
+	if !ok || e.Reason != forbear.ReasonExhaustedBelow {
+		t.Errorf("the outermost stopped with %v, want exhausted below", e)
+	}
+}
+
+// TestWithoutForbearTheLayersMultiply holds the trap: without the mark that
+// Inbound sets, each layer retries what the one below has given up.
+func TestWithoutForbearTheLayersMultiply(t *testing.T) {
+	leaf, n := faulty(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	var call func(depth int) int
+	call = func(depth int) int {
+		for range 4 {
+			if depth == 0 {
+				resp, err := http.Get(leaf.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = resp.Body.Close()
+				continue
+			}
+			call(depth - 1)
+		}
+		return http.StatusServiceUnavailable
+	}
+	call(4)
+	if n.Load() != 1024 {
+		t.Errorf("five loops of four made %d requests, want 1,024", n.Load())
+	}
+}
+
+func TestACallInsideARetryIsTriedOnce(t *testing.T) {
+	leaf, n := faulty(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t))}
+	t.Cleanup(client.CloseIdleConnections)
+	s := httptest.NewServer(httpretry.Inbound(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		req, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, leaf.URL, nil)
+		if resp, err := client.Do(req); err == nil {
+			_ = resp.Body.Close()
+		}
+	})))
+	t.Cleanup(s.Close)
+	for attempt, want := range map[string]int64{"": 4, "0": 4, "1": 1, "3": 1, "x": 4} {
+		n.Store(0)
+		req := newRequest(t, http.MethodGet, s.URL, "", "")
+		if attempt != "" {
+			req.Header.Set(httpretry.HeaderAttempt, attempt)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if n.Load() != want {
+			t.Errorf("inside attempt %q: %d requests, want %d", attempt, n.Load(), want)
+		}
+	}
+}
+
+func TestDeadlineTravelsOn(t *testing.T) {
+	var got string
+	leaf, _ := faulty(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get(httpretry.HeaderDeadline) })
+	due := time.Now().Add(10 * time.Second)
+	ctx, cancel := context.WithDeadline(t.Context(), due)
+	defer cancel()
+	resp, _, err := send(t, newRequest(t, http.MethodGet, leaf.URL, "", "").WithContext(ctx), fast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if want := strconv.FormatInt(due.Add(-100*time.Millisecond).UnixMilli(), 10); got != want {
+		t.Errorf("sent %s: %q, want %q", httpretry.HeaderDeadline, got, want)
+	}
+}
+
+func TestInboundDeadline(t *testing.T) {
+	var due time.Time
+	var has bool
+	h := httpretry.Inbound(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { due, has = r.Context().Deadline() }))
+	for _, tc := range []struct {
+		name, value string
+		has         bool
+		status      int
+	}{
+		{"none", "", false, 200},
+		{"nonsense", "tomorrow", false, 200},
+		{"five seconds", strconv.FormatInt(time.Now().Add(5*time.Second).UnixMilli(), 10), true, 200},
+		{"less than the margin", strconv.FormatInt(time.Now().Add(50*time.Millisecond).UnixMilli(), 10), false, 504},
+		{"gone by", "1", false, 504},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			due, has = time.Time{}, false
+			req := httptest.NewRequest(http.MethodGet, "/", nil)
+			req.Header.Set(httpretry.HeaderDeadline, tc.value)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, req)
+			if w.Code != tc.status || has != tc.has {
+				t.Errorf("status %d, deadline %v; want %d, %v", w.Code, has, tc.status, tc.has)
+			}
+			if tc.has && strconv.FormatInt(due.UnixMilli(), 10) != tc.value {
+				t.Errorf("deadline %v, want %s", due, tc.value)
+			}
+		})
+	}
+}
+
+// TestTokenIsRefreshedOnce covers R-9 over the wire: one refresh after a 401,
+// outside the count of retries, and never a weaker credential.
+func TestTokenIsRefreshedOnce(t *testing.T) {
+	var served []string
+	api, n := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		served = append(served, r.Header.Get("Authorization"))
+		if r.Header.Get("Authorization") != "Bearer new" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	})
+	tokens := []string{"Bearer old", "Bearer new"}
+	next := func() *forbear.Credentials {
+		i := -1
+		return forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+			i = min(i+1, len(tokens)-1)
+			if tokens[i] == "revoked" {
+				return forbear.Token{}, forbear.ErrTokenRevoked
+			}
+			return forbear.Token{Value: tokens[i]}, nil
+		}))
+	}
+	resp, _, err := send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
+	if err != nil || resp.StatusCode != http.StatusOK || n.Load() != 2 {
+		t.Fatalf("%d requests with %v, %v; want 200 after 2", n.Load(), served, err)
+	}
+
+	n.Store(0)
+	tokens = []string{"Bearer old", "Bearer old too"}
+	resp, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || n.Load() != 2 {
+		t.Errorf("still refused: %d requests, %v; want the 401 after 2", n.Load(), err)
+	}
+
+	n.Store(0)
+	tokens = []string{"Bearer old", "revoked"}
+	_, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
+	if !errors.Is(err, forbear.ErrRefreshFailed) || !errors.Is(err, forbear.ErrTokenRevoked) || n.Load() != 1 {
+		t.Errorf("refresh fails: %d requests, %v; want 1 and the refresh's own error", n.Load(), err)
+	}
+
+	n.Store(0)
+	tokens = []string{"Bearer old", "Basic weaker"}
+	_, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
+	if !errors.Is(err, forbear.ErrWeakCredential) || n.Load() != 1 {
+		t.Errorf("weaker credential: %d requests, %v; want 1 and ErrWeakCredential", n.Load(), err)
+	}
+}
+
+func TestCredentialsStayWithTheirOrigin(t *testing.T) {
+	var elsewhere atomic.Pointer[string]
+	other, _ := faulty(t, func(_ http.ResponseWriter, r *http.Request) {
+		auth := r.Header.Get("Authorization")
+		elsewhere.Store(&auth)
+	})
+	api, _ := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
+	})
+	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		return forbear.Token{Value: "Bearer secret"}, nil
+	}))
+	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t), httpretry.WithCredentials(c))}
+	t.Cleanup(client.CloseIdleConnections)
+	resp, err := client.Get(api.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if got := elsewhere.Load(); got == nil || *got != "" {
+		t.Errorf("the other origin was sent Authorization %v", got)
+	}
+}
+
+func TestShedder(t *testing.T) {
+	s := httpretry.Shedder{RetryAfter: 4 * time.Second, Priority: func(r *http.Request) httpretry.Priority {
+		switch r.URL.Path {
+		case "/batch":
+			return httpretry.Sheddable
+		case "/pay":
+			return httpretry.Critical
+		}
+		return httpretry.Normal
+	}}
+	h := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	ask := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w
+	}
+	for load, want := range map[httpretry.Load]map[string]int{
+		httpretry.LoadFine:  {"/batch": 200, "/": 200, "/pay": 200},
+		httpretry.LoadHigh:  {"/batch": 503, "/": 200, "/pay": 200},
+		httpretry.LoadBad:   {"/batch": 503, "/": 503, "/pay": 200},
+		httpretry.LoadAwful: {"/batch": 503, "/": 503, "/pay": 503},
+	} {
+		s.SetLoad(load)
+		for path, status := range want {
+			if got := ask(path).Code; got != status {
+				t.Errorf("load %d, %s: %d, want %d", load, path, got, status)
+			}
+		}
+	}
+	s.SetLoad(httpretry.LoadBad)
+	s.SetLoad(httpretry.LoadAwful) // the loop above ends with any
+	waits := map[string]bool{}
+	for range 200 {
+		ra := ask("/").Header().Get("Retry-After")
+		if n, err := strconv.Atoi(ra); err != nil || n < 4 || n > 8 {
+			t.Fatalf("Retry-After %q, want 4 to 8", ra)
+		}
+		waits[ra] = true
+	}
+	if len(waits) < 4 {
+		t.Errorf("only %d different waits: the clients would come back together", len(waits))
+	}
+}

@@ -1,0 +1,47 @@
+package httpretry
+
+import (
+	"net/http"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Option changes how a transport works. What it may retry is the policy's.
+type Option func(*transport)
+
+// WithRetryer chooses the Retryer for each request, for one transport that
+// serves many dependencies. A nil answer falls back to the one that was passed
+// to [NewTransport].
+func WithRetryer(choose func(*http.Request) *forbear.Retryer) Option {
+	return func(t *transport) { t.choose = choose }
+}
+
+// WithBodyLimit sets how many bytes of a request body without GetBody are kept
+// for replay. Default 64 KiB; 0 keeps none. A longer body is sent once.
+func WithBodyLimit(bytes int) Option {
+	return func(t *transport) { t.bodyLimit = max(bytes, 0) }
+}
+
+// WithHintSpread sets how far above the server's wait a retry may come, as a
+// fraction of that wait, so that a crowd that was told the same number does not
+// return at the same moment. Default 0.1, at most 5 s; 0 switches it off.
+func WithHintSpread(fraction float64) Option {
+	return func(t *transport) { t.spread = max(fraction, 0) }
+}
+
+// WithoutAttemptHeader sends no X-Retry-Attempt.
+func WithoutAttemptHeader() Option {
+	return func(t *transport) { t.noHeader = true }
+}
+
+// WithoutAttemptTimeout leaves attempts without a timeout of their own, for
+// callers whose contexts or transports bound each attempt already.
+func WithoutAttemptTimeout() Option {
+	return func(t *transport) { t.noTimeout = true }
+}
+
+// WithoutResendControl leaves net/http's silent re-sends alone. They are then
+// neither counted nor bounded.
+func WithoutResendControl() Option {
+	return func(t *transport) { t.noTrace = true }
+}
