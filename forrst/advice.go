@@ -1,0 +1,345 @@
+package forrst
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// Phase is how far the migration from the retryable boolean to the extension
+// has come, as the reader sees it. Where a message has the extension, it rules
+// in every phase. The zero value is Phase1.
+type Phase int
+
+// The phases of the protocol's migration.
+const (
+	Phase1 Phase = iota + 1 // the boolean is obeyed
+	Phase2                  // the boolean is obeyed, with a warning
+	Phase3                  // the boolean is ignored
+)
+
+// Outcome is what a message is.
+type Outcome int
+
+// The outcomes of a message.
+const (
+	Success    Outcome = iota // the call is done
+	Queued                    // the server took the call to do it later: a success too
+	Failed                    // the call failed; Advice.Failure says how
+	Malformed                 // the envelope breaks the protocol
+	IDMismatch                // the envelope answers another request
+)
+
+// Source says what decided about a failed call.
+type Source string
+
+// The sources, in the order in which they are asked.
+const (
+	FromNothing          Source = "none"
+	FromExtension        Source = "extension"
+	FromExtensionDefault Source = "extension+default" // allowed by the extension, timed by the default
+	FromFlag             Source = "retryable_flag"
+	FromDefault          Source = "default"
+	FromHTTP             Source = "http" // no Forrst envelope: HTTP's own rules
+)
+
+// Advice is what a message says about trying again.
+type Advice struct {
+	Outcome Outcome
+	// Failure is the message in the terms of forbear's decision. Its class is
+	// Success for the outcomes Success and Queued.
+	Failure  forbear.Failure
+	Source   Source
+	Strategy Strategy // "" where nothing may be retried, or HTTP rules
+	// Deprecated is set where the retryable boolean was obeyed in Phase2.
+	Deprecated bool
+}
+
+// Exchange is what came back for one request.
+type Exchange struct {
+	// RequestID is the id of the request; "" accepts any answer.
+	RequestID string
+	// Status and Header are HTTP's; 0 for another transport.
+	Status int
+	Header http.Header
+	Body   []byte
+	// Now is the time against which dates in headers are read.
+	Now time.Time
+}
+
+// CodeError is the error of a failed call: what [forbear.Error] unwraps to. It
+// holds the code and nothing else of the message.
+type CodeError string
+
+// Error returns "forrst error UNAVAILABLE".
+func (e CodeError) Error() string { return "forrst error " + string(e) }
+
+// ErrIDMismatch says that a response answers another request.
+var ErrIDMismatch = errors.New("forrst response answers another request")
+
+// Advise reads what came back. It never fails: what cannot be read is advice
+// not to retry.
+func (p Phase) Advise(x Exchange) Advice {
+	resp, err := ParseResponse(x.Body)
+	switch {
+	case errors.Is(err, ErrForeign) && x.Status >= 300:
+		return x.byHTTP()
+	case err != nil:
+		return broken(Malformed, "forrst_malformed", err)
+	case x.RequestID != "" && !resp.answers(x.RequestID):
+		return broken(IDMismatch, "forrst_id_mismatch", ErrIDMismatch)
+	case resp.queued():
+		return Advice{Outcome: Queued, Failure: forbear.Failure{Class: forbear.ClassSuccess}, Source: FromNothing}
+	case len(resp.Errors) == 0:
+		return Advice{Failure: forbear.Failure{Class: forbear.ClassSuccess}, Source: FromNothing}
+	}
+	return p.failed(resp, x)
+}
+
+// byHTTP judges an answer that is no Forrst envelope, such as a proxy's page.
+func (x Exchange) byHTTP() Advice {
+	req := &http.Request{Method: http.MethodPost}
+	resp := &http.Response{StatusCode: x.Status, Header: x.Header, Body: http.NoBody}
+	a := Advice{Outcome: Failed, Source: FromHTTP, Failure: httpretry.Classify(req, resp, nil)}
+	if a.Failure.Class == forbear.ClassSuccess { // a redirect, say: not an answer
+		a.Failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "forrst_malformed", Err: ErrForeign}
+	}
+	if a.Failure.Class.Retryable() {
+		a.Strategy, a.Failure.Hint.SameKey = Exponential, true
+	}
+	return a
+}
+
+func broken(o Outcome, label string, err error) Advice {
+	return Advice{
+		Outcome: o, Source: FromNothing,
+		Failure: forbear.Failure{Class: forbear.ClassTerminal, Type: label, Err: err},
+	}
+}
+
+// answers reports whether r answers the request with that id. A null id is for
+// requests that the server could not read, and so goes with errors only.
+func (r *Response) answers(id string) bool {
+	if r.ID == nil {
+		return len(r.Errors) > 0
+	}
+	return *r.ID == id
+}
+
+// queued reports whether the server keeps the call and will do it later:
+// sending it again would do it twice.
+func (r *Response) queued() bool {
+	for _, e := range r.Extensions {
+		if !is(e.URN, "replay") {
+			continue
+		}
+		if m, ok := members(e.Data); ok && len(r.Errors) == 0 {
+			switch string(m["status"]) {
+			case `"queued"`, `"processing"`:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// failed merges the advice for each of the errors: the stricter wins. The
+// server's own waits are floors, of which the longest counts.
+func (p Phase) failed(r *Response, x Exchange) Advice {
+	g, guided := readGuidance(r.Extensions)
+	floor, told := r.serverWait(x)
+	var all Advice
+	for i := range r.Errors {
+		a := p.one(&r.Errors[i], g, guided, floor, told)
+		if i == 0 {
+			all = a
+			continue
+		}
+		all = all.merge(a)
+	}
+	return all
+}
+
+// merge returns the stricter of two pieces of advice about one message.
+func (a Advice) merge(b Advice) Advice {
+	deprecated := a.Deprecated || b.Deprecated
+	switch {
+	case a.stops():
+	case b.stops():
+		a = b
+	default:
+		h := a.Failure.Hint.Merge(b.Failure.Hint)
+		// One immediate error does not take away the other's backoff.
+		h.NoBackoff = a.Failure.Hint.NoBackoff && b.Failure.Hint.NoBackoff
+		if wait(b.Failure.Hint) > wait(a.Failure.Hint) {
+			a.Strategy = b.Strategy
+		}
+		a.Failure.Hint = h
+	}
+	a.Deprecated = deprecated
+	return a
+}
+
+func (a Advice) stops() bool { return !a.Failure.Class.Retryable() || a.Failure.Hint.Stop }
+
+func wait(h forbear.Hint) time.Duration { return max(h.Floor, h.Base) }
+
+// one returns the advice for one error.
+func (p Phase) one(e *Error, g guidance, guided bool, floor time.Duration, told bool) Advice {
+	row, _ := Default(e.Code)
+	a := Advice{
+		Outcome: Failed, Source: FromDefault, Strategy: row.Strategy,
+		Failure: forbear.Failure{Class: row.class, Type: label(e.Code), Err: codeError(e.Code)},
+	}
+	f := &a.Failure
+	f.Hint.MaxRetries = row.MaxRetries
+	f.Hint.SameKey = true
+	f.Hint.LongerDeadline = row.class == forbear.ClassTimeout
+	flag, flagged := e.Retryable()
+	switch {
+	case row.class == forbear.ClassUnauthorized:
+		return a // the same credentials again help nobody (R-9)
+	case guided:
+		p.byExtension(&a, g)
+	case flagged && p < Phase3:
+		a.Source, a.Deprecated = FromFlag, p == Phase2
+		a.allow(flag)
+	}
+	if !f.Class.Retryable() || f.Hint.Stop {
+		a.Strategy = ""
+		return a
+	}
+	after, given := row.After, false
+	if guided && g.hasAfter {
+		after, given = g.after, true
+	}
+	a.time(after, given, floor, told)
+	if guided && !given && (a.Strategy != Immediate || g.strategy == "") {
+		a.Source = FromExtensionDefault
+	}
+	return a
+}
+
+// byExtension applies the extension to the default for the code.
+func (p Phase) byExtension(a *Advice, g guidance) {
+	a.Source = FromExtension
+	a.allow(g.allowed)
+	if g.strategy != "" {
+		a.Strategy = g.strategy
+	}
+	f := &a.Failure
+	f.Hint.MaxRetries = 0
+	if g.hasMax {
+		f.Hint.MaxRetries = int(min(g.max, 1<<30))
+		f.Hint.Stop = f.Hint.Stop || g.max == 0
+	}
+}
+
+// allow makes the failure retryable, or stops it.
+func (a *Advice) allow(yes bool) {
+	if !yes {
+		a.Failure.Hint.Stop = true
+		return
+	}
+	if !a.Failure.Class.Retryable() {
+		a.Failure.Class = forbear.ClassTransient
+	}
+	if a.Strategy == "" {
+		a.Strategy = Exponential
+	}
+}
+
+// maxSpread bounds the spread above a server's wait, as httpretry does.
+const maxSpread = 5 * time.Second
+
+// time turns strategy and wait into a hint. after is the extension's when given
+// and the default's otherwise; floor is what the rest of the message asks for,
+// when told. A wait that the server gave is a floor, never a fixed interval: a
+// spread lies above it.
+func (a *Advice) time(after time.Duration, given bool, floor time.Duration, told bool) {
+	h := &a.Failure.Hint
+	h.Floor = floor
+	switch {
+	case given:
+		h.Floor = max(floor, after)
+	case a.Strategy == Fixed && !told:
+		if after == 0 {
+			after = forbear.DefaultBase // nobody knows better
+		}
+		h.Floor = after
+	}
+	switch a.Strategy {
+	case Exponential:
+		h.Base = after
+	default:
+		h.NoBackoff = true
+	}
+	h.Spread = min(h.Floor, maxSpread)
+}
+
+// serverWait returns the longest wait that the message asks for beside the
+// retry extension: Retry-After, details.retry_after, and what the rate-limit
+// and maintenance extensions say.
+func (r *Response) serverWait(x Exchange) (floor time.Duration, ok bool) {
+	most := func(d time.Duration, readable bool) {
+		if readable {
+			floor, ok = max(floor, d), true
+		}
+	}
+	limited := false
+	for i := range r.Errors {
+		limited = limited || r.Errors[i].Code == "RATE_LIMITED"
+	}
+	most(headerWait(x, limited))
+	for i := range r.Errors {
+		if m, isObject := members(r.Errors[i].Details); isObject {
+			most(readDuration(m["retry_after"]))
+		}
+	}
+	for _, e := range r.Extensions {
+		m, isObject := members(e.Data)
+		switch {
+		case !isObject:
+		case limited && is(e.URN, "rate-limit"):
+			most(readDuration(m["resets_in"]))
+		case is(e.URN, "maintenance"):
+			most(readDuration(m["retry_after"]))
+		}
+	}
+	return floor, ok
+}
+
+// headerWait returns the wait of the HTTP headers. Those of rate limits come
+// with every answer of some servers, and count for a limited call alone.
+func headerWait(x Exchange, limited bool) (time.Duration, bool) {
+	h := x.Header
+	if !limited {
+		h = http.Header{}
+		for _, name := range [...]string{"Retry-After", "Retry-After-Ms", "Date"} {
+			if v := x.Header.Values(name); len(v) > 0 {
+				h[name] = v
+			}
+		}
+	}
+	return httpretry.ParseRetryAfter(h, x.Now)
+}
+
+// codeError keeps a code from the wire within bounds.
+func codeError(code string) error {
+	if _, known := rows[code]; known {
+		return CodeError(code)
+	}
+	if len(code) > 64 {
+		code = code[:64]
+	}
+	for _, c := range code {
+		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
+			return fmt.Errorf("%w of an unreadable code", CodeError("other"))
+		}
+	}
+	return CodeError(code)
+}

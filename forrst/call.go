@@ -1,0 +1,202 @@
+package forrst
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/uuid"
+)
+
+// call is one logical call: the caller's envelope and what its attempts
+// change of it. It implements [httpretry.Envelope].
+type call struct {
+	ctx    context.Context
+	r      *forbear.Retryer
+	o      *Options
+	warned *atomic.Bool
+	text   []byte
+	doc    node
+
+	callerID string
+	function string
+	key      string // the idempotency key, the caller's or forbear's own
+	keyMade  bool
+	deadline time.Duration // the caller's; 0 means none
+	options  *node         // the value of the deadline in text
+
+	id     string // of the latest attempt
+	longer int    // how often a longer deadline was asked for
+	answer []byte // the latest answer's body, when it was read
+}
+
+// newCall reads a request envelope; ok is false for anything else.
+func (t *transport) newCall(text []byte) (c *call, ok bool) {
+	doc, err := parse(text)
+	if err != nil || !doc.object {
+		return nil, false
+	}
+	c = &call{r: t.retryer, o: &t.o, warned: &t.warned, text: text, doc: doc}
+	protocol, hasProtocol := doc.get("protocol")
+	id, hasID := doc.get("id")
+	what, hasCall := doc.get("call")
+	if !hasProtocol || !hasID || !hasCall || !isForrst(text[protocol.start:protocol.end]) ||
+		json.Unmarshal(text[id.start:id.end], &c.callerID) != nil || c.callerID == "" {
+		return nil, false
+	}
+	if f, ok := what.get("function"); !ok || json.Unmarshal(text[f.start:f.end], &c.function) != nil {
+		return nil, false
+	}
+	c.readOptions()
+	return c, true
+}
+
+// readOptions reads the idempotency key and the deadline.
+func (c *call) readOptions() {
+	list, ok := c.doc.get("extensions")
+	if !ok {
+		return
+	}
+	for i := range list.items {
+		e := &list.items[i]
+		var urn string
+		if u, ok := e.get("urn"); !ok || json.Unmarshal(c.text[u.start:u.end], &urn) != nil {
+			continue
+		}
+		options, ok := e.get("options")
+		if !ok {
+			continue
+		}
+		switch {
+		case is(urn, "idempotency"):
+			if k, ok := options.get("key"); ok {
+				_ = json.Unmarshal(c.text[k.start:k.end], &c.key)
+			}
+		case is(urn, "deadline"):
+			c.readDeadline(options)
+		}
+	}
+}
+
+// readDeadline reads {value, unit} as the protocol says, and {timeout: {value,
+// unit}} as its servers read it. A point in time is left as it is.
+func (c *call) readDeadline(options *node) {
+	if t, ok := options.get("timeout"); ok {
+		options = t
+	}
+	if d, ok := readDuration(c.text[options.start:options.end]); ok && d > 0 {
+		c.deadline, c.options = d, options
+	}
+}
+
+// Begin implements [httpretry.Envelope]: Forrst is always POST, so that what
+// may be repeated is the function's affair or the key's (R-6).
+func (c *call) Begin(s *forbear.State) {
+	s.NeedsKey = c.o.Idempotent == nil || !c.o.Idempotent(c.function)
+	if p := c.r.Policy(); s.NeedsKey && c.key == "" && p.Keys == forbear.KeyGenerate {
+		c.key, c.keyMade = uuid.New(), true
+	}
+	s.Key = c.key
+}
+
+// Send implements [httpretry.Envelope]. The first attempt is the caller's
+// request as it came; each later one has a new id, the same key, and, when the
+// last one's deadline was exceeded, a deadline twice as long, as far as the
+// time goes that is left for the attempt.
+func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Duration, error) {
+	var edits []edit
+	c.id = c.callerID
+	if number > 1 {
+		c.id = uuid.New()
+		id, _ := c.doc.get("id")
+		edits = append(edits, edit{id.start, id.end, strconv.Quote(c.id)})
+	}
+	deadline := c.deadline
+	if deadline > 0 {
+		if number > 1 {
+			left := limit
+			if d, ok := req.Context().Deadline(); ok {
+				left = min(left, time.Until(d))
+			}
+			deadline = forbear.Ceiling(deadline, max(left, time.Millisecond), c.longer)
+			edits = append(edits, c.setDeadline(deadline)...)
+		}
+		// The server must not answer after the deadline, and a second covers
+		// the way: waiting longer is waiting for nothing.
+		limit = min(limit, satAdd(deadline, time.Second))
+	}
+	if c.keyMade {
+		edits = append(edits, c.addKey())
+	}
+	body := apply(c.text, inOrder(edits))
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	req.GetBody = nil
+	req.ContentLength = int64(len(body))
+	return limit, nil
+}
+
+// setDeadline writes d in milliseconds, which hold every length exactly.
+func (c *call) setDeadline(d time.Duration) []edit {
+	value, _ := c.options.get("value")
+	unit, _ := c.options.get("unit")
+	return []edit{
+		{value.start, value.end, strconv.FormatInt(d.Milliseconds(), 10)},
+		{unit.start, unit.end, `"millisecond"`},
+	}
+}
+
+// addKey adds the idempotency extension with the key that forbear made.
+func (c *call) addKey() edit {
+	entry := `{"urn":"` + prefix + `idempotency","options":{"key":"` + c.key + `"}}`
+	list, ok := c.doc.get("extensions")
+	if !ok || isNull(c.text[list.start:list.end]) {
+		return setMember(&c.doc, "extensions", "["+entry+"]")
+	}
+	if len(list.items) > 0 {
+		entry = "," + entry
+	}
+	return edit{list.end - 1, list.end - 1, entry}
+}
+
+// restoreID hands an answer over under the id that the caller sent.
+func (c *call) restoreID(resp *http.Response) {
+	if c.answer == nil || c.id == c.callerID {
+		return
+	}
+	doc, err := parse(c.answer)
+	if err != nil || !doc.object {
+		return
+	}
+	id, ok := doc.get("id")
+	var given string
+	if !ok || json.Unmarshal(c.answer[id.start:id.end], &given) != nil || given != c.id {
+		return
+	}
+	body := apply(c.answer, []edit{{id.start, id.end, strconv.Quote(c.callerID)}})
+	resp.Body = &joined{bytes.NewReader(body), resp.Body}
+	resp.ContentLength = int64(len(body))
+	resp.Header.Del("Content-Length")
+}
+
+// inOrder sorts edits by place. There are three at most.
+func inOrder(edits []edit) []edit {
+	for i := range edits {
+		for j := i; j > 0 && edits[j].start < edits[j-1].start; j-- {
+			edits[j], edits[j-1] = edits[j-1], edits[j]
+		}
+	}
+	return edits
+}
+
+func satAdd(a, b time.Duration) time.Duration {
+	if c := a + b; c >= a {
+		return c
+	}
+	return a
+}

@@ -1,0 +1,174 @@
+package forrst
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+)
+
+// A node is a JSON value with its place in the text, so that one member can be
+// changed and every other byte stays as it was written.
+type node struct {
+	start, end int // text[start:end]
+	members    []member
+	items      []node
+	object     bool
+}
+
+type member struct {
+	name     string
+	keyStart int
+	value    node
+}
+
+// get returns the value of the last member with that name, as readers do.
+func (n *node) get(name string) (*node, bool) {
+	for i := len(n.members) - 1; i >= 0; i-- {
+		if n.members[i].name == name {
+			return &n.members[i].value, true
+		}
+	}
+	return nil, false
+}
+
+var errNoJSON = errors.New("not a JSON document")
+
+// maxDepth bounds the nesting of a document.
+const maxDepth = 200
+
+// parse reads a JSON document with the places of its parts.
+func parse(text []byte) (n node, err error) {
+	if !json.Valid(text) {
+		return n, errNoJSON
+	}
+	p := parser{text: text}
+	n, ok := p.value(0)
+	if !ok {
+		return n, errNoJSON // nested too deep
+	}
+	return n, nil
+}
+
+// parser walks text that is known to be valid JSON.
+type parser struct {
+	text []byte
+	at   int
+}
+
+func (p *parser) space() {
+	for p.at < len(p.text) {
+		switch p.text[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+func (p *parser) value(depth int) (n node, ok bool) {
+	if p.space(); depth > maxDepth {
+		return n, false
+	}
+	n.start = p.at
+	switch p.text[p.at] {
+	case '{':
+		n.object = true
+		ok = p.list('}', func() bool {
+			m := member{keyStart: p.at}
+			if json.Unmarshal(p.str(), &m.name) != nil {
+				return false
+			}
+			p.space()
+			p.at++ // the colon
+			v, ok := p.value(depth + 1)
+			m.value = v
+			n.members = append(n.members, m)
+			return ok
+		})
+	case '[':
+		ok = p.list(']', func() bool {
+			v, ok := p.value(depth + 1)
+			n.items = append(n.items, v)
+			return ok
+		})
+	case '"':
+		p.str()
+		ok = true
+	default:
+		for p.at < len(p.text) && !isEnd(p.text[p.at]) {
+			p.at++
+		}
+		ok = true
+	}
+	n.end = p.at
+	return n, ok
+}
+
+// list reads what is between brackets; one reads an element.
+func (p *parser) list(closing byte, one func() bool) bool {
+	for p.at++; ; {
+		if p.space(); p.text[p.at] == closing {
+			p.at++
+			return true
+		}
+		if p.text[p.at] == ',' {
+			p.at++
+			p.space()
+		}
+		if !one() {
+			return false
+		}
+	}
+}
+
+// str reads a string and returns it with its quotes.
+func (p *parser) str() []byte {
+	start := p.at
+	for p.at++; p.text[p.at] != '"'; p.at++ {
+		if p.text[p.at] == '\\' {
+			p.at++
+		}
+	}
+	p.at++
+	return p.text[start:p.at]
+}
+
+func isEnd(c byte) bool {
+	switch c {
+	case ',', ']', '}', ' ', '\t', '\n', '\r':
+		return true
+	}
+	return false
+}
+
+// edit replaces text[start:end].
+type edit struct {
+	start, end int
+	text       string
+}
+
+// apply makes the edits, which are in order and apart from each other.
+func apply(text []byte, edits []edit) []byte {
+	var out []byte
+	at := 0
+	for _, e := range edits {
+		out = append(out, text[at:e.start]...)
+		out = append(out, e.text...)
+		at = e.end
+	}
+	return append(out, text[at:]...)
+}
+
+// setMember returns the edit that gives object n the member name with that
+// value: in place of the present one, or before the closing brace.
+func setMember(n *node, name, value string) edit {
+	if old, ok := n.get(name); ok {
+		return edit{old.start, old.end, value}
+	}
+	text := strconv.Quote(name) + ":" + value
+	if len(n.members) > 0 {
+		text = "," + text
+	}
+	return edit{n.end - 1, n.end - 1, text}
+}

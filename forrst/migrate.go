@@ -1,0 +1,288 @@
+package forrst
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Migration is what [Migrate] makes of a document.
+type Migration struct {
+	Text    []byte
+	Changes []Place // what was rewritten
+	Left    []Place // what a person must look at
+	edits   []edit
+	from    []byte
+}
+
+// Place is a line of the document, and what was done or is to be done there.
+type Place struct {
+	Line int // from 1
+	What string
+}
+
+// Migrate rewrites a document from the retryable boolean to the retry
+// extension: a JSON document, or every JSON example of a Markdown document. In
+// each response envelope the boolean goes, and an extension comes that says the
+// same, timed by the error's details or by the default for its code; an
+// extension that is there already stays as it is. Nothing else of the text
+// changes. A second run changes nothing.
+func Migrate(text []byte, markdown bool) Migration {
+	m := Migration{from: text}
+	if markdown {
+		m.markdown()
+	} else {
+		m.document(0, len(text), true)
+	}
+	slices.SortStableFunc(m.edits, func(a, b edit) int { return a.start - b.start })
+	m.Text = apply(text, m.edits)
+	return m
+}
+
+// markdown walks the fenced blocks, and names the places in the prose.
+func (m *Migration) markdown() {
+	fence, start, at := "", 0, 0
+	for line := range bytes.Lines(m.from) {
+		trimmed := strings.TrimSpace(string(line))
+		switch {
+		case fence == "" && (strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")):
+			fence, start = trimmed[:3], at+len(line)
+		case fence != "" && strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]) == "":
+			m.document(start, at, false)
+			fence = ""
+		case fence == "" && strings.Contains(trimmed, "`retryable`"):
+			m.left(at, "the text speaks of `retryable`")
+		}
+		at += len(line)
+	}
+	if fence != "" {
+		m.document(start, len(m.from), false)
+	}
+}
+
+// document rewrites the JSON document text[start:end], if it is one.
+func (m *Migration) document(start, end int, must bool) {
+	part := m.from[start:end]
+	if !bytes.Contains(part, []byte(`retryable`)) {
+		return
+	}
+	doc, err := parse(part)
+	if err != nil {
+		if must || bytes.Contains(part, []byte(`"retryable"`)) {
+			m.left(start+max(bytes.Index(part, []byte("retryable")), 0), "not JSON: rewrite it by hand")
+		}
+		return
+	}
+	doc.shift(start)
+	m.walk(&doc)
+}
+
+// shift moves the places of a node by an offset.
+func (n *node) shift(by int) {
+	n.start += by
+	n.end += by
+	for i := range n.members {
+		n.members[i].keyStart += by
+		n.members[i].value.shift(by)
+	}
+	for i := range n.items {
+		n.items[i].shift(by)
+	}
+}
+
+// walk looks for envelopes, and for errors that stand alone.
+func (m *Migration) walk(n *node) {
+	if errs, ok := n.get("errors"); ok && len(errs.items) > 0 {
+		m.envelope(n, errs)
+		for i := range n.members {
+			if &n.members[i].value != errs {
+				m.walk(&n.members[i].value)
+			}
+		}
+		return
+	}
+	if flag, ok := n.get("retryable"); ok {
+		_, hasCode := n.get("code")
+		if _, isBool := boolean(m.from[flag.start:flag.end]); isBool && hasCode {
+			m.drop(n)
+			m.left(flag.start, "an error without its envelope: the retry extension belongs into the response")
+		} else {
+			m.left(flag.start, "retryable is no boolean of an error: rewrite it by hand")
+		}
+	}
+	for i := range n.members {
+		m.walk(&n.members[i].value)
+	}
+	for i := range n.items {
+		m.walk(&n.items[i])
+	}
+}
+
+// envelope rewrites one response.
+func (m *Migration) envelope(n, errs *node) {
+	list := make([]Error, 0, len(errs.items))
+	flagged := false
+	for i := range errs.items {
+		item := &errs.items[i]
+		var e Error
+		if code, ok := item.get("code"); ok {
+			_ = json.Unmarshal(m.from[code.start:code.end], &e.Code)
+		}
+		if d, ok := item.get("details"); ok {
+			e.Details = json.RawMessage(m.from[d.start:d.end])
+		}
+		if flag, ok := item.get("retryable"); ok {
+			if e.retryable, e.flagged = boolean(m.from[flag.start:flag.end]); e.flagged {
+				m.drop(item)
+				flagged = true
+			} else {
+				m.left(flag.start, "retryable is no boolean: rewrite it by hand")
+			}
+		}
+		list = append(list, e)
+	}
+	if !flagged {
+		return
+	}
+	if m.guided(n) {
+		return // the extension ruled already
+	}
+	m.extend(n, errs, equivalent(list))
+}
+
+// guided reports whether an envelope has a valid retry extension.
+func (m *Migration) guided(n *node) bool {
+	list, ok := n.get("extensions")
+	if !ok {
+		return false
+	}
+	_, found := readGuidance(readExtensions(m.from[list.start:list.end]))
+	return found
+}
+
+// equivalent returns the extension that says what the booleans, the details and
+// the defaults for the codes say together.
+func equivalent(errs []Error) Retry {
+	r := Response{Errors: errs}
+	chosen := Retry{}
+	var longest Row
+	for i := range errs {
+		e := &errs[i]
+		row, _ := Default(e.Code)
+		if e.flagged && !e.retryable || !e.flagged && row.Strategy == "" {
+			return Retry{} // one that must not be repeated speaks for all
+		}
+		if row.Strategy == "" {
+			row.Strategy = Exponential
+		}
+		if i == 0 || row.After > longest.After {
+			longest = row
+		}
+	}
+	chosen = longest.Retry()
+	if d, ok := r.detailsWait(); ok {
+		after := DurationOf(d)
+		chosen.After = &after
+	}
+	return chosen
+}
+
+// drop takes the retryable member out of an error, with the comma and the space
+// that set it apart; all of them, where a document has it twice.
+func (m *Migration) drop(n *node) {
+	for i := 0; i < len(n.members); i++ {
+		if n.members[i].name != "retryable" {
+			continue
+		}
+		last := i
+		for last+1 < len(n.members) && n.members[last+1].name == "retryable" {
+			last++
+		}
+		e := edit{n.members[i].keyStart, n.members[last].value.end, ""}
+		switch {
+		case i > 0:
+			e.start = n.members[i-1].value.end
+		case last+1 < len(n.members):
+			e.end = n.members[last+1].keyStart
+		default:
+			e.start, e.end = n.start+1, n.end-1
+		}
+		m.edits = append(m.edits, e)
+		m.Changes = append(m.Changes, Place{m.line(n.members[i].keyStart), "retryable removed"})
+		i = last
+	}
+}
+
+// extend adds the extension, in the layout of the envelope.
+func (m *Migration) extend(n, errs *node, r Retry) {
+	key := slices.IndexFunc(n.members, func(member member) bool { return member.name == "errors" })
+	indent, multiline := m.indent(n.members[key].keyStart)
+	outer, _ := m.indent(n.start)
+	unit := strings.TrimPrefix(indent, outer)
+	if multiline = multiline && unit != ""; !multiline {
+		indent, unit = "", ""
+	}
+	at := errs.end
+	var text string
+	if list, ok := n.get("extensions"); ok && len(list.items) > 0 {
+		at = list.items[len(list.items)-1].end
+		inner, own := m.indent(list.items[0].start)
+		switch {
+		case own:
+			text = ",\n" + inner + render(r.Extension(), inner, unit, multiline)
+		default:
+			text = ", " + render(r.Extension(), indent, unit, multiline)
+		}
+	} else if ok {
+		m.edits = append(m.edits, edit{list.start, list.end, m.newlines(render([]Extension{r.Extension()}, indent, unit, multiline))})
+		m.Changes = append(m.Changes, Place{m.line(list.start), "retry extension added"})
+		return
+	} else {
+		text = `,"extensions":`
+		if multiline {
+			text = ",\n" + indent + `"extensions": `
+		}
+		text += render([]Extension{r.Extension()}, indent, unit, multiline)
+	}
+	m.edits = append(m.edits, edit{at, at, m.newlines(text)})
+	m.Changes = append(m.Changes, Place{m.line(at), "retry extension added"})
+}
+
+// render writes v as JSON, in lines or in one.
+func render(v any, indent, unit string, multiline bool) string {
+	var text []byte
+	if multiline {
+		text, _ = json.MarshalIndent(v, indent, unit)
+	} else {
+		text, _ = json.Marshal(v)
+	}
+	return string(text)
+}
+
+// newlines keeps to the line ends of the document.
+func (m *Migration) newlines(s string) string {
+	if bytes.Contains(m.from, []byte("\r\n")) {
+		return strings.ReplaceAll(s, "\n", "\r\n")
+	}
+	return s
+}
+
+// indent returns the white space before the text at a place; own says that
+// nothing else stands before it in its line.
+func (m *Migration) indent(at int) (space string, own bool) {
+	begin := bytes.LastIndexByte(m.from[:at], '\n') + 1
+	line := string(m.from[begin:at])
+	rest := strings.TrimLeft(line, " \t")
+	return line[:len(line)-len(rest)], rest == ""
+}
+
+func (m *Migration) left(at int, what string) {
+	m.Left = append(m.Left, Place{m.line(at), what})
+}
+
+func (m *Migration) line(at int) int { return bytes.Count(m.from[:at], []byte("\n")) + 1 }
+
+// String returns "12: retryable removed".
+func (p Place) String() string { return fmt.Sprintf("%d: %s", p.Line, p.What) }

@@ -1,0 +1,138 @@
+package forrst
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Refuse returns the response to a request that failed: the errors without the
+// retryable boolean, and one retry extension for them. guide is what the server
+// knows better than the protocol's defaults; nil takes the defaults. Of several
+// errors, the first that must not be retried speaks for all, else the one with
+// the longest wait. A wait that an error's details name (retry_after) is never
+// undercut. An empty id answers a request that could not be read.
+//
+// Refuse without an error to report answers INTERNAL_ERROR.
+func Refuse(id string, guide *Retry, errs ...Error) *Response {
+	if len(errs) == 0 {
+		errs = []Error{{Code: "INTERNAL_ERROR", Message: "no error was given"}}
+	}
+	r := &Response{Protocol: Current, Result: json.RawMessage("null")}
+	if id != "" {
+		r.ID = &id
+	}
+	for _, e := range errs {
+		e.retryable, e.flagged = false, false
+		r.Errors = append(r.Errors, e)
+	}
+	retry := r.defaults()
+	if guide != nil {
+		retry = *guide
+		r.agree(&retry)
+	}
+	r.Extensions = []Extension{retry.Extension()}
+	return r
+}
+
+// defaults returns what the protocol says about the errors of r.
+func (r *Response) defaults() Retry {
+	var chosen Row
+	for i := range r.Errors {
+		row, _ := Default(r.Errors[i].Code)
+		if row.Strategy == "" {
+			return Retry{}
+		}
+		if i == 0 || row.After > chosen.After {
+			chosen = row
+		}
+	}
+	retry := chosen.Retry()
+	if d, ok := r.detailsWait(); ok {
+		// Details say what this server knows: they take the default's place.
+		after := DurationOf(d)
+		retry.After = &after
+	}
+	return retry
+}
+
+// agree raises the wait of retry to that of the details.
+func (r *Response) agree(retry *Retry) {
+	d, ok := r.detailsWait()
+	if !ok || !retry.Allowed {
+		return
+	}
+	if retry.After != nil {
+		if own, readable := retry.After.Wait(); readable && own >= d {
+			return
+		}
+	}
+	after := DurationOf(d)
+	retry.After = &after
+}
+
+// detailsWait returns the longest details.retry_after of the errors.
+func (r *Response) detailsWait() (d time.Duration, ok bool) {
+	for i := range r.Errors {
+		m, isObject := members(r.Errors[i].Details)
+		if !isObject {
+			continue
+		}
+		if one, readable := readDuration(m["retry_after"]); readable {
+			d, ok = max(d, one), true
+		}
+	}
+	return d, ok
+}
+
+// Status returns the HTTP status of r: 200 without errors, that of the code for
+// one error, 400 for several. The body rules all the same.
+func (r *Response) Status() int {
+	switch len(r.Errors) {
+	case 0:
+		return http.StatusOK
+	case 1:
+		row, _ := Default(r.Errors[0].Code)
+		return row.Status
+	default:
+		return http.StatusBadRequest
+	}
+}
+
+// RetryAfter returns the value of the Retry-After header that agrees with r's
+// retry extension, in whole seconds rounded up, or "" when there is none to
+// send. A wait of less than a second has none: the header could only make it
+// longer.
+func (r *Response) RetryAfter() string {
+	g, ok := readGuidance(r.Extensions)
+	if !ok || !g.allowed || !g.hasAfter || g.after < time.Second {
+		return ""
+	}
+	seconds := g.after / time.Second
+	if g.after%time.Second > 0 {
+		seconds++
+	}
+	return strconv.FormatInt(min(int64(seconds), math.MaxInt32), 10)
+}
+
+// Write sends r with its status and, when it asks for a wait, Retry-After.
+func (r *Response) Write(w http.ResponseWriter) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if after := r.RetryAfter(); after != "" {
+		w.Header().Set("Retry-After", after)
+	}
+	w.WriteHeader(r.Status())
+	_, err = w.Write(body)
+	return err
+}
+
+// WriteError is [Refuse] and [Response.Write].
+func WriteError(w http.ResponseWriter, id string, guide *Retry, errs ...Error) error {
+	return Refuse(id, guide, errs...).Write(w)
+}

@@ -1,0 +1,195 @@
+package lattice
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// TokenPath is where the SDKs fetch their tokens. Requests to it carry no
+// Authorization.
+const TokenPath = "/api/v1/oauth/token"
+
+// ErrNoAuthorization says that a request had no Authorization and was not sent
+// . The SDKs swallow the error of a token that they could not get and send
+// the request without one.
+var ErrNoAuthorization = errors.New("lattice: request without Authorization was not sent")
+
+// Options says how a [Client] sends.
+type Options struct {
+	// Transport sends the attempts; nil means a transport of its own, with the
+	// policy's connect timeout.
+	Transport http.RoundTripper
+	// Credentials, if set, authorize every attempt, and are refreshed once
+	// after a 401. Without them the SDK's own Authorization is used as it is.
+	Credentials *forbear.Credentials
+	// TokenPath is the path that needs no Authorization. Default [TokenPath].
+	TokenPath string
+	// Logger is told once which SDK is above. Default slog.Default().
+	Logger *slog.Logger
+	// HTTP are further options for the transport that retries.
+	HTTP []httpretry.Option
+}
+
+// Client is the HTTP client under an SDK. It retries inside. It is safe for
+// concurrent use; make one with [NewClient].
+type Client struct {
+	http *http.Client
+	o    Options
+	sdk  atomic.Pointer[SDK]
+}
+
+// NewClient returns a client that retries as r decides. r's policy should be
+// [Policy], or begin with it.
+func NewClient(r *forbear.Retryer, o Options) *Client {
+	if o.TokenPath == "" {
+		o.TokenPath = TokenPath
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	opts := o.HTTP
+	if o.Credentials != nil {
+		opts = append([]httpretry.Option{httpretry.WithCredentials(o.Credentials)}, opts...)
+	}
+	next := o.Transport
+	if next == nil {
+		next = newBase(r)
+	}
+	guarded := &guard{next: next, tokenPath: o.TokenPath}
+	return &Client{http: &http.Client{Transport: httpretry.NewTransport(guarded, r, opts...)}, o: o}
+}
+
+// Do sends a request, several times if need be. A response of a status that the
+// SDK would retry comes back as a [*StopError] instead, because the SDK sleeps
+// and retries on such a response and returns an error at once. Every other
+// response comes back as it is, so that the SDK makes its own errors of it.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	c.noteSDK(req.Header)
+	if c.o.Credentials == nil && !authorized(req, c.o.TokenPath) {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, ErrNoAuthorization
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // the URL's query does not belong in an error
+		}
+		return nil, err
+	}
+	if !sdkRetries(resp.StatusCode) {
+		return resp, nil
+	}
+	return nil, stopped(resp)
+}
+
+// CloseIdleConnections closes the idle connections below.
+func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+
+// sdkRetries reports whether the Go SDK would retry the status.
+func sdkRetries(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
+}
+
+// StopError is the end of a call whose last answer the SDK would have retried.
+// It unwraps to the [*forbear.Error] that says why it was not tried again.
+type StopError struct {
+	StatusCode int
+	Header     http.Header
+	// Body is the beginning of the answer's body. It is not part of Error.
+	Body     []byte
+	Attempts int
+
+	why error
+}
+
+// maxErrorBody bounds what is kept of an answer's body.
+const maxErrorBody = 64 << 10
+
+func stopped(resp *http.Response) *StopError {
+	e := &StopError{StatusCode: resp.StatusCode, Header: resp.Header, Attempts: 1, why: httpretry.StatusError(resp.StatusCode)}
+	if why, ok := httpretry.Outcome(resp); ok {
+		e.Attempts, e.why = why.Attempts, why
+	}
+	e.Body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what there is of it
+	_ = resp.Body.Close()
+	return e
+}
+
+// Error says the status and why the call ended.
+func (e *StopError) Error() string { return fmt.Sprintf("lattice: %v", e.why) }
+
+// Unwrap returns the reason.
+func (e *StopError) Unwrap() error { return e.why }
+
+// SDK is what the SDK above a [Client] says of itself.
+type SDK struct{ Language, Name, Version string }
+
+// SDKOf reads the headers that the SDKs stamp on their requests. Whoever sees
+// them and retries by itself should know that another retrying layer is above,
+// unless it is a [Client].
+func SDKOf(h http.Header) (SDK, bool) {
+	s := SDK{h.Get("X-Fern-Language"), h.Get("X-Fern-SDK-Name"), h.Get("X-Fern-SDK-Version")}
+	return s, s != SDK{}
+}
+
+// SDK returns the SDK above, once a request of one was seen.
+func (c *Client) SDK() (SDK, bool) {
+	if s := c.sdk.Load(); s != nil {
+		return *s, true
+	}
+	return SDK{}, false
+}
+
+func (c *Client) noteSDK(h http.Header) {
+	if c.sdk.Load() != nil {
+		return
+	}
+	s, ok := SDKOf(h)
+	if !ok || !c.sdk.CompareAndSwap(nil, &s) {
+		return
+	}
+	c.o.Logger.Info("lattice: retrying under an SDK, whose own retries have nothing left to do",
+		slog.String("language", bounded(s.Language)), slog.String("sdk", bounded(s.Name)), slog.String("version", bounded(s.Version)))
+}
+
+// bounded keeps a value from a header within a log line.
+func bounded(s string) string { return s[:min(len(s), 64)] }
+
+// guard is the last thing before the wire: no attempt and no redirect goes out
+// without Authorization.
+type guard struct {
+	next      http.RoundTripper
+	tokenPath string
+}
+
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	if authorized(req, g.tokenPath) {
+		return g.next.RoundTrip(req)
+	}
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+	return nil, forbear.Terminal(ErrNoAuthorization)
+}
+
+// CloseIdleConnections closes the idle connections below.
+func (g *guard) CloseIdleConnections() {
+	if c, ok := g.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func authorized(req *http.Request, tokenPath string) bool {
+	return strings.TrimSpace(req.Header.Get("Authorization")) != "" || req.URL != nil && req.URL.Path == tokenPath
+}
