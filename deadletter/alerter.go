@@ -1,0 +1,158 @@
+package deadletter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Notifier tells somebody of an alert. It is called again when it fails, so
+// that it may tell the same alert twice, with the same id.
+type Notifier interface {
+	Name() string
+	Notify(ctx context.Context, a Alert) error
+}
+
+// Health is how a notifier is doing.
+type Health struct {
+	Name        string    `json:"name"`
+	Healthy     bool      `json:"healthy"`
+	Failures    int       `json:"failures"` // in a row
+	LastSuccess time.Time `json:"last_success,omitzero"`
+	LastFailure time.Time `json:"last_failure,omitzero"`
+	Error       string    `json:"error,omitempty"`
+}
+
+// Alerter sends the alerts of a store. An alert is sent to every notifier, each
+// until it has taken it: with waits that grow to ten minutes, for as long as it
+// takes, since a lost alert is a lost letter. It is safe for concurrent use.
+type Alerter struct {
+	// Poll is how often alerts are looked for. Default 1 s. Set it before Run.
+	Poll time.Duration
+
+	store     Store
+	notifiers []Notifier
+	log       *slog.Logger
+
+	mu     sync.Mutex
+	health map[string]Health
+}
+
+const (
+	alertPoll    = time.Second
+	alertLease   = time.Minute
+	alertTimeout = 10 * time.Second
+	alertMax     = 10 * time.Minute
+)
+
+// NewAlerter returns an Alerter. Every alert is logged as an ERROR as well.
+func NewAlerter(store Store, log *slog.Logger, notifiers ...Notifier) *Alerter {
+	if log == nil {
+		log = slog.Default()
+	}
+	a := &Alerter{store: store, log: log, notifiers: append([]Notifier{logNotifier{log}}, notifiers...), health: map[string]Health{}}
+	for _, n := range a.notifiers {
+		a.health[n.Name()] = Health{Name: n.Name(), Healthy: true}
+	}
+	return a
+}
+
+// Run sends alerts until ctx ends.
+func (a *Alerter) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		list, err := a.store.ClaimAlerts(ctx, 20, alertLease)
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("alerts not read", slog.String("error", err.Error()))
+		}
+		var wg sync.WaitGroup
+		for _, alert := range list {
+			wg.Go(func() { a.send(ctx, alert) })
+		}
+		wg.Wait()
+		if len(list) == 0 {
+			pause(ctx, cmp.Or(a.Poll, alertPoll))
+		}
+	}
+}
+
+// send tells the notifiers that do not know yet.
+func (a *Alerter) send(ctx context.Context, alert Alert) {
+	var errs []error
+	for _, n := range a.notifiers {
+		if slices.Contains(alert.Sent, n.Name()) {
+			continue
+		}
+		if err := a.notify(ctx, n, alert); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		alert.Sent = append(alert.Sent, n.Name())
+	}
+	alert.Tries++
+	wait := min(time.Second<<min(alert.Tries, 10), alertMax)
+	alert.Error = ""
+	if err := errors.Join(errs...); err != nil {
+		alert.Error = err.Error()
+	}
+	// Written even when the sender is being stopped.
+	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertTimeout)
+	defer cancel()
+	if err := a.store.FinishAlert(done, alert, len(errs) == 0, wait/2+rand.N(wait/2)); err != nil {
+		a.log.Warn("alert sent and not noted: it will be sent again", slog.String("error", err.Error()))
+	}
+}
+
+func (a *Alerter) notify(ctx context.Context, n Notifier, alert Alert) error {
+	ctx, cancel := context.WithTimeout(ctx, alertTimeout)
+	defer cancel()
+	err := n.Notify(ctx, alert)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h := a.health[n.Name()]
+	if err == nil {
+		h.Healthy, h.Failures, h.Error, h.LastSuccess = true, 0, "", time.Now()
+	} else {
+		h.Failures++
+		h.Healthy, h.Error, h.LastFailure = false, err.Error(), time.Now()
+		a.log.Error("alert not delivered", slog.String("notifier", n.Name()), slog.String("error", err.Error()))
+	}
+	a.health[n.Name()] = h
+	return err
+}
+
+// Test sends a test alert to every notifier, now, and tells how each took it.
+func (a *Alerter) Test(ctx context.Context, by string) []Health {
+	now := time.Now()
+	alert := Alert{Queue: "test", Reason: "test", Detail: "test alert, asked for by " + by, Count: 1, First: now, Last: now}
+	for _, n := range a.notifiers {
+		_ = a.notify(ctx, n, alert) // its health tells
+	}
+	return a.Health()
+}
+
+// Health tells how each notifier is doing.
+func (a *Alerter) Health() []Health {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := make([]Health, 0, len(a.notifiers))
+	for _, n := range a.notifiers {
+		list = append(list, a.health[n.Name()])
+	}
+	return list
+}
+
+// logNotifier writes alerts to the log.
+type logNotifier struct{ log *slog.Logger }
+
+func (logNotifier) Name() string { return "log" }
+
+func (n logNotifier) Notify(ctx context.Context, a Alert) error {
+	n.log.LogAttrs(ctx, slog.LevelError, "alert", slog.String("queue", a.Queue), slog.String("reason", a.Reason), slog.Int("count", a.Count),
+		slog.String("letter", a.Letter), slog.Time("first", a.First), slog.Time("last", a.Last))
+	return nil
+}

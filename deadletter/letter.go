@@ -1,0 +1,117 @@
+package deadletter
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Letter is one piece of work that could not be done (R-8): the original as it
+// came, why it failed, and everything that was tried. The zero value is not
+// useful; a store refuses a letter without ID, Queue and Reason.
+type Letter struct {
+	ID    string `json:"id"`
+	Queue string `json:"queue"`
+	// Destination is where the work was meant to go: for a webhook, the
+	// endpoint's id.
+	Destination string `json:"destination,omitempty"`
+
+	// EventID and IdempotencyKey are the original's; they never change, so
+	// that a second redrive is harmless to a receiver that looks at them.
+	EventID        string `json:"event_id"`
+	Source         string `json:"source,omitempty"`
+	Type           string `json:"type,omitempty"`
+	Subject        string `json:"subject,omitempty"`
+	PartitionKey   string `json:"partition_key,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	CorrelationID  string `json:"correlation_id,omitempty"`
+
+	Payload     []byte   `json:"payload,omitempty"`
+	ContentType string   `json:"content_type,omitempty"`
+	Headers     []Header `json:"headers,omitempty"`
+
+	Policy        forbear.Policy `json:"policy,omitzero"`
+	PolicyVersion string         `json:"policy_version,omitempty"`
+
+	Reason      string `json:"reason"`
+	ErrorType   string `json:"error_type,omitempty"`
+	Status      int    `json:"status,omitempty"`
+	Description string `json:"description,omitempty"` // at most 1 KiB, redacted
+
+	Attempts    int       `json:"attempts"`
+	MaxAttempts int       `json:"max_attempts,omitempty"`
+	Postponed   int       `json:"postponed,omitempty"`
+	History     []Attempt `json:"attempt_history,omitempty"`
+
+	EnqueuedAt   time.Time `json:"enqueued_at,omitzero"`
+	FirstAttempt time.Time `json:"first_attempt_at,omitzero"`
+	LastAttempt  time.Time `json:"last_attempt_at,omitzero"`
+	DeadAt       time.Time `json:"dead_lettered_at"`
+
+	State State `json:"state"`
+	// Redrives counts how often the letter was sent on its way again.
+	Redrives   int       `json:"redrive_count,omitempty"`
+	RedrivenAt time.Time `json:"last_redriven_at,omitzero"`
+	RedrivenBy string    `json:"last_redriven_by,omitempty"`
+	Job        string    `json:"redrive,omitempty"`
+	// Outcome is what is known of the latest redrive.
+	Outcome Outcome `json:"redrive_outcome,omitempty"`
+	Discard string  `json:"discard_reason,omitempty"`
+}
+
+// Header is one header line. Letters keep all lines in their order, with
+// duplicates.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Attempt is one line of a letter's history.
+type Attempt struct {
+	Number int `json:"attempt"`
+	// Claim counts the times that a worker took the work up, the attempts that
+	// a crash cut short included.
+	Claim int           `json:"claim"`
+	Due   time.Time     `json:"due,omitzero"`
+	At    time.Time     `json:"at"`
+	Took  time.Duration `json:"took_ns"`
+	// Wait is the backoff that the attempt decided upon, 0 when it was the
+	// last.
+	Wait      time.Duration `json:"wait_ns,omitempty"`
+	ErrorType string        `json:"error_type,omitempty"` // empty for a success
+	Status    int           `json:"status,omitempty"`
+	Worker    string        `json:"worker,omitempty"`
+	// Response is the beginning of the answer's body, redacted.
+	Response string `json:"response,omitempty"`
+}
+
+// State says where a letter stands.
+type State string
+
+const (
+	Dead      State = "dead"      // waiting for somebody
+	Redriving State = "redriving" // on its way again
+	Resolved  State = "resolved"  // a redrive succeeded
+	Discarded State = "discarded" // somebody gave it up, with a reason
+)
+
+// Outcome is what is known of a redrive.
+type Outcome string
+
+const (
+	OutcomeNone      Outcome = ""          // not attempted yet
+	OutcomeFailing   Outcome = "failing"   // attempted, failed, and being retried
+	OutcomeDelivered Outcome = "delivered" // done
+	OutcomeDead      Outcome = "dead"      // failed for good again
+)
+
+// Reasons beyond those of [forbear.Reason].
+const (
+	ReasonGone        = "gone"        // the receiver said that it is no more
+	ReasonInvalid     = "invalid"     // it could never have been sent
+	ReasonUndecodable = "undecodable" // a consumer could not read it
+	ReasonCrashLoop   = "crash_loop"  // workers died on it too often
+)
+
+// MaxDescription bounds Letter.Description, in bytes.
+const MaxDescription = 1 << 10

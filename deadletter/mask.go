@@ -1,0 +1,55 @@
+package deadletter
+
+import (
+	"net/textproto"
+	"strings"
+)
+
+// Masked stands for what is not shown.
+const Masked = "[masked]"
+
+// secretHeaders carry credentials, whatever their values look like.
+var secretHeaders = map[string]bool{
+	"Authorization": true, "Proxy-Authorization": true, "Cookie": true, "Set-Cookie": true,
+	"X-Api-Key": true, "Api-Key": true, "X-Auth-Token": true, "X-Csrf-Token": true,
+}
+
+// secretWords in a header's name make its value a secret.
+var secretWords = []string{"token", "secret", "password", "signature", "credential", "apikey", "api-key", "session"}
+
+func secretHeader(name string) bool {
+	if secretHeaders[textproto.CanonicalMIMEHeaderKey(name)] {
+		return true
+	}
+	name = strings.ToLower(name)
+	for _, w := range secretWords {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Mask returns l without its payload and without the values of headers that
+// may be credentials: what lists and exports show unless somebody asks, on
+// record, for more.
+func (l Letter) Mask() Letter {
+	headers := make([]Header, len(l.Headers))
+	for i, h := range l.Headers {
+		if secretHeader(h.Name) {
+			h.Value = Masked
+		}
+		headers[i] = h
+	}
+	l.Headers = headers
+	if l.Payload != nil {
+		l.Payload = []byte(Masked)
+	}
+	history := make([]Attempt, len(l.History))
+	for i, a := range l.History {
+		a.Response = ""
+		history[i] = a
+	}
+	l.History = history
+	return l
+}

@@ -1,0 +1,129 @@
+package deadletter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// AlertFormat says how an alert becomes JSON.
+type AlertFormat string
+
+const (
+	FormatPlain        AlertFormat = "json"
+	FormatSlack        AlertFormat = "slack"        // an incoming webhook
+	FormatAlertmanager AlertFormat = "alertmanager" // POST /api/v2/alerts
+)
+
+// Encode returns the alert in a format. None of them holds a payload.
+func (f AlertFormat) Encode(a Alert) ([]byte, error) {
+	switch f {
+	case FormatPlain, "":
+		return json.Marshal(map[string]any{
+			"id": a.ID, "queue": a.Queue, "reason": a.Reason, "count": a.Count, "detail": a.Detail, "letter": a.Letter, "first_at": a.First, "last_at": a.Last,
+		})
+	case FormatSlack:
+		return json.Marshal(map[string]any{"text": a.Text()})
+	case FormatAlertmanager:
+		return json.Marshal([]map[string]any{{
+			"labels":      map[string]string{"alertname": "ForbearDeadLetter", "severity": "error", "queue": a.Queue, "reason": a.Reason},
+			"annotations": map[string]string{"summary": a.Text(), "count": strconv.Itoa(a.Count), "letter": a.Letter},
+			"startsAt":    a.First.UTC().Format(time.RFC3339),
+		}})
+	}
+	return nil, fmt.Errorf("unknown alert format %q: want json, slack or alertmanager", f)
+}
+
+// Text is the alert in one line.
+func (a Alert) Text() string {
+	s := fmt.Sprintf("forbear: %d x %s in queue %s", a.Count, a.Reason, a.Queue)
+	if a.Detail != "" {
+		s += ": " + a.Detail
+	}
+	return s
+}
+
+// HTTPNotifier posts alerts to a URL. The URL may hold a token, as Slack's do:
+// it is in no error.
+type HTTPNotifier struct {
+	Label  string
+	URL    string
+	Format AlertFormat
+	// Client sends; nil means one with a timeout of 10 s. It follows no
+	// redirects.
+	Client *http.Client
+}
+
+// Name implements [Notifier].
+func (n *HTTPNotifier) Name() string { return n.Label }
+
+// Notify implements [Notifier].
+func (n *HTTPNotifier) Notify(ctx context.Context, a Alert) error {
+	body, err := n.Format.Encode(a)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.URL, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("notifier %s: its address cannot be used", n.Label)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", "alert-"+strconv.FormatInt(a.ID, 10)+"-"+strconv.Itoa(a.Count))
+	client := n.Client
+	if client == nil {
+		client = &http.Client{Timeout: alertTimeout}
+	}
+	once := *client
+	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := once.Do(req)
+	if err != nil {
+		return fmt.Errorf("notifier %s: %w", n.Label, unwrapURL(err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("notifier %s answered %d", n.Label, resp.StatusCode)
+	}
+	return nil
+}
+
+// unwrapURL takes the URL out of a client's error.
+func unwrapURL(err error) error {
+	if e, ok := err.(interface{ Unwrap() error }); ok {
+		return e.Unwrap()
+	}
+	return err
+}
+
+// CommandNotifier runs a command with the alert as JSON on its standard input.
+type CommandNotifier struct {
+	Label string
+	Args  []string // the program and its arguments; no shell
+}
+
+// Name implements [Notifier].
+func (n *CommandNotifier) Name() string { return n.Label }
+
+// Notify implements [Notifier].
+func (n *CommandNotifier) Notify(ctx context.Context, a Alert) error {
+	if len(n.Args) == 0 {
+		return fmt.Errorf("notifier %s has no command", n.Label)
+	}
+	body, err := FormatPlain.Encode(a)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, n.Args[0], n.Args[1:]...)
+	cmd.Stdin = bytes.NewReader(body)
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("notifier %s: %w", n.Label, err)
+	}
+	return nil
+}

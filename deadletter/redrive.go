@@ -1,0 +1,228 @@
+package deadletter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Target puts a letter's work on its way again. It keeps the letter's id and
+// key and may be called again for the same letter, after a crash. What becomes
+// of it is reported with [Store.EndRedrive], by the target or by whoever does
+// the work.
+type Target func(ctx context.Context, l Letter) error
+
+// Redriver runs redrive jobs. Any number of processes may run one over the same
+// store: a job belongs to one of them at a time. It is safe for concurrent use.
+type Redriver struct {
+	// Poll is how often jobs are looked for. Default 1 s. Set it before Run.
+	Poll time.Duration
+
+	store   Store
+	owner   string
+	targets map[string]Target // nil: known, and sent by another process
+	log     *slog.Logger
+}
+
+// NewRedriver returns a Redriver for the queues that have a target. A nil
+// target is that of a queue whose letters another process sends: such a
+// Redriver plans and starts jobs, and must not Run.
+func NewRedriver(store Store, owner string, targets map[string]Target, log *slog.Logger) *Redriver {
+	if log == nil {
+		log = slog.Default()
+	}
+	return &Redriver{store: store, owner: owner, targets: targets, log: log}
+}
+
+// Plan says what a job would do, without doing it: the letters that it would
+// redrive now.
+func (r *Redriver) Plan(ctx context.Context, j Job) (Job, error) {
+	j, err := j.withDefaults()
+	if err != nil {
+		return j, err
+	}
+	if _, ok := r.targets[j.Filter.Queue]; !ok {
+		return j, fmt.Errorf("queue %q has nowhere to redrive to", j.Filter.Queue)
+	}
+	j.Filter.State, j.Filter.MaxRedrives, j.Filter.Job, j.Filter.Outcome = Dead, j.MaxRedrives, "", nil
+	j.Total, err = r.store.Count(ctx, j.Filter)
+	return j, err
+}
+
+// Start makes a job; a process that runs [Redriver.Run] takes it up.
+func (r *Redriver) Start(ctx context.Context, j Job, id string) (Job, error) {
+	j, err := r.Plan(ctx, j)
+	if err != nil {
+		return j, err
+	}
+	j.ID, j.State, j.Created = id, JobRunning, time.Now().UTC()
+	// Letters that die from here on belong to a later job: a letter that dies
+	// again is not sent around in circles.
+	if j.Filter.Until.IsZero() {
+		j.Filter.Until = j.Created.Add(time.Second)
+	}
+	return j, r.store.PutJob(ctx, j)
+}
+
+const (
+	jobLease = 30 * time.Second
+	jobPoll  = time.Second
+	jobStep  = 250 * time.Millisecond
+	// minOutcomes must be known before a failure ratio means anything.
+	minOutcomes = 5
+)
+
+// Run takes up jobs until ctx ends.
+func (r *Redriver) Run(ctx context.Context) {
+	var jobs sync.WaitGroup
+	defer jobs.Wait()
+	for ctx.Err() == nil {
+		j, ok, err := r.store.ClaimJob(ctx, r.owner, jobLease)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.log.Warn("redrives not read", slog.String("error", err.Error()))
+		case ok:
+			jobs.Go(func() { r.work(ctx, j) })
+			continue
+		}
+		pause(ctx, cmp.Or(r.Poll, jobPoll))
+	}
+}
+
+// work runs one job until it is done, stopped, or somebody else's.
+func (r *Redriver) work(ctx context.Context, j Job) {
+	allowance := 0.0
+	if err := r.resume(ctx, &j); err != nil {
+		r.log.Warn("redrive not resumed", slog.String("redrive", j.ID), slog.String("error", err.Error()))
+		return
+	}
+	for ctx.Err() == nil {
+		err := r.count(ctx, &j)
+		if err == nil {
+			if j.State, j.Why = j.verdict(); j.State == JobRunning {
+				allowance = min(allowance+j.Rate*jobStep.Seconds(), max(j.Rate, 1))
+				var sent int
+				sent, err = r.batch(ctx, &j, j.budget(int(allowance)))
+				allowance -= float64(sent)
+			}
+		}
+		if err != nil {
+			r.log.Warn("redrive", slog.String("redrive", j.ID), slog.String("error", err.Error()))
+		}
+		now, err := r.store.UpdateJob(ctx, j, jobLease)
+		switch {
+		case errors.Is(err, ErrFenced):
+			return
+		case err == nil && now.State != JobRunning:
+			r.log.Info("redrive ended", slog.String("redrive", j.ID), slog.String("state", string(now.State)), slog.String("why", now.Why))
+			return
+		case err == nil:
+			j = now
+		}
+		pause(ctx, jobStep)
+	}
+}
+
+// verdict says from the counts how the job goes on.
+func (j *Job) verdict() (JobState, string) {
+	known := j.Delivered + j.Failing
+	switch {
+	case j.Canary && j.Failing > 0 && j.Delivered == 0:
+		return JobStopped, "the canary failed"
+	case known >= minOutcomes && float64(j.Failing)/float64(known) > j.StopRatio:
+		return JobStopped, fmt.Sprintf("%d of %d failed", j.Failing, known)
+	}
+	return JobRunning, ""
+}
+
+// budget returns how many letters may be sent now, of the rate's allowance.
+func (j *Job) budget(n int) int {
+	if j.Canary && j.Delivered == 0 {
+		return max(min(n, 1-j.Begun), 0)
+	}
+	return n
+}
+
+// count learns what became of the letters that the job has sent.
+func (r *Redriver) count(ctx context.Context, j *Job) error {
+	counts := map[Outcome]int{}
+	for _, o := range []Outcome{OutcomeNone, OutcomeDelivered, OutcomeFailing, OutcomeDead} {
+		n, err := r.store.Count(ctx, Filter{Job: j.ID, Outcome: &o})
+		if err != nil {
+			return err
+		}
+		counts[o] = n
+	}
+	j.Delivered, j.Failing = counts[OutcomeDelivered], counts[OutcomeFailing]+counts[OutcomeDead]
+	j.Begun = counts[OutcomeNone] + j.Delivered + j.Failing
+	return nil
+}
+
+// batch sends up to n letters. When none are left and all outcomes are known
+// the job is done.
+func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err error) {
+	if n <= 0 {
+		return 0, nil
+	}
+	f := j.Filter
+	f.Limit = min(n, MaxList)
+	list, err := r.store.List(ctx, f)
+	if err != nil {
+		return 0, err
+	}
+	if len(list) == 0 && j.Begun == j.Delivered+j.Failing {
+		j.State = JobDone
+		return 0, nil
+	}
+	for _, l := range list {
+		l, err := r.store.BeginRedrive(ctx, l.ID, j.ID, j.By, j.MaxRedrives)
+		if errors.Is(err, ErrState) || errors.Is(err, ErrRedriveLimit) || errors.Is(err, ErrNotFound) {
+			continue // somebody was faster
+		}
+		if err == nil {
+			err = r.targets[l.Queue](ctx, l)
+		}
+		if err != nil {
+			return sent, err
+		}
+		sent++
+		j.Begun++
+	}
+	return sent, nil
+}
+
+// resume sends again what a crash may have left between being marked and being
+// sent. Targets take that.
+func (r *Redriver) resume(ctx context.Context, j *Job) error {
+	none := OutcomeNone
+	f := Filter{Job: j.ID, State: Redriving, Outcome: &none, Limit: MaxList}
+	for {
+		list, err := r.store.List(ctx, f)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, l := range list {
+			target := r.targets[l.Queue]
+			if target == nil {
+				return fmt.Errorf("queue %q has nowhere to redrive to", l.Queue)
+			}
+			if err := target(ctx, l); err != nil {
+				return err
+			}
+			f.After = l.ID
+		}
+	}
+}
+
+func pause(ctx context.Context, wait time.Duration) {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

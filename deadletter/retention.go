@@ -1,0 +1,107 @@
+package deadletter
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// DefaultRetention is how long letters are kept.
+const DefaultRetention = 30 * 24 * time.Hour
+
+// Retention exports letters before they expire. Without a folder to export to,
+// nothing expires: a letter that nobody saw must not disappear.
+type Retention struct {
+	Store Store
+	Age   time.Duration // default DefaultRetention
+	Dir   string
+	Log   *slog.Logger
+}
+
+const retentionEvery = 10 * time.Minute
+
+// Run looks for expired letters until ctx ends.
+func (r *Retention) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if _, err := r.Once(ctx); err != nil && ctx.Err() == nil && r.Log != nil {
+			r.Log.Error("expired dead letters not exported: they are kept", slog.String("error", err.Error()))
+		}
+		pause(ctx, retentionEvery)
+	}
+}
+
+// Once exports and removes what has expired, and raises an alert for letters
+// that nobody had decided about. It returns the number of letters removed. A
+// crash in between exports a letter twice.
+func (r *Retention) Once(ctx context.Context) (removed int, err error) {
+	age := r.Age
+	if age <= 0 {
+		age = DefaultRetention
+	}
+	f := Filter{Until: time.Now().Add(-age), Limit: MaxList}
+	for {
+		list, err := r.Store.List(ctx, f)
+		if err != nil || len(list) == 0 {
+			return removed, err
+		}
+		if r.Dir == "" {
+			return 0, r.Store.Raise(ctx, Alert{Queue: list[0].Queue, Reason: "retention_full", Detail: "dead letters have expired and there is no folder to export them to: they are kept"})
+		}
+		ids, undecided, err := r.export(list)
+		if err != nil {
+			return removed, err
+		}
+		if undecided > 0 {
+			if err := r.Store.Raise(ctx, Alert{Queue: list[0].Queue, Reason: "expired", Detail: fmt.Sprintf("%d dead letters expired undecided and were exported", undecided)}); err != nil {
+				return removed, err
+			}
+		}
+		n, err := r.Store.Remove(ctx, ids)
+		removed += n
+		if err != nil || n == 0 { // none left but those being redriven
+			return removed, err
+		}
+	}
+}
+
+// export appends whole letters to a file of the day that only its owner may
+// read, and syncs it.
+func (r *Retention) export(list []Letter) (ids []string, undecided int, err error) {
+	name := filepath.Join(r.Dir, "dead-letters-"+time.Now().UTC().Format("2006-01-02")+".jsonl")
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriter(f)
+	for _, l := range list {
+		if l.State == Redriving {
+			continue
+		}
+		if l.State == Dead {
+			undecided++
+		}
+		if err := Export(w, l); err != nil {
+			return nil, 0, err
+		}
+		ids = append(ids, l.ID)
+	}
+	if err := w.Flush(); err != nil {
+		return nil, 0, err
+	}
+	return ids, undecided, f.Sync()
+}
+
+// Export writes a letter as one line of JSON, as it is; see [Letter.Mask].
+func Export(w io.Writer, l Letter) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(l)
+}

@@ -1,0 +1,116 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// The errors of a [Store].
+var (
+	ErrNotFound = errors.New("no such dead letter")
+	ErrState    = errors.New("not possible in this state")
+	// ErrRedriveLimit refuses a letter that was redriven too often: it needs a
+	// person, not another round.
+	ErrRedriveLimit = errors.New("redriven too often")
+	// ErrFenced refuses a write of somebody whose lease has passed to another.
+	ErrFenced = errors.New("lease lost to another process")
+)
+
+// Filter chooses letters. Empty fields choose all.
+type Filter struct {
+	IDs         []string  `json:"ids,omitempty"`
+	Queue       string    `json:"queue,omitempty"`
+	Destination string    `json:"destination,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	ErrorType   string    `json:"error_type,omitempty"`
+	EventID     string    `json:"event_id,omitempty"`
+	State       State     `json:"state,omitempty"`
+	Since       time.Time `json:"since,omitzero"` // dead-lettered at or after
+	Until       time.Time `json:"until,omitzero"` // dead-lettered before
+	Job         string    `json:"redrive,omitempty"`
+	Outcome     *Outcome  `json:"outcome,omitempty"`
+	// MaxRedrives leaves out letters that were redriven this often, when it is
+	// positive.
+	MaxRedrives int `json:"max_redrives,omitempty"`
+
+	// After continues a list behind the letter with this id; letters come
+	// oldest first.
+	After string `json:"after,omitempty"`
+	Limit int    `json:"limit,omitempty"` // default 100, at most 1,000
+}
+
+// MaxList bounds one page of a list.
+const MaxList = 1000
+
+// Stat counts letters of one queue, reason and state.
+type Stat struct {
+	Queue  string    `json:"queue"`
+	Reason string    `json:"reason"`
+	State  State     `json:"state"`
+	Count  int       `json:"count"`
+	Oldest time.Time `json:"oldest,omitzero"`
+	Newest time.Time `json:"newest,omitzero"`
+}
+
+// Store keeps letters, redrive jobs, alerts and the audit trail. All writes are
+// durable when the method returns. Implementations are safe for concurrent use
+// and pass storetest.
+type Store interface {
+	// Put adds a letter and raises its alert, in one transaction. A letter
+	// with a known id is left as it is, without error: the source was not
+	// acknowledged the first time.
+	Put(ctx context.Context, l Letter) error
+	Get(ctx context.Context, id string) (Letter, error)
+	List(ctx context.Context, f Filter) ([]Letter, error)
+	Count(ctx context.Context, f Filter) (int, error)
+	Stats(ctx context.Context) ([]Stat, error)
+	// Discard gives a dead letter up. It stays listed until its retention
+	// ends; the audit keeps who and why.
+	Discard(ctx context.Context, id, by, why string) error
+	// Remove deletes letters that were exported, whatever their state but
+	// Redriving.
+	Remove(ctx context.Context, ids []string) (int, error)
+
+	// BeginRedrive marks a dead letter as being redriven, counting the
+	// redrive, unless it was redriven limit times.
+	BeginRedrive(ctx context.Context, id, job, by string, limit int) (Letter, error)
+	// EndRedrive notes the outcome of a redrive.
+	EndRedrive(ctx context.Context, id string, o Outcome) error
+
+	PutJob(ctx context.Context, j Job) error
+	Job(ctx context.Context, id string) (Job, error)
+	Jobs(ctx context.Context) ([]Job, error)
+	// ClaimJob gives one running job that nobody holds to owner, for the time
+	// of lease; ok is false when there is none.
+	ClaimJob(ctx context.Context, owner string, lease time.Duration) (j Job, ok bool, err error)
+	// UpdateJob writes back a claimed job and renews its lease. It returns
+	// ErrFenced when the lease was lost, and keeps a state that somebody else
+	// has set meanwhile, returning the job as it is now.
+	UpdateJob(ctx context.Context, j Job, lease time.Duration) (Job, error)
+	// SetJobState pauses, resumes or cancels a job.
+	SetJobState(ctx context.Context, id string, s JobState, by string) error
+
+	// Raise notes an alert: it joins the open one of its queue and reason, or
+	// opens one.
+	Raise(ctx context.Context, a Alert) error
+	// ClaimAlerts takes due alerts, closing them: later ones of the same queue
+	// and reason open a new one.
+	ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]Alert, error)
+	// FinishAlert notes what became of a claimed alert: sent, or due again
+	// after a while.
+	FinishAlert(ctx context.Context, a Alert, sent bool, after time.Duration) error
+	Alerts(ctx context.Context, limit int) ([]Alert, error)
+
+	Audit(ctx context.Context, e Entry) error
+	Audits(ctx context.Context, limit int) ([]Entry, error)
+}
+
+// Entry is one line of the audit trail.
+type Entry struct {
+	At     time.Time `json:"at"`
+	Who    string    `json:"who"`
+	Action string    `json:"action"` // "reveal", "redrive", "discard", ...
+	Target string    `json:"target"`
+	Detail string    `json:"detail,omitempty"`
+}

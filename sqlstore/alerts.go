@@ -1,0 +1,89 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Raise implements deadletter.Store.
+func (s *Store) Raise(ctx context.Context, a deadletter.Alert) error {
+	return s.write(ctx, func(t *tx) error { return t.raise(a) })
+}
+
+// raise joins the open alert of the queue and reason, or opens one: due at
+// once when the last one is long ago, otherwise when the gathering ends.
+func (t *tx) raise(a deadletter.Alert) error {
+	_, err := t.exec(`INSERT INTO forbear_alerts (queue, reason, state, count, first_at, last_at, due, letter, detail)
+		VALUES (?, ?, 0, 1, {t}, {t}, CASE WHEN {t} - COALESCE((SELECT max(last_at) FROM forbear_alerts WHERE queue = ? AND reason = ? AND state > 0), 0) < ? THEN {t} ELSE {t} END, ?, ?)
+		ON CONFLICT (queue, reason) WHERE state = 0 DO UPDATE SET count = forbear_alerts.count + 1, last_at = EXCLUDED.last_at, letter = EXCLUDED.letter, detail = EXCLUDED.detail`,
+		a.Queue, a.Reason, after(0), after(0), after(0), a.Queue, a.Reason, deadletter.CoalesceFor.Microseconds(), after(deadletter.CoalesceFor), after(0), a.Letter, a.Detail)
+	return err
+}
+
+const alertColumns = `id, queue, reason, state, count, first_at, last_at, letter, detail, spec`
+
+func scanAlert(r *sql.Rows) (a deadletter.Alert, err error) {
+	var state int
+	var first, last int64
+	var id int64
+	var queue, reason, letter, detail, spec string
+	var count int
+	if err := r.Scan(&id, &queue, &reason, &state, &count, &first, &last, &letter, &detail, &spec); err != nil {
+		return a, err
+	}
+	err = json.Unmarshal([]byte(spec), &a)
+	a.ID, a.Queue, a.Reason, a.Count, a.Letter, a.Detail = id, queue, reason, count, letter, detail
+	a.First, a.Last, a.Done = at(first), at(last), state == 2
+	return a, err
+}
+
+// ClaimAlerts implements deadletter.Store. A claimed alert is due again when
+// its lease ends: a process that dies while sending loses nothing.
+func (s *Store) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
+	lock := ""
+	if s.d.postgres {
+		lock = " FOR UPDATE SKIP LOCKED"
+	}
+	return do(ctx, s, func(t *tx) (list []deadletter.Alert, err error) {
+		rows, err := t.query(`UPDATE forbear_alerts SET state = 1, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE state < 2 AND due <= {t} ORDER BY due LIMIT ?`+lock+`) RETURNING `+alertColumns,
+			after(lease), after(0), limit)
+		if err != nil {
+			return nil, err
+		}
+		return list, each(rows, func(r *sql.Rows) error {
+			a, err := scanAlert(r)
+			list = append(list, a)
+			return err
+		})
+	})
+}
+
+// FinishAlert implements deadletter.Store.
+func (s *Store) FinishAlert(ctx context.Context, a deadletter.Alert, sent bool, wait time.Duration) error {
+	spec, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	state := 1
+	if sent {
+		state = 2
+	}
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`UPDATE forbear_alerts SET state = ?, spec = ?, due = {t} WHERE id = ? AND state = 1`, state, string(spec), after(wait), a.ID)
+		return err
+	})
+}
+
+// Alerts implements deadletter.Store.
+func (s *Store) Alerts(ctx context.Context, limit int) (list []deadletter.Alert, err error) {
+	err = s.query(ctx, func(r *sql.Rows) error {
+		a, err := scanAlert(r)
+		list = append(list, a)
+		return err
+	}, `SELECT `+alertColumns+` FROM forbear_alerts ORDER BY id DESC LIMIT ?`, limit)
+	return list, err
+}

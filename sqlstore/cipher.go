@@ -1,0 +1,118 @@
+package sqlstore
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Cipher encrypts at rest.
+type Cipher interface {
+	Seal(plain []byte) ([]byte, error)
+	Open(sealed []byte) ([]byte, error)
+}
+
+// NewCipher returns AES-256-GCM under the first key; the others open what was
+// sealed before a rotation. A key is 32 bytes, named by a short id.
+func NewCipher(keys ...Key) (Cipher, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("no encryption key")
+	}
+	c := &keyring{aeads: map[string]cipher.AEAD{}}
+	for _, k := range keys {
+		if len(k.Secret) != 32 || k.ID == "" || len(k.ID) > 255 || c.aeads[k.ID] != nil {
+			return nil, fmt.Errorf("encryption key %q: want a unique id and 32 bytes, got %d", k.ID, len(k.Secret))
+		}
+		block, err := aes.NewCipher(k.Secret)
+		if err != nil {
+			return nil, err
+		}
+		if c.aeads[k.ID], err = cipher.NewGCMWithRandomNonce(block); err != nil {
+			return nil, err
+		}
+	}
+	c.current = keys[0].ID
+	return c, nil
+}
+
+// Key is one encryption key.
+type Key struct {
+	ID     string
+	Secret []byte
+}
+
+// NewKey returns a random key.
+func NewKey(id string) Key {
+	k := Key{ID: id, Secret: make([]byte, 32)}
+	_, _ = rand.Read(k.Secret) // never fails
+	return k
+}
+
+type keyring struct {
+	aeads   map[string]cipher.AEAD
+	current string
+}
+
+// Seal implements [Cipher]: the length of the key's id, the id, the box.
+func (c *keyring) Seal(plain []byte) ([]byte, error) {
+	head := append([]byte{byte(len(c.current))}, c.current...)
+	return c.aeads[c.current].Seal(head, nil, plain, head), nil
+}
+
+// Open implements [Cipher].
+func (c *keyring) Open(sealed []byte) ([]byte, error) {
+	if len(sealed) == 0 || len(sealed) < 1+int(sealed[0]) {
+		return nil, errors.New("not encrypted, or cut short")
+	}
+	n := 1 + int(sealed[0])
+	id := string(sealed[1:n])
+	aead := c.aeads[id]
+	if aead == nil {
+		return nil, fmt.Errorf("encrypted under unknown key %q", id)
+	}
+	return aead.Open(nil, nil, sealed[n:], sealed[:n])
+}
+
+// sealedText marks a text that was encrypted.
+const sealedText = "sealed:"
+
+func (s *Store) seal(plain []byte) ([]byte, error) {
+	if s.cipher == nil {
+		return plain, nil
+	}
+	return s.cipher.Seal(plain)
+}
+
+func (s *Store) unseal(sealed []byte) ([]byte, error) {
+	if s.cipher == nil {
+		return sealed, nil
+	}
+	return s.cipher.Open(sealed)
+}
+
+func (s *Store) sealText(plain []byte) (string, error) {
+	if s.cipher == nil {
+		return string(plain), nil
+	}
+	sealed, err := s.cipher.Seal(plain)
+	return sealedText + base64.StdEncoding.EncodeToString(sealed), err
+}
+
+func (s *Store) unsealText(text string) ([]byte, error) {
+	box, ok := strings.CutPrefix(text, sealedText)
+	if !ok {
+		return []byte(text), nil // written before encryption was switched on
+	}
+	if s.cipher == nil {
+		return nil, errors.New("encrypted, and no key is configured")
+	}
+	sealed, err := base64.StdEncoding.DecodeString(box)
+	if err != nil {
+		return nil, err
+	}
+	return s.cipher.Open(sealed)
+}

@@ -1,0 +1,197 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Heads implements webhook.Store. It hops from endpoint to endpoint on the
+// index of waiting deliveries: its cost is that of the endpoints, not of the
+// deliveries.
+func (s *Store) Heads(ctx context.Context) (heads []webhook.Head, err error) {
+	err = s.query(ctx, func(r *sql.Rows) error {
+		var h webhook.Head
+		var in int64
+		if err := r.Scan(&h.Endpoint, &in); err != nil {
+			return err
+		}
+		h.In = time.Duration(in) * time.Microsecond
+		heads = append(heads, h)
+		return nil
+	}, `WITH RECURSIVE e (endpoint) AS (
+			SELECT min(endpoint) FROM forbear_deliveries WHERE state = 0
+			UNION ALL
+			SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)
+		SELECT endpoint, (SELECT min(due) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint = e.endpoint) - {t} FROM e WHERE endpoint IS NOT NULL`, after(0))
+	return heads, err
+}
+
+// claimed are the columns that scanClaim reads.
+const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), m.meta, m.body`
+
+func (s *Store) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
+	var due, start int64
+	var progress, meta string
+	var body []byte
+	if err := r.Scan(&d.ID, &d.Fence, &d.Claims, &d.Endpoint, &d.OrderKey, &due, &start, &progress, &d.Letter, &meta, &body); err != nil {
+		return d, err
+	}
+	d.Due, d.Start = at(due), at(start)
+	if progress != "" {
+		if err := json.Unmarshal([]byte(progress), &d.Progress); err != nil {
+			return d, fmt.Errorf("delivery %d: %w", d.ID, err)
+		}
+	}
+	d.Message, err = s.decode(meta, body)
+	return d, err
+}
+
+func (s *Store) decode(meta string, body []byte) (m webhook.Message, err error) {
+	plain, err := s.unsealText(meta)
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(plain, &m); err != nil {
+		return m, err
+	}
+	m.Body, err = s.unseal(body)
+	return m, err
+}
+
+// Claim implements webhook.Store.
+func (s *Store) Claim(ctx context.Context, owner string, lease time.Duration, lanes []webhook.Lane) ([]webhook.Delivery, error) {
+	return s.claim(ctx, owner, lease, lanes, `due <= {t} ORDER BY due`, 0)
+}
+
+// Overdue implements webhook.Store.
+func (s *Store) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane webhook.Lane) ([]webhook.Delivery, error) {
+	return s.claim(ctx, owner, lease, []webhook.Lane{lane}, `start < {t} ORDER BY start`, after(-age))
+}
+
+func (s *Store) claim(ctx context.Context, owner string, lease time.Duration, lanes []webhook.Lane, which string, bound after) ([]webhook.Delivery, error) {
+	// The lease is counted from before the question, on the monotonic clock: it
+	// ends here no later than there.
+	end := time.Now().Add(lease)
+	list, err := do(ctx, s, func(t *tx) ([]webhook.Delivery, error) {
+		if s.d.postgres {
+			return s.claimPostgres(t, owner, lease, lanes, which, bound)
+		}
+		return s.claimSQLite(t, owner, lease, lanes, which, bound)
+	})
+	for i := range list {
+		list[i].LeaseEnd = end
+	}
+	return list, err
+}
+
+// claimPostgres takes all lanes in one statement. SKIP LOCKED leaves what other
+// processes are about to take; the materialised CTE keeps the planner from
+// running the locking query more often than once.
+func (s *Store) claimPostgres(t *tx, owner string, lease time.Duration, lanes []webhook.Lane, which string, bound after) (list []webhook.Delivery, err error) {
+	spec, err := json.Marshal(lanes)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := t.query(`WITH lanes AS (SELECT "Endpoint" AS endpoint, "Max" AS n FROM json_to_recordset(?::json) AS x("Endpoint" text, "Max" int)),
+		picked AS MATERIALIZED (SELECT d.id FROM lanes CROSS JOIN LATERAL
+			(SELECT id FROM forbear_deliveries WHERE endpoint = lanes.endpoint AND state = 0 AND `+which+` LIMIT lanes.n FOR UPDATE SKIP LOCKED) d),
+		d AS (UPDATE forbear_deliveries f SET state = 1, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} FROM picked WHERE f.id = picked.id RETURNING f.*)
+		SELECT `+claimed+` FROM d JOIN forbear_messages m ON m.seq = d.message ORDER BY d.due`,
+		string(spec), bound, owner, after(lease))
+	if err != nil {
+		return nil, err
+	}
+	return list, each(rows, func(r *sql.Rows) error {
+		d, err := s.scanClaim(r)
+		list = append(list, d)
+		return err
+	})
+}
+
+func (s *Store) claimSQLite(t *tx, owner string, lease time.Duration, lanes []webhook.Lane, which string, bound after) (list []webhook.Delivery, err error) {
+	for _, lane := range lanes {
+		from := len(list)
+		rows, err := t.query(`SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
+			WHERE d.endpoint = ? AND d.state = 0 AND d.`+which+` LIMIT ?`, lane.Endpoint, bound, lane.Max)
+		if err != nil {
+			return nil, err
+		}
+		err = each(rows, func(r *sql.Rows) error {
+			d, err := s.scanClaim(r)
+			list = append(list, d)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if from == len(list) {
+			continue
+		}
+		ids := []byte("[")
+		for i := from; i < len(list); i++ {
+			d := &list[i]
+			d.Fence++
+			d.Claims++
+			if i > from {
+				ids = append(ids, ',')
+			}
+			ids = strconv.AppendInt(ids, d.ID, 10)
+		}
+		if _, err := t.exec(`UPDATE forbear_deliveries SET state = 1, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} WHERE id IN (SELECT value FROM json_each(?))`,
+			owner, after(lease), string(append(ids, ']'))); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// Reclaim implements webhook.Store. The attempt that may have been made is
+// recorded as interrupted: a possible duplicate, in plain sight.
+func (s *Store) Reclaim(ctx context.Context, limit int) (int, error) {
+	lock := ""
+	if s.d.postgres {
+		lock = " FOR UPDATE SKIP LOCKED"
+	}
+	return do(ctx, s, func(t *tx) (n int, err error) {
+		type lost struct {
+			id, due, lease, claims int64
+			owner, progress        string
+		}
+		var list []lost
+		rows, err := t.query(`SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE state = 1 AND lease < {t} ORDER BY lease LIMIT ?`+lock, after(0), limit)
+		if err != nil {
+			return 0, err
+		}
+		err = each(rows, func(r *sql.Rows) error {
+			var l lost
+			err := r.Scan(&l.id, &l.due, &l.lease, &l.claims, &l.owner, &l.progress)
+			list = append(list, l)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		for _, l := range list {
+			var p webhook.Progress
+			if l.progress != "" {
+				if err := json.Unmarshal([]byte(l.progress), &p); err != nil {
+					return 0, err
+				}
+			}
+			if _, err := t.exec(`INSERT INTO forbear_attempts (delivery, claim, n, due, at, took, wait, error_type, status, worker) VALUES (?, ?, ?, ?, ?, 0, 0, 'interrupted', 0, ?) ON CONFLICT DO NOTHING`,
+				l.id, l.claims, p.Attempts+1, l.due, l.lease, l.owner); err != nil {
+				return 0, err
+			}
+			if _, err := t.exec(`UPDATE forbear_deliveries SET state = 0 WHERE id = ?`, l.id); err != nil {
+				return 0, err
+			}
+		}
+		return len(list), nil
+	})
+}

@@ -1,0 +1,88 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// Get implements idempotency.Store.
+func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (rec idempotency.Record, err error) {
+	err = idempotency.ErrNotFound
+	scan := i.s.query(ctx, func(r *sql.Rows) error {
+		var body []byte
+		rec, err = i.s.scanRecord(r, &body)
+		if err == nil && rec.Answer != nil {
+			rec.Answer.Body, err = i.s.openBody(body)
+		}
+		return err
+	}, `SELECT `+recordColumns+`, body FROM forbear_idempotency WHERE scope = ? AND hash = ?`, id.Scope, id.Key)
+	if scan != nil {
+		return idempotency.Record{}, scan
+	}
+	return rec, err
+}
+
+// List implements idempotency.Store.
+func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) (list []idempotency.Record, err error) {
+	where, args := []string{"1 = 1"}, []any{after(0)}
+	if f.Scope != "" {
+		where, args = append(where, "scope = ?"), append(args, f.Scope)
+	}
+	switch f.State {
+	case "":
+	case idempotency.Held:
+		where, args = append(where, "state IN (1, 4) AND (state = 4 OR "+rowAbandoned+")"), append(args, after(0))
+	case idempotency.Started:
+		where, args = append(where, "state = 1 AND NOT "+rowAbandoned), append(args, after(0))
+	default:
+		where, args = append(where, "state = ?"), append(args, slices.Index(recordStates, f.State))
+	}
+	if f.After != (idempotency.ID{}) {
+		where, args = append(where, "(scope, hash) > (?, ?)"), append(args, f.After.Scope, f.After.Key)
+	}
+	err = i.s.query(ctx, func(r *sql.Rows) error {
+		var now int64
+		rec, err := i.s.scanRecord(r, &now)
+		rec.Settle(at(now))
+		list = append(list, rec)
+		return err
+	}, `SELECT `+recordColumns+`, {t} FROM forbear_idempotency WHERE `+strings.Join(where, " AND ")+` ORDER BY scope, hash LIMIT ?`, append(args, f.Max())...)
+	return list, err
+}
+
+// Resolve implements idempotency.Store.
+func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
+	set, args := `state = 3`, []any{}
+	if a := res.Answer; a != nil {
+		header, body, err := i.s.sealAnswer(*a)
+		if err != nil {
+			return err
+		}
+		set, args = `state = 2, status = ?, header = ?, body = ?, tombstone = ?, completed = {t}`, []any{a.Status, header, body, a.Tombstone, after(0)}
+	}
+	n, err := single(ctx, i.s, func(t *tx) (int64, error) {
+		// Without its owner, whoever still runs has lost it.
+		all := append(slices.Clone(args), res.Text(), after(0), id.Scope, id.Key, after(0))
+		return t.exec(`UPDATE forbear_idempotency SET `+set+`, owner = '', note = ?, expires = {t} + (expires - lease) WHERE scope = ? AND hash = ? AND (state = 4 OR `+rowAbandoned+`)`, all...)
+	})
+	if err != nil || n > 0 {
+		return err
+	}
+	if _, err := i.Get(ctx, id); err != nil {
+		return err
+	}
+	return idempotency.ErrNotHeld
+}
+
+// Sweep implements idempotency.Store.
+func (i *Idempotency) Sweep(ctx context.Context, limit int) (int, error) {
+	n, err := single(ctx, i.s, func(t *tx) (int64, error) {
+		return t.exec(`DELETE FROM forbear_idempotency WHERE (scope, hash) IN (SELECT scope, hash FROM forbear_idempotency r WHERE state <> 4 AND `+rowExpired+` LIMIT ?) AND expires <= {t}`,
+			after(0), limit, after(0))
+	})
+	return int(n), err
+}

@@ -1,0 +1,144 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// Migration is one step of the schema. Steps are never changed once released:
+// a later one follows.
+type Migration struct {
+	Version int
+	Name    string
+	Applied time.Time // zero: not yet
+	text    string
+}
+
+// ErrNewer is what a store answers whose database was made by a later forbear.
+var ErrNewer = errors.New("the database is newer than this forbear")
+
+// migrations lists the embedded steps in order. All stores of this package
+// share the one list.
+func migrations() ([]Migration, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var list []Migration
+	for _, path := range names { // sorted by name, so by version
+		text, err := migrationFiles.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		number, name, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(path, "migrations/"), ".sql"), "_")
+		version, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s has no number: %w", path, err)
+		}
+		list = append(list, Migration{Version: version, Name: name, text: string(text)})
+	}
+	return list, nil
+}
+
+const migrationTable = `CREATE TABLE IF NOT EXISTS forbear_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied BIGINT NOT NULL)`
+
+// Migrate brings the schema up to date and returns the steps that were
+// applied. Several processes may call it at the same time.
+func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
+	return do(ctx, s, func(t *tx) (applied []Migration, err error) {
+		if err := t.lockSchema(); err != nil {
+			return nil, err
+		}
+		list, err := t.migrationState()
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range list {
+			if !m.Applied.IsZero() {
+				continue
+			}
+			for _, statement := range statements(s.d.schema(m.text)) {
+				if _, err := t.execOnce(statement); err != nil {
+					return nil, fmt.Errorf("migration %04d_%s: %w", m.Version, m.Name, err)
+				}
+			}
+			if _, err := t.exec(`INSERT INTO forbear_migrations (version, name, applied) VALUES (?, ?, {t})`, m.Version, m.Name, after(0)); err != nil {
+				return nil, err
+			}
+			applied = append(applied, m)
+		}
+		return applied, nil
+	})
+}
+
+// Migrations lists all steps with the time when they were applied.
+func (s *Store) Migrations(ctx context.Context) ([]Migration, error) {
+	return do(ctx, s, func(t *tx) ([]Migration, error) {
+		if err := t.lockSchema(); err != nil {
+			return nil, err
+		}
+		return t.migrationState()
+	})
+}
+
+// lockSchema makes concurrent migrations wait for each other.
+func (t *tx) lockSchema() error {
+	if t.d.postgres {
+		if _, err := t.exec(`SELECT pg_advisory_xact_lock(?)`, int64(0x666f72626561)); err != nil {
+			return err
+		}
+	}
+	_, err := t.execOnce(migrationTable)
+	return err
+}
+
+func (t *tx) migrationState() ([]Migration, error) {
+	list, err := migrations()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := t.query(`SELECT version, applied FROM forbear_migrations ORDER BY version`)
+	if err != nil {
+		return nil, err
+	}
+	return list, each(rows, func(r *sql.Rows) error {
+		var version int
+		var applied int64
+		if err := r.Scan(&version, &applied); err != nil {
+			return err
+		}
+		for i := range list {
+			if list[i].Version == version {
+				list[i].Applied = at(applied)
+				return nil
+			}
+		}
+		return fmt.Errorf("migration %d: %w", version, ErrNewer)
+	})
+}
+
+// statements splits a migration. No statement of ours holds a semicolon.
+func statements(text string) (list []string) {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") {
+			b.WriteString(line)
+		}
+	}
+	for s := range strings.SplitSeq(b.String(), ";") {
+		if s = strings.TrimSpace(s); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}

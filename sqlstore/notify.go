@@ -1,0 +1,58 @@
+package sqlstore
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// channel is the PostgreSQL channel on which accepted work is made known.
+const channel = "forbear_work"
+
+// notifyEvery bounds how often: one notification wakes for everything.
+const notifyEvery = 20 * time.Millisecond
+
+// notifier tells other processes of work, coalesced, after the commit and on a
+// connection of the pool: a NOTIFY inside of a transaction would serialise the
+// commits of all.
+type notifier struct {
+	mu      sync.Mutex
+	send    func() // nil: nobody to tell
+	pending bool
+}
+
+func (n *notifier) wake() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.send == nil || n.pending {
+		return
+	}
+	n.pending = true
+	time.AfterFunc(notifyEvery, func() {
+		n.mu.Lock()
+		n.pending = false
+		n.mu.Unlock()
+		n.send()
+	})
+}
+
+// sendNotify is best effort: polling finds what a notification missed.
+func (s *Store) sendNotify() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = s.reads.ExecContext(ctx, "SELECT pg_notify('"+channel+"', '')")
+}
+
+// Wakes implements webhook.Waker.
+func (s *Store) Wakes(ctx context.Context, wake func()) {
+	if s.listen == nil {
+		return
+	}
+	for ctx.Err() == nil {
+		_ = s.listen(ctx, channel, wake) // the connection may drop
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"time"
+)
+
+// writer is the group commit: it gathers the writes that wait and commits them
+// in one transaction, so that many of them share one fsync. It has its own
+// connection and runs under a background context: a caller's context only
+// guards that caller's wait, since a canceled member would otherwise roll back
+// the transaction of all others.
+//
+// SQLite has one writer, PostgreSQL a few.
+type writer struct {
+	db   *sql.DB
+	d    *dialect
+	ops  <-chan *op
+	conn *sql.Conn
+	tx   *tx
+}
+
+// op is one write. run may be called again, after a rollback: it keeps nothing
+// from one call to the next.
+type op struct {
+	run  func(*tx) error
+	done chan error
+}
+
+const (
+	maxGroup     = 256              // writes in one transaction
+	groupTimeout = 30 * time.Second // of one transaction on PostgreSQL
+)
+
+// loop runs until ops is closed.
+func (w *writer) loop() {
+	for first := range w.ops {
+		group := []*op{first}
+	gather:
+		for len(group) < maxGroup {
+			select {
+			case o, ok := <-w.ops:
+				if !ok {
+					break gather
+				}
+				group = append(group, o)
+			default:
+				break gather
+			}
+		}
+		w.commit(group)
+	}
+	w.drop()
+}
+
+// commit runs a group in one transaction. When anything fails the transaction
+// is rolled back and the members are replayed one by one, each in its own, so
+// that a bad one harms nobody else; a full disk takes the same path.
+func (w *writer) commit(group []*op) {
+	err := w.together(group)
+	if err == nil {
+		for _, o := range group {
+			o.done <- nil
+		}
+		return
+	}
+	if len(group) == 1 && errors.Is(err, errOwn) {
+		group[0].done <- err
+		return
+	}
+	for _, o := range group {
+		o.done <- w.together([]*op{o})
+	}
+}
+
+func (w *writer) together(group []*op) (err error) {
+	ctx := context.Background()
+	if w.d.postgres {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, groupTimeout)
+		defer cancel()
+	}
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
+	w.tx.ctx = ctx
+	begin := "BEGIN"
+	if !w.d.postgres {
+		begin = "BEGIN IMMEDIATE"
+	}
+	if _, err := w.tx.exec(begin); err != nil {
+		w.drop()
+		return err
+	}
+	for _, o := range group {
+		if err = o.run(w.tx); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		if _, err = w.tx.exec("COMMIT"); err == nil {
+			return nil
+		}
+	}
+	// The database may have ended the transaction by itself; a rollback that
+	// fails for another reason costs the connection.
+	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && (w.d.postgres || !w.alive()) {
+		w.drop()
+	}
+	return err
+}
+
+// alive reports whether the connection can begin a transaction.
+func (w *writer) alive() bool {
+	if _, err := w.tx.exec("BEGIN IMMEDIATE"); err != nil {
+		return false
+	}
+	_, err := w.tx.exec("ROLLBACK")
+	return err == nil
+}
+
+func (w *writer) connect(ctx context.Context) error {
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	w.conn = conn
+	w.tx = &tx{d: w.d, conn: conn}
+	if !w.d.postgres {
+		w.tx.prepared = map[string]*sql.Stmt{}
+	}
+	return nil
+}
+
+// drop gives up the connection for good.
+func (w *writer) drop() {
+	if w.conn == nil {
+		return
+	}
+	for _, s := range w.tx.prepared {
+		_ = s.Close()
+	}
+	// Not back to the pool: it may hold an open transaction.
+	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = w.conn.Close()
+	w.conn, w.tx = nil, nil
+}
+
+// errOwn marks errors that the store returns by itself: a replay would only
+// repeat them.
+var errOwn = errors.New("refused by the store")
+
+type ownError struct{ error }
+
+func (e ownError) Unwrap() error        { return e.error }
+func (e ownError) Is(target error) bool { return target == errOwn }
+
+// own marks err as the store's own.
+func own(err error) error { return ownError{err} }
+
+// tx is a transaction as the stores see it.
+type tx struct {
+	ctx      context.Context //nolint:containedctx // the group's, set by the writer
+	d        *dialect
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt
+}
+
+// exec runs a statement and returns the number of rows that it changed.
+func (t *tx) exec(text string, args ...any) (int64, error) {
+	var res sql.Result
+	stmt, err := t.stmt(text)
+	switch {
+	case err != nil:
+		return 0, err
+	case stmt != nil:
+		res, err = stmt.ExecContext(t.ctx, t.d.args(args)...)
+	default:
+		res, err = t.conn.ExecContext(t.ctx, t.d.sql(text), t.d.args(args)...)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// execOnce runs a statement that is not worth preparing.
+func (t *tx) execOnce(text string) (sql.Result, error) { return t.conn.ExecContext(t.ctx, text) }
+
+func (t *tx) query(text string, args ...any) (*sql.Rows, error) {
+	stmt, err := t.stmt(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case stmt != nil:
+		return stmt.QueryContext(t.ctx, t.d.args(args)...)
+	default:
+		return t.conn.QueryContext(t.ctx, t.d.sql(text), t.d.args(args)...)
+	}
+}
+
+// row scans the first row of a query; ok is false when there is none.
+func (t *tx) row(dest []any, text string, args ...any) (ok bool, err error) {
+	rows, err := t.query(text, args...)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return false, rows.Err()
+	}
+	return true, rows.Scan(dest...)
+}
+
+// stmt returns the prepared statement, where the driver does not keep its own.
+func (t *tx) stmt(text string) (*sql.Stmt, error) {
+	if t.prepared == nil {
+		return nil, nil
+	}
+	if s := t.prepared[text]; s != nil {
+		return s, nil
+	}
+	s, err := t.conn.PrepareContext(t.ctx, t.d.sql(text))
+	if err != nil {
+		return nil, err
+	}
+	t.prepared[text] = s
+	return s, nil
+}
+
+// each calls f for every row and closes rows.
+func each(rows *sql.Rows, f func(*sql.Rows) error) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

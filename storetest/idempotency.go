@@ -1,0 +1,335 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// RunIdempotency runs the suite of idempotency.Store; open returns an empty
+// store, which the test cleans up. The suite goes by the store's own clock, in
+// leases of a fraction of a second.
+func RunIdempotency(t *testing.T, open func(t *testing.T) idempotency.Store) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, idempotency.Store)
+	}{
+		{"FirstClaimWins", testKeyClaim},
+		{"OneOfManyWins", testKeyRace},
+		{"OtherFingerprintIsMismatch", testKeyMismatch},
+		{"AnswerComesBackWhole", testKeyAnswer},
+		{"ReleaseKeepsTheFence", testKeyRelease},
+		{"AbandonedIsHeld", testKeyAbandoned},
+		{"AbandonedIsTakenOver", testKeyTakeover},
+		{"LateOwnerMayStillEndWhatIsHeld", testKeyLate},
+		{"RenewKeepsTheLease", testKeyRenew},
+		{"WritesAreFenced", testKeyFence},
+		{"HeldIsResolved", testKeyResolve},
+		{"ExpiredIsAbsent", testKeyExpiry},
+		{"SweepLeavesWhatCounts", testKeySweep},
+		{"ListIsPaged", testKeyList},
+		{"ScopesAreApart", testKeyScopes},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
+	}
+}
+
+const (
+	shortLease = 40 * time.Millisecond
+	pastLease  = 120 * time.Millisecond
+)
+
+var owners atomic.Int64
+
+func keyClaim(key string) idempotency.Claim {
+	return idempotency.Claim{
+		ID: idempotency.ID{Scope: "t1", Key: idempotency.Digest(key)}, Fingerprint: "f1", Operation: "POST /pay",
+		Owner: fmt.Sprint("owner-", owners.Add(1)), Lease: time.Minute, Retention: time.Hour,
+	}
+}
+
+func tokenOf(v idempotency.Verdict) idempotency.Token {
+	return idempotency.Token{ID: v.Record.ID, Owner: v.Record.Owner, Fence: v.Record.Fence}
+}
+
+func wantKey(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempotency.Outcome) idempotency.Verdict {
+	t.Helper()
+	v, err := s.Claim(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Outcome != want {
+		t.Fatalf("outcome %d, want %d (%+v)", v.Outcome, want, v.Record)
+	}
+	return v
+}
+
+func fencedErr(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, idempotency.ErrFenced) {
+		t.Errorf("%s: got %v, want ErrFenced", what, err)
+	}
+}
+
+func testKeyClaim(t *testing.T, s idempotency.Store) {
+	c := keyClaim("k")
+	v := wantKey(t, s, c, idempotency.Acquired)
+	if v.Record.Fence != 1 || v.Record.Attempt != 1 || v.Record.Owner != c.Owner {
+		t.Errorf("got %+v", v.Record)
+	}
+	v = wantKey(t, s, keyClaim("k"), idempotency.InProgress)
+	if v.LeaseLeft <= 50*time.Second || v.LeaseLeft > time.Minute {
+		t.Errorf("lease left: %v", v.LeaseLeft)
+	}
+	if rec, err := s.Get(t.Context(), c.ID); err != nil || rec.State != idempotency.Started || rec.Operation != "POST /pay" {
+		t.Errorf("got %+v, %v", rec, err)
+	}
+	if _, err := s.Get(t.Context(), idempotency.ID{Scope: "t1", Key: "none"}); !errors.Is(err, idempotency.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func testKeyRace(t *testing.T, s idempotency.Store) {
+	var won atomic.Int64
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			v, err := s.Claim(context.WithoutCancel(t.Context()), keyClaim("k"))
+			switch {
+			case err != nil:
+				t.Error(err)
+			case v.Outcome == idempotency.Acquired:
+				won.Add(1)
+			case v.Outcome != idempotency.InProgress:
+				t.Errorf("outcome %d", v.Outcome)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d won, want 1", won.Load())
+	}
+}
+
+func testKeyMismatch(t *testing.T, s idempotency.Store) {
+	other := keyClaim("k")
+	other.Fingerprint = "f2"
+	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	wantKey(t, s, other, idempotency.Mismatch)
+	check(t, s.Release(t.Context(), k))
+	wantKey(t, s, other, idempotency.Mismatch)
+	k = tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 200}, time.Hour))
+	wantKey(t, s, other, idempotency.Mismatch)
+}
+
+func testKeyAnswer(t *testing.T, s idempotency.Store) {
+	a := idempotency.Answer{Status: 201, Header: http.Header{"Location": {"/pay/1"}, "Link": {"<a>", "<b>"}}, Body: []byte("\x00\xff{}")}
+	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	check(t, s.Complete(t.Context(), k, a, time.Hour))
+	v := wantKey(t, s, keyClaim("k"), idempotency.Replay)
+	if got := v.Record.Answer; got == nil || fmt.Sprint(*got) != fmt.Sprint(a) {
+		t.Errorf("got %v, want %v", got, a)
+	}
+	k = tokenOf(wantKey(t, s, keyClaim("tomb"), idempotency.Acquired))
+	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 201, Tombstone: idempotency.Oversize}, time.Hour))
+	if v := wantKey(t, s, keyClaim("tomb"), idempotency.Replay); v.Record.Answer.Tombstone != idempotency.Oversize || len(v.Record.Answer.Body) != 0 {
+		t.Errorf("got %+v", v.Record.Answer)
+	}
+}
+
+func testKeyRelease(t *testing.T, s idempotency.Store) {
+	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	check(t, s.Release(t.Context(), k))
+	if v := wantKey(t, s, keyClaim("k"), idempotency.Acquired); v.Record.Fence != 2 || v.Record.Attempt != 2 {
+		t.Errorf("got %+v", v.Record)
+	}
+	// A claim whose answer was lost is taken back by its owner alone.
+	c := keyClaim("lost")
+	wantKey(t, s, c, idempotency.Acquired)
+	check(t, s.Release(t.Context(), idempotency.Token{ID: c.ID, Owner: c.Owner}))
+	wantKey(t, s, keyClaim("lost"), idempotency.Acquired)
+}
+
+func testKeyAbandoned(t *testing.T, s idempotency.Store) {
+	c := keyClaim("k")
+	c.Lease = shortLease
+	wantKey(t, s, c, idempotency.Acquired)
+	time.Sleep(pastLease)
+	again := keyClaim("k")
+	again.Rerun = true // not what the run was begun under
+	if v := wantKey(t, s, again, idempotency.Unknown); v.Record.Note != idempotency.Abandoned {
+		t.Errorf("got %+v", v.Record)
+	}
+	wantKey(t, s, keyClaim("k"), idempotency.Unknown)
+}
+
+func testKeyTakeover(t *testing.T, s idempotency.Store) {
+	c := keyClaim("k")
+	c.Lease, c.Rerun = shortLease, true
+	old := tokenOf(wantKey(t, s, c, idempotency.Acquired))
+	time.Sleep(pastLease)
+	again := keyClaim("k")
+	again.Rerun = true
+	v := wantKey(t, s, again, idempotency.Acquired)
+	if v.Record.Fence != 2 || v.Record.Attempt != 2 {
+		t.Errorf("got %+v", v.Record)
+	}
+	fencedErr(t, "renew", s.Renew(t.Context(), old, time.Minute))
+	fencedErr(t, "complete", s.Complete(t.Context(), old, idempotency.Answer{Status: 200}, time.Hour))
+	fencedErr(t, "release", s.Release(t.Context(), old))
+	fencedErr(t, "hold", s.Hold(t.Context(), old, "late"))
+	check(t, s.Complete(t.Context(), tokenOf(v), idempotency.Answer{Status: 201}, time.Hour))
+}
+
+func testKeyLate(t *testing.T, s idempotency.Store) {
+	c := keyClaim("k")
+	c.Lease = shortLease
+	k := tokenOf(wantKey(t, s, c, idempotency.Acquired))
+	time.Sleep(pastLease)
+	wantKey(t, s, keyClaim("k"), idempotency.Unknown)
+	check(t, s.Renew(t.Context(), k, time.Minute)) // it lives after all
+	wantKey(t, s, keyClaim("k"), idempotency.InProgress)
+	check(t, s.Hold(t.Context(), k, "cut off"))
+	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 201}, time.Hour))
+	wantKey(t, s, keyClaim("k"), idempotency.Replay)
+}
+
+func testKeyRenew(t *testing.T, s idempotency.Store) {
+	c := keyClaim("k")
+	c.Lease, c.Rerun = shortLease, true
+	k := tokenOf(wantKey(t, s, c, idempotency.Acquired))
+	check(t, s.Renew(t.Context(), k, time.Minute))
+	time.Sleep(pastLease)
+	c.Owner = "other"
+	wantKey(t, s, c, idempotency.InProgress)
+}
+
+func testKeyFence(t *testing.T, s idempotency.Store) {
+	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	for name, bad := range map[string]idempotency.Token{
+		"owner": {ID: k.ID, Owner: "thief", Fence: k.Fence},
+		"fence": {ID: k.ID, Owner: k.Owner, Fence: k.Fence + 1},
+		"id":    {ID: idempotency.ID{Scope: "t2", Key: k.ID.Key}, Owner: k.Owner, Fence: k.Fence},
+	} {
+		fencedErr(t, name, s.Complete(t.Context(), bad, idempotency.Answer{Status: 200}, time.Hour))
+		fencedErr(t, name, s.Release(t.Context(), bad))
+	}
+	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 201}, time.Hour))
+	fencedErr(t, "renew after the end", s.Renew(t.Context(), k, time.Minute))
+	fencedErr(t, "release after the end", s.Release(t.Context(), k))
+	if v := wantKey(t, s, keyClaim("k"), idempotency.Replay); v.Record.Answer.Status != 201 {
+		t.Errorf("got %+v", v.Record.Answer)
+	}
+}
+
+func testKeyResolve(t *testing.T, s idempotency.Store) {
+	for _, name := range []string{"done", "undone"} {
+		k := tokenOf(wantKey(t, s, keyClaim(name), idempotency.Acquired))
+		if err := s.Resolve(t.Context(), k.ID, idempotency.Resolution{}); !errors.Is(err, idempotency.ErrNotHeld) {
+			t.Errorf("a running one: got %v", err)
+		}
+		check(t, s.Hold(t.Context(), k, "cut off"))
+		wantKey(t, s, keyClaim(name), idempotency.Unknown)
+		res := idempotency.Resolution{By: "ann", Why: "ledger"}
+		if name == "done" {
+			res.Answer = &idempotency.Answer{Status: 201, Body: []byte("x")}
+		}
+		check(t, s.Resolve(t.Context(), k.ID, res))
+		fencedErr(t, "complete after it was resolved", s.Complete(t.Context(), k, idempotency.Answer{Status: 200}, time.Hour))
+	}
+	v := wantKey(t, s, keyClaim("done"), idempotency.Replay)
+	if v.Record.Answer.Status != 201 || string(v.Record.Answer.Body) != "x" || v.Record.Note != "resolved by ann: ledger" {
+		t.Errorf("got %+v", v.Record)
+	}
+	wantKey(t, s, keyClaim("undone"), idempotency.Acquired)
+	if err := s.Resolve(t.Context(), idempotency.ID{Scope: "t1", Key: "none"}, idempotency.Resolution{}); !errors.Is(err, idempotency.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func testKeyExpiry(t *testing.T, s idempotency.Store) {
+	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 201}, shortLease))
+	time.Sleep(pastLease)
+	other := keyClaim("k")
+	other.Fingerprint = "f2"
+	v := wantKey(t, s, other, idempotency.Acquired)
+	if v.Record.Fence != 2 || v.Record.Attempt != 1 || v.Record.Answer != nil {
+		t.Errorf("got %+v: the fence goes on, all else begins anew", v.Record)
+	}
+}
+
+func testKeySweep(t *testing.T, s idempotency.Store) {
+	ctx := t.Context()
+	gone := tokenOf(wantKey(t, s, keyClaim("gone"), idempotency.Acquired))
+	check(t, s.Complete(ctx, gone, idempotency.Answer{Status: 201}, shortLease))
+	kept := tokenOf(wantKey(t, s, keyClaim("kept"), idempotency.Acquired))
+	check(t, s.Complete(ctx, kept, idempotency.Answer{Status: 201}, time.Hour))
+	short := keyClaim("abandoned")
+	short.Lease, short.Retention = shortLease, time.Millisecond
+	wantKey(t, s, short, idempotency.Acquired)
+	held := keyClaim("held")
+	held.Retention, held.Lease = time.Millisecond, shortLease
+	check(t, s.Hold(ctx, tokenOf(wantKey(t, s, held, idempotency.Acquired)), "cut off"))
+	wantKey(t, s, keyClaim("running"), idempotency.Acquired)
+	time.Sleep(pastLease)
+	if n, err := s.Sweep(ctx, 10); err != nil || n != 1 {
+		t.Errorf("swept %d, %v; want 1", n, err)
+	}
+	wantKey(t, s, keyClaim("kept"), idempotency.Replay)
+	wantKey(t, s, keyClaim("abandoned"), idempotency.Unknown)
+	wantKey(t, s, keyClaim("held"), idempotency.Unknown)
+	wantKey(t, s, keyClaim("running"), idempotency.InProgress)
+	wantKey(t, s, keyClaim("gone"), idempotency.Acquired)
+}
+
+func testKeyList(t *testing.T, s idempotency.Store) {
+	ctx := t.Context()
+	for i := range 5 {
+		check(t, s.Hold(ctx, tokenOf(wantKey(t, s, keyClaim(fmt.Sprint("h", i)), idempotency.Acquired)), "cut off"))
+	}
+	late := keyClaim("late")
+	late.Lease = shortLease
+	wantKey(t, s, late, idempotency.Acquired)
+	wantKey(t, s, keyClaim("running"), idempotency.Acquired)
+	check(t, s.Complete(ctx, tokenOf(wantKey(t, s, keyClaim("done"), idempotency.Acquired)), idempotency.Answer{Status: 201, Body: []byte("private")}, time.Hour))
+	time.Sleep(pastLease)
+	for state, want := range map[idempotency.State]int{"": 8, idempotency.Held: 6, idempotency.Started: 1, idempotency.Completed: 1, idempotency.Released: 0} {
+		seen := map[idempotency.ID]bool{}
+		f := idempotency.Filter{State: state, Limit: 2}
+		for range 10 {
+			list, err := s.List(ctx, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range list {
+				if seen[r.ID] || state != "" && r.State != state || r.Answer != nil && len(r.Answer.Body) > 0 {
+					t.Errorf("state %q lists %+v", state, r)
+				}
+				seen[r.ID] = true
+				f.After = r.ID
+			}
+		}
+		if len(seen) != want {
+			t.Errorf("state %q: %d records, want %d", state, len(seen), want)
+		}
+	}
+	if list, err := s.List(ctx, idempotency.Filter{Scope: "t2"}); err != nil || len(list) != 0 {
+		t.Errorf("another's scope: %v, %v", list, err)
+	}
+}
+
+func testKeyScopes(t *testing.T, s idempotency.Store) {
+	wantKey(t, s, keyClaim("k"), idempotency.Acquired)
+	other := keyClaim("k")
+	other.ID.Scope = "t2"
+	wantKey(t, s, other, idempotency.Acquired)
+}

@@ -1,0 +1,234 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+func letter(id string) deadletter.Letter {
+	return deadletter.Letter{
+		ID: id, Queue: "orders", Destination: "worker", EventID: "ev-" + id, IdempotencyKey: "key-" + id, Reason: "exhausted", ErrorType: "http_500",
+		Payload: []byte{1, 0, 2}, Headers: []deadletter.Header{{Name: "B", Value: "1"}, {Name: "A", Value: "2"}, {Name: "B", Value: "3"}}, State: deadletter.Dead,
+	}
+}
+
+func testLetter(t *testing.T, s Store) {
+	m := message("m1", "", "a")
+	m.Headers = []webhook.Header{{Name: "X-B", Value: "1"}, {Name: "X-A", Value: "2"}, {Name: "X-B", Value: "3"}}
+	accept(t, s, false, m)
+	d := claim(t, s, "a", 1)[0]
+	retry := outcome(d, webhook.Retried)
+	finish(t, s, retry)
+	d = claim(t, s, "a", 1)[0]
+	if ok := finish(t, s, buried(d, "l1")); !ok[0] {
+		t.Fatal("not written")
+	}
+	l := must2(s.Get(t.Context(), "l1"))(t)
+	if string(l.Payload) != string(m.Body) || fmt.Sprint(l.Headers) != fmt.Sprint(m.Headers) || l.EventID != "m1" || l.IdempotencyKey != "key-m1" || l.CorrelationID != "corr-m1" {
+		t.Errorf("the original did not survive: %+v", l)
+	}
+	if len(l.History) != 2 || l.FirstAttempt.IsZero() || l.LastAttempt.Before(l.FirstAttempt) || l.DeadAt.IsZero() {
+		t.Errorf("the history did not survive: %+v", l)
+	}
+	alerts := must2(s.Alerts(t.Context(), 10))(t)
+	if len(alerts) != 1 || alerts[0].Reason != "exhausted" || alerts[0].Queue != webhook.Queue || alerts[0].Letter != "l1" {
+		t.Errorf("alerts are %+v", alerts)
+	}
+	if n := len(claim(t, s, "a", 1)); n != 0 {
+		t.Error("a dead delivery was claimed")
+	}
+}
+
+func testFilter(t *testing.T, s Store) {
+	for i := range 10 {
+		l := letter(fmt.Sprint("l", i))
+		if i%2 == 0 {
+			l.Reason = "terminal"
+		}
+		check(t, s.Put(t.Context(), l))
+		check(t, s.Put(t.Context(), l)) // once more: left as it is
+	}
+	f := deadletter.Filter{Queue: "orders", Reason: "terminal", State: deadletter.Dead}
+	if n := must2(s.Count(t.Context(), f))(t); n != 5 {
+		t.Errorf("counted %d, want 5", n)
+	}
+	f.Limit = 2
+	var ids []string
+	for {
+		page := must2(s.List(t.Context(), f))(t)
+		if len(page) == 0 {
+			break
+		}
+		for _, l := range page {
+			ids = append(ids, l.ID)
+		}
+		f.After = page[len(page)-1].ID
+	}
+	if fmt.Sprint(ids) != "[l0 l2 l4 l6 l8]" {
+		t.Errorf("pages gave %v", ids)
+	}
+	stats := must2(s.Stats(t.Context()))(t)
+	if len(stats) != 2 || stats[0].Count != 5 || stats[0].Queue != "orders" || stats[0].Oldest.IsZero() {
+		t.Errorf("stats are %+v", stats)
+	}
+	if n := must2(s.Count(t.Context(), deadletter.Filter{Since: time.Now().Add(time.Hour)}))(t); n != 0 {
+		t.Errorf("%d letters of the future", n)
+	}
+	if n := must2(s.Remove(t.Context(), []string{"l0", "l1", "none"}))(t); n != 2 {
+		t.Errorf("removed %d, want 2", n)
+	}
+	if _, err := s.Get(t.Context(), "l0"); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("removed letter: got %v", err)
+	}
+}
+
+func testDiscard(t *testing.T, s Store) {
+	check(t, s.Put(t.Context(), letter("l1")))
+	check(t, s.Discard(t.Context(), "l1", "ann", "test data"))
+	if l := must2(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Discarded || l.Discard != "test data" {
+		t.Errorf("got %+v", l)
+	}
+	if err := s.Discard(t.Context(), "l1", "ann", "again"); !errors.Is(err, deadletter.ErrState) {
+		t.Errorf("second time: got %v", err)
+	}
+	if err := s.Discard(t.Context(), "none", "ann", ""); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("unknown: got %v", err)
+	}
+	a := must2(s.Audits(t.Context(), 10))(t)
+	if len(a) != 1 || a[0].Who != "ann" || a[0].Action != "discard" || a[0].Target != "l1" || a[0].At.IsZero() {
+		t.Errorf("audit is %+v", a)
+	}
+}
+
+func testRedrive(t *testing.T, s Store) {
+	accept(t, s, false, message("m1", "", "a"))
+	d := claim(t, s, "a", 1)[0]
+	spent := buried(d, "l1")
+	spent.Progress.State.Attempt = 5
+	finish(t, s, spent)
+	l := must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 3))(t)
+	if l.State != deadletter.Redriving || l.Redrives != 1 || l.RedrivenBy != "ann" || l.Job != "job" {
+		t.Errorf("got %+v", l)
+	}
+	check(t, s.Requeue(t.Context(), l, false))
+	check(t, s.Requeue(t.Context(), l, false)) // harmless
+	again := claim(t, s, "a", 10)
+	if len(again) != 1 {
+		t.Fatalf("%d deliveries, want 1", len(again))
+	}
+	a := again[0]
+	if a.Message.ID != "m1" || a.Message.IdempotencyKey != "key-m1" || a.Progress.State.Attempt != 0 || a.Letter != "l1" || !a.Start.After(d.Start) {
+		t.Errorf("got %+v", a)
+	}
+	finish(t, s, outcome(a, webhook.Retried))
+	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.OutcomeFailing || l.State != deadletter.Redriving {
+		t.Errorf("after a failed attempt: %s, %s", l.State, l.Outcome)
+	}
+	finish(t, s, buried(claim(t, s, "a", 1)[0], "new"))
+	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.OutcomeDead || l.State != deadletter.Dead || l.Redrives != 1 || len(l.History) != 3 {
+		t.Errorf("dead again: %+v", l)
+	}
+	if _, err := s.Get(t.Context(), "new"); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("a second letter was written: %v", err)
+	}
+	l = must2(s.BeginRedrive(t.Context(), "l1", "job2", "ann", 3))(t)
+	check(t, s.Requeue(t.Context(), l, false))
+	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
+	if l := must2(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.OutcomeDelivered {
+		t.Errorf("delivered: %s, %s", l.State, l.Outcome)
+	}
+}
+
+func testRedriveLimit(t *testing.T, s Store) {
+	check(t, s.Put(t.Context(), letter("l1")))
+	for range 2 {
+		must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2))(t)
+		if _, err := s.BeginRedrive(t.Context(), "l1", "job", "ann", 2); !errors.Is(err, deadletter.ErrState) {
+			t.Errorf("while it is being redriven: got %v", err)
+		}
+		check(t, s.EndRedrive(t.Context(), "l1", deadletter.OutcomeDead))
+	}
+	if _, err := s.BeginRedrive(t.Context(), "l1", "job", "ann", 2); !errors.Is(err, deadletter.ErrRedriveLimit) {
+		t.Errorf("third time: got %v", err)
+	}
+	if n := must2(s.Count(t.Context(), deadletter.Filter{State: deadletter.Dead, MaxRedrives: 2}))(t); n != 0 {
+		t.Errorf("%d letters left for a redrive", n)
+	}
+}
+
+func testJobs(t *testing.T, s Store) {
+	check(t, s.PutJob(t.Context(), deadletter.Job{ID: "j1", By: "ann", State: deadletter.JobRunning, Rate: 10, Total: 3}))
+	j, ok, err := s.ClaimJob(t.Context(), "w1", time.Millisecond)
+	if check(t, err); !ok || j.ID != "j1" || j.Rate != 10 || j.Total != 3 {
+		t.Fatalf("got %+v, %v", j, ok)
+	}
+	time.Sleep(5 * time.Millisecond)
+	j2, ok, err := s.ClaimJob(t.Context(), "w2", lease)
+	if check(t, err); !ok || j2.Fence <= j.Fence {
+		t.Fatalf("an expired lease was not taken over: %+v", j2)
+	}
+	if _, ok, err := s.ClaimJob(t.Context(), "w3", lease); ok || err != nil {
+		t.Fatalf("a held job was given away: %v", err)
+	}
+	if _, err := s.UpdateJob(t.Context(), j, lease); !errors.Is(err, deadletter.ErrFenced) {
+		t.Errorf("the old holder wrote: %v", err)
+	}
+	check(t, s.SetJobState(t.Context(), "j1", deadletter.JobPaused, "bob"))
+	j2.Begun = 2
+	now := must2(s.UpdateJob(t.Context(), j2, lease))(t)
+	if now.State != deadletter.JobPaused {
+		t.Errorf("the pause was overwritten: %s", now.State)
+	}
+	if got := must2(s.Job(t.Context(), "j1"))(t); got.Begun != 2 || got.State != deadletter.JobPaused {
+		t.Errorf("got %+v", got)
+	}
+	check(t, s.SetJobState(t.Context(), "j1", deadletter.JobCanceled, "bob"))
+	if err := s.SetJobState(t.Context(), "j1", deadletter.JobRunning, "bob"); !errors.Is(err, deadletter.ErrState) {
+		t.Errorf("a canceled job was resumed: %v", err)
+	}
+}
+
+func testAlerts(t *testing.T, s Store) {
+	for range 100 {
+		check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted", Letter: "l"}))
+	}
+	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "tls_certificate"}))
+	list := must2(s.ClaimAlerts(t.Context(), 10, 20*time.Millisecond))(t)
+	if len(list) != 2 {
+		t.Fatalf("%d alerts, want one for each reason", len(list))
+	}
+	counts := map[string]int{}
+	for _, a := range list {
+		counts[a.Reason] = a.Count
+	}
+	if counts["exhausted"] != 100 || counts["tls_certificate"] != 1 {
+		t.Errorf("counts are %v", counts)
+	}
+	if again := must2(s.ClaimAlerts(t.Context(), 10, lease))(t); len(again) != 0 {
+		t.Errorf("claimed alerts were given away: %+v", again)
+	}
+	// A sender that dies loses nothing.
+	time.Sleep(30 * time.Millisecond)
+	list = must2(s.ClaimAlerts(t.Context(), 10, lease))(t)
+	if len(list) != 2 {
+		t.Fatalf("%d alerts after the sender's death, want 2", len(list))
+	}
+	for _, a := range list {
+		a.Sent, a.Tries = []string{"log"}, 1
+		check(t, s.FinishAlert(t.Context(), a, true, 0))
+	}
+	// What comes right after is gathered, not dropped and not sent at once.
+	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted"}))
+	if again := must2(s.ClaimAlerts(t.Context(), 10, lease))(t); len(again) != 0 {
+		t.Errorf("the next alert did not wait: %+v", again)
+	}
+	all := must2(s.Alerts(t.Context(), 10))(t)
+	if len(all) != 3 || all[0].Done || !all[1].Done || all[2].Count+all[1].Count != 101 {
+		t.Errorf("alerts are %+v", all)
+	}
+}

@@ -1,0 +1,456 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Store is what the suite tests.
+type Store interface {
+	webhook.Store
+	deadletter.Store
+}
+
+// Run runs the suite; open returns an empty store, which the test cleans up.
+func Run(t *testing.T, open func(t *testing.T) Store) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Store)
+	}{
+		{"EndpointsAreVersioned", testEndpoints},
+		{"AcceptIsIdempotent", testAccept},
+		{"MessageComesBackWhole", testWhole},
+		{"ClaimTakesDueOnly", testDue},
+		{"ClaimKeepsToItsLanes", testLanes},
+		{"ClaimsDoNotOverlap", testOverlap},
+		{"FinishIsFenced", testFence},
+		{"CrashBurnsNoAttempt", testReclaim},
+		{"ProgressSurvives", testProgress},
+		{"KeyKeepsItsOrder", testOrder},
+		{"OrderUnderConcurrency", testOrderRace},
+		{"OverdueIsFound", testOverdue},
+		{"SweepLeavesWhatIsNotFinished", testSweep},
+		{"CanceledCallerHarmsNobody", testCanceled},
+		{"BadMemberHarmsNobody", testBadMember},
+		{"LetterComesWithItsAlert", testLetter},
+		{"LettersAreFiltered", testFilter},
+		{"DiscardIsAudited", testDiscard},
+		{"RedriveKeepsIDAndKey", testRedrive},
+		{"RedriveIsLimited", testRedriveLimit},
+		{"JobsAreFenced", testJobs},
+		{"AlertsCoalesceAndAreKept", testAlerts},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
+	}
+}
+
+const lease = time.Minute
+
+func must[T any](t *testing.T, v T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func message(id, key string, endpoints ...string) webhook.Message {
+	return webhook.Message{ID: id, Endpoints: endpoints, Key: key, Type: "test.made", Body: []byte(`{"n":1}`), IdempotencyKey: "key-" + id, CorrelationID: "corr-" + id}
+}
+
+func accept(t *testing.T, s Store, ordered bool, msgs ...webhook.Message) []webhook.Accepted {
+	t.Helper()
+	order := map[string]bool{}
+	for _, m := range msgs {
+		for _, e := range m.Endpoints {
+			order[e] = ordered
+		}
+	}
+	a, err := s.Accept(t.Context(), msgs, order)
+	return must(t, a, err)
+}
+
+func claim(t *testing.T, s Store, endpoint string, n int) []webhook.Delivery {
+	t.Helper()
+	list, err := s.Claim(t.Context(), "test", lease, []webhook.Lane{{Endpoint: endpoint, Max: n}})
+	return must(t, list, err)
+}
+
+func finish(t *testing.T, s Store, o ...webhook.Outcome) []bool {
+	t.Helper()
+	ok, err := s.Finish(t.Context(), o)
+	return must(t, ok, err)
+}
+
+func outcome(d webhook.Delivery, k webhook.OutcomeKind) webhook.Outcome {
+	return webhook.Outcome{
+		ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Letter: d.Letter, Kind: k, Progress: d.Progress,
+		Attempt: &webhook.Attempt{Number: 1, Claim: d.Claims, Due: d.Due, At: d.Due.Add(time.Second), Took: time.Millisecond, ErrorType: "http_503", Status: 503, Worker: "test"},
+	}
+}
+
+func buried(d webhook.Delivery, id string) webhook.Outcome {
+	o := outcome(d, webhook.Dead)
+	m := d.Message
+	o.Dead = &deadletter.Letter{
+		ID: id, Queue: webhook.Queue, Destination: d.Endpoint, EventID: m.ID, Type: m.Type, IdempotencyKey: m.IdempotencyKey, CorrelationID: m.CorrelationID,
+		PartitionKey: m.Key, Payload: m.Body, Headers: m.Headers, Reason: "exhausted", ErrorType: "http_503", Attempts: 1, State: deadletter.Dead, EnqueuedAt: m.Created,
+	}
+	return o
+}
+
+func testEndpoints(t *testing.T, s Store) {
+	e := must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/1", Concurrency: 3}))(t)
+	if e.Version != 1 || e.State != webhook.Enabled {
+		t.Errorf("first version is %d, %s", e.Version, e.State)
+	}
+	since := time.Now().Truncate(time.Microsecond)
+	check(t, s.SetEndpointState(t.Context(), "a", webhook.Disabled, "gone", since))
+	e = must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/2"}))(t)
+	list := must2(s.Endpoints(t.Context()))(t)
+	if len(list) != 1 || list[0].URL != "https://example.com/2" || list[0].Version != 2 || e.Version != 2 {
+		t.Fatalf("got %+v", list)
+	}
+	if list[0].State != webhook.Disabled || list[0].Reason != "gone" || !list[0].FailingSince.Equal(since) {
+		t.Errorf("a new configuration must not enable: got %+v", list[0])
+	}
+	if err := s.SetEndpointState(t.Context(), "none", webhook.Enabled, "", time.Time{}); !errors.Is(err, webhook.ErrNotFound) {
+		t.Errorf("unknown endpoint: got %v", err)
+	}
+}
+
+// must2 is must for a call with two results.
+func must2[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		return must(t, v, err)
+	}
+}
+
+func testAccept(t *testing.T, s Store) {
+	if a := accept(t, s, false, message("m1", "", "a", "b")); a[0].Duplicate || a[0].ID != "m1" {
+		t.Errorf("first time: got %+v", a)
+	}
+	if a := accept(t, s, false, message("m1", "", "a", "b")); !a[0].Duplicate {
+		t.Errorf("second time: got %+v", a)
+	}
+	for _, e := range []string{"a", "b"} {
+		if n := len(claim(t, s, e, 10)); n != 1 {
+			t.Errorf("endpoint %s has %d deliveries, want 1", e, n)
+		}
+	}
+}
+
+func testWhole(t *testing.T, s Store) {
+	m := message("m1", "", "a")
+	m.Body = []byte{0, 1, 2, 0xff}
+	m.Headers = []webhook.Header{{Name: "X-B", Value: "1"}, {Name: "X-A", Value: "2"}, {Name: "X-B", Value: "3"}}
+	m.ContentType, m.Source, m.Subject = "application/x", "urn:s", "sub"
+	accept(t, s, false, m)
+	d := claim(t, s, "a", 1)[0]
+	got := d.Message
+	if string(got.Body) != string(m.Body) || fmt.Sprint(got.Headers) != fmt.Sprint(m.Headers) || got.ContentType != m.ContentType ||
+		got.Source != m.Source || got.Subject != m.Subject || got.IdempotencyKey != m.IdempotencyKey || got.CorrelationID != m.CorrelationID {
+		t.Errorf("got %+v, want %+v", got, m)
+	}
+	if d.Claims != 1 || d.Start.IsZero() || d.Due.IsZero() || time.Until(d.LeaseEnd) > lease {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func testDue(t *testing.T, s Store) {
+	later := message("later", "", "a")
+	later.NotBefore = time.Now().Add(time.Hour)
+	accept(t, s, false, later)
+	if n := len(claim(t, s, "a", 10)); n != 0 {
+		t.Errorf("%d deliveries before their time", n)
+	}
+	heads := must2(s.Heads(t.Context()))(t)
+	if len(heads) != 1 || heads[0].In < 59*time.Minute || heads[0].In > time.Hour+time.Second {
+		t.Errorf("heads are %+v, want one in about an hour", heads)
+	}
+	accept(t, s, false, message("now", "", "a"), message("now2", "", "b"))
+	heads = must2(s.Heads(t.Context()))(t)
+	if len(heads) != 2 || heads[0].In > 0 || heads[1].In > 0 {
+		t.Errorf("heads are %+v, want two that are due", heads)
+	}
+	if list := claim(t, s, "a", 10); len(list) != 1 || list[0].Message.ID != "now" {
+		t.Errorf("got %+v", list)
+	}
+}
+
+func testLanes(t *testing.T, s Store) {
+	for i := range 20 {
+		accept(t, s, false, message(fmt.Sprint("dead-", i), "", "dead"), message(fmt.Sprint("ok-", i), "", "ok"))
+	}
+	list := must2(s.Claim(t.Context(), "test", lease, []webhook.Lane{{Endpoint: "dead", Max: 2}, {Endpoint: "ok", Max: 15}}))(t)
+	n := map[string]int{}
+	for _, d := range list {
+		n[d.Endpoint]++
+	}
+	if n["dead"] != 2 || n["ok"] != 15 {
+		t.Errorf("got %v, want 2 of the dead endpoint and 15 of the other", n)
+	}
+}
+
+func testOverlap(t *testing.T, s Store) {
+	const total = 200
+	for i := range total {
+		accept(t, s, false, message(fmt.Sprint("m", i), "", "a"))
+	}
+	var mu sync.Mutex
+	seen := map[string]int{}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for range 100 {
+				list, err := s.Claim(t.Context(), fmt.Sprint("w", w), lease, []webhook.Lane{{Endpoint: "a", Max: 7}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for _, d := range list {
+					seen[d.Message.ID]++
+				}
+				n := len(seen)
+				mu.Unlock()
+				if n == total {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was claimed %d times", id, n)
+		}
+	}
+	if len(seen) != total {
+		t.Errorf("%d of %d were claimed", len(seen), total)
+	}
+}
+
+func testFence(t *testing.T, s Store) {
+	accept(t, s, false, message("m1", "", "a"))
+	old := must2(s.Claim(t.Context(), "frozen", time.Millisecond, []webhook.Lane{{Endpoint: "a", Max: 1}}))(t)[0]
+	time.Sleep(5 * time.Millisecond)
+	if n := must2(s.Reclaim(t.Context(), 10))(t); n != 1 {
+		t.Fatalf("reclaimed %d, want 1", n)
+	}
+	if ok := finish(t, s, outcome(old, webhook.Delivered)); ok[0] {
+		t.Error("a lost lease wrote its outcome while the delivery waits")
+	}
+	d := claim(t, s, "a", 1)[0]
+	if d.Fence <= old.Fence || d.Claims != 2 {
+		t.Errorf("second claim: fence %d after %d, claims %d", d.Fence, old.Fence, d.Claims)
+	}
+	if ok := finish(t, s, outcome(old, webhook.Delivered)); ok[0] {
+		t.Error("a lost lease wrote its outcome")
+	}
+	if ok := finish(t, s, outcome(d, webhook.Delivered)); !ok[0] {
+		t.Error("the holder could not write its outcome")
+	}
+	if ok := finish(t, s, outcome(d, webhook.Delivered)); ok[0] {
+		t.Error("an outcome was written twice")
+	}
+}
+
+func testReclaim(t *testing.T, s Store) {
+	accept(t, s, false, message("m1", "", "a"))
+	for range 3 {
+		must2(s.Claim(t.Context(), "crashes", time.Millisecond, []webhook.Lane{{Endpoint: "a", Max: 1}}))(t)
+		time.Sleep(5 * time.Millisecond)
+		must2(s.Reclaim(t.Context(), 10))(t)
+	}
+	d := claim(t, s, "a", 1)[0]
+	if d.Progress.Attempts != 0 || d.Progress.State.Attempt != 0 || d.Claims != 4 {
+		t.Errorf("three crashes: %d attempts, %d claims; want 0 and 4", d.Progress.Attempts, d.Claims)
+	}
+	info := must2(s.Deliveries(t.Context(), "m1"))(t)
+	if len(info) != 1 || len(info[0].History) != 3 || info[0].History[0].ErrorType != "interrupted" || info[0].History[0].Worker != "crashes" {
+		t.Errorf("the interrupted attempts do not show: %+v", info)
+	}
+}
+
+func testProgress(t *testing.T, s Store) {
+	accept(t, s, false, message("m1", "", "a"))
+	d := claim(t, s, "a", 1)[0]
+	o := outcome(d, webhook.Retried)
+	o.After = time.Millisecond
+	o.Progress.Attempts, o.Progress.State.Attempt, o.Progress.Postponed = 1, 2, 3
+	o.Progress.Pending = &webhook.Pending{Type: "http_503", Status: 503, At: d.Due}
+	finish(t, s, o)
+	time.Sleep(5 * time.Millisecond)
+	d2 := claim(t, s, "a", 1)
+	if len(d2) != 1 {
+		t.Fatal("not due again")
+	}
+	p := d2[0].Progress
+	if p.Attempts != 1 || p.State.Attempt != 2 || p.Postponed != 3 || p.Pending == nil || p.Pending.Status != 503 || !p.Pending.At.Equal(d.Due) {
+		t.Errorf("got %+v", p)
+	}
+	if !d2[0].Start.Equal(d.Start) {
+		t.Errorf("start moved from %v to %v", d.Start, d2[0].Start)
+	}
+	released := outcome(d2[0], webhook.Released)
+	released.Attempt = nil
+	finish(t, s, released)
+	if d3 := claim(t, s, "a", 1); len(d3) != 1 || d3[0].Progress.State.Attempt != 2 {
+		t.Errorf("a released delivery lost its progress: %+v", d3)
+	}
+	if h := must2(s.Deliveries(t.Context(), "m1"))(t)[0].History; len(h) != 1 || h[0].Status != 503 || h[0].Took != time.Millisecond {
+		t.Errorf("history is %+v", h)
+	}
+}
+
+func testOrder(t *testing.T, s Store) {
+	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("k3", "k", "a"), message("x1", "x", "a"))
+	ids := func(list []webhook.Delivery) (s string) {
+		for _, d := range list {
+			s += d.Message.ID + " "
+		}
+		return s
+	}
+	list := claim(t, s, "a", 10)
+	if got := ids(list); got != "k1 x1 " {
+		t.Fatalf("claimed %q, want the first of each key", got)
+	}
+	retry := outcome(list[0], webhook.Retried)
+	retry.After = time.Hour
+	finish(t, s, retry, outcome(list[1], webhook.Delivered))
+	accept(t, s, true, message("x2", "x", "a"))
+	if got := ids(claim(t, s, "a", 10)); got != "x2 " {
+		t.Fatalf("claimed %q: a failing message holds its own key, and only that", got)
+	}
+}
+
+func testOrderRace(t *testing.T, s Store) {
+	// Whatever the interleaving of accepts and finishes, nothing stays held.
+	const total = 40
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range total {
+			accept(t, s, true, message(fmt.Sprintf("m%03d", i), "k", "a"))
+		}
+	})
+	var got []string
+	for end := time.Now().Add(20 * time.Second); len(got) < total && time.Now().Before(end); {
+		list := claim(t, s, "a", 5)
+		if len(list) > 1 {
+			t.Fatalf("%d messages of one key at once", len(list))
+		}
+		for _, d := range list {
+			got = append(got, d.Message.ID)
+			finish(t, s, outcome(d, webhook.Delivered))
+		}
+	}
+	wg.Wait()
+	if len(got) != total {
+		t.Fatalf("%d of %d came: the others are held for good", len(got), total)
+	}
+	for i, id := range got {
+		if id != fmt.Sprintf("m%03d", i) {
+			t.Fatalf("message %d is %s", i, id)
+		}
+	}
+}
+
+func testOverdue(t *testing.T, s Store) {
+	accept(t, s, false, message("m1", "", "a"))
+	d := claim(t, s, "a", 1)[0]
+	o := outcome(d, webhook.Postponed)
+	o.After, o.Attempt = time.Hour, nil
+	finish(t, s, o)
+	if list := must2(s.Overdue(t.Context(), "test", lease, time.Hour, webhook.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 0 {
+		t.Errorf("%d are overdue at once", len(list))
+	}
+	time.Sleep(5 * time.Millisecond)
+	if list := must2(s.Overdue(t.Context(), "test", lease, time.Millisecond, webhook.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 1 {
+		t.Errorf("%d are overdue, want the postponed one", len(list))
+	}
+}
+
+func testSweep(t *testing.T, s Store) {
+	accept(t, s, false, message("done", "", "a"), message("waiting", "", "b"))
+	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
+	time.Sleep(5 * time.Millisecond)
+	if n := must2(s.Sweep(t.Context(), time.Millisecond, 10))(t); n != 1 {
+		t.Errorf("swept %d, want 1", n)
+	}
+	if list := must2(s.Deliveries(t.Context(), "done"))(t); len(list) != 0 {
+		t.Errorf("still there: %+v", list)
+	}
+	if n := len(claim(t, s, "b", 1)); n != 1 {
+		t.Error("the waiting one is gone")
+	}
+}
+
+// A caller that gives up must not roll back the transaction that it shares
+// with others.
+func testCanceled(t *testing.T, s Store) {
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i%2 == 0 {
+				go cancel()
+			}
+			_, err := s.Accept(ctx, []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil)
+			if err != nil && i%2 == 1 {
+				t.Errorf("message %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, d := range claim(t, s, "a", 100) {
+		seen[d.Message.ID] = true
+	}
+	for i := 1; i < 40; i += 2 {
+		if !seen[fmt.Sprint("m", i)] {
+			t.Errorf("message %d was acknowledged and is lost", i)
+		}
+	}
+}
+
+// A write that the database refuses must not take those down that share its
+// transaction.
+func testBadMember(t *testing.T, s Store) {
+	job := deadletter.Job{ID: "j", By: "ann", State: deadletter.JobPaused}
+	check(t, s.PutJob(t.Context(), job))
+	var wg sync.WaitGroup
+	for i := range 60 {
+		wg.Go(func() {
+			if i%3 == 0 {
+				if err := s.PutJob(t.Context(), job); err == nil {
+					t.Error("the same job twice")
+				}
+				return
+			}
+			if _, err := s.Accept(t.Context(), []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil); err != nil {
+				t.Errorf("message %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(claim(t, s, "a", 100)); n != 40 {
+		t.Errorf("%d messages of 40", n)
+	}
+}

@@ -1,0 +1,148 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Secrets finds what references name. Its errors show the reference, never a
+// secret.
+type Secrets func(ctx context.Context, ref string) (string, error)
+
+// ErrSecret is what errors about secrets match.
+var ErrSecret = errors.New("secret not available")
+
+// LocalSecrets reads "env:NAME" from the environment variable prefix + NAME and
+// "file:NAME" from a file in dir. The prefix and the folder bound what whoever
+// may configure an endpoint can have sent to it.
+func LocalSecrets(prefix, dir string) Secrets {
+	return func(_ context.Context, ref string) (string, error) {
+		kind, name, _ := strings.Cut(ref, ":")
+		switch {
+		case kind == "env" && prefix != "":
+			if v := os.Getenv(prefix + name); v != "" {
+				return v, nil
+			}
+			return "", fmt.Errorf("%w: environment variable %s%s is empty", ErrSecret, prefix, name)
+		case kind == "file" && dir != "":
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				return "", fmt.Errorf("%w: %w", ErrSecret, err)
+			}
+			defer func() { _ = root.Close() }()
+			b, err := root.ReadFile(name)
+			if err != nil {
+				return "", fmt.Errorf("%w: %w", ErrSecret, err)
+			}
+			return strings.TrimSpace(string(b)), nil
+		}
+		return "", fmt.Errorf("%w: reference %q: want env:NAME or file:NAME, and a place configured for it", ErrSecret, ref)
+	}
+}
+
+// isRef reports whether s refers to a secret instead of being one.
+func isRef(s string) bool { return strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") }
+
+// credential fetches the Authorization of one endpoint for each attempt. It is
+// never persisted, and when it cannot be had nothing is sent: a retry never
+// goes out with less than the original had (R-9).
+type credential struct {
+	auth    *Auth
+	secrets Secrets
+	client  *http.Client
+	now     func() time.Time
+
+	mu      sync.Mutex
+	token   string
+	expires time.Time
+}
+
+// early is how long before its end a token is not used any more.
+const early = 30 * time.Second
+
+// refreshable reports whether a refused credential can be replaced.
+func (c *credential) refreshable() bool { return c.auth != nil && c.auth.TokenURL != "" }
+
+// drop forgets a token that was refused.
+func (c *credential) drop() {
+	c.mu.Lock()
+	c.token = ""
+	c.mu.Unlock()
+}
+
+// value returns the Authorization, or "" when the endpoint has none.
+func (c *credential) value(ctx context.Context) (string, error) {
+	switch {
+	case c.auth == nil:
+		return "", nil
+	case c.auth.TokenURL == "":
+		return c.secrets(ctx, c.auth.Secret)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != "" && c.now().Before(c.expires.Add(-early)) {
+		return c.token, nil
+	}
+	if err := c.fetch(ctx); err != nil {
+		return "", err
+	}
+	return c.token, nil
+}
+
+// fetch asks for a token: RFC 6749 section 4.4.
+func (c *credential) fetch(ctx context.Context) error {
+	secret, err := c.secrets(ctx, c.auth.ClientSecret)
+	if err != nil {
+		return err
+	}
+	form := url.Values{"grant_type": {"client_credentials"}}
+	if len(c.auth.Scopes) > 0 {
+		form.Set("scope", strings.Join(c.auth.Scopes, " "))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.auth.TokenURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return fmt.Errorf("%w: token_url: %w", ErrSecret, err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.SetBasicAuth(url.QueryEscape(c.auth.ClientID), url.QueryEscape(secret))
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w: token request failed: %w", ErrSecret, bare(err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: token request answered %d", ErrSecret, resp.StatusCode)
+	}
+	var t struct {
+		AccessToken string `json:"access_token"`
+		TokenType   string `json:"token_type"`
+		ExpiresIn   int64  `json:"expires_in"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&t); err != nil || t.AccessToken == "" {
+		return fmt.Errorf("%w: token response cannot be read", ErrSecret)
+	}
+	if kind := cmp.Or(t.TokenType, "Bearer"); !strings.EqualFold(kind, "Bearer") {
+		return fmt.Errorf("%w: token type is not Bearer", ErrSecret)
+	}
+	c.token = "Bearer " + t.AccessToken
+	c.expires = c.now().Add(time.Duration(cmp.Or(t.ExpiresIn, 300)) * time.Second)
+	return nil
+}
+
+// bare takes the URL, which may hold a query, out of a client's error.
+func bare(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}

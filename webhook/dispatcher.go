@@ -1,0 +1,355 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Alerter takes what somebody has to know, durably. A deadletter.Store is one.
+type Alerter interface {
+	Raise(ctx context.Context, a deadletter.Alert) error
+}
+
+// Config says how a dispatcher works. Store and Alerts are required.
+type Config struct {
+	Store  Store
+	Alerts Alerter
+
+	// Owner names this process in leases and histories. Default: the host's
+	// name and the process id.
+	Owner string
+	// Guard says which addresses may be reached.
+	Guard Guard
+	// Transport sends the attempts; default Guard.Transport. It has to refuse
+	// what Guard would.
+	Transport http.RoundTripper
+	// Secrets finds what endpoints refer to. Default: none.
+	Secrets Secrets
+	// Logger gets R-10's line for each retry. Default slog.Default().
+	Logger *slog.Logger
+	// Now is the wall clock, for tests of clocks that jump. Default time.Now.
+	Now func() time.Time
+	// Poll is how often the store is looked at without an occasion, and a
+	// quarter of it how often the outbox is. Default 1 s.
+	Poll time.Duration
+	// Retention is how long finished deliveries are kept. Default 7 days.
+	Retention time.Duration
+}
+
+// Dispatcher delivers messages. Make it with [New], start it with
+// [Dispatcher.Run]. It is safe for concurrent use.
+type Dispatcher struct {
+	cfg    Config
+	log    *slog.Logger
+	client *http.Client
+	now    func() time.Time
+
+	mu      sync.RWMutex
+	lanes   map[string]*lane
+	ordered map[string]bool
+
+	wakes    chan struct{}
+	stale    atomic.Bool // the store may hold work that the lanes do not know of
+	reload   atomic.Bool
+	outcomes chan Outcome
+	chores   chan func(context.Context)
+	workers  sync.WaitGroup
+	stop     chan struct{}
+	sendCtx  context.Context //nolint:containedctx // of all sends, ended when a stop takes too long
+	abort    context.CancelFunc
+
+	stats counters
+}
+
+type counters struct{ accepted, delivered, failed, postponed, dead atomic.Int64 }
+
+// Stats counts what a dispatcher has done since it was made.
+type Stats struct {
+	Accepted, Delivered, Failed, Postponed, Dead int64
+}
+
+// New returns a dispatcher. It does nothing until Run, but accepts messages
+// once [Dispatcher.Load] has read the endpoints.
+func New(cfg Config) (*Dispatcher, error) {
+	if cfg.Store == nil || cfg.Alerts == nil {
+		return nil, errors.New("webhook: a dispatcher needs a store and a place for alerts")
+	}
+	if cfg.Owner == "" {
+		host, _ := os.Hostname()
+		cfg.Owner = fmt.Sprintf("%s-%d-%s", cmp.Or(host, "host"), os.Getpid(), NewID("w")[20:])
+	}
+	if cfg.Secrets == nil {
+		cfg.Secrets = LocalSecrets("", "")
+	}
+	if cfg.Transport == nil {
+		cfg.Transport = cfg.Guard.Transport(forbear.DefaultConnect)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
+	cfg.Retention = cmp.Or(cfg.Retention, 7*24*time.Hour)
+	d := &Dispatcher{
+		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now,
+		client: &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
+		lanes:  map[string]*lane{}, ordered: map[string]bool{},
+		wakes: make(chan struct{}, 1), outcomes: make(chan Outcome, 1024), chores: make(chan func(context.Context), 256),
+		stop: make(chan struct{}),
+	}
+	d.sendCtx, d.abort = context.WithCancel(context.Background())
+	return d, nil
+}
+
+// Stats returns the counters.
+func (d *Dispatcher) Stats() Stats {
+	c := &d.stats
+	return Stats{c.accepted.Load(), c.delivered.Load(), c.failed.Load(), c.postponed.Load(), c.dead.Load()}
+}
+
+// Load reads the endpoints. Run does so by itself.
+func (d *Dispatcher) Load(ctx context.Context) error {
+	d.reload.Store(false)
+	list, err := d.cfg.Store.Endpoints(ctx)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, e := range list {
+		seen[e.ID] = true
+		d.mu.RLock()
+		old := d.lanes[e.ID]
+		d.mu.RUnlock()
+		if old != nil && old.same(&e) {
+			continue
+		}
+		l, err := d.newLane(e, old)
+		if err != nil {
+			d.log.Error("endpoint cannot be served", slog.String("endpoint", e.ID), slog.String("error", err.Error()))
+			continue
+		}
+		d.mu.Lock()
+		d.lanes[e.ID], d.ordered[e.ID] = l, e.Ordered
+		d.mu.Unlock()
+		d.stale.Store(true)
+	}
+	d.mu.Lock()
+	for id := range d.lanes {
+		if !seen[id] {
+			delete(d.lanes, id)
+			delete(d.ordered, id)
+		}
+	}
+	d.mu.Unlock()
+	return nil
+}
+
+// same takes over what the store says about the endpoint's state, and reports
+// whether its configuration is the one that the lane has.
+func (l *lane) same(e *Endpoint) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ep.Version != e.Version {
+		return false
+	}
+	if l.ep.State != e.State {
+		l.ep.State, l.ep.Reason, l.ep.Since = e.State, e.Reason, e.Since
+		if e.State == Enabled {
+			l.breaker, l.failures, l.ep.FailingSince = breaker{}, 0, time.Time{}
+			l.due = time.Now()
+		}
+	}
+	return true
+}
+
+func (d *Dispatcher) newLane(e Endpoint, old *lane) (*lane, error) {
+	e.Policy.Kind = forbear.Webhook
+	policy := e.Policy.WithDefaults()
+	budget := &drainBudget{Budget: forbear.NewRatioBudget(policy.Budget)}
+	// The lane has a breaker of its own, which also holds back the claims and
+	// slows an endpoint that keeps failing; Next is told its state.
+	own := e.Policy
+	own.Breaker = forbear.BreakerPolicy{Disabled: true}
+	r, err := forbear.New("webhook:"+e.ID, own, forbear.WithCallerDeadLetter(), forbear.WithoutLog(), forbear.WithBudget(budget))
+	if err != nil {
+		return nil, err
+	}
+	l := &lane{
+		d: d, ep: e, retryer: r, budget: budget, due: time.Now(),
+		cred: &credential{auth: e.Auth, secrets: d.cfg.Secrets, client: d.client, now: d.now},
+	}
+	if old != nil { // what is known of the receiver stays, unless it is another
+		old.mu.Lock()
+		if old.ep.URL == e.URL {
+			l.breaker, l.latency, l.failures = old.breaker, old.latency, old.failures
+		}
+		old.mu.Unlock()
+	}
+	return l, nil
+}
+
+func (d *Dispatcher) lane(id string) *lane {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.lanes[id]
+}
+
+func (d *Dispatcher) all() []*lane {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	list := make([]*lane, 0, len(d.lanes))
+	for _, l := range d.lanes {
+		list = append(list, l)
+	}
+	return list
+}
+
+// order returns the endpoints that keep the order of keys.
+func (d *Dispatcher) order() map[string]bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	m := make(map[string]bool)
+	for id, ordered := range d.ordered {
+		if ordered {
+			m[id] = true
+		}
+	}
+	return m
+}
+
+// Accept takes messages over: when it returns without an error they are on
+// disk, and will be delivered or become dead letters.
+func (d *Dispatcher) Accept(ctx context.Context, msgs ...Message) ([]Accepted, error) {
+	for i := range msgs {
+		if err := d.admit(&msgs[i]); err != nil {
+			return nil, err
+		}
+	}
+	answers, err := d.cfg.Store.Accept(ctx, msgs, d.order())
+	if err != nil {
+		return nil, err
+	}
+	d.stats.accepted.Add(int64(len(msgs)))
+	now := time.Now()
+	for i := range msgs {
+		at := now
+		if wait := msgs[i].NotBefore.Sub(d.now()); wait > 0 {
+			at = now.Add(wait)
+		}
+		for _, e := range msgs[i].Endpoints {
+			if l := d.lane(e); l != nil {
+				l.dueAt(at)
+			}
+		}
+	}
+	d.wake()
+	return answers, nil
+}
+
+// admit completes a message and refuses what could not be delivered.
+func (d *Dispatcher) admit(m *Message) error {
+	if m.ID == "" {
+		m.ID = NewID("msg")
+	}
+	if m.CorrelationID == "" {
+		m.CorrelationID = clip(m.ID, 128)
+	}
+	m.Created = d.now().UTC()
+	if err := m.check(); err != nil {
+		return err
+	}
+	for _, e := range m.Endpoints {
+		if d.lane(e) == nil {
+			return fmt.Errorf("message %q: %w %q", m.ID, ErrUnknownEndpoint, e)
+		}
+	}
+	return nil
+}
+
+func (d *Dispatcher) stopping() bool {
+	select {
+	case <-d.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// wake makes the main loop look at the lanes.
+func (d *Dispatcher) wake() {
+	select {
+	case d.wakes <- struct{}{}:
+	default:
+	}
+}
+
+// finish hands an outcome to the finishers.
+func (d *Dispatcher) finish(o Outcome) { d.outcomes <- o }
+
+// raise notes an alert. It must not be lost, so that it is tried again.
+func (d *Dispatcher) raise(a deadletter.Alert) {
+	d.chore(func(ctx context.Context) {
+		for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
+			err := d.cfg.Alerts.Raise(ctx, a)
+			if err == nil {
+				return
+			}
+			d.log.Error("alert not stored", slog.String("reason", a.Reason), slog.String("error", err.Error()))
+			pause(ctx, wait)
+		}
+	})
+}
+
+// chore runs f outside of the workers.
+func (d *Dispatcher) chore(f func(context.Context)) { d.chores <- f }
+
+// noted acts on what an attempt changed about its lane.
+func (d *Dispatcher) noted(l *lane, n noted) {
+	if !n.breaker && !n.began && !n.ended && n.disable == "" {
+		return
+	}
+	id := l.endpoint().ID
+	if n.breaker {
+		d.log.Warn("circuit breaker", slog.String("dependency", l.retryer.Dependency()), slog.String("state", n.state.String()))
+		if n.state == forbear.BreakerOpen {
+			d.raise(deadletter.Alert{Queue: Queue, Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
+		}
+	}
+	if n.disable != "" {
+		d.log.Error("endpoint disabled", slog.String("endpoint", id), slog.String("reason", n.disable))
+		d.raise(deadletter.Alert{Queue: Queue, Reason: "endpoint_disabled", Detail: "endpoint " + id + " was disabled: " + n.disable})
+		d.setState(id, Disabled, n.disable, n.failing)
+		return
+	}
+	if n.began || n.ended {
+		d.setState(id, Enabled, "", n.failing)
+	}
+}
+
+func (d *Dispatcher) setState(id string, s EndpointState, why string, failing time.Time) {
+	d.chore(func(ctx context.Context) {
+		if err := d.cfg.Store.SetEndpointState(ctx, id, s, why, failing); err != nil {
+			d.log.Error("endpoint state not stored", slog.String("endpoint", id), slog.String("error", err.Error()))
+		}
+	})
+}
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, wait time.Duration) {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

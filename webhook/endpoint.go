@@ -1,0 +1,103 @@
+package webhook
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Header is one header line.
+type Header = deadletter.Header
+
+// Endpoint is a receiver of webhooks. The zero value of each field is its
+// default; ID and URL are required.
+type Endpoint struct {
+	ID  string `json:"id"`
+	URL string `json:"url"`
+
+	// Secrets sign each attempt, all of them, so that they can be rotated: a
+	// Standard Webhooks secret ("whsec_..."), an ed25519 private key
+	// ("whsk_..."), or a reference ("env:NAME", "file:PATH").
+	Secrets []string `json:"secrets,omitempty"`
+	// Auth is where the Authorization of each attempt comes from.
+	Auth *Auth `json:"auth,omitempty"`
+	// Headers are sent with each attempt. Authorization is refused here: it
+	// would be persisted.
+	Headers []Header `json:"headers,omitempty"`
+	Format  Format   `json:"format,omitempty"`
+
+	// Policy is of kind webhook; its zero fields mean the standard's defaults.
+	Policy forbear.Policy `json:"policy,omitzero"`
+	// Concurrency bounds the attempts in flight. Default 10.
+	Concurrency int `json:"concurrency,omitempty"`
+	// Rate bounds the attempts per second of one process. 0 means no bound.
+	Rate float64 `json:"rate,omitempty"`
+	// Ordered keeps the messages of one key in order: while one is being
+	// retried, later ones of its key wait, and only those.
+	Ordered bool `json:"ordered,omitempty"`
+	// DisableAfter is how long an endpoint may fail without any success before
+	// it is disabled. Default 24 h.
+	DisableAfter time.Duration `json:"disable_after,omitempty"`
+
+	// What follows is the store's and the dispatcher's.
+
+	State   EndpointState `json:"state"`
+	Reason  string        `json:"reason,omitempty"`
+	Since   time.Time     `json:"since,omitzero"` // when State was entered
+	Version int64         `json:"version"`
+	// FailingSince is when the current row of failures began; zero when the
+	// latest attempt succeeded.
+	FailingSince time.Time `json:"failing_since,omitzero"`
+}
+
+// EndpointState says whether an endpoint is served.
+type EndpointState string
+
+const (
+	Enabled  EndpointState = "enabled"
+	Disabled EndpointState = "disabled" // messages are kept, nothing is sent
+)
+
+// Format says how a message becomes a request body.
+type Format string
+
+const (
+	FormatRaw        Format = ""                   // the payload as it is
+	FormatStructured Format = "cloudevents"        // one CloudEvents JSON object
+	FormatBinary     Format = "cloudevents-binary" // the payload, with ce- headers
+	maxConcurrency          = 1000                 // of one endpoint
+	defaultSlots            = 10                   // in flight, of one endpoint
+	defaultDisable          = 24 * time.Hour       // of failures
+	maxMessageSize          = 256 << 10            // CloudEvents' bound, spec/6
+)
+
+// Auth says where the Authorization of an endpoint comes from. It holds
+// references, never a token.
+type Auth struct {
+	// Secret refers to a complete Authorization value: "env:NAME" or
+	// "file:PATH". It is read for each attempt.
+	Secret string `json:"secret,omitempty"`
+
+	// TokenURL and the fields below ask for OAuth 2.0 client credentials.
+	TokenURL     string   `json:"token_url,omitempty"`
+	ClientID     string   `json:"client_id,omitempty"`
+	ClientSecret string   `json:"client_secret,omitempty"` // a reference
+	Scopes       []string `json:"scopes,omitempty"`
+}
+
+// slots returns how many attempts may be in flight.
+func (e *Endpoint) slots() int {
+	if e.Concurrency <= 0 {
+		return defaultSlots
+	}
+	return e.Concurrency
+}
+
+// disableAfter returns how long the endpoint may fail before it is disabled.
+func (e *Endpoint) disableAfter() time.Duration {
+	if e.DisableAfter <= 0 {
+		return defaultDisable
+	}
+	return e.DisableAfter
+}

@@ -1,0 +1,218 @@
+package webhook
+
+import (
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// lane is one endpoint at work: its slots, its rate, its breaker and its
+// budget. A lane takes no more than it can send, so that what is due for an
+// endpoint that hangs stays in the store and stands in nobody's way.
+type lane struct {
+	d       *Dispatcher
+	retryer *forbear.Retryer
+	budget  *drainBudget
+	cred    *credential
+
+	mu       sync.Mutex
+	ep       Endpoint
+	signer   *signer // nil: to be made from references at send time
+	breaker  breaker
+	inFlight int
+	buffer   []Delivery
+	due      time.Time     // when the lane has work, as far as is known; zero: unknown
+	latency  time.Duration // of attempts, smoothed
+	tokens   float64
+	refilled time.Time
+	failures int // in a row
+}
+
+// quick is the latency up to which a lane takes deliveries ahead.
+const quick = 200 * time.Millisecond
+
+// want returns how many deliveries the lane can take now, and otherwise when it
+// should be asked again; zero means: when something happens.
+func (l *lane) want(now time.Time) (n int, next time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ep.State != Enabled || l.due.IsZero() {
+		return 0, time.Time{}
+	}
+	if l.due.After(now) {
+		return 0, l.due
+	}
+	limit := l.depth()
+	n = limit - l.inFlight - len(l.buffer)
+	if n < max(limit/4, 1) && l.inFlight > 0 {
+		return 0, time.Time{} // an attempt that ends asks again
+	}
+	if n = l.breaker.allow(now, n); n <= 0 {
+		if l.breaker.state == forbear.BreakerHalfOpen {
+			return 0, time.Time{} // the probe's end asks again
+		}
+		return 0, l.breaker.until
+	}
+	if n, next = l.afford(now, n); n == 0 {
+		return 0, next
+	}
+	l.breaker.taken(n)
+	return n, time.Time{}
+}
+
+// depth returns how many deliveries the lane may hold: those in flight, and
+// ahead of them as many as keep it busy while the next are being claimed. The
+// quicker the receiver, the more.
+func (l *lane) depth() int {
+	n := l.ep.slots()
+	switch {
+	case l.breaker.state != forbear.BreakerClosed || l.latency >= quick:
+		return n
+	case l.latency >= quick/4:
+		return 2 * n
+	default:
+		return 5 * n
+	}
+}
+
+// afford takes up to n from the endpoint's rate.
+func (l *lane) afford(now time.Time, n int) (int, time.Time) {
+	r := l.ep.Rate
+	if r <= 0 {
+		return n, time.Time{}
+	}
+	burst := max(r/10, 1) // a tenth of a second's worth
+	if l.refilled.IsZero() {
+		l.tokens = burst
+	} else {
+		l.tokens = min(l.tokens+now.Sub(l.refilled).Seconds()*r, burst)
+	}
+	l.refilled = now
+	if l.tokens < 1 {
+		return 0, now.Add(time.Duration((1 - l.tokens) / r * float64(time.Second)))
+	}
+	n = min(n, int(l.tokens))
+	l.tokens -= float64(n)
+	return n, time.Time{}
+}
+
+// take gives the lane what was claimed for it, of n that it wanted.
+func (l *lane) take(list []Delivery, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(list) < n { // nothing more is due
+		l.due = time.Time{}
+		for range n - len(list) {
+			l.breaker.returned()
+		}
+		l.tokens += float64(n - len(list))
+	}
+	for _, dl := range list {
+		if l.inFlight < l.ep.slots() {
+			l.inFlight++
+			l.d.workers.Go(func() { l.work(dl) })
+		} else {
+			l.buffer = append(l.buffer, dl)
+		}
+	}
+}
+
+// work makes attempts until the lane has nothing left to do.
+func (l *lane) work(dl Delivery) {
+	for {
+		l.d.process(l, &dl)
+		l.mu.Lock()
+		if len(l.buffer) == 0 || l.inFlight > l.ep.slots() {
+			l.inFlight--
+			l.mu.Unlock()
+			l.d.wake()
+			return
+		}
+		dl = l.buffer[0]
+		l.buffer = l.buffer[1:]
+		low := len(l.buffer) == l.ep.slots()/2
+		l.mu.Unlock()
+		if low {
+			l.d.wake()
+		}
+	}
+}
+
+// drain empties the buffer, when the dispatcher stops.
+func (l *lane) drain() []Delivery {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.buffer
+	l.buffer = nil
+	return list
+}
+
+// dueAt notes that the lane has work from t on.
+func (l *lane) dueAt(t time.Time) {
+	l.mu.Lock()
+	if l.due.IsZero() || t.Before(l.due) {
+		l.due = t
+	}
+	l.mu.Unlock()
+}
+
+// endpoint returns a copy of the configuration.
+func (l *lane) endpoint() Endpoint {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ep
+}
+
+func (l *lane) breakerState() forbear.BreakerState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.breaker.state
+}
+
+// noted is what an attempt changed about its lane.
+type noted struct {
+	breaker bool // it changed its state
+	began   bool // a row of failures began
+	ended   bool // it ended
+	disable string
+	failing time.Time
+	state   forbear.BreakerState
+}
+
+// note counts an attempt that was made.
+func (l *lane) note(now time.Time, took time.Duration, res *result) (n noted) {
+	failed := res.failure.Class != forbear.ClassSuccess
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.latency == 0 {
+		l.latency = took
+	} else {
+		l.latency += (took - l.latency) / 8
+	}
+	// Other 4xx are about the message, not the receiver (INTG-STD-033).
+	ill := failed && res.failure.Class != forbear.ClassTerminal
+	n.breaker = l.breaker.done(now, ill)
+	n.state = l.breaker.state
+	switch {
+	case !failed:
+		n.ended = !l.ep.FailingSince.IsZero()
+		l.failures, l.ep.FailingSince = 0, time.Time{}
+	default:
+		l.failures++
+		if l.ep.FailingSince.IsZero() {
+			l.ep.FailingSince, n.began = now, true
+		}
+		if l.ep.State == Enabled && l.failures >= 10 && now.Sub(l.ep.FailingSince) >= l.ep.disableAfter() {
+			n.disable = "no success since " + l.ep.FailingSince.UTC().Format(time.RFC3339)
+		}
+		if res.gone {
+			n.disable = "the receiver answered 410 Gone"
+		}
+		if n.disable != "" {
+			l.ep.State = Disabled
+		}
+	}
+	n.failing = l.ep.FailingSince
+	return n
+}

@@ -1,0 +1,184 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// result is what one attempt came to.
+type result struct {
+	failure  forbear.Failure // of class Success for a good one
+	status   int
+	response string
+	gone     bool // 410: the endpoint is no more
+	// unready says that no attempt was made: a credential or a secret was not
+	// to be had.
+	unready error
+}
+
+var errAttemptTimeout = errors.New("attempt timed out")
+
+// Key returns the Idempotency-Key of all attempts of a message: its own, or
+// its id, shortened to what R-6 allows.
+func (m *Message) key() string {
+	if k := cmp.Or(m.IdempotencyKey, m.ID); len(k) <= forbear.MaxKeyLen {
+		return k
+	}
+	sum := sha256.Sum256([]byte(m.ID))
+	return hex.EncodeToString(sum[:])
+}
+
+// send makes one attempt.
+func (l *lane) send(ctx context.Context, m *Message, attempt int) result {
+	ep := l.endpoint()
+	policy := l.retryer.Policy()
+	actx, cancel := context.WithTimeoutCause(ctx, policy.AttemptTimeout(), errAttemptTimeout)
+	defer cancel()
+	sign, err := l.signing(actx, &ep)
+	if err != nil {
+		return result{unready: err}
+	}
+	auth, err := l.cred.value(actx)
+	if err != nil {
+		return result{unready: err}
+	}
+	req, err := l.request(actx, &ep, m, sign, attempt)
+	if err != nil {
+		return result{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: "unsendable", Err: err}}
+	}
+	if auth != "" {
+		req.Header.Set("Authorization", auth)
+	}
+	resp, err := l.d.client.Do(req)
+	if err != nil {
+		return result{failure: failed(ctx, actx, req, err)}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return answered(actx, req, resp, auth)
+}
+
+// request builds the signed request. Its body has no GetBody, so that net/http
+// cannot repeat the send by itself.
+func (l *lane) request(ctx context.Context, ep *Endpoint, m *Message, sign *signer, attempt int) (*http.Request, error) {
+	h := make(http.Header, 16)
+	for _, line := range ep.Headers {
+		h.Add(line.Name, line.Value)
+	}
+	for _, line := range m.Headers {
+		h.Add(line.Name, line.Value)
+	}
+	body, err := encodeBody(ep.Format, m, h)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, ep.URL, io.NopCloser(bytes.NewReader(body)))
+	if err != nil {
+		return nil, err
+	}
+	now := l.d.now()
+	req.ContentLength = int64(len(body))
+	req.Header = h
+	h.Set("User-Agent", "forbear-webhook/1")
+	h.Set("Webhook-Id", m.ID)
+	h.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
+	if !sign.empty() {
+		h.Set("Webhook-Signature", sign.sign(m.ID, now, body))
+	}
+	h.Set("Idempotency-Key", m.key())
+	h.Set("X-Retry-Attempt", strconv.Itoa(attempt-1))
+	if m.CorrelationID != "" {
+		h.Set("X-Correlation-Id", m.CorrelationID)
+	}
+	return req, nil
+}
+
+// signing returns the endpoint's signer; references are looked up each time,
+// so that a rotated secret is used at once.
+func (l *lane) signing(ctx context.Context, ep *Endpoint) (*signer, error) {
+	l.mu.Lock()
+	known := l.signer
+	l.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	s, fixed := &signer{}, true
+	for _, secret := range ep.Secrets {
+		if isRef(secret) {
+			fixed = false
+			var err error
+			if secret, err = l.d.cfg.Secrets(ctx, secret); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.add(secret); err != nil {
+			return nil, err
+		}
+	}
+	if fixed {
+		l.mu.Lock()
+		l.signer = s
+		l.mu.Unlock()
+	}
+	return s, nil
+}
+
+// failed classifies an attempt without an answer.
+func failed(ctx, actx context.Context, req *http.Request, err error) forbear.Failure {
+	err = bare(err)
+	if errors.Is(err, ErrBlocked) {
+		return forbear.Failure{Class: forbear.ClassTerminal, Type: "address_blocked", Err: err}
+	}
+	// The attempt's own timeout is not the caller's deadline.
+	f := httpretry.Classify(req.WithContext(context.WithoutCancel(ctx)), nil, err)
+	if f.Class != forbear.ClassCertificate && ctx.Err() == nil && context.Cause(actx) == errAttemptTimeout {
+		f = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout, Err: err}
+	}
+	if ctx.Err() != nil {
+		f.Class, f.Type = forbear.ClassCanceled, forbear.TypeCanceled
+	}
+	return f
+}
+
+// answered classifies an answer: 2xx is a success, anything else is not.
+func answered(ctx context.Context, req *http.Request, resp *http.Response, auth string) result {
+	res := result{status: resp.StatusCode}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
+	if err == nil && len(body) == maxResponse {
+		_, _ = io.CopyN(io.Discard, resp.Body, maxDrain) // so that the connection can be used again
+	}
+	if len(body) > 0 {
+		res.response = redact(body, auth)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if res.failure = httpretry.Classify(req, resp, nil); res.failure.Class != forbear.ClassSuccess {
+		res.gone = resp.StatusCode == http.StatusGone
+		return res
+	}
+	if resp.StatusCode/100 != 2 {
+		// A redirect is not followed; nothing else below 400 is an acceptance.
+		res.failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "http_" + strconv.Itoa(resp.StatusCode), Err: httpretry.StatusError(resp.StatusCode)}
+	}
+	return res
+}
+
+const maxDrain = 64 << 10
+
+// enough reports whether a lease leaves time for a whole attempt.
+func (l *lane) enough(dl *Delivery) bool {
+	p := l.retryer.Policy()
+	return time.Until(dl.LeaseEnd) > p.AttemptTimeout()+leaseMargin
+}
+
+// leaseMargin is what a lease must leave beyond the attempt, for writing back.
+const leaseMargin = 2 * time.Second

@@ -1,0 +1,151 @@
+package webhook
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The prefixes of Standard Webhooks.
+const (
+	secretPrefix  = "whsec_" // a symmetric secret, 24 to 64 bytes
+	privatePrefix = "whsk_"  // an ed25519 private key or its seed
+	publicPrefix  = "whpk_"
+)
+
+// signer makes the webhook-signature of an attempt, with all secrets of an
+// endpoint.
+type signer struct {
+	hmacKeys [][]byte
+	keys     []ed25519.PrivateKey
+}
+
+// ParseSecret checks a signing secret. Its error does not show the secret.
+func ParseSecret(secret string) error { return new(signer).add(secret) }
+
+// NewSecret returns a random symmetric secret.
+func NewSecret() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails
+	return secretPrefix + base64.StdEncoding.EncodeToString(b)
+}
+
+// NewKeyPair returns a random ed25519 secret for the endpoint and the public
+// key that its receiver verifies with.
+func NewKeyPair() (secret, public string) {
+	pub, key, _ := ed25519.GenerateKey(rand.Reader) // never fails
+	return privatePrefix + base64.StdEncoding.EncodeToString(key), publicPrefix + base64.StdEncoding.EncodeToString(pub)
+}
+
+func (s *signer) add(secret string) error {
+	kind, text := "", secret
+	for _, p := range []string{secretPrefix, privatePrefix} {
+		if rest, ok := strings.CutPrefix(secret, p); ok {
+			kind, text = p, rest
+		}
+	}
+	raw, err := base64.StdEncoding.DecodeString(text)
+	switch {
+	case kind == "" || err != nil:
+		return fmt.Errorf("%w secret: want %s or %s and base64", ErrInvalid, secretPrefix, privatePrefix)
+	case kind == secretPrefix && (len(raw) < 24 || len(raw) > 64):
+		return fmt.Errorf("%w secret: %d bytes, want 24 to 64", ErrInvalid, len(raw))
+	case kind == secretPrefix:
+		s.hmacKeys = append(s.hmacKeys, raw)
+	case len(raw) == ed25519.SeedSize:
+		s.keys = append(s.keys, ed25519.NewKeyFromSeed(raw))
+	case len(raw) == ed25519.PrivateKeySize:
+		s.keys = append(s.keys, ed25519.NewKeyFromSeed(raw[:ed25519.SeedSize]))
+	default:
+		return fmt.Errorf("%w secret: an ed25519 key of %d bytes, want 32 or 64", ErrInvalid, len(raw))
+	}
+	return nil
+}
+
+// empty reports whether there is nothing to sign with.
+func (s *signer) empty() bool { return len(s.hmacKeys) == 0 && len(s.keys) == 0 }
+
+// sign returns the value of webhook-signature: one signature for each secret,
+// separated by spaces.
+func (s *signer) sign(id string, at time.Time, body []byte) string {
+	content := make([]byte, 0, len(id)+len(body)+24)
+	content = append(content, id...)
+	content = append(content, '.')
+	content = strconv.AppendInt(content, at.Unix(), 10)
+	content = append(content, '.')
+	content = append(content, body...)
+	var out []byte
+	for _, key := range s.hmacKeys {
+		mac := hmac.New(sha256.New, key)
+		mac.Write(content)
+		out = appendSignature(out, "v1,", mac.Sum(nil))
+	}
+	for _, key := range s.keys {
+		out = appendSignature(out, "v1a,", ed25519.Sign(key, content))
+	}
+	return string(out)
+}
+
+func appendSignature(out []byte, version string, sum []byte) []byte {
+	if len(out) > 0 {
+		out = append(out, ' ')
+	}
+	return base64.StdEncoding.AppendEncode(append(out, version...), sum)
+}
+
+// ErrSignature is what errors of [Verify] match.
+var ErrSignature = errors.New("webhook signature refused")
+
+// Tolerance is how far a timestamp may be from the receiver's clock.
+const Tolerance = 5 * time.Minute
+
+// Verify is for receivers in Go: it checks the three headers of an attempt
+// against a secret ("whsec_...") or a public key ("whpk_...").
+func Verify(secret, id, timestamp, signature string, body []byte, now time.Time) error {
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: timestamp is no number", ErrSignature)
+	}
+	if off := now.Sub(time.Unix(seconds, 0)); off > Tolerance || off < -Tolerance {
+		return fmt.Errorf("%w: timestamp is more than %v off", ErrSignature, Tolerance)
+	}
+	content := []byte(id + "." + timestamp + "." + string(body))
+	check, err := verifier(secret, content)
+	if err != nil {
+		return err
+	}
+	for one := range strings.FieldsSeq(signature) {
+		version, text, _ := strings.Cut(one, ",")
+		if sum, err := base64.StdEncoding.DecodeString(text); err == nil && check(version, sum) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: no signature matches", ErrSignature)
+}
+
+func verifier(secret string, content []byte) (func(version string, sum []byte) bool, error) {
+	if text, ok := strings.CutPrefix(secret, publicPrefix); ok {
+		key, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(key) != ed25519.PublicKeySize {
+			return nil, fmt.Errorf("%w: not a public key", ErrSignature)
+		}
+		return func(version string, sum []byte) bool {
+			return version == "v1a" && ed25519.Verify(key, content, sum)
+		}, nil
+	}
+	var s signer
+	if err := s.add(secret); err != nil || len(s.hmacKeys) != 1 {
+		return nil, fmt.Errorf("%w: not a secret", ErrSignature)
+	}
+	mac := hmac.New(sha256.New, s.hmacKeys[0])
+	mac.Write(content)
+	want := mac.Sum(nil)
+	return func(version string, sum []byte) bool { return version == "v1" && hmac.Equal(sum, want) }, nil
+}

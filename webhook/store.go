@@ -1,0 +1,124 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// The errors of a [Store].
+var (
+	ErrNotFound = errors.New("not found")
+	// ErrUnknownEndpoint refuses a message to an endpoint that does not exist.
+	ErrUnknownEndpoint = errors.New("unknown endpoint")
+)
+
+// Store keeps endpoints, messages, deliveries and attempts. Every write is
+// durable when its method returns, and a canceled context ends the caller's
+// wait, not the write. The store's own clock counts for what is due and for
+// leases: times go in as durations. Implementations are safe for concurrent use
+// by many processes and pass storetest.
+type Store interface {
+	// PutEndpoint adds an endpoint or replaces one, counting its version up.
+	PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error)
+	Endpoints(ctx context.Context) ([]Endpoint, error)
+	// SetEndpointState changes what the dispatcher knows of an endpoint: its
+	// state, reason and the begin of its failures.
+	SetEndpointState(ctx context.Context, id string, s EndpointState, reason string, failingSince time.Time) error
+
+	// Accept adds messages, each with one delivery per endpoint. ordered names
+	// the endpoints that keep the order of keys.
+	Accept(ctx context.Context, msgs []Message, ordered map[string]bool) ([]Accepted, error)
+	// Relay accepts up to limit rows of the outbox table, each in the
+	// transaction that removes it. A row that cannot be accepted becomes a
+	// dead letter. check tells what is wrong with a message.
+	Relay(ctx context.Context, limit int, ordered map[string]bool, check func(*Message) error) (int, error)
+
+	// Heads tells for each endpoint with waiting deliveries when the first is
+	// due.
+	Heads(ctx context.Context) ([]Head, error)
+	// Claim takes due deliveries, the earliest first, for each lane up to its
+	// number.
+	Claim(ctx context.Context, owner string, lease time.Duration, lanes []Lane) ([]Delivery, error)
+	// Finish writes back what became of claimed deliveries. ok[i] is false for
+	// one whose lease has passed to another: nothing was written for it.
+	Finish(ctx context.Context, outcomes []Outcome) (ok []bool, err error)
+	// Reclaim returns deliveries whose lease ran out to the waiting ones, with
+	// a record of the attempt that may have been made.
+	Reclaim(ctx context.Context, limit int) (int, error)
+	// Overdue takes deliveries to one endpoint that began more than age ago, as
+	// Claim does, whether they are due or not.
+	Overdue(ctx context.Context, owner string, lease, age time.Duration, lane Lane) ([]Delivery, error)
+	// Requeue puts the message of a dead letter on its way again, with its id
+	// and key and a fresh count of attempts. It is harmless to repeat.
+	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
+
+	Deliveries(ctx context.Context, message string) ([]Info, error)
+	// Sweep deletes up to limit finished deliveries older than age, with their
+	// attempts and messages.
+	Sweep(ctx context.Context, age time.Duration, limit int) (int, error)
+}
+
+// Head is when the first waiting delivery of an endpoint is due; In is negative
+// when it is due already.
+type Head struct {
+	Endpoint string
+	In       time.Duration
+}
+
+// Lane is how many deliveries may be claimed for an endpoint.
+type Lane struct {
+	Endpoint string
+	Max      int
+}
+
+// Info is what can be read about a delivery.
+type Info struct {
+	Message   string    `json:"message"`
+	Endpoint  string    `json:"endpoint"`
+	State     string    `json:"state"` // waiting, sending, delivered, dead, held
+	Due       time.Time `json:"due,omitzero"`
+	Attempts  int       `json:"attempts"`
+	Claims    int       `json:"claims"`
+	Postponed int       `json:"postponed,omitempty"`
+	History   []Attempt `json:"attempt_history"`
+}
+
+// Outcome is what became of a claimed delivery.
+type Outcome struct {
+	ID       int64
+	Fence    int64
+	Endpoint string
+	OrderKey string
+	Letter   string // the letter being redriven
+
+	Kind OutcomeKind
+	// After is when the delivery is due again: for Retried, Postponed and
+	// Released.
+	After    time.Duration
+	Progress Progress
+	// Attempt is the record of the attempt; nil when none was made.
+	Attempt *Attempt
+	// Dead is the letter, for Dead. The store adds the history that it has.
+	Dead *deadletter.Letter
+}
+
+// OutcomeKind says what becomes of a delivery.
+type OutcomeKind uint8
+
+const (
+	Delivered OutcomeKind = iota + 1
+	Retried               // failed, and due again
+	Postponed             // no attempt made, due again
+	Released              // given back as it was, unattempted
+	Dead                  // failed for good
+)
+
+// Waker is a [Store] that hears of work accepted by other processes.
+type Waker interface {
+	// Wakes calls wake when there may be work, until ctx ends. Calls may be
+	// missed: the dispatcher looks by itself as well.
+	Wakes(ctx context.Context, wake func())
+}
