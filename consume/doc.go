@@ -1,0 +1,17 @@
+// Package consume processes events once: it drops duplicates, retries what may
+// succeed later, and puts what cannot be done into a dead-letter queue.
+// It knows no broker: [Consumer.Consume] takes an [Event] and returns a
+// [Decision], which an adapter maps to the acknowledgement of its broker.
+// [CloudEvents] is the adapter for HTTP.
+//
+// An event is known by consumer group, source and id. Its record is that of
+// package idempotency, in the same stores: it is started under a lease before
+// the handler runs and completed after it, never before, so that an event
+// whose handler failed or died is not lost as a "duplicate". Handlers run at
+// least once: one that dies between its work and the end of it runs again.
+//
+// An error that nobody knows is not retried: the handler marks with
+// [forbear.Retryable] what may succeed later. Each consumer has one
+// [forbear.Retryer], and so one budget and one breaker, for the dependency that
+// its handler works on.
+package consume

@@ -1,0 +1,83 @@
+package idempotency
+
+import (
+	"context"
+	"database/sql"
+	"sync/atomic"
+)
+
+// run is what the context of a handler carries.
+type run struct {
+	token   Token
+	attempt int
+	mark    atomic.Int32 // 0: none, else 1 + a Fate
+	tx      *sql.Tx
+}
+
+type runKey struct{}
+
+func runOf(ctx context.Context) *run {
+	r, _ := ctx.Value(runKey{}).(*run)
+	return r
+}
+
+// Fence returns the fencing number of the run that ctx belongs to, for
+// conditional writes elsewhere: a higher one is a later run of the same
+// operation. It is 0 outside of a run.
+func Fence(ctx context.Context) int64 {
+	if r := runOf(ctx); r != nil {
+		return r.token.Fence
+	}
+	return 0
+}
+
+// Attempt returns how often the operation was begun, this run included, and 0
+// outside of a run.
+func Attempt(ctx context.Context) int {
+	if r := runOf(ctx); r != nil {
+		return r.attempt
+	}
+	return 0
+}
+
+// MarkFinal says that the answer stands, whatever its status: the work is past
+// the point of no return. A panic after it is an unknown outcome.
+func MarkFinal(ctx context.Context) { mark(ctx, Keep) }
+
+// MarkUnknown says that the work may have happened: the key is held, and no
+// duplicate runs.
+func MarkUnknown(ctx context.Context) { mark(ctx, Suspend) }
+
+// MarkUndone says that the work did not happen, whatever the status: the next
+// attempt runs.
+func MarkUndone(ctx context.Context) { mark(ctx, Retry) }
+
+func mark(ctx context.Context, f Fate) {
+	if r := runOf(ctx); r != nil {
+		r.mark.Store(1 + int32(f))
+	}
+}
+
+func (r *run) marked() (f Fate, ok bool) {
+	m := r.mark.Load()
+	return Fate(m - 1), m > 0
+}
+
+// Tx returns the transaction that a run of [Options.Transaction] is part of.
+// Nil outside of one. The handler neither commits nor rolls it back.
+func Tx(ctx context.Context) *sql.Tx {
+	if r := runOf(ctx); r != nil {
+		return r.tx
+	}
+	return nil
+}
+
+// Transactor is a store with a transaction mode.
+type Transactor interface {
+	Store
+	// Transact claims in a transaction of its own and, when that is granted,
+	// calls run in it. An answer is stored and committed with everything that
+	// run wrote; nil, or an error, rolls all of it back. A duplicate of a run
+	// under way is told so at once and holds no connection.
+	Transact(ctx context.Context, c Claim, run func(ctx context.Context, tx *sql.Tx, rec Record) (*Answer, error)) (Verdict, error)
+}

@@ -1,0 +1,217 @@
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Handler puts idempotency keys in front of next: a POST or PATCH without a
+// good key is refused, one that was done before gets its stored answer, and
+// everything else passes. The handler sees a request whose context outlives the
+// client's connection, and whose answer goes out after it is stored. All faults
+// of the options are returned together.
+func Handler(store Store, opts Options, next http.Handler) (http.Handler, error) {
+	if err := opts.complete(store); err != nil {
+		return nil, fmt.Errorf("idempotency: %w", err)
+	}
+	if next == nil {
+		return nil, errors.New("idempotency: no handler")
+	}
+	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}}, nil
+}
+
+type handler struct {
+	Options
+	store   Store
+	next    http.Handler
+	names   map[string]bool
+	flights flights
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost && r.Method != http.MethodPatch {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	x := &exchange{h: h, w: w, r: r}
+	c, p, result := h.read(x)
+	if result != "" {
+		x.refuse(p, result)
+		return
+	}
+	if h.Transaction {
+		x.transact(c)
+		return
+	}
+	x.serve(c)
+}
+
+// read turns the request into a claim, or says what is wrong with it. The body
+// is read whole.
+func (h *handler) read(x *exchange) (c Claim, p problem, bad Result) {
+	key, err := readKey(x.r.Header)
+	switch {
+	case errors.Is(err, errNoKey):
+		return c, missingKey(), Invalid
+	case err != nil:
+		return c, invalidKey(), Invalid
+	}
+	scope, err := h.Scope(x.r)
+	if err != nil || scope == "" {
+		return c, unauthenticated(), NoPrincipal
+	}
+	if len(scope) > 200 || !utf8.ValidString(scope) || strings.ContainsRune(scope, 0) {
+		scope = "sha256:" + Digest(scope)
+	}
+	if x.r.ContentLength > h.MaxRequest {
+		return c, tooLarge(), TooLarge
+	}
+	var body []byte
+	if x.r.Body != nil {
+		body, err = io.ReadAll(io.LimitReader(x.r.Body, h.MaxRequest+1))
+	}
+	switch {
+	case err != nil:
+		return c, unreadable(), Invalid
+	case int64(len(body)) > h.MaxRequest:
+		return c, tooLarge(), TooLarge
+	}
+	x.body = body
+	return Claim{
+		ID: ID{Scope: scope, Key: Digest(key)}, Fingerprint: h.Fingerprint(x.r, body), Operation: operation(x.r), Owner: rand.Text(),
+		Lease: h.Lease, Retention: h.Retention, Rerun: h.Rerun,
+	}, p, ""
+}
+
+// operation names the request for people, without its query.
+func operation(r *http.Request) string {
+	op := r.Method + " " + r.URL.EscapedPath()
+	return op[:min(len(op), 200)]
+}
+
+// exchange is one request on its way.
+type exchange struct {
+	h      *handler
+	w      http.ResponseWriter
+	r      *http.Request
+	body   []byte
+	waited time.Duration
+}
+
+func (x *exchange) refuse(p problem, why Result) {
+	x.h.Observe(Event{Result: why, Waited: x.waited})
+	p.write(x.w, x.r)
+}
+
+// serve claims, waits for another's run where there is one, and runs.
+func (x *exchange) serve(c Claim) {
+	h := x.h
+	start := time.Now()
+	for {
+		v, err := x.claim(c)
+		if err != nil {
+			x.storeFailed(err)
+			return
+		}
+		if v.Outcome == Acquired {
+			x.run(c, v.Record)
+			return
+		}
+		if v.Outcome != InProgress {
+			x.settled(v)
+			return
+		}
+		left := h.Wait - time.Since(start)
+		again := left > 0 && x.wait(v, left)
+		x.waited = time.Since(start)
+		if !again {
+			x.refuse(busy(v.LeaseLeft), Busy)
+			return
+		}
+	}
+}
+
+// claim asks the store, whether or not the client is still there: its request
+// has come whole. A claim whose answer was lost may have been granted: it is
+// taken back, so that the client's next attempt does not meet it.
+func (x *exchange) claim(c Claim) (Verdict, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.h.StoreTimeout)
+	defer cancel()
+	v, err := x.h.store.Claim(ctx, c)
+	if err != nil {
+		go x.h.takeBack(Token{ID: c.ID, Owner: c.Owner})
+	}
+	return v, err
+}
+
+func (h *handler) takeBack(t Token) {
+	for _, wait := range []time.Duration{0, time.Second, 5 * time.Second} {
+		time.Sleep(wait)
+		ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+		err := h.store.Release(ctx, t)
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+}
+
+func (x *exchange) storeFailed(err error) {
+	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency store failed: request refused", slog.String("error", err.Error()))
+	x.refuse(storeDown(), StoreError)
+}
+
+// settled answers a request that is not to run.
+func (x *exchange) settled(v Verdict) {
+	switch v.Outcome {
+	case Replay:
+		x.replay(v.Record.Answer)
+	case Mismatch:
+		x.refuse(keyReused(), Reused)
+	case Unknown:
+		x.refuse(unknownOutcome(), OutcomeHeld)
+	case InProgress:
+		x.refuse(busy(v.LeaseLeft), Busy)
+	default:
+		x.storeFailed(fmt.Errorf("store gave no verdict: outcome %d", v.Outcome))
+	}
+}
+
+// replay gives the stored answer.
+func (x *exchange) replay(a *Answer) {
+	if a == nil {
+		x.storeFailed(errors.New("completed record has no answer"))
+		return
+	}
+	if a.Tombstone != "" {
+		x.refuse(notReplayable(a), NotReplayable)
+		return
+	}
+	x.h.Observe(Event{Result: Replayed, Waited: x.waited})
+	head := x.w.Header()
+	maps.Copy(head, a.Header)
+	head.Set(x.h.ReplayHeader, "true")
+	x.w.WriteHeader(a.Status)
+	_, _ = x.w.Write(a.Body)
+}
+
+// request returns the request as the handler gets it: with the body that was
+// read, and a context that outlives the connection.
+func (x *exchange) request(ctx context.Context) *http.Request {
+	r := x.r.WithContext(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(x.body))
+	r.ContentLength = int64(len(x.body))
+	r.TransferEncoding = nil
+	return r
+}

@@ -1,0 +1,191 @@
+package idempotency
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// Options say how [Handler] works. Only Scope is required.
+type Options struct {
+	// Scope returns whose request it is: the authenticated principal or
+	// tenant, never a header's value, which changes when a token is refreshed.
+	// An error, or an empty scope, is answered with 401. [SingleTenant] is for
+	// services with one caller.
+	Scope func(*http.Request) (string, error)
+
+	// Retention is how long an answer is kept after completion. Default 48 h;
+	// less than 24 h is refused.
+	Retention time.Duration
+	// Lease is how long a run is taken for alive without a heartbeat, which
+	// comes every third of it. Default 30 s.
+	Lease time.Duration
+	// MaxRun ends the context of a run. Default 10 min.
+	MaxRun time.Duration
+	// Wait is how long a duplicate of a run under way waits for its answer.
+	// Default 5 s; negative: not at all.
+	Wait time.Duration
+	// MaxWaiters bounds the duplicates that wait for one key. Default 16.
+	MaxWaiters int
+	// MaxRequest and MaxResponse bound the bodies that are kept, in bytes.
+	// Default 1 MiB each. A larger request gets 413. A larger response goes
+	// out whole, and leaves a tombstone: duplicates get 409.
+	MaxRequest, MaxResponse int64
+	// StoreTimeout bounds each call of the store. Default 1 s for a claim; the
+	// end of a run is tried three times for 2 s each.
+	StoreTimeout time.Duration
+
+	// Rerun declares that a run whose end nobody knows may be repeated: it
+	// then runs at most once per lease. Without it such an outcome is held for
+	// an operator.
+	Rerun bool
+	// Transaction runs the claim, the handler's own writes through [Tx] and
+	// the completion in one transaction: the one mode that is exact. The store
+	// must be a [Transactor].
+	Transaction bool
+	// Stream declares that the answer is streamed: it goes out as it is
+	// written, and leaves a tombstone.
+	Stream bool
+	// Production refuses a store that forgets with its process.
+	Production bool
+
+	// Fate overrides what becomes of a run that ended with a status. Nil means
+	// [DefaultFate].
+	Fate func(status int) Fate
+	// Fingerprint overrides what makes two requests the same. Nil means
+	// [Fingerprint].
+	Fingerprint func(r *http.Request, body []byte) string
+	// KeepHeaders are names of response headers to store beyond the default
+	// list. Set-Cookie and the like are never stored.
+	KeepHeaders []string
+	// ReplayHeader is the name of the replay marker. Default
+	// Idempotent-Replayed.
+	ReplayHeader string
+
+	// Observe is called once for each request that carries a key or needs one.
+	// It must be quick and safe for concurrent use.
+	Observe func(Event)
+	// Logger gets what an operator should see. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// Event tells what happened to one request.
+type Event struct {
+	Result  Result
+	Attempt int           // of a run
+	Waited  time.Duration // for another's run
+}
+
+// Result is the label of an [Event].
+type Result string
+
+// What can happen to a request.
+const (
+	Executed      Result = "executed"
+	Replayed      Result = "replayed"
+	Busy          Result = "in_progress"
+	Reused        Result = "mismatch"
+	Invalid       Result = "invalid"
+	OutcomeHeld   Result = "held"
+	NotReplayable Result = "not_replayable"
+	StoreError    Result = "store_error"
+	Fenced        Result = "fenced"
+	TooLarge      Result = "too_large"
+	NoPrincipal   Result = "unauthenticated"
+)
+
+// Fate is what becomes of a run.
+type Fate uint8
+
+const (
+	// Keep stores the answer for all duplicates.
+	Keep Fate = iota
+	// Retry releases the key: the next attempt runs.
+	Retry
+	// Suspend holds the key: it may have happened.
+	Suspend
+)
+
+// DefaultFate keeps 2xx, 3xx and final 4xx, and releases what clients must or
+// may retry: 401, 403, 408, 409, 421, 425, 429 and every 5xx.
+func DefaultFate(status int) Fate {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
+		http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests:
+		return Retry
+	}
+	if status < 200 || status >= 500 {
+		return Retry
+	}
+	return Keep
+}
+
+// SingleTenant is a Scope for a service all of whose callers are one.
+func SingleTenant() func(*http.Request) (string, error) {
+	return func(*http.Request) (string, error) { return "all", nil }
+}
+
+// MinRetention is what R-6 demands.
+const MinRetention = 24 * time.Hour
+
+func (o *Options) complete(store Store) error {
+	var errs []error
+	if store == nil {
+		errs = append(errs, errors.New("no store"))
+	}
+	if o.Scope == nil {
+		errs = append(errs, errors.New("no scope: say whose keys they are, or SingleTenant()"))
+	}
+	o.Retention = cmp.Or(o.Retention, 48*time.Hour)
+	if o.Retention < MinRetention {
+		errs = append(errs, fmt.Errorf("retention %v is under 24 h (R-6)", o.Retention))
+	}
+	o.Lease = cmp.Or(o.Lease, 30*time.Second)
+	o.MaxRun = cmp.Or(o.MaxRun, 10*time.Minute)
+	o.Wait = cmp.Or(o.Wait, 5*time.Second)
+	o.MaxWaiters = cmp.Or(o.MaxWaiters, 16)
+	o.MaxRequest = cmp.Or(o.MaxRequest, 1<<20)
+	o.MaxResponse = cmp.Or(o.MaxResponse, 1<<20)
+	o.StoreTimeout = cmp.Or(o.StoreTimeout, time.Second)
+	for _, c := range []struct {
+		name string
+		ok   bool
+	}{
+		{"lease", o.Lease >= 100*time.Millisecond},
+		{"max run", o.MaxRun > 0},
+		{"max waiters", o.MaxWaiters > 0},
+		{"max request", o.MaxRequest > 0},
+		{"max response", o.MaxResponse > 0},
+		{"store timeout", o.StoreTimeout > 0},
+	} {
+		if !c.ok {
+			errs = append(errs, fmt.Errorf("%s is too small", c.name))
+		}
+	}
+	if d, ok := store.(interface{ Durable() bool }); ok && o.Production && !d.Durable() {
+		errs = append(errs, errors.New("this store forgets with its process: not for production"))
+	}
+	if _, ok := store.(Transactor); o.Transaction && !ok {
+		errs = append(errs, errors.New("this store has no transaction mode"))
+	}
+	if o.Transaction && o.Stream {
+		errs = append(errs, errors.New("a streamed answer goes out before a transaction could commit"))
+	}
+	o.ReplayHeader = cmp.Or(o.ReplayHeader, HeaderReplayed)
+	if o.Fate == nil {
+		o.Fate = DefaultFate
+	}
+	if o.Fingerprint == nil {
+		o.Fingerprint = Fingerprint
+	}
+	if o.Observe == nil {
+		o.Observe = func(Event) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return errors.Join(errs...)
+}

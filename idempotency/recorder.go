@@ -1,0 +1,156 @@
+package idempotency
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// recorder holds a handler's answer back until it is stored. An answer that is
+// declared as streamed, or grows beyond the limit, is opened: a tombstone is
+// stored first, and what follows goes straight to the client.
+type recorder struct {
+	w      http.ResponseWriter
+	header http.Header // the handler's
+	sent   http.Header // as of WriteHeader
+	status int
+	buf    bytes.Buffer
+	limit  int64 // negative: none
+	stream bool
+
+	// open stores the tombstone and reports whether the answer may go out.
+	open   func(tombstone string) bool
+	opened bool
+	lost   bool // not ours to send: the claim has passed to another
+}
+
+func newRecorder(w http.ResponseWriter, limit int64, stream bool) *recorder {
+	return &recorder{w: w, header: w.Header().Clone(), limit: limit, stream: stream}
+}
+
+// Header implements [http.ResponseWriter].
+func (r *recorder) Header() http.Header {
+	if r.header == nil {
+		r.header = http.Header{}
+	}
+	return r.header
+}
+
+// WriteHeader implements [http.ResponseWriter]. Informational answers are not
+// passed on, and a switch of protocols cannot be stored: 500.
+func (r *recorder) WriteHeader(status int) {
+	if r.status != 0 || status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
+		return
+	}
+	if status == http.StatusSwitchingProtocols {
+		status = http.StatusInternalServerError
+	}
+	r.status, r.sent = status, r.Header().Clone()
+}
+
+// Write implements [http.ResponseWriter].
+func (r *recorder) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	switch {
+	case r.lost:
+		return len(p), nil
+	case r.opened:
+		_, _ = r.w.Write(p) // a client that has left does not end the work
+		return len(p), nil
+	}
+	r.buf.Write(p)
+	if r.limit >= 0 && int64(r.buf.Len()) > r.limit {
+		r.pass(Oversize)
+	}
+	return len(p), nil
+}
+
+// Flush implements [http.Flusher]; it does nothing unless the answer is
+// streamed.
+func (r *recorder) Flush() {
+	if !r.stream || r.lost {
+		return
+	}
+	r.WriteHeader(http.StatusOK)
+	if r.pass(Streamed); !r.lost {
+		_ = http.NewResponseController(r.w).Flush()
+	}
+}
+
+// pass opens the answer.
+func (r *recorder) pass(tombstone string) {
+	if r.opened || r.lost {
+		return
+	}
+	if r.lost = !r.open(tombstone); r.lost {
+		r.buf.Reset()
+		return
+	}
+	r.send()
+	r.opened = true
+}
+
+// send gives the client what is held back.
+func (r *recorder) send() {
+	if r.opened {
+		return
+	}
+	r.WriteHeader(http.StatusOK)
+	h := r.w.Header()
+	clear(h)
+	maps.Copy(h, r.sent)
+	r.w.WriteHeader(r.status)
+	_, _ = r.w.Write(r.buf.Bytes())
+	r.buf.Reset()
+}
+
+// kept are the response headers that are stored.
+var kept = []string{
+	"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition", "Location", "Link", "Etag", "Last-Modified", "Cache-Control", "Vary",
+}
+
+// never are those that are not, whatever the options say: they belong to one
+// exchange or one connection, or are a credential.
+var never = []string{
+	"Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Authentication-Info", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization", "Authorization", "Connection", "Keep-Alive",
+	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Date", "Content-Length", "Retry-After",
+}
+
+// storable returns the names that a handler with these options stores.
+func storable(extra []string) map[string]bool {
+	names := map[string]bool{}
+	for _, n := range append(slices.Clone(kept), extra...) {
+		names[textproto.CanonicalMIMEHeaderKey(n)] = true
+	}
+	for _, n := range never {
+		delete(names, n)
+	}
+	return names
+}
+
+// answer is what is stored of the answer.
+func (r *recorder) answer(names map[string]bool, tombstone string) Answer {
+	r.WriteHeader(http.StatusOK)
+	hop := map[string]bool{}
+	for _, line := range r.sent["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			hop[textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))] = true
+		}
+	}
+	a := Answer{Status: r.status, Header: http.Header{}, Tombstone: tombstone}
+	for name, values := range r.sent {
+		if names[name] && !hop[name] {
+			a.Header[name] = slices.Clone(values)
+		}
+	}
+	if tombstone == "" {
+		a.Body = slices.Clone(r.buf.Bytes())
+		if a.Header["Content-Type"] == nil && len(a.Body) > 0 && r.sent["Content-Type"] == nil {
+			a.Header.Set("Content-Type", http.DetectContentType(a.Body)) // as net/http does for the first answer
+		}
+	}
+	return a
+}

@@ -1,0 +1,268 @@
+package idempotency
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+const (
+	endTimeout = 2 * time.Second
+	endTries   = 3
+)
+
+// run runs the handler under the claim, and stores its answer before the first
+// byte of it goes out.
+func (x *exchange) run(c Claim, rec Record) {
+	h := x.h
+	u := &run{token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(x.r.Context()), runKey{}, u), h.MaxRun)
+	defer cancel()
+	ctx, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	go x.h.heartbeat(ctx, u.token, c.Rerun, lose)
+
+	out := newRecorder(x.w, h.MaxResponse, h.Stream)
+	out.open = func(tombstone string) bool { return x.open(u, out, tombstone) }
+	returned := false
+	defer func() {
+		if !returned { // a panic, which goes on to whoever recovers it
+			x.panicked(u)
+		}
+		h.flights.landed(c.ID)
+	}()
+	h.next.ServeHTTP(out, x.request(ctx))
+	returned = true
+	lose(nil) // no heartbeat from here on
+	x.finish(u, out)
+}
+
+// heartbeat renews the lease until ctx ends, and ends the run when it is known
+// to have passed to another, or may have.
+func (h *handler) heartbeat(ctx context.Context, t Token, rerun bool, lose func(error)) {
+	tick := time.NewTicker(h.Lease / 3)
+	defer tick.Stop()
+	renewed := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asked := time.Now()
+		limited, cancel := context.WithTimeout(ctx, h.Lease/3)
+		err := h.store.Renew(limited, t, h.Lease)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			renewed = asked
+		case errors.Is(err, ErrFenced), rerun && time.Since(renewed) > h.Lease:
+			lose(ErrFenced)
+			return
+		}
+	}
+}
+
+// fate says what becomes of a run that has answered.
+func (x *exchange) fate(u *run, status int) Fate {
+	if f, ok := u.marked(); ok {
+		return f
+	}
+	return x.h.Fate(status)
+}
+
+// finish ends the claim as the answer demands, and answers.
+func (x *exchange) finish(u *run, out *recorder) {
+	h := x.h
+	out.WriteHeader(200)
+	if out.lost || out.opened {
+		x.afterOpen(u, out)
+		return
+	}
+	var err error
+	switch x.fate(u, out.status) {
+	case Keep:
+		a := out.answer(h.names, "")
+		err = x.end(func(ctx context.Context) error { return h.store.Complete(ctx, u.token, a, h.Retention) })
+	case Suspend:
+		err = x.end(func(ctx context.Context) error { return h.store.Hold(ctx, u.token, "the handler does not know") })
+		h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: outcome unknown, key held", slog.String("operation", operation(x.r)))
+	case Retry:
+		err = x.end(func(ctx context.Context) error { return h.store.Release(ctx, u.token) })
+	}
+	if errors.Is(err, ErrFenced) {
+		x.fenced(u)
+		return
+	}
+	// When the end could not be stored the answer is true all the same. The
+	// record stays started, no duplicate runs, and when the lease is over it
+	// is held.
+	x.ended(u, err)
+	out.send()
+}
+
+// open stores the tombstone of an answer that goes out as it is written. One
+// that is not to be kept needs none.
+func (x *exchange) open(u *run, out *recorder, tombstone string) bool {
+	h := x.h
+	if x.fate(u, out.status) != Keep {
+		return true
+	}
+	a := out.answer(h.names, tombstone)
+	err := x.end(func(ctx context.Context) error { return h.store.Complete(ctx, u.token, a, h.Retention) })
+	if errors.Is(err, ErrFenced) {
+		return false
+	}
+	x.ended(u, err)
+	return true
+}
+
+// afterOpen ends a run whose answer has gone out, or is not to.
+func (x *exchange) afterOpen(u *run, out *recorder) {
+	if out.lost {
+		x.fenced(u)
+		return
+	}
+	switch x.fate(u, out.status) {
+	case Retry:
+		x.ended(u, x.end(func(ctx context.Context) error { return x.h.store.Release(ctx, u.token) }))
+	case Suspend:
+		x.ended(u, x.end(func(ctx context.Context) error {
+			return x.h.store.Hold(ctx, u.token, "the handler does not know")
+		}))
+	case Keep: // the tombstone is there
+	}
+}
+
+// panicked ends a run that did: a known end, unless it is past the point of no
+// return or says itself that nobody knows.
+func (x *exchange) panicked(u *run) {
+	f, marked := u.marked()
+	err := x.end(func(ctx context.Context) error {
+		if marked && f != Retry {
+			return x.h.store.Hold(ctx, u.token, "panic after the work may have happened")
+		}
+		return x.h.store.Release(ctx, u.token)
+	})
+	x.ended(u, err)
+}
+
+// end tries to write the end of a run, on a context of its own: that the client
+// has left is what idempotency is for.
+func (x *exchange) end(write func(ctx context.Context) error) (err error) {
+	for try := range endTries {
+		time.Sleep(time.Duration(try) * 50 * time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), endTimeout)
+		err = write(ctx)
+		cancel()
+		if err == nil || errors.Is(err, ErrFenced) {
+			return err
+		}
+	}
+	return err
+}
+
+// ended tells what came of a run.
+func (x *exchange) ended(u *run, err error) {
+	if err == nil {
+		x.h.Observe(Event{Result: Executed, Attempt: u.attempt, Waited: x.waited})
+		return
+	}
+	if errors.Is(err, ErrFenced) {
+		return
+	}
+	x.h.Observe(Event{Result: StoreError, Attempt: u.attempt, Waited: x.waited})
+	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency: the end of a run could not be stored, its key stays taken",
+		slog.String("operation", operation(x.r)), slog.String("error", err.Error()))
+}
+
+// fenced answers for a run whose claim has passed to another: its own answer is
+// not the one that counts.
+func (x *exchange) fenced(u *run) {
+	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: run lost its claim, its answer is dropped", slog.String("operation", operation(x.r)))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), endTimeout)
+	defer cancel()
+	rec, err := x.h.store.Get(ctx, u.token.ID)
+	switch {
+	case err != nil:
+		x.refuse(storeDown(), StoreError)
+	case rec.State == Completed:
+		x.replay(rec.Answer)
+	case rec.State == Held:
+		x.refuse(unknownOutcome(), Fenced)
+	default:
+		x.refuse(busy(time.Second), Fenced)
+	}
+}
+
+// errRollback ends a transaction whose run has no answer to store.
+var errRollback = errors.New("rolled back")
+
+// transact is serve in one transaction. An answer that is too large is held
+// back whole, since the commit comes first.
+func (x *exchange) transact(c Claim) {
+	h := x.h
+	start := time.Now()
+	for {
+		var out *recorder
+		var u *run
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), h.MaxRun)
+		v, err := h.store.(Transactor).Transact(ctx, c, func(ctx context.Context, tx *sql.Tx, rec Record) (*Answer, error) {
+			u = &run{token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
+			out = newRecorder(x.w, -1, false)
+			h.next.ServeHTTP(out, x.request(context.WithValue(ctx, runKey{}, u)))
+			out.WriteHeader(200)
+			if x.fate(u, out.status) != Keep {
+				return nil, errRollback
+			}
+			a := out.answer(h.names, "")
+			if int64(len(a.Body)) > h.MaxResponse {
+				a.Body, a.Tombstone = nil, Oversize
+			}
+			return &a, nil
+		})
+		cancel()
+		h.flights.landed(c.ID)
+		switch {
+		case out != nil && (err == nil || errors.Is(err, errRollback)):
+			if x.fate(u, out.status) == Suspend {
+				x.suspend(c)
+			}
+			x.ended(u, nil)
+			out.send()
+			return
+		case err != nil:
+			// Either all of it is committed or nothing: the same key is safe.
+			x.storeFailed(err)
+			return
+		case v.Outcome != InProgress:
+			x.settled(v)
+			return
+		}
+		left := h.Wait - time.Since(start)
+		again := left > 0 && x.wait(v, left)
+		x.waited = time.Since(start)
+		if !again {
+			x.refuse(busy(time.Second), Busy)
+			return
+		}
+	}
+}
+
+// suspend holds the key of a run that was rolled back but may have had effects
+// elsewhere.
+func (x *exchange) suspend(c Claim) {
+	c.Rerun = false
+	err := x.end(func(ctx context.Context) error {
+		v, err := x.h.store.Claim(ctx, c)
+		if err != nil || v.Outcome != Acquired {
+			return err
+		}
+		return x.h.store.Hold(ctx, Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}, "the handler does not know")
+	})
+	x.ended(&run{}, err)
+}

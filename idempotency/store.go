@@ -1,0 +1,213 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// ID names a record: a principal and the digest of a key of theirs.
+type ID struct {
+	Scope string
+	Key   string // the digest that [Digest] makes; never the key itself
+}
+
+// State says where a record stands.
+type State string
+
+const (
+	// Started: somebody works on it, under a lease.
+	Started State = "started"
+	// Completed: done, with an answer for all duplicates until it expires.
+	Completed State = "completed"
+	// Released: it ended without a result that counts; the next claim runs.
+	Released State = "released"
+	// Held: it may have happened, nobody knows. No duplicate runs until it is
+	// resolved, and it does not expire.
+	Held State = "held"
+)
+
+// Answer is a stored response.
+type Answer struct {
+	Status int         `json:"status"`
+	Header http.Header `json:"header,omitempty"`
+	Body   []byte      `json:"body,omitempty"`
+	// Tombstone says that Body is missing: it was too large, or streamed.
+	Tombstone string `json:"tombstone,omitempty"`
+}
+
+// The values of [Answer.Tombstone].
+const (
+	Oversize = "oversize"
+	Streamed = "streamed"
+)
+
+// Record is what a store keeps. All times are the store's.
+type Record struct {
+	ID          ID
+	Fingerprint string
+	Operation   string // what it was, for people: method and path
+	State       State
+	Rerun       bool // an abandoned run may be repeated
+	Owner       string
+	Fence       int64 // grows with every claim, never falls back
+	Attempt     int   // claims since the record was last fresh
+	LeaseEnd    time.Time
+	Created     time.Time
+	Completed   time.Time
+	Expires     time.Time
+	Answer      *Answer // of a completed record
+	Note        string  // why it is held, or who resolved it
+}
+
+// Claim asks for the right to run an operation.
+type Claim struct {
+	ID          ID
+	Fingerprint string
+	Operation   string
+	Owner       string // random, for this claim alone
+	Lease       time.Duration
+	Retention   time.Duration
+	// Rerun lets a run whose lease is over be taken over. Without it such a
+	// run is held: it may have happened.
+	Rerun bool
+}
+
+// Token proves a claim. A zero Fence stands for the owner's, whatever it is.
+type Token struct {
+	ID    ID
+	Owner string
+	Fence int64
+}
+
+// Outcome is the answer to a claim.
+type Outcome uint8
+
+const (
+	// Refused is the zero value; no store returns it.
+	Refused Outcome = iota
+	// Acquired: run it. Record has the fence.
+	Acquired
+	// InProgress: somebody else works on it. LeaseLeft says for how long at
+	// least that is taken for granted.
+	InProgress
+	// Replay: it is done. Record has the answer.
+	Replay
+	// Mismatch: the key was used for something else.
+	Mismatch
+	// Unknown: it is held.
+	Unknown
+)
+
+// Verdict is what a store says to a claim.
+type Verdict struct {
+	Outcome   Outcome
+	Record    Record
+	LeaseLeft time.Duration
+}
+
+// Filter chooses records. Empty fields choose all.
+type Filter struct {
+	Scope string
+	State State
+	After ID  // continues a list behind this record; lists are ordered by ID
+	Limit int // default 100, at most 1,000
+}
+
+// Resolution is an operator's word on a held record.
+type Resolution struct {
+	// Answer is what duplicates get from now on. Nil means that it did not
+	// happen: the next claim runs.
+	Answer *Answer
+	By     string
+	Why    string
+}
+
+// The errors of a [Store].
+var (
+	// ErrFenced refuses a write of somebody whose claim has passed to another.
+	ErrFenced   = errors.New("claim lost to another owner")
+	ErrNotFound = errors.New("no such idempotency record")
+	// ErrNotHeld refuses to resolve a record that nobody needs to resolve.
+	ErrNotHeld = errors.New("the outcome of this record is not unknown")
+)
+
+// Store keeps records. Every method is atomic and durable when it returns, and
+// goes by the store's clock alone. Implementations are safe for concurrent use
+// and pass storetest. [Claim.Against] is the state machine, for those that can
+// run Go code under a lock.
+type Store interface {
+	// Claim gives the operation to the caller or says why not. A record that
+	// has expired is as good as absent, but for its fence.
+	Claim(ctx context.Context, c Claim) (Verdict, error)
+	// Renew makes the lease last for lease from now on, or returns ErrFenced.
+	Renew(ctx context.Context, t Token, lease time.Duration) error
+	// Complete stores the answer, to be kept for retention from now on. It
+	// works on a record that is started or was held meanwhile, as long as
+	// nobody else was given it; otherwise it returns ErrFenced.
+	Complete(ctx context.Context, t Token, a Answer, retention time.Duration) error
+	// Release ends a claim without a result, under the same conditions.
+	Release(ctx context.Context, t Token) error
+	// Hold ends a claim whose outcome is unknown, under the same conditions.
+	Hold(ctx context.Context, t Token, why string) error
+	// Get returns a record, or ErrNotFound.
+	Get(ctx context.Context, id ID) (Record, error)
+	// List returns records without their answers' bodies. With State Held it
+	// finds those too whose lease is over and that may not be repeated.
+	List(ctx context.Context, f Filter) ([]Record, error)
+	// Resolve settles a held record, by ErrNotHeld for any other.
+	Resolve(ctx context.Context, id ID, r Resolution) error
+	// Sweep deletes at most limit records that have expired and returns their
+	// number. A held record stays.
+	Sweep(ctx context.Context, limit int) (int, error)
+}
+
+// Against is the state machine: what becomes of old, the record at hand or nil,
+// when c is put to it at now. The record returned is to be stored when the
+// outcome is Acquired, or Unknown.
+func (c Claim) Against(old *Record, now time.Time) (Record, Outcome) {
+	if old == nil {
+		return c.begin(Record{ID: c.ID, Created: now}, now), Acquired
+	}
+	rec := *old
+	abandoned := rec.State == Started && !rec.LeaseEnd.After(now)
+	if rec.State != Held && !rec.Expires.After(now) && (rec.State != Started || abandoned && rec.Rerun) {
+		return c.begin(Record{ID: c.ID, Created: now, Fence: rec.Fence}, now), Acquired
+	}
+	switch {
+	case rec.Fingerprint != c.Fingerprint:
+		return rec, Mismatch
+	case rec.State == Completed:
+		return rec, Replay
+	case rec.State == Held:
+		return rec, Unknown
+	case rec.State == Released, abandoned && rec.Rerun && c.Rerun:
+		return c.begin(rec, now), Acquired
+	case abandoned:
+		rec.State, rec.Note = Held, Abandoned
+		return rec, Unknown
+	default:
+		return rec, InProgress
+	}
+}
+
+// Abandoned is the note of a record that is held because its owner vanished.
+const Abandoned = "the owner's lease ran out"
+
+func (c Claim) begin(rec Record, now time.Time) Record {
+	rec.Fingerprint, rec.Operation, rec.Rerun = c.Fingerprint, c.Operation, c.Rerun
+	rec.State, rec.Owner, rec.Answer, rec.Note = Started, c.Owner, nil, ""
+	rec.Fence++
+	rec.Attempt++
+	rec.LeaseEnd = now.Add(c.Lease)
+	rec.Completed = time.Time{}
+	rec.Expires = rec.LeaseEnd.Add(c.Retention)
+	return rec
+}
+
+// Holds reports whether t is the claim that a record is under: whether its
+// holder may still write the end of it.
+func (r *Record) Holds(t Token) bool {
+	return (r.State == Started || r.State == Held) && r.Owner == t.Owner && (t.Fence == 0 || r.Fence == t.Fence)
+}

@@ -1,0 +1,135 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// faulty is a store whose calls fail on demand.
+type faulty struct {
+	*idempotency.Memory
+	claims, ends atomic.Bool
+}
+
+var errDown = errors.New("store is down")
+
+func (f *faulty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Verdict, error) {
+	if f.claims.Load() {
+		return idempotency.Verdict{}, errDown
+	}
+	return f.Memory.Claim(ctx, c)
+}
+
+func (f *faulty) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, d time.Duration) error {
+	if f.ends.Load() {
+		return errDown
+	}
+	return f.Memory.Complete(ctx, t, a, d)
+}
+
+func TestStoreDownAtClaimFailsClosed(t *testing.T) {
+	f := &faulty{Memory: idempotency.NewMemory(nil)}
+	s := serveOn(t, f, idempotency.Options{}, nil)
+	f.claims.Store(true)
+	r := s.send()
+	s.want(r, 503, "store-unavailable", false, 0)
+	if r.header.Get("Retry-After") == "" {
+		t.Error("503 without Retry-After")
+	}
+	f.claims.Store(false)
+	s.want(s.send(), 201, "", false, 1)
+}
+
+func TestStoreDownAtCompletionDoesNotRunAgain(t *testing.T) {
+	var skew atomic.Int64
+	f := &faulty{Memory: idempotency.NewMemory(func() time.Time { return time.Now().Add(time.Duration(skew.Load())) })}
+	s := serveOn(t, f, idempotency.Options{Wait: -1}, nil)
+	f.ends.Store(true)
+	s.want(s.send(), 201, "", false, 1) // the answer is true all the same
+	f.ends.Store(false)
+	s.want(s.send(), 409, "in-progress", false, 1)
+	skew.Store(int64(time.Minute))
+	s.want(s.send(), 409, "outcome-unknown", false, 1)
+
+	list, err := f.List(t.Context(), idempotency.Filter{State: idempotency.Held})
+	if err != nil || len(list) != 1 || list[0].Operation != "POST /pay" {
+		t.Fatalf("got %+v, %v", list, err)
+	}
+	if err := f.Resolve(t.Context(), list[0].ID, idempotency.Resolution{Answer: &idempotency.Answer{Status: 201, Body: []byte("settled")}, By: "ann", Why: "seen in the ledger"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.send(); r.status != 201 || r.body != "settled" || !r.replayed() {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// A run that was frozen beyond its lease, and taken over, gives the answer
+// that counts and not its own.
+func TestFencedRunGivesTheStoredAnswer(t *testing.T) {
+	var skew atomic.Int64
+	store := idempotency.NewMemory(func() time.Time { return time.Now().Add(time.Duration(skew.Load())) })
+	first, gate := make(chan struct{}), make(chan struct{})
+	fences := make(chan int64, 2)
+	s := serveOn(t, store, idempotency.Options{Rerun: true}, func(w http.ResponseWriter, r *http.Request, n int64) {
+		fences <- idempotency.Fence(r.Context())
+		if n == 1 {
+			close(first)
+			<-gate
+		}
+		w.WriteHeader(201)
+		_, _ = w.Write([]byte{'0' + byte(n)})
+	})
+	done := make(chan reply)
+	go func() { r, _ := s.try(t.Context()); done <- r }()
+	<-first
+	skew.Store(int64(time.Hour)) // its heartbeats come too late
+	if r := s.send(); r.status != 201 || r.body != "2" || r.replayed() {
+		t.Fatalf("takeover: got %+v", r)
+	}
+	close(gate)
+	if r := <-done; r.status != 201 || r.body != "2" || !r.replayed() {
+		t.Errorf("the fenced run answered %+v", r)
+	}
+	if a, b := <-fences, <-fences; a != 1 || b != 2 {
+		t.Errorf("fences %d and %d", a, b)
+	}
+}
+
+// A run that loses its lease to another is told so.
+func TestLostLeaseEndsTheRun(t *testing.T) {
+	var skew atomic.Int64
+	store := idempotency.NewMemory(func() time.Time { return time.Now().Add(time.Duration(skew.Load())) })
+	first, ended := make(chan struct{}), make(chan error, 1)
+	s := serveOn(t, store, idempotency.Options{Rerun: true, Lease: 150 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request, n int64) {
+		if n == 1 {
+			close(first)
+			<-r.Context().Done()
+			ended <- context.Cause(r.Context())
+		}
+		w.WriteHeader(201)
+	})
+	go func() { _, _ = s.try(t.Context()) }()
+	<-first
+	skew.Store(int64(time.Hour))
+	s.send()
+	if err := <-ended; !errors.Is(err, idempotency.ErrFenced) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The heartbeat keeps a long run its own.
+func TestHeartbeatKeepsTheLease(t *testing.T) {
+	s := serve(t, idempotency.Options{Rerun: true, Lease: 150 * time.Millisecond}, func(w http.ResponseWriter, _ *http.Request, _ int64) {
+		time.Sleep(600 * time.Millisecond)
+		w.WriteHeader(201)
+	})
+	go func() { _, _ = s.try(t.Context()) }()
+	time.Sleep(300 * time.Millisecond)
+	s.want(s.send(), 201, "", true, 1)
+}

@@ -1,0 +1,36 @@
+package idempotency
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	sweepEvery = 5 * time.Minute
+	sweepBatch = 1000
+)
+
+// RunSweeper deletes expired records until ctx ends, in small batches, every
+// five minutes or so. Any number of processes may run it on one store.
+func RunSweeper(ctx context.Context, store Store, log *slog.Logger) {
+	if log == nil {
+		log = slog.Default()
+	}
+	for {
+		t := time.NewTimer(sweepEvery/2 + rand.N(sweepEvery))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+		for n := sweepBatch; n == sweepBatch && ctx.Err() == nil; {
+			var err error
+			if n, err = store.Sweep(ctx, sweepBatch); err != nil {
+				log.LogAttrs(ctx, slog.LevelWarn, "idempotency: sweep failed", slog.String("error", err.Error()))
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package idempotency
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// flights lets duplicates within one process wait for each other.
+type flights struct {
+	limit int
+	mu    sync.Mutex
+	byID  map[ID]*flight
+}
+
+type flight struct {
+	waiters int
+	done    chan struct{}
+}
+
+// join adds a waiter; nil means that there are enough.
+func (f *flights) join(id ID) *flight {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byID == nil {
+		f.byID = map[ID]*flight{}
+	}
+	x := f.byID[id]
+	if x == nil {
+		x = &flight{done: make(chan struct{})}
+		f.byID[id] = x
+	}
+	if x.waiters >= f.limit {
+		return nil
+	}
+	x.waiters++
+	return x
+}
+
+func (f *flights) leave(id ID, x *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	x.waiters--
+	if x.waiters == 0 && f.byID[id] == x {
+		delete(f.byID, id)
+	}
+}
+
+// landed wakes the waiters of a run that ended in this process.
+func (f *flights) landed(id ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.byID[id]; x != nil {
+		close(x.done)
+		delete(f.byID, id)
+	}
+}
+
+const (
+	firstPoll = 25 * time.Millisecond
+	lastPoll  = 250 * time.Millisecond
+)
+
+// wait waits at most limit for the run that v found, here or in another
+// process, to end or to be abandoned. It reports whether to claim again.
+func (x *exchange) wait(v Verdict, limit time.Duration) bool {
+	h, id, ctx := x.h, v.Record.ID, x.r.Context()
+	f := h.flights.join(id)
+	if f == nil {
+		return false
+	}
+	defer h.flights.leave(id, f)
+	start := time.Now()
+	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
+		left := limit - time.Since(start)
+		if left <= 0 {
+			return false
+		}
+		t := time.NewTimer(min(left, poll/2+rand.N(poll)))
+		select {
+		case <-f.done:
+			t.Stop()
+			return true
+		case <-ctx.Done():
+			t.Stop()
+			return false
+		case <-t.C:
+		}
+		if h.Transaction {
+			return true // what a transaction has written shows when it ends
+		}
+		rec, err := h.store.Get(ctx, id)
+		if err == nil && (rec.State != Started || rec.Fence != v.Record.Fence || time.Since(start) > v.LeaseLeft && rec.LeaseEnd.Equal(v.Record.LeaseEnd)) {
+			return true
+		}
+	}
+}
