@@ -1,0 +1,57 @@
+package storm
+
+import (
+	"errors"
+	"fmt"
+)
+
+// FieldError is one fault of a scenario, with the path of the field that has it:
+// "services[0].capacity".
+type FieldError struct {
+	Path   string
+	Detail string
+}
+
+// Error returns the path and what is wrong with it.
+func (e *FieldError) Error() string {
+	if e.Path == "" {
+		return e.Detail
+	}
+	return e.Path + ": " + e.Detail
+}
+
+func at(path, format string, args ...any) error {
+	return &FieldError{path, fmt.Sprintf(format, args...)}
+}
+
+// within prefixes the paths of err, which may be joined, with outer.
+func within(outer string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[*FieldError](err); ok {
+		if f.Path == "" {
+			return &FieldError{outer, f.Detail}
+		}
+		return &FieldError{outer + "." + f.Path, f.Detail}
+	}
+	return &FieldError{outer, err.Error()}
+}
+
+// FieldErrors lists the faults in an error of [Scenario.Validate].
+func FieldErrors(err error) []*FieldError {
+	if err == nil {
+		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*FieldError
+		for _, e := range many.Unwrap() {
+			all = append(all, FieldErrors(e)...)
+		}
+		return all
+	}
+	if f, ok := errors.AsType[*FieldError](err); ok {
+		return []*FieldError{f}
+	}
+	return []*FieldError{{"", err.Error()}}
+}

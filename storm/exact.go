@@ -1,0 +1,292 @@
+package storm
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/window"
+)
+
+// The kinds of events.
+const (
+	evArrival = iota // of a fleet's next request; idx is the fleet
+	evThink          // a user of a closed loop asks again; idx is the fleet
+	evBurst          // idx is the fleet
+	evTimeout        // idx is the call
+	evRetry          // idx is the call
+	evArrive         // a request reaches its service; idx is the task
+	evDone           // a server is done; idx is the task
+	evReply          // an answer reaches its caller; idx is the task
+	evChange         // a fault begins or ends
+	evBin            // the recorder closes a bin
+)
+
+// call is one logical call.
+type call struct {
+	start    int64
+	deadline int64 // 0: none
+	prevWait int64
+	sent     int64 // the attempt under way
+	parent   int32 // task that waits for it, or -1
+	edge     int32
+	instance int32
+	gen      uint32 // of what is under way; everything older is stale
+	luck     float32
+	attempt  int16
+	lastCost forbear.Cost
+	inner    bool
+}
+
+// task is one attempt, as its service sees it.
+type task struct {
+	at      int64 // when it reached the service
+	call    int32
+	callGen uint32
+	service int32
+	pending int32
+	luck    float32
+	retry   bool
+	status  status
+}
+
+type status uint8
+
+const (
+	statusOK status = iota
+	statusError
+	statusShed // 503 from a full queue, shedding or an outage; with Retry-After
+	statusBelow
+)
+
+// exact is the discrete-event engine.
+type exact struct {
+	m     *model
+	now   int64
+	end   int64
+	epoch time.Time
+	w     *wheel
+
+	arrivals, servers, draws, luck *rand.Rand
+	draw                           func() float64
+
+	fleets   []fleetState
+	services []serviceState
+	callers  [][]*caller // by edge and instance
+	calls    []call
+	// states goes with calls when any caller has a breaker: its permits live
+	// there.
+	states   []forbear.State
+	breakers bool
+	tasks    []task
+	freeCall []int32
+	freeTask []int32
+
+	rec    *recorder
+	events int64
+}
+
+// fleetState is the arrival process of one fleet.
+type fleetState struct {
+	gen    uint32
+	factor float64
+	at     int64 // next arrival
+	next   int32 // instance that takes it
+}
+
+// startOfTime is the start of every run on the clock of budgets and breakers:
+// at a fixed distance from the windows' epoch, so that their slots lie alike in
+// every run, and after the making of any breaker.
+func startOfTime() time.Time { return window.Epoch().Add(10 * 365 * 24 * time.Hour) }
+
+// newExact returns an engine at time 0.
+func newExact(m *model) (*exact, error) {
+	x := &exact{m: m, end: int64(m.s.Duration), epoch: startOfTime()}
+	stream := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(m.s.Seed, i)) }
+	x.arrivals, x.servers, x.draws, x.luck = stream(1), stream(2), stream(3), stream(4)
+	x.draw = x.draws.Float64
+	x.rec = newRecorder(m)
+	for i := range m.edges {
+		e := &m.edges[i]
+		group := make([]*caller, e.instances)
+		for j := range group {
+			b, err := e.plan.caller(x.draw, 1, 1)
+			if err != nil {
+				return nil, err
+			}
+			group[j] = b
+		}
+		x.callers = append(x.callers, group)
+		x.breakers = x.breakers || e.plan.breaker
+	}
+	x.services = make([]serviceState, len(m.s.Services))
+	for i := range x.services {
+		x.services[i].init(&m.s.Services[i])
+		x.services[i].cond = m.condition(i, 0)
+	}
+	for _, f := range m.s.Faults {
+		for i := range x.services {
+			v := &x.services[i]
+			v.loadFaults = v.loadFaults || f.Mode == LoadCoupled && f.Kind == Errors && f.Service == v.v.Name
+		}
+	}
+	x.fleets = make([]fleetState, len(m.s.Fleets))
+	x.w = newWheel(estimate(m).peakRate)
+	x.seed()
+	return x, nil
+}
+
+// seed puts in what is known from the start.
+func (x *exact) seed() {
+	spike := x.m.spike(0)
+	for i := range x.m.s.Fleets {
+		f := &x.m.s.Fleets[i]
+		x.fleets[i].factor = spike
+		switch {
+		case f.Burst > 0:
+			x.push(int64(f.BurstAt), evBurst, uint32(i), 0)
+		case f.Users > 0:
+			for range f.Users {
+				x.push(x.thinkTime(f, spike), evThink, uint32(i), 0)
+			}
+		default:
+			x.nextArrival(i)
+		}
+	}
+	for _, t := range x.m.boundaries() {
+		x.push(t, evChange, 0, 0)
+	}
+	x.push(x.rec.bin-1, evBin, 0, 0) // before whatever happens on the boundary
+}
+
+func (x *exact) push(at int64, kind, idx, gen uint32) {
+	x.w.push(event{at: at, idx: idx, gk: gen<<4 | kind})
+}
+
+func (x *exact) clock() time.Time { return x.epoch.Add(time.Duration(x.now)) }
+
+// run executes all events of the run. It returns false when stop says so.
+func (x *exact) run(stop func() bool) bool {
+	for {
+		e, ok := x.w.pop()
+		if !ok || e.at >= x.end {
+			break
+		}
+		x.now = e.at
+		x.events++
+		if x.events&0xffff == 0 && stop != nil && stop() {
+			return false
+		}
+		switch e.kind() {
+		case evArrival:
+			x.onArrival(e)
+		case evThink:
+			x.begin(int(e.idx), x.m.edges[e.idx].nextInstance(&x.fleets[e.idx]), -1, 0, false)
+		case evBurst:
+			for range x.m.s.Fleets[e.idx].Burst {
+				x.begin(int(e.idx), x.m.edges[e.idx].nextInstance(&x.fleets[e.idx]), -1, 0, false)
+			}
+		case evTimeout:
+			x.onTimeout(e)
+		case evRetry:
+			if c := &x.calls[e.idx]; c.gen&genMask == e.gen() {
+				x.send(int32(e.idx))
+			}
+		case evArrive:
+			x.arrive(int32(e.idx))
+		case evDone:
+			x.done(int32(e.idx))
+		case evReply:
+			x.deliver(int32(e.idx))
+		case evChange:
+			x.change()
+		case evBin:
+			x.closeBin()
+		}
+	}
+	x.now = x.end
+	x.closeBin()
+	return true
+}
+
+const genMask = 1<<28 - 1
+
+// nextInstance hands the fleet's instances out in turn.
+func (e *edge) nextInstance(f *fleetState) int32 {
+	i := f.next
+	if f.next++; int(f.next) == e.instances {
+		f.next = 0
+	}
+	return i
+}
+
+// nextArrival schedules the fleet's next request, at its present rate.
+func (x *exact) nextArrival(i int) {
+	f, s := &x.m.s.Fleets[i], &x.fleets[i]
+	s.gen++
+	rate := f.Rate * s.factor
+	if rate <= 0 {
+		s.at = x.end
+		return
+	}
+	gap := 1e9 / rate
+	if !f.Regular {
+		gap *= x.arrivals.ExpFloat64()
+	}
+	s.at = x.now + int64(gap+0.5)
+	x.push(s.at, evArrival, uint32(i), s.gen&genMask)
+}
+
+func (x *exact) onArrival(e event) {
+	i := int(e.idx)
+	s := &x.fleets[i]
+	if s.gen&genMask != e.gen() {
+		return
+	}
+	x.begin(i, x.m.edges[i].nextInstance(s), -1, 0, false)
+	x.nextArrival(i)
+}
+
+func (x *exact) thinkTime(f *Fleet, factor float64) int64 {
+	return x.now + int64(x.arrivals.ExpFloat64()*float64(f.Think)/max(factor, 1e-9))
+}
+
+// change applies the faults that begin or end now.
+func (x *exact) change() {
+	spike := x.m.spike(x.now)
+	for i := range x.fleets {
+		s := &x.fleets[i]
+		if s.factor != spike {
+			s.factor = spike
+			if x.m.s.Fleets[i].Rate > 0 {
+				x.nextArrival(i) // the gaps of a Poisson process have no memory
+			}
+		}
+	}
+	for i := range x.services {
+		v := &x.services[i]
+		v.cond = x.m.condition(i, x.now)
+		x.kick(int32(i))
+	}
+}
+
+// closeBin records what is a level and not a count.
+func (x *exact) closeBin() {
+	for i := range x.services {
+		v := &x.services[i]
+		x.rec.queue(i, v.queueSeconds())
+	}
+	used, open, n := 0.0, 0.0, 0
+	now := x.clock()
+	for _, group := range x.callers[:x.m.roots] {
+		for j := 0; j < len(group); j += 1 + len(group)/16 {
+			used += min(group[j].r.Level(now).Utilization(), 1)
+			if b := group[j].r.Breaker(); b != nil && b.State() != forbear.BreakerClosed {
+				open++
+			}
+			n++
+		}
+	}
+	x.rec.closeBin(used/float64(max(n, 1)), open/float64(max(n, 1)))
+	x.push(x.now+x.rec.bin, evBin, 0, 0)
+}

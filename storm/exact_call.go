@@ -1,0 +1,274 @@
+package storm
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// The failures that attempts come back with.
+var (
+	failedAnswer  = forbear.Failure{Class: forbear.ClassTransient, Type: "http_500"}
+	failedShed    = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
+	failedTimeout = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout}
+)
+
+// shedFailure returns a 503 with the service's Retry-After: a floor, and 10 % of
+// it (at most 5 s) as a spread, as the HTTP edge makes of it.
+func shedFailure(v *Service) forbear.Failure {
+	f := failedShed
+	if v.RetryAfter > 0 {
+		f.Hint.Floor = v.RetryAfter.D()
+		f.Hint.Spread = min(v.RetryAfter.D()/10, 5*time.Second)
+	}
+	return f
+}
+
+// begin starts a logical call of edge e.
+func (x *exact) begin(e int, instance, parent int32, deadline int64, inner bool) {
+	var i int32
+	if n := len(x.freeCall); n > 0 {
+		i, x.freeCall = x.freeCall[n-1], x.freeCall[:n-1]
+	} else {
+		i = int32(len(x.calls))
+		x.calls = append(x.calls, call{})
+		if x.breakers {
+			x.states = append(x.states, forbear.State{})
+		}
+	}
+	c := &x.calls[i]
+	*c = call{
+		start: x.now, deadline: deadline, parent: parent, edge: int32(e), instance: instance,
+		gen: c.gen + 1, luck: x.luck.Float32(), attempt: 1, inner: inner,
+	}
+	if parent < 0 {
+		x.rec.begun()
+	}
+	b := x.callers[e][instance]
+	now := x.clock()
+	if x.breakers {
+		x.states[i] = x.stateOf(c)
+		if why := b.r.Admit(&x.states[i], now); why != forbear.ReasonNone {
+			x.notAdmitted(i, why)
+			return
+		}
+	}
+	b.budget.Request(now)
+	if b.adaptive != nil {
+		p := b.adaptive.RejectProbability(now)
+		b.adaptive.Request(now)
+		if x.draw() < p {
+			if parent < 0 {
+				x.rec.turnedAway(1)
+			}
+			x.finish(i, statusError)
+			return
+		}
+	}
+	x.send(i)
+}
+
+// send makes the next attempt of call i.
+func (x *exact) send(i int32) {
+	c := &x.calls[i]
+	e := &x.m.edges[c.edge]
+	c.gen++
+	c.sent = x.now
+	timeout := x.now + e.plan.timeout
+	if x.breakers {
+		if c.attempt > 1 {
+			if why := x.callers[c.edge][c.instance].r.Admit(&x.states[i], x.clock()); why != forbear.ReasonNone {
+				x.unmade(i)
+				x.notAdmitted(i, why)
+				return
+			}
+		}
+		if x.states[i].Probe() {
+			timeout = x.now + e.plan.timeout/2
+		}
+	}
+	if c.parent < 0 {
+		x.rec.attempted(c.attempt > 1)
+	}
+	if c.deadline > 0 {
+		timeout = min(timeout, c.deadline)
+	}
+	if timeout < x.end {
+		x.push(timeout, evTimeout, uint32(i), c.gen&genMask)
+	}
+	if cut := x.services[e.to].cond.cut; cut > 0 && float64(c.instance) < cut*float64(e.instances) && x.isCut(c, cut, e) {
+		return // lost on the way: only the timeout will tell
+	}
+	t := x.newTask()
+	x.tasks[t] = task{call: i, callGen: c.gen, service: int32(e.to), luck: c.luck, retry: c.attempt > 1}
+	if e.plan.rtt > 0 {
+		x.push(x.now+x.oneWay(e.plan), evArrive, uint32(t), 0)
+		return
+	}
+	x.arrive(t)
+}
+
+// isCut reports whether the caller of c is on the far side of a partition. With
+// fewer instances than the share can tell apart, its calls are split by luck.
+func (x *exact) isCut(c *call, cut float64, e *edge) bool {
+	if e.instances == 1 {
+		return float64(c.luck) < cut
+	}
+	return true
+}
+
+func (x *exact) newTask() int32 {
+	if n := len(x.freeTask); n > 0 {
+		t := x.freeTask[n-1]
+		x.freeTask = x.freeTask[:n-1]
+		return t
+	}
+	x.tasks = append(x.tasks, task{})
+	return int32(len(x.tasks) - 1)
+}
+
+func (x *exact) oneWay(p *plan) int64 {
+	if p.given.RTTLaw == "exponential" {
+		return int64(x.servers.ExpFloat64() * float64(p.rtt) / 2)
+	}
+	return p.rtt / 2
+}
+
+// reply sends the answer of task t to its caller.
+func (x *exact) reply(t int32, s status) {
+	k := &x.tasks[t]
+	k.status = s
+	if p := x.m.edges[x.calls[k.call].edge].plan; p.rtt > 0 {
+		x.push(x.now+x.oneWay(p), evReply, uint32(t), 0)
+		return
+	}
+	x.deliver(t)
+}
+
+// deliver hands an answer to the call, if it still waits for it.
+func (x *exact) deliver(t int32) {
+	k := x.tasks[t]
+	x.freeTask = append(x.freeTask, t)
+	c := &x.calls[k.call]
+	if c.gen != k.callGen {
+		return
+	}
+	c.gen++
+	b := x.callers[c.edge][c.instance]
+	if b.adaptive != nil && k.status != statusShed {
+		b.adaptive.Accepted(x.clock())
+	}
+	switch k.status {
+	case statusOK:
+		b.succeeded(x.clock(), int(c.attempt)-1, c.lastCost)
+		if x.breakers {
+			b.r.Succeeded(&x.states[k.call], time.Duration(x.now-c.sent), x.clock())
+		}
+		x.finish(k.call, statusOK)
+	case statusShed:
+		x.failed(k.call, x.services[k.service].shed, false)
+	case statusBelow:
+		x.failed(k.call, failedAnswer, true)
+	default:
+		x.failed(k.call, failedAnswer, false)
+	}
+}
+
+func (x *exact) onTimeout(e event) {
+	c := &x.calls[e.idx]
+	if c.gen&genMask != e.gen() {
+		return
+	}
+	c.gen++
+	x.failed(int32(e.idx), failedTimeout, false)
+}
+
+// failed asks the Retryer what follows.
+func (x *exact) failed(i int32, f forbear.Failure, below bool) {
+	c := &x.calls[i]
+	p := x.m.edges[c.edge].plan
+	s := x.stateOf(c)
+	if x.breakers {
+		s = x.states[i]
+	}
+	if !p.given.Baseline.Oblivious {
+		s.ExhaustedBelow, s.Inner = below, c.inner
+	}
+	d := x.callers[c.edge][c.instance].r.Next(&s, f, x.clock())
+	if !d.Retry {
+		if c.parent < 0 {
+			x.rec.refused(d.Reason, 1)
+		}
+		x.finish(i, verdictOf(d.Reason))
+		return
+	}
+	wait := p.wait(&d, int(c.attempt), x.draw)
+	if x.breakers {
+		s.PrevWait = wait
+		x.states[i] = s
+	}
+	c.attempt++
+	c.prevWait = int64(wait)
+	c.lastCost = d.Cost
+	x.push(x.now+int64(wait), evRetry, uint32(i), c.gen&genMask)
+}
+
+// stateOf returns c as the Retryer wants to see it.
+func (x *exact) stateOf(c *call) forbear.State {
+	s := forbear.State{
+		Attempt:  int(c.attempt),
+		Start:    x.epoch.Add(time.Duration(c.start)),
+		PrevWait: time.Duration(c.prevWait),
+	}
+	if c.deadline > 0 {
+		s.Deadline = x.epoch.Add(time.Duration(c.deadline))
+	}
+	return s
+}
+
+// unmade gives the budget back what a retry took that the breaker stopped.
+func (x *exact) unmade(i int32) {
+	c := &x.calls[i]
+	x.callers[c.edge][c.instance].r.Refund(forbear.Decision{Retry: true, Cost: c.lastCost}, x.clock())
+}
+
+// notAdmitted ends call i, which the breaker did not let through.
+func (x *exact) notAdmitted(i int32, why forbear.Reason) {
+	if c := &x.calls[i]; c.parent < 0 {
+		x.rec.refused(why, 1)
+		if c.attempt == 1 {
+			x.rec.turnedAway(1)
+		}
+	}
+	x.finish(i, verdictOf(why))
+}
+
+// verdictOf returns what the layer above gets to see of a call that ended for
+// the given reason: what this layer has given up on behalf of all, or a plain
+// failure of one that leaves the retrying to others.
+func verdictOf(r forbear.Reason) status {
+	switch r {
+	case forbear.ReasonDisabled, forbear.ReasonInner, forbear.ReasonDeadline:
+		return statusError
+	}
+	return statusBelow
+}
+
+// finish ends call i and tells whoever waits for it.
+func (x *exact) finish(i int32, s status) {
+	c := x.calls[i]
+	x.calls[i].gen++
+	x.freeCall = append(x.freeCall, i)
+	if c.parent < 0 {
+		x.rec.finished(s == statusOK, x.now-c.start, 1)
+		if f := &x.m.s.Fleets[c.edge]; f.Users > 0 {
+			x.push(x.thinkTime(f, x.fleets[c.edge].factor), evThink, uint32(c.edge), 0)
+		}
+		return
+	}
+	t := &x.tasks[c.parent]
+	t.status = max(t.status, s)
+	if t.pending--; t.pending == 0 {
+		x.reply(c.parent, t.status)
+	}
+}

@@ -1,0 +1,112 @@
+package storm_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/forbear-go/forbear/storm"
+)
+
+// scenario is a service at 70 % load that loses half of its capacity for ten
+// seconds.
+func scenario() storm.Scenario {
+	return storm.Scenario{
+		Name: "brownout",
+		Fleets: []storm.Fleet{{Rate: 50_000_000, Instances: 10_000, Client: storm.Client{
+			Retries: new(3),
+			Timeout: storm.Duration(time.Second),
+			Base:    storm.Duration(100 * time.Millisecond),
+			Cap:     storm.Duration(2 * time.Second),
+		}}},
+		Services: []storm.Service{{Name: "service", Capacity: 50_000_000 / 0.7}},
+		Faults: []storm.Fault{{
+			Kind: storm.Brownout, At: storm.Duration(10 * time.Second), For: storm.Duration(10 * time.Second),
+		}},
+	}
+}
+
+func ExampleRun() {
+	r, err := storm.Run(context.Background(), scenario(), storm.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Engine, r.Summary.Verdict)
+	fmt.Printf("%.1fx the load\n", r.Summary.Multiplier)
+	// Output:
+	// cohort recovered
+	// 1.1x the load
+}
+
+func ExampleCompare() {
+	all, err := storm.Compare(context.Background(), scenario(), storm.Options{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range all {
+		fmt.Printf("%-20s %s\n", c.Variant.Title, c.Result.Summary.Verdict)
+	}
+	// Output:
+	// no backoff           metastable
+	// backoff, no jitter   metastable
+	// + full jitter        metastable
+	// + retry budget       recovered
+	// + circuit breaker    recovered
+}
+
+func ExampleLeastTrigger() {
+	s := scenario()
+	s.Fleets[0].Client.Baseline.NoBudget = true
+	t, err := storm.LeastTrigger(context.Background(), s, storm.Options{}, 20*time.Second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(t.Sticks, t.Least.D().Round(time.Second))
+	// Output: true 4s
+}
+
+func ExampleRunSweep() {
+	s := scenario()
+	s.Fleets[0].Client.Baseline.NoBudget = true
+	w, err := storm.RunSweep(context.Background(), s, storm.SweepBounds{Loads: 2, Triggers: 3}, storm.Options{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, row := range w.Cells {
+		for j, c := range row {
+			fmt.Printf("%.1fx %2.0fs %s\n", w.Loads[i], w.Triggers[j].Seconds(), c.Verdict)
+		}
+	}
+	// Output:
+	// 0.5x  7s recovered
+	// 0.5x 13s recovered
+	// 0.5x 20s recovered
+	// 1.5x  7s overloaded
+	// 1.5x 13s overloaded
+	// 1.5x 20s overloaded
+}
+
+func ExampleContention() {
+	out, err := storm.Contention{
+		Clients: 10,
+		Client:  storm.Client{Base: storm.Duration(5 * time.Millisecond), Cap: storm.Duration(2 * time.Second)},
+		NetMean: 10 * time.Millisecond,
+		Seed:    1,
+	}.Run()
+	fmt.Println(err, out.Writes >= 10)
+	// Output: <nil> true
+}
+
+func ExampleFieldErrors() {
+	err := storm.Scenario{Fleets: []storm.Fleet{{}}, Services: []storm.Service{{Name: "s", Law: "odd"}}}.Validate()
+	for _, f := range storm.FieldErrors(err) {
+		fmt.Println(f)
+	}
+	// Output:
+	// fleets[0]: sets 0 of rate, users and burst: want exactly one
+	// services[0].law: "odd" is unknown: want exponential, fixed or lognormal
+}

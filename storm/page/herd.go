@@ -1,0 +1,49 @@
+package page
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/forbear-go/forbear/storm"
+)
+
+// herd is a histogram of retries by millisecond.
+type herd struct {
+	name   string
+	counts []float64
+}
+
+// herds plays out what q's clients do when all of them fail at one instant,
+// without jitter and with it.
+func herds(ctx context.Context, q request) (all []herd) {
+	if q.Herd <= 0 || q.Herd > 10_000 || len(q.Scenario.Fleets) == 0 {
+		return nil
+	}
+	c := q.Scenario.Fleets[0].Client
+	c.Breaker, c.RTT = false, 0
+	base := max(c.Base, storm.Duration(time.Millisecond))
+	if c.Base == 0 {
+		base = storm.Duration(time.Second)
+	}
+	for _, b := range []struct{ name, wait string }{{"without jitter", "exponential"}, {"with full jitter", ""}} {
+		c.Baseline = storm.Baseline{Wait: b.wait, NoBudget: true, Unchecked: true}
+		s := storm.Scenario{
+			Duration: min(base*7/2, storm.Duration(8*time.Second)), Engine: storm.Exact, Seed: q.Scenario.Seed,
+			Fleets:   []storm.Fleet{{Burst: q.Herd, Client: c}},
+			Services: []storm.Service{{Name: "s"}},
+			Faults:   []storm.Fault{{Kind: storm.Outage, For: storm.Duration(time.Hour)}},
+		}
+		s.Bin = storm.Duration(time.Millisecond)
+		r, err := storm.Run(ctx, s, storm.Options{})
+		if err != nil {
+			return nil
+		}
+		counts := make([]float64, len(r.Series.Retry))
+		for i, v := range r.Series.Retry {
+			counts[i] = math.Round(v * r.Bin.Seconds())
+		}
+		all = append(all, herd{b.name, counts})
+	}
+	return all
+}

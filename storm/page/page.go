@@ -1,0 +1,218 @@
+// Package page is the simulator's page: sliders, curves that follow them, five
+// policies side by side, and the herd. It is one HTML file, one style sheet and
+// one script, embedded; it needs no build step and no network.
+package page
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/storm"
+)
+
+//go:embed static
+var static embed.FS
+
+const (
+	maxBody = 64 << 10
+	// maxEvents is the size up to which the page prefers the exact engine.
+	maxEvents = 150_000
+	// maxTime bounds one run of a page request.
+	maxTime = 2 * time.Second
+	// busy is the number of requests that are computed at once.
+	busy = 2
+	bins = 300
+)
+
+// Handler returns the page, at "/", and what it asks, below "/api/". It is
+// stateless; mount it below a prefix with http.StripPrefix.
+func Handler() http.Handler {
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	h := &handler{slots: make(chan struct{}, busy)}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(files))
+	mux.HandleFunc("POST /api/run", h.run)
+	mux.HandleFunc("GET /api/scenarios", h.scenarios)
+	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	return http.NewCrossOriginProtection().Handler(secure(mux))
+}
+
+func secure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		next.ServeHTTP(w, r)
+	})
+}
+
+type handler struct {
+	slots chan struct{}
+}
+
+// request is what the page asks. Each named variant is laid over the scenario;
+// "" is the scenario as it is.
+type request struct {
+	Scenario storm.Scenario `json:"scenario"`
+	Variants []string       `json:"variants"`
+	// Herd asks for the waves of so many clients that fail at once.
+	Herd int `json:"herd,omitzero"`
+}
+
+type problem struct {
+	Type   string        `json:"type"`
+	Title  string        `json:"title"`
+	Status int           `json:"status"`
+	Detail string        `json:"detail,omitempty"`
+	Errors []fieldDetail `json:"errors,omitempty"`
+}
+
+type fieldDetail struct {
+	Path   string `json:"path"`
+	Detail string `json:"detail"`
+}
+
+func refuse(w http.ResponseWriter, status int, err error) {
+	p := problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error()}
+	for _, f := range storm.FieldErrors(err) {
+		if f.Path != "" {
+			p.Errors = append(p.Errors, fieldDetail{f.Path, f.Detail})
+		}
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(p)
+}
+
+func (h *handler) scenarios(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(storm.Named())
+}
+
+func (h *handler) run(w http.ResponseWriter, r *http.Request) {
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	case <-r.Context().Done():
+		return
+	}
+	var q request
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		refuse(w, http.StatusBadRequest, fmt.Errorf("unreadable request: %w", err))
+		return
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		refuse(w, http.StatusBadRequest, errors.New("unreadable request: text after the document"))
+		return
+	}
+	start := time.Now()
+	results, err := compute(r.Context(), q)
+	if err != nil {
+		if r.Context().Err() == nil {
+			refuse(w, http.StatusUnprocessableEntity, err)
+		}
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(encode(results, herds(r.Context(), q), time.Since(start)))
+}
+
+// compute runs the variants side by side.
+func compute(ctx context.Context, q request) ([]storm.Compared, error) {
+	if len(q.Variants) == 0 || len(q.Variants) > 8 {
+		return nil, fmt.Errorf("%d variants: want 1 to 8", len(q.Variants))
+	}
+	known := map[string]storm.Variant{}
+	for _, v := range storm.Variants() {
+		known[v.Name] = v
+	}
+	if d := q.Scenario.Duration; q.Scenario.Bin == 0 && d > 0 {
+		q.Scenario.Bin = max(d/bins, storm.Duration(time.Millisecond))
+	}
+	results := make([]storm.Compared, len(q.Variants))
+	errs := make([]error, len(q.Variants))
+	var wg sync.WaitGroup
+	for i, name := range q.Variants {
+		s, v := q.Scenario, storm.Variant{Title: "as set"}
+		if name != "" {
+			var ok bool
+			if v, ok = known[name]; !ok {
+				return nil, fmt.Errorf("no variant is called %q", name)
+			}
+			s = s.With(v)
+		}
+		wg.Go(func() {
+			results[i].Variant = v
+			results[i].Result, errs[i] = one(ctx, s)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// one runs s with the engine that answers soon enough.
+func one(ctx context.Context, s storm.Scenario) (*storm.Result, error) {
+	if s.Engine == "" || s.Engine == storm.Auto {
+		s.Engine = storm.Exact
+		e, err := s.Estimate()
+		if err != nil {
+			return nil, err
+		}
+		if s.Fits() == nil && e.Events > maxEvents {
+			s.Engine = storm.Cohort
+		}
+	}
+	if s.Engine == storm.Cohort && s.Step == 0 && coarse(s) {
+		s.Step = storm.Duration(10 * time.Millisecond)
+	}
+	e, err := s.Estimate()
+	if err != nil {
+		return nil, err
+	}
+	if e.Time > maxTime {
+		return nil, fmt.Errorf("this scenario needs about %v and the page allows %v: run it with forbear sim run", e.Time.Round(time.Second), maxTime)
+	}
+	return storm.Run(ctx, s, storm.Options{})
+}
+
+// coarse reports whether steps of 10 ms, a tenth of the shortest time that
+// matters, are fine enough for curves that are being dragged.
+func coarse(s storm.Scenario) bool {
+	const least = storm.Duration(100 * time.Millisecond)
+	for _, f := range s.Fleets {
+		if c := f.Client; c.Base != 0 && c.Base < least || c.Timeout != 0 && c.Timeout < 2*least {
+			return false
+		}
+	}
+	for _, v := range s.Services {
+		if v.Queue != 0 && v.Queue < 2*least || v.Shed != 0 && v.Shed < 2*least {
+			return false
+		}
+	}
+	for _, f := range s.Faults {
+		if f.For < 5*least {
+			return false
+		}
+	}
+	return true
+}

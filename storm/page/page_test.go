@@ -1,0 +1,154 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/storm"
+)
+
+// asked is what the page asks when it is opened.
+const asked = `{"scenario":{"name":"page","duration":"60s",
+ "fleets":[{"name":"clients","instances":100,"rate":10000,"client":{"retries":3,"timeout":"1s","base":"100ms","cap":"2s",
+  "budget":{"ratio":0.2,"window":"30s"},"baseline":{"unchecked":true}}}],
+ "services":[{"name":"service","capacity":14285.714}],
+ "faults":[{"kind":"brownout","at":"10s","for":"10s","factor":0.5}]},
+ "variants":["","none","backoff","jitter","budget","breaker"],"herd":1000}`
+
+func post(t testing.TB, h http.Handler, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest("POST", "/api/run", strings.NewReader(body))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestRun(t *testing.T) {
+	w := post(t, Handler(), asked)
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	var answer struct {
+		Results []struct {
+			Name    string                   `json:"name"`
+			Fresh   []float64                `json:"fresh"`
+			P99     []*float64               `json:"p99"`
+			Summary struct{ Verdict string } `json:"summary"`
+		} `json:"results"`
+		Herds []struct {
+			Name   string    `json:"name"`
+			Counts []float64 `json:"counts"`
+		} `json:"herds"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"recovered", "metastable", "metastable", "metastable", "recovered", "recovered"}
+	for i, r := range answer.Results {
+		if r.Summary.Verdict != want[i] {
+			t.Errorf("%q: %s, want %s", r.Name, r.Summary.Verdict, want[i])
+		}
+		if len(r.Fresh) != bins || len(r.P99) != bins {
+			t.Errorf("%q: %d and %d bins, want %d", r.Name, len(r.Fresh), len(r.P99), bins)
+		}
+	}
+	if len(answer.Herds) != 2 || answer.Herds[0].Counts[100] != 1000 || answer.Herds[0].Counts[300] != 1000 {
+		t.Errorf("herds: without jitter, all 1,000 come at 100 ms and at 300 ms: %v", answer.Herds)
+	}
+	t.Logf("%d bytes", w.Body.Len())
+}
+
+// Steps of 10 ms are what the page can do without: what it shows must be that of
+// finer steps.
+func TestCoarseStepsShowTheSame(t *testing.T) {
+	var q request
+	if err := json.Unmarshal([]byte(asked), &q); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range storm.Variants()[:5] {
+		s := q.Scenario.With(v)
+		s.Engine = storm.Cohort
+		run := func(step time.Duration) storm.Summary {
+			s.Step = storm.Duration(step)
+			r, err := storm.Run(t.Context(), s, storm.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Summary
+		}
+		fine, rough := run(2*time.Millisecond), run(10*time.Millisecond)
+		if fine.Verdict != rough.Verdict || math.Abs(fine.Multiplier/rough.Multiplier-1) > 0.02 || math.Abs(fine.Recovery-rough.Recovery) > 1 {
+			t.Errorf("%s: %+v at 2 ms, %+v at 10 ms", v.Name, fine, rough)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		code       int
+		part       string
+	}{
+		{"not JSON", `{`, 400, "unreadable"},
+		{"unknown field", `{"scenery":{}}`, 400, "scenery"},
+		{"more text", `{"scenario":{},"variants":[""]}{}`, 400, "after the document"},
+		{"too long", `{"scenario":{"name":"` + strings.Repeat("x", maxBody) + `"}}`, 400, "too large"},
+		{"no variant", `{"scenario":{}}`, 422, "variants"},
+		{"unknown variant", `{"scenario":{},"variants":["hope"]}`, 422, "hope"},
+		{"empty scenario", `{"scenario":{},"variants":[""]}`, 422, "fleets"},
+		{"too much", strings.Replace(strings.Replace(asked, `"60s"`, `"24h"`, 1), `"duration"`, `"engine":"exact","duration"`, 1), 422, "the page allows"},
+	} {
+		w := post(t, Handler(), tt.body)
+		if w.Code != tt.code || !bytes.Contains(w.Body.Bytes(), []byte(tt.part)) {
+			t.Errorf("%s: %d %s, want %d and %q", tt.name, w.Code, w.Body, tt.code, tt.part)
+		}
+		if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+			t.Errorf("%s: content type %q", tt.name, got)
+		}
+	}
+}
+
+func TestForeignPagesMayNotAsk(t *testing.T) {
+	r := httptest.NewRequest("POST", "/api/run", strings.NewReader(asked))
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	w := httptest.NewRecorder()
+	Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusForbidden {
+		t.Errorf("a request from another site: %d, want 403", w.Code)
+	}
+}
+
+// The page must work without a network: nothing in it may point elsewhere.
+func TestPageNeedsNothingElse(t *testing.T) {
+	for _, name := range []string{"index.html", "style.css", "app.js"} {
+		data, err := static.ReadFile("static/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte("://")) || bytes.Contains(data, []byte("@import")) {
+			t.Errorf("%s points elsewhere", name)
+		}
+		w := httptest.NewRecorder()
+		path := "/" + strings.TrimPrefix(name, "index.html")
+		Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != http.StatusOK || w.Header().Get("Content-Security-Policy") == "" {
+			t.Errorf("GET %s: %d, policy %q", path, w.Code, w.Header().Get("Content-Security-Policy"))
+		}
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	h := Handler()
+	b.ReportAllocs()
+	for b.Loop() {
+		if w := post(b, h, asked); w.Code != http.StatusOK {
+			b.Fatal(w.Body)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package storm
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Where the cohort engine does not fit (layers, decorrelated jitter) and the
+// exact one would take too long, a sample of the scenario is run exactly: one
+// of every so many requests, users and instances, on as small a part of every
+// service's capacity. Rates and waits are then as in the whole; only chance is
+// larger.
+
+// affordable is the time for which Auto takes the exact engine.
+const affordable = 3 * time.Second
+
+// sampleScale returns one of how many requests to run, or 1 for all.
+func sampleScale(m *model, exact Estimate) float64 {
+	for i := range m.s.Fleets {
+		if m.s.Fleets[i].Burst > 0 {
+			return 1 // the crowd is the point
+		}
+	}
+	k := max(float64(exact.Time)/float64(affordable), exact.Memory/(MaxMemory/4))
+	if k <= 1 {
+		return 1
+	}
+	// No less than a hundred requests a second are left.
+	rate := 0.0
+	for i := range m.s.Fleets {
+		f := &m.s.Fleets[i]
+		rate += f.Rate + float64(f.Users)/max(f.Think.Seconds(), 0.01)
+	}
+	return max(1, min(math.Ceil(k), rate/100))
+}
+
+// sampled returns s with one of k of everything.
+func (s Scenario) sampled(k float64) Scenario {
+	part := func(n int) int { return max(1, int(float64(n)/k+0.5)) }
+	s.Engine = Exact
+	s.Fleets = append([]Fleet(nil), s.Fleets...)
+	s.Services = append([]Service(nil), s.Services...)
+	client := func(c *Client, instances, left int) {
+		c.Baseline.Bucket.Size *= float64(instances) / float64(left) / k
+	}
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		f.Rate /= k
+		if f.Users > 0 {
+			f.Users = part(f.Users)
+		}
+		left := part(f.Instances)
+		client(&f.Client, f.Instances, left)
+		f.Instances = left
+	}
+	for i := range s.Services {
+		v := &s.Services[i]
+		v.Capacity /= k
+		if v.QueueLength > 0 {
+			v.QueueLength = part(v.QueueLength)
+		}
+		if v.Capacity > 0 {
+			v.Concurrency = part(v.Concurrency)
+		}
+		v.Calls = append([]Edge(nil), v.Calls...)
+		for j := range v.Calls {
+			e := &v.Calls[j]
+			left := part(e.Instances)
+			client(&e.Client, e.Instances, left)
+			e.Instances = left
+		}
+	}
+	return s
+}
+
+// runSample runs one of k of m and scales the counts back up.
+func (m *model) runSample(k float64, stop func() bool) (*Result, error) {
+	small, err := compile(m.s.sampled(k))
+	if err != nil {
+		return nil, err
+	}
+	r, err := small.runOn(Exact, stop)
+	if err != nil {
+		return nil, err
+	}
+	r.Scale = k
+	r.Notes = append(r.Notes, fmt.Sprintf("a sample: one of every %.4g requests, instances and servers was run exactly, and the counts are scaled up", k))
+	s := &r.Summary
+	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.BudgetRefused, &s.BreakerRefused} {
+		*v *= k
+	}
+	for _, all := range [][]float64{r.Series.Offered, r.Series.Fresh, r.Series.Retry, r.Series.Good, r.Series.Failed, r.Series.Wasted} {
+		scale(all, k)
+	}
+	for i := range r.Services {
+		v := &r.Services[i]
+		v.Arrivals, v.Retries, v.Served, v.Wasted, v.Shed = v.Arrivals*k, v.Retries*k, v.Served*k, v.Wasted*k, v.Shed*k
+		scale(v.Load, k)
+	}
+	return r, nil
+}
+
+func scale(values []float64, k float64) {
+	for i := range values {
+		values[i] *= k
+	}
+}

@@ -1,0 +1,118 @@
+package storm
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+)
+
+// three layers at 20,000 requests a second, each of which retries.
+func threeLayers(rate float64) Scenario {
+	k := Client{Retries: new(2), Timeout: seconds(1), Base: 100 * ms, Cap: seconds(1), Baseline: Baseline{NoBudget: true, Oblivious: true}}
+	return Scenario{
+		Name: "three layers", Duration: seconds(40),
+		Fleets: []Fleet{{Rate: rate, Instances: 100, Client: k}},
+		Services: []Service{
+			{Name: "a", Capacity: 4 * rate, Concurrency: 40, Calls: []Edge{{To: "b", Instances: 40, Client: k}}},
+			{Name: "b", Capacity: 4 * rate, Concurrency: 40, Calls: []Edge{{To: "c", Instances: 40, Client: k}}},
+			{Name: "c", Capacity: 4 * rate, Concurrency: 40},
+		},
+		Faults: []Fault{{Kind: Errors, Service: "c", Rate: 0.5, At: seconds(5), For: seconds(20)}},
+	}
+}
+
+// A sample of a scenario says the same as the whole.
+func TestSampleSaysTheSame(t *testing.T) {
+	s := threeLayers(2000)
+	s.Engine = Exact
+	whole := mustRun(t, s)
+	m, err := compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := m.runSample(10, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole.Services {
+		near(t, whole.Services[i].Name, part.Services[i].Arrivals, whole.Services[i].Arrivals, 0.03*whole.Services[i].Arrivals)
+	}
+	near(t, "good", part.Summary.Good, whole.Summary.Good, 0.02*whole.Summary.Good)
+	if part.Summary.Verdict != whole.Summary.Verdict || len(part.Notes) == 0 {
+		t.Errorf("verdict %s for %s, notes %q", part.Summary.Verdict, whole.Summary.Verdict, part.Notes)
+	}
+}
+
+// Capacities and queues are scaled as well: the collapse looks the same.
+func TestSampleCollapsesTheSame(t *testing.T) {
+	s := brownout(5000, 10)
+	s.Services[0].Queue, s.Services[0].Concurrency = seconds(20), 50
+	whole := mustRun(t, s)
+	m, err := compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := m.runSample(5, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := whole.Summary, part.Summary
+	near(t, "multiplier", b.Multiplier, a.Multiplier, 0.03*a.Multiplier)
+	near(t, "queue", b.MaxQueue, a.MaxQueue, 0.03*a.MaxQueue)
+	near(t, "good", b.Good, a.Good, 0.05*a.Good)
+	if a.Verdict != b.Verdict {
+		t.Errorf("verdict %s for %s", b.Verdict, a.Verdict)
+	}
+}
+
+func TestAutoSamplesLargeStacks(t *testing.T) {
+	s := threeLayers(10_000_000)
+	s.Duration = seconds(30)
+	r := mustRun(t, s)
+	if r.Engine != Exact || r.Scale < 100 {
+		t.Errorf("engine %s, scale %v", r.Engine, r.Scale)
+	}
+	if math.Abs(r.Summary.Calls/(30*10_000_000)-1) > 0.02 {
+		t.Errorf("%v calls, want 300 M", r.Summary.Calls)
+	}
+}
+
+// What would need too much is refused with an estimate; the engine that is
+// asked for by name is not replaced.
+func TestTooLarge(t *testing.T) {
+	s := brownout(10_000_000, 10)
+	_, err := Run(t.Context(), s, Options{})
+	large, ok := errors.AsType[*TooLargeError](err)
+	if !ok {
+		t.Fatalf("got %v, want a TooLargeError", err)
+	}
+	if large.Estimate.Memory < MaxMemory && large.Estimate.Time < MaxTime || large.Estimate.Events < 1e9 {
+		t.Errorf("refused for %+v", large.Estimate)
+	}
+	s.Engine = Auto
+	if r := mustRun(t, s); r.Engine != Cohort {
+		t.Errorf("auto took the %s engine", r.Engine)
+	}
+	s.Duration, s.Step, s.Engine = Duration(24*time.Hour), Duration(time.Microsecond), Cohort
+	if _, err := Run(t.Context(), s, Options{}); err == nil {
+		t.Error("a day in steps of a microsecond was not refused")
+	}
+}
+
+// The estimate must not be below what a run takes.
+func TestEstimateIsNotTooLow(t *testing.T) {
+	for _, s := range Named() {
+		s.Engine = Exact
+		e, err := s.Estimate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Events > 2e7 || raceEnabled && e.Events > 1e6 {
+			continue
+		}
+		if r := mustRun(t, s); float64(r.Events) > 1.2*e.Events+10_000 {
+			t.Errorf("%s: %d events, estimated %.0f", s.Name, r.Events, e.Events)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package storm
+
+import "github.com/forbear-go/forbear"
+
+// Scenario is one thing to simulate: who calls, what answers, what breaks.
+// Zero fields have the defaults that [Scenario.WithDefaults] fills in.
+type Scenario struct {
+	Name        string `json:"name,omitzero" doc:"short name, used in reports"`
+	Description string `json:"description,omitzero" doc:"what the scenario shows"`
+	// Duration is how long is simulated. Default 60 s.
+	Duration Duration `json:"duration,omitzero" doc:"simulated time; default 60s"`
+	// Seed chooses the random numbers. Default 1.
+	Seed uint64 `json:"seed,omitzero" doc:"seed of the random numbers; default 1"`
+	// Engine is auto, exact or cohort.
+	Engine EngineKind `json:"engine,omitzero" doc:"auto, exact or cohort; default auto"`
+	// Step is the cohort engine's time step. Default: a twentieth of the
+	// shortest timeout or backoff base, between 1 ms and 10 ms.
+	Step Duration `json:"step,omitzero" doc:"time step of the cohort engine; default a twentieth of the shortest timeout or base"`
+	// Bin is the width of the results' time bins. Default: a 600th of Duration.
+	Bin Duration `json:"bin,omitzero" doc:"width of the results' bins; default a 600th of the duration"`
+
+	Fleets   []Fleet   `json:"fleets" doc:"who sends requests"`
+	Services []Service `json:"services" doc:"what answers; the first is the default target"`
+	Faults   []Fault   `json:"faults,omitzero" doc:"what goes wrong, and when"`
+}
+
+// EngineKind names an engine.
+type EngineKind string
+
+// The engines.
+const (
+	Auto   EngineKind = "auto"   // exact while it is affordable, else cohort
+	Exact  EngineKind = "exact"  // every request by itself
+	Cohort EngineKind = "cohort" // masses of requests in time steps
+)
+
+// Fleet is a population of clients that share a policy. Exactly one of Rate,
+// Users and Burst is set.
+type Fleet struct {
+	Name string `json:"name,omitzero" doc:"name in reports"`
+	// Instances is the number of processes, each with a budget and a breaker
+	// of its own. Default 1.
+	Instances int `json:"instances,omitzero" doc:"processes, each with its own budget and breaker; default 1"`
+	// Rate is the load of an open loop, in requests a second, of all instances
+	// together.
+	Rate float64 `json:"rate,omitzero" doc:"open loop: fresh requests a second of the whole fleet"`
+	// Users is the size of a closed loop: each user waits for an answer, then
+	// thinks, then asks again.
+	Users int `json:"users,omitzero" doc:"closed loop: users that wait for an answer before they ask again"`
+	// Think is the mean (exponential) think time of a closed loop. Default 1 s.
+	Think Duration `json:"think,omitzero" doc:"closed loop: mean think time; default 1s"`
+	// Burst sends this many requests at one instant, and no others.
+	Burst int `json:"burst,omitzero" doc:"send so many requests at one instant, and no others"`
+	// BurstAt is when.
+	BurstAt Duration `json:"burst_at,omitzero" doc:"when the burst is sent; default 0s"`
+	// Regular spaces the requests of an open loop evenly instead of by Poisson.
+	Regular bool `json:"regular,omitzero" doc:"open loop: evenly spaced instead of Poisson"`
+	// Calls names the service that is called. Default: the first.
+	Calls string `json:"calls,omitzero" doc:"service that is called; default the first"`
+
+	Client Client `json:"client,omitzero" doc:"how the fleet calls and retries"`
+}
+
+// Service answers requests: a FIFO queue before servers of a total capacity,
+// then, if it has any, calls to other services.
+type Service struct {
+	Name string `json:"name" doc:"name, unique"`
+	// Capacity is what all servers together can do, in requests a second. 0 is
+	// unlimited: every request is served at once, for Time.
+	Capacity float64 `json:"capacity,omitzero" doc:"requests a second of all servers together; 0 is unlimited"`
+	// Concurrency is the number of servers. Default 1.
+	Concurrency int `json:"concurrency,omitzero" doc:"number of parallel servers; default 1"`
+	// Time is the mean service time when Capacity is 0; otherwise it follows
+	// from Concurrency and Capacity.
+	Time Duration `json:"time,omitzero" doc:"mean service time when capacity is unlimited"`
+	// Law is the distribution of service times: exponential (default), fixed
+	// or lognormal.
+	Law string `json:"law,omitzero" doc:"service time: exponential (default), fixed or lognormal"`
+	// CV is the lognormal's coefficient of variation. Default 1.
+	CV float64 `json:"cv,omitzero" doc:"coefficient of variation of the lognormal; default 1"`
+	// PerConcurrent lengthens each service by so much for every request that is
+	// in the service when it starts.
+	PerConcurrent Duration `json:"per_concurrent,omitzero" doc:"added to a service time for each request in the service (contention)"`
+	// QueueSlowdown divides the capacity by 1 + QueueSlowdown x queue seconds:
+	// a queue that costs memory costs speed.
+	QueueSlowdown float64 `json:"queue_slowdown,omitzero" doc:"capacity is divided by 1 + this x queue in seconds"`
+	// Queue bounds the waiting requests by time: at most Queue x Capacity of
+	// them. 0 is unbounded; what does not fit is answered 503 at once.
+	Queue Duration `json:"queue,omitzero" doc:"bound of the queue, in seconds of nominal capacity; 0 is unbounded"`
+	// QueueLength bounds the queue by number instead.
+	QueueLength int `json:"queue_length,omitzero" doc:"bound of the queue, in requests"`
+	// Shed answers 503 while the wait at the present capacity exceeds it.
+	Shed Duration `json:"shed,omitzero" doc:"load shedding: answer 503 while the expected wait is longer"`
+	// RetryAfter goes with every 503 of the queue's bound, of shedding and of
+	// outages, as a Retry-After header would.
+	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 503 answers"`
+	// DropExpired lets the service throw away requests whose client has given
+	// up (deadline propagation) without working on them.
+	DropExpired bool `json:"drop_expired,omitzero" doc:"deadline propagation: drop queued requests whose client has given up"`
+
+	Calls []Edge `json:"calls,omitzero" doc:"services called after this one's own work, in parallel; all must succeed"`
+}
+
+// Edge is a call from one service to another.
+type Edge struct {
+	To string `json:"to" doc:"service that is called"`
+	// FanOut is the number of calls per request. Default 1.
+	FanOut int `json:"fan_out,omitzero" doc:"calls per request; default 1"`
+	// Instances is the number of processes of the caller. Default 1.
+	Instances int    `json:"instances,omitzero" doc:"processes of the caller, each with its own budget; default 1"`
+	Client    Client `json:"client,omitzero" doc:"how the caller calls and retries"`
+}
+
+// FaultKind names what goes wrong.
+type FaultKind string
+
+// The faults.
+const (
+	Outage    FaultKind = "outage"     // every request (or Rate of them) is answered 503 at once
+	Errors    FaultKind = "errors"     // Rate of the served requests fail, by Mode
+	Brownout  FaultKind = "brownout"   // capacity x Factor
+	SlowStart FaultKind = "slow_start" // capacity climbs from Factor back to 1
+	Pause     FaultKind = "pause"      // no capacity at all (garbage collection); requests queue
+	Spike     FaultKind = "spike"      // the fleets' load x Factor
+	Partition FaultKind = "partition"  // requests of Share of the clients vanish
+)
+
+// ErrorMode says which requests an Errors fault hits.
+type ErrorMode string
+
+// The error modes. At 1,000 requests a second, Rate 0.5 and three retries they
+// end at 1,875, 2,500 and about 3,140 requests a second.
+const (
+	Independent ErrorMode = "independent" // each attempt anew
+	Sticky      ErrorMode = "sticky"      // the same calls, on every attempt
+	LoadCoupled ErrorMode = "load"        // what exceeds (1 - Rate) of the nominal load
+)
+
+// Fault is something that goes wrong for a while.
+type Fault struct {
+	Kind FaultKind `json:"kind" doc:"outage, errors, brownout, slow_start, pause, spike or partition"`
+	// Service is what the fault hits. Default: the first. Spikes hit fleets.
+	Service string   `json:"service,omitzero" doc:"service that is hit; default the first"`
+	At      Duration `json:"at,omitzero" doc:"when it begins"`
+	For     Duration `json:"for" doc:"how long it lasts"`
+	// Rate is the share of requests that Outage and Errors hit. Default 1.
+	Rate float64 `json:"rate,omitzero" doc:"outage, errors: share of requests that fail; default 1"`
+	// Mode is for Errors. Default independent.
+	Mode ErrorMode `json:"mode,omitzero" doc:"errors: independent (default), sticky or load"`
+	// Factor is for Brownout (default 0.5), SlowStart (0.1) and Spike (2).
+	Factor float64 `json:"factor,omitzero" doc:"brownout, slow_start: share of capacity; spike: load factor"`
+	// Share is the part of the clients that a Partition cuts off. Default 1.
+	Share float64 `json:"share,omitzero" doc:"partition: share of the client instances that is cut off; default 1"`
+}
+
+// Client is how a caller calls: a forbear policy in a scenario's words, or what
+// forbear forbids, as a baseline.
+type Client struct {
+	// Policy, when set, is used instead of the fields from Kind to Budget.
+	Policy *forbear.Policy `json:"-"`
+	// PolicyRef names a policy of a policy file; whoever reads the scenario
+	// resolves it into Policy.
+	PolicyRef string `json:"policy,omitzero" doc:"a dependency's policy from a policy file: FILE or FILE#DEPENDENCY"`
+
+	Kind     string   `json:"kind,omitzero" doc:"sync (default), grpc, event, webhook or batch"`
+	Retries  *int     `json:"retries,omitzero" doc:"attempts after the first; default that of the kind; 0 for none"`
+	Timeout  Duration `json:"timeout,omitzero" doc:"per attempt; default 5s"`
+	Total    Duration `json:"total,omitzero" doc:"bound of the whole call; default that of the kind"`
+	Base     Duration `json:"base,omitzero" doc:"backoff base; default 1s"`
+	Cap      Duration `json:"cap,omitzero" doc:"backoff cap; default 30s"`
+	Jitter   string   `json:"jitter,omitzero" doc:"full (default) or decorrelated"`
+	Strict   bool     `json:"strict,omitzero" doc:"no floor of retries for quiet clients"`
+	Budget   Budget   `json:"budget,omitzero" doc:"retry budget"`
+	Breaker  bool     `json:"breaker,omitzero" doc:"put the circuit breaker around the calls"`
+	RTT      Duration `json:"rtt,omitzero" doc:"network round trip; default none"`
+	RTTLaw   string   `json:"rtt_law,omitzero" doc:"fixed (default) or exponential, each way"`
+	Throttle Throttle `json:"throttle,omitzero" doc:"adaptive client-side throttling, after the SRE book"`
+
+	// Baseline departs from what forbear allows.
+	Baseline Baseline `json:"baseline,omitzero" doc:"what forbear forbids, for comparison"`
+
+	// NoBreaker takes the breaker off Policy.
+	NoBreaker bool `json:"-"`
+	// NewBudget, when set, makes the budget of each instance.
+	NewBudget func() forbear.Budget `json:"-"`
+}
+
+// Budget is the retry budget of a client.
+type Budget struct {
+	Ratio      float64  `json:"ratio,omitzero" doc:"retries as a part of requests; default 0.2"`
+	Window     Duration `json:"window,omitzero" doc:"rolling window; default 30s, or the cap when that is longer"`
+	Of         string   `json:"of,omitzero" doc:"initial (default) or total"`
+	MinRetries int      `json:"min_retries,omitzero" doc:"retries per window for quiet clients; default 3"`
+}
+
+// Throttle is adaptive throttling (SRE book, chapter 21): a client drops
+// requests locally with probability (requests - K x accepts) / (requests + 1).
+// It is not a part of forbear.
+type Throttle struct {
+	K      float64  `json:"k,omitzero" doc:"multiplier of accepts; 0 is off, 2 is usual"`
+	Window Duration `json:"window,omitzero" doc:"rolling window; default 2m"`
+}
+
+// Baseline is what forbear forbids and others do. Each field replaces one part
+// of a real decision; the rest of it stays real.
+type Baseline struct {
+	// Wait replaces the drawn wait: none, fixed (base), exponential (without
+	// jitter) or equal (half the ceiling, and jitter on the other half).
+	Wait string `json:"wait,omitzero" doc:"none, fixed, exponential (no jitter) or equal"`
+	// NoBudget lets every retry pass.
+	NoBudget bool `json:"no_budget,omitzero" doc:"no retry budget"`
+	// Bucket is a token bucket that every request fills, instead of the
+	// policy's budget.
+	Bucket Bucket `json:"bucket,omitzero" doc:"token bucket that every request fills, instead of the budget"`
+	// Oblivious makes a caller retry what a layer below has given up, and
+	// retry inside another layer's retry.
+	Oblivious bool `json:"oblivious,omitzero" doc:"retry what a layer below has given up (retries at every layer)"`
+	// Unchecked accepts counts, durations and ratios outside the standard's
+	// ranges.
+	Unchecked bool `json:"unchecked,omitzero" doc:"accept values outside the standard's ranges"`
+}
+
+// Bucket is a full bucket of Size retries to which every first attempt adds
+// Deposit.
+type Bucket struct {
+	Deposit float64 `json:"deposit,omitzero" doc:"tokens that a request adds"`
+	Size    float64 `json:"size,omitzero" doc:"tokens that the bucket holds; 0 is no bucket"`
+}

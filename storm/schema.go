@@ -1,0 +1,85 @@
+package storm
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// Schema returns the JSON Schema (draft 2020-12) of a scenario file. It is made
+// from the types, so that it cannot lag behind them.
+func Schema() []byte {
+	root := schemaOf(reflect.TypeFor[Scenario]())
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "forbear sim scenario"
+	b, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		panic(err) // maps of strings and numbers
+	}
+	return append(b, '\n')
+}
+
+var choices = map[string][]string{
+	"EngineKind":     {"auto", "exact", "cohort"},
+	"FaultKind":      {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition"},
+	"ErrorMode":      {"independent", "sticky", "load"},
+	"Client.kind":    {"sync", "grpc", "event", "webhook", "batch"},
+	"Client.jitter":  {"full", "decorrelated"},
+	"Client.rtt_law": {"fixed", "exponential"},
+	"Baseline.wait":  {"none", "fixed", "exponential", "equal"},
+	"Service.law":    {"exponential", "fixed", "lognormal"},
+	"Budget.of":      {"initial", "total"},
+}
+
+func schemaOf(t reflect.Type) map[string]any {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`}
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return structSchema(t)
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64:
+		return map[string]any{"type": "number", "minimum": 0}
+	case reflect.String:
+		s := map[string]any{"type": "string"}
+		if c := choices[t.Name()]; c != nil {
+			s["enum"] = c
+		}
+		return s
+	default:
+		return map[string]any{"type": "integer", "minimum": 0}
+	}
+}
+
+func structSchema(t reflect.Type) map[string]any {
+	properties := map[string]any{}
+	var required []string
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || name == "" {
+			continue
+		}
+		p := schemaOf(f.Type)
+		p["description"] = f.Tag.Get("doc")
+		if c := choices[t.Name()+"."+name]; c != nil {
+			p["enum"] = c
+		}
+		properties[name] = p
+		if options == "" {
+			required = append(required, name)
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if required != nil {
+		s["required"] = required
+	}
+	return s
+}

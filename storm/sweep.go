@@ -1,0 +1,130 @@
+package storm
+
+import (
+	"context"
+	"time"
+)
+
+// Sweep is a map of what becomes of a scenario under other loads and longer or
+// shorter triggers.
+type Sweep struct {
+	Scenario string `json:"scenario"`
+	// Loads are factors on the fleets' load; Triggers are lengths of the first
+	// fault.
+	Loads    []float64   `json:"loads"`
+	Triggers []Duration  `json:"triggers"`
+	Cells    [][]Cell    `json:"cells"` // by load, then trigger
+	Engine   EngineKind  `json:"engine"`
+	Options  SweepBounds `json:"bounds"`
+}
+
+// Cell is one run of a sweep.
+type Cell struct {
+	Verdict    Verdict `json:"verdict"`
+	Recovery   float64 `json:"recovery_s"`
+	Multiplier float64 `json:"multiplier"`
+	Goodput    float64 `json:"final_goodput"`
+}
+
+// SweepBounds say what a sweep covers. Zero fields have defaults: loads from
+// 0.5 to 1.5 times the scenario's, triggers up to 20 s, 12 of each.
+type SweepBounds struct {
+	LoadFrom float64  `json:"load_from"`
+	LoadTo   float64  `json:"load_to"`
+	Loads    int      `json:"loads"`
+	Longest  Duration `json:"longest"`
+	Triggers int      `json:"triggers"`
+}
+
+// MaxCells bounds a sweep.
+const MaxCells = 10_000
+
+func (b SweepBounds) withDefaults() SweepBounds {
+	if b.LoadFrom == 0 && b.LoadTo == 0 {
+		b.LoadFrom, b.LoadTo = 0.5, 1.5
+	}
+	if b.Loads == 0 {
+		b.Loads = 12
+	}
+	if b.Triggers == 0 {
+		b.Triggers = 12
+	}
+	if b.Longest == 0 {
+		b.Longest = Duration(20 * time.Second)
+	}
+	return b
+}
+
+// RunSweep runs s for every load and trigger length. progress may be nil.
+func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progress func(done, of int)) (*Sweep, error) {
+	s, b = s.WithDefaults(), b.withDefaults()
+	switch {
+	case len(s.Faults) == 0:
+		return nil, at("faults", "is empty: there is no trigger to lengthen")
+	case b.Loads < 1 || b.Triggers < 1 || b.Loads*b.Triggers > MaxCells:
+		return nil, at("bounds", "%d loads x %d triggers: want 1 to %d cells", b.Loads, b.Triggers, MaxCells)
+	case b.LoadFrom <= 0 || b.LoadTo < b.LoadFrom:
+		return nil, at("bounds", "load factors from %v to %v are not a range above 0", b.LoadFrom, b.LoadTo)
+	case b.Longest <= 0:
+		return nil, at("bounds", "the longest trigger %v is not positive", b.Longest)
+	}
+	w := &Sweep{Scenario: s.Name, Options: b}
+	for i := range b.Loads {
+		w.Loads = append(w.Loads, b.LoadFrom+(b.LoadTo-b.LoadFrom)*float64(i)/float64(max(b.Loads-1, 1)))
+	}
+	for i := range b.Triggers {
+		w.Triggers = append(w.Triggers, b.Longest*Duration(i+1)/Duration(b.Triggers))
+	}
+	if err := w.affordable(s, o); err != nil {
+		return nil, err
+	}
+	w.Cells = make([][]Cell, b.Loads)
+	for i := range w.Cells {
+		w.Cells[i] = make([]Cell, b.Triggers)
+	}
+	err := each(ctx, b.Loads*b.Triggers, progress, func(k int) error {
+		i, j := k/b.Triggers, k%b.Triggers
+		r, err := Run(ctx, s.loaded(w.Loads[i]).lengthened(w.Triggers[j]), o)
+		if err != nil {
+			return err
+		}
+		w.Cells[i][j] = Cell{r.Summary.Verdict, r.Summary.Recovery, r.Summary.Multiplier, r.Summary.FinalGoodput}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// affordable refuses a sweep whose largest run, times their number, is too much.
+func (w *Sweep) affordable(s Scenario, o Options) error {
+	e, err := s.loaded(w.Loads[len(w.Loads)-1]).lengthened(w.Triggers[len(w.Triggers)-1]).Estimate()
+	if err != nil {
+		return err
+	}
+	w.Engine = e.Engine
+	n := len(w.Loads) * len(w.Triggers)
+	e.Events *= float64(n)
+	e.Time *= time.Duration(n)
+	if !o.Force && (e.Memory > MaxMemory || e.Time > MaxTime) {
+		return &TooLargeError{e}
+	}
+	return nil
+}
+
+// loaded returns s with k times the load.
+func (s Scenario) loaded(k float64) Scenario {
+	s.Fleets = append([]Fleet(nil), s.Fleets...)
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		f.Rate *= k
+		if f.Users > 0 {
+			f.Users = max(1, int(float64(f.Users)*k+0.5))
+		}
+		if f.Burst > 0 {
+			f.Burst = max(1, int(float64(f.Burst)*k+0.5))
+		}
+	}
+	return s
+}

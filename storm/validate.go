@@ -1,0 +1,293 @@
+package storm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bounds of a scenario.
+const (
+	MaxDepth     = 10
+	MaxServices  = 64
+	MaxFleets    = 32
+	MaxFaults    = 64
+	MaxInstances = 100_000
+	MaxRate      = 1e9
+	maxDuration  = 24 * time.Hour
+	maxBins      = 20_000
+)
+
+// WithDefaults returns s with its zero fields filled in. It does not validate.
+func (s Scenario) WithDefaults() Scenario {
+	s.Duration = cmp.Or(s.Duration, Duration(time.Minute))
+	s.Seed = cmp.Or(s.Seed, 1)
+	s.Engine = cmp.Or(s.Engine, Auto)
+	s.Bin = cmp.Or(s.Bin, max(s.Duration/600, Duration(time.Millisecond)))
+	s.Fleets = append([]Fleet(nil), s.Fleets...)
+	s.Services = append([]Service(nil), s.Services...)
+	s.Faults = append([]Fault(nil), s.Faults...)
+	first := ""
+	if len(s.Services) > 0 {
+		first = s.Services[0].Name
+	}
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		f.Name = cmp.Or(f.Name, fmt.Sprintf("fleet%d", i+1))
+		f.Instances = cmp.Or(f.Instances, 1)
+		f.Think = cmp.Or(f.Think, Duration(time.Second))
+		f.Calls = cmp.Or(f.Calls, first)
+	}
+	for i := range s.Services {
+		v := &s.Services[i]
+		v.Concurrency = cmp.Or(v.Concurrency, 1)
+		v.Law = cmp.Or(v.Law, "exponential")
+		v.CV = cmp.Or(v.CV, 1)
+		v.Calls = append([]Edge(nil), v.Calls...)
+		for j := range v.Calls {
+			v.Calls[j].FanOut = cmp.Or(v.Calls[j].FanOut, 1)
+			v.Calls[j].Instances = cmp.Or(v.Calls[j].Instances, 1)
+		}
+	}
+	for i := range s.Faults {
+		f := &s.Faults[i]
+		f.Service = cmp.Or(f.Service, first)
+		f.Rate = cmp.Or(f.Rate, 1)
+		f.Share = cmp.Or(f.Share, 1)
+		f.Mode = cmp.Or(f.Mode, Independent)
+		switch f.Kind {
+		case SlowStart:
+			f.Factor = cmp.Or(f.Factor, 0.1)
+		case Spike:
+			f.Factor = cmp.Or(f.Factor, 2)
+		default:
+			f.Factor = cmp.Or(f.Factor, 0.5)
+		}
+	}
+	return s
+}
+
+// Validate returns everything that is wrong with s, joined: [FieldErrors] lists
+// it, each fault with the path of its field.
+func (s Scenario) Validate() error {
+	c := checker{s: s.WithDefaults()}
+	c.head()
+	for i := range c.s.Fleets {
+		c.fleet(i)
+	}
+	seen := map[string]bool{}
+	for i := range c.s.Services {
+		c.service(i, seen)
+	}
+	for i := range c.s.Faults {
+		c.fault(i)
+	}
+	if len(c.errs) == 0 {
+		c.depth()
+	}
+	return errors.Join(c.errs...)
+}
+
+type checker struct {
+	s    Scenario
+	errs []error
+}
+
+func (c *checker) add(path, format string, args ...any) {
+	c.errs = append(c.errs, at(path, format, args...))
+}
+
+// number complains about v unless it is in [low, high].
+func (c *checker) number(path string, v, low, high float64) {
+	if !(v >= low && v <= high) { // NaN too
+		c.add(path, "%v is outside %v to %v", v, low, high)
+	}
+}
+
+func (c *checker) span(path string, d Duration, high time.Duration) {
+	if d < 0 || d.D() > high {
+		c.add(path, "%v is outside 0s to %v", d, high)
+	}
+}
+
+func (c *checker) head() {
+	s := &c.s
+	switch s.Engine {
+	case Auto, Exact, Cohort:
+	default:
+		c.add("engine", "%q is unknown: want auto, exact or cohort", s.Engine)
+	}
+	if s.Duration <= 0 || s.Duration.D() > maxDuration {
+		c.add("duration", "%v is outside 1ns to %v", s.Duration, maxDuration)
+	}
+	if s.Bin <= 0 {
+		c.add("bin", "%v is not positive", s.Bin)
+	} else if s.Duration/s.Bin > maxBins {
+		c.add("bin", "%v makes %d bins: at most %d", s.Bin, s.Duration/s.Bin, maxBins)
+	}
+	c.span("step", s.Step, time.Second)
+	if len(s.Fleets) == 0 || len(s.Fleets) > MaxFleets {
+		c.add("fleets", "has %d entries: want 1 to %d", len(s.Fleets), MaxFleets)
+	}
+	if len(s.Services) == 0 || len(s.Services) > MaxServices {
+		c.add("services", "has %d entries: want 1 to %d", len(s.Services), MaxServices)
+	}
+	if len(s.Faults) > MaxFaults {
+		c.add("faults", "has %d entries: at most %d", len(s.Faults), MaxFaults)
+	}
+}
+
+func (c *checker) known(path, name string) {
+	for i := range c.s.Services {
+		if c.s.Services[i].Name == name {
+			return
+		}
+	}
+	c.add(path, "no service is called %q", name)
+}
+
+func (c *checker) client(path string, k *Client) {
+	for _, f := range []struct {
+		name string
+		d    Duration
+	}{{"timeout", k.Timeout}, {"rtt", k.RTT}, {"throttle.window", k.Throttle.Window}} {
+		c.span(path+"."+f.name, f.d, time.Hour)
+	}
+	c.number(path+".throttle.k", k.Throttle.K, 0, 100)
+	if k.Retries != nil && (*k.Retries < 0 || *k.Retries > 1000) {
+		c.add(path+".retries", "%d is outside 0 to 1000", *k.Retries)
+		return
+	}
+	if _, err := k.plan(); err != nil {
+		c.errs = append(c.errs, within(path, err))
+	}
+}
+
+func (c *checker) fleet(i int) {
+	f := &c.s.Fleets[i]
+	path := fmt.Sprintf("fleets[%d]", i)
+	set := 0
+	for _, on := range []bool{f.Rate != 0, f.Users != 0, f.Burst != 0} {
+		if on {
+			set++
+		}
+	}
+	if set != 1 {
+		c.add(path, "sets %d of rate, users and burst: want exactly one", set)
+	}
+	c.number(path+".rate", f.Rate, 0, MaxRate)
+	c.number(path+".users", float64(f.Users), 0, 1e9)
+	c.number(path+".burst", float64(f.Burst), 0, 1e8)
+	c.number(path+".instances", float64(f.Instances), 1, MaxInstances)
+	c.span(path+".think", f.Think, time.Hour)
+	c.span(path+".burst_at", f.BurstAt, c.s.Duration.D())
+	c.known(path+".calls", f.Calls)
+	c.client(path+".client", &f.Client)
+}
+
+func (c *checker) service(i int, seen map[string]bool) {
+	v := &c.s.Services[i]
+	path := fmt.Sprintf("services[%d]", i)
+	if v.Name == "" {
+		c.add(path+".name", "is missing")
+	} else if seen[v.Name] {
+		c.add(path+".name", "%q is there twice", v.Name)
+	}
+	seen[v.Name] = true
+	c.number(path+".capacity", v.Capacity, 0, MaxRate)
+	c.number(path+".concurrency", float64(v.Concurrency), 1, 1e6)
+	c.number(path+".cv", v.CV, 0.01, 20)
+	c.number(path+".queue_slowdown", v.QueueSlowdown, 0, 1e6)
+	c.number(path+".queue_length", float64(v.QueueLength), 0, 1e9)
+	for _, f := range []struct {
+		name string
+		d    Duration
+	}{{"time", v.Time}, {"per_concurrent", v.PerConcurrent}, {"queue", v.Queue}, {"shed", v.Shed}, {"retry_after", v.RetryAfter}} {
+		c.span(path+"."+f.name, f.d, time.Hour)
+	}
+	switch v.Law {
+	case "exponential", "fixed", "lognormal":
+	default:
+		c.add(path+".law", "%q is unknown: want exponential, fixed or lognormal", v.Law)
+	}
+	if v.Capacity == 0 && (v.Queue > 0 || v.Shed > 0 || v.QueueLength > 0 || v.QueueSlowdown > 0) {
+		c.add(path+".capacity", "is unlimited, so there is no queue to bound")
+	}
+	if v.Capacity > 0 && v.Time > 0 {
+		c.add(path+".time", "follows from capacity and concurrency: set one")
+	}
+	for j := range v.Calls {
+		e := &v.Calls[j]
+		inner := fmt.Sprintf("%s.calls[%d]", path, j)
+		c.known(inner+".to", e.To)
+		c.number(inner+".fan_out", float64(e.FanOut), 1, 100)
+		c.number(inner+".instances", float64(e.Instances), 1, MaxInstances)
+		c.client(inner+".client", &e.Client)
+	}
+}
+
+func (c *checker) fault(i int) {
+	f := &c.s.Faults[i]
+	path := fmt.Sprintf("faults[%d]", i)
+	switch f.Kind {
+	case Outage, Errors, Brownout, SlowStart, Pause, Spike, Partition:
+	case "":
+		c.add(path+".kind", "is missing")
+	default:
+		c.add(path+".kind", "%q is unknown: want outage, errors, brownout, slow_start, pause, spike or partition", f.Kind)
+	}
+	switch f.Mode {
+	case Independent, Sticky, LoadCoupled:
+	default:
+		c.add(path+".mode", "%q is unknown: want independent, sticky or load", f.Mode)
+	}
+	if f.For <= 0 {
+		c.add(path+".for", "%v is not positive", f.For)
+	}
+	c.span(path+".at", f.At, c.s.Duration.D())
+	c.number(path+".rate", f.Rate, 0, 1)
+	c.number(path+".share", f.Share, 0, 1)
+	high := 1.0
+	if f.Kind == Spike {
+		high = 1000
+	}
+	c.number(path+".factor", f.Factor, 0, high)
+	if f.Kind == Brownout || f.Kind == SlowStart {
+		c.number(path+".factor", f.Factor, 0.001, 1)
+	}
+	c.known(path+".service", f.Service)
+}
+
+// depth refuses cycles and stacks of more than MaxDepth services.
+func (c *checker) depth() {
+	index := map[string]int{}
+	for i, v := range c.s.Services {
+		index[v.Name] = i
+	}
+	state := make([]int, len(c.s.Services)) // 0 new, -1 being visited, else its depth
+	var visit func(i int) int
+	visit = func(i int) int {
+		if state[i] != 0 {
+			return state[i]
+		}
+		state[i] = -1
+		deepest := 0
+		for j, e := range c.s.Services[i].Calls {
+			d := visit(index[e.To])
+			if d < 0 {
+				c.add(fmt.Sprintf("services[%d].calls[%d].to", i, j), "closes a cycle through %q", e.To)
+				d = 0
+			}
+			deepest = max(deepest, d)
+		}
+		state[i] = deepest + 1
+		return state[i]
+	}
+	for i := range c.s.Services {
+		if d := visit(i); d > MaxDepth {
+			c.add(fmt.Sprintf("services[%d]", i), "stands on %d layers: at most %d in all", d, MaxDepth)
+			return
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package storm
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// chain returns services that call each other in a line.
+func chain(n int) Scenario {
+	s := Scenario{Fleets: []Fleet{{Rate: 1}}}
+	for i := range n {
+		v := Service{Name: fmt.Sprint("s", i)}
+		if i+1 < n {
+			v.Calls = []Edge{{To: fmt.Sprint("s", i+1)}}
+		}
+		s.Services = append(s.Services, v)
+	}
+	return s
+}
+
+func TestDepth(t *testing.T) {
+	if err := chain(MaxDepth).Validate(); err != nil {
+		t.Errorf("%d layers: %v", MaxDepth, err)
+	}
+	if err := chain(MaxDepth + 1).Validate(); err == nil {
+		t.Errorf("%d layers were accepted", MaxDepth+1)
+	}
+	// Ten deep, with a fan-out of two in each: 512 at the deepest.
+	s := chain(MaxDepth)
+	s.Duration, s.Engine = seconds(10), Exact
+	for i := range s.Services {
+		for j := range s.Services[i].Calls {
+			s.Services[i].Calls[j].FanOut = 2
+		}
+	}
+	near(t, "deepest", deepest(mustRun(t, s)), 512, 0)
+}
+
+func TestValidate(t *testing.T) {
+	ok := brownout(100, 1)
+	for _, tt := range []struct {
+		path  string
+		spoil func(*Scenario)
+	}{
+		{"engine", func(s *Scenario) { s.Engine = "steam" }},
+		{"duration", func(s *Scenario) { s.Duration = -1 }},
+		{"duration", func(s *Scenario) { s.Duration = Duration(48 * time.Hour) }},
+		{"bin", func(s *Scenario) { s.Bin = 1 }},
+		{"step", func(s *Scenario) { s.Step = seconds(2) }},
+		{"fleets", func(s *Scenario) { s.Fleets = nil }},
+		{"services", func(s *Scenario) { s.Services = nil }},
+		{"fleets[0]", func(s *Scenario) { s.Fleets[0].Users = 3 }},
+		{"fleets[0].rate", func(s *Scenario) { s.Fleets[0].Rate = -3 }},
+		{"fleets[0].rate", func(s *Scenario) { s.Fleets[0].Rate = 1e12 }},
+		{"fleets[0].instances", func(s *Scenario) { s.Fleets[0].Instances = 1 << 30 }},
+		{"fleets[0].calls", func(s *Scenario) { s.Fleets[0].Calls = "x" }},
+		{"fleets[0].client.retries", func(s *Scenario) { s.Fleets[0].Client.Retries = new(-1) }},
+		{"fleets[0].client", func(s *Scenario) { s.Fleets[0].Client.Retries = new(9) }},
+		{"fleets[0].client.kind", func(s *Scenario) { s.Fleets[0].Client.Kind = "carrier pigeon" }},
+		{"fleets[0].client.jitter", func(s *Scenario) { s.Fleets[0].Client.Jitter = "equal" }},
+		{"fleets[0].client.budget.of", func(s *Scenario) { s.Fleets[0].Client.Budget.Of = "all" }},
+		{"fleets[0].client.baseline.wait", func(s *Scenario) { s.Fleets[0].Client.Baseline.Wait = "long" }},
+		{"fleets[0].client.rtt_law", func(s *Scenario) { s.Fleets[0].Client.RTTLaw = "odd" }},
+		{"services[0].name", func(s *Scenario) { s.Services[0].Name = "" }},
+		{"services[0].law", func(s *Scenario) { s.Services[0].Law = "odd" }},
+		{"services[0].time", func(s *Scenario) { s.Services[0].Time = ms }},
+		{"services[0].capacity", func(s *Scenario) { s.Services[0].Capacity, s.Services[0].Queue = 0, ms }},
+		{"services[0].calls[0].to", func(s *Scenario) { s.Services[0].Calls = []Edge{{To: "x"}} }},
+		{"services[0].calls[0].to", func(s *Scenario) { s.Services[0].Calls = []Edge{{To: "s"}} }},
+		{"services[0].calls[0].fan_out", func(s *Scenario) { s.Services[0].Calls = []Edge{{To: "s", FanOut: 1000}} }},
+		{"faults[0].kind", func(s *Scenario) { s.Faults[0].Kind = "quake" }},
+		{"faults[0].for", func(s *Scenario) { s.Faults[0].For = 0 }},
+		{"faults[0].at", func(s *Scenario) { s.Faults[0].At = seconds(1e4) }},
+		{"faults[0].rate", func(s *Scenario) { s.Faults[0].Rate = 2 }},
+		{"faults[0].factor", func(s *Scenario) { s.Faults[0].Factor = 7 }},
+		{"faults[0].mode", func(s *Scenario) { s.Faults[0].Mode = "odd" }},
+		{"faults[0].service", func(s *Scenario) { s.Faults[0].Service = "x" }},
+	} {
+		s := change(ok, func(*Fleet, *Service) {})
+		s.Faults = append([]Fault(nil), s.Faults...)
+		tt.spoil(&s)
+		found := FieldErrors(s.Validate())
+		hit := false
+		for _, f := range found {
+			hit = hit || f.Path == tt.path
+		}
+		if !hit {
+			t.Errorf("%s: got %v", tt.path, found)
+		}
+	}
+	if err := ok.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The standard's own words come through.
+func TestPoliciesOutsideTheStandardAreRefused(t *testing.T) {
+	s := brownout(100, 1)
+	s.Fleets[0].Client.Retries = new(9)
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "R-2") {
+		t.Errorf("nine retries: %v", err)
+	}
+	s.Fleets[0].Client.Baseline.Unchecked = true
+	if err := s.Validate(); err != nil {
+		t.Errorf("nine retries as a baseline: %v", err)
+	}
+}
+
+// An event costs no allocation: a run's are those of its start and of its
+// peak.
+func TestExactAllocatesNothingPerEvent(t *testing.T) {
+	for _, s := range []Scenario{brownout(5000, 1), brownout(5000, 10), withBudget(brownout(5000, 10))} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := mustRun(t, s)
+		runtime.ReadMemStats(&after)
+		if n := float64(after.Mallocs-before.Mallocs) / float64(r.Events); n > 0.01 {
+			t.Errorf("%d events: %.4f allocations each", r.Events, n)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package storm
+
+import "math"
+
+// A run is back when its goodput, over a span with enough calls for a verdict,
+// is at least this part of what it was, less three standard deviations of the
+// count: a fixed threshold alone reports shot noise as late recoveries.
+const recoveredAt = 0.95
+
+// patience returns the least time after the last fault, in seconds, for which
+// goodput that stays away is called metastable: an open breaker must have had
+// its time.
+func (m *model) patience() float64 {
+	wait := 0.0
+	for i := range m.edges {
+		if p := m.edges[i].plan; p.breaker {
+			wait = max(wait, p.policy.Breaker.OpenFor.Seconds())
+		}
+	}
+	return wait + 5
+}
+
+// judge sets the verdict and the recovery time.
+func judge(r *Result, patience float64) {
+	s := &r.Summary
+	bin := r.Bin.Seconds()
+	n := len(r.Series.Good)
+	if n == 0 || s.Calls == 0 {
+		s.Verdict = Steady
+		return
+	}
+	span := windowFor(r)
+	if r.Trigger == nil {
+		s.Verdict = Steady
+		if lastBad(r, 0, span, 1) >= n-span {
+			s.Verdict = Overloaded
+		}
+		return
+	}
+	usual := usualGoodput(r, int(r.Trigger[0].Seconds()/bin))
+	if usual == 0 {
+		s.Verdict, s.Recovery = Overloaded, -1
+		return
+	}
+	end := r.Trigger[1].Seconds()
+	first := int(math.Ceil(end/bin - 1e-9))
+	if first+span > n {
+		s.Verdict, s.Recovery = Undecided, -1
+		return
+	}
+	last := lastBad(r, first, span, usual)
+	switch {
+	case last < first:
+		s.Verdict = Recovered
+	case last < n-span:
+		s.Verdict = Recovered
+		s.Recovery = max(0, float64(last+span/2+1)*bin-end)
+	default:
+		s.Recovery = -1
+		s.Verdict = Metastable
+		if r.Duration.Seconds()-end < patience {
+			s.Verdict = Undecided
+		}
+	}
+}
+
+// windowFor returns the number of bins that hold about a thousand calls, but no
+// more than two seconds.
+func windowFor(r *Result) int {
+	bin := r.Bin.Seconds()
+	perBin := r.Summary.Calls / float64(len(r.Series.Good))
+	n := int(math.Ceil(1000 / max(perBin, 1e-9)))
+	return max(1, min(n, int(2/bin), len(r.Series.Good)))
+}
+
+// usualGoodput returns the part of calls that ended well before the trouble.
+func usualGoodput(r *Result, bins int) float64 {
+	var fresh, good float64
+	for i := range min(bins, len(r.Series.Offered)) {
+		fresh += r.Series.Offered[i]
+		good += r.Series.Good[i]
+	}
+	if float64(bins)*r.Bin.Seconds() < 1 || fresh == 0 {
+		return 1
+	}
+	if share := good / fresh; share > 0.5 {
+		return min(share, 1)
+	}
+	return 0
+}
+
+// lastBad returns the first bin of the last span, from bin first on, in which
+// the goodput is missing; first-1 when there is none.
+func lastBad(r *Result, first, span int, usual float64) int {
+	bin := r.Bin.Seconds()
+	for i := len(r.Series.Good) - span; i >= first; i-- {
+		var fresh, good float64
+		for j := i; j < i+span; j++ {
+			fresh += r.Series.Offered[j] * bin
+			good += r.Series.Good[j] * bin
+		}
+		if want := fresh * usual; good < recoveredAt*want-3*math.Sqrt(want) {
+			return i
+		}
+	}
+	return first - 1
+}
