@@ -1,0 +1,139 @@
+package grpcretry
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/grpccode"
+)
+
+// Names of metadata that this package reads or writes.
+const (
+	// TrailerPushback is a server's own wait, in milliseconds (gRFC A6).
+	TrailerPushback = "grpc-retry-pushback-ms"
+	// HeaderAttempts is the number of attempts before this one (gRFC A6).
+	HeaderAttempts = "grpc-previous-rpc-attempts"
+	// HeaderKey carries the idempotency key.
+	HeaderKey = "idempotency-key"
+)
+
+// ParseCode returns the code with that name, as the gRPC specification spells
+// it.
+func ParseCode(name string) (c codes.Code, ok bool) {
+	n, ok := grpccode.Parse(name)
+	return codes.Code(n), ok
+}
+
+// CodeNames returns the names of all codes, by number.
+func CodeNames() []string { return slices.Clone(grpccode.Names[:]) }
+
+// Classify turns the outcome of one attempt into a failure. ctx is the caller's
+// own context and trailer what the attempt came back with, or nil. A nil err is
+// a failure of class Success. The policy's profile may class single codes
+// otherwise, by their labels, such as "grpc_INTERNAL".
+func Classify(ctx context.Context, err error, trailer metadata.MD) forbear.Failure {
+	if err == nil {
+		return forbear.Failure{Class: forbear.ClassSuccess}
+	}
+	_, bare := err.(interface{ GRPCStatus() *status.Status })
+	bare = bare && !wraps(err)
+	var f forbear.Failure
+	known := false
+	if !bare {
+		if f, known = forbear.ClassifyNet(err); known && f.Class == forbear.ClassCertificate {
+			return f
+		}
+	}
+	switch ctx.Err() {
+	case nil:
+	case context.DeadlineExceeded:
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCallerDeadline, Err: err}
+	default:
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCanceled, Err: err}
+	}
+	if !bare {
+		if e, ok := errors.AsType[*forbear.Error](err); ok {
+			f = e.Failure()
+			f.Err = err
+			return f
+		}
+	}
+	s, ok := status.FromError(err)
+	switch {
+	case !ok && known:
+		return f
+	case !ok: // not gRPC's own, for all that status.Code calls it UNKNOWN
+		return forbear.Failure{Type: forbear.TypeUnknown, Err: err}
+	}
+	f = forbear.Failure{Class: classOf(s.Code()), Type: grpccode.Label(uint32(s.Code())), Err: err}
+	f.Hint = retryInfo(s).Merge(pushback(trailer[TrailerPushback]))
+	return f
+}
+
+// wraps reports whether err may hold another error. gRPC's own do not, and are
+// not searched for what the network says.
+func wraps(err error) bool {
+	switch err.(type) {
+	case interface{ Unwrap() error }, interface{ Unwrap() []error }:
+		return true
+	}
+	return false
+}
+
+// classOf is R-4's table.
+func classOf(c codes.Code) forbear.Class { return grpccode.Class(uint32(c)) }
+
+const (
+	hintSpread    = 10 // per cent of the server's wait
+	maxHintSpread = 5 * time.Second
+)
+
+// floor returns the hint for a server's wait.
+func floor(d time.Duration) forbear.Hint {
+	return forbear.Hint{Floor: d, Spread: min(d/100*hintSpread, maxHintSpread)}
+}
+
+// pushback reads gRFC A6: one number of milliseconds takes the backoff's place;
+// a negative or unreadable one, or more than one, says stop.
+func pushback(values []string) forbear.Hint {
+	if len(values) == 0 {
+		return forbear.Hint{}
+	}
+	ms, err := strconv.Atoi(values[0])
+	if len(values) > 1 || err != nil || ms < 0 {
+		return forbear.Hint{Stop: true}
+	}
+	wait := time.Duration(math.MaxInt64)
+	if ms <= math.MaxInt64/int(time.Millisecond) {
+		wait = time.Duration(ms) * time.Millisecond
+	}
+	h := floor(wait)
+	h.NoBackoff = true
+	return h
+}
+
+// retryInfo reads google.rpc.RetryInfo off a status.
+func retryInfo(s *status.Status) (h forbear.Hint) {
+	for _, detail := range s.Details() {
+		info, ok := detail.(*errdetails.RetryInfo)
+		if !ok || info.GetRetryDelay() == nil {
+			continue
+		}
+		d := info.GetRetryDelay().AsDuration() // saturates
+		if d < 0 {
+			return forbear.Hint{Stop: true}
+		}
+		h = h.Merge(floor(d))
+	}
+	return h
+}

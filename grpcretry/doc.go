@@ -1,0 +1,33 @@
+// Package grpcretry puts forbear's decisions into gRPC clients.
+//
+//	r, err := forbear.New("ledger", forbear.Policy{Kind: forbear.GRPC})
+//	conn, err := grpc.NewClient(target, grpcretry.DialOptions(r,
+//		grpcretry.WithTransportCredentials(credentials.NewTLS(nil)),
+//		grpcretry.WithIdempotent("/ledger.Ledger/Get"),
+//	)...)
+//
+// What it retries:
+//
+//   - Unary calls, and server-streaming calls until their headers or their
+//     first message have arrived. Client streams are left alone.
+//   - Calls that are safe to repeat: methods that their .proto declares
+//     with idempotency_level, methods of [WithIdempotent], and calls with an
+//     idempotency key in their metadata ([WithKey]).
+//   - The codes of R-4: UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED and
+//     ABORTED. UNAUTHENTICATED gets one new token where [WithCredentials] has a
+//     source of them.
+//   - Never a refused certificate. gRPC hides it in UNAVAILABLE and goes
+//     on connecting; the credentials of [WithTransportCredentials] keep the
+//     typed error, and hold further handshakes back.
+//
+// grpc-retry-pushback-ms replaces the backoff and, when negative, ends the
+// call; google.rpc.RetryInfo is a floor under the wait. Each retry carries
+// grpc-previous-rpc-attempts.
+//
+// gRPC's own retries must be off, since their jitter is 20 % where R-1 demands
+// all of it: [DialOptions] switches them off. Transparent retries, of calls
+// that a server never saw, are gRPC's own affair and stay.
+//
+// A call that fails ends with a [*forbear.Error] that unwraps to the original:
+// status.Code and status.Convert read it as before.
+package grpcretry

@@ -1,0 +1,96 @@
+package grpcretry
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/uuid"
+)
+
+// WithKey returns a context whose calls carry the idempotency key in their
+// metadata, the same in every attempt, and may so be retried. Use it only
+// for servers that honor keys. Make one key per logical operation, with
+// idempotency.NewKey.
+func WithKey(ctx context.Context, key string) context.Context {
+	return forbear.WithIdempotencyKey(metadata.AppendToOutgoingContext(ctx, HeaderKey, key), key)
+}
+
+// generateKey gives a call that needs a key and has none one of its own.
+func (c *client) generateKey(ctx context.Context, method string) context.Context {
+	if c.idempotent(method) || keyOf(ctx) != "" {
+		return ctx
+	}
+	return WithKey(ctx, uuid.New())
+}
+
+func keyOf(ctx context.Context) string {
+	md, ok := metadata.FromOutgoingContext(ctx)
+	if !ok {
+		return ""
+	}
+	if v := md[HeaderKey]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// facts completes what the decision must know of a call. It is asked after a
+// failure only: a success pays nothing for it.
+func (c *client) facts(ctx context.Context, method string, s *forbear.State) {
+	s.NeedsKey = !c.idempotent(method)
+	s.Key = keyOf(ctx)
+	s.Refreshable = c.tokens != nil
+}
+
+// idempotent reports whether a method is safe to repeat by itself: because the
+// options or its .proto say so.
+func (c *client) idempotent(method string) bool {
+	if c.declared != nil && c.declared(method) {
+		return true
+	}
+	known := c.levels.Load()
+	if known != nil {
+		if yes, ok := (*known)[method]; ok {
+			return yes
+		}
+	}
+	yes := declaredIdempotent(method)
+	if known == nil || len(*known) < maxMethods {
+		next := map[string]bool{}
+		if known != nil {
+			maps.Copy(next, *known)
+		}
+		next[method] = yes
+		c.levels.CompareAndSwap(known, &next) // whoever comes second asks again
+	}
+	return yes
+}
+
+// maxMethods bounds the cache: a connection's methods come from code.
+const maxMethods = 4096
+
+// declaredIdempotent looks the method up in the descriptors that are linked
+// into the program.
+func declaredIdempotent(method string) bool {
+	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return false
+	}
+	m, ok := d.(protoreflect.MethodDescriptor)
+	if !ok {
+		return false
+	}
+	options, ok := m.Options().(*descriptorpb.MethodOptions)
+	return ok && options.GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN
+}
+
+// serviceOf returns "/package.Service/" of "/package.Service/Method".
+func serviceOf(method string) string { return method[:strings.LastIndexByte(method, '/')+1] }

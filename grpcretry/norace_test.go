@@ -1,0 +1,5 @@
+//go:build !race
+
+package grpcretry_test
+
+const raceSlack = 0

@@ -1,0 +1,144 @@
+package grpcretry
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Option changes how calls are made. What may be retried is the policy's.
+type Option func(*client)
+
+// client is what the interceptors of one connection share. It is immutable once
+// it is built, but for its caches, and safe for concurrent use.
+type client struct {
+	retryer   *forbear.Retryer
+	policy    forbear.Policy
+	choose    func(method string) *forbear.Retryer
+	declared  func(method string) bool
+	transport *Credentials
+	tokens    *tokens
+	logger    *slog.Logger
+
+	noTimeout  bool
+	noPushback bool
+	levels     atomic.Pointer[map[string]bool] // idempotency by method, as declared in .proto files
+	settled    atomic.Bool                     // gRPC's own retries are off, or were warned of
+	watched    atomic.Int64                    // calls looked at for them
+}
+
+// WithRetryer chooses the Retryer by full method ("/package.Service/Method"),
+// for a connection whose methods have policies of their own. A nil answer falls
+// back to the one that was passed in.
+func WithRetryer(choose func(method string) *forbear.Retryer) Option {
+	return func(c *client) { c.choose = choose }
+}
+
+// WithIdempotent lists full methods ("/package.Service/Method") that are safe
+// to repeat, beside those whose .proto says so. "/package.Service/*" stands for
+// all methods of a service and "*" for all of the connection, as in the Methods
+// of an [Import].
+func WithIdempotent(methods ...string) Option {
+	return func(c *client) {
+		set := make(map[string]bool, len(methods))
+		for _, m := range methods {
+			set[m] = true
+		}
+		before := c.declared
+		c.declared = func(method string) bool {
+			return set[method] || set[serviceOf(method)+"*"] || set["*"] || before != nil && before(method)
+		}
+	}
+}
+
+// WithIdempotentFunc is [WithIdempotent] for those who know by other means.
+func WithIdempotentFunc(f func(method string) bool) Option {
+	return func(c *client) { c.declared = f }
+}
+
+// WithTransportCredentials connects with these credentials and keeps the typed
+// errors of their handshakes, so that a refused certificate is known for what
+// it is: see [Credentials]. For [DialOptions].
+func WithTransportCredentials(tc credentials.TransportCredentials) Option {
+	return func(c *client) { c.transport = NewCredentials(tc) }
+}
+
+// WithCredentials authorizes every call with a token of tokens, under the
+// metadata key "authorization", on secure connections only. A token that the
+// server refuses with UNAUTHENTICATED is replaced once, outside the count of
+// retries. For [DialOptions].
+func WithCredentials(t *forbear.Credentials) Option {
+	return func(c *client) { c.tokens = newTokens(t, true) }
+}
+
+// WithInsecureCredentials is [WithCredentials] for connections without TLS,
+// such as those to a sidecar on the same host.
+func WithInsecureCredentials(t *forbear.Credentials) Option {
+	return func(c *client) { c.tokens = newTokens(t, false) }
+}
+
+// WithoutAttemptTimeout leaves attempts without a timeout of their own. A call
+// whose own deadline is within the policy's per-attempt timeout has none in any
+// case.
+func WithoutAttemptTimeout() Option {
+	return func(c *client) { c.noTimeout = true }
+}
+
+// WithoutPushback does not read the servers' grpc-retry-pushback-ms, which
+// saves the copy of each call's trailer: one allocation. google.rpc.RetryInfo
+// is still read.
+func WithoutPushback() Option {
+	return func(c *client) { c.noPushback = true }
+}
+
+// WithLogger sets where warnings go. Default slog.Default().
+func WithLogger(l *slog.Logger) Option {
+	return func(c *client) { c.logger = l }
+}
+
+func newClient(r *forbear.Retryer, opts []Option) *client {
+	c := &client{retryer: r, policy: r.Policy(), logger: slog.Default()}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(c)
+		}
+	}
+	return c
+}
+
+// UnaryClientInterceptor returns the interceptor for unary calls. Use it alone
+// only where [DialOptions] cannot be used: then switch gRPC's own retries off
+// with grpc.WithDisableRetry.
+func UnaryClientInterceptor(r *forbear.Retryer, opts ...Option) grpc.UnaryClientInterceptor {
+	return newClient(r, opts).unary
+}
+
+// StreamClientInterceptor returns the interceptor for server-streaming calls.
+// Other streams pass through it.
+func StreamClientInterceptor(r *forbear.Retryer, opts ...Option) grpc.StreamClientInterceptor {
+	return newClient(r, opts).stream
+}
+
+// DialOptions returns what a connection needs: both interceptors, which come
+// after those of options before them; gRPC's own retries switched off; and,
+// where given, the transport credentials and the tokens.
+func DialOptions(r *forbear.Retryer, opts ...Option) []grpc.DialOption {
+	c := newClient(r, opts)
+	dial := []grpc.DialOption{
+		grpc.WithDisableRetry(),
+		grpc.WithChainUnaryInterceptor(c.unary),
+		grpc.WithChainStreamInterceptor(c.stream),
+	}
+	c.settled.Store(true) // nothing to warn of
+	if c.transport != nil {
+		dial = append(dial, grpc.WithTransportCredentials(c.transport))
+	}
+	if c.tokens != nil {
+		dial = append(dial, grpc.WithPerRPCCredentials(c.tokens))
+	}
+	return dial
+}

@@ -1,0 +1,283 @@
+package grpcretry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/forbear-go/forbear"
+)
+
+// stream is the interceptor for streams. Only a stream of answers to one
+// request can be sent again.
+func (c *client) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if desc.ClientStreams || !desc.ServerStreams {
+		return streamer(ctx, desc, cc, method, opts...)
+	}
+	r, policy := c.pick(method)
+	if policy.Keys == forbear.KeyGenerate {
+		ctx = c.generateKey(ctx, method)
+	}
+	call, err := r.Begin(ctx)
+	if err != nil {
+		return nil, refusal(ctx, err)
+	}
+	s := &serverStream{
+		c: c, ctx: ctx, method: method, call: call, timeout: policy.AttemptTimeout(), total: policy.Total,
+		open: func(ctx context.Context) (grpc.ClientStream, error) { return streamer(ctx, desc, cc, method, opts...) },
+	}
+	if err := s.start(); err != nil {
+		if err = s.recover(err, nil); err != nil {
+			return nil, err
+		}
+	}
+	// A caller that goes away without reading to the end must not keep its
+	// place in the bulkhead.
+	s.stop = context.AfterFunc(ctx, s.abandon)
+	return s, nil
+}
+
+// serverStream is a stream of answers that begins again for as long as none has
+// arrived. Like every grpc.ClientStream it may be sent on by one goroutine and
+// received from by one other.
+type serverStream struct {
+	c       *client
+	ctx     context.Context
+	method  string
+	open    func(context.Context) (grpc.ClientStream, error)
+	timeout time.Duration
+	total   time.Duration
+	stop    func() bool
+
+	mu      sync.Mutex
+	call    forbear.Call
+	ended   bool // the call is over, whatever the stream still brings
+	current grpc.ClientStream
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer
+	request any
+	sent    bool // the request
+	closed  bool // CloseSend
+	used    *slot
+}
+
+// start opens the stream of the attempt under way and sends what the caller has
+// sent so far. The attempt's timeout covers the time until the first answer.
+func (s *serverStream) start() error {
+	ctx, number := s.ctx, s.call.Attempt()
+	if number > 1 {
+		ctx = retryContext(ctx, &s.call, number)
+	}
+	if s.c.tokens != nil {
+		s.used = &slot{}
+		ctx = context.WithValue(ctx, slotKey{}, s.used)
+	}
+	ctx, s.cancel = context.WithCancelCause(ctx)
+	if !s.c.noTimeout {
+		limit := min(s.timeout, max(s.total-time.Since(s.call.Start()), 1))
+		cancel := s.cancel
+		s.timer = time.AfterFunc(limit, func() { cancel(errAttemptTimeout) })
+	}
+	cs, err := s.open(ctx)
+	if err != nil {
+		return s.timedOut(ctx, err)
+	}
+	s.current = cs
+	if s.sent {
+		if err := cs.SendMsg(s.request); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	if s.closed {
+		return cs.CloseSend()
+	}
+	return nil
+}
+
+// timedOut names the attempt's own timeout, which gRPC knows only as a canceled
+// context.
+func (s *serverStream) timedOut(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errAttemptTimeout) && s.ctx.Err() == nil {
+		return &attemptTimeout{err}
+	}
+	return err
+}
+
+// recover decides about a failed attempt and makes the ones that follow, until
+// one stands or the call is over. s.mu is held.
+func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
+	for {
+		s.c.facts(s.ctx, s.method, &s.call.State)
+		err = s.c.explain(err)
+		var trailer metadata.MD
+		if cs != nil {
+			trailer = cs.Trailer()
+			if headers, herr := cs.Header(); herr == nil && headers != nil {
+				s.call.State.Unreplayable = true // gRFC A6: the headers are there
+			}
+		}
+		s.finishAttempt()
+		f := Classify(s.ctx, err, trailer)
+		if t, ok := errors.AsType[*attemptTimeout](err); ok {
+			f = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout, Err: t}
+		}
+		s.call.State.ExhaustedBelow = forbear.ExhaustedBelow(err)
+		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
+			s.ended = true
+			return s.call.Abandon(s.ctx, f, forbear.ReasonRefreshFailed)
+		}
+		d := s.call.Fail(s.ctx, f)
+		if !d.Retry {
+			s.ended = true
+			return s.call.Err(d, f)
+		}
+		if d.Reason == forbear.ReasonRefresh {
+			s.c.tokens.source.Refused(s.used.token)
+		}
+		if err := s.call.Wait(s.ctx, d, f); err != nil {
+			s.ended = true
+			return refusal(s.ctx, err)
+		}
+		if err = s.start(); err == nil {
+			return nil
+		}
+		cs = nil
+	}
+}
+
+// finishAttempt releases what a failed attempt holds.
+func (s *serverStream) finishAttempt() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if s.cancel != nil {
+		s.cancel(nil)
+	}
+}
+
+// settle ends the call: an answer has begun, or the stream is empty.
+func (s *serverStream) settle() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.ended = true
+	s.call.Succeed(s.ctx)
+}
+
+// abandon ends a call whose caller has gone before any answer came.
+func (s *serverStream) abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	s.finishAttempt()
+	f := Classify(s.ctx, context.Cause(s.ctx), nil)
+	s.call.Fail(s.ctx, f)
+}
+
+// RecvMsg implements [grpc.ClientStream].
+func (s *serverStream) RecvMsg(m any) error {
+	for {
+		s.mu.Lock()
+		cs, ended, timer := s.current, s.ended, s.timer
+		s.mu.Unlock()
+		err := cs.RecvMsg(m)
+		if ended {
+			s.over(err)
+			return err
+		}
+		s.mu.Lock()
+		switch {
+		case s.ended: // abandoned meanwhile
+		case err == nil || errors.Is(err, io.EOF):
+			s.settle()
+		default:
+			if timer != nil && !timer.Stop() {
+				err = s.timedOut(cs.Context(), err)
+			}
+			if err = s.recover(err, cs); err == nil {
+				s.mu.Unlock()
+				continue
+			}
+		}
+		s.mu.Unlock()
+		s.over(err)
+		return err
+	}
+}
+
+// over releases the stream once it has ended.
+func (s *serverStream) over(err error) {
+	if err == nil {
+		return
+	}
+	s.stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finishAttempt()
+}
+
+// SendMsg implements [grpc.ClientStream]. The message is kept until the first
+// answer has arrived and must not be changed.
+func (s *serverStream) SendMsg(m any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.request, s.sent = m, true
+	return s.current.SendMsg(m)
+}
+
+// CloseSend implements [grpc.ClientStream].
+func (s *serverStream) CloseSend() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.current.CloseSend()
+}
+
+// Header implements [grpc.ClientStream]. A caller that has seen the headers of
+// an answer has begun to read it: there is no other attempt after that.
+func (s *serverStream) Header() (metadata.MD, error) {
+	s.mu.Lock()
+	cs := s.current
+	s.mu.Unlock()
+	md, err := cs.Header()
+	if err == nil && md != nil {
+		s.mu.Lock()
+		s.call.State.Unreplayable = true
+		s.mu.Unlock()
+	}
+	return md, err
+}
+
+// Trailer implements [grpc.ClientStream].
+func (s *serverStream) Trailer() metadata.MD {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return nil
+	}
+	return s.current.Trailer()
+}
+
+// Context implements [grpc.ClientStream].
+func (s *serverStream) Context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return s.ctx
+	}
+	return s.current.Context()
+}
+
+// attemptTimeout is an attempt that brought no answer in its time.
+type attemptTimeout struct{ error }
+
+func (e *attemptTimeout) Unwrap() error { return e.error }
+func (e *attemptTimeout) Timeout() bool { return true }

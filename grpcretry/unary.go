@@ -1,0 +1,218 @@
+package grpcretry
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/forbear-go/forbear"
+)
+
+// capture asks gRPC for the trailer of one call. It is pooled, because every
+// call needs one and few have anything to tell.
+type capture struct {
+	trailer metadata.MD
+	option  grpc.CallOption // fills trailer
+	opts    []grpc.CallOption
+}
+
+var captures = sync.Pool{New: func() any {
+	c := &capture{}
+	c.option = grpc.Trailer(&c.trailer)
+	return c
+}}
+
+// with returns the caller's options and the capture's own.
+func (c *capture) with(opts []grpc.CallOption) []grpc.CallOption {
+	c.opts = append(append(c.opts[:0], opts...), c.option)
+	return c.opts
+}
+
+func (c *capture) free() {
+	clear(c.opts)
+	c.trailer = nil
+	captures.Put(c)
+}
+
+// exchange is one unary call: what all its attempts share.
+type exchange struct {
+	c       *client
+	r       *forbear.Retryer
+	method  string
+	req     any
+	reply   any
+	cc      *grpc.ClientConn
+	invoker grpc.UnaryInvoker
+	opts    []grpc.CallOption
+	timeout time.Duration
+	total   time.Duration
+	used    *slot // the token of the latest attempt; nil without tokens
+}
+
+// unary is the interceptor.
+func (c *client) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	r, policy := c.pick(method)
+	if !c.settled.Load() {
+		c.watch(cc, method)
+	}
+	if policy.Keys == forbear.KeyGenerate {
+		ctx = c.generateKey(ctx, method)
+	}
+	call, err := r.Begin(ctx)
+	if err != nil {
+		return refusal(ctx, err)
+	}
+	x := exchange{
+		c: c, r: r, method: method, req: req, reply: reply, cc: cc, invoker: invoker, opts: opts,
+		timeout: policy.AttemptTimeout(), total: policy.Total,
+	}
+	if c.noPushback {
+		err = x.attempt(ctx, &call, opts)
+	} else {
+		capture := captures.Get().(*capture)
+		defer capture.free()
+		x.opts = capture.with(opts)
+		err = x.attempt(ctx, &call, x.opts)
+		if err != nil {
+			return x.retry(ctx, &call, capture, err)
+		}
+	}
+	if err != nil {
+		return x.retry(ctx, &call, nil, err)
+	}
+	call.Succeed(ctx)
+	return nil
+}
+
+// pick returns the Retryer for a method and its policy, with defaults.
+func (c *client) pick(method string) (*forbear.Retryer, *forbear.Policy) {
+	if c.choose != nil {
+		if r := c.choose(method); r != nil {
+			p := r.Policy()
+			return r, &p
+		}
+	}
+	return c.retryer, &c.policy
+}
+
+// retry is everything after a failed first attempt.
+func (x *exchange) retry(ctx context.Context, call *forbear.Call, got *capture, err error) error {
+	x.c.facts(ctx, x.method, &call.State)
+	for {
+		var trailer metadata.MD
+		if got != nil {
+			trailer = got.trailer
+		}
+		err = x.c.explain(err)
+		f := Classify(ctx, err, trailer)
+		call.State.ExhaustedBelow = forbear.ExhaustedBelow(err)
+		call.State.Unreplayable = committed(trailer)
+		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
+			return call.Abandon(ctx, f, forbear.ReasonRefreshFailed)
+		}
+		d := call.Fail(ctx, f)
+		if !d.Retry {
+			return call.Err(d, f)
+		}
+		if d.Reason == forbear.ReasonRefresh {
+			x.c.tokens.source.Refused(x.used.token)
+		}
+		if err := call.Wait(ctx, d, f); err != nil {
+			return refusal(ctx, err)
+		}
+		if got != nil {
+			got.trailer = nil
+		}
+		if err = x.attempt(ctx, call, x.opts); err == nil {
+			call.Succeed(ctx)
+			return nil
+		}
+	}
+}
+
+// committed reports whether a trailer shows that the headers of an answer came
+// before it: gRPC then counts the call as answered (gRFC A6). A trailer that
+// came alone holds the content type; of an empty one nothing can be told.
+func committed(trailer metadata.MD) bool {
+	return len(trailer) > 0 && len(trailer["content-type"]) == 0
+}
+
+// attempt makes one attempt. The first runs under the caller's own context,
+// untouched, when that ends soon enough.
+func (x *exchange) attempt(ctx context.Context, call *forbear.Call, opts []grpc.CallOption) error {
+	if number := call.Attempt(); number > 1 {
+		ctx = retryContext(ctx, call, number)
+	}
+	if x.c.tokens != nil {
+		x.used = &slot{}
+		ctx = context.WithValue(ctx, slotKey{}, x.used)
+	}
+	limit := x.limit(ctx, call)
+	if limit <= 0 {
+		return x.invoker(ctx, x.method, x.req, x.reply, x.cc, opts...)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
+	defer cancel()
+	return x.invoker(ctx, x.method, x.req, x.reply, x.cc, opts...)
+}
+
+var errAttemptTimeout = errors.New("attempt timed out")
+
+// limit returns the attempt's own timeout, or 0 where the caller's deadline is
+// no later. The total is hard: no attempt outlives it.
+func (x *exchange) limit(ctx context.Context, call *forbear.Call) time.Duration {
+	if x.c.noTimeout {
+		return 0
+	}
+	limit := x.timeout
+	if call.State.Probe() {
+		limit /= 2
+	}
+	if call.Attempt() > 1 {
+		limit = min(limit, max(x.total-time.Since(call.Start()), 1))
+	}
+	if d, ok := ctx.Deadline(); ok && time.Until(d) <= limit {
+		return 0
+	}
+	return limit
+}
+
+// retryContext marks a retry for those in this process and for the server.
+func retryContext(ctx context.Context, call *forbear.Call, number int) context.Context {
+	return metadata.AppendToOutgoingContext(call.Context(ctx), HeaderAttempts, strconv.Itoa(number-1))
+}
+
+// refused is a call that was not let in, or ended during a wait, with the code
+// that says so to gRPC.
+type refused struct {
+	error
+	status *status.Status
+}
+
+func (e *refused) Unwrap() error              { return e.error }
+func (e *refused) GRPCStatus() *status.Status { return e.status }
+
+// refusal gives an error that never was a status a code.
+func refusal(ctx context.Context, err error) error {
+	code := codes.Unavailable
+	switch {
+	case ctx.Err() != nil:
+		code = status.FromContextError(ctx.Err()).Code()
+	case errors.Is(err, forbear.ErrBulkheadFull):
+		code = codes.ResourceExhausted
+	case errors.Is(err, forbear.ErrDeadline):
+		code = codes.DeadlineExceeded
+	default:
+		if _, ok := status.FromError(err); ok {
+			return err
+		}
+	}
+	return &refused{err, status.New(code, err.Error())}
+}

@@ -1,0 +1,225 @@
+package otelretry
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/label"
+)
+
+// scope names the instrumentation.
+const scope = "github.com/forbear-go/forbear/otelretry"
+
+// Observer is an observer for [forbear.WithObserver]. One serves all Retryers of
+// a process. It does not replace the log of retries. It is safe for
+// concurrent use; make it with [New].
+type Observer struct {
+	service string
+	labels  label.Set
+	inst    instruments
+
+	mu       sync.Mutex
+	retryers map[string]*forbear.Retryer
+}
+
+// Option changes what [New] returns.
+type Option func(*config)
+
+type config struct {
+	service string
+	meters  metric.MeterProvider
+}
+
+// WithService sets the attribute service of all metrics.
+func WithService(name string) Option { return func(c *config) { c.service = name } }
+
+// WithMeterProvider replaces the global MeterProvider.
+func WithMeterProvider(p metric.MeterProvider) Option { return func(c *config) { c.meters = p } }
+
+// New returns an observer that writes to the global MeterProvider, unless an
+// option names another. An error is that of an instrument.
+func New(opts ...Option) (*Observer, error) {
+	c := config{meters: otel.GetMeterProvider()}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	o := &Observer{service: label.Clip(c.service), retryers: map[string]*forbear.Retryer{}}
+	meter := c.meters.Meter(scope)
+	return o, errors.Join(o.inst.open(meter), o.gauges(meter))
+}
+
+// KeepsLog says that metrics do not replace the log.
+func (o *Observer) KeepsLog() bool { return true }
+
+// of returns the attributes of a dependency and more.
+func (o *Observer) of(dependency string, more ...attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributes(append(more, attribute.String("service", o.service),
+		attribute.String("dependency", o.labels.Bounded("dependency", dependency)))...)
+}
+
+func (o *Observer) errorType(t string) attribute.KeyValue {
+	return attribute.String("error_type", o.labels.Bounded("error_type", t))
+}
+
+func reason(r forbear.Reason) attribute.KeyValue { return attribute.String("reason", r.String()) }
+
+// Attached implements [forbear.AttachObserver].
+func (o *Observer) Attached(r *forbear.Retryer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.retryers[r.Dependency()] = r
+}
+
+// maxAttempt bounds the attribute attempt_number.
+const maxAttempt = 16
+
+// AttemptEnded implements [forbear.AttemptEndObserver].
+func (o *Observer) AttemptEnded(ctx context.Context, e forbear.AttemptEnded) {
+	kind := attribute.String("attempt", "first")
+	if e.Attempt <= 1 {
+		o.inst.initial.Add(ctx, 1, o.of(e.Dependency))
+	} else {
+		kind = attribute.String("attempt", "retry")
+		o.inst.retries.Add(ctx, 1, o.of(e.Dependency, attribute.Int("attempt_number", min(e.Attempt, maxAttempt))))
+	}
+	o.inst.latency.Record(ctx, e.Latency.Seconds(), o.of(e.Dependency, kind))
+	o.inst.breakerCalls.Add(ctx, 1, o.of(e.Dependency, attribute.String("outcome", outcome(e))))
+}
+
+// outcome names what a circuit breaker makes of an attempt.
+func outcome(e forbear.AttemptEnded) string {
+	out, counts := e.Failure.Outcome()
+	switch {
+	case !counts:
+		return "ignored"
+	case out == forbear.OutcomeFailed:
+		return "failure"
+	case e.Slow:
+		return "slow"
+	default:
+		return "success"
+	}
+}
+
+// Succeeded implements [forbear.SuccessObserver].
+func (o *Observer) Succeeded(ctx context.Context, e forbear.Succeeded) {
+	o.inst.attempts.Record(ctx, int64(e.Attempt), o.of(e.Dependency))
+	if e.Attempt > 1 {
+		o.inst.recovered.Add(ctx, 1, o.of(e.Dependency, o.errorType(e.FailedBefore)))
+	}
+}
+
+// RetryScheduled implements [forbear.RetryObserver].
+func (o *Observer) RetryScheduled(ctx context.Context, e forbear.RetryScheduled) {
+	o.inst.backoff.Record(ctx, e.Backoff.Seconds(), o.of(e.Dependency))
+	o.scheduled(ctx, e)
+}
+
+// Stopped implements [forbear.StopObserver].
+func (o *Observer) Stopped(ctx context.Context, e forbear.Stopped) {
+	if e.Attempts > 0 {
+		o.inst.attempts.Record(ctx, int64(e.Attempts), o.of(e.Dependency))
+		o.inst.failed.Add(ctx, 1, o.of(e.Dependency, o.errorType(e.Failure.Type), reason(e.Reason)))
+		if e.Reason.Exhausted() {
+			o.inst.exhausted.Add(ctx, 1, o.of(e.Dependency))
+		}
+	}
+	if e.Reason.Suppressed() {
+		o.inst.suppressed.Add(ctx, 1, o.of(e.Dependency, reason(e.Reason)))
+	}
+	switch e.Reason {
+	case forbear.ReasonBudget:
+		o.inst.overBudget.Add(ctx, 1, o.of(e.Dependency))
+	case forbear.ReasonBreakerOpen:
+		if e.Attempts == 0 {
+			o.inst.breakerCalls.Add(ctx, 1, o.of(e.Dependency, attribute.String("outcome", "not_permitted")))
+		}
+	case forbear.ReasonBulkheadFull:
+		o.inst.rejections.Add(ctx, 1, o.of(e.Dependency))
+	case forbear.ReasonHintTooLong:
+		o.inst.timeBudget.Add(ctx, 1, o.of(e.Dependency))
+	case forbear.ReasonDeadline:
+		if e.Attempts == 0 || e.Failure.Type != forbear.TypeCallerDeadline {
+			o.inst.timeBudget.Add(ctx, 1, o.of(e.Dependency))
+		}
+	}
+	o.stopped(ctx, e)
+}
+
+// CertificateRefused implements [forbear.CertificateObserver].
+func (o *Observer) CertificateRefused(ctx context.Context, e forbear.CertificateRefused) {
+	o.inst.certificates.Add(ctx, 1, o.of(e.Dependency))
+}
+
+// BreakerMoved implements [forbear.BreakerObserver].
+func (o *Observer) BreakerMoved(e forbear.BreakerMoved) {
+	o.inst.breakerMoves.Add(context.Background(), 1, o.of(e.Dependency,
+		attribute.String("from", e.From.String()), attribute.String("to", e.To.String())))
+}
+
+// TokenRefreshed implements [forbear.RefreshObserver].
+func (o *Observer) TokenRefreshed(ctx context.Context, e forbear.TokenRefreshed) {
+	result := "ok"
+	if e.Err != nil {
+		result = "failed"
+	}
+	o.inst.refreshes.Add(ctx, 1, o.of(e.Dependency, attribute.String("outcome", result)))
+}
+
+// DeadLettered implements [forbear.DeadLetterObserver].
+func (o *Observer) DeadLettered(ctx context.Context, e forbear.DeadLettered) {
+	o.inst.dead.Add(ctx, 1, metric.WithAttributes(attribute.String("queue", o.labels.Bounded("queue", e.Queue))))
+}
+
+// gauges registers what is read off the Retryers when it is asked for.
+func (o *Observer) gauges(m metric.Meter) error {
+	utilization, err1 := m.Float64ObservableGauge("retry_budget_utilization_ratio",
+		metric.WithUnit("1"), metric.WithDescription("Retries in the budget's window over the retries allowed; 1 is a spent budget."))
+	state, err2 := m.Int64ObservableGauge("circuit_breaker_state",
+		metric.WithDescription("Where the circuit breaker stands: 0 closed, 1 open, 2 half-open."))
+	rate, err3 := m.Float64ObservableGauge("circuit_breaker_failure_rate",
+		metric.WithDescription("Share of failed attempts in the circuit breaker's window, 0 to 1."))
+	available, err4 := m.Int64ObservableGauge("bulkhead_available_concurrent_calls",
+		metric.WithDescription("Calls that could enter the bulkhead now."))
+	most, err5 := m.Int64ObservableGauge("bulkhead_max_concurrent_calls",
+		metric.WithDescription("Calls that may be under way at once."))
+	limit, err6 := m.Float64ObservableGauge("retry_budget_limit_ratio",
+		metric.WithUnit("1"), metric.WithDescription("Retries that the budget allows for each initial request."))
+	layered, err7 := m.Int64ObservableCounter("retry_layered_sends_total",
+		metric.WithDescription("Sends that a layer below has added to forbear's attempts by itself."))
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+		return err
+	}
+	_, err := m.RegisterCallback(func(_ context.Context, obs metric.Observer) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		now := time.Now()
+		for _, r := range o.retryers {
+			at := o.of(r.Dependency())
+			if l := r.Level(now); l.Used == 0 {
+				obs.ObserveFloat64(utilization, 0, at)
+			} else {
+				obs.ObserveFloat64(utilization, l.Utilization(), at)
+			}
+			obs.ObserveFloat64(limit, r.Policy().Budget.MaxAmplification()-1, at)
+			obs.ObserveInt64(layered, r.LayeredSends(), at)
+			if b := r.Breaker(); b != nil {
+				obs.ObserveInt64(state, int64(b.State()), at)
+				obs.ObserveFloat64(rate, b.FailureRate(now), at)
+			}
+			if b := r.Bulkhead(); b != nil {
+				obs.ObserveInt64(available, int64(b.Available()), at)
+				obs.ObserveInt64(most, int64(b.Limit()), at)
+			}
+		}
+		return nil
+	}, utilization, state, rate, available, most, limit, layered)
+	return err
+}

@@ -1,0 +1,209 @@
+package otelretry
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// TraceID returns the id of the trace that ctx belongs to, or "": pass it to
+// [forbear.WithCorrelation], and the log of retries leads to the trace.
+func TraceID(ctx context.Context) string {
+	if id := trace.SpanContextFromContext(ctx).TraceID(); id.IsValid() {
+		return id.String()
+	}
+	return ""
+}
+
+// scheduled marks a retry in the span around the call.
+func (o *Observer) scheduled(ctx context.Context, e forbear.RetryScheduled) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	span.AddEvent("retry", trace.WithAttributes(
+		attribute.String("forbear.dependency", o.labels.Bounded("dependency", e.Dependency)),
+		attribute.Int("forbear.attempt", e.Attempt),
+		attribute.Int64("forbear.backoff_ms", e.Backoff.Milliseconds()),
+		attribute.String("error.type", o.labels.Bounded("error_type", e.Failure.Type))))
+}
+
+// stopped marks the end of a failed call there.
+func (o *Observer) stopped(ctx context.Context, e forbear.Stopped) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	span.AddEvent("retries stopped", trace.WithAttributes(
+		attribute.String("forbear.dependency", o.labels.Bounded("dependency", e.Dependency)),
+		attribute.Int("forbear.attempts", e.Attempts),
+		attribute.String("forbear.reason", e.Reason.String()),
+		attribute.String("error.type", o.labels.Bounded("error_type", e.Failure.Type))))
+}
+
+// TraceOption changes how attempts are traced.
+type TraceOption func(*tracing)
+
+type tracing struct {
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+}
+
+// WithTracerProvider replaces the global TracerProvider.
+func WithTracerProvider(p trace.TracerProvider) TraceOption {
+	return func(t *tracing) { t.tracer = p.Tracer(scope) }
+}
+
+// WithPropagator replaces the global propagator, by which the span goes along
+// with the request.
+func WithPropagator(p propagation.TextMapPropagator) TraceOption {
+	return func(t *tracing) { t.propagator = p }
+}
+
+func newTracing(opts []TraceOption) tracing {
+	var t tracing
+	for _, opt := range opts {
+		opt(&t)
+	}
+	if t.tracer == nil {
+		t.tracer = otel.Tracer(scope)
+	}
+	if t.propagator == nil {
+		t.propagator = otel.GetTextMapPropagator()
+	}
+	return t
+}
+
+// transport makes a span of each request that goes through it.
+type transport struct {
+	tracing
+	next http.RoundTripper
+}
+
+// NewTransport returns a RoundTripper that makes a client span of each attempt,
+// and sends its context along. It belongs below httpretry's. The span ends with
+// the headers of the answer. A nil next means http.DefaultTransport.
+func NewTransport(next http.RoundTripper, opts ...TraceOption) http.RoundTripper {
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &transport{newTracing(opts), next}
+}
+
+// CloseIdleConnections closes those of the transport below.
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// methods are those that a span is named after; others are "HTTP".
+var methods = map[string]bool{
+	"GET": true, "HEAD": true, "POST": true, "PUT": true, "DELETE": true, "CONNECT": true,
+	"OPTIONS": true, "TRACE": true, "PATCH": true,
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	name, method := req.Method, req.Method
+	if name == "" {
+		name, method = http.MethodGet, http.MethodGet
+	}
+	if !methods[method] {
+		name, method = "HTTP", "_OTHER"
+	}
+	ctx, span := t.tracer.Start(req.Context(), name,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(requestAttributes(req, method)...))
+	defer span.End()
+	out := req.WithContext(ctx)
+	out.Header = req.Header.Clone()
+	if out.Header == nil {
+		out.Header = http.Header{}
+	}
+	t.propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
+	resp, err := t.next.RoundTrip(out)
+	f := httpretry.Classify(req, resp, err)
+	if resp != nil {
+		span.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode))
+	}
+	if err != nil || resp.StatusCode >= 400 {
+		span.SetStatus(codes.Error, "") // the error's text may hold the URL
+		span.SetAttributes(attribute.String("error.type", errorType(resp, f)))
+	}
+	return resp, err
+}
+
+// errorType is the status where there is one, as the conventions want it.
+func errorType(resp *http.Response, f forbear.Failure) string {
+	if resp != nil {
+		return strconv.Itoa(resp.StatusCode)
+	}
+	return f.Type
+}
+
+// requestAttributes follows the semantic conventions for HTTP client spans.
+// url.full is without user, query and fragment.
+func requestAttributes(req *http.Request, method string) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{
+		attribute.String("http.request.method", method),
+		attribute.String("server.address", req.URL.Hostname()),
+		attribute.String("url.full", (&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: req.URL.Path, RawPath: req.URL.RawPath}).String()),
+	}
+	if port := portOf(req.URL); port > 0 {
+		attrs = append(attrs, attribute.Int("server.port", port))
+	}
+	if a, ok := forbear.AttemptFrom(req.Context()); ok && a.Number > 1 {
+		attrs = append(attrs, attribute.Int("http.request.resend_count", a.Number-1))
+	}
+	return attrs
+}
+
+func portOf(u *url.URL) int {
+	if n, err := strconv.Atoi(u.Port()); err == nil {
+		return n
+	}
+	switch u.Scheme {
+	case "http":
+		return 80
+	case "https":
+		return 443
+	}
+	return 0
+}
+
+// Traced returns op with a span of that name around each attempt, for operations
+// of [forbear.Retryer.Do] that are not HTTP.
+func Traced(name string, op func(context.Context) error, opts ...TraceOption) func(context.Context) error {
+	t := newTracing(opts)
+	return func(ctx context.Context) error {
+		number, dependency := 1, ""
+		if a, ok := forbear.AttemptFrom(ctx); ok {
+			number, dependency = a.Number, a.Dependency
+		}
+		ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(attribute.Int("forbear.attempt", number)))
+		defer span.End()
+		if dependency != "" {
+			span.SetAttributes(attribute.String("forbear.dependency", dependency))
+		}
+		err := op(ctx)
+		if err != nil {
+			f, _ := forbear.ClassifyNet(err)
+			if f.Type == "" {
+				f.Type = "_OTHER"
+			}
+			span.SetStatus(codes.Error, "")
+			span.SetAttributes(attribute.String("error.type", f.Type))
+		}
+		return err
+	}
+}

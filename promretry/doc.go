@@ -1,0 +1,18 @@
+// Package promretry turns forbear's events into Prometheus metrics, which
+// answer: are retries helping, are they dominating, who is forced to stop, is a
+// layer below retrying behind our back?
+//
+//	m := promretry.New(promretry.WithService("checkout"))
+//	prometheus.MustRegister(m)
+//	payments, err := forbear.New("payments", policy, forbear.WithObserver(m))
+//	handler = m.Inbound(handler) // counts the requests that come in
+//
+// The metrics of R-10 carry their names; those of the circuit breaker and the
+// bulkhead the names of INTG-STD-033. Labels are bounded: services,
+// dependencies, queues, error types, reasons and small numbers; at most 200
+// values each, of at most 64 plain characters, and "other" beyond. No URL, key
+// or text of an error becomes a label.
+//
+// docs/alerts holds recording and alerting rules over these metrics, and
+// docs/dashboards a Grafana dashboard.
+package promretry

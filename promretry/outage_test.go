@@ -1,0 +1,173 @@
+package promretry_test
+
+import (
+	"context"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/promretry"
+)
+
+// stage is a service with a dependency for each kind of trouble, under traffic
+// in real time. Once down is set, each has its own.
+type stage struct {
+	m    *promretry.Metrics
+	down atomic.Bool
+	wg   sync.WaitGroup
+	ctx  context.Context
+}
+
+// pace is the time between two calls of one worker.
+const pace = 10 * time.Millisecond
+
+func newStage() *stage { return &stage{m: promretry.New(promretry.WithService("checkout"))} }
+
+// serve returns the address where Prometheus finds the metrics.
+func (s *stage) serve(t *testing.T) string {
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(s.m)
+	srv := httptest.NewServer(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	t.Cleanup(srv.Close)
+	return srv.Listener.Addr().String()
+}
+
+// quick is a policy whose waits fit a test in seconds.
+func quick() forbear.Policy {
+	return forbear.Policy{
+		Backoff: forbear.Backoff{Base: time.Millisecond, Cap: 4 * time.Millisecond},
+		Budget:  forbear.BudgetPolicy{Window: time.Second},
+	}
+}
+
+// calls has n workers call do until the test is over.
+func (s *stage) calls(t *testing.T, n int, do func(ctx context.Context, down bool)) {
+	t.Helper()
+	ctx := s.ctx
+	incoming := s.m.CountIncoming(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		do(r.Context(), s.down.Load())
+	}))
+	for range n {
+		s.wg.Go(func() {
+			tick := time.NewTicker(pace)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+					r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://checkout.test/", nil)
+					incoming.ServeHTTP(nil, r)
+				}
+			}
+		})
+	}
+}
+
+// shaky fails one first attempt in fifty, and every attempt when down.
+func shaky(n *atomic.Int64, down bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, retry := forbear.AttemptFrom(ctx)
+		if down || !retry && n.Add(1)%50 == 0 {
+			return forbear.Retryable(errFlaky, forbear.Hint{})
+		}
+		return nil
+	}
+}
+
+func (s *stage) start(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.ctx = ctx
+	t.Cleanup(func() { cancel(); s.wg.Wait() })
+	noBreaker := forbear.BreakerPolicy{Disabled: true}
+	var n atomic.Int64
+
+	p := quick()
+	p.Breaker = forbear.BreakerPolicy{MinCalls: 10, OpenFor: 300 * time.Millisecond}
+	payments := retryer(t, s.m, "payments", p, forbear.WithWaiver(forbear.Waiver{
+		Rule: "INTG-STD-033", Dependency: "payments", Reason: "an outage of seconds",
+	}))
+	s.calls(t, 1, func(ctx context.Context, down bool) { _ = payments.Do(ctx, shaky(&n, down)) })
+
+	// Somebody replaced the budget and switched the breaker off.
+	p = quick()
+	p.Breaker = noBreaker
+	search := retryer(t, s.m, "search", p, forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1)))
+	s.calls(t, 4, func(ctx context.Context, down bool) { _ = search.Do(ctx, shaky(&n, down)) })
+
+	peer := retryer(t, s.m, "peer", quick())
+	s.calls(t, 1, func(ctx context.Context, down bool) {
+		_ = peer.Do(ctx, func(context.Context) error {
+			if down {
+				return x509.UnknownAuthorityError{}
+			}
+			return nil
+		})
+	})
+
+	orders := retryer(t, s.m, "orders", forbear.Policy{Kind: forbear.Event}, forbear.WithDeadLetter(queue{}))
+	s.calls(t, 1, func(ctx context.Context, down bool) {
+		_ = orders.Do(ctx, func(context.Context) error {
+			if down {
+				return forbear.Terminal(errFlaky)
+			}
+			return nil
+		})
+	})
+
+	p = quick()
+	p.Breaker = noBreaker
+	sdk := retryer(t, s.m, "sdk", p)
+	s.calls(t, 1, func(ctx context.Context, down bool) {
+		_ = sdk.Do(ctx, func(ctx context.Context) error {
+			forbear.NoteSend(ctx, 1)
+			if down {
+				forbear.NoteSend(ctx, 1) // once more, unasked
+			}
+			return shaky(&n, down)(ctx)
+		})
+	})
+
+	p = quick()
+	p.MinAttempt = 100 * time.Millisecond
+	hurry := retryer(t, s.m, "hurry", p)
+	s.calls(t, 1, func(ctx context.Context, down bool) {
+		left := time.Second
+		if down {
+			left = 20 * time.Millisecond
+		}
+		ctx, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		_ = hurry.Do(ctx, func(context.Context) error { return nil })
+	})
+
+	p = quick()
+	p.MaxConcurrent, p.Breaker = 2, noBreaker
+	narrow := retryer(t, s.m, "narrow", p)
+	s.calls(t, 3, func(ctx context.Context, down bool) {
+		if !down && n.Add(1)%3 != 0 {
+			return
+		}
+		_ = narrow.Do(ctx, func(context.Context) error {
+			if down {
+				time.Sleep(3 * pace)
+			}
+			return nil
+		})
+	})
+
+	login := retryer(t, s.m, "login", quick())
+	s.calls(t, 1, func(ctx context.Context, down bool) {
+		if down {
+			login.Refreshed(ctx, errFlaky)
+		}
+	})
+}

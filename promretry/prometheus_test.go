@@ -1,0 +1,260 @@
+package promretry_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// binary finds a program of Debian's package prometheus.
+func binary(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is missing: sudo apt-get install prometheus", name)
+	}
+	t.Skipf("NOT RUN, %s is missing: sudo apt-get install prometheus", name)
+	return ""
+}
+
+const (
+	// scale turns the minutes of the rules into the seconds of a test.
+	scale    = 60
+	scrapes  = 250 * time.Millisecond
+	interval = 500 * time.Millisecond // of evaluation
+)
+
+var durations = regexp.MustCompile(`(\[|for: |offset )(\d+)([hm])\b`)
+
+// scaled divides the ranges, offsets and for-clauses of rules by scale.
+func scaled(text string) string {
+	return durations.ReplaceAllStringFunc(text, func(s string) string {
+		m := durations.FindStringSubmatch(s)
+		n, _ := strconv.Atoi(m[2])
+		unit := map[string]time.Duration{"m": time.Minute, "h": time.Hour}[m[3]]
+		return fmt.Sprintf("%s%dms", m[1], (time.Duration(n) * unit / scale).Milliseconds())
+	})
+}
+
+// prometheus is a real one, on a free port and in a temporary folder.
+type server struct {
+	t    *testing.T
+	base string
+}
+
+func startPrometheus(t *testing.T, target string) *server {
+	t.Helper()
+	program, dir := binary(t, "prometheus"), t.TempDir()
+	rules, err := os.ReadFile("../docs/alerts/forbear.rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "rules.yml"), scaled(string(rules)))
+	write(t, filepath.Join(dir, "prometheus.yml"), fmt.Sprintf(`
+global: {scrape_interval: %v, scrape_timeout: %v, evaluation_interval: %v}
+rule_files: [rules.yml]
+scrape_configs: [{job_name: checkout, static_configs: [{targets: ['%s']}]}]
+`, scrapes, scrapes, interval, target))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
+	var log strings.Builder
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("prometheus said: %s", log.String())
+		}
+	})
+	s := &server{t, "http://" + address}
+	for range 200 {
+		if resp, err := http.Get(s.base + "/-/ready"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return s
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("prometheus did not become ready")
+	return nil
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sample is a point of a series, and its value as text.
+type sample struct {
+	at    float64 // seconds since 1970
+	value string
+}
+
+func (s *sample) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &[]any{&s.at, &s.value})
+}
+
+type result struct {
+	Metric map[string]string `json:"metric"`
+	Value  sample            `json:"value"`
+	Values []sample          `json:"values"`
+}
+
+// api asks Prometheus and returns what it answers.
+func (s *server) api(path string, args url.Values) ([]result, error) {
+	resp, err := http.PostForm(s.base+"/api/v1/"+path, args)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          struct{ Result []result }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	if answer.Status != "success" {
+		return nil, fmt.Errorf("%s", answer.Error)
+	}
+	return answer.Data.Result, nil
+}
+
+func (s *server) query(q string) []result {
+	s.t.Helper()
+	r, err := s.api("query", url.Values{"query": {q}})
+	if err != nil {
+		s.t.Fatalf("%s: %v", q, err)
+	}
+	return r
+}
+
+// firing returns when each alert began to fire, in seconds since 1970.
+func (s *server) firing() map[string]float64 {
+	first := map[string]float64{}
+	for _, r := range s.query(`ALERTS{alertstate="firing"}[5m]`) {
+		name := r.Metric["alertname"]
+		for _, v := range r.Values {
+			if at, ok := first[name]; !ok || v.at < at {
+				first[name] = v.at
+			}
+		}
+	}
+	return first
+}
+
+// firstTrue returns when an expression first had a result after since.
+func (s *server) firstTrue(expr string, since time.Time) (float64, bool) {
+	s.t.Helper()
+	stamp := func(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
+	found, err := s.api("query_range", url.Values{
+		"query": {expr}, "start": {stamp(since)}, "end": {stamp(time.Now())},
+		"step": {strconv.FormatFloat(interval.Seconds(), 'f', 3, 64)},
+	})
+	if err != nil {
+		s.t.Fatalf("%s: %v", expr, err)
+	}
+	at, ok := 0.0, false
+	for _, r := range found {
+		if len(r.Values) > 0 && (!ok || r.Values[0].at < at) {
+			at, ok = r.Values[0].at, true
+		}
+	}
+	return at, ok
+}
+
+// rule is an alerting rule as Prometheus has loaded it.
+type rule struct {
+	Name, Query, Type string
+	Duration          float64
+}
+
+func (s *server) alertRules() (alerts []rule) {
+	s.t.Helper()
+	resp, err := http.Get(s.base + "/api/v1/rules?type=alert")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Data struct{ Groups []struct{ Rules []rule } }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, g := range answer.Data.Groups {
+		alerts = append(alerts, g.Rules...)
+	}
+	return alerts
+}
+
+// A quiet run raises no alert. Then everything goes wrong at once, and each
+// alert fires within two evaluations of its "for". The rules are the shipped
+// ones with minutes for seconds. At last each query of the dashboard has an
+// answer.
+func TestAlertsInAnOutage(t *testing.T) {
+	s := newStage()
+	address := s.serve(t)
+	s.start(t)
+	p := startPrometheus(t, address)
+	time.Sleep(13 * time.Second) // real sockets, real processes
+	if found := p.query(`max_over_time(ALERTS[5m])`); len(found) > 0 {
+		t.Errorf("alerts in the quiet run: %v", found)
+	}
+	if found := p.query(`forbear:retries:rate5m{dependency="search"} > 0`); len(found) == 0 {
+		t.Error("the quiet run has no retries, so it shows nothing")
+	}
+
+	outage := time.Now()
+	s.down.Store(true)
+	alerts := p.alertRules()
+	if len(alerts) < 15 {
+		t.Fatalf("%d alerts are loaded", len(alerts))
+	}
+	for time.Since(outage) < 25*time.Second && len(p.firing()) < len(alerts) {
+		time.Sleep(interval)
+	}
+	time.Sleep(2 * interval)
+	fired := p.firing()
+	for _, a := range alerts {
+		at, ok := fired[a.Name]
+		if !ok {
+			t.Errorf("%s did not fire: %s", a.Name, a.Query)
+			continue
+		}
+		since, ok := p.firstTrue(a.Query, outage.Add(-interval))
+		if !ok {
+			t.Errorf("%s: its expression was never true", a.Name)
+			continue
+		}
+		if late := at - since - a.Duration; late > 2*interval.Seconds() {
+			t.Errorf("%s fired %.1f s after its expression was true; its for is %.1f s", a.Name, at-since, a.Duration)
+		}
+	}
+	checkDashboard(t, p)
+}

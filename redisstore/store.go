@@ -1,0 +1,98 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/forbear-go/forbear"
+)
+
+//go:embed settle.lua
+var settleSource string
+
+var settle = redis.NewScript(settleSource)
+
+// Store is a [forbear.BudgetStore] on Redis 5 or later, or Valkey. One Store
+// serves any number of budgets. It is safe for concurrent use.
+type Store struct {
+	client redis.Scripter
+	prefix string
+	close  func() error
+}
+
+// New returns a store over a client of the caller's, which stays theirs. Its
+// options should have ContextTimeoutEnabled, or an unresponsive server holds a
+// settlement for the client's own time-outs, and MaxRetries -1: the budget
+// settles again by itself.
+func New(client redis.Scripter) *Store {
+	return &Store{client: client, prefix: "forbear:budget:", close: func() error { return nil }}
+}
+
+// Open returns a store for a URL such as redis://user:password@host:6379/0 or
+// rediss:// for TLS, with a client of its own that is set up as [New] wishes.
+// Close ends it. Nothing is dialed yet.
+func Open(url string) (*Store, error) {
+	opts, err := redis.ParseURL(url)
+	if err != nil {
+		// The error of a URL that cannot be parsed repeats it, password included.
+		return nil, errors.New("redisstore: the URL is not one of Redis: want redis://[user:password@]host:port/database")
+	}
+	opts.ContextTimeoutEnabled = true
+	opts.MaxRetries = -1
+	opts.DialerRetries = 1
+	opts.PoolSize = 2
+	client := redis.NewClient(opts)
+	s := New(client)
+	s.close = client.Close
+	return s, nil
+}
+
+// Close closes the client of a store that was made by [Open].
+func (s *Store) Close() error { return s.close() }
+
+const slots = 30
+
+// Settle implements [forbear.BudgetStore] in one round trip; after a restart of
+// the server it takes a second one, to load the script.
+func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r forbear.Settlement) (forbear.Fleet, error) {
+	if window < slots*time.Millisecond {
+		return forbear.Fleet{}, fmt.Errorf("redisstore: window %v is shorter than %v", window, slots*time.Millisecond)
+	}
+	leave := 0
+	if r.Leave {
+		leave = 1
+	}
+	// The braces keep the keys of a budget on one node of a cluster.
+	name := s.prefix + "{" + key + "}"
+	got, err := settle.Run(ctx, s.client, []string{name + ":window", name + ":known", name + ":leases"},
+		(window / slots).Microseconds(), r.Instance, r.Total.Initial, r.Total.Retries, r.Hold,
+		r.Want, r.Limit, r.Lease.Milliseconds(), leave, window.Milliseconds(), recent(r.Recent)).Int64Slice()
+	if err != nil {
+		return forbear.Fleet{}, fmt.Errorf("redisstore: settle: %w", err)
+	}
+	if len(got) != 5 {
+		return forbear.Fleet{}, fmt.Errorf("redisstore: settle: %d numbers, want 5", len(got))
+	}
+	return forbear.Fleet{
+		Usage: forbear.Usage{Initial: got[0], Retries: got[1]},
+		Held:  got[2], Granted: got[3], Instances: int(got[4]),
+	}, nil
+}
+
+// recent writes slots as "initial retries;", the newest first.
+func recent(slots []forbear.Usage) string {
+	b := make([]byte, 0, 16*len(slots))
+	for _, u := range slots {
+		b = strconv.AppendInt(b, u.Initial, 10)
+		b = append(b, ' ')
+		b = strconv.AppendInt(b, u.Retries, 10)
+		b = append(b, ';')
+	}
+	return string(b)
+}
