@@ -1,0 +1,191 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+const (
+	minRetention = 24 * time.Hour
+	minDedup     = 7 * 24 * time.Hour
+	maxKeyLength = 64
+)
+
+// dependency judges one policy, beyond what the reader refuses.
+func (r *run) dependency(s Source, d *policyfile.Dependency) {
+	if s.File.Format != "" {
+		// An adapter has refused what its format says; what that cannot
+		// express is nobody's fault.
+		r.timing(s, d)
+		r.classes(d)
+		return
+	}
+	r.budget(s, d)
+	r.timing(s, d)
+	r.writes(d)
+	r.classes(d)
+	r.durable(d)
+	if d.Policy.Owner == "" {
+		r.add("FC501", d.At, d.Name, "%s has no owner of its retries", d.Name)
+	}
+	if d.Policy.Breaker.Disabled {
+		at, _ := d.Place("breaker.disabled")
+		r.add("FC702", at, d.Name, "%s has no circuit breaker", d.Name)
+	}
+}
+
+func (r *run) budget(s Source, d *policyfile.Dependency) {
+	if d.Policy.Disabled || refuses(s, d, "budget") {
+		return
+	}
+	b := d.Policy.WithDefaults().Budget
+	retries := b.MaxAmplification() - 1
+	// What 30 s get, at worst, when a longer window is spent at once.
+	burst := retries * max(float64(b.Window)/float64(forbear.DefaultWindow), 1)
+	standard := 1/(1-forbear.DefaultRatio) - 1
+	if b.Of == forbear.OfInitial {
+		standard = forbear.DefaultRatio
+	}
+	const slack = 1e-9
+	switch at, _ := d.Place("budget.window"); {
+	case b.Window < forbear.DefaultWindow && !refuses(s, d, "budget.window"):
+		r.add("FC103", at, d.Name, "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
+	case burst > standard+slack && b.Window > forbear.DefaultWindow:
+		r.add("FC103", at, d.Name, "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
+			d.Name, b.Window, percent(burst))
+	}
+	if b.MinRetries > 0 && !d.Policy.Kind.Durable() {
+		at, _ := d.Place("budget.min_retries")
+		rate := float64(b.MinRetries) / b.Window.Seconds()
+		load := fmt.Sprintf("each instance adds up to %s retries/s (how many instances there are, the file does not say)", number(rate))
+		if n := s.File.Instances; n > 0 {
+			load = fmt.Sprintf("%d instances add up to %s retries/s", n, number(rate*float64(n)))
+		}
+		r.add("FC105", at, d.Name, "a quiet client may retry %s %d times in %v whatever the budget's share: %s", d.Name, b.MinRetries, b.Window, load)
+	}
+}
+
+// refuses reports whether the reader has refused that field already.
+func refuses(s Source, d *policyfile.Dependency, field string) bool {
+	return slices.ContainsFunc(s.Refused, func(f *policyfile.Fault) bool {
+		return f.Dependency == d.Name && f.Field == field
+	})
+}
+
+// timing judges how the durations of a policy go together.
+func (r *run) timing(s Source, d *policyfile.Dependency) {
+	p := d.Policy.WithDefaults()
+	if base, ok := d.Place("backoff.base"); p.Backoff.Base == p.Backoff.Cap && len(p.Backoff.Schedule) == 0 && p.Retries() > 1 {
+		if !ok {
+			base, _ = d.Place("backoff.cap")
+		}
+		r.add("FC204", base, d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
+			d.Name, p.Backoff.Cap, p.Backoff.Base, p.Backoff.Cap)
+	}
+	if p.Disabled || refuses(s, d, "total.missing") {
+		return
+	}
+	at, ok := d.Place("per_attempt")
+	if !ok {
+		at, _ = d.Place("total")
+	}
+	attempt, attempts := p.AttemptTimeout(), attempts(&p)
+	if attempt >= p.Total {
+		r.add("FC207", at, d.Name, "one attempt on %s may take %v, the whole call %v: nothing is left for a retry", d.Name, attempt, p.Total)
+		return
+	}
+	if raw := unbounded(&d.Policy); raw > p.Total {
+		r.add("FC208", at, d.Name, "%s may need %v for %d attempts of %v and their waits, and has %v in all", d.Name, raw, attempts, attempt, p.Total)
+	}
+}
+
+// writes judges what becomes of operations that need a key.
+func (r *run) writes(d *policyfile.Dependency) {
+	if d.Policy.RetryUnsent {
+		at, _ := d.Place("retry_unsent")
+		r.add("FC302", at, d.Name, "writes to %s without a key are retried when they were not sent", d.Name)
+	}
+	var writes []string
+	for _, m := range d.Methods {
+		if m == "POST" || m == "PATCH" {
+			writes = append(writes, m)
+		}
+	}
+	_, said := d.Place("idempotency")
+	if len(writes) > 0 && !said && !d.Policy.Disabled {
+		at, _ := d.Place("methods")
+		r.add("FC301", at, d.Name, "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
+	}
+	place := func(field string) policyfile.Position { at, _ := d.Place(field); return at }
+	r.keys(d.Keys, "keys", d.Name, d.Name, place)
+}
+
+// keys judges a promise about idempotency keys.
+func (r *run) keys(k policyfile.Keys, section, who, subject string, place func(string) policyfile.Position) {
+	if k.MaxLength > maxKeyLength {
+		r.add("FC303", place(section+".max_length"), subject, "%s takes keys of up to %d characters: want at most %d", who, k.MaxLength, maxKeyLength)
+	}
+	if k.Retention != 0 && k.Retention < minRetention {
+		r.add("FC304", place(section+".retention"), subject, "%s forgets keys after %v: want at least %v", who, k.Retention, minRetention)
+	}
+}
+
+// never are the failures that R-4 forbids to retry. http_401 may be made
+// unauthorized, which is a refresh and no retry.
+var never = []string{
+	"http_400", "http_401", "http_403", "http_404", "http_409", "http_422", "http_4xx",
+	"grpc_INVALID_ARGUMENT", "grpc_NOT_FOUND", "grpc_PERMISSION_DENIED", "grpc_UNAUTHENTICATED", "grpc_UNIMPLEMENTED",
+}
+
+func (r *run) classes(d *policyfile.Dependency) {
+	for _, label := range slices.Sorted(maps.Keys(d.Policy.Classify)) {
+		class := d.Policy.Classify[label]
+		if !class.Retryable() || !slices.Contains(never, label) {
+			continue
+		}
+		at, ok := d.Place("classify." + label)
+		from := ""
+		if !ok {
+			at, from = d.At, " by profile "+d.Profile
+		}
+		f := r.add("FC306", at, d.Name, "%s retries %s%s: the same request gets the same answer", d.Name, label, from)
+		f.Key = label
+	}
+}
+
+// durable judges what becomes of work that cannot be done.
+func (r *run) durable(d *policyfile.Dependency) {
+	if !d.Policy.Kind.Durable() {
+		return
+	}
+	at, _ := d.Place("dead_letter")
+	what := d.Policy.Kind.String()
+	if d.DeadLetter.Queue == "" {
+		r.add("FC401", at, d.Name, "%s %s has no dead-letter queue", what, d.Name)
+	}
+	if d.DeadLetter.Alert == "" {
+		r.add("FC402", at, d.Name, "nobody is told about the dead letters of %s %s", what, d.Name)
+	}
+	if d.Policy.Kind != forbear.Event {
+		return
+	}
+	if at, ok := d.Place("dedup"); !ok {
+		r.add("FC305", d.At, d.Name, "consumer %s does not say how long it remembers the events that it has seen", d.Name)
+	} else if d.Dedup < minDedup {
+		r.add("FC305", at, d.Name, "consumer %s forgets the events that it has seen after %v: want at least 7 days", d.Name, d.Dedup)
+	}
+}
+
+func percent(share float64) string { return number(share*100) + "%" }
+
+// number shows a figure with at most two decimals.
+func number(v float64) string {
+	s := strings.TrimRight(fmt.Sprintf("%.2f", v), "0")
+	return strings.TrimSuffix(s, ".")
+}

@@ -1,0 +1,83 @@
+package check
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear/internal/report"
+)
+
+// foreignFile reads a fixture of the adapters, by the detected format.
+func foreignFile(t *testing.T, name string) Source {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "foreign", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Read(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _, _ := strings.Cut(name, "-"); s.File.Format != want {
+		t.Fatalf("%s was taken for %q", name, s.File.Format)
+	}
+	return s
+}
+
+// What is wrong with the configuration of others is found at its own place, and
+// what is as good as it can be passes.
+func TestForeign(t *testing.T) {
+	for format, ext := range map[string]string{"grpc": "json", "envoy": "yaml", "istio": "yaml", "nginx": "conf", "haproxy": "cfg"} {
+		t.Run(format, func(t *testing.T) {
+			bad := Run([]Source{foreignFile(t, format+"-bad."+ext)}, Options{Now: today})
+			var b bytes.Buffer
+			if err := (&report.Report{Findings: bad.Findings}).Text(&b); err != nil {
+				t.Fatal(err)
+			}
+			if err := Table(&b, bad); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", "foreign", format+".txt"), b.String())
+			good := Run([]Source{foreignFile(t, format+"-good."+ext)}, Options{Now: today})
+			if len(good.Findings) > 0 {
+				t.Errorf("the good file has %v", good.Findings)
+			}
+		})
+	}
+}
+
+// The fixtures are what nginx and HAProxy themselves accept.
+func TestFixturesAreReal(t *testing.T) {
+	for _, tt := range []struct {
+		tool, install, file string
+		args                []string
+	}{
+		{"nginx", "nginx-light", "nginx-bad.conf", []string{"-t", "-e", "stderr", "-g", "pid /dev/null;", "-c"}},
+		{"nginx", "nginx-light", "nginx-good.conf", []string{"-t", "-e", "stderr", "-g", "pid /dev/null;", "-c"}},
+		{"haproxy", "haproxy", "haproxy-bad.cfg", []string{"-c", "-f"}},
+		{"haproxy", "haproxy", "haproxy-good.cfg", []string{"-c", "-f"}},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			tool, err := exec.LookPath(tt.tool)
+			if err != nil {
+				const missing = "%s is missing: apt-get install %s"
+				if os.Getenv("CI") == "true" {
+					t.Fatalf(missing, tt.tool, tt.install)
+				}
+				t.Skipf(missing, tt.tool, tt.install)
+			}
+			path, err := filepath.Abs(filepath.Join("..", "foreign", "testdata", tt.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.CommandContext(t.Context(), tool, append(tt.args, path)...).CombinedOutput()
+			if err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}

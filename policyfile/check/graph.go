@@ -1,0 +1,250 @@
+package check
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// Load is the worst case of one dependency: every attempt fails.
+type Load struct {
+	File       string `json:"file"`
+	Line       int    `json:"line"`
+	Service    string `json:"service"`
+	Dependency string `json:"dependency"`
+	// Attempts is what one call sends without a budget.
+	Attempts int `json:"attempts"`
+	// Without and With are the sends for one call in an outage, without the
+	// budget and with it. The floor for quiet clients comes on top of With.
+	Without float64 `json:"amplification_without_budget"`
+	With    float64 `json:"amplification"`
+	// PathWithout and PathWith multiply those of the layers above, along Path,
+	// as if no layer knew of the other.
+	Path        []string `json:"path"`
+	PathWithout float64  `json:"path_amplification_without_budget"`
+	PathWith    float64  `json:"path_amplification"`
+	// Duration is the longest that a call may take: what attempts and waits
+	// come to, and never more than the total.
+	Duration time.Duration `json:"duration_ns"`
+
+	kind forbear.Kind
+	at   policyfile.Position
+}
+
+// edge is one call relation between services.
+type edge struct {
+	from, to string
+	load     *Load
+}
+
+// unbounded returns what all attempts and the longest waits of p come to, the
+// total left aside. Counts may be absurd here: they are findings, and must not
+// keep us busy.
+func unbounded(p *forbear.Policy) time.Duration {
+	q := p.WithDefaults()
+	attempts := attempts(p)
+	sum := float64(attempts) * float64(q.AttemptTimeout())
+	if steps := q.Backoff.Schedule; len(steps) > 0 {
+		for _, step := range steps[:min(attempts, len(steps))] {
+			sum += float64(step)
+		}
+		return saturated(sum + float64(max(attempts-len(steps), 0))*float64(steps[len(steps)-1]))
+	}
+	const grown = 64 // doublings, or triplings, beyond which every wait is the cap
+	base, most := float64(q.Backoff.Base), float64(q.Backoff.Cap)
+	factor, wait := 2.0, base
+	if q.Backoff.Jitter == forbear.JitterDecorrelated {
+		factor, wait = 3, 3*base
+	}
+	for range min(attempts-1, grown) {
+		sum += min(wait, most)
+		wait *= factor
+	}
+	return saturated(sum + float64(max(attempts-1-grown, 0))*most)
+}
+
+// attempts returns how often a call may be sent, within what can be counted.
+func attempts(p *forbear.Policy) int { return min(max(p.Retries(), 0), math.MaxInt32) + 1 }
+
+// saturated keeps a sum of durations within their range.
+func saturated(sum float64) time.Duration {
+	if sum >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(math.Round(sum))
+}
+
+// worst returns the Load of a dependency on its own.
+func worst(s Source, d *policyfile.Dependency) Load {
+	p := d.Policy.WithDefaults()
+	l := Load{
+		File: s.File.Name, Line: d.At.Line, Service: cmp.Or(s.File.Service, s.File.Name), Dependency: d.Name,
+		Attempts: attempts(&d.Policy), kind: d.Policy.Kind, at: d.At,
+	}
+	l.Without = float64(l.Attempts)
+	l.With = l.Without
+	if !refuses(s, d, "budget") {
+		l.With = min(l.Without, p.Budget.MaxAmplification())
+	}
+	l.Duration = unbounded(&d.Policy)
+	if !refuses(s, d, "total.missing") {
+		l.Duration = min(p.Total, l.Duration)
+	}
+	return l
+}
+
+// graph computes the loads of all dependencies and along all paths, and judges
+// them against the limits.
+func (r *run) graph() []Load {
+	var loads []*Load
+	var edges []edge
+	services := map[string][]Source{}
+	for _, s := range r.sources {
+		if s.File.Service != "" {
+			services[s.File.Service] = append(services[s.File.Service], s)
+		}
+	}
+	for _, s := range r.sources {
+		for _, d := range s.File.All() {
+			l := worst(s, d)
+			loads = append(loads, &l)
+			edges = append(edges, edge{l.Service, d.Target(), &l})
+			r.givesUpFirst(d, services[d.Target()])
+		}
+	}
+	g := &walker{into: map[string][]edge{}, done: map[string]reach{}}
+	for _, e := range edges {
+		g.into[e.to] = append(g.into[e.to], e)
+	}
+	out := make([]Load, 0, len(loads))
+	for i, l := range loads {
+		up := g.reach(edges[i].from, nil)
+		l.Path = append(slices.Clone(up.path), l.Dependency)
+		l.PathWithout, l.PathWith = up.without*l.Without, up.with*l.With
+		r.limits(l)
+		out = append(out, *l)
+	}
+	for _, c := range g.circles {
+		l := c.edge.load
+		r.add("FC503", l.at, l.Dependency, "services call each other in a circle: %s", strings.Join(c.path, " -> ")).Key = strings.Join(c.path, " ")
+	}
+	return out
+}
+
+func (r *run) limits(l *Load) {
+	if r.MaxAmplification > 0 && l.PathWith > r.MaxAmplification+1e-9 {
+		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s along %s: the limit is %s",
+			l.Dependency, number(l.PathWith), strings.Join(l.Path, " -> "), number(r.MaxAmplification))
+	}
+	if r.MaxDuration > 0 && !l.kind.Durable() && l.Duration > r.MaxDuration {
+		r.add("FC505", l.at, l.Dependency, "a call to %s may take %v: the limit is %v", l.Dependency, l.Duration, r.MaxDuration)
+	}
+}
+
+// givesUpFirst compares an attempt on a service whose file is there with the
+// longest of that service's own calls.
+func (r *run) givesUpFirst(d *policyfile.Dependency, callees []Source) {
+	if d.Policy.Kind.Durable() {
+		return
+	}
+	attempt := d.Policy.AttemptTimeout()
+	for _, s := range callees {
+		for _, below := range s.File.All() {
+			l := worst(s, below)
+			if l.kind.Durable() || l.Duration <= attempt {
+				continue
+			}
+			at, ok := d.Place("per_attempt")
+			if !ok {
+				at = d.At
+			}
+			r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %v",
+				d.Name, attempt, s.File.Service, below.Name, l.Duration).Key = below.Name
+		}
+	}
+}
+
+// walker follows calls upwards.
+type walker struct {
+	into    map[string][]edge
+	done    map[string]reach
+	circles []circle
+}
+
+type circle struct {
+	edge edge
+	path []string
+}
+
+// reach is the worst that arrives at a service for one call at the outermost.
+type reach struct {
+	without, with float64
+	path          []string
+}
+
+// reach returns the worst path down to a service. below holds the services
+// between it and where the walk began.
+func (g *walker) reach(service string, below []string) reach {
+	if known, ok := g.done[service]; ok {
+		return known
+	}
+	best := reach{1, 1, []string{service}}
+	below = append(below, service)
+	for _, e := range g.into[service] {
+		if i := slices.Index(below, e.from); i >= 0 {
+			g.circle(e, below[i:])
+			continue
+		}
+		up := g.reach(e.from, below)
+		if without, with := up.without*e.load.Without, up.with*e.load.With; with > best.with || without > best.without {
+			best = reach{max(without, best.without), max(with, best.with), append(slices.Clone(up.path), service)}
+		}
+	}
+	g.done[service] = best
+	return best
+}
+
+// circle notes a circle once, however it was entered.
+func (g *walker) circle(e edge, below []string) {
+	path := slices.Clone(below)
+	slices.Reverse(path)
+	first := slices.Index(path, slices.Min(path))
+	path = append(slices.Clone(path[first:]), path[:first]...)
+	path = append(path, path[0])
+	for _, known := range g.circles {
+		if slices.Equal(known.path, path) {
+			return
+		}
+	}
+	g.circles = append(g.circles, circle{e, path})
+}
+
+// owners looks for dependencies with more than one.
+func (r *run) owners() {
+	type claim struct {
+		owner string
+		at    policyfile.Position
+	}
+	first := map[string]claim{}
+	for _, s := range r.sources {
+		for _, d := range s.File.All() {
+			if d.Policy.Owner == "" {
+				continue
+			}
+			at, _ := d.Place("owner")
+			c, known := first[d.Target()]
+			if !known {
+				first[d.Target()] = claim{d.Policy.Owner, at}
+				continue
+			}
+			if c.owner != d.Policy.Owner {
+				r.add("FC502", at, d.Name, "%s is owned by %s here, and by %s at %s", d.Name, d.Policy.Owner, c.owner, c.at).Key = c.owner
+			}
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/forbear-go/forbear/internal/report"
+)
+
+// Rules lists what can be found, in the order of the ids.
+func Rules() []report.Rule { return slices.Clone(table) }
+
+// RuleOf returns the rule of an id.
+func RuleOf(id string) (report.Rule, bool) {
+	i := slices.IndexFunc(table, func(r report.Rule) bool { return r.ID == id })
+	if i < 0 {
+		return report.Rule{}, false
+	}
+	return table[i], true
+}
+
+const (
+	note = report.Note
+	warn = report.Warning
+	fail = report.Error
+)
+
+var table = []report.Rule{
+	{
+		ID: "FC001", Name: "not-judged", Severity: note,
+		Summary: "something in the file cannot be judged",
+		Why:     "A gate that is silent about what it did not understand would be trusted too far.",
+		Fix:     "Judge it by hand.",
+	},
+
+	{
+		ID: "FC101", Name: "retry-budget-missing", Standard: "R-7", Severity: fail, Waivable: true,
+		Summary: "a dependency has no retry budget",
+		Why:     "Without a budget every failed call is sent again, several times, to a dependency that already cannot keep up.",
+		Fix:     "Set budget: {ratio: 20%, window: 30s}, or less.",
+	},
+	{
+		ID: "FC102", Name: "retry-budget-too-large", Standard: "R-7", Severity: fail, Waivable: true,
+		Summary: "a retry budget is over 20 %",
+		Why:     "At 20 % an outage costs the dependency a fifth more load; that much it can be asked to bear.",
+		Fix:     "Set budget.ratio to 20% or less.",
+	},
+	{
+		ID: "FC103", Name: "retry-budget-window", Standard: "R-7", Severity: warn, Waivable: true,
+		Summary: "a budget's window is not 30 s",
+		Why:     "A longer window saves up retries and spends them in one burst; a shorter one forgets too fast. A longer window with a share that is smaller in proportion is fine.",
+		Fix:     "Set budget.window to 30s, or lower budget.ratio in proportion.",
+	},
+	{
+		ID: "FC104", Name: "retry-budget-outlived", Standard: "R-7", Severity: fail, Waivable: true,
+		Summary: "waits outlive the budget's window",
+		Why:     "A retry that waits longer than the window is charged to a window that has ended.",
+		Fix:     "Lower backoff.cap, or widen budget.window.",
+	},
+	{
+		ID: "FC105", Name: "quiet-client-floor", Standard: "R-7", Severity: warn, Waivable: true,
+		Summary: "quiet clients may retry beyond the budget's share",
+		Why:     "A few retries for each window are allowed whatever the traffic. Over a large fleet they add up.",
+		Fix:     "Write strict: true, or say instances: N and accept the load.",
+	},
+	{
+		ID: "FC106", Name: "strict-contradicted", Standard: "R-7", Severity: fail, Waivable: true,
+		Summary: "a strict policy softens its own budget",
+		Why:     "strict: true takes away the floor and the rounding that the same policy asks for.",
+		Fix:     "Drop one of the two.",
+	},
+
+	{
+		ID: "FC201", Name: "retry-count", Standard: "R-2", Severity: fail, Waivable: true,
+		Summary: "a retry count is outside the range of its kind",
+		Why:     "More retries hardly help and multiply the load of an outage.",
+		Fix:     "Stay inside the range, or have the architecture board sign a waiver.",
+	},
+	{
+		ID: "FC202", Name: "total-duration", Standard: "R-3", Severity: fail, Waivable: true,
+		Summary: "a call may last longer than its kind allows",
+		Why:     "Callers give up long before, and the work goes on for nobody.",
+		Fix:     "Set total to 30s or less; to 24h or less for events and webhooks.",
+	},
+	{
+		ID: "FC203", Name: "backoff-cap", Standard: "R-1", Severity: fail, Waivable: true,
+		Summary: "a wait may exceed 60 s",
+		Why:     "Nobody keeps a caller in memory for so long.",
+		Fix:     "Set backoff.cap to 60s or less.",
+	},
+	{
+		ID: "FC204", Name: "backoff-base", Standard: "R-1", Severity: fail, Waivable: true,
+		Summary: "the base of the backoff is not under its cap",
+		Why:     "The waits do not grow: that is a fixed interval.",
+		Fix:     "Set backoff.base below backoff.cap.",
+	},
+	{
+		ID: "FC205", Name: "jitter", Standard: "R-1", Severity: fail, Waivable: true,
+		Summary: "waits are not jittered as the standard asks",
+		Why:     "Callers that failed together come back together.",
+		Fix:     "Use full jitter, the default, or decorrelated.",
+	},
+	{
+		ID: "FC206", Name: "schedule", Standard: "R-3", Severity: fail, Waivable: true,
+		Summary: "a schedule does not increase, or is too short",
+		Why:     "A receiver that is down for an hour is to be asked less often, not at a steady pace.",
+		Fix:     "Use the default: 0s, 1s, 5s, 30s, 2m, 15m, 1h, 4h.",
+	},
+	{
+		ID: "FC207", Name: "timeouts-do-not-fit", Standard: "INTG-STD-035", Severity: fail,
+		Summary: "one attempt may outlast the whole call",
+		Why:     "Then no retry ever happens, whatever the policy says.",
+		Fix:     "Set per_attempt below total / attempts.",
+	},
+	{
+		ID: "FC208", Name: "worst-case-over-total", Standard: "INTG-STD-035", Severity: warn,
+		Summary: "all attempts and waits together exceed the total",
+		Why:     "The total is hard, so the last attempts will not happen when attempts are slow.",
+		Fix:     "Lower per_attempt or the count, or raise total.",
+	},
+	{
+		ID: "FC209", Name: "total-missing", Standard: "R-3", Severity: fail, Waivable: true,
+		Summary: "nothing bounds the whole call",
+		Why:     "A count bounds the attempts, and not the time.",
+		Fix:     "Set a total of at most 30 s.",
+	},
+	{
+		ID: "FC210", Name: "caller-gives-up-first", Standard: "INTG-STD-035", Severity: warn,
+		Summary: "a caller's attempt ends before the callee's own retries may",
+		Why:     "The callee goes on retrying for nobody, while the caller asks again.",
+		Fix:     "Lower the callee's total below the caller's per_attempt.",
+	},
+
+	{
+		ID: "FC301", Name: "write-without-key", Standard: "R-6", Severity: fail, Waivable: true,
+		Summary: "writes may be repeated without an idempotency key, or nobody says who brings one",
+		Why:     "A POST that timed out may have been done: a repetition without a key does it twice.",
+		Fix:     "Write idempotency: reuse, generate or refuse.",
+	},
+	{
+		ID: "FC302", Name: "retry-unsent", Standard: "R-6", Severity: fail, Waivable: true,
+		Summary: "unkeyed writes are retried when they were certainly not sent",
+		Why:     "R-6 is strict: no key, no retry.",
+		Fix:     "Drop retry_unsent, or have it waived.",
+	},
+	{
+		ID: "FC303", Name: "key-length", Standard: "R-6", Severity: fail, Waivable: true,
+		Summary: "idempotency keys may be longer than 64 characters",
+		Why:     "Servers may refuse, or worse, cut longer keys.",
+		Fix:     "Set max_length to 64 or less.",
+	},
+	{
+		ID: "FC304", Name: "key-retention", Standard: "R-6", Severity: fail, Waivable: true,
+		Summary: "idempotency keys are forgotten within 24 hours",
+		Why:     "A late repetition would be done as new work.",
+		Fix:     "Set retention to 24h or more.",
+	},
+	{
+		ID: "FC305", Name: "dedup-window", Standard: "R-6", Severity: fail, Waivable: true,
+		Summary: "a consumer remembers events for less than 7 days, or not at all",
+		Why:     "Queues deliver twice, also after days.",
+		Fix:     "Set dedup: 8d.",
+	},
+	{
+		ID: "FC306", Name: "non-retryable-retried", Standard: "R-4", Severity: fail, Waivable: true,
+		Summary: "a failure that repeats itself is retried",
+		Why:     "The same request gets the same answer: 400, 401, 403, 404, 409 and 422 do not go away.",
+		Fix:     "Drop the override.",
+	},
+
+	{
+		ID: "FC401", Name: "dead-letter-missing", Standard: "R-8", Severity: fail, Waivable: true,
+		Summary: "an async consumer or webhook has no dead-letter queue",
+		Why:     "What cannot be done would be lost, or retried for ever.",
+		Fix:     "Set dead_letter: {queue: NAME, alert: NAME}.",
+	},
+	{
+		ID: "FC402", Name: "dead-letter-alert-missing", Standard: "R-8", Severity: fail, Waivable: true,
+		Summary: "nobody is told about dead letters",
+		Why:     "A dead-letter queue that nobody looks at is a slow way to lose messages.",
+		Fix:     "Set dead_letter.alert.",
+	},
+
+	{
+		ID: "FC501", Name: "owner-missing", Severity: fail,
+		Summary: "a dependency has no retry owner",
+		Why:     "Where nobody owns the retries, every layer retries.",
+		Fix:     "Set owner to the service that retries it.",
+	},
+	{
+		ID: "FC502", Name: "two-owners", Severity: fail,
+		Summary: "two files name different owners for one dependency",
+		Why:     "Two layers that both retry multiply.",
+		Fix:     "Agree on one owner; the others do not retry.",
+	},
+	{
+		ID: "FC503", Name: "call-cycle", Severity: fail,
+		Summary: "services call each other in a circle",
+		Why:     "Retries around a circle multiply without bound.",
+		Fix:     "Break the circle.",
+	},
+	{
+		ID: "FC504", Name: "amplification-limit", Severity: fail,
+		Summary: "the worst-case amplification is over the given limit",
+		Why:     "That is the load which an outage would add to.",
+		Fix:     "Lower the counts or the budgets along the path.",
+	},
+	{
+		ID: "FC505", Name: "duration-limit", Severity: fail,
+		Summary: "a call may last longer than the given limit",
+		Why:     "The limit was set for this run.",
+		Fix:     "Lower total.",
+	},
+
+	{
+		ID: "FC601", Name: "tls-verification-off", Standard: "R-9", Severity: fail,
+		Summary: "TLS verification is switched off",
+		Why:     "Anyone on the way may answer.",
+		Fix:     "Remove it, and fix the certificates.",
+	},
+	{
+		ID: "FC602", Name: "silent", Standard: "R-10", Severity: fail, Waivable: true,
+		Summary: "metrics or logs of retries are switched off",
+		Why:     "A retry budget that nobody observes is half a control.",
+		Fix:     "Switch them on.",
+	},
+	{
+		ID: "FC603", Name: "secret-in-clear", Standard: "R-9", Severity: fail,
+		Summary: "a credential is written in the file",
+		Why:     "Policy files are read by many.",
+		Fix:     "Refer to the environment: {env: NAME}.",
+	},
+	{
+		ID: "FC604", Name: "certificate-retried", Standard: "R-9", Severity: fail,
+		Summary: "a certificate error is made retryable",
+		Why:     "It may be an attack, and a retry sends the request into it again.",
+		Fix:     "Drop the override.",
+	},
+
+	{
+		ID: "FC701", Name: "breaker-floor", Standard: "INTG-STD-033", Severity: fail, Waivable: true,
+		Summary: "a circuit breaker is set below its floors",
+		Why:     "A breaker that opens at every hiccup is an outage of its own.",
+		Fix:     "Stay at 25% and 5s or more.",
+	},
+	{
+		ID: "FC702", Name: "breaker-off", Standard: "INTG-STD-033", Severity: warn, Waivable: true,
+		Summary: "the circuit breaker is switched off",
+		Why:     "Calls go on into a dependency that is down.",
+		Fix:     "Leave the breaker on.",
+	},
+
+	{
+		ID: "FC901", Name: "waiver-expired", Severity: fail,
+		Summary: "a waiver has expired",
+		Why:     "The exception was for a time, and that is over.",
+		Fix:     "Remove it, or have a new one signed.",
+	},
+	{
+		ID: "FC902", Name: "waiver-unmatched", Severity: fail,
+		Summary: "a waiver is for a dependency that the file does not have",
+		Why:     "It waits for whoever takes that name next.",
+		Fix:     "Remove it, or correct the name.",
+	},
+	{
+		ID: "FC903", Name: "waiver-unused", Severity: warn,
+		Summary: "a waiver lifts nothing",
+		Why:     "Exceptions that nobody needs hide those that somebody does.",
+		Fix:     "Remove it.",
+	},
+	{
+		ID: "FC904", Name: "waiver-too-long", Severity: fail,
+		Summary: "a waiver lasts longer than 180 days, or does not say since when",
+		Why:     "Exceptions are looked at twice a year, at least.",
+		Fix:     "Set created, and expires at most 180 days later.",
+	},
+	{
+		ID: "FC905", Name: "waiver-incomplete", Severity: fail,
+		Summary: "a waiver lacks id, owner, ticket or approval",
+		Why:     "Somebody must be able to ask who decided this, and why.",
+		Fix:     "Add what is missing.",
+	},
+	{
+		ID: "FC906", Name: "waiver-self-approved", Severity: fail,
+		Summary: "a waiver is approved by its own owner",
+		Why:     "Four eyes see more than two.",
+		Fix:     "Have somebody else sign.",
+	},
+	{
+		ID: "FC907", Name: "waiver-signature", Severity: fail,
+		Summary: "a waiver's signature is missing, wrong or cannot be verified",
+		Why:     "Anyone can write a name into a file.",
+		Fix:     "Sign what forbear policy payload prints, with ssh-keygen -Y sign, and give check --allowed-signers.",
+	},
+	{
+		ID: "FC908", Name: "waiver-of-the-unwaivable", Standard: "R-9", Severity: fail,
+		Summary: "a waiver names a rule that cannot be waived",
+		Why:     "Certificates are never negotiable.",
+		Fix:     "Remove it.",
+	},
+	{
+		ID: "FC909", Name: "waiver-needs-iab", Standard: "R-2", Severity: fail,
+		Summary: "a count over its range needs the architecture board's approval",
+		Why:     "R-2 reserves that to the Integration Architecture Board.",
+		Fix:     "Have a member sign with role: iab.",
+	},
+	{
+		ID: "FC910", Name: "waiver-ends-soon", Severity: warn,
+		Summary: "a waiver ends within 14 days",
+		Why:     "What it lifts will fail the gate on that day.",
+		Fix:     "Fix the cause, or have a new one signed.",
+	},
+}

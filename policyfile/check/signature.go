@@ -1,0 +1,116 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// The namespaces under which waivers are signed. The file of allowed signers
+// says who may use which.
+const (
+	Namespace    = "forbear-waiver"
+	NamespaceIAB = "forbear-waiver-iab"
+)
+
+// payload is what an approver signs, in this order of fields.
+type payload struct {
+	Form       string `json:"form"`
+	Service    string `json:"service"`
+	ID         string `json:"id"`
+	Rule       string `json:"rule"`
+	Dependency string `json:"dependency"`
+	Reason     string `json:"reason"`
+	Owner      string `json:"owner"`
+	Ticket     string `json:"ticket"`
+	Created    string `json:"created"`
+	Expires    string `json:"expires"`
+	// Lifts holds the values that leave the rule's range, as "max_retries 7",
+	// so that a later 9 needs another signature.
+	Lifts []string `json:"lifts"`
+}
+
+// Payload returns the bytes that the approvers of a waiver of f sign, as one line
+// of JSON: everything but the approvals, and the values out of range that the
+// waiver lifts.
+func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
+	lifts := []string{}
+	if d, ok := f.Dependency(w.Dependency); ok {
+		for _, v := range d.Policy.Violations() {
+			if v.Rule == w.Rule {
+				lifts = append(lifts, v.Field+" "+d.Value(v.Field))
+			}
+		}
+	}
+	slices.Sort(lifts)
+	data, err := json.Marshal(payload{
+		"forbear-waiver-v1", f.Service, w.ID, w.Rule, w.Dependency, w.Reason, w.Owner, w.Ticket,
+		w.Created.UTC().Format(time.RFC3339), w.Expires.UTC().Format(time.RFC3339), lifts,
+	})
+	if err != nil {
+		panic(err) // strings alone
+	}
+	return append(data, '\n')
+}
+
+var (
+	errSignature = errors.New("the signature is not valid")
+	errSelf      = errors.New("the key is the owner's")
+)
+
+// verifyTime bounds one run of ssh-keygen.
+const verifyTime = 10 * time.Second
+
+// verify asks ssh-keygen whether a is a's approver's word on data.
+func verify(signers string, data []byte, a *policyfile.Approval, owner string) error {
+	if _, err := os.Stat(signers); err != nil {
+		return fmt.Errorf("the file of allowed signers: %w", err)
+	}
+	tool, err := exec.LookPath("ssh-keygen")
+	if err != nil {
+		return errors.New("ssh-keygen is not installed")
+	}
+	dir, err := os.MkdirTemp("", "forbear-waiver-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	signature := filepath.Join(dir, "signature")
+	if err := os.WriteFile(signature, []byte(strings.TrimSpace(a.Signature)+"\n"), 0o600); err != nil {
+		return err
+	}
+	namespace := Namespace
+	if a.Role == "iab" {
+		namespace = NamespaceIAB
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), verifyTime)
+	defer cancel()
+	check := exec.CommandContext(ctx, tool, "-Y", "verify", "-f", signers, "-I", a.By, "-n", namespace, "-s", signature)
+	check.Stdin = bytes.NewReader(data)
+	if err := check.Run(); err != nil {
+		if _, ran := errors.AsType[*exec.ExitError](err); ran && ctx.Err() == nil {
+			return errSignature
+		}
+		return fmt.Errorf("running ssh-keygen: %w", err)
+	}
+	out, err := exec.CommandContext(ctx, tool, "-Y", "find-principals", "-f", signers, "-s", signature).Output()
+	if err != nil {
+		return errSignature
+	}
+	for line := range strings.Lines(string(out)) {
+		if slices.Contains(strings.Split(strings.TrimSpace(line), ","), owner) {
+			return errSelf
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+const (
+	maxWaiver = 180 * 24 * time.Hour
+	soon      = 14 * 24 * time.Hour
+)
+
+// waivers judges the waivers of a file, and lets the valid ones lift what they
+// name among the findings of the file, which are those from first to end.
+func (r *run) waivers(f *policyfile.File, first, end int) {
+	for i := range f.Waivers {
+		w := &f.Waivers[i]
+		if w.Rule == "R-9" {
+			continue // the reader has refused it
+		}
+		name := w.ID
+		if name == "" {
+			name = w.Rule + " for " + w.Dependency
+		}
+		before := len(r.findings)
+		r.waiver(f, w, name)
+		valid := len(r.findings) == before
+		r.lift(f, w, name, first, end, valid)
+		if left := w.Expires.Sub(r.Now); left > 0 && left < soon {
+			r.add("FC910", w.At, name, "waiver %s ends on %s", name, lastDay(w.Expires))
+		}
+	}
+}
+
+// waiver judges one waiver by itself.
+func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
+	for _, need := range []struct{ key, value string }{{"id", w.ID}, {"owner", w.Owner}, {"ticket", w.Ticket}} {
+		if need.value == "" {
+			r.add("FC905", w.At, name, "waiver %s has no %s", name, need.key).Key = need.key
+		}
+	}
+	switch {
+	case w.Created.IsZero():
+		r.add("FC904", w.At, name, "waiver %s does not say since when it holds", name)
+	case w.Created.After(r.Now):
+		r.add("FC904", w.At, name, "waiver %s was created on %s, which is yet to come", name, w.Created.Format(time.DateOnly))
+	case w.Expires.Sub(w.Created) > maxWaiver+24*time.Hour: // the last day counts
+		r.add("FC904", w.At, name, "waiver %s lasts from %s to %s: want at most 180 days", name, w.Created.Format(time.DateOnly), lastDay(w.Expires))
+	}
+	if !r.Now.Before(w.Expires) {
+		r.add("FC901", w.At, name, "waiver %s has expired on %s", name, lastDay(w.Expires))
+		return
+	}
+	if len(w.Approvals) == 0 {
+		r.add("FC905", w.At, name, "waiver %s has no approval", name).Key = "approvals"
+		return
+	}
+	for i := range w.Approvals {
+		r.approval(f, w, &w.Approvals[i], name)
+	}
+}
+
+func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.Approval, name string) {
+	if a.By == w.Owner {
+		r.add("FC906", a.At, name, "waiver %s is approved by its owner %s", name, a.By)
+		return
+	}
+	if a.Signature == "" || r.AllowedSigners == "" {
+		what := "has no signature"
+		if a.Signature != "" {
+			what = "cannot be verified without a file of allowed signers"
+		}
+		r.add("FC907", a.At, name, "the approval of waiver %s by %s %s", name, a.By, what).Key = a.By
+		return
+	}
+	err := verify(r.AllowedSigners, Payload(f, w), a, w.Owner)
+	switch {
+	case errors.Is(err, errSelf):
+		r.add("FC906", a.At, name, "waiver %s is signed with a key of its owner %s", name, w.Owner)
+	case errors.Is(err, errSignature):
+		r.add("FC907", a.At, name, "the signature of %s under waiver %s is not valid%s", a.By, name, roleNote(a)).Key = a.By
+	case err != nil:
+		r.unjudged = append(r.unjudged, fmt.Errorf("%s: waiver %s: %w", a.At, name, err))
+		r.add("FC907", a.At, name, "the signature of %s under waiver %s cannot be verified: %v", a.By, name, err).Key = a.By
+	}
+}
+
+func roleNote(a *policyfile.Approval) string {
+	if a.Role == "iab" {
+		return " for role iab"
+	}
+	return ""
+}
+
+// lift suppresses the findings that w covers, when it is valid, and says when
+// it covers none.
+func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, first, end int, valid bool) {
+	if !slices.ContainsFunc(f.All(), func(d *policyfile.Dependency) bool { return d.Name == w.Dependency }) {
+		r.add("FC902", w.At, name, "waiver %s is for %s, which is not in this file", name, w.Dependency)
+		return
+	}
+	used := false
+	for i := first; i < end; i++ {
+		c := &r.findings[i]
+		rule, _ := RuleOf(c.ID)
+		if !rule.Waivable || c.Standard != w.Rule || c.Subject != w.Dependency {
+			continue
+		}
+		used = true
+		if c.ID == "FC201" && overRange(f, w.Dependency) && !boardApproved(w) {
+			r.add("FC909", w.At, name, "waiver %s lifts the upper bound of %s without the board's approval", name, w.Dependency)
+			continue
+		}
+		if valid {
+			c.Suppressed = fmt.Sprintf("waiver %s until %s: %s", name, lastDay(w.Expires), w.Reason)
+		}
+	}
+	if !used {
+		r.add("FC903", w.At, name, "waiver %s lifts nothing: %s does not break %s", name, w.Dependency, w.Rule)
+	}
+}
+
+// overRange reports whether a count is above its range, and not below.
+func overRange(f *policyfile.File, name string) bool {
+	d, ok := f.Dependency(name)
+	if !ok {
+		return false
+	}
+	_, _, high := d.Policy.Kind.Range()
+	if d.Policy.Kind == forbear.Webhook {
+		return d.Policy.MaxAttempts > high
+	}
+	return d.Policy.MaxRetries > high
+}
+
+func boardApproved(w *policyfile.Waiver) bool {
+	return slices.ContainsFunc(w.Approvals, func(a policyfile.Approval) bool { return a.Role == "iab" })
+}
+
+// lastDay shows the last day on which something holds that ends at t.
+func lastDay(t time.Time) string { return t.Add(-time.Nanosecond).Format(time.DateOnly) }

@@ -1,0 +1,167 @@
+package policyfile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Change is one thing that differs between two policy files, in words.
+type Change struct {
+	// Dependency is what it is about; "" for the file itself.
+	Dependency string `json:"dependency,omitzero"`
+	// Field is the field that was changed, as "backoff.cap"; "" for what
+	// follows from several: the load and the time of a call.
+	Field string `json:"field,omitzero"`
+	Text  string `json:"text"`
+}
+
+// Diff says what the change from old to new means: first what it does to the
+// load in an outage and to the time of a call, then field by field.
+func Diff(old, new *File) (changes []Change) {
+	add := func(dependency, field, format string, args ...any) {
+		changes = append(changes, Change{dependency, field, fmt.Sprintf(format, args...)})
+	}
+	if old.Service != new.Service {
+		add("", "service", "the service is now %s, before %s", orNothing(new.Service), orNothing(old.Service))
+	}
+	if old.Instances != new.Instances {
+		add("", "instances", "the service now has %d instances, before %d", new.Instances, old.Instances)
+	}
+	for _, was := range old.All() {
+		if _, ok := new.Dependency(was.Name); !ok {
+			add(was.Name, "", "%s is no longer in the file", was.Name)
+		}
+	}
+	for _, is := range new.All() {
+		was, ok := old.Dependency(is.Name)
+		if !ok {
+			add(is.Name, "", "%s is new: %s", is.Name, sum(&is.Policy))
+			continue
+		}
+		meaning(&was, is, add)
+		details(&was, is, add)
+	}
+	if old.Observability != new.Observability {
+		add("", "observability", "%s", silence(new.Observability))
+	}
+	waiverChanges(old, new, add)
+	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || old.Gateway.Listen != new.Gateway.Listen {
+		add("", "gateway", "the gateway's address or routes are others")
+	}
+	return changes
+}
+
+type adder = func(dependency, field, format string, args ...any)
+
+// amplification is what an outage lets one call grow to, the budget included.
+func amplification(p *forbear.Policy) float64 {
+	return min(float64(p.Retries()+1), p.WithDefaults().Budget.MaxAmplification())
+}
+
+func sum(p *forbear.Policy) string {
+	return fmt.Sprintf("at most %d attempts within %s, and %s times the load in an outage",
+		p.Retries()+1, shortest(p.WithDefaults().Total), trim(amplification(p)))
+}
+
+// meaning says what several fields come to together.
+func meaning(was, is *Dependency, add adder) {
+	before, after := amplification(&was.Policy), amplification(&is.Policy)
+	if change := math.Round((after/before - 1) * 100); change > 0 {
+		add(is.Name, "", "%s may now send %s %% more load in an outage: %s times its calls, before %s", is.Name, trim(change), trim(after), trim(before))
+	} else if change < 0 {
+		add(is.Name, "", "%s now sends at least %s %% less load in an outage: at most %s times its calls, before %s", is.Name, trim(-change), trim(after), trim(before))
+	}
+	if a, b := was.Policy.Retries()+1, is.Policy.Retries()+1; a != b {
+		add(is.Name, "", "a call to %s is now tried up to %d times, before %d", is.Name, b, a)
+	}
+	if a, b := was.Policy.WithDefaults().Total, is.Policy.WithDefaults().Total; a != b {
+		word := "longer"
+		if b < a {
+			word = "less"
+		}
+		add(is.Name, "", "a call to %s may now take %s: up to %s, before %s", is.Name, word, shortest(b), shortest(a))
+	}
+}
+
+// details lists the fields that differ.
+func details(was, is *Dependency, add adder) {
+	paths, before := flatten(*was)
+	more, after := flatten(*is)
+	for _, p := range more {
+		if !slices.Contains(paths, p) {
+			paths = append(paths, p)
+		}
+	}
+	for _, p := range paths {
+		a, b := before[p], after[p]
+		switch {
+		case a == b:
+		case a == "":
+			add(is.Name, p, "%s: %s is now %s, before the default", is.Name, p, b)
+		case b == "":
+			add(is.Name, p, "%s: %s is now the default, before %s", is.Name, p, a)
+		default:
+			add(is.Name, p, "%s: %s is now %s, before %s", is.Name, p, b, a)
+		}
+	}
+}
+
+func silence(o Observability) string {
+	var off []string
+	if o.NoMetrics {
+		off = append(off, "metrics")
+	}
+	if o.NoLogs {
+		off = append(off, "logs")
+	}
+	if off == nil {
+		return "metrics and logs are on again"
+	}
+	return strings.Join(off, " and ") + " are now switched off"
+}
+
+func waiverChanges(old, new *File, add adder) {
+	key := func(w Waiver) string {
+		return fmt.Sprintf("%s for %s until %s", w.Rule, w.Dependency, w.Expires.Add(-time.Nanosecond).Format(time.DateOnly))
+	}
+	list := func(f *File) (keys []string) {
+		for _, w := range f.Waivers {
+			keys = append(keys, key(w))
+		}
+		return keys
+	}
+	before, after := list(old), list(new)
+	for _, k := range after {
+		if !slices.Contains(before, k) {
+			add("", "waivers", "a new waiver lifts %s", k)
+		}
+	}
+	for _, k := range before {
+		if !slices.Contains(after, k) {
+			add("", "waivers", "the waiver of %s is gone", k)
+		}
+	}
+}
+
+func routes(f *File) (all []string) {
+	for _, r := range f.Gateway.Routes {
+		all = append(all, r.Prefix+r.Host+" "+r.Dependency)
+	}
+	return all
+}
+
+func trim(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "unnamed"
+	}
+	return s
+}

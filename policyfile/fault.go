@@ -1,0 +1,121 @@
+package policyfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Position is a place in a policy file. Lines and columns count from 1.
+type Position struct {
+	File   string
+	Line   int
+	Column int
+}
+
+// String returns "file:line:column".
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
+
+// Fault is one thing that is wrong with a policy file.
+type Fault struct {
+	Position
+	// Rule is the rule of the standard that the file breaks, such as "R-2", or
+	// "" for a file that makes no sense.
+	Rule    string
+	Message string
+	// Dependency and Field tell what breaks the rule, as in "payments" and
+	// "backoff.cap". They are set together with Rule.
+	Dependency, Field string
+}
+
+// Error returns "file:line:column: message (rule)".
+func (f *Fault) Error() string {
+	if f.Rule == "" {
+		return fmt.Sprintf("%s: %s", f.Position, f.Message)
+	}
+	return fmt.Sprintf("%s: %s (%s)", f.Position, f.Message, f.Rule)
+}
+
+// Error holds all faults of a policy file, in the order of the file.
+type Error struct {
+	Faults []*Fault
+	// More counts the faults beyond the first hundred, which are not kept.
+	More int
+}
+
+// Error returns one line for each fault.
+func (e *Error) Error() string {
+	lines := make([]string, 0, len(e.Faults)+1)
+	for _, f := range e.Faults {
+		lines = append(lines, f.Error())
+	}
+	if e.More > 0 {
+		lines = append(lines, fmt.Sprintf("%d more faults", e.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives each fault to errors.As.
+func (e *Error) Unwrap() []error {
+	errs := make([]error, len(e.Faults))
+	for i, f := range e.Faults {
+		errs[i] = f
+	}
+	return errs
+}
+
+// maxFaults bounds what a hopeless file can make us say, and keep.
+const (
+	maxFaults = 100
+	maxKept   = 10 * maxFaults
+)
+
+// fault notes that something at n is wrong.
+func (d *decoder) fault(n *yaml.Node, rule, format string, args ...any) {
+	d.faultAt(d.at(n), rule, format, args...)
+}
+
+func (d *decoder) faultAt(at Position, rule, format string, args ...any) {
+	if len(d.faults) >= maxKept {
+		d.more++
+		return
+	}
+	d.faults = append(d.faults, &Fault{Position: at, Rule: rule, Message: fmt.Sprintf(format, args...)})
+}
+
+// refuse notes that a value breaks a rule of the standard.
+func (d *decoder) refuse(at Position, rule, owner, field, format string, args ...any) {
+	before := len(d.faults)
+	d.faultAt(at, rule, format, args...)
+	if len(d.faults) > before {
+		d.faults[before].Dependency, d.faults[before].Field = owner, field
+	}
+}
+
+// err returns the faults in the order of the file, each once.
+func (d *decoder) err() error {
+	if len(d.faults) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(d.faults, func(a, b *Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+	})
+	faults := slices.CompactFunc(d.faults, func(a, b *Fault) bool { return a.Position == b.Position && a.Message == b.Message && a.Rule == b.Rule })
+	e := &Error{Faults: faults, More: d.more}
+	if over := len(faults) - maxFaults; over > 0 {
+		e.Faults, e.More = faults[:maxFaults], d.more+over
+	}
+	return e
+}
+
+// quote shows a value of the file in a message: short, and on one line.
+func quote(s string) string {
+	const most = 40
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,281 @@
+package policyfile
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// MaxSize is the largest policy file that is read, in bytes.
+const MaxSize = 4 << 20
+
+// File is a policy file that was found free of faults. It is plain data. The
+// JSON names of its fields are the keys of the file.
+type File struct {
+	Name string `json:"-"`
+	// Schema is what $schema says; it is kept, not followed.
+	Schema  string `json:"$schema,omitzero"`
+	Service string `json:"service,omitzero"`
+	// Instances is how many processes of the service run at most; 0 when the
+	// file does not say.
+	Instances int `json:"instances,omitzero"`
+	// Dependencies, Consumers and Webhooks are in the order of the file.
+	Dependencies []Dependency `json:"dependencies,omitempty"`
+	// Consumers are the queues that the service works through: policies of
+	// kind event.
+	Consumers []Dependency `json:"consumers,omitempty"`
+	// Webhooks are the endpoints that the service delivers to: policies of
+	// kind webhook.
+	Webhooks []Dependency `json:"webhooks,omitempty"`
+	// Waivers holds all waivers, the expired ones too: a Retryer judges them
+	// by the time at which it is built.
+	Waivers       []Waiver      `json:"waivers,omitempty"`
+	Idempotency   Keys          `json:"idempotency,omitzero"`
+	Observability Observability `json:"observability,omitzero"`
+	Gateway       Gateway       `json:"gateway,omitzero"`
+
+	// Format is "" for a policy file, or the name of the foreign configuration
+	// that an adapter read into this form.
+	Format string `json:"-"`
+	// Unjudged lists what an adapter met and cannot judge.
+	Unjudged []*Fault `json:"-"`
+
+	places map[string]Position
+}
+
+// Observability switches off what R-10 demands; the zero value demands it.
+type Observability struct {
+	NoMetrics bool `json:"-"`
+	NoLogs    bool `json:"-"`
+}
+
+// Dependency is something that the service calls, consumes or delivers to.
+type Dependency struct {
+	Name string `json:"-"`
+	// URL is where the gateway finds it; "" when the file does not say.
+	URL string `json:"url,omitzero"`
+	// Profile is the name of what the policy extends, or "".
+	Profile string `json:"-"`
+	// Service is the name of the service behind it, where that is not Name. It
+	// ties the policy files of several services together.
+	Service string `json:"service,omitzero"`
+	// Protocol is http, grpc, amqp or whatever else it speaks: for readers.
+	Protocol string `json:"protocol,omitzero"`
+	// Methods are the HTTP methods that it is called with, as far as known.
+	Methods []string `json:"methods,omitempty"`
+	// OtherLayers says what the layers around the owner do, for readers.
+	OtherLayers string `json:"other_layers,omitzero"`
+	// Keys is what the dependency promises about idempotency keys.
+	Keys Keys `json:"keys,omitzero"`
+	// DeadLetter is where a durable kind's exhausted work goes (R-8).
+	DeadLetter DeadLetter `json:"dead_letter,omitzero"`
+	// Dedup is how long a consumer remembers the events that it has seen (R-6).
+	Dedup time.Duration `json:"dedup,omitzero"`
+	// SecretEnv is the environment variable that holds a webhook's signing
+	// secret. The secret itself has no place in a policy file.
+	SecretEnv string `json:"secret,omitzero"`
+	// Policy holds what the file says, profiles included; fields that nobody
+	// mentions are zero and mean the defaults of the kind.
+	Policy forbear.Policy `json:",inline"`
+	At     Position       `json:"-"`
+
+	places map[string]place
+}
+
+// Keys is what a server promises about idempotency keys; zero means unknown.
+type Keys struct {
+	MaxLength int           `json:"max_length,omitzero"`
+	Retention time.Duration `json:"retention,omitzero"`
+}
+
+// DeadLetter names where exhausted work goes and who is told.
+type DeadLetter struct {
+	Queue string `json:"queue,omitzero"`
+	Alert string `json:"alert,omitzero"`
+}
+
+// Place returns where a field of the dependency was written, or else the
+// nearest section around it. written is false when it was not. Fields are named
+// as in "backoff.cap".
+func (d *Dependency) Place(field string) (at Position, written bool) {
+	if p, ok := d.places[field]; ok {
+		return p.Position, true
+	}
+	l := layer{places: d.places, start: d.At}
+	return l.place(field, d.Name).Position, false
+}
+
+// SetPlace notes where a field comes from, for adapters that make a Dependency
+// from something else than a policy file.
+func (d *Dependency) SetPlace(field string, at Position) {
+	if d.places == nil {
+		d.places = map[string]place{}
+	}
+	d.places[field] = place{at, d.Name}
+}
+
+// Value returns a field as a policy file has it: "7" for max_retries, "20%" for
+// budget.ratio, "" for one at its default.
+func (d *Dependency) Value(field string) string {
+	_, values := flatten(*d)
+	return values[field]
+}
+
+// Target returns the name of the service behind the dependency.
+func (d *Dependency) Target() string { return cmp.Or(d.Service, d.Name) }
+
+// Place returns where a key of the file itself was written, as in
+// "observability.logs", or the file's beginning.
+func (f *File) Place(key string) Position {
+	if p, ok := f.places[key]; ok {
+		return p
+	}
+	return Position{File: f.Name, Line: 1, Column: 1}
+}
+
+// All returns the dependencies, the consumers and the webhooks.
+func (f *File) All() []*Dependency {
+	var all []*Dependency
+	for _, list := range [][]Dependency{f.Dependencies, f.Consumers, f.Webhooks} {
+		for i := range list {
+			all = append(all, &list[i])
+		}
+	}
+	return all
+}
+
+// Gateway says what the egress gateway serves.
+type Gateway struct {
+	// Listen is a host and port; "" leaves the choice to the command.
+	Listen string  `json:"listen,omitzero"`
+	Routes []Route `json:"routes,omitempty"`
+}
+
+// Route sends requests to a dependency, by the prefix of their path or by their
+// host; one of the two is set.
+type Route struct {
+	Prefix     string   `json:"prefix,omitzero"`
+	Host       string   `json:"host,omitzero"`
+	Dependency string   `json:"dependency"`
+	At         Position `json:"-"`
+}
+
+// Load reads the file at path. Its faults come as an [*Error].
+func Load(path string) (*File, error) {
+	data, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// Read returns the contents of a file, of which no more than a little over
+// [MaxSize] is read.
+func Read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the policy file: %w", err)
+	}
+	return data, nil
+}
+
+// Parse reads data, which name stands for in faults. The faults come all at
+// once, as an [*Error].
+func Parse(name string, data []byte) (*File, error) {
+	return parse(name, data, time.Now())
+}
+
+func parse(name string, data []byte, now time.Time) (*File, error) {
+	d := &decoder{name: name, now: now}
+	f := d.read(data)
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Inspect reads data as [Parse] does, for those who judge files rather than run
+// by them. What leaves the standard but can be read is no fault of the file: it
+// comes apart, each with its rule, and waivers are not applied. err holds the
+// other faults.
+func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
+	d := &decoder{name: name, now: time.Now(), inspect: true}
+	f = d.read(data)
+	var rest []*Fault
+	for _, fault := range d.faults {
+		if fault.Rule != "" {
+			refused = append(refused, fault)
+		} else {
+			rest = append(rest, fault)
+		}
+	}
+	d.faults = rest
+	if err := d.err(); err != nil {
+		return nil, nil, err
+	}
+	return f, refused, nil
+}
+
+func (d *decoder) read(data []byte) *File {
+	f := &File{Name: d.name, places: map[string]Position{}}
+	if root := d.document(data); root != nil {
+		d.file(f, root)
+	}
+	return f
+}
+
+// ParsePolicy reads the policy fields of one dependency, as YAML or JSON, on top
+// of base. Fields that data does not mention keep base's value, unless data
+// extends a built-in profile, which then replaces all of base but its kind. The
+// faults come as an [*Error]. base is not changed.
+func ParsePolicy(name string, data []byte, base forbear.Policy) (forbear.Policy, error) {
+	d := &decoder{name: name, now: time.Now()}
+	if root := d.document(data); root != nil {
+		l := d.layer(root, name, layer{policy: base})
+		d.judge(l, name)
+		base = l.policy
+	}
+	return base, d.err()
+}
+
+// Policy returns the policy of a dependency.
+func (f *File) Policy(dependency string) (forbear.Policy, bool) {
+	d, ok := f.Dependency(dependency)
+	return d.Policy, ok
+}
+
+// Dependency returns the dependency, consumer or webhook of that name.
+func (f *File) Dependency(name string) (Dependency, bool) {
+	for _, d := range f.All() {
+		if d.Name == name {
+			return *d, true
+		}
+	}
+	return Dependency{}, false
+}
+
+// Options returns what the Retryers of the file's dependencies are built with:
+// its waivers, its word about logs, and its service, which is to be the owner of
+// the retries where a policy names one.
+func (f *File) Options() []forbear.Option {
+	opts := make([]forbear.Option, 0, len(f.Waivers)+1)
+	for _, w := range f.Waivers {
+		opts = append(opts, forbear.WithWaiver(w.Waiver))
+	}
+	if f.Observability.NoLogs {
+		opts = append(opts, forbear.WithoutLog())
+	}
+	if f.Service != "" {
+		opts = append(opts, forbear.WithService(f.Service))
+	}
+	return opts
+}

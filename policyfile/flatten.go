@@ -1,0 +1,136 @@
+package policyfile
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// node returns v as a policy file has it: fields by their JSON names, zero ones
+// left out, durations and shares as people write them. It is nil for a zero
+// value.
+func node(v reflect.Value, field string) *yaml.Node {
+	if !v.IsValid() || v.IsZero() {
+		return nil
+	}
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return plain(shortest(x))
+	case encoding.TextMarshaler:
+		if text, err := x.MarshalText(); err == nil {
+			return plain(string(text))
+		}
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		n := plain(v.String())
+		n.Style = yaml.DoubleQuotedStyle
+		if isLabel(v.String()) && strings.Trim(v.String(), "0123456789.-_eExX") != "" && !slices.Contains(words, strings.ToLower(v.String())) {
+			n.Style = 0
+		}
+		return n
+	case reflect.Bool:
+		return plain("true")
+	case reflect.Float64:
+		if strings.HasSuffix(field, "ratio") || strings.HasSuffix(field, "rate") {
+			return plain(strconv.FormatFloat(v.Float()*100, 'f', -1, 64) + "%")
+		}
+		return plain(strconv.FormatFloat(v.Float(), 'f', -1, 64))
+	case reflect.Int, reflect.Uint8:
+		return plain(fmt.Sprint(v.Interface()))
+	case reflect.Slice:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			item := node(v.Index(i), field)
+			if item == nil {
+				item = plain("0s") // the first step of a schedule
+			}
+			list.Content = append(list.Content, item)
+		}
+		return list
+	case reflect.Map:
+		m := &yaml.Node{Kind: yaml.MappingNode}
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, k := range keys {
+			if item := node(v.MapIndex(k), field); item != nil {
+				m.Content = append(m.Content, plain(k.String()), item)
+			}
+		}
+		return m
+	case reflect.Struct:
+		m := &yaml.Node{Kind: yaml.MappingNode}
+		structure(m, v)
+		if len(m.Content) > 0 {
+			return m
+		}
+	}
+	return nil
+}
+
+// words are those that YAML takes for something else than text.
+var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none"}
+
+// structure adds the fields of a struct to m; those of an inline field stand
+// beside the others.
+func structure(m *yaml.Node, v reflect.Value) {
+	for f, value := range v.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case !f.IsExported() || name == "-":
+		case options == "inline":
+			structure(m, value)
+		case name != "":
+			if item := node(value, name); item != nil {
+				m.Content = append(m.Content, plain(name), item)
+			}
+		}
+	}
+}
+
+func plain(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
+
+// shortest writes 1m30s, and 2m instead of 2m0s.
+func shortest(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// flatten lists the scalar fields of v by their path, as "backoff.cap".
+func flatten(v any) (paths []string, values map[string]string) {
+	values = map[string]string{}
+	var walk func(n *yaml.Node, at string)
+	walk = func(n *yaml.Node, at string) {
+		switch n.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				walk(n.Content[i+1], strings.TrimPrefix(at+"."+n.Content[i].Value, "."))
+			}
+		case yaml.SequenceNode:
+			var items []string
+			for _, c := range n.Content {
+				items = append(items, c.Value)
+			}
+			paths, values[at] = append(paths, at), strings.Join(items, ", ")
+		default:
+			paths, values[at] = append(paths, at), n.Value
+		}
+	}
+	if n := node(reflect.ValueOf(v), ""); n != nil {
+		walk(n, "")
+	}
+	return paths, values
+}

@@ -1,0 +1,187 @@
+package foreign
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"go.yaml.in/yaml/v4"
+)
+
+// The defaults of Envoy's route and of its RetryPolicy.
+const (
+	envoyTimeout = 15 * time.Second
+	envoyBase    = 25 * time.Millisecond
+	envoyRetries = 1
+	envoyPercent = 20.0
+)
+
+// envoy reads routes and clusters, wherever in the file they are: a bootstrap,
+// or a dump of one of its parts. Envoy's waits are fully jittered.
+func (r *reader) envoy(data []byte) error {
+	roots, err := r.documents(data)
+	if err != nil {
+		return err
+	}
+	clusters := map[string]*yaml.Node{}
+	for _, root := range roots {
+		walk(root, func(n *yaml.Node) {
+			for _, c := range items(get(n, "clusters")) {
+				clusters[text(get(c, "name"))] = resolve(c)
+			}
+		})
+	}
+	for _, root := range roots {
+		walk(root, func(n *yaml.Node) {
+			for _, host := range items(path(n, "virtual_hosts")) {
+				inherited := path(host, "retry_policy")
+				for _, route := range items(get(host, "routes")) {
+					r.envoyRoute(resolve(route), inherited, clusters)
+				}
+			}
+		})
+	}
+	return nil
+}
+
+func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.Node) {
+	action := get(n, "route")
+	policy := path(action, "retry_policy")
+	if policy == nil {
+		policy = inherited
+	}
+	on := path(policy, "retry_on")
+	if action == nil || policy == nil || text(on) == "" {
+		return // without retry_on Envoy does not retry
+	}
+	name := text(get(action, "cluster"))
+	if name == "" {
+		name = "unnamed"
+		r.unjudged(r.at(action.Line, action.Column), "", "a route whose cluster is not named here retries")
+	}
+	d := policyfile.Dependency{Name: name, At: r.at(policy.Line, policy.Column), Protocol: "http"}
+	count, place := envoyRetries, r.at(policy.Line, policy.Column)
+	if v := path(policy, "num_retries"); v != nil {
+		if m, ok := number(v); ok {
+			count, place = int(m), r.at(v.Line, v.Column)
+		}
+	}
+	retries(&d, count, place)
+	r.envoyTimes(&d, action, policy)
+	r.conditions(&d, on, path(policy, "retriable_status_codes"), methodBound(n))
+	r.envoyBudget(&d, clusters[name], place)
+	r.envoyTLS(&d, clusters[name])
+	r.add(d)
+}
+
+func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *yaml.Node) {
+	d.Policy.Total = envoyTimeout
+	if v := get(action, "timeout"); v != nil {
+		d.SetPlace("total", r.at(v.Line, v.Column))
+		if d.Policy.Total, _ = span(v); d.Policy.Total == 0 {
+			r.refuse(r.at(v.Line, v.Column), "R-3", d, "total.missing", "timeout %s switches the route's timeout off", v.Value)
+		}
+	}
+	d.Policy.PerAttempt = d.Policy.Total // Envoy's default
+	d.SetPlace("per_attempt", r.at(policy.Line, policy.Column))
+	if v := path(policy, "per_try_timeout"); v != nil {
+		d.SetPlace("per_attempt", r.at(v.Line, v.Column))
+		if t, ok := span(v); ok && t > 0 {
+			d.Policy.PerAttempt = t
+		}
+	}
+	d.Policy.Backoff.Base = envoyBase
+	back := path(policy, "retry_back_off")
+	if v := path(back, "base_interval"); v != nil {
+		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
+		d.Policy.Backoff.Base, _ = span(v)
+	}
+	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
+	if v := path(back, "max_interval"); v != nil {
+		d.SetPlace("backoff.cap", r.at(v.Line, v.Column))
+		d.Policy.Backoff.Cap, _ = span(v)
+	}
+}
+
+// unsent are the conditions under which nothing has reached the upstream.
+var unsent = []string{"connect-failure", "refused-stream", "reset-before-request", "rate-limited", "envoy-ratelimited"}
+
+// conditions judges retry_on, in Envoy's words, which are Istio's too.
+func (r *reader) conditions(d *policyfile.Dependency, on, codes *yaml.Node, idempotent bool) {
+	at := r.at(on.Line, on.Column)
+	repeats := false
+	for word := range strings.SplitSeq(text(on), ",") {
+		word = strings.TrimSpace(word)
+		switch {
+		case word == "retriable-4xx":
+			r.refuse(at, "R-4", d, "classify.http_409", "retriable-4xx retries 409: a conflict does not go away")
+		case slices.Contains(never, word):
+			r.refuse(at, "R-4", d, "classify.http_"+word, "%s is retried: the same request gets the same answer", word)
+		}
+		repeats = repeats || word != "" && !slices.Contains(unsent, word)
+	}
+	for _, c := range items(codes) {
+		if slices.Contains(never, text(c)) {
+			r.refuse(r.at(c.Line, c.Column), "R-4", d, "classify.http_"+text(c), "%s is retried: the same request gets the same answer", text(c))
+		}
+	}
+	if repeats && !idempotent && !d.Policy.Disabled {
+		r.refuse(at, "R-6", d, "methods", "every method is retried, POST without an Idempotency-Key too: match on :method")
+	}
+}
+
+// methodBound reports whether a route matches idempotent methods alone.
+func methodBound(route *yaml.Node) bool {
+	for _, h := range items(path(get(route, "match"), "headers")) {
+		if text(get(h, "name")) != ":method" {
+			continue
+		}
+		exact := text(path(h, "string_match", "exact"))
+		if exact == "" {
+			exact = text(path(h, "exact_match"))
+		}
+		return slices.Contains([]string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}, exact)
+	}
+	return false
+}
+
+func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *yaml.Node, at policyfile.Position) {
+	if cluster == nil {
+		r.unjudged(at, d.Name, "cluster %s is not in this file: its retry budget and its TLS are not judged", d.Name)
+		return
+	}
+	for _, t := range items(path(cluster, "circuit_breakers", "thresholds")) {
+		budget := path(t, "retry_budget")
+		if budget == nil {
+			continue
+		}
+		d.SetPlace("budget", r.at(budget.Line, budget.Column))
+		share, from := envoyPercent, budget
+		if v := path(budget, "budget_percent", "value"); v != nil {
+			share, _ = number(v)
+			from = v
+		}
+		d.SetPlace("budget.ratio", r.at(from.Line, from.Column))
+		d.Policy.Budget.Ratio = min(share/100, 1)
+		return
+	}
+	r.refuse(r.at(cluster.Line, cluster.Column), "R-7", d, "budget",
+		"the cluster has no retry_budget: its retries are bounded by a number of concurrent ones, whatever the traffic")
+}
+
+func (r *reader) envoyTLS(d *policyfile.Dependency, cluster *yaml.Node) {
+	tls := path(cluster, "transport_socket", "typed_config")
+	if tls == nil || !strings.Contains(text(get(tls, "@type")), "UpstreamTlsContext") {
+		return
+	}
+	common := path(tls, "common_tls_context")
+	validation := path(common, "validation_context")
+	combined := path(common, "combined_validation_context")
+	secret := path(common, "validation_context_sds_secret_config")
+	if v := path(validation, "trust_chain_verification"); text(v) == "ACCEPT_UNTRUSTED" {
+		r.refuse(r.at(v.Line, v.Column), "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED switches the verification of certificates off")
+	} else if validation == nil && combined == nil && secret == nil {
+		r.refuse(r.at(tls.Line, tls.Column), "R-9", d, "tls.verify", "without a validation_context Envoy accepts any certificate")
+	}
+}

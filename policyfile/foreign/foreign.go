@@ -1,0 +1,127 @@
+// Package foreign reads the retry settings of other software into the form of a
+// policy file, so that they are held against the same standard: gRPC service
+// configs, Envoy, Istio, nginx and HAProxy. Findings carry the positions of the
+// files that were read.
+//
+// What the other software calls by another name is translated: attempts that
+// count the first call become retries, for instance. What it cannot express,
+// such as a retry budget, is a broken rule of the one policy that lacks it. A
+// field that an adapter does not know is never a fault; what might matter and
+// could not be judged is listed in [policyfile.File.Unjudged].
+package foreign
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+var readers = map[string]func(*reader, []byte) error{
+	"grpc":    (*reader).grpc,
+	"envoy":   (*reader).envoy,
+	"istio":   (*reader).istio,
+	"nginx":   (*reader).nginx,
+	"haproxy": (*reader).haproxy,
+}
+
+// Formats lists the formats that [Read] knows.
+func Formats() []string { return []string{"grpc", "envoy", "istio", "nginx", "haproxy"} }
+
+var haproxySection = regexp.MustCompile(`(?m)^(backend|frontend|listen|defaults|global)([ \t]+[^\s:]+)*[ \t]*(#.*)?$`)
+
+// Detect returns the format of a file, or "" for one that is none of these.
+func Detect(name string, data []byte) string {
+	has := func(s string) bool { return bytes.Contains(data, []byte(s)) }
+	switch ext := filepath.Ext(name); {
+	case has("methodConfig") && ext != ".conf" && ext != ".cfg":
+		return "grpc"
+	case has("networking.istio.io/"):
+		return "istio"
+	case has("static_resources:") || has("virtual_hosts") || has("virtualHosts") || has(`"static_resources"`):
+		return "envoy"
+	case has("proxy_pass") || ext == ".conf" && has("{") && has(";"):
+		return "nginx"
+	case ext == ".cfg" || ext != ".yaml" && ext != ".yml" && haproxySection.Match(data):
+		return "haproxy"
+	}
+	return ""
+}
+
+// Read reads data in the given format. refused holds the rules that it breaks.
+func Read(format, name string, data []byte) (f *policyfile.File, refused []*policyfile.Fault, err error) {
+	read, ok := readers[format]
+	if !ok {
+		return nil, nil, fmt.Errorf("unknown format %q: want %s", format, strings.Join(Formats(), ", "))
+	}
+	if len(data) > policyfile.MaxSize {
+		return nil, nil, fmt.Errorf("%s is larger than %d MiB", name, policyfile.MaxSize>>20)
+	}
+	r := &reader{file: &policyfile.File{Name: name, Format: format}}
+	if err := read(r, data); err != nil {
+		return nil, nil, err
+	}
+	return r.file, r.refused, nil
+}
+
+// reader gathers what one file says.
+type reader struct {
+	file    *policyfile.File
+	refused []*policyfile.Fault
+}
+
+func (r *reader) at(line, column int) policyfile.Position {
+	return policyfile.Position{File: r.file.Name, Line: max(line, 1), Column: max(column, 1)}
+}
+
+// refuse notes a broken rule of a dependency.
+func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Dependency, field, format string, args ...any) {
+	r.refused = append(r.refused, &policyfile.Fault{
+		Position: at, Rule: rule, Dependency: d.Name, Field: field,
+		Message: d.Name + ": " + fmt.Sprintf(format, args...),
+	})
+}
+
+// unjudged notes what an adapter cannot judge.
+func (r *reader) unjudged(at policyfile.Position, dependency, format string, args ...any) {
+	r.file.Unjudged = append(r.file.Unjudged, &policyfile.Fault{
+		Position: at, Dependency: dependency, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// fields are those whose ranges mean the same everywhere.
+var fields = []string{"max_retries", "total", "backoff.base", "backoff.cap", "budget.ratio"}
+
+// add finishes a dependency: the ranges of the standard hold for it too.
+func (r *reader) add(d policyfile.Dependency) {
+	for _, v := range d.Policy.Violations() {
+		if v.Rule == "" || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
+			continue
+		}
+		at, _ := d.Place(v.Field)
+		r.refuse(at, v.Rule, &d, v.Field, "%s %s", v.Field, v.Detail)
+	}
+	r.file.Dependencies = append(r.file.Dependencies, d)
+}
+
+// retries sets the number of retries; none at all is Disabled.
+func retries(d *policyfile.Dependency, n int, at policyfile.Position) {
+	d.SetPlace("max_retries", at)
+	if d.Policy.Disabled = n <= 0; n > 0 {
+		d.Policy.MaxRetries = n
+	}
+}
+
+// atOnce says that no time passes between attempts.
+func atOnce(d *policyfile.Dependency) {
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
+}
+
+// never are the failures that R-4 forbids to retry.
+var never = []string{"400", "401", "403", "404", "409", "422"}

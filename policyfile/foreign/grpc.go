@@ -1,0 +1,130 @@
+package foreign
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"go.yaml.in/yaml/v4"
+)
+
+// grpcMaxAttempts is what gRPC's clients cut maxAttempts to.
+const grpcMaxAttempts = 5
+
+// grpc reads a service config (gRFC A6). maxAttempts counts the first call; the
+// waits lie within 20 % of the exponential value; retryThrottling is a token
+// bucket that each success refills by tokenRatio.
+func (r *reader) grpc(data []byte) error {
+	roots, err := r.documents(data)
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		throttling := get(root, "retryThrottling")
+		for _, method := range items(get(root, "methodConfig")) {
+			r.grpcMethod(resolve(method), throttling)
+		}
+	}
+	return nil
+}
+
+func (r *reader) grpcMethod(n, throttling *yaml.Node) {
+	d := policyfile.Dependency{Name: grpcName(n), At: r.at(n.Line, n.Column), Protocol: "grpc"}
+	d.Policy.Kind = forbear.GRPC
+	policy := get(n, "retryPolicy")
+	if hedging := get(n, "hedgingPolicy"); hedging != nil {
+		r.unjudged(r.at(hedging.Line, hedging.Column), d.Name, "%s hedges its calls, which is not judged here", d.Name)
+	}
+	if policy == nil {
+		return
+	}
+	at := r.at(policy.Line, policy.Column)
+	if v := get(policy, "maxAttempts"); v != nil {
+		if m, ok := number(v); ok && m >= 2 {
+			retries(&d, int(min(m, grpcMaxAttempts))-1, r.at(v.Line, v.Column))
+		} else {
+			r.unjudged(r.at(v.Line, v.Column), d.Name, "maxAttempts %q of %s is not a number of at least 2", v.Value, d.Name)
+		}
+	}
+	if v := get(policy, "initialBackoff"); v != nil {
+		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
+		d.Policy.Backoff.Base, _ = span(v)
+	}
+	if v := get(policy, "maxBackoff"); v != nil {
+		d.SetPlace("backoff.cap", r.at(v.Line, v.Column))
+		d.Policy.Backoff.Cap, _ = span(v)
+	}
+	r.refuse(at, "R-1", &d, "backoff.jitter", "gRPC's own retries wait within 20%% of the same time: that is not full jitter")
+	if v := get(policy, "perAttemptRecvTimeout"); v != nil {
+		d.SetPlace("per_attempt", r.at(v.Line, v.Column))
+		d.Policy.PerAttempt, _ = span(v)
+	}
+	if v := get(n, "timeout"); v != nil {
+		d.SetPlace("total", r.at(v.Line, v.Column))
+		d.Policy.Total, _ = span(v)
+	}
+	if d.Policy.Total == 0 {
+		r.refuse(at, "R-3", &d, "total.missing", "no timeout bounds the call and its retries")
+	}
+	r.grpcCodes(&d, get(policy, "retryableStatusCodes"))
+	r.throttling(&d, throttling, at)
+	r.add(d)
+}
+
+// grpcNumbers are the codes by number, which the config may use too.
+var grpcNumbers = []string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
+	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+var grpcNever = []string{"INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED", "UNIMPLEMENTED"}
+
+func (r *reader) grpcCodes(d *policyfile.Dependency, n *yaml.Node) {
+	for _, c := range items(n) {
+		code := strings.ToUpper(text(c))
+		if i, ok := number(c); ok && i >= 0 && int(i) < len(grpcNumbers) {
+			code = grpcNumbers[int(i)]
+		}
+		if slices.Contains(grpcNever, code) {
+			r.refuse(r.at(c.Line, c.Column), "R-4", d, "classify.grpc_"+code, "%s is retried: the same request gets the same answer", code)
+		}
+	}
+}
+
+func (r *reader) throttling(d *policyfile.Dependency, n *yaml.Node, at policyfile.Position) {
+	if n == nil {
+		r.refuse(at, "R-7", d, "budget", "no retryThrottling: every failed call is sent again")
+		return
+	}
+	ratio, ok := number(get(n, "tokenRatio"))
+	if !ok || ratio <= 0 || math.IsInf(ratio, 0) {
+		r.unjudged(r.at(n.Line, n.Column), d.Name, "the tokenRatio of retryThrottling cannot be read")
+		return
+	}
+	d.SetPlace("budget", r.at(n.Line, n.Column))
+	d.SetPlace("budget.ratio", r.at(get(n, "tokenRatio").Line, get(n, "tokenRatio").Column))
+	d.Policy.Budget.Ratio = min(ratio, 1)
+}
+
+// grpcName joins the names of a method config.
+func grpcName(n *yaml.Node) string {
+	var names []string
+	for _, name := range items(get(n, "name")) {
+		service, method := text(get(name, "service")), text(get(name, "method"))
+		switch {
+		case service == "":
+			names = append(names, "all-methods")
+		case method == "":
+			names = append(names, service)
+		default:
+			names = append(names, service+"/"+method)
+		}
+	}
+	if len(names) == 0 {
+		return "unnamed"
+	}
+	return strings.Join(names, ",")
+}

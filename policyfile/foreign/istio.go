@@ -1,0 +1,130 @@
+package foreign
+
+import (
+	"math"
+	"strings"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"go.yaml.in/yaml/v4"
+)
+
+// istioRetries is how often Istio retries a route that says nothing of retries.
+const istioRetries = 2
+
+// istio reads VirtualServices, and the DestinationRules beside them.
+func (r *reader) istio(data []byte) error {
+	roots, err := r.documents(data)
+	if err != nil {
+		return err
+	}
+	rules := map[string]*yaml.Node{}
+	for _, root := range roots {
+		if text(get(root, "kind")) == "DestinationRule" {
+			spec := get(root, "spec")
+			rules[text(get(spec, "host"))] = get(spec, "trafficPolicy")
+		}
+	}
+	for _, root := range roots {
+		if text(get(root, "kind")) != "VirtualService" {
+			continue
+		}
+		for _, route := range items(get(get(root, "spec"), "http")) {
+			r.istioRoute(resolve(route), rules)
+		}
+	}
+	return nil
+}
+
+func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
+	name := ""
+	for _, to := range items(get(n, "route")) {
+		if name = text(get(get(to, "destination"), "host")); name != "" {
+			break
+		}
+	}
+	if name == "" {
+		return // a redirect or a direct response
+	}
+	d := policyfile.Dependency{Name: name, At: r.at(n.Line, n.Column), Protocol: "http"}
+	policy := get(n, "retries")
+	at := d.At
+	if policy == nil {
+		retries(&d, istioRetries, at)
+		r.unjudged(at, name, "%s says nothing of retries: Istio's default holds, %d of them unless the mesh says otherwise", name, istioRetries)
+	} else {
+		at = r.at(policy.Line, policy.Column)
+		count, from := float64(istioRetries), policy
+		if v := get(policy, "attempts"); v != nil {
+			from = v
+			if m, ok := number(v); ok {
+				count = min(m, math.MaxInt16)
+			}
+		}
+		retries(&d, int(count), r.at(from.Line, from.Column))
+	}
+	if d.Policy.Disabled {
+		r.add(d)
+		return
+	}
+	r.istioTimes(&d, n, policy, at)
+	if on := get(policy, "retryOn"); on != nil {
+		r.conditions(&d, on, nil, istioMethodBound(n))
+	}
+	r.istioRule(&d, rules[name], at)
+	r.add(d)
+}
+
+func (r *reader) istioTimes(d *policyfile.Dependency, n, policy *yaml.Node, at policyfile.Position) {
+	d.Policy.Backoff.Base = envoyBase
+	if v := get(policy, "backoff"); v != nil {
+		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
+		d.Policy.Backoff.Base, _ = span(v)
+	}
+	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
+	v := get(n, "timeout")
+	if d.Policy.Total, _ = span(v); v != nil {
+		d.SetPlace("total", r.at(v.Line, v.Column))
+	}
+	if d.Policy.Total == 0 {
+		r.refuse(at, "R-3", d, "total.missing", "no timeout bounds the call and its retries")
+	}
+	d.Policy.PerAttempt = d.Policy.Total
+	if v := get(policy, "perTryTimeout"); v != nil {
+		d.SetPlace("per_attempt", r.at(v.Line, v.Column))
+		d.Policy.PerAttempt, _ = span(v)
+	}
+}
+
+func istioMethodBound(route *yaml.Node) bool {
+	matches := items(get(route, "match"))
+	for _, m := range matches {
+		exact := text(get(get(m, "method"), "exact"))
+		if exact == "" || strings.Contains("POST PATCH", exact) {
+			return false
+		}
+	}
+	return len(matches) > 0
+}
+
+func (r *reader) istioRule(d *policyfile.Dependency, rule *yaml.Node, at policyfile.Position) {
+	if rule == nil {
+		r.unjudged(at, d.Name, "no DestinationRule for %s in this file: its retry budget and its TLS are not judged", d.Name)
+		return
+	}
+	if v := get(get(rule, "tls"), "insecureSkipVerify"); text(v) == "true" {
+		r.refuse(r.at(v.Line, v.Column), "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+	}
+	budget := get(rule, "retryBudget")
+	if budget == nil {
+		r.refuse(r.at(rule.Line, rule.Column), "R-7", d, "budget", "the traffic policy has no retryBudget")
+		return
+	}
+	d.SetPlace("budget", r.at(budget.Line, budget.Column))
+	share, from := envoyPercent, budget
+	if v := get(budget, "percent"); v != nil {
+		share, _ = number(v)
+		from = v
+	}
+	d.SetPlace("budget.ratio", r.at(from.Line, from.Column))
+	d.Policy.Budget.Ratio = min(share/100, 1)
+}

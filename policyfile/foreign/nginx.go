@@ -1,0 +1,305 @@
+package foreign
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// directive is one directive of nginx with its place, and its block when it has
+// one.
+type directive struct {
+	args         []string
+	line, column int
+	block        []directive
+}
+
+// The defaults of ngx_http_proxy_module.
+const nginxReadTimeout = 60 * time.Second
+
+// nginx reads proxy_next_upstream and its kin. Tries count the first one. The
+// next server is asked at once, there is no budget, and without a limit on
+// tries each server of the upstream is asked.
+func (r *reader) nginx(data []byte) error {
+	p := &nginxParser{name: r.file.Name, data: data, line: 1, column: 1}
+	all, err := p.block(0)
+	if err != nil {
+		return err
+	}
+	upstreams := map[string]int{}
+	r.upstreams(all, upstreams)
+	r.nginxBlock(all, map[string]directive{}, upstreams)
+	return nil
+}
+
+// upstreams counts the servers of each upstream.
+func (r *reader) upstreams(block []directive, into map[string]int) {
+	for _, d := range block {
+		if d.args[0] == "upstream" && len(d.args) > 1 {
+			for _, s := range d.block {
+				if s.args[0] == "server" {
+					into[d.args[1]]++
+				}
+			}
+		}
+		r.upstreams(d.block, into)
+	}
+}
+
+// inherited are the directives that blocks pass on to those within.
+var inherited = []string{
+	"proxy_next_upstream", "proxy_next_upstream_tries", "proxy_next_upstream_timeout",
+	"proxy_ssl_verify", "proxy_read_timeout",
+}
+
+func (r *reader) nginxBlock(block []directive, above map[string]directive, upstreams map[string]int) {
+	set := maps.Clone(above)
+	for _, d := range block {
+		if slices.Contains(inherited, d.args[0]) && len(d.args) > 1 {
+			set[d.args[0]] = d
+		}
+		if d.args[0] == "include" {
+			r.unjudged(r.at(d.line, d.column), "", "include %s is not followed", strings.Join(d.args[1:], " "))
+		}
+	}
+	for _, d := range block {
+		if d.args[0] == "proxy_pass" && len(d.args) > 1 {
+			r.proxyPass(d, set, upstreams)
+		}
+		r.nginxBlock(d.block, set, upstreams)
+	}
+}
+
+// proxyPass judges one place that requests are passed on from.
+func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams map[string]int) {
+	scheme, rest, _ := strings.Cut(pass.args[1], "://")
+	host, _, _ := strings.Cut(rest, "/")
+	at := r.at(pass.line, pass.column)
+	d := policyfile.Dependency{Name: host, At: at, Protocol: "http"}
+	if strings.Contains(host, "$") {
+		r.unjudged(at, host, "proxy_pass to the variable %s: how many servers it has is not known here", host)
+	}
+	when, said := set["proxy_next_upstream"]
+	if said {
+		at = r.at(when.line, when.column)
+	} else {
+		when.args = []string{"", "error", "timeout"}
+	}
+	servers, known := upstreams[host]
+	tries := max(servers, 1) // one name of one address has no next server
+	if limit, ok := set["proxy_next_upstream_tries"]; ok {
+		if n, err := strconv.Atoi(limit.args[1]); err == nil && n > 0 {
+			d.SetPlace("max_retries", r.at(limit.line, limit.column))
+			if known {
+				tries = min(tries, n)
+			} else {
+				tries = n
+			}
+		}
+	}
+	if slices.Contains(when.args, "off") {
+		tries = 1
+	}
+	if place, ok := d.Place("max_retries"); ok {
+		retries(&d, tries-1, place)
+	} else {
+		retries(&d, tries-1, at)
+	}
+	if verify, ok := set["proxy_ssl_verify"]; scheme == "https" && (!ok || verify.args[1] != "on") {
+		place := d.At
+		if ok {
+			place = r.at(verify.line, verify.column)
+		}
+		r.refuse(place, "R-9", &d, "tls.verify", "proxy_ssl_verify is off, as it is by default: any certificate is accepted")
+	}
+	d.Policy.PerAttempt = nginxReadTimeout
+	if read, ok := set["proxy_read_timeout"]; ok {
+		d.SetPlace("per_attempt", r.at(read.line, read.column))
+		if t, ok := nginxTime(read.args[1]); ok {
+			d.Policy.PerAttempt = t
+		}
+	}
+	if !d.Policy.Disabled {
+		r.nextUpstream(&d, when, at, set)
+	}
+	r.add(d)
+}
+
+// nextUpstream judges when and for how long the next server is asked.
+func (r *reader) nextUpstream(d *policyfile.Dependency, when directive, at policyfile.Position, set map[string]directive) {
+	for _, word := range when.args[1:] {
+		if word == "non_idempotent" {
+			r.refuse(at, "R-6", d, "methods", "non_idempotent repeats POST, with or without an Idempotency-Key")
+		}
+		if status, ok := strings.CutPrefix(word, "http_"); ok && slices.Contains(never, status) {
+			r.refuse(at, "R-4", d, "classify."+word, "%s is tried again: the same request gets the same answer", word)
+		}
+	}
+	r.refuse(at, "R-7", d, "budget", "nginx has no retry budget: every failed request is sent again")
+	r.refuse(at, "R-1", d, "backoff.jitter", "the next server is asked at once, without a wait")
+	atOnce(d)
+	limit, ok := set["proxy_next_upstream_timeout"]
+	if ok {
+		at = r.at(limit.line, limit.column)
+		d.Policy.Total, _ = nginxTime(limit.args[1])
+	}
+	d.SetPlace("total", at)
+	if d.Policy.Total == 0 {
+		r.refuse(at, "R-3", d, "total.missing", "proxy_next_upstream_timeout is 0, as it is by default: nothing bounds the tries in time")
+	}
+}
+
+var nginxUnits = map[string]time.Duration{
+	"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "": time.Second,
+}
+
+// nginxTime reads "30s", "500ms", "1m30s", or seconds without a unit.
+func nginxTime(s string) (sum time.Duration, ok bool) {
+	for s != "" {
+		end := 0
+		for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+			end++
+		}
+		n, err := strconv.ParseInt(s[:end], 10, 32)
+		if err != nil {
+			return 0, false
+		}
+		s = s[end:]
+		end = 0
+		for end < len(s) && (s[end] < '0' || s[end] > '9') {
+			end++
+		}
+		unit, known := nginxUnits[strings.TrimSpace(s[:end])]
+		if !known {
+			return 0, false
+		}
+		sum += time.Duration(n) * unit
+		s = s[end:]
+	}
+	return sum, true
+}
+
+// nginxParser reads the grammar of nginx.conf: words ended by a semicolon or a
+// block in braces.
+type nginxParser struct {
+	name         string
+	data         []byte
+	pos          int
+	line, column int
+}
+
+// maxDepth bounds blocks within blocks; nginx itself knows five or six.
+const maxDepth = 50
+
+func (p *nginxParser) block(depth int) (all []directive, err error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("%s:%d:%d: more than %d blocks within each other", p.name, p.line, p.column, maxDepth)
+	}
+	var d directive
+	for {
+		word, line, column, end := p.word()
+		if word != "" || end == '"' {
+			if len(d.args) == 0 {
+				d.line, d.column = line, column
+			}
+			d.args = append(d.args, word)
+		}
+		switch end {
+		case ';':
+			if len(d.args) > 0 {
+				all = append(all, d)
+			}
+			d = directive{}
+		case '{':
+			inner, err := p.block(depth + 1)
+			if err != nil {
+				return nil, err
+			}
+			if d.block = inner; len(d.args) > 0 {
+				all = append(all, d)
+			}
+			d = directive{}
+		case '}', 0:
+			switch {
+			case len(d.args) > 0:
+				return nil, fmt.Errorf("%s:%d:%d: %q has no end", p.name, d.line, d.column, d.args[0])
+			case end == 0 && depth > 0:
+				return nil, fmt.Errorf("%s:%d:%d: a block has no end", p.name, p.line, p.column)
+			case end == '}' && depth == 0:
+				return nil, fmt.Errorf("%s:%d:%d: unexpected }", p.name, p.line, p.column)
+			}
+			return all, nil
+		}
+	}
+}
+
+// word returns the next word, its place, and what ended it: a space, a quote,
+// one of ; { }, or 0 at the end of the file.
+func (p *nginxParser) word() (word string, line, column int, end byte) {
+	var b strings.Builder
+	for p.pos < len(p.data) {
+		c := p.data[p.pos]
+		if b.Len() == 0 {
+			line, column = p.line, p.column
+		}
+		switch {
+		case c == '#' && b.Len() == 0:
+			for p.pos < len(p.data) && p.data[p.pos] != '\n' {
+				p.next()
+			}
+			continue
+		case (c == '"' || c == '\'') && b.Len() == 0:
+			return p.quoted(c), line, column, '"'
+		case c == '$' && p.pos+1 < len(p.data) && p.data[p.pos+1] == '{':
+			b.WriteByte(c)
+			p.next() // the brace belongs to the variable
+			b.WriteByte('{')
+			p.next()
+			continue
+		case c == ';' || c == '{' || c == '}' && !strings.Contains(b.String(), "${"):
+			p.next()
+			return b.String(), line, column, c
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			p.next()
+			if b.Len() > 0 {
+				return b.String(), line, column, ' '
+			}
+			continue
+		case c == '\\' && p.pos+1 < len(p.data):
+			p.next()
+			c = p.data[p.pos]
+		}
+		b.WriteByte(c)
+		p.next()
+	}
+	return b.String(), line, column, 0
+}
+
+func (p *nginxParser) quoted(quote byte) string {
+	var b strings.Builder
+	p.next()
+	for p.pos < len(p.data) && p.data[p.pos] != quote {
+		if p.data[p.pos] == '\\' && p.pos+1 < len(p.data) {
+			p.next()
+		}
+		b.WriteByte(p.data[p.pos])
+		p.next()
+	}
+	if p.pos < len(p.data) {
+		p.next()
+	}
+	return b.String()
+}
+
+func (p *nginxParser) next() {
+	if p.data[p.pos] == '\n' {
+		p.line, p.column = p.line+1, 0
+	}
+	p.column++
+	p.pos++
+}

@@ -1,0 +1,131 @@
+package foreign
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// documents parses YAML, or JSON, which is YAML too.
+func (r *reader) documents(data []byte) (roots []*yaml.Node, err error) {
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.file.Name, err)
+	}
+	for {
+		var doc yaml.Node
+		switch err := loader.Load(&doc); {
+		case errors.Is(err, io.EOF):
+			return roots, nil
+		case err != nil:
+			if e, ok := errors.AsType[*yaml.LoadError](err); ok && e.Mark.Line > 0 {
+				return nil, fmt.Errorf("%s:%d:%d: not YAML: %s", r.file.Name, e.Mark.Line, max(e.Mark.Column, 1), e.Message)
+			}
+			return nil, fmt.Errorf("%s: not YAML: %w", r.file.Name, err)
+		}
+		if len(doc.Content) == 1 {
+			roots = append(roots, doc.Content[0])
+		}
+	}
+}
+
+// get returns the value of the first of the keys that n has, or nil. It is nil
+// for anything but a mapping. Aliases are followed a bounded number of times.
+func get(n *yaml.Node, keys ...string) *yaml.Node {
+	n = resolve(n)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for _, key := range keys {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				return resolve(n.Content[i+1])
+			}
+		}
+	}
+	return nil
+}
+
+// path is get for keys within each other.
+func path(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		n = get(n, key, camel(key))
+	}
+	return n
+}
+
+// camel turns retry_policy into retryPolicy, the other spelling of protobuf.
+func camel(key string) string {
+	var b []byte
+	up := false
+	for i := range len(key) {
+		switch c := key[i]; {
+		case c == '_':
+			up = true
+		case up && c >= 'a' && c <= 'z':
+			b, up = append(b, c-'a'+'A'), false
+		default:
+			b, up = append(b, c), false
+		}
+	}
+	return string(b)
+}
+
+func resolve(n *yaml.Node) *yaml.Node {
+	const most = 100
+	for range most {
+		if n == nil || n.Kind != yaml.AliasNode {
+			return n
+		}
+		n = n.Alias
+	}
+	return nil
+}
+
+func items(n *yaml.Node) []*yaml.Node {
+	if n = resolve(n); n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return n.Content
+}
+
+func text(n *yaml.Node) string {
+	if n = resolve(n); n == nil || n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
+}
+
+func number(n *yaml.Node) (float64, bool) {
+	v, err := strconv.ParseFloat(text(n), 64)
+	return v, err == nil
+}
+
+func span(n *yaml.Node) (time.Duration, bool) {
+	v, err := time.ParseDuration(text(n))
+	return v, err == nil && v >= 0
+}
+
+// walk calls visit for every mapping below n, each once, whatever the aliases.
+func walk(n *yaml.Node, visit func(*yaml.Node)) {
+	seen := map[*yaml.Node]bool{}
+	var step func(*yaml.Node)
+	step = func(n *yaml.Node) {
+		if n = resolve(n); n == nil || seen[n] {
+			return
+		}
+		seen[n] = true
+		if n.Kind == yaml.MappingNode {
+			visit(n)
+		}
+		for _, c := range n.Content {
+			step(c)
+		}
+	}
+	step(n)
+}

@@ -1,0 +1,162 @@
+package policyfile
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/forbear-go/forbear"
+	"go.yaml.in/yaml/v4"
+)
+
+// layer is a policy together with where each of its fields was written: that of
+// a profile, or that of a dependency on top of its profile.
+type layer struct {
+	policy forbear.Policy
+	places map[string]place // by field, as in "backoff.cap"
+	start  Position
+}
+
+// place is where a field was written, and in whose policy.
+type place struct {
+	Position
+	owner string
+}
+
+// policyReader reads the policy fields of one mapping on top of another layer.
+type policyReader struct {
+	*decoder
+	*layer
+	owner string
+	here  map[string]bool // the fields that this mapping sets itself
+}
+
+// layer reads the policy fields of n, which may extend a built-in profile, on
+// top of base.
+func (d *decoder) layer(n *yaml.Node, owner string, base layer) layer {
+	r := d.reader(n, owner, base)
+	if name, ok := d.extends(n, owner); ok {
+		if p, err := forbear.Profile(name.Value); err != nil {
+			d.fault(name, "", "%v", err)
+		} else {
+			p.Kind = base.policy.Kind // no profile is of a kind
+			r.policy = p
+		}
+	}
+	d.strict(n, owner, r.fields(fields{"extends": skip, "profile": skip, "url": skip}))
+	r.settle()
+	return *r.layer
+}
+
+// reader readies the reading of n's policy fields on top of base.
+func (d *decoder) reader(n *yaml.Node, owner string, base layer) *policyReader {
+	l := layer{policy: base.policy, places: maps.Clone(base.places), start: d.at(n)}
+	l.policy.Classify = maps.Clone(l.policy.Classify)
+	if l.places == nil {
+		l.places = map[string]place{}
+	}
+	return &policyReader{decoder: d, layer: &l, owner: owner, here: map[string]bool{}}
+}
+
+// skip is for keys that somebody else reads.
+func skip(*yaml.Node) {}
+
+// extends returns the name of the profile that n starts from.
+func (d *decoder) extends(n *yaml.Node, owner string) (name *yaml.Node, ok bool) {
+	n = resolve(n)
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		key := resolve(n.Content[i])
+		if key.Kind != yaml.ScalarNode || key.Value != "extends" && key.Value != "profile" {
+			continue
+		}
+		if ok {
+			d.fault(key, "", "extends and profile of %s say the same thing: set one", owner)
+			return name, true
+		}
+		value := resolve(n.Content[i+1])
+		if _, fine := d.label(value, key.Value); !fine {
+			return nil, false
+		}
+		name, ok = value, true
+	}
+	return name, ok
+}
+
+// sets notes that a field was written here, and returns its reader.
+func (r *policyReader) sets(field string, read func(v *yaml.Node)) func(*yaml.Node) {
+	return func(v *yaml.Node) {
+		r.here[field] = true
+		r.places[field] = place{r.at(v), r.owner}
+		read(v)
+	}
+}
+
+// settle lets what this mapping says win over what it inherited, where the two
+// cannot stand side by side.
+func (r *policyReader) settle() {
+	p := &r.policy
+	if r.here["disabled"] && p.Disabled {
+		r.forget("max_retries", func() { p.MaxRetries = 0 })
+		r.forget("max_attempts", func() { p.MaxAttempts = 0 })
+	}
+	if r.here["max_retries"] || r.here["max_attempts"] {
+		r.forget("disabled", func() { p.Disabled = false })
+	}
+	if r.here["budget.ratio"] || r.here["budget.of"] {
+		r.forget("budget.max_multiplier", func() { p.Budget.MaxMultiplier = 0 })
+	}
+	if r.here["budget.max_multiplier"] {
+		r.forget("budget.ratio", func() { p.Budget.Ratio = 0 })
+		r.forget("budget.of", func() { p.Budget.Of = forbear.OfInitial })
+	}
+	if r.here["breaker.window"] {
+		r.forget("breaker.window_time", func() { p.Breaker.WindowTime = 0 })
+	}
+	if r.here["breaker.window_time"] {
+		r.forget("breaker.window", func() { p.Breaker.Window = 0 })
+	}
+	if r.here["strict"] && p.Strict {
+		r.forget("budget.min_retries", func() { p.Budget.MinRetries = 0 })
+		r.forget("budget.round_up", func() { p.Budget.RoundUp = false })
+	}
+}
+
+// forget drops an inherited field.
+func (r *policyReader) forget(field string, drop func()) {
+	if !r.here[field] {
+		drop()
+	}
+}
+
+// judge holds a finished policy against the standard, and notes each violation
+// where the field was written.
+func (d *decoder) judge(l layer, dependency string, waivers ...Waiver) {
+	for _, v := range l.policy.Violations() {
+		note, waived := waiver(waivers, v.Rule, dependency, d.now)
+		if waived && !d.inspect {
+			continue
+		}
+		at := l.place(v.Field, dependency)
+		if d.inspect {
+			note, at.owner = "", dependency
+		}
+		if note != "" {
+			at.owner = dependency // the waiver's, whoever wrote the field
+		}
+		d.refuse(at.Position, v.Rule, dependency, v.Field, "%s: %s %s%s", at.owner, v.Field, v.Detail, note)
+	}
+}
+
+// place returns where a field was written, or else its section, or else the
+// whole.
+func (l *layer) place(field, owner string) place {
+	for {
+		if at, ok := l.places[field]; ok {
+			return at
+		}
+		cut := strings.LastIndexByte(field, '.')
+		if cut < 0 {
+			return place{l.start, owner}
+		}
+		field = field[:cut]
+	}
+}

@@ -1,0 +1,99 @@
+package policyfile
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/forbear-go/forbear/internal/nearest"
+	"go.yaml.in/yaml/v4"
+)
+
+// fields says what a mapping may hold, and how each key's value is read.
+type fields map[string]func(v *yaml.Node)
+
+// strict reads a mapping of known keys. Everything else is a fault.
+func (d *decoder) strict(n *yaml.Node, what string, known fields) {
+	for key, value := range d.entries(n, what) {
+		read, ok := known[key.Value]
+		if !ok {
+			d.unknown(key, what, slices.Sorted(maps.Keys(known)))
+			continue
+		}
+		read(value)
+	}
+}
+
+// unknown notes a key that nobody reads, and what may have been meant.
+func (d *decoder) unknown(key *yaml.Node, what string, known []string) {
+	if name, ok := nearest.Of(key.Value, known); ok {
+		d.fault(key, "", "unknown key %s in %s: did you mean %s?", quote(key.Value), what, name)
+		return
+	}
+	d.fault(key, "", "unknown key %s in %s", quote(key.Value), what)
+}
+
+// entries returns the keys and values of a mapping, aliases resolved. Keys that
+// are not plain words, or appear twice, are faults and left out.
+func (d *decoder) entries(n *yaml.Node, what string) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		if n = resolve(n); n.Kind != yaml.MappingNode {
+			d.fault(n, "", "%s is %s: want a mapping", what, describe(n))
+			return
+		}
+		seen := map[string]Position{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := resolve(n.Content[i])
+			switch first, twice := seen[key.Value]; {
+			case key.Kind != yaml.ScalarNode:
+				d.fault(key, "", "a key of %s is %s: want a name", what, describe(key))
+				continue
+			case key.Tag == "!!merge":
+				d.fault(key, "", "merge keys are not read: use profiles and extends")
+				continue
+			case twice:
+				d.fault(key, "", "key %s of %s appears twice, first on line %d", quote(key.Value), what, first.Line)
+				continue
+			}
+			seen[key.Value] = d.at(key)
+			if !yield(key, resolve(n.Content[i+1])) {
+				return
+			}
+		}
+	}
+}
+
+// items returns the members of a list, aliases resolved.
+func (d *decoder) items(n *yaml.Node, what string) []*yaml.Node {
+	if n = resolve(n); n.Kind != yaml.SequenceNode {
+		d.fault(n, "", "%s is %s: want a list", what, describe(n))
+		return nil
+	}
+	nodes := make([]*yaml.Node, len(n.Content))
+	for i, c := range n.Content {
+		nodes[i] = resolve(c)
+	}
+	return nodes
+}
+
+// resolve follows aliases; document has found them to end.
+func resolve(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// describe names what a node is, for those who expected something else.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!null":
+		return "empty"
+	default:
+		return quote(n.Value)
+	}
+}

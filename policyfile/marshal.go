@@ -1,0 +1,130 @@
+package policyfile
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"go.yaml.in/yaml/v4"
+)
+
+// Marshal writes f as a policy file. Profiles are written out: each dependency
+// holds all that it inherited. What is left at its default is left out.
+func Marshal(f *File) ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	add := func(key string, n *yaml.Node) {
+		if n != nil && (n.Kind == yaml.ScalarNode || len(n.Content) > 0) {
+			root.Content = append(root.Content, plain(key), n)
+		}
+	}
+	add("$schema", node(reflect.ValueOf(f.Schema), "$schema"))
+	add("service", node(reflect.ValueOf(f.Service), "service"))
+	add("instances", node(reflect.ValueOf(f.Instances), "instances"))
+	add("idempotency", node(reflect.ValueOf(f.Idempotency), "idempotency"))
+	silent := &yaml.Node{Kind: yaml.MappingNode}
+	if f.Observability.NoMetrics {
+		silent.Content = append(silent.Content, plain("metrics"), plain("false"))
+	}
+	if f.Observability.NoLogs {
+		silent.Content = append(silent.Content, plain("logs"), plain("false"))
+	}
+	add("observability", silent)
+	add("dependencies", dependencyNodes(f.Dependencies, false))
+	add("consumers", dependencyNodes(f.Consumers, true))
+	add("webhooks", dependencyNodes(f.Webhooks, true))
+	waivers := &yaml.Node{Kind: yaml.SequenceNode}
+	for i := range f.Waivers {
+		waivers.Content = append(waivers.Content, waiverNode(&f.Waivers[i]))
+	}
+	add("waivers", waivers)
+	add("gateway", node(reflect.ValueOf(f.Gateway), "gateway"))
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(root); err != nil {
+		return nil, fmt.Errorf("writing the policy file: %w", err)
+	}
+	if err := enc.Close(); err != nil {
+		return nil, fmt.Errorf("writing the policy file: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func dependencyNodes(deps []Dependency, section bool) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode}
+	for _, d := range deps {
+		if d.SecretEnv != "" {
+			// The field's own name is for readers of the schema.
+			name := d.SecretEnv
+			d.SecretEnv = ""
+			m.Content = append(m.Content, plain(d.Name), with(dependencyNode(d, section), "secret", name))
+			continue
+		}
+		m.Content = append(m.Content, plain(d.Name), dependencyNode(d, section))
+	}
+	return m
+}
+
+func dependencyNode(d Dependency, section bool) *yaml.Node {
+	if section {
+		d.Policy.Kind = 0 // the section says it
+	}
+	n := node(reflect.ValueOf(d), "")
+	if n == nil {
+		n = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	}
+	if _, said := d.Place("idempotency"); said && d.Policy.Keys == forbear.KeyReuse {
+		// To say so is more than the default: the gate asks for it.
+		n.Content = append(n.Content, plain("idempotency"), plain(forbear.KeyReuse.String()))
+	}
+	return n
+}
+
+// with adds key: {env: name}.
+func with(n *yaml.Node, key, name string) *yaml.Node {
+	ref := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{plain("env"), plain(name)}}
+	n.Style = 0
+	n.Content = append(n.Content, plain(key), ref)
+	return n
+}
+
+func waiverNode(w *Waiver) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	text := func(key, value string) {
+		if v := node(reflect.ValueOf(value), key); v != nil {
+			n.Content = append(n.Content, plain(key), v)
+		}
+	}
+	text("id", w.ID)
+	text("rule", w.Rule)
+	text("dependency", w.Dependency)
+	text("reason", w.Reason)
+	text("owner", w.Owner)
+	text("ticket", w.Ticket)
+	moment := func(key string, t time.Time) {
+		if !t.IsZero() {
+			n.Content = append(n.Content, plain(key), plain(t.UTC().Format(time.RFC3339)))
+		}
+	}
+	moment("created", w.Created)
+	moment("expires", w.Expires)
+	if len(w.Approvals) > 0 {
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, a := range w.Approvals {
+			item := &yaml.Node{Kind: yaml.MappingNode}
+			for _, f := range []struct{ key, value string }{{"by", a.By}, {"role", a.Role}, {"signature", a.Signature}} {
+				if v := node(reflect.ValueOf(f.value), f.key); v != nil {
+					if f.key == "signature" {
+						v.Style = yaml.LiteralStyle
+					}
+					item.Content = append(item.Content, plain(f.key), v)
+				}
+			}
+			list.Content = append(list.Content, item)
+		}
+		n.Content = append(n.Content, plain("approvals"), list)
+	}
+	return n
+}

@@ -1,0 +1,180 @@
+package policyfile
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/nearest"
+	"go.yaml.in/yaml/v4"
+)
+
+// scalar returns the text of a value that is no mapping, no list and not empty.
+func (d *decoder) scalar(n *yaml.Node, what, want string) (string, bool) {
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "":
+		d.fault(n, "", "%s is %s: want %s", what, describe(n), want)
+	case n.Style&yaml.TaggedStyle != 0:
+		d.fault(n, "", "%s has the tag %s: tags are not read", what, n.Tag)
+	default:
+		return n.Value, true
+	}
+	return "", false
+}
+
+// text reads a short line of text.
+func (d *decoder) text(n *yaml.Node, what string, into *string) {
+	const most = 256
+	s, ok := d.scalar(n, what, "text")
+	switch {
+	case !ok:
+	case len(s) > most:
+		d.fault(n, "", "%s is longer than %d bytes", what, most)
+	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		d.fault(n, "", "%s holds control characters", what)
+	default:
+		*into = s
+	}
+}
+
+// name reads a name that may become a label in logs and metrics.
+func (d *decoder) label(n *yaml.Node, what string) (string, bool) {
+	s, ok := d.scalar(n, what, "a name")
+	if ok && !isLabel(s) {
+		d.fault(n, "", "%s %s is no name: want 1 to 64 letters, digits, '.', '_' or '-'", what, quote(s))
+		return "", false
+	}
+	return s, ok
+}
+
+func isLabel(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && r != '.' && r != '_' && r != '-'
+	})
+}
+
+// flag reads true or false; yes and on are words here, not truth values.
+func (d *decoder) flag(n *yaml.Node, what string, into *bool) {
+	s, ok := d.scalar(n, what, "true or false")
+	switch {
+	case !ok:
+	case s == "true" || s == "false":
+		*into = s == "true"
+	default:
+		d.fault(n, "", "%s is %s: want true or false", what, quote(s))
+	}
+}
+
+// count reads a whole number. instead says what to write where 0 is meant.
+func (d *decoder) count(n *yaml.Node, what, instead string, into *int) {
+	s, ok := d.scalar(n, what, "a whole number")
+	if !ok {
+		return
+	}
+	v, err := strconv.Atoi(s)
+	switch {
+	case err != nil:
+		d.fault(n, "", "%s is %s: want a whole number", what, quote(s))
+	case v == 0:
+		d.fault(n, "", "%s is 0: %s", what, instead)
+	default:
+		*into = v
+	}
+}
+
+// duration reads "500ms" or "1m30s".
+func (d *decoder) duration(n *yaml.Node, what string, into *time.Duration) {
+	if v, ok := d.span(n, what); ok && v == 0 {
+		d.fault(n, "", "%s is 0: leave it out for the default", what)
+	} else if ok {
+		*into = v
+	}
+}
+
+// span reads a duration that may be 0. Negative ones are left to the policy's
+// own validation.
+func (d *decoder) span(n *yaml.Node, what string) (time.Duration, bool) {
+	const want = "a duration such as 500ms, 1s or 2m"
+	s, ok := d.scalar(n, what, want)
+	if !ok {
+		return 0, false
+	}
+	v, err := parseDuration(s)
+	if err != nil {
+		d.fault(n, "", "%s is %s: want %s", what, quote(s), want)
+	}
+	return v, err == nil
+}
+
+// parseDuration knows days too, alone: "8d".
+func parseDuration(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		const most = 100_000 // far from an overflow
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= most {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	return time.ParseDuration(s)
+}
+
+// number reads a decimal number.
+func (d *decoder) number(n *yaml.Node, what string, into *float64) {
+	s, ok := d.scalar(n, what, "a number")
+	if !ok {
+		return
+	}
+	if v, ok := decimal(s); ok && v != 0 {
+		*into = v
+		return
+	}
+	d.fault(n, "", "%s is %s: want a number such as 1.2", what, quote(s))
+}
+
+// ratio reads "20%" or 0.2.
+func (d *decoder) ratio(n *yaml.Node, what string, into *float64) {
+	s, ok := d.scalar(n, what, "a share such as 20% or 0.2")
+	if !ok {
+		return
+	}
+	part, percent := strings.CutSuffix(s, "%")
+	v, ok := decimal(strings.TrimSpace(part))
+	if percent {
+		v /= 100
+	}
+	switch {
+	case !ok:
+		d.fault(n, "", "%s is %s: want a share such as 20%% or 0.2", what, quote(s))
+	case v == 0:
+		d.fault(n, "", "%s is 0: leave it out for the default, or write disabled: true", what)
+	case v < 0 || v > 1:
+		d.fault(n, "", "%s is %s, which is no share of the whole: write 20%% or 0.2", what, quote(s))
+	default:
+		*into = v
+	}
+}
+
+func decimal(s string) (float64, bool) {
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// choice reads one of a few words and returns its index.
+func (d *decoder) choice(n *yaml.Node, what string, words ...string) (int, bool) {
+	want := strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	s, ok := d.scalar(n, what, want)
+	if !ok {
+		return 0, false
+	}
+	if i := slices.Index(words, s); i >= 0 {
+		return i, true
+	}
+	if name, ok := nearest.Of(s, words); ok {
+		d.fault(n, "", "%s is %s: did you mean %s?", what, quote(s), name)
+		return 0, false
+	}
+	d.fault(n, "", "%s is %s: want %s", what, quote(s), want)
+	return 0, false
+}

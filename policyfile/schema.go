@@ -1,0 +1,169 @@
+package policyfile
+
+import (
+	_ "embed"
+	"encoding"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// SchemaURL is the $id of the schema.
+const SchemaURL = "https://github.com/forbear-go/forbear/policyfile/schema.json"
+
+//go:embed schema.json
+var schema []byte
+
+// Schema returns the JSON Schema of a policy file, for editors. It is generated
+// from the types of this package; the reader is stricter, since ranges depend
+// on the kind.
+func Schema() []byte { return schema }
+
+type object = map[string]any
+
+// generateSchema makes what schema.json holds.
+func generateSchema() ([]byte, error) {
+	layer := object{
+		"extends": object{"type": "string", "description": "the profile to start from: standard, cautious, lattice or one of this file"},
+		"profile": object{"type": "string", "description": "another word for extends"},
+	}
+	maps.Copy(layer, properties(reflect.TypeFor[forbear.Policy]()))
+	budget := layer["budget"].(object)
+	layer["budget"] = object{"oneOf": []any{budget, object{"const": "none", "description": "refused: every dependency needs one (R-7)"}}}
+	dependency := object{"url": env("the address, or {env: NAME}")}
+	maps.Copy(dependency, layer)
+	for name, p := range properties(reflect.TypeFor[Dependency]()) {
+		if dependency[name] == nil {
+			dependency[name] = p
+		}
+	}
+	dependency["secret"] = object{
+		"type": "object", "additionalProperties": false, "required": []string{"env"},
+		"properties": object{"env": object{"type": "string"}}, "description": "where the signing secret is; never the secret itself",
+	}
+	dependency["tls"] = closed(object{"verify": object{"const": true, "description": "cannot be switched off (R-9)"}})
+	dependency["methods"] = object{"type": "array", "items": object{"enum": httpMethods}}
+	named := func(p object) object {
+		return object{"type": "object", "additionalProperties": closed(p), "propertyNames": object{"pattern": "^[A-Za-z0-9._-]{1,64}$"}}
+	}
+	root := object{
+		"$schema":       object{"type": "string"},
+		"service":       object{"type": "string"},
+		"instances":     object{"type": "integer", "minimum": 1},
+		"idempotency":   closed(properties(reflect.TypeFor[Keys]())),
+		"observability": closed(object{"metrics": object{"type": "boolean"}, "logs": object{"type": "boolean"}}),
+		"profiles":      named(layer),
+		"dependencies":  named(dependency),
+		"consumers":     named(dependency),
+		"webhooks":      named(dependency),
+		"waivers":       object{"type": "array", "items": waiverSchema()},
+		"gateway":       closed(properties(reflect.TypeFor[Gateway]())),
+	}
+	doc := closed(root)
+	doc["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	doc["$id"] = SchemaURL
+	doc["title"] = "forbear policy file"
+	data, err := json.MarshalIndent(doc, "", "  ")
+	return append(data, '\n'), err
+}
+
+func waiverSchema() object {
+	p := properties(reflect.TypeFor[Waiver]())
+	day := object{"type": "string", "description": "a day, which counts, or a moment in RFC 3339"}
+	maps.Copy(p, object{
+		"rule": object{"enum": rules}, "dependency": object{"type": "string"}, "reason": object{"type": "string"},
+		"created": day, "expires": day,
+	})
+	w := closed(p)
+	w["required"] = []string{"rule", "dependency", "reason", "expires"}
+	return w
+}
+
+func closed(p object) object {
+	return object{"type": "object", "additionalProperties": false, "properties": p}
+}
+
+func env(description string) object {
+	return object{"description": description, "oneOf": []any{
+		object{"type": "string"},
+		object{"type": "object", "additionalProperties": false, "required": []string{"env"}, "properties": object{"env": object{"type": "string"}}},
+	}}
+}
+
+// properties lists the fields of a struct by their JSON names.
+func properties(t reflect.Type) object {
+	p := object{}
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case !f.IsExported() || name == "-":
+		case options == "inline":
+			maps.Copy(p, properties(f.Type))
+		case name != "":
+			p[name] = typeSchema(f.Type, name)
+		}
+	}
+	return p
+}
+
+const (
+	durationPattern = `^[0-9.]+(ns|us|µs|ms|s|m|h|d)([0-9.]+(ns|us|µs|ms|s|m|h))*$`
+	sharePattern    = `^[0-9.]+ *%$`
+)
+
+func typeSchema(t reflect.Type, name string) object {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return object{"type": "string", "pattern": durationPattern, "description": "a duration such as 500ms, 1s or 2m"}
+	case t == reflect.TypeFor[forbear.Class]():
+		return object{"enum": []string{"transient", "timeout", "throttled", "dns", "unauthorized", "terminal", "retry"}}
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return object{"enum": enum(t)}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int:
+		return object{"type": "integer", "minimum": 1}
+	case reflect.Float64:
+		if name == "max_multiplier" {
+			return object{"type": "number", "minimum": 1, "maximum": 10}
+		}
+		return object{"description": "a share such as 20% or 0.2", "oneOf": []any{
+			object{"type": "number", "exclusiveMinimum": 0, "maximum": 1}, object{"type": "string", "pattern": sharePattern},
+		}}
+	case reflect.Slice:
+		return object{"type": "array", "items": typeSchema(t.Elem(), name)}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": typeSchema(t.Elem(), name)}
+	case reflect.Struct:
+		return closed(properties(t))
+	default:
+		return object{"type": "string"}
+	}
+}
+
+// enum lists the names of a type that writes itself as text, from 0 on, until
+// one cannot be read back. A name that files do not know is left out.
+func enum(t reflect.Type) (names []string) {
+	for i := range uint64(16) {
+		v := reflect.New(t)
+		v.Elem().SetUint(i)
+		text, err := v.Elem().Interface().(encoding.TextMarshaler).MarshalText()
+		if err != nil {
+			break
+		}
+		back := reflect.New(t)
+		if back.Interface().(encoding.TextUnmarshaler).UnmarshalText(text) != nil {
+			break
+		}
+		if string(text) != "default" {
+			names = append(names, string(text))
+		}
+	}
+	return names
+}

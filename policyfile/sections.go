@@ -1,0 +1,232 @@
+package policyfile
+
+import (
+	"slices"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/nearest"
+	"go.yaml.in/yaml/v4"
+)
+
+// file reads the whole document. Sections are read in the order in which they
+// need each other, whatever their order in the file.
+func (d *decoder) file(f *File, root *yaml.Node) {
+	section := map[string]*yaml.Node{}
+	keep := func(name string) func(*yaml.Node) {
+		return func(v *yaml.Node) {
+			section[name] = v
+			f.places[name] = d.at(v)
+		}
+	}
+	d.strict(root, "the policy file", fields{
+		"$schema":       func(v *yaml.Node) { d.text(v, "$schema", &f.Schema) },
+		"service":       keep("service"),
+		"instances":     func(v *yaml.Node) { d.count(v, "instances", "leave it out when it is unknown", &f.Instances) },
+		"idempotency":   func(v *yaml.Node) { d.promise(v, "idempotency", &f.Idempotency, d.keep(f)) },
+		"observability": func(v *yaml.Node) { d.observability(f, v) },
+		"profiles":      keep("profiles"),
+		"dependencies":  keep("dependencies"),
+		"consumers":     keep("consumers"),
+		"webhooks":      keep("webhooks"),
+		"waivers":       keep("waivers"),
+		"gateway":       keep("gateway"),
+	})
+	if f.Instances < 0 {
+		d.faultAt(d.at(root), "", "instances is negative")
+	}
+	if n := section["service"]; n != nil {
+		f.Service, _ = d.label(n, "service")
+	}
+	profiles := d.profiles(section["profiles"])
+	names := d.dependencyNames(section["dependencies"])
+	named := slices.Concat(names, d.dependencyNames(section["consumers"]), d.dependencyNames(section["webhooks"]))
+	if n := section["waivers"]; n != nil {
+		f.Waivers = d.waivers(n, named)
+	}
+	d.seen = map[string]Position{}
+	for _, s := range []struct {
+		name string
+		kind forbear.Kind
+		into *[]Dependency
+	}{
+		{"dependencies", forbear.Sync, &f.Dependencies},
+		{"consumers", forbear.Event, &f.Consumers},
+		{"webhooks", forbear.Webhook, &f.Webhooks},
+	} {
+		if n := section[s.name]; n != nil {
+			*s.into = d.dependencies(f, n, s.name, s.kind, profiles)
+		}
+	}
+	if n := section["gateway"]; n != nil {
+		d.gateway(f, n, names)
+	}
+}
+
+// keep returns a function that notes where keys of the file were written.
+func (d *decoder) keep(f *File) func(key string, v *yaml.Node) {
+	return func(key string, v *yaml.Node) { f.places[key] = d.at(v) }
+}
+
+// observability reads what is switched off.
+func (d *decoder) observability(f *File, n *yaml.Node) {
+	on := func(key string, off *bool) func(*yaml.Node) {
+		return func(v *yaml.Node) {
+			f.places["observability."+key] = d.at(v)
+			said := true
+			d.flag(v, "observability."+key, &said)
+			*off = !said
+		}
+	}
+	d.strict(n, "observability", fields{
+		"metrics": on("metrics", &f.Observability.NoMetrics),
+		"logs":    on("logs", &f.Observability.NoLogs),
+	})
+}
+
+// maxDependencies bounds what one file may describe.
+const maxDependencies = 10_000
+
+// dependencyNames lists the dependencies ahead of their reading, for those
+// sections that refer to them, so that one fault in a dependency does not make
+// every reference to it a fault.
+func (d *decoder) dependencyNames(n *yaml.Node) (names []string) {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		names = append(names, resolve(n.Content[i]).Value)
+	}
+	return names
+}
+
+// dependencies reads one of the sections that hold policies. Names are unique
+// across them, because waivers and metrics know nothing else.
+func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbear.Kind, profiles *profileSet) (found []Dependency) {
+	for key, value := range d.entries(n, section) {
+		if _, ok := d.label(key, "dependency"); !ok {
+			continue
+		}
+		if len(d.seen) >= maxDependencies {
+			d.fault(key, "", "more than %d dependencies", maxDependencies)
+			return found
+		}
+		if first, twice := d.seen[key.Value]; twice {
+			d.fault(key, "", "a second %s, first on line %d", key.Value, first.Line)
+			continue
+		}
+		dep := Dependency{Name: key.Value, At: d.at(key)}
+		d.seen[key.Value] = dep.At
+		base := layer{}
+		if name, ok := d.extends(value, key.Value); ok {
+			dep.Profile = name.Value
+			base = profiles.get(name)
+		}
+		if section != "dependencies" {
+			base.policy.Kind = kind
+		}
+		r := d.reader(value, key.Value, base)
+		r.start = dep.At
+		d.strict(value, "dependency "+key.Value, r.fields(r.around(&dep)))
+		r.settle()
+		if section != "dependencies" && r.policy.Kind != kind {
+			at := r.place("kind", dep.Name)
+			d.faultAt(at.Position, "", "%s of section %s is of kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
+		}
+		d.judge(*r.layer, dep.Name, f.Waivers...)
+		dep.Policy, dep.places = r.policy, r.places
+		found = append(found, dep)
+	}
+	return found
+}
+
+// dependency reads a reference to one.
+func (d *decoder) dependency(n *yaml.Node, names []string, into *string) {
+	s, ok := d.label(n, "dependency")
+	if !ok {
+		return
+	}
+	if slices.Contains(names, s) {
+		*into = s
+		return
+	}
+	if name, ok := nearest.Of(s, names); ok {
+		d.fault(n, "", "dependency %s is not in this file: did you mean %s?", quote(s), name)
+		return
+	}
+	d.fault(n, "", "dependency %s is not in this file", quote(s))
+}
+
+// profileSet holds the profiles of a file, read when they are first needed.
+type profileSet struct {
+	d     *decoder
+	nodes map[string]*yaml.Node
+	names []string
+	done  map[string]layer
+	open  map[string]bool // being read: meeting one again is a circle
+}
+
+var builtin = []string{"standard", "cautious", "lattice"}
+
+// profiles reads the section of that name. Every profile is read, used or not.
+func (d *decoder) profiles(n *yaml.Node) *profileSet {
+	s := &profileSet{d: d, nodes: map[string]*yaml.Node{}, done: map[string]layer{}, open: map[string]bool{}}
+	s.names = append(s.names, builtin...)
+	if n == nil {
+		return s
+	}
+	for key, value := range d.entries(n, "profiles") {
+		if _, ok := d.label(key, "profile"); !ok {
+			continue
+		}
+		if _, err := forbear.Profile(key.Value); err == nil {
+			d.fault(key, "", "profile %s is built in: choose another name", key.Value)
+			continue
+		}
+		s.nodes[key.Value] = value
+		s.names = append(s.names, key.Value)
+	}
+	for _, name := range s.names[len(builtin):] {
+		s.read(name)
+	}
+	return s
+}
+
+// get returns the profile that a value names.
+func (s *profileSet) get(name *yaml.Node) layer {
+	if s.open[name.Value] {
+		s.d.fault(name, "", "profile %s extends itself", name.Value)
+		return layer{}
+	}
+	if s.nodes[name.Value] != nil {
+		return s.read(name.Value)
+	}
+	p, err := forbear.Profile(name.Value)
+	if err == nil {
+		return layer{policy: p}
+	}
+	if near, ok := nearest.Of(name.Value, s.names); ok {
+		s.d.fault(name, "", "unknown profile %s: did you mean %s?", quote(name.Value), near)
+	} else {
+		s.d.fault(name, "", "unknown profile %s", quote(name.Value))
+	}
+	return layer{}
+}
+
+// read returns a profile of the file, read once.
+func (s *profileSet) read(name string) layer {
+	if l, ok := s.done[name]; ok {
+		return l
+	}
+	s.open[name] = true
+	defer delete(s.open, name)
+	owner, n := "profile "+name, s.nodes[name]
+	base := layer{}
+	if parent, ok := s.d.extends(n, owner); ok {
+		base = s.get(parent)
+	}
+	r := s.d.reader(n, owner, base)
+	s.d.strict(n, owner, r.fields(fields{"extends": skip, "profile": skip}))
+	r.settle()
+	s.done[name] = *r.layer
+	return *r.layer
+}

@@ -1,0 +1,162 @@
+package policyfile
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"go.yaml.in/yaml/v4"
+)
+
+// Waiver lifts one rule for one dependency until a day. The library believes
+// what the file says; who said so, and whether they may, is for the gate to
+// find out before the file gets that far: see package check.
+type Waiver struct {
+	ID             string `json:"id,omitzero"`
+	forbear.Waiver `json:"-"`
+	// Owner is who asks for the waiver and answers for it.
+	Owner string `json:"owner,omitzero"`
+	// Ticket is where it was discussed.
+	Ticket    string     `json:"ticket,omitzero"`
+	Created   time.Time  `json:"-"`
+	Approvals []Approval `json:"approvals,omitempty"`
+	At        Position   `json:"-"`
+}
+
+// Approval is one approver's word, with the signature that proves it.
+type Approval struct {
+	By string `json:"by"`
+	// Role is "" or iab, the Integration Architecture Board.
+	Role      string   `json:"role,omitzero"`
+	Signature string   `json:"signature,omitzero"` // armored, of ssh-keygen -Y sign
+	At        Position `json:"-"`
+}
+
+// rules are those of the standards that a waiver can lift. R-9 is missing:
+// certificates cannot be waived.
+var rules = []string{"R-1", "R-2", "R-3", "R-4", "R-5", "R-6", "R-7", "R-8", "R-10", "INTG-STD-033"}
+
+// waivers reads the section of that name.
+func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) {
+	for _, item := range d.items(n, "waivers") {
+		w := Waiver{At: d.at(item)}
+		before := len(d.faults) + d.more
+		d.strict(item, "a waiver", fields{
+			"id":         func(v *yaml.Node) { w.ID, _ = d.label(v, "id") },
+			"rule":       func(v *yaml.Node) { d.rule(v, &w.Rule) },
+			"dependency": func(v *yaml.Node) { d.waived(v, dependencies, &w.Dependency) },
+			"reason":     func(v *yaml.Node) { d.text(v, "reason", &w.Reason) },
+			"owner":      func(v *yaml.Node) { d.text(v, "owner", &w.Owner) },
+			"ticket":     func(v *yaml.Node) { d.text(v, "ticket", &w.Ticket) },
+			"created": func(v *yaml.Node) {
+				d.day(v, "created", &w.Created)
+				if _, err := time.Parse(time.DateOnly, v.Value); err == nil {
+					w.Created = w.Created.AddDate(0, 0, -1) // the day's beginning
+				}
+			},
+			"expires":   func(v *yaml.Node) { d.day(v, "expires", &w.Expires) },
+			"approvals": func(v *yaml.Node) { w.Approvals = d.approvals(v) },
+		})
+		if len(d.faults)+d.more > before {
+			continue // a missing key would only repeat it
+		}
+		for _, need := range []struct {
+			key     string
+			missing bool
+		}{
+			{"rule", w.Rule == ""},
+			{"dependency", w.Dependency == ""},
+			{"reason", w.Reason == ""},
+			{"expires", w.Expires.IsZero()},
+		} {
+			if need.missing {
+				d.fault(item, "", "a waiver needs %s", need.key)
+			}
+		}
+		found = append(found, w)
+	}
+	return found
+}
+
+func (d *decoder) approvals(n *yaml.Node) (found []Approval) {
+	for _, item := range d.items(n, "approvals") {
+		a := Approval{At: d.at(item)}
+		d.strict(item, "an approval", fields{
+			"by": func(v *yaml.Node) { d.text(v, "by", &a.By) },
+			"role": func(v *yaml.Node) {
+				if _, ok := d.choice(v, "role", "iab", "owner"); ok {
+					a.Role = v.Value
+				}
+			},
+			"signature": func(v *yaml.Node) {
+				const most = 8 << 10
+				if s, ok := d.scalar(v, "signature", "an armored SSH signature"); ok && len(s) <= most {
+					a.Signature = s
+				} else if ok {
+					d.fault(v, "", "signature is longer than %d bytes", most)
+				}
+			},
+		})
+		found = append(found, a)
+	}
+	return found
+}
+
+// waived reads the dependency of a waiver. The gate reports one that is not in
+// the file as unmatched.
+func (d *decoder) waived(v *yaml.Node, dependencies []string, into *string) {
+	if d.inspect {
+		*into, _ = d.label(v, "dependency")
+		return
+	}
+	d.dependency(v, dependencies, into)
+}
+
+func (d *decoder) rule(v *yaml.Node, into *string) {
+	s, ok := d.scalar(v, "rule", "a rule such as R-2")
+	switch {
+	case !ok:
+	case s == "R-9":
+		d.refuse(d.at(v), "R-9", "", "waivers.rule", "R-9 cannot be waived")
+		*into = s
+	case !slices.Contains(rules, s):
+		d.fault(v, "", "rule is %s: want a rule such as R-2", quote(s))
+	default:
+		*into = s
+	}
+}
+
+// day reads the day until whose end something holds, or a moment in RFC 3339.
+func (d *decoder) day(v *yaml.Node, what string, into *time.Time) {
+	const want = "a day such as 2027-06-30"
+	s, ok := d.scalar(v, what, want)
+	if !ok {
+		return
+	}
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		*into = t.AddDate(0, 0, 1)
+		return
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		d.fault(v, "", "%s is %s: want %s", what, quote(s), want)
+		return
+	}
+	*into = t
+}
+
+// waiver reports whether one of ws lifts a rule for a dependency. note tells of
+// one that did until it expired.
+func waiver(ws []Waiver, rule, dependency string, now time.Time) (note string, waived bool) {
+	for _, w := range ws {
+		if rule == "" || rule == "R-9" || w.Rule != rule || w.Dependency != dependency || w.Reason == "" {
+			continue
+		}
+		if w.Expires.IsZero() || now.Before(w.Expires) {
+			return "", true
+		}
+		note = fmt.Sprintf(": its waiver ended on %s", w.Expires.Add(-time.Nanosecond).Format(time.DateOnly))
+	}
+	return note, false
+}
