@@ -1,0 +1,20 @@
+package attempts_test
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/forbear-go/forbear/lint/attempts"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+func TestMain(m *testing.M) {
+	rule.SetMinimum(rule.Medium)
+	os.Exit(m.Run())
+}
+
+func Test(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), attempts.Analyzer, "a")
+}

@@ -1,0 +1,168 @@
+// Package bypassed reports retry clients that are built and then not used for
+// the requests (FB1050).
+package bypassed
+
+import (
+	"go/ast"
+	"go/types"
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1050.
+var Doc = &rule.Doc{
+	ID:    "FB1050",
+	Name:  "BypassedClient",
+	Title: "retry client built but bypassed",
+	Text: `retryablehttp.Client.HTTPClient is the plain client inside: whoever takes it makes no
+retries at all, although the code reads as if it did. StandardClient() is the one to pass on.
+
+Reported are that field passed on, returned, stored or called, and retry clients that are
+configured and then never used.`,
+	Bad:      `return &API{http: retryClient.HTTPClient}`,
+	Good:     `return &API{http: retryClient.StandardClient()}`,
+	Standard: "R-1",
+}
+
+// Analyzer finds bypassed retry clients.
+var Analyzer = rule.New(Doc, run)
+
+const pkg = "github.com/hashicorp/go-retryablehttp"
+
+func run(p *rule.Pass) {
+	imported := false
+	for _, imp := range p.Pass.Pkg.Imports() {
+		imported = imported || imp.Path() == pkg
+	}
+	if !imported {
+		return
+	}
+	for _, f := range p.Files {
+		fields(p, f)
+	}
+	unused(p)
+}
+
+var configures = regexp.MustCompile(`(?i)config|set|instrument|wrap|apply|patch|trace|with|new`)
+
+// fields reports uses of the inner client.
+func fields(p *rule.Pass, f *ast.File) {
+	var stack []ast.Node
+	ast.Inspect(f, func(n ast.Node) bool {
+		if n == nil {
+			stack = stack[:len(stack)-1]
+			return true
+		}
+		stack = append(stack, n)
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok || sel.Sel.Name != "HTTPClient" || !isClient(p.TypesInfo.TypeOf(sel.X)) || len(stack) < 2 {
+			return true
+		}
+		c := rule.Medium // taken out of a client that others built: it may be meant
+		if builds(stack) {
+			c = rule.High
+		}
+		switch up := stack[len(stack)-2].(type) {
+		case *ast.CallExpr:
+			if name := exprName(up.Fun); configures.MatchString(name) {
+				c = rule.Medium
+			}
+		case *ast.ReturnStmt, *ast.KeyValueExpr:
+		case *ast.AssignStmt:
+			if !storesField(up, sel) {
+				return true
+			}
+		case *ast.SelectorExpr:
+			switch up.Sel.Name {
+			case "Do", "Get", "Post", "PostForm", "Head":
+			default:
+				return true
+			}
+		default:
+			return true
+		}
+		p.Report(rule.Finding{Confidence: c, Pos: sel.Pos(), End: sel.End(), Message: "takes the plain client out of the retry client: nothing is retried; use StandardClient()"})
+		return true
+	})
+}
+
+// builds reports whether the function around the last node of stack makes the
+// retry client itself.
+func builds(stack []ast.Node) bool {
+	found := false
+	for _, n := range stack {
+		d, ok := n.(*ast.FuncDecl)
+		if !ok || d.Body == nil {
+			continue
+		}
+		ast.Inspect(d.Body, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CallExpr); ok && exprName(c.Fun) == "NewClient" {
+				found = true
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// storesField reports whether sel is on the right side, and what it is stored
+// in is a field.
+func storesField(a *ast.AssignStmt, sel ast.Expr) bool {
+	for i, r := range a.Rhs {
+		if r == sel && i < len(a.Lhs) {
+			_, ok := a.Lhs[i].(*ast.SelectorExpr)
+			return ok
+		}
+	}
+	return false
+}
+
+func exprName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
+
+func isClient(t types.Type) bool { return t != nil && retryloop.IsNamed(t, pkg, "Client") }
+
+// unused reports NewClient() results of which only fields are set.
+func unused(p *rule.Pass) {
+	for _, fn := range p.Funcs {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				c, ok := in.(*ssa.Call)
+				if !ok || retryloop.CalleePkg(c.Common()) != pkg || retryloop.CalleeName(c.Common()) != "NewClient" || used(c) {
+					continue
+				}
+				p.Report(rule.Finding{Confidence: rule.High, Pos: c.Pos(), Function: rule.FunctionName(fn), Message: "the retry client is configured and then never used"})
+			}
+		}
+	}
+}
+
+// used reports whether anything but stores to its fields happens to v.
+func used(v ssa.Value) bool {
+	for _, ref := range *v.Referrers() {
+		fa, ok := ref.(*ssa.FieldAddr)
+		if !ok {
+			if _, debug := ref.(*ssa.DebugRef); debug {
+				continue
+			}
+			return true
+		}
+		for _, u := range *fa.Referrers() {
+			if s, ok := u.(*ssa.Store); !ok || s.Addr != ssa.Value(fa) {
+				return true
+			}
+		}
+	}
+	return false
+}

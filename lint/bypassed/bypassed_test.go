@@ -1,0 +1,13 @@
+package bypassed_test
+
+import (
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/forbear-go/forbear/lint/bypassed"
+)
+
+func Test(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), bypassed.Analyzer, "a")
+}

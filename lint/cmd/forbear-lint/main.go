@@ -1,0 +1,18 @@
+// Command forbear-lint is forbear lint on its own, for those who want the
+// linter without the rest of forbear.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+
+	"github.com/forbear-go/forbear/lint/driver"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := driver.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}

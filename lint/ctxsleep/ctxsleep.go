@@ -1,0 +1,124 @@
+// Package ctxsleep reports retries that sleep although a context is in scope
+// (FB1020).
+package ctxsleep
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1020.
+var Doc = &rule.Doc{
+	ID:    "FB1020",
+	Name:  "SleepIgnoresContext",
+	Title: "sleep that ignores a context in scope",
+	Text: `time.Sleep between attempts goes on after the caller has left: a shutdown hangs, a
+canceled request holds its resources. Wait for the context as well.
+
+The fix is a select over ctx.Done() and time.After; it is offered where the function's results
+let it return ctx.Err().`,
+	Bad: `time.Sleep(d)`,
+	Good: `select {
+case <-ctx.Done():
+	return ctx.Err()
+case <-time.After(d):
+}`,
+	Standard: "R-3",
+}
+
+// Analyzer finds sleeps that ignore a context.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		for _, w := range r.Waits {
+			if !w.Sleep {
+				continue
+			}
+			pos := w.Instr.Pos()
+			name := contextAt(p, pos)
+			if name == "" {
+				continue
+			}
+			c := rule.High
+			if !r.Pure || r.Weak || r.Waiting || r.Boundary == retryloop.Local || r.Boundary == retryloop.Unknown && !r.Spoken {
+				c = rule.Medium
+			}
+			path := enclosing(p, pos)
+			f := rule.Finding{Confidence: c, Pos: pos, Message: "the retry sleeps although " + name + " is in scope", Function: rule.FunctionName(r.Fn)}
+			f.Fixes = fix(p, path, name)
+			f.Related = []analysis.RelatedInformation{{Pos: r.Pos, Message: "the retry of " + rule.Ops(r)}}
+			p.Report(f)
+			break
+		}
+	}
+}
+
+// contextAt names a context.Context that is visible at pos, or "".
+func contextAt(p *rule.Pass, pos token.Pos) string {
+	for s := p.Pass.Pkg.Scope().Innermost(pos); s != nil && s != p.Pass.Pkg.Scope() && s != types.Universe; s = s.Parent() {
+		if obj, ok := s.Lookup("ctx").(*types.Var); ok && obj.Pos() < pos && retryloop.IsContext(obj.Type()) && !background(p, obj) {
+			return "ctx"
+		}
+		for _, n := range s.Names() {
+			obj, ok := s.Lookup(n).(*types.Var)
+			if !ok || n == "_" || obj.Pos() >= pos {
+				continue
+			}
+			if retryloop.IsContext(obj.Type()) && !background(p, obj) {
+				return n
+			}
+			if retryloop.IsNamed(obj.Type(), "net/http", "Request") && parameter(obj) {
+				return n + ".Context()"
+			}
+		}
+	}
+	return ""
+}
+
+// background reports whether a variable is declared as context.Background() or
+// context.TODO(), which never end.
+func background(p *rule.Pass, v *types.Var) bool {
+	path := enclosing(p, v.Pos())
+	if len(path) < 2 {
+		return false
+	}
+	a, ok := path[len(path)-2].(*ast.AssignStmt)
+	if !ok || len(a.Rhs) != 1 {
+		return false
+	}
+	call, ok := a.Rhs[0].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && (sel.Sel.Name == "Background" || sel.Sel.Name == "TODO")
+}
+
+// parameter reports whether a variable is a function's parameter: its scope is
+// the function's own.
+func parameter(v *types.Var) bool { return v.Kind() == types.ParamVar }
+
+// enclosing returns the nodes around pos, outermost first.
+func enclosing(p *rule.Pass, pos token.Pos) []ast.Node {
+	var path []ast.Node
+	for _, f := range p.Files {
+		if pos < f.FileStart || pos >= f.FileEnd {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if n == nil || pos < n.Pos() || pos >= n.End() {
+				return false
+			}
+			path = append(path, n)
+			return true
+		})
+	}
+	return path
+}

@@ -1,0 +1,60 @@
+// Package deferloop reports defer statements inside retry loops (FB1053).
+package deferloop
+
+import (
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1053.
+var Doc = &rule.Doc{
+	ID:    "FB1053",
+	Name:  "DeferInRetry",
+	Title: "defer inside the retry loop",
+	Text: `A deferred call runs when the function returns, not when the attempt ends: bodies stay
+open, contexts and locks are held over all waits and attempts. Put the attempt in a function of
+its own.
+
+Reported are defers from which another attempt may follow. A defer on the way out is fine.`,
+	Bad: `for range 3 {
+	resp, err := client.Do(req)
+	...
+	defer resp.Body.Close()
+	if resp.StatusCode < 500 {
+		return nil
+	}
+}`,
+	Good: `for range 3 {
+	if err = attempt(); err == nil { // defers inside
+		return nil
+	}
+}`,
+	Standard: "R-1",
+}
+
+// Analyzer finds defers inside retry loops.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Loop == nil {
+			continue
+		}
+		r.Each(func(in ssa.Instruction) {
+			d, ok := in.(*ssa.Defer)
+			if !ok || !r.Again(d) {
+				return
+			}
+			c := rule.High
+			if !r.Pure || r.Weak {
+				c = rule.Medium
+			}
+			p.Report(rule.Finding{
+				Confidence: c, Pos: d.Pos(), Function: rule.FunctionName(r.Fn),
+				Message: "defers " + retryloop.Describe(d.Common()) + " in a loop that retries " + rule.Ops(r) + ": it runs only when the function returns",
+			})
+		})
+	}
+}

@@ -1,0 +1,51 @@
+package lint
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite RULES.md")
+
+// TestRulesDocument holds RULES.md to the documentation values of the rules.
+func TestRulesDocument(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# The rules of forbear lint\n\nThis page is made from the analyzers' own documentation; `forbear lint --explain FB1001` shows the same.\n")
+	for _, d := range Rules() {
+		fmt.Fprintf(&b, "\n## %s\n\n**%s**: %s (%s)\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Text)
+		if d.Bad != "" {
+			fmt.Fprintf(&b, "\nReported:\n\n```go\n%s\n```\n\nInstead:\n\n```go\n%s\n```\n", d.Bad, d.Good)
+		}
+	}
+	if *update {
+		if err := os.WriteFile("RULES.md", []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("RULES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != b.String() {
+		t.Error("RULES.md is out of date: run go test -run RulesDocument -update .")
+	}
+}
+
+// TestRules: identifiers are unique, documented, and those of the messages.
+func TestRules(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range Rules() {
+		if seen[d.ID] || d.Name == "" || d.Title == "" || d.Text == "" || d.Standard == "" {
+			t.Errorf("rule %q is a duplicate or lacks documentation", d.ID)
+		}
+		seen[d.ID] = true
+	}
+	for i, a := range Analyzers() {
+		if a.Name != strings.ToLower(RuleOf(i)) {
+			t.Errorf("analyzer %s does not bear its rule's name %s", a.Name, RuleOf(i))
+		}
+	}
+}

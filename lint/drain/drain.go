@@ -1,0 +1,86 @@
+// Package drain reports responses that are neither drained nor closed before
+// the next attempt (FB1052).
+package drain
+
+import (
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1052.
+var Doc = &rule.Doc{
+	ID:    "FB1052",
+	Name:  "ResponseNotClosed",
+	Title: "response body neither drained nor closed between attempts",
+	Text: `A response that is thrown away with its body open keeps its connection: each retry
+opens another one, against a server that is failing already. Drain and close the body before the
+next attempt.
+
+Reported are retries on the status of a response in which nothing inside the loop closes the
+body or is given the response.`,
+	Bad: `if resp.StatusCode >= 500 {
+	time.Sleep(wait())
+	continue
+}`,
+	Good: `if resp.StatusCode >= 500 {
+	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	resp.Body.Close()
+	time.Sleep(wait())
+	continue
+}`,
+	Standard: "R-1",
+}
+
+// Analyzer finds responses that are left open.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Loop == nil || !r.OnStatus() {
+			continue
+		}
+		for _, op := range r.Responses() {
+			if !handled(r, op) {
+				c := rule.High
+				if !r.Pure {
+					c = rule.Medium
+				}
+				p.ReportRegion(r, c, "leaves the response of "+retryloop.Describe(op.Common())+" open before the next attempt")
+				break
+			}
+		}
+	}
+}
+
+// handled reports whether the loop closes the response's body, or gives the
+// response or its body to anything that may.
+func handled(r *retryloop.Region, op *ssa.Call) bool {
+	done := false
+	r.Each(func(in ssa.Instruction) {
+		c, ok := in.(ssa.CallInstruction)
+		if !ok || in == ssa.Instruction(op) || done {
+			return
+		}
+		com := c.Common()
+		if com.IsInvoke() && com.Method.Name() == "Close" {
+			done = true
+			return
+		}
+		for _, a := range com.Args {
+			if retryloop.IsNamed(a.Type(), "net/http", "Response") {
+				done = true
+			}
+			if u, ok := a.(*ssa.UnOp); ok {
+				if fa, ok := u.X.(*ssa.FieldAddr); ok && retryloop.FieldName(fa.X.Type(), fa.Field) == "Body" {
+					done = done || retryloop.CalleePkg(com) != "io"
+				}
+			}
+		}
+		if _, isClosure := com.Value.(*ssa.MakeClosure); isClosure {
+			done = true
+		}
+	})
+	return done
+}

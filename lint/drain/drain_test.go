@@ -1,0 +1,13 @@
+package drain_test
+
+import (
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/forbear-go/forbear/lint/drain"
+)
+
+func Test(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), drain.Analyzer, "a")
+}

@@ -1,0 +1,284 @@
+package driver
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// module writes a module of one package and returns its folder.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if files["go.mod"] == "" {
+		files["go.mod"] = "module example.com/m\n\ngo 1.26\n"
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// lint runs Main in dir, out of reach of any workspace.
+func lintIn(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("GOWORK", "off")
+	t.Setenv("GOFLAGS", "")
+	var out, errs bytes.Buffer
+	code = Main(t.Context(), append([]string{"-C", dir, "-q"}, args...), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+const fixedRetry = `package m
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+func Fetch(ctx context.Context, url string) (err error) {
+	for attempt := 0; attempt < 3; attempt++ {
+		var resp *http.Response
+		if resp, err = http.Get(url); err == nil {
+			return resp.Body.Close()
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+`
+
+const clean = `package m
+
+func Add(a, b int) int { return a + b }
+`
+
+func TestExitCodes(t *testing.T) {
+	tests := []struct {
+		name   string
+		source string
+		args   []string
+		code   int
+		want   string // in stdout or stderr
+	}{
+		{"clean", clean, nil, ExitPass, "0 findings"},
+		{"findings", fixedRetry, nil, ExitFindings, "m.go:10:2: FB1001 (high): retries http.Get on failure and waits 1s every time"},
+		{"type error", "package m\n\nvar x int = \"a\"\n", nil, ExitUnjudged, "cannot use"},
+		{"syntax error", "package m\n\nfunc {\n", nil, ExitUnjudged, "expected"},
+		{"missing import", "package m\n\nimport _ \"example.com/nowhere\"\n", nil, ExitUnjudged, "example.com/nowhere"},
+		{"no such package", clean, []string{"./nowhere"}, ExitUnjudged, "nowhere"},
+		{"bad flag", clean, []string{"--nonsense"}, ExitUnjudged, "nonsense"},
+		{"bad format", clean, []string{"-o", "yaml"}, ExitUnjudged, "yaml"},
+		{"missing baseline", clean, []string{"--baseline", "/nonexistent"}, ExitUnjudged, "nonexistent"},
+		{"unknown rule", clean, []string{"--explain", "FB9999"}, ExitUnjudged, "FB9999"},
+		{"explain", clean, []string{"--explain", "FB1001"}, ExitPass, "fixed-interval retry"},
+		{"rules", clean, []string{"--rules"}, ExitPass, "FB1055"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := module(t, map[string]string{"m.go": tt.source})
+			code, out, errs := lintIn(t, dir, tt.args...)
+			if code != tt.code {
+				t.Errorf("got exit code %d, want %d\n%s%s", code, tt.code, out, errs)
+			}
+			if !strings.Contains(out+errs, tt.want) {
+				t.Errorf("got %q and %q, want it to contain %q", out, errs, tt.want)
+			}
+		})
+	}
+}
+
+// TestBrokenDependency: a package that compiles is not judged when the one it
+// needs does not.
+func TestBrokenDependency(t *testing.T) {
+	dir := module(t, map[string]string{
+		"m.go":   "package m\n\nimport \"example.com/m/b\"\n\nvar X = b.X\n",
+		"b/b.go": "package b\n\nvar X int = \"text\"\n",
+	})
+	code, out, errs := lintIn(t, dir, "./...")
+	if code != ExitUnjudged || !strings.Contains(errs, "b.go:3") {
+		t.Errorf("got %d, %q, %q; want %d and the place of the fault", code, out, errs, ExitUnjudged)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": fixedRetry})
+	_, out, _ := lintIn(t, dir, "-o", "json")
+	var got struct {
+		Version  int
+		Module   string
+		Failing  int
+		Findings []Finding
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Version != 1 || got.Module != "example.com/m" || got.Failing != 2 {
+		t.Errorf("got version %d, module %q, %d failing; want 1, example.com/m, 2 (FB1001, FB1020)", got.Version, got.Module, got.Failing)
+	}
+	if len(got.Findings) == 0 || got.Findings[0].Place.File != "m.go" || len(got.Findings[0].Related) == 0 {
+		t.Errorf("got %+v, want a finding in m.go with related places", got.Findings)
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": fixedRetry})
+	_, out, _ := lintIn(t, dir, "-o", "sarif")
+	var log struct {
+		Version string
+		Runs    []struct {
+			Tool struct {
+				Driver struct {
+					Rules []struct {
+						ID, Name, HelpURI string
+						Help              struct{ Text, Markdown string }
+					}
+				}
+			}
+			ColumnKind string
+			Results    []struct {
+				RuleID              string
+				RuleIndex           int
+				Level               string
+				PartialFingerprints map[string]string
+				RelatedLocations    []any
+				Fixes               []any
+				Locations           []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI, URIBaseID string }
+						Region           struct{ StartLine, StartColumn int }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &log); err != nil {
+		t.Fatal(err)
+	}
+	run := log.Runs[0]
+	fixes := 0
+	for _, r := range run.Results {
+		if id := run.Tool.Driver.Rules[r.RuleIndex].ID; id != r.RuleID {
+			t.Errorf("result %s points to rule %s", r.RuleID, id)
+		}
+		if r.PartialFingerprints[fingerprintKey] == "" || r.PartialFingerprints["primaryLocationLineHash"] != "" {
+			t.Errorf("got fingerprints %v, want ours and not GitHub's", r.PartialFingerprints)
+		}
+		loc := r.Locations[0].PhysicalLocation
+		if loc.ArtifactLocation.URI != "m.go" || loc.ArtifactLocation.URIBaseID != "%SRCROOT%" || loc.Region.StartLine == 0 {
+			t.Errorf("got location %+v", loc)
+		}
+		if len(r.RelatedLocations) == 0 {
+			t.Errorf("%s has no related locations", r.RuleID)
+		}
+		fixes += len(r.Fixes)
+	}
+	if len(run.Results) < 2 || fixes != 1 || log.Version != "2.1.0" || run.ColumnKind != "utf16CodeUnits" {
+		t.Errorf("got %d results, %d fixes, version %s, columns %s", len(run.Results), fixes, log.Version, run.ColumnKind)
+	}
+	for _, r := range run.Tool.Driver.Rules {
+		if r.Name == "" || r.Help.Text == "" || r.Help.Markdown == "" {
+			t.Errorf("rule %s lacks a name or help", r.ID)
+		}
+	}
+}
+
+func TestGitHubAndJUnit(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": fixedRetry})
+	junit := filepath.Join(dir, "out.xml")
+	_, out, _ := lintIn(t, dir, "-o", "github", "-o", "junit:"+junit)
+	if !strings.Contains(out, "::error file=m.go,line=10,col=2,title=FB1001 fixed-interval retry::retries http.Get") {
+		t.Errorf("got %q, want a workflow command", out)
+	}
+	src, err := os.ReadFile(junit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suite junitSuite
+	if err := xml.Unmarshal(src, &suite); err != nil {
+		t.Fatal(err)
+	}
+	if suite.Failures != 2 || suite.Tests != suite.Failures+suite.Skipped {
+		t.Errorf("got %d tests, %d failures, %d skipped; want 2 failures", suite.Tests, suite.Failures, suite.Skipped)
+	}
+}
+
+// TestBaseline: accepted findings pass, also after their lines have moved; a
+// new one fails.
+func TestBaseline(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": fixedRetry})
+	base := filepath.Join(dir, "baseline.json")
+	if code, out, errs := lintIn(t, dir, "--write-baseline", base); code != ExitPass {
+		t.Fatalf("write: got %d: %s%s", code, out, errs)
+	}
+	moved := strings.Replace(fixedRetry, "func Fetch", "\n\n// Fetch fetches.\nfunc Fetch", 1)
+	write(t, dir, "m.go", moved)
+	if code, out, errs := lintIn(t, dir, "--baseline", base); code != ExitPass {
+		t.Errorf("moved: got %d, want %d\n%s%s", code, ExitPass, out, errs)
+	}
+	write(t, dir, "n.go", strings.ReplaceAll(fixedRetry, "Fetch", "Other"))
+	if code, out, _ := lintIn(t, dir, "--baseline", base); code != ExitFindings || strings.Contains(out, "m.go") {
+		t.Errorf("added: got %d and %q, want %d and n.go alone", code, out, ExitFindings)
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSince: only files changed since the revision are shown.
+func TestSince(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": fixedRetry})
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"add", "."},
+		{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "first"},
+	} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	if code, out, errs := lintIn(t, dir, "--since", "HEAD"); code != ExitPass {
+		t.Errorf("unchanged: got %d\n%s%s", code, out, errs)
+	}
+	write(t, dir, "n.go", strings.ReplaceAll(fixedRetry, "Fetch", "Other"))
+	if code, out, _ := lintIn(t, dir, "--since", "HEAD"); code != ExitFindings || strings.Contains(out, "m.go:10") {
+		t.Errorf("changed: got %d and %q, want n.go alone", code, out)
+	}
+	if code, _, _ := lintIn(t, dir, "--since", "no-such-revision"); code != ExitUnjudged {
+		t.Errorf("unknown revision: got %d, want %d", code, ExitUnjudged)
+	}
+}
+
+func TestFix(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": fixedRetry})
+	lintIn(t, dir, "--fix")
+	got, err := os.ReadFile(filepath.Join(dir, "m.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got), "case <-ctx.Done():\n\t\t\treturn ctx.Err()") {
+		t.Errorf("got\n%s\nwant a select", got)
+	}
+	code, out, errs := lintIn(t, dir)
+	if strings.Contains(out, "FB1020") || code == ExitUnjudged {
+		t.Errorf("after the fix: got %d\n%s%s", code, out, errs)
+	}
+}

@@ -1,0 +1,58 @@
+package driver
+
+import (
+	"go/types"
+	"reflect"
+	"sync"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// factStore keeps the facts about functions by name, so that a function that
+// was type-checked from source and the same one read from export data share
+// them. The zero value is ready; it is safe for concurrent use.
+type factStore struct {
+	mu sync.RWMutex
+	m  map[factKey]analysis.Fact
+}
+
+type factKey struct {
+	fn  string
+	typ reflect.Type
+}
+
+func keyOf(obj types.Object, f analysis.Fact) (factKey, bool) {
+	fn, ok := obj.(*types.Func)
+	if !ok || fn.Pkg() == nil {
+		return factKey{}, false
+	}
+	return factKey{fn.Origin().FullName(), reflect.TypeOf(f)}, true
+}
+
+func (s *factStore) exportObject(obj types.Object, f analysis.Fact) {
+	k, ok := keyOf(obj, f)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m == nil {
+		s.m = map[factKey]analysis.Fact{}
+	}
+	s.m[k] = f
+}
+
+func (s *factStore) importObject(obj types.Object, f analysis.Fact) bool {
+	k, ok := keyOf(obj, f)
+	if !ok {
+		return false
+	}
+	s.mu.RLock()
+	stored := s.m[k]
+	s.mu.RUnlock()
+	if stored == nil {
+		return false
+	}
+	reflect.ValueOf(f).Elem().Set(reflect.ValueOf(stored).Elem())
+	return true
+}

@@ -1,0 +1,172 @@
+// Package driver runs forbear's analyzers over the packages of a module and
+// renders what they find: forbear lint.
+//
+// It lists packages with the go command, type-checks one package at a time
+// from source against the export data of its dependencies, and keeps nothing of
+// it but findings and facts: memory is bounded by the largest packages, not by
+// the module.
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/tools/go/gcexportdata"
+	"golang.org/x/tools/go/packages"
+)
+
+// loaded is what the go command told about the packages to be judged.
+type loaded struct {
+	roots  []*packages.Package // asked for
+	order  []*packages.Package // roots and what they need of the same modules, dependencies first
+	dir    string
+	module string
+	fset   *token.FileSet
+	imp    *importer
+}
+
+const listMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+	packages.NeedDeps | packages.NeedExportFile | packages.NeedModule | packages.NeedTypesSizes
+
+// load lists the packages. Code that does not compile is an error that says
+// why: it was not judged, so it is not clean.
+func load(ctx context.Context, dir string, tags string, patterns []string) (*loaded, error) {
+	cfg := &packages.Config{Context: ctx, Mode: listMode, Dir: dir, Env: os.Environ()}
+	if tags != "" {
+		cfg.BuildFlags = []string{"-tags=" + tags}
+	}
+	roots, err := packages.Load(cfg, patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	l := &loaded{roots: roots, dir: dir, fset: token.NewFileSet()}
+	l.imp = newImporter(l.fset)
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	l.arrange()
+	if len(l.order) == 0 {
+		return nil, fmt.Errorf("no Go packages match %s", strings.Join(patterns, " "))
+	}
+	return l, nil
+}
+
+// check gathers the faults that the go command found, each once, the first
+// twenty.
+func (l *loaded) check() error {
+	var errs []error
+	seen := map[string]bool{}
+	packages.Visit(l.roots, nil, func(p *packages.Package) {
+		for _, e := range p.Errors {
+			if strings.Contains(e.Msg, "build constraints exclude all Go files") {
+				continue
+			}
+			if msg := e.Error(); !seen[msg] && len(errs) < 20 {
+				seen[msg] = true
+				errs = append(errs, errors.New(strings.TrimPrefix(msg, "-: ")))
+			}
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// arrange puts the packages whose source is judged, or whose facts are needed,
+// in dependency order: all packages of the roots' modules.
+func (l *loaded) arrange() {
+	modules := map[string]bool{}
+	isRoot := map[*packages.Package]bool{}
+	for _, p := range l.roots {
+		isRoot[p] = true
+		if p.Module != nil {
+			modules[p.Module.Path] = true
+			if l.module == "" {
+				l.module = p.Module.Path
+			}
+		}
+	}
+	packages.Visit(l.roots, nil, func(p *packages.Package) {
+		l.imp.files[p.PkgPath] = p.ExportFile
+		own := isRoot[p] || p.Module != nil && modules[p.Module.Path]
+		if own && len(p.CompiledGoFiles) > 0 {
+			l.order = append(l.order, p)
+		}
+	})
+}
+
+// isRoot reports whether findings in p were asked for.
+func (l *loaded) isRoot(p *packages.Package) bool { return slices.Contains(l.roots, p) }
+
+// rel makes a file name relative to the working directory, with slashes.
+func (l *loaded) rel(name string) string {
+	base := l.dir
+	if base == "" {
+		base, _ = os.Getwd()
+	}
+	if abs, err := filepath.Abs(base); err == nil {
+		if r, err := filepath.Rel(abs, name); err == nil && !strings.HasPrefix(r, "..") {
+			return filepath.ToSlash(r)
+		}
+	}
+	return filepath.ToSlash(name)
+}
+
+// importer reads dependencies from export data, once each. It is safe for
+// concurrent use.
+type importer struct {
+	fset  *token.FileSet
+	files map[string]string // import path -> export file
+
+	mu   sync.Mutex
+	pkgs map[string]*types.Package
+}
+
+func newImporter(fset *token.FileSet) *importer {
+	return &importer{fset: fset, files: map[string]string{}, pkgs: map[string]*types.Package{}}
+}
+
+func (i *importer) load(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if p := i.pkgs[path]; p != nil && p.Complete() {
+		return p, nil
+	}
+	name := i.files[path]
+	if name == "" {
+		return nil, fmt.Errorf("package %q has no export data", path)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	//lint:ignore SA1019 go list -export gives archives up to Go 1.28, and only these need the reader
+	r, err := gcexportdata.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("export data of %q: %w", path, err)
+	}
+	return gcexportdata.Read(r, i.fset, i.pkgs, path)
+}
+
+// view is the importer as one package sees it: through its import map.
+type view struct {
+	*importer
+	pkg *packages.Package
+}
+
+func (v view) Import(path string) (*types.Package, error) {
+	if dep := v.pkg.Imports[path]; dep != nil {
+		path = dep.PkgPath
+	}
+	return v.load(path)
+}

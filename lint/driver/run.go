@@ -1,0 +1,188 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// runner judges the packages of a load, dependencies before dependents, a few
+// at a time.
+type runner struct {
+	l         *loaded
+	analyzers []*analysis.Analyzer
+	facts     factStore
+	progress  func(done, total int, pkg string)
+
+	mu       sync.Mutex
+	findings []*Finding
+	errs     []error
+}
+
+// run judges all packages with the given number of workers.
+func (r *runner) run(ctx context.Context, workers int) ([]*Finding, error) {
+	done := map[*packages.Package]chan struct{}{}
+	for _, p := range r.l.order {
+		done[p] = make(chan struct{})
+	}
+	slots := make(chan struct{}, max(workers, 1))
+	var wg sync.WaitGroup
+	finished := 0
+	for _, p := range r.l.order {
+		slots <- struct{}{} // dependencies come first in the order, so a slot is always freed
+		wg.Go(func() {
+			defer func() { <-slots }()
+			defer close(done[p])
+			for _, dep := range p.Imports {
+				if c := done[dep]; c != nil {
+					<-c
+				}
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			found, err := r.judge(p)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			finished++
+			if r.progress != nil {
+				r.progress(finished, len(r.l.order), p.PkgPath)
+			}
+			r.findings = append(r.findings, found...)
+			if err != nil && len(r.errs) < 20 {
+				r.errs = append(r.errs, err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	sortFindings(r.findings)
+	return r.findings, errors.Join(r.errs...)
+}
+
+// judge type-checks one package and runs the analyzers on it.
+func (r *runner) judge(p *packages.Package) (found []*Finding, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("package %s: analyzer panicked: %v\n%s", p.PkgPath, v, debug.Stack())
+		}
+	}()
+	unit, err := r.check(p)
+	if err != nil {
+		return nil, err
+	}
+	results := map[*analysis.Analyzer]any{}
+	for _, a := range r.analyzers {
+		if err := r.analyze(unit, a, results); err != nil {
+			return nil, fmt.Errorf("package %s: %s: %w", p.PkgPath, a.Name, err)
+		}
+	}
+	if !r.l.isRoot(p) {
+		return nil, nil
+	}
+	for _, a := range r.analyzers {
+		fs, ok := results[a].(rule.Findings)
+		if !ok {
+			continue
+		}
+		for _, f := range fs {
+			found = append(found, r.finding(p, unit, f))
+		}
+	}
+	return found, nil
+}
+
+// unit is one type-checked package.
+type unit struct {
+	pkg    *types.Package
+	files  []*ast.File
+	info   *types.Info
+	sizes  types.Sizes
+	module *analysis.Module
+	src    map[string][]byte
+}
+
+// check parses and type-checks a package from source.
+func (r *runner) check(p *packages.Package) (*unit, error) {
+	u := &unit{sizes: p.TypesSizes, src: map[string][]byte{}}
+	for _, name := range p.CompiledGoFiles {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := parser.ParseFile(r.l.fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		u.src[name] = src
+		u.files = append(u.files, f)
+	}
+	u.info = &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Implicits: map[ast.Node]types.Object{}, Instances: map[*ast.Ident]types.Instance{}, Scopes: map[ast.Node]*types.Scope{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{}, FileVersions: map[*ast.File]string{},
+	}
+	conf := types.Config{Importer: view{r.l.imp, p}, Sizes: p.TypesSizes}
+	if p.Module != nil {
+		if p.Module.GoVersion != "" {
+			conf.GoVersion = "go" + p.Module.GoVersion
+		}
+		u.module = &analysis.Module{Path: p.Module.Path, Version: p.Module.Version, GoVersion: p.Module.GoVersion}
+	}
+	pkg, err := conf.Check(p.PkgPath, r.l.fset, u.files, u.info)
+	if err != nil {
+		return nil, fmt.Errorf("package %s does not compile: %w", p.PkgPath, err)
+	}
+	u.pkg = pkg
+	return u, nil
+}
+
+// analyze runs a and what it requires, each once.
+func (r *runner) analyze(u *unit, a *analysis.Analyzer, results map[*analysis.Analyzer]any) error {
+	if _, ok := results[a]; ok {
+		return nil
+	}
+	deps := map[*analysis.Analyzer]any{}
+	for _, d := range a.Requires {
+		if err := r.analyze(u, d, results); err != nil {
+			return err
+		}
+		deps[d] = results[d]
+	}
+	pass := &analysis.Pass{
+		Analyzer: a, Fset: r.l.fset, Files: u.files, Pkg: u.pkg, TypesInfo: u.info, TypesSizes: u.sizes,
+		ResultOf: deps, Module: u.module, ReadFile: os.ReadFile,
+		Report:            func(analysis.Diagnostic) {},
+		ImportObjectFact:  r.facts.importObject,
+		ExportObjectFact:  r.facts.exportObject,
+		ImportPackageFact: func(*types.Package, analysis.Fact) bool { return false },
+		ExportPackageFact: func(analysis.Fact) {},
+		AllObjectFacts:    func() []analysis.ObjectFact { return nil },
+		AllPackageFacts:   func() []analysis.PackageFact { return nil },
+	}
+	res, err := a.Run(pass)
+	if err != nil {
+		return err
+	}
+	results[a] = res
+	return nil
+}
+
+func allAnalyzers() []*analysis.Analyzer { return append(lint.Analyzers(), lint.Directives) }
+
+func position(fset *token.FileSet, p token.Pos) token.Position { return fset.PositionFor(p, false) }

@@ -1,0 +1,34 @@
+// Package equaljitter reports backoff with equal jitter (FB1003).
+package equaljitter
+
+import (
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/table"
+)
+
+// Doc documents FB1003.
+var Doc = &rule.Doc{
+	ID:    "FB1003",
+	Name:  "EqualJitter",
+	Title: "equal jitter",
+	Text: `Half a fixed wait plus half a random one keeps a guaranteed minimum, at which clients
+cluster. The standard forbids it; full jitter draws from zero to the ceiling.
+
+Reported are waits of the form d/2 + random(d/2) in retries.`,
+	Bad:      `time.Sleep(d/2 + rand.N(d/2))`,
+	Good:     `time.Sleep(rand.N(d))`,
+	Standard: "R-1",
+}
+
+// Analyzer finds equal jitter.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Delay.Class == retryloop.EqualJitter {
+			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" with equal jitter: half of the wait is fixed")
+		}
+	}
+	table.Report(p, table.EqualJitter)
+}

@@ -1,0 +1,60 @@
+// Package fixedinterval reports retries that wait the same time after every
+// failure, or not at all (FB1001).
+package fixedinterval
+
+import (
+	"fmt"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/table"
+)
+
+// Doc documents FB1001.
+var Doc = &rule.Doc{
+	ID:    "FB1001",
+	Name:  "FixedInterval",
+	Title: "fixed-interval retry",
+	Text: `Clients that fail together and wait the same time come back together: a fixed
+interval keeps an overloaded service overloaded. Retries wait a random time between zero
+and a ceiling that doubles with each attempt.
+
+Reported are loops (and recursions) that are entered again because a call failed and that
+wait a constant, a parameter or a field that the loop does not change, or that do not
+wait at all; and constructors of retry libraries that build such a schedule. Not reported
+are polling, tickers, pacing, lock and compare-and-swap loops, and waits that are decided
+elsewhere.`,
+	Bad: `for range 3 {
+	if resp, err = client.Do(req); err == nil {
+		return resp, nil
+	}
+	time.Sleep(2 * time.Second)
+}`,
+	Good: `r := forbear.Must(forbear.New("payments", forbear.Policy{}))
+resp, err := forbear.DoValue(ctx, r, call)`,
+	Standard: "R-1",
+}
+
+// Analyzer finds fixed-interval retries.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		switch r.Delay.Class {
+		case retryloop.Fixed:
+			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure and waits "+rule.Wait(r)+" every time")
+		case retryloop.Immediate:
+			c := rule.RegionConfidence(r)
+
+			if r.Boundary != retryloop.Remote || !r.Bound.Counter {
+				c = min(c, rule.Medium)
+			}
+			p.ReportRegion(r, c, fmt.Sprintf("retries %s on failure without waiting at all", rule.Ops(r)))
+		case retryloop.Server:
+			if r.Delay.Mixed {
+				p.ReportRegion(r, min(rule.Medium, rule.RegionConfidence(r)), "retries "+rule.Ops(r)+" after what the server says, and otherwise after a fixed interval")
+			}
+		}
+	}
+	table.Report(p, table.Fixed)
+}

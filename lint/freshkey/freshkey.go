@@ -1,0 +1,163 @@
+// Package freshkey reports idempotency keys that are made anew for each
+// attempt (FB1031).
+package freshkey
+
+import (
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1031.
+var Doc = &rule.Doc{
+	ID:    "FB1031",
+	Name:  "FreshKey",
+	Title: "a new idempotency key for each attempt",
+	Text: `An idempotency key identifies the operation, not the attempt: with a new key the
+server takes each retry for a new order. Make the key before the first attempt.
+
+Reported are keys that are made inside the region that is attempted again: in the loop, in a
+helper that the loop calls, or in a function that a retry helper calls again.`,
+	Bad: `for range 3 {
+	req.Header.Set("Idempotency-Key", uuid.NewString())
+	...
+}`,
+	Good: `key := uuid.NewString()
+for range 3 {
+	req.Header.Set("Idempotency-Key", key)
+	...
+}`,
+	Standard: "R-6",
+}
+
+// Analyzer finds keys that change between attempts.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if !r.Pure {
+			continue
+		}
+		r.Each(func(in ssa.Instruction) {
+			if key := keySet(in); key != nil && fresh(key, r.Contains, 0) {
+				report(p, r, in)
+			}
+		})
+		for _, op := range r.Ops {
+			if fn := op.Common().StaticCallee(); fn != nil {
+				if in := within(fn); in != nil {
+					report(p, r, in)
+				}
+			}
+		}
+	}
+	for _, fn := range p.Funcs {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				if c, ok := in.(*ssa.Call); ok {
+					callback(p, c)
+				}
+			}
+		}
+	}
+}
+
+func report(p *rule.Pass, r *retryloop.Region, in ssa.Instruction) {
+	p.Report(rule.Finding{
+		Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
+		Message: "makes a new idempotency key for each attempt of " + rule.Ops(r),
+	})
+}
+
+func callback(p *rule.Pass, c *ssa.Call) {
+	op := p.RetriedCallback(c)
+	if op == nil {
+		return
+	}
+	if in := within(op); in != nil {
+		p.Report(rule.Finding{
+			Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
+			Message: "makes a new idempotency key for each attempt of " + retryloop.Describe(c.Common()),
+		})
+	}
+}
+
+// within returns the instruction of fn that sets a key made in fn itself.
+func within(fn *ssa.Function) ssa.Instruction {
+	for _, b := range fn.Blocks {
+		for _, in := range b.Instrs {
+			if key := keySet(in); key != nil && fresh(key, func(ssa.Instruction) bool { return true }, 0) {
+				return in
+			}
+		}
+	}
+	return nil
+}
+
+// keySet returns the key when in sets one: a header of that name, or a field.
+func keySet(in ssa.Instruction) ssa.Value {
+	switch in := in.(type) {
+	case *ssa.Call:
+		name := retryloop.CalleeName(in.Common())
+		if name != "Set" && name != "Add" && name != "SetHeader" && name != "AddHeader" {
+			return nil
+		}
+		args := in.Common().Args
+		for i, a := range args[:max(len(args)-1, 0)] {
+			if s, ok := retryloop.ConstString(a); ok && retryloop.IsKeyName(s) {
+				return args[i+1]
+			}
+		}
+	case *ssa.Store:
+		if fa, ok := in.Addr.(*ssa.FieldAddr); ok && retryloop.IsKeyName(retryloop.FieldName(fa.X.Type(), fa.Field)) {
+			return in.Val
+		}
+	}
+	return nil
+}
+
+var maker = regexp.MustCompile(`(?i)uuid|ulid|ksuid|xid|nanoid|rand|^New(String|V[147]|Random)?$|generate|(new|make|next).*(key|id)$`)
+
+// fresh reports whether v comes from a generator that is called inside.
+func fresh(v ssa.Value, inside func(ssa.Instruction) bool, depth int) bool {
+	if depth > 6 {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.Call:
+		if !inside(v) {
+			return false
+		}
+		if maker.MatchString(retryloop.Describe(v.Common())) {
+			return true
+		}
+		for _, a := range v.Common().Args {
+			if fresh(a, inside, depth+1) {
+				return true
+			}
+		}
+	case *ssa.Extract:
+		return fresh(v.Tuple, inside, depth+1)
+	case *ssa.Convert:
+		return fresh(v.X, inside, depth+1)
+	case *ssa.BinOp:
+		return fresh(v.X, inside, depth+1) || fresh(v.Y, inside, depth+1)
+	case *ssa.UnOp:
+		return fresh(v.X, inside, depth+1)
+	case *ssa.MakeInterface:
+		return fresh(v.X, inside, depth+1)
+	case *ssa.Alloc:
+		if v.Referrers() == nil {
+			return false
+		}
+		for _, ref := range *v.Referrers() {
+			if s, ok := ref.(*ssa.Store); ok && s.Addr == ssa.Value(v) && inside(s) && fresh(s.Val, inside, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}

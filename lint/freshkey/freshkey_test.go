@@ -1,0 +1,13 @@
+package freshkey_test
+
+import (
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/forbear-go/forbear/lint/freshkey"
+)
+
+func Test(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), freshkey.Analyzer, "a")
+}

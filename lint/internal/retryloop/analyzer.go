@@ -1,0 +1,140 @@
+package retryloop
+
+import (
+	"go/ast"
+	"go/types"
+	"reflect"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/ctrlflow"
+	"golang.org/x/tools/go/ssa"
+)
+
+// Analyzer builds the SSA form of a package, finds its retries, and exports
+// what other packages need to know of its functions.
+var Analyzer = &analysis.Analyzer{
+	Name:       "forbearregions",
+	Doc:        "find regions that are entered again because a call failed",
+	Run:        run,
+	Requires:   []*analysis.Analyzer{ctrlflow.Analyzer},
+	ResultType: reflect.TypeFor[*Result](),
+	FactTypes:  []analysis.Fact{new(Summary)},
+}
+
+// Result is what the other analyzers work on.
+type Result struct {
+	Pkg     *ssa.Package
+	Funcs   []*ssa.Function // with bodies, literals included, in source order
+	Regions []*Region
+
+	sums *summaries
+}
+
+// Summary returns what is known of the function that c calls, or nil.
+func (r *Result) Summary(c *ssa.CallCommon) *Summary { return r.sums.of(c) }
+
+// Local returns the summary of a function of this package.
+func (r *Result) Local(fn *ssa.Function) *Summary { return r.sums.local(fn) }
+
+func run(pass *analysis.Pass) (any, error) {
+	if standard(pass) {
+		return &Result{sums: newSummaries(pass, nil)}, nil
+	}
+	cfgs := pass.ResultOf[ctrlflow.Analyzer].(*ctrlflow.CFGs)
+	prog := ssa.NewProgram(pass.Fset, ssa.BuilderMode(0))
+	prog.SetNoReturn(cfgs.NoReturn)
+	for _, p := range pass.Pkg.Imports() {
+		prog.CreatePackage(p, nil, nil, true)
+	}
+	pkg := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
+	pkg.Build()
+
+	r := &Result{Pkg: pkg, sums: newSummaries(pass, pkg)}
+	for _, file := range pass.Files {
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			obj, _ := pass.TypesInfo.Defs[decl.Name].(*types.Func)
+			if obj == nil {
+				continue
+			}
+			if fn := prog.FuncValue(obj); fn != nil {
+				r.add(fn)
+			}
+		}
+	}
+	if init := pkg.Func("init"); init != nil {
+		for _, lit := range init.AnonFuncs {
+			r.add(lit)
+		}
+	}
+	for _, fn := range r.Funcs {
+		r.Regions = append(r.Regions, r.sums.finder(fn).regions()...)
+	}
+	r.export(pass)
+	return r, nil
+}
+
+func newSummaries(pass *analysis.Pass, pkg *ssa.Package) *summaries {
+	return &summaries{
+		pass: pass, pkg: pkg,
+		memo: map[*ssa.Function]*Summary{}, find: map[*ssa.Function]*finder{}, touches: map[*ssa.Function]bool{},
+	}
+}
+
+// standard reports whether the package is one of the standard library, about
+// which the tables know what is needed.
+func standard(pass *analysis.Pass) bool {
+	path := pass.Pkg.Path()
+	first, _, _ := cutPath(path)
+	return pass.Module == nil && stdRoots[first] && path != "main"
+}
+
+func cutPath(path string) (first, rest string, found bool) {
+	for i := range len(path) {
+		if path[i] == '/' {
+			return path[:i], path[i+1:], true
+		}
+	}
+	return path, "", false
+}
+
+// stdRoots are the first elements of the standard library's import paths.
+var stdRoots = func() map[string]bool {
+	m := map[string]bool{}
+	for _, r := range []string{
+		"archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding",
+		"errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math",
+		"mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "structs",
+		"sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "vendor", "weak", "cmd",
+	} {
+		m[r] = true
+	}
+	return m
+}()
+
+func (r *Result) add(fn *ssa.Function) {
+	if len(fn.Blocks) == 0 {
+		return
+	}
+	r.Funcs = append(r.Funcs, fn)
+	for _, lit := range fn.AnonFuncs {
+		r.add(lit)
+	}
+}
+
+// export writes the facts about exported and unexported functions alike: an
+// unexported method may be reached through an exported one.
+func (r *Result) export(pass *analysis.Pass) {
+	for _, fn := range r.Funcs {
+		obj, ok := fn.Object().(*types.Func)
+		if !ok || !obj.Exported() || obj.Pkg() != pass.Pkg {
+			continue
+		}
+		if sum := r.sums.local(fn); !sum.empty() {
+			pass.ExportObjectFact(obj, sum)
+		}
+	}
+}

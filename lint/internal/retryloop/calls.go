@@ -1,0 +1,242 @@
+package retryloop
+
+import (
+	"go/token"
+	"go/types"
+	"regexp"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// callee returns the function that c calls, or the interface method; nil for a
+// call of a function value.
+func callee(c *ssa.CallCommon) *types.Func {
+	if c.IsInvoke() {
+		return c.Method
+	}
+	if f := c.StaticCallee(); f != nil {
+		if f.Origin() != nil {
+			f = f.Origin()
+		}
+		obj, _ := f.Object().(*types.Func)
+		return obj
+	}
+	return nil
+}
+
+// Callee is callee for analyzers.
+func Callee(c *ssa.CallCommon) *types.Func { return callee(c) }
+
+// static returns the body behind a static call or a call of a closure.
+func static(c *ssa.CallCommon) *ssa.Function {
+	f := c.StaticCallee()
+	if f != nil && f.Origin() != nil && len(f.Blocks) == 0 {
+		return f.Origin()
+	}
+	return f
+}
+
+func calleeName(c *ssa.CallCommon) string {
+	if f := callee(c); f != nil {
+		return f.Name()
+	}
+	if b, ok := c.Value.(*ssa.Builtin); ok {
+		return b.Name()
+	}
+	return valueName(c.Value)
+}
+
+func calleePkg(c *ssa.CallCommon) string {
+	if f := callee(c); f != nil && f.Pkg() != nil {
+		return f.Pkg().Path()
+	}
+	return ""
+}
+
+// valueName is the source name of a function value: a parameter, a field, a
+// captured variable.
+func valueName(v ssa.Value) string {
+	switch v := v.(type) {
+	case *ssa.Parameter:
+		return v.Name()
+	case *ssa.FreeVar:
+		return v.Name()
+	case *ssa.Global:
+		return v.Name()
+	case *ssa.Alloc:
+		return v.Comment
+	case *ssa.Phi:
+		return v.Comment
+	case *ssa.UnOp:
+		return valueName(v.X)
+	case *ssa.FieldAddr:
+		return fieldName(v.X.Type(), v.Field)
+	case *ssa.Field:
+		return fieldName(v.X.Type(), v.Field)
+	case *ssa.MakeClosure:
+		return v.Fn.Name()
+	}
+	return ""
+}
+
+func fieldName(t types.Type, i int) string {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if s, ok := t.Underlying().(*types.Struct); ok && i < s.NumFields() {
+		return s.Field(i).Name()
+	}
+	return ""
+}
+
+// Describe names a call for people: "http.Client.Do", "connect", "fn (a
+// function value)".
+func Describe(c *ssa.CallCommon) string {
+	f := callee(c)
+	if f == nil {
+		if n := valueName(c.Value); n != "" {
+			return n
+		}
+		return "a function value"
+	}
+	sig := f.Type().(*types.Signature)
+	if recv := sig.Recv(); recv != nil {
+		t := recv.Type()
+		if p, ok := t.(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		if n, ok := types.Unalias(t).(*types.Named); ok {
+			if n.Obj().Pkg() == nil {
+				return n.Obj().Name() + "." + f.Name()
+			}
+			return n.Obj().Pkg().Name() + "." + n.Obj().Name() + "." + f.Name()
+		}
+		return f.Name()
+	}
+	if f.Pkg() != nil {
+		return f.Pkg().Name() + "." + f.Name()
+	}
+	return f.Name()
+}
+
+func isError(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() == nil && n.Obj().Name() == "error"
+}
+
+func isNamed(t types.Type, pkg, name string) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
+}
+
+func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
+
+// IsContext reports whether t is context.Context.
+func IsContext(t types.Type) bool { return isNamed(t, "context", "Context") }
+
+// purePkgs hold operations that no retry is about: their failure does not
+// depend on the time.
+var purePkgs = map[string]bool{
+	"strconv": true, "fmt": true, "errors": true, "bufio": true, "io": true, "bytes": true, "strings": true,
+	"regexp": true, "time": true, "context": true, "sort": true, "slices": true, "maps": true, "reflect": true,
+	"unicode": true, "net/url": true, "net/netip": true, "flag": true, "runtime": true, "sync": true, "sync/atomic": true,
+	"compress/gzip": true, "archive/tar": true, "archive/zip": true, "path": true, "path/filepath": true, "io/fs": true, "log": true, "log/slog": true,
+	"debug/elf": true, "golang.org/x/time/rate": true, "hash": true, "embed": true, "text/template": true, "html/template": true,
+}
+
+// localPkgs hold operations that never leave the machine; the standard speaks
+// of integration boundaries.
+var localPkgs = map[string]bool{
+	"os": true, "syscall": true, "os/exec": true, "io/ioutil": true, "os/user": true, "os/signal": true,
+	"golang.org/x/sys/unix": true, "golang.org/x/sys/windows": true, "github.com/fsnotify/fsnotify": true,
+	"github.com/gofrs/flock": true, "golang.org/x/sys/windows/registry": true, "golang.org/x/sys/windows/svc/mgr": true,
+}
+
+var remotePkgs = []string{
+	"net/http", "net/rpc", "database/sql", "google.golang.org/grpc", "net/smtp", "github.com/go-resty/resty",
+	"github.com/redis/go-redis", "github.com/go-redis/redis", "github.com/jackc/pgx", "cloud.google.com/go",
+	"google.golang.org/api", "github.com/aws/aws-sdk-go", "github.com/Azure/azure-sdk-for-go", "github.com/nats-io/nats.go",
+	"go.mongodb.org/mongo-driver", "github.com/gocql/gocql", "k8s.io/client-go", "github.com/segmentio/kafka-go",
+	"github.com/IBM/sarama", "github.com/Shopify/sarama", "github.com/elastic/go-elasticsearch", "github.com/streadway/amqp",
+	"github.com/rabbitmq/amqp091-go", "go.etcd.io/etcd/client", "github.com/hashicorp/vault/api", "github.com/hashicorp/consul/api",
+	"github.com/gorilla/websocket", "golang.org/x/crypto/ssh", "github.com/minio/minio-go", "github.com/eclipse/paho.mqtt.golang",
+	"github.com/hashicorp/go-retryablehttp", "github.com/docker/docker/client", "github.com/gomodule/redigo", "github.com/valyala/fasthttp",
+	"golang.org/x/oauth2", "golang.org/x/net/websocket", "github.com/miekg/dns",
+}
+
+func under(pkg, root string) bool {
+	return pkg == root || strings.HasPrefix(pkg, root+"/")
+}
+
+var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RLock|Unlock|RUnlock|SetNX|CompareAndSwap.*|CAS|Scan|Unmarshal.*|Marshal.*|Parse.*|Decode.*|Encode.*|Validate.*|String|Error|Close|Lookup.*Env|Readdir.*|ReadByte|ReadRune|ReadLine|ReadString|ReadBytes|ReadAll|Tell|Seek|EOF|Token|Elect|Campaign|AcquireLock|Acquire|TryAcquire.*|Obtain|Listen.*|Flock|Wrap.*|Errorf|WithStack|WithMessage.*|Append|Join|NewRequest.*)$`)
+
+// ignoredOp reports whether a failure of c is none that a retry is about.
+func ignoredOp(c *ssa.CallCommon) bool {
+	pkg := calleePkg(c)
+	if purePkgs[pkg] || strings.HasPrefix(pkg, "encoding") || strings.HasPrefix(pkg, "math") ||
+		strings.HasPrefix(pkg, "crypto") && pkg != "crypto/tls" || strings.HasPrefix(pkg, "go/") {
+		return true
+	}
+	return pureCall.MatchString(calleeName(c))
+}
+
+// Boundary says where an operation goes.
+type Boundary int
+
+const (
+	Unknown Boundary = iota
+	Local            // never leaves the machine
+	Remote           // crosses an integration boundary
+)
+
+func boundaryOf(c *ssa.CallCommon) Boundary {
+	pkg := calleePkg(c)
+	if localPkgs[pkg] {
+		return Local
+	}
+	if pkg == "net" || pkg == "crypto/tls" {
+		if strings.HasPrefix(calleeName(c), "Dial") || strings.HasPrefix(calleeName(c), "Lookup") {
+			return Remote
+		}
+		return Unknown
+	}
+	for _, r := range remotePkgs {
+		if pkg == r || strings.HasPrefix(pkg, r+"/") {
+			return Remote
+		}
+	}
+	return Unknown
+}
+
+// ifOf returns the If that ends b, or nil.
+func ifOf(b *ssa.BasicBlock) *ssa.If {
+	if len(b.Instrs) == 0 {
+		return nil
+	}
+	i, _ := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	return i
+}
+
+func isNil(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.IsNil()
+}
+
+// flip turns "c op x" into "x op' c".
+func flip(op token.Token) token.Token {
+	switch op {
+	case token.LSS:
+		return token.GTR
+	case token.GTR:
+		return token.LSS
+	case token.LEQ:
+		return token.GEQ
+	case token.GEQ:
+		return token.LEQ
+	}
+	return op
+}

@@ -1,0 +1,249 @@
+package retryloop
+
+import (
+	"fmt"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+)
+
+// WaitFact says that a function waits.
+type WaitFact struct {
+	Param int   // the parameter that says how long, or -1
+	Class Class // how the wait develops, when Param is -1
+	Bare  bool  // the function does nothing else of note
+}
+
+// Send is one HTTP request that a function sends.
+type Send struct {
+	Method string // "" when Param says it
+	Param  int    // the parameter that holds the method, or -1
+	Keyed  bool   // an idempotency key is set on it
+	Depth  int    // calls between the function and the request
+}
+
+// Summary is what callers need to know of a function. As a fact it crosses
+// package boundaries.
+type Summary struct {
+	Wait     *WaitFact
+	Delay    Class // of a returned duration
+	Retrier  bool  // calls a function parameter again when it fails
+	Retries  bool  // retries something itself
+	Attempts int   // of a Retrier or of Retries; 0 when not known
+	Sends    []Send
+	// Retried holds the requests that the function itself retries although
+	// its caller chooses the method.
+	Retried []Send
+	Remote  bool // crosses an integration boundary
+	Local   bool // touches files or processes of the machine
+	// Fails holds, bit by bit in the order of Statuses, for which statuses of
+	// a response the function certainly returns an error.
+	Fails uint16
+	// Yes holds for which statuses a predicate certainly returns true.
+	Yes uint16
+}
+
+// AFact makes Summary a fact.
+func (*Summary) AFact() {}
+
+func (s *Summary) String() string {
+	return fmt.Sprintf("wait=%v delay=%d retrier=%v retries=%v sends=%v remote=%v fails=%b yes=%b",
+		s.Wait != nil, s.Delay, s.Retrier, s.Retries, s.Sends, s.Remote, s.Fails, s.Yes)
+}
+
+func (s *Summary) empty() bool {
+	return s.Wait == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0
+}
+
+// summaries computes and remembers the summaries of a package's functions.
+type summaries struct {
+	pass    *analysis.Pass
+	pkg     *ssa.Package
+	memo    map[*ssa.Function]*Summary
+	find    map[*ssa.Function]*finder
+	touches map[*ssa.Function]bool
+}
+
+// of returns the summary of the function that c calls, or nil when nothing is
+// known of it.
+func (s *summaries) of(c *ssa.CallCommon) *Summary {
+	fn := static(c)
+	if fn != nil && len(fn.Blocks) > 0 && s.own(fn) {
+		return s.local(fn)
+	}
+	obj := callee(c)
+	if obj == nil || obj.Pkg() == nil || obj.Pkg() == s.pass.Pkg {
+		return nil
+	}
+	var fact Summary
+	if s.pass.ImportObjectFact(obj, &fact) {
+		return &fact
+	}
+	return nil
+}
+
+func (s *summaries) own(fn *ssa.Function) bool {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn.Pkg == s.pkg || fn.Origin() != nil && fn.Origin().Pkg == s.pkg
+}
+
+// finder returns the region finder of fn, made once.
+func (s *summaries) finder(fn *ssa.Function) *finder {
+	f := s.find[fn]
+	if f == nil {
+		f = newFinder(s, fn)
+		s.find[fn] = f
+	}
+	return f
+}
+
+// local computes the summary of a function of this package. A recursive call
+// sees the empty summary.
+func (s *summaries) local(fn *ssa.Function) *Summary {
+	if sum, ok := s.memo[fn]; ok {
+		return sum
+	}
+	sum := &Summary{}
+	s.memo[fn] = sum
+	f := s.finder(fn)
+	s.calls(fn, f, sum)
+	if len(fn.Blocks) > 0 && fn.Signature.Results().Len() > 0 {
+		sum.Delay = f.delayResult()
+		sum.Fails, sum.Yes = f.statusOutcome()
+	}
+	for _, r := range f.regions() {
+		sum.retry(r)
+	}
+	return sum
+}
+
+// calls gathers what fn's calls do: waits outside loops, requests, remote
+// calls.
+func (s *summaries) calls(fn *ssa.Function, f *finder, sum *Summary) {
+	keyed := mentionsKey(fn)
+	others := 0
+	for _, b := range fn.Blocks {
+		for _, in := range b.Instrs {
+			c, isCall := in.(*ssa.Call)
+			if f.innermost[b] == nil && sum.Wait == nil {
+				if w := f.waitOf(in, nil); w != nil && (w.D != nil || w.Fact != nil) && !w.Ticker {
+					sum.Wait = f.waitFact(w)
+					continue
+				}
+			}
+			if !isCall {
+				continue
+			}
+			if !purePkgs[calleePkg(c.Common())] && calleePkg(c.Common()) != "" {
+				others++
+			}
+			s.callEffects(c.Common(), keyed, sum)
+		}
+	}
+	if sum.Wait != nil {
+		sum.Wait.Bare = others <= 3 && !sum.Remote && len(sum.Sends) == 0
+	}
+}
+
+func (s *summaries) callEffects(c *ssa.CallCommon, keyed bool, sum *Summary) {
+	switch boundaryOf(c) {
+	case Remote:
+		sum.Remote = true
+	case Local:
+		sum.Local = true
+	}
+	for _, snd := range directSend(c) {
+		snd.Keyed = snd.Keyed || keyed
+		sum.addSend(snd, c.StaticCallee(), c)
+	}
+	inner := s.of(c)
+	if inner == nil {
+		return
+	}
+	sum.Remote = sum.Remote || inner.Remote
+	sum.Local = sum.Local || inner.Local
+	for _, snd := range inner.Sends {
+		if snd.Depth >= 3 {
+			continue
+		}
+		if snd.Param >= 0 {
+			snd.Method, snd.Param = methodArg(c, snd.Param)
+		}
+		if snd.Method == "" && snd.Param < 0 {
+			continue
+		}
+		snd.Depth++
+		snd.Keyed = snd.Keyed || keyed
+		sum.addSend(snd, nil, c)
+	}
+}
+
+// retry notes that the function has the region r.
+func (s *Summary) retry(r *Region) {
+	if !r.Pure || r.Waiting {
+		return
+	}
+	s.Retries = true
+	s.Retrier = s.Retrier || r.Callback
+	if r.Bound.Known {
+		s.Attempts = int(r.Bound.Limit)
+	}
+	if r.Keyed() {
+		return
+	}
+	for _, snd := range r.Sends() {
+		if snd.Param >= 0 && !snd.Keyed {
+			s.Retried = append(s.Retried, snd)
+		}
+	}
+}
+
+func (s *Summary) addSend(snd Send, _ *ssa.Function, _ *ssa.CallCommon) {
+	for _, o := range s.Sends {
+		if o.Method == snd.Method && o.Param == snd.Param && o.Keyed == snd.Keyed {
+			return
+		}
+	}
+	if len(s.Sends) < 8 {
+		s.Sends = append(s.Sends, snd)
+	}
+}
+
+// waitFact turns a wait of f's function into a fact about the function.
+func (f *finder) waitFact(w *Wait) *WaitFact {
+	if w.Fact != nil {
+		return &WaitFact{Param: -1, Class: w.Fact.Class}
+	}
+	for i, p := range f.fn.Params {
+		if strip(w.D) == p {
+			return &WaitFact{Param: i}
+		}
+	}
+	d := f.classify(w.D, nil, nil)
+	if d.Class == Fixed && d.Param { // computed from a parameter: the caller decides
+		d.Class = Pluggable
+	}
+	return &WaitFact{Param: -1, Class: d.Class}
+}
+
+// delayResult classifies the duration that the function returns, if it returns
+// one.
+func (f *finder) delayResult() Class {
+	res := f.fn.Signature.Results()
+	if res.Len() != 1 || !isDuration(res.At(0).Type()) {
+		return Pluggable
+	}
+	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}}
+	for _, b := range f.fn.Blocks {
+		if r, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+			s.walk(r.Results[0], &frame{f: f, fn: f.fn})
+		}
+	}
+	d := s.fl.delay()
+	if d.Class == Fixed && d.Param { // arithmetic on a parameter: the attempt number, most likely
+		return Growing
+	}
+	return d.Class
+}

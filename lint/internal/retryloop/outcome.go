@@ -1,0 +1,130 @@
+package retryloop
+
+import (
+	"go/types"
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+var statusName = regexp.MustCompile(`(?i)status|code`)
+
+// statusOutcome evaluates the function for each status: does it certainly
+// return an error, or true?
+func (f *finder) statusOutcome() (fails, yesMask uint16) {
+	fn := f.fn
+	res := fn.Signature.Results()
+	last := res.At(res.Len() - 1).Type()
+	boolean := res.Len() == 1 && types.Identical(last.Underlying(), types.Typ[types.Bool])
+	if !boolean && !isError(last) || !f.sums.touchesStatus(fn, 0) {
+		return 0, 0
+	}
+	for i, s := range Statuses {
+		w := f.world(s, false)
+		if boolean {
+			if w.result(fn, -1, false) == yes && w.used {
+				yesMask |= 1 << i
+			}
+			continue
+		}
+		if w.result(fn, res.Len()-1, true) == no && w.used {
+			fails |= 1 << i
+		}
+	}
+	return fails, yesMask
+}
+
+// world assumes a status for the function of f, its parameters included.
+func (f *finder) world(status int64, grpc bool) *world {
+	w := &world{status: status, grpc: grpc, sums: f.sums, res: f.res, fn: f.fn, params: map[int]int64{}, steps: new(int)}
+	*w.steps = evalSteps
+	for i, p := range f.fn.Params {
+		basic, ok := p.Type().Underlying().(*types.Basic)
+		isCodes := isNamed(p.Type(), "google.golang.org/grpc/codes", "Code")
+		if ok && basic.Info()&types.IsInteger != 0 && grpc == isCodes && (isCodes || statusName.MatchString(p.Name())) {
+			w.params[i] = status
+		}
+	}
+	return w
+}
+
+// touchesStatus reports whether fn, or a function of this package that it
+// calls, looks at a status code.
+func (s *summaries) touchesStatus(fn *ssa.Function, depth int) bool {
+	if t, ok := s.touches[fn]; ok {
+		return t
+	}
+	s.touches[fn] = false
+	found := false
+	for i, p := range fn.Params {
+		b, ok := p.Type().Underlying().(*types.Basic)
+		found = found || ok && i < 6 && b.Info()&types.IsInteger != 0 && statusName.MatchString(p.Name())
+	}
+	for _, b := range fn.Blocks {
+		for _, in := range b.Instrs {
+			if v, ok := in.(ssa.Value); ok && (IsStatus(v) || isCode(v)) {
+				found = true
+			}
+			if c, ok := in.(*ssa.Call); ok && !found && depth < 3 {
+				if g := static(c.Common()); g != nil && len(g.Blocks) > 0 && s.own(g) {
+					found = s.touchesStatus(g, depth+1)
+				} else if sum := s.of(c.Common()); sum != nil && (sum.Fails|sum.Yes) != 0 {
+					found = true
+				}
+			}
+		}
+	}
+	s.touches[fn] = found
+	return found
+}
+
+// RetriedStatuses returns the statuses of Statuses (or Codes) after which the
+// region certainly begins another attempt, as a mask. Zero means that the
+// region does not look at statuses, or cannot be judged.
+func (r *Region) RetriedStatuses(grpc bool) uint16 {
+	if r.Loop == nil {
+		return 0
+	}
+	f := r.f
+	var mask uint16
+	list := Statuses[:]
+	if grpc {
+		list = Codes[:]
+	}
+	for i, s := range list {
+		w := f.world(s, grpc)
+		again := false
+		w.reach(r.Loop.Header, r.Fn, func(b *ssa.BasicBlock) bool {
+			again = again || b == r.Loop.Header
+			return b == r.Loop.Header || !r.Loop.Blocks[b]
+		})
+		if i == 0 && again {
+			return 0 // goes on after a success: no retry on the status
+		}
+		if again && w.used {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}
+
+// PredicateYes returns for which statuses (or codes) fn certainly returns true.
+func (r *Result) PredicateYes(fn *ssa.Function, grpc bool) uint16 {
+	f := r.sums.finder(fn)
+	res := fn.Signature.Results()
+	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) || !r.sums.touchesStatus(fn, 0) {
+		return 0
+	}
+	list := Statuses[:]
+	if grpc {
+		list = Codes[:]
+	}
+	var mask uint16
+	for i, s := range list {
+		w := f.world(s, grpc)
+		if w.result(fn, -1, false) == yes && w.used {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}

@@ -1,0 +1,324 @@
+// Package retryloop finds retries: regions of code that are entered again
+// because a call in them failed. Every analyzer of forbear's lint builds on
+// its result.
+//
+// Polling (the failure leaves, "not yet" stays), tickers (success and failure
+// meet in the same wait), iteration over items (each turn is another
+// operation), compare-and-swap and lock loops are not retries.
+package retryloop
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Region is one retry.
+type Region struct {
+	Fn    *ssa.Function
+	Loop  *Loop       // nil for a recursion
+	Pos   token.Pos   // the loop keyword, or the recursive call
+	Node  ast.Node    // the loop statement, when there is one
+	Tests []*Test     // the branches on failure that lead to another attempt
+	Ops   []*ssa.Call // the operations that are attempted again
+	Waits []*Wait     // what lets time pass before another attempt
+	Delay Delay       // how the waits develop
+	Bound Bound
+	// Pure regions end with the first success. The others go on after a
+	// success with something else, as consumers do.
+	Pure bool
+	// Spoken regions say that they retry, by the names in and around them.
+	Spoken bool
+	// Waiting regions say that they wait for something, by their names.
+	Waiting bool
+	// WaitFirst regions wait before the first attempt too, as pollers do.
+	WaitFirst bool
+	Boundary  Boundary // of the operations, the farthest
+	// Weak regions know failure only from a bool result.
+	Weak bool
+	// Callback regions attempt a function that was handed to them.
+	Callback bool
+
+	f *finder
+}
+
+// finder finds the regions of one function.
+type finder struct {
+	fn        *ssa.Function
+	sums      *summaries
+	res       *resolver
+	loops     []*Loop
+	innermost map[*ssa.BasicBlock]*Loop
+	done      bool
+	found     []*Region // once done
+}
+
+func newFinder(s *summaries, fn *ssa.Function) *finder {
+	f := &finder{fn: fn, sums: s, res: newResolver(fn)}
+	f.loops, f.innermost = loopsOf(fn)
+	return f
+}
+
+// regions returns the retries of the function.
+func (f *finder) regions() []*Region {
+	if f.done {
+		return f.found
+	}
+	f.done = true
+	var found []*Region
+	for _, l := range f.loops {
+		if r := f.region(l); r != nil {
+			found = append(found, r)
+		}
+	}
+	if r := f.recursion(); r != nil {
+		found = append(found, r)
+	}
+	f.found = found
+	return found
+}
+
+// region judges one loop; nil when it is no retry.
+func (f *finder) region(l *Loop) *Region {
+	tests := f.tests(l)
+	if len(tests) == 0 {
+		return nil
+	}
+	failing := map[edge]bool{}
+	for _, t := range tests {
+		failing[t.fail()] = true
+	}
+	notFailing := func(e edge) bool { return failing[e] }
+
+	r := &Region{Fn: f.fn, Loop: l, f: f, Pure: true}
+	var onFailure, onSuccess []map[*ssa.BasicBlock]bool
+	for _, t := range tests {
+		if len(t.Ops) == 0 {
+			continue
+		}
+		failBlocks, again := l.walk(t.fail().to(), nil)
+		if !again || !f.sameOperation(t, l) {
+			continue
+		}
+		okBlocks, goesOn := l.walk(t.ok().to(), notFailing)
+		r.Tests = append(r.Tests, t)
+		r.Ops = appendNew(r.Ops, t.Ops)
+		if goesOn && !f.onlyPredicate(t) {
+			r.Pure = false
+		}
+		onFailure = append(onFailure, failBlocks)
+		onSuccess = append(onSuccess, okBlocks)
+	}
+	if len(r.Tests) == 0 {
+		return nil
+	}
+	r.Waits = f.regionWaits(r, onFailure, onSuccess)
+	if !r.Pure && len(r.Waits) == 0 {
+		return nil
+	}
+	if f.itemLoop(l) && !r.Pure {
+		return nil
+	}
+	r.Weak = true
+	for _, t := range r.Tests {
+		r.Weak = r.Weak && t.Bool
+	}
+	f.describe(r)
+	if len(r.Waits) == 0 && !f.immediate(r) {
+		return nil
+	}
+	return r
+}
+
+// onlyPredicate reports whether t is a predicate on an error: its other edge is
+// no success.
+func (f *finder) onlyPredicate(t *Test) bool {
+	c := t.If.Cond
+	if n, ok := c.(*ssa.UnOp); ok {
+		c = n.X
+	}
+	if _, isCall := c.(*ssa.Call); isCall {
+		return true
+	}
+	b, ok := c.(*ssa.BinOp)
+	return ok && !t.Status && !isNil(b.X) && !isNil(b.Y)
+}
+
+// regionWaits returns the waits between a failure and the next attempt. In a
+// region that goes on after success, a wait that success meets too is a tick.
+func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlock]bool) []*Wait {
+	var waits []*Wait
+	for _, b := range f.fn.Blocks {
+		if !r.Loop.Blocks[b] || !f.ownBlock(b, r.Loop) {
+			continue
+		}
+		for _, in := range b.Instrs {
+			w := f.waitOf(in, r.Loop)
+			if w == nil {
+				continue
+			}
+			if !r.Pure && (!anyHas(onFailure, b) || anyHas(onSuccess, b)) {
+				continue
+			}
+			if c, ok := in.(*ssa.Call); ok && isOp(c, r.Ops) {
+				continue
+			}
+			waits = append(waits, w)
+		}
+	}
+	return waits
+}
+
+// ownBlock reports whether b belongs to l itself and to no loop inside it that
+// could be a region of its own; a wait in a select loop still counts.
+func (f *finder) ownBlock(b *ssa.BasicBlock, l *Loop) bool {
+	in := f.innermost[b]
+	if in == l {
+		return true
+	}
+	if in == nil || in.Parent != l {
+		return false
+	}
+	for _, t := range f.tests(in) {
+		if len(t.Ops) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func anyHas(sets []map[*ssa.BasicBlock]bool, b *ssa.BasicBlock) bool {
+	for _, s := range sets {
+		if s[b] {
+			return true
+		}
+	}
+	return false
+}
+
+func isOp(c *ssa.Call, ops []*ssa.Call) bool {
+	return slices.Contains(ops, c)
+}
+
+func appendNew(ops, more []*ssa.Call) []*ssa.Call {
+	for _, c := range more {
+		if !isOp(c, ops) {
+			ops = append(ops, c)
+		}
+	}
+	return ops
+}
+
+// describe fills in what follows from the operations, the waits and the names.
+func (f *finder) describe(r *Region) {
+	for _, c := range r.Ops {
+		r.Boundary = max(r.Boundary, f.boundary(c))
+		if _, ok := c.Common().Value.(*ssa.Parameter); ok && !c.Common().IsInvoke() {
+			r.Callback = true
+		}
+	}
+	r.Delay = f.delayOf(r)
+	if r.Loop != nil {
+		r.Bound = f.bound(r.Loop, r.Ops)
+		r.Node = loopNode(r)
+		r.WaitFirst = f.waitFirst(r)
+	}
+	if r.Node != nil {
+		r.Pos = r.Node.Pos()
+	} else if !r.Pos.IsValid() && len(r.Ops) > 0 {
+		r.Pos = r.Ops[0].Pos()
+	}
+	f.words(r)
+}
+
+func (f *finder) boundary(c *ssa.Call) Boundary {
+	if b := boundaryOf(c.Common()); b != Unknown {
+		return b
+	}
+	if s := f.sums.of(c.Common()); s != nil {
+		switch {
+		case s.Remote:
+			return Remote
+		case s.Local:
+			return Local
+		}
+	}
+	return Unknown
+}
+
+// delayOf merges the classes of the region's waits: the most careful one wins,
+// and one wait that nobody can judge silences the rest.
+func (f *finder) delayOf(r *Region) Delay {
+	if len(r.Waits) == 0 {
+		return Delay{Class: Immediate}
+	}
+	var best Delay
+	for i, w := range r.Waits {
+		d := Delay{}
+		switch {
+		case w.Fact != nil:
+			d.Class = w.Fact.Class
+		case w.D != nil:
+			d = f.classify(w.D, r.Loop, r.Ops)
+		}
+		if d.Class == Pluggable {
+			return d
+		}
+		if i == 0 || d.Class > best.Class {
+			best = d
+		}
+	}
+	return best
+}
+
+// waitFirst reports whether every attempt, the first included, comes after a
+// wait of the region.
+func (f *finder) waitFirst(r *Region) bool {
+	if len(r.Waits) == 0 || f.attemptedBefore(r) {
+		return false
+	}
+	for _, w := range r.Waits {
+		for _, op := range r.Ops {
+			if w.Instr.Block() == op.Block() && before(w.Instr, op) || w.Instr.Block() != op.Block() && w.Instr.Block().Dominates(op.Block()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// attemptedBefore reports whether the operation is called once before the loop:
+// err := op(); for err != nil { sleep; err = op() }.
+func (f *finder) attemptedBefore(r *Region) bool {
+	for _, b := range f.fn.Blocks {
+		if r.Loop.Blocks[b] || !b.Dominates(r.Loop.Header) {
+			continue
+		}
+		for _, in := range b.Instrs {
+			c, ok := in.(*ssa.Call)
+			if !ok {
+				continue
+			}
+			for _, op := range r.Ops {
+				if callee(op.Common()) != nil && callee(op.Common()) == callee(c.Common()) || op.Common().Value == c.Common().Value && !op.Common().IsInvoke() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func before(a, b ssa.Instruction) bool {
+	for _, in := range a.Block().Instrs {
+		if in == a {
+			return true
+		}
+		if in == b {
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,58 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+)
+
+// RegionConfidence says how sure it is that a region is a retry of a call
+// across a boundary.
+func RegionConfidence(r *retryloop.Region) Confidence {
+	ticker := false
+	for _, w := range r.Waits {
+		ticker = ticker || w.Ticker
+	}
+	switch {
+	case ticker && r.Waiting:
+		return Low
+	case !r.Pure, r.Weak, r.Boundary == retryloop.Local, ticker:
+		return Medium
+	case r.Waiting, r.WaitFirst && !r.Spoken:
+		return Medium
+	case r.Boundary == retryloop.Remote, r.Spoken:
+		return High
+	}
+	return Medium
+}
+
+// Ops names the operations that a region retries.
+func Ops(r *retryloop.Region) string {
+	var names []string
+	for _, c := range r.Ops {
+		n := retryloop.Describe(c.Common())
+		if !contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	if len(names) > 2 {
+		names = append(names[:2], "others")
+	}
+	return strings.Join(names, ", ")
+}
+
+func contains(list []string, s string) bool {
+	return slices.Contains(list, s)
+}
+
+// Wait says how long a fixed wait is.
+func Wait(r *retryloop.Region) string {
+	switch {
+	case r.Delay.Known:
+		return r.Delay.Value.String()
+	case r.Delay.Name != "":
+		return r.Delay.Name
+	}
+	return "the same time"
+}

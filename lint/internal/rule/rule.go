@@ -1,0 +1,227 @@
+// Package rule holds what all analyzers share: the documentation value from
+// which docs and --explain are made, findings with their confidence, and the
+// directives that suppress them.
+package rule
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"reflect"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+)
+
+// Confidence says how sure a finding is. Only High fails a build by default.
+type Confidence int
+
+const (
+	Low    Confidence = iota // shown on demand only
+	Medium                   // a warning
+	High                     // blocks a merge
+)
+
+func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }
+
+// ParseConfidence reads the name of a confidence.
+func ParseConfidence(s string) (Confidence, error) {
+	for c := Low; c <= High; c++ {
+		if c.String() == s {
+			return c, nil
+		}
+	}
+	return Low, fmt.Errorf("confidence %q is none of low, medium, high", s)
+}
+
+// Doc documents one rule.
+type Doc struct {
+	ID       string // "FB1001"
+	Name     string // "FixedInterval"
+	Title    string // one line, without a full stop
+	Text     string // why it matters, what is and what is not reported
+	Bad      string // Go code that is reported
+	Good     string // the same, mended
+	Standard string // the standard's rule, "R-1"
+}
+
+// Finding is one report of a rule.
+type Finding struct {
+	Rule       string
+	Confidence Confidence
+	Pos, End   token.Pos
+	Message    string // without the rule's identifier
+	Function   string // the enclosing function
+	Callees    []string
+	Related    []analysis.RelatedInformation
+	Fixes      []analysis.SuggestedFix
+	Suppressed *Directive // nil when it stands
+}
+
+// Findings is the result of every analyzer: all findings, suppressed and weak
+// ones included, for drivers that show them.
+type Findings []*Finding
+
+// Pass is what a rule's check works on.
+type Pass struct {
+	*analysis.Pass
+	*retryloop.Result
+	doc   *Doc
+	found Findings
+}
+
+var flagConfidence = High
+
+// SetMinimum sets the least confidence that analyzers report as diagnostics
+// under drivers that know none (go vet, golangci-lint). It must be called
+// before any analysis runs.
+func SetMinimum(c Confidence) { flagConfidence = c }
+
+// New makes the analyzer of a rule.
+func New(doc *Doc, check func(*Pass)) *analysis.Analyzer {
+	return &analysis.Analyzer{
+		Name:       strings.ToLower(doc.ID),
+		Doc:        doc.ID + ": " + doc.Title + "\n\n" + doc.Text,
+		URL:        "https://github.com/forbear-go/forbear/blob/main/lint/RULES.md#" + strings.ToLower(doc.ID),
+		Requires:   []*analysis.Analyzer{retryloop.Analyzer, Directives},
+		ResultType: reflect.TypeFor[Findings](),
+		Run: func(pass *analysis.Pass) (any, error) {
+			p := &Pass{Pass: pass, Result: pass.ResultOf[retryloop.Analyzer].(*retryloop.Result), doc: doc}
+			check(p)
+			p.flush(pass.ResultOf[Directives].(*DirectiveSet))
+			return p.found, nil
+		},
+	}
+}
+
+// Report adds a finding, unless it lies where nothing is judged: tests,
+// testdata, generated files, examples.
+func (p *Pass) Report(f Finding) {
+	if !f.Pos.IsValid() || p.exempt(f.Pos) {
+		return
+	}
+	f.Rule = p.doc.ID
+	if !f.End.IsValid() {
+		f.End = f.Pos
+	}
+	if f.Function == "" {
+		f.Function = p.enclosing(f.Pos)
+	}
+	if p.tool(f.Pos) && f.Confidence == High {
+		f.Confidence = Medium
+	}
+	for _, o := range p.found {
+		if o.Pos == f.Pos && o.Message == f.Message {
+			return
+		}
+	}
+	p.found = append(p.found, &f)
+}
+
+// ReportRegion reports a finding at the keyword of a retry, with the operation
+// and the waits as related places. One region has at most one finding of a
+// rule.
+func (p *Pass) ReportRegion(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) {
+	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn)}
+	for _, op := range r.Ops {
+		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + retryloop.Describe(op.Common())})
+		f.Callees = append(f.Callees, retryloop.Describe(op.Common()))
+	}
+	for _, w := range r.Waits {
+		if w.Instr.Pos().IsValid() {
+			f.Related = append(f.Related, analysis.RelatedInformation{Pos: w.Instr.Pos(), Message: "the wait between attempts"})
+		}
+	}
+	p.Report(f)
+}
+
+func keywordEnd(r *retryloop.Region) token.Pos {
+	if r.Node == nil {
+		return r.Pos
+	}
+	return r.Pos + token.Pos(len("for"))
+}
+
+// FunctionName names a function for fingerprints and people: "(*T).M", "F",
+// "F.func1".
+func FunctionName(fn *ssa.Function) string {
+	if fn.Parent() != nil {
+		return FunctionName(fn.Parent()) + ".func"
+	}
+	return fn.RelString(fn.Package().Pkg)
+}
+
+// enclosing names the declaration around pos.
+func (p *Pass) enclosing(pos token.Pos) string {
+	for _, f := range p.Files {
+		if pos < f.FileStart || pos >= f.FileEnd {
+			continue
+		}
+		for _, d := range f.Decls {
+			fd, ok := d.(*ast.FuncDecl)
+			if ok && fd.Pos() <= pos && pos < fd.End() {
+				if fd.Recv == nil {
+					return fd.Name.Name
+				}
+				return "method " + fd.Name.Name
+			}
+		}
+	}
+	return ""
+}
+
+func (p *Pass) exempt(pos token.Pos) bool {
+	name := p.Fset.Position(pos).Filename
+	if strings.HasSuffix(name, "_test.go") {
+		return true
+	}
+	for _, dir := range []string{"/examples/", "/example/", "/_examples/"} {
+		if strings.Contains(name, dir) && strings.Contains(p.Pass.Pkg.Path()+"/", dir) {
+			return true
+		}
+	}
+	for _, f := range p.Files {
+		if f.FileStart <= pos && pos < f.FileEnd {
+			return ast.IsGenerated(f)
+		}
+	}
+	return false
+}
+
+// tool reports whether pos lies in a development tool.
+func (p *Pass) tool(pos token.Pos) bool {
+	for _, imp := range p.Pass.Pkg.Imports() {
+		if imp.Path() == "testing" {
+			return true
+		}
+	}
+	path := "/" + p.Pass.Pkg.Path() + "/"
+	for _, dir := range []string{"/hack/", "/e2e/", "/integration/", "/mock"} {
+		if strings.Contains(path, dir) {
+			return true
+		}
+	}
+	for elem := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(elem, "test") || strings.HasSuffix(elem, "test") || strings.HasSuffix(elem, "tests") {
+			return true
+		}
+	}
+	return false
+}
+
+// flush applies the directives and hands what stands to the driver.
+func (p *Pass) flush(dirs *DirectiveSet) {
+	for _, f := range p.found {
+		f.Suppressed = dirs.match(p.Fset, f)
+		if f.Suppressed != nil || f.Confidence < flagConfidence {
+			continue
+		}
+		p.Pass.Report(analysis.Diagnostic{
+			Pos: f.Pos, End: f.End, Category: f.Rule,
+			Message: f.Rule + ": " + f.Message, Related: f.Related, SuggestedFixes: f.Fixes,
+		})
+	}
+}

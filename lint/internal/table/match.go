@@ -1,0 +1,292 @@
+package table
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"regexp"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Match is one place that an entry judges.
+type Match struct {
+	Entry *Entry
+	Node  ast.Node
+	Name  *ast.Ident     // the name that was used
+	Call  *ast.CallExpr  // for calls
+	Value constant.Value // of the argument or the field that matters, if constant
+}
+
+// Report reports what the table's entries of verdict v find.
+func Report(p *rule.Pass, v Verdict) {
+	for _, m := range Find(p, v) {
+		f := rule.Finding{Confidence: m.Entry.confidence, Pos: m.Node.Pos(), End: m.Node.End(), Message: m.Entry.Message}
+		if m.Entry.Fix != "" && m.Name != nil {
+			f.Fixes = []analysis.SuggestedFix{{
+				Message:   fmt.Sprintf("use %s", m.Entry.Fix),
+				TextEdits: []analysis.TextEdit{{Pos: m.Name.Pos(), End: m.Name.End(), NewText: []byte(m.Entry.Fix)}},
+			}}
+		}
+		f.Callees = []string{m.Entry.Package[0] + "." + m.Entry.Call + m.Entry.Value + m.Entry.Literal + m.Entry.Field}
+		p.Report(f)
+	}
+}
+
+// Find returns the places that the entries of verdict v match.
+func Find(p *rule.Pass, v Verdict) []Match {
+	var active []*Entry
+	for _, e := range all() {
+		if e.Verdict == v && e.imported(p.Pass.Pkg) {
+			active = append(active, e)
+		}
+	}
+	if len(active) == 0 {
+		return nil
+	}
+	var found []Match
+	for _, f := range p.Files {
+		for _, d := range f.Decls {
+			m := matcher{p: p, scope: d, active: active}
+			ast.Inspect(d, m.visit)
+			found = append(found, m.found...)
+		}
+	}
+	return found
+}
+
+func (e *Entry) imported(pkg *types.Package) bool {
+	for _, imp := range pkg.Imports() {
+		if e.covers(imp.Path()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Entry) covers(path string) bool {
+	for _, p := range e.Package {
+		if root, ok := strings.CutSuffix(p, "/..."); ok {
+			if path == root || strings.HasPrefix(path, root+"/") {
+				return true
+			}
+		} else if path == p {
+			return true
+		}
+	}
+	return false
+}
+
+// matcher walks one declaration.
+type matcher struct {
+	p      *rule.Pass
+	scope  ast.Node
+	active []*Entry
+	found  []Match
+	called map[*ast.Ident]bool
+}
+
+func (m *matcher) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		if id := nameOf(n.Fun); id != nil {
+			if m.called == nil {
+				m.called = map[*ast.Ident]bool{}
+			}
+			m.called[id] = true
+			m.each(id, func(e *Entry, name string) {
+				if e.call != nil && e.call.MatchString(name) && m.argument(e, n) {
+					m.add(e, n, id, n)
+				}
+			})
+		}
+	case *ast.SelectorExpr:
+		if !m.called[n.Sel] {
+			m.each(n.Sel, func(e *Entry, name string) {
+				if e.value != nil && e.value.MatchString(name) {
+					m.add(e, n, n.Sel, nil)
+				}
+			})
+		}
+	case *ast.CompositeLit:
+		m.literal(n)
+	case *ast.AssignStmt:
+		for i, l := range n.Lhs {
+			if len(n.Rhs) == len(n.Lhs) {
+				m.assign(l, n.Rhs[i])
+			}
+		}
+	}
+	return true
+}
+
+// each calls f for the active entries about the package of the function that
+// id names, with its name as entries spell it.
+func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
+	fn, ok := m.p.TypesInfo.Uses[id].(*types.Func)
+	if !ok || fn.Pkg() == nil {
+		return
+	}
+	name := fn.Name()
+	if recv := fn.Type().(*types.Signature).Recv(); recv != nil {
+		name = typeName(recv.Type()) + "." + name
+	}
+	for _, e := range m.active {
+		if e.covers(fn.Pkg().Path()) {
+			f(e, name)
+		}
+	}
+}
+
+func typeName(t types.Type) string {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj().Name()
+	}
+	return ""
+}
+
+func typePkg(t types.Type) string {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil {
+		return n.Obj().Pkg().Path()
+	}
+	return ""
+}
+
+func nameOf(e ast.Expr) *ast.Ident {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return e
+	case *ast.SelectorExpr:
+		return e.Sel
+	case *ast.IndexExpr:
+		return nameOf(e.X)
+	case *ast.IndexListExpr:
+		return nameOf(e.X)
+	}
+	return nil
+}
+
+// argument checks the argument that e looks at.
+func (m *matcher) argument(e *Entry, c *ast.CallExpr) bool {
+	if e.Arg == nil {
+		return true
+	}
+	if *e.Arg >= len(c.Args) {
+		return false
+	}
+	return e.equals(m.p.TypesInfo.Types[c.Args[*e.Arg]].Value)
+}
+
+func (e *Entry) equals(v constant.Value) bool {
+	if e.Equals == nil {
+		return true
+	}
+	if v == nil {
+		return false
+	}
+	f, ok := constant.Float64Val(constant.ToFloat(v))
+	return ok && f == *e.Equals
+}
+
+func (m *matcher) literal(lit *ast.CompositeLit) {
+	t := m.p.TypesInfo.TypeOf(lit)
+	for _, e := range m.active {
+		if e.Literal == "" || typeName(t) != e.Literal || !e.covers(typePkg(t)) {
+			continue
+		}
+		if e.Missing != "" && !zeroField(m.p, lit, e.Missing) || e.Present != "" && zeroField(m.p, lit, e.Present) {
+			continue
+		}
+		m.add(e, lit, nil, nil)
+	}
+}
+
+// zeroField reports whether a literal leaves the field out or sets it to zero.
+func zeroField(p *rule.Pass, lit *ast.CompositeLit, field string) bool {
+	for _, el := range lit.Elts {
+		kv, ok := el.(*ast.KeyValueExpr)
+		if !ok {
+			return false // positional: all fields are there
+		}
+		if id, ok := kv.Key.(*ast.Ident); !ok || id.Name != field {
+			continue
+		}
+		v := p.TypesInfo.Types[kv.Value].Value
+		return v != nil && (v.Kind() == constant.Int || v.Kind() == constant.Float) && constant.Sign(v) == 0
+	}
+	return true
+}
+
+func (m *matcher) assign(l, r ast.Expr) {
+	sel, ok := ast.Unparen(l).(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	t := m.p.TypesInfo.TypeOf(sel.X)
+	if t == nil {
+		return
+	}
+	v := m.p.TypesInfo.Types[r].Value
+	for _, e := range m.active {
+		if e.Field == typeName(t)+"."+sel.Sel.Name && e.covers(typePkg(t)) && e.equals(v) {
+			m.addValue(e, sel, sel.Sel, v)
+		}
+	}
+}
+
+func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
+	if !m.siblings(e) {
+		return
+	}
+	match := Match{Entry: e, Node: n, Name: id, Call: call}
+	if call != nil && e.Arg != nil && *e.Arg < len(call.Args) {
+		match.Value = m.p.TypesInfo.Types[call.Args[*e.Arg]].Value
+	}
+	m.found = append(m.found, match)
+}
+
+func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v constant.Value) {
+	if m.siblings(e) {
+		m.found = append(m.found, Match{Entry: e, Node: n, Name: id, Value: v})
+	}
+}
+
+// siblings checks what else the declaration must or must not use.
+func (m *matcher) siblings(e *Entry) bool {
+	if e.unless != nil && m.uses(e.unless, e) || e.unlessCall != nil && m.uses(e.unlessCall, nil) {
+		return false
+	}
+	return e.requires == nil || m.uses(e.requires, e)
+}
+
+// uses reports whether the declaration names something that re matches: of the
+// packages of e, or of any package when e is nil.
+func (m *matcher) uses(re *regexp.Regexp, e *Entry) bool {
+	found := false
+	ast.Inspect(m.scope, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || found || !re.MatchString(id.Name) {
+			return !found
+		}
+		obj := m.p.TypesInfo.Uses[id]
+		if e == nil || obj != nil && obj.Pkg() != nil && e.covers(obj.Pkg().Path()) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// Pos is where a match is.
+func (m Match) Pos() token.Pos { return m.Node.Pos() }

@@ -1,0 +1,159 @@
+// Package table judges the constructors and options of retry libraries by a
+// table: ours, and the user's in the same format.
+package table
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Verdict says what an entry means.
+type Verdict string
+
+const (
+	Fixed         Verdict = "fixed"         // FB1001
+	NoJitter      Verdict = "no-jitter"     // FB1002
+	EqualJitter   Verdict = "equal-jitter"  // FB1003
+	Unbounded     Verdict = "unbounded"     // FB1010
+	Attempts      Verdict = "attempts"      // FB1011: an argument or field counts attempts
+	Unkeyed       Verdict = "unkeyed"       // FB1030
+	NonRetryable  Verdict = "non-retryable" // FB1035: arguments are statuses or codes
+	RetryClient   Verdict = "retry-client"  // FB1040, FB1050: a client that retries by itself
+	BypassedField Verdict = "bypassed"      // FB1050: a field that leads around the retries
+)
+
+// Entry judges one thing of one library.
+type Entry struct {
+	// Package lists import paths; one that ends in "/..." covers versions.
+	Package []string `yaml:"package"`
+
+	// Exactly one of these says what is judged.
+	Call    string `yaml:"call,omitempty"`    // "Func" or "Type.Method", a regular expression
+	Value   string `yaml:"value,omitempty"`   // a function used as a value
+	Literal string `yaml:"literal,omitempty"` // a composite literal of a struct type
+	Field   string `yaml:"field,omitempty"`   // an assignment to "Type.Field"
+
+	Verdict Verdict `yaml:"verdict"`
+
+	// Conditions; all must hold.
+	Arg        *int     `yaml:"arg,omitempty"`         // the argument that matters
+	Equals     *float64 `yaml:"equals,omitempty"`      // the argument's or the field's constant value
+	Missing    string   `yaml:"missing,omitempty"`     // a field that the literal leaves out or sets to zero
+	Present    string   `yaml:"present,omitempty"`     // a field that the literal sets
+	Unless     string   `yaml:"unless,omitempty"`      // no call or value of the package that matches, in the same function
+	UnlessCall string   `yaml:"unless_call,omitempty"` // the same, of any package
+	Requires   string   `yaml:"requires,omitempty"`    // some call or value of the package that matches, in the same function
+
+	Confidence string `yaml:"confidence,omitempty"` // default high
+	Message    string `yaml:"message"`
+	// Fix swaps the name of the call or the value for another one of the
+	// same signature.
+	Fix string `yaml:"fix,omitempty"`
+	// Attempts is the number of attempts that a retry client makes.
+	Attempts int `yaml:"attempts,omitempty"`
+
+	call, value, unless, unlessCall, requires *regexp.Regexp
+	confidence                                rule.Confidence
+}
+
+//go:embed libraries.yaml
+var builtin []byte
+
+var (
+	mu      sync.Mutex
+	entries = mustParse(builtin)
+)
+
+func mustParse(b []byte) []*Entry {
+	list, err := Parse(b)
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
+
+// Parse reads entries. Unknown keys and bad entries are errors, all of them
+// reported at once.
+func Parse(b []byte) ([]*Entry, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	dec.KnownFields(true)
+	var list []*Entry
+	if err := dec.Decode(&list); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("library table: %w", err)
+	}
+	return list, Check(list)
+}
+
+// Check prepares decoded entries and returns all their faults at once.
+func Check(list []*Entry) error {
+	var errs []error
+	for i, e := range list {
+		if err := e.compile(); err != nil {
+			errs = append(errs, fmt.Errorf("library table: entry %d (%q): %w", i+1, e.Message, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Add adds a user's entries. It must be called before any analysis runs.
+func Add(list []*Entry) {
+	mu.Lock()
+	defer mu.Unlock()
+	entries = append(entries[:len(entries):len(entries)], list...)
+}
+
+func all() []*Entry {
+	mu.Lock()
+	defer mu.Unlock()
+	return entries
+}
+
+func (e *Entry) compile() error {
+	var errs []error
+	re := func(s string) *regexp.Regexp {
+		if s == "" {
+			return nil
+		}
+		r, err := regexp.Compile(`^(?:` + s + `)$`)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return r
+	}
+	e.call, e.value, e.unless, e.unlessCall, e.requires = re(e.Call), re(e.Value), re(e.Unless), re(e.UnlessCall), re(e.Requires)
+	subjects := 0
+	for _, s := range []string{e.Call, e.Value, e.Literal, e.Field} {
+		if s != "" {
+			subjects++
+		}
+	}
+	if subjects != 1 {
+		errs = append(errs, errors.New("want exactly one of call, value, literal, field"))
+	}
+	if len(e.Package) == 0 {
+		errs = append(errs, errors.New("package is missing"))
+	}
+	switch e.Verdict {
+	case Fixed, NoJitter, EqualJitter, Unbounded, Attempts, Unkeyed, NonRetryable, RetryClient, BypassedField:
+	default:
+		errs = append(errs, fmt.Errorf("verdict %q is unknown", e.Verdict))
+	}
+	e.confidence = rule.High
+	if e.Confidence != "" {
+		c, err := rule.ParseConfidence(e.Confidence)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		e.confidence = c
+	}
+	return errors.Join(errs...)
+}

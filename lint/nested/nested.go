@@ -1,0 +1,103 @@
+// Package nested reports retries of something that retries itself (FB1040).
+package nested
+
+import (
+	"fmt"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1040.
+var Doc = &rule.Doc{
+	ID:    "FB1040",
+	Name:  "NestedRetries",
+	Title: "nested retrying layers",
+	Text: `Attempts multiply: three attempts of something that makes three attempts are nine, and
+with a third layer 27. Retry in one layer, the one right above the dependency.
+
+Reported are retries whose operation is known to retry, by its source, by the fact of another
+package, or by the table of clients that retry by default; with the product when the counts
+are constant.`,
+	Bad: `for range 3 {
+	err = fetchWithRetry() // four attempts
+}`,
+	Good:     `err = fetchWithRetry()`,
+	Standard: "R-2",
+}
+
+// Analyzer finds nested retries.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if !r.Pure || r.Waiting || r.Weak {
+			continue
+		}
+		if in := r.Inside(); in != nil && !in.Waiting {
+			p.ReportRegion(r, rule.Medium, "retries what is retried inside already"+product(r.Bound, int(in.Bound.Limit)))
+			continue
+		}
+		for _, op := range r.Ops {
+			if s := r.CalleeSummary(op); s != nil && s.Retries && !s.Retrier {
+				c := rule.Medium
+				if r.Spoken && r.Boundary == retryloop.Remote && r.Bound.Counter {
+					c = rule.High
+				}
+				p.ReportRegion(r, c, "retries "+retryloop.Describe(op.Common())+", which retries itself"+product(r.Bound, s.Attempts))
+				break
+			}
+			if n, ok := retryloop.RetryingSDK(op.Common()); ok {
+				p.ReportRegion(r, rule.Medium, "retries "+retryloop.Describe(op.Common())+", whose client retries by default"+product(r.Bound, n))
+				break
+			}
+		}
+	}
+	for _, fn := range p.Funcs {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				if c, ok := in.(*ssa.Call); ok {
+					callback(p, c)
+				}
+			}
+		}
+	}
+}
+
+// product says how many attempts there may be in all.
+func product(b retryloop.Bound, inner int) string {
+	if !b.Known || inner <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(": %d x %d = %d attempts", b.Limit, inner, int(b.Limit)*inner)
+}
+
+// callback reports a function that is handed to a retry helper and calls a
+// retrying client or helper.
+func callback(p *rule.Pass, c *ssa.Call) {
+	op := p.RetriedCallback(c)
+	if op == nil {
+		return
+	}
+	for _, b := range op.Blocks {
+		for _, in := range b.Instrs {
+			inner, ok := in.(*ssa.Call)
+			if !ok || retryloop.CalleeName(inner.Common()) == "Permanent" {
+				continue
+			}
+			n, sdk := retryloop.RetryingSDK(inner.Common())
+			s := p.Summary(inner.Common())
+			if !sdk && (s == nil || !s.Retries) {
+				continue
+			}
+			message := retryloop.Describe(c.Common()) + " retries " + retryloop.Describe(inner.Common()) + ", which retries itself"
+			if sdk {
+				message += fmt.Sprintf(" (%d attempts by default)", n)
+			}
+			p.Report(rule.Finding{Confidence: rule.Medium, Pos: c.Pos(), Function: rule.FunctionName(c.Parent()), Message: message})
+			return
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// Package nojitter reports backoff that grows without randomness (FB1002).
+package nojitter
+
+import (
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/table"
+)
+
+// Doc documents FB1002.
+var Doc = &rule.Doc{
+	ID:    "FB1002",
+	Name:  "NoJitter",
+	Title: "backoff without jitter",
+	Text: `Growing waits without randomness keep clients in step: those that failed together
+retry together, at 1 s, 2 s, 4 s. Full jitter, a random time between zero and the ceiling,
+spreads them.
+
+Reported are retries whose wait grows (a product, a shift, a power, a table of
+durations) with no call of a random source on the way to it, and constructors of retry
+libraries that build such a schedule.`,
+	Bad: `for i := range 5 {
+	if err = call(); err == nil {
+		return nil
+	}
+	time.Sleep(time.Second << i)
+}`,
+	Good: `for i := range 5 {
+	if err = call(); err == nil {
+		return nil
+	}
+	time.Sleep(rand.N(min(30*time.Second, time.Second<<i)))
+}`,
+	Standard: "R-1",
+}
+
+// Analyzer finds backoff without jitter.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Delay.Class == retryloop.Growing {
+			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter")
+		}
+	}
+	table.Report(p, table.NoJitter)
+}

@@ -1,0 +1,142 @@
+package nonretryable
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// lists reports tables of retryable statuses that hold a final one: a variable
+// whose name says "retr", initialized with integers or map keys.
+func lists(p *rule.Pass) {
+	for _, f := range p.Files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for i, id := range n.Names {
+					if i < len(n.Values) {
+						list(p, id.Name, n.Values[i])
+					}
+				}
+			case *ast.AssignStmt:
+				for i, l := range n.Lhs {
+					if id := lastName(l); id != "" && len(n.Lhs) == len(n.Rhs) {
+						list(p, id, n.Rhs[i])
+					}
+				}
+			case *ast.KeyValueExpr:
+				if id, ok := n.Key.(*ast.Ident); ok {
+					list(p, id.Name, n.Value)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func lastName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
+
+// list judges one table.
+func list(p *rule.Pass, name string, v ast.Expr) {
+	lit, ok := ast.Unparen(v).(*ast.CompositeLit)
+	if !ok || !predicateWord.MatchString(name) || negative.MatchString(name) {
+		return
+	}
+	_, isMap := p.TypesInfo.TypeOf(lit).Underlying().(*types.Map)
+	var names []string
+	other := false // a status that may be retried: the table is one of statuses
+	for _, el := range lit.Elts {
+		if kv, ok := el.(*ast.KeyValueExpr); ok {
+			if val := p.TypesInfo.Types[kv.Value].Value; isMap && val != nil && val.Kind() == constant.Bool && !constant.BoolVal(val) {
+				continue
+			}
+			if el = kv.Value; isMap {
+				el = kv.Key
+			}
+		}
+		c := p.TypesInfo.Types[el].Value
+		if c == nil || c.Kind() != constant.Int {
+			continue
+		}
+		s := c.String()
+		grpc := types.TypeString(p.TypesInfo.TypeOf(el), nil) == "google.golang.org/grpc/codes.Code"
+		switch {
+		case grpc:
+			for i := 1; i <= 5; i++ {
+				if s == fmt.Sprint(retryloop.Codes[i]) {
+					names, other = append(names, codeNames[i]), true
+				}
+			}
+		case s == "429" || s == "408" || len(s) == 3 && s[0] == '5':
+			other = true
+		default:
+			for i := 1; i <= 6; i++ {
+				if s == fmt.Sprint(retryloop.Statuses[i]) {
+					names = append(names, s)
+				}
+			}
+		}
+	}
+	if len(names) == 0 || !other {
+		return
+	}
+	c := rule.High
+	if soft(names) {
+		c = rule.Medium
+	}
+	p.Report(rule.Finding{Confidence: c, Pos: lit.Pos(), End: lit.End(), Message: name + " holds " + strings.Join(names, ", ")})
+}
+
+// certificates reports branches on an x509 error that lead to another attempt.
+func certificates(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Loop == nil {
+			continue
+		}
+		for _, t := range r.Tests {
+			if certificateTest(t.If.Cond) {
+				p.ReportRegion(r, rule.High, "retries "+rule.Ops(r)+" on a certificate error")
+				break
+			}
+		}
+	}
+}
+
+// certificateTest reports whether a condition looks for an error of
+// crypto/x509: errors.As(err, &x509.UnknownAuthorityError{}) and the like.
+func certificateTest(cond ssa.Value) bool {
+	c, ok := cond.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	for _, a := range c.Common().Args {
+		if m, ok := a.(*ssa.MakeInterface); ok && strings.Contains(types.TypeString(m.X.Type(), nil), "crypto/x509.") {
+			return true
+		}
+	}
+	fn := c.Common().StaticCallee()
+	if fn == nil {
+		return false
+	}
+	for _, t := range fn.TypeArgs() {
+		if strings.Contains(types.TypeString(t, nil), "crypto/x509.") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,184 @@
+// Package nonretryable reports retries on answers that will not change: most
+// 4xx statuses, their gRPC counterparts, certificate errors (FB1035).
+package nonretryable
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/table"
+)
+
+// Doc documents FB1035.
+var Doc = &rule.Doc{
+	ID:    "FB1035",
+	Name:  "NonRetryable",
+	Title: "retry on a non-retryable status, gRPC code or certificate error",
+	Text: `A request that was refused for what it is (400, 401, 403, 404, 409, 422; gRPC
+INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED) will be refused
+again, and each retry is load for nothing. Certificate errors may mean an attack.
+
+The rule follows the branches of a retry, of the helpers that it calls and of predicates
+with "retry" in their name, for each of these statuses, and reports those that certainly lead to
+another attempt; it reads tables of retryable statuses too. A 401 next to a token refresh is not
+reported; a lone 404 or 409 is reported with medium confidence, since some services are
+eventually consistent.`,
+	Bad: `if resp.StatusCode != http.StatusOK {
+	time.Sleep(wait())
+	continue
+}`,
+	Good: `switch resp.StatusCode {
+case 408, 429, 500, 502, 503, 504:
+	time.Sleep(wait())
+	continue
+}`,
+	Standard: "R-4, R-9",
+}
+
+// Analyzer finds retries on answers that will not change.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	regions(p)
+	predicates(p)
+	lists(p)
+	certificates(p)
+	libraries(p)
+}
+
+// regions reports loops that begin another attempt after a final answer.
+func regions(p *rule.Pass) {
+	for _, r := range p.Regions {
+		refresh := refreshes(r)
+		if names := forbidden(r.RetriedStatuses(false), false, refresh); len(names) > 0 {
+			p.ReportRegion(r, confidence(r, names), "retries "+rule.Ops(r)+" on status "+strings.Join(names, ", "))
+			continue
+		}
+		if names := forbidden(r.RetriedStatuses(true), true, refresh); len(names) > 0 {
+			p.ReportRegion(r, confidence(r, names), "retries "+rule.Ops(r)+" on gRPC code "+strings.Join(names, ", "))
+		}
+	}
+}
+
+// confidence is high for a plain retry, and medium where only answers remain
+// that an eventually consistent service may change.
+func confidence(r *retryloop.Region, names []string) rule.Confidence {
+	c := rule.High
+	if r != nil && (!r.Pure || r.Waiting || !r.Spoken && len(r.Waits) == 0) {
+		c = rule.Medium
+	}
+	if r != nil && (r.Loop == nil || !r.OnStatus() && r.InspectsError()) {
+		c = rule.Medium
+	}
+	if soft(names) {
+		c = min(c, rule.Medium)
+	}
+	return c
+}
+
+func soft(names []string) bool {
+	return !slices.ContainsFunc(names, func(n string) bool { return n != "404" && n != "409" && n != "NOT_FOUND" && n != "401" })
+}
+
+var codeNames = [...]string{"OK", "INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "UNIMPLEMENTED", "UNAUTHENTICATED", "UNAVAILABLE"}
+
+// forbidden names the statuses of mask that must not be retried.
+func forbidden(mask uint16, grpc, refresh bool) []string {
+	var names []string
+	if grpc {
+		for i := 1; i <= 5; i++ {
+			if mask&(1<<i) != 0 && !(refresh && i == 5) {
+				names = append(names, codeNames[i])
+			}
+		}
+		return names
+	}
+	for i := 1; i <= 6; i++ {
+		s := retryloop.Statuses[i]
+		if mask&(1<<i) != 0 && !(refresh && (s == 401 || s == 403)) && !config.Current().MayRetry(int(s)) {
+			names = append(names, fmt.Sprint(s))
+		}
+	}
+	return names
+}
+
+var refreshWord = regexp.MustCompile(`(?i)refresh|renew|token|auth|login|sign|credential|nonce`)
+
+// refreshes reports whether a region gets new credentials between attempts.
+func refreshes(r *retryloop.Region) bool {
+	if r.Loop == nil {
+		return false
+	}
+	for b := range r.Loop.Blocks {
+		for _, in := range b.Instrs {
+			if c, ok := in.(*ssa.Call); ok && refreshWord.MatchString(retryloop.Describe(c.Common())) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	predicateWord = regexp.MustCompile(`(?i)retr(y|i)`)
+	negative      = regexp.MustCompile(`(?i)non|not|never|no_?retr|cannot|dont|don't|stop|unretr|fatal|permanent|terminal|after|count|max`)
+)
+
+// predicates reports functions that call a final answer retryable.
+func predicates(p *rule.Pass) {
+	for _, fn := range p.Funcs {
+		name := fn.Name()
+		if fn.Parent() != nil || !predicateWord.MatchString(name) || negative.MatchString(name) {
+			continue
+		}
+		for _, grpc := range []bool{false, true} {
+			mask := p.PredicateYes(fn, grpc)
+			if mask&1 != 0 { // true for a success: no such predicate
+				continue
+			}
+			names := forbidden(mask, grpc, false)
+			if len(names) == 0 {
+				continue
+			}
+			p.Report(rule.Finding{
+				Confidence: confidence(nil, names), Pos: fn.Pos(), Function: rule.FunctionName(fn),
+				Message: name + " calls " + strings.Join(names, ", ") + " retryable",
+			})
+		}
+	}
+}
+
+// libraries reports codes that are handed to options of retry libraries.
+func libraries(p *rule.Pass) {
+	for _, m := range table.Find(p, table.NonRetryable) {
+		if m.Call == nil {
+			continue
+		}
+		var names []string
+		for _, a := range m.Call.Args {
+			v := p.TypesInfo.Types[a].Value
+			if v == nil {
+				continue
+			}
+			for i := 1; i <= 5; i++ {
+				if v.String() == fmt.Sprint(retryloop.Codes[i]) {
+					names = append(names, codeNames[i])
+				}
+			}
+		}
+		if len(names) > 0 {
+			c := rule.High
+			if soft(names) {
+				c = rule.Medium
+			}
+			p.Report(rule.Finding{Confidence: c, Pos: m.Pos(), End: m.Node.End(), Message: m.Entry.Message + " makes " + strings.Join(names, ", ") + " retryable"})
+		}
+	}
+}

@@ -1,0 +1,220 @@
+// Package a holds retries on answers that will not change.
+package a
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+
+	"helper"
+)
+
+func wait() { time.Sleep(rand.N(time.Second)) }
+
+func blanket(c *http.Client, url string) (*http.Response, error) {
+	for i := 0; i < 3; i++ { // want `FB1035: retries http.Client.Get on status 400, 401, 403, 404, 409, 422`
+		resp, err := c.Get(url)
+		if err != nil || resp.StatusCode >= 400 {
+			wait()
+			continue
+		}
+		return resp, nil
+	}
+	return nil, errors.New("exhausted")
+}
+
+func notOK(c *http.Client, url string) error {
+	for i := 0; i < 3; i++ { // want `FB1035`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			wait()
+			continue
+		}
+		return nil
+	}
+	return nil
+}
+
+func listed(c *http.Client, url string) error {
+	for i := 0; i < 3; i++ { // want `FB1035: retries http.Client.Get on status 403`
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		switch resp.StatusCode {
+		case 403, 429, 503:
+			wait()
+			continue
+		}
+		return nil
+	}
+	return nil
+}
+
+func get(c *http.Client, url string) error {
+	resp, err := c.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+func throughHelper(c *http.Client, url string) (err error) {
+	for range 3 { // want `FB1035: retries a.get on status 400, 401, 403, 404, 409, 422`
+		if err = get(c, url); err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+func throughFact(c *http.Client, url string) (err error) {
+	for range 3 { // want `FB1035: retries helper.Get on status 400, 401, 403, 404, 409, 422`
+		if err = helper.Get(c, url); err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+func shouldRetry(resp *http.Response, err error) bool { // want `FB1035: shouldRetry calls 422 retryable`
+	if err != nil {
+		return true
+	}
+	switch resp.StatusCode {
+	case 429, 500, 502, 503, 504, 422:
+		return true
+	}
+	return false
+}
+
+var retryable = []int{400, 429, 503} // want `FB1035: retryable holds 400`
+
+var retryStatus = map[int]bool{403: true, 503: true, 422: false} // want `FB1035: retryStatus holds 403`
+
+func certificate(c *http.Client, url string) error {
+	for range 3 { // want `FB1035: retries http.Client.Get on a certificate error`
+		resp, err := c.Get(url)
+		if err == nil {
+			return resp.Body.Close()
+		}
+		var unknown x509.UnknownAuthorityError
+		if errors.As(err, &unknown) {
+			wait()
+			continue
+		}
+		return err
+	}
+	return nil
+}
+
+// Near misses.
+
+func serverFaults(c *http.Client, url string) error {
+	for range 3 {
+		resp, err := c.Get(url)
+		if err != nil || resp.StatusCode >= 500 || resp.StatusCode == 429 {
+			wait()
+			continue
+		}
+		return resp.Body.Close()
+	}
+	return errors.New("exhausted")
+}
+
+func guarded(c *http.Client, url string) error {
+	for range 3 {
+		resp, err := c.Get(url)
+		if err != nil {
+			wait()
+			continue
+		}
+		resp.Body.Close()
+		if resp.StatusCode >= 400 && resp.StatusCode < 500 && resp.StatusCode != 429 {
+			return errors.New("refused")
+		}
+		if resp.StatusCode != 200 {
+			wait()
+			continue
+		}
+		return nil
+	}
+	return errors.New("exhausted")
+}
+
+func byPredicate(c *http.Client, url string) error {
+	for range 3 {
+		resp, err := c.Get(url)
+		if err == nil && !retriable(resp.StatusCode) {
+			return resp.Body.Close()
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+func retriable(status int) bool { return status == 429 || status >= 500 }
+
+func byList(c *http.Client, url string) error {
+	for range 3 {
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if !slices.Contains([]int{502, 503}, resp.StatusCode) {
+			return nil
+		}
+		wait()
+	}
+	return errors.New("exhausted")
+}
+
+var nonRetryable = []int{400, 401, 429}
+
+var retryDelays = []int{400, 800, 1600}
+
+func refreshed(c *http.Client, url string, refreshToken func()) error {
+	for range 3 {
+		resp, err := c.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode == 401 {
+			refreshToken()
+			wait()
+			continue
+		}
+		return nil
+	}
+	return nil
+}
+
+func missingIsFinal(c *http.Client, url string) (found bool, err error) {
+	for range 3 {
+		var resp *http.Response
+		if resp, err = c.Get(url); err != nil {
+			wait()
+			continue
+		}
+		resp.Body.Close()
+		return resp.StatusCode != 404, nil
+	}
+	return false, err
+}

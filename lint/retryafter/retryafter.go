@@ -1,0 +1,76 @@
+// Package retryafter reports retries on 429 or 503 that ignore Retry-After
+// (FB1055).
+package retryafter
+
+import (
+	"go/token"
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1055.
+var Doc = &rule.Doc{
+	ID:    "FB1055",
+	Name:  "RetryAfterIgnored",
+	Title: "Retry-After ignored on 429 or 503",
+	Text: `A server that answers 429 or 503 with Retry-After says when to come back. Coming back
+earlier is another 429, and for some servers a ban.
+
+Reported are retries on these statuses when neither the function nor a helper of the package that
+it calls mentions Retry-After (or a rate-limit reset); with high confidence when the code names 429.`,
+	Bad: `if resp.StatusCode == http.StatusTooManyRequests {
+	time.Sleep(backoff(i))
+	continue
+}`,
+	Good: `if resp.StatusCode == http.StatusTooManyRequests {
+	floor, _ := httpretry.ParseRetryAfter(resp.Header, time.Now())
+	time.Sleep(max(floor, backoff(i)))
+	continue
+}`,
+	Standard: "R-5",
+}
+
+// Analyzer finds retries that ignore Retry-After.
+var Analyzer = rule.New(Doc, run)
+
+var mention = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*reset|x-ratelimit`)
+
+const tooMany, unavailable = 1 << 7, 1 << 8 // in the order of retryloop.Statuses
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Loop == nil || len(r.Responses()) == 0 {
+			continue
+		}
+		mask := r.RetriedStatuses(false)
+		if mask&(tooMany|unavailable) == 0 || r.Mentions(mention) {
+			continue
+		}
+		c := rule.Medium
+		if mask&tooMany != 0 && names429(r) && r.Pure {
+			c = rule.High
+		}
+		p.ReportRegion(r, c, "retries "+rule.Ops(r)+" on 429 or 503 without a look at Retry-After")
+	}
+}
+
+// names429 reports whether the loop compares a status with 429.
+func names429(r *retryloop.Region) bool {
+	found := false
+	r.Each(func(in ssa.Instruction) {
+		b, ok := in.(*ssa.BinOp)
+		if !ok || b.Op != token.EQL {
+			return
+		}
+		for _, v := range []ssa.Value{b.X, b.Y} {
+			if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.String() == "429" {
+				found = true
+			}
+		}
+	})
+	return found
+}

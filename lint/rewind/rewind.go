@@ -1,0 +1,181 @@
+// Package rewind reports request bodies that are sent a second time without
+// being rewound (FB1051).
+package rewind
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1051.
+var Doc = &rule.Doc{
+	ID:    "FB1051",
+	Name:  "BodyNotRewound",
+	Title: "request body not rewound",
+	Text: `The first attempt reads the request's body to its end; the second sends an empty one, or
+fails. net/http rewinds for redirects only, not for a second Do.
+
+Reported are requests with a body that are built before the loop and sent in it, and readers
+made before the loop that each attempt reads, with no Seek, Reset, GetBody or new Body in the
+loop.`,
+	Bad: `req, _ := http.NewRequest("PUT", url, bytes.NewReader(b))
+for range 3 {
+	resp, err = client.Do(req)
+	...
+}`,
+	Good: `for range 3 {
+	req, _ := http.NewRequest("PUT", url, bytes.NewReader(b))
+	resp, err = client.Do(req)
+	...
+}`,
+	Standard: "R-6",
+}
+
+// Analyzer finds bodies that are not rewound.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Loop == nil || !r.Pure || rewinds(r) {
+			continue
+		}
+		for _, op := range r.Ops {
+			if spent := spentBody(r, op); spent != "" {
+				p.ReportRegion(r, rule.High, "sends "+spent+" again by "+retryloop.Describe(op.Common())+" without rewinding it")
+				break
+			}
+		}
+	}
+}
+
+// spentBody says which body op sends that an earlier attempt has read.
+func spentBody(r *retryloop.Region, op *ssa.Call) string {
+	com := op.Common()
+	sends := retryloop.CalleePkg(com) == "net/http"
+	for _, a := range com.Args {
+		switch {
+		case retryloop.IsNamed(a.Type(), "net/http", "Request"):
+			c := builder(a, 0)
+			if c == nil {
+				continue
+			}
+			body := bodyArg(c)
+			if body == nil || isNone(body) {
+				continue
+			}
+			if !r.Contains(c) {
+				return "the body of a request built before the loop"
+			}
+			if outside(r, body, 0) {
+				return "a reader made before the loop"
+			}
+		case sends && isReader(a.Type()) && !isNone(a) && outside(r, a, 0):
+			return "a reader made before the loop"
+		}
+	}
+	return ""
+}
+
+// builder returns the http.NewRequest behind a request.
+func builder(v ssa.Value, depth int) *ssa.Call {
+	if depth > 4 {
+		return nil
+	}
+	switch v := v.(type) {
+	case *ssa.Extract:
+		return builder(v.Tuple, depth+1)
+	case *ssa.Call:
+		name := retryloop.CalleeName(v.Common())
+		if retryloop.CalleePkg(v.Common()) != "net/http" {
+			return nil
+		}
+		if name == "NewRequest" || name == "NewRequestWithContext" {
+			return v
+		}
+		if (name == "WithContext" || name == "Clone") && len(v.Common().Args) > 0 {
+			return builder(v.Common().Args[0], depth+1)
+		}
+	}
+	return nil
+}
+
+func bodyArg(c *ssa.Call) ssa.Value {
+	args := c.Common().Args
+	if len(args) == 0 {
+		return nil
+	}
+	return args[len(args)-1]
+}
+
+// isNone reports whether a body is nil, http.NoBody, or may be either.
+func isNone(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Const:
+		return v.IsNil()
+	case *ssa.MakeInterface:
+		return isNone(v.X)
+	case *ssa.ChangeInterface:
+		return isNone(v.X)
+	case *ssa.UnOp:
+		g, ok := v.X.(*ssa.Global)
+		return ok && g.Name() == "NoBody"
+	case *ssa.Phi:
+		if slices.ContainsFunc(v.Edges, isNone) {
+			return true
+		}
+	}
+	return false
+}
+
+func isReader(t types.Type) bool { return types.TypeString(t, nil) == "io.Reader" }
+
+// outside reports whether a reader lives longer than one attempt.
+func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
+	if depth > 6 {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.Parameter:
+		return isReader(v.Type()) || strings.HasPrefix(types.TypeString(v.Type(), nil), "*bytes.")
+	case *ssa.Call:
+		return !r.Contains(v) && makesReader(v)
+	case *ssa.MakeInterface:
+		return outside(r, v.X, depth+1)
+	case *ssa.ChangeInterface:
+		return outside(r, v.X, depth+1)
+	}
+	return false
+}
+
+func makesReader(c *ssa.Call) bool {
+	switch retryloop.CalleePkg(c.Common()) + "." + retryloop.CalleeName(c.Common()) {
+	case "bytes.NewReader", "bytes.NewBuffer", "bytes.NewBufferString", "strings.NewReader", "bufio.NewReader":
+		return true
+	}
+	return false
+}
+
+// rewinds reports whether the loop gives the request a body for each attempt.
+func rewinds(r *retryloop.Region) bool {
+	found := false
+	r.Each(func(in ssa.Instruction) {
+		switch in := in.(type) {
+		case *ssa.Call:
+			switch retryloop.CalleeName(in.Common()) {
+			case "Seek", "Reset", "GetBody", "SetBody", "Rewind", "NopCloser", "Truncate":
+				found = true
+			}
+		case *ssa.Store:
+			if fa, ok := in.Addr.(*ssa.FieldAddr); ok && retryloop.FieldName(fa.X.Type(), fa.Field) == "Body" {
+				found = true
+			}
+		}
+	})
+	return found
+}

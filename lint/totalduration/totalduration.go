@@ -1,0 +1,57 @@
+// Package totalduration reports retries without a limit in time (FB1012).
+package totalduration
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1012.
+var Doc = &rule.Doc{
+	ID:    "FB1012",
+	Name:  "NoTotalDuration",
+	Title: "retry without a total duration",
+	Text: `A count of attempts bounds no time: five attempts against a server that answers after
+a minute take five minutes. The standard limits a synchronous call, waits included, to 30 s.
+
+Reported with low confidence are retries that have a count but neither a deadline nor a context;
+with medium confidence those whose constant waits alone exceed 30 s.`,
+	Bad: `for range 5 {
+	if err = send(); err == nil {
+		return nil
+	}
+	time.Sleep(15 * time.Second)
+}`,
+	Good: `ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+defer cancel()
+err := retryer.Do(ctx, send)`,
+	Standard: "R-3",
+}
+
+// Analyzer finds retries without a limit in time.
+var Analyzer = rule.New(Doc, run)
+
+const limit = 30 * time.Second
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if !r.Pure || !r.Bound.Counter || r.Bound.Deadline || r.Bound.Context || r.Waiting || r.Weak {
+			continue
+		}
+		if r.Boundary == retryloop.Local {
+			continue
+		}
+		waits := time.Duration(0)
+		if r.Delay.Class == retryloop.Fixed && r.Delay.Known && r.Bound.Known {
+			waits = r.Delay.Value * time.Duration(r.Bound.Limit-1)
+		}
+		if waits > limit {
+			p.ReportRegion(r, rule.Medium, fmt.Sprintf("retries %s for %v of waits alone; at most %v are allowed in all", rule.Ops(r), waits, limit))
+			continue
+		}
+		p.ReportRegion(r, rule.Low, "retries "+rule.Ops(r)+" without a total duration")
+	}
+}

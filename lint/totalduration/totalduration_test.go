@@ -1,0 +1,20 @@
+package totalduration_test
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/totalduration"
+)
+
+func TestMain(m *testing.M) {
+	rule.SetMinimum(rule.Low)
+	os.Exit(m.Run())
+}
+
+func Test(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), totalduration.Analyzer, "a")
+}

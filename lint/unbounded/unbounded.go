@@ -1,0 +1,55 @@
+// Package unbounded reports retries without an end (FB1010).
+package unbounded
+
+import (
+	"regexp"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/table"
+)
+
+// Doc documents FB1010.
+var Doc = &rule.Doc{
+	ID:    "FB1010",
+	Name:  "Unbounded",
+	Title: "unbounded retry",
+	Text: `A retry needs an end: a number of attempts, or a limit in time. Without one a
+permanent fault becomes permanent load, and the caller never hears of it.
+
+A caller's context alone is no limit, since it may never end; it lowers the confidence, as do
+names of supervisors, which are meant to go on.`,
+	Bad: `for {
+	if err := send(); err == nil {
+		return nil
+	}
+	time.Sleep(wait())
+}`,
+	Good: `for range 4 {
+	if err = send(); err == nil {
+		return nil
+	}
+	time.Sleep(wait())
+}
+return err`,
+	Standard: "R-2",
+}
+
+// Analyzer finds retries without an end.
+var Analyzer = rule.New(Doc, run)
+
+var supervisor = regexp.MustCompile(`(?i)run|start|serve|loop|main|daemon|supervis|worker|keep|listen|consume|watch|forever|connect`)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if !r.Pure || r.Bound.Counter || r.Bound.Deadline || r.Weak {
+			continue
+		}
+		c := rule.Medium
+		if r.Bound.Context || r.Waiting || r.Boundary == retryloop.Local || r.Loop == nil || supervisor.MatchString(r.Fn.Name()) {
+			c = rule.Low
+		}
+		p.ReportRegion(r, c, "retries "+rule.Ops(r)+" without a limit of attempts or time")
+	}
+	table.Report(p, table.Unbounded)
+}

@@ -1,0 +1,70 @@
+package unkeyed
+
+import (
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// callers reports calls that hand the method POST or PATCH to a function which
+// retries whatever method it is given.
+func callers(p *rule.Pass) {
+	for _, fn := range p.Funcs {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				c, ok := in.(*ssa.Call)
+				if !ok {
+					continue
+				}
+				if method := p.RetriedMethod(c); (method == "POST" || method == "PATCH") && !p.MentionsKey(fn) {
+					conf := rule.High
+					if retryloop.ReadOnlyName(fn) {
+						conf = rule.Medium
+					}
+					p.Report(rule.Finding{
+						Confidence: conf, Pos: c.Pos(), Function: rule.FunctionName(fn),
+						Message: retryloop.Describe(c.Common()) + " retries this " + method + " without an Idempotency-Key",
+						Callees: []string{retryloop.Describe(c.Common())},
+					})
+				}
+			}
+		}
+	}
+}
+
+var looksAt = regexp.MustCompile(`(?i)^(Method|MethodGet|GET|GetBody|idempoten.*|.*idempoten.*)$`)
+
+// wrappers reports functions that retry any request they are given without a
+// look at its method: round trippers for certain, others with less confidence,
+// since their callers may send none but safe requests.
+func wrappers(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Loop == nil || !r.Pure || r.Mentions(looksAt) {
+			continue
+		}
+		for _, op := range r.Ops {
+			if retryloop.CalleePkg(op.Common()) != "net/http" || !passesOn(r, op) {
+				continue
+			}
+			c := rule.Medium
+			if r.Fn.Name() == "RoundTrip" {
+				c = rule.High
+			}
+			p.ReportRegion(r, c, "retries every request, whatever its method, without an Idempotency-Key")
+			break
+		}
+	}
+}
+
+// passesOn reports whether op sends a request that the function was given.
+func passesOn(r *retryloop.Region, op *ssa.Call) bool {
+	for _, a := range op.Common().Args {
+		if param, ok := a.(*ssa.Parameter); ok && retryloop.IsNamed(param.Type(), "net/http", "Request") {
+			return true
+		}
+	}
+	return false
+}

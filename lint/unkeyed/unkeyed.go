@@ -1,0 +1,108 @@
+// Package unkeyed reports POST and PATCH requests that are retried without an
+// idempotency key (FB1030).
+package unkeyed
+
+import (
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/table"
+)
+
+// Doc documents FB1030.
+var Doc = &rule.Doc{
+	ID:    "FB1030",
+	Name:  "UnkeyedWrite",
+	Title: "POST or PATCH retried without an idempotency key",
+	Text: `A POST whose answer was lost may have been carried out. Repeating it charges the
+card twice, unless both requests carry the same Idempotency-Key and the server honors it.
+
+Reported are retries that reach a request whose method is POST or PATCH by constant,
+directly or through helpers, with no header, field or call in sight that names an
+idempotency key. A POST that only reads (a search, a GraphQL query) is suppressed with a
+reason.`,
+	Bad: `for range 3 {
+	req, _ := http.NewRequest("POST", url, bytes.NewReader(body))
+	if resp, err = client.Do(req); err == nil {
+		break
+	}
+	time.Sleep(wait())
+}`,
+	Good: `key := uuid.NewString()
+for range 3 {
+	req, _ := http.NewRequest("POST", url, bytes.NewReader(body))
+	req.Header.Set("Idempotency-Key", key)
+	if resp, err = client.Do(req); err == nil {
+		break
+	}
+	time.Sleep(wait())
+}`,
+	Standard: "R-6",
+}
+
+// Analyzer finds writes that are retried without a key.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if !r.Pure || r.Keyed() {
+			continue
+		}
+		for _, s := range r.Sends() {
+			if s.Keyed || s.Method != "POST" && s.Method != "PATCH" {
+				continue
+			}
+			c := rule.High
+			if s.Depth > 1 || r.ReadOnly() || r.Waiting {
+				c = rule.Medium
+			}
+			p.ReportRegion(r, c, "retries "+s.Method+" by "+rule.Ops(r)+" without an Idempotency-Key")
+			break
+		}
+	}
+	callbacks(p)
+	callers(p)
+	wrappers(p)
+	table.Report(p, table.Unkeyed)
+}
+
+// callbacks reports writes inside a function that is handed to a helper which
+// calls it again when it fails.
+func callbacks(p *rule.Pass) {
+	for _, fn := range p.Funcs {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				c, ok := in.(*ssa.Call)
+				if !ok {
+					continue
+				}
+				op := p.RetriedCallback(c)
+				if op == nil || p.MentionsKey(fn) {
+					continue
+				}
+				report(p, c, op)
+			}
+		}
+	}
+}
+
+func report(p *rule.Pass, c *ssa.Call, op *ssa.Function) {
+	for _, s := range p.Local(op).Sends {
+		if s.Keyed || s.Method != "POST" && s.Method != "PATCH" {
+			continue
+		}
+		conf := rule.High
+		if s.Depth > 1 || retryloop.ReadOnlyName(op) {
+			conf = rule.Medium
+		}
+		p.Report(rule.Finding{
+			Confidence: conf, Pos: c.Pos(), End: token.NoPos, Function: rule.FunctionName(c.Parent()),
+			Message: "retries " + s.Method + " through " + retryloop.Describe(c.Common()) + " without an Idempotency-Key",
+			Callees: []string{retryloop.Describe(c.Common())},
+		})
+		return
+	}
+}

@@ -1,0 +1,43 @@
+// Package uselesssleep reports waits after the last attempt (FB1054).
+package uselesssleep
+
+import (
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Doc documents FB1054.
+var Doc = &rule.Doc{
+	ID:    "FB1054",
+	Name:  "UselessSleep",
+	Title: "useless sleep after the last attempt",
+	Text: `When the last attempt has failed there is nothing to wait for: the caller waits the
+longest backoff of all for an error that is known already.
+
+Reported, as advice, are loops that count their attempts at the head only, and wait at the end
+of every turn.`,
+	Bad: `for i := 0; i < 3; i++ {
+	if err = send(); err == nil {
+		return nil
+	}
+	time.Sleep(wait(i))
+}
+return err`,
+	Good: `for i := 0; ; i++ {
+	if err = send(); err == nil || i == 2 {
+		return err
+	}
+	time.Sleep(wait(i))
+}`,
+	Standard: "R-3",
+}
+
+// Analyzer finds waits after the last attempt.
+var Analyzer = rule.New(Doc, run)
+
+func run(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Pure && !r.Waiting && !r.Weak && r.CheckedLate() {
+			p.ReportRegion(r, rule.Medium, "waits once more after the last attempt of "+rule.Ops(r))
+		}
+	}
+}
