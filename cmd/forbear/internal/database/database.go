@@ -1,0 +1,112 @@
+// Package database opens the database that serve and the commands work on. The
+// drivers enter forbear here.
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// Default is the database of whoever names none.
+const Default = "forbear.db"
+
+// DB is an open database with its store.
+type DB struct {
+	*sqlstore.Store
+	pools []*sql.DB
+}
+
+// Close ends the writes under way and closes the pools.
+func (d *DB) Close() error {
+	errs := []error{d.Store.Close()}
+	for _, p := range d.pools {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Open opens a PostgreSQL database by its URL, or an SQLite file by its path.
+// The schema is as it is: see Migrate. Errors do not show the URL's password.
+func Open(ctx context.Context, name string, opts ...sqlstore.Option) (*DB, error) {
+	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
+		return openPostgres(ctx, name, opts)
+	}
+	if strings.Contains(name, "://") {
+		return nil, fmt.Errorf("database %q: want postgres://... or the path of an SQLite file", redact(name))
+	}
+	return openSQLite(ctx, name, opts)
+}
+
+// redact hides what a URL may hold besides its place.
+func redact(name string) string {
+	u, err := url.Parse(name)
+	if err != nil {
+		return "(unreadable)"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}
+
+func openSQLite(ctx context.Context, path string, opts []sqlstore.Option) (*DB, error) {
+	writeName, readName := sqlstore.SQLiteNames(path)
+	write, err := sql.Open("sqlite", writeName)
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
+	write.SetMaxOpenConns(1)
+	if err := write.PingContext(ctx); err != nil { // makes the file
+		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), write.Close())
+	}
+	read, err := sql.Open("sqlite", readName)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), write.Close())
+	}
+	read.SetMaxOpenConns(4)
+	return &DB{Store: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}}, nil
+}
+
+func openPostgres(ctx context.Context, name string, opts []sqlstore.Option) (*DB, error) {
+	cfg, err := pgx.ParseConfig(name)
+	if err != nil {
+		return nil, fmt.Errorf("database %s: the URL cannot be read", redact(name))
+	}
+	pool := stdlib.OpenDB(*cfg)
+	pool.SetMaxOpenConns(16)
+	pool.SetMaxIdleConns(8)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	if err := pool.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s cannot be reached: %w", redact(name), err), pool.Close())
+	}
+	listen := func(ctx context.Context, channel string, wake func()) error { return listen(ctx, cfg, channel, wake) }
+	opts = append([]sqlstore.Option{sqlstore.WithListener(listen)}, opts...)
+	return &DB{Store: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
+}
+
+// listen waits for notifications on a connection of its own.
+func listen(ctx context.Context, cfg *pgx.ConnConfig, channel string, wake func()) error {
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+		return err
+	}
+	wake() // for what happened before
+	for {
+		if _, err := conn.WaitForNotification(ctx); err != nil {
+			return err
+		}
+		wake()
+	}
+}

@@ -1,0 +1,122 @@
+// Package durable puts durable delivery together for serve: the database, the
+// dispatcher, redrives, alerts, retention, and their HTTP API.
+package durable
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Options say how delivery is run.
+type Options struct {
+	Database   string         // a postgres:// URL or the path of an SQLite file
+	Allow      []netip.Prefix // addresses that webhooks may reach besides public ones
+	SecretsDir string         // where file: references are looked up
+	ExportDir  string         // where expired dead letters go
+	Retention  time.Duration
+	Keys       []sqlstore.Key // encryption at rest; none: off
+	Notifiers  []deadletter.Notifier
+	Token      string // that the API demands; empty: none
+	// Open says that the API listens beyond loopback.
+	Open      bool
+	Logger    *slog.Logger
+	Transport http.RoundTripper // for tests
+	Now       func() time.Time
+	Poll      time.Duration // how often to look for work that nobody told of; default 1 s
+}
+
+// SecretPrefix begins the names of environment variables that env: references
+// may name.
+const SecretPrefix = "FORBEAR_SECRET_"
+
+// Service is durable delivery, running.
+type Service struct {
+	DB         *database.DB
+	Dispatcher *webhook.Dispatcher
+	Redriver   *deadletter.Redriver
+	Alerter    *deadletter.Alerter
+	Handler    http.Handler
+
+	retention *deadletter.Retention
+	path      string
+	log       *slog.Logger
+}
+
+// New opens the database and brings its schema up to date.
+func New(ctx context.Context, o Options) (*Service, error) {
+	if o.Open && o.Token == "" {
+		return nil, fmt.Errorf("delivery: the API listens beyond loopback and needs a token")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	var opts []sqlstore.Option
+	if len(o.Keys) > 0 {
+		c, err := sqlstore.NewCipher(o.Keys...)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, sqlstore.WithCipher(c))
+	}
+	if o.Now != nil {
+		opts = append(opts, sqlstore.WithClock(o.Now))
+	}
+	db, err := database.Open(ctx, o.Database, opts...)
+	if err != nil {
+		return nil, err
+	}
+	s, err := build(ctx, db, o)
+	if err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
+	if _, err := db.Migrate(ctx); err != nil {
+		return nil, fmt.Errorf("database schema: %w", err)
+	}
+	s := &Service{DB: db, log: o.Logger, path: o.Database}
+	var err error
+	s.Dispatcher, err = webhook.New(webhook.Config{
+		Store: db, Alerts: db, Guard: webhook.Guard{Allow: o.Allow}, Secrets: webhook.LocalSecrets(SecretPrefix, o.SecretsDir),
+		Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Dispatcher.Load(ctx); err != nil {
+		return nil, err
+	}
+	s.Redriver = deadletter.NewRedriver(db, webhook.NewID("w"), map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive}, o.Logger)
+	s.Alerter = deadletter.NewAlerter(db, o.Logger, o.Notifiers...)
+	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
+	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Log: o.Logger}
+	s.Handler = s.handler(o)
+	return s, nil
+}
+
+// Run delivers until ctx ends, and then lets what is under way finish.
+func (s *Service) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { s.Redriver.Run(ctx) })
+	wg.Go(func() { s.Alerter.Run(ctx) })
+	wg.Go(func() { s.retention.Run(ctx) })
+	err := s.Dispatcher.Run(ctx)
+	wg.Wait()
+	return err
+}
+
+// Close closes the database, after Run.
+func (s *Service) Close() error { return s.DB.Close() }

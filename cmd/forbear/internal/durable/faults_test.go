@@ -1,0 +1,437 @@
+package durable
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// The fault tests run the service as a process of its own, this test binary
+// again, so that it can be killed and frozen.
+const (
+	childDatabase = "FORBEAR_TEST_DATABASE"
+	childListen   = "FORBEAR_TEST_LISTEN"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childDatabase) != "" {
+		child()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func child() {
+	ctx := context.Background()
+	s, err := New(ctx, Options{Database: os.Getenv(childDatabase), Allow: loopback, Logger: quiet})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	l, err := net.Listen("tcp", os.Getenv(childListen))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go func() { _ = http.Serve(l, s.Handler) }()
+	_ = s.Run(ctx)
+}
+
+// process is a running child.
+type process struct {
+	cmd  *exec.Cmd
+	addr string
+}
+
+func spawn(t *testing.T, database, addr string) *process {
+	t.Helper()
+	if addr == "" {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr = l.Addr().String()
+		_ = l.Close()
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), childDatabase+"="+database, childListen+"="+addr)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd, addr}
+	t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	_ = p.cmd.Wait()
+}
+
+// sink counts what arrives.
+type sink struct {
+	*httptest.Server
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func newSink(t *testing.T) *sink {
+	t.Helper()
+	s := &sink{seen: map[string]int{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		s.mu.Lock()
+		s.seen[r.Header.Get("Webhook-Id")]++
+		s.mu.Unlock()
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *sink) counts(ids []string) (missing, twice int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		switch s.seen[id] {
+		case 0:
+			missing++
+		case 1:
+		default:
+			twice++
+		}
+	}
+	return missing, twice
+}
+
+// producers post messages until stop is closed, and keep the ids of those that
+// were acknowledged.
+type producers struct {
+	mu    sync.Mutex
+	acked []string
+	wg    sync.WaitGroup
+	stop  chan struct{}
+}
+
+func produce(n int, addrs ...string) *producers {
+	p := &producers{stop: make(chan struct{})}
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: n}}
+	for w := range n {
+		p.wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-p.stop:
+					return
+				default:
+				}
+				id := fmt.Sprintf("p%d-%d", w, i)
+				resp, err := client.Post("http://"+addrs[i%len(addrs)]+"/v1/messages", "application/json", bytes.NewReader(fmt.Appendf(nil, `{"id":%q,"endpoint":"a","payload":{"n":1}}`, id)))
+				if err != nil {
+					time.Sleep(5 * time.Millisecond)
+					continue // not acknowledged: nobody promised anything
+				}
+				_ = resp.Body.Close()
+				if resp.StatusCode/100 == 2 {
+					p.mu.Lock()
+					p.acked = append(p.acked, id)
+					p.mu.Unlock()
+				} else {
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+		})
+	}
+	return p
+}
+
+func (p *producers) end() []string {
+	close(p.stop)
+	p.wg.Wait()
+	return p.acked
+}
+
+// prepare adds the endpoint "a" to a database that no process has open.
+func prepare(t *testing.T, database, url string) {
+	t.Helper()
+	s, err := New(t.Context(), Options{Database: database, Allow: loopback, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := webhook.Endpoint{ID: "a", URL: url, Concurrency: 50}
+	e.Policy.PerAttempt = time.Second
+	put(t, s, e)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// arrive waits until all ids have arrived.
+func (s *sink) arrive(t *testing.T, ids []string, wait time.Duration) (twice int) {
+	t.Helper()
+	var missing int
+	for end := time.Now().Add(wait); ; time.Sleep(100 * time.Millisecond) {
+		if missing, twice = s.counts(ids); missing == 0 {
+			return twice
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d acknowledged messages did not arrive", missing, len(ids))
+		}
+	}
+}
+
+func soak() bool { return os.Getenv("FORBEAR_SOAK") == "1" }
+
+// databases runs a test on both.
+func databases(t *testing.T, test func(t *testing.T, database string)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "forbear.db")) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		server := pgtest.Start(t)
+		test(t, server.Database(t))
+	})
+}
+
+func TestKillLoop(t *testing.T)     { killLoop(t, 3*time.Second) }
+func TestSoakKillLoop(t *testing.T) { needSoak(t); killLoop(t, time.Minute) }
+
+func needSoak(t *testing.T) {
+	t.Helper()
+	if !soak() {
+		t.Skip("the long form: make soak")
+	}
+}
+
+// Ten producers write while the process is killed again and again: everything
+// that was acknowledged arrives.
+func killLoop(t *testing.T, length time.Duration) {
+	databases(t, func(t *testing.T, database string) {
+		s := newSink(t)
+		prepare(t, database, s.URL)
+		p := spawn(t, database, "")
+		work := produce(10, p.addr)
+		kills := 0
+		for end := time.Now().Add(length); time.Now().Before(end); {
+			time.Sleep(time.Duration(700+100*(kills%7)) * time.Millisecond)
+			p.kill()
+			kills++
+			p = spawn(t, database, p.addr)
+		}
+		acked := work.end()
+		twice := s.arrive(t, acked, 45*time.Second)
+		t.Logf("%d kills, %d messages acknowledged, 0 lost, %d delivered twice", kills, len(acked), twice)
+		if len(acked) < 100 {
+			t.Errorf("only %d messages were acknowledged: nothing was shown", len(acked))
+		}
+	})
+}
+
+// PostgreSQL is stopped, its connections cut, and started again, under load.
+func TestPostgreSQLRestarts(t *testing.T) {
+	server := pgtest.Start(t)
+	database := server.Database(t)
+	s := newSink(t)
+	svc, stop := start(t, Options{Database: database})
+	put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL, Concurrency: 20})
+	api := httptest.NewServer(svc.Handler)
+	defer api.Close()
+	work := produce(10, api.Listener.Addr().String())
+	time.Sleep(time.Second)
+	server.Exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 't1'")
+	time.Sleep(500 * time.Millisecond)
+	server.Halt(syscall.SIGQUIT) // a crash of the server
+	time.Sleep(300 * time.Millisecond)
+	server.Boot(t)
+	time.Sleep(time.Second)
+	acked := work.end()
+	twice := s.arrive(t, acked, 60*time.Second)
+	t.Logf("%d messages acknowledged around a cut and a crash of the server, 0 lost, %d delivered twice", len(acked), twice)
+	stop()
+}
+
+// Two processes on one PostgreSQL share the work; one is frozen beyond its
+// leases and thawed: nothing is lost, and what it held is not written twice.
+func TestFrozenProcess(t *testing.T) {
+	if !soak() && testing.Short() {
+		t.Skip("takes 15 s")
+	}
+	server := pgtest.Start(t)
+	database := server.Database(t)
+	s := newSink(t)
+	prepare(t, database, s.URL)
+	a, b := spawn(t, database, ""), spawn(t, database, "")
+	work := produce(10, a.addr, b.addr)
+	time.Sleep(2 * time.Second)
+	_ = a.cmd.Process.Signal(syscall.SIGSTOP)
+	time.Sleep(500 * time.Millisecond)
+	close(work.stop)
+	time.Sleep(24 * time.Second) // leases are 20 s
+	_ = a.cmd.Process.Signal(syscall.SIGCONT)
+	work.wg.Wait()
+	twice := s.arrive(t, work.acked, 30*time.Second)
+	t.Logf("%d messages acknowledged, 0 lost, %d delivered twice", len(work.acked), twice)
+	svc, err := New(t.Context(), Options{Database: database, Allow: loopback, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = svc.Close() }()
+	if n, err := svc.DB.Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+		t.Errorf("%d dead letters, %v", n, err)
+	}
+}
+
+// A full disk refuses messages and loses none that was accepted; when there is
+// room again, work goes on.
+func TestDiskFull(t *testing.T) {
+	database := filepath.Join(t.TempDir(), "forbear.db")
+	s := newSink(t)
+	svc, stop := start(t, Options{Database: database})
+	put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
+	if err := svc.Dispatcher.Disable(t.Context(), "a", "test"); err != nil { // so that nothing is freed
+		t.Fatal(err)
+	}
+	stop()
+	// The bound is a connection's: it comes with the name.
+	svc, stop = start(t, Options{Database: database + "?_pragma=max_page_count(200)"})
+	var acked []string
+	refused := 0
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := range 60 {
+				id := fmt.Sprintf("m%d-%d", w, i)
+				_, err := svc.Dispatcher.Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: bytes.Repeat([]byte("x"), 4000)})
+				mu.Lock()
+				if err == nil {
+					acked = append(acked, id)
+				} else {
+					refused++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	stop()
+	if refused == 0 || len(acked) == 0 {
+		t.Fatalf("%d accepted and %d refused: the disk was not full", len(acked), refused)
+	}
+	svc, stop = start(t, Options{Database: database})
+	if res, err := svc.Dispatcher.TestAndEnable(t.Context(), "a"); err != nil || !res.Enabled {
+		t.Fatalf("got %+v, %v", res, err)
+	}
+	s.arrive(t, acked, 30*time.Second)
+	t.Logf("%d accepted before and while the disk was full, %d refused, 0 lost", len(acked), refused)
+	stop()
+}
+
+// The wall clock jumps forward and back by an hour: nothing is lost. What was
+// accepted while the clock was ahead is due by that clock, so that it may be
+// late by the size of the jump and no more.
+func TestClockJumps(t *testing.T) {
+	var offset atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
+	failing := atomic.Bool{}
+	s := newSink(t)
+	inner := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if failing.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+	svc, stop := start(t, Options{Now: now})
+	put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
+	var ids []string
+	add := func() {
+		for range 20 {
+			ids = append(ids, send(t, svc, webhook.Message{Endpoints: []string{"a"}}))
+		}
+	}
+	for _, jump := range []time.Duration{time.Hour, 0, -time.Hour, 0, time.Hour, 0} {
+		add()
+		offset.Store(int64(jump))
+		add()
+		time.Sleep(300 * time.Millisecond)
+	}
+	time.Sleep(time.Second)
+	late, _ := s.counts(ids)
+	offset.Store(int64(time.Hour)) // an hour passes
+	s.arrive(t, ids, 30*time.Second)
+	t.Logf("%d messages across six jumps, 0 lost, %d late until the clock was there again", len(ids), late)
+	stop()
+}
+
+// 100,000 retries are due when an outage ends: they drain at the endpoint's
+// pace, and a healthy endpoint beside it does not feel them.
+func TestDueRetriesAfterAnOutage(t *testing.T) { backlog(t, 3000, 60*time.Second) }
+
+func TestSoakDueRetriesAfterAnOutage(t *testing.T) { needSoak(t); backlog(t, 100_000, 5*time.Minute) }
+
+func backlog(t *testing.T, n int, limit time.Duration) {
+	database := filepath.Join(t.TempDir(), "forbear.db")
+	s := newSink(t)
+	var inFlight, most atomic.Int32
+	inner := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := inFlight.Add(1)
+		defer inFlight.Add(-1)
+		for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+		}
+		inner.ServeHTTP(w, r)
+	})
+	setup, err := New(t.Context(), Options{Database: database, Allow: loopback, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, setup, webhook.Endpoint{ID: "a", URL: s.URL, Concurrency: 20})
+	ids := make([]string, n)
+	for i := 0; i < n; i += 500 {
+		var batch []webhook.Message
+		for k := i; k < min(i+500, n); k++ {
+			ids[k] = fmt.Sprint("m", k)
+			batch = append(batch, webhook.Message{ID: ids[k], Endpoints: []string{"a"}, Body: []byte(`{}`)})
+		}
+		if _, err := setup.Dispatcher.Accept(t.Context(), batch...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = setup.Close()
+	db, err := sql.Open("sqlite", "file:"+database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _ := json.Marshal(webhook.Progress{Attempts: 1, State: forbear.State{Attempt: 2}})
+	if _, err := db.Exec(`UPDATE forbear_deliveries SET progress = ?`, string(state)); err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Close()
+	began := time.Now()
+	_, stop := start(t, Options{Database: database})
+	s.arrive(t, ids, limit)
+	took := time.Since(began)
+	t.Logf("%d due retries drained in %v (%.0f/s), at most %d in flight", n, took.Round(time.Millisecond), float64(n)/took.Seconds(), most.Load())
+	if m := most.Load(); m > 20 {
+		t.Errorf("%d attempts in flight, want at most the endpoint's 20", m)
+	}
+	stop()
+}

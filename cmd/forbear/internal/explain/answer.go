@@ -1,0 +1,173 @@
+package explain
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Answer is what explain says about one situation.
+type Answer struct {
+	ID       string   `json:"id"`
+	Decision string   `json:"decision"` // retry, stop or success
+	Reason   string   `json:"reason"`
+	Rule     string   `json:"rule"`
+	Class    string   `json:"class"`
+	WaitMin  int64    `json:"wait_min_ms"`
+	WaitMax  int64    `json:"wait_max_ms"`
+	Retries  int      `json:"max_retries"`
+	Notes    []string `json:"notes"`
+}
+
+// Step is one attempt that may follow.
+type Step struct {
+	Attempt     int
+	Floor       time.Duration
+	Ceiling     time.Duration
+	AtTheLatest time.Duration // after the present, every wait at its longest
+	Reason      forbear.Reason
+	Retry       bool
+}
+
+// Explanation is an answer together with what a reader wants beside it.
+type Explanation struct {
+	Answer
+	Type      string // the error_type label
+	Attempt   int
+	Policy    forbear.Policy // with defaults
+	Reasoning forbear.Reason
+	Wait      struct{ Floor, Ceiling time.Duration }
+	Steps     []Step // the attempts to come, should each fail alike; the last one is the stop
+}
+
+// Explain decides about a situation.
+func Explain(s Situation) (Explanation, error) {
+	f, err := s.facts()
+	if err != nil {
+		return Explanation{Answer: Answer{ID: s.ID}}, err
+	}
+	d := s.decide(&f, f.state, f.now, 0)
+	f.explain(d)
+	x := Explanation{
+		Type:      f.failure.Type,
+		Attempt:   f.state.Attempt,
+		Policy:    f.policy.WithDefaults(),
+		Reasoning: d.Reason,
+		Answer: Answer{
+			ID:       s.ID,
+			Decision: decision(d),
+			Reason:   d.Reason.String(),
+			Rule:     d.Rule(),
+			Class:    d.Class.String(),
+			Retries:  f.policy.Retries(),
+			Notes:    f.notes,
+		},
+	}
+	if x.Notes == nil {
+		x.Notes = []string{}
+	}
+	if d.Retry {
+		x.Wait.Floor, x.Wait.Ceiling = d.Floor, d.Ceiling
+		x.WaitMin, x.WaitMax = milliseconds(d.Floor), milliseconds(d.Ceiling)
+		x.Steps = s.steps(&f, d)
+	}
+	return x, nil
+}
+
+func decision(d forbear.Decision) string {
+	switch {
+	case d.Retry:
+		return "retry"
+	case d.Reason == forbear.ReasonSuccess:
+		return "success"
+	default:
+		return "stop"
+	}
+}
+
+// decide asks the decision, and then the budget, as a Retryer does. spent is
+// the number of retries that the call has made since the budget was read.
+func (s *Situation) decide(f *facts, state forbear.State, now time.Time, spent int64) forbear.Decision {
+	d := forbear.Decide(&f.policy, state, f.failure, now, func() float64 { return 0 })
+	if !d.Retry || s.Budget == nil {
+		return d
+	}
+	b := f.policy.WithDefaults().Budget
+	if s.Budget.Retries+spent+1 > b.Allowed(s.Budget.Initial) {
+		return forbear.Decision{Reason: forbear.ReasonBudget, Class: d.Class, Cost: d.Cost}
+	}
+	return d
+}
+
+// steps lists what follows, should every attempt fail like this one and every
+// wait take its longest.
+func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
+	var steps []Step
+	state, now := f.state, f.now
+	for spent := int64(1); ; spent++ {
+		at := now.Add(d.Ceiling)
+		step := Step{
+			Attempt: state.Attempt + 1, Floor: d.Floor, Ceiling: d.Ceiling,
+			AtTheLatest: at.Sub(f.now), Reason: d.Reason, Retry: d.Retry,
+		}
+		if !d.Retry {
+			step.AtTheLatest = now.Sub(f.now)
+		}
+		steps = append(steps, step)
+		if !d.Retry {
+			return steps
+		}
+		d.Wait = d.Ceiling
+		state, now = state.After(d), at
+		if f.failure.Class == forbear.ClassDNS && state.DNSFailures > 0 {
+			state.DNSFailures++
+		}
+		d = s.decide(f, state, now, spent)
+	}
+}
+
+// explain adds what the numbers alone do not tell.
+func (f *facts) explain(d forbear.Decision) {
+	h := f.failure.Hint
+	if h.Floor > 0 && d.Class.Retryable() {
+		f.note("the server asks for %v (R-5)", brief(h.Floor))
+	}
+	switch d.Reason {
+	case forbear.ReasonNoKey:
+		switch {
+		case len(f.state.Key) > forbear.MaxKeyLen:
+			f.note("the idempotency key has %d characters: at most %d are allowed", len(f.state.Key), forbear.MaxKeyLen)
+		case f.policy.Keys == forbear.KeyRefuse:
+			f.note("the policy refuses to retry operations that need an idempotency key")
+		default:
+			f.note("this method is retried only with an Idempotency-Key")
+		}
+	case forbear.ReasonUnknown:
+		f.note("an unknown failure is not retried")
+	case forbear.ReasonUnauthorized:
+		if !f.state.Refreshable {
+			f.note("with a source of fresh credentials there would be one more attempt (R-9)")
+		}
+	case forbear.ReasonCertificate:
+		f.note("someone may be in the middle: look into it")
+	case forbear.ReasonDNSLimit:
+		f.note("a name that does not resolve gets two attempts")
+	}
+}
+
+// milliseconds rounds up: a wait is never announced as shorter than it is.
+func milliseconds(d time.Duration) int64 {
+	ms := d / time.Millisecond
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return int64(ms)
+}
+
+// brief rounds a duration to what a reader needs.
+func brief(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d
+}

@@ -1,0 +1,84 @@
+package explain
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxLine is the longest situation that is read, in bytes.
+const MaxLine = 1 << 20
+
+// refusal is the answer to a situation that cannot be judged.
+type refusal struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+// Lines answers one situation a line, in their order. A line that cannot be
+// judged gets its error as the answer, and bad counts it. Empty lines are
+// passed over. err is a failure of r or w.
+func Lines(r io.Reader, w io.Writer) (bad int, err error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	out := bufio.NewWriter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for number := 1; ; number++ {
+		line, tooLong, readErr := readLine(in)
+		if len(bytes.TrimSpace(line)) > 0 || tooLong {
+			answer, ok := answerLine(line, number, tooLong)
+			if !ok {
+				bad++
+			}
+			if err := enc.Encode(answer); err != nil {
+				return bad, err
+			}
+		}
+		if in.Buffered() == 0 || readErr != nil {
+			// Whoever waits for this answer before the next question has it.
+			if err := out.Flush(); err != nil {
+				return bad, err
+			}
+		}
+		if errors.Is(readErr, io.EOF) {
+			return bad, nil
+		}
+		if readErr != nil {
+			return bad, readErr
+		}
+	}
+}
+
+func answerLine(line []byte, number int, tooLong bool) (answer any, ok bool) {
+	if tooLong {
+		return refusal{Error: fmt.Sprintf("line %d is longer than %d bytes", number, MaxLine)}, false
+	}
+	s, err := Decode(line)
+	if err != nil {
+		return refusal{s.ID, err.Error()}, false
+	}
+	x, err := Explain(s)
+	if err != nil {
+		return refusal{s.ID, err.Error()}, false
+	}
+	return x.Answer, true
+}
+
+// readLine reads up to the next line feed. Of a line that is too long it keeps
+// nothing.
+func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if tooLong = tooLong || len(line)+len(part) > MaxLine+1; tooLong {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, tooLong, err
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/faults"
+	"github.com/forbear-go/forbear/internal/nearest"
+)
+
+// classifyNet asks httpretry about a network error of the named kind. A kind
+// appears in Go as several errors; they must be of one mind.
+func classifyNet(s *Situation, f *facts) (forbear.Failure, error) {
+	if s.Error == "" {
+		return forbear.Failure{}, errors.New("error is missing")
+	}
+	errs, err := faults.Build(s.Error)
+	if err != nil {
+		if name, ok := nearest.Of(s.Error, faults.Kinds()); ok {
+			return forbear.Failure{}, fmt.Errorf("unknown error %q: did you mean %s?", s.Error, name)
+		}
+		return forbear.Failure{}, fmt.Errorf("unknown error %q", s.Error)
+	}
+	req, err := s.request(f)
+	if err != nil {
+		return forbear.Failure{}, err
+	}
+	req = req.WithContext(faults.Context(s.Error))
+	failure := httpretry.Classify(req, nil, errs[0])
+	for _, e := range errs[1:] {
+		if other := httpretry.Classify(req, nil, e); other.Class != failure.Class {
+			return failure, fmt.Errorf("%s is both %s and %s: the kind is ambiguous", s.Error, failure.Class, other.Class)
+		}
+	}
+	return failure, nil
+}

@@ -1,0 +1,250 @@
+// Package explain answers whether a failed call would be tried again, when, and
+// by which rule. It asks the real classifiers and the real decision.
+package explain
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/policies"
+	"github.com/forbear-go/forbear/internal/nearest"
+)
+
+// Situation is one failed attempt and the facts around it. Its zero value is
+// not enough: Protocol, and what that protocol needs, must be there.
+type Situation struct {
+	ID       string `json:"id"`
+	Profile  string `json:"profile"`
+	Kind     string `json:"kind"`
+	Protocol string `json:"protocol"`
+
+	Method         string `json:"method"`
+	IdempotencyKey string `json:"idempotency_key"`
+	Replayable     *bool  `json:"replayable"`
+	TokenRefresh   bool   `json:"token_refresh"`
+
+	AttemptsMade *int   `json:"attempts_made"`
+	DNSFailures  int    `json:"dns_failures"`
+	ElapsedMS    int64  `json:"elapsed_ms"`
+	RemainingMS  *int64 `json:"remaining_ms"`
+	Now          string `json:"now"`
+
+	Breaker        string  `json:"breaker"`
+	ExhaustedBelow bool    `json:"exhausted_below"`
+	Budget         *Budget `json:"budget"`
+
+	Status  int         `json:"status"`
+	Headers [][2]string `json:"headers"`
+
+	Code     string      `json:"code"`
+	Trailers [][2]string `json:"trailers"`
+
+	Error string `json:"error"`
+
+	Message json.RawMessage `json:"message"`
+	Phase   int             `json:"phase"`
+
+	Policy json.RawMessage `json:"policy"`
+	// Base is the policy that Policy is laid over; nil means that of Profile
+	// and Kind.
+	Base *forbear.Policy `json:"-"`
+}
+
+// Budget is the use of a dependency's budget in its window.
+type Budget struct {
+	Initial int64 `json:"initial"`
+	Retries int64 `json:"retries"`
+}
+
+// Decode reads a situation from JSON. It refuses what it does not know, but
+// returns the id whenever there is one.
+func Decode(data []byte) (Situation, error) {
+	var fields map[string]json.RawMessage
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&fields); err != nil {
+		return Situation{}, notJSON(err)
+	}
+	var s Situation
+	_ = json.Unmarshal(fields["id"], &s.ID) // the strict reading below complains
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return s, errors.New("text after the situation")
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, name) {
+			return s, unknown(name)
+		}
+	}
+	dec = json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields() // those of nested objects
+	if err := dec.Decode(&s); err != nil {
+		return s, notJSON(err)
+	}
+	if s.ID == "" {
+		return s, errors.New("id is missing")
+	}
+	return s, nil
+}
+
+// known are the names of a situation's fields.
+var known = func() (names []string) {
+	for f := range reflect.TypeFor[Situation]().Fields() {
+		if name := f.Tag.Get("json"); name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}()
+
+func unknown(name string) error {
+	if near, ok := nearest.Of(name, known); ok {
+		return fmt.Errorf("unknown field %q: did you mean %s?", name, near)
+	}
+	return fmt.Errorf("unknown field %q", name)
+}
+
+// notJSON says in the situation's own terms what the JSON reader met.
+func notJSON(err error) error {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return fmt.Errorf("not a situation in JSON: %w", err)
+	case e.Field == "":
+		return fmt.Errorf("a situation is a JSON object, not a %s", e.Value)
+	default:
+		return fmt.Errorf("%s cannot be a %s", e.Field, e.Value)
+	}
+}
+
+// facts are a situation in the terms of the decision.
+type facts struct {
+	policy  forbear.Policy
+	state   forbear.State
+	failure forbear.Failure
+	now     time.Time
+	notes   []string
+}
+
+// maxCount bounds counts and times of a situation, far above what any policy
+// allows, so that sums cannot overflow.
+const maxCount = 1 << 40
+
+// facts classifies the situation and gathers its state.
+func (s *Situation) facts() (f facts, err error) {
+	if err := s.check(); err != nil {
+		return f, err
+	}
+	f.now = time.Now()
+	if s.Now != "" {
+		if f.now, err = time.Parse(time.RFC3339, s.Now); err != nil {
+			return f, fmt.Errorf("now %q is no RFC 3339 time", s.Now)
+		}
+	}
+	if f.policy, err = s.policy(); err != nil {
+		return f, err
+	}
+	protocol, err := s.protocol()
+	if err != nil {
+		return f, err
+	}
+	if f.state, err = s.state(f.now); err != nil {
+		return f, err
+	}
+	if f.failure, err = protocol.classify(s, &f); err != nil {
+		return f, err
+	}
+	if f.state.NeedsKey && f.state.Key == "" && f.policy.Keys == forbear.KeyGenerate {
+		f.state.Key = "generated"
+		f.note("forbear generates an idempotency key for this dependency (R-6)")
+	}
+	return f, nil
+}
+
+func (f *facts) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
+
+// check refuses numbers that mean nothing.
+func (s *Situation) check() error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"dns_failures", int64(s.DNSFailures)},
+		{"elapsed_ms", s.ElapsedMS},
+		{"attempts_made", int64(deref(s.AttemptsMade, 1))},
+	} {
+		if n.value < 0 || n.value > maxCount {
+			return fmt.Errorf("%s %d is out of range", n.name, n.value)
+		}
+	}
+	if r := deref(s.RemainingMS, 0); r > maxCount || r < -maxCount {
+		return fmt.Errorf("remaining_ms %d is out of range", r)
+	}
+	if b := s.Budget; b != nil && (b.Initial < 0 || b.Initial > maxCount || b.Retries < 0 || b.Retries > maxCount) {
+		return errors.New("budget is out of range")
+	}
+	return nil
+}
+
+// policy returns the profile's policy, or Base, under the situation's own.
+func (s *Situation) policy() (forbear.Policy, error) {
+	p, err := forbear.Profile(s.Profile)
+	if err != nil {
+		return p, err
+	}
+	if s.Base != nil {
+		p = *s.Base
+	}
+	switch {
+	case s.Kind != "":
+		if p.Kind, err = forbear.ParseKind(s.Kind); err != nil {
+			return p, err
+		}
+	case s.Protocol == "grpc" && s.Base == nil:
+		p.Kind = forbear.GRPC
+	}
+	if len(s.Policy) > 0 {
+		return policies.Overlay(s.Policy, p)
+	}
+	return p, nil
+}
+
+func (s *Situation) state(now time.Time) (forbear.State, error) {
+	st := forbear.State{
+		Attempt:        max(deref(s.AttemptsMade, 1), 1),
+		Start:          now.Add(-time.Duration(s.ElapsedMS) * time.Millisecond),
+		DNSFailures:    s.DNSFailures,
+		Key:            s.IdempotencyKey,
+		Unreplayable:   !deref(s.Replayable, true),
+		Refreshable:    s.TokenRefresh,
+		ExhaustedBelow: s.ExhaustedBelow,
+	}
+	if s.RemainingMS != nil {
+		st.Deadline = now.Add(time.Duration(*s.RemainingMS) * time.Millisecond)
+	}
+	switch s.Breaker {
+	case "", "closed":
+	case "open":
+		st.Breaker = forbear.BreakerOpen
+	case "half-open":
+		st.Breaker = forbear.BreakerHalfOpen
+	default:
+		return st, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
+	}
+	return st, nil
+}
+
+func deref[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

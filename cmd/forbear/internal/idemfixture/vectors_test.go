@@ -1,0 +1,298 @@
+package idemfixture
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/vectors"
+)
+
+// TestVectors runs the scenarios over real HTTP against processes of their own,
+// on every store that there is.
+func TestVectors(t *testing.T) {
+	var d document
+	vectors.Load(t, "idempotency.json", &d)
+	if len(d.HTTP) == 0 {
+		t.Fatal("no scenarios")
+	}
+	t.Run("memory", func(t *testing.T) { t.Parallel(); runAll(t, d.HTTP, "memory", nil) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); runAll(t, d.HTTP, "sqlite", nil) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); runAll(t, d.HTTP, "postgres", pgtest.Start(t)) })
+}
+
+func runAll(t *testing.T, list []scenario, store string, pg *pgtest.Server) {
+	for _, s := range list {
+		for _, name := range s.Stores {
+			if !slices.Contains([]string{"memory", "sqlite", "postgres", "redis"}, name) {
+				t.Errorf("%s: store %q is not understood", s.ID, name)
+			}
+		}
+		if !slices.Contains(s.Stores, store) {
+			continue
+		}
+		t.Run(s.ID, func(t *testing.T) {
+			t.Log(s.Name)
+			r := &runner{world: newWorld(t, store, pg, func(c *Config) { configure(t, c, s.Steps) }), results: map[string][]*result{}}
+			for i := range s.Steps {
+				r.step(&s.Steps[i])
+			}
+			r.async.Wait()
+			for i := range s.Expect {
+				r.check(&s.Expect[i])
+			}
+			r.checkEffects(s.Effects)
+		})
+	}
+}
+
+// configure gathers what requests of the scenario want of the middleware.
+func configure(t *testing.T, c *Config, steps []step) {
+	all := map[string]json.RawMessage{}
+	for _, s := range steps {
+		maps.Copy(all, s.Config)
+		if s.Request != nil {
+			maps.Copy(all, s.Request.Config)
+		}
+	}
+	for name, v := range all {
+		var d duration
+		var ms int
+		var text string
+		_ = json.Unmarshal(v, &text)
+		value := time.Duration(0)
+		if json.Unmarshal(v, &ms) == nil {
+			value = time.Duration(ms) * time.Millisecond
+		} else if d.UnmarshalText([]byte(text)) == nil {
+			value = time.Duration(d)
+		}
+		switch {
+		case (name == "lease" || name == "lease_ms") && value > 0:
+			c.Lease = value
+		case (name == "wait" || name == "wait_ms") && value > 0:
+			c.Wait = value
+		case name == "takeover" && (text == "rerun" || text == "quarantine"):
+			c.Rerun = text == "rerun"
+		default:
+			t.Fatalf("config %s = %s is not understood", name, v)
+		}
+	}
+}
+
+// result is what the client saw.
+type result struct {
+	status    any // a number, "client_timeout" or "connection_error"
+	header    http.Header
+	body      []byte
+	took      time.Duration
+	firstByte time.Duration
+	maxMS     int
+	instance  string
+}
+
+func (r *result) replayed() bool { return r.header.Get(idempotency.HeaderReplayed) == "true" }
+
+type runner struct {
+	*world
+	async   sync.WaitGroup
+	lock    sync.Mutex
+	results map[string][]*result
+}
+
+func (r *runner) step(s *step) {
+	t := r.t
+	t.Helper()
+	switch s.Do {
+	case "request":
+		if s.Asynchronous {
+			r.at(s.Instance)
+			r.async.Go(func() { r.send(s.request) })
+			return
+		}
+		r.send(s.request)
+	case "parallel":
+		r.parallel(s)
+	case "wait":
+		r.ledger.await(t, s.Event)
+	case "sleep":
+		time.Sleep(time.Duration(s.MS) * time.Millisecond)
+	case "kill":
+		r.signal(s.Instance, syscall.SIGKILL)
+	case "start":
+		r.at(s.Instance)
+	case "resume":
+		r.ledger.raise(r.ledger.resumes, s.ID)
+	case "advance":
+		r.advance(time.Duration(s.By))
+	case "clock_skew":
+		t.Fatalf("step %q is not understood: no instance's clock can be turned here", s.Do)
+	case "store":
+		r.at("A")
+		r.store(s.Action)
+	case "sweep":
+		r.post(r.at("A") + "/_fixture/sweep")
+	case "configure":
+		_, err := idempotency.Handler(idempotency.NewMemory(nil), idempotency.Options{Scope: principal, Retention: time.Duration(s.Retention)}, http.NotFoundHandler())
+		if (err != nil) != s.ExpectError {
+			t.Errorf("configure %v: %v", time.Duration(s.Retention), err)
+		}
+	default:
+		t.Fatalf("step %q is not understood", s.Do)
+	}
+}
+
+func (r *runner) parallel(s *step) {
+	if s.Request == nil {
+		r.t.Fatal("parallel without a request")
+	}
+	names := s.Instances
+	if len(names) == 0 {
+		names = []string{s.Request.Instance}
+	}
+	for _, n := range names {
+		r.at(n)
+	}
+	slots := make(chan struct{}, max(s.Concurrency, 1))
+	if s.Concurrency == 0 {
+		slots = make(chan struct{}, s.N)
+	}
+	var wg sync.WaitGroup
+	for i := range s.N {
+		q := *s.Request
+		q.Instance = names[i%len(names)]
+		q.Headers = maps.Clone(q.Headers)
+		if s.UniqueKeys {
+			if q.Headers == nil {
+				q.Headers = map[string]string{}
+			}
+			q.Headers["Idempotency-Key"] = idempotency.NewKey()
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			r.send(q)
+			<-slots
+		})
+	}
+	wg.Wait()
+}
+
+// send makes one request and keeps what came of it.
+func (r *runner) send(q request) {
+	switch at := q.Headers["X-Test-Stop-At"]; at {
+	case "", "before_effect", "after_effect":
+	default:
+		r.t.Errorf("X-Test-Stop-At %q is not understood", at)
+		return
+	}
+	res := r.exchange(q)
+	res.maxMS, res.instance = q.MaxMS, q.Instance
+	r.lock.Lock()
+	r.results[q.ID] = append(r.results[q.ID], res)
+	r.lock.Unlock()
+	r.ledger.raise(r.ledger.events, "done:"+q.ID)
+}
+
+func (r *runner) exchange(q request) *result {
+	base := r.at(q.Instance) // starts it, which is no part of the request
+	ctx := r.t.Context()
+	if q.ClientTimeoutMS > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(q.ClientTimeoutMS)*time.Millisecond)
+		defer cancel()
+	}
+	body := bytes.Repeat([]byte{'x'}, q.BodyBytes)
+	if q.Body != nil {
+		body = []byte(*q.Body)
+	}
+	target, err := url.Parse(base + q.Path)
+	if err != nil {
+		return &result{status: err.Error()}
+	}
+	req := (&http.Request{Method: q.Method, URL: target, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}).WithContext(ctx)
+	if q.Principal != nil {
+		req.Header.Set("X-Principal", *q.Principal)
+	}
+	req.Header.Set("X-Fixture-Request", q.ID)
+	for name, v := range q.Headers {
+		req.Header[name] = []string{v} // spelled as it is
+	}
+	lines := q.ExtraHeaderLines
+	if q.RawHeader != nil {
+		var line string
+		if err := json.Unmarshal(q.RawHeader, &line); err != nil {
+			return &result{status: "raw_header is not understood"}
+		}
+		name, v, _ := strings.Cut(line, ":")
+		lines = append(slices.Clone(lines), [2]string{name, strings.TrimPrefix(v, " ")})
+	}
+	for _, l := range lines {
+		req.Header[l[0]] = append(req.Header[l[0]], l[1])
+	}
+	// A connection of its own: a killed server leaves none behind, and nothing
+	// is sent twice behind the scenario's back.
+	transport := &http.Transport{DisableKeepAlives: true}
+	start := time.Now()
+	resp, err := transport.RoundTrip(req)
+	first := time.Since(start)
+	if err != nil {
+		return &result{status: failure(ctx), took: first}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	res := &result{status: resp.StatusCode, header: resp.Header, body: text, took: time.Since(start), firstByte: first}
+	if err != nil {
+		res.status = failure(ctx)
+	}
+	return res
+}
+
+func failure(ctx context.Context) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return "client_timeout"
+	}
+	return "connection_error"
+}
+
+// checkEffects compares the effects with a number, a list of those allowed, or
+// numbers by principal.
+func (r *runner) checkEffects(want json.RawMessage) {
+	r.t.Helper()
+	if len(want) == 0 || string(want) == "null" {
+		return
+	}
+	got := r.effects()
+	sum := 0
+	for _, n := range got {
+		sum += n
+	}
+	var by map[string]anyOf
+	if json.Unmarshal(want, &by) == nil {
+		for p, allowed := range by {
+			if !allowed.allows(got[p]) {
+				r.t.Errorf("%d effects of %s, want %v", got[p], p, allowed)
+			}
+		}
+		return
+	}
+	var allowed anyOf
+	if err := json.Unmarshal(want, &allowed); err != nil {
+		r.t.Fatalf("effects %s are not understood", want)
+	}
+	if !allowed.allows(sum) {
+		r.t.Errorf("%d effects, want %v", sum, fmt.Sprint(allowed))
+	}
+}

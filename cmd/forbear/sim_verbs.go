@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/forbear-go/forbear/storm"
+	"github.com/forbear-go/forbear/storm/page"
+)
+
+// wrote turns the error of writing a report into an exit code.
+func (s *sim) wrote(err error, code int) int {
+	if err != nil {
+		return s.std.fail("sim: %v", err)
+	}
+	return code
+}
+
+// judged is the exit code of a result: 1 when it ended in trouble.
+func judged(all ...*storm.Result) int {
+	for _, r := range all {
+		if v := r.Summary.Verdict; v == storm.Metastable || v == storm.Overloaded {
+			return exitFound
+		}
+	}
+	return exitOK
+}
+
+func (s *sim) runOne(ctx context.Context, scenario storm.Scenario) int {
+	r, err := storm.Run(ctx, scenario, storm.Options{Force: s.force})
+	if err != nil {
+		return s.refuse(err)
+	}
+	code := judged(r)
+	switch s.output {
+	case "json":
+		return max(s.json(r), code)
+	case "csv":
+		return s.wrote(r.WriteCSV(s.std.out), code)
+	case "svg":
+		return s.wrote(r.WriteSVG(s.std.out), code)
+	case "html":
+		one := []storm.Compared{{Variant: storm.Variant{Name: "as-is", Title: "as configured"}, Result: r}}
+		return s.wrote(storm.WriteHTML(s.std.out, scenario.Name, scenario.Description, one), code)
+	}
+	return s.wrote(r.WriteText(s.std.out), code)
+}
+
+func (s *sim) compare(ctx context.Context, scenario storm.Scenario) int {
+	all, err := storm.Compare(ctx, scenario, storm.Options{Force: s.force}, s.progress("compare"))
+	if err != nil {
+		return s.refuse(err)
+	}
+	switch s.output {
+	case "json":
+		return s.json(all)
+	case "html":
+		return s.wrote(storm.WriteHTML(s.std.out, scenario.Name, scenario.Description, all), exitOK)
+	case "text":
+		return s.wrote(storm.WriteComparison(s.std.out, all), exitOK)
+	}
+	return s.std.fail("sim compare: output %s is for one run: want text, json or html", s.output)
+}
+
+func (s *sim) sweep(ctx context.Context, scenario storm.Scenario) int {
+	bounds := storm.SweepBounds{
+		LoadFrom: s.loadFrom, LoadTo: s.loadTo, Loads: s.loads, Triggers: s.triggers, Longest: storm.Duration(s.longest),
+	}
+	w, err := storm.RunSweep(ctx, scenario, bounds, storm.Options{Force: s.force}, s.progress("sweep"))
+	if err != nil {
+		return s.refuse(err)
+	}
+	switch s.output {
+	case "json":
+		return s.json(w)
+	case "csv":
+		return s.wrote(w.WriteCSV(s.std.out), exitOK)
+	case "svg":
+		return s.wrote(w.WriteSVG(s.std.out), exitOK)
+	case "text":
+		return s.wrote(w.WriteText(s.std.out), exitOK)
+	}
+	return s.std.fail("sim sweep: output %s is not there: want text, json, csv or svg", s.output)
+}
+
+func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
+	t, err := storm.LeastTrigger(ctx, scenario, storm.Options{Force: s.force}, s.longest)
+	if err != nil {
+		return s.refuse(err)
+	}
+	code := exitOK
+	if t.Sticks {
+		code = exitFound
+	}
+	if s.output == "json" {
+		return max(s.json(t), code)
+	}
+	if !t.Sticks {
+		fmt.Fprintf(s.std.out, "%s: no fault of up to %v sticks (%s engine, %d runs)\n", scenario.Name, t.Longest, t.Engine, t.Runs)
+		return code
+	}
+	fmt.Fprintf(s.std.out, "%s: a first fault of %.2f s or more sticks (to within %v; %s engine, %d runs)\n",
+		scenario.Name, t.Least.Seconds(), t.Precision, t.Engine, t.Runs)
+	return code
+}
+
+// serve shows the page until ctx ends.
+func (s *sim) serve(ctx context.Context) int {
+	l, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return s.std.fail("sim serve: %v", err)
+	}
+	srv := &http.Server{
+		Handler:           page.Handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+	}
+	fmt.Fprintf(s.std.out, "The retry-storm simulator is at http://%s/\n", l.Addr())
+	context.AfterFunc(ctx, func() {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = srv.Shutdown(limited)
+	})
+	if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return s.std.fail("sim serve: %v", err)
+	}
+	return exitOK
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/gateway"
+)
+
+// looks are two looks at a service, ten seconds apart.
+func looks() (a, b gateway.Status) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	a = gateway.Status{Service: "checkout", At: at, Incoming: 1000, Dependencies: []gateway.DependencyStatus{{
+		Dependency: "payments", Initial: 1000, Retries: 100, Suppressed: map[string]int64{"budget_exhausted": 5},
+	}}}
+	b = gateway.Status{Service: "checkout", At: at.Add(10 * time.Second), Incoming: 2000, Dependencies: []gateway.DependencyStatus{{
+		Dependency: "payments", Initial: 2000, Retries: 600, Layered: 3,
+		Recovered:  map[string]int64{"http_503": 40, "timeout": 2},
+		Failed:     map[string]int64{"http_500": 60, "http_503": 10},
+		Suppressed: map[string]int64{"budget_exhausted": 15, "breaker_open": 10},
+		Budget:     gateway.BudgetStatus{Used: 150, Allowed: 200},
+		Breaker:    &gateway.BreakerStatus{State: "open", Forced: true, FailureRate: 0.5},
+	}, {Dependency: "evil\x1b[2J"}}}
+	return a, b
+}
+
+const topLines = `2026-03-01T12:00:10Z dependency=payments first=100.0/s retries=50.0/s ratio=50.0% sends_per_call=1.50 budget_left="50 of 200" breaker="open, forced (50%)" suppressed=2.0/s multiplier=1.50 http_500=0 saved,60 failed http_503=40 saved,10 failed timeout=2 saved,0 failed notes="a layer below retries"
+2026-03-01T12:00:10Z dependency=evil[2J first=0.0/s retries=0.0/s ratio=0.0% sends_per_call=0.00 budget_left="none" breaker="none" suppressed=0.0/s multiplier=1.50
+`
+
+func TestTopLines(t *testing.T) {
+	if got := newView(looks()).lines(); got != topLines {
+		t.Errorf("got\n%s\nwant\n%s", got, topLines)
+	}
+}
+
+func TestTopTableIsRefreshedInPlace(t *testing.T) {
+	var out bytes.Buffer
+	tp := &top{out: &out, tty: true}
+	if err := tp.show(newView(looks())); err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	if !strings.HasPrefix(got, "\x1b[H") || !strings.HasSuffix(got, "\x1b[J") || strings.Contains(got, "\x1b[2J") {
+		t.Errorf("not in place, or what was sent reaches the terminal: %q", got)
+	}
+	for _, want := range []string{"checkout", "multiplier 1.50", "50 of 200", "open, forced (50%)", "50.0%", "a layer below retries", "http_503", "SAVED BY A RETRY"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the table lacks %q:\n%s", want, got)
+		}
+	}
+}
+
+func TestTopAfterARestart(t *testing.T) {
+	a, b := looks()
+	b.At = a.At.Add(20 * time.Second)
+	v := newView(b, gateway.Status{At: b.At.Add(time.Second), Incoming: 7})
+	if v.Incoming != 7 {
+		t.Errorf("incoming %v/s, want 7: the counts began anew", v.Incoming)
+	}
+}
+
+// Against an endpoint that demands a token, goes away, and comes back.
+func TestTopCommand(t *testing.T) {
+	a, b := looks()
+	var asked atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer s3cret" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		switch asked.Add(1) {
+		case 1:
+			_ = json.NewEncoder(w).Encode(a)
+		case 2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			_ = json.NewEncoder(w).Encode(b)
+		}
+	}))
+	defer srv.Close()
+	if got := invoke(t, "", "top", "--admin", srv.URL, "--count", "1"); got.code != exitUsage || !strings.Contains(got.errors, "401") {
+		t.Errorf("without a token: %+v", got)
+	}
+	t.Setenv(envAdminToken, "s3cret")
+	got := invoke(t, "", "top", "--admin", srv.URL, "--count", "2", "--interval", "100ms")
+	if got.code != exitOK || !strings.Contains(got.out, "503 Service Unavailable; waiting\n") || !strings.HasSuffix(got.out, topLines) {
+		t.Errorf("got %+v", got)
+	}
+	asked.Store(2)
+	got = invoke(t, "", "top", "--admin", srv.URL+"/", "--count", "1", "--interval", "100ms", "-o", "json")
+	var v view
+	if err := json.Unmarshal([]byte(got.out), &v); err != nil || len(v.Dependencies) != 2 {
+		t.Errorf("json: %v: %+v", err, got)
+	}
+}
+
+func TestTopFaults(t *testing.T) {
+	for _, args := range [][]string{
+		{"--admin", "ftp://a"},
+		{"--admin", "http://u:p@a"},
+		{"--interval", "1ms"},
+		{"-o", "xml"},
+		{"--admin", "http://127.0.0.1:1", "--count", "1"},
+		{"--admin-token-file", "/does/not/exist"},
+	} {
+		if got := invoke(t, "", append([]string{"top"}, args...)...); got.code != exitUsage || got.out != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+module github.com/forbear-go/forbear/examples/payment
+
+go 1.26
+
+require (
+	github.com/forbear-go/forbear v0.0.0
+	github.com/forbear-go/forbear/policyfile v0.0.0
+)
+
+require go.yaml.in/yaml/v4 v4.0.0 // indirect
+
+replace (
+	github.com/forbear-go/forbear => ../..
+	github.com/forbear-go/forbear/policyfile => ../../policyfile
+)
