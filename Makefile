@@ -1,0 +1,109 @@
+# forbear. `make` alone lists what there is.
+
+GO       ?= go
+FUZZTIME ?= 20s
+SOAKTIME ?= 20m
+
+# The race detector needs a C compiler; .ci/deps says so when there is none.
+RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+# Suites that show nothing more under the race detector and take many times as
+# long: arithmetic on one goroutine, analyzers, and tests that drive processes of
+# their own. Where they are concurrent in themselves, a smaller run is raced.
+PLAIN = forbear/(storm|lint(/.*)?|cmd/forbear/internal/(durable|idemfixture))$$
+
+# The product's modules, by folder, as go.work lists them.
+MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
+# The modules apart from it: what they require lifts no version of the product.
+APART = $(CURDIR)/tools $(CURDIR)/bench
+BIN   = $(CURDIR)/bin
+FILES = git ls-files -co --exclude-standard -- '*.go' | grep -v /testdata/
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+.PHONY: run
+run: ## start forbear with a sample policy and a flaky upstream
+	$(GO) run ./cmd/forbear serve
+
+.PHONY: test
+test: ## run all tests of all modules; install what they need where that can be done
+	@.ci/deps install
+	$(GO) test $(RACE) -shuffle=on -timeout 10m $$($(GO) list work | grep -vE '$(PLAIN)')
+	$(GO) test -shuffle=on -timeout 15m $$($(GO) list work | grep -E '$(PLAIN)')
+	$(GO) test $(RACE) -run 'Compare' -timeout 10m ./storm
+	@.ci/deps missing || [ "$(CI)" != true ]
+
+.PHONY: check
+check: lint test ## everything that a change must pass
+
+.PHONY: lint
+lint: tools format tidy vet fix static alone ## the quick static checks
+
+.PHONY: tools
+tools:
+	@GOWORK=off GOBIN=$(BIN) $(GO) -C tools install tool
+
+.PHONY: format
+format: tools
+	@echo "gofumpt"
+	@bad=$$($(FILES) | xargs $(BIN)/gofumpt -l); \
+	if [ -n "$$bad" ]; then echo "not formatted (run: make fmt):"; echo "$$bad"; exit 1; fi
+
+.PHONY: fmt
+fmt: tools ## format the code
+	@$(FILES) | xargs $(BIN)/gofumpt -w
+
+.PHONY: tidy
+tidy:
+	@bad=0; for m in $(MODULES) $(APART); do \
+		echo "go mod tidy -diff  $$m"; GOWORK=off $(GO) -C $$m mod tidy -diff || bad=1; done; exit $$bad
+
+.PHONY: vet
+vet:
+	$(GO) vet work
+	@GOWORK=off $(GO) -C bench vet ./...
+
+.PHONY: fix
+fix:
+	@bad=0; for m in $(MODULES) $(CURDIR)/bench; do \
+		echo "go fix -diff  $$m"; GOWORK=off $(GO) -C $$m fix -diff ./... || bad=1; done; exit $$bad
+
+.PHONY: static
+static: tools
+	@bad=0; for m in $(MODULES) $(CURDIR)/bench; do \
+		echo "staticcheck  $$m"; (cd $$m && GOWORK=off $(BIN)/staticcheck ./...) || bad=1; done; exit $$bad
+
+# Each module must also build as its users get it: without the workspace.
+.PHONY: alone
+alone:
+	@bad=0; for m in $(MODULES); do \
+		echo "go build, alone  $$m"; GOWORK=off $(GO) -C $$m build -o /dev/null ./... || bad=1; done; exit $$bad
+
+.PHONY: bench
+bench: ## measure against peers and print one table
+	GOWORK=off $(GO) -C bench run ./table
+
+.PHONY: bench-gateway
+bench-gateway: ## compare forbear serve with other proxies
+	GOWORK=off $(GO) -C bench run ./gateway
+
+.PHONY: gates
+gates: ## hold the benchmarks to their limits: allocations and ratios
+	GOWORK=off $(GO) -C bench test -count=1 .
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (20s)
+	@set -e; grep -rlE --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' $$file); do \
+			echo "$$(dirname $$file) $$target"; \
+			(cd $$(dirname $$file) && $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) .) </dev/null; \
+		done; done
+
+.PHONY: soak
+soak: ## run the long tests, the ones that ask for FORBEAR_SOAK
+	FORBEAR_SOAK=1 $(GO) test -run Soak -count=1 -v -timeout $(SOAKTIME) work
+
+.PHONY: vuln
+vuln: tools ## look for known vulnerabilities (needs the network)
+	@set -e; for m in $(MODULES); do (cd $$m && GOWORK=off $(BIN)/govulncheck ./...); done
