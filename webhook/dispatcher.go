@@ -55,6 +55,7 @@ type Dispatcher struct {
 	client *http.Client
 	now    func() time.Time
 
+	loading chan struct{} // has one place: a list of endpoints that was read earlier must not be installed later
 	mu      sync.RWMutex
 	lanes   map[string]*lane
 	ordered map[string]bool
@@ -103,7 +104,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now,
 		client: &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
-		lanes:  map[string]*lane{}, ordered: map[string]bool{},
+		lanes:  map[string]*lane{}, ordered: map[string]bool{}, loading: make(chan struct{}, 1),
 		wakes: make(chan struct{}, 1), outcomes: make(chan Outcome, 1024), chores: make(chan func(context.Context), 256),
 		stop: make(chan struct{}),
 	}
@@ -119,6 +120,12 @@ func (d *Dispatcher) Stats() Stats {
 
 // Load reads the endpoints. Run does so by itself.
 func (d *Dispatcher) Load(ctx context.Context) error {
+	select {
+	case d.loading <- struct{}{}:
+		defer func() { <-d.loading }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	d.reload.Store(false)
 	list, err := d.cfg.Store.Endpoints(ctx)
 	if err != nil {
@@ -231,7 +238,13 @@ func (d *Dispatcher) order() map[string]bool {
 // disk, and will be delivered or become dead letters.
 func (d *Dispatcher) Accept(ctx context.Context, msgs ...Message) ([]Accepted, error) {
 	for i := range msgs {
-		if err := d.admit(&msgs[i]); err != nil {
+		err := d.admit(&msgs[i])
+		if errors.Is(err, ErrUnknownEndpoint) { // another process may have just added it
+			if err = d.Load(ctx); err == nil {
+				err = d.admit(&msgs[i])
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
