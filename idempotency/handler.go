@@ -59,7 +59,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // read turns the request into a claim, or says what is wrong with it. The body
 // is read whole.
-func (h *handler) read(x *exchange) (c Claim, p problem, bad Result) {
+func (h *handler) read(x *exchange) (c Claim, p refusal, bad Result) {
 	key, err := readKey(x.r.Header)
 	switch {
 	case errors.Is(err, errNoKey):
@@ -109,7 +109,7 @@ type exchange struct {
 	waited time.Duration
 }
 
-func (x *exchange) refuse(p problem, why Result) {
+func (x *exchange) refuse(p refusal, why Result) {
 	x.h.Observe(Event{Result: why, Waited: x.waited})
 	p.write(x.w, x.r)
 }

@@ -1,132 +1,99 @@
 package idempotency
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/problem"
 )
 
 // ProblemBase begins the types of this package's problem documents (RFC 9457).
 // A client may retry the one that ends in "/in-progress", with the same key and
 // after its Retry-After; no other 409.
-const ProblemBase = "urn:forbear:problem:idempotency/"
+const ProblemBase = problem.Namespace + "idempotency/"
 
 // HeaderReplayed marks an answer that comes from the store.
 const HeaderReplayed = "Idempotent-Replayed"
 
-type problem struct {
-	Type          string `json:"type"`
-	Title         string `json:"title"`
-	Status        int    `json:"status"`
-	Detail        string `json:"detail"`
-	Instance      string `json:"instance"`
-	CorrelationID string `json:"correlation_id,omitempty"`
-
-	// Of the stored answer, where it cannot be replayed.
-	OriginalStatus int    `json:"original_status,omitempty"`
-	Location       string `json:"location,omitempty"`
-
-	retryAfter time.Duration
+// refusal is an answer of this package's own.
+type refusal struct {
+	problem.Problem
+	wait time.Duration // Retry-After, in whole seconds; 0: none
 }
 
-func missingKey() problem {
-	return problem{
-		Type: "key-missing", Title: "Idempotency-Key is missing", Status: http.StatusBadRequest,
-		Detail: "this operation requires an Idempotency-Key header: a fresh UUID v4 for each operation, the same in all of its attempts",
-	}
+// refuse returns the answer of a problem type, without its base.
+func refuse(kind, title string, status int, detail string) refusal {
+	return refusal{Problem: problem.Problem{Type: ProblemBase + kind, Title: title, Status: status, Detail: detail}}
 }
 
-func invalidKey() problem {
-	return problem{
-		Type: "key-invalid", Title: "Idempotency-Key is invalid", Status: http.StatusBadRequest,
-		Detail: "want exactly one Idempotency-Key of 1 to 64 printable ASCII characters, quoted or not",
-	}
+func missingKey() refusal {
+	return refuse("key-missing", "Idempotency-Key is missing", http.StatusBadRequest,
+		"this operation requires an Idempotency-Key header: a fresh UUID v4 for each operation, the same in all of its attempts")
 }
 
-func unauthenticated() problem {
-	return problem{
-		Type: "unauthenticated", Title: "Not authenticated", Status: http.StatusUnauthorized,
-		Detail: "keys belong to authenticated callers",
-	}
+func invalidKey() refusal {
+	return refuse("key-invalid", "Idempotency-Key is invalid", http.StatusBadRequest,
+		"want exactly one Idempotency-Key of 1 to 64 printable ASCII characters, quoted or not")
 }
 
-func tooLarge() problem {
-	return problem{
-		Type: "request-too-large", Title: "Request too large", Status: http.StatusRequestEntityTooLarge,
-		Detail: "the body is larger than this operation takes",
-	}
+func unauthenticated() refusal {
+	return refuse("unauthenticated", "Not authenticated", http.StatusUnauthorized, "keys belong to authenticated callers")
 }
 
-func unreadable() problem {
-	return problem{
-		Type: "request-unreadable", Title: "Request cut short", Status: http.StatusBadRequest,
-		Detail: "the body could not be read to its end",
-	}
+func tooLarge() refusal {
+	return refuse("request-too-large", "Request too large", http.StatusRequestEntityTooLarge, "the body is larger than this operation takes")
 }
 
-func keyReused() problem {
-	return problem{
-		Type: "key-reused", Title: "Idempotency-Key used before", Status: http.StatusUnprocessableEntity,
-		Detail: "this key belongs to another request: method, path, query or body differ",
-	}
+func unreadable() refusal {
+	return refuse("request-unreadable", "Request cut short", http.StatusBadRequest, "the body could not be read to its end")
 }
 
-func busy(wait time.Duration) problem {
-	return problem{
-		Type: "in-progress", Title: "Still in progress", Status: http.StatusConflict,
-		Detail:     "an earlier attempt with this key is still running: try again with the same key",
-		retryAfter: min(wait, maxRetryAfter),
-	}
+func keyReused() refusal {
+	return refuse("key-reused", "Idempotency-Key used before", http.StatusUnprocessableEntity,
+		"this key belongs to another request: method, path, query or body differ")
 }
 
-func unknownOutcome() problem {
-	return problem{
-		Type: "outcome-unknown", Title: "Outcome unknown", Status: http.StatusConflict,
-		Detail: "an earlier attempt may have taken effect and its outcome was lost: it is not repeated until an operator has settled it",
-	}
+func unknownOutcome() refusal {
+	return refuse("outcome-unknown", "Outcome unknown", http.StatusConflict,
+		"an earlier attempt may have taken effect and its outcome was lost: it is not repeated until an operator has settled it")
 }
 
-func notReplayable(a *Answer) problem {
-	return problem{
-		Type: "not-replayable", Title: "Done, but not replayable", Status: http.StatusConflict,
-		Detail:         "an earlier attempt succeeded or failed for good; its answer was not stored: " + a.Tombstone,
-		OriginalStatus: a.Status, Location: a.Header.Get("Location"),
-	}
-}
-
-func storeDown() problem {
-	return problem{
-		Type: "store-unavailable", Title: "Idempotency store unavailable", Status: http.StatusServiceUnavailable,
-		Detail: "nothing was done: try again with the same key", retryAfter: 2 * time.Second,
-	}
+func notReplayable(a *Answer) refusal {
+	p := refuse("not-replayable", "Done, but not replayable", http.StatusConflict,
+		"an earlier attempt succeeded or failed for good; its answer was not stored: "+a.Tombstone)
+	p.OriginalStatus, p.Location = a.Status, a.Header.Get("Location")
+	return p
 }
 
 // maxRetryAfter bounds the advice for a run under way: it may well end before
 // its lease.
 const maxRetryAfter = 5 * time.Second
 
+// busy advises to come back after wait, within a second and maxRetryAfter.
+func busy(wait time.Duration) refusal {
+	p := refuse("in-progress", "Still in progress", http.StatusConflict,
+		"an earlier attempt with this key is still running: try again with the same key")
+	p.wait = max(time.Second, min(wait, maxRetryAfter))
+	return p
+}
+
+func storeDown() refusal {
+	p := refuse("store-unavailable", "Idempotency store unavailable", http.StatusServiceUnavailable,
+		"nothing was done: try again with the same key")
+	p.wait = 2 * time.Second
+	return p
+}
+
 // write answers with p.
-func (p problem) write(w http.ResponseWriter, r *http.Request) {
-	p.Type = ProblemBase + p.Type
+func (p refusal) write(w http.ResponseWriter, r *http.Request) {
 	p.Instance = r.URL.EscapedPath()
-	if id := r.Header.Get("X-Correlation-ID"); id != "" && CheckKey(id) == nil {
+	if id := r.Header.Get(problem.HeaderCorrelation); CheckKey(id) == nil {
 		p.CorrelationID = id
-		w.Header().Set("X-Correlation-ID", id)
 	}
-	body, err := json.Marshal(p)
-	if err != nil {
-		body = nil // strings and numbers always marshal
+	if p.wait > 0 {
+		seconds := int64((p.wait + time.Second - 1) / time.Second)
+		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	if p.Status == http.StatusConflict && strings.HasSuffix(p.Type, "/in-progress") || p.retryAfter > 0 {
-		seconds := max(int64((p.retryAfter+time.Second-1)/time.Second), 1)
-		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
-	}
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n'))
+	problem.Write(w, p.Problem)
 }

@@ -27,6 +27,10 @@ type Problem struct {
 	Rule          string `json:"rule,omitempty"`
 	ErrorType     string `json:"error_type,omitempty"`
 	Attempts      int    `json:"attempts,omitempty"`
+
+	// Of an earlier answer that cannot be repeated.
+	OriginalStatus int    `json:"original_status,omitempty"`
+	Location       string `json:"location,omitempty"`
 }
 
 // Write answers with p.
