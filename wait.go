@@ -18,7 +18,7 @@ func (c *Call) Wait(ctx context.Context, d Decision, f Failure) error {
 		return c.abandon(ctx, f)
 	}
 	c.attempted = time.Since(window.Epoch())
-	if why := c.r.Admit(&c.State, time.Now()); why != ReasonNone {
+	if why := c.r.Admit(&c.State, window.Epoch().Add(c.attempted)); why != ReasonNone {
 		c.unmade(d)
 		stop := Decision{Reason: why, Class: d.Class}
 		if len(c.r.observers.stop) > 0 {

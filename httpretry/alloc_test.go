@@ -52,14 +52,13 @@ func allocs(t *testing.T, rt http.RoundTripper) float64 {
 }
 
 func TestSuccessAllocations(t *testing.T) {
-	bare := allocs(t, &stub{statuses: []int{200}})
+	plain := allocs(t, &stub{statuses: []int{200}})
 	r := quiet(t, forbear.Policy{})
-	if n := allocs(t, httpretry.NewTransport(&stub{statuses: []int{200}}, r)) - bare; n > 10 {
+	if n := allocs(t, httpretry.NewTransport(&stub{statuses: []int{200}}, r)) - plain; n > 10 {
 		t.Errorf("success with headers, timeout and trace: +%v allocations, want at most +10", n)
 	}
-	off := httpretry.NewTransport(&stub{statuses: []int{200}}, r,
-		httpretry.WithoutAttemptHeader(), httpretry.WithoutAttemptTimeout(), httpretry.WithoutResendControl())
-	if n := allocs(t, off) - bare; n > 1 {
+	off := httpretry.NewTransport(&stub{statuses: []int{200}}, r, bare()...)
+	if n := allocs(t, off) - plain; n > 1 {
 		t.Errorf("success with all of them off: +%v allocations, want at most +1", n)
 	}
 }

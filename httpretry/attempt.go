@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -87,9 +86,14 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	return a, nil
 }
 
-// bareAttempt is newAttempt for a transport that adds nothing.
+// bareAttempt is newAttempt for a transport that adds nothing. Nothing of such
+// an attempt is left when the next one begins, so that one serves the call.
 func (x *exchange) bareAttempt(call *forbear.Call) *attempt {
-	a := &attempt{req: x.req}
+	if x.bare == nil {
+		x.bare = &attempt{}
+	}
+	a := x.bare
+	a.req = x.req
 	if call.Attempt() > 1 || x.body != nil {
 		a.req = x.req.WithContext(call.Context(x.req.Context()))
 		x.setBody(a.req)
@@ -176,52 +180,6 @@ func (a *attempt) handOver(resp *http.Response) {
 	a.body.ReadCloser, a.body.a, a.body.stream = resp.Body, a, stream
 	resp.Body = &a.body
 }
-
-// discard empties the body of a response that nobody will see, so that its
-// connection can be used again, and closes it. It returns how long that took,
-// which is part of the wait before the next attempt.
-func (a *attempt) discard(resp *http.Response, left time.Duration) (took time.Duration) {
-	if resp != nil && resp.Body != nil {
-		began := time.Now()
-		limit := max(min(maxDrainTime, left), 1)
-		switch {
-		case a.timer == nil:
-			late := time.AfterFunc(limit, func() { _ = resp.Body.Close() })
-			defer late.Stop()
-		case a.timer.Stop():
-			a.timer.Reset(min(limit, a.limit))
-		}
-		drain(resp.Body)
-		_ = resp.Body.Close()
-		took = time.Since(began)
-	}
-	a.end()
-	return took
-}
-
-// drain reads a body to its end or its bound.
-func drain(body io.Reader) {
-	block := drainBlocks.Get().(*[drainBlock]byte)
-	defer drainBlocks.Put(block)
-	for left := maxDrain; left > 0; {
-		n, err := body.Read(block[:])
-		if left -= n; err != nil {
-			return
-		}
-	}
-}
-
-// drainBlock is how much is read at once.
-const drainBlock = 4 << 10
-
-var drainBlocks = sync.Pool{New: func() any { return new([drainBlock]byte) }}
-
-// Bounds on what is read of a body that nobody wants. Beyond them a new
-// connection is cheaper.
-const (
-	maxDrain     = 256 << 10
-	maxDrainTime = 250 * time.Millisecond
-)
 
 func (a *attempt) stopTimer() {
 	if a.timer != nil {

@@ -28,11 +28,12 @@ func (e StatusError) Error() string {
 // 409 to a request with an idempotency key; the body can be read afterwards as
 // if nothing had happened.
 func Classify(req *http.Request, resp *http.Response, err error) forbear.Failure {
-	return ClassifyAt(req, resp, err, time.Now())
+	return ClassifyAt(req, resp, err, time.Time{})
 }
 
 // ClassifyAt is [Classify] for a response that arrived at the given time, which
-// matters to waits that are given as a date without a Date beside them.
+// matters to waits that are given as a date without a Date beside them. The zero
+// time stands for the present; the clock is then read where it matters only.
 func ClassifyAt(req *http.Request, resp *http.Response, err error, now time.Time) forbear.Failure {
 	if err != nil {
 		return classifyError(req, err)
@@ -75,6 +76,9 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 	f := forbear.Failure{Class: class, Type: typeOf(resp.StatusCode), Err: StatusError(resp.StatusCode)}
 	if resp.StatusCode == http.StatusConflict && inProgress(req, resp) {
 		f.Class, f.Type, f.Hint.SameKey = forbear.ClassTransient, "in_progress", true
+	}
+	if now.IsZero() && asksForTime(resp.Header) {
+		now = time.Now()
 	}
 	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 	if floor, ok := serverWait(resp.Header, now, limited); ok {

@@ -115,3 +115,10 @@ func (s *script) attempts() string {
 	}
 	return strings.Join(numbers, " ")
 }
+
+// bare returns the options of a transport that adds nothing to a request.
+func bare() []httpretry.Option {
+	return []httpretry.Option{
+		httpretry.WithoutAttemptHeader(), httpretry.WithoutAttemptTimeout(), httpretry.WithoutResendControl(),
+	}
+}

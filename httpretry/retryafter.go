@@ -53,6 +53,11 @@ func serverWait(h http.Header, now time.Time, limited bool) (d time.Duration, ok
 	return d, ok
 }
 
+// asksForTime reports whether h has a header that may name a date.
+func asksForTime(h http.Header) bool {
+	return len(h["Retry-After"])+len(h["X-Ratelimit-Reset"]) > 0
+}
+
 func retryAfter(value string, h http.Header, now time.Time) (time.Duration, bool) {
 	if d, ok := decimal(value, time.Second); ok {
 		return d, true

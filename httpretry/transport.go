@@ -111,6 +111,8 @@ type exchange struct {
 	timeout time.Duration
 	total   time.Duration
 	token   forbear.Token // of the latest attempt, when credentials are set
+	bare    *attempt      // of all attempts that add nothing, or nil
+	late    *lateClose    // ready to be used again, or nil
 }
 
 // ownKey returns the key for a request that brought none: the one that the
@@ -173,7 +175,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			x.closeNext()
 			return x.stop(a, resp, call.Err(d, f))
 		}
-		d.Wait -= a.discard(resp, x.total-time.Since(call.Start()))
+		d.Wait -= x.discard(a, resp, call.Start())
 		if f.Hint.LongerDeadline {
 			x.timeout *= 2
 		}

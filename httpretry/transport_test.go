@@ -438,7 +438,7 @@ func (b *trickling) Close() error { return nil }
 // TestUnwantedBodiesDoNotHoldUp: a body that nobody will see is read for a
 // moment only, and that moment is part of the wait.
 func TestUnwantedBodiesDoNotHoldUp(t *testing.T) {
-	for _, opts := range [][]httpretry.Option{nil, {httpretry.WithoutAttemptTimeout(), httpretry.WithoutResendControl()}} {
+	for _, opts := range [][]httpretry.Option{nil, {httpretry.WithoutAttemptTimeout(), httpretry.WithoutResendControl()}, bare()} {
 		for _, tc := range []struct {
 			draw float64
 			took time.Duration
@@ -464,6 +464,44 @@ func TestUnwantedBodiesDoNotHoldUp(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestEveryUnwantedBodyHasItsMoment: the bound of one body is not used up, nor
+// taken over, by the bodies of the attempts before it.
+func TestEveryUnwantedBodyHasItsMoment(t *testing.T) {
+	const moment = 250 * time.Millisecond
+	for name, opts := range map[string][]httpretry.Option{"default": nil, "bare": bare()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stuck []*io.PipeReader
+				hold := func(req *http.Request) (*http.Response, error) {
+					r, w := io.Pipe()
+					t.Cleanup(func() { _ = w.Close() })
+					context.AfterFunc(req.Context(), func() { _ = r.CloseWithError(req.Context().Err()) })
+					stuck = append(stuck, r)
+					resp, err := status(503)(req)
+					resp.Body, resp.ContentLength = r, 100
+					return resp, err
+				}
+				s := &script{steps: []step{status(503), hold, hold, status(503), hold, status(200)}}
+				r := quiet(t, forbear.Policy{MaxRetries: 5}, forbear.WithDraw(func() float64 { return 0 }),
+					forbear.WithBudget(forbear.NewTokenBucket(10, 0)))
+				start := time.Now()
+				resp, err := httpretry.NewTransport(s, r, opts...).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second) // a timer that was forgotten would go off
+				if got := readAll(t, resp.Body); got != "OK" {
+					t.Errorf("the last body reads %q", got)
+				}
+				_ = resp.Body.Close()
+				if took, want := time.Since(start), 3*moment+time.Second; took != want || len(stuck) != 3 {
+					t.Errorf("took %v for %d stuck bodies, want %v for 3", took, len(stuck), want)
+				}
+			})
+		})
 	}
 }
 
