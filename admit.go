@@ -101,7 +101,7 @@ func (c *Call) leave() {
 // they may be others.
 func (r *Retryer) decide(s *State, f *Failure, now time.Time) Decision {
 	breaker, unhealthy, notOwner := s.Breaker, s.Unhealthy, s.NotOwner
-	if r.breaker != nil && r.report(s, f, now) == BreakerOpen {
+	if r.breaker != nil && r.breaker.State() == BreakerOpen {
 		s.Breaker = BreakerOpen
 	}
 	if r.gate != nil && !r.gate.Healthy(r.dependency, now) {
@@ -115,15 +115,13 @@ func (r *Retryer) decide(s *State, f *Failure, now time.Time) Decision {
 	return d
 }
 
-// report tells the breaker of a failed attempt and returns where it stands
-// then.
-func (r *Retryer) report(s *State, f *Failure, now time.Time) BreakerState {
+// report tells the breaker of a failed attempt.
+func (r *Retryer) report(s *State, f *Failure, now time.Time) {
 	if o, counts := f.Outcome(); counts {
 		r.breaker.Record(s.permit, o, now)
 	} else {
 		r.breaker.Cancel(s.permit)
 	}
-	return r.breaker.State()
 }
 
 // Outcome returns what a circuit breaker makes of f; counts is false for a

@@ -17,3 +17,80 @@ func (r *Retryer) Classify(ctx context.Context, err error) Failure {
 
 // Requested tells the budget of a first attempt. [Call] tells by itself.
 func (r *Retryer) Requested(now time.Time) { r.budget.Request(now) }
+
+// Reconsider asks again about a failure whose retry was put off, because the
+// budget was spent, the breaker open or the dependency unhealthy. It decides as
+// [Retryer.Next] does, but the failure is not a new one: neither the breaker
+// nor the count of DNS failures hears of it a second time.
+//
+// Ask [Retryer.Admit] first. A breaker whose wait is over moves only when it is
+// asked for an attempt, so that whoever reconsidered alone would find it open
+// for ever. A retry that is refused here goes back with [Retryer.Withdraw].
+func (r *Retryer) Reconsider(s *State, f Failure, now time.Time) Decision {
+	if s.Attempt = s.attempt(); s.Start.IsZero() {
+		s.Start = now
+	}
+	return r.commit(s, r.decide(s, &f, now), now)
+}
+
+// The events of a durable call are told by whoever keeps its State.
+
+// Info returns what the events of a call have in common.
+func (r *Retryer) Info(s *State, correlation string) Info {
+	return Info{
+		Dependency: r.dependency, CorrelationID: correlation, IdempotencyKey: s.Key,
+		Attempt: s.attempt(), MaxAttempts: r.policy.limit(s, Hint{}) + 1,
+	}
+}
+
+// Attempted tells the observers that attempt i.Attempt has ended; f is of
+// ClassSuccess for a good one.
+func (r *Retryer) Attempted(ctx context.Context, i Info, f Failure, took time.Duration) {
+	slow := r.policy.Breaker.SlowCall
+	e := AttemptEnded{
+		Info: i, Failure: f, Latency: took,
+		Slow: f.Class == ClassSuccess && r.breaker != nil && slow > 0 && took >= slow,
+	}
+	for _, o := range r.observers.end {
+		o.AttemptEnded(ctx, e)
+	}
+}
+
+// Done tells the observers that a call ended well. before is the error_type of
+// the attempt before the good one, if there was one.
+func (r *Retryer) Done(ctx context.Context, i Info, elapsed time.Duration, before string) {
+	for _, o := range r.observers.success {
+		o.Succeeded(ctx, Succeeded{Info: i, Elapsed: elapsed, FailedBefore: before})
+	}
+}
+
+// Decided tells the observers what follows failure f of attempt i.Attempt: the
+// retry, or the end after that many attempts. attempts is 0 for a retry that is
+// only put off: that it was withheld is told, and that the call ended is not.
+func (r *Retryer) Decided(ctx context.Context, i Info, d Decision, f Failure, elapsed time.Duration, attempts int, now time.Time) {
+	if len(r.observers.level) > 0 && (d.Retry || d.Reason == ReasonBudget) {
+		e := BudgetLevel{Dependency: r.dependency, Level: r.budget.Level(now)}
+		for _, o := range r.observers.level {
+			o.BudgetLevel(ctx, e)
+		}
+	}
+	if d.Retry {
+		i.Attempt++
+		for _, o := range r.observers.retry {
+			o.RetryScheduled(ctx, RetryScheduled{Info: i, Backoff: d.Wait, Reason: d.Reason, Failure: f})
+		}
+		return
+	}
+	if d.Reason == ReasonCertificate {
+		for _, o := range r.observers.certificate {
+			o.CertificateRefused(ctx, CertificateRefused{Info: i, Failure: f})
+		}
+	}
+	e := Stopped{Info: i, Reason: d.Reason, Failure: f, Elapsed: elapsed, Attempts: attempts}
+	if d.Reason == ReasonBudget {
+		e.Level = r.budget.Level(now)
+	}
+	for _, o := range r.observers.stop {
+		o.Stopped(ctx, e)
+	}
+}

@@ -145,10 +145,18 @@ func (r *Retryer) Next(s *State, f Failure, now time.Time) Decision {
 	if f.Class == ClassDNS {
 		s.DNSFailures++
 	}
+	if r.breaker != nil {
+		r.report(s, &f, now)
+	}
 	d := r.decide(s, &f, now)
 	if r.outcomes != nil && d.Class.Retryable() {
 		r.outcomes.Failed(now)
 	}
+	return r.commit(s, d, now)
+}
+
+// commit takes the cost of a granted retry from the budget and advances s.
+func (r *Retryer) commit(s *State, d Decision, now time.Time) Decision {
 	if d.Retry {
 		d = r.spend(d, now)
 	}
