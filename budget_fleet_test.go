@@ -392,7 +392,7 @@ func TestFleetBudgetHoldEnds(t *testing.T) {
 		f := newFleet(t, 1, forbear.FleetOptions{})
 		for range 100 {
 			f.request(0, 0)
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // so that less than one retry is earned since the latest settlement
 		}
 		f.down(true)
 		time.Sleep(2 * fleetLease)
