@@ -28,26 +28,44 @@ type Config struct {
 	Store  string // memory, sqlite, postgres
 	DB     string // file or URL
 	Ledger string // base URL
+	// Offset is how far the host's clock was moved: that of every process.
 	Offset time.Duration
-	Lease  time.Duration
-	Wait   time.Duration
-	Rerun  bool
+	// Skew is how wrong the clock of this process alone is.
+	Skew time.Duration
+	Knobs
+}
+
+// Knobs are the options of the middleware that a scenario may set.
+type Knobs struct {
+	Lease, Wait, Retention, MaxRun, StoreTimeout time.Duration
+	MaxWaiters                                   int
+	MaxRequest, MaxResponse                      int64
+	Rerun                                        bool
+	ReplayHeader                                 string
+	KeepHeaders                                  []string
+}
+
+func (k *Knobs) options() idempotency.Options {
+	return idempotency.Options{
+		Scope: principal, Lease: k.Lease, Wait: k.Wait, Retention: k.Retention, MaxRun: k.MaxRun, StoreTimeout: k.StoreTimeout,
+		MaxWaiters: k.MaxWaiters, MaxRequest: k.MaxRequest, MaxResponse: k.MaxResponse, Rerun: k.Rerun,
+		ReplayHeader: k.ReplayHeader, KeepHeaders: k.KeepHeaders,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
 }
 
 // Serve runs the fixture until its standard input ends. It prints its address.
 func Serve(c Config) error {
 	f := &fixture{Config: c}
 	f.offset.Store(int64(c.Offset))
+	f.skew.Store(int64(c.Skew))
 	store, txns, err := f.open()
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
 	f.admin(mux, store)
-	o := idempotency.Options{
-		Scope: principal, Lease: c.Lease, Wait: c.Wait, Rerun: c.Rerun,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}
+	o := c.options()
 	plain, err := idempotency.Handler(store, o, http.HandlerFunc(f.handle))
 	if err != nil {
 		return err
@@ -80,18 +98,27 @@ func Serve(c Config) error {
 
 type fixture struct {
 	Config
-	offset atomic.Int64
+	offset, skew atomic.Int64
 }
 
-// now is the store's clock, where that is the host's: one for all instances.
-func (f *fixture) now() time.Time { return time.Now().Add(time.Duration(f.offset.Load())) }
+// host is the clock of the machine, which all processes on it share. It is the
+// store's, where the store is a file or the process itself.
+func (f *fixture) host() time.Time { return time.Now().Add(time.Duration(f.offset.Load())) }
+
+// skewed is what this process takes for the time. A store that is a server has
+// a clock of its own and must not care.
+func (f *fixture) skewed() time.Time { return f.host().Add(time.Duration(f.skew.Load())) }
 
 func (f *fixture) open() (idempotency.Store, *sqlstore.Transactions, error) {
 	ctx := context.Background()
 	if f.Store == "memory" {
-		return idempotency.NewMemory(f.now), nil, nil
+		return idempotency.NewMemory(f.host), nil, nil
 	}
-	db, err := database.Open(ctx, f.DB, sqlstore.WithClock(f.now))
+	clock := f.host
+	if f.Store == "postgres" {
+		clock = f.skewed
+	}
+	db, err := database.Open(ctx, f.DB, sqlstore.WithClock(clock))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,9 +143,14 @@ func (f *fixture) open() (idempotency.Store, *sqlstore.Transactions, error) {
 
 // admin is how the test moves the clock, sweeps, and counts.
 func (f *fixture) admin(mux *http.ServeMux, store idempotency.Store) {
-	mux.HandleFunc("POST /_fixture/offset", func(_ http.ResponseWriter, r *http.Request) {
-		if d, err := time.ParseDuration(r.URL.Query().Get("by")); err == nil {
-			f.offset.Store(int64(d))
+	mux.HandleFunc("POST /_fixture/clock", func(w http.ResponseWriter, r *http.Request) {
+		for name, into := range map[string]*atomic.Int64{"offset": &f.offset, "skew": &f.skew} {
+			d, err := time.ParseDuration(r.URL.Query().Get(name))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			into.Store(int64(d))
 		}
 	})
 	mux.HandleFunc("POST /_fixture/sweep", func(w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/vectors"
 )
 
 // document is vectors/idempotency.json.
@@ -76,6 +78,45 @@ type step struct {
 	Policy           json.RawMessage `json:"policy"`
 	Proxy            json.RawMessage `json:"proxy"`
 	AttemptTimeoutMS int             `json:"attempt_timeout_ms"`
+}
+
+// stepFields are the fields of each step, beside do.
+var stepFields = map[string][]string{
+	"request":     {"id", "method", "path", "instance", "principal", "body", "body_bytes", "headers", "raw_header", "extra_header_lines", "client_timeout_ms", "max_ms", "asynchronous", "config"},
+	"parallel":    {"n", "concurrency", "unique_keys", "instances", "request"},
+	"wait":        {"event"},
+	"sleep":       {"ms"},
+	"kill":        {"instance"},
+	"start":       {"instance"},
+	"resume":      {"id"},
+	"advance":     {"by"},
+	"clock_skew":  {"instance", "by"},
+	"store":       {"action"},
+	"sweep":       {},
+	"configure":   {"retention", "expect_error"},
+	"client_call": {"request", "policy", "proxy", "attempt_timeout_ms"},
+}
+
+// UnmarshalJSON refuses steps that nobody knows, and fields that are another
+// step's: they would be passed over.
+func (s *step) UnmarshalJSON(b []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return err
+	}
+	var do string
+	_ = json.Unmarshal(fields["do"], &do)
+	known, ok := stepFields[do]
+	if !ok {
+		return fmt.Errorf("step %q is not understood", do)
+	}
+	for name := range fields {
+		if name != "do" && !slices.Contains(known, name) {
+			return fmt.Errorf("field %q of step %s is not understood", name, do)
+		}
+	}
+	type plain step
+	return vectors.Decode(b, (*plain)(s))
 }
 
 type duration time.Duration

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -30,9 +31,27 @@ func TestVectors(t *testing.T) {
 	if len(d.HTTP) == 0 {
 		t.Fatal("no scenarios")
 	}
-	t.Run("memory", func(t *testing.T) { t.Parallel(); runAll(t, d.HTTP, "memory", nil) })
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); runAll(t, d.HTTP, "sqlite", nil) })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); runAll(t, d.HTTP, "postgres", pgtest.Start(t)) })
+	runEverywhere(t, d.HTTP)
+}
+
+// TestMore runs scenarios of our own, which need every step of the format.
+func TestMore(t *testing.T) {
+	data, err := os.ReadFile("testdata/idempotency.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := vectors.Decode(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	runEverywhere(t, d.HTTP)
+}
+
+// runEverywhere runs the scenarios on every kind of store that they ask for.
+func runEverywhere(t *testing.T, list []scenario) {
+	t.Run("memory", func(t *testing.T) { t.Parallel(); runAll(t, list, "memory", nil) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); runAll(t, list, "sqlite", nil) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); runAll(t, list, "postgres", pgtest.Start(t)) })
 }
 
 func runAll(t *testing.T, list []scenario, store string, pg *pgtest.Server) {
@@ -57,39 +76,6 @@ func runAll(t *testing.T, list []scenario, store string, pg *pgtest.Server) {
 			}
 			r.checkEffects(s.Effects)
 		})
-	}
-}
-
-// configure gathers what requests of the scenario want of the middleware.
-func configure(t *testing.T, c *Config, steps []step) {
-	all := map[string]json.RawMessage{}
-	for _, s := range steps {
-		maps.Copy(all, s.Config)
-		if s.Request != nil {
-			maps.Copy(all, s.Request.Config)
-		}
-	}
-	for name, v := range all {
-		var d duration
-		var ms int
-		var text string
-		_ = json.Unmarshal(v, &text)
-		value := time.Duration(0)
-		if json.Unmarshal(v, &ms) == nil {
-			value = time.Duration(ms) * time.Millisecond
-		} else if d.UnmarshalText([]byte(text)) == nil {
-			value = time.Duration(d)
-		}
-		switch {
-		case (name == "lease" || name == "lease_ms") && value > 0:
-			c.Lease = value
-		case (name == "wait" || name == "wait_ms") && value > 0:
-			c.Wait = value
-		case name == "takeover" && (text == "rerun" || text == "quarantine"):
-			c.Rerun = text == "rerun"
-		default:
-			t.Fatalf("config %s = %s is not understood", name, v)
-		}
 	}
 }
 
@@ -127,6 +113,10 @@ func (r *runner) step(s *step) {
 	case "parallel":
 		r.parallel(s)
 	case "wait":
+		kind, _, _ := strings.Cut(s.Event, ":")
+		if !slices.Contains([]string{"handler_started", "stopped", "done"}, kind) {
+			t.Fatalf("event %q is not understood", s.Event)
+		}
 		r.ledger.await(t, s.Event)
 	case "sleep":
 		time.Sleep(time.Duration(s.MS) * time.Millisecond)
@@ -139,7 +129,9 @@ func (r *runner) step(s *step) {
 	case "advance":
 		r.advance(time.Duration(s.By))
 	case "clock_skew":
-		t.Fatalf("step %q is not understood: no instance's clock can be turned here", s.Do)
+		r.skew(s.Instance, time.Duration(s.By))
+	case "client_call":
+		r.clientCall(s)
 	case "store":
 		r.at("A")
 		r.store(s.Action)
@@ -208,45 +200,25 @@ func (r *runner) send(q request) {
 
 func (r *runner) exchange(q request) *result {
 	base := r.at(q.Instance) // starts it, which is no part of the request
+	// A connection of its own: a killed server leaves none behind, and nothing
+	// is sent twice behind the scenario's back.
+	return r.through(&http.Transport{DisableKeepAlives: true}, base, q)
+}
+
+// through sends a request to base and reads the answer.
+func (r *runner) through(transport http.RoundTripper, base string, q request) *result {
 	ctx := r.t.Context()
 	if q.ClientTimeoutMS > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(q.ClientTimeoutMS)*time.Millisecond)
 		defer cancel()
 	}
-	body := bytes.Repeat([]byte{'x'}, q.BodyBytes)
-	if q.Body != nil {
-		body = []byte(*q.Body)
-	}
-	target, err := url.Parse(base + q.Path)
+	req, err := q.build(base)
 	if err != nil {
 		return &result{status: err.Error()}
 	}
-	req := (&http.Request{Method: q.Method, URL: target, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}).WithContext(ctx)
-	if q.Principal != nil {
-		req.Header.Set("X-Principal", *q.Principal)
-	}
-	req.Header.Set("X-Fixture-Request", q.ID)
-	for name, v := range q.Headers {
-		req.Header[name] = []string{v} // spelled as it is
-	}
-	lines := q.ExtraHeaderLines
-	if q.RawHeader != nil {
-		var line string
-		if err := json.Unmarshal(q.RawHeader, &line); err != nil {
-			return &result{status: "raw_header is not understood"}
-		}
-		name, v, _ := strings.Cut(line, ":")
-		lines = append(slices.Clone(lines), [2]string{name, strings.TrimPrefix(v, " ")})
-	}
-	for _, l := range lines {
-		req.Header[l[0]] = append(req.Header[l[0]], l[1])
-	}
-	// A connection of its own: a killed server leaves none behind, and nothing
-	// is sent twice behind the scenario's back.
-	transport := &http.Transport{DisableKeepAlives: true}
 	start := time.Now()
-	resp, err := transport.RoundTrip(req)
+	resp, err := transport.RoundTrip(req.WithContext(ctx))
 	first := time.Since(start)
 	if err != nil {
 		return &result{status: failure(ctx), took: first}
@@ -258,6 +230,42 @@ func (r *runner) exchange(q request) *result {
 		res.status = failure(ctx)
 	}
 	return res
+}
+
+// build makes the request as it goes to base.
+func (q *request) build(base string) (*http.Request, error) {
+	body := bytes.Repeat([]byte{'x'}, q.BodyBytes)
+	if q.Body != nil {
+		body = []byte(*q.Body)
+	}
+	target, err := url.Parse(base + q.Path)
+	if err != nil {
+		return nil, err
+	}
+	req := &http.Request{
+		Method: q.Method, URL: target, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+	}
+	if q.Principal != nil {
+		req.Header.Set("X-Principal", *q.Principal)
+	}
+	req.Header.Set("X-Fixture-Request", q.ID)
+	for name, v := range q.Headers {
+		req.Header[name] = []string{v} // spelled as it is
+	}
+	lines := q.ExtraHeaderLines
+	if q.RawHeader != nil {
+		var line string
+		if err := json.Unmarshal(q.RawHeader, &line); err != nil {
+			return nil, fmt.Errorf("raw_header is not understood: %w", err)
+		}
+		name, v, _ := strings.Cut(line, ":")
+		lines = append(slices.Clone(lines), [2]string{name, strings.TrimPrefix(v, " ")})
+	}
+	for _, l := range lines {
+		req.Header[l[0]] = append(req.Header[l[0]], l[1])
+	}
+	return req, nil
 }
 
 func failure(ctx context.Context) string {

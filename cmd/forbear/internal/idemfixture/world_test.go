@@ -56,6 +56,7 @@ type instance struct {
 	err *bytes.Buffer
 
 	frozen bool
+	skew   time.Duration
 }
 
 func newWorld(t *testing.T, store string, pg *pgtest.Server, change func(*Config)) *world {
@@ -174,11 +175,22 @@ func (w *world) advance(by time.Duration) {
 	w.exec(`UPDATE forbear_idempotency SET lease = lease - $1, created = created - $1, completed = completed - $1, expires = expires - $1`, by.Microseconds())
 }
 
-// setClock tells an instance what time it is on its host; one that is frozen
-// learns it when it wakes.
+// skew turns the clock of one instance by d, and of no other.
+func (w *world) skew(name string, d time.Duration) {
+	w.t.Helper()
+	w.at(name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := w.instances[w.name(name)]
+	i.skew += d
+	w.setClock(i)
+}
+
+// setClock tells an instance what time it is; one that is frozen learns it when
+// it wakes.
 func (w *world) setClock(i *instance) {
-	if !i.frozen && w.config.Offset != 0 {
-		w.post(i.url + "/_fixture/offset?by=" + w.config.Offset.String())
+	if !i.frozen {
+		w.post(i.url + "/_fixture/clock?offset=" + w.config.Offset.String() + "&skew=" + i.skew.String())
 	}
 }
 
@@ -194,15 +206,21 @@ func (w *world) exec(statement string, args ...any) {
 	}
 }
 
-// store takes the store down, or brings it back.
+// store does something to the server that is the store.
 func (w *world) store(action string) {
 	w.t.Helper()
-	switch {
-	case w.pg == nil:
+	if w.pg == nil {
 		w.t.Fatalf("store %s: %s has no server", action, w.config.Store)
-	case action == "down":
+	}
+	switch action {
+	case "down", "stop":
 		w.pg.Halt(syscall.SIGINT)
-	case action == "up":
+	case "crash", "kill":
+		w.pg.Halt(syscall.SIGQUIT) // PostgreSQL's immediate shutdown: recovery at the next start
+	case "up", "start":
+		w.pg.Boot(w.t)
+	case "restart":
+		w.pg.Halt(syscall.SIGINT)
 		w.pg.Boot(w.t)
 	default:
 		w.t.Fatalf("store action %q is not understood", action)
