@@ -5,90 +5,87 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
-	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// maxEvent bounds an event, in bytes.
-const maxEvent = 256 << 10
-
-// CloudEvents returns a handler that takes CloudEvents 1.0 over HTTP, in binary
-// or structured mode, one a request. It answers 204 when the sender may forget
-// the event, and 503 with Retry-After when it is to send it again. The sender
-// keeps no [Progress], so that the claims in the store count as attempts; set
-// [Options.InPlace] negative to make that exact.
-func CloudEvents(c *Consumer) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
-			w.Header().Set("Allow", http.MethodPost)
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		body, err := io.ReadAll(io.LimitReader(r.Body, maxEvent+1))
-		switch {
-		case err != nil:
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		case len(body) > maxEvent:
-			w.WriteHeader(http.StatusRequestEntityTooLarge)
-			return
-		}
-		e, err := decode(r.Header, body)
-		if errors.Is(err, errMedia) {
-			w.WriteHeader(http.StatusUnsupportedMediaType)
-			return
-		}
-		d := Decision{}
-		if err != nil {
-			d = c.Poison(r.Context(), e, deadletter.ReasonUndecodable, err.Error())
-		} else {
-			d = c.Consume(r.Context(), e, Progress{})
-		}
-		if d.Acknowledge() {
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		wait := time.Minute // of Hold
-		if d.Action == RetryAt {
-			wait = time.Until(d.At)
-		}
-		w.Header().Set("Retry-After", strconv.FormatInt(max(int64((wait+time.Second-1)/time.Second), 1), 10))
-		w.WriteHeader(http.StatusServiceUnavailable)
-	})
+// Binding is how a protocol carries the attributes of a CloudEvent 1.0 beside
+// its data.
+type Binding struct {
+	Prefix  string // of the headers that are attributes, whatever their case
+	Escaped bool   // values are percent-encoded
 }
 
-var errMedia = errors.New("media type is not taken")
+// The bindings of the CloudEvents specifications.
+var (
+	HTTP  = Binding{Prefix: "ce-", Escaped: true}
+	NATS  = Binding{Prefix: "ce-", Escaped: true}
+	Kafka = Binding{Prefix: "ce_"}
+	AMQP  = Binding{Prefix: "cloudevents:"}
+)
 
-// decode reads an event. On an error it returns what there is of it.
-func decode(h http.Header, body []byte) (Event, error) {
-	e := Event{ContentType: h.Get("Content-Type"), Data: body, Headers: headers(h), CorrelationID: h.Get("X-Correlation-Id")}
+const (
+	// RedriveHeader marks an event that somebody has sent again from the
+	// dead-letter queue. Its value, the letter's id, is for people.
+	RedriveHeader = "Forbear-Redrive"
+
+	correlationHeader = "X-Correlation-Id"
+)
+
+var (
+	// ErrNotCloudEvent is what a message is that does not claim to be one.
+	ErrNotCloudEvent = errors.New("not a CloudEvent")
+
+	errMedia = errors.New("media type is not taken")
+)
+
+// Decode reads an event in binary or structured mode. On an error it returns
+// what there is of it, for the dead letter; [ErrNotCloudEvent] means that an
+// adapter may have another idea of what the message is.
+func (b Binding) Decode(headers []deadletter.Header, data []byte) (Event, error) {
+	e := Event{Headers: headers, Data: data, ContentType: header(headers, "Content-Type"), Redrive: header(headers, RedriveHeader) != ""}
+	e.CorrelationID = header(headers, correlationHeader)
+	if e.CorrelationID == "" {
+		e.CorrelationID = b.attribute(headers, "correlationid")
+	}
 	media, _, _ := mime.ParseMediaType(e.ContentType)
+	version := b.attribute(headers, "specversion")
 	switch {
 	case media == "application/cloudevents+json":
-		return structured(e, body)
+		return structured(e, data)
 	case strings.HasPrefix(media, "application/cloudevents"): // a batch, or another format
 		return e, errMedia
+	case version == "" && b.attribute(headers, "id") == "":
+		return e, ErrNotCloudEvent
 	}
-	get := func(name string) string {
-		v := h.Get("Ce-" + name)
-		if plain, err := url.PathUnescape(v); err == nil {
-			return plain
-		}
-		return v
-	}
+	get := func(name string) string { return b.attribute(headers, name) }
 	e.ID, e.Source, e.Type, e.Subject, e.Key = get("id"), get("source"), get("type"), get("subject"), get("partitionkey")
 	if t, err := time.Parse(time.RFC3339, get("time")); err == nil {
 		e.Time = t
 	}
-	return e, check(get("specversion"), &e)
+	return e, check(version, &e)
+}
+
+func (b Binding) attribute(headers []deadletter.Header, name string) string {
+	v := header(headers, b.Prefix+name)
+	if plain, err := url.PathUnescape(v); b.Escaped && err == nil {
+		return plain
+	}
+	return v
+}
+
+// header returns the first value under a name.
+func header(headers []deadletter.Header, name string) string {
+	for _, h := range headers {
+		if strings.EqualFold(h.Name, name) {
+			return h.Value
+		}
+	}
+	return ""
 }
 
 func check(version string, e *Event) error {
@@ -121,29 +118,14 @@ func structured(e Event, body []byte) (Event, error) {
 	if err := check(in.SpecVersion, &e); err != nil {
 		return e, err
 	}
-	e.ContentType = in.DataContentType
-	if e.Data = in.Data; in.DataBase64 != nil {
+	if in.DataBase64 != nil {
 		data, err := base64.StdEncoding.DecodeString(*in.DataBase64)
 		if err != nil {
-			e.Data = body
 			return e, errors.New("data_base64 is not base64")
 		}
-		e.Data = data
+		e.Data, e.ContentType = data, in.DataContentType
+		return e, nil
 	}
+	e.Data, e.ContentType = in.Data, in.DataContentType
 	return e, nil
-}
-
-// headers lists the lines by name; HTTP has no order between names. A dead
-// letter keeps no credentials: they are fetched anew at redrive.
-func headers(h http.Header) (list []deadletter.Header) {
-	for name, values := range h {
-		if name == "Authorization" || name == "Cookie" || name == "Proxy-Authorization" {
-			continue
-		}
-		for _, v := range values {
-			list = append(list, deadletter.Header{Name: name, Value: v})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b deadletter.Header) int { return strings.Compare(a.Name, b.Name) })
-	return list
 }

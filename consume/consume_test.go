@@ -82,13 +82,11 @@ func event(id string) consume.Event {
 // deliver gives an event until it is acknowledged, as a broker does.
 func deliver(t *testing.T, c *consume.Consumer, e consume.Event) consume.Decision {
 	t.Helper()
-	var p consume.Progress
 	for range 100 {
-		d := c.Consume(t.Context(), e, p)
+		d := c.Consume(t.Context(), e)
 		if d.Action != consume.RetryAt {
 			return d
 		}
-		p = d.Progress
 		time.Sleep(time.Until(d.At))
 	}
 	t.Fatal("never done")
@@ -153,30 +151,21 @@ func TestTwoAtOnce(t *testing.T) {
 }
 
 func TestExhaustedGoesToTheQueue(t *testing.T) {
-	for _, keeps := range []bool{true, false} {
-		t.Run(fmt.Sprintf("adapter keeps progress %v", keeps), func(t *testing.T) {
+	for _, inPlace := range []int{0, -1} {
+		t.Run(fmt.Sprintf("in place %d", inPlace), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := &letters{}
 				o := options(t, q)
-				if !keeps {
-					o.InPlace = -1
-				}
+				o.InPlace = inPlace
 				n := 0
 				c := consumer(t, o, func(context.Context, consume.Event) error { n++; return flaky() })
-				var d consume.Decision
-				if keeps {
-					d = deliver(t, c, event("e7"))
-				} else {
-					for d = c.Consume(t.Context(), event("e7"), consume.Progress{}); d.Action == consume.RetryAt; d = c.Consume(t.Context(), event("e7"), consume.Progress{}) {
-						time.Sleep(time.Until(d.At))
-					}
-				}
+				d := deliver(t, c, event("e7"))
 				if d.Action != consume.DeadLettered || n != 6 {
 					t.Fatalf("%d attempts, want 6; %+v", n, d)
 				}
 				l := q.only(t)
 				if string(l.Payload) != `{"n":1}` || l.EventID != "e7" || l.Source != "/orders" || l.Attempts != 6 || l.Queue != "g" || l.Reason != "exhausted" ||
-					l.ErrorType == "" || len(l.Headers) != 1 || keeps && (l.FirstAttempt.IsZero() || !l.LastAttempt.After(l.FirstAttempt)) {
+					l.ErrorType == "" || len(l.Headers) != 1 || len(l.History) != 6 || !l.LastAttempt.After(l.FirstAttempt) {
 					t.Errorf("got %+v", l)
 				}
 				if d := deliver(t, c, event("e7")); d.Action != consume.DeadLettered || !d.Duplicate || n != 6 {
@@ -195,7 +184,7 @@ func TestPoisonGoesToTheQueueAtOnce(t *testing.T) {
 	} {
 		q := &letters{}
 		c := consumer(t, options(t, q), h)
-		if d := c.Consume(t.Context(), event("p1"), consume.Progress{}); d.Action != consume.DeadLettered {
+		if d := c.Consume(t.Context(), event("p1")); d.Action != consume.DeadLettered {
 			t.Errorf("%s: got %+v", name, d)
 		}
 		if l := q.only(t); l.Attempts != 1 || l.Reason == "" {
@@ -207,12 +196,12 @@ func TestPoisonGoesToTheQueueAtOnce(t *testing.T) {
 func TestQueueDownIsNoAcknowledgement(t *testing.T) {
 	q := &letters{down: true}
 	c := consumer(t, options(t, q), func(context.Context, consume.Event) error { return forbear.Terminal(errors.New("bad")) })
-	d := c.Consume(t.Context(), event("e9"), consume.Progress{})
+	d := c.Consume(t.Context(), event("e9"))
 	if d.Acknowledge() || d.Action != consume.RetryAt {
 		t.Fatalf("got %+v", d)
 	}
 	q.down = false
-	if d = c.Consume(t.Context(), event("e9"), d.Progress); !d.Acknowledge() {
+	if d = c.Consume(t.Context(), event("e9")); !d.Acknowledge() {
 		t.Errorf("got %+v", d)
 	}
 	q.only(t)
@@ -269,14 +258,13 @@ func TestDiedHandlersAreACrashLoop(t *testing.T) {
 		n := 0
 		c := consumer(t, o, func(context.Context, consume.Event) error { n++; return nil })
 		id := idempotency.ID{Scope: "event:g", Key: idempotency.Digest("/orders", "e1")}
-		p := consume.Progress{State: forbear.State{Attempt: 1}}
 		for i := range 5 { // claims without an end
 			if _, err := o.Store.Claim(t.Context(), idempotency.Claim{ID: id, Fingerprint: "event", Owner: fmt.Sprint(i), Lease: time.Second, Retention: time.Hour, Rerun: true}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Second)
 		}
-		if d := c.Consume(t.Context(), event("e1"), p); d.Action != consume.DeadLettered || d.Reason != deadletter.ReasonCrashLoop || n != 0 {
+		if d := c.Consume(t.Context(), event("e1")); d.Action != consume.DeadLettered || d.Reason != deadletter.ReasonCrashLoop || n != 0 {
 			t.Errorf("got %+v, %d runs", d, n)
 		}
 	})
@@ -295,11 +283,11 @@ func TestPoisonBlocksNobody(t *testing.T) {
 			return nil
 		})
 		start := time.Now()
-		if d := c.Consume(t.Context(), event("p1"), consume.Progress{}); d.Action != consume.RetryAt {
+		if d := c.Consume(t.Context(), event("p1")); d.Action != consume.RetryAt {
 			t.Errorf("got %+v", d)
 		}
 		for i := range 100 {
-			c.Consume(t.Context(), event(fmt.Sprint(i)), consume.Progress{})
+			c.Consume(t.Context(), event(fmt.Sprint(i)))
 		}
 		if n != 100 || time.Since(start) > 0 {
 			t.Errorf("%d runs in %v", n, time.Since(start))

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -20,26 +21,32 @@ type Options struct {
 	Store idempotency.Store
 	DLQ   DeadLetters
 	Queue string // of the dead letters; default the group
-	// Retryer decides about retries. Its kind is Event; its limits are R-2's.
+	// Retryer decides about retries, with one budget and one breaker for the
+	// dependency that the handler works on. Its kind is Event; its limits are
+	// R-2's and R-3's.
 	Retryer *forbear.Retryer
 
 	// Window is how long an event is remembered. Default 8 days; less than 7
 	// is refused.
 	Window time.Duration
-	// Lease is how long a handler is taken for alive without a heartbeat.
-	// Default 30 s.
+	// Lease is how long a handler is taken for alive without a heartbeat,
+	// which comes every third of it. Default 30 s.
 	Lease time.Duration
 	// InPlace is the number of retries made at once, without giving the event
 	// back, within InPlaceFor. Default 2 within 5 s; negative: none.
 	InPlace    int
 	InPlaceFor time.Duration
-	// Crashes is the number of handlers that may die on an event before it is
-	// dead-lettered. Default 5. It needs adapters that keep [Progress].
+	// Crashes is the number of processes that may die on an event before it is
+	// dead-lettered. Default 5.
 	Crashes int
 	// Ordered keeps the order of events of one key within this process: while
 	// one of them waits for its retry, later ones of its key wait too, and
 	// those of other keys pass.
 	Ordered bool
+
+	// Observe is told of every decision. It must be quick and safe for
+	// concurrent use.
+	Observe func(Event, Decision)
 }
 
 // MinWindow is what R-6 demands.
@@ -48,8 +55,7 @@ const MinWindow = 7 * 24 * time.Hour
 const (
 	endTimeout = 2 * time.Second
 	endTries   = 3
-	soon       = 5 * time.Second  // when a store or the queue is down
-	postpone   = 30 * time.Second // when the budget or the breaker says no
+	minLease   = 100 * time.Millisecond
 )
 
 // Consumer processes events. Make it with [New]. It is safe for concurrent use.
@@ -79,32 +85,63 @@ func New(handle Handler, o Options) (*Consumer, error) {
 		errs = append(errs, fmt.Errorf("retryer %q is of kind %v, want event", o.Retryer.Dependency(), o.Retryer.Policy().Kind))
 	}
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
+	if o.Lease < minLease {
+		errs = append(errs, fmt.Errorf("lease %v is under %v", o.Lease, minLease))
+	}
 	o.InPlace = cmp.Or(o.InPlace, 2)
 	o.InPlaceFor = cmp.Or(o.InPlaceFor, 5*time.Second)
-	o.Crashes = cmp.Or(o.Crashes, 5)
+	if o.Crashes = cmp.Or(o.Crashes, 5); o.Crashes < 0 {
+		errs = append(errs, fmt.Errorf("crashes %d is negative", o.Crashes))
+	}
+	if o.Observe == nil {
+		o.Observe = func(Event, Decision) {}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("consume: %w", err)
 	}
 	return &Consumer{Options: o, handle: handle}, nil
 }
 
-// Consume processes one event, as p says how far it is. It returns when the
-// event is done, or must wait for longer than a moment. Nothing that it decides
-// is lost when ctx ends: the event comes again.
-func (c *Consumer) Consume(ctx context.Context, e Event, p Progress) Decision {
+// Consume processes one event. It returns when the event is done, or must wait
+// for longer than a moment. Nothing that it decides is lost when ctx ends: the
+// event comes again, and the store knows how far it was.
+func (c *Consumer) Consume(ctx context.Context, e Event) Decision {
+	d := c.consume(ctx, &e)
+	c.Observe(e, d)
+	return d
+}
+
+func (c *Consumer) consume(ctx context.Context, e *Event) Decision {
 	if e.ID == "" || e.Source == "" {
-		return c.Poison(ctx, e, deadletter.ReasonInvalid, "event without id or source")
+		return c.poison(ctx, e, deadletter.ReasonInvalid, "event without id or source")
 	}
-	if c.Ordered && e.Key != "" {
-		at, free := c.keys.enter(e.Key, e.Source+"\n"+e.ID, time.Now())
-		if !free {
-			return Decision{Action: RetryAt, At: at, Reason: "order", Duplicate: true, Progress: p}
-		}
-		d := c.claim(ctx, e, p)
-		c.keys.leave(e.Key, d)
-		return d
+	if !c.Ordered || e.Key == "" {
+		return c.claim(ctx, e, false)
 	}
-	return c.claim(ctx, e, p)
+	at, free := c.turn(ctx, e)
+	if !free {
+		return Decision{Action: RetryAt, At: at, Reason: "order", Duplicate: true}
+	}
+	d := c.claim(ctx, e, false)
+	c.keys.leave(e.Key, d)
+	return d
+}
+
+// Poison puts an event that cannot be processed, such as one that could not be
+// decoded, into the dead-letter queue at once. Until that has worked, the
+// decision is to come again.
+func (c *Consumer) Poison(ctx context.Context, e Event, reason, description string) Decision {
+	d := c.poison(ctx, &e, reason, description)
+	c.Observe(e, d)
+	return d
+}
+
+func (c *Consumer) poison(ctx context.Context, e *Event, reason, description string) Decision {
+	l := c.letter(e, progress{}, reason, forbear.Failure{Type: reason}, description)
+	if err := c.bury(ctx, e, l, forbear.ReasonTerminal); err != nil {
+		return again(soon(), "dead_letter_queue", err)
+	}
+	return Decision{Action: DeadLettered, Reason: reason, Duplicate: true}
 }
 
 func (c *Consumer) id(e *Event) idempotency.ID {
@@ -115,13 +152,14 @@ func (c *Consumer) id(e *Event) idempotency.ID {
 // are dropped, a redrive is not.
 const buried = "dead letter"
 
-// claim takes the event up, unless somebody has.
-func (c *Consumer) claim(ctx context.Context, e Event, p Progress) Decision {
-	id := c.id(&e)
+// claim takes the event up, unless somebody has. last says that it cannot come
+// again.
+func (c *Consumer) claim(ctx context.Context, e *Event, last bool) Decision {
+	id := c.id(e)
 	if e.Redrive {
 		if rec, err := c.Store.Get(ctx, id); err == nil && rec.State == idempotency.Held && rec.Note == buried {
 			if err := c.Store.Resolve(ctx, id, idempotency.Resolution{By: "redrive", Why: buried}); err != nil && !errors.Is(err, idempotency.ErrNotHeld) {
-				return again(p, soon, "store", err)
+				return again(soon(), "store", err)
 			}
 		}
 	}
@@ -130,14 +168,15 @@ func (c *Consumer) claim(ctx context.Context, e Event, p Progress) Decision {
 	})
 	switch {
 	case err != nil:
-		return again(p, soon, "store", err)
+		return again(soon(), "store", err)
 	case v.Outcome == idempotency.Acquired:
-		r := &run{c: c, e: e, p: p, token: idempotency.Token{ID: id, Owner: v.Record.Owner, Fence: v.Record.Fence}}
-		return r.do(ctx, v.Record)
+		r := &run{c: c, e: e, rec: v.Record, last: last, token: idempotency.Token{ID: id, Owner: v.Record.Owner, Fence: v.Record.Fence}}
+		return r.begin(ctx)
 	case v.Outcome == idempotency.Replay:
+		c.redriven(ctx, e, deadletter.OutcomeDelivered)
 		return Decision{Action: Ack, Reason: "duplicate", Duplicate: true}
 	case v.Outcome == idempotency.InProgress:
-		return again(p, v.LeaseLeft, "in_progress", nil)
+		return again(v.LeaseLeft, "in_progress", nil)
 	case v.Outcome == idempotency.Unknown && v.Record.Note == buried:
 		return Decision{Action: DeadLettered, Reason: "duplicate", Duplicate: true}
 	default:
@@ -145,17 +184,17 @@ func (c *Consumer) claim(ctx context.Context, e Event, p Progress) Decision {
 	}
 }
 
-// again is a RetryAt.
-func again(p Progress, wait time.Duration, why string, err error) Decision {
-	return Decision{Action: RetryAt, At: time.Now().Add(wait), Reason: why, Duplicate: true, Progress: p, Err: err}
+// again is a RetryAt of an event whose handler was not called.
+func again(wait time.Duration, why string, err error) Decision {
+	return Decision{Action: RetryAt, At: time.Now().Add(wait), Reason: why, Duplicate: true, Err: err}
 }
 
-// Poison puts an event that cannot be processed, such as one that could not be
-// decoded, into the dead-letter queue at once. Until that has worked, the
-// decision is to come again.
-func (c *Consumer) Poison(ctx context.Context, e Event, reason, description string) Decision {
-	if err := c.bury(ctx, &e, Progress{}, reason, forbear.ReasonTerminal, forbear.Failure{Type: reason}, description); err != nil {
-		return again(Progress{}, soon, "dead_letter_queue", err)
-	}
-	return Decision{Action: DeadLettered, Reason: reason}
+// soon is when an event comes again because a store or the queue is down: 1 to
+// 9 s, so that a crowd spreads.
+func soon() time.Duration { return time.Second + mathrand.N(8*time.Second) }
+
+// putOffFor is when an event comes again that the budget or the breaker has put
+// off n times before: a second and up to 20 s, 40 s, ... 10 min more.
+func putOffFor(n int) time.Duration {
+	return time.Second + mathrand.N(min(20*time.Second<<min(n, 5), 10*time.Minute))
 }

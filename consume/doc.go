@@ -2,16 +2,26 @@
 // succeed later, and puts what cannot be done into a dead-letter queue.
 // It knows no broker: [Consumer.Consume] takes an [Event] and returns a
 // [Decision], which an adapter maps to the acknowledgement of its broker.
-// [CloudEvents] is the adapter for HTTP.
+// [CloudEvents] is the adapter for HTTP; module brokers has those for NATS,
+// Kafka, RabbitMQ and Watermill.
 //
 // An event is known by consumer group, source and id. Its record is that of
 // package idempotency, in the same stores: it is started under a lease before
 // the handler runs and completed after it, never before, so that an event
 // whose handler failed or died is not lost as a "duplicate". Handlers run at
-// least once: one that dies between its work and the end of it runs again.
+// least once: one that dies between its work and the end of it runs again,
+// under a higher fence.
+//
+// How far an event is, the number of its attempts, when the first one was, the
+// failure whose retry the budget has put off, lies in that store too, so that
+// brokers need not keep it and a restart forgets nothing.
 //
 // An error that nobody knows is not retried: the handler marks with
 // [forbear.Retryable] what may succeed later. Each consumer has one
 // [forbear.Retryer], and so one budget and one breaker, for the dependency that
 // its handler works on.
+//
+// A dead letter has the event as it came, with all its headers; of those that
+// carry credentials, such as Authorization and Cookie, it has the name only
+// . [Consumer.Redrive] runs it again.
 package consume

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 )
 
@@ -18,34 +17,19 @@ type Event struct {
 	Time          time.Time
 	ContentType   string
 	CorrelationID string
-	Headers       []deadletter.Header // all of them, in order
-	Data          []byte
+	// Headers are all of them, in order. The handler sees them as they came;
+	// a dead letter keeps the names of those that carry credentials, not the
+	// values.
+	Headers []deadletter.Header
+	Data    []byte
 
 	// Redrive says that the event comes back from the dead-letter queue, on
-	// purpose.
+	// purpose: see [Consumer.Redrive].
 	Redrive bool
 }
 
 // Handler processes an event.
 type Handler func(ctx context.Context, e Event) error
-
-// Progress is what an adapter keeps with an event that is to come again, and
-// gives back. Without it (the zero value) the claims in the store count as
-// attempts.
-type Progress struct {
-	State   forbear.State        `json:"state"`
-	Claims  int                  `json:"claims,omitempty"` // that ended in order
-	History []deadletter.Attempt `json:"history,omitempty"`
-	// Pending is the failure whose retry the budget or the breaker has put
-	// off: the decision is asked for again, without another attempt.
-	Pending *Pending `json:"pending,omitempty"`
-}
-
-// Pending is a failure that still waits for its decision.
-type Pending struct {
-	Class forbear.Class `json:"class"`
-	Type  string        `json:"type"`
-}
 
 // Action is what an adapter is to do with an event.
 type Action uint8
@@ -62,20 +46,39 @@ const (
 	Hold
 )
 
+var actionNames = [...]string{Ack: "ack", RetryAt: "retry_at", DeadLettered: "dead_lettered", Hold: "hold"}
+
+// String returns "ack", "retry_at", "dead_lettered" or "hold".
+func (a Action) String() string {
+	if int(a) < len(actionNames) {
+		return actionNames[a]
+	}
+	return ""
+}
+
 // Decision is what became of an event.
 type Decision struct {
 	Action    Action
 	At        time.Time // of RetryAt
 	Reason    string    // "done", "duplicate", "in_progress", or why it failed
 	Duplicate bool      // the handler was not called
-	Progress  Progress  // of RetryAt, to be given back
 	Err       error     // the handler's or the store's
 }
 
 // Acknowledge reports whether the source may forget the event.
 func (d Decision) Acknowledge() bool { return d.Action == Ack || d.Action == DeadLettered }
 
-// DeadLetters takes what cannot be done; a deadletter.Store does.
+// Wait returns how long from now on the event is to stay away when it is not
+// acknowledged: until At, or a minute of a Hold.
+func (d Decision) Wait(now time.Time) time.Duration {
+	if d.Action == RetryAt {
+		return max(d.At.Sub(now), 0)
+	}
+	return time.Minute
+}
+
+// DeadLetters takes what cannot be done. A deadletter.Store does; its Put
+// raises the alert that R-8 demands, and other implementations have to.
 type DeadLetters interface {
 	Put(ctx context.Context, l deadletter.Letter) error
 }

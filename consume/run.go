@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -12,74 +13,140 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-// run is one event that this consumer has taken up.
+// run is one claim of an event.
 type run struct {
 	c     *Consumer
-	e     Event
-	p     Progress
+	e     *Event
+	rec   idempotency.Record
 	token idempotency.Token
+	p     progress
+	last  bool // the event cannot come again: what is not done is dead
+}
+
+// begin runs the event under a heartbeat.
+func (r *run) begin(ctx context.Context) Decision {
+	ctx, lose := context.WithCancelCause(ctx)
+	var beat sync.WaitGroup
+	defer beat.Wait()
+	defer lose(nil)
+	beat.Go(func() { r.heartbeat(ctx, lose) })
+	if d, ok := r.resume(ctx); !ok {
+		return d
+	}
+	return r.do(ctx)
+}
+
+// resume learns how far the event is. ok is false when that is all there is to
+// do now.
+func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
+	c, st := r.c, &r.p.State
+	if r.rec.Attempt > 1 {
+		p, found, err := c.load(ctx, r.e, &r.rec)
+		if err != nil {
+			_ = r.end(ctx, func(ctx context.Context) error { return c.Store.Release(ctx, r.token) })
+			return again(soon(), "store", err), false
+		}
+		if r.p = p; !found {
+			st.Start = r.rec.Created
+		}
+	}
+	if st.Start.IsZero() {
+		st.Start = time.Now()
+	}
+	crashes := r.rec.Attempt - 1 - r.p.Claims
+	r.p.Claims = r.rec.Attempt
+	switch {
+	case crashes >= c.Crashes:
+		r.p.Made += crashes
+		return r.dead(ctx, deadletter.ReasonCrashLoop, forbear.ReasonTerminal, forbear.Failure{Type: deadletter.ReasonCrashLoop}, fmt.Sprintf("%d processes died on it", crashes)), false
+	case r.rec.Attempt > 1 && time.Since(st.Start) >= c.Retryer.Policy().Total:
+		return r.dead(ctx, forbear.ReasonDeadline.String(), forbear.ReasonDeadline, forbear.Failure{Type: r.lastError()}, "came again too late"), false
+	}
+	return d, true
+}
+
+func (r *run) lastError() string {
+	if n := len(r.p.History); n > 0 {
+		return r.p.History[n-1].ErrorType
+	}
+	return ""
 }
 
 // do calls the handler until it succeeds or the event must wait.
-func (r *run) do(ctx context.Context, rec idempotency.Record) Decision {
+func (r *run) do(ctx context.Context) Decision {
 	c, st := r.c, &r.p.State
-	first := st.Attempt == 0
-	if st.Start.IsZero() {
-		st.Start = time.Now()
-		if rec.Attempt > 1 {
-			st.Start = rec.Created
-		}
-	}
-	if first && r.p.Claims == 0 {
-		st.Attempt = rec.Attempt // nobody kept count but the store
-	}
-	if crashes := rec.Attempt - 1 - r.p.Claims; !first && crashes >= c.Crashes {
-		return r.dead(ctx, deadletter.ReasonCrashLoop, forbear.ReasonTerminal, forbear.Failure{Type: deadletter.ReasonCrashLoop}, fmt.Sprintf("%d handlers died on it", crashes))
-	}
-	if st.Attempt <= 1 {
-		c.Retryer.Requested(time.Now())
-	}
-	r.p.Claims++
-	if w := r.p.Pending; w != nil {
-		f := forbear.Failure{Class: w.Class, Type: w.Type}
-		d := c.Retryer.Next(st, f, time.Now())
-		return r.after(ctx, d, f, d.Wait)
-	}
 	began := time.Now()
 	for inPlace := 0; ; inPlace++ {
 		if why := c.Retryer.Admit(st, time.Now()); why != forbear.ReasonNone {
-			return r.putOff(ctx, why)
+			return r.putOff(ctx, why, 0)
 		}
-		err := r.attempt(ctx)
+		if r.p.Pending != nil {
+			if d, ok := r.reconsider(ctx); !ok {
+				return d
+			}
+		}
+		if st.Attempt == 0 {
+			st.Attempt = 1
+			c.Retryer.Requested(time.Now())
+		}
+		took, err := r.attempt(ctx)
 		if err == nil {
-			return r.done(ctx)
+			return r.done(ctx, took)
 		}
 		f := c.Retryer.Classify(ctx, err)
-		if f.Class == forbear.ClassCanceled || errors.Is(err, idempotency.ErrFenced) {
+		if f.Class == forbear.ClassCanceled || errors.Is(context.Cause(ctx), idempotency.ErrFenced) {
 			c.Retryer.Withdraw(st)
 			return r.give(ctx, 0, "canceled", err)
 		}
 		now := time.Now()
 		d := c.Retryer.Next(st, f, now)
-		r.note(f, d)
+		r.note(ctx, f, d, took, now)
 		if !d.Retry || inPlace >= c.InPlace || now.Add(d.Wait).Sub(began) > c.InPlaceFor || !sleep(ctx, d.Wait) {
 			return r.after(ctx, d, f, time.Until(now.Add(d.Wait)))
 		}
 	}
 }
 
+// reconsider asks again about a failure whose decision was put off. ok means
+// that the attempt may be made now.
+func (r *run) reconsider(ctx context.Context) (_ Decision, ok bool) {
+	now := time.Now()
+	w := r.p.Pending
+	f := w.failure(now)
+	d := r.c.Retryer.Reconsider(&r.p.State, f, now)
+	wait := w.At.Add(d.Wait).Sub(now) // it counts from the failure
+	if d.Retry {
+		r.decided(ctx, d, f, now)
+	}
+	if d.Retry && wait <= 0 {
+		r.p.Pending = nil
+		return Decision{}, true
+	}
+	r.c.Retryer.Withdraw(&r.p.State)
+	return r.after(ctx, d, f, wait), false
+}
+
 // after ends the claim as the decision about a failure demands.
 func (r *run) after(ctx context.Context, d forbear.Decision, f forbear.Failure, wait time.Duration) Decision {
-	r.p.Pending = nil
 	switch {
 	case d.Retry:
+		r.p.Pending = nil
 		return r.give(ctx, wait, f.Type, f.Err)
-	case d.Reason == forbear.ReasonBudget, d.Reason == forbear.ReasonBreakerOpen, d.Reason == forbear.ReasonUnhealthy:
-		r.p.Pending = &Pending{Class: f.Class, Type: f.Type}
-		return r.putOff(ctx, d.Reason)
+	case putsOff(d.Reason):
+		now := time.Now()
+		if r.p.Pending == nil {
+			r.p.Pending = &pending{Class: f.Class, Type: f.Type, At: now, Until: now.Add(f.Hint.Floor)}
+		}
+		return r.putOff(ctx, d.Reason, f.Hint.Floor)
 	default:
 		return r.dead(ctx, d.Reason.String(), d.Reason, f, "")
 	}
+}
+
+// putsOff reports whether a refusal is one of the moment, which consumes no
+// attempt.
+func putsOff(why forbear.Reason) bool {
+	return why == forbear.ReasonBudget || why == forbear.ReasonBreakerOpen || why == forbear.ReasonUnhealthy
 }
 
 // sleep waits in place; false means that ctx ended first.
@@ -94,34 +161,40 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// attempt calls the handler once, under a heartbeat and the attempt's timeout.
-// A panic is an error that nobody knows.
-func (r *run) attempt(ctx context.Context) (err error) {
-	limit := r.c.Retryer.Policy().PerAttempt
-	parent := ctx
-	ctx, lose := context.WithCancelCause(ctx)
-	defer lose(nil)
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
+// named is ctx with the names under which the event is logged.
+func (r *run) named(ctx context.Context) context.Context {
+	if forbear.CorrelationID(ctx) == "" {
+		ctx = forbear.WithCorrelationID(ctx, cmp.Or(r.e.CorrelationID, r.e.ID))
 	}
-	go r.heartbeat(ctx, lose)
+	return ctx
+}
+
+// attempt calls the handler once, within the attempt's timeout. A panic is an
+// error that is final.
+func (r *run) attempt(ctx context.Context) (took time.Duration, err error) {
+	policy := r.c.Retryer.Policy()
+	limit := min(policy.AttemptTimeout(), max(policy.Total-time.Since(r.p.State.Start), 1)) // the total is hard
+	if r.p.State.Probe() {
+		limit /= 2 // INTG-STD-033
+	}
+	parent := ctx
+	ctx, cancel := context.WithTimeout(r.named(ctx), limit)
+	defer cancel()
 	began := time.Now()
+	r.p.Made++
 	defer func() {
+		took = time.Since(began)
 		if v := recover(); v != nil {
 			err = forbear.Terminal(fmt.Errorf("handler panicked: %T", v))
 		}
 		switch {
 		case err == nil:
-			r.c.Retryer.Succeeded(&r.p.State, time.Since(began), time.Now())
-		case errors.Is(context.Cause(ctx), idempotency.ErrFenced):
-			err = errors.Join(idempotency.ErrFenced, err)
+			r.c.Retryer.Succeeded(&r.p.State, took, time.Now())
 		case parent.Err() == nil && ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
 			err = forbear.Retryable(err, forbear.Hint{}) // the attempt's timeout, not the caller's
 		}
 	}()
-	return r.c.handle(ctx, r.e)
+	return 0, r.c.handle(ctx, *r.e)
 }
 
 func (r *run) heartbeat(ctx context.Context, lose func(error)) {
@@ -143,99 +216,31 @@ func (r *run) heartbeat(ctx context.Context, lose func(error)) {
 	}
 }
 
-// note adds the failed attempt to the history that a dead letter tells.
-func (r *run) note(f forbear.Failure, d forbear.Decision) {
+// note tells of a failed attempt and of what follows it, and adds it to the
+// history that a dead letter tells.
+func (r *run) note(ctx context.Context, f forbear.Failure, d forbear.Decision, took time.Duration, now time.Time) {
+	r.c.Retryer.Attempted(r.named(ctx), r.info(ctx), f, took)
+	r.decided(ctx, d, f, now)
 	const most = 20
 	if len(r.p.History) == most {
 		r.p.History = r.p.History[1:]
 	}
-	number := r.p.State.Attempt
-	if d.Retry {
-		number-- // the state is the next attempt's
-	}
-	r.p.History = append(r.p.History, deadletter.Attempt{Number: number, Claim: r.p.Claims, At: time.Now(), Wait: d.Wait, ErrorType: f.Type})
+	r.p.History = append(r.p.History, deadletter.Attempt{Number: r.p.Made, Claim: r.p.Claims, At: now, Took: took, Wait: d.Wait, ErrorType: f.Type})
 }
 
-// end writes to the store on a context of its own.
-func (r *run) end(ctx context.Context, write func(ctx context.Context) error) (err error) {
-	for try := range endTries {
-		time.Sleep(time.Duration(try) * 50 * time.Millisecond)
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-		err = write(limited)
-		cancel()
-		if err == nil || errors.Is(err, idempotency.ErrFenced) {
-			return err
-		}
+// decided tells what follows the latest failed attempt. A retry that is
+// put off does not end the event.
+func (r *run) decided(ctx context.Context, d forbear.Decision, f forbear.Failure, now time.Time) {
+	attempts := r.p.Made
+	if putsOff(d.Reason) {
+		attempts = 0
 	}
-	return err
+	r.c.Retryer.Decided(r.named(ctx), r.info(ctx), d, f, now.Sub(r.p.State.Start), attempts, now)
 }
 
-// done marks the event as processed; only then may it be acknowledged.
-func (r *run) done(ctx context.Context) Decision {
-	err := r.end(ctx, func(ctx context.Context) error {
-		return r.c.Store.Complete(ctx, r.token, idempotency.Answer{Status: 200}, r.c.Window)
-	})
-	if err != nil {
-		d := again(r.p, r.c.Lease, "store", err)
-		d.Duplicate = false
-		return d
-	}
-	return Decision{Action: Ack, Reason: "done"}
-}
-
-// give lets the event come again.
-func (r *run) give(ctx context.Context, wait time.Duration, why string, cause error) Decision {
-	err := r.end(ctx, func(ctx context.Context) error { return r.c.Store.Release(ctx, r.token) })
-	d := again(r.p, max(wait, 0), why, cause)
-	d.Duplicate = false
-	if err != nil && !errors.Is(err, idempotency.ErrFenced) {
-		d.Err = errors.Join(cause, err)
-	}
-	return d
-}
-
-// putOff lets the event come again without using up an attempt, up to the total
-// duration.
-func (r *run) putOff(ctx context.Context, why forbear.Reason) Decision {
-	total := r.c.Retryer.Policy().Total
-	if time.Since(r.p.State.Start)+postpone > total {
-		return r.dead(ctx, forbear.ReasonDeadline.String(), forbear.ReasonDeadline, forbear.Failure{Type: why.String()}, "put off until its time ran out: "+why.String())
-	}
-	return r.give(ctx, postpone, why.String(), nil)
-}
-
-// dead puts the event into the dead-letter queue, and only then lets the source
-// forget it.
-func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f forbear.Failure, description string) Decision {
-	if err := r.c.bury(ctx, &r.e, r.p, reason, why, f, description); err != nil {
-		return r.give(ctx, soon, "dead_letter_queue", err)
-	}
-	err := r.end(ctx, func(ctx context.Context) error { return r.c.Store.Hold(ctx, r.token, buried) })
-	return Decision{Action: DeadLettered, Reason: reason, Err: errors.Join(f.Err, err)}
-}
-
-// bury writes the letter. Its id follows from the event, so that a second time
-// changes nothing.
-func (c *Consumer) bury(ctx context.Context, e *Event, p Progress, reason string, why forbear.Reason, f forbear.Failure, description string) error {
-	now := time.Now()
-	l := deadletter.Letter{
-		ID:    "dlq_" + idempotency.Digest(c.Group, e.Source, e.ID),
-		Queue: c.Queue, Destination: c.Group, EventID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Subject, PartitionKey: e.Key, CorrelationID: e.CorrelationID,
-		Payload: e.Data, ContentType: e.ContentType, Headers: e.Headers, Reason: reason, ErrorType: f.Type, Description: description,
-		Policy: c.Retryer.Policy(), Attempts: max(p.State.Attempt, 0), MaxAttempts: c.Retryer.Policy().MaxRetries + 1, History: p.History,
-		EnqueuedAt: cmp.Or(e.Time, now), DeadAt: now, State: deadletter.Dead,
-	}
-	if e.ID == "" || e.Source == "" {
-		l.ID = "dlq_" + idempotency.Digest(c.Group, e.Source, e.ID, string(e.Data))
-	}
-	if n := len(p.History); n > 0 {
-		l.FirstAttempt, l.LastAttempt = p.History[0].At, p.History[n-1].At
-	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	if err := c.DLQ.Put(limited, l); err != nil {
-		return err
-	}
-	c.Retryer.DeadLettered(ctx, c.Queue, why)
-	return nil
+// info names the latest attempt.
+func (r *run) info(ctx context.Context) forbear.Info {
+	i := r.c.Retryer.Info(&r.p.State, forbear.CorrelationID(r.named(ctx)))
+	i.Attempt, i.IdempotencyKey = r.p.Made, r.e.ID
+	return i
 }

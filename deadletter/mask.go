@@ -17,8 +17,15 @@ var secretHeaders = map[string]bool{
 // secretWords in a header's name make its value a secret.
 var secretWords = []string{"token", "secret", "password", "signature", "credential", "apikey", "api-key", "session"}
 
+// CarriesCredential reports whether the named header is one of those that carry
+// credentials by definition. Dead letters of events keep its name, and
+// [Masked] for its value.
+func CarriesCredential(name string) bool {
+	return secretHeaders[textproto.CanonicalMIMEHeaderKey(name)]
+}
+
 func secretHeader(name string) bool {
-	if secretHeaders[textproto.CanonicalMIMEHeaderKey(name)] {
+	if CarriesCredential(name) {
 		return true
 	}
 	name = strings.ToLower(name)

@@ -1,0 +1,134 @@
+package consume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// end writes to the store on a context of its own.
+func (r *run) end(ctx context.Context, write func(ctx context.Context) error) (err error) {
+	for try := range endTries {
+		time.Sleep(time.Duration(try) * 50 * time.Millisecond)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		err = write(limited)
+		cancel()
+		if err == nil || errors.Is(err, idempotency.ErrFenced) {
+			return err
+		}
+	}
+	return err
+}
+
+// done marks the event as processed; only then may it be acknowledged.
+func (r *run) done(ctx context.Context, took time.Duration) Decision {
+	r.c.Retryer.Attempted(r.named(ctx), r.info(ctx), forbear.Failure{Class: forbear.ClassSuccess}, took)
+	err := r.end(ctx, func(ctx context.Context) error {
+		return r.c.Store.Complete(ctx, r.token, idempotency.Answer{Status: 200}, r.c.Window)
+	})
+	if err != nil {
+		return comeAgain(r.c.Lease, "store", err)
+	}
+	r.c.Retryer.Done(r.named(ctx), r.info(ctx), time.Since(r.p.State.Start), r.lastError())
+	r.c.redriven(ctx, r.e, deadletter.OutcomeDelivered)
+	return Decision{Action: Ack, Reason: "done"}
+}
+
+// comeAgain is a RetryAt of an event whose handler was called.
+func comeAgain(wait time.Duration, why string, err error) Decision {
+	d := again(max(wait, 0), why, err)
+	d.Duplicate = false
+	return d
+}
+
+// give lets the event come again.
+func (r *run) give(ctx context.Context, wait time.Duration, why string, cause error) Decision {
+	if r.last && ctx.Err() == nil {
+		return r.dead(ctx, forbear.ReasonExhausted.String(), forbear.ReasonExhausted, forbear.Failure{Type: why, Err: cause}, "the redrive failed")
+	}
+	// First what the next claim has to know, then the leave for it.
+	err := r.end(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, r.p) })
+	err = errors.Join(err, r.end(ctx, func(ctx context.Context) error { return r.c.Store.Release(ctx, r.token) }))
+	d := comeAgain(wait, why, cause)
+	if err != nil && !errors.Is(err, idempotency.ErrFenced) {
+		d.Err = errors.Join(cause, err)
+	}
+	return d
+}
+
+// putOff lets the event come again without using up an attempt, up to the total
+// duration.
+func (r *run) putOff(ctx context.Context, why forbear.Reason, least time.Duration) Decision {
+	wait := max(putOffFor(r.p.Postponed), least)
+	r.p.Postponed++
+	if time.Since(r.p.State.Start)+wait > r.c.Retryer.Policy().Total {
+		return r.dead(ctx, forbear.ReasonDeadline.String(), forbear.ReasonDeadline, forbear.Failure{Type: cmp.Or(r.lastError(), why.String())}, "put off until its time ran out: "+why.String())
+	}
+	return r.give(ctx, wait, why.String(), nil)
+}
+
+// dead puts the event into the dead-letter queue, and only then lets the source
+// forget it.
+func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f forbear.Failure, description string) Decision {
+	r.last = false
+	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.p, reason, f, description), why); err != nil {
+		return r.give(ctx, soon(), "dead_letter_queue", errors.Join(f.Err, err))
+	}
+	// A redrive begins with a fresh count.
+	err := r.end(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, progress{Claims: r.rec.Attempt}) })
+	err = errors.Join(err, r.end(ctx, func(ctx context.Context) error { return r.c.Store.Hold(ctx, r.token, buried) }))
+	return Decision{Action: DeadLettered, Reason: reason, Err: errors.Join(f.Err, err)}
+}
+
+// LetterID returns the id of the dead letter of an event. It follows from the
+// event, so that a second letter changes nothing.
+func (c *Consumer) LetterID(e Event) string {
+	parts := []string{c.Group, e.Source, e.ID}
+	if e.ID == "" || e.Source == "" {
+		parts = append(parts, string(e.Data))
+	}
+	return "dlq_" + idempotency.Digest(parts...)
+}
+
+// letter is the dead letter of an event: the original as it came, but for the
+// values of headers that carry credentials.
+func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure, description string) deadletter.Letter {
+	now := time.Now()
+	headers := make([]deadletter.Header, len(e.Headers))
+	for i, h := range e.Headers {
+		if deadletter.CarriesCredential(h.Name) {
+			h.Value = deadletter.Masked
+		}
+		headers[i] = h
+	}
+	policy := c.Retryer.Policy()
+	l := deadletter.Letter{
+		ID: c.LetterID(*e), Queue: c.Queue, Destination: c.Group,
+		EventID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Subject, PartitionKey: e.Key, CorrelationID: e.CorrelationID,
+		Payload: e.Data, ContentType: e.ContentType, Headers: headers,
+		Reason: reason, ErrorType: f.Type, Description: description,
+		Policy: policy, Attempts: p.Made, MaxAttempts: policy.MaxRetries + 1, Postponed: p.Postponed, History: p.History,
+		EnqueuedAt: cmp.Or(e.Time, now), DeadAt: now, State: deadletter.Dead,
+	}
+	if n := len(p.History); n > 0 {
+		l.FirstAttempt, l.LastAttempt = p.History[0].At, p.History[n-1].At
+	}
+	return l
+}
+
+// bury writes the letter.
+func (c *Consumer) bury(ctx context.Context, e *Event, l deadletter.Letter, why forbear.Reason) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	if err := c.DLQ.Put(limited, l); err != nil {
+		return err
+	}
+	c.redriven(limited, e, deadletter.OutcomeDead)
+	c.Retryer.DeadLettered(ctx, c.Queue, why)
+	return nil
+}
