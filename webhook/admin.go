@@ -148,7 +148,7 @@ func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, 
 		return TestResult{}, fmt.Errorf("endpoint %q: %w", id, ErrNotFound)
 	}
 	m := Message{ID: NewID("msg_test"), Endpoints: []string{id}, Type: "forbear.test", Body: []byte(`{"type":"forbear.test"}`), Created: d.now().UTC()}
-	res := l.send(ctx, &m, 1)
+	res := l.send(ctx, &m, 1, l.timeout(&forbear.State{}))
 	if res.unready != nil {
 		return TestResult{ErrorType: "credential", Response: clip(res.unready.Error(), 256)}, nil
 	}

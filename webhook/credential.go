@@ -61,6 +61,7 @@ type credential struct {
 	secrets Secrets
 	client  *http.Client
 	now     func() time.Time
+	fetched func(context.Context, error) // told of each fetch of a token
 
 	mu      sync.Mutex
 	token   string
@@ -93,7 +94,9 @@ func (c *credential) value(ctx context.Context) (string, error) {
 	if c.token != "" && c.now().Before(c.expires.Add(-early)) {
 		return c.token, nil
 	}
-	if err := c.fetch(ctx); err != nil {
+	err := c.fetch(ctx)
+	c.fetched(ctx, err)
+	if err != nil {
 		return "", err
 	}
 	return c.token, nil

@@ -13,27 +13,26 @@ import (
 // was put off, and hands the outcome to the finishers.
 func (d *Dispatcher) process(l *lane, dl *Delivery) {
 	if d.stopping() || !l.enough(dl) {
-		l.returned()
 		d.finish(release(dl, 0))
 		return
 	}
 	now := d.now()
 	policy := l.retryer.Policy()
 	if now.Sub(dl.Start) >= policy.Total {
-		l.returned()
-		d.finish(d.bury(l, dl, forbear.ReasonDeadline.String(), dl.Progress.Pending, nil))
+		d.finish(d.expire(l, dl))
 		return
 	}
-	if p := dl.Progress.Pending; p != nil && !d.reconsider(l, dl, now) {
+	if why := l.retryer.Admit(&dl.Progress.State, now); why != forbear.ReasonNone {
+		d.tell(l, dl, forbear.Decision{Reason: why}, forbear.Failure{Type: why.String()}, 0)
+		d.finish(d.postpone(l, dl, dl.Progress.Pending, why))
 		return
 	}
-	d.attempt(l, dl)
-}
-
-func (l *lane) returned() {
-	l.mu.Lock()
-	l.breaker.returned()
-	l.mu.Unlock()
+	late := dl.Progress.Pending != nil
+	if late && !d.reconsider(l, dl, now) {
+		l.retryer.Withdraw(&dl.Progress.State)
+		return
+	}
+	d.attempt(l, dl, late)
 }
 
 func release(dl *Delivery, after time.Duration) Outcome {
@@ -55,37 +54,38 @@ func (d *Dispatcher) reconsider(l *lane, dl *Delivery, now time.Time) bool {
 	if p.Until.After(now) {
 		f.Hint.Floor = p.Until.Sub(now)
 	}
-	dec := d.next(l, dl, f, now)
+	dec := d.ask(l, dl, l.retryer.Reconsider, f, now)
 	switch {
 	case postponed(dec.Reason):
-		l.returned()
+		d.tell(l, dl, dec, f, 0)
 		d.finish(d.postpone(l, dl, p, dec.Reason))
+		return false
 	case !dec.Retry:
-		l.returned()
-		d.finish(d.bury(l, dl, dec.Reason.String(), p, nil))
-	default:
-		dl.Progress.Pending = nil
-		// The wait counts from the failure: part of it has passed.
-		if wait := p.At.Add(dec.Wait).Sub(now); wait > 0 && !p.At.After(now) {
-			l.returned()
-			o := outcome(dl, Released)
-			o.After = wait
-			d.finish(o)
-			return false
-		}
-		return true
+		d.tell(l, dl, dec, f, dl.Progress.Attempts)
+		d.finish(d.bury(l, dl, dec.Reason, p, nil))
+		return false
 	}
-	return false
+	// The wait counts from the failure: part of it has passed.
+	wait := p.At.Add(dec.Wait).Sub(now)
+	if p.At.After(now) || wait < 0 {
+		wait = 0
+	}
+	dl.Progress.Pending = nil
+	dec.Wait = wait
+	d.tell(l, dl, dec, f, dl.Progress.Attempts)
+	if wait > 0 {
+		d.finish(release(dl, wait))
+	}
+	return wait == 0
 }
 
-// next asks the one decision.
-func (d *Dispatcher) next(l *lane, dl *Delivery, f forbear.Failure, now time.Time) forbear.Decision {
+// ask puts the question of what follows a failure, with the facts around it.
+func (d *Dispatcher) ask(l *lane, dl *Delivery, question func(*forbear.State, forbear.Failure, time.Time) forbear.Decision, f forbear.Failure, now time.Time) forbear.Decision {
 	st := &dl.Progress.State
 	st.Start, st.NeedsKey, st.Key = dl.Start, true, dl.Message.key()
 	st.Refreshable = l.cred.refreshable()
-	st.Breaker = l.breakerState()
-	dec := l.retryer.Next(st, f, now)
-	st.Key, st.Breaker = "", forbear.BreakerClosed // facts of the moment, not to be persisted
+	dec := question(st, f, now)
+	st.Key = "" // a fact of the moment, not to be persisted
 	return dec
 }
 
@@ -95,25 +95,29 @@ func postponed(r forbear.Reason) bool {
 	return r == forbear.ReasonBudget || r == forbear.ReasonBreakerOpen || r == forbear.ReasonUnhealthy
 }
 
-// attempt makes one attempt and decides what follows.
-func (d *Dispatcher) attempt(l *lane, dl *Delivery) {
-	number := max(dl.Progress.State.Attempt, 1)
+// attempt makes one attempt and decides what follows. late says that it is a
+// retry that was put off before.
+func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
+	st := &dl.Progress.State
+	number := max(st.Attempt, 1)
 	if number == 1 {
-		l.budget.Request(d.now())
+		l.retryer.Requested(d.now())
 	}
 	began, mono := d.now(), time.Now()
-	res := l.send(d.sendCtx, &dl.Message, number)
+	res := l.send(d.sendCtx, &dl.Message, number, l.timeout(st))
 	took := time.Since(mono)
 	switch {
 	case res.unready != nil:
-		l.returned()
+		l.retryer.Withdraw(st)
 		d.unready(l, dl, res.unready)
 		return
 	case res.failure.Class == forbear.ClassCanceled:
-		l.returned()
+		l.retryer.Withdraw(st)
 		d.finish(release(dl, 0)) // we are being stopped; the receiver may have seen it
 		return
 	}
+	i := d.info(l, dl, number)
+	l.retryer.Attempted(context.Background(), i, res.failure, took)
 	d.noted(l, l.note(began.Add(took), took, &res))
 	rec := &Attempt{
 		Number: number, Claim: dl.Claims, Due: dl.Due, At: began, Took: took,
@@ -121,7 +125,11 @@ func (d *Dispatcher) attempt(l *lane, dl *Delivery) {
 	}
 	dl.Progress.Attempts = number
 	if res.failure.Class == forbear.ClassSuccess {
-		l.budget.succeeded()
+		l.retryer.Succeeded(st, took, d.now())
+		l.retryer.Done(context.Background(), i, d.now().Sub(dl.Start), dl.Progress.Last)
+		if late {
+			l.budget.drained()
+		}
 		o := outcome(dl, Delivered)
 		o.Attempt = rec
 		d.stats.delivered.Add(1)
@@ -143,22 +151,27 @@ func (d *Dispatcher) conclude(l *lane, dl *Delivery, res *result, rec *Attempt) 
 	if res.failure.Hint.Floor > 0 {
 		p.Until = now.Add(res.failure.Hint.Floor)
 	}
+	dl.Progress.Last = res.failure.Type
 	var o Outcome
-	dec := d.next(l, dl, res.failure, now)
+	dec := d.ask(l, dl, l.retryer.Next, res.failure, now)
+	made := rec.Number
 	switch {
 	case dec.Retry:
 		o = outcome(dl, Retried)
 		o.After = dec.Wait
 		rec.Wait = dec.Wait
 	case postponed(dec.Reason):
+		made = 0
 		o = d.postpone(l, dl, p, dec.Reason)
-	case res.gone:
-		o = d.bury(l, dl, deadletter.ReasonGone, p, rec)
 	default:
-		o = d.bury(l, dl, dec.Reason.String(), p, rec)
+		o = d.bury(l, dl, dec.Reason, p, rec)
+		if res.gone {
+			o.Dead.Reason = deadletter.ReasonGone
+			o.Dead.Description = describe(o.Dead, rec)
+		}
 	}
 	o.Attempt = rec
-	d.logDecision(l, dl, dec, res, rec)
+	d.tell(l, dl, dec, res.failure, made)
 	d.finish(o)
 }
 
@@ -168,13 +181,10 @@ func (d *Dispatcher) postpone(l *lane, dl *Delivery, p *Pending, why forbear.Rea
 	dl.Progress.Pending = p
 	dl.Progress.Postponed++
 	o := outcome(dl, Postponed)
-	wait := min(10*time.Second<<min(dl.Progress.Postponed-1, 6), 10*time.Minute)
 	if why == forbear.ReasonBreakerOpen {
-		l.mu.Lock()
-		wait = max(l.breaker.until.Sub(d.now()), time.Second)
-		l.mu.Unlock()
-		o.After = wait + rand.N(wait/4+1)
+		o.After = l.pacing.refused()
 	} else {
+		wait := min(10*time.Second<<min(dl.Progress.Postponed-1, 6), 10*time.Minute)
 		o.After = wait/2 + rand.N(wait/2)
 	}
 	d.stats.postponed.Add(1)
@@ -193,8 +203,18 @@ func (d *Dispatcher) unready(l *lane, dl *Delivery, err error) {
 	d.finish(o)
 }
 
+// expire ends a delivery whose time is over.
+func (d *Dispatcher) expire(l *lane, dl *Delivery) Outcome {
+	p, f := dl.Progress.Pending, forbear.Failure{Type: forbear.ReasonDeadline.String()}
+	if p != nil {
+		f = forbear.Failure{Class: p.Class, Type: p.Type}
+	}
+	d.tell(l, dl, forbear.Decision{Reason: forbear.ReasonDeadline}, f, dl.Progress.Attempts)
+	return d.bury(l, dl, forbear.ReasonDeadline, p, nil)
+}
+
 // bury makes the dead letter of a delivery.
-func (d *Dispatcher) bury(l *lane, dl *Delivery, reason string, p *Pending, rec *Attempt) Outcome {
+func (d *Dispatcher) bury(l *lane, dl *Delivery, why forbear.Reason, p *Pending, rec *Attempt) Outcome {
 	m, policy, ep := &dl.Message, l.retryer.Policy(), l.endpoint()
 	letter := &deadletter.Letter{
 		ID: NewID("dlq"), Queue: Queue, Destination: dl.Endpoint,
@@ -202,7 +222,7 @@ func (d *Dispatcher) bury(l *lane, dl *Delivery, reason string, p *Pending, rec 
 		IdempotencyKey: m.key(), CorrelationID: m.CorrelationID,
 		Payload: m.Body, ContentType: m.ContentType, Headers: m.Headers,
 		Policy: ep.Policy, PolicyVersion: policyVersion(&ep),
-		Reason: reason, Attempts: dl.Progress.Attempts, MaxAttempts: policy.MaxAttempts, Postponed: dl.Progress.Postponed,
+		Reason: why.String(), Attempts: dl.Progress.Attempts, MaxAttempts: policy.MaxAttempts, Postponed: dl.Progress.Postponed,
 		EnqueuedAt: m.Created, DeadAt: d.now(), State: deadletter.Dead,
 	}
 	if p != nil {
@@ -210,23 +230,25 @@ func (d *Dispatcher) bury(l *lane, dl *Delivery, reason string, p *Pending, rec 
 	}
 	letter.Description = describe(letter, rec)
 	o := outcome(dl, Dead)
-	o.Dead = letter
+	o.Dead, o.why = letter, why
 	d.stats.dead.Add(1)
 	return o
 }
 
-// logDecision writes R-10's fields.
-func (d *Dispatcher) logDecision(l *lane, dl *Delivery, dec forbear.Decision, res *result, rec *Attempt) {
-	policy := l.retryer.Policy()
-	info := forbear.Info{
-		Dependency: l.retryer.Dependency(), CorrelationID: dl.Message.CorrelationID, IdempotencyKey: dl.Message.key(),
-		Attempt: rec.Number, MaxAttempts: policy.MaxAttempts,
-	}
-	log := forbear.LogObserver{Logger: d.log}
+// info says which delivery an event belongs to.
+func (d *Dispatcher) info(l *lane, dl *Delivery, attempt int) forbear.Info {
+	i := l.retryer.Info(&dl.Progress.State, dl.Message.CorrelationID)
+	i.IdempotencyKey, i.Attempt = dl.Message.key(), attempt
+	return i
+}
+
+// tell tells the observers what follows a failure, with R-10's fields. made is
+// the number of attempts; 0 for a retry that is put off.
+func (d *Dispatcher) tell(l *lane, dl *Delivery, dec forbear.Decision, f forbear.Failure, made int) {
+	number := max(dl.Progress.State.Attempt, 1)
 	if dec.Retry {
-		info.Attempt++
-		log.RetryScheduled(context.Background(), forbear.RetryScheduled{Info: info, Backoff: dec.Wait, Reason: dec.Reason, Failure: res.failure})
-		return
+		number-- // the state is the next attempt's already
 	}
-	log.Stopped(context.Background(), forbear.Stopped{Info: info, Reason: dec.Reason, Failure: res.failure, Elapsed: d.now().Sub(dl.Start)})
+	now := d.now()
+	l.retryer.Decided(context.Background(), d.info(l, dl, number), dec, f, now.Sub(dl.Start), made, now)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,7 +37,11 @@ type Config struct {
 	Transport http.RoundTripper
 	// Secrets finds what endpoints refer to. Default: none.
 	Secrets Secrets
-	// Logger gets R-10's line for each retry. Default slog.Default().
+	// Options are what each endpoint's [forbear.Retryer] is built with, such as
+	// observers: metrics, traces, the log. The dependency is "webhook:" and the
+	// endpoint's id. Without any, R-10's lines go to Logger.
+	Options []forbear.Option
+	// Logger is for what concerns no single retry. Default slog.Default().
 	Logger *slog.Logger
 	// Now is the wall clock, for tests of clocks that jump. Default time.Now.
 	Now func() time.Time
@@ -98,6 +103,9 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if len(cfg.Options) == 0 {
+		cfg.Options = []forbear.Option{forbear.WithObserver(forbear.LogObserver{Logger: cfg.Logger})}
 	}
 	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
 	cfg.Retention = cmp.Or(cfg.Retention, 7*24*time.Hour)
@@ -165,44 +173,57 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 // whether its configuration is the one that the lane has.
 func (l *lane) same(e *Endpoint) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.ep.Version != e.Version {
+		l.mu.Unlock()
 		return false
 	}
-	if l.ep.State != e.State {
+	changed := l.ep.State != e.State
+	if changed {
 		l.ep.State, l.ep.Reason, l.ep.Since = e.State, e.Reason, e.Since
 		if e.State == Enabled {
-			l.breaker, l.failures, l.ep.FailingSince = breaker{}, 0, time.Time{}
+			l.failures, l.ep.FailingSince = 0, time.Time{}
 			l.due = time.Now()
 		}
+	}
+	l.mu.Unlock()
+	if changed && e.State == Enabled {
+		l.well(l.d.now())
 	}
 	return true
 }
 
 func (d *Dispatcher) newLane(e Endpoint, old *lane) (*lane, error) {
 	e.Policy.Kind = forbear.Webhook
-	policy := e.Policy.WithDefaults()
-	budget := &drainBudget{Budget: forbear.NewRatioBudget(policy.Budget)}
-	// The lane has a breaker of its own, which also holds back the claims and
-	// slows an endpoint that keeps failing; Next is told its state.
-	own := e.Policy
-	own.Breaker = forbear.BreakerPolicy{Disabled: true}
-	r, err := forbear.New("webhook:"+e.ID, own, forbear.WithCallerDeadLetter(), forbear.WithoutLog(), forbear.WithBudget(budget))
-	if err != nil {
-		return nil, err
-	}
-	l := &lane{
-		d: d, ep: e, retryer: r, budget: budget, due: time.Now(),
-		cred: &credential{auth: e.Auth, secrets: d.cfg.Secrets, client: d.client, now: d.now},
-	}
+	l := &lane{d: d, ep: e, due: time.Now()}
 	if old != nil { // what is known of the receiver stays, unless it is another
 		old.mu.Lock()
 		if old.ep.URL == e.URL {
-			l.breaker, l.latency, l.failures = old.breaker, old.latency, old.failures
+			l.latency, l.failures = old.latency, old.failures
+			if reflect.DeepEqual(old.ep.Policy, e.Policy) && old.ep.slots() == e.slots() {
+				l.retryer, l.budget, l.pacing = old.retryer, old.budget, old.pacing
+			}
 		}
 		old.mu.Unlock()
 	}
+	if l.retryer == nil {
+		if err := l.judge(); err != nil {
+			return nil, err
+		}
+	}
+	l.cred = &credential{auth: e.Auth, secrets: d.cfg.Secrets, client: d.client, now: d.now, fetched: l.retryer.Refreshed}
 	return l, nil
+}
+
+// judge makes the endpoint's Retryer, with its budget and its breaker.
+func (l *lane) judge() (err error) {
+	policy, id := l.ep.Policy.WithDefaults(), l.ep.ID
+	l.budget = &backlogBudget{Budget: forbear.NewRatioBudget(policy.Budget), limit: float64(l.ep.slots())}
+	l.pacing = &pacing{wait: policy.Breaker.OpenFor, opened: func() {
+		l.d.raise(deadletter.Alert{Queue: Queue, Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
+	}}
+	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithBudget(l.budget), forbear.WithObserver(l.pacing)}
+	l.retryer, err = forbear.New("webhook:"+id, l.ep.Policy, append(opts, l.d.cfg.Options...)...)
+	return err
 }
 
 func (d *Dispatcher) lane(id string) *lane {
@@ -328,16 +349,10 @@ func (d *Dispatcher) chore(f func(context.Context)) { d.chores <- f }
 
 // noted acts on what an attempt changed about its lane.
 func (d *Dispatcher) noted(l *lane, n noted) {
-	if !n.breaker && !n.began && !n.ended && n.disable == "" {
+	if !n.began && !n.ended && n.disable == "" {
 		return
 	}
 	id := l.endpoint().ID
-	if n.breaker {
-		d.log.Warn("circuit breaker", slog.String("dependency", l.retryer.Dependency()), slog.String("state", n.state.String()))
-		if n.state == forbear.BreakerOpen {
-			d.raise(deadletter.Alert{Queue: Queue, Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
-		}
-	}
 	if n.disable != "" {
 		d.log.Error("endpoint disabled", slog.String("endpoint", id), slog.String("reason", n.disable))
 		d.raise(deadletter.Alert{Queue: Queue, Reason: "endpoint_disabled", Detail: "endpoint " + id + " was disabled: " + n.disable})

@@ -7,19 +7,19 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// lane is one endpoint at work: its slots, its rate, its breaker and its
-// budget. A lane takes no more than it can send, so that what is due for an
+// lane is one endpoint at work: its slots, its rate, and the Retryer with its
+// breaker and budget. A lane takes no more than it can send, so that what is due for an
 // endpoint that hangs stays in the store and stands in nobody's way.
 type lane struct {
 	d       *Dispatcher
 	retryer *forbear.Retryer
-	budget  *drainBudget
+	budget  *backlogBudget
+	pacing  *pacing
 	cred    *credential
 
 	mu       sync.Mutex
 	ep       Endpoint
 	signer   *signer // nil: to be made from references at send time
-	breaker  breaker
 	inFlight int
 	buffer   []Delivery
 	due      time.Time     // when the lane has work, as far as is known; zero: unknown
@@ -48,17 +48,10 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 	if n < max(limit/4, 1) && l.inFlight > 0 {
 		return 0, time.Time{} // an attempt that ends asks again
 	}
-	if n = l.breaker.allow(now, n); n <= 0 {
-		if l.breaker.state == forbear.BreakerHalfOpen {
-			return 0, time.Time{} // the probe's end asks again
-		}
-		return 0, l.breaker.until
-	}
-	if n, next = l.afford(now, n); n == 0 {
+	if n, next = l.probing(now, n); n <= 0 {
 		return 0, next
 	}
-	l.breaker.taken(n)
-	return n, time.Time{}
+	return l.afford(now, n)
 }
 
 // depth returns how many deliveries the lane may hold: those in flight, and
@@ -67,7 +60,7 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 func (l *lane) depth() int {
 	n := l.ep.slots()
 	switch {
-	case l.breaker.state != forbear.BreakerClosed || l.latency >= quick:
+	case l.latency >= quick || l.breaker() != forbear.BreakerClosed:
 		return n
 	case l.latency >= quick/4:
 		return 2 * n
@@ -103,9 +96,6 @@ func (l *lane) take(list []Delivery, n int) {
 	defer l.mu.Unlock()
 	if len(list) < n { // nothing more is due
 		l.due = time.Time{}
-		for range n - len(list) {
-			l.breaker.returned()
-		}
 		l.tokens += float64(n - len(list))
 	}
 	for _, dl := range list {
@@ -164,20 +154,12 @@ func (l *lane) endpoint() Endpoint {
 	return l.ep
 }
 
-func (l *lane) breakerState() forbear.BreakerState {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.breaker.state
-}
-
 // noted is what an attempt changed about its lane.
 type noted struct {
-	breaker bool // it changed its state
 	began   bool // a row of failures began
 	ended   bool // it ended
 	disable string
 	failing time.Time
-	state   forbear.BreakerState
 }
 
 // note counts an attempt that was made.
@@ -190,10 +172,6 @@ func (l *lane) note(now time.Time, took time.Duration, res *result) (n noted) {
 	} else {
 		l.latency += (took - l.latency) / 8
 	}
-	// Other 4xx are about the message, not the receiver (INTG-STD-033).
-	ill := failed && res.failure.Class != forbear.ClassTerminal
-	n.breaker = l.breaker.done(now, ill)
-	n.state = l.breaker.state
 	switch {
 	case !failed:
 		n.ended = !l.ep.FailingSince.IsZero()

@@ -71,6 +71,8 @@ type Progress struct {
 	// spent or the breaker open. It is asked again when the delivery is due.
 	Pending   *Pending `json:"pending,omitempty"`
 	Postponed int      `json:"postponed,omitempty"`
+	// Last is the error_type of the latest attempt.
+	Last string `json:"last,omitempty"`
 }
 
 // Pending is a failed attempt that waits for its decision.

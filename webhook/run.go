@@ -262,6 +262,9 @@ func (d *Dispatcher) written(batch []Outcome, ok []bool) {
 		if l == nil {
 			continue
 		}
+		if o.Kind == Dead {
+			l.retryer.DeadLettered(context.Background(), Queue, o.why)
+		}
 		switch o.Kind {
 		case Retried, Postponed, Released:
 			l.dueAt(now.Add(o.After))
@@ -325,7 +328,7 @@ func (d *Dispatcher) overdue(ctx context.Context) {
 				break
 			}
 			for i := range list {
-				d.finish(d.bury(l, &list[i], "deadline", list[i].Progress.Pending, nil))
+				d.finish(d.expire(l, &list[i]))
 			}
 		}
 	}

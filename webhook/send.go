@@ -39,11 +39,10 @@ func (m *Message) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// send makes one attempt.
-func (l *lane) send(ctx context.Context, m *Message, attempt int) result {
+// send makes one attempt, within limit.
+func (l *lane) send(ctx context.Context, m *Message, attempt int, limit time.Duration) result {
 	ep := l.endpoint()
-	policy := l.retryer.Policy()
-	actx, cancel := context.WithTimeoutCause(ctx, policy.AttemptTimeout(), errAttemptTimeout)
+	actx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
 	defer cancel()
 	sign, err := l.signing(actx, &ep)
 	if err != nil {
@@ -173,6 +172,17 @@ func answered(ctx context.Context, req *http.Request, resp *http.Response, auth 
 }
 
 const maxDrain = 64 << 10
+
+// timeout returns how long the attempt under way may take: half the usual time
+// for a probe of an endpoint that was down.
+func (l *lane) timeout(s *forbear.State) time.Duration {
+	p := l.retryer.Policy()
+	if limit := p.AttemptTimeout(); !s.Probe() {
+		return limit
+	} else {
+		return limit / 2
+	}
+}
 
 // enough reports whether a lease leaves time for a whole attempt.
 func (l *lane) enough(dl *Delivery) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 )
 
@@ -103,6 +104,8 @@ type Outcome struct {
 	Attempt *Attempt
 	// Dead is the letter, for Dead. The store adds the history that it has.
 	Dead *deadletter.Letter
+
+	why forbear.Reason // of Dead
 }
 
 // OutcomeKind says what becomes of a delivery.

@@ -277,45 +277,6 @@ func TestMessagesAreChecked(t *testing.T) {
 	}
 }
 
-func TestBreakerSlows(t *testing.T) {
-	now := time.Unix(0, 0)
-	var b breaker
-	for range breakerMin - 1 {
-		b.done(now, true)
-	}
-	if b.allow(now, 5) != 5 {
-		t.Fatal("opened before the minimum of calls")
-	}
-	b.done(now, true)
-	wait := breakerWait
-	for range 6 { // each failed probe doubles the wait, up to its bound
-		if b.allow(now.Add(wait-time.Millisecond), 5) != 0 {
-			t.Fatalf("let through before %v", wait)
-		}
-		now = now.Add(wait)
-		if n := b.allow(now, 5); n != 1 {
-			t.Fatalf("%d probes, want 1", n)
-		}
-		b.taken(1)
-		if b.allow(now, 5) != 0 {
-			t.Fatal("a second probe beside the first")
-		}
-		b.done(now, true)
-		wait = min(2*wait, breakerMax)
-	}
-	now = now.Add(wait)
-	for range breakerTrials {
-		if b.allow(now, 5) != 1 {
-			t.Fatal("no probe after a good one")
-		}
-		b.taken(1)
-		b.done(now, false)
-	}
-	if b.allow(now, 5) != 5 {
-		t.Error("not closed after five good probes")
-	}
-}
-
 func TestLocalSecrets(t *testing.T) {
 	t.Setenv("P_NAME", "value")
 	s := LocalSecrets("P_", t.TempDir())
