@@ -34,11 +34,12 @@ type attempt struct {
 
 // extras is the larger part of an attempt.
 type extras struct {
-	clone  http.Request
-	trace  httptrace.ClientTrace
-	traced bool // Value answers for the trace
-	number [1]string
-	due    [1]string
+	clone   http.Request
+	trace   httptrace.ClientTrace
+	callers *httptrace.ClientTrace // that of the caller's context, or nil
+	traced  bool                   // Value answers for the trace
+	number  [1]string
+	due     [1]string
 
 	sent   atomic.Bool // the headers are on the wire
 	resend atomic.Bool // net/http was about to send them again

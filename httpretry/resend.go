@@ -23,14 +23,24 @@ func (a *attempt) watch(wanted bool) context.Context {
 	if !wanted {
 		return a.Context
 	}
+	if traceKey == nil {
+		a.setHooks()
+		return httptrace.WithClientTrace(a.Context, &a.trace)
+	}
+	// The caller's own trace goes on seeing everything. WithClientTrace would
+	// put the two together by reflection, for each request.
+	if a.callers = httptrace.ContextClientTrace(a.parent); a.callers != nil {
+		a.trace = *a.callers
+	}
+	a.setHooks()
+	a.traced = true
+	return a
+}
+
+func (a *attempt) setHooks() {
 	a.trace.WroteHeaders = a.wroteHeaders
 	a.trace.GetConn = a.getConn
 	a.trace.GotConn = a.gotConn
-	if traceKey == nil || httptrace.ContextClientTrace(a.parent) != nil {
-		return httptrace.WithClientTrace(a.Context, &a.trace) // beside the caller's own
-	}
-	a.traced = true
-	return a
 }
 
 // Value makes the attempt the context of its own trace, where WithClientTrace
@@ -60,11 +70,19 @@ func (p *keyProbe) Value(key any) any {
 	return nil
 }
 
-func (a *attempt) wroteHeaders() { a.sent.Store(true) }
+func (a *attempt) wroteHeaders() {
+	a.sent.Store(true)
+	if c := a.callers; c != nil && c.WroteHeaders != nil {
+		c.WroteHeaders()
+	}
+}
 
-func (a *attempt) getConn(string) {
+func (a *attempt) getConn(hostPort string) {
 	if a.sent.Load() {
 		a.stopResend()
+	}
+	if c := a.callers; c != nil && c.GetConn != nil {
+		c.GetConn(hostPort)
 	}
 }
 
@@ -72,12 +90,14 @@ func (a *attempt) getConn(string) {
 // context and an idle connection, and would write to it. An HTTP/2 connection
 // belongs to others as well and looks at the context before it writes.
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
-	if !a.sent.Load() {
-		return
+	if a.sent.Load() {
+		a.stopResend()
+		if info.Conn != nil && !speaksHTTP2(info.Conn) {
+			_ = info.Conn.Close()
+		}
 	}
-	a.stopResend()
-	if info.Conn != nil && !speaksHTTP2(info.Conn) {
-		_ = info.Conn.Close()
+	if c := a.callers; c != nil && c.GotConn != nil {
+		c.GotConn(info)
 	}
 }
 
