@@ -88,6 +88,10 @@ bench: ## measure against peers and print one table
 bench-gateway: ## compare forbear serve with other proxies
 	GOWORK=off $(GO) -C bench run ./gateway
 
+.PHONY: bench-delivery
+bench-delivery: ## compare durable delivery with a bare loop and with River
+	GOWORK=off $(GO) -C bench run ./delivery
+
 .PHONY: gates
 gates: ## hold the benchmarks to their limits: allocations and ratios
 	GOWORK=off $(GO) -C bench test -count=1 .

@@ -1,0 +1,135 @@
+// Command delivery measures durable delivery: what forbear accepts and delivers
+// in a second beside a bare loop over the same tables and beside River, what a
+// million messages scheduled ahead cost, how late a due retry is, and what an
+// idle process takes.
+//
+//	go run ./delivery [-only throughput,scheduled,late,idle] [-rounds 5]
+//
+// Each measurement is a process of its own with a fresh database; the receiver
+// is this process. It uses free ports of the loopback interface, a temporary
+// folder and the machine's PostgreSQL binaries, and ends what it started.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	only      string
+	databases string
+	rounds    int
+	messages  int
+	scheduled int
+	length    time.Duration
+	profile   string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.only, "only", "throughput,scheduled,late,idle", "the parts to run")
+	flag.StringVar(&o.databases, "databases", "sqlite,postgres", "the databases to run them on")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the median counts")
+	flag.IntVar(&o.messages, "messages", 16*1250, "messages of a turn")
+	flag.IntVar(&o.scheduled, "scheduled", 1_000_000, "messages scheduled ahead")
+	flag.DurationVar(&o.length, "length", 10*time.Second, "how long lateness and idleness are watched in a round")
+	flag.StringVar(&o.profile, "profile", "", "a folder for CPU profiles of the deliveries")
+	task := flag.String("task", "", "used by the program itself: be one measurement")
+	flag.Parse()
+	var err error
+	if *task != "" {
+		err = serve(*task)
+	} else {
+		signal.Ignore(syscall.SIGPIPE) // a closed pipe must not end this program before what it started
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		err = run(ctx, o)
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "delivery:", err)
+		os.Exit(2)
+	}
+}
+
+// bench is one run of the program.
+type bench struct {
+	options
+	dir  string
+	sink *sink
+	pg   *postgres // nil: not wanted
+	n    int       // databases made
+	// half is half of what forbear delivered in a second, by database.
+	half map[string]float64
+}
+
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "forbear-delivery-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{options: o, dir: dir, half: map[string]float64{}}
+	if b.sink, err = newSink(); err != nil {
+		return err
+	}
+	defer b.sink.close()
+	if strings.Contains(o.databases, "postgres") {
+		if b.pg, err = startPostgres(ctx, dir); err != nil {
+			return err
+		}
+		defer b.pg.stop()
+	}
+	fmt.Printf("%s, %s/%s, %d processors; bodies of 1 KiB, %d senders, median of %d rounds, in turns.\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), senders, o.rounds)
+	parts := []struct {
+		name string
+		run  func(context.Context, string) error
+	}{{"throughput", b.throughput}, {"scheduled", b.ahead}, {"late", b.late}, {"idle", b.idle}}
+	for _, p := range parts {
+		if !strings.Contains(o.only, p.name) {
+			continue
+		}
+		for _, kind := range strings.Split(o.databases, ",") {
+			if err := p.run(ctx, kind); err != nil {
+				return fmt.Errorf("%s on %s: %w", p.name, kind, err)
+			}
+		}
+	}
+	return nil
+}
+
+// database makes an empty database and returns its name and what removes it.
+func (b *bench) database(ctx context.Context, kind string) (name string, remove func(), err error) {
+	b.n++
+	if kind == "postgres" {
+		db := fmt.Sprintf("d%d", b.n)
+		name, err = b.pg.create(ctx, db)
+		return name, func() { b.pg.remove(context.WithoutCancel(ctx), db) }, err
+	}
+	folder := filepath.Join(b.dir, fmt.Sprintf("d%d", b.n))
+	return filepath.Join(folder, "forbear.db"), func() { _ = os.RemoveAll(folder) }, os.Mkdir(folder, 0o700)
+}
+
+// median returns the middle of the values; low and high are the outermost.
+func median(v []float64) (mid, low, high float64) {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2], v[0], v[len(v)-1]
+}
+
+// collect takes one figure from each report.
+func collect(rs []report, of func(report) float64) []float64 {
+	v := make([]float64, len(rs))
+	for i, r := range rs {
+		v[i] = of(r)
+	}
+	return v
+}
