@@ -30,13 +30,14 @@ func (silent) Printf(context.Context, string, ...any) {}
 type server struct {
 	address string
 	dir     string
+	args    []string // beyond the usual ones
 	cmd     *exec.Cmd
 }
 
 // startRedis starts a server that ends with the test.
-func startRedis(t *testing.T) *server {
+func startRedis(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{}
+	s := &server{args: args}
 	t.Cleanup(func() {
 		s.stop()
 		_ = os.RemoveAll(s.dir)
@@ -72,8 +73,8 @@ func (s *server) launch() error {
 		return err
 	}
 	log := filepath.Join(s.dir, "redis.log")
-	s.cmd = exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", log)
+	args := []string{"--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", log}
+	s.cmd = exec.Command(binary, append(args, s.args...)...)
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}

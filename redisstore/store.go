@@ -38,6 +38,20 @@ func New(client redis.Scripter) *Store {
 // rediss:// for TLS, with a client of its own that is set up as [New] wishes.
 // Close ends it. Nothing is dialed yet.
 func Open(url string) (*Store, error) {
+	opts, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	opts.PoolSize = 2
+	client := redis.NewClient(opts)
+	s := New(client)
+	s.close = client.Close
+	return s, nil
+}
+
+// parseURL returns the options of a client that goes by its contexts and does
+// not try again by itself.
+func parseURL(url string) (*redis.Options, error) {
 	opts, err := redis.ParseURL(url)
 	if err != nil {
 		// The error of a URL that cannot be parsed repeats it, password included.
@@ -46,11 +60,7 @@ func Open(url string) (*Store, error) {
 	opts.ContextTimeoutEnabled = true
 	opts.MaxRetries = -1
 	opts.DialerRetries = 1
-	opts.PoolSize = 2
-	client := redis.NewClient(opts)
-	s := New(client)
-	s.close = client.Close
-	return s, nil
+	return opts, nil
 }
 
 // Close closes the client of a store that was made by [Open].

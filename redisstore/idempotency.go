@@ -1,0 +1,200 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+//go:embed idempotency/*.lua
+var sources embed.FS
+
+// The scripts, one for each operation. They are sent by their digest, and whole
+// where the server does not know them.
+var (
+	claimScript    = script("claim")
+	renewScript    = script("renew")
+	completeScript = script("complete")
+	releaseScript  = script("release")
+	holdScript     = script("hold")
+	resolveScript  = script("resolve")
+	sweepSource    = source("sweep")
+)
+
+func source(name string) string {
+	text := ""
+	for _, n := range []string{"prelude", name} {
+		b, err := sources.ReadFile("idempotency/" + n + ".lua")
+		if err != nil {
+			panic(err) // embedded: a mistake of the build
+		}
+		text += string(b)
+	}
+	return text
+}
+
+func script(name string) *redis.Script { return redis.NewScript(source(name)) }
+
+// Idempotency keeps idempotency records on Redis 5 or later, or Valkey: it
+// implements idempotency.Store. A claim and its completion are one round trip
+// each, and all times are the server's.
+//
+// It is not for money. Redis answers before its replicas, and under
+// appendfsync everysec before its disk, have the record: a failover or a power
+// cut may forget that an operation was done, and the next attempt does it
+// again. Use package sqlstore where that must not be.
+//
+// A record is one hash under one name, in one slot of a cluster, and expires by
+// itself: nobody needs to run idempotency.RunSweeper. Make it with
+// [OpenIdempotency] or [NewIdempotency]. It is safe for concurrent use.
+type Idempotency struct {
+	client  redis.UniversalClient
+	opts    IdempotencyOptions
+	durable bool
+	close   func() error
+	sweeps  cursors
+}
+
+// IdempotencyOptions say how records are kept. The zero value is good.
+type IdempotencyOptions struct {
+	// Prefix begins the names of all records. Services that share a server,
+	// and whose principals may have the same names, need one each. Default
+	// "forbear:key:".
+	Prefix string
+	// MaxAnswer bounds what is stored of an answer, in bytes of its headers
+	// and its body. A larger one leaves a tombstone. Default 2 MiB.
+	MaxAnswer int
+	// Cipher encrypts headers and bodies of answers at rest. That of package
+	// sqlstore fits.
+	Cipher Cipher
+	// Evicting accepts a server that may evict records under memory pressure,
+	// and so forget what was done before its time. It is logged.
+	Evicting bool
+	// Logger gets warnings about the server. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// Cipher encrypts at rest.
+type Cipher interface {
+	Seal(plain []byte) ([]byte, error)
+	Open(sealed []byte) ([]byte, error)
+}
+
+// OpenIdempotency returns the records on the server of a URL such as
+// redis://user:password@host:6379/0, or rediss:// for TLS, with a client of its
+// own, set up as [NewIdempotency] wishes. Close ends it.
+func OpenIdempotency(ctx context.Context, url string, o IdempotencyOptions) (*Idempotency, error) {
+	opts, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	client := redis.NewClient(opts)
+	i, err := NewIdempotency(ctx, client, o)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	i.close = client.Close
+	return i, nil
+}
+
+// NewIdempotency returns the records on a server or cluster, through a client of
+// the caller's, which stays theirs. Its options should have
+// ContextTimeoutEnabled, or an unresponsive server holds requests for the
+// client's own time-outs, and MaxRetries -1: who claims, tries again.
+//
+// The server is looked at first: one that evicts records is refused with
+// [ErrEviction], and one without an append-only file is warned of, see
+// [Idempotency.Durable].
+func NewIdempotency(ctx context.Context, client redis.UniversalClient, o IdempotencyOptions) (*Idempotency, error) {
+	o.Prefix = cmp.Or(o.Prefix, "forbear:key:")
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, 2<<20)
+	if o.MaxAnswer < 0 {
+		return nil, errors.New("redisstore: max answer is negative")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	i := &Idempotency{client: client, opts: o, close: func() error { return nil }}
+	if err := i.inspect(ctx); err != nil {
+		return nil, fmt.Errorf("redisstore: %w", err)
+	}
+	return i, nil
+}
+
+// Close closes the client of records that were opened by [OpenIdempotency].
+func (i *Idempotency) Close() error { return i.close() }
+
+// Durable reports whether the server has an append-only file. Without one,
+// records end with its process at the latest, which
+// idempotency.Options.Production refuses.
+func (i *Idempotency) Durable() bool { return i.durable }
+
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Claim implements idempotency.Store. A claim that is sent again, because its
+// answer was lost, is the same claim.
+func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (v idempotency.Verdict, err error) {
+	if err := fits(c); err != nil {
+		return v, fmt.Errorf("redisstore: claim: %w", err)
+	}
+	got, err := claimScript.Run(ctx, i.client, []string{i.name(c.ID)},
+		c.Fingerprint, clip(c.Operation), c.Owner, micros(c.Lease), micros(c.Retention), bit(c.Rerun), idempotency.Abandoned).Slice()
+	if err == nil {
+		v, err = i.verdict(c, got)
+	}
+	if err != nil {
+		return v, fmt.Errorf("redisstore: claim: %w", err)
+	}
+	return v, nil
+}
+
+// end runs the script that writes the end of a claim, or of its lease.
+func (i *Idempotency) end(ctx context.Context, what string, s *redis.Script, t idempotency.Token, args ...any) error {
+	done, err := s.Run(ctx, i.client, []string{i.name(t.ID)}, append([]any{t.Owner, t.Fence}, args...)...).Int()
+	if err == nil && done != 1 {
+		err = idempotency.ErrFenced
+	}
+	if err != nil {
+		return fmt.Errorf("redisstore: %s: %w", what, err)
+	}
+	return nil
+}
+
+// Renew implements idempotency.Store.
+func (i *Idempotency) Renew(ctx context.Context, t idempotency.Token, lease time.Duration) error {
+	return i.end(ctx, "renew", renewScript, t, micros(lease))
+}
+
+// Complete implements idempotency.Store.
+func (i *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, retention time.Duration) error {
+	fields, err := i.encode(a)
+	if err != nil {
+		return fmt.Errorf("redisstore: complete: %w", err)
+	}
+	return i.end(ctx, "complete", completeScript, t, append([]any{micros(retention)}, fields...)...)
+}
+
+// Release implements idempotency.Store.
+func (i *Idempotency) Release(ctx context.Context, t idempotency.Token) error {
+	return i.end(ctx, "release", releaseScript, t)
+}
+
+// Hold implements idempotency.Store.
+func (i *Idempotency) Hold(ctx context.Context, t idempotency.Token, why string) error {
+	return i.end(ctx, "hold", holdScript, t, clip(why))
+}

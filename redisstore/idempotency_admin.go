@@ -1,0 +1,203 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// Get implements idempotency.Store.
+func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (idempotency.Record, error) {
+	values, err := i.client.HMGet(ctx, i.name(id), fields...).Result()
+	if err != nil {
+		return idempotency.Record{}, fmt.Errorf("redisstore: get: %w", err)
+	}
+	rec, err := i.decode(id, values)
+	if err != nil {
+		return idempotency.Record{}, fmt.Errorf("redisstore: get: %w", err)
+	}
+	return rec, nil
+}
+
+// Resolve implements idempotency.Store.
+func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
+	args := []any{clip(res.Text()), bit(res.Answer != nil)}
+	if res.Answer != nil {
+		answer, err := i.encode(*res.Answer)
+		if err != nil {
+			return fmt.Errorf("redisstore: resolve: %w", err)
+		}
+		args = append(args, answer...)
+	}
+	done, err := resolveScript.Run(ctx, i.client, []string{i.name(id)}, args...).Int()
+	switch {
+	case err != nil:
+	case done == 0:
+		err = idempotency.ErrNotFound
+	case done < 0:
+		err = idempotency.ErrNotHeld
+	}
+	if err != nil {
+		return fmt.Errorf("redisstore: resolve: %w", err)
+	}
+	return nil
+}
+
+// scanCount is how many names the server looks at in one step.
+const scanCount = 500
+
+// nodes calls f for each server that has records, for some at the same time.
+func (i *Idempotency) nodes(ctx context.Context, f func(ctx context.Context, node string, c redis.Cmdable) error) error {
+	each := func(ctx context.Context, c *redis.Client) error { return f(ctx, c.Options().Addr, c) }
+	switch c := i.client.(type) {
+	case *redis.ClusterClient:
+		return c.ForEachMaster(ctx, each)
+	case *redis.Ring:
+		return c.ForEachShard(ctx, each)
+	default:
+		return f(ctx, "", c)
+	}
+}
+
+// List implements idempotency.Store. It looks at the names of all records, step
+// by step; of the held ones, which alone live for ever, it finds quickly which
+// they are. Records that come or go meanwhile may be missed.
+func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempotency.Record, error) {
+	p := &page{filter: f}
+	var mu sync.Mutex
+	match := escape(i.opts.Prefix) + "*"
+	if f.Scope != "" {
+		match = escape(fmt.Sprintf("%s%d:%s:", i.opts.Prefix, len(f.Scope), f.Scope)) + "*"
+	}
+	err := i.nodes(ctx, func(ctx context.Context, _ string, c redis.Cmdable) error {
+		now, err := c.Time(ctx).Result()
+		if err != nil {
+			return err
+		}
+		for cursor := uint64(0); ; {
+			names, next, err := c.Scan(ctx, cursor, match, scanCount).Result()
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			err = i.collect(ctx, c, p, names, now)
+			mu.Unlock()
+			if cursor = next; err != nil || cursor == 0 {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("redisstore: list: %w", err)
+	}
+	return p.records, nil
+}
+
+// collect puts those of the named records into the page that belong there.
+func (i *Idempotency) collect(ctx context.Context, c redis.Cmdable, p *page, names []string, now time.Time) error {
+	names = slices.DeleteFunc(names, func(n string) bool {
+		id, ok := i.parse(n)
+		return !ok || !p.wants(id)
+	})
+	if p.filter.State == idempotency.Held {
+		var err error
+		if names, err = living(ctx, c, names, func(ttl time.Duration) bool { return ttl < 0 }); err != nil {
+			return err
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	head := fields[:len(fields)-1] // all but the body
+	got, err := c.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, n := range names {
+			pipe.HMGet(ctx, n, head...)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for k, g := range got {
+		id, _ := i.parse(names[k])
+		rec, err := i.decode(id, append(g.(*redis.SliceCmd).Val(), nil))
+		if errors.Is(err, idempotency.ErrNotFound) {
+			continue // expired meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		p.put(rec, now)
+	}
+	return nil
+}
+
+// living returns the names whose time to live is as wanted; negative stands for
+// none.
+func living(ctx context.Context, c redis.Cmdable, names []string, wanted func(ttl time.Duration) bool) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	got, err := c.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, n := range names {
+			pipe.PTTL(ctx, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	kept := names[:0]
+	for k, g := range got {
+		if wanted(g.(*redis.DurationCmd).Val()) {
+			kept = append(kept, names[k])
+		}
+	}
+	return kept, nil
+}
+
+// page is the beginning of a list: the first records by their ID that a filter
+// chooses.
+type page struct {
+	filter  idempotency.Filter
+	records []idempotency.Record
+}
+
+func compare(a, b idempotency.ID) int {
+	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
+}
+
+// wants reports whether a record of that name may still come into the page.
+func (p *page) wants(id idempotency.ID) bool {
+	if p.filter.After != (idempotency.ID{}) && compare(id, p.filter.After) <= 0 {
+		return false
+	}
+	return len(p.records) < p.filter.Max() || compare(id, p.records[len(p.records)-1].ID) < 0
+}
+
+func (p *page) put(rec idempotency.Record, now time.Time) {
+	rec.Settle(now)
+	if p.filter.State != "" && rec.State != p.filter.State {
+		return
+	}
+	k, found := slices.BinarySearchFunc(p.records, rec.ID, func(r idempotency.Record, id idempotency.ID) int { return compare(r.ID, id) })
+	if found { // a scan may name a key twice
+		return
+	}
+	p.records = slices.Insert(p.records, k, rec)
+	p.records = p.records[:min(len(p.records), p.filter.Max())]
+}
+
+// escape makes a text stand for itself in a pattern.
+func escape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
+}

@@ -1,0 +1,211 @@
+package redisstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// Limits of what a record is named by and noted with, in bytes. Package
+// idempotency stays far below them.
+const (
+	maxPart = 512
+	maxNote = 512
+)
+
+// fits refuses a claim that package idempotency would never make.
+func fits(c idempotency.Claim) error {
+	for _, part := range []string{c.ID.Scope, c.ID.Key, c.Fingerprint, c.Owner} {
+		if len(part) > maxPart {
+			return fmt.Errorf("a part of %d bytes, at most %d", len(part), maxPart)
+		}
+	}
+	if c.Owner == "" {
+		return errors.New("no owner")
+	}
+	return nil
+}
+
+// clip bounds a text for people.
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxNote)], "") }
+
+// name returns where a record is: the prefix, the length of the scope, the
+// scope and the key, so that no two of them can be taken for another.
+func (i *Idempotency) name(id idempotency.ID) string {
+	return i.opts.Prefix + strconv.Itoa(len(id.Scope)) + ":" + id.Scope + ":" + id.Key
+}
+
+// parse is the inverse of name.
+func (i *Idempotency) parse(name string) (id idempotency.ID, ok bool) {
+	rest, ok := strings.CutPrefix(name, i.opts.Prefix)
+	if !ok {
+		return id, false
+	}
+	length, rest, ok := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(length)
+	if !ok || err != nil || n < 0 || n >= len(rest) || rest[n] != ':' {
+		return id, false
+	}
+	return idempotency.ID{Scope: rest[:n], Key: rest[n+1:]}, true
+}
+
+// fields are those of a record, in the order in which the claim's script gives
+// them. The body comes last, where it is wanted.
+var fields = []string{
+	"state", "fingerprint", "operation", "note", "rerun", "owner", "fence", "attempt",
+	"created", "lease", "completed", "expires", "status", "header", "tombstone", "sealed", "body",
+}
+
+// row reads the fields of a record; the first fault stays.
+type row struct {
+	values []any
+	err    error
+}
+
+func (r *row) text() string {
+	if len(r.values) == 0 {
+		r.err = errors.New("record is cut short")
+		return ""
+	}
+	v := r.values[0]
+	r.values = r.values[1:]
+	s, ok := v.(string)
+	if !ok && v != nil {
+		r.err = fmt.Errorf("record has a field of type %T", v)
+	}
+	return s
+}
+
+func (r *row) number() int64 {
+	s := r.text()
+	if s == "" || r.err != nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		r.err = errors.New("record has a field that is no number")
+	}
+	return n
+}
+
+func (r *row) time() time.Time { return at(r.number()) }
+
+func at(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+// decode reads a record.
+func (i *Idempotency) decode(id idempotency.ID, values []any) (rec idempotency.Record, err error) {
+	if len(values) == 0 || values[0] == nil {
+		return rec, idempotency.ErrNotFound
+	}
+	r := row{values: values}
+	rec = idempotency.Record{
+		ID: id, State: idempotency.State(r.text()), Fingerprint: r.text(), Operation: r.text(), Note: r.text(), Rerun: r.text() == "1",
+		Owner: r.text(), Fence: r.number(), Attempt: int(r.number()), Created: r.time(), LeaseEnd: r.time(), Completed: r.time(), Expires: r.time(),
+	}
+	status, header, tombstone, sealed, body := int(r.number()), r.text(), r.text(), r.text() == "1", r.text()
+	if r.err != nil || rec.State != idempotency.Completed {
+		return rec, r.err
+	}
+	rec.Answer = &idempotency.Answer{Status: status, Tombstone: tombstone}
+	head := []byte(header)
+	if sealed {
+		if head, err = i.open(header); err != nil {
+			return rec, err
+		}
+	}
+	if len(head) > 0 {
+		if err := json.Unmarshal(head, &rec.Answer.Header); err != nil {
+			return rec, errors.New("record has headers that cannot be read")
+		}
+	}
+	if body != "" {
+		rec.Answer.Body = []byte(body)
+		if sealed {
+			rec.Answer.Body, err = i.open(body)
+		}
+	}
+	return rec, err
+}
+
+func (i *Idempotency) open(sealed string) ([]byte, error) {
+	if i.opts.Cipher == nil {
+		return nil, errors.New("record is encrypted and there is no cipher")
+	}
+	return i.opts.Cipher.Open([]byte(sealed))
+}
+
+// encode returns an answer as the scripts take it: status, header, body,
+// tombstone, sealed. One that is too large is stored as a tombstone, since
+// refusing it would leave a run that is done without an end.
+func (i *Idempotency) encode(a idempotency.Answer) ([]any, error) {
+	header, err := marshal(a.Header)
+	if err != nil {
+		return nil, err
+	}
+	body := a.Body
+	if len(header)+len(body) > i.opts.MaxAnswer {
+		a.Tombstone, body = idempotency.Oversize, nil
+		kept := http.Header{}
+		if l := a.Header.Get("Location"); len(l) <= maxPart && l != "" {
+			kept.Set("Location", l)
+		}
+		if header, err = marshal(kept); err != nil {
+			return nil, err
+		}
+	}
+	if c := i.opts.Cipher; c != nil {
+		if header, err = c.Seal(header); err == nil && len(body) > 0 {
+			body, err = c.Seal(body)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return []any{a.Status, header, body, a.Tombstone, bit(i.opts.Cipher != nil)}, nil
+}
+
+func marshal(h http.Header) ([]byte, error) {
+	if len(h) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(h)
+}
+
+// verdict reads the answer to a claim.
+func (i *Idempotency) verdict(c idempotency.Claim, got []any) (v idempotency.Verdict, err error) {
+	numbers := make([]int64, 0, 7)
+	for _, g := range got {
+		if n, ok := g.(int64); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	switch {
+	case len(numbers) == 7 && idempotency.Outcome(numbers[0]) == idempotency.Acquired:
+		v.Outcome = idempotency.Acquired
+		v.Record = idempotency.Record{
+			ID: c.ID, Fingerprint: c.Fingerprint, Operation: clip(c.Operation), State: idempotency.Started, Rerun: c.Rerun, Owner: c.Owner,
+			Fence: numbers[2], Attempt: int(numbers[3]), Created: at(numbers[4]), LeaseEnd: at(numbers[5]), Expires: at(numbers[6]),
+		}
+	case len(numbers) == 2 && len(got) == 3 && numbers[0] > int64(idempotency.Acquired) && numbers[0] <= int64(idempotency.Unknown):
+		values, _ := got[2].([]any)
+		v.Outcome = idempotency.Outcome(numbers[0])
+		if v.Record, err = i.decode(c.ID, values); err != nil {
+			return idempotency.Verdict{}, err
+		}
+	default:
+		return v, errors.New("the script's answer cannot be read")
+	}
+	v.LeaseLeft = max(v.Record.LeaseEnd.Sub(at(numbers[1])), 0)
+	return v, nil
+}
