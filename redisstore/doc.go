@@ -1,5 +1,7 @@
-// Package redisstore keeps retry budgets on Redis or Valkey, so that all
-// instances of a service share one:
+// Package redisstore keeps retry budgets and idempotency records on Redis or
+// Valkey.
+//
+// With a [Store], all instances of a service share one budget:
 //
 //	store, err := redisstore.Open("redis://127.0.0.1:6379/0")
 //	budget, err := forbear.NewFleetBudget(forbear.BudgetPolicy{}, store, "checkout/payments", forbear.FleetOptions{})
@@ -10,4 +12,13 @@
 // of a few kilobytes, which expire by themselves; nothing needs persistence.
 // Where the server evicts keys under memory pressure, a budget that loses one
 // begins anew and is told the present window by its instances.
+//
+// With an [Idempotency], they share the records of idempotency keys:
+//
+//	store, err := redisstore.OpenIdempotency(ctx, "redis://127.0.0.1:6379/1", redisstore.IdempotencyOptions{})
+//	handler, err := idempotency.Handler(store, idempotency.Options{Scope: principalOf, Production: true}, mux)
+//
+// A request waits for two round trips, the claim and the completion. This needs
+// a server that neither evicts nor forgets: maxmemory-policy noeviction and
+// appendonly yes. Even so it is not for money: see [Idempotency].
 package redisstore
