@@ -114,7 +114,7 @@ func (r *run) reconsider(ctx context.Context) (_ Decision, ok bool) {
 	w := r.p.Pending
 	f := w.failure(now)
 	d := r.c.Retryer.Reconsider(&r.p.State, f, now)
-	wait := w.At.Add(d.Wait).Sub(now) // it counts from the failure
+	wait := max(w.At.Add(d.Wait).Sub(now), w.Until.Sub(now)) // the backoff counts from the failure
 	if d.Retry {
 		r.decided(ctx, d, f, now)
 	}

@@ -1,0 +1,92 @@
+package consume_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// queue is a dead-letter queue that is told of redrives.
+type queue struct {
+	letters
+	outcomes []deadletter.Outcome
+	alerts   int
+}
+
+func (q *queue) EndRedrive(_ context.Context, id string, o deadletter.Outcome) error {
+	if _, ok := q.byID[id]; !ok {
+		return deadletter.ErrNotFound
+	}
+	q.outcomes = append(q.outcomes, o)
+	return nil
+}
+
+func (q *queue) Raise(context.Context, deadletter.Alert) error {
+	q.alerts++
+	return nil
+}
+
+func TestRedriveOfALetter(t *testing.T) {
+	q := &queue{}
+	o := options(t, &q.letters)
+	o.DLQ, o.InPlace = q, -1
+	err, n := forbear.Terminal(errors.New("bad")), 0
+	c := consumer(t, o, func(_ context.Context, e consume.Event) error {
+		if n++; string(e.Data) != `{"n":1}` || e.Type != "order.created" {
+			t.Errorf("the handler got %+v", e)
+		}
+		return err
+	})
+	deliver(t, c, event("e1"))
+	l := q.only(t)
+
+	err = flaky() // a redrive does not wait for a better time
+	if got := c.Redrive(t.Context(), l); got != nil || n != 2 {
+		t.Fatalf("%v after %d runs", got, n)
+	}
+	if d := c.Consume(t.Context(), event("e1")); d.Action != consume.DeadLettered || n != 2 {
+		t.Errorf("the broker's duplicate of a letter that failed again: %+v, %d runs", d, n)
+	}
+	err = nil
+	for range 2 {
+		if got := c.Redrive(t.Context(), l); got != nil || n != 3 {
+			t.Fatalf("%v after %d runs", got, n)
+		}
+	}
+	want := []deadletter.Outcome{deadletter.OutcomeDead, deadletter.OutcomeDelivered, deadletter.OutcomeDelivered}
+	if len(q.outcomes) != 3 || q.outcomes[0] != want[0] || q.outcomes[1] != want[1] || q.outcomes[2] != want[2] || q.alerts != 1 {
+		t.Errorf("outcomes %v, %d alerts", q.outcomes, q.alerts)
+	}
+	q.only(t)
+}
+
+// A redrive that is cut short has no outcome, and may be repeated.
+func TestRedriveCutShort(t *testing.T) {
+	q := &queue{}
+	o := options(t, &q.letters)
+	o.DLQ = q
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	n := 0
+	c := consumer(t, o, func(ctx context.Context, _ consume.Event) error {
+		switch n++; n {
+		case 1:
+			return forbear.Terminal(errors.New("bad"))
+		case 2:
+			stop()
+			return ctx.Err()
+		}
+		return nil
+	})
+	deliver(t, c, event("e1"))
+	if err := c.Redrive(ctx, q.only(t)); err == nil || len(q.outcomes) > 0 {
+		t.Fatalf("got %v, outcomes %v", err, q.outcomes)
+	}
+	if err := c.Redrive(t.Context(), q.only(t)); err != nil || n != 3 || len(q.outcomes) != 1 {
+		t.Errorf("got %v, %d runs, outcomes %v", err, n, q.outcomes)
+	}
+}
