@@ -3,6 +3,7 @@ module github.com/forbear-go/forbear/lint
 go 1.26.0
 
 require (
+	github.com/forbear-go/forbear v0.0.0
 	github.com/golangci/plugin-module-register v0.1.2
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/tools v0.52.0
@@ -12,3 +13,5 @@ require (
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 )
+
+replace github.com/forbear-go/forbear => ../

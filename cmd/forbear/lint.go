@@ -14,7 +14,7 @@ func lintCommand() *command {
 		summary: "find retry bugs in Go source",
 		usage:   "[FLAGS] [PACKAGES]",
 		run: func(ctx context.Context, std *streams, args []string) int {
-			return driver.Main(ctx, args, std.out, std.err)
+			return driver.Main(ctx, nil, args, std.out, std.err)
 		},
 	}
 }

@@ -1,5 +1,6 @@
 // Package report writes findings in the formats that people, CI systems and
-// code hosts read: text, json, sarif, github, junit and markdown.
+// code hosts read: text, json, sarif, github and junit. The gates of forbear,
+// check and lint, share it.
 package report
 
 import (
@@ -7,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -27,6 +27,12 @@ func (s Severity) String() string { return [...]string{"note", "warning", "error
 
 // MarshalText implements [encoding.TextMarshaler].
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *Severity) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseSeverity(string(text))
+	return err
+}
 
 // ParseSeverity is the inverse of [Severity.String].
 func ParseSeverity(name string) (Severity, error) {
@@ -49,6 +55,11 @@ type Rule struct {
 	Fix      string   `json:"fix"`
 	// Waivable reports whether a waiver can lift it.
 	Waivable bool `json:"waivable"`
+	// Bad and Good are source code that is reported, and the same mended.
+	Bad  string `json:"bad,omitzero"`
+	Good string `json:"good,omitzero"`
+	// URL is where the rule is documented, or "".
+	URL string `json:"url,omitzero"`
 }
 
 // Finding is one thing that was found. Line and Column count from 1, or are 0
@@ -57,21 +68,85 @@ type Finding struct {
 	ID       string   `json:"id"`
 	Standard string   `json:"rule,omitzero"`
 	Severity Severity `json:"severity"`
-	File     string   `json:"file"`
-	Line     int      `json:"line,omitzero"`
-	Column   int      `json:"column,omitzero"`
-	Subject  string   `json:"subject,omitzero"` // the dependency or the waiver
-	Message  string   `json:"message"`
-	Hint     string   `json:"hint,omitzero"`
-	// Suppressed says why the finding does not count: a waiver, or the baseline.
+	// Confidence says how sure the finding is, for tools that may err: high,
+	// medium, low, or "".
+	Confidence string `json:"confidence,omitzero"`
+	File       string `json:"file"`
+	Line       int    `json:"line,omitzero"`
+	Column     int    `json:"column,omitzero"`
+	EndLine    int    `json:"end_line,omitzero"`
+	EndColumn  int    `json:"end_column,omitzero"`
+	Subject    string `json:"subject,omitzero"` // the dependency or the waiver
+	// Package and Function say where in source code it is.
+	Package  string  `json:"package,omitzero"`
+	Function string  `json:"function,omitzero"`
+	Message  string  `json:"message"`
+	Hint     string  `json:"hint,omitzero"`
+	Related  []Place `json:"related,omitempty"`
+	Fixes    []Fix   `json:"fixes,omitempty"`
+	// Suppressed says why the finding does not count: a directive, a waiver,
+	// or the baseline.
 	Suppressed string `json:"suppressed,omitzero"`
+	// InSource reports whether it is a directive that suppresses it.
+	InSource bool `json:"-"`
+	// Baseline is new or unchanged when there is a baseline.
+	Baseline string `json:"baseline,omitzero"`
 	// Key tells findings of the same id and subject apart. It holds no line.
 	Key string `json:"-"`
+	// Identity, where it is set, is what the fingerprint is made of, instead of
+	// ID, File, Subject and Key.
+	Identity string `json:"-"`
+}
+
+// Place is a place in a file that has to do with a finding.
+type Place struct {
+	File      string `json:"file"`
+	Line      int    `json:"line"`
+	Column    int    `json:"column"`
+	EndLine   int    `json:"end_line,omitzero"`
+	EndColumn int    `json:"end_column,omitzero"`
+	Message   string `json:"message,omitzero"`
+}
+
+// place is where f is.
+func (f *Finding) place() Place {
+	return Place{File: f.File, Line: f.Line, Column: f.Column, EndLine: f.EndLine, EndColumn: f.EndColumn}
+}
+
+// String is the place as compilers write it.
+func (p Place) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	default:
+		return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	}
+}
+
+// Fix is a change that mends a finding.
+type Fix struct {
+	Message string `json:"message"`
+	Edits   []Edit `json:"edits"`
+}
+
+// Edit replaces the bytes from Start to End of a file, which are those from the
+// place's beginning to its end.
+type Edit struct {
+	Place
+	Start   int    `json:"start"`
+	End     int    `json:"end"`
+	NewText string `json:"new_text"`
 }
 
 // Fingerprint stays the same when lines move.
 func (f *Finding) Fingerprint() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{f.ID, f.File, f.Subject, f.Key}, "\x00")))
+	id := f.Identity
+	if id == "" {
+		id = strings.Join([]string{f.ID, f.File, f.Subject, f.Key}, "\x00")
+	}
+	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:12])
 }
 
@@ -85,15 +160,23 @@ func Sort(fs []Finding) {
 
 // Report is what a run found. It is plain data.
 type Report struct {
-	Tool     string // "check"
-	Version  string
+	Tool    string // "check"
+	Version string
+	// About is what the tool judged where Files does not say it: a module's
+	// path.
+	About    string
 	Files    []string
 	Findings []Finding
 	Rules    []Rule
+	// ShowSuppressed has the suppressed findings written too.
+	ShowSuppressed bool
 	// Extra is added to the JSON under "details".
 	Extra any
 	// Root is the folder that files are relative to, as a URI; "" leaves it out.
 	Root string
+	// Source returns the contents of a file. Where it is set, columns count
+	// bytes, as those of Go tools do; else they count characters.
+	Source func(file string) ([]byte, error)
 }
 
 // Counting returns the findings that are not suppressed.
@@ -107,43 +190,19 @@ func (r *Report) Counting() []Finding {
 	return fs
 }
 
-// Text writes a finding a line, followed by its hint.
-func (r *Report) Text(w io.Writer) error {
-	var b strings.Builder
-	for _, f := range r.Counting() {
-		fmt.Fprintf(&b, "%s: %s: %s [%s%s]\n", place(&f), f.Severity, line(f.Message), f.ID, after(" ", f.Standard))
-		if f.Hint != "" {
-			fmt.Fprintf(&b, "    %s\n", line(f.Hint))
-		}
+// shown returns the findings that people are shown.
+func (r *Report) shown() []Finding {
+	if r.ShowSuppressed {
+		return r.Findings
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return r.Counting()
 }
 
-func place(f *Finding) string {
-	switch {
-	case f.Line == 0:
-		return f.File
-	case f.Column == 0:
-		return fmt.Sprintf("%s:%d", f.File, f.Line)
-	default:
-		return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+// rule returns the rule of a finding.
+func (r *Report) rule(id string) (Rule, bool) {
+	i := slices.IndexFunc(r.Rules, func(x Rule) bool { return x.ID == id })
+	if i < 0 {
+		return Rule{}, false
 	}
-}
-
-func after(sep, s string) string {
-	if s == "" {
-		return ""
-	}
-	return sep + s
-}
-
-// line keeps a message on one line, without control characters.
-func line(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
+	return r.Rules[i], true
 }

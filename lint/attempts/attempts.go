@@ -5,9 +5,9 @@ package attempts
 import (
 	"fmt"
 	"go/constant"
+	"go/token"
 	"strings"
 
-	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -18,8 +18,9 @@ var Doc = &rule.Doc{
 	Name:  "TooManyAttempts",
 	Title: "attempts over the allowed range",
 	Text: `The standard allows 1 to 5 retries for synchronous calls and 1 to 10 for events. Source
-does not tell which of them a call is, so only counts above the widest range (or above the
-configured max_attempts) are reported.`,
+does not tell which of them a call is, so only counts above the widest range are reported, unless
+the settings or a policy file say more: max_attempts, for everything or for the code of one
+dependency.`,
 	Bad:      `for i := 0; i < 50; i++ { ... }`,
 	Good:     `for i := 0; i < 4; i++ { ... }`,
 	Standard: "R-2",
@@ -29,8 +30,8 @@ configured max_attempts) are reported.`,
 var Analyzer = rule.New(Doc, run)
 
 func run(p *rule.Pass) {
-	limit := int64(config.Current().MaxAttempts)
 	for _, r := range p.Regions {
+		limit, whose := limitAt(p, r.Pos)
 		if !r.Pure || !r.Bound.Known || r.Bound.Limit <= limit {
 			continue
 		}
@@ -38,7 +39,7 @@ func run(p *rule.Pass) {
 		if r.Waiting || r.WaitFirst {
 			c = rule.Low
 		}
-		p.ReportRegion(r, c, fmt.Sprintf("retries %s up to %d times; at most %d attempts are allowed", rule.Ops(r), r.Bound.Limit, limit))
+		p.ReportRegion(r, c, fmt.Sprintf("retries %s up to %d times; at most %d attempts are allowed%s", rule.Ops(r), r.Bound.Limit, limit, whose))
 	}
 	for _, m := range table.Find(p, table.Attempts) {
 		if m.Value == nil {
@@ -51,11 +52,21 @@ func run(p *rule.Pass) {
 		if retries := m.Entry.Call + m.Entry.Field; strings.Contains(retries, "Retr") && !strings.Contains(retries, "Attempts") {
 			n++
 		}
-		if n > limit {
+		if limit, whose := limitAt(p, m.Pos()); n > limit {
 			p.Report(rule.Finding{
 				Confidence: rule.Medium, Pos: m.Pos(), End: m.Node.End(),
-				Message: fmt.Sprintf("%s allows %d attempts; at most %d are allowed", m.Entry.Message, n, limit),
+				Message: fmt.Sprintf("%s allows %d attempts; at most %d are allowed%s", m.Entry.Message, n, limit, whose),
 			})
 		}
 	}
+}
+
+// limitAt returns how many attempts may be made by the code at pos, and by
+// whose word.
+func limitAt(p *rule.Pass, pos token.Pos) (limit int64, whose string) {
+	l, dependency := p.Limits(pos)
+	if dependency != "" {
+		whose = " for " + dependency
+	}
+	return int64(l.MaxAttempts), whose
 }

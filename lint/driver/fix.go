@@ -5,47 +5,62 @@ import (
 	"cmp"
 	"fmt"
 	"go/format"
+	"maps"
 	"os"
 	"slices"
+
+	"github.com/forbear-go/forbear/internal/report"
 )
 
-// applyFixes applies the first fix of every finding that has one and is not
-// suppressed, and returns how many it applied. Edits that overlap an applied
-// one are left for the next run.
-func applyFixes(found []*Finding) (int, error) {
-	byFile := map[string][]Edit{}
-	applied := 0
-	for _, f := range found {
-		if f.Suppressed != "" || len(f.Fixes) == 0 {
+// applyFixes applies the first fix of every finding that has one, and returns
+// the indices of those that it mended. Edits that overlap an applied one are left for the
+// next run. abs makes the files' names absolute. Nothing is written unless all
+// files can be.
+func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, error) {
+	byFile := map[string][]report.Edit{}
+	applied := map[int]bool{}
+	for i, f := range found {
+		if f.Suppressed != "" || len(f.Fixes) == 0 || !fits(byFile, f.Fixes[0].Edits) {
 			continue
 		}
-		if fits(byFile, f.Fixes[0].Edits) {
-			applied++
-			for _, e := range f.Fixes[0].Edits {
-				if !slices.ContainsFunc(byFile[e.abs], e.same) {
-					byFile[e.abs] = append(byFile[e.abs], e)
-				}
+		applied[i] = true
+		for _, e := range f.Fixes[0].Edits {
+			if !slices.ContainsFunc(byFile[e.File], func(o report.Edit) bool { return same(e, o) }) {
+				byFile[e.File] = append(byFile[e.File], e)
 			}
 		}
 	}
+	rewritten := map[string][]byte{}
 	for name, edits := range byFile {
-		if err := rewrite(name, edits); err != nil {
-			return 0, err
+		src, err := rewrite(abs(name), edits)
+		if err != nil {
+			return nil, err
+		}
+		rewritten[abs(name)] = src
+	}
+	for _, name := range slices.Sorted(maps.Keys(rewritten)) {
+		st, err := os.Stat(name)
+		if err != nil {
+			return nil, fmt.Errorf("fix: %w", err)
+		}
+		if err := os.WriteFile(name, rewritten[name], st.Mode().Perm()); err != nil {
+			return nil, fmt.Errorf("fix: %w", err)
 		}
 	}
 	return applied, nil
 }
 
-func (e Edit) same(o Edit) bool {
+func same(e, o report.Edit) bool {
 	return e.Start == o.Start && e.End == o.End && e.NewText == o.NewText
 }
 
 // fits reports whether no edit overlaps one that was taken already; the same
 // edit twice (an import) is no overlap.
-func fits(taken map[string][]Edit, edits []Edit) bool {
+func fits(taken map[string][]report.Edit, edits []report.Edit) bool {
 	for _, e := range edits {
-		for _, o := range taken[e.abs] {
-			if !e.same(o) && e.Start < o.End && o.Start < e.End {
+		for _, o := range taken[e.File] {
+			overlap := e.Start < o.End && o.Start < e.End || e.Start == o.Start && e.End == o.End
+			if overlap && !same(e, o) {
 				return false
 			}
 		}
@@ -53,17 +68,18 @@ func fits(taken map[string][]Edit, edits []Edit) bool {
 	return true
 }
 
-func rewrite(name string, edits []Edit) error {
+// rewrite returns a file with the edits made, formatted.
+func rewrite(name string, edits []report.Edit) ([]byte, error) {
 	src, err := os.ReadFile(name)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("fix: %w", err)
 	}
-	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	slices.SortFunc(edits, func(a, b report.Edit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	var out bytes.Buffer
 	at := 0
 	for _, e := range edits {
 		if e.Start < at || e.End > len(src) {
-			return fmt.Errorf("fix %s: edit at byte %d does not fit the file", name, e.Start)
+			return nil, fmt.Errorf("fix %s: edit at byte %d does not fit the file", name, e.Start)
 		}
 		out.Write(src[at:e.Start])
 		out.WriteString(e.NewText)
@@ -72,11 +88,7 @@ func rewrite(name string, edits []Edit) error {
 	out.Write(src[at:])
 	formatted, err := format.Source(out.Bytes())
 	if err != nil {
-		return fmt.Errorf("fix %s: %w", name, err)
+		return nil, fmt.Errorf("fix %s: %w", name, err)
 	}
-	st, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, formatted, st.Mode().Perm())
+	return formatted, nil
 }

@@ -27,7 +27,7 @@ import (
 type loaded struct {
 	roots  []*packages.Package // asked for
 	order  []*packages.Package // roots and what they need of the same modules, dependencies first
-	dir    string
+	dir    string              // absolute
 	module string
 	fset   *token.FileSet
 	imp    *importer
@@ -38,7 +38,11 @@ const listMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledG
 
 // load lists the packages. Code that does not compile is an error that says
 // why: it was not judged, so it is not clean.
-func load(ctx context.Context, dir string, tags string, patterns []string) (*loaded, error) {
+func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
 	cfg := &packages.Config{Context: ctx, Mode: listMode, Dir: dir, Env: os.Environ()}
 	if tags != "" {
 		cfg.BuildFlags = []string{"-tags=" + tags}
@@ -106,16 +110,18 @@ func (l *loaded) isRoot(p *packages.Package) bool { return slices.Contains(l.roo
 
 // rel makes a file name relative to the working directory, with slashes.
 func (l *loaded) rel(name string) string {
-	base := l.dir
-	if base == "" {
-		base, _ = os.Getwd()
-	}
-	if abs, err := filepath.Abs(base); err == nil {
-		if r, err := filepath.Rel(abs, name); err == nil && !strings.HasPrefix(r, "..") {
-			return filepath.ToSlash(r)
-		}
+	if r, err := filepath.Rel(l.dir, name); err == nil && r != ".." && !strings.HasPrefix(r, ".."+string(filepath.Separator)) {
+		return filepath.ToSlash(r)
 	}
 	return filepath.ToSlash(name)
+}
+
+// abs is the inverse of rel.
+func (l *loaded) abs(name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(l.dir, name)
 }
 
 // importer reads dependencies from export data, once each. It is safe for

@@ -8,10 +8,13 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/settings"
 )
 
 // Exit codes of Main.
@@ -23,8 +26,10 @@ const (
 
 // options are the parsed command line.
 type options struct {
-	outputs        []string
-	failOn, min    rule.Confidence
+	outputs        []output
+	failOn         rule.Confidence
+	failOnSaid     bool
+	least          rule.Confidence // that is shown
 	all            bool
 	baseline       string
 	writeBaseline  string
@@ -33,6 +38,10 @@ type options struct {
 	explain        string
 	rules          bool
 	config         string
+	policy         string
+	signers        string
+	readPolicy     PolicyReader
+	printSettings  bool
 	dir            string
 	tags           string
 	parallel       int
@@ -62,9 +71,11 @@ Examples:
   forbear lint --explain FB1001
 `
 
-// Main runs forbear lint with its arguments and returns the exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parseArgs(args, stdout)
+// Main runs forbear lint with its arguments and returns the exit code. A nil
+// reader leaves out the flags about policy files. One process runs one Main at a
+// time.
+func Main(ctx context.Context, reader PolicyReader, args []string, stdout, stderr io.Writer) int {
+	o, err := parseArgs(reader, args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return ExitPass
@@ -85,20 +96,24 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // parseArgs reads the command line; help goes to stdout when it is asked for.
-func parseArgs(args []string, stdout io.Writer) (*options, error) {
-	o := &options{failOn: rule.High, min: rule.Medium}
+func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, error) {
+	o := &options{failOn: rule.High, readPolicy: reader}
 	fs := flag.NewFlagSet("forbear lint", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Func("o", "`format[:file]`: text, json, sarif, github or junit; may be repeated (default text)", func(s string) error {
-		format, _, _ := strings.Cut(s, ":")
-		if renderers[format] == nil {
-			return fmt.Errorf("format %q is none of text, json, sarif, github, junit", format)
+		format, file, toFile := strings.Cut(s, ":")
+		switch {
+		case !slices.Contains(report.Formats(), format):
+			return fmt.Errorf("unknown format %q: want %s", format, strings.Join(report.Formats(), ", "))
+		case toFile && file == "":
+			return fmt.Errorf("%q names no file: want %s:FILE", s, format)
 		}
-		o.outputs = append(o.outputs, s)
+		o.outputs = append(o.outputs, output{format, file})
 		return nil
 	})
 	fs.Func("fail-on", "the least `confidence` that fails: high, medium or low (default high)", func(s string) (err error) {
 		o.failOn, err = rule.ParseConfidence(s)
+		o.failOnSaid = true
 		return err
 	})
 	fs.BoolVar(&o.all, "all", false, "show findings of low confidence too")
@@ -108,7 +123,12 @@ func parseArgs(args []string, stdout io.Writer) (*options, error) {
 	fs.BoolVar(&o.fix, "fix", false, "apply the suggested fixes")
 	fs.StringVar(&o.explain, "explain", "", "explain the `rule` and exit")
 	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit (-o json for JSON)")
-	fs.StringVar(&o.config, "config", "", "YAML `file` with a user's settings and library table")
+	fs.StringVar(&o.config, "config", "", "`file` with settings and a library table (default: .forbear-lint.yaml here or above)")
+	if reader != nil {
+		fs.StringVar(&o.policy, "policy", "", "policy `file` that gives ranges, answers, headers and waivers (default: forbear.yaml here or above; none for none)")
+		fs.StringVar(&o.signers, "allowed-signers", "", "the `file` that says who may sign the policy's waivers (see ssh-keygen(1))")
+	}
+	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
 	fs.StringVar(&o.dir, "C", "", "run in `directory`")
 	fs.StringVar(&o.tags, "tags", "", "build `tags`")
 	fs.IntVar(&o.parallel, "p", runtime.GOMAXPROCS(0), "judge `n` packages at a time")
@@ -130,20 +150,23 @@ func parseArgs(args []string, stdout io.Writer) (*options, error) {
 	if o.patterns = fs.Args(); len(o.patterns) == 0 {
 		o.patterns = []string{"./..."}
 	}
-	if o.all {
-		o.min = rule.Low
-	}
-	o.min = min(o.min, o.failOn)
 	return o, nil
-}
-
-var renderers = map[string]func(io.Writer, *report) error{
-	"text": writeText, "json": writeJSON, "sarif": writeSARIF, "github": writeGitHub, "junit": writeJUnit,
 }
 
 // run judges and renders. An error means that nothing was judged.
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
-	if err := o.configure(); err != nil {
+	set, err := o.configure(stderr)
+	if err != nil {
+		return 0, err
+	}
+	if o.printSettings {
+		text, err := set.YAML()
+		if err == nil {
+			_, err = stdout.Write(text)
+		}
+		return ExitPass, err
+	}
+	if err := o.confidences(set); err != nil {
 		return 0, err
 	}
 	accepted, err := readBaseline(o.baseline)
@@ -171,74 +194,59 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error
 	if err != nil {
 		return 0, err
 	}
-	fingerprint(l.module, found)
-	if o.writeBaseline != "" {
-		return ExitPass, writeBaselineFile(o.writeBaseline, found)
+	identify(l.module, found)
+	if changed == nil && slices.Equal(o.patterns, []string{"./..."}) {
+		unusedWaivers(set, stderr)
 	}
+	rep := o.report(l, found, accepted, changed)
 	if o.fix {
-		n, err := applyFixes(found)
-		if err != nil {
+		if err := o.applyFixes(l, rep, stderr); err != nil {
 			return 0, err
 		}
-		fmt.Fprintf(stderr, "forbear lint: %d fixes applied\n", n)
 	}
-	rep := &report{module: l.module, failOn: o.failOn, packages: len(l.roots)}
-	for _, f := range found {
-		if o.shown(f, accepted, changed) {
-			rep.findings = append(rep.findings, f)
+	if o.writeBaseline != "" {
+		if err := toFile(o.writeBaseline, rep.WriteBaseline); err != nil {
+			return 0, err
 		}
+		fmt.Fprintf(stderr, "forbear lint: %d findings written to %s\n", len(rep.Counting()), o.writeBaseline)
+		return ExitPass, nil
 	}
-	if err := o.render(rep, stdout); err != nil {
+	if err := o.render(rep, l, stdout); err != nil {
 		return 0, err
 	}
-	if rep.failing() > 0 {
+	if failing(rep) > 0 {
 		return ExitFindings, nil
 	}
 	return ExitPass, nil
 }
 
-// shown decides whether a finding is shown, and compares it with the baseline.
-func (o *options) shown(f *Finding, accepted, changed map[string]bool) bool {
-	if accepted != nil {
-		f.Baseline = "new"
-		if accepted[f.Fingerprint] {
-			f.Baseline = "unchanged"
-		}
-	}
-	switch {
-	case f.Suppressed != "" && !o.showSuppressed, f.Baseline == "unchanged" && !o.all:
-		return false
-	case o.fix && len(f.Fixes) > 0 && f.Suppressed == "":
-		return false
-	case changed != nil && !changed[f.Place.abs]:
-		return false
-	}
-	return f.confidence >= o.min
-}
-
-// render writes every output; those with a file of their own go there.
-func (o *options) render(rep *report, stdout io.Writer) error {
-	outputs := o.outputs
-	if len(outputs) == 0 {
-		outputs = []string{"text"}
-	}
-	for _, out := range outputs {
-		format, name, toFile := strings.Cut(out, ":")
-		if !toFile {
-			if err := renderers[format](stdout, rep); err != nil {
-				return err
-			}
-			continue
-		}
-		f, err := os.Create(name)
-		if err != nil {
+// confidences settles what fails and what is shown.
+func (o *options) confidences(set *settings.Settings) (err error) {
+	if !o.failOnSaid {
+		if o.failOn, err = set.Least(); err != nil {
 			return err
 		}
-		if err := errors.Join(renderers[format](f, rep), f.Close()); err != nil {
-			return err
-		}
+	}
+	o.least = min(rule.Medium, o.failOn)
+	if o.all {
+		o.least = rule.Low
 	}
 	return nil
+}
+
+func readBaseline(name string) (*report.Baseline, error) {
+	if name == "" {
+		return nil, nil
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("--baseline: %w", err)
+	}
+	b, err := report.ReadBaseline(src)
+	if err != nil {
+		return nil, fmt.Errorf("--baseline %s: %w", name, err)
+	}
+	return b, nil
 }
 
 func explain(id string, stdout, stderr io.Writer) int {

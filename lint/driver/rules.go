@@ -10,7 +10,7 @@ import (
 
 // listRules prints the rules, as text or as JSON.
 func listRules(o *options, stdout, stderr io.Writer) int {
-	if len(o.outputs) == 1 && o.outputs[0] == "json" {
+	if len(o.outputs) == 1 && o.outputs[0].format == "json" {
 		enc := json.NewEncoder(stdout)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(lint.Rules()); err != nil {

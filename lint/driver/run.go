@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"go/types"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"golang.org/x/tools/go/analysis"
@@ -28,12 +30,12 @@ type runner struct {
 	progress  func(done, total int, pkg string)
 
 	mu       sync.Mutex
-	findings []*Finding
+	findings []*finding
 	errs     []error
 }
 
 // run judges all packages with the given number of workers.
-func (r *runner) run(ctx context.Context, workers int) ([]*Finding, error) {
+func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 	done := map[*packages.Package]chan struct{}{}
 	for _, p := range r.l.order {
 		done[p] = make(chan struct{})
@@ -71,12 +73,16 @@ func (r *runner) run(ctx context.Context, workers int) ([]*Finding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	sortFindings(r.findings)
+	slices.SortStableFunc(r.findings, func(a, b *finding) int {
+		return cmp.Or(
+			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Message, b.Message))
+	})
 	return r.findings, errors.Join(r.errs...)
 }
 
 // judge type-checks one package and runs the analyzers on it.
-func (r *runner) judge(p *packages.Package) (found []*Finding, err error) {
+func (r *runner) judge(p *packages.Package) (found []*finding, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("package %s: analyzer panicked: %v\n%s", p.PkgPath, v, debug.Stack())
@@ -101,7 +107,7 @@ func (r *runner) judge(p *packages.Package) (found []*Finding, err error) {
 			continue
 		}
 		for _, f := range fs {
-			found = append(found, r.finding(p, unit, f))
+			found = append(found, r.finding(p, f))
 		}
 	}
 	return found, nil
@@ -114,12 +120,11 @@ type unit struct {
 	info   *types.Info
 	sizes  types.Sizes
 	module *analysis.Module
-	src    map[string][]byte
 }
 
 // check parses and type-checks a package from source.
 func (r *runner) check(p *packages.Package) (*unit, error) {
-	u := &unit{sizes: p.TypesSizes, src: map[string][]byte{}}
+	u := &unit{sizes: p.TypesSizes}
 	for _, name := range p.CompiledGoFiles {
 		src, err := os.ReadFile(name)
 		if err != nil {
@@ -129,7 +134,6 @@ func (r *runner) check(p *packages.Package) (*unit, error) {
 		if err != nil {
 			return nil, err
 		}
-		u.src[name] = src
 		u.files = append(u.files, f)
 	}
 	u.info = &types.Info{

@@ -58,7 +58,7 @@ func TestSuppression(t *testing.T) {
 func TestSuppressionShown(t *testing.T) {
 	src := strings.Replace(suppressible, "%s", "//forbear:ignore FB1001 the vendor asks for 1 s", 1)
 	code, out, _ := lintIn(t, module(t, map[string]string{"m.go": src}), "--show-suppressed")
-	if code != ExitPass || !strings.Contains(out, "[suppressed: the vendor asks for 1 s]") {
+	if code != ExitPass || !strings.Contains(out, "(suppressed: the vendor asks for 1 s)") {
 		t.Errorf("got %d and %q", code, out)
 	}
 }
@@ -91,7 +91,7 @@ func TestConfiguration(t *testing.T) {
 	}
 	for _, bad := range []string{"libraries:\n- {package: [x], verdict: fixed}\n", "librarys: []\n", "libraries:\n- {package: [x], call: a, verdict: odd}\n"} {
 		write(t, dir, ".forbear-lint.yaml", bad)
-		if code, _, errs := lintIn(t, dir); code != ExitUnjudged || !strings.Contains(errs, "configuration") {
+		if code, _, errs := lintIn(t, dir); code != ExitUnjudged || !strings.Contains(errs, ".forbear-lint.yaml:") {
 			t.Errorf("%q: got %d, %q; want %d", bad, code, errs, ExitUnjudged)
 		}
 	}

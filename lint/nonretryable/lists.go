@@ -58,6 +58,7 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		return
 	}
 	_, isMap := p.TypesInfo.TypeOf(lit).Underlying().(*types.Map)
+	limits, _ := p.Limits(lit.Pos())
 	var names []string
 	other := false // a status that may be retried: the table is one of statuses
 	for _, el := range lit.Elts {
@@ -77,16 +78,16 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		grpc := types.TypeString(p.TypesInfo.TypeOf(el), nil) == "google.golang.org/grpc/codes.Code"
 		switch {
 		case grpc:
-			for i := 1; i <= 5; i++ {
-				if s == fmt.Sprint(retryloop.Codes[i]) {
-					names, other = append(names, codeNames[i]), true
+			for i := 1; i < len(codeNames); i++ {
+				if s == fmt.Sprint(retryloop.Codes[i]) && !limits.MayRetry(codeNames[i], !final(i, true)) {
+					names = append(names, codeNames[i])
 				}
 			}
-		case s == "429" || s == "408" || len(s) == 3 && s[0] == '5':
 			other = true
 		default:
-			for i := 1; i <= 6; i++ {
-				if s == fmt.Sprint(retryloop.Statuses[i]) {
+			other = other || s == "429" || s == "408" || len(s) == 3 && s[0] == '5'
+			for i := 1; i < len(retryloop.Statuses); i++ {
+				if s == fmt.Sprint(retryloop.Statuses[i]) && !limits.MayRetry(s, !final(i, false)) {
 					names = append(names, s)
 				}
 			}
@@ -110,7 +111,9 @@ func certificates(p *rule.Pass) {
 		}
 		for _, t := range r.Tests {
 			if certificateTest(t.If.Cond) {
-				p.ReportRegion(r, rule.High, "retries "+rule.Ops(r)+" on a certificate error")
+				f := rule.RegionFinding(r, rule.High, "retries "+rule.Ops(r)+" on a certificate error")
+				f.Standard = "R-9" // which cannot be waived
+				p.Report(f)
 				break
 			}
 		}

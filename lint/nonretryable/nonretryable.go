@@ -29,7 +29,8 @@ The rule follows the branches of a retry, of the helpers that it calls and of pr
 with "retry" in their name, for each of these statuses, and reports those that certainly lead to
 another attempt; it reads tables of retryable statuses too. A 401 next to a token refresh is not
 reported; a lone 404 or 409 is reported with medium confidence, since some services are
-eventually consistent.`,
+eventually consistent. The settings, or the policies of a policy file, say what else may be
+retried, or may not: for everything, or for the code of one dependency.`,
 	Bad: `if resp.StatusCode != http.StatusOK {
 	time.Sleep(wait())
 	continue
@@ -57,11 +58,12 @@ func run(p *rule.Pass) {
 func regions(p *rule.Pass) {
 	for _, r := range p.Regions {
 		refresh := refreshes(r)
-		if names := forbidden(r.RetriedStatuses(false), false, refresh); len(names) > 0 {
+		limits, _ := p.Limits(r.Pos)
+		if names := forbidden(limits, r.RetriedStatuses(false), false, refresh); len(names) > 0 {
 			p.ReportRegion(r, confidence(r, names), "retries "+rule.Ops(r)+" on status "+strings.Join(names, ", "))
 			continue
 		}
-		if names := forbidden(r.RetriedStatuses(true), true, refresh); len(names) > 0 {
+		if names := forbidden(limits, r.RetriedStatuses(true), true, refresh); len(names) > 0 {
 			p.ReportRegion(r, confidence(r, names), "retries "+rule.Ops(r)+" on gRPC code "+strings.Join(names, ", "))
 		}
 	}
@@ -89,25 +91,36 @@ func soft(names []string) bool {
 
 var codeNames = [...]string{"OK", "INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "UNIMPLEMENTED", "UNAUTHENTICATED", "UNAVAILABLE"}
 
-// forbidden names the statuses of mask that must not be retried.
-func forbidden(mask uint16, grpc, refresh bool) []string {
+// forbidden names the answers of mask that must not be retried where the limits
+// hold.
+func forbidden(l config.Limits, mask uint16, grpc, refresh bool) []string {
 	var names []string
-	if grpc {
-		for i := 1; i <= 5; i++ {
-			if mask&(1<<i) != 0 && !(refresh && i == 5) {
-				names = append(names, codeNames[i])
-			}
+	for i := 1; i < 16; i++ {
+		if mask&(1<<i) == 0 {
+			continue
 		}
-		return names
-	}
-	for i := 1; i <= 6; i++ {
-		s := retryloop.Statuses[i]
-		if mask&(1<<i) != 0 && !(refresh && (s == 401 || s == 403)) && !config.Current().MayRetry(int(s)) {
-			names = append(names, fmt.Sprint(s))
+		name := answer(i, grpc)
+		credential := name == "401" || name == "403" || name == "UNAUTHENTICATED"
+		if name != "" && !(refresh && credential) && !l.MayRetry(name, !final(i, grpc)) {
+			names = append(names, name)
 		}
 	}
 	return names
 }
+
+// answer names the i-th of retryloop.Statuses, or of retryloop.Codes.
+func answer(i int, grpc bool) string {
+	switch {
+	case grpc && i < len(codeNames):
+		return codeNames[i]
+	case !grpc && i < len(retryloop.Statuses):
+		return fmt.Sprint(retryloop.Statuses[i])
+	}
+	return ""
+}
+
+// final reports whether the standard calls the i-th of them final.
+func final(i int, grpc bool) bool { return i <= 5 || i == 6 && !grpc }
 
 var refreshWord = regexp.MustCompile(`(?i)refresh|renew|token|auth|login|sign|credential|nonce`)
 
@@ -143,7 +156,8 @@ func predicates(p *rule.Pass) {
 			if mask&1 != 0 { // true for a success: no such predicate
 				continue
 			}
-			names := forbidden(mask, grpc, false)
+			limits, _ := p.Limits(fn.Pos())
+			names := forbidden(limits, mask, grpc, false)
 			if len(names) == 0 {
 				continue
 			}
@@ -161,14 +175,15 @@ func libraries(p *rule.Pass) {
 		if m.Call == nil {
 			continue
 		}
+		limits, _ := p.Limits(m.Pos())
 		var names []string
 		for _, a := range m.Call.Args {
 			v := p.TypesInfo.Types[a].Value
 			if v == nil {
 				continue
 			}
-			for i := 1; i <= 5; i++ {
-				if v.String() == fmt.Sprint(retryloop.Codes[i]) {
+			for i := 1; i < len(retryloop.Codes); i++ {
+				if v.String() == fmt.Sprint(retryloop.Codes[i]) && !limits.MayRetry(codeNames[i], !final(i, true)) {
 					names = append(names, codeNames[i])
 				}
 			}

@@ -12,7 +12,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := driver.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := driver.Main(ctx, nil, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }

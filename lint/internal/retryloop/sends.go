@@ -3,32 +3,38 @@ package retryloop
 import (
 	"go/constant"
 	"go/types"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
 )
 
-// keyWords mark a header, a field or a variable as an idempotency key.
-var keyWords = []string{"idempoten"}
+// keyWord marks a header, a field or a variable as an idempotency key; so do
+// the names that a user has set.
+const keyWord = "idempoten"
+
+var keyNames atomic.Pointer[[]string]
 
 // IsKeyName reports whether a header or field name is that of an idempotency
 // key.
 func IsKeyName(s string) bool {
 	s = strings.ToLower(s)
-	for _, w := range keyWords {
-		if strings.Contains(s, w) {
-			return true
-		}
+	if strings.Contains(s, keyWord) {
+		return true
 	}
-	return false
+	names := keyNames.Load()
+	return names != nil && slices.ContainsFunc(*names, func(n string) bool { return strings.Contains(s, n) })
 }
 
-// AddKeyNames adds header names that a user's servers read keys from. It must
-// be called before any analysis runs.
-func AddKeyNames(names ...string) {
+// SetKeyNames sets the header names that a user's servers read keys from,
+// instead of those set before. It must be called before any analysis runs.
+func SetKeyNames(names ...string) {
+	lower := make([]string, 0, len(names))
 	for _, n := range names {
-		keyWords = append(keyWords, strings.ToLower(n))
+		lower = append(lower, strings.ToLower(n))
 	}
+	keyNames.Store(&lower)
 }
 
 // mentionsKey reports whether fn sets or carries an idempotency key: a string

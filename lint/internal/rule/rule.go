@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 )
 
@@ -59,6 +60,11 @@ type Finding struct {
 	Related    []analysis.RelatedInformation
 	Fixes      []analysis.SuggestedFix
 	Suppressed *Directive // nil when it stands
+	// Waived is the waiver that lifts it; nil when it stands.
+	Waived *config.Waiver
+	// Standard is the standard's rule, where it is not the one of the
+	// documentation: certificates, which cannot be waived.
+	Standard string
 }
 
 // Findings is the result of every analyzer: all findings, suppressed and weak
@@ -125,6 +131,11 @@ func (p *Pass) Report(f Finding) {
 // and the waits as related places. One region has at most one finding of a
 // rule.
 func (p *Pass) ReportRegion(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) {
+	p.Report(RegionFinding(r, c, message, fixes...))
+}
+
+// RegionFinding is what ReportRegion reports.
+func RegionFinding(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) Finding {
 	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn)}
 	for _, op := range r.Ops {
 		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + retryloop.Describe(op.Common())})
@@ -135,7 +146,7 @@ func (p *Pass) ReportRegion(r *retryloop.Region, c Confidence, message string, f
 			f.Related = append(f.Related, analysis.RelatedInformation{Pos: w.Instr.Pos(), Message: "the wait between attempts"})
 		}
 	}
-	p.Report(f)
+	return f
 }
 
 func keywordEnd(r *retryloop.Region) token.Pos {
@@ -214,9 +225,20 @@ func (p *Pass) tool(pos token.Pos) bool {
 
 // flush applies the directives and hands what stands to the driver.
 func (p *Pass) flush(dirs *DirectiveSet) {
+	settings := config.Current()
+	if settings.Disabled(p.doc.ID) {
+		// The directives for it are not without effect: it is switched off.
+		for _, f := range p.found {
+			dirs.match(p.Fset, f)
+		}
+		p.found = nil
+	}
 	for _, f := range p.found {
 		f.Suppressed = dirs.match(p.Fset, f)
-		if f.Suppressed != nil || f.Confidence < flagConfidence {
+		if f.Suppressed == nil {
+			f.Waived = settings.Lift(p.Place(f.Pos), p.rules(f)...)
+		}
+		if f.Suppressed != nil || f.Waived != nil || f.Confidence < flagConfidence {
 			continue
 		}
 		p.Pass.Report(analysis.Diagnostic{
@@ -224,4 +246,27 @@ func (p *Pass) flush(dirs *DirectiveSet) {
 			Message: f.Rule + ": " + f.Message, Related: f.Related, SuggestedFixes: f.Fixes,
 		})
 	}
+}
+
+// Place is the file at pos, as settings know it.
+func (p *Pass) Place(pos token.Pos) config.Place {
+	at := config.Place{Package: p.Pass.Pkg.Path(), File: p.Fset.PositionFor(pos, false).Filename}
+	if p.Module != nil {
+		at.Module = p.Module.Path
+	}
+	return at
+}
+
+// Limits returns the limits that hold at pos, and the dependency whose they
+// are, or "".
+func (p *Pass) Limits(pos token.Pos) (config.Limits, string) {
+	return config.Current().For(p.Place(pos))
+}
+
+// rules lists the rules under which a waiver may lift f.
+func (p *Pass) rules(f *Finding) []string {
+	if f.Standard != "" {
+		return []string{f.Standard}
+	}
+	return append(strings.Split(p.doc.Standard, ", "), f.Rule)
 }

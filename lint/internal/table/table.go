@@ -7,9 +7,12 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"go/token"
 	"io"
 	"regexp"
-	"sync"
+	"slices"
+	"strings"
+	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
 
@@ -30,6 +33,14 @@ const (
 	RetryClient   Verdict = "retry-client"  // FB1040, FB1050: a client that retries by itself
 	BypassedField Verdict = "bypassed"      // FB1050: a field that leads around the retries
 )
+
+func verdicts() []string {
+	var names []string
+	for _, v := range []Verdict{Fixed, NoJitter, EqualJitter, Unbounded, Attempts, Unkeyed, NonRetryable, RetryClient, BypassedField} {
+		names = append(names, string(v))
+	}
+	return names
+}
 
 // Entry judges one thing of one library.
 type Entry struct {
@@ -69,8 +80,8 @@ type Entry struct {
 var builtin []byte
 
 var (
-	mu      sync.Mutex
-	entries = mustParse(builtin)
+	builtins = mustParse(builtin)
+	users    atomic.Pointer[[]*Entry]
 )
 
 func mustParse(b []byte) []*Entry {
@@ -90,34 +101,29 @@ func Parse(b []byte) ([]*Entry, error) {
 	if err := dec.Decode(&list); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("library table: %w", err)
 	}
-	return list, Check(list)
-}
-
-// Check prepares decoded entries and returns all their faults at once.
-func Check(list []*Entry) error {
 	var errs []error
 	for i, e := range list {
-		if err := e.compile(); err != nil {
+		if err := e.Compile(); err != nil {
 			errs = append(errs, fmt.Errorf("library table: entry %d (%q): %w", i+1, e.Message, err))
 		}
 	}
-	return errors.Join(errs...)
+	return list, errors.Join(errs...)
 }
 
-// Add adds a user's entries. It must be called before any analysis runs.
-func Add(list []*Entry) {
-	mu.Lock()
-	defer mu.Unlock()
-	entries = append(entries[:len(entries):len(entries)], list...)
-}
+// Set sets a user's entries, which have been compiled, instead of those set
+// before. It must be called before any analysis runs.
+func Set(list []*Entry) { users.Store(&list) }
 
+// all returns the built-in entries and the user's.
 func all() []*Entry {
-	mu.Lock()
-	defer mu.Unlock()
-	return entries
+	if list := users.Load(); list != nil && len(*list) > 0 {
+		return slices.Concat(builtins, *list)
+	}
+	return builtins
 }
 
-func (e *Entry) compile() error {
+// Compile prepares a decoded entry, and returns all its faults at once.
+func (e *Entry) Compile() error {
 	var errs []error
 	re := func(s string) *regexp.Regexp {
 		if s == "" {
@@ -142,10 +148,14 @@ func (e *Entry) compile() error {
 	if len(e.Package) == 0 {
 		errs = append(errs, errors.New("package is missing"))
 	}
-	switch e.Verdict {
-	case Fixed, NoJitter, EqualJitter, Unbounded, Attempts, Unkeyed, NonRetryable, RetryClient, BypassedField:
-	default:
-		errs = append(errs, fmt.Errorf("verdict %q is unknown", e.Verdict))
+	if !slices.Contains(verdicts(), string(e.Verdict)) {
+		errs = append(errs, fmt.Errorf("verdict %q is none of %s", e.Verdict, strings.Join(verdicts(), ", ")))
+	}
+	if strings.TrimSpace(e.Message) == "" {
+		errs = append(errs, errors.New("message is missing"))
+	}
+	if e.Fix != "" && !token.IsIdentifier(e.Fix) {
+		errs = append(errs, fmt.Errorf("fix %q is no name of a function", e.Fix))
 	}
 	e.confidence = rule.High
 	if e.Confidence != "" {

@@ -219,3 +219,5 @@ require (
 )
 
 replace github.com/forbear-go/forbear/lint => ../..
+
+replace github.com/forbear-go/forbear => ../../../

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Baseline is the list of what is known already. Only the fingerprints count;
+// the rest tells people what they stand for.
+type Baseline struct {
+	Schema   string  `json:"schema"`
+	Findings []Known `json:"findings"`
+}
+
+// Known is a finding that is known.
+type Known struct {
+	Fingerprint string `json:"fingerprint"`
+	ID          string `json:"id"`
+	File        string `json:"file"`
+	Subject     string `json:"subject,omitzero"` // or the function
+	Message     string `json:"message"`
+}
+
+const baselineVersion = "forbear/baseline/v1"
+
+// WriteBaseline writes r's findings, in an order that does not change with
+// their lines.
+func (r *Report) WriteBaseline(w io.Writer) error {
+	b := Baseline{Schema: baselineVersion, Findings: []Known{}}
+	for _, f := range r.Counting() {
+		b.Findings = append(b.Findings, Known{f.Fingerprint(), f.ID, f.File, cmp.Or(f.Subject, f.Function), f.Message})
+	}
+	slices.SortFunc(b.Findings, func(x, y Known) int {
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Subject, y.Subject), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Fingerprint, y.Fingerprint))
+	})
+	b.Findings = slices.CompactFunc(b.Findings, func(x, y Known) bool { return x.Fingerprint == y.Fingerprint })
+	return encode(w, b)
+}
+
+// ReadBaseline reads what [Report.WriteBaseline] wrote, or a report in SARIF.
+func ReadBaseline(data []byte) (*Baseline, error) {
+	var both struct {
+		Baseline
+		Runs []struct {
+			Results []struct {
+				RuleID       string            `json:"ruleId"`
+				Fingerprints map[string]string `json:"partialFingerprints"`
+			} `json:"results"`
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal(data, &both); err != nil {
+		return nil, fmt.Errorf("the baseline cannot be read: %w", err)
+	}
+	if both.Schema != baselineVersion && both.Runs == nil {
+		return nil, fmt.Errorf("the baseline is of schema %q: want %s, or SARIF", both.Schema, baselineVersion)
+	}
+	b := &both.Baseline
+	for _, run := range both.Runs {
+		for _, x := range run.Results {
+			if print := x.Fingerprints[fingerprintKey]; print != "" {
+				b.Findings = append(b.Findings, Known{Fingerprint: print, ID: x.RuleID})
+			}
+		}
+	}
+	return b, nil
+}
+
+// Apply suppresses the findings that b knows, and marks the others as new.
+func (b *Baseline) Apply(r *Report) {
+	known := map[string]bool{}
+	for _, k := range b.Findings {
+		known[k.Fingerprint] = true
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		f.Baseline = "new"
+		if known[f.Fingerprint()] {
+			f.Baseline = "unchanged"
+			if f.Suppressed == "" {
+				f.Suppressed = "known to the baseline"
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+)
+
+type junitSuites struct {
+	XMLName xml.Name `xml:"testsuites"`
+	Suites  []junitSuite
+}
+
+type junitSuite struct {
+	XMLName  xml.Name `xml:"testsuite"`
+	Name     string   `xml:"name,attr"`
+	Tests    int      `xml:"tests,attr"`
+	Failures int      `xml:"failures,attr"`
+	Cases    []junitCase
+}
+
+type junitCase struct {
+	XMLName xml.Name      `xml:"testcase"`
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Failure *junitFailure `xml:"failure,omitempty"`
+	Out     string        `xml:"system-out,omitempty"`
+}
+
+type junitFailure struct {
+	Type    string `xml:"type,attr"`
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// JUnit writes a suite for each file. Errors are failures; what is less is told
+// in the output of a passed case. A file without findings has one passed case,
+// and so has a run without any file.
+func (r *Report) JUnit(w io.Writer) error {
+	var doc junitSuites
+	names, found := r.byFile()
+	for _, name := range names {
+		s := junitSuite{Name: name}
+		for _, f := range found[name] {
+			c := junitCase{Class: name, Name: f.ID + after(" ", cmp.Or(f.Subject, f.Function))}
+			text := fmt.Sprintf("%s: %s%s", f.place(), line(f.Message), after("\n", f.Hint))
+			if f.Severity == Error {
+				c.Failure = &junitFailure{f.ID + after(" ", f.Standard), line(f.Message), text}
+				s.Failures++
+			} else {
+				c.Out = f.Severity.String() + ": " + text
+			}
+			s.Cases = append(s.Cases, c)
+		}
+		if len(s.Cases) == 0 {
+			s.Cases = []junitCase{{Class: name, Name: "no findings"}}
+		}
+		s.Tests = len(s.Cases)
+		doc.Suites = append(doc.Suites, s)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(doc); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// byFile sorts the findings that count by their files, which are those that were
+// judged, and then the others.
+func (r *Report) byFile() (names []string, found map[string][]Finding) {
+	names, found = slices.Clone(r.Files), map[string][]Finding{}
+	for _, f := range r.Counting() {
+		if !slices.Contains(names, f.File) {
+			names = append(names, f.File)
+		}
+		found[f.File] = append(found[f.File], f)
+	}
+	if len(names) == 0 {
+		names = []string{cmp.Or(r.About, r.Tool)}
+	}
+	return names, found
+}

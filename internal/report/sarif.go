@@ -1,0 +1,222 @@
+package report
+
+import (
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode/utf16"
+)
+
+// fingerprintKey names our fingerprint. GitHub's own key,
+// primaryLocationLineHash, is left to GitHub, which computes it when absent.
+const fingerprintKey = "forbear/v1"
+
+type m = map[string]any
+
+// SARIF writes SARIF 2.1.0. Suppressed findings are left out unless they are to
+// be shown, since code hosts show them all the same.
+func (r *Report) SARIF(w io.Writer) error {
+	rules, index := []m{}, map[string]int{}
+	for i, x := range r.Rules {
+		index[x.ID] = i
+		rules = append(rules, x.sarif())
+	}
+	s := sarif{columns{source: r.Source}}
+	results := []m{}
+	for _, f := range r.shown() {
+		result := s.result(&f)
+		if i, ok := index[f.ID]; ok {
+			result["ruleIndex"] = i
+		}
+		results = append(results, result)
+	}
+	kind := "unicodeCodePoints"
+	if r.Source != nil {
+		kind = "utf16CodeUnits"
+	}
+	run := m{
+		"tool": m{"driver": m{
+			"name": "forbear", "semanticVersion": r.Version, "informationUri": "https://github.com/forbear-go/forbear", "rules": rules,
+		}},
+		"automationDetails": m{"id": "forbear/" + r.Tool + after("/", r.About)},
+		"columnKind":        kind,
+		"invocations":       []m{{"executionSuccessful": true}},
+		"results":           results,
+	}
+	if r.Root != "" {
+		run["originalUriBaseIds"] = m{"%SRCROOT%": m{"uri": r.Root}}
+	}
+	return encode(w, m{
+		"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+		"version": "2.1.0",
+		"runs":    []m{run},
+	})
+}
+
+func (x *Rule) sarif() m {
+	text, markdown := x.Why, x.Why
+	if x.Fix != "" {
+		text += "\n\n" + x.Fix
+		markdown += "\n\n**Fix:** " + x.Fix
+	}
+	if x.Bad != "" {
+		markdown += "\n\nReported:\n\n```go\n" + x.Bad + "\n```\n\nInstead:\n\n```go\n" + x.Good + "\n```\n"
+	}
+	rule := m{
+		"id": x.ID, "name": pascal(x.Name),
+		"shortDescription":     m{"text": x.Summary},
+		"fullDescription":      m{"text": x.Summary + around(" (", x.Standard, ")")},
+		"help":                 m{"text": text, "markdown": markdown},
+		"defaultConfiguration": m{"level": x.Severity.String()},
+		"properties": m{
+			"standard": x.Standard, "tags": []string{"retry", "reliability"}, "precision": "high", "problem.severity": problem(x.Severity),
+		},
+	}
+	if x.URL != "" {
+		rule["helpUri"] = x.URL
+	}
+	return rule
+}
+
+// problem is a severity in the words of code hosts.
+func problem(s Severity) string {
+	if s == Note {
+		return "recommendation"
+	}
+	return s.String()
+}
+
+func around(before, s, behind string) string {
+	if s == "" {
+		return ""
+	}
+	return before + s + behind
+}
+
+func pascal(name string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(name, "-") {
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String()
+}
+
+// sarif writes the findings of one report.
+type sarif struct{ columns columns }
+
+func (s *sarif) result(f *Finding) m {
+	text := f.Message
+	if f.Hint != "" {
+		text += ". " + f.Hint
+	}
+	location := m{"physicalLocation": s.physical(f.place())}
+	if f.Package != "" {
+		location["logicalLocations"] = []m{{"fullyQualifiedName": f.Package + after(".", f.Function), "kind": "function"}}
+	}
+	result := m{
+		"ruleId": f.ID, "level": f.Severity.String(), "message": m{"text": line(text)},
+		"locations":           []m{location},
+		"partialFingerprints": m{fingerprintKey: f.Fingerprint()},
+	}
+	if f.Confidence != "" {
+		result["properties"] = m{"confidence": f.Confidence}
+	}
+	if f.Baseline != "" {
+		result["baselineState"] = f.Baseline
+	}
+	if f.Suppressed != "" && f.Baseline != "unchanged" {
+		kind := "external"
+		if f.InSource {
+			kind = "inSource"
+		}
+		result["suppressions"] = []m{{"kind": kind, "status": "accepted", "justification": f.Suppressed}}
+	}
+	related := []m{}
+	for i, p := range f.Related {
+		related = append(related, m{"id": i + 1, "physicalLocation": s.physical(p), "message": m{"text": line(p.Message)}})
+	}
+	if len(related) > 0 {
+		result["relatedLocations"] = related
+	}
+	fixes := []m{}
+	for _, x := range f.Fixes {
+		fixes = append(fixes, s.fix(x))
+	}
+	if len(fixes) > 0 {
+		result["fixes"] = fixes
+	}
+	return result
+}
+
+func (s *sarif) physical(p Place) m {
+	where := m{"artifactLocation": artifact(p.File)}
+	if p.Line > 0 {
+		where["region"] = s.region(p)
+	}
+	return where
+}
+
+func (s *sarif) region(p Place) m {
+	region := m{"startLine": p.Line, "startColumn": s.columns.of(p.File, p.Line, p.Column)}
+	if p.EndLine > 0 {
+		region["endLine"], region["endColumn"] = p.EndLine, s.columns.of(p.File, p.EndLine, p.EndColumn)
+	}
+	return region
+}
+
+// artifact is a file's location: a URI, relative to the root where it can be.
+func artifact(file string) m {
+	slashed := filepath.ToSlash(file)
+	if filepath.IsAbs(file) {
+		return m{"uri": (&url.URL{Scheme: "file", Path: slashed}).String()}
+	}
+	return m{"uri": (&url.URL{Path: slashed}).String(), "uriBaseId": "%SRCROOT%"}
+}
+
+// fix groups the edits by file, in the order of their first ones.
+func (s *sarif) fix(x Fix) m {
+	var files []string
+	replacements := map[string][]m{}
+	for _, e := range x.Edits {
+		if replacements[e.File] == nil {
+			files = append(files, e.File)
+		}
+		replacements[e.File] = append(replacements[e.File], m{
+			"deletedRegion": s.region(e.Place), "insertedContent": m{"text": e.NewText},
+		})
+	}
+	changes := []m{}
+	for _, name := range files {
+		changes = append(changes, m{"artifactLocation": artifact(name), "replacements": replacements[name]})
+	}
+	return m{"description": m{"text": x.Message}, "artifactChanges": changes}
+}
+
+// columns turns columns that count bytes into such that count UTF-16 units. It
+// keeps the lines of the last file.
+type columns struct {
+	source func(string) ([]byte, error)
+	file   string
+	lines  []string
+}
+
+func (c *columns) of(file string, line, col int) int {
+	col = max(col, 1)
+	if c.source == nil {
+		return col
+	}
+	if file != c.file {
+		src, err := c.source(file)
+		if err != nil {
+			return col
+		}
+		c.file, c.lines = file, strings.Split(string(src), "\n")
+	}
+	if line < 1 || line > len(c.lines) || col-1 > len(c.lines[line-1]) {
+		return col
+	}
+	return len(utf16.Encode([]rune(c.lines[line-1][:col-1]))) + 1
+}

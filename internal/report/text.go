@@ -1,0 +1,66 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Text writes a finding a line, followed by its hint and the places that have
+// to do with it.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range r.shown() {
+		fmt.Fprintf(&b, "%s: %s: %s [%s%s%s]", f.place(), f.Severity, line(f.Message), f.ID, after(" ", f.Standard), after("; confidence ", f.Confidence))
+		if f.Suppressed != "" {
+			fmt.Fprintf(&b, " (suppressed: %s)", line(f.Suppressed))
+		}
+		b.WriteByte('\n')
+		if f.Hint != "" {
+			fmt.Fprintf(&b, "    %s\n", line(f.Hint))
+		}
+		for _, p := range f.Related {
+			fmt.Fprintf(&b, "    %s: %s\n", p, line(p.Message))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func after(sep, s string) string {
+	if s == "" {
+		return ""
+	}
+	return sep + s
+}
+
+// line keeps a message on one line, without control characters.
+func line(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// GitHub writes workflow commands, which become annotations.
+func (r *Report) GitHub(w io.Writer) error {
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	var b strings.Builder
+	for _, f := range r.Counting() {
+		level := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}[f.Severity]
+		fmt.Fprintf(&b, "::%s file=%s", level, property.Replace(f.File))
+		if f.Line > 0 {
+			fmt.Fprintf(&b, ",line=%d,col=%d", f.Line, max(f.Column, 1))
+		}
+		text := f.Message
+		if f.Hint != "" {
+			text += "\n" + f.Hint
+		}
+		fmt.Fprintf(&b, ",title=%s::%s\n", property.Replace(f.ID+after(" ", f.Standard)), data.Replace(text))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,137 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// output is a format and where it goes: "" is standard output.
+type output struct{ format, file string }
+
+// details are what JSON says of a run beside its findings.
+type details struct {
+	Module   string `json:"module"`
+	Packages int    `json:"packages"`
+	FailOn   string `json:"fail_on"`
+	Failing  int    `json:"failing"`
+}
+
+// report holds what is to be shown: findings sure enough, in the files that
+// count.
+func (o *options) report(l *loaded, found []*finding, accepted *report.Baseline, changed map[string]bool) *report.Report {
+	rep := &report.Report{
+		Tool: "lint", Version: lint.Version, About: l.module, Rules: reportRules(), ShowSuppressed: o.showSuppressed,
+		Root:   (&url.URL{Scheme: "file", Path: filepath.ToSlash(l.dir) + "/"}).String(),
+		Source: func(file string) ([]byte, error) { return os.ReadFile(l.abs(file)) },
+	}
+	for _, f := range found {
+		if f.confidence < o.least || changed != nil && !changed[l.abs(f.File)] {
+			continue
+		}
+		f.Severity = o.severity(f.confidence)
+		rep.Findings = append(rep.Findings, f.Finding)
+	}
+	if accepted != nil {
+		accepted.Apply(rep)
+	}
+	rep.Extra = &details{Module: l.module, Packages: len(l.roots), FailOn: o.failOn.String(), Failing: failing(rep)}
+	return rep
+}
+
+// severity makes an error of what fails.
+func (o *options) severity(c rule.Confidence) report.Severity {
+	switch {
+	case c >= o.failOn:
+		return report.Error
+	case c == rule.Low:
+		return report.Note
+	}
+	return report.Warning
+}
+
+// failing counts the findings that fail the run.
+func failing(rep *report.Report) (n int) {
+	for _, f := range rep.Counting() {
+		if f.Severity == report.Error {
+			n++
+		}
+	}
+	return n
+}
+
+// applyFixes mends what the report shows, and takes it out of the report.
+func (o *options) applyFixes(l *loaded, rep *report.Report, stderr io.Writer) error {
+	applied, err := applyFixes(rep.Findings, l.abs)
+	if err != nil {
+		return err
+	}
+	var left []report.Finding
+	for i, f := range rep.Findings {
+		if !applied[i] {
+			left = append(left, f)
+		}
+	}
+	rep.Findings = left
+	if d, ok := rep.Extra.(*details); ok {
+		d.Failing = failing(rep)
+	}
+	fmt.Fprintf(stderr, "forbear lint: %d fixes applied\n", len(applied))
+	return nil
+}
+
+// render writes every output; those with a file of their own go there.
+func (o *options) render(rep *report.Report, l *loaded, stdout io.Writer) error {
+	outputs := o.outputs
+	if len(outputs) == 0 {
+		outputs = []output{{"text", ""}}
+	}
+	for _, out := range outputs {
+		write := func(w io.Writer) error { return rep.Write(w, out.format) }
+		if out.format == "text" {
+			write = func(w io.Writer) error { return writeText(w, rep, len(l.roots)) }
+		}
+		var err error
+		if out.file == "" {
+			err = write(stdout)
+		} else {
+			err = toFile(out.file, write)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeText adds the sum to the findings.
+func writeText(w io.Writer, rep *report.Report, packages int) error {
+	if err := rep.Text(w); err != nil {
+		return err
+	}
+	counting := rep.Counting()
+	_, err := fmt.Fprintf(w, "%s, %s, %d of them fail\n", plural(packages, "package"), plural(len(counting), "finding"), failing(rep))
+	return err
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func toFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

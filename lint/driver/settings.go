@@ -1,0 +1,78 @@
+package driver
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/forbear-go/forbear/lint/settings"
+)
+
+// Policy is what a policy file says to the linter.
+type Policy struct {
+	// Settings hold its dependencies' limits and its valid waivers.
+	settings.Settings
+	// Notes are told the user: waivers that do not count, and why.
+	Notes []string
+}
+
+// PolicyReader reads a policy file, and verifies its waivers with a file of
+// allowed signers, which may be "". The reader of policy files is no part of
+// this module: cmd/forbear has it.
+type PolicyReader func(name, signers string) (*Policy, error)
+
+// policyName is the name under which policy files are found.
+const policyName = "forbear.yaml"
+
+// configure reads the settings and the policy file, as far as there are any,
+// and puts them in force. The settings' own word counts more.
+func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
+	s := &settings.Settings{}
+	name := o.config
+	if name == "" {
+		name = settings.Discover(o.dir, settings.FileName)
+	}
+	if name != "" {
+		var err error
+		if s, err = settings.Load(name); err != nil {
+			return nil, err
+		}
+	}
+	policy := o.policy
+	if policy == "" && o.readPolicy != nil {
+		policy = settings.Discover(o.dir, policyName)
+	}
+	if policy != "" && policy != "none" {
+		p, err := o.readPolicy(policy, o.signers)
+		if err != nil {
+			return nil, fmt.Errorf("policy: %w", err)
+		}
+		for _, n := range p.Notes {
+			fmt.Fprintf(stderr, "forbear lint: %s: %s\n", filepath.ToSlash(policy), n)
+		}
+		s.Merge(&p.Settings)
+	}
+	if err := s.Apply(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// unusedWaivers tells of waivers that have lifted nothing in a whole run.
+func unusedWaivers(s *settings.Settings, stderr io.Writer) {
+	for _, w := range s.Waivers {
+		if !w.Used() {
+			fmt.Fprintf(stderr, "forbear lint: waiver %s lifts nothing: there is no finding of %s in %s until %s\n", w.Name(), w.Rule, patterns(w.Code), w.Expires)
+		}
+	}
+}
+
+func patterns(list []settings.Pattern) (text string) {
+	for i, p := range list {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(p)
+	}
+	return text
+}

@@ -1,0 +1,52 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// changedFiles returns the absolute names of the files that differ from a git
+// revision, untracked ones included; nil when rev is empty.
+func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error) {
+	if rev == "" {
+		return nil, nil
+	}
+	root, err := git(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, fmt.Errorf("--since: %w", err)
+	}
+	top := strings.TrimSpace(string(root))
+	if _, err := git(ctx, top, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); err != nil {
+		return nil, fmt.Errorf("--since: git knows no revision %q (in CI, fetch the history: fetch-depth: 0)", rev)
+	}
+	diff, err := git(ctx, top, "diff", "--name-only", "-z", "--diff-filter=d", rev, "--")
+	if err != nil {
+		return nil, fmt.Errorf("--since: %w", err)
+	}
+	untracked, err := git(ctx, top, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, fmt.Errorf("--since: %w", err)
+	}
+	set := map[string]bool{}
+	for name := range bytes.SplitSeq(append(diff, untracked...), []byte{0}) {
+		if len(name) > 0 {
+			set[filepath.Join(top, filepath.FromSlash(string(name)))] = true
+		}
+	}
+	return set, nil
+}
+
+func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(string(exit.Stderr)))
+	}
+	return out, err
+}
