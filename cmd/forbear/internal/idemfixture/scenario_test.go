@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/vectors"
@@ -14,7 +15,7 @@ import (
 type document struct {
 	About  json.RawMessage `json:"about"`
 	HTTP   []scenario      `json:"http"`
-	Events json.RawMessage `json:"events"`
+	Events []eventScenario `json:"events"`
 }
 
 type scenario struct {
@@ -42,6 +43,16 @@ func (s *stores) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	return json.Unmarshal(b, (*[]string)(s))
+}
+
+// check fails the test for stores that nobody knows.
+func (s stores) check(t *testing.T, scenario string) {
+	t.Helper()
+	for _, name := range s {
+		if !slices.Contains([]string{"memory", "sqlite", "postgres", "redis"}, name) {
+			t.Errorf("%s: store %q is not understood", scenario, name)
+		}
+	}
 }
 
 type request struct {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,27 +25,33 @@ import (
 )
 
 // TestVectors runs the scenarios over real HTTP against processes of their own,
-// on every store that there is.
+// on every store that there is, and scenarios of our own, which need every step
+// of the format.
 func TestVectors(t *testing.T) {
-	var d document
-	vectors.Load(t, "idempotency.json", &d)
-	if len(d.HTTP) == 0 {
-		t.Fatal("no scenarios")
-	}
-	runEverywhere(t, d.HTTP)
+	runEverywhere(t, slices.Concat(scenarios(t).HTTP, more(t, "idempotency.json").HTTP))
 }
 
-// TestMore runs scenarios of our own, which need every step of the format.
-func TestMore(t *testing.T) {
-	data, err := os.ReadFile("testdata/idempotency.json")
+// scenarios are the conformance vectors, or those that the environment names.
+func scenarios(t *testing.T) (d document) {
+	t.Helper()
+	vectors.Load(t, "idempotency.json", &d)
+	if len(d.HTTP) == 0 && len(d.Events) == 0 {
+		t.Fatal("no scenarios")
+	}
+	return d
+}
+
+// more are scenarios of our own.
+func more(t *testing.T, name string) (d document) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d document
 	if err := vectors.Decode(data, &d); err != nil {
 		t.Fatal(err)
 	}
-	runEverywhere(t, d.HTTP)
+	return d
 }
 
 // runEverywhere runs the scenarios on every kind of store that they ask for.
@@ -56,11 +63,7 @@ func runEverywhere(t *testing.T, list []scenario) {
 
 func runAll(t *testing.T, list []scenario, store string, pg *pgtest.Server) {
 	for _, s := range list {
-		for _, name := range s.Stores {
-			if !slices.Contains([]string{"memory", "sqlite", "postgres", "redis"}, name) {
-				t.Errorf("%s: store %q is not understood", s.ID, name)
-			}
-		}
+		s.Stores.check(t, s.ID)
 		if !slices.Contains(s.Stores, store) {
 			continue
 		}
