@@ -52,6 +52,15 @@ func MarkUnknown(ctx context.Context) { mark(ctx, Suspend) }
 // attempt runs.
 func MarkUndone(ctx context.Context) { mark(ctx, Retry) }
 
+// Marked returns what the run that ctx belongs to has been marked with. It is
+// for transports whose answers have fates of their own.
+func Marked(ctx context.Context) (f Fate, ok bool) {
+	if r := runOf(ctx); r != nil {
+		return r.marked()
+	}
+	return 0, false
+}
+
 func mark(ctx context.Context, f Fate) {
 	if r := runOf(ctx); r != nil {
 		r.mark.Store(1 + int32(f))
@@ -59,8 +68,10 @@ func mark(ctx context.Context, f Fate) {
 }
 
 func (r *run) marked() (f Fate, ok bool) {
-	m := r.mark.Load()
-	return Fate(m - 1), m > 0
+	if m := r.mark.Load(); m > 0 {
+		return Fate(m - 1), true
+	}
+	return 0, false
 }
 
 // Tx returns the transaction that a run of [Options.Transaction] is part of.
