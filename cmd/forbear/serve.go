@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -92,6 +93,8 @@ forbear serve --allow-target 127.0.0.0/8
 			return std.fail("serve: %v", err)
 		}
 		defer s.close()
+		room := reserve()
+		defer func() { runtime.KeepAlive(room) }()
 		if err := s.serve(ctx, cmp.Or(*listen, s.file.Gateway.Listen, defaultListen)); err != nil {
 			return std.fail("serve: %v", err)
 		}
