@@ -23,6 +23,7 @@ var siblings = map[string][]string{
 	"gateway":     {"httpretry", "idempotency", "deadletter", "webhook", "consume", "forrst"},
 	"webhook":     {"httpretry", "deadletter"},
 	"consume":     {"deadletter", "idempotency"},
+	"batch":       {"deadletter", "idempotency"},
 	"sqlstore":    {"deadletter", "idempotency", "webhook", "consume"},
 	"storetest":   {"deadletter", "idempotency", "webhook", "consume"},
 	"forrst":      {"httpretry"}, // its client sits on the HTTP transport

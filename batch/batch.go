@@ -1,0 +1,149 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+var (
+	// ErrFailed is in the error of a run some of whose items have failed for
+	// good.
+	ErrFailed = errors.New("items failed")
+	// ErrPostponed is in the error of a run that has left items to a later one.
+	ErrPostponed = errors.New("items postponed")
+)
+
+// Options say how [Run] works. The zero value runs eight items at once, keeps
+// no journal and no dead letters.
+type Options[T any] struct {
+	// Concurrency is the number of items at once. Default 8.
+	Concurrency int
+	// ID names an item. Journal and DLQ need it. The ids of a run are unique;
+	// an item whose id is done or under way is skipped.
+	ID func(T) string
+	// Journal remembers across runs which items are finished.
+	Journal Journal
+	// DLQ takes the items that have failed. Without it they are only in the
+	// report, and a later run with the same journal tries them again.
+	DLQ DeadLetters
+	// Queue names the dead letters. Default the Retryer's dependency.
+	Queue string
+	// Payload is what a dead letter keeps of an item. Nil means JSON.
+	Payload func(T) ([]byte, error)
+	// Patience is how long the run waits for a dependency whose breaker is
+	// open, since the last success. Default 5 min; negative: not at all.
+	Patience time.Duration
+	// Progress is told how far the run is, at most every Every (default 1 s)
+	// and at the end. Calls do not overlap.
+	Progress func(Report)
+	Every    time.Duration
+}
+
+// DeadLetters takes what cannot be done; a deadletter.Store does.
+type DeadLetters interface {
+	Put(ctx context.Context, l deadletter.Letter) error
+}
+
+// Run calls fn for each item until all are done, and retries as r says; r is of
+// kind [forbear.Batch]. fn marks its errors as the operations of
+// [forbear.Retryer.Do] do, and may be called from several goroutines. A panic
+// of fn is a final failure of its item.
+//
+// The error is nil when every item is done, now or before. Otherwise it holds
+// [ErrFailed], [ErrPostponed], or both; or what ended the run: the end of ctx,
+// a journal or a dead-letter queue that does not take what it must. Items under
+// way are always brought to their end first.
+func Run[T any](ctx context.Context, r *forbear.Retryer, items iter.Seq[T], fn func(context.Context, T) error, o Options[T]) (Report, error) {
+	if err := o.complete(r, items, fn); err != nil {
+		return Report{}, fmt.Errorf("batch: %w", err)
+	}
+	feeding, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	b := &run[T]{Options: o, r: r, fn: fn, feeding: feeding, stop: stop, busy: map[string]bool{}, tally: newTally(o.Progress, o.Every)}
+	b.feed(ctx, items)
+	report := b.tally.finish()
+	return report, b.verdict(ctx, &report)
+}
+
+// feed hands the items to the workers and waits for them.
+func (b *run[T]) feed(ctx context.Context, items iter.Seq[T]) {
+	var workers sync.WaitGroup
+	work := make(chan T)
+	defer workers.Wait()
+	defer close(work)
+	for range b.Concurrency {
+		workers.Go(func() {
+			for item := range work {
+				b.item(ctx, item)
+			}
+		})
+	}
+	for item := range items {
+		if b.feeding.Err() != nil {
+			b.tally.cut()
+			return
+		}
+		select {
+		case work <- item:
+		case <-b.feeding.Done():
+			b.tally.cut()
+			return
+		}
+	}
+}
+
+// verdict is the error of the run.
+func (b *run[T]) verdict(ctx context.Context, report *Report) error {
+	var errs []error
+	if report.Cut || report.Postponed > 0 {
+		errs = append(errs, context.Cause(ctx))
+	}
+	if cause := context.Cause(b.feeding); ctx.Err() == nil && !errors.Is(cause, ErrPostponed) {
+		errs = append(errs, cause)
+	}
+	if report.Failed > 0 {
+		errs = append(errs, fmt.Errorf("%d %w", report.Failed, ErrFailed))
+	}
+	switch {
+	case report.Cut:
+		errs = append(errs, fmt.Errorf("%d and all that follow: %w", report.Postponed, ErrPostponed))
+	case report.Postponed > 0:
+		errs = append(errs, fmt.Errorf("%d %w", report.Postponed, ErrPostponed))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options[T]) complete(r *forbear.Retryer, items iter.Seq[T], fn func(context.Context, T) error) error {
+	var errs []error
+	for _, need := range []struct {
+		name string
+		ok   bool
+	}{{"retryer", r != nil}, {"items", items != nil}, {"function", fn != nil}} {
+		if !need.ok {
+			errs = append(errs, fmt.Errorf("no %s", need.name))
+		}
+	}
+	if r != nil {
+		if kind := r.Policy().Kind; kind != forbear.Batch {
+			errs = append(errs, fmt.Errorf("retryer %q is of kind %v, want batch", r.Dependency(), kind))
+		}
+		o.Queue = cmp.Or(o.Queue, r.Dependency())
+	}
+	if o.ID == nil && (o.Journal != nil || o.DLQ != nil) {
+		errs = append(errs, errors.New("a journal and a dead-letter queue need the ids of the items"))
+	}
+	if o.Concurrency = cmp.Or(o.Concurrency, 8); o.Concurrency < 0 {
+		errs = append(errs, fmt.Errorf("concurrency %d is negative", o.Concurrency))
+	}
+	o.Patience = cmp.Or(o.Patience, 5*time.Minute)
+	o.Every = cmp.Or(o.Every, time.Second)
+	return errors.Join(errs...)
+}

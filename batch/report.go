@@ -1,0 +1,134 @@
+package batch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Report says what became of the items.
+type Report struct {
+	Done    int
+	Failed  int // for good
+	Skipped int // finished in an earlier run, or twice in this one
+	// Postponed were begun, or about to be, and are for a later run.
+	Postponed int
+	// Cut says that the run ended before the last item was looked at.
+	Cut     bool
+	Retries int
+	Elapsed time.Duration
+	// Reasons counts the failed and the postponed items by [forbear.Reason].
+	Reasons map[string]int
+	// Problems are the first 100 of them.
+	Problems []Problem
+}
+
+// Problem is an item that was not done.
+type Problem struct {
+	ID        string // "" without Options.ID
+	Reason    forbear.Reason
+	ErrorType string
+	Attempts  int
+	Postponed bool // else it has failed
+}
+
+const maxProblems = 100
+
+// String returns one line for people.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d done, %d failed, %d postponed, %d skipped", r.Done, r.Failed, r.Postponed, r.Skipped)
+	if len(r.Reasons) > 0 {
+		var list []string
+		for _, reason := range slices.Sorted(maps.Keys(r.Reasons)) {
+			list = append(list, fmt.Sprintf("%s %d", reason, r.Reasons[reason]))
+		}
+		b.WriteString(" (" + strings.Join(list, ", ") + ")")
+	}
+	if r.Cut {
+		b.WriteString(", the rest not looked at")
+	}
+	fmt.Fprintf(&b, "; %d retries in %v", r.Retries, r.Elapsed.Round(time.Millisecond))
+	return b.String()
+}
+
+// tally counts.
+type tally struct {
+	mu       sync.Mutex
+	report   Report
+	began    time.Time
+	told     time.Time
+	progress func(Report)
+	every    time.Duration
+}
+
+func newTally(progress func(Report), every time.Duration) *tally {
+	now := time.Now()
+	return &tally{report: Report{Reasons: map[string]int{}}, began: now, told: now, progress: progress, every: every}
+}
+
+// count changes the report, and tells of it when it is time.
+func (t *tally) count(change func(r *Report)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(&t.report)
+	if t.progress != nil && time.Since(t.told) >= t.every {
+		t.told = time.Now()
+		t.progress(t.snapshot())
+	}
+}
+
+func (t *tally) snapshot() Report {
+	r := t.report
+	r.Elapsed = time.Since(t.began)
+	r.Reasons, r.Problems = maps.Clone(r.Reasons), slices.Clone(r.Problems)
+	return r
+}
+
+func (t *tally) finish() Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.snapshot()
+	if t.progress != nil {
+		t.progress(r)
+	}
+	return r
+}
+
+func (t *tally) skipped() { t.count(func(r *Report) { r.Skipped++ }) }
+func (t *tally) cut()     { t.count(func(r *Report) { r.Cut = true }) }
+
+func (t *tally) done(attempts int) {
+	t.count(func(r *Report) {
+		r.Done++
+		r.Retries += max(attempts-1, 0)
+	})
+}
+
+func (t *tally) failed(id string, why forbear.Reason, errorType string, attempts int) {
+	t.problem(Problem{ID: id, Reason: why, ErrorType: errorType, Attempts: attempts})
+}
+
+func (t *tally) postponed(id string, why forbear.Reason, errorType string, attempts int) {
+	t.problem(Problem{ID: id, Reason: why, ErrorType: errorType, Attempts: attempts, Postponed: true})
+}
+
+func (t *tally) problem(p Problem) {
+	t.count(func(r *Report) {
+		if p.Postponed {
+			r.Postponed++
+		} else {
+			r.Failed++
+		}
+		r.Retries += max(p.Attempts-1, 0)
+		r.Reasons[p.Reason.String()]++
+		if len(r.Problems) < maxProblems {
+			r.Problems = append(r.Problems, p)
+		}
+	})
+}
