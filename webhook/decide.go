@@ -55,6 +55,13 @@ func (d *Dispatcher) reconsider(l *lane, dl *Delivery, now time.Time) bool {
 		f.Hint.Floor = p.Until.Sub(now)
 	}
 	dec := d.ask(l, dl, l.retryer.Reconsider, f, now)
+	if dec.Reason == forbear.ReasonBudget {
+		over := time.NewTimer(patience)
+		defer over.Stop()
+		for dec.Reason == forbear.ReasonBudget && l.budget.await(over.C, d.stop) && l.enough(dl) {
+			dec = d.ask(l, dl, l.retryer.Reconsider, f, now)
+		}
+	}
 	switch {
 	case postponed(dec.Reason):
 		d.tell(l, dl, dec, f, 0)
@@ -103,6 +110,11 @@ func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
 	if number == 1 {
 		l.retryer.Requested(d.now())
 	}
+	delivered := false
+	if late {
+		l.budget.begin()
+		defer func() { l.budget.end(delivered) }()
+	}
 	began, mono := d.now(), time.Now()
 	res := l.send(d.sendCtx, &dl.Message, number, l.timeout(st))
 	took := time.Since(mono)
@@ -116,6 +128,7 @@ func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
 		d.finish(release(dl, 0)) // we are being stopped; the receiver may have seen it
 		return
 	}
+	l.budget.note(res.failure.Class != forbear.ClassSuccess)
 	i := d.info(l, dl, number)
 	l.retryer.Attempted(context.Background(), i, res.failure, took)
 	d.noted(l, l.note(began.Add(took), took, &res))
@@ -127,9 +140,7 @@ func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
 	if res.failure.Class == forbear.ClassSuccess {
 		l.retryer.Succeeded(st, took, d.now())
 		l.retryer.Done(context.Background(), i, d.now().Sub(dl.Start), dl.Progress.Last)
-		if late {
-			l.budget.drained()
-		}
+		delivered = true
 		o := outcome(dl, Delivered)
 		o.Attempt = rec
 		d.stats.delivered.Add(1)
@@ -142,7 +153,6 @@ func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
 // conclude decides what follows a failed attempt.
 func (d *Dispatcher) conclude(l *lane, dl *Delivery, res *result, rec *Attempt) {
 	now := d.now()
-	l.budget.failed()
 	d.stats.failed.Add(1)
 	if res.failure.Class == forbear.ClassUnauthorized {
 		l.cred.drop()

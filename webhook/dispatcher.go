@@ -217,8 +217,8 @@ func (d *Dispatcher) newLane(e Endpoint, old *lane) (*lane, error) {
 // judge makes the endpoint's Retryer, with its budget and its breaker.
 func (l *lane) judge() (err error) {
 	policy, id := l.ep.Policy.WithDefaults(), l.ep.ID
-	l.budget = &backlogBudget{Budget: forbear.NewRatioBudget(policy.Budget), limit: float64(l.ep.slots())}
-	l.pacing = &pacing{wait: policy.Breaker.OpenFor, opened: func() {
+	l.budget = newBacklogBudget(policy.Budget, l.ep.slots())
+	l.pacing = &pacing{wait: policy.Breaker.OpenFor, closed: l.budget.forget, opened: func() {
 		l.d.raise(deadletter.Alert{Queue: Queue, Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
 	}}
 	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithBudget(l.budget), forbear.WithObserver(l.pacing)}

@@ -18,6 +18,7 @@ import (
 type pacing struct {
 	wait   time.Duration // the breaker's own, the shortest
 	opened func()        // called when an outage begins
+	closed func()        // called when it ends
 
 	mu    sync.Mutex
 	times int       // that the breaker has opened in this outage
@@ -36,6 +37,7 @@ func (p *pacing) BreakerMoved(e forbear.BreakerMoved) {
 	switch e.To {
 	case forbear.BreakerClosed:
 		p.times, p.until = 0, time.Time{}
+		p.closed()
 	case forbear.BreakerOpen:
 		wait := max(min(p.wait<<min(p.times, 16), slowest), p.wait)
 		p.until = time.Now().Add(wait)

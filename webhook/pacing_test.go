@@ -13,7 +13,7 @@ import (
 func TestPacingDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		p := &pacing{wait: 30 * time.Second, opened: func() { told++ }}
+		p := &pacing{wait: 30 * time.Second, opened: func() { told++ }, closed: func() {}}
 		open := forbear.BreakerMoved{From: forbear.BreakerHalfOpen, To: forbear.BreakerOpen}
 		want := 30 * time.Second
 		for range 8 {

@@ -420,7 +420,10 @@ func backlog(t *testing.T, n int, limit time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, _ := json.Marshal(webhook.Progress{Attempts: 1, State: forbear.State{Attempt: 2}})
+	state, _ := json.Marshal(webhook.Progress{
+		Attempts: 1, State: forbear.State{Attempt: 1}, Postponed: 1,
+		Pending: &webhook.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-time.Hour)},
+	})
 	if _, err := db.Exec(`UPDATE forbear_deliveries SET progress = ?`, string(state)); err != nil {
 		t.Fatal(err)
 	}
