@@ -143,8 +143,9 @@ func TestItemHas30Seconds(t *testing.T) {
 // A dependency that is down for a while is waited for, not hammered.
 func TestDependencyDownForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := retryer(t, forbear.Policy{})
 		var calls, done atomic.Int64
+		var refused refusals
+		r := retryer(t, forbear.Policy{}, forbear.WithObserver(&refused))
 		start := time.Now()
 		report, err := batch.Run(t.Context(), r, numbers(2000), func(context.Context, int) error {
 			if at := time.Since(start); at > time.Second && at < 2*time.Minute {
@@ -163,10 +164,22 @@ func TestDependencyDownForAWhile(t *testing.T) {
 		if n := calls.Load(); n > 120 {
 			t.Errorf("%d calls to a dependency that was down for two minutes", n)
 		}
+		if n := refused.Load(); n == 0 || n > 8*20 {
+			t.Errorf("the breaker was asked %d times in vain", n)
+		}
 		if report.Done < 1950 {
 			t.Errorf("only %d done: %v", report.Done, report)
 		}
 	})
+}
+
+// refusals counts the calls that were not let in.
+type refusals struct{ atomic.Int64 }
+
+func (r *refusals) Stopped(_ context.Context, e forbear.Stopped) {
+	if e.Attempts == 0 {
+		r.Add(1)
+	}
 }
 
 func TestDependencyDownForLong(t *testing.T) {
