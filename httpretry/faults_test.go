@@ -92,7 +92,7 @@ func TestFaultsBeforeTheAnswerAreRetried(t *testing.T) {
 				cut(t, w, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", false)
 			}
 		}},
-		{"slow headers", "timeout", impatient(30 * time.Millisecond), func(*testing.T) http.HandlerFunc {
+		{"slow headers", "timeout", impatient(500 * time.Millisecond), func(*testing.T) http.HandlerFunc {
 			return func(_ http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body) // or the server would not see the client leave
 				<-r.Context().Done()
