@@ -152,7 +152,7 @@ func TestFaultsInsideTheBodyAreTheCallers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			received := make(chan struct{}, 1)
 			s, n := faulty(t, tc.h(t, received))
-			resp, _, err := send(t, newRequest(t, http.MethodGet, s.URL, "", ""), impatient(100*time.Millisecond))
+			resp, _, err := send(t, newRequest(t, http.MethodGet, s.URL, "", ""), impatient(500*time.Millisecond))
 			received <- struct{}{}
 			if err != nil {
 				t.Fatal(err)

@@ -111,8 +111,10 @@ type exchange struct {
 	timeout time.Duration
 	total   time.Duration
 	token   forbear.Token // of the latest attempt, when credentials are set
-	bare    *attempt      // of all attempts that add nothing, or nil
-	late    *lateClose    // ready to be used again, or nil
+	// unrefreshed is why no other token could be had after a 401.
+	unrefreshed error
+	bare        *attempt   // of all attempts that add nothing, or nil
+	late        *lateClose // ready to be used again, or nil
 }
 
 // ownKey returns the key for a request that brought none: the one that the
@@ -135,7 +137,7 @@ func (x *exchange) ownKey(mode forbear.KeyMode) string {
 // replay, if a retry is possible at all.
 func (x *exchange) prepare(s *forbear.State, p *forbear.Policy) {
 	s.NeedsKey = NeedsKey(x.req.Method)
-	s.Refreshable = x.t.credentials != nil
+	s.Refreshable = x.authorized()
 	s.Key = textproto.TrimString(x.req.Header.Get(HeaderKey)) // as net/http sends it
 	if s.NeedsKey && s.Key == "" {
 		x.key = x.ownKey(p.Keys)
@@ -169,7 +171,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 		}
 		x.rewind(&call.State, &f)
 		call.State.ExhaustedBelow = exhaustedBelow(resp, err)
-		x.refused(resp)
+		x.refused(&call.State, resp)
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			x.closeNext()

@@ -1,0 +1,150 @@
+package httpretry_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// TestTokenIsRefreshedOnce covers R-9 over the wire: one refresh after a 401,
+// outside the count of retries, and never a weaker credential.
+func TestTokenIsRefreshedOnce(t *testing.T) {
+	var served []string
+	api, n := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		served = append(served, r.Header.Get("Authorization"))
+		if r.Header.Get("Authorization") != "Bearer new" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	})
+	tokens := []string{"Bearer old", "Bearer new"}
+	next := func() *forbear.Credentials {
+		i := -1
+		return forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+			i = min(i+1, len(tokens)-1)
+			if tokens[i] == "revoked" {
+				return forbear.Token{}, forbear.ErrTokenRevoked
+			}
+			return forbear.Token{Value: tokens[i]}, nil
+		}))
+	}
+	resp, _, err := send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
+	if err != nil || resp.StatusCode != http.StatusOK || n.Load() != 2 {
+		t.Fatalf("%d requests with %v, %v; want 200 after 2", n.Load(), served, err)
+	}
+
+	n.Store(0)
+	tokens = []string{"Bearer old", "Bearer old too"}
+	resp, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || n.Load() != 2 {
+		t.Errorf("still refused: %d requests, %v; want the 401 after 2", n.Load(), err)
+	}
+
+	n.Store(0)
+	tokens = []string{"Bearer old", "revoked"}
+	_, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
+	if !errors.Is(err, forbear.ErrRefreshFailed) || !errors.Is(err, forbear.ErrTokenRevoked) || n.Load() != 1 {
+		t.Errorf("refresh fails: %d requests, %v; want 1 and the refresh's own error", n.Load(), err)
+	}
+
+	n.Store(0)
+	tokens = []string{"Bearer old", "Basic weaker"}
+	_, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
+	if !errors.Is(err, forbear.ErrWeakCredential) || n.Load() != 1 {
+		t.Errorf("weaker credential: %d requests, %v; want 1 and ErrWeakCredential", n.Load(), err)
+	}
+}
+
+func TestCredentialsStayWithTheirOrigin(t *testing.T) {
+	var elsewhere atomic.Pointer[string]
+	other, _ := faulty(t, func(_ http.ResponseWriter, r *http.Request) {
+		auth := r.Header.Get("Authorization")
+		elsewhere.Store(&auth)
+	})
+	api, _ := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
+	})
+	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		return forbear.Token{Value: "Bearer secret"}, nil
+	}))
+	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t), httpretry.WithCredentials(c))}
+	t.Cleanup(client.CloseIdleConnections)
+	resp, err := client.Get(api.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if got := elsewhere.Load(); got == nil || *got != "" {
+		t.Errorf("the other origin was sent Authorization %v", got)
+	}
+}
+
+// TestTheRefusedTokenIsNotSentAgain: a source that has nothing newer is no
+// reason to repeat the request; the caller gets the 401 as it came.
+func TestTheRefusedTokenIsNotSentAgain(t *testing.T) {
+	api, n := faulty(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "not you", http.StatusUnauthorized)
+	})
+	var asked atomic.Int64
+	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		asked.Add(1)
+		return forbear.Token{Value: "Bearer same"}, nil
+	}))
+	resp, _, err := send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := readAll(t, resp.Body); resp.StatusCode != http.StatusUnauthorized || got != "not you\n" {
+		t.Errorf("got %d %q, want the 401 unread", resp.StatusCode, got)
+	}
+	if e, ok := httpretry.Outcome(resp); !ok || e.Reason != forbear.ReasonUnauthorized {
+		t.Errorf("outcome %v, want unauthorized", e)
+	}
+	if n.Load() != 1 || asked.Load() != 2 {
+		t.Errorf("%d requests, %d tokens fetched; want 1 and 2", n.Load(), asked.Load())
+	}
+}
+
+// TestAFailedRefreshIsTriedOnce: the source is not asked again by the attempt
+// that cannot be made.
+func TestAFailedRefreshIsTriedOnce(t *testing.T) {
+	api, n := faulty(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	var asked atomic.Int64
+	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		if asked.Add(1) > 1 {
+			return forbear.Token{}, errors.New("the token service is down")
+		}
+		return forbear.Token{Value: "Bearer old"}, nil
+	}))
+	_, _, err := send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(c))
+	if !errors.Is(err, forbear.ErrRefreshFailed) || n.Load() != 1 || asked.Load() != 2 {
+		t.Errorf("%d requests, %d tokens fetched, %v; want 1, 2 and a failed refresh", n.Load(), asked.Load(), err)
+	}
+}
+
+// TestNoRefreshElsewhere: after a redirect to another origin, which gets no
+// token, a 401 is not answered by sending the request once more without one.
+func TestNoRefreshElsewhere(t *testing.T) {
+	other, n := faulty(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	api, _ := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
+	})
+	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		return forbear.Token{Value: "Bearer secret"}, nil
+	}))
+	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t), httpretry.WithCredentials(c))}
+	t.Cleanup(client.CloseIdleConnections)
+	resp, err := client.Get(api.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized || n.Load() != 1 {
+		t.Errorf("status %d after %d requests, want the 401 after 1", resp.StatusCode, n.Load())
+	}
+}
