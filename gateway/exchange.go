@@ -67,7 +67,7 @@ func (x *exchange) forward(w http.ResponseWriter, rt *route) {
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	if rt.ingress != nil && (r.Method == http.MethodPost || r.Method == http.MethodPatch) {
+	if rt.keyed(r) {
 		rt.ingress.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}

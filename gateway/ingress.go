@@ -41,6 +41,15 @@ func ingressFate(status int) idempotency.Fate {
 	return idempotency.DefaultFate(status)
 }
 
+// keyed reports whether a request is one that the ingress must see. One without
+// a key is none where keys are optional.
+func (rt *route) keyed(r *http.Request) bool {
+	if rt.ingress == nil || r.Method != http.MethodPost && r.Method != http.MethodPatch {
+		return false
+	}
+	return !rt.Ingress.Options.Optional || len(r.Header.Values(idempotency.Header)) > 0
+}
+
 // handler returns the route's handler for requests that carry keys.
 func (in Ingress) handler(rt *route, logger *slog.Logger) (http.Handler, error) {
 	if in.Transport == nil {

@@ -40,6 +40,9 @@ type JWT struct {
 	// *rsa.PublicKey for RS256, *ecdsa.PublicKey of P-256 for ES256,
 	// ed25519.PublicKey for EdDSA. The token does not choose.
 	Key crypto.PublicKey
+	// Keys are used instead where there are any: those that the token's kid
+	// names, or all of them when it names none.
+	Keys []VerifyKey
 	// Issuer and Audience, where set, must be the token's.
 	Issuer, Audience string
 	// Leeway is for clocks that differ. Default none.
@@ -53,12 +56,15 @@ func (j JWT) Principal(r *http.Request) (string, error) {
 	if !strings.EqualFold(scheme, "Bearer") || len(parts) != 3 || len(token) > 16<<10 {
 		return "", errPrincipal
 	}
-	var head struct{ Alg string }
+	var head header
 	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err != nil || part(parts[0], &head) != nil {
 		return "", errPrincipal
 	}
-	if err := j.verify(head.Alg, parts[0]+"."+parts[1], sig); err != nil {
+	if head.Crit != nil {
+		return "", errPrincipal // it demands what is not understood here
+	}
+	if err := j.verify(head, parts[0]+"."+parts[1], sig); err != nil {
 		return "", err
 	}
 	claims := map[string]any{}
@@ -82,11 +88,33 @@ func part(text string, into any) error {
 	return json.Unmarshal(b, into)
 }
 
-// verify checks the signature by the algorithm that the key is for.
-func (j JWT) verify(alg, signed string, sig []byte) error {
+// header is that of a token, as far as it is read.
+type header struct {
+	Alg, Kid string
+	Crit     json.RawMessage
+}
+
+// verify checks the signature, with each key that may be meant.
+func (j JWT) verify(h header, signed string, sig []byte) error {
+	if len(j.Keys) == 0 {
+		return verify(j.Key, h.Alg, signed, sig)
+	}
+	for _, k := range j.Keys {
+		if h.Kid != "" && k.ID != "" && h.Kid != k.ID {
+			continue
+		}
+		if verify(k.Key, h.Alg, signed, sig) == nil {
+			return nil
+		}
+	}
+	return errPrincipal
+}
+
+// verify checks a signature by the algorithm that the key is for.
+func verify(key crypto.PublicKey, alg, signed string, sig []byte) error {
 	sum := sha256.Sum256([]byte(signed))
 	ok := false
-	switch k := j.Key.(type) {
+	switch k := key.(type) {
 	case []byte:
 		mac := hmac.New(sha256.New, k)
 		mac.Write([]byte(signed))
@@ -98,7 +126,7 @@ func (j JWT) verify(alg, signed string, sig []byte) error {
 	case ed25519.PublicKey:
 		ok = alg == "EdDSA" && len(k) == ed25519.PublicKeySize && ed25519.Verify(k, []byte(signed), sig)
 	default:
-		return fmt.Errorf("key of type %T checks no tokens", j.Key)
+		return fmt.Errorf("key of type %T checks no tokens", key)
 	}
 	if !ok {
 		return errPrincipal

@@ -40,7 +40,7 @@ type handler struct {
 
 // ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost && r.Method != http.MethodPatch {
+	if r.Method != http.MethodPost && r.Method != http.MethodPatch || h.Optional && len(r.Header.Values(Header)) == 0 {
 		h.next.ServeHTTP(w, r)
 		return
 	}

@@ -42,6 +42,9 @@ type Options struct {
 	// then runs at most once per lease. Without it such an outcome is held for
 	// an operator.
 	Rerun bool
+	// Optional lets a POST or PATCH without a key pass to the handler as it
+	// is, unprotected. Without it such a request is refused.
+	Optional bool
 	// Transaction runs the claim, the handler's own writes through [Tx] and
 	// the completion in one transaction: the one mode that is exact. The store
 	// must be a [Transactor].
