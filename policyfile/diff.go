@@ -1,8 +1,10 @@
 package policyfile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +54,9 @@ func Diff(old, new *File) (changes []Change) {
 	waiverChanges(old, new, add)
 	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || old.Gateway.Listen != new.Gateway.Listen {
 		add("", "gateway", "the gateway's address or routes are others")
+	}
+	if !reflect.DeepEqual(old.Lint, new.Lint) {
+		add("", "lint", "what the linter is told is something else")
 	}
 	return changes
 }
@@ -127,7 +132,7 @@ func silence(o Observability) string {
 
 func waiverChanges(old, new *File, add adder) {
 	key := func(w Waiver) string {
-		return fmt.Sprintf("%s for %s until %s", w.Rule, w.Dependency, w.Expires.Add(-time.Nanosecond).Format(time.DateOnly))
+		return fmt.Sprintf("%s for %s until %s", w.Rule, cmp.Or(w.Dependency, strings.Join(w.Code, ", ")), w.Expires.Add(-time.Nanosecond).Format(time.DateOnly))
 	}
 	list := func(f *File) (keys []string) {
 		for _, w := range f.Waivers {
@@ -150,7 +155,9 @@ func waiverChanges(old, new *File, add adder) {
 
 func routes(f *File) (all []string) {
 	for _, r := range f.Gateway.Routes {
-		all = append(all, r.Prefix+r.Host+" "+r.Dependency)
+		in := r.Idempotency
+		in.At = Position{}
+		all = append(all, fmt.Sprint(r.Prefix, r.Host, " ", r.Dependency, " ", in))
 	}
 	return all
 }

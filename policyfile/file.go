@@ -37,6 +37,7 @@ type File struct {
 	Idempotency   Keys          `json:"idempotency,omitzero"`
 	Observability Observability `json:"observability,omitzero"`
 	Gateway       Gateway       `json:"gateway,omitzero"`
+	Lint          Lint          `json:"lint,omitzero"`
 
 	// Format is "" for a policy file, or the name of the foreign configuration
 	// that an adapter read into this form.
@@ -148,7 +149,7 @@ func (f *File) All() []*Dependency {
 	return all
 }
 
-// Gateway says what the egress gateway serves.
+// Gateway says what the gateway serves.
 type Gateway struct {
 	// Listen is a host and port; "" leaves the choice to the command.
 	Listen string  `json:"listen,omitzero"`
@@ -158,10 +159,11 @@ type Gateway struct {
 // Route sends requests to a dependency, by the prefix of their path or by their
 // host; one of the two is set.
 type Route struct {
-	Prefix     string   `json:"prefix,omitzero"`
-	Host       string   `json:"host,omitzero"`
-	Dependency string   `json:"dependency"`
-	At         Position `json:"-"`
+	Prefix      string   `json:"prefix,omitzero"`
+	Host        string   `json:"host,omitzero"`
+	Dependency  string   `json:"dependency"`
+	Idempotency Ingress  `json:"idempotency,omitzero"`
+	At          Position `json:"-"`
 }
 
 // Load reads the file at path. Its faults come as an [*Error].
@@ -269,6 +271,9 @@ func (f *File) Dependency(name string) (Dependency, bool) {
 func (f *File) Options() []forbear.Option {
 	opts := make([]forbear.Option, 0, len(f.Waivers)+1)
 	for _, w := range f.Waivers {
+		if w.Dependency == "" {
+			continue // it is about code
+		}
 		opts = append(opts, forbear.WithWaiver(w.Waiver))
 	}
 	if f.Observability.NoLogs {

@@ -22,6 +22,8 @@ func node(v reflect.Value, field string) *yaml.Node {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return plain(shortest(x))
+	case Ingress:
+		return x.node()
 	case encoding.TextMarshaler:
 		if text, err := x.MarshalText(); err == nil {
 			return plain(string(text))

@@ -37,11 +37,16 @@ func (d *decoder) listen(v *yaml.Node, into *string) {
 func (d *decoder) route(f *File, n *yaml.Node, names []string, seen map[string]Position) {
 	r := Route{At: d.at(n)}
 	before := len(d.faults) + d.more
+	var options *yaml.Node
 	d.strict(n, "a route", fields{
-		"prefix":     func(v *yaml.Node) { d.prefix(v, &r.Prefix) },
-		"host":       func(v *yaml.Node) { d.host(v, &r.Host) },
-		"dependency": func(v *yaml.Node) { d.dependency(v, names, &r.Dependency) },
+		"prefix":      func(v *yaml.Node) { d.prefix(v, &r.Prefix) },
+		"host":        func(v *yaml.Node) { d.host(v, &r.Host) },
+		"dependency":  func(v *yaml.Node) { d.dependency(v, names, &r.Dependency) },
+		"idempotency": func(v *yaml.Node) { options = v },
 	})
+	if options != nil { // last, for its faults name the dependency
+		d.ingress(options, r.Dependency, &r.Idempotency)
+	}
 	if len(d.faults)+d.more > before {
 		return
 	}

@@ -40,6 +40,7 @@ func Marshal(f *File) ([]byte, error) {
 	}
 	add("waivers", waivers)
 	add("gateway", node(reflect.ValueOf(f.Gateway), "gateway"))
+	add("lint", node(reflect.ValueOf(f.Lint), "lint"))
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
@@ -100,6 +101,9 @@ func waiverNode(w *Waiver) *yaml.Node {
 	text("id", w.ID)
 	text("rule", w.Rule)
 	text("dependency", w.Dependency)
+	if v := node(reflect.ValueOf(w.Code), "code"); v != nil {
+		n.Content = append(n.Content, plain("code"), v)
+	}
 	text("reason", w.Reason)
 	text("owner", w.Owner)
 	text("ticket", w.Ticket)

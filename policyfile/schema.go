@@ -62,6 +62,7 @@ func generateSchema() ([]byte, error) {
 		"webhooks":      named(dependency),
 		"waivers":       object{"type": "array", "items": waiverSchema()},
 		"gateway":       closed(properties(reflect.TypeFor[Gateway]())),
+		"lint":          closed(properties(reflect.TypeFor[Lint]())),
 	}
 	doc := closed(root)
 	doc["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -79,7 +80,8 @@ func waiverSchema() object {
 		"created": day, "expires": day,
 	})
 	w := closed(p)
-	w["required"] = []string{"rule", "dependency", "reason", "expires"}
+	w["required"] = []string{"rule", "reason", "expires"}
+	w["anyOf"] = []any{object{"required": []string{"dependency"}}, object{"required": []string{"code"}}}
 	return w
 }
 
@@ -119,6 +121,10 @@ func typeSchema(t reflect.Type, name string) object {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return object{"type": "string", "pattern": durationPattern, "description": "a duration such as 500ms, 1s or 2m"}
+	case t == reflect.TypeFor[Ingress]():
+		return ingressSchema()
+	case t == reflect.TypeFor[Size]():
+		return sizeSchema()
 	case t == reflect.TypeFor[forbear.Class]():
 		return object{"enum": []string{"transient", "timeout", "throttled", "dns", "unauthorized", "terminal", "retry"}}
 	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):

@@ -30,6 +30,7 @@ func (d *decoder) file(f *File, root *yaml.Node) {
 		"webhooks":      keep("webhooks"),
 		"waivers":       keep("waivers"),
 		"gateway":       keep("gateway"),
+		"lint":          keep("lint"),
 	})
 	if f.Instances < 0 {
 		d.faultAt(d.at(root), "", "instances is negative")
@@ -59,6 +60,9 @@ func (d *decoder) file(f *File, root *yaml.Node) {
 	}
 	if n := section["gateway"]; n != nil {
 		d.gateway(f, n, names)
+	}
+	if n := section["lint"]; n != nil {
+		d.lint(f, n, named)
 	}
 }
 

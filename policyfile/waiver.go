@@ -18,7 +18,10 @@ type Waiver struct {
 	// Owner is who asks for the waiver and answers for it.
 	Owner string `json:"owner,omitzero"`
 	// Ticket is where it was discussed.
-	Ticket    string     `json:"ticket,omitzero"`
+	Ticket string `json:"ticket,omitzero"`
+	// Code are patterns of the source code in which the waiver lifts the rule
+	// for forbear lint, as in [Lint].Code. It may stand instead of a dependency.
+	Code      []string   `json:"code,omitempty"`
 	Created   time.Time  `json:"-"`
 	Approvals []Approval `json:"approvals,omitempty"`
 	At        Position   `json:"-"`
@@ -46,6 +49,7 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 			"id":         func(v *yaml.Node) { w.ID, _ = d.label(v, "id") },
 			"rule":       func(v *yaml.Node) { d.rule(v, &w.Rule) },
 			"dependency": func(v *yaml.Node) { d.waived(v, dependencies, &w.Dependency) },
+			"code":       func(v *yaml.Node) { w.Code = d.texts(v, "code") },
 			"reason":     func(v *yaml.Node) { d.text(v, "reason", &w.Reason) },
 			"owner":      func(v *yaml.Node) { d.text(v, "owner", &w.Owner) },
 			"ticket":     func(v *yaml.Node) { d.text(v, "ticket", &w.Ticket) },
@@ -66,7 +70,7 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 			missing bool
 		}{
 			{"rule", w.Rule == ""},
-			{"dependency", w.Dependency == ""},
+			{"dependency or code", w.Dependency == "" && len(w.Code) == 0},
 			{"reason", w.Reason == ""},
 			{"expires", w.Expires.IsZero()},
 		} {

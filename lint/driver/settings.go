@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/forbear-go/forbear/lint/settings"
@@ -12,7 +13,8 @@ import (
 type Policy struct {
 	// Settings hold its dependencies' limits and its valid waivers.
 	settings.Settings
-	// Notes are told the user: waivers that do not count, and why.
+	// Notes are told the user, each with its place: waivers that do not count,
+	// and why.
 	Notes []string
 }
 
@@ -30,7 +32,9 @@ func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 	s := &settings.Settings{}
 	name := o.config
 	if name == "" {
-		name = settings.Discover(o.dir, settings.FileName)
+		if name = settings.Discover(o.dir, settings.FileName); name != "" {
+			name = short(name)
+		}
 	}
 	if name != "" {
 		var err error
@@ -40,7 +44,9 @@ func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 	}
 	policy := o.policy
 	if policy == "" && o.readPolicy != nil {
-		policy = settings.Discover(o.dir, policyName)
+		if policy = settings.Discover(o.dir, policyName); policy != "" {
+			policy = short(policy)
+		}
 	}
 	if policy != "" && policy != "none" {
 		p, err := o.readPolicy(policy, o.signers)
@@ -48,7 +54,7 @@ func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
 		for _, n := range p.Notes {
-			fmt.Fprintf(stderr, "forbear lint: %s: %s\n", filepath.ToSlash(policy), n)
+			fmt.Fprintln(stderr, "forbear lint:", n)
 		}
 		s.Merge(&p.Settings)
 	}
@@ -56,6 +62,18 @@ func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// short makes a name relative to the working directory, where it is below it.
+func short(name string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return name
+	}
+	if r, err := filepath.Rel(wd, name); err == nil && filepath.IsLocal(r) {
+		return r
+	}
+	return name
 }
 
 // unusedWaivers tells of waivers that have lifted nothing in a whole run.

@@ -22,6 +22,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -96,6 +97,18 @@ func (s *Settings) Merge(o *Settings) {
 	s.Waivers = append(s.Waivers, o.Waivers...)
 	s.Libraries = append(s.Libraries, o.Libraries...)
 }
+
+// Check reports what is wrong with settings that were not read by [Parse]; name
+// says where they come from.
+func (s *Settings) Check(name string) error {
+	p := parser{name: name, root: &yaml.Node{}}
+	p.check(s)
+	return errors.Join(p.errs...)
+}
+
+// Answers returns the answers that rules tell apart: statuses and names of gRPC
+// codes.
+func Answers() []string { return config.Answers() }
 
 // YAML writes s in the form that [Parse] reads.
 func (s *Settings) YAML() ([]byte, error) { return yaml.Marshal(s) }

@@ -150,6 +150,8 @@ func idOf(f *policyfile.Fault) string {
 		return "FC206"
 	case "methods":
 		return "FC301"
+	case "idempotency.retention":
+		return "FC304"
 	case "tls.verify":
 		return "FC601"
 	case "url", "secret":
@@ -176,5 +178,6 @@ func (r *run) file(f *policyfile.File) {
 	if f.Observability.NoLogs {
 		r.add("FC602", f.Place("observability.logs"), f.Service, "the logs of retries are switched off").Key = "logs"
 	}
+	r.ingress(f)
 	r.keys(f.Idempotency, "idempotency", cmp.Or(f.Service, "the service"), f.Service, f.Place)
 }

@@ -166,6 +166,24 @@ var table = []report.Rule{
 		Why:     "The same request gets the same answer: 400, 401, 403, 404, 409 and 422 do not go away.",
 		Fix:     "Drop the override.",
 	},
+	{
+		ID: "FC307", Name: "ingress-keys-shared", Standard: "R-6", Severity: warn, Waivable: true,
+		Summary: "a route with idempotency keys takes all callers for one",
+		Why:     "A caller who uses another's key gets that one's stored answer.",
+		Fix:     "Set principal: {header: NAME} or {jwt: {keys: FILE}}, unless there is one caller.",
+	},
+	{
+		ID: "FC308", Name: "ingress-key-optional", Standard: "R-6", Severity: warn, Waivable: true,
+		Summary: "a route with idempotency keys lets writes pass without one",
+		Why:     "A write without a key that is repeated is done twice, by whoever repeats it.",
+		Fix:     "Drop required: false when all callers send keys.",
+	},
+	{
+		ID: "FC309", Name: "ingress-rerunnable", Standard: "R-6", Severity: warn, Waivable: true,
+		Summary: "a route repeats operations whose outcome is unknown",
+		Why:     "The service may have done the work before it broke off; a repetition does it again.",
+		Fix:     "Drop rerunnable unless doing it twice is harmless.",
+	},
 
 	{
 		ID: "FC401", Name: "dead-letter-missing", Standard: "R-8", Severity: fail, Waivable: true,

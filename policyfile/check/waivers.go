@@ -1,12 +1,15 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -23,18 +26,36 @@ func (r *run) waivers(f *policyfile.File, first, end int) {
 		if w.Rule == "R-9" {
 			continue // the reader has refused it
 		}
-		name := w.ID
-		if name == "" {
-			name = w.Rule + " for " + w.Dependency
-		}
+		name := nameOf(w)
 		before := len(r.findings)
 		r.waiver(f, w, name)
 		valid := len(r.findings) == before
-		r.lift(f, w, name, first, end, valid)
+		if w.Dependency != "" {
+			r.lift(f, w, name, first, end, valid)
+		}
 		if left := w.Expires.Sub(r.Now); left > 0 && left < soon {
 			r.add("FC910", w.At, name, "waiver %s ends on %s", name, lastDay(w.Expires))
 		}
 	}
+}
+
+func nameOf(w *policyfile.Waiver) string {
+	return cmp.Or(w.ID, w.Rule+" for "+cmp.Or(w.Dependency, strings.Join(w.Code, ", ")))
+}
+
+// WaiverFaults says why a waiver of f is not valid, for those who apply waivers
+// to something else than policies; nil when it is. err says why that could not
+// be found out.
+func WaiverFaults(f *policyfile.File, w *policyfile.Waiver, o Options) (faults []report.Finding, err error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	r := &run{Options: o}
+	r.waiver(f, w, nameOf(w))
+	if w.Rule == "R-2" && !boardApproved(w) {
+		r.add("FC909", w.At, nameOf(w), "waiver %s lifts %s without the board's approval", nameOf(w), w.Rule)
+	}
+	return r.findings, errors.Join(r.unjudged...)
 }
 
 // waiver judges one waiver by itself.
@@ -120,7 +141,7 @@ func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, first,
 			c.Suppressed = fmt.Sprintf("waiver %s until %s: %s", name, lastDay(w.Expires), w.Reason)
 		}
 	}
-	if !used {
+	if !used && len(w.Code)+len(f.Lint.Code[w.Dependency]) == 0 { // forbear lint tells what is left of code
 		r.add("FC903", w.At, name, "waiver %s lifts nothing: %s does not break %s", name, w.Dependency, w.Rule)
 	}
 }

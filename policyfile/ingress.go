@@ -1,0 +1,232 @@
+package policyfile
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Ingress makes a route of the gateway honor idempotency keys in front of a
+// service that need not know of them. Zero fields mean the defaults.
+type Ingress struct {
+	On bool `json:"-"`
+	// Principal says whose keys they are.
+	Principal Principal `json:"principal,omitzero"`
+	// Optional lets POST and PATCH without a key pass unprotected; in the file
+	// it is required: false.
+	Optional bool `json:"-"`
+	// Retention is how long answers are kept. Default 48 h, at least 24 h.
+	Retention time.Duration `json:"retention,omitzero"`
+	// Wait is how long a duplicate waits for the answer of the first. Default
+	// 5 s.
+	Wait time.Duration `json:"wait,omitzero"`
+	// Timeout bounds an answer of the service, body included. Default 30 s.
+	Timeout time.Duration `json:"timeout,omitzero"`
+	// MaxRequest and MaxResponse bound the bodies, in bytes. Default 1 MiB.
+	MaxRequest  Size `json:"max_request,omitzero"`
+	MaxResponse Size `json:"max_response,omitzero"`
+	// Rerunnable declares that an operation whose outcome nobody knows may be
+	// repeated.
+	Rerunnable bool     `json:"rerunnable,omitzero"`
+	At         Position `json:"-"`
+}
+
+// Principal says where the caller's name comes from. At most one is set; none
+// means the header [DefaultPrincipal].
+type Principal struct {
+	// Header is set by an authenticating proxy in front, which takes it off
+	// what comes from outside.
+	Header string `json:"header,omitzero"`
+	JWT    JWT    `json:"jwt,omitzero"`
+	// Single says that all callers are one; in the file it is principal:
+	// single.
+	Single bool `json:"-"`
+}
+
+// DefaultPrincipal is the header that names the caller where the file does not
+// say another.
+const DefaultPrincipal = "X-Principal"
+
+// JWT takes the caller from a claim of a bearer token, whose signature is
+// checked.
+type JWT struct {
+	Claim string `json:"claim,omitzero"` // default sub
+	// Keys is a file with public keys: PEM, or a JSON Web Key Set.
+	Keys     string        `json:"keys"`
+	Issuer   string        `json:"issuer,omitzero"`
+	Audience string        `json:"audience,omitzero"`
+	Leeway   time.Duration `json:"leeway,omitzero"`
+}
+
+// Size is a number of bytes.
+type Size int64
+
+// MarshalText writes 1MiB or 64KiB where that is exact, and else bytes.
+func (s Size) MarshalText() ([]byte, error) {
+	n, unit := int64(s), ""
+	switch {
+	case n%(1<<20) == 0:
+		n, unit = n>>20, "MiB"
+	case n%(1<<10) == 0:
+		n, unit = n>>10, "KiB"
+	}
+	return append(strconv.AppendInt(nil, n, 10), unit...), nil
+}
+
+// ingress reads "on", "off" or a mapping of options.
+func (d *decoder) ingress(n *yaml.Node, owner string, into *Ingress) {
+	into.At = d.at(n)
+	if n.Kind != yaml.MappingNode {
+		i, ok := d.choice(n, "idempotency", "on", "off", "true", "false")
+		into.On = ok && i%2 == 0
+		return
+	}
+	into.On = true
+	required := true
+	d.strict(n, "idempotency", fields{
+		"principal":    func(v *yaml.Node) { d.principal(v, &into.Principal) },
+		"required":     func(v *yaml.Node) { d.flag(v, "idempotency.required", &required) },
+		"retention":    func(v *yaml.Node) { d.retention(v, owner, &into.Retention) },
+		"wait":         func(v *yaml.Node) { d.positive(v, "idempotency.wait", &into.Wait) },
+		"timeout":      func(v *yaml.Node) { d.positive(v, "idempotency.timeout", &into.Timeout) },
+		"max_request":  func(v *yaml.Node) { d.size(v, "idempotency.max_request", &into.MaxRequest) },
+		"max_response": func(v *yaml.Node) { d.size(v, "idempotency.max_response", &into.MaxResponse) },
+		"rerunnable":   func(v *yaml.Node) { d.flag(v, "idempotency.rerunnable", &into.Rerunnable) },
+	})
+	into.Optional = !required
+}
+
+func (d *decoder) retention(v *yaml.Node, owner string, into *time.Duration) {
+	const least = 24 * time.Hour
+	d.positive(v, "idempotency.retention", into)
+	if *into > 0 && *into < least {
+		d.refuse(d.at(v), "R-6", owner, "idempotency.retention", "idempotency.retention %s is under 24h: a client may come back for that long", shortest(*into))
+	}
+}
+
+// positive reads a duration above 0.
+func (d *decoder) positive(v *yaml.Node, what string, into *time.Duration) {
+	d.duration(v, what, into)
+	if *into < 0 {
+		d.fault(v, "", "%s is negative", what)
+		*into = 0
+	}
+}
+
+func (d *decoder) principal(n *yaml.Node, into *Principal) {
+	if n.Kind != yaml.MappingNode {
+		_, into.Single = d.choice(n, "principal", "single", "{header: NAME}", "{jwt: {keys: FILE}}")
+		return
+	}
+	before := len(d.faults) + d.more
+	d.strict(n, "principal", fields{
+		"header": func(v *yaml.Node) { d.header(v, &into.Header) },
+		"jwt":    func(v *yaml.Node) { d.jwt(v, &into.JWT) },
+	})
+	if len(d.faults)+d.more == before && (into.Header == "") == (into.JWT == JWT{}) {
+		d.fault(n, "", "principal needs header or jwt, and not both")
+	}
+}
+
+// header reads the name of one that says who calls. A header with a credential
+// does not: its value changes when the credential is refreshed, and the
+// operation would run twice.
+func (d *decoder) header(v *yaml.Node, into *string) {
+	s, ok := d.scalar(v, "principal.header", "the name of a header")
+	switch {
+	case !ok:
+	case !isLabel(s):
+		d.fault(v, "", "principal.header is %s: want the name of a header", quote(s))
+	case strings.EqualFold(s, "Authorization") || strings.EqualFold(s, "Cookie") || strings.EqualFold(s, "Idempotency-Key"):
+		d.fault(v, "", "principal.header is %s, whose value is another after a refresh: write principal: {jwt: {keys: FILE}}, or the header of an authenticating proxy", s)
+	default:
+		*into = s
+	}
+}
+
+func (d *decoder) jwt(n *yaml.Node, into *JWT) {
+	before := len(d.faults) + d.more
+	d.strict(n, "jwt", fields{
+		"claim":    func(v *yaml.Node) { d.text(v, "jwt.claim", &into.Claim) },
+		"keys":     func(v *yaml.Node) { d.text(v, "jwt.keys", &into.Keys) },
+		"issuer":   func(v *yaml.Node) { d.text(v, "jwt.issuer", &into.Issuer) },
+		"audience": func(v *yaml.Node) { d.text(v, "jwt.audience", &into.Audience) },
+		"leeway":   func(v *yaml.Node) { d.positive(v, "jwt.leeway", &into.Leeway) },
+	})
+	if len(d.faults)+d.more == before && into.Keys == "" {
+		d.fault(n, "", "jwt needs keys: a file with public keys, as PEM or JWKS")
+	}
+}
+
+// size reads bytes, KiB or MiB.
+func (d *decoder) size(v *yaml.Node, what string, into *Size) {
+	const most = 1 << 30
+	s, ok := d.scalar(v, what, "a size such as 64KiB or 1MiB")
+	if !ok {
+		return
+	}
+	digits, unit := s, int64(1)
+	for suffix, u := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20} {
+		if rest, ok := strings.CutSuffix(s, suffix); ok {
+			digits, unit = strings.TrimSpace(rest), u
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	switch {
+	case err != nil:
+		d.fault(v, "", "%s is %s: want a size such as 64KiB or 1MiB", what, quote(s))
+	case n <= 0 || n > most/unit:
+		d.fault(v, "", "%s is %s: want 1 byte to 1024MiB", what, quote(s))
+	default:
+		*into = Size(n * unit)
+	}
+}
+
+// node is how Marshal writes it.
+func (in Ingress) node() *yaml.Node {
+	if !in.On {
+		return nil
+	}
+	type plainIngress Ingress // without this method
+	n := node(reflect.ValueOf(plainIngress(in)), "")
+	if n == nil { // nothing but defaults
+		n = &yaml.Node{Kind: yaml.MappingNode}
+	}
+	if in.Optional {
+		n.Content = append(n.Content, plain("required"), plain("false"))
+	}
+	if in.Principal.Single {
+		n.Content = append(n.Content, plain("principal"), plain("single"))
+	}
+	if len(n.Content) == 0 {
+		return plain("on")
+	}
+	return n
+}
+
+// ingressSchema is the schema of an Ingress: a word, or options.
+func ingressSchema() object {
+	p := properties(reflect.TypeFor[Ingress]())
+	p["required"] = object{"type": "boolean", "description": "whether POST and PATCH without a key are refused; true unless said otherwise"}
+	principal := p["principal"].(object)
+	principal["properties"].(object)["jwt"].(object)["required"] = []string{"keys"}
+	p["principal"] = object{
+		"description": "whose keys they are; the header " + DefaultPrincipal + " unless said otherwise",
+		"oneOf":       []any{object{"const": "single"}, principal},
+	}
+	return object{
+		"description": "done once: idempotency keys in front of the dependency (R-6)",
+		"oneOf":       []any{object{"enum": []any{"on", "off", true, false}}, closed(p)},
+	}
+}
+
+const sizePattern = `^[0-9]+ *(KiB|MiB)?$`
+
+func sizeSchema() object {
+	return object{"description": "bytes, or a size such as 64KiB or 1MiB", "oneOf": []any{
+		object{"type": "integer", "minimum": 1}, object{"type": "string", "pattern": sizePattern},
+	}}
+}
