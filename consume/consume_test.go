@@ -195,7 +195,8 @@ func TestPoisonGoesToTheQueueAtOnce(t *testing.T) {
 
 func TestQueueDownIsNoAcknowledgement(t *testing.T) {
 	q := &letters{down: true}
-	c := consumer(t, options(t, q), func(context.Context, consume.Event) error { return forbear.Terminal(errors.New("bad")) })
+	n := 0
+	c := consumer(t, options(t, q), func(context.Context, consume.Event) error { n++; return forbear.Terminal(errors.New("bad")) })
 	d := c.Consume(t.Context(), event("e9"))
 	if d.Acknowledge() || d.Action != consume.RetryAt {
 		t.Fatalf("got %+v", d)
@@ -204,7 +205,9 @@ func TestQueueDownIsNoAcknowledgement(t *testing.T) {
 	if d = c.Consume(t.Context(), event("e9")); !d.Acknowledge() {
 		t.Errorf("got %+v", d)
 	}
-	q.only(t)
+	if l := q.only(t); n != 1 || l.Reason != "terminal" || l.Attempts != 1 {
+		t.Errorf("%d runs of what is final; %+v", n, l)
+	}
 }
 
 func TestRedriveRunsAgain(t *testing.T) {

@@ -52,6 +52,9 @@ func (r *run) give(ctx context.Context, wait time.Duration, why string, cause er
 		return r.dead(ctx, forbear.ReasonExhausted.String(), forbear.ReasonExhausted, forbear.Failure{Type: why, Err: cause}, "the redrive failed")
 	}
 	// First what the next claim has to know, then the leave for it.
+	if r.p.Due = time.Now().Add(wait); r.p.Verdict != nil {
+		r.p.Due = time.Time{}
+	}
 	err := r.end(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, r.p) })
 	err = errors.Join(err, r.end(ctx, func(ctx context.Context) error { return r.c.Store.Release(ctx, r.token) }))
 	d := comeAgain(wait, why, cause)
@@ -77,6 +80,7 @@ func (r *run) putOff(ctx context.Context, why forbear.Reason, least time.Duratio
 func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f forbear.Failure, description string) Decision {
 	r.last = false
 	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.p, reason, f, description), why); err != nil {
+		r.p.Verdict = &verdict{Reason: reason, Type: f.Type, Description: description}
 		return r.give(ctx, soon(), "dead_letter_queue", errors.Join(f.Err, err))
 	}
 	// A redrive begins with a fresh count.

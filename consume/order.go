@@ -2,84 +2,104 @@ package consume
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-// keys keeps the order of events of one key.
+// keys keeps the order of events of one key: each key has the line of those
+// that have come and are not done.
 type keys struct {
-	mu  sync.Mutex
-	now map[string]*turn
+	mu    sync.Mutex
+	lines map[string][]*place
 }
 
-// turn is whose turn it is at a key.
-type turn struct {
+// place is an event's in the line. The first of the line has the turn.
+type place struct {
 	event   idempotency.ID
 	running bool
-	until   time.Time // when the event that failed comes again
+	until   time.Time // when it comes again
 }
 
 const (
 	recheck  = 100 * time.Millisecond
 	overdue  = time.Minute
-	maxTurns = 100_000
+	maxLines = 100_000
+	maxLine  = 10_000
 )
 
-// turn reports whether an event may run; otherwise it may ask again at the
+// turn reports whether it is an event's turn; otherwise it may ask again at the
 // time given. An event that does not come back for its turn has been taken up
-// by another process, when that has the key now; its record tells when it is
-// done.
+// by another process, when that has the key now: its record tells when it is
+// done. After the total duration nobody waits for it any more.
 func (c *Consumer) turn(ctx context.Context, e *Event) (at time.Time, free bool) {
-	id, now := c.id(e), time.Now()
-	at, free, absent := c.keys.enter(e.Key, id, now)
-	if absent == (idempotency.ID{}) {
-		return at, free
+	id := c.id(e)
+	for {
+		now := time.Now()
+		at, first := c.keys.enter(e.Key, id, now)
+		if first == nil {
+			return at, true
+		}
+		if first.running || now.Before(first.until.Add(overdue)) {
+			return at, false
+		}
+		rec, err := c.Store.Get(ctx, first.event)
+		done := err == nil && (rec.State == idempotency.Completed || rec.Note == buried)
+		if !done && now.Before(first.until.Add(c.Retryer.Policy().Total)) {
+			return at, false
+		}
+		c.keys.drop(e.Key, first.event)
 	}
-	rec, err := c.Store.Get(ctx, absent)
-	if err != nil || rec.State != idempotency.Completed && rec.Note != buried {
-		return at, false
-	}
-	c.keys.drop(e.Key, absent)
-	at, free, _ = c.keys.enter(e.Key, id, now)
-	return at, free
 }
 
-// enter takes the turn of a key if it is free. absent is the event that has it
-// and is overdue. When too many keys wait, those that are new wait too.
-func (k *keys) enter(key string, event idempotency.ID, now time.Time) (at time.Time, free bool, absent idempotency.ID) {
+// enter takes a place in the line of a key, unless the event has one. When it is
+// not its turn, it returns the first of the line as it is. When too many wait,
+// those that are new wait outside.
+func (k *keys) enter(key string, event idempotency.ID, now time.Time) (at time.Time, first *place) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.now == nil {
-		k.now = map[string]*turn{}
+	if k.lines == nil {
+		k.lines = map[string][]*place{}
 	}
-	t := k.now[key]
-	switch {
-	case t == nil && len(k.now) >= maxTurns:
-		return now.Add(soon()), false, absent
-	case t == nil:
-		k.now[key] = &turn{event: event, running: true}
-		return now, true, absent
-	case t.running || t.event != event:
-		if at = now.Add(recheck); at.Before(t.until) {
-			at = t.until
+	line := k.lines[key]
+	i := slices.IndexFunc(line, func(p *place) bool { return p.event == event })
+	if i < 0 {
+		if len(line) == 0 && len(k.lines) >= maxLines || len(line) >= maxLine {
+			return now.Add(soon()), &place{running: true}
 		}
-		if !t.running && now.After(t.until.Add(overdue)) {
-			absent = t.event
-		}
-		return at, false, absent
+		line = append(line, &place{event: event})
+		i = len(line) - 1
+		k.lines[key] = line
 	}
-	t.running = true
-	return now, true, absent
+	if i == 0 && !line[0].running {
+		line[0].running = true
+		return now, nil
+	}
+	copied := *line[0]
+	if at = now.Add(recheck); at.Before(copied.until) {
+		at = copied.until
+	}
+	if i > 0 {
+		line[i].until = at
+	}
+	return at, &copied
 }
 
-// drop takes the turn away from an event that is done elsewhere.
+// drop takes an event out of the line that is done elsewhere.
 func (k *keys) drop(key string, event idempotency.ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if t := k.now[key]; t != nil && t.event == event && !t.running {
-		delete(k.now, key)
+	if line := k.lines[key]; len(line) > 0 && line[0].event == event && !line[0].running {
+		k.next(key)
+	}
+}
+
+// next lets the line of a key move up.
+func (k *keys) next(key string) {
+	if k.lines[key] = k.lines[key][1:]; len(k.lines[key]) == 0 {
+		delete(k.lines, key)
 	}
 }
 
@@ -89,8 +109,9 @@ func (k *keys) leave(key string, d Decision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if d.Acknowledge() {
-		delete(k.now, key)
+		k.next(key)
 		return
 	}
-	k.now[key].running, k.now[key].until = false, d.At
+	first := k.lines[key][0]
+	first.running, first.until = false, d.At
 }

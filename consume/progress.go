@@ -21,8 +21,28 @@ type progress struct {
 	Made      int                  `json:"made,omitempty"`      // attempts
 	Claims    int                  `json:"claims,omitempty"`    // that ended in order
 	Postponed int                  `json:"postponed,omitempty"` // by the budget or the breaker
+	Due       time.Time            `json:"due,omitzero"`        // not before
 	History   []deadletter.Attempt `json:"history,omitempty"`
 	Pending   *pending             `json:"pending,omitempty"`
+	Verdict   *verdict             `json:"verdict,omitempty"`
+}
+
+// verdict is the end of an event that the dead-letter queue did not take yet.
+// The handler is not called again for it.
+type verdict struct {
+	Reason      string `json:"reason"`
+	Type        string `json:"type"`
+	Description string `json:"description,omitempty"`
+}
+
+// why is the reason as the engine knows it. Those of consumers alone are final.
+func (v *verdict) why() forbear.Reason {
+	for why := forbear.ReasonNone + 1; why.String() != forbear.Reason(255).String(); why++ {
+		if why.String() == v.Reason {
+			return why
+		}
+	}
+	return forbear.ReasonTerminal
 }
 
 // pending is the failure whose retry the budget or the breaker has put off: the

@@ -36,6 +36,9 @@ func (r *run) begin(ctx context.Context) Decision {
 	return r.do(ctx)
 }
 
+// early is how much too early an event may come.
+const early = 50 * time.Millisecond
+
 // resume learns how far the event is. ok is false when that is all there is to
 // do now.
 func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
@@ -55,12 +58,21 @@ func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
 	}
 	crashes := r.rec.Attempt - 1 - r.p.Claims
 	r.p.Claims = r.rec.Attempt
+	if v := r.p.Verdict; v != nil {
+		d := r.dead(ctx, v.Reason, v.why(), forbear.Failure{Type: v.Type}, v.Description)
+		d.Duplicate = true
+		return d, false
+	}
 	switch {
 	case crashes >= c.Crashes:
 		r.p.Made += crashes
 		return r.dead(ctx, deadletter.ReasonCrashLoop, forbear.ReasonTerminal, forbear.Failure{Type: deadletter.ReasonCrashLoop}, fmt.Sprintf("%d processes died on it", crashes)), false
 	case r.rec.Attempt > 1 && time.Since(st.Start) >= c.Retryer.Policy().Total:
 		return r.dead(ctx, forbear.ReasonDeadline.String(), forbear.ReasonDeadline, forbear.Failure{Type: r.lastError()}, "came again too late"), false
+	case time.Until(r.p.Due) > early && !r.last: // after a restart of the broker, say
+		d := r.give(ctx, time.Until(r.p.Due), "early", nil)
+		d.Duplicate = true
+		return d, false
 	}
 	return d, true
 }
@@ -178,10 +190,11 @@ func (r *run) attempt(ctx context.Context) (took time.Duration, err error) {
 		limit /= 2 // INTG-STD-033
 	}
 	parent := ctx
-	ctx, cancel := context.WithTimeout(r.named(ctx), limit)
+	r.p.Made++
+	ctx = context.WithValue(r.named(ctx), attemptKey{}, attemptInfo{r.p.Made, r.rec.Fence})
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()
-	r.p.Made++
 	defer func() {
 		took = time.Since(began)
 		if v := recover(); v != nil {

@@ -132,6 +132,33 @@ func TestBreakerRecoversByWaitingEvents(t *testing.T) {
 	})
 }
 
+// A broker that brings the event again before its time, after a restart say,
+// does not shorten the wait.
+func TestEarlyEventWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &letters{})
+		o.InPlace = -1
+		n := 0
+		c := consumer(t, o, func(ctx context.Context, _ consume.Event) error {
+			if n++; consume.Attempt(ctx) != n || consume.Fence(ctx) < int64(n) {
+				t.Errorf("run %d is attempt %d under fence %d", n, consume.Attempt(ctx), consume.Fence(ctx))
+			}
+			return forbear.Retryable(errors.New("busy"), forbear.Hint{Floor: time.Hour})
+		})
+		first := c.Consume(t.Context(), event("e1"))
+		for range 20 {
+			time.Sleep(time.Minute)
+			if d := c.Consume(t.Context(), event("e1")); d.Action != consume.RetryAt || !d.Duplicate || d.At.Sub(first.At).Abs() > time.Second || n != 1 {
+				t.Fatalf("%d runs, %+v", n, d)
+			}
+		}
+		time.Sleep(time.Until(first.At))
+		if c.Consume(t.Context(), event("e1")); n != 2 {
+			t.Errorf("%d runs at its time", n)
+		}
+	})
+}
+
 // What the dependency asks for is a floor also when the budget puts the retry
 // off.
 func TestHintOutlastsThePostponement(t *testing.T) {
@@ -281,6 +308,45 @@ func TestOrderAfterAHandover(t *testing.T) {
 		deliver(t, b, first)
 		if d := deliver(t, a, second); d.Action != consume.Ack || strings.Join(order, " ") != "k1 k2" {
 			t.Errorf("%+v, order %v", d, order)
+		}
+	})
+}
+
+// However the broker brings back those that wait, they run in the order in which
+// they came.
+func TestLineOfAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &letters{})
+		o.InPlace, o.Ordered = -1, true
+		var order []string
+		failed := false
+		c := consumer(t, o, func(_ context.Context, e consume.Event) error {
+			if !failed {
+				failed = true
+				return flaky()
+			}
+			order = append(order, e.ID)
+			return nil
+		})
+		var events []consume.Event
+		for i := range 5 {
+			e := event(fmt.Sprint(i))
+			e.Key = "k"
+			events = append(events, e)
+			if d := c.Consume(t.Context(), e); d.Action != consume.RetryAt {
+				t.Fatalf("event %d: %+v", i, d)
+			}
+		}
+		for range 100 {
+			time.Sleep(time.Second)
+			for i := len(events) - 1; i >= 0; i-- { // backwards
+				if c.Consume(t.Context(), events[i]).Acknowledge() {
+					events = append(events[:i], events[i+1:]...)
+				}
+			}
+		}
+		if got := strings.Join(order, " "); got != "0 1 2 3 4" {
+			t.Errorf("order %q", got)
 		}
 	})
 }
