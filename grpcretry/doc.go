@@ -1,4 +1,5 @@
-// Package grpcretry puts forbear's decisions into gRPC clients.
+// Package grpcretry puts forbear's decisions into gRPC clients, and idempotency
+// keys into gRPC servers.
 //
 //	r, err := forbear.New("ledger", forbear.Policy{Kind: forbear.GRPC})
 //	conn, err := grpc.NewClient(target, grpcretry.DialOptions(r,
@@ -30,4 +31,8 @@
 //
 // A call that fails ends with a [*forbear.Error] that unwraps to the original:
 // status.Code and status.Convert read it as before.
+//
+// In servers, [UnaryServerIdempotency] does calls once per idempotency key, and
+// [UnaryServerInterceptor] tells the layers of each other: a call made inside a
+// retry is tried once, and a failure whose retries are used up below says so.
 package grpcretry

@@ -88,9 +88,9 @@ func WithoutAttemptTimeout() Option {
 	return func(c *client) { c.noTimeout = true }
 }
 
-// WithoutPushback does not read the servers' grpc-retry-pushback-ms, which
-// saves the copy of each call's trailer: one allocation. google.rpc.RetryInfo
-// is still read.
+// WithoutPushback does not read the trailers of unary calls, which saves the
+// copy of each: one allocation. The servers' grpc-retry-pushback-ms and
+// [TrailerExhausted] then go unheard. google.rpc.RetryInfo is still read.
 func WithoutPushback() Option {
 	return func(c *client) { c.noPushback = true }
 }

@@ -126,7 +126,7 @@ func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
 		if t, ok := errors.AsType[*attemptTimeout](err); ok {
 			f = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout, Err: t}
 		}
-		s.call.State.ExhaustedBelow = forbear.ExhaustedBelow(err)
+		s.call.State.ExhaustedBelow = exhaustedBelow(err, trailer)
 		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
 			s.ended = true
 			return s.call.Abandon(s.ctx, f, forbear.ReasonRefreshFailed)

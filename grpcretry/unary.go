@@ -58,6 +58,7 @@ type exchange struct {
 
 // unary is the interceptor.
 func (c *client) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	noteSend(ctx, cc, method, req)
 	r, policy := c.pick(method)
 	if !c.settled.Load() {
 		c.watch(cc, method)
@@ -112,7 +113,7 @@ func (x *exchange) retry(ctx context.Context, call *forbear.Call, got *capture, 
 		}
 		err = x.c.explain(err)
 		f := Classify(ctx, err, trailer)
-		call.State.ExhaustedBelow = forbear.ExhaustedBelow(err)
+		call.State.ExhaustedBelow = exhaustedBelow(err, trailer)
 		call.State.Unreplayable = committed(trailer)
 		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
 			return call.Abandon(ctx, f, forbear.ReasonRefreshFailed)

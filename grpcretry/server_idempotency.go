@@ -1,0 +1,223 @@
+package grpcretry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// IdempotencyOptions say how [UnaryServerIdempotency] works. Methods and
+// Principal are required.
+type IdempotencyOptions struct {
+	// Methods are the full names of the methods that are done once per key,
+	// such as "/ledger.Ledger/Pay"; "/ledger.Ledger/*" stands for all methods of
+	// a service. All others pass untouched.
+	Methods []string
+	// Principal returns whose call it is: the authenticated caller or tenant,
+	// never the value of a credential, which changes when it is refreshed. An
+	// error, or an empty name, is answered with UNAUTHENTICATED.
+	Principal func(ctx context.Context) (string, error)
+	// Fate overrides what becomes of a call that ended with a code. Nil means
+	// [DefaultFate]. The handler's own idempotency.MarkFinal, MarkUndone or
+	// MarkUnknown comes before it.
+	Fate func(codes.Code) idempotency.Fate
+	// Fingerprint overrides what makes two calls of a method the same. Nil
+	// means all bytes of the request, marshaled deterministically. While two
+	// versions of a .proto are deployed side by side these may differ for one
+	// request: a fingerprint of chosen fields does not.
+	Fingerprint func(method string, req proto.Message) string
+	// Options are those of package idempotency: retention, lease, waits, the
+	// transaction mode and so on. Its Scope, Fate, Fingerprint, KeepHeaders,
+	// ReplayHeader and Stream belong to HTTP and must be unset.
+	Options idempotency.Options
+}
+
+// HeaderReplayed marks an answer that comes from the store, in the headers.
+const HeaderReplayed = "idempotent-replayed"
+
+// UnaryServerIdempotency returns an interceptor that does calls of the chosen
+// methods once per idempotency key, which it expects in the metadata under
+// [HeaderKey]. It is idempotency.Handler with another wire: records, waits,
+// leases and promises are the same, and both may share a store.
+//
+//	OK, and errors that are final    kept; duplicates get them, with HeaderReplayed
+//	errors that may go away, panics  the key is released: the next attempt runs
+//	DEADLINE_EXCEEDED, CANCELLED     held: the work may have been done
+//
+// A call that is not let in ends with INVALID_ARGUMENT (no key, a bad one, or
+// one of another request), UNAUTHENTICATED, ABORTED with google.rpc.RetryInfo
+// (another attempt is still running), FAILED_PRECONDITION (outcome unknown, or
+// not replayable) or UNAVAILABLE with RetryInfo (the store is down; nothing
+// runs unprotected); a google.rpc.ErrorInfo of domain [ErrorDomain] names the
+// reason. The handler's context outlives the caller's: it has no deadline but
+// the options' MaxRun, and the answer is stored before it goes out. Headers and
+// trailers that the handler sets are not stored.
+//
+// Interceptors that authenticate come before this one, and so do those that
+// recover panics.
+func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc.UnaryServerInterceptor, error) {
+	s := &once{methods: map[string]bool{}, fate: o.Fate, fingerprint: o.Fingerprint}
+	if s.fate == nil {
+		s.fate = func(c codes.Code) idempotency.Fate { return DefaultFate(c, o.Options.Rerun) }
+	}
+	if s.fingerprint == nil {
+		s.fingerprint = fingerprint
+	}
+	for _, m := range o.Methods {
+		if strings.Count(m, "/") != 2 || m[0] != '/' {
+			return nil, fmt.Errorf("grpcretry: method %q: want /package.Service/Method", m)
+		}
+		s.methods[m] = true
+	}
+	h := o.Options
+	switch {
+	case len(s.methods) == 0:
+		return nil, errors.New("grpcretry: no methods: say which are to be done once")
+	case o.Principal == nil:
+		return nil, errors.New("grpcretry: no principal: say whose keys they are")
+	case h.Scope != nil || h.Fate != nil || h.Fingerprint != nil || h.KeepHeaders != nil || h.ReplayHeader != "" || h.Stream:
+		return nil, errors.New("grpcretry: Scope, Fate, Fingerprint, KeepHeaders, ReplayHeader and Stream are options of HTTP")
+	}
+	h.Scope = func(r *http.Request) (string, error) { return o.Principal(r.Context()) }
+	h.Fingerprint = func(r *http.Request, _ []byte) string { return callOf(r.Context()).print }
+	var err error
+	if s.handler, err = idempotency.Handler(store, h, http.HandlerFunc(s.run)); err != nil {
+		return nil, fmt.Errorf("grpcretry: %w", err)
+	}
+	return s.intercept, nil
+}
+
+// DefaultFate says what becomes of a call that ended with a code. OK is kept,
+// and so is what repeating does not change. What clients may retry, what
+// another credential may change, and the server's own failures are released.
+// DEADLINE_EXCEEDED and CANCELLED tell nothing about the work, which may have
+// been done: they are held, unless rerun says that it may be repeated.
+func DefaultFate(c codes.Code, rerun bool) idempotency.Fate {
+	switch c {
+	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange:
+		return idempotency.Keep
+	case codes.DeadlineExceeded, codes.Canceled:
+		if !rerun {
+			return idempotency.Suspend
+		}
+	}
+	return idempotency.Retry
+}
+
+// once does calls once. It is idempotency's HTTP middleware, to which a call is
+// put as a request: its key is the header, its method the path.
+type once struct {
+	methods     map[string]bool
+	fate        func(codes.Code) idempotency.Fate
+	fingerprint func(string, proto.Message) string
+	handler     http.Handler
+}
+
+// call is what travels through the middleware in the request's context.
+type call struct {
+	req     any
+	print   string
+	handler grpc.UnaryHandler
+	reply   any
+	err     error
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+func (s *once) guards(method string) bool {
+	return s.methods[method] || s.methods[serviceOf(method)+"*"]
+}
+
+func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if !s.guards(info.FullMethod) {
+		return handler(ctx, req)
+	}
+	m, ok := req.(proto.Message)
+	if !ok {
+		return nil, status.Errorf(codes.Internal, "idempotency: a request of type %T cannot be told from another", req)
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	c := &call{req: req, handler: handler, print: s.fingerprint(info.FullMethod, m)}
+	r := (&http.Request{
+		Method: http.MethodPost, URL: &url.URL{Path: info.FullMethod}, Header: http.Header{idempotency.Header: md.Get(HeaderKey)},
+	}).WithContext(context.WithValue(ctx, callKey{}, c))
+	var a answer
+	s.handler.ServeHTTP(&a, r)
+	if a.header.Get(headerFresh) != "" {
+		return c.reply, c.err
+	}
+	return a.stored(ctx, info.FullMethod)
+}
+
+// run is the handler behind the middleware.
+func (s *once) run(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	c := callOf(ctx)
+	c.reply, c.err = c.handler(ctx, c.req)
+	a := encode(c.reply, c.err)
+	if _, marked := idempotency.Marked(ctx); !marked {
+		switch s.fate(a.code) {
+		case idempotency.Keep:
+			idempotency.MarkFinal(ctx)
+		case idempotency.Retry:
+			idempotency.MarkUndone(ctx)
+		case idempotency.Suspend:
+			idempotency.MarkUnknown(ctx)
+		}
+	}
+	w.Header().Set(headerFresh, "true")
+	if a.contentType != "" {
+		w.Header().Set("Content-Type", a.contentType)
+	}
+	w.WriteHeader(httpStatus(a.code))
+	_, _ = w.Write(a.body)
+}
+
+// fingerprint is that of all bytes.
+func fingerprint(method string, req proto.Message) string {
+	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(req)
+	if err != nil { // a string that is not UTF-8: it came over no wire
+		b = fmt.Append(nil, err)
+	}
+	return idempotency.Digest("grpc1", method, string(b))
+}
+
+// answer is what the middleware answers with: the handler's own answer, a stored
+// one, or a problem of its own.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header {
+	if a.header == nil {
+		a.header = http.Header{}
+	}
+	return a.header
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}

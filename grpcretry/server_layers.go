@@ -1,0 +1,103 @@
+package grpcretry
+
+import (
+	"context"
+	"hash/maphash"
+	"strconv"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/forbear-go/forbear"
+)
+
+// TrailerExhausted in the trailer of a failed call says that a layer below has
+// used its retries for it: the caller does not begin its own.
+const TrailerExhausted = "forbear-retries-exhausted"
+
+// UnaryServerInterceptor returns an interceptor for a server whose handlers make
+// calls of their own. It hands the number of the attempt to the handler's
+// context, so that a call made inside somebody's retry is not retried again, and
+// marks a failed answer with [TrailerExhausted] when the calls below have used
+// their retries. The deadline travels with gRPC itself.
+func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		ctx, below := inbound(ctx)
+		reply, err := handler(ctx, req)
+		if exhausted(err, below) {
+			_ = grpc.SetTrailer(ctx, metadata.Pairs(TrailerExhausted, "true"))
+		}
+		return reply, err
+	}
+}
+
+// StreamServerInterceptor is [UnaryServerInterceptor] for streams.
+func StreamServerInterceptor() grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		ctx, below := inbound(stream.Context())
+		err := handler(srv, &inboundStream{stream, ctx})
+		if exhausted(err, below) {
+			stream.SetTrailer(metadata.Pairs(TrailerExhausted, "true"))
+		}
+		return err
+	}
+}
+
+type inboundStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *inboundStream) Context() context.Context { return s.ctx }
+
+// inbound hands what the wire says to the context of a handler.
+func inbound(ctx context.Context) (context.Context, *forbear.Exhaustion) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if v := md[HeaderAttempts]; len(v) == 1 {
+		if n, err := strconv.Atoi(v[0]); err == nil && n > 0 && n < 1<<30 {
+			ctx = forbear.ContextWithAttempt(ctx, forbear.Attempt{Dependency: "inbound", Number: n + 1})
+		}
+	}
+	return forbear.WatchExhaustion(ctx)
+}
+
+// exhausted reports whether a handler failed because the calls below it did, for
+// good.
+func exhausted(err error, below *forbear.Exhaustion) bool {
+	return err != nil && (below.Below() || forbear.ExhaustedBelow(err))
+}
+
+// exhaustedBelow reports whether another forbear, in this process or further
+// down the wire, has given this call up already.
+func exhaustedBelow(err error, trailer metadata.MD) bool {
+	return len(trailer[TrailerExhausted]) > 0 || forbear.ExhaustedBelow(err)
+}
+
+// sendSeed makes the identities of requests unguessable, since they come from
+// outside.
+var sendSeed = maphash.MakeSeed()
+
+// noteSend tells an outer retry what is being sent, so that a layer in between
+// that repeats it by itself is noticed.
+func noteSend(ctx context.Context, cc *grpc.ClientConn, method string, req any) {
+	if _, ok := forbear.AttemptFrom(ctx); !ok {
+		return
+	}
+	m, ok := req.(proto.Message)
+	if !ok || cc == nil {
+		return
+	}
+	body, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)
+	if err != nil {
+		return
+	}
+	var h maphash.Hash
+	h.SetSeed(sendSeed)
+	for _, part := range [...]string{cc.Target(), method} {
+		_, _ = h.WriteString(part)
+		_ = h.WriteByte(0)
+	}
+	_, _ = h.Write(body)
+	forbear.NoteSend(ctx, h.Sum64())
+}
