@@ -176,7 +176,9 @@ func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
 	if len(c.r.observers.stop) > 0 {
 		c.stopped(ctx, d, f, time.Now(), made)
 	}
-	return c.Err(d, f)
+	e := c.Err(d, f)
+	e.Attempts = made
+	return e
 }
 
 // Err returns the error that ends the call after the refusal d of failure f.

@@ -27,6 +27,11 @@ type Route struct {
 	// Retryer decides about the dependency's calls. Routes to the same
 	// dependency share one.
 	Retryer *forbear.Retryer
+	// Credentials, where set, authorize every attempt of a request that brought
+	// no Authorization of its own, and are refreshed once after a 401. Override
+	// gives them precedence over what the caller sent.
+	Credentials *forbear.Credentials
+	Override    bool
 	// Ingress, where set, makes the route honor idempotency keys.
 	Ingress *Ingress
 }
@@ -62,29 +67,17 @@ func New(c Config) (*Gateway, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	transports := map[*forbear.Retryer]http.RoundTripper{}
+	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}
 	var errs []error
 	for i, r := range c.Routes {
 		if err := r.check(); err != nil {
 			errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
 			continue
 		}
-		t := transports[r.Retryer]
-		if t == nil {
-			next := c.Transport
-			if next == nil {
-				next = NewTransport(r.Retryer.Policy().Connect)
-			}
-			if c.Wrap != nil {
-				next = c.Wrap(next)
-			}
-			t = httpretry.NewTransport(next, r.Retryer, c.Options...)
-			transports[r.Retryer] = t
-		}
-		rt := newRoute(r, t, c.Logger)
+		rt := newRoute(r, transports.of(&r), c.Logger)
 		if r.Ingress != nil {
 			var err error
-			if rt.ingress, err = r.Ingress.handler(rt, c.Logger); err != nil {
+			if rt.ingress, err = r.Ingress.handler(rt, &c); err != nil {
 				errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
 				continue
 			}

@@ -59,6 +59,8 @@ func fill(p *problem.Problem, e *forbear.Error) {
 		p.Type, p.Title, p.Status = problem.Namespace+"suppressed", "Call or retry suppressed", http.StatusServiceUnavailable
 	case e.Reason == forbear.ReasonDeadline || class == forbear.ClassTimeout:
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
+	case e.Reason == forbear.ReasonRefreshFailed, e.Reason == forbear.ReasonWeakCredential:
+		p.Type, p.Title = problem.Namespace+"credentials", "No credentials for the upstream"
 	case class == forbear.ClassCertificate:
 		p.Type, p.Title = problem.Namespace+"certificate", "Upstream certificate refused"
 	}

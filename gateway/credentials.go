@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/oauth"
+)
+
+// Reference says where a secret is: in an environment variable or in a file.
+// One of the two is set.
+type Reference struct{ Env, File string }
+
+// CredentialSource says where the Authorization of a dependency's calls comes
+// from: Secret is where the header's whole value is, or else TokenURL is asked
+// for a token with ClientID and ClientSecret (RFC 6749 section 4.4). It holds no
+// secret itself.
+//
+// A file is read again every minute and after a 401; the environment cannot
+// change.
+type CredentialSource struct {
+	Secret       Reference
+	TokenURL     string
+	ClientID     string
+	ClientSecret Reference
+	Scopes       []string
+	// Connect bounds the making of a connection to TokenURL; zero means 2 s.
+	Connect time.Duration
+}
+
+// Credentials returns the credentials of the source, for [Route]. Files and
+// TokenURL are read when a call needs them; a variable that is not set, and an
+// address that would carry the secret in clear, are errors at once.
+func (s CredentialSource) Credentials() (*forbear.Credentials, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if s.TokenURL == "" {
+		return forbear.NewCredentials(forbear.TokenSourceFunc(s.stored)), nil
+	}
+	client := &oauth.Client{URL: s.TokenURL, ID: s.ClientID, Scopes: s.Scopes, HTTP: &http.Client{
+		Transport: NewTransport(cmp.Or(s.Connect, forbear.DefaultConnect)),
+		// Whoever is redirected to is somebody else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	return forbear.NewCredentials(forbear.TokenSourceFunc(func(ctx context.Context) (forbear.Token, error) {
+		secret, err := s.ClientSecret.read()
+		if err != nil {
+			return forbear.Token{}, err
+		}
+		value, expires, err := client.Fetch(ctx, secret)
+		if errors.Is(err, oauth.ErrRefused) {
+			err = fmt.Errorf("%w: %w", forbear.ErrTokenRevoked, err)
+		}
+		return forbear.Token{Value: value, Expires: expires}, err
+	})), nil
+}
+
+func (s CredentialSource) check() error {
+	secret := s.Secret
+	if s.TokenURL != "" {
+		if s.Secret != (Reference{}) || s.ClientID == "" {
+			return errors.New("credentials: with a token_url want client_id and client_secret, and no secret")
+		}
+		u, err := url.Parse(s.TokenURL)
+		switch {
+		case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
+			return errors.New("credentials: token_url is no address")
+		case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+			return errors.New("credentials: token_url is not https, and the client's secret would go out in clear")
+		}
+		secret = s.ClientSecret
+	}
+	if (secret.Env == "") == (secret.File == "") {
+		return errors.New("credentials: want a secret in the environment or in a file")
+	}
+	if secret.Env == "" {
+		return nil
+	}
+	_, err := secret.read()
+	return err
+}
+
+// fileLife is how long the contents of a file are taken to hold.
+const fileLife = time.Minute
+
+// stored reads a whole Authorization value.
+func (s CredentialSource) stored(context.Context) (forbear.Token, error) {
+	value, err := s.Secret.read()
+	if err != nil {
+		return forbear.Token{}, err
+	}
+	if scheme, rest, ok := strings.Cut(value, " "); !ok || scheme == "" || rest == "" {
+		return forbear.Token{}, fmt.Errorf("%s holds no value such as \"Bearer ...\"", s.Secret)
+	}
+	t := forbear.Token{Value: value}
+	if s.Secret.File != "" {
+		t.Expires = time.Now().Add(fileLife)
+	}
+	return t, nil
+}
+
+// maxSecret is the longest secret that is read, in bytes.
+const maxSecret = 16 << 10
+
+// read returns the secret, without the space around it. Its errors show where
+// it should be, and nothing of it.
+func (r Reference) read() (string, error) {
+	value := os.Getenv(r.Env)
+	if r.File != "" {
+		f, err := os.Open(r.File)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = f.Close() }()
+		data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+		if err != nil {
+			return "", err
+		}
+		value = string(data)
+	}
+	switch value = strings.TrimSpace(value); {
+	case value == "":
+		return "", fmt.Errorf("%s is empty", r)
+	case len(value) > maxSecret:
+		return "", fmt.Errorf("%s holds more than %d bytes", r, maxSecret)
+	case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "", fmt.Errorf("%s holds more than one line", r)
+	}
+	return value, nil
+}
+
+// String says where the secret is.
+func (r Reference) String() string {
+	if r.File != "" {
+		return "file " + r.File
+	}
+	return "environment variable " + r.Env
+}
+
+// ownOrCallers sends requests that brought an Authorization with that one, and
+// the others with the gateway's.
+type ownOrCallers struct{ own, callers http.RoundTripper }
+
+func (t ownOrCallers) RoundTrip(req *http.Request) (*http.Response, error) {
+	if _, brought := req.Header["Authorization"]; brought {
+		return t.callers.RoundTrip(req)
+	}
+	return t.own.RoundTrip(req)
+}

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// wires makes the transports of the routes. Routes to one dependency share what
+// is below its retries: the connections.
+type wires struct {
+	config *Config
+	below  map[*forbear.Retryer]http.RoundTripper
+	made   map[wire]http.RoundTripper
+}
+
+// wire is what the transports of routes may differ in.
+type wire struct {
+	retryer     *forbear.Retryer
+	credentials *forbear.Credentials
+	override    bool
+}
+
+// of returns the transport of a route.
+func (w *wires) of(r *Route) http.RoundTripper {
+	key := wire{r.Retryer, r.Credentials, r.Override}
+	if t := w.made[key]; t != nil {
+		return t
+	}
+	next := w.next(r.Retryer)
+	t := httpretry.NewTransport(next, r.Retryer, w.config.Options...)
+	if r.Credentials != nil {
+		own := httpretry.NewTransport(next, r.Retryer,
+			append(slices.Clip(w.config.Options), httpretry.WithCredentials(r.Credentials))...)
+		if r.Override {
+			t = own
+		} else {
+			t = ownOrCallers{own: own, callers: t}
+		}
+	}
+	w.made[key] = t
+	return t
+}
+
+// next returns what sends the attempts of a dependency.
+func (w *wires) next(r *forbear.Retryer) http.RoundTripper {
+	next := w.below[r]
+	if next == nil {
+		if next = w.config.Transport; next == nil {
+			next = NewTransport(r.Policy().Connect)
+		}
+		if w.config.Wrap != nil {
+			next = w.config.Wrap(next)
+		}
+		w.below[r] = next
+	}
+	return next
+}
