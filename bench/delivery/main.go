@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/forbear-go/forbear/bench/internal/postgres"
 )
 
 type options struct {
@@ -65,7 +67,7 @@ type bench struct {
 	options
 	dir  string
 	sink *sink
-	pg   *postgres // nil: not wanted
+	pg   *postgres.Server // nil: not wanted
 	n    int       // databases made
 	// half is half of what forbear delivered in a second, by database.
 	half map[string]float64
@@ -83,10 +85,10 @@ func run(ctx context.Context, o options) error {
 	}
 	defer b.sink.close()
 	if strings.Contains(o.databases, "postgres") {
-		if b.pg, err = startPostgres(ctx, dir); err != nil {
+		if b.pg, err = postgres.Start(ctx, dir); err != nil {
 			return err
 		}
-		defer b.pg.stop()
+		defer b.pg.Stop()
 	}
 	fmt.Printf("%s, %s/%s, %d processors; bodies of 1 KiB, %d senders, median of %d rounds, in turns.\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), senders, o.rounds)
@@ -112,8 +114,8 @@ func (b *bench) database(ctx context.Context, kind string) (name string, remove 
 	b.n++
 	if kind == "postgres" {
 		db := fmt.Sprintf("d%d", b.n)
-		name, err = b.pg.create(ctx, db)
-		return name, func() { b.pg.remove(context.WithoutCancel(ctx), db) }, err
+		name, err = b.pg.Create(ctx, db)
+		return name, func() { b.pg.Remove(context.WithoutCancel(ctx), db) }, err
 	}
 	folder := filepath.Join(b.dir, fmt.Sprintf("d%d", b.n))
 	return filepath.Join(folder, "forbear.db"), func() { _ = os.RemoveAll(folder) }, os.Mkdir(folder, 0o700)

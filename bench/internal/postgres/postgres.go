@@ -1,4 +1,6 @@
-package main
+// Package postgres starts a PostgreSQL server of a benchmark's own, from the
+// machine's binaries, with fsync on.
+package postgres
 
 import (
 	"context"
@@ -18,20 +20,22 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// postgres is a server of this program's own, with fsync on.
-type postgres struct {
+// Server is a running PostgreSQL.
+type Server struct {
 	cmd  *exec.Cmd
 	port int
 	db   *sql.DB
 }
 
-func startPostgres(ctx context.Context, dir string) (*postgres, error) {
+// Start starts a server in a folder of its own below dir, on a free port of the
+// loopback interface.
+func Start(ctx context.Context, dir string) (*Server, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if path, err := exec.LookPath("initdb"); err == nil {
 		found = append(found, filepath.Dir(path))
 	}
 	if len(found) == 0 {
-		return nil, errors.New("PostgreSQL is not installed: sudo apt-get install postgresql (or -databases sqlite)")
+		return nil, errors.New("PostgreSQL is not installed: sudo apt-get install postgresql (or choose other databases)")
 	}
 	slices.Sort(found)
 	bin := found[len(found)-1]
@@ -57,7 +61,7 @@ func startPostgres(ctx context.Context, dir string) (*postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{port: l.Addr().(*net.TCPAddr).Port}
+	p := &Server{port: l.Addr().(*net.TCPAddr).Port}
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
@@ -66,8 +70,8 @@ func startPostgres(ctx context.Context, dir string) (*postgres, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	if p.db, err = sql.Open("pgx", p.url("postgres")); err != nil {
-		p.stop()
+	if p.db, err = sql.Open("pgx", p.URL("postgres")); err != nil {
+		p.Stop()
 		return nil, err
 	}
 	for range 300 {
@@ -76,7 +80,7 @@ func startPostgres(ctx context.Context, dir string) (*postgres, error) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	p.stop()
+	p.Stop()
 	return nil, fmt.Errorf("PostgreSQL does not answer: %w", err)
 }
 
@@ -99,21 +103,25 @@ func unprivileged(parent, folder string) (*syscall.Credential, error) {
 	return nil, errors.New("no unprivileged user to run PostgreSQL as")
 }
 
-func (p *postgres) url(database string) string {
+// URL returns the address of a database.
+func (p *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://forbear@127.0.0.1:%d/%s?sslmode=disable", p.port, database)
 }
 
-func (p *postgres) create(ctx context.Context, name string) (url string, err error) {
+// Create makes an empty database.
+func (p *Server) Create(ctx context.Context, name string) (url string, err error) {
 	_, err = p.db.ExecContext(ctx, "CREATE DATABASE "+name)
-	return p.url(name), err
+	return p.URL(name), err
 }
 
-func (p *postgres) remove(ctx context.Context, name string) {
+// Remove drops a database.
+func (p *Server) Remove(ctx context.Context, name string) {
 	_, _ = p.db.ExecContext(ctx, "DROP DATABASE "+name+" WITH (FORCE)") // the folder goes anyway
 	_, _ = p.db.ExecContext(ctx, "CHECKPOINT")                          // what one turn left to write is not the next one's
 }
 
-func (p *postgres) stop() {
+// Stop ends the server.
+func (p *Server) Stop() {
 	if p.db != nil {
 		_ = p.db.Close()
 	}
