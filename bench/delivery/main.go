@@ -68,7 +68,7 @@ type bench struct {
 	dir  string
 	sink *sink
 	pg   *postgres.Server // nil: not wanted
-	n    int       // databases made
+	n    int              // databases made
 	// half is half of what forbear delivered in a second, by database.
 	half map[string]float64
 }
