@@ -7,8 +7,6 @@ import (
 	"go/types"
 	"strings"
 
-	"golang.org/x/tools/go/ssa"
-
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
@@ -101,45 +99,4 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		c = rule.Medium
 	}
 	p.Report(rule.Finding{Confidence: c, Pos: lit.Pos(), End: lit.End(), Message: name + " holds " + strings.Join(names, ", ")})
-}
-
-// certificates reports branches on an x509 error that lead to another attempt.
-func certificates(p *rule.Pass) {
-	for _, r := range p.Regions {
-		if r.Loop == nil {
-			continue
-		}
-		for _, t := range r.Tests {
-			if certificateTest(t.If.Cond) {
-				f := rule.RegionFinding(r, rule.High, "retries "+rule.Ops(r)+" on a certificate error")
-				f.Standard = "R-9" // which cannot be waived
-				p.Report(f)
-				break
-			}
-		}
-	}
-}
-
-// certificateTest reports whether a condition looks for an error of
-// crypto/x509: errors.As(err, &x509.UnknownAuthorityError{}) and the like.
-func certificateTest(cond ssa.Value) bool {
-	c, ok := cond.(*ssa.Call)
-	if !ok {
-		return false
-	}
-	for _, a := range c.Common().Args {
-		if m, ok := a.(*ssa.MakeInterface); ok && strings.Contains(types.TypeString(m.X.Type(), nil), "crypto/x509.") {
-			return true
-		}
-	}
-	fn := c.Common().StaticCallee()
-	if fn == nil {
-		return false
-	}
-	for _, t := range fn.TypeArgs() {
-		if strings.Contains(types.TypeString(t, nil), "crypto/x509.") {
-			return true
-		}
-	}
-	return false
 }

@@ -49,7 +49,10 @@ var Analyzer = rule.New(Doc, run)
 func run(p *rule.Pass) {
 	regions(p)
 	predicates(p)
+	handed(p)
+	callbacks(p)
 	lists(p)
+	serviceConfigs(p)
 	certificates(p)
 	libraries(p)
 }
@@ -151,21 +154,32 @@ func predicates(p *rule.Pass) {
 		if fn.Parent() != nil || !predicateWord.MatchString(name) || negative.MatchString(name) {
 			continue
 		}
-		for _, grpc := range []bool{false, true} {
-			mask := p.PredicateYes(fn, grpc)
-			if mask&1 != 0 { // true for a success: no such predicate
-				continue
-			}
-			limits, _ := p.Limits(fn.Pos())
-			names := forbidden(limits, mask, grpc, false)
-			if len(names) == 0 {
-				continue
-			}
-			p.Report(rule.Finding{
-				Confidence: confidence(nil, names), Pos: fn.Pos(), Function: rule.FunctionName(fn),
-				Message: name + " calls " + strings.Join(names, ", ") + " retryable",
-			})
+		judge(p, fn, name)
+	}
+}
+
+// judge reports a predicate that calls a final answer retryable.
+func judge(p *rule.Pass, fn *ssa.Function, name string) {
+	for _, grpc := range []bool{false, true} {
+		mask := p.PredicateYes(fn, grpc)
+		if mask&1 != 0 { // true for a success: no such predicate
+			continue
 		}
+		limits, _ := p.Limits(fn.Pos())
+		names := forbidden(limits, mask, grpc, false)
+		if len(names) == 0 {
+			continue
+		}
+		p.Report(rule.Finding{
+			Confidence: confidence(nil, names), Pos: fn.Pos(), Function: rule.FunctionName(fn),
+			Message: name + " calls " + strings.Join(names, ", ") + " retryable",
+		})
+	}
+	if p.RetriesCertificateErrors(fn) {
+		p.Report(rule.Finding{
+			Confidence: rule.High, Pos: fn.Pos(), Function: rule.FunctionName(fn), Standard: "R-9",
+			Message: name + " calls a certificate error retryable",
+		})
 	}
 }
 

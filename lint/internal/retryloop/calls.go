@@ -133,6 +133,17 @@ func isNamed(t types.Type, pkg, name string) bool {
 	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
 }
 
+// typeName is the name of t, or of what it points to, without its package.
+func typeName(t types.Type) string {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj().Name()
+	}
+	return ""
+}
+
 func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
 
 // IsContext reports whether t is context.Context.

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"fmt"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -133,6 +134,13 @@ func (s *summaries) calls(fn *ssa.Function, f *finder, sum *Summary) {
 					continue
 				}
 			}
+			if a, ok := in.(*ssa.Alloc); ok {
+				for _, st := range methodStores(a) {
+					if m, ok := ConstString(st.Val); ok {
+						sum.addSend(Send{Method: strings.ToUpper(m), Param: -1, Keyed: keyed})
+					}
+				}
+			}
 			if !isCall {
 				continue
 			}
@@ -156,7 +164,7 @@ func (s *summaries) callEffects(c *ssa.CallCommon, keyed bool, sum *Summary) {
 	}
 	for _, snd := range directSend(c) {
 		snd.Keyed = snd.Keyed || keyed
-		sum.addSend(snd, c.StaticCallee(), c)
+		sum.addSend(snd)
 	}
 	inner := s.of(c)
 	if inner == nil {
@@ -176,7 +184,7 @@ func (s *summaries) callEffects(c *ssa.CallCommon, keyed bool, sum *Summary) {
 		}
 		snd.Depth++
 		snd.Keyed = snd.Keyed || keyed
-		sum.addSend(snd, nil, c)
+		sum.addSend(snd)
 	}
 }
 
@@ -200,7 +208,7 @@ func (s *Summary) retry(r *Region) {
 	}
 }
 
-func (s *Summary) addSend(snd Send, _ *ssa.Function, _ *ssa.CallCommon) {
+func (s *Summary) addSend(snd Send) {
 	for _, o := range s.Sends {
 		if o.Method == snd.Method && o.Param == snd.Param && o.Keyed == snd.Keyed {
 			return

@@ -103,6 +103,9 @@ func (f *finder) region(l *Loop) *Region {
 			continue
 		}
 		okBlocks, goesOn := l.walk(t.ok().to(), notFailing)
+		if goesOn && l.endsByFlag(t.ok(), notFailing, r.Ops, t.Ops) {
+			goesOn = false
+		}
 		r.Tests = append(r.Tests, t)
 		r.Ops = appendNew(r.Ops, t.Ops)
 		if goesOn && !f.onlyPredicate(t) {

@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/types"
 	"regexp"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -42,6 +43,12 @@ func (r *Region) requestArg(v ssa.Value, sum *Summary) {
 			for _, s := range r.f.res.storesTo(v.X) {
 				visit(s.Val)
 			}
+		case *ssa.Alloc: // &http.Request{Method: "POST"}
+			for _, s := range methodStores(v) {
+				if m, ok := ConstString(s.Val); ok {
+					sum.addSend(Send{Method: strings.ToUpper(m), Param: -1})
+				}
+			}
 		case *ssa.Call:
 			r.f.sums.callEffects(v.Common(), false, sum)
 			if n := calleeName(v.Common()); n == "WithContext" || n == "Clone" || n == "FromRequest" {
@@ -52,6 +59,26 @@ func (r *Region) requestArg(v ssa.Value, sum *Summary) {
 		}
 	}
 	visit(v)
+}
+
+// methodStores returns the stores to the Method of a request that is made in
+// place.
+func methodStores(a *ssa.Alloc) (found []*ssa.Store) {
+	if !isRequest(a.Type()) || a.Referrers() == nil {
+		return nil
+	}
+	for _, ref := range *a.Referrers() {
+		fa, ok := ref.(*ssa.FieldAddr)
+		if !ok || fieldName(fa.X.Type(), fa.Field) != "Method" {
+			continue
+		}
+		for _, u := range *fa.Referrers() {
+			if s, ok := u.(*ssa.Store); ok && s.Addr == ssa.Value(fa) {
+				found = append(found, s)
+			}
+		}
+	}
+	return found
 }
 
 func isRequest(t types.Type) bool {

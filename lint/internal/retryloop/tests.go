@@ -77,7 +77,9 @@ func (f *finder) test(i *ssa.If, l *Loop) *Test {
 		}
 		failOnTrue, ok := statusTest(x, y, op)
 		if !ok {
-			return nil
+			if failOnTrue, ok = codeTest(x, y, op); !ok {
+				return nil
+			}
 		}
 		if !failOnTrue {
 			t.Fail = 1 - fail
@@ -88,31 +90,50 @@ func (f *finder) test(i *ssa.If, l *Loop) *Test {
 		}
 		t.Ops = f.statusOps(x, l)
 	case *ssa.Call:
-		if !failureWord.MatchString(calleeName(c.Common())) {
-			return f.boolTest(c, t, l)
-		}
-		for _, a := range c.Common().Args {
-			if implementsError(a) {
-				t.Ops = append(t.Ops, f.opsOf(a, l)...)
-			}
-		}
-		if len(t.Ops) == 0 {
+		return f.callTest(c, t, l)
+	case *ssa.Extract: // if e, ok := err.(T); ok
+		a, ok := c.Tuple.(*ssa.TypeAssert)
+		if !ok || !implementsError(a.X) {
 			return nil
 		}
+		t.Ops = f.opsOf(a.X, l)
 	default:
 		return nil
 	}
 	return t
 }
 
+// callTest recognizes a predicate on an error or on an answer, and an
+// operation that reports success as a bool.
+func (f *finder) callTest(c *ssa.Call, t *Test, l *Loop) *Test {
+	if failureWord.MatchString(calleeName(c.Common())) {
+		for _, a := range c.Common().Args {
+			if implementsError(a) {
+				t.Ops = append(t.Ops, f.opsOf(a, l)...)
+			}
+		}
+		if len(t.Ops) > 0 {
+			return t
+		}
+	}
+	if answer, failOnTrue := f.statusPredicate(c); answer != nil {
+		if !failOnTrue {
+			t.Fail = 1 - t.Fail
+		}
+		t.Status, t.Ops = true, f.statusOps(answer, l)
+		return t
+	}
+	return f.boolTest(c, t, l)
+}
+
 // boolTest recognizes if c.send() { return }: an operation of a telling name
 // that reports success as a bool.
 func (f *finder) boolTest(c *ssa.Call, t *Test, l *Loop) *Test {
-	if !l.contains(c) || !boolOp.MatchString(calleeName(c.Common())) || c.Common().Signature().Params().Len() > 6 {
+	if !l.contains(c) || c.Common().Signature().Params().Len() > 6 {
 		return nil
 	}
-	b := f.boundary(c)
-	if b != Remote {
+	named := boolOp.MatchString(calleeName(c.Common())) && f.boundary(c) == Remote
+	if !named && !f.sums.reportsSuccess(c.Common()) {
 		return nil
 	}
 	t.Ops, t.Bool, t.Fail = []*ssa.Call{c}, true, 1-t.Fail
@@ -132,70 +153,6 @@ func (f *finder) opsOf(v ssa.Value, l *Loop) []*ssa.Call {
 		}
 	}
 	return ops
-}
-
-// statusOps returns the operations that produced the response whose status v is.
-func (f *finder) statusOps(v ssa.Value, l *Loop) []*ssa.Call {
-	var ops []*ssa.Call
-	for _, c := range f.res.origins(v, l) {
-		if n := calleeName(c.Common()); n == "StatusCode" || n == "Code" {
-			args := c.Common().Args
-			if c.Common().IsInvoke() {
-				args = []ssa.Value{c.Common().Value}
-			}
-			for _, a := range args {
-				ops = append(ops, f.res.origins(a, l)...)
-			}
-			continue
-		}
-		ops = append(ops, c)
-	}
-	return ops
-}
-
-// statusTest reports whether "x op y" compares an HTTP status with a constant,
-// and whether it being true means failure.
-func statusTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
-	if _, isConst := x.(*ssa.Const); isConst {
-		x, y, op = y, x, flip(op)
-	}
-	c, isConst := y.(*ssa.Const)
-	if !isConst || !IsStatus(x) {
-		return false, false
-	}
-	n, isInt := constInt(c)
-	if !isInt || n < 100 || n > 600 {
-		return false, false
-	}
-	switch op {
-	case token.EQL:
-		return n >= 300, true
-	case token.NEQ:
-		return n < 300, n < 300
-	case token.GEQ, token.GTR:
-		return true, n >= 299
-	case token.LSS, token.LEQ:
-		return false, n >= 299
-	}
-	return false, false
-}
-
-// IsStatus reports whether v is the status code of a response: a field or a
-// method named StatusCode.
-func IsStatus(v ssa.Value) bool {
-	switch v := v.(type) {
-	case *ssa.UnOp:
-		if fa, ok := v.X.(*ssa.FieldAddr); ok && v.Op == token.MUL {
-			return fieldName(fa.X.Type(), fa.Field) == "StatusCode"
-		}
-	case *ssa.Field:
-		return fieldName(v.X.Type(), v.Field) == "StatusCode"
-	case *ssa.Call:
-		return calleeName(v.Common()) == "StatusCode"
-	case *ssa.Convert:
-		return IsStatus(v.X)
-	}
-	return false
 }
 
 func constInt(c *ssa.Const) (int64, bool) {

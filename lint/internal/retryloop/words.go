@@ -56,7 +56,7 @@ func (f *finder) words(r *Region) {
 }
 
 // pollWord marks loops that wait for a state of something else.
-var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|no.?progress|would.?block|heartbeat`)
+var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|no.?progress|would.?block|heartbeat|^(Err|E)(Exist|EXIST|AGAIN|WOULDBLOCK|INTR)$`)
 
 // loopNode finds the statement of the region's loop: the smallest for or range
 // statement that encloses all its operations and waits; nil for goto loops.

@@ -15,7 +15,7 @@ func RegionConfidence(r *retryloop.Region) Confidence {
 		ticker = ticker || w.Ticker
 	}
 	switch {
-	case ticker && r.Waiting:
+	case ticker && r.Waiting, r.Waiting && r.Boundary == retryloop.Local: // a lock file, a local state
 		return Low
 	case !r.Pure, r.Weak, r.Boundary == retryloop.Local, ticker:
 		return Medium

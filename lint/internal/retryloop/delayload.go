@@ -1,0 +1,156 @@
+package retryloop
+
+import (
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// load follows a read of a variable to what is stored in it.
+func (s *slicer) load(v *ssa.UnOp, fr *frame) {
+	if v.Op != token.MUL {
+		if v.Op == token.SUB {
+			s.walk(v.X, fr)
+			return
+		}
+		s.fl.plug = true
+		return
+	}
+	if serverWord.MatchString(valueName(v)) {
+		s.fl.server = true
+		return
+	}
+	s.named(v)
+	addr := v.X
+	if entry, open := s.stack[addr]; open {
+		if s.arith > entry {
+			s.fl.growing = true
+		}
+		return
+	}
+	switch a := addr.(type) {
+	case *ssa.IndexAddr:
+		s.indexed(a.X, a.Index, fr)
+		return
+	case *ssa.FieldAddr:
+		if c := originCall(a.X); c != nil && s.ops[c] {
+			s.fl.server = true
+			return
+		}
+	}
+	res := fr.f.res
+	if fr.fn != fr.f.fn {
+		res = newResolver(fr.fn)
+	}
+	stores := res.storesTo(addr)
+	s.stack[addr] = s.arith
+	defer delete(s.stack, addr)
+	inLoop := false
+	for _, st := range stores {
+		if fr.l == nil || fr.l.contains(st) {
+			inLoop = true
+			s.walk(st.Val, fr)
+		}
+	}
+	if inLoop {
+		return
+	}
+	if _, isAlloc := addr.(*ssa.Alloc); isAlloc {
+		if escapesInLoop(addr, fr.l) {
+			s.fl.plug = true
+			return
+		}
+		for _, st := range stores {
+			s.walk(st.Val, fr)
+		}
+		if len(stores) > 0 {
+			return
+		}
+	}
+	if _, free := addr.(*ssa.FreeVar); free && variableGrows(addr.(*ssa.FreeVar)) {
+		s.fl.plug = true
+		return
+	}
+	s.fl.fixed = true
+}
+
+// indexed judges an element of a table: chosen by a varying index it grows.
+func (s *slicer) indexed(table, index ssa.Value, fr *frame) {
+	if _, isConst := index.(*ssa.Const); isConst {
+		s.fl.fixed = true
+		return
+	}
+	if jitterWord.MatchString(valueName(table)) {
+		s.fl.jitter = true
+		return
+	}
+	s.fl.growing = true
+}
+
+// originCall returns the call that produced the struct or pointer v.
+func originCall(v ssa.Value) *ssa.Call {
+	for range 6 {
+		switch x := v.(type) {
+		case *ssa.Call:
+			return x
+		case *ssa.Extract:
+			v = x.Tuple
+		case *ssa.UnOp:
+			v = x.X
+		case *ssa.FieldAddr:
+			v = x.X
+		case *ssa.Field:
+			v = x.X
+		case *ssa.Phi:
+			for _, e := range x.Edges {
+				if c, ok := e.(*ssa.Extract); ok {
+					if k, ok := c.Tuple.(*ssa.Call); ok {
+						return k
+					}
+				}
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// escapesInLoop reports whether the address of a variable is handed to a call
+// inside l, which may change it.
+func escapesInLoop(addr ssa.Value, l *Loop) bool {
+	if addr.Referrers() == nil {
+		return false
+	}
+	for _, ref := range *addr.Referrers() {
+		switch r := ref.(type) {
+		case *ssa.Call:
+			if l == nil || l.contains(r) {
+				return true
+			}
+		case *ssa.MakeInterface:
+			if l == nil || l.contains(r) {
+				return true
+			}
+		case *ssa.MakeClosure:
+			fn := r.Fn.(*ssa.Function)
+			for i, b := range r.Bindings {
+				if b == addr && i < len(fn.FreeVars) && storedIn(fn, fn.FreeVars[i]) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func storedIn(fn *ssa.Function, addr ssa.Value) bool {
+	return len(newResolver(fn).stores[addr]) > 0
+}
+
+// variableGrows reports whether a captured variable is ever changed by
+// arithmetic on itself, in any of the functions that share it.
+func variableGrows(v *ssa.FreeVar) bool {
+	return storedIn(v.Parent(), v)
+}

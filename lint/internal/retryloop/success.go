@@ -1,0 +1,48 @@
+package retryloop
+
+import (
+	"go/token"
+	"go/types"
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// questionWord marks functions that ask for a state rather than do something.
+var questionWord = regexp.MustCompile(`(?i)^(is|has|have|can|should|check|exists?|alive|healthy|valid|needs|was|are|does|in|ok|test|probe|want|support)`)
+
+// reportsSuccess reports whether c calls a function of the package that does
+// something and tells by its bool result whether that failed.
+func (s *summaries) reportsSuccess(c *ssa.CallCommon) bool {
+	fn := static(c)
+	if fn == nil || len(fn.Blocks) == 0 || !s.own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
+		return false
+	}
+	res := fn.Signature.Results()
+	if res.Len() != 1 || !types.Identical(res.At(0).Type(), types.Typ[types.Bool]) {
+		return false
+	}
+	for _, b := range fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok {
+			continue
+		}
+		if cmp, ok := ret.Results[0].(*ssa.BinOp); ok && cmp.Op == token.EQL && isNil(cmp.Y) && failureOfCall(cmp.X) {
+			return true
+		}
+	}
+	return false
+}
+
+// failureOfCall reports whether v is the error of a call that a retry may be
+// about.
+func failureOfCall(v ssa.Value) bool {
+	if !isError(v.Type()) {
+		return false
+	}
+	if e, ok := v.(*ssa.Extract); ok {
+		v = e.Tuple
+	}
+	c, ok := v.(*ssa.Call)
+	return ok && !ignoredOp(c.Common())
+}

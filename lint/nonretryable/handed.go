@@ -1,0 +1,88 @@
+package nonretryable
+
+import (
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// handed judges function literals that are predicates by the place that they
+// are handed to: client.CheckRetry = func(...) bool, retry.RetryIf(func...).
+func handed(p *rule.Pass) {
+	seen := map[*ssa.Function]bool{}
+	predicate := func(v ssa.Value, place string) {
+		fn := literal(v)
+		if fn == nil || seen[fn] || !predicateWord.MatchString(place) || negative.MatchString(place) {
+			return
+		}
+		seen[fn] = true
+		judge(p, fn, place)
+	}
+	for _, fn := range p.Funcs {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				switch in := in.(type) {
+				case *ssa.Store:
+					if f, ok := in.Addr.(*ssa.FieldAddr); ok {
+						predicate(in.Val, retryloop.FieldName(f.X.Type(), f.Field))
+					}
+				case *ssa.Call:
+					for _, a := range in.Common().Args {
+						predicate(a, retryloop.CalleeName(in.Common()))
+					}
+				}
+			}
+		}
+	}
+}
+
+// literal returns the function literal behind v, or nil.
+func literal(v ssa.Value) *ssa.Function {
+	for {
+		switch x := v.(type) {
+		case *ssa.ChangeType:
+			v = x.X
+			continue
+		case *ssa.MakeClosure:
+			v = x.Fn
+			continue
+		case *ssa.Function:
+			if x.Parent() != nil {
+				return x
+			}
+		}
+		return nil
+	}
+}
+
+// callbacks reports functions that a helper calls again when they fail, and
+// that certainly fail on a final answer.
+func callbacks(p *rule.Pass) {
+	for _, fn := range p.Funcs {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				c, ok := in.(*ssa.Call)
+				if !ok {
+					continue
+				}
+				op := p.RetriedCallback(c)
+				if op == nil || p.Selective(c) {
+					continue
+				}
+				limits, _ := p.Limits(c.Pos())
+				names := forbidden(limits, p.Local(op).Fails, false, false)
+				if len(names) == 0 {
+					continue
+				}
+				helper := retryloop.Describe(c.Common())
+				p.Report(rule.Finding{
+					Confidence: confidence(nil, names), Pos: c.Pos(), Function: rule.FunctionName(fn), Callees: []string{helper},
+					Message: "retries through " + helper + " on status " + strings.Join(names, ", "),
+				})
+			}
+		}
+	}
+}
