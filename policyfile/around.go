@@ -20,6 +20,7 @@ func (r *policyReader) around(dep *Dependency) fields {
 		"dead_letter":  func(v *yaml.Node) { r.deadLetter(v, dep) },
 		"dedup":        func(v *yaml.Node) { r.duration(v, "dedup", &dep.Dedup) },
 		"secret":       func(v *yaml.Node) { r.secret(v, dep) },
+		"credentials":  func(v *yaml.Node) { r.credentials(v, dep) },
 		"tls":          r.tls,
 	}
 	for field, read := range known {

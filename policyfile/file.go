@@ -79,6 +79,8 @@ type Dependency struct {
 	// SecretEnv is the environment variable that holds a webhook's signing
 	// secret. The secret itself has no place in a policy file.
 	SecretEnv string `json:"secret,omitzero"`
+	// Credentials are those that the gateway sends, where callers send none.
+	Credentials Credentials `json:"credentials,omitzero"`
 	// Policy holds what the file says, profiles included; fields that nobody
 	// mentions are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`

@@ -45,6 +45,8 @@ func generateSchema() ([]byte, error) {
 		"type": "object", "additionalProperties": false, "required": []string{"env"},
 		"properties": object{"env": object{"type": "string"}}, "description": "where the signing secret is; never the secret itself",
 	}
+	credentials := dependency["credentials"].(object)["properties"].(object)
+	credentials["token_url"] = env("where a token is had, or {env: NAME}")
 	dependency["tls"] = closed(object{"verify": object{"const": true, "description": "cannot be switched off (R-9)"}})
 	dependency["methods"] = object{"type": "array", "items": object{"enum": httpMethods}}
 	named := func(p object) object {

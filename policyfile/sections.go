@@ -136,6 +136,9 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 			at := r.place("kind", dep.Name)
 			d.faultAt(at.Position, "", "%s of section %s is of kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
 		}
+		if at, said := r.places["credentials"]; said && section != "dependencies" {
+			d.faultAt(at.Position, "", "%s of section %s has credentials, which are the gateway's for dependencies", dep.Name, section)
+		}
 		d.judge(*r.layer, dep.Name, f.Waivers...)
 		dep.Policy, dep.places = r.policy, r.places
 		found = append(found, dep)

@@ -1,0 +1,127 @@
+package policyfile
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Credentials says where the gateway finds the Authorization for requests to a
+// dependency that bring none. It holds the places of secrets, never a secret.
+// The zero value means that the gateway has none: it passes on what callers
+// send.
+type Credentials struct {
+	// Secret is where a whole value is, such as "Bearer ...".
+	Secret Secret `json:"secret,omitzero"`
+	// TokenURL is where a token is had for ClientID and ClientSecret (OAuth 2.0,
+	// client credentials), in place of Secret.
+	TokenURL     string   `json:"token_url,omitzero"`
+	ClientID     string   `json:"client_id,omitzero"`
+	ClientSecret Secret   `json:"client_secret,omitzero"`
+	Scopes       []string `json:"scopes,omitempty"`
+	// Override replaces what callers send, too.
+	Override bool `json:"override,omitzero"`
+}
+
+// Secret is the place of a secret: an environment variable or a file. One of
+// the two is set, or neither.
+type Secret struct {
+	Env  string `json:"env,omitzero"`
+	File string `json:"file,omitzero"`
+}
+
+// credentials reads the section of that name.
+func (r *policyReader) credentials(n *yaml.Node, dep *Dependency) {
+	c := &dep.Credentials
+	before := len(r.faults) + r.more
+	r.strict(n, "credentials", fields{
+		"secret":        func(v *yaml.Node) { r.reference(v, "credentials.secret", &c.Secret) },
+		"token_url":     func(v *yaml.Node) { r.tokenURL(v, &c.TokenURL) },
+		"client_id":     func(v *yaml.Node) { r.text(v, "credentials.client_id", &c.ClientID) },
+		"client_secret": func(v *yaml.Node) { r.reference(v, "credentials.client_secret", &c.ClientSecret) },
+		"scopes":        func(v *yaml.Node) { c.Scopes = r.scopes(v) },
+		"override":      func(v *yaml.Node) { r.flag(v, "credentials.override", &c.Override) },
+	})
+	if len(r.faults)+r.more > before {
+		return
+	}
+	none := Secret{}
+	switch {
+	case c.TokenURL == "" && (c.ClientID != "" || c.ClientSecret != none || len(c.Scopes) > 0):
+		r.fault(n, "", "credentials have client_id, client_secret or scopes without token_url")
+	case c.TokenURL == "" && c.Secret == none:
+		r.fault(n, "", "credentials need secret, or token_url with client_id and client_secret")
+	case c.TokenURL != "" && c.Secret != none:
+		r.fault(n, "", "credentials have secret or token_url, not both")
+	case c.TokenURL != "" && (c.ClientID == "" || c.ClientSecret == none):
+		r.fault(n, "", "credentials with token_url need client_id and client_secret")
+	}
+}
+
+// reference takes the place of a secret. A secret in clear is refused, and does
+// not reach the message.
+func (r *policyReader) reference(n *yaml.Node, what string, into *Secret) {
+	if resolve(n).Kind == yaml.ScalarNode {
+		r.refuse(r.at(n), "R-9", r.owner, what, "%s of %s is written in clear: write {env: NAME} or {file: PATH}", what, r.owner)
+		return
+	}
+	r.strict(n, what, fields{
+		"env":  func(v *yaml.Node) { r.env(v, what+".env", &into.Env) },
+		"file": func(v *yaml.Node) { r.text(v, what+".file", &into.File) },
+	})
+	if into.Env != "" && into.File != "" {
+		r.fault(n, "", "%s has env or file, not both", what)
+	}
+}
+
+// tokenURL reads an address that a secret may be sent to.
+func (r *policyReader) tokenURL(n *yaml.Node, into *string) {
+	const what, want = "credentials.token_url", "an address such as https://auth.internal/token"
+	s, ok := r.scalarOrEnv(n, what, want)
+	if !ok {
+		return
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		r.fault(n, "", "%s is no http or https address: want %s", what, want)
+	case u.User != nil:
+		r.refuse(r.at(n), "R-9", r.owner, what, "%s holds credentials, which do not belong into a policy file", what)
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		r.fault(n, "", "%s has a query or a fragment: want %s", what, want)
+	case u.Scheme == "http" && !thisMachine(u.Hostname()):
+		r.refuse(r.at(n), "R-9", r.owner, what, "%s of %s is not https: the client's secret would go out in clear", what, r.owner)
+	default:
+		*into = s
+	}
+}
+
+func thisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// maxScopes bounds how many scopes are asked for.
+const maxScopes = 64
+
+func (r *policyReader) scopes(n *yaml.Node) (found []string) {
+	items := r.items(n, "credentials.scopes")
+	if len(items) > maxScopes {
+		r.fault(n, "", "credentials.scopes has %d members: want at most %d", len(items), maxScopes)
+		return nil
+	}
+	for _, item := range items {
+		scope := ""
+		r.text(item, "a scope", &scope)
+		switch {
+		case scope == "": // a fault already
+		case strings.ContainsAny(scope, " \"\\"):
+			r.fault(item, "", "a scope is %s: want one word", quote(scope))
+		default:
+			found = append(found, scope)
+		}
+	}
+	return found
+}
