@@ -69,7 +69,7 @@ func (d *Dispatcher) reconsider(l *lane, dl *Delivery, now time.Time) bool {
 		return false
 	case !dec.Retry:
 		d.tell(l, dl, dec, f, dl.Progress.Attempts)
-		d.finish(d.bury(l, dl, dec.Reason, p, nil))
+		d.finish(d.bury(l, dl, dec.Reason, p))
 		return false
 	}
 	// The wait counts from the failure: part of it has passed.
@@ -174,10 +174,10 @@ func (d *Dispatcher) conclude(l *lane, dl *Delivery, res *result, rec *Attempt) 
 		made = 0
 		o = d.postpone(l, dl, p, dec.Reason)
 	default:
-		o = d.bury(l, dl, dec.Reason, p, rec)
+		o = d.bury(l, dl, dec.Reason, p)
 		if res.gone {
 			o.Dead.Reason = deadletter.ReasonGone
-			o.Dead.Description = describe(o.Dead, rec)
+			o.Dead.Description = describe(o.Dead)
 		}
 	}
 	o.Attempt = rec
@@ -220,11 +220,11 @@ func (d *Dispatcher) expire(l *lane, dl *Delivery) Outcome {
 		f = forbear.Failure{Class: p.Class, Type: p.Type}
 	}
 	d.tell(l, dl, forbear.Decision{Reason: forbear.ReasonDeadline}, f, dl.Progress.Attempts)
-	return d.bury(l, dl, forbear.ReasonDeadline, p, nil)
+	return d.bury(l, dl, forbear.ReasonDeadline, p)
 }
 
 // bury makes the dead letter of a delivery.
-func (d *Dispatcher) bury(l *lane, dl *Delivery, why forbear.Reason, p *Pending, rec *Attempt) Outcome {
+func (d *Dispatcher) bury(l *lane, dl *Delivery, why forbear.Reason, p *Pending) Outcome {
 	m, policy, ep := &dl.Message, l.retryer.Policy(), l.endpoint()
 	letter := &deadletter.Letter{
 		ID: NewID("dlq"), Queue: Queue, Destination: dl.Endpoint,
@@ -238,7 +238,7 @@ func (d *Dispatcher) bury(l *lane, dl *Delivery, why forbear.Reason, p *Pending,
 	if p != nil {
 		letter.ErrorType, letter.Status = p.Type, p.Status
 	}
-	letter.Description = describe(letter, rec)
+	letter.Description = describe(letter)
 	o := outcome(dl, Dead)
 	o.Dead, o.why = letter, why
 	d.stats.dead.Add(1)

@@ -39,8 +39,8 @@ func policyVersion(e *Endpoint) string {
 }
 
 // describe says in one line why a letter was written, without anything of the
-// payload.
-func describe(l *deadletter.Letter, rec *Attempt) string {
+// payload or of the answers: it goes into lists and alerts.
+func describe(l *deadletter.Letter) string {
 	s := l.Reason
 	if l.ErrorType != "" {
 		s += " (" + l.ErrorType + ")"
@@ -48,9 +48,6 @@ func describe(l *deadletter.Letter, rec *Attempt) string {
 	s += fmt.Sprintf(" after %d attempts", l.Attempts)
 	if l.Postponed > 0 {
 		s += fmt.Sprintf(" and %d postponements", l.Postponed)
-	}
-	if rec != nil && rec.Response != "" {
-		s += ": " + rec.Response
 	}
 	return clip(s, deadletter.MaxDescription)
 }

@@ -71,12 +71,12 @@ func newDelivery(f *flag.FlagSet) *delivery {
 }
 
 // start opens the database and begins to deliver. address is the gateway's.
-func (d *delivery) start(ctx context.Context, address string, log *slog.Logger) (err error) {
+func (d *delivery) start(ctx context.Context, address string, w *watch) (err error) {
 	if d.off || ctx.Err() != nil {
 		return nil
 	}
 	o := d.options
-	o.Logger = log
+	o.Logger, o.Observers, o.Wrap = w.log, w.options(), w.telemetry.wrap
 	if o.Token, err = d.token(); err != nil {
 		return err
 	}
@@ -87,6 +87,9 @@ func (d *delivery) start(ctx context.Context, address string, log *slog.Logger) 
 	o.Notifiers = d.notifiers()
 	if d.service, err = durable.New(ctx, o); err != nil {
 		return err
+	}
+	if w.registry != nil {
+		w.registry.MustRegister(d.service)
 	}
 	if d.listen != "" {
 		l, err := net.Listen("tcp", d.listen)

@@ -119,6 +119,7 @@ type server struct {
 	sample *http.Server // the flaky upstream, or nil
 
 	delivery *delivery
+	ingress  ingress
 	fleet    *fleet
 }
 
@@ -167,7 +168,12 @@ func (s *server) routes(file *policyfile.File) ([]gateway.Route, map[string]kept
 			}
 			retryers[dep.Name] = k
 		}
-		routes = append(routes, gateway.Route{Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: retryers[dep.Name].retryer})
+		in, err := s.ingressOf(file, r)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		routes = append(routes, gateway.Route{Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: retryers[dep.Name].retryer, Ingress: in})
 	}
 	return routes, retryers, errors.Join(errs...)
 }
@@ -202,7 +208,7 @@ func (s *server) serve(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.delivery.start(ctx, address, s.log); err != nil {
+	if err := s.delivery.start(ctx, address, s.watch); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	defer func() {
@@ -210,6 +216,14 @@ func (s *server) serve(ctx context.Context, address string) error {
 			s.log.Error("delivery did not end well", slog.String("error", err.Error()))
 		}
 	}()
+	defer func() {
+		if err := s.ingress.stop(); err != nil {
+			s.log.Error("the idempotency records were not closed well", slog.String("error", err.Error()))
+		}
+	}()
+	if err := s.startIngress(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	adminBase, stopAdmin, err := s.admin.start(l.Addr(), s.watch)
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -40,6 +40,19 @@ func TestTopLines(t *testing.T) {
 	}
 }
 
+// Deliveries have lines of their own, and are not taken for a storm.
+func TestTopDeliveries(t *testing.T) {
+	a, b := looks()
+	b.Dependencies = append(b.Dependencies, gateway.DependencyStatus{Dependency: "webhook:acme", Initial: 10, Retries: 5000})
+	v := newView(a, b)
+	if v.Multiplier != 1.5 || v.Outgoing < 600 {
+		t.Errorf("multiplier %v of %v outgoing: a backlog counts as a storm", v.Multiplier, v.Outgoing)
+	}
+	if got := v.lines(); !strings.Contains(got, "dependency=webhook:acme first=1.0/s retries=500.0/s") {
+		t.Errorf("no line of the deliveries:\n%s", got)
+	}
+}
+
 func TestTopTableIsRefreshedInPlace(t *testing.T) {
 	var out bytes.Buffer
 	tp := &top{out: &out, tty: true}

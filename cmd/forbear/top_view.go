@@ -19,7 +19,8 @@ type view struct {
 	Service  string    `json:"service"`
 	Incoming float64   `json:"incoming_per_second"`
 	Outgoing float64   `json:"outgoing_per_second"`
-	// Multiplier is outgoing over incoming; 0 when nothing came in.
+	// Multiplier is outgoing over incoming; 0 when nothing came in. Deliveries
+	// are not in it: no request that came in stands behind them.
 	Multiplier   float64   `json:"multiplier"`
 	Dependencies []topLine `json:"dependencies"`
 }
@@ -48,6 +49,9 @@ type topOutcome struct {
 	Failed int64  `json:"failed"`
 }
 
+// delivered begins the names of dependencies that webhooks are delivered to.
+const delivered = "webhook:"
+
 // newView compares two looks. Counts that went back are those of a new process.
 func newView(before, now gateway.Status) *view {
 	seconds := max(now.At.Sub(before.At).Seconds(), 0.001)
@@ -58,6 +62,7 @@ func newView(before, now gateway.Status) *view {
 		return float64(b-a) / seconds
 	}
 	v := &view{At: now.At, Service: shown(now.Service), Incoming: rate(before.Incoming, now.Incoming), Dependencies: []topLine{}}
+	deliveries := 0.0
 	old := map[string]gateway.DependencyStatus{}
 	for _, d := range before.Dependencies {
 		old[d.Dependency] = d
@@ -79,11 +84,13 @@ func newView(before, now gateway.Status) *view {
 				l.Breaker += ", forced"
 			}
 		}
-		v.Outgoing += l.Initial + l.Retries
+		if v.Outgoing += l.Initial + l.Retries; strings.HasPrefix(d.Dependency, delivered) {
+			deliveries += l.Initial + l.Retries
+		}
 		v.Dependencies = append(v.Dependencies, l)
 	}
 	if v.Incoming > 0 {
-		v.Multiplier = v.Outgoing / v.Incoming
+		v.Multiplier = (v.Outgoing - deliveries) / v.Incoming
 	}
 	return v
 }

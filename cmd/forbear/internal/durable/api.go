@@ -56,7 +56,6 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/alerts/health", s.alertHealth},
 		{"POST", "/v1/alerts/test", s.testAlerts},
 		{"GET", "/v1/audit", s.listAudit},
-		{"GET", "/v1/metrics", s.metrics},
 		{"GET", "/v1/openapi.json", func(*http.Request) (int, any, error) { return http.StatusOK, json.RawMessage(openAPI), nil }},
 	}
 }
@@ -122,12 +121,6 @@ func localHost(hostport string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// plainText is an answer that is no JSON.
-type plainText struct {
-	contentType string
-	body        []byte
-}
-
 // stream is an answer that is written bit by bit.
 type stream struct {
 	contentType string
@@ -146,10 +139,6 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		switch a := answer.(type) {
-		case plainText:
-			w.Header().Set("Content-Type", a.contentType)
-			w.WriteHeader(status)
-			_, _ = w.Write(a.body)
 		case stream:
 			w.Header().Set("Content-Type", a.contentType)
 			w.WriteHeader(status)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
@@ -26,10 +27,15 @@ type Options struct {
 	Retention  time.Duration
 	Keys       []sqlstore.Key // encryption at rest; none: off
 	Notifiers  []deadletter.Notifier
-	Token      string // that the API demands; empty: none
+	// Observers are what each endpoint's Retryer is built with: the log, metrics,
+	// traces. None: the log.
+	Observers []forbear.Option
+	Token     string // that the API demands; empty: none
 	// Open says that the API listens beyond loopback.
-	Open      bool
-	Logger    *slog.Logger
+	Open   bool
+	Logger *slog.Logger
+	// Wrap goes around the transport of the attempts, for traces.
+	Wrap      func(http.RoundTripper) http.RoundTripper
 	Transport http.RoundTripper // for tests
 	Now       func() time.Time
 	Poll      time.Duration // how often to look for work that nobody told of; default 1 s
@@ -89,9 +95,16 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	}
 	s := &Service{DB: db, log: o.Logger, path: o.Database}
 	var err error
+	guard := webhook.Guard{Allow: o.Allow}
+	if o.Transport == nil {
+		o.Transport = guard.Transport(forbear.DefaultConnect)
+	}
+	if o.Wrap != nil {
+		o.Transport = o.Wrap(o.Transport)
+	}
 	s.Dispatcher, err = webhook.New(webhook.Config{
-		Store: db, Alerts: db, Guard: webhook.Guard{Allow: o.Allow}, Secrets: webhook.LocalSecrets(SecretPrefix, o.SecretsDir),
-		Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
+		Store: db, Alerts: db, Guard: guard, Secrets: webhook.LocalSecrets(SecretPrefix, o.SecretsDir),
+		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
 	})
 	if err != nil {
 		return nil, err

@@ -68,6 +68,17 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 
 func (s *Service) getMessage(r *http.Request) (int, any, error) {
 	list, err := s.Dispatcher.Deliveries(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return 0, nil, err
+	}
+	shown, err := s.reveal(r, "message "+r.PathValue("id"))
+	for _, i := range list {
+		for k := range i.History {
+			if !shown {
+				i.History[k].Response = "" // it may hold anything
+			}
+		}
+	}
 	return http.StatusOK, map[string]any{"id": r.PathValue("id"), "deliveries": list}, err
 }
 
@@ -315,33 +326,6 @@ func (s *Service) testAlerts(r *http.Request) (int, any, error) {
 func (s *Service) listAudit(r *http.Request) (int, any, error) {
 	list, err := s.DB.Audits(r.Context(), 200)
 	return http.StatusOK, map[string]any{"audit": nonNil(list)}, err
-}
-
-// metrics is the text format of Prometheus.
-func (s *Service) metrics(r *http.Request) (int, any, error) {
-	letters, err := s.DB.Stats(r.Context())
-	if err != nil {
-		return 0, nil, err
-	}
-	var b strings.Builder
-	st := s.Dispatcher.Stats()
-	for _, c := range []struct {
-		name, help string
-		n          int64
-	}{
-		{"webhook_messages_accepted_total", "Messages accepted by this process.", st.Accepted},
-		{"webhook_deliveries_total", "Deliveries that succeeded.", st.Delivered},
-		{"webhook_attempts_failed_total", "Attempts that failed.", st.Failed},
-		{"webhook_postponed_total", "Attempts put off without being made.", st.Postponed},
-	} {
-		fmt.Fprintf(&b, "# HELP %[1]s %[2]s\n# TYPE %[1]s counter\n%[1]s %[3]d\n", c.name, c.help, c.n)
-	}
-	fmt.Fprintf(&b, "# HELP dlq_messages_total Dead letters written by this process.\n# TYPE dlq_messages_total counter\ndlq_messages_total{queue=%q} %d\n", webhook.Queue, st.Dead)
-	fmt.Fprint(&b, "# HELP dlq_messages Dead letters by state.\n# TYPE dlq_messages gauge\n")
-	for _, l := range letters {
-		fmt.Fprintf(&b, "dlq_messages{queue=%q,reason=%q,state=%q} %d\n", l.Queue, l.Reason, l.State, l.Count)
-	}
-	return http.StatusOK, plainText{"text/plain; version=0.0.4; charset=utf-8", []byte(b.String())}, nil
 }
 
 func nonNil[T any](list []T) []T {

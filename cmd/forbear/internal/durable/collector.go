@@ -1,0 +1,88 @@
+package durable
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// scrapeTimeout bounds what a scrape asks the database.
+const scrapeTimeout = 2 * time.Second
+
+var (
+	accepted  = prometheus.NewDesc("webhook_messages_accepted_total", "Messages accepted by this process.", nil, nil)
+	delivered = prometheus.NewDesc("webhook_deliveries_total", "Deliveries that succeeded.", nil, nil)
+	failed    = prometheus.NewDesc("webhook_attempts_failed_total", "Attempts that failed.", nil, nil)
+	postponed = prometheus.NewDesc("webhook_postponed_total", "Attempts put off without being made.", nil, nil)
+	oldest    = prometheus.NewDesc("webhook_oldest_due_seconds", "How long the oldest due delivery to an enabled endpoint has been waiting.", nil, nil)
+	endpoints = prometheus.NewDesc("webhook_endpoints", "Endpoints by state.", []string{"state"}, nil)
+	letters   = prometheus.NewDesc("dlq_messages", "Dead letters in the store by state.", []string{"queue", "reason", "state"}, nil)
+	healthy   = prometheus.NewDesc("alert_notifier_healthy", "Whether the notifier took the latest alert: 1 or 0.", []string{"notifier"}, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (s *Service) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, endpoints, letters, healthy} {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector]: the counts of this process, and
+// what the store holds. What retries and dead letters are counted as is
+// promretry's business, as for all other calls. A store that does not answer
+// has its part left out.
+func (s *Service) Collect(ch chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, k prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, k, v, labels...)
+	}
+	st := s.Dispatcher.Stats()
+	send(accepted, prometheus.CounterValue, float64(st.Accepted))
+	send(delivered, prometheus.CounterValue, float64(st.Delivered))
+	send(failed, prometheus.CounterValue, float64(st.Failed))
+	send(postponed, prometheus.CounterValue, float64(st.Postponed))
+	for _, h := range s.Alerter.Health() {
+		send(healthy, prometheus.GaugeValue, number(h.Healthy), h.Name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	if list, err := s.DB.Stats(ctx); err == nil {
+		for _, l := range list {
+			send(letters, prometheus.GaugeValue, float64(l.Count), l.Queue, l.Reason, string(l.State))
+		}
+		if len(list) == 0 {
+			send(letters, prometheus.GaugeValue, 0, webhook.Queue, "exhausted", string(deadletter.Dead))
+		}
+	}
+	all, err := s.DB.Endpoints(ctx)
+	if err != nil {
+		return
+	}
+	served, states := map[string]bool{}, map[webhook.EndpointState]int{webhook.Enabled: 0, webhook.Disabled: 0}
+	for _, e := range all {
+		states[e.State]++
+		served[e.ID] = e.State == webhook.Enabled
+	}
+	for state, n := range states {
+		send(endpoints, prometheus.GaugeValue, float64(n), string(state))
+	}
+	if heads, err := s.DB.Heads(ctx); err == nil {
+		late := time.Duration(0)
+		for _, h := range heads {
+			if served[h.Endpoint] {
+				late = max(late, -h.In)
+			}
+		}
+		send(oldest, prometheus.GaugeValue, late.Seconds())
+	}
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
