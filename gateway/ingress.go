@@ -28,7 +28,8 @@ type Ingress struct {
 	Options idempotency.Options
 	// Timeout bounds an answer of the target, body included. Default 30 s.
 	Timeout time.Duration
-	// Transport sends the requests. Nil means one made by [NewTransport].
+	// Transport sends the requests. Nil means that of the gateway's Config, and
+	// else one made by [NewTransport].
 	Transport http.RoundTripper
 }
 
@@ -51,9 +52,15 @@ func (rt *route) keyed(r *http.Request) bool {
 }
 
 // handler returns the route's handler for requests that carry keys.
-func (in Ingress) handler(rt *route, logger *slog.Logger) (http.Handler, error) {
+func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
+	if in.Transport == nil {
+		in.Transport = c.Transport
+	}
 	if in.Transport == nil {
 		in.Transport = NewTransport(rt.Retryer.Policy().Connect)
+	}
+	if c.Wrap != nil {
+		in.Transport = c.Wrap(in.Transport)
 	}
 	if in.Timeout == 0 {
 		in.Timeout = 30 * time.Second
@@ -62,11 +69,11 @@ func (in Ingress) handler(rt *route, logger *slog.Logger) (http.Handler, error) 
 		in.Options.Fate = ingressFate
 	}
 	if in.Options.Logger == nil {
-		in.Options.Logger = logger
+		in.Options.Logger = c.Logger
 	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressAnswer, ErrorHandler: rt.ingressFailed,
-		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
 	}
 	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), in.Timeout)

@@ -82,6 +82,9 @@ func (s *server) apply(file *policyfile.File) error {
 	if err != nil {
 		return err
 	}
+	if err := s.openRecords(file); err != nil {
+		return err
+	}
 	g, err := gateway.New(gateway.Config{Routes: routes, Logger: s.log, Wrap: s.watch.telemetry.wrap})
 	if err != nil {
 		return err
