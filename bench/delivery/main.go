@@ -69,7 +69,7 @@ type bench struct {
 	sink *sink
 	pg   *postgres.Server // nil: not wanted
 	n    int              // databases made
-	// half is half of what forbear delivered in a second, by database.
+	// half is half of the messages that forbear can take a second, by database.
 	half map[string]float64
 }
 

@@ -38,7 +38,7 @@ func (b *bench) throughput(ctx context.Context, kind string) error {
 		fmt.Printf("| %s | %.0f (%.0f to %.0f) | %s | %.0f (%.0f to %.0f) | %s | %.0f |\n", titles[c],
 			in, inLow, inHigh, ratio(seen[c], seen["bare"], accepted), out, outLow, outHigh, ratio(seen[c], seen["bare"], delivered), cpu)
 		if c == "forbear" {
-			b.half[kind] = out / 2
+			b.half[kind] = half(in, out)
 		}
 	}
 	if kind == "postgres" {
@@ -114,6 +114,10 @@ func (b *bench) ahead(ctx context.Context, kind string) error {
 	return nil
 }
 
+// half is half of what can be accepted and delivered at the same time, given
+// what can be done of each alone.
+func half(accepted, delivered float64) float64 { return 1 / (1/accepted + 1/delivered) / 2 }
+
 // late measures how late due retries are at half load.
 func (b *bench) late(ctx context.Context, kind string) error {
 	if b.half[kind] == 0 { // throughput was not asked for
@@ -121,7 +125,7 @@ func (b *bench) late(ctx context.Context, kind string) error {
 		if err != nil {
 			return err
 		}
-		b.half[kind] = r.Delivered / 2
+		b.half[kind] = half(r.Accepted, r.Delivered)
 	}
 	var seen []report
 	for range b.rounds {

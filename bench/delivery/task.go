@@ -32,13 +32,15 @@ type report struct {
 	Peak                float64 // resident memory, MiB
 	P50, P99, Most      float64 // milliseconds late
 	Earliest            float64
-	Count               float64
 }
 
 var tasks = map[string]func(context.Context, task) (report, error){
 	"bare": bareTask, "forbear": forbearTask, "river": riverTask, "river-tuned": riverTask,
 	"fill": fillTask, "late": lateTask, "idle": idleTask,
 }
+
+// taskLimit is how long any one measurement may take.
+const taskLimit = 5 * time.Minute
 
 // do runs a task in a process of its own.
 func (b *bench) do(ctx context.Context, t task) (r report, err error) {
@@ -54,6 +56,8 @@ func (b *bench) do(ctx context.Context, t task) (r report, err error) {
 	if err != nil {
 		return r, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, taskLimit)
+	defer cancel()
 	var out, faults bytes.Buffer
 	cmd := exec.CommandContext(ctx, os.Args[0], "-task", string(spec))
 	cmd.Stdout, cmd.Stderr = &out, &faults
