@@ -51,6 +51,9 @@ func (l *live) drain() {
 type kept struct {
 	retryer *forbear.Retryer
 	from    retryerInput
+
+	credentials *forbear.Credentials // nil where the policy file names none
+	source      policyfile.Credentials
 }
 
 type retryerInput struct {
@@ -64,7 +67,12 @@ type retryerInput struct {
 // that it was built from has changed.
 func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (kept, error) {
 	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs}
+	credentials, err := s.credentials(dep)
+	if err != nil {
+		return kept{}, err
+	}
 	if k, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(k.from, in) {
+		k.credentials, k.source = credentials, dep.Credentials
 		return k, nil
 	}
 	shared, err := s.fleet.options(file.Service, dep)
@@ -73,7 +81,7 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (kept
 	}
 	opts := slices.Concat(file.Options(), s.watch.options(), shared)
 	r, err := forbear.New(dep.Name, dep.Policy, opts...)
-	return kept{r, in}, err
+	return kept{r, in, credentials, dep.Credentials}, err
 }
 
 // apply puts a policy file in charge, or changes nothing.

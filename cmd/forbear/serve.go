@@ -174,6 +174,8 @@ func (s *server) routes(file *policyfile.File) ([]gateway.Route, map[string]kept
 			continue
 		}
 		routes = append(routes, gateway.Route{Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: retryers[dep.Name].retryer, Ingress: in})
+		last := &routes[len(routes)-1]
+		last.Credentials, last.Override = retryers[dep.Name].credentials, dep.Credentials.Override
 	}
 	return routes, retryers, errors.Join(errs...)
 }
