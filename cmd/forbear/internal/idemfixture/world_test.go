@@ -36,6 +36,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if place := os.Getenv(exactEnv); place != "" {
+		if err := serveExact(place); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
