@@ -194,7 +194,11 @@ func (l *lane) same(e *Endpoint) bool {
 
 func (d *Dispatcher) newLane(e Endpoint, old *lane) (*lane, error) {
 	e.Policy.Kind = forbear.Webhook
-	l := &lane{d: d, ep: e, due: time.Now()}
+	to, err := newTarget(e.URL)
+	if err != nil {
+		return nil, bare(err)
+	}
+	l := &lane{d: d, ep: e, target: to, due: time.Now()}
 	if old != nil { // what is known of the receiver stays, unless it is another
 		old.mu.Lock()
 		if old.ep.URL == e.URL {

@@ -16,6 +16,7 @@ type lane struct {
 	budget  *backlogBudget
 	pacing  *pacing
 	cred    *credential
+	target  target
 
 	mu       sync.Mutex
 	ep       Endpoint

@@ -59,47 +59,14 @@ func (l *lane) send(ctx context.Context, m *Message, attempt int, limit time.Dur
 	if auth != "" {
 		req.Header.Set("Authorization", auth)
 	}
-	resp, err := l.d.client.Do(req)
+	// Not through an http.Client: it would follow redirects, and each hop would
+	// be another way in.
+	resp, err := l.d.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		return result{failure: failed(ctx, actx, req, err)}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	return answered(actx, req, resp, auth)
-}
-
-// request builds the signed request. Its body has no GetBody, so that net/http
-// cannot repeat the send by itself.
-func (l *lane) request(ctx context.Context, ep *Endpoint, m *Message, sign *signer, attempt int) (*http.Request, error) {
-	h := make(http.Header, 16)
-	for _, line := range ep.Headers {
-		h.Add(line.Name, line.Value)
-	}
-	for _, line := range m.Headers {
-		h.Add(line.Name, line.Value)
-	}
-	body, err := encodeBody(ep.Format, m, h)
-	if err != nil {
-		return nil, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, ep.URL, io.NopCloser(bytes.NewReader(body)))
-	if err != nil {
-		return nil, err
-	}
-	now := l.d.now()
-	req.ContentLength = int64(len(body))
-	req.Header = h
-	h.Set("User-Agent", "forbear-webhook/1")
-	h.Set("Webhook-Id", m.ID)
-	h.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
-	if !sign.empty() {
-		h.Set("Webhook-Signature", sign.sign(m.ID, now, body))
-	}
-	h.Set("Idempotency-Key", m.key())
-	h.Set("X-Retry-Attempt", strconv.Itoa(attempt-1))
-	if m.CorrelationID != "" {
-		h.Set("X-Correlation-Id", m.CorrelationID)
-	}
-	return req, nil
 }
 
 // signing returns the endpoint's signer; references are looked up each time,
@@ -152,9 +119,13 @@ func failed(ctx, actx context.Context, req *http.Request, err error) forbear.Fai
 // answered classifies an answer: 2xx is a success, anything else is not.
 func answered(ctx context.Context, req *http.Request, resp *http.Response, auth string) result {
 	res := result{status: resp.StatusCode}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
-	if err == nil && len(body) == maxResponse {
-		_, _ = io.CopyN(io.Discard, resp.Body, maxDrain) // so that the connection can be used again
+	var body []byte
+	if resp.ContentLength != 0 {
+		var err error
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxResponse))
+		if err == nil && len(body) == maxResponse {
+			_, _ = io.CopyN(io.Discard, resp.Body, maxDrain) // so that the connection can be used again
+		}
 	}
 	if len(body) > 0 {
 		res.response = redact(body, auth)
