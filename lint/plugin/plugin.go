@@ -15,69 +15,64 @@
 //	    custom:
 //	      forbear:
 //	        type: module
-//	        settings: {confidence: high}
+//	        settings: {confidence: high, max_attempts: 6}
 //
-// Findings are suppressed by //nolint:forbear // reason.
+// The settings are those of forbear lint: see the package settings. Findings
+// are suppressed by //nolint:forbear // reason, or by forbear's own directive.
 package plugin
 
 import (
+	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/golangci/plugin-module-register/register"
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/forbear-go/forbear/lint"
-	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/settings"
 )
 
 func init() { register.Plugin("forbear", New) }
 
-// Settings are the plugin's settings. The zero value reports findings of high
-// confidence, by all rules.
-type Settings struct {
-	// Confidence is the least that is reported: high (default), medium or low.
-	Confidence string `json:"confidence"`
-	// Disable lists rules that are not to run.
-	Disable []string `json:"disable"`
-}
-
-// New reads the settings and returns the plugin. Unknown keys, rules and
-// confidences are errors.
+// New reads the settings and returns the plugin. Unknown keys and bad values
+// are errors. Without any settings the defaults hold, or those of the file
+// that settings.FileName names, in the working directory or above.
 func New(conf any) (register.LinterPlugin, error) {
-	s, err := register.DecodeSettings[Settings](conf)
+	s, err := read(conf)
 	if err != nil {
 		return nil, fmt.Errorf("forbear: %w", err)
 	}
-	p := &linter{disable: s.Disable, confidence: rule.High}
-	if s.Confidence != "" {
-		if p.confidence, err = rule.ParseConfidence(s.Confidence); err != nil {
-			return nil, fmt.Errorf("forbear: %w", err)
-		}
-	}
-	for _, id := range s.Disable {
-		if _, ok := lint.Explain(id); !ok {
-			return nil, fmt.Errorf("forbear: disable: rule %q is unknown", id)
-		}
-	}
-	return p, nil
+	return &linter{s}, nil
 }
 
-type linter struct {
-	disable    []string
-	confidence rule.Confidence
+func read(conf any) (*settings.Settings, error) {
+	if conf == nil {
+		if name := settings.Discover(".", settings.FileName); name != "" {
+			return settings.Load(name)
+		}
+		return &settings.Settings{}, nil
+	}
+	text, err := json.Marshal(conf) // which is YAML too
+	if err != nil {
+		return nil, err
+	}
+	return settings.Parse("settings", text)
 }
 
-// BuildAnalyzers returns the analyzers that are not disabled.
+type linter struct{ settings *settings.Settings }
+
+// BuildAnalyzers puts the settings in force and returns the analyzers.
 func (l *linter) BuildAnalyzers() ([]*analysis.Analyzer, error) {
-	rule.SetMinimum(l.confidence)
+	if err := l.settings.Apply(); err != nil {
+		return nil, fmt.Errorf("forbear: %w", err)
+	}
 	var list []*analysis.Analyzer
 	for i, a := range lint.Analyzers() {
-		if !slices.Contains(l.disable, lint.RuleOf(i)) {
+		if !l.settings.Disabled(lint.RuleOf(i)) {
 			list = append(list, a)
 		}
 	}
-	return list, nil
+	return append(list, lint.Directives), nil
 }
 
 // GetLoadMode asks for type information.

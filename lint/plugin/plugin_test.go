@@ -1,11 +1,13 @@
 package plugin
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/golangci/plugin-module-register/register"
 
 	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/internal/config"
 )
 
 func TestRegistered(t *testing.T) {
@@ -14,33 +16,58 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
+// TestSettings hands settings over as golangci-lint does: as what its YAML
+// reader made of them.
 func TestSettings(t *testing.T) {
+	all := len(lint.Analyzers()) + 1 // the one of directives
 	tests := []struct {
 		name      string
 		settings  any
 		analyzers int
-		ok        bool
+		fault     string
 	}{
-		{"none", nil, len(lint.Analyzers()), true},
-		{"one disabled", map[string]any{"disable": []string{"FB1020"}}, len(lint.Analyzers()) - 1, true},
-		{"confidence", map[string]any{"confidence": "medium"}, len(lint.Analyzers()), true},
-		{"unknown rule", map[string]any{"disable": []string{"FB9999"}}, 0, false},
-		{"unknown confidence", map[string]any{"confidence": "certain"}, 0, false},
-		{"unknown key", map[string]any{"confident": "high"}, 0, false},
+		{"none", nil, all, ""},
+		{"empty", map[string]any{}, all, ""},
+		{"one disabled", map[string]any{"disable": []any{"FB1020"}}, all - 1, ""},
+		{"confidence", map[string]any{"confidence": "medium"}, all, ""},
+		{"limits", map[string]any{"max_attempts": 6, "retryable": []any{404}, "dependencies": []any{
+			map[string]any{"name": "pay", "code": []any{"internal/pay/..."}, "max_attempts": 3},
+		}}, all, ""},
+		{"unknown rule", map[string]any{"disable": []any{"FB9999"}}, 0, `rule "FB9999" is unknown`},
+		{"unknown confidence", map[string]any{"confidence": "certain"}, 0, `confidence "certain"`},
+		{"unknown key", map[string]any{"confident": "high"}, 0, "did you mean confidence?"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := New(tt.settings)
-			if (err == nil) != tt.ok {
-				t.Fatalf("got error %v, want ok %v", err, tt.ok)
-			}
-			if !tt.ok {
+			if tt.fault != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fault) {
+					t.Errorf("got %v, want %q", err, tt.fault)
+				}
 				return
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 			list, err := p.BuildAnalyzers()
 			if err != nil || len(list) != tt.analyzers || p.GetLoadMode() != register.LoadModeTypesInfo {
 				t.Errorf("got %d analyzers, mode %s, error %v; want %d, typesinfo", len(list), p.GetLoadMode(), err, tt.analyzers)
 			}
 		})
+	}
+}
+
+// TestSettingsInForce: what the analyzers read is what was configured.
+func TestSettingsInForce(t *testing.T) {
+	p, err := New(map[string]any{"max_attempts": 6, "retryable": []any{404, "NOT_FOUND"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.BuildAnalyzers(); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := config.Current().For(config.Place{Package: "p"})
+	if l.MaxAttempts != 6 || !l.MayRetry("404", false) || !l.MayRetry("NOT_FOUND", false) || l.MayRetry("403", false) {
+		t.Errorf("got %+v, want six attempts, 404 and NOT_FOUND", l)
 	}
 }

@@ -2,14 +2,109 @@
 //
 //	go vet -vettool=$(which forbear-vet) ./...
 //
-// It reports what it is sure of (high confidence). The wider forms, with SARIF,
-// baselines and fixes, are those of forbear lint.
+// It reports what it is sure of (high confidence), and takes the settings of
+// forbear lint: the file named by FORBEAR_LINT_CONFIG, or else .forbear-lint.yaml
+// in the folder of the package or above, and flags on top of it:
+//
+//	go vet -vettool=$(which forbear-vet) -confidence=medium ./...
+//	go vet -vettool=$(which forbear-vet) -settings='{max_attempts: 6}' ./...
+//
+// The go command caches results. It learns of a changed file of settings when
+// that lies in the folder where go vet is called, or above, or is the one of
+// FORBEAR_LINT_CONFIG. The wider forms, with SARIF, baselines and policy files,
+// are those of forbear lint.
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
 	"golang.org/x/tools/go/analysis/unitchecker"
 
 	"github.com/forbear-go/forbear/lint"
+	"github.com/forbear-go/forbear/lint/settings"
 )
 
-func main() { unitchecker.Main(append(lint.Analyzers(), lint.Directives)...) }
+// configVariable names the variable that holds the path of the settings. The
+// go command does not change it, so that the tool's version can tell of it.
+const configVariable = "FORBEAR_LINT_CONFIG"
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "-V=full" {
+		if err := version(os.Stdout); err != nil {
+			fail(err)
+		}
+		return
+	}
+	s := &settings.Settings{}
+	// The go command asks for the flags first, and does not show what goes wrong.
+	asked := len(os.Args) == 2 && os.Args[1] == "-flags"
+	if name := settingsFile(); name != "" && !asked {
+		var err error
+		if s, err = settings.Load(name); err != nil {
+			fail(err)
+		}
+	}
+	if err := s.Apply(); err != nil {
+		fail(err)
+	}
+	// Flags are read by unitchecker.Main, before any analysis runs.
+	flag.Func("settings", "settings in `YAML`, which count more than those of a file", func(text string) error {
+		own, err := settings.Parse("-settings", []byte(text))
+		if err != nil {
+			return err
+		}
+		own.Merge(s)
+		s = own
+		return s.Apply()
+	})
+	flag.Func("confidence", "the least `confidence` that is reported: high, medium or low", func(text string) error {
+		s.Confidence = text
+		return s.Apply()
+	})
+	unitchecker.Main(append(lint.Analyzers(), lint.Directives)...)
+}
+
+// settingsFile returns the file of settings, or "".
+func settingsFile() string {
+	if name := os.Getenv(configVariable); name != "" {
+		return name
+	}
+	return settings.Discover(".", settings.FileName)
+}
+
+// version writes what the go command makes part of its cache's keys: the
+// contents of the program and of the settings.
+func version(w io.Writer) error {
+	name, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if name := settingsFile(); name != "" {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("settings: %w", err)
+		}
+		h.Write(src)
+	}
+	_, err = fmt.Fprintf(w, "forbear-vet version devel buildID=%s\n", hex.EncodeToString(h.Sum(nil)))
+	return err
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "forbear-vet:", err)
+	os.Exit(2)
+}

@@ -4,6 +4,8 @@ go 1.26.0
 
 require github.com/forbear-go/forbear/lint v0.0.0
 
+require github.com/forbear-go/forbear v0.0.0 // indirect
+
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect
 	4d63.com/gochecknoglobals v0.2.2 // indirect

@@ -11,7 +11,8 @@ import (
 
 // TestPlugin builds golangci-lint with the plugin and runs it on a module: it
 // reports an unkeyed retry through a helper in another package (so facts
-// travel) and honors //nolint:forbear with a reason.
+// travel), takes its settings, a dependency's included, and honors
+// //nolint:forbear with a reason.
 func TestPlugin(t *testing.T) {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "golangci-lint")
@@ -34,10 +35,13 @@ func TestPlugin(t *testing.T) {
 		t.Fatalf("got %v, want exit code 1 (issues)\n%s", err, out)
 	}
 	text := string(out)
-	for _, want := range []string{"a.go:11:2", "FB1001", "FB1030", "(forbear)"} {
+	for _, want := range []string{"a.go:11:2", "FB1001", "FB1030", "at most 2 attempts are allowed for orders", "(forbear)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got\n%s\nwant it to contain %q", text, want)
 		}
+	}
+	if strings.Contains(text, "FB1054") {
+		t.Errorf("got\n%s\nwant nothing from the disabled rule", text)
 	}
 	if strings.Contains(text, "a.go:2") {
 		t.Errorf("got\n%s\nwant nothing from the suppressed function", text)
