@@ -18,6 +18,15 @@ type Notifier interface {
 	Notify(ctx context.Context, a Alert) error
 }
 
+// Reporter is a [Notifier] that takes alerts and delivers them later: Health
+// says what is wrong with that, or nil.
+type Reporter interface {
+	Health() error
+}
+
+// TestQueue is the queue of test alerts.
+const TestQueue = "test"
+
 // Health is how a notifier is doing.
 type Health struct {
 	Name        string    `json:"name"`
@@ -128,7 +137,7 @@ func (a *Alerter) notify(ctx context.Context, n Notifier, alert Alert) error {
 // Test sends a test alert to every notifier, now, and tells how each took it.
 func (a *Alerter) Test(ctx context.Context, by string) []Health {
 	now := time.Now()
-	alert := Alert{Queue: "test", Reason: "test", Detail: "test alert, asked for by " + by, Count: 1, First: now, Last: now}
+	alert := Alert{Queue: TestQueue, Reason: "test", Detail: "test alert, asked for by " + by, Count: 1, First: now, Last: now}
 	for _, n := range a.notifiers {
 		_ = a.notify(ctx, n, alert) // its health tells
 	}
@@ -141,7 +150,13 @@ func (a *Alerter) Health() []Health {
 	defer a.mu.Unlock()
 	list := make([]Health, 0, len(a.notifiers))
 	for _, n := range a.notifiers {
-		list = append(list, a.health[n.Name()])
+		h := a.health[n.Name()]
+		if r, ok := n.(Reporter); ok && h.Healthy {
+			if err := r.Health(); err != nil {
+				h.Healthy, h.Error = false, err.Error()
+			}
+		}
+		list = append(list, h)
 	}
 	return list
 }

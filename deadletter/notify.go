@@ -55,8 +55,9 @@ type HTTPNotifier struct {
 	Label  string
 	URL    string
 	Format AlertFormat
-	// Client sends; nil means one with a timeout of 10 s. It follows no
-	// redirects.
+	// Client sends; nil means one with a timeout of 10 s. No redirect is
+	// followed. Whether addresses inside of a network may be reached is the
+	// transport's to say: see webhook.Guard.
 	Client *http.Client
 }
 

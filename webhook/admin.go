@@ -143,24 +143,29 @@ type TestResult struct {
 // TestAndEnable sends a test message to an endpoint and enables it when that
 // was accepted.
 func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, error) {
-	l := d.lane(id)
-	if l == nil {
-		return TestResult{}, fmt.Errorf("endpoint %q: %w", id, ErrNotFound)
-	}
-	m := Message{ID: NewID("msg_test"), Endpoints: []string{id}, Type: "forbear.test", Body: []byte(`{"type":"forbear.test"}`), Created: d.now().UTC()}
-	res := l.send(ctx, &m, 1, l.timeout(&forbear.State{}))
-	if res.unready != nil {
-		return TestResult{ErrorType: "credential", Response: clip(res.unready.Error(), 256)}, nil
-	}
-	out := TestResult{OK: res.failure.Class == forbear.ClassSuccess, Status: res.status, ErrorType: res.failure.Type, Response: res.response}
-	if !out.OK {
-		return out, nil
+	out, err := d.try(ctx, Message{ID: NewID("msg_test"), Endpoints: []string{id}, Type: "forbear.test", Body: []byte(`{"type":"forbear.test"}`)})
+	if err != nil || !out.OK {
+		return out, err
 	}
 	if err := d.cfg.Store.SetEndpointState(ctx, id, Enabled, "", time.Time{}); err != nil {
 		return out, err
 	}
 	out.Enabled = true
 	return out, d.reread(ctx)
+}
+
+// try sends a message to its one endpoint, once and now, past the queue.
+func (d *Dispatcher) try(ctx context.Context, m Message) (TestResult, error) {
+	l := d.lane(m.Endpoints[0])
+	if l == nil {
+		return TestResult{}, fmt.Errorf("endpoint %q: %w", m.Endpoints[0], ErrNotFound)
+	}
+	m.Created = d.now().UTC()
+	res := l.send(ctx, &m, 1, l.timeout(&forbear.State{}))
+	if res.unready != nil {
+		return TestResult{ErrorType: "credential", Response: clip(res.unready.Error(), 256)}, nil
+	}
+	return TestResult{OK: res.failure.Class == forbear.ClassSuccess, Status: res.status, ErrorType: res.failure.Type, Response: res.response}, nil
 }
 
 // Deliveries tells how a message fares at each of its endpoints.

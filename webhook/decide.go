@@ -204,7 +204,7 @@ func (d *Dispatcher) postpone(l *lane, dl *Delivery, p *Pending, why forbear.Rea
 // unready postpones an attempt that lacks its credential. Nothing is sent
 // without; somebody is told.
 func (d *Dispatcher) unready(l *lane, dl *Delivery, err error) {
-	d.raise(deadletter.Alert{Queue: Queue, Reason: "credential", Detail: "endpoint " + dl.Endpoint + ": " + clip(err.Error(), 256)})
+	d.raise(deadletter.Alert{Queue: queue(dl.Endpoint), Reason: "credential", Detail: "endpoint " + dl.Endpoint + ": " + clip(err.Error(), 256)})
 	dl.Progress.Postponed++
 	o := outcome(dl, Postponed)
 	wait := min(5*time.Second<<min(dl.Progress.Postponed-1, 7), 10*time.Minute)
@@ -227,7 +227,7 @@ func (d *Dispatcher) expire(l *lane, dl *Delivery) Outcome {
 func (d *Dispatcher) bury(l *lane, dl *Delivery, why forbear.Reason, p *Pending) Outcome {
 	m, policy, ep := &dl.Message, l.retryer.Policy(), l.endpoint()
 	letter := &deadletter.Letter{
-		ID: NewID("dlq"), Queue: Queue, Destination: dl.Endpoint,
+		ID: NewID("dlq"), Queue: queue(dl.Endpoint), Destination: dl.Endpoint,
 		EventID: m.ID, Source: m.Source, Type: m.Type, Subject: m.Subject, PartitionKey: m.Key,
 		IdempotencyKey: m.key(), CorrelationID: m.CorrelationID,
 		Payload: m.Body, ContentType: m.ContentType, Headers: m.Headers,

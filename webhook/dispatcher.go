@@ -223,7 +223,7 @@ func (l *lane) judge() (err error) {
 	policy, id := l.ep.Policy.WithDefaults(), l.ep.ID
 	l.budget = newBacklogBudget(policy.Budget, l.ep.slots())
 	l.pacing = &pacing{wait: policy.Breaker.OpenFor, closed: l.budget.forget, opened: func() {
-		l.d.raise(deadletter.Alert{Queue: Queue, Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
+		l.d.raise(deadletter.Alert{Queue: queue(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
 	}}
 	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithBudget(l.budget), forbear.WithObserver(l.pacing)}
 	l.retryer, err = forbear.New("webhook:"+id, l.ep.Policy, append(opts, l.d.cfg.Options...)...)
@@ -359,7 +359,7 @@ func (d *Dispatcher) noted(l *lane, n noted) {
 	id := l.endpoint().ID
 	if n.disable != "" {
 		d.log.Error("endpoint disabled", slog.String("endpoint", id), slog.String("reason", n.disable))
-		d.raise(deadletter.Alert{Queue: Queue, Reason: "endpoint_disabled", Detail: "endpoint " + id + " was disabled: " + n.disable})
+		d.raise(deadletter.Alert{Queue: queue(id), Reason: "endpoint_disabled", Detail: "endpoint " + id + " was disabled: " + n.disable})
 		d.setState(id, Disabled, n.disable, n.failing)
 		return
 	}

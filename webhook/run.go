@@ -263,7 +263,7 @@ func (d *Dispatcher) written(batch []Outcome, ok []bool) {
 			continue
 		}
 		if o.Kind == Dead {
-			l.retryer.DeadLettered(context.Background(), Queue, o.why)
+			l.retryer.DeadLettered(context.Background(), o.Dead.Queue, o.why)
 		}
 		switch o.Kind {
 		case Retried, Postponed, Released:

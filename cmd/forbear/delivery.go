@@ -4,22 +4,27 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/webhook"
 )
 
 // delivery is serve's durable side: its flags, and the service that they make.
@@ -32,6 +37,8 @@ type delivery struct {
 	slack     string
 	manager   string
 	hook      string
+	hookKey   string // reference of its signing secret
+	reach     []netip.Prefix
 	command   string
 	keyFile   string
 	tokenFile string
@@ -65,7 +72,13 @@ func newDelivery(f *flag.FlagSet) *delivery {
 	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to; without one they are kept")
 	f.StringVar(&d.slack, "alert-slack", "", "send alerts to this Slack-compatible `URL`")
 	f.StringVar(&d.manager, "alert-alertmanager", "", "send alerts to this Alertmanager `URL`")
-	f.StringVar(&d.hook, "alert-webhook", "", "post alerts as JSON to this `URL`")
+	f.StringVar(&d.hook, "alert-webhook", "", "deliver alerts to this `URL`, durably, as signed webhooks")
+	f.StringVar(&d.hookKey, "alert-webhook-secret", "", "the secret that signs them, as a `reference`: env:NAME or file:NAME")
+	f.Func("alert-allow-target", "a private `prefix` that --alert-slack and --alert-alertmanager may be in; may be repeated", func(v string) error {
+		p, err := netip.ParsePrefix(v)
+		d.reach = append(d.reach, p)
+		return err
+	})
 	f.StringVar(&d.command, "alert-command", "", "run this `command` with each alert as JSON on its standard input")
 	return d
 }
@@ -84,7 +97,12 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 		return err
 	}
 	o.Open = !loopback(cmp.Or(d.listen, address))
-	o.Notifiers = d.notifiers()
+	if o.Notifiers, err = d.notifiers(); err != nil {
+		return err
+	}
+	if o.Alerts, err = d.alerts(); err != nil {
+		return err
+	}
 	if d.service, err = durable.New(ctx, o); err != nil {
 		return err
 	}
@@ -203,19 +221,49 @@ func (d *delivery) keys() ([]sqlstore.Key, error) {
 	return []sqlstore.Key{{ID: fmt.Sprintf("%x", id[:4]), Secret: sum[:]}}, nil
 }
 
-func (d *delivery) notifiers() (list []deadletter.Notifier) {
+// notifiers returns those that are told directly. They reach public addresses,
+// and what was allowed: an address in a flag is the operator's, and a name may
+// still resolve to where nobody meant it to.
+func (d *delivery) notifiers() (list []deadletter.Notifier, err error) {
+	guard := webhook.Guard{Allow: slices.Concat(d.options.Allow, d.reach)}
+	client := &http.Client{Transport: guard.Transport(forbear.DefaultConnect), Timeout: 10 * time.Second}
 	for _, n := range []struct {
 		label, url string
 		format     deadletter.AlertFormat
-	}{{"slack", d.slack, deadletter.FormatSlack}, {"alertmanager", d.manager, deadletter.FormatAlertmanager}, {"webhook", d.hook, deadletter.FormatPlain}} {
-		if n.url != "" {
-			list = append(list, &deadletter.HTTPNotifier{Label: n.label, URL: n.url, Format: n.format})
+	}{{"slack", d.slack, deadletter.FormatSlack}, {"alertmanager", alertmanager(d.manager), deadletter.FormatAlertmanager}} {
+		if n.url == "" {
+			continue
 		}
+		if err := guard.CheckURL(n.url); err != nil {
+			return nil, fmt.Errorf("--alert-%s: %w (see --alert-allow-target)", n.label, err)
+		}
+		list = append(list, &deadletter.HTTPNotifier{Label: n.label, URL: n.url, Format: n.format, Client: client})
 	}
 	if args := strings.Fields(d.command); len(args) > 0 {
 		list = append(list, &deadletter.CommandNotifier{Label: "command", Args: args})
 	}
-	return list
+	return list, nil
+}
+
+// alertmanager completes an address without a path.
+func alertmanager(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" {
+		return u.JoinPath("/api/v2/alerts").String()
+	}
+	return address
+}
+
+// alerts returns the endpoint that alerts are delivered to, or nil.
+func (d *delivery) alerts() (*webhook.Endpoint, error) {
+	switch {
+	case d.hook == "" && d.hookKey == "":
+		return nil, nil
+	case d.hook == "":
+		return nil, errors.New("--alert-webhook-secret is of no use without --alert-webhook")
+	case d.hookKey == "":
+		return nil, fmt.Errorf("--alert-webhook needs --alert-webhook-secret: env:ALERTS, for instance, is the variable %sALERTS", durable.SecretPrefix)
+	}
+	return &webhook.Endpoint{URL: d.hook, Secrets: []string{d.hookKey}}, nil
 }
 
 // loopback reports whether an address is reachable from this machine only.

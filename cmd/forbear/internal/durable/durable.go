@@ -27,6 +27,8 @@ type Options struct {
 	Retention  time.Duration
 	Keys       []sqlstore.Key // encryption at rest; none: off
 	Notifiers  []deadletter.Notifier
+	// Alerts is where alerts are delivered as webhooks; nil: nowhere.
+	Alerts *webhook.Endpoint
 	// Observers are what each endpoint's Retryer is built with: the log, metrics,
 	// traces. None: the log.
 	Observers []forbear.Option
@@ -112,7 +114,15 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := s.Dispatcher.Load(ctx); err != nil {
 		return nil, err
 	}
-	s.Redriver = deadletter.NewRedriver(db, webhook.NewID("w"), map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive}, o.Logger)
+	targets := map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive, webhook.AlertQueue: s.Dispatcher.Redrive}
+	s.Redriver = deadletter.NewRedriver(db, webhook.NewID("w"), targets, o.Logger)
+	if o.Alerts != nil {
+		n, err := webhook.NewNotifier(ctx, s.Dispatcher, *o.Alerts)
+		if err != nil {
+			return nil, err
+		}
+		o.Notifiers = append(o.Notifiers, n)
+	}
 	s.Alerter = deadletter.NewAlerter(db, o.Logger, o.Notifiers...)
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
 	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Log: o.Logger}
