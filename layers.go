@@ -45,8 +45,15 @@ func NoteSend(ctx context.Context, id uint64) {
 		return
 	}
 	if n := c.sends.note(id); n > 1 {
-		c.retryer.layered(ctx, c, n)
+		c.retryer.layered(ctx, LayeredRetry{Info: Info{Attempt: c.number}, Sends: n})
 	}
+}
+
+// Repeated tells that a request which r is about to send is the given attempt
+// of a layer above that retries by itself, such as an SDK. Like [NoteSend] it is
+// for protocol edges, and reported once.
+func (r *Retryer) Repeated(ctx context.Context, attempt int) {
+	r.layered(ctx, LayeredRetry{Info: Info{Attempt: 1}, Sends: attempt, Above: true})
 }
 
 // sends counts the requests of one attempt by their identity. The zero value
@@ -79,20 +86,16 @@ func (s *sends) note(id uint64) int {
 	return 1
 }
 
-func (r *Retryer) layered(ctx context.Context, c *attemptCtx, n int) {
+func (r *Retryer) layered(ctx context.Context, e LayeredRetry) {
 	r.layeredSends.Add(1)
 	r.layeredOnce.Do(func() {
-		e := LayeredRetry{Info: Info{
-			Dependency:    r.dependency,
-			CorrelationID: CorrelationID(ctx),
-			Attempt:       c.number,
-			MaxAttempts:   r.policy.Retries() + 1,
-		}, Sends: n}
+		e.Dependency, e.CorrelationID, e.MaxAttempts = r.dependency, CorrelationID(ctx), r.policy.Retries()+1
 		for _, o := range r.observers.layer {
 			o.LayeredRetry(ctx, e)
 		}
 	})
 }
 
-// LayeredSends returns how many sends a layer below has added by itself so far.
+// LayeredSends returns how many sends other layers have added by themselves so
+// far, as far as it was noticed.
 func (r *Retryer) LayeredSends() int64 { return r.layeredSends.Load() }

@@ -72,7 +72,11 @@ func (o LogObserver) BreakerMoved(e BreakerMoved) {
 
 // LayeredRetry implements [LayerObserver].
 func (o LogObserver) LayeredRetry(ctx context.Context, e LayeredRetry) {
-	o.logger().LogAttrs(ctx, slog.LevelWarn, "a layer below retries by itself", append(e.attrs(),
+	message := "a layer below retries by itself"
+	if e.Above {
+		message = "a layer above retries by itself"
+	}
+	o.logger().LogAttrs(ctx, slog.LevelWarn, message, append(e.attrs(),
 		slog.Int("sends", e.Sends))...)
 }
 

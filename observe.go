@@ -47,8 +47,8 @@ type (
 	CertificateObserver interface {
 		CertificateRefused(context.Context, CertificateRefused)
 	}
-	// LayerObserver is told, once per dependency, that a layer below retries
-	// by itself.
+	// LayerObserver is told, once per dependency, that a layer below or above
+	// retries by itself.
 	LayerObserver interface {
 		LayeredRetry(context.Context, LayeredRetry)
 	}
@@ -139,12 +139,15 @@ type CertificateRefused struct {
 	Failure Failure
 }
 
-// LayeredRetry is the event of a layer below that sends the same request more
-// than once in one attempt.
+// LayeredRetry is the event of another layer that retries by itself: one below
+// that sends the same request more than once in one attempt, or one above.
 type LayeredRetry struct {
 	Info
-	// Sends is how many times the request was sent in that attempt.
+	// Sends is how many times the request was sent in that attempt; of a layer
+	// above, the number of its own attempt.
 	Sends int
+	// Above says on which side the layer is.
+	Above bool
 }
 
 // TokenRefreshed is the event of credentials that were fetched anew.

@@ -94,6 +94,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchange{t: t, r: r, req: req, timeout: policy.AttemptTimeout(), total: policy.Total}
 	x.prepare(&call.State, &policy)
 	x.openEnvelope(&call.State)
+	if n := repeated(req.Header); n > 1 {
+		call.State.Inner = true // one layer retries, and this one is inside
+		r.Repeated(req.Context(), n)
+	}
 	defer x.body.finish()
 	return x.run(&call)
 }
