@@ -181,6 +181,13 @@ func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
 	return e
 }
 
+// Aborted gives back what the attempt under way holds, the breaker's permit and
+// the place in the bulkhead, when it ended in a panic and nothing else is called.
+func (c *Call) Aborted() {
+	c.r.Withdraw(&c.State)
+	c.leave()
+}
+
 // Err returns the error that ends the call after the refusal d of failure f.
 func (c *Call) Err(d Decision, f Failure) *Error {
 	e := &Error{

@@ -44,8 +44,26 @@ func DoValue[T any](ctx context.Context, r *Retryer, op func(ctx context.Context
 	return v, err
 }
 
-// attempt runs op once, within the policy's per-attempt timeout if it sets one.
+// attempt runs op once.
 func (r *Retryer) attempt(ctx context.Context, call *Call, op func(context.Context) error) error {
+	if !call.State.permit.Probe {
+		return r.timed(ctx, call, op)
+	}
+	// A panic must not keep the permit: with all of them gone the breaker would
+	// never close again.
+	panicked := true
+	defer func() {
+		if panicked {
+			call.Aborted()
+		}
+	}()
+	err := r.timed(ctx, call, op)
+	panicked = false
+	return err
+}
+
+// timed runs op within the policy's per-attempt timeout, if it sets one.
+func (r *Retryer) timed(ctx context.Context, call *Call, op func(context.Context) error) error {
 	if r.policy.PerAttempt == 0 {
 		return op(ctx)
 	}

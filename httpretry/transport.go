@@ -98,8 +98,15 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		call.State.Inner = true // one layer retries, and this one is inside
 		r.Repeated(req.Context(), n)
 	}
-	defer x.body.finish()
-	return x.run(&call)
+	panicked := true
+	defer func() {
+		if x.body.finish(); panicked {
+			call.Aborted()
+		}
+	}()
+	resp, err := x.run(&call)
+	panicked = false
+	return resp, err
 }
 
 // exchange is one RoundTrip: the request and what all its attempts share.

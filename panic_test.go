@@ -1,0 +1,45 @@
+package forbear_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// TestPanicsDoNotWedgeTheBreaker: an operation that panics while it tries out a
+// dependency that was down gives its permit back, or nobody could ever try
+// again.
+func TestPanicsDoNotWedgeTheBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := quiet(t, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: forbear.BreakerPolicy{MinCalls: 5, Probes: 2}})
+		for range 5 {
+			_ = r.Do(t.Context(), failing)
+		}
+		if got := r.Breaker().State(); got != forbear.BreakerOpen {
+			t.Fatalf("%v after five failures, want open", got)
+		}
+		time.Sleep(time.Minute)
+		for range 3 {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("the panic did not arrive")
+					}
+				}()
+				_ = r.Do(t.Context(), func(context.Context) error { panic("probe") })
+			}()
+		}
+		for range 2 {
+			if err := r.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+				t.Fatalf("a probe after the panics: %v (breaker open: %v)", err, errors.Is(err, forbear.ErrBreakerOpen))
+			}
+		}
+		if got := r.Breaker().State(); got != forbear.BreakerClosed {
+			t.Errorf("%v after two good probes, want closed", got)
+		}
+	})
+}
