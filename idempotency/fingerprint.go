@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -12,15 +13,41 @@ import (
 )
 
 // Digest returns SHA-256 over parts, each with its length, in 43 characters.
-func Digest(parts ...string) string {
-	h := sha256.New()
-	var n [8]byte
+func Digest(parts ...string) string { return digest(parts) }
+
+// smallDigest is how many bytes are put together before they are hashed, which
+// costs no allocation.
+const smallDigest = 512
+
+// digest is [Digest] of texts and then of bytes, which may be many.
+func digest(parts []string, rest ...[]byte) string {
+	var small [smallDigest]byte
+	text := small[:0]
 	for _, p := range parts {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write([]byte(p))
+		text = append(binary.BigEndian.AppendUint64(text, uint64(len(p))), p...)
 	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+	var sum [sha256.Size]byte
+	size := len(text)
+	for _, b := range rest {
+		size += 8 + len(b)
+	}
+	if size <= smallDigest {
+		for _, b := range rest {
+			text = append(binary.BigEndian.AppendUint64(text, uint64(len(b))), b...)
+		}
+		sum = sha256.Sum256(text)
+	} else {
+		h := sha256.New()
+		h.Write(bytes.Clone(text)) // what is handed to h leaves the stack
+		for _, b := range rest {
+			h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+			h.Write(b)
+		}
+		h.Sum(sum[:0])
+	}
+	var out [43]byte
+	base64.RawURLEncoding.Encode(out[:], sum[:])
+	return string(out[:])
 }
 
 // Fingerprint is the default of [Options.Fingerprint]: method, path, query in
@@ -28,12 +55,15 @@ func Digest(parts ...string) string {
 // since traces, dates, attempt numbers and refreshed tokens differ between the
 // attempts of one operation.
 func Fingerprint(r *http.Request, body []byte) string {
-	return Digest("1", r.Method, r.URL.EscapedPath(), sortedQuery(r.URL.RawQuery), mediaType(r.Header.Get("Content-Type")), string(body))
+	return digest([]string{"1", r.Method, r.URL.EscapedPath(), sortedQuery(r.URL.RawQuery), mediaType(r.Header.Get("Content-Type"))}, body)
 }
 
 // sortedQuery keeps the order of a name's own values. What cannot be read
 // stands for itself.
 func sortedQuery(raw string) string {
+	if raw == "" {
+		return ""
+	}
 	v, err := url.ParseQuery(raw)
 	if err != nil {
 		pairs := strings.Split(raw, "&")
@@ -44,8 +74,24 @@ func sortedQuery(raw string) string {
 }
 
 func mediaType(v string) string {
+	if plain(v) {
+		return v
+	}
 	if m, _, err := mime.ParseMediaType(v); err == nil {
 		return m
 	}
 	return strings.ToLower(strings.TrimSpace(v))
+}
+
+// plain reports whether a media type comes without parameters and in lower case,
+// as most do: it then stands for itself.
+func plain(v string) bool {
+	for i := range len(v) {
+		switch c := v[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '/', c == '-', c == '+', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
 }
