@@ -39,6 +39,10 @@ func fix(p *rule.Pass, path []ast.Node, ctx string) []analysis.SuggestedFix {
 	if !ok {
 		return nil
 	}
+	timePkg, ok := sel.X.(*ast.Ident)
+	if !ok || sel.Sel.Name != "Sleep" {
+		return nil
+	}
 	values, ok := returns(p, results, ctx)
 	if !ok {
 		return nil
@@ -47,8 +51,7 @@ func fix(p *rule.Pass, path []ast.Node, ctx string) []analysis.SuggestedFix {
 	if err := format.Node(&arg, p.Fset, call.Args[0]); err != nil {
 		return nil
 	}
-	timePkg := sel.X.(*ast.Ident).Name
-	text := "select {\ncase <-" + ctx + ".Done():\nreturn" + values + "\ncase <-" + timePkg + ".After(" + arg.String() + "):\n}"
+	text := "select {\ncase <-" + ctx + ".Done():\nreturn" + values + "\ncase <-" + timePkg.Name + ".After(" + arg.String() + "):\n}"
 	text = strings.ReplaceAll(text, "\n", "\n"+indentation(p, stmt.Pos()))
 	return []analysis.SuggestedFix{{
 		Message:   "wait for " + ctx + " too",

@@ -1,15 +1,12 @@
 package table
 
 import (
-	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
 	"go/types"
 	"regexp"
 	"strings"
-
-	"golang.org/x/tools/go/analysis"
 
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
@@ -20,19 +17,15 @@ type Match struct {
 	Node  ast.Node
 	Name  *ast.Ident     // the name that was used
 	Call  *ast.CallExpr  // for calls
-	Value constant.Value // of the argument or the field that matters, if constant
+	Arg   ast.Expr       // the argument, or what is assigned to the field, that matters
+	Value constant.Value // of Arg, if constant
 }
 
 // Report reports what the table's entries of verdict v find.
 func Report(p *rule.Pass, v Verdict) {
 	for _, m := range Find(p, v) {
 		f := rule.Finding{Confidence: m.Entry.confidence, Pos: m.Node.Pos(), End: m.Node.End(), Message: m.Entry.Message}
-		if m.Entry.Fix != "" && m.Name != nil {
-			f.Fixes = []analysis.SuggestedFix{{
-				Message:   fmt.Sprintf("use %s", m.Entry.Fix),
-				TextEdits: []analysis.TextEdit{{Pos: m.Name.Pos(), End: m.Name.End(), NewText: []byte(m.Entry.Fix)}},
-			}}
-		}
+		f.Fixes = m.fixes(p)
 		f.Callees = []string{m.Entry.Package[0] + "." + m.Entry.Call + m.Entry.Value + m.Entry.Literal + m.Entry.Field}
 		p.Report(f)
 	}
@@ -240,7 +233,7 @@ func (m *matcher) assign(l, r ast.Expr) {
 	v := m.p.TypesInfo.Types[r].Value
 	for _, e := range m.active {
 		if e.Field == typeName(t)+"."+sel.Sel.Name && e.covers(typePkg(t)) && e.equals(v) {
-			m.addValue(e, sel, sel.Sel, v)
+			m.addValue(e, sel, sel.Sel, r)
 		}
 	}
 }
@@ -251,14 +244,15 @@ func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
 	}
 	match := Match{Entry: e, Node: n, Name: id, Call: call}
 	if call != nil && e.Arg != nil && *e.Arg < len(call.Args) {
-		match.Value = m.p.TypesInfo.Types[call.Args[*e.Arg]].Value
+		match.Arg = call.Args[*e.Arg]
+		match.Value = m.p.TypesInfo.Types[match.Arg].Value
 	}
 	m.found = append(m.found, match)
 }
 
-func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v constant.Value) {
+func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v ast.Expr) {
 	if m.siblings(e) {
-		m.found = append(m.found, Match{Entry: e, Node: n, Name: id, Value: v})
+		m.found = append(m.found, Match{Entry: e, Node: n, Name: id, Arg: v, Value: m.p.TypesInfo.Types[v].Value})
 	}
 }
 

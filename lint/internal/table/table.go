@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"go/token"
 	"io"
 	"regexp"
 	"slices"
@@ -66,9 +65,8 @@ type Entry struct {
 
 	Confidence string `yaml:"confidence,omitempty"` // default high
 	Message    string `yaml:"message"`
-	// Fix swaps the name of the call or the value for another one of the
-	// same signature.
-	Fix string `yaml:"fix,omitempty"`
+	// Fix is what to do instead, where that can be done by itself.
+	Fix *Fix `yaml:"fix,omitempty"`
 	// Attempts is the number of attempts that a retry client makes.
 	Attempts int `yaml:"attempts,omitempty"`
 
@@ -154,8 +152,8 @@ func (e *Entry) Compile() error {
 	if strings.TrimSpace(e.Message) == "" {
 		errs = append(errs, errors.New("message is missing"))
 	}
-	if e.Fix != "" && !token.IsIdentifier(e.Fix) {
-		errs = append(errs, fmt.Errorf("fix %q is no name of a function", e.Fix))
+	if e.Fix != nil {
+		errs = append(errs, e.Fix.check())
 	}
 	e.confidence = rule.High
 	if e.Confidence != "" {

@@ -1,0 +1,214 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// Fix is a change that keeps the number of attempts and the scale of the waits.
+// Exactly one of the first four says what is done; it is offered only where the
+// library, in the version that is used, has what it needs.
+type Fix struct {
+	// Name replaces the name of the call or the value by another of the same
+	// type.
+	Name string `yaml:"name,omitempty"`
+	// Wrap puts the call into one of the function of that name.
+	Wrap string `yaml:"wrap,omitempty"`
+	// Value replaces the argument, or the value that is assigned, by a constant
+	// of the package.
+	Value string `yaml:"value,omitempty"`
+	// Field adds a field to the literal: "Jitter: true".
+	Field string `yaml:"field,omitempty"`
+	// Changes says what is different then: "each wait is a random part of it".
+	Changes string `yaml:"changes"`
+}
+
+func (f *Fix) check() error {
+	var errs []error
+	said := 0
+	for _, s := range []string{f.Name, f.Wrap, f.Value} {
+		if s != "" {
+			said++
+			if !token.IsIdentifier(s) {
+				errs = append(errs, fmt.Errorf("fix: %q is no name", s))
+			}
+		}
+	}
+	if f.Field != "" {
+		said++
+		if name, value, ok := strings.Cut(f.Field, ": "); !ok || !token.IsIdentifier(name) || value == "" {
+			errs = append(errs, fmt.Errorf("fix: field is %q: want a name and a value such as Jitter: true", f.Field))
+		}
+	}
+	if said != 1 {
+		errs = append(errs, errors.New("fix: want exactly one of name, wrap, value, field"))
+	}
+	if strings.TrimSpace(f.Changes) == "" {
+		errs = append(errs, errors.New("fix: changes is missing: what is different then?"))
+	}
+	return errors.Join(errs...)
+}
+
+// fixes returns what the entry suggests, where it can be done.
+func (m Match) fixes(p *rule.Pass) []analysis.SuggestedFix {
+	f := m.Entry.Fix
+	if f == nil {
+		return nil
+	}
+	var edits []analysis.TextEdit
+	switch {
+	case f.Name != "":
+		edits = m.rename(p, f.Name)
+	case f.Wrap != "":
+		edits = m.wrap(p, f.Wrap)
+	case f.Value != "":
+		edits = m.replace(p, f.Value)
+	case f.Field != "":
+		edits = m.insert(f.Field)
+	}
+	if edits == nil {
+		return nil
+	}
+	return []analysis.SuggestedFix{{Message: f.String(), TextEdits: edits}}
+}
+
+func (m Match) rename(p *rule.Pass, name string) []analysis.TextEdit {
+	if m.Name == nil {
+		return nil
+	}
+	old := p.TypesInfo.Uses[m.Name]
+	if old == nil || old.Pkg() == nil {
+		return nil
+	}
+	other := old.Pkg().Scope().Lookup(name)
+	if other == nil || !types.Identical(old.Type(), other.Type()) {
+		return nil
+	}
+	return []analysis.TextEdit{{Pos: m.Name.Pos(), End: m.Name.End(), NewText: []byte(name)}}
+}
+
+// wrap needs a call of one result, of the type that the function takes.
+func (m Match) wrap(p *rule.Pass, name string) []analysis.TextEdit {
+	if m.Call == nil {
+		return nil
+	}
+	sel, ok := ast.Unparen(m.Call.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	qualifier, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	pkg, ok := p.TypesInfo.Uses[qualifier].(*types.PkgName)
+	if !ok {
+		return nil
+	}
+	fn, ok := pkg.Imported().Scope().Lookup(name).(*types.Func)
+	if !ok {
+		return nil
+	}
+	params := fn.Signature().Params()
+	if params.Len() != 1 || !types.AssignableTo(p.TypesInfo.TypeOf(m.Call), params.At(0).Type()) {
+		return nil
+	}
+	return []analysis.TextEdit{
+		{Pos: m.Call.Pos(), End: m.Call.Pos(), NewText: []byte(qualifier.Name + "." + name + "(")},
+		{Pos: m.Call.End(), End: m.Call.End(), NewText: []byte(")")},
+	}
+}
+
+func (m Match) replace(p *rule.Pass, name string) []analysis.TextEdit {
+	if m.Arg == nil {
+		return nil
+	}
+	for _, imp := range p.Pass.Pkg.Imports() {
+		if !m.Entry.covers(imp.Path()) {
+			continue
+		}
+		c, ok := imp.Scope().Lookup(name).(*types.Const)
+		qualifier := m.qualifier(p, imp)
+		if !ok || qualifier == "" || !types.AssignableTo(c.Type(), types.Default(p.TypesInfo.TypeOf(m.Arg))) && !untyped(c) {
+			continue
+		}
+		return []analysis.TextEdit{{Pos: m.Arg.Pos(), End: m.Arg.End(), NewText: []byte(qualifier + "." + name)}}
+	}
+	return nil
+}
+
+func untyped(c *types.Const) bool {
+	b, ok := c.Type().(*types.Basic)
+	return ok && b.Info()&types.IsUntyped != 0
+}
+
+// qualifier is the name by which the match's file knows a package, or "".
+func (m Match) qualifier(p *rule.Pass, pkg *types.Package) string {
+	for _, f := range p.Files {
+		if m.Pos() < f.FileStart || m.Pos() >= f.FileEnd {
+			continue
+		}
+		for _, spec := range f.Imports {
+			if strings.Trim(spec.Path.Value, "`\"") != pkg.Path() {
+				continue
+			}
+			switch {
+			case spec.Name == nil:
+				return pkg.Name()
+			case spec.Name.Name != "." && spec.Name.Name != "_":
+				return spec.Name.Name
+			}
+		}
+	}
+	return ""
+}
+
+// insert adds a field in front of the others, on a line of its own where they
+// are.
+func (m Match) insert(field string) []analysis.TextEdit {
+	lit, ok := m.Node.(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	name, _, _ := strings.Cut(field, ":")
+	for _, el := range lit.Elts {
+		kv, ok := el.(*ast.KeyValueExpr)
+		if !ok {
+			return nil
+		}
+		if id, ok := kv.Key.(*ast.Ident); ok && id.Name == name {
+			return nil
+		}
+	}
+	text := field
+	if len(lit.Elts) > 0 {
+		text += ", "
+	}
+	at := lit.Lbrace + 1
+	if len(lit.Elts) > 0 {
+		at = lit.Elts[0].Pos()
+	}
+	return []analysis.TextEdit{{Pos: at, End: at, NewText: []byte(text)}}
+}
+
+// String is what a fix is called where it is offered.
+func (f *Fix) String() string {
+	return "use " + f.Name + f.Wrap + f.Value + f.Field + ": " + f.Changes
+}
+
+// BuiltinFixes returns the fixes of the built-in entries.
+func BuiltinFixes() (fixes []*Fix) {
+	for _, e := range builtins {
+		if e.Fix != nil {
+			fixes = append(fixes, e.Fix)
+		}
+	}
+	return fixes
+}
