@@ -3,7 +3,6 @@ package deadletter
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,10 @@ type Retention struct {
 	Store Store
 	Age   time.Duration // default DefaultRetention
 	Dir   string
-	Log   *slog.Logger
+	// Cipher encrypts what is exported; nil leaves it plain. Whoever encrypts
+	// the store encrypts this, or letters end in the open.
+	Cipher Cipher
+	Log    *slog.Logger
 }
 
 const retentionEvery = 10 * time.Minute
@@ -88,7 +90,7 @@ func (r *Retention) export(list []Letter) (ids []string, undecided int, err erro
 		if l.State == Dead {
 			undecided++
 		}
-		if err := Export(w, l); err != nil {
+		if err := r.write(w, l); err != nil {
 			return nil, 0, err
 		}
 		ids = append(ids, l.ID)
@@ -99,9 +101,9 @@ func (r *Retention) export(list []Letter) (ids []string, undecided int, err erro
 	return ids, undecided, f.Sync()
 }
 
-// Export writes a letter as one line of JSON, as it is; see [Letter.Mask].
-func Export(w io.Writer, l Letter) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(l)
+func (r *Retention) write(w io.Writer, l Letter) error {
+	if r.Cipher != nil {
+		return ExportSealed(w, l, r.Cipher)
+	}
+	return Export(w, l)
 }

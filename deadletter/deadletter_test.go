@@ -1,0 +1,268 @@
+package deadletter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/storetest"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// bury puts n letters of the queue "orders" into a store.
+func bury(t *testing.T, s deadletter.Store, n int) {
+	t.Helper()
+	for i := range n {
+		l := deadletter.Letter{
+			ID: fmt.Sprintf("l%03d", i), Queue: "orders", Destination: "worker", EventID: fmt.Sprint("e", i), Reason: "exhausted",
+			Payload: []byte(`{"card":"4111"}`), Headers: []deadletter.Header{{Name: "Authorization", Value: "Bearer planted"}, {Name: "X-Plain", Value: "seen"}},
+			History: []deadletter.Attempt{{Number: 1, Response: "planted answer"}},
+		}
+		if err := s.Put(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMask(t *testing.T) {
+	l := deadletter.Letter{
+		Payload: []byte("planted"), History: []deadletter.Attempt{{Number: 1, Status: 503, Response: "planted"}},
+		Headers: []deadletter.Header{
+			{Name: "authorization", Value: "planted"},
+			{Name: "Cookie", Value: "planted"},
+			{Name: "X-Api-Key", Value: "planted"},
+			{Name: "X-Hub-Signature", Value: "planted"},
+			{Name: "x-session-id", Value: "planted"},
+			{Name: "Stripe-Token", Value: "planted"},
+			{Name: "X-Order", Value: "4711"},
+			{Name: "X-Order", Value: "4712"},
+		},
+	}
+	m := l.Mask()
+	if text := fmt.Sprintf("%s %+v %+v", m.Payload, m.Headers, m.History); strings.Contains(text, "planted") || !strings.Contains(text, "4711") || !strings.Contains(text, "4712") {
+		t.Errorf("masked: %s", text)
+	}
+	if m.History[0].Status != 503 || len(m.Headers) != 8 {
+		t.Errorf("more is gone than what is secret: %+v", m)
+	}
+	if string(l.Payload) != "planted" || l.Headers[0].Value != "planted" || l.History[0].Response != "planted" {
+		t.Error("the original was changed")
+	}
+	if m := (deadletter.Letter{}).Mask(); m.Payload != nil {
+		t.Errorf("a letter without a payload has one: %q", m.Payload)
+	}
+}
+
+func TestJobsAreChecked(t *testing.T) {
+	s := &storetest.Memory{}
+	bury(t, s, 3)
+	r := deadletter.NewRedriver(s, "w", map[string]deadletter.Target{"orders": nil}, quiet)
+	orders := deadletter.Filter{Queue: "orders"}
+	for _, c := range []struct {
+		name, want string
+		job        deadletter.Job
+	}{
+		{"nobody asked", "who asked", deadletter.Job{Filter: orders}},
+		{"rate", "rate -1 is outside", deadletter.Job{Filter: orders, By: "ann", Rate: -1}},
+		{"too fast", "rate 501 is outside", deadletter.Job{Filter: orders, By: "ann", Rate: 501}},
+		{"ratio", "stop_ratio 2 is outside", deadletter.Job{Filter: orders, By: "ann", StopRatio: 2}},
+		{"redrives", "max_redrives -1 is negative", deadletter.Job{Filter: orders, By: "ann", MaxRedrives: -1}},
+		{"unknown queue", "nowhere to redrive to", deadletter.Job{Filter: deadletter.Filter{Queue: "none"}, By: "ann"}},
+	} {
+		if _, err := r.Plan(t.Context(), c.job); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+	j, err := r.Plan(t.Context(), deadletter.Job{Filter: orders, By: "ann"})
+	if err != nil || j.Total != 3 || j.Rate != deadletter.DefaultRate || j.StopRatio != deadletter.DefaultStopRatio || j.MaxRedrives != deadletter.DefaultMaxRedrives {
+		t.Errorf("got %+v, %v", j, err)
+	}
+	if jobs, _ := s.Jobs(t.Context()); len(jobs) != 0 {
+		t.Errorf("a plan is no job: %+v", jobs)
+	}
+}
+
+// redriving runs a redriver whose target is told of each letter.
+func redriving(t *testing.T, s *storetest.Memory, target deadletter.Target) *deadletter.Redriver {
+	t.Helper()
+	r := deadletter.NewRedriver(s, "w", map[string]deadletter.Target{"orders": target}, quiet)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { r.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return r
+}
+
+func start(t *testing.T, r *deadletter.Redriver, j deadletter.Job) {
+	t.Helper()
+	j.Filter, j.By = deadletter.Filter{Queue: "orders"}, "ann"
+	if _, err := r.Start(t.Context(), j, "job"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A redrive sends each letter once, at its rate, and is done when the outcomes
+// are known.
+func TestRedriveKeepsItsRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &storetest.Memory{}
+		bury(t, s, 100)
+		var mu sync.Mutex
+		var sent []time.Time
+		ids := map[string]bool{}
+		r := redriving(t, s, func(ctx context.Context, l deadletter.Letter) error {
+			mu.Lock()
+			defer mu.Unlock()
+			sent, ids[l.EventID] = append(sent, time.Now()), true
+			return s.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+		})
+		start(t, r, deadletter.Job{Rate: 20})
+		time.Sleep(20 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(sent) != 100 || len(ids) != 100 {
+			t.Fatalf("%d sends of %d letters, want 100 of 100", len(sent), len(ids))
+		}
+		if took := sent[99].Sub(sent[0]); took < 4*time.Second || took > 6*time.Second {
+			t.Errorf("100 letters at 20 a second took %v", took)
+		}
+		j, err := s.Job(t.Context(), "job")
+		if err != nil || j.State != deadletter.JobDone || j.Delivered != 100 || j.Begun != 100 {
+			t.Errorf("got %+v, %v", j, err)
+		}
+	})
+}
+
+// A pause holds the letters that are left; a canceled redrive sends none.
+func TestRedriveIsPausedAndCanceled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &storetest.Memory{}
+		bury(t, s, 100)
+		var mu sync.Mutex
+		sent := 0
+		count := func() int { mu.Lock(); defer mu.Unlock(); return sent }
+		r := redriving(t, s, func(ctx context.Context, l deadletter.Letter) error {
+			mu.Lock()
+			sent++
+			mu.Unlock()
+			return s.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+		})
+		start(t, r, deadletter.Job{Rate: 10})
+		time.Sleep(3 * time.Second)
+		set := func(state deadletter.JobState) {
+			if err := s.SetJobState(t.Context(), "job", state, "bob"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		set(deadletter.JobPaused)
+		paused := count()
+		time.Sleep(time.Minute)
+		if n := count(); n != paused || n == 0 || n > 50 {
+			t.Errorf("%d letters, and %d during a pause", paused, n-paused)
+		}
+		set(deadletter.JobRunning)
+		time.Sleep(2 * time.Second)
+		set(deadletter.JobCanceled)
+		canceled := count()
+		time.Sleep(time.Minute)
+		if n := count(); n != canceled || canceled <= paused || n == 100 {
+			t.Errorf("%d letters when it was canceled, %d later", canceled, n)
+		}
+	})
+}
+
+// A letter that a crash left between being marked and being sent is sent again.
+func TestRedriveResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &storetest.Memory{}
+		bury(t, s, 2)
+		if err := s.PutJob(t.Context(), deadletter.Job{ID: "job", Filter: deadletter.Filter{Queue: "orders", State: deadletter.Dead}, By: "ann", State: deadletter.JobRunning, Rate: 10, StopRatio: 1, MaxRedrives: 3}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.BeginRedrive(t.Context(), "l000", "job", "ann", 3); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		got := map[string]int{}
+		redriving(t, s, func(ctx context.Context, l deadletter.Letter) error {
+			mu.Lock()
+			defer mu.Unlock()
+			got[l.ID]++
+			return s.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+		})
+		time.Sleep(10 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if got["l000"] != 1 || got["l001"] != 1 {
+			t.Errorf("sent %v, want each once", got)
+		}
+	})
+}
+
+// flaky is a notifier that fails until it is mended.
+type flaky struct {
+	mu   sync.Mutex
+	down bool
+	got  []deadletter.Alert
+}
+
+func (f *flaky) Name() string { return "flaky" }
+
+func (f *flaky) Notify(_ context.Context, a deadletter.Alert) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down {
+		return errors.New("down")
+	}
+	f.got = append(f.got, a)
+	return nil
+}
+
+func (f *flaky) told() []deadletter.Alert { f.mu.Lock(); defer f.mu.Unlock(); return f.got }
+
+func (f *flaky) set(down bool) { f.mu.Lock(); f.down = down; f.mu.Unlock() }
+
+// One notifier that fails neither loses an alert nor repeats it to another.
+func TestAlerterTellsEachOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &storetest.Memory{}
+		bad, good := &flaky{down: true}, named{&flaky{}, "good"}
+		a := deadletter.NewAlerter(s, quiet, bad, good)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { a.Run(ctx); close(done) }()
+		defer func() { cancel(); <-done }()
+		bury(t, s, 5)
+		time.Sleep(time.Hour)
+		if h := a.Health(); h[1].Healthy || h[1].Failures < 5 || h[1].Error != "down" || !h[2].Healthy {
+			t.Errorf("health is %+v", h)
+		}
+		bad.set(false)
+		time.Sleep(15 * time.Minute)
+		if a, b := bad.told(), good.told(); len(a) != 1 || a[0].Count != 5 || len(b) != 1 {
+			t.Errorf("told %+v and %+v, want the five letters once each", a, b)
+		}
+		if h := a.Health(); !h[1].Healthy || h[1].Failures != 0 {
+			t.Errorf("health is %+v", h)
+		}
+		if h := a.Test(t.Context(), "ann"); len(h) != 3 || len(bad.told()) != 2 || bad.told()[1].Queue != deadletter.TestQueue {
+			t.Errorf("the test button: %+v, %+v", h, bad.told())
+		}
+	})
+}
+
+type named struct {
+	*flaky
+	name string
+}
+
+func (n named) Name() string { return n.name }
