@@ -6,12 +6,22 @@ import (
 	"sync/atomic"
 )
 
-// run is what the context of a handler carries.
+// run is what the context of a handler carries. It is itself a context: the
+// request's, without its end.
 type run struct {
+	context.Context
 	token   Token
 	attempt int
 	mark    atomic.Int32 // 0: none, else 1 + a Fate
 	tx      *sql.Tx
+}
+
+// Value implements [context.Context].
+func (r *run) Value(key any) any {
+	if key == (runKey{}) {
+		return r
+	}
+	return r.Context.Value(key)
 }
 
 type runKey struct{}

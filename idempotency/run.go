@@ -17,12 +17,13 @@ const (
 // byte of it goes out.
 func (x *exchange) run(c Claim, rec Record) {
 	h := x.h
-	u := &run{token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt}
-	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(x.r.Context()), runKey{}, u), h.MaxRun)
+	u := &run{Context: context.WithoutCancel(x.r.Context()), token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt}
+	ctx, cancel := context.WithTimeout(u, h.MaxRun)
 	defer cancel()
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	go x.h.heartbeat(ctx, u.token, c.Rerun, lose)
+	beat := h.heartbeat(ctx, u.token, c.Rerun, lose)
+	defer beat.stop()
 
 	out := newRecorder(x.w, h.MaxResponse, h.Stream)
 	out.open = func(tombstone string) bool { return x.open(u, out, tombstone) }
@@ -35,36 +36,9 @@ func (x *exchange) run(c Claim, rec Record) {
 	}()
 	h.next.ServeHTTP(out, x.request(ctx))
 	returned = true
-	lose(nil) // no heartbeat from here on
+	lose(nil)
+	beat.stop() // no heartbeat from here on
 	x.finish(u, out)
-}
-
-// heartbeat renews the lease until ctx ends, and ends the run when it is known
-// to have passed to another, or may have.
-func (h *handler) heartbeat(ctx context.Context, t Token, rerun bool, lose func(error)) {
-	tick := time.NewTicker(h.Lease / 3)
-	defer tick.Stop()
-	renewed := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		asked := time.Now()
-		limited, cancel := context.WithTimeout(ctx, h.Lease/3)
-		err := h.store.Renew(limited, t, h.Lease)
-		cancel()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-			renewed = asked
-		case errors.Is(err, ErrFenced), rerun && time.Since(renewed) > h.Lease:
-			lose(ErrFenced)
-			return
-		}
-	}
 }
 
 // fate says what becomes of a run that has answered.
@@ -212,9 +186,9 @@ func (x *exchange) transact(c Claim) {
 		var u *run
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), h.MaxRun)
 		v, err := h.store.(Transactor).Transact(ctx, c, func(ctx context.Context, tx *sql.Tx, rec Record) (*Answer, error) {
-			u = &run{token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
+			u = &run{Context: ctx, token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
 			out = newRecorder(x.w, -1, false)
-			h.next.ServeHTTP(out, x.request(context.WithValue(ctx, runKey{}, u)))
+			h.next.ServeHTTP(out, x.request(u))
 			out.WriteHeader(200)
 			if x.fate(u, out.status) != Keep {
 				return nil, errRollback
