@@ -87,7 +87,7 @@ func NewCredentials(source TokenSource) *Credentials {
 // changed to another scheme or to nothing.
 func (c *Credentials) Token(ctx context.Context) (Token, error) {
 	c.mu.Lock()
-	if c.token.Value != "" && (c.token.Expires.IsZero() || time.Until(c.token.Expires) > c.early) {
+	if c.fresh() {
 		defer c.mu.Unlock()
 		return c.token, nil
 	}
@@ -105,6 +105,18 @@ func (c *Credentials) Token(ctx context.Context) (Token, error) {
 	case <-ctx.Done():
 		return Token{}, context.Cause(ctx)
 	}
+}
+
+// Current returns the token at hand, if it has not expired. It fetches nothing.
+func (c *Credentials) Current() (Token, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.token, c.fresh()
+}
+
+// fresh reports whether the token is there and good; c.mu is held.
+func (c *Credentials) fresh() bool {
+	return c.token.Value != "" && (c.token.Expires.IsZero() || time.Until(c.token.Expires) > c.early)
 }
 
 func (c *Credentials) run(ctx context.Context, f *fetch) {

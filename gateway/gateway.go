@@ -102,6 +102,8 @@ func (r *Route) check() error {
 		return fmt.Errorf("prefix %q is no clean path", r.Prefix)
 	case r.Retryer == nil:
 		return errors.New("no retryer")
+	case r.Credentials != nil && r.Ingress != nil:
+		return errors.New("a route that honors idempotency keys passes its callers' Authorization on and has no credentials of its own")
 	case r.Target == nil:
 		return errors.New("no target")
 	case r.Target.Scheme != "http" && r.Target.Scheme != "https" || r.Target.Host == "":

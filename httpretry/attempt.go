@@ -70,7 +70,7 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	a.req = &a.clone
 	x.setBody(a.req)
 	x.setHeaders(a, call.Attempt())
-	if err := x.authorize(a); err != nil {
+	if err := x.authorize(a, call); err != nil {
 		return a, err
 	}
 	limit := x.limit(call)

@@ -1,8 +1,11 @@
 package httpretry
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/forbear-go/forbear"
 )
@@ -23,13 +26,13 @@ const headerAuthorization = "Authorization"
 func (x *exchange) authorized() bool { return x.t.credentials != nil && sameOrigin(x.req) }
 
 // authorize gives an attempt its token.
-func (x *exchange) authorize(a *attempt) error {
+func (x *exchange) authorize(a *attempt, call *forbear.Call) error {
 	if !x.authorized() {
 		return nil
 	}
 	token, err := forbear.Token{}, x.unrefreshed
 	if err == nil {
-		token, err = x.t.credentials.Token(a.parent)
+		token, err = x.obtain(a.parent, call)
 	}
 	if err != nil {
 		x.r.Refreshed(a.parent, err)
@@ -46,27 +49,44 @@ func (x *exchange) authorize(a *attempt) error {
 // refused drops the token of an attempt that was answered with 401, and looks
 // for another one while that answer can still be handed over. A source that has
 // the same one again has nothing fresher: that would only be refused again.
-func (x *exchange) refused(s *forbear.State, resp *http.Response) {
+func (x *exchange) refused(call *forbear.Call, resp *http.Response) {
 	if x.token.Value == "" || resp == nil || resp.StatusCode != http.StatusUnauthorized {
 		return
 	}
 	x.t.credentials.Refused(x.token)
-	if s.Refreshes > 0 {
+	if call.State.Refreshes > 0 {
 		return
 	}
 	var fresh forbear.Token
-	fresh, x.unrefreshed = x.t.credentials.Token(x.req.Context())
-	s.Refreshable = x.unrefreshed != nil || fresh.Value != x.token.Value
+	fresh, x.unrefreshed = x.obtain(x.req.Context(), call)
+	call.State.Refreshable = x.unrefreshed != nil || fresh.Value != x.token.Value
+}
+
+// obtain returns a token. Waiting for one is part of the call, whose total is
+// hard.
+func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (forbear.Token, error) {
+	if token, ok := x.t.credentials.Current(); ok {
+		return token, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, x.total-time.Since(call.Start()))
+	defer cancel()
+	token, err := x.t.credentials.Token(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: no answer in time", forbear.ErrRefreshFailed)
+	}
+	return token, err
 }
 
 // sameOrigin reports whether req goes where the chain of redirects that led to
-// it began.
+// it began, and never left: a way back was chosen by somebody else.
 func sameOrigin(req *http.Request) bool {
-	first := req
-	for first.Response != nil && first.Response.Request != nil {
-		first = first.Response.Request
+	here := origin(req.URL)
+	for at := req; at.Response != nil && at.Response.Request != nil; {
+		if at = at.Response.Request; origin(at.URL) != here {
+			return false
+		}
 	}
-	return origin(first.URL) == origin(req.URL)
+	return true
 }
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }

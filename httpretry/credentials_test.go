@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
@@ -147,4 +150,53 @@ func TestNoRefreshElsewhere(t *testing.T) {
 	if resp.StatusCode != http.StatusUnauthorized || n.Load() != 1 {
 		t.Errorf("status %d after %d requests, want the 401 after 1", resp.StatusCode, n.Load())
 	}
+}
+
+// TestTokensStayAwayFromDetours: a redirect that leads back to the origin comes
+// from somebody else, who chose where to.
+func TestTokensStayAwayFromDetours(t *testing.T) {
+	var seen []string
+	var api, other *httptest.Server
+	api, _ = faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.URL.Path+" "+r.Header.Get("Authorization"))
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
+		}
+	})
+	other, _ = faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, api.URL+"/chosen", http.StatusFound)
+	})
+	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		return forbear.Token{Value: "Bearer secret"}, nil
+	}))
+	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t), httpretry.WithCredentials(c))}
+	t.Cleanup(client.CloseIdleConnections)
+	resp, err := client.Get(api.URL + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if len(seen) != 2 || seen[0] != "/ Bearer secret" || seen[1] != "/chosen " {
+		t.Errorf("the origin was sent %q", seen)
+	}
+}
+
+// TestWaitingForATokenIsPartOfTheCall: the total is hard, also where the
+// token service does not answer.
+func TestWaitingForATokenIsPartOfTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := forbear.NewCredentials(forbear.TokenSourceFunc(func(ctx context.Context) (forbear.Token, error) {
+			<-ctx.Done()
+			return forbear.Token{}, ctx.Err()
+		}))
+		s := &script{steps: []step{status(200)}}
+		r := quiet(t, forbear.Policy{Total: 2 * time.Second, PerAttempt: time.Second})
+		start := time.Now()
+		_, err := httpretry.NewTransport(s, r, httpretry.WithCredentials(c)).
+			RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
+		if took := time.Since(start); took != 2*time.Second || !errors.Is(err, forbear.ErrRefreshFailed) || len(s.requests()) != 0 {
+			t.Errorf("after %v: %v, %d requests; want a failed refresh after 2s", took, err, len(s.requests()))
+		}
+		time.Sleep(time.Minute) // until the fetch has ended, too
+	})
 }

@@ -182,7 +182,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 		}
 		x.rewind(&call.State, &f)
 		call.State.ExhaustedBelow = exhaustedBelow(resp, err)
-		x.refused(&call.State, resp)
+		x.refused(call, resp)
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			x.closeNext()
