@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/internal/report/sarifcheck"
 )
 
 // module writes a module of one package and returns its folder.
@@ -134,6 +136,52 @@ func TestJSON(t *testing.T) {
 	}
 	if len(got.Findings) == 0 || got.Findings[0].File != "m.go" || len(got.Findings[0].Related) == 0 {
 		t.Errorf("got %+v, want a finding in m.go with related places", got.Findings)
+	}
+}
+
+// TestSARIF: what the linter writes is SARIF, with rules, help, related places,
+// fixes and fingerprints that do not depend on lines.
+func TestSARIF(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": fixedRetry})
+	read := func() (text string, fingerprints []string) {
+		_, out, _ := lintIn(t, dir, "-o", "sarif", "--all")
+		if err := sarifcheck.Check([]byte(out)); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, `"forbear/v1"`) {
+				fingerprints = append(fingerprints, strings.TrimSpace(line))
+			}
+		}
+		return out, fingerprints
+	}
+	text, before := read()
+	for _, want := range []string{
+		`"ruleId": "FB1001"`, `"relatedLocations"`, `"fixes"`, `"helpUri": "https://github.com/forbear-go/forbear/blob/main/lint/RULES.md#fb1001"`,
+		`"markdown"`, `"fullyQualifiedName": "example.com/m.Fetch"`, `"confidence": "high"`, `"id": "forbear/lint/example.com/m"`, `"uri": "m.go"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing from\n%s", want, text)
+		}
+	}
+	write(t, dir, "m.go", strings.Replace(fixedRetry, "func Fetch", "\n\n// Fetch fetches.\nfunc Fetch", 1))
+	if _, after := read(); len(before) < 3 || !slices.Equal(before, after) {
+		t.Errorf("got fingerprints %v after moving lines, before %v", after, before)
+	}
+}
+
+// TestSameOutput: the order in which packages are judged does not show.
+func TestSameOutput(t *testing.T) {
+	files := map[string]string{}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		files[name+"/"+name+".go"] = strings.Replace(fixedRetry, "package m", "package "+name, 1)
+	}
+	dir := module(t, files)
+	_, want, _ := lintIn(t, dir, "-o", "json", "-p", "1", "--all")
+	for range 3 {
+		if _, got, _ := lintIn(t, dir, "-o", "json", "-p", "8", "--all"); got != want {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
 	}
 }
 
