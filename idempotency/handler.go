@@ -27,7 +27,7 @@ func Handler(store Store, opts Options, next http.Handler) (http.Handler, error)
 	if next == nil {
 		return nil, errors.New("idempotency: no handler")
 	}
-	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}}, nil
+	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}, large: make(chan struct{}, largeBodies)}, nil
 }
 
 type handler struct {
@@ -36,6 +36,7 @@ type handler struct {
 	next    http.Handler
 	names   map[string]bool
 	flights flights
+	large   chan struct{} // the large bodies that are being read
 }
 
 // ServeHTTP implements [http.Handler].
@@ -74,18 +75,14 @@ func (h *handler) read(x *exchange) (c Claim, p refusal, bad Result) {
 	if len(scope) > 200 || !utf8.ValidString(scope) || strings.ContainsRune(scope, 0) {
 		scope = "sha256:" + Digest(scope)
 	}
-	if x.r.ContentLength > h.MaxRequest {
-		return c, tooLarge(), TooLarge
-	}
-	var body []byte
-	if x.r.Body != nil {
-		body, err = io.ReadAll(io.LimitReader(x.r.Body, h.MaxRequest+1))
-	}
+	body, err := h.body(x.w, x.r)
 	switch {
+	case errors.Is(err, errTooLarge):
+		return c, tooLarge(), TooLarge
+	case errors.Is(err, errOverloaded):
+		return c, overloaded(), Overloaded
 	case err != nil:
 		return c, unreadable(), Invalid
-	case int64(len(body)) > h.MaxRequest:
-		return c, tooLarge(), TooLarge
 	}
 	x.body = body
 	return Claim{
@@ -110,6 +107,9 @@ type exchange struct {
 }
 
 func (x *exchange) refuse(p refusal, why Result) {
+	if (why == TooLarge || why == Overloaded) && x.r.ProtoMajor == 1 {
+		x.w.Header().Set("Connection", "close") // the rest of the body is not waited for
+	}
 	x.h.Observe(Event{Result: why, Waited: x.waited})
 	p.write(x.w, x.r)
 }

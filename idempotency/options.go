@@ -97,6 +97,7 @@ const (
 	StoreError    Result = "store_error"
 	Fenced        Result = "fenced"
 	TooLarge      Result = "too_large"
+	Overloaded    Result = "overloaded"
 	NoPrincipal   Result = "unauthenticated"
 )
 

@@ -45,6 +45,12 @@ func tooLarge() refusal {
 	return refuse("request-too-large", "Request too large", http.StatusRequestEntityTooLarge, "the body is larger than this operation takes")
 }
 
+func overloaded() refusal {
+	p := refuse("overloaded", "Too many large requests", http.StatusServiceUnavailable, "nothing was done: try again with the same key")
+	p.wait = 2 * time.Second
+	return p
+}
+
 func unreadable() refusal {
 	return refuse("request-unreadable", "Request cut short", http.StatusBadRequest, "the body could not be read to its end")
 }
