@@ -3,17 +3,38 @@ package idempotency
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"sync/atomic"
+	"time"
 )
 
-// run is what the context of a handler carries. It is itself a context: the
-// request's, without its end.
+// run is what the context of a handler carries. It is itself that context: the
+// request's, but for its end, which is a deadline of its own or the loss of the
+// claim.
 type run struct {
 	context.Context
-	token   Token
-	attempt int
-	mark    atomic.Int32 // 0: none, else 1 + a Fate
-	tx      *sql.Tx
+	deadline time.Time // zero: that of Context
+	token    Token
+	attempt  int
+	mark     atomic.Int32 // 0: none, else 1 + a Fate
+	tx       *sql.Tx
+}
+
+// Deadline implements [context.Context].
+func (r *run) Deadline() (time.Time, bool) {
+	if r.deadline.IsZero() {
+		return r.Context.Deadline()
+	}
+	return r.deadline, true
+}
+
+// Err implements [context.Context].
+func (r *run) Err() error {
+	err := r.Context.Err()
+	if err != nil && errors.Is(context.Cause(r.Context), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return err
 }
 
 // Value implements [context.Context].

@@ -7,31 +7,37 @@ import (
 	"time"
 )
 
-// heartbeat renews the lease of a run every third of it, and ends the run when
-// it is known to have passed to another, or may have. Most runs end before the
-// first beat, and cost a timer.
+// heartbeat renews the lease of a run every third of it. It ends the run when
+// that is known to have passed to another, or may have, and at its deadline.
+// Most runs end before the first beat, and cost one timer.
 type heartbeat struct {
 	h     *handler
-	ctx   context.Context // the run's
-	token Token
+	run   *run
 	rerun bool
-	lose  context.CancelCauseFunc
+	end   context.CancelCauseFunc // of the run's context
 
 	mu      sync.Mutex
 	timer   *time.Timer // nil: stopped
 	renewed time.Time
 }
 
-func (h *handler) heartbeat(ctx context.Context, t Token, rerun bool, lose context.CancelCauseFunc) *heartbeat {
-	b := &heartbeat{h: h, ctx: ctx, token: t, rerun: rerun, lose: lose, renewed: time.Now()}
+func (h *handler) heartbeat(r *run, rerun bool, end context.CancelCauseFunc) *heartbeat {
+	b := &heartbeat{h: h, run: r, rerun: rerun, end: end, renewed: time.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.timer = time.AfterFunc(h.Lease/3, b.beat)
+	b.timer = time.AfterFunc(b.next(b.renewed), b.beat)
 	return b
 }
 
-// stop ends the beats. One under way ends with the run's context.
+// next is how long it is from now until there is something to do, when the
+// latest beat was at last.
+func (b *heartbeat) next(last time.Time) time.Duration {
+	return max(min(time.Until(last.Add(b.h.Lease/3)), time.Until(b.run.deadline)), 0)
+}
+
+// stop ends the run's context, and the beats with it.
 func (b *heartbeat) stop() {
+	b.end(nil)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.timer != nil {
@@ -43,20 +49,24 @@ func (b *heartbeat) stop() {
 // beat runs on the timer's goroutine.
 func (b *heartbeat) beat() {
 	asked := time.Now()
-	ctx, cancel := context.WithTimeout(b.ctx, b.h.Lease/3)
-	err := b.h.store.Renew(ctx, b.token, b.h.Lease)
+	if !asked.Before(b.run.deadline) {
+		b.end(context.DeadlineExceeded)
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.run, b.h.Lease/3)
+	err := b.h.store.Renew(ctx, b.run.token, b.h.Lease)
 	cancel()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.timer == nil || b.ctx.Err() != nil {
+	if b.timer == nil {
 		return
 	}
 	switch {
 	case err == nil:
 		b.renewed = asked
 	case errors.Is(err, ErrFenced), b.rerun && time.Since(b.renewed) > b.h.Lease:
-		b.lose(ErrFenced)
+		b.end(ErrFenced)
 		return
 	}
-	b.timer.Reset(max(b.h.Lease/3-time.Since(asked), time.Millisecond))
+	b.timer.Reset(b.next(asked))
 }

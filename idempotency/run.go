@@ -17,12 +17,9 @@ const (
 // byte of it goes out.
 func (x *exchange) run(c Claim, rec Record) {
 	h := x.h
-	u := &run{Context: context.WithoutCancel(x.r.Context()), token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt}
-	ctx, cancel := context.WithTimeout(u, h.MaxRun)
-	defer cancel()
-	ctx, lose := context.WithCancelCause(ctx)
-	defer lose(nil)
-	beat := h.heartbeat(ctx, u.token, c.Rerun, lose)
+	ctx, end := context.WithCancelCause(context.WithoutCancel(x.r.Context()))
+	u := &run{Context: ctx, deadline: time.Now().Add(h.MaxRun), token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt}
+	beat := h.heartbeat(u, c.Rerun, end)
 	defer beat.stop()
 
 	out := newRecorder(x.w, h.MaxResponse, h.Stream)
@@ -34,10 +31,9 @@ func (x *exchange) run(c Claim, rec Record) {
 		}
 		h.flights.landed(c.ID)
 	}()
-	h.next.ServeHTTP(out, x.request(ctx))
+	h.next.ServeHTTP(out, x.request(u))
 	returned = true
-	lose(nil)
-	beat.stop() // no heartbeat from here on
+	beat.stop()
 	x.finish(u, out)
 }
 
