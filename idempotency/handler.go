@@ -146,7 +146,7 @@ func (x *exchange) serve(c Claim) {
 // has come whole. A claim whose answer was lost may have been granted: it is
 // taken back, so that the client's next attempt does not meet it.
 func (x *exchange) claim(c Claim) (Verdict, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.h.StoreTimeout)
+	ctx, cancel := limit(x.r.Context(), x.h.StoreTimeout)
 	defer cancel()
 	v, err := x.h.store.Claim(ctx, c)
 	if err != nil {

@@ -126,7 +126,7 @@ func (x *exchange) panicked(u *run) {
 func (x *exchange) end(write func(ctx context.Context) error) (err error) {
 	for try := range endTries {
 		time.Sleep(time.Duration(try) * 50 * time.Millisecond)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), endTimeout)
+		ctx, cancel := limit(x.r.Context(), endTimeout)
 		err = write(ctx)
 		cancel()
 		if err == nil || errors.Is(err, ErrFenced) {
