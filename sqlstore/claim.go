@@ -16,14 +16,11 @@ import (
 // deliveries.
 func (s *Store) Heads(ctx context.Context) (heads []webhook.Head, err error) {
 	err = s.query(ctx, func(r *sql.Rows) error {
-		var h webhook.Head
-		var in int64
-		if err := r.Scan(&h.Endpoint, &in); err != nil {
-			return err
+		h, ok, err := scanHead(r)
+		if ok {
+			heads = append(heads, h)
 		}
-		h.In = time.Duration(in) * time.Microsecond
-		heads = append(heads, h)
-		return nil
+		return err
 	}, `WITH RECURSIVE e (endpoint) AS (
 			SELECT min(endpoint) FROM forbear_deliveries WHERE state = 0
 			UNION ALL
@@ -64,46 +61,56 @@ func (s *Store) decode(meta string, body []byte) (m webhook.Message, err error) 
 	return m, err
 }
 
-// Claim implements webhook.Store.
-func (s *Store) Claim(ctx context.Context, owner string, lease time.Duration, lanes []webhook.Lane) ([]webhook.Delivery, error) {
-	return s.claim(ctx, owner, lease, lanes, `due <= {t} ORDER BY due`, 0)
-}
-
 // Overdue implements webhook.Store.
 func (s *Store) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane webhook.Lane) ([]webhook.Delivery, error) {
-	return s.claim(ctx, owner, lease, []webhook.Lane{lane}, `start < {t} ORDER BY start`, after(-age))
+	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: `start < {t} ORDER BY start`, bound: after(-age)}
+	end := time.Now().Add(lease)
+	list, err := do(ctx, s, func(t *tx) ([]webhook.Delivery, error) { return s.claim(t, c) })
+	return until(list, end), err
 }
 
-func (s *Store) claim(ctx context.Context, owner string, lease time.Duration, lanes []webhook.Lane, which string, bound after) ([]webhook.Delivery, error) {
-	// The lease is counted from before the question, on the monotonic clock: it
-	// ends here no later than there.
-	end := time.Now().Add(lease)
-	list, err := do(ctx, s, func(t *tx) ([]webhook.Delivery, error) {
-		if s.d.postgres {
-			return s.claimPostgres(t, owner, lease, lanes, which, bound)
-		}
-		return s.claimSQLite(t, owner, lease, lanes, which, bound)
-	})
+// claim says what to take.
+type claim struct {
+	owner string
+	lease time.Duration
+	lanes []webhook.Lane
+	which string // the condition and the order, with one bound
+	bound after
+}
+
+func (s *Store) claim(t *tx, c claim) ([]webhook.Delivery, error) {
+	if len(c.lanes) == 0 {
+		return nil, nil
+	}
+	if s.d.postgres {
+		return s.claimPostgres(t, c)
+	}
+	return s.claimSQLite(t, c)
+}
+
+// until notes when the leases end. They are counted from before the question,
+// on the monotonic clock: they end here no later than in the database.
+func until(list []webhook.Delivery, end time.Time) []webhook.Delivery {
 	for i := range list {
 		list[i].LeaseEnd = end
 	}
-	return list, err
+	return list
 }
 
 // claimPostgres takes all lanes in one statement. SKIP LOCKED leaves what other
 // processes are about to take; the materialised CTE keeps the planner from
 // running the locking query more often than once.
-func (s *Store) claimPostgres(t *tx, owner string, lease time.Duration, lanes []webhook.Lane, which string, bound after) (list []webhook.Delivery, err error) {
-	spec, err := json.Marshal(lanes)
+func (s *Store) claimPostgres(t *tx, c claim) (list []webhook.Delivery, err error) {
+	spec, err := json.Marshal(c.lanes)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := t.query(`WITH lanes AS (SELECT "Endpoint" AS endpoint, "Max" AS n FROM json_to_recordset(?::json) AS x("Endpoint" text, "Max" int)),
 		picked AS MATERIALIZED (SELECT d.id FROM lanes CROSS JOIN LATERAL
-			(SELECT id FROM forbear_deliveries WHERE endpoint = lanes.endpoint AND state = 0 AND `+which+` LIMIT lanes.n FOR UPDATE SKIP LOCKED) d),
+			(SELECT id FROM forbear_deliveries WHERE endpoint = lanes.endpoint AND state = 0 AND `+c.which+` LIMIT lanes.n FOR UPDATE SKIP LOCKED) d),
 		d AS (UPDATE forbear_deliveries f SET state = 1, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} FROM picked WHERE f.id = picked.id RETURNING f.*)
 		SELECT `+claimed+` FROM d JOIN forbear_messages m ON m.seq = d.message ORDER BY d.due`,
-		string(spec), bound, owner, after(lease))
+		string(spec), c.bound, c.owner, after(c.lease))
 	if err != nil {
 		return nil, err
 	}
@@ -114,11 +121,11 @@ func (s *Store) claimPostgres(t *tx, owner string, lease time.Duration, lanes []
 	})
 }
 
-func (s *Store) claimSQLite(t *tx, owner string, lease time.Duration, lanes []webhook.Lane, which string, bound after) (list []webhook.Delivery, err error) {
-	for _, lane := range lanes {
+func (s *Store) claimSQLite(t *tx, c claim) (list []webhook.Delivery, err error) {
+	for _, lane := range c.lanes {
 		from := len(list)
 		rows, err := t.query(`SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
-			WHERE d.endpoint = ? AND d.state = 0 AND d.`+which+` LIMIT ?`, lane.Endpoint, bound, lane.Max)
+			WHERE d.endpoint = ? AND d.state = 0 AND d.`+c.which+` LIMIT ?`, lane.Endpoint, c.bound, lane.Max)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +151,7 @@ func (s *Store) claimSQLite(t *tx, owner string, lease time.Duration, lanes []we
 			ids = strconv.AppendInt(ids, d.ID, 10)
 		}
 		if _, err := t.exec(`UPDATE forbear_deliveries SET state = 1, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} WHERE id IN (SELECT value FROM json_each(?))`,
-			owner, after(lease), string(append(ids, ']'))); err != nil {
+			c.owner, after(c.lease), string(append(ids, ']'))); err != nil {
 			return nil, err
 		}
 	}

@@ -45,31 +45,6 @@ func settle(o *webhook.Outcome) (settled, error) {
 	return s, nil
 }
 
-// Finish implements webhook.Store.
-func (s *Store) Finish(ctx context.Context, outcomes []webhook.Outcome) ([]bool, error) {
-	rows := make([]settled, len(outcomes))
-	for i := range outcomes {
-		var err error
-		if rows[i], err = settle(&outcomes[i]); err != nil {
-			return nil, err
-		}
-	}
-	letters, err := s.prepareLetters(outcomes)
-	if err != nil {
-		return nil, err
-	}
-	return do(ctx, s, func(t *tx) ([]bool, error) {
-		ok, err := t.settle(rows)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.recordAttempts(rows, ok); err != nil {
-			return nil, err
-		}
-		return ok, s.followUp(t, rows, ok, letters)
-	})
-}
-
 // settle writes the states back, fenced.
 func (t *tx) settle(rows []settled) ([]bool, error) {
 	ok := make([]bool, len(rows))

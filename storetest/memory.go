@@ -205,7 +205,31 @@ func (m *Memory) Heads(context.Context) (heads []webhook.Head, err error) {
 	return heads, nil
 }
 
-// Claim implements [webhook.Store].
+// Turn implements [webhook.Store].
+func (m *Memory) Turn(ctx context.Context, t webhook.Turn) (done webhook.Turned, err error) {
+	if done.OK, err = m.Finish(ctx, t.Outcomes); err != nil {
+		return done, err
+	}
+	if done.Claimed, err = m.Claim(ctx, t.Owner, t.Lease, t.Lanes); err != nil {
+		return done, err
+	}
+	got := map[string]int{}
+	for _, d := range done.Claimed {
+		got[d.Endpoint]++
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range t.Lanes {
+		if w := m.lanes[l.Endpoint]; w != nil && got[l.Endpoint] < l.Max {
+			if d := w.head(); d != nil {
+				done.Next = append(done.Next, webhook.Head{Endpoint: l.Endpoint, In: time.Until(d.Due)})
+			}
+		}
+	}
+	return done, nil
+}
+
+// Claim is the part of a turn that takes deliveries.
 func (m *Memory) Claim(_ context.Context, owner string, lease time.Duration, lanes []webhook.Lane) (list []webhook.Delivery, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -257,7 +281,7 @@ func (m *Memory) sorted() []*delivery {
 	return list
 }
 
-// Finish implements [webhook.Store].
+// Finish is the part of a turn that writes outcomes back.
 func (m *Memory) Finish(_ context.Context, outcomes []webhook.Outcome) ([]bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"ClaimKeepsToItsLanes", testLanes},
 		{"ClaimsDoNotOverlap", testOverlap},
 		{"FinishIsFenced", testFence},
+		{"TurnDoesBoth", testTurn},
 		{"CrashBurnsNoAttempt", testReclaim},
 		{"ProgressSurvives", testProgress},
 		{"KeyKeepsItsOrder", testOrder},
@@ -86,14 +88,19 @@ func accept(t *testing.T, s Store, ordered bool, msgs ...webhook.Message) []webh
 
 func claim(t *testing.T, s Store, endpoint string, n int) []webhook.Delivery {
 	t.Helper()
-	list, err := s.Claim(t.Context(), "test", lease, []webhook.Lane{{Endpoint: endpoint, Max: n}})
-	return must(t, list, err)
+	return claimAs(t, s, "test", lease, webhook.Lane{Endpoint: endpoint, Max: n})
+}
+
+func claimAs(t *testing.T, s Store, owner string, lease time.Duration, lanes ...webhook.Lane) []webhook.Delivery {
+	t.Helper()
+	done, err := s.Turn(t.Context(), webhook.Turn{Owner: owner, Lease: lease, Lanes: lanes})
+	return must(t, done.Claimed, err)
 }
 
 func finish(t *testing.T, s Store, o ...webhook.Outcome) []bool {
 	t.Helper()
-	ok, err := s.Finish(t.Context(), o)
-	return must(t, ok, err)
+	done, err := s.Turn(t.Context(), webhook.Turn{Outcomes: o})
+	return must(t, done.OK, err)
 }
 
 func outcome(d webhook.Delivery, k webhook.OutcomeKind) webhook.Outcome {
@@ -197,7 +204,7 @@ func testLanes(t *testing.T, s Store) {
 	for i := range 20 {
 		accept(t, s, false, message(fmt.Sprint("dead-", i), "", "dead"), message(fmt.Sprint("ok-", i), "", "ok"))
 	}
-	list := must2(s.Claim(t.Context(), "test", lease, []webhook.Lane{{Endpoint: "dead", Max: 2}, {Endpoint: "ok", Max: 15}}))(t)
+	list := claimAs(t, s, "test", lease, webhook.Lane{Endpoint: "dead", Max: 2}, webhook.Lane{Endpoint: "ok", Max: 15})
 	n := map[string]int{}
 	for _, d := range list {
 		n[d.Endpoint]++
@@ -218,13 +225,13 @@ func testOverlap(t *testing.T, s Store) {
 	for w := range 4 {
 		wg.Go(func() {
 			for range 100 {
-				list, err := s.Claim(t.Context(), fmt.Sprint("w", w), lease, []webhook.Lane{{Endpoint: "a", Max: 7}})
+				done, err := s.Turn(t.Context(), webhook.Turn{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				mu.Lock()
-				for _, d := range list {
+				for _, d := range done.Claimed {
 					seen[d.Message.ID]++
 				}
 				n := len(seen)
@@ -248,7 +255,7 @@ func testOverlap(t *testing.T, s Store) {
 
 func testFence(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
-	old := must2(s.Claim(t.Context(), "frozen", time.Millisecond, []webhook.Lane{{Endpoint: "a", Max: 1}}))(t)[0]
+	old := claimAs(t, s, "frozen", time.Millisecond, webhook.Lane{Endpoint: "a", Max: 1})[0]
 	time.Sleep(5 * time.Millisecond)
 	if n := must2(s.Reclaim(t.Context(), 10))(t); n != 1 {
 		t.Fatalf("reclaimed %d, want 1", n)
@@ -271,10 +278,48 @@ func testFence(t *testing.T, s Store) {
 	}
 }
 
+func testTurn(t *testing.T, s Store) {
+	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("x", "", "b"))
+	first := claim(t, s, "a", 10)
+	if len(first) != 1 {
+		t.Fatalf("claimed %d, want the first of the key", len(first))
+	}
+	lost := outcome(first[0], webhook.Delivered)
+	lost.Fence++
+	done := must2(s.Turn(t.Context(), webhook.Turn{
+		Outcomes: []webhook.Outcome{lost, outcome(first[0], webhook.Delivered)},
+		Owner:    "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 10}, {Endpoint: "b", Max: 10}, {Endpoint: "none", Max: 1}},
+	}))(t)
+	if fmt.Sprint(done.OK) != "[false true]" {
+		t.Errorf("written back: %v, want the holder's alone", done.OK)
+	}
+	var ids []string
+	for _, d := range done.Claimed {
+		ids = append(ids, d.Message.ID)
+	}
+	slices.Sort(ids)
+	if fmt.Sprint(ids) != "[k2 x]" {
+		t.Errorf("claimed %v: an outcome comes before the claims of its turn", ids)
+	}
+	if len(done.Next) != 0 {
+		t.Errorf("next is %+v, and nothing waits", done.Next)
+	}
+	later := message("later", "", "b")
+	later.NotBefore = time.Now().Add(time.Hour)
+	accept(t, s, false, later, message("now", "", "b"))
+	done = must2(s.Turn(t.Context(), webhook.Turn{Owner: "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 5}, {Endpoint: "b", Max: 2}}}))(t)
+	if len(done.Claimed) != 1 || len(done.Next) != 1 || done.Next[0].Endpoint != "b" || done.Next[0].In < 59*time.Minute || done.Next[0].In > time.Hour+time.Second {
+		t.Errorf("got %d claimed and next %+v, want one in an hour", len(done.Claimed), done.Next)
+	}
+	if done := must2(s.Turn(t.Context(), webhook.Turn{}))(t); len(done.OK) != 0 || len(done.Claimed) != 0 {
+		t.Errorf("an empty turn came to %+v", done)
+	}
+}
+
 func testReclaim(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	for range 3 {
-		must2(s.Claim(t.Context(), "crashes", time.Millisecond, []webhook.Lane{{Endpoint: "a", Max: 1}}))(t)
+		claimAs(t, s, "crashes", time.Millisecond, webhook.Lane{Endpoint: "a", Max: 1})
 		time.Sleep(5 * time.Millisecond)
 		must2(s.Reclaim(t.Context(), 10))(t)
 	}

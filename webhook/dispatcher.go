@@ -66,9 +66,11 @@ type Dispatcher struct {
 	ordered map[string]bool
 
 	wakes    chan struct{}
-	stale    atomic.Bool // the store may hold work that the lanes do not know of
+	looks    chan struct{} // the store may hold work that the lanes do not know of
 	reload   atomic.Bool
+	lease    atomic.Int64 // a [time.Duration]
 	outcomes chan Outcome
+	behind   sync.WaitGroup // outcomes that could not be written at first
 	chores   chan func(context.Context)
 	workers  sync.WaitGroup
 	stop     chan struct{}
@@ -113,7 +115,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now,
 		client: &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
 		lanes:  map[string]*lane{}, ordered: map[string]bool{}, loading: make(chan struct{}, 1),
-		wakes: make(chan struct{}, 1), outcomes: make(chan Outcome, 1024), chores: make(chan func(context.Context), 256),
+		wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), outcomes: make(chan Outcome, 1024), chores: make(chan func(context.Context), 256),
 		stop: make(chan struct{}),
 	}
 	d.sendCtx, d.abort = context.WithCancel(context.Background())
@@ -156,7 +158,7 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 		d.mu.Lock()
 		d.lanes[e.ID], d.ordered[e.ID] = l, e.Ordered
 		d.mu.Unlock()
-		d.stale.Store(true)
+		d.look()
 	}
 	d.mu.Lock()
 	for id := range d.lanes {
@@ -166,7 +168,19 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 		}
 	}
 	d.mu.Unlock()
+	d.lease.Store(int64(d.leaseTime()))
 	return nil
+}
+
+// leaseTime covers the longest attempt, the wait for a slot and the writing
+// back.
+func (d *Dispatcher) leaseTime() time.Duration {
+	longest := 10 * time.Second
+	for _, l := range d.all() {
+		p := l.retryer.Policy()
+		longest = max(longest, p.AttemptTimeout())
+	}
+	return longest + 10*time.Second
 }
 
 // same takes over what the store says about the endpoint's state, and reports

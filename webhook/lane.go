@@ -22,7 +22,7 @@ type lane struct {
 	ep       Endpoint
 	signer   *signer // nil: to be made from references at send time
 	inFlight int
-	buffer   []Delivery
+	buffer   []*Delivery
 	due      time.Time     // when the lane has work, as far as is known; zero: unknown
 	latency  time.Duration // of attempts, smoothed
 	tokens   float64
@@ -52,7 +52,10 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 	if n, next = l.probing(now, n); n <= 0 {
 		return 0, next
 	}
-	return l.afford(now, n)
+	if n, next = l.afford(now, n); n > 0 {
+		l.due = time.Time{} // what is learned from now on counts
+	}
+	return n, next
 }
 
 // depth returns how many deliveries the lane may hold: those in flight, and
@@ -92,11 +95,10 @@ func (l *lane) afford(now time.Time, n int) (int, time.Time) {
 }
 
 // take gives the lane what was claimed for it, of n that it wanted.
-func (l *lane) take(list []Delivery, n int) {
+func (l *lane) take(list []*Delivery, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(list) < n { // nothing more is due
-		l.due = time.Time{}
+	if l.ep.Rate > 0 {
 		l.tokens += float64(n - len(list))
 	}
 	for _, dl := range list {
@@ -110,9 +112,9 @@ func (l *lane) take(list []Delivery, n int) {
 }
 
 // work makes attempts until the lane has nothing left to do.
-func (l *lane) work(dl Delivery) {
+func (l *lane) work(dl *Delivery) {
 	for {
-		l.d.process(l, &dl)
+		l.d.process(l, dl)
 		l.mu.Lock()
 		if len(l.buffer) == 0 || l.inFlight > l.ep.slots() {
 			l.inFlight--
@@ -131,7 +133,7 @@ func (l *lane) work(dl Delivery) {
 }
 
 // drain empties the buffer, when the dispatcher stops.
-func (l *lane) drain() []Delivery {
+func (l *lane) drain() []*Delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.buffer
@@ -147,6 +149,9 @@ func (l *lane) dueAt(t time.Time) {
 	}
 	l.mu.Unlock()
 }
+
+// endpointID names the lane's endpoint: it never changes.
+func (l *lane) endpointID() string { return l.ep.ID }
 
 // endpoint returns a copy of the configuration.
 func (l *lane) endpoint() Endpoint {

@@ -120,7 +120,7 @@ func failed(ctx, actx context.Context, req *http.Request, err error) forbear.Fai
 func answered(ctx context.Context, req *http.Request, resp *http.Response, auth string) result {
 	res := result{status: resp.StatusCode}
 	var body []byte
-	if resp.ContentLength != 0 {
+	if resp.Body != http.NoBody {
 		var err error
 		body, err = io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 		if err == nil && len(body) == maxResponse {

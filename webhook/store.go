@@ -40,17 +40,15 @@ type Store interface {
 	// Heads tells for each endpoint with waiting deliveries when the first is
 	// due.
 	Heads(ctx context.Context) ([]Head, error)
-	// Claim takes due deliveries, the earliest first, for each lane up to its
-	// number.
-	Claim(ctx context.Context, owner string, lease time.Duration, lanes []Lane) ([]Delivery, error)
-	// Finish writes back what became of claimed deliveries. ok[i] is false for
-	// one whose lease has passed to another: nothing was written for it.
-	Finish(ctx context.Context, outcomes []Outcome) (ok []bool, err error)
+	// Turn writes back what became of claimed deliveries and then takes due
+	// ones, the earliest first, for each lane up to its number: both in one
+	// durable step, since each costs a wait for the disk.
+	Turn(ctx context.Context, t Turn) (Turned, error)
 	// Reclaim returns deliveries whose lease ran out to the waiting ones, with
 	// a record of the attempt that may have been made.
 	Reclaim(ctx context.Context, limit int) (int, error)
 	// Overdue takes deliveries to one endpoint that began more than age ago, as
-	// Claim does, whether they are due or not.
+	// Turn does, whether they are due or not.
 	Overdue(ctx context.Context, owner string, lease, age time.Duration, lane Lane) ([]Delivery, error)
 	// Requeue puts the message of a dead letter on its way again, with its id
 	// and key and a fresh count of attempts. It is harmless to repeat.
@@ -60,6 +58,25 @@ type Store interface {
 	// Sweep deletes up to limit finished deliveries older than age, with their
 	// attempts and messages.
 	Sweep(ctx context.Context, age time.Duration, limit int) (int, error)
+}
+
+// Turn is what a dispatcher wants of its store: either part may be empty.
+type Turn struct {
+	Outcomes []Outcome
+	// Owner names who takes deliveries, under leases of this length.
+	Owner string
+	Lease time.Duration
+	Lanes []Lane
+}
+
+// Turned is what came of a Turn. OK has a place for each outcome: false for one
+// whose lease has passed to another, for which nothing was written. Next tells
+// of the lanes that got less than they wanted when more will be due; one that
+// has nothing waiting is not among them.
+type Turned struct {
+	OK      []bool
+	Claimed []Delivery
+	Next    []Head
 }
 
 // Head is when the first waiting delivery of an endpoint is due; In is negative

@@ -1,0 +1,103 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Turn implements webhook.Store. What the outcomes let go, the next message of
+// a key, can be claimed in the same turn.
+func (s *Store) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, error) {
+	rows := make([]settled, len(turn.Outcomes))
+	for i := range turn.Outcomes {
+		var err error
+		if rows[i], err = settle(&turn.Outcomes[i]); err != nil {
+			return webhook.Turned{}, err
+		}
+	}
+	letters, err := s.prepareLetters(turn.Outcomes)
+	if err != nil {
+		return webhook.Turned{}, err
+	}
+	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: `due <= {t} ORDER BY due`}
+	end := time.Now().Add(turn.Lease)
+	done, err := do(ctx, s, func(t *tx) (done webhook.Turned, err error) {
+		if done.OK, err = s.finish(t, rows, letters); err != nil {
+			return done, err
+		}
+		if done.Claimed, err = s.claim(t, c); err != nil {
+			return done, err
+		}
+		done.Next, err = t.next(short(turn.Lanes, done.Claimed))
+		return done, err
+	})
+	until(done.Claimed, end)
+	return done, err
+}
+
+// finish writes outcomes back, with their history and what they entail.
+func (s *Store) finish(t *tx, rows []settled, letters map[int64]letterRow) ([]bool, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	ok, err := t.settle(rows)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.recordAttempts(rows, ok); err != nil {
+		return nil, err
+	}
+	return ok, s.followUp(t, rows, ok, letters)
+}
+
+// short returns the endpoints that got less than they wanted.
+func short(lanes []webhook.Lane, claimed []webhook.Delivery) (endpoints []string) {
+	got := make(map[string]int, len(lanes))
+	for i := range claimed {
+		got[claimed[i].Endpoint]++
+	}
+	for _, l := range lanes {
+		if got[l.Endpoint] < l.Max {
+			endpoints = append(endpoints, l.Endpoint)
+		}
+	}
+	return endpoints
+}
+
+// next tells when the first waiting delivery of each endpoint is due.
+func (t *tx) next(endpoints []string) (heads []webhook.Head, err error) {
+	if len(endpoints) == 0 {
+		return nil, nil
+	}
+	list, err := json.Marshal(endpoints)
+	if err != nil {
+		return nil, err
+	}
+	text := `SELECT e.value, (SELECT min(due) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint = e.value) - {t} FROM json_each(?) e`
+	args := []any{after(0), string(list)}
+	if t.d.postgres {
+		text = `SELECT e.value, (SELECT min(due) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint = e.value) - {t} FROM json_array_elements_text(?::json) e`
+	}
+	rows, err := t.query(text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return heads, each(rows, func(r *sql.Rows) error {
+		h, ok, err := scanHead(r)
+		if ok {
+			heads = append(heads, h)
+		}
+		return err
+	})
+}
+
+func scanHead(r *sql.Rows) (h webhook.Head, ok bool, err error) {
+	var in sql.NullInt64
+	err = r.Scan(&h.Endpoint, &in)
+	h.In = time.Duration(in.Int64) * time.Microsecond
+	return h, in.Valid, err
+}

@@ -1,0 +1,199 @@
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+const (
+	maxClaim  = 2000 // deliveries at once
+	maxFinish = 1024 // outcomes at once
+	// An outcome waits this long for company, unless there are enough: what
+	// shares a turn shares its wait for the disk.
+	lull   = 4 * time.Millisecond
+	enough = 64
+	// A lane that found less than it wanted, though more is due, is not asked
+	// again at once: another process is about to take it.
+	breath = 5 * time.Millisecond
+)
+
+// turns is the main loop. Each turn writes back the outcomes that there are and
+// takes due work for the lanes that want some; while the store is at it, the
+// outcomes of the next turn gather. When ctx ends it takes nothing more, and
+// closes quiet; when there are no more outcomes to come it returns.
+func (d *Dispatcher) turns(ctx context.Context, quiet chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	background := context.WithoutCancel(ctx)
+	var first time.Time // when the first of back came
+	var back []Outcome
+	for open := true; ; {
+		if back, open = d.gather(back, open); len(back) > 0 && first.IsZero() {
+			first = time.Now()
+		}
+		if quiet != nil && ctx.Err() != nil {
+			close(quiet)
+			quiet = nil
+		}
+		w := d.wants(ctx)
+		if len(w.lanes) == 0 && len(back) == 0 && !open {
+			return
+		}
+		if len(w.lanes) == 0 && open && !ripe(back, first) {
+			if len(back) > 0 && (w.again.IsZero() || first.Add(lull).Before(w.again)) {
+				w.again = first.Add(lull)
+			}
+			back, open = d.await(ctx, timer, w.again, back)
+			continue
+		}
+		d.turn(background, w, back)
+		back, first = nil, time.Time{}
+	}
+}
+
+// gather takes the outcomes that are there. open is false when no more will
+// come.
+func (d *Dispatcher) gather(back []Outcome, open bool) ([]Outcome, bool) {
+	for open && len(back) < maxFinish {
+		select {
+		case o, ok := <-d.outcomes:
+			if !ok {
+				return back, false
+			}
+			back = append(back, o)
+		default:
+			return back, true
+		}
+	}
+	return back, open
+}
+
+// ripe reports whether outcomes are worth a turn.
+func ripe(back []Outcome, first time.Time) bool {
+	// Others wait behind one whose key they share.
+	return len(back) >= enough || len(back) > 0 && time.Since(first) >= lull ||
+		slices.ContainsFunc(back, func(o Outcome) bool { return o.OrderKey != "" })
+}
+
+// await waits for something to do: an outcome, a wake, the time again.
+func (d *Dispatcher) await(ctx context.Context, timer *time.Timer, again time.Time, back []Outcome) ([]Outcome, bool) {
+	var late <-chan time.Time
+	if !again.IsZero() {
+		timer.Reset(max(time.Until(again), 0))
+		late = timer.C
+	}
+	ended := ctx.Done()
+	if ctx.Err() != nil {
+		ended = nil
+	}
+	for {
+		select {
+		case o, ok := <-d.outcomes:
+			if !ok {
+				return back, false
+			}
+			if back = append(back, o); len(back) == 1 || len(back) >= enough || o.OrderKey != "" {
+				return back, true
+			}
+		case <-late:
+			return back, true
+		case <-d.wakes:
+			return back, true
+		case <-ended:
+			return back, true
+		}
+	}
+}
+
+// wanted is what the lanes can take.
+type wanted struct {
+	lanes []*lane
+	specs []Lane
+	again time.Time // when to ask again at the latest; zero: when something happens
+}
+
+// wants asks the lanes. When ctx has ended they want nothing.
+func (d *Dispatcher) wants(ctx context.Context) (w wanted) {
+	if ctx.Err() != nil {
+		return w
+	}
+	now := time.Now()
+	total := 0
+	for _, l := range d.all() { // in the random order of a map: nobody is first each time
+		if total >= maxClaim {
+			w.again = now
+			break
+		}
+		n, next := l.want(now)
+		if n > 0 {
+			total += n
+			w.lanes, w.specs = append(w.lanes, l), append(w.specs, Lane{l.endpointID(), n})
+		} else if !next.IsZero() && (w.again.IsZero() || next.Before(w.again)) {
+			w.again = next
+		}
+	}
+	return w
+}
+
+// turn makes one turn.
+func (d *Dispatcher) turn(ctx context.Context, w wanted, back []Outcome) {
+	done, err := d.cfg.Store.Turn(ctx, Turn{Outcomes: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: w.specs})
+	if err == nil {
+		d.written(back, done.OK)
+		d.hand(w, &done)
+		return
+	}
+	for i, l := range w.lanes {
+		l.take(nil, w.specs[i].Max)
+	}
+	d.look() // what is due is to be asked again
+	if len(back) > 0 {
+		d.behind.Go(func() { d.writeBack(ctx, back, err) })
+	} else {
+		d.warn(ctx, "deliveries not claimed", err)
+	}
+	pause(ctx, 100*time.Millisecond)
+}
+
+// hand gives the lanes what was claimed for them.
+func (d *Dispatcher) hand(w wanted, done *Turned) {
+	claimed := make(map[string][]*Delivery, len(w.lanes))
+	for i := range done.Claimed {
+		dl := &done.Claimed[i]
+		claimed[dl.Endpoint] = append(claimed[dl.Endpoint], dl)
+	}
+	now := time.Now()
+	for i, l := range w.lanes {
+		got := claimed[w.specs[i].Endpoint]
+		if l.take(got, w.specs[i].Max); len(got) == w.specs[i].Max {
+			l.dueAt(now) // there may be more
+		}
+	}
+	for _, h := range done.Next {
+		if l := d.lane(h.Endpoint); l != nil {
+			l.dueAt(now.Add(max(h.In, breath)))
+		}
+	}
+}
+
+// writeBack tries again what failed. It does not give up early: what was sent
+// would be sent again. After a while the lease has ended, and another process
+// sees to it.
+func (d *Dispatcher) writeBack(ctx context.Context, back []Outcome, err error) {
+	deadline := time.Now().Add(5 * time.Minute)
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		d.log.Warn("outcomes not written back", slog.Int("deliveries", len(back)), slog.String("error", err.Error()))
+		if time.Now().After(deadline) || d.stopping() && wait > time.Second {
+			d.log.Error("outcomes given up: the deliveries will be made again", slog.Int("deliveries", len(back)))
+			return
+		}
+		pause(ctx, wait)
+		var done Turned
+		if done, err = d.cfg.Store.Turn(ctx, Turn{Outcomes: back}); err == nil {
+			d.written(back, done.OK)
+			return
+		}
+	}
+}
