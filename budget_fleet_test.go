@@ -109,7 +109,11 @@ func (f *fleet) check(t *testing.T) {
 }
 
 func TestFleetBudgetIsSharedByAll(t *testing.T) {
-	for _, n := range []int{1, 3, 200} {
+	fleets := []int{1, 3, 200}
+	if raced {
+		fleets[2] = 30
+	}
+	for _, n := range fleets {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t, n, forbear.FleetOptions{})
 			for range 600 { // a dead dependency, for a minute
@@ -207,7 +211,11 @@ func TestFleetBudgetRefund(t *testing.T) {
 // Random traffic, crowds, outages and losses of the store: the bound holds at
 // every moment.
 func TestFleetBudgetNeverOverspends(t *testing.T) {
-	for seed := range uint64(10) {
+	seeds := uint64(10)
+	if raced {
+		seeds = 3
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 7))

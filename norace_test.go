@@ -1,0 +1,5 @@
+//go:build !race
+
+package forbear_test
+
+const raced = false
