@@ -67,9 +67,9 @@ func newDelivery(f *flag.FlagSet) *delivery {
 		return err
 	})
 	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
-	f.StringVar(&d.keyFile, "encryption-key-file", "", "encrypt payloads at rest under the key in this `file`")
+	f.StringVar(&d.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "encrypt payloads at rest, and exports, under the key in this `file` (also from FORBEAR_ENCRYPTION_KEY_FILE)")
 	f.DurationVar(&o.Retention, "dlq-retention", deadletter.DefaultRetention, "how long dead letters are kept")
-	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to; without one they are kept")
+	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
 	f.StringVar(&d.slack, "alert-slack", "", "send alerts to this Slack-compatible `URL`")
 	f.StringVar(&d.manager, "alert-alertmanager", "", "send alerts to this Alertmanager `URL`")
 	f.StringVar(&d.hook, "alert-webhook", "", "deliver alerts to this `URL`, durably, as signed webhooks")
@@ -203,18 +203,20 @@ func (d *delivery) token() (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// keys reads the encryption key: any 32 bytes or more, of which a digest is
-// the key.
-func (d *delivery) keys() ([]sqlstore.Key, error) {
-	if d.keyFile == "" {
+func (d *delivery) keys() ([]sqlstore.Key, error) { return readKeys(d.keyFile) }
+
+// readKeys reads the encryption key: any 32 bytes or more, of which a digest is
+// the key. Without a file there is none.
+func readKeys(file string) ([]sqlstore.Key, error) {
+	if file == "" {
 		return nil, nil
 	}
-	b, err := os.ReadFile(d.keyFile)
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	if len(b) < 32 {
-		return nil, fmt.Errorf("%s: a key has at least 32 bytes", d.keyFile)
+		return nil, fmt.Errorf("%s: a key has at least 32 bytes", file)
 	}
 	sum := sha256.Sum256(b)
 	id := sha256.Sum256(sum[:])

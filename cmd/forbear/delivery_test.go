@@ -128,7 +128,7 @@ func TestServeAndRedrive(t *testing.T) {
 	if shown := dlq(0, "show", "--reveal", "--actor", "bob", id); !strings.Contains(shown, "4111-secret") {
 		t.Errorf("show with --reveal: %s", shown)
 	}
-	if out := dlq(0, "redrive", "--destination", "acme", "--dry-run"); !strings.Contains(out, "1 dead letters") {
+	if out := dlq(0, "redrive", "--destination", "acme", "--dry-run"); !strings.Contains(out, "1 dead letter would") {
 		t.Errorf("dry run: %s", out)
 	}
 	dlq(2, "redrive")

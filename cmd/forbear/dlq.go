@@ -6,30 +6,46 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"os/user"
-	"text/tabwriter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/sqlstore"
 )
 
 func dlqCommand() *command {
 	c := &command{
 		name:    "dlq",
 		summary: "list, show, redrive, discard, export and count dead letters",
-		usage:   "list|show|redrive|discard|export|stats|pause|resume|cancel [FLAGS] [ID]",
+		usage:   "VERB [FLAGS] [ID]",
 		about: `
-Dlq works on the database that serve works on. Lists and exports mask payloads
-and credentials; --reveal shows them, and is written to the audit trail with
-your name first.
+Dlq works on the database that serve works on: an SQLite file beside it, or the
+same PostgreSQL from anywhere.
 
-Redrive sends the letters that the filter chooses on their way again, with the
-id and key that they had: --dry-run only counts them; --canary sends one and the
-others when it was delivered. A running serve does the sending, at --rate a
-second, and stops when more than --stop-ratio of the outcomes are failures.
-Without a filter flag, an id, or --all it refuses.
+  stats                     count letters by queue, reason and state
+  list                      one line for each letter, the oldest first
+  show ID                   one letter with its history
+  redrive ID | FILTER       send letters on their way again, with their id and key
+  redrives                  the redrives and how far they are
+  pause, resume, cancel ID  a redrive
+  discard ID --why REASON   give a letter up; it stays listed until it expires
+  export                    letters as lines of JSON
+  read FILE                 print an export that serve has written and encrypted
+  audit                     who revealed, redrove and discarded what
+
+Lists and exports mask payloads and credentials; --reveal shows them, and is
+written to the audit trail with your name first.
+
+Redrive sends the letters that the filter chooses: --dry-run only counts them;
+--canary sends one, and the others when it was delivered. A running serve does
+the sending, at --rate a second, and stops when more than --stop-ratio of the
+outcomes are failures. Without a filter flag, an id, or --all it refuses.
 
 Exit code 1 means that nothing was found, or that a redrive was stopped.`,
 		examples: `
@@ -40,26 +56,33 @@ forbear dlq redrive --destination acme --dry-run
 forbear dlq redrive --destination acme --canary --rate 50 --wait
 forbear dlq discard --why "test data" dlq_01jd3x6v9k8e5m2n4p7q
 forbear dlq export --state dead > letters.jsonl
+forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 `,
 	}
 	c.run = func(ctx context.Context, std *streams, args []string) int {
-		if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
-			f := c.flags()
-			newDLQ(f, std)
-			if len(args) == 0 {
-				return std.fail("dlq: list, show, redrive, discard, export or stats? (see forbear dlq --help)")
-			}
-			code, _ := c.parse(std, f, []string{"--help"}, 0)
-			return code
-		}
 		f := c.flags()
 		q := newDLQ(f, std)
-		if code, done := c.parse(std, f, args[1:], 1); done {
-			return code
+		if len(args) == 0 {
+			return std.fail("dlq: what shall be done? want %s (see forbear dlq --help)", verbNames())
 		}
-		q.id = f.Arg(0)
+		verb := args[0]
+		if strings.HasPrefix(verb, "-") { // --help, or flags before the verb
+			verb = ""
+		} else {
+			args = args[1:]
+		}
+		for { // flags may stand behind an operand
+			if code, done := c.parse(std, f, args, len(args)); done {
+				return code
+			}
+			if f.NArg() == 0 {
+				break
+			}
+			q.operands = append(q.operands, f.Arg(0))
+			args = f.Args()[1:]
+		}
 		f.Visit(func(fl *flag.Flag) { q.filtered = q.filtered || filterFlags[fl.Name] })
-		return q.run(ctx, args[0])
+		return q.run(ctx, verb)
 	}
 	return c
 }
@@ -72,6 +95,8 @@ type dlq struct {
 	std      *streams
 	db       *database.DB
 	database *string
+	keyFile  string
+	operands []string
 	id       string
 	filtered bool
 
@@ -84,25 +109,26 @@ type dlq struct {
 
 func newDLQ(f *flag.FlagSet, std *streams) *dlq {
 	q := &dlq{std: std, database: databaseFlag(f)}
+	f.StringVar(&q.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "the `file` with the key that serve encrypts payloads under (also from FORBEAR_ENCRYPTION_KEY_FILE)")
 	f.StringVar(&q.filter.Queue, "queue", "", "letters of this `queue`")
 	f.StringVar(&q.filter.Destination, "destination", "", "letters to this destination: a webhook `endpoint`")
 	f.StringVar(&q.filter.Reason, "reason", "", "letters with this `reason`, such as exhausted")
 	f.StringVar(&q.filter.ErrorType, "error-type", "", "letters with this last error `type`, such as http_503")
 	f.StringVar(&q.filter.EventID, "event-id", "", "letters of this message `id`")
-	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", func(v string) error { q.filter.State = deadletter.State(v); return nil })
+	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
 	f.Func("since", "letters from this `time` on: RFC 3339, or an age such as 24h", timeFlag(&q.filter.Since))
 	f.Func("until", "letters before this `time`", timeFlag(&q.filter.Until))
 	f.StringVar(&q.filter.After, "after", "", "list: go on behind the letter with this `id`")
 	f.IntVar(&q.filter.Limit, "limit", 100, "list: at most this `many`, up to 1000")
-	f.StringVar(&q.format, "o", "text", "output format: `text or json`")
-	f.BoolVar(&q.reveal, "reveal", false, "show, export: payloads and credentials too; audited")
+	f.StringVar(&q.format, "o", "text", "output `format`: text or json")
+	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: payloads and credentials too; audited")
 	f.StringVar(&q.who, "actor", whoami(), "your `name`, for the audit")
 	f.StringVar(&q.why, "why", "", "discard: the `reason`")
 	f.BoolVar(&q.all, "all", false, "redrive: all dead letters of the queue")
 	f.BoolVar(&q.dryRun, "dry-run", false, "redrive: only count")
 	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
-	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: letters a `second`")
-	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `part` fails")
+	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: `letters` a second")
+	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `part` fails; 1 never stops")
 	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: leave letters alone that were redriven this `often`")
 	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
 	return q
@@ -117,36 +143,89 @@ func whoami() string {
 
 // timeFlag reads a time, or an age.
 func timeFlag(t *time.Time) func(string) error {
-	return func(v string) (err error) {
+	return func(v string) error {
 		if age, err := time.ParseDuration(v); err == nil {
 			*t = time.Now().Add(-age)
 			return nil
 		}
-		*t, err = time.Parse(time.RFC3339, v)
-		return err
+		at, err := time.Parse(time.RFC3339, v)
+		if err != nil {
+			return errors.New("want an RFC 3339 time such as 2026-03-01T12:00:00Z, or an age such as 24h")
+		}
+		*t = at
+		return nil
 	}
 }
 
-func (q *dlq) run(ctx context.Context, verb string) int {
-	do := map[string]func(context.Context) (int, error){
-		"list": q.list, "show": q.show, "redrive": q.redrive, "discard": q.discard, "export": q.export, "stats": q.stats,
-		"pause": q.set(deadletter.JobPaused), "resume": q.set(deadletter.JobRunning), "cancel": q.set(deadletter.JobCanceled),
-	}[verb]
-	if do == nil {
-		return q.std.fail("dlq: unknown verb %q: want list, show, redrive, discard, export, stats, pause, resume or cancel", verb)
+func stateFlag(s *deadletter.State) func(string) error {
+	return func(v string) error {
+		*s = deadletter.State(v)
+		if !slices.Contains([]deadletter.State{deadletter.Dead, deadletter.Redriving, deadletter.Resolved, deadletter.Discarded}, *s) {
+			return errors.New("want dead, redriving, resolved or discarded")
+		}
+		return nil
 	}
-	if q.format != "text" && q.format != "json" {
+}
+
+// verb is one thing that dlq does.
+type verb struct {
+	operand string // what its operand is; "" takes none
+	needed  bool
+	do      func(*dlq, context.Context) (int, error)
+}
+
+var verbs = map[string]verb{
+	"stats":    {"", false, (*dlq).stats},
+	"list":     {"", false, (*dlq).list},
+	"show":     {"the id of a letter", true, (*dlq).show},
+	"discard":  {"the id of a letter", true, (*dlq).discard},
+	"export":   {"", false, (*dlq).export},
+	"read":     {"the file of an export", true, nil},
+	"audit":    {"", false, (*dlq).audits},
+	"redrive":  {"the id of a letter", false, (*dlq).redrive},
+	"redrives": {"", false, (*dlq).redrives},
+	"pause":    {"the id of a redrive", true, setJob(deadletter.JobPaused)},
+	"resume":   {"the id of a redrive", true, setJob(deadletter.JobRunning)},
+	"cancel":   {"the id of a redrive", true, setJob(deadletter.JobCanceled)},
+}
+
+func verbNames() string { return strings.Join(slices.Sorted(maps.Keys(verbs)), ", ") }
+
+func (q *dlq) run(ctx context.Context, name string) int {
+	v, known := verbs[name]
+	switch {
+	case !known:
+		return q.std.fail("dlq: unknown verb %q: want %s", name, verbNames())
+	case q.format != "text" && q.format != "json":
 		return q.std.fail("dlq: unknown format %q: want text or json", q.format)
+	case q.filter.Limit < 1 || q.filter.Limit > deadletter.MaxList:
+		return q.std.fail("dlq: --limit %d is not 1 to %d", q.filter.Limit, deadletter.MaxList)
+	case v.needed && len(q.operands) == 0:
+		return q.std.fail("dlq: %s wants %s", name, v.operand)
+	case v.operand == "" && len(q.operands) > 0, len(q.operands) > 1:
+		return q.std.fail("dlq: %s: unexpected argument %q", name, q.operands[len(q.operands)-1])
 	}
-	var err error
-	if q.db, err = database.Open(ctx, *q.database); err != nil {
+	if len(q.operands) > 0 {
+		q.id = q.operands[0]
+	}
+	opts, cipher, err := q.ciphers()
+	if err != nil {
+		return q.std.fail("dlq: %v", err)
+	}
+	if name == "read" {
+		v.do = func(q *dlq, ctx context.Context) (int, error) { return q.read(ctx, cipher) }
+	}
+	if err := exists(*q.database); err != nil {
+		return q.std.fail("dlq: %v", err)
+	}
+	if q.db, err = database.Open(ctx, *q.database, opts...); err != nil {
 		return q.std.fail("dlq: %v", err)
 	}
 	defer func() { _ = q.db.Close() }()
 	if _, err := q.db.Migrate(ctx); err != nil {
 		return q.std.fail("dlq: %v", err)
 	}
-	code, err := do(ctx)
+	code, err := v.do(q, ctx)
 	switch {
 	case errors.Is(err, deadletter.ErrNotFound), errors.Is(err, deadletter.ErrState), errors.Is(err, deadletter.ErrRedriveLimit):
 		fmt.Fprintf(q.std.err, "forbear: dlq: %v\n", err)
@@ -155,6 +234,29 @@ func (q *dlq) run(ctx context.Context, verb string) int {
 		return q.std.fail("dlq: %v", err)
 	}
 	return code
+}
+
+// exists refuses an SQLite file that is not there: opening it would make one,
+// empty, and tell nobody that its name was misspelt.
+func exists(name string) error {
+	if strings.Contains(name, "://") {
+		return nil
+	}
+	path, _, _ := strings.Cut(name, "?")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no database %s: name serve's with --database", path)
+	}
+	return nil
+}
+
+// ciphers returns what the key file says.
+func (q *dlq) ciphers() ([]sqlstore.Option, deadletter.Cipher, error) {
+	keys, err := readKeys(q.keyFile)
+	if err != nil || len(keys) == 0 {
+		return nil, nil, err
+	}
+	c, err := sqlstore.NewCipher(keys...)
+	return []sqlstore.Option{sqlstore.WithCipher(c)}, c, err
 }
 
 // json writes v when that was asked for.
@@ -168,181 +270,8 @@ func (q *dlq) json(v any) bool {
 	return true
 }
 
-func (q *dlq) list(ctx context.Context) (int, error) {
-	list, err := q.db.List(ctx, q.filter)
-	if err != nil {
-		return 0, err
-	}
-	w := tabwriter.NewWriter(q.std.out, 0, 0, 2, ' ', 0)
-	if q.format == "text" {
-		fmt.Fprintln(w, "ID\tSTATE\tREASON\tERROR\tDESTINATION\tEVENT\tATTEMPTS\tREDRIVES\tDIED")
-	}
-	for _, l := range list {
-		if !q.json(l.Mask()) {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", l.ID, l.State, l.Reason, l.ErrorType, l.Destination, l.EventID, l.Attempts, l.Redrives, l.DeadAt.Format(time.RFC3339))
-		}
-	}
-	if len(list) == 0 {
-		return exitFound, nil
-	}
-	return exitOK, w.Flush()
-}
-
-func (q *dlq) stats(ctx context.Context) (int, error) {
-	list, err := q.db.Stats(ctx)
-	if err != nil || q.json(list) {
-		return exitOK, err
-	}
-	w := tabwriter.NewWriter(q.std.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "QUEUE\tREASON\tSTATE\tCOUNT\tOLDEST\tNEWEST")
-	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", s.Queue, s.Reason, s.State, s.Count, s.Oldest.Format(time.RFC3339), s.Newest.Format(time.RFC3339))
-	}
-	return exitOK, w.Flush()
-}
-
-// noted writes to the audit before anything is revealed.
-func (q *dlq) noted(ctx context.Context, target string) error {
-	if !q.reveal {
-		return nil
-	}
-	return q.db.Audit(ctx, deadletter.Entry{Who: q.who, Action: "reveal", Target: target, Detail: "dlq command"})
-}
-
-func (q *dlq) show(ctx context.Context) (int, error) {
-	if q.id == "" {
-		return 0, errors.New("show: which letter? (an id, see forbear dlq list)")
-	}
-	l, err := q.db.Get(ctx, q.id)
-	if err == nil {
-		err = q.noted(ctx, l.ID)
-	}
-	if err != nil {
-		return 0, err
-	}
-	payload := string(l.Payload)
-	if !q.reveal {
-		l = l.Mask()
-		payload = deadletter.Masked + " (--reveal shows it)"
-	}
-	if q.json(l) {
-		return exitOK, nil
-	}
-	w := q.std.out
-	fmt.Fprintf(w, "%s  %s\n  reason       %s (%s)\n  what         %s\n  destination  %s\n  event        %s  type %s\n  key          %s\n  correlation  %s\n  policy       %s\n  redriven     %d times\n",
-		l.ID, l.State, l.Reason, l.ErrorType, l.Description, l.Destination, l.EventID, l.Type, l.IdempotencyKey, l.CorrelationID, l.PolicyVersion, l.Redrives)
-	fmt.Fprintf(w, "  enqueued     %s\n  died         %s\n", l.EnqueuedAt.Format(time.RFC3339), l.DeadAt.Format(time.RFC3339))
-	for _, h := range l.Headers {
-		fmt.Fprintf(w, "  header       %s: %s\n", h.Name, h.Value)
-	}
-	for _, a := range l.History {
-		fmt.Fprintf(w, "  attempt %d    %s  took %v  status %d  %s\n", a.Number, a.At.Format(time.RFC3339Nano), a.Took.Round(time.Millisecond), a.Status, a.ErrorType)
-	}
-	fmt.Fprintf(w, "  payload      %s\n", payload)
-	return exitOK, nil
-}
-
-func (q *dlq) discard(ctx context.Context) (int, error) {
-	if q.id == "" || q.why == "" {
-		return 0, errors.New("discard: want an id and --why")
-	}
-	if err := q.db.Discard(ctx, q.id, q.who, q.why); err != nil {
-		return 0, err
-	}
-	fmt.Fprintf(q.std.out, "%s discarded\n", q.id)
-	return exitOK, nil
-}
-
-func (q *dlq) export(ctx context.Context) (int, error) {
-	if err := q.noted(ctx, "export"); err != nil {
-		return 0, err
-	}
-	q.filter.Limit = deadletter.MaxList
-	n := 0
-	for {
-		list, err := q.db.List(ctx, q.filter)
-		if err != nil {
-			return 0, err
-		}
-		if len(list) == 0 {
-			break
-		}
-		for _, l := range list {
-			q.filter.After = l.ID
-			if !q.reveal {
-				l = l.Mask()
-			}
-			if err := deadletter.Export(q.std.out, l); err != nil {
-				return 0, err
-			}
-			n++
-		}
-	}
-	if n == 0 {
-		return exitFound, nil
-	}
-	return exitOK, nil
-}
-
-func (q *dlq) redrive(ctx context.Context) (int, error) {
-	if q.id != "" {
-		q.filter.IDs = []string{q.id}
-	} else if !q.filtered && !q.all {
-		return 0, errors.New("redrive: which letters? (an id, a filter flag, or --all)")
-	}
-	if q.filter.Queue == "" {
-		q.filter.Queue = webhook.Queue
-	}
-	q.filter.Limit = 0
-	// The sending is serve's: here the job is only written.
-	r := deadletter.NewRedriver(q.db, "", map[string]deadletter.Target{q.filter.Queue: nil}, nil)
-	q.job.Filter, q.job.By = q.filter, q.who
-	if q.dryRun {
-		plan, err := r.Plan(ctx, q.job)
-		if err == nil && !q.json(map[string]any{"dry_run": true, "count": plan.Total}) {
-			fmt.Fprintf(q.std.out, "%d dead letters would be redriven\n", plan.Total)
-		}
-		return exitOK, err
-	}
-	j, err := r.Start(ctx, q.job, webhook.NewID("rdr"))
-	if err != nil {
-		return 0, err
-	}
-	if !q.wait {
-		if !q.json(j) {
-			fmt.Fprintf(q.std.out, "%s: %d dead letters, at %v a second; a running serve sends them\n", j.ID, j.Total, j.Rate)
-		}
-		return exitOK, nil
-	}
-	for j.State.Open() {
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-		if j, err = q.db.Job(ctx, j.ID); err != nil {
-			return 0, err
-		}
-	}
-	if !q.json(j) {
-		fmt.Fprintf(q.std.out, "%s %s: %d of %d sent, %d delivered, %d failing %s\n", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing, j.Why)
-	}
-	if j.State != deadletter.JobDone {
-		return exitFound, nil
-	}
-	return exitOK, nil
-}
-
-// set pauses, resumes or cancels a redrive.
-func (q *dlq) set(state deadletter.JobState) func(context.Context) (int, error) {
-	return func(ctx context.Context) (int, error) {
-		if q.id == "" {
-			return 0, errors.New("which redrive? (the id that redrive printed)")
-		}
-		if err := q.db.SetJobState(ctx, q.id, state, q.who); err != nil {
-			return 0, err
-		}
-		fmt.Fprintf(q.std.out, "%s %s\n", q.id, state)
-		return exitOK, nil
-	}
+// nothing says that nothing was found.
+func (q *dlq) nothing(what string) (int, error) {
+	fmt.Fprintf(q.std.err, "forbear: dlq: %s\n", what)
+	return exitFound, nil
 }

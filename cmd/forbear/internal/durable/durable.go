@@ -40,6 +40,7 @@ type Options struct {
 	Wrap      func(http.RoundTripper) http.RoundTripper
 	Transport http.RoundTripper // for tests
 	Now       func() time.Time
+	cipher    sqlstore.Cipher
 	Poll      time.Duration // how often to look for work that nobody told of; default 1 s
 }
 
@@ -74,6 +75,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		if err != nil {
 			return nil, err
 		}
+		o.cipher = c
 		opts = append(opts, sqlstore.WithCipher(c))
 	}
 	if o.Now != nil {
@@ -125,7 +127,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	}
 	s.Alerter = deadletter.NewAlerter(db, o.Logger, o.Notifiers...)
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
-	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Log: o.Logger}
+	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Cipher: o.cipher, Log: o.Logger}
 	s.Handler = s.handler(o)
 	return s, nil
 }
