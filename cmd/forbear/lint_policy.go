@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -103,10 +104,13 @@ func lintWaiver(f *policyfile.File, w *policyfile.Waiver, signers string, p *dri
 	if err != nil {
 		return err
 	}
+	var why []string
 	for _, x := range faults {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s:%d:%d: %s, and does not count [%s]", x.File, x.Line, x.Column, x.Message, x.ID))
+		why = append(why, fmt.Sprintf("%s [%s]", x.Message, x.ID))
 	}
-	if len(faults) == 0 {
+	if len(faults) > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: a waiver does not count: %s", w.At, strings.Join(why, "; ")))
+	} else {
 		p.Waivers = append(p.Waivers, &settings.Waiver{
 			ID: w.ID, Rule: w.Rule, Code: lintPatterns(code), Reason: w.Reason,
 			Expires: settings.Day(w.Expires.Add(-time.Nanosecond).UTC().Format(time.DateOnly)),

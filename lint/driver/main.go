@@ -54,7 +54,8 @@ const usage = `forbear lint: find retry bugs in Go source
 
 Usage: forbear lint [FLAGS] [PACKAGES]
 
-Packages default to ./... Only findings of high confidence fail; those of medium
+Packages default to ./... Settings, and what a policy file says of dependencies,
+are described in docs/guides/lint.md. Only findings of high confidence fail; those of medium
 confidence are shown as warnings, those of low confidence with --all.
 Exit codes: 0 nothing fails, 1 findings fail, 2 could not judge.
 
@@ -65,7 +66,9 @@ const examples = `
 Examples:
   forbear lint ./...
   forbear lint -o text -o sarif:forbear.sarif ./...
+  forbear lint --fix ./...
   forbear lint --since origin/main ./...
+  forbear lint --policy deploy/policy.yaml --allowed-signers signers ./...
   forbear lint --write-baseline .forbear-baseline.json ./...
   forbear lint --baseline .forbear-baseline.json ./...
   forbear lint --explain FB1001
@@ -129,28 +132,58 @@ func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, 
 		fs.StringVar(&o.signers, "allowed-signers", "", "the `file` that says who may sign the policy's waivers (see ssh-keygen(1))")
 	}
 	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
-	fs.StringVar(&o.dir, "C", "", "run in `directory`")
+	fs.StringVar(&o.dir, "C", "", "judge the packages of `directory`")
 	fs.StringVar(&o.tags, "tags", "", "build `tags`")
 	fs.IntVar(&o.parallel, "p", runtime.GOMAXPROCS(0), "judge `n` packages at a time")
 	fs.BoolVar(&o.showSuppressed, "show-suppressed", false, "show suppressed findings too")
 	fs.BoolVar(&o.quiet, "q", false, "no progress")
-	if err := fs.Parse(args); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			return nil, fmt.Errorf("%w (see forbear lint --help)", err)
+	for rest := args; ; rest = fs.Args()[1:] { // flags may stand behind packages
+		if err := fs.Parse(rest); err != nil {
+			if !errors.Is(err, flag.ErrHelp) {
+				return nil, fmt.Errorf("%w (see forbear lint --help)", err)
+			}
+			fmt.Fprint(stdout, usage)
+			fs.SetOutput(stdout)
+			fs.PrintDefaults()
+			fmt.Fprint(stdout, examples)
+			return nil, err
 		}
-		fmt.Fprint(stdout, usage)
-		fs.SetOutput(stdout)
-		fs.PrintDefaults()
-		fmt.Fprint(stdout, examples)
-		return nil, err
+		if fs.NArg() == 0 {
+			break
+		}
+		o.patterns = append(o.patterns, fs.Arg(0))
 	}
-	if o.parallel < 1 {
-		return nil, fmt.Errorf("-p %d: want at least 1", o.parallel)
-	}
-	if o.patterns = fs.Args(); len(o.patterns) == 0 {
+	if len(o.patterns) == 0 {
 		o.patterns = []string{"./..."}
 	}
-	return o, nil
+	return o, o.check()
+}
+
+// check refuses what contradicts itself.
+func (o *options) check() error {
+	if o.parallel < 1 {
+		return fmt.Errorf("-p %d: want at least 1", o.parallel)
+	}
+	if o.dir != "" {
+		if st, err := os.Stat(o.dir); err != nil {
+			return fmt.Errorf("-C: %w", err)
+		} else if !st.IsDir() {
+			return fmt.Errorf("-C: %s is no directory", o.dir)
+		}
+	}
+	if o.writeBaseline != "" && o.baseline != "" {
+		return errors.New("--baseline and --write-baseline: a baseline is written without another one")
+	}
+	toStdout := 0
+	for _, out := range o.outputs {
+		if out.file == "" {
+			toStdout++
+		}
+	}
+	if toStdout > 1 && !o.rules {
+		return errors.New("two outputs go to standard output: give one a file, as in -o sarif:forbear.sarif")
+	}
+	return nil
 }
 
 // run judges and renders. An error means that nothing was judged.
@@ -252,7 +285,7 @@ func readBaseline(name string) (*report.Baseline, error) {
 func explain(id string, stdout, stderr io.Writer) int {
 	d, ok := lint.Explain(id)
 	if !ok {
-		fmt.Fprintf(stderr, "forbear lint: rule %q is unknown; see --rules\n", id)
+		fmt.Fprintf(stderr, "forbear lint: rule %q is unknown: forbear lint --rules lists them\n", id)
 		return ExitUnjudged
 	}
 	fmt.Fprintf(stdout, "%s %s: %s (%s)\n\n%s\n", d.ID, d.Name, d.Title, d.Standard, d.Text)
