@@ -1,0 +1,56 @@
+package storm
+
+import "testing"
+
+// overDeadLeaf is a client over a middle service over a leaf that is down.
+func overDeadLeaf(client, middle Client) Scenario {
+	return Scenario{
+		Name: "dead-leaf", Duration: seconds(60), Engine: Exact,
+		Fleets: []Fleet{{Rate: 20, Client: client}},
+		Services: []Service{
+			{Name: "middle", Calls: []Edge{{To: "leaf", Client: middle}}},
+			{Name: "leaf"},
+		},
+		Faults: []Fault{{Kind: Outage, Service: "leaf", For: seconds(120)}},
+	}
+}
+
+// TestLayersKnowOfEachOther: what the layer below has given up is final, and
+// inside a retry there is one attempt; where the layers do not know of each
+// other both multiply.
+func TestLayersKnowOfEachOther(t *testing.T) {
+	patient := Client{
+		Retries: new(2), Timeout: 5000 * ms, Base: 10 * ms, Cap: 20 * ms,
+		Baseline: Baseline{NoBudget: true},
+	}
+	// hasty leaves before the layer below has given up, so that its retries
+	// find a layer that has not.
+	hasty := patient
+	hasty.Timeout = 50 * ms
+	slow := patient
+	slow.Base, slow.Cap = 1000*ms, 2000*ms
+	oblivious := func(c Client) Client {
+		c.Baseline.Oblivious = true
+		return c
+	}
+	for _, tc := range []struct {
+		name           string
+		client, middle Client
+		middles, leafs [2]float64 // arrivals for one call, at least and at most
+	}{
+		{"exhausted below", patient, patient, [2]float64{1, 1}, [2]float64{2.95, 3}},
+		{"exhausted below, and nobody listens", oblivious(patient), patient, [2]float64{2.95, 3}, [2]float64{4.9, 5}},
+		{"exhausted below, and nobody knows", oblivious(patient), oblivious(patient), [2]float64{2.95, 3}, [2]float64{8.85, 9}},
+		{"a hasty client", hasty, slow, [2]float64{2.8, 3}, [2]float64{4.5, 5}},
+		{"a hasty client, and the middle does not know", hasty, oblivious(slow), [2]float64{2.8, 3}, [2]float64{8, 9}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := mustRun(t, overDeadLeaf(tc.client, tc.middle))
+			for i, want := range [][2]float64{tc.middles, tc.leafs} {
+				if got := r.Services[i].PerCall; got < want[0] || got > want[1] {
+					t.Errorf("%s: %.3f arrivals for a call, want %v to %v", r.Services[i].Name, got, want[0], want[1])
+				}
+			}
+		})
+	}
+}
