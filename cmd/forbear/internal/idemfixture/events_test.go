@@ -40,8 +40,8 @@ func runEvents(t *testing.T, list []eventScenario) {
 	if len(list) == 0 {
 		t.Fatal("no scenarios")
 	}
-	pg := pgtest.Start(t)
-	for _, store := range []string{"memory", "sqlite", "postgres"} {
+	on := servers{pg: pgtest.Start(t), redis: startRedis(t)}
+	for _, store := range []string{"memory", "sqlite", "postgres", "redis"} {
 		t.Run(store, func(t *testing.T) {
 			for _, s := range list {
 				s.Stores.check(t, s.ID)
@@ -52,10 +52,10 @@ func runEvents(t *testing.T, list []eventScenario) {
 					t.Log(s.Name)
 					place := filepath.Join(t.TempDir(), "forbear.db")
 					if store == "postgres" {
-						place = pg.Database(t)
+						place = on.pg.Database(t)
 					}
 					synctest.Test(t, func(t *testing.T) {
-						w := newEventWorld(t, store, place)
+						w := newEventWorld(t, store, place, on)
 						for i := range s.Steps {
 							w.step(&s.Steps[i])
 						}
@@ -73,9 +73,13 @@ type eventWorld struct {
 	*broker
 	store string
 	place string // of the database
-	db    *database.DB
-	keys  idempotency.Store
-	dlq   switched
+
+	redis    *redisServer
+	redisURL string
+
+	db   *database.DB
+	keys idempotency.Store
+	dlq  switched
 
 	mu        sync.Mutex
 	options   consume.Options
@@ -89,7 +93,7 @@ type eventWorld struct {
 	redriven  []time.Time
 }
 
-func newEventWorld(t *testing.T, store, place string) *eventWorld {
+func newEventWorld(t *testing.T, store, place string, on servers) *eventWorld {
 	db, err := database.Open(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +106,12 @@ func newEventWorld(t *testing.T, store, place string) *eventWorld {
 		broker: newBroker(t), store: store, place: place, db: db, keys: db.Idempotency(), dlq: switched{Store: db},
 		consumers: map[string]*consume.Consumer{}, registry: prometheus.NewRegistry(), metrics: promretry.New(), published: map[string]consume.Event{},
 	}
-	if store == "memory" {
+	switch store {
+	case "memory":
 		w.keys = idempotency.NewMemory(nil)
+	case "redis": // the letters are in SQLite
+		w.redis, w.redisURL = on.redis, on.redis.database()
+		w.keys = openRedis(t, w.redisURL)
 	}
 	w.registry.MustRegister(w.metrics)
 	w.consume = w.consumer
@@ -271,10 +279,13 @@ func (w *eventWorld) restart() {
 	}
 }
 
-// advance lets time pass. PostgreSQL's own clock cannot be moved, so that what
-// is stored there grows older.
+// advance lets time pass. A server's own clock cannot be moved, so that what is
+// stored there grows older.
 func (w *eventWorld) advance(by time.Duration) {
-	if w.store == "postgres" {
+	switch w.store {
+	case "redis":
+		w.redis.age(w.t, w.redisURL, by)
+	case "postgres":
 		(&world{t: w.t, config: Config{Store: w.store, DB: w.place}}).advance(by)
 	}
 	time.Sleep(by)

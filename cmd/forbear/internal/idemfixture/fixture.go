@@ -20,12 +20,13 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/redisstore"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // Config is what a fixture process is told.
 type Config struct {
-	Store  string // memory, sqlite, postgres
+	Store  string // memory, sqlite, postgres, redis
 	DB     string // file or URL
 	Ledger string // base URL
 	// Offset is how far the host's clock was moved: that of every process.
@@ -113,6 +114,10 @@ func (f *fixture) open() (idempotency.Store, *sqlstore.Transactions, error) {
 	ctx := context.Background()
 	if f.Store == "memory" {
 		return idempotency.NewMemory(f.host), nil, nil
+	}
+	if f.Store == "redis" {
+		store, err := redisstore.OpenIdempotency(ctx, f.DB, redisstore.IdempotencyOptions{})
+		return store, nil, err
 	}
 	clock := f.host
 	if f.Store == "postgres" {

@@ -56,12 +56,13 @@ func more(t *testing.T, name string) (d document) {
 
 // runEverywhere runs the scenarios on every kind of store that they ask for.
 func runEverywhere(t *testing.T, list []scenario) {
-	t.Run("memory", func(t *testing.T) { t.Parallel(); runAll(t, list, "memory", nil) })
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); runAll(t, list, "sqlite", nil) })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); runAll(t, list, "postgres", pgtest.Start(t)) })
+	t.Run("memory", func(t *testing.T) { t.Parallel(); runAll(t, list, "memory", servers{}) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); runAll(t, list, "sqlite", servers{}) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); runAll(t, list, "postgres", servers{pg: pgtest.Start(t)}) })
+	t.Run("redis", func(t *testing.T) { t.Parallel(); runAll(t, list, "redis", servers{redis: startRedis(t)}) })
 }
 
-func runAll(t *testing.T, list []scenario, store string, pg *pgtest.Server) {
+func runAll(t *testing.T, list []scenario, store string, on servers) {
 	for _, s := range list {
 		s.Stores.check(t, s.ID)
 		if !slices.Contains(s.Stores, store) {
@@ -69,7 +70,7 @@ func runAll(t *testing.T, list []scenario, store string, pg *pgtest.Server) {
 		}
 		t.Run(s.ID, func(t *testing.T) {
 			t.Log(s.Name)
-			r := &runner{world: newWorld(t, store, pg, func(c *Config) { configure(t, c, s.Steps) }), results: map[string][]*result{}}
+			r := &runner{world: newWorld(t, store, on, func(c *Config) { configure(t, c, s.Steps) }), results: map[string][]*result{}}
 			for i := range s.Steps {
 				r.step(&s.Steps[i])
 			}

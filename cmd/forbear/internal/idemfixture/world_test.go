@@ -50,11 +50,18 @@ func TestMain(m *testing.M) {
 type world struct {
 	t      *testing.T
 	config Config
-	pg     *pgtest.Server
+	servers
 	ledger *ledger
 
 	mu        sync.Mutex
 	instances map[string]*instance
+}
+
+// servers are the stores that are processes of their own; nil where a test has
+// none.
+type servers struct {
+	pg    *pgtest.Server
+	redis *redisServer
 }
 
 type instance struct {
@@ -66,14 +73,16 @@ type instance struct {
 	skew   time.Duration
 }
 
-func newWorld(t *testing.T, store string, pg *pgtest.Server, change func(*Config)) *world {
-	w := &world{t: t, pg: pg, ledger: newLedger(t), instances: map[string]*instance{}}
+func newWorld(t *testing.T, store string, s servers, change func(*Config)) *world {
+	w := &world{t: t, servers: s, ledger: newLedger(t), instances: map[string]*instance{}}
 	w.config = Config{Store: store, Ledger: w.ledger.url}
 	switch store {
 	case "sqlite":
 		w.config.DB = filepath.Join(t.TempDir(), "forbear.db")
 	case "postgres":
-		w.config.DB = pg.Database(t)
+		w.config.DB = s.pg.Database(t)
+	case "redis":
+		w.config.DB = s.redis.database()
 	}
 	if change != nil {
 		change(&w.config)
@@ -166,11 +175,15 @@ func (w *world) post(url string) {
 	}
 }
 
-// advance moves the store's clock: PostgreSQL's cannot be moved, so that all
-// that is stored there becomes older.
+// advance moves the store's clock: that of a server cannot be moved, so
+// that all that is stored there becomes older.
 func (w *world) advance(by time.Duration) {
 	w.t.Helper()
-	if w.config.Store != "postgres" {
+	switch w.config.Store {
+	case "redis":
+		w.redis.age(w.t, w.config.DB, by)
+		return
+	case "memory", "sqlite":
 		w.config.Offset += by
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -216,19 +229,26 @@ func (w *world) exec(statement string, args ...any) {
 // store does something to the server that is the store.
 func (w *world) store(action string) {
 	w.t.Helper()
-	if w.pg == nil {
+	var halt func(sig syscall.Signal)
+	var boot func()
+	switch w.config.Store {
+	case "postgres":
+		halt, boot = w.pg.Halt, func() { w.pg.Boot(w.t) }
+	case "redis":
+		halt, boot = w.redis.halt, func() { w.redis.boot(w.t) }
+	default:
 		w.t.Fatalf("store %s: %s has no server", action, w.config.Store)
 	}
 	switch action {
 	case "down", "stop":
-		w.pg.Halt(syscall.SIGINT)
+		halt(syscall.SIGINT)
 	case "crash", "kill":
-		w.pg.Halt(syscall.SIGQUIT) // PostgreSQL's immediate shutdown: recovery at the next start
+		halt(syscall.SIGQUIT) // an end at once for both: recovery at the next start
 	case "up", "start":
-		w.pg.Boot(w.t)
+		boot()
 	case "restart":
-		w.pg.Halt(syscall.SIGINT)
-		w.pg.Boot(w.t)
+		halt(syscall.SIGINT)
+		boot()
 	default:
 		w.t.Fatalf("store action %q is not understood", action)
 	}
@@ -240,7 +260,7 @@ func (w *world) effects() map[string]int {
 	c := w.ledger.count()
 	driver, name := "pgx", w.config.DB
 	switch w.config.Store {
-	case "memory":
+	case "memory", "redis":
 		return c
 	case "sqlite":
 		driver, name = "sqlite", "file:"+name
