@@ -3,41 +3,38 @@
 -- Answers {outcome, now, ...}: what idempotency.Claim.Against says. 1 acquired
 -- is followed by fence, attempt, created, lease, expires; the others by the
 -- record.
-local r = redis.call('HMGET', key, 'state', 'fingerprint', 'rerun', 'owner', 'fence', 'attempt', 'created', 'lease', 'expires')
-local state = r[1]
+local state = redis.call('HGET', key, 'state')
 
 local function begin(fence, attempt, created)
 	local lease = now + ARGV[4]
 	local expires = lease + ARGV[5]
-	if r[1] then redis.call('HDEL', key, 'completed', 'status', 'header', 'body', 'tombstone', 'sealed') end
-	redis.call('HSET', key, 'state', 'started', 'fingerprint', ARGV[1], 'operation', ARGV[2], 'note', '', 'rerun', ARGV[6],
-		'owner', ARGV[3], 'fence', int(fence), 'attempt', int(attempt),
-		'created', int(created), 'lease', int(lease), 'expires', int(expires))
-	if ARGV[6] == '1' then ends(expires) elseif r[1] then redis.call('PERSIST', key) end
+	if state then redis.call('HDEL', key, 'note', 'completed', 'status', 'header', 'body', 'tombstone', 'sealed') end
+	redis.call('HSET', key, 'state', 'started', 'fingerprint', ARGV[1], 'operation', ARGV[2], 'rerun', ARGV[6], 'owner', ARGV[3],
+		'fence', fence, 'attempt', attempt, 'created', int(created), 'lease', int(lease), 'expires', int(expires))
+	if ARGV[6] == '1' then ends(expires) elseif state then redis.call('PERSIST', key) end
 	return { 1, now, fence, attempt, created, lease, expires }
-end
-
-local function say(outcome)
-	return { outcome, now, redis.call('HMGET', key, 'state', 'fingerprint', 'operation', 'note', 'rerun', 'owner', 'fence', 'attempt',
-		'created', 'lease', 'completed', 'expires', 'status', 'header', 'tombstone', 'sealed', outcome == 3 and 'body' or 'none') }
 end
 
 if not state then return begin(1, 1, now) end
-local fence, attempt, created = tonumber(r[5]), tonumber(r[6]), tonumber(r[7])
-local lease, expires = tonumber(r[8]), tonumber(r[9])
-if state == 'started' and r[4] == ARGV[3] then -- sent again: its answer was lost
+
+local done = state == 'completed'
+local r = redis.call('HMGET', key, 'state', 'fingerprint', 'operation', 'note', 'rerun', 'owner', 'fence', 'attempt',
+	'created', 'lease', 'completed', 'expires', 'status', 'header', 'tombstone', 'sealed', done and 'body' or 'none')
+local rerun, fence, attempt = r[5] == '1', tonumber(r[7]), tonumber(r[8])
+local created, lease, expires = tonumber(r[9]), tonumber(r[10]), tonumber(r[12])
+if state == 'started' and r[6] == ARGV[3] then -- sent again: its answer was lost
 	return { 1, now, fence, attempt, created, lease, expires }
 end
 local abandoned = state == 'started' and lease <= now
-local takeover = abandoned and r[3] == '1'
-if state ~= 'held' and expires <= now and (state ~= 'started' or takeover) then return begin(fence + 1, 1, now) end
-if r[2] ~= ARGV[1] then return say(4) end
-if state == 'completed' then return say(3) end
-if state == 'held' then return say(5) end
-if state == 'released' or (takeover and ARGV[6] == '1') then return begin(fence + 1, attempt + 1, created) end
+if state ~= 'held' and expires <= now and (state ~= 'started' or (abandoned and rerun)) then return begin(fence + 1, 1, now) end
+if r[2] ~= ARGV[1] then return { 4, now, r } end
+if done then return { 3, now, r } end
+if state == 'held' then return { 5, now, r } end
+if state == 'released' or (abandoned and rerun and ARGV[6] == '1') then return begin(fence + 1, attempt + 1, created) end
 if abandoned then
 	redis.call('HSET', key, 'state', 'held', 'note', ARGV[7])
 	redis.call('PERSIST', key)
-	return say(5)
+	r[1], r[4] = 'held', ARGV[7]
+	return { 5, now, r }
 end
-return say(2)
+return { 2, now, r }

@@ -7,7 +7,10 @@ if state == 'completed' then
 	local a = redis.call('HMGET', key, 'status', 'body')
 	return a[1] == ARGV[4] and a[2] == ARGV[6] and 1 or 0
 end
-redis.call('HSET', key, 'state', 'completed', 'note', '', 'completed', int(now), 'expires', int(now + ARGV[3]),
-	'status', ARGV[4], 'header', ARGV[5], 'body', ARGV[6], 'tombstone', ARGV[7], 'sealed', ARGV[8])
-ends(now + ARGV[3])
+local expires = now + ARGV[3]
+redis.call('HSET', key, 'state', 'completed', 'completed', int(now), 'expires', int(expires), 'status', ARGV[4], 'header', ARGV[5], 'body', ARGV[6])
+if ARGV[7] ~= '' then redis.call('HSET', key, 'tombstone', ARGV[7]) end
+if ARGV[8] == '1' then redis.call('HSET', key, 'sealed', '1') end
+if state == 'held' then redis.call('HDEL', key, 'note') end
+ends(expires)
 return 1
