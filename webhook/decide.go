@@ -59,6 +59,7 @@ func (d *Dispatcher) reconsider(l *lane, dl *Delivery, now time.Time) bool {
 		over := time.NewTimer(patience)
 		defer over.Stop()
 		for dec.Reason == forbear.ReasonBudget && l.budget.await(over.C, d.stop) && l.enough(dl) {
+			now = d.now()
 			dec = d.ask(l, dl, l.retryer.Reconsider, f, now)
 		}
 	}
