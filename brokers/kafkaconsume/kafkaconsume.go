@@ -1,0 +1,170 @@
+// Package kafkaconsume brings events from Kafka to package consume, with
+// franz-go.
+//
+// The records of a partition are handled one after the other. One that comes
+// again later is set aside and does not hold up those behind it; an ordered
+// [consume.Consumer] lets the later ones of its key wait, too. The offset that
+// is committed is that before the first record that is not settled, so that
+// nothing is lost; what a restart brings again beyond it is dropped by the
+// consumer's deduplication. No retry topics are needed. When too many records
+// wait for one that is set aside, the partition is paused.
+package kafkaconsume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/forbear-go/forbear/consume"
+)
+
+// Options say how a [Runner] works. The zero value is ready to use.
+type Options struct {
+	// Window is how many records of a partition may be behind the first that is
+	// not settled. Default 10,000.
+	Window int
+	// Decode makes an event of a record. Nil means [Decode]. What it returns
+	// beside an error goes into the dead letter.
+	Decode func(*kgo.Record) (consume.Event, error)
+	// Logger gets what an operator should see. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// Runner handles the records of a consumer group. Make it with [New].
+type Runner struct {
+	Options
+	to     *consume.Consumer
+	client *kgo.Client
+
+	mu    sync.Mutex
+	parts map[place]*part
+}
+
+type place struct {
+	topic string
+	part  int32
+}
+
+// New connects to the brokers that opts name, for the group and the topics that
+// opts name: kgo.SeedBrokers, kgo.ConsumerGroup and kgo.ConsumeTopics are
+// needed. The runner commits by itself.
+func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
+	if to == nil {
+		return nil, errors.New("kafkaconsume: no consumer")
+	}
+	o.Window = cmp.Or(o.Window, 10_000)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Decode == nil {
+		o.Decode = Decode
+	}
+	r := &Runner{Options: o, to: to, parts: map[place]*part{}}
+	client, err := kgo.NewClient(append(
+		opts[:len(opts):len(opts)],
+		kgo.AutoCommitMarks(),
+		kgo.AutoCommitInterval(time.Second),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.OnPartitionsRevoked(r.revoked),
+		kgo.OnPartitionsLost(r.lost),
+	)...)
+	if err != nil {
+		return nil, fmt.Errorf("kafkaconsume: %w", err)
+	}
+	r.client = client
+	return r, nil
+}
+
+// Run handles records until ctx ends, which is no error; those under way are
+// brought to their end first, and what is settled is committed. It can be
+// called once.
+func (r *Runner) Run(ctx context.Context) error {
+	defer r.client.CloseAllowingRebalance()
+	defer func() {
+		r.end(r.all())
+		r.commit(context.WithoutCancel(ctx))
+	}()
+	for ctx.Err() == nil {
+		fetches := r.client.PollRecords(ctx, 1000)
+		if fetches.IsClientClosed() {
+			return errors.New("kafkaconsume: the client is closed")
+		}
+		fetches.EachError(func(topic string, part int32, err error) {
+			if ctx.Err() == nil {
+				r.Logger.LogAttrs(ctx, slog.LevelWarn, "events not fetched",
+					slog.String("topic", topic), slog.Int("partition", int(part)), slog.String("error", err.Error()))
+			}
+		})
+		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+			if len(f.Records) > 0 {
+				r.part(ctx, place{f.Topic, f.Partition}).add(f.Records)
+			}
+		})
+		r.client.AllowRebalance()
+	}
+	return nil
+}
+
+func (r *Runner) part(ctx context.Context, at place) *part {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.parts[at]
+	if p == nil {
+		p = newPart(r, at)
+		p.start(ctx)
+		r.parts[at] = p
+	}
+	return p
+}
+
+func (r *Runner) all() map[string][]int32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[string][]int32{}
+	for at := range r.parts {
+		all[at.topic] = append(all[at.topic], at.part)
+	}
+	return all
+}
+
+// end stops the work on partitions and waits until it has stopped.
+func (r *Runner) end(parts map[string][]int32) {
+	var ending []*part
+	r.mu.Lock()
+	for topic, list := range parts {
+		for _, n := range list {
+			if p := r.parts[place{topic, n}]; p != nil {
+				ending = append(ending, p)
+				delete(r.parts, p.at)
+			}
+		}
+	}
+	r.mu.Unlock()
+	for _, p := range ending {
+		p.stop()
+	}
+	for _, p := range ending {
+		<-p.ended
+	}
+}
+
+func (r *Runner) commit(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := r.client.CommitMarkedOffsets(ctx); err != nil {
+		r.Logger.LogAttrs(ctx, slog.LevelWarn, "offsets not committed, events will come again", slog.String("error", err.Error()))
+	}
+}
+
+// revoked runs while another member waits for the partitions.
+func (r *Runner) revoked(ctx context.Context, _ *kgo.Client, parts map[string][]int32) {
+	r.end(parts)
+	r.commit(ctx)
+}
+
+// lost is revoked too late: another member has them already.
+func (r *Runner) lost(_ context.Context, _ *kgo.Client, parts map[string][]int32) { r.end(parts) }

@@ -1,0 +1,182 @@
+// Package natsconsume brings events from NATS JetStream to package consume.
+//
+// The consumer must be durable, acknowledge explicitly and never stop
+// delivering (MaxDeliver -1): JetStream has no dead-letter queue, so that a
+// message beyond MaxDeliver would be dropped silently. An event that
+// comes again later is negatively acknowledged with its delay and stays with
+// the server; it counts against MaxAckPending meanwhile, so choose that larger
+// than the number of events that may wait.
+package natsconsume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/forbear-go/forbear/brokers/internal/lanes"
+	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Options say how [Run] works. The zero value handles eight events at once.
+type Options struct {
+	// Concurrency is the number of handlers at once. Default 8.
+	Concurrency int
+	// Decode makes an event of a message. Nil means [Decode]. What it returns
+	// beside an error goes into the dead letter.
+	Decode func(jetstream.Msg) (consume.Event, error)
+	// Logger gets what an operator should see. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+const settleTimeout = 5 * time.Second
+
+// Run handles the consumer's messages until ctx ends, which is no error; events
+// under way are brought to their end first. It returns an error when the
+// consumer is gone or not fit. Reconnecting is the connection's affair.
+func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o Options) error {
+	r := &runner{to: to, decode: o.Decode, log: cmp.Or(o.Logger, slog.Default())}
+	if r.decode == nil {
+		r.decode = Decode
+	}
+	if err := r.fit(ctx, from); err != nil {
+		return err
+	}
+	n := cmp.Or(o.Concurrency, 8)
+	messages, err := from.Messages(jetstream.PullMaxMessages(2 * n))
+	if err != nil {
+		return fmt.Errorf("natsconsume: %w", err)
+	}
+	defer context.AfterFunc(ctx, messages.Stop)()
+	defer messages.Stop()
+	pool := lanes.New(n)
+	defer pool.Close()
+	for ctx.Err() == nil {
+		msg, err := messages.Next()
+		switch {
+		case err == nil:
+			r.take(ctx, pool, msg)
+		case ctx.Err() != nil:
+		case errors.Is(err, jetstream.ErrMsgIteratorClosed), errors.Is(err, jetstream.ErrConsumerDeleted),
+			errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, nats.ErrConnectionClosed):
+			return fmt.Errorf("natsconsume: %w", err)
+		default: // such as a missed heartbeat of a server that restarts
+			r.log.LogAttrs(ctx, slog.LevelWarn, "events not fetched", slog.String("error", err.Error()))
+		}
+	}
+	return nil
+}
+
+type runner struct {
+	to     *consume.Consumer
+	decode func(jetstream.Msg) (consume.Event, error)
+	log    *slog.Logger
+	wait   time.Duration // the consumer's AckWait
+}
+
+// fit refuses a consumer that would lose messages.
+func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
+	info, err := from.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("natsconsume: %w", err)
+	}
+	var errs []error
+	if info.Config.AckPolicy != jetstream.AckExplicitPolicy {
+		errs = append(errs, errors.New("its AckPolicy is not AckExplicitPolicy"))
+	}
+	if info.Config.MaxDeliver > 0 {
+		errs = append(errs, fmt.Errorf("MaxDeliver %d would drop what is delivered more often: want -1 (R-8)", info.Config.MaxDeliver))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("natsconsume: consumer %q: %w", info.Name, err)
+	}
+	r.wait = cmp.Or(info.Config.AckWait, 30*time.Second)
+	return nil
+}
+
+// take hands a message to the pool, and tells the server that it is in work
+// from here on.
+func (r *runner) take(ctx context.Context, pool *lanes.Pool, msg jetstream.Msg) {
+	alive := make(chan struct{})
+	go r.keep(msg, alive)
+	e, err := r.decode(msg)
+	key := ""
+	if r.to.Ordered {
+		key = e.Key
+	}
+	taken := pool.Do(ctx, key, func() {
+		defer close(alive)
+		if err != nil {
+			r.settle(ctx, msg, r.to.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error()))
+			return
+		}
+		r.settle(ctx, msg, r.to.Consume(ctx, e))
+	})
+	if !taken {
+		close(alive)
+		_ = msg.Nak()
+	}
+}
+
+// keep asks for more time until the message is settled.
+func (r *runner) keep(msg jetstream.Msg, settled <-chan struct{}) {
+	tick := time.NewTicker(r.wait / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-settled:
+			return
+		case <-tick.C:
+			_ = msg.InProgress() // the next one may work; without, it is a duplicate
+		}
+	}
+}
+
+// settle tells the server. A message that could not be settled comes again, and
+// is a duplicate then.
+func (r *runner) settle(ctx context.Context, msg jetstream.Msg, d consume.Decision) {
+	var err error
+	if d.Acknowledge() {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+		defer cancel()
+		err = msg.DoubleAck(limited)
+	} else {
+		err = msg.NakWithDelay(max(d.Wait(time.Now()), time.Millisecond))
+	}
+	if err != nil {
+		r.log.LogAttrs(ctx, slog.LevelWarn, "event not settled, it will come again", slog.String("reason", d.Reason), slog.String("error", err.Error()))
+	}
+}
+
+// Decode reads a CloudEvent, or makes an event of another message: its id is
+// the header Nats-Msg-Id or the place in the stream, its source the stream, its
+// type and key the subject.
+func Decode(msg jetstream.Msg) (consume.Event, error) {
+	var headers []deadletter.Header
+	for _, name := range slices.Sorted(maps.Keys(msg.Headers())) {
+		for _, v := range msg.Headers()[name] {
+			headers = append(headers, deadletter.Header{Name: name, Value: v})
+		}
+	}
+	e, err := consume.NATS.Decode(headers, msg.Data())
+	at, metaErr := msg.Metadata()
+	if metaErr != nil {
+		return e, errors.Join(err, metaErr)
+	}
+	if errors.Is(err, consume.ErrNotCloudEvent) {
+		e.ID = cmp.Or(msg.Headers().Get(jetstream.MsgIDHeader), strconv.FormatUint(at.Sequence.Stream, 10))
+		e.Source, e.Type, err = "nats:"+at.Stream, msg.Subject(), nil
+	}
+	e.Key = cmp.Or(e.Key, msg.Subject())
+	e.Time = cmp.Or(e.Time, at.Timestamp)
+	return e, err
+}

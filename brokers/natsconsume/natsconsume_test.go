@@ -1,0 +1,140 @@
+package natsconsume_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/natsconsume"
+	"github.com/forbear-go/forbear/consume"
+)
+
+// broker is a NATS server with JetStream in this process.
+type broker struct {
+	srv  *server.Server
+	opts server.Options
+	js   jetstream.JetStream
+	cons jetstream.Consumer
+}
+
+func open(t *testing.T) *broker {
+	t.Helper()
+	b := &broker{opts: server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}}
+	b.boot(t)
+	b.opts.Port = b.srv.Addr().(*net.TCPAddr).Port
+	t.Cleanup(func() { b.halt() })
+	nc, err := nats.Connect(b.srv.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if b.js, err = jetstream.New(nc); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cons, err = stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *broker) boot(t *testing.T) {
+	t.Helper()
+	opts := b.opts
+	srv, err := server.NewServer(&opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go srv.Start()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server does not come up")
+	}
+	b.srv = srv
+}
+
+func (b *broker) halt() {
+	b.srv.Shutdown()
+	b.srv.WaitForShutdown()
+}
+
+func (b *broker) Run(ctx context.Context, to *consume.Consumer) error {
+	return natsconsume.Run(ctx, b.cons, to, natsconsume.Options{Concurrency: 4})
+}
+
+func (b *broker) publish(t *testing.T, msg *nats.Msg) {
+	t.Helper()
+	var err error
+	for range 100 { // the server may be coming up
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err = b.js.PublishMsg(ctx, msg)
+		cancel()
+		if err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal(err)
+}
+
+func (b *broker) Publish(t *testing.T, id, key, body string) {
+	msg := nats.NewMsg("orders.created")
+	for name, v := range map[string]string{"ce-specversion": "1.0", "ce-id": id, "ce-source": "/conform", "ce-type": "test", "ce-partitionkey": key, "x-a": "1"} {
+		msg.Header[name] = []string{v}
+	}
+	msg.Data = []byte(body)
+	b.publish(t, msg)
+}
+
+func (b *broker) PublishRaw(t *testing.T, body string) {
+	msg := nats.NewMsg("orders.created")
+	msg.Header.Set("Content-Type", "application/cloudevents+json")
+	msg.Data = []byte(body)
+	b.publish(t, msg)
+}
+
+func (b *broker) Unsettled(t *testing.T) int {
+	t.Helper()
+	info, err := b.cons.Info(context.Background())
+	if err != nil {
+		t.Log(err)
+		return -1
+	}
+	return int(info.NumPending) + info.NumAckPending
+}
+
+func (b *broker) Restart(t *testing.T) {
+	b.halt()
+	b.boot(t)
+}
+
+func TestConformance(t *testing.T) {
+	conform.Run(t, func(t *testing.T) conform.Broker { return open(t) })
+}
+
+// A consumer that stops delivering would drop messages silently.
+func TestUnfitConsumers(t *testing.T) {
+	b := open(t)
+	for want, config := range map[string]jetstream.ConsumerConfig{
+		"MaxDeliver 5": {Durable: "m", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: 5},
+		"AckPolicy":    {Durable: "a", AckPolicy: jetstream.AckNonePolicy},
+	} {
+		cons, err := b.js.CreateConsumer(t.Context(), "ORDERS", config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := natsconsume.Run(t.Context(), cons, nil, natsconsume.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+// Package rabbitconsume brings events from RabbitMQ to package consume.
+//
+// RabbitMQ cannot bring a message back later. An event that is to come again
+// is therefore copied, with everything that it has, into a queue of those that
+// wait for about as long, from which it returns to its own queue when its time
+// is over; the copy is confirmed before the original is acknowledged, and the
+// consumer's deduplication drops what a crash in between leaves twice. The
+// waiting queues are named QUEUE.wait.DURATION, are declared when they are first
+// needed and go away when they have not been used for two days.
+package rabbitconsume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/forbear-go/forbear/consume"
+)
+
+// Options say how [Run] works. Queue and Dial are required.
+type Options struct {
+	// Queue exists and is durable. A queue that drops messages by itself,
+	// because of a length or a delivery limit, has a dead-letter exchange of its
+	// own.
+	Queue string
+	// Dial connects. It is called again whenever the connection was lost.
+	Dial func() (*amqp.Connection, error)
+	// Concurrency is the number of handlers at once. Default 8.
+	Concurrency int
+	// Decode makes an event of a message. Nil means [Decode]. What it returns
+	// beside an error goes into the dead letter.
+	Decode func(amqp.Delivery) (consume.Event, error)
+	// Logger gets what an operator should see. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+const (
+	reconnectBase = time.Second
+	reconnectCap  = 30 * time.Second
+)
+
+// Run handles the messages of a queue until ctx ends, which is no error; events
+// under way are brought to their end first. A lost connection is dialed again,
+// with full jitter, for as long as ctx lasts.
+func Run(ctx context.Context, to *consume.Consumer, o Options) error {
+	if to == nil || o.Queue == "" || o.Dial == nil {
+		return errors.New("rabbitconsume: a consumer, a queue and a way to dial are needed")
+	}
+	o.Concurrency = cmp.Or(o.Concurrency, 8)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Decode == nil {
+		o.Decode = Decode
+	}
+	for failures := 0; ctx.Err() == nil; failures++ {
+		began := time.Now()
+		err := connected(ctx, to, &o)
+		if ctx.Err() != nil {
+			break
+		}
+		if time.Since(began) > reconnectCap {
+			failures = 0
+		}
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "connection lost", slog.String("queue", o.Queue), slog.String("error", fmt.Sprint(err)))
+		pause(ctx, rand.N(min(reconnectBase<<min(failures, 5), reconnectCap)))
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// connected works on one connection until it is lost or ctx ends.
+func connected(ctx context.Context, to *consume.Consumer, o *Options) error {
+	conn, err := o.Dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	s, err := newSession(conn, to, o)
+	if err != nil {
+		return err
+	}
+	return s.run(ctx)
+}

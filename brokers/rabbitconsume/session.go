@@ -1,0 +1,102 @@
+package rabbitconsume
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/forbear-go/forbear/brokers/internal/lanes"
+	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// session is the work on one connection.
+type session struct {
+	*Options
+	to       *consume.Consumer
+	in       *amqp.Channel
+	waiting  *waiting
+	messages <-chan amqp.Delivery
+	lost     chan *amqp.Error
+}
+
+// prefetch bounds the messages that are here and not settled, per handler.
+const prefetch = 4
+
+func newSession(conn *amqp.Connection, to *consume.Consumer, o *Options) (*session, error) {
+	s := &session{Options: o, to: to, lost: conn.NotifyClose(make(chan *amqp.Error, 1))}
+	var err error
+	if s.in, err = conn.Channel(); err != nil {
+		return nil, err
+	}
+	if s.waiting, err = newWaiting(conn, o.Queue); err != nil {
+		return nil, err
+	}
+	if err = s.in.Qos(prefetch*o.Concurrency, 0, false); err != nil {
+		return nil, err
+	}
+	s.messages, err = s.in.Consume(o.Queue, "", false, false, false, false, nil)
+	return s, err
+}
+
+var errCanceled = errors.New("the server ended the consumer: is the queue gone?")
+
+// run handles messages until the connection is lost, whose work is then stopped
+// and comes again, or ctx ends.
+func (s *session) run(ctx context.Context) error {
+	pool := lanes.New(s.Concurrency)
+	defer pool.Close()
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.lost:
+			if err == nil {
+				return amqp.ErrClosed
+			}
+			return err
+		case m, ok := <-s.messages:
+			if !ok {
+				return errCanceled
+			}
+			e, err := s.Decode(m)
+			key := ""
+			if s.to.Ordered {
+				key = e.Key
+			}
+			pool.Do(working, key, func() { s.settle(ctx, m, s.decide(working, e, err)) })
+		}
+	}
+}
+
+func (s *session) decide(ctx context.Context, e consume.Event, err error) consume.Decision {
+	if err != nil {
+		return s.to.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error())
+	}
+	return s.to.Consume(ctx, e)
+}
+
+// settle tells the server. What it does not hear comes again, and is a
+// duplicate then.
+func (s *session) settle(ctx context.Context, m amqp.Delivery, d consume.Decision) {
+	var err error
+	switch {
+	case d.Acknowledge():
+		err = m.Ack(false)
+	case ctx.Err() != nil: // we are being stopped: somebody else may have it at once
+		err = m.Nack(false, true)
+	default:
+		if err = s.waiting.put(ctx, m, d.Wait(time.Now())); err == nil {
+			err = m.Ack(false)
+		}
+	}
+	if err != nil {
+		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not settled, it will come again", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
+		_ = m.Nack(false, true)
+	}
+}
