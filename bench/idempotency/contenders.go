@@ -8,13 +8,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v3"
 	fiberkeys "github.com/gofiber/fiber/v3/middleware/idempotency"
 	fiberredis "github.com/gofiber/storage/redis/v3"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/redisstore"
@@ -47,9 +45,9 @@ func (s *servers) contenders(ctx context.Context, o options) ([]*contender, erro
 	if err != nil {
 		return nil, err
 	}
-	memory := func() (idempotency.Store, func() int64, error) { return idempotency.NewMemory(nil), nil, nil }
-	onSQLite := func() (idempotency.Store, func() int64, error) { return sqlite.store, nil, nil }
-	onPostgres := func() (idempotency.Store, func() int64, error) { return pg.store, nil, nil }
+	memory := func() (idempotency.Store, *client, error) { return idempotency.NewMemory(nil), nil, nil }
+	onSQLite := func() (idempotency.Store, *client, error) { return sqlite.store, nil, nil }
+	onPostgres := func() (idempotency.Store, *client, error) { return pg.store, nil, nil }
 	all := []*contender{
 		{name: bareHandler, open: web(http.HandlerFunc(pay))},
 		{name: "**forbear**, memory, fresh key", against: bareHandler, limit: 0.7, open: keyed(memory, true)},
@@ -91,7 +89,7 @@ func (s *servers) contenders(ctx context.Context, o options) ([]*contender, erro
 func loopback() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 
 // serve serves h and loads it for a turn.
-func serve(h http.Handler, conns int, fresh bool, trips func() int64) (work, error) {
+func serve(h http.Handler, conns int, fresh bool, c *client) (work, error) {
 	l, err := loopback()
 	if err != nil {
 		return work{}, err
@@ -102,8 +100,8 @@ func serve(h http.Handler, conns int, fresh bool, trips func() int64) (work, err
 		do: func(ctx context.Context, end time.Time) ([]time.Duration, error) {
 			return post(ctx, l.Addr().String(), conns, end, fresh)
 		},
-		trips: trips,
-		close: func() { _ = srv.Close() },
+		redis: c,
+		close: func() { _ = srv.Close(); c.close() },
 	}, nil
 }
 
@@ -112,9 +110,9 @@ func web(h http.Handler) func(context.Context, int) (work, error) {
 }
 
 // keyed is forbear's middleware on a store, with the defaults of production.
-func keyed(open func() (idempotency.Store, func() int64, error), fresh bool) func(context.Context, int) (work, error) {
+func keyed(open func() (idempotency.Store, *client, error), fresh bool) func(context.Context, int) (work, error) {
 	return func(_ context.Context, conns int) (work, error) {
-		store, trips, err := open()
+		store, c, err := open()
 		if err != nil {
 			return work{}, err
 		}
@@ -124,52 +122,27 @@ func keyed(open func() (idempotency.Store, func() int64, error), fresh bool) fun
 		if err != nil {
 			return work{}, err
 		}
-		return serve(h, conns, fresh, trips)
+		return serve(h, conns, fresh, c)
 	}
 }
 
-// counter counts the commands of a client.
-type counter struct{ n atomic.Int64 }
-
-func (c *counter) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.n.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// client is the one kind of client that both contenders have.
-func (s *servers) client() (*redis.Client, func() int64) {
-	c, n := redis.NewClient(&redis.Options{Addr: s.redisAddr, ContextTimeoutEnabled: true, MaxRetries: -1}), &counter{}
-	c.AddHook(n)
-	s.clients = append(s.clients, c)
-	return c, n.n.Load
-}
-
-func (s *servers) onRedis() (idempotency.Store, func() int64, error) {
-	c, trips := s.client()
-	if err := c.FlushAll(context.Background()).Err(); err != nil {
+func (s *servers) onRedis() (idempotency.Store, *client, error) {
+	c, err := s.client()
+	if err != nil {
 		return nil, nil, err
 	}
 	store, err := redisstore.NewIdempotency(context.Background(), c, redisstore.IdempotencyOptions{Logger: slog.New(slog.DiscardHandler)})
-	return store, trips, err
+	return store, c, err
 }
 
 // fiber is Fiber with its own middleware, which knows keys of 36 characters.
 func (s *servers) fiber(onRedis, fresh bool) func(context.Context, int) (work, error) {
-	return func(ctx context.Context, conns int) (work, error) {
+	return func(_ context.Context, conns int) (work, error) {
 		config := fiberkeys.Config{KeyHeader: "Idempotency-Key", Lifetime: 48 * time.Hour}
-		var trips func() int64
+		var c *client
 		if onRedis {
-			var c *redis.Client
-			c, trips = s.client()
-			if err := c.FlushAll(ctx).Err(); err != nil {
+			var err error
+			if c, err = s.client(); err != nil {
 				return work{}, err
 			}
 			config.Storage = fiberredis.NewFromConnection(c)
@@ -189,8 +162,9 @@ func (s *servers) fiber(onRedis, fresh bool) func(context.Context, int) (work, e
 			do: func(ctx context.Context, end time.Time) ([]time.Duration, error) {
 				return post(ctx, l.Addr().String(), conns, end, fresh)
 			},
-			trips: trips,
+			redis: c,
 			close: func() {
+				defer c.close()
 				if err := app.ShutdownWithTimeout(time.Second); err != nil {
 					fmt.Println("Fiber:", err)
 				}

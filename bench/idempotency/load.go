@@ -65,8 +65,7 @@ func post(ctx context.Context, addr string, n int, end time.Time, fresh bool) ([
 		_ = c.SetDeadline(end.Add(10 * time.Second))
 		text, key := request(addr)
 		r := bufio.NewReader(c)
-		for time.Now().Before(end) && ctx.Err() == nil {
-			begun := time.Now()
+		for begun := time.Now(); len(took) == 0 || begun.Before(end) && ctx.Err() == nil; begun = time.Now() {
 			if _, err := c.Write(text); err != nil {
 				return took, err
 			}

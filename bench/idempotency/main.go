@@ -89,7 +89,7 @@ type contender struct {
 	open    func(ctx context.Context, conns int) (work, error)
 	seen    []float64 // operations per second, by round
 	p99     []float64 // milliseconds
-	cpu     []float64 // microseconds of this process for each operation, the client's included
+	cpu     []float64 // microseconds for each operation, of this process (so the client's included) and of Redis
 	trips   float64   // round trips to Redis for each operation, where counted
 }
 
@@ -97,7 +97,7 @@ type contender struct {
 type work struct {
 	// do does operations until end and returns how long each took.
 	do    func(ctx context.Context, end time.Time) ([]time.Duration, error)
-	trips func() int64
+	redis *client // nil: none
 	close func()
 }
 
@@ -113,11 +113,7 @@ func (c *contender) measure(ctx context.Context, o options, round int) error {
 		return err
 	}
 	defer stop()
-	before := int64(0)
-	if w.trips != nil {
-		before = w.trips()
-	}
-	begun, used := time.Now(), cpuTime()
+	trips, begun, used := w.redis.trips(), time.Now(), cpuTime()+w.redis.cpuTime(ctx)
 	took, err := w.do(ctx, begun.Add(o.turn))
 	if err != nil {
 		return err
@@ -126,12 +122,10 @@ func (c *contender) measure(ctx context.Context, o options, round int) error {
 		return errors.New("nothing was done")
 	}
 	c.seen = append(c.seen, float64(len(took))/time.Since(begun).Seconds())
-	c.cpu = append(c.cpu, float64((cpuTime()-used).Microseconds())/float64(len(took)))
+	c.trips = float64(w.redis.trips()-trips) / float64(len(took))
+	c.cpu = append(c.cpu, float64((cpuTime()+w.redis.cpuTime(ctx)-used).Microseconds())/float64(len(took)))
 	slices.Sort(took)
 	c.p99 = append(c.p99, float64(took[len(took)*99/100].Microseconds())/1000)
-	if w.trips != nil {
-		c.trips = float64(w.trips()-before) / float64(len(took))
-	}
 	return ctx.Err()
 }
 
@@ -145,14 +139,14 @@ func cpuTime() time.Duration {
 }
 
 func table(list []*contender) error {
-	fmt.Println("| | per second (lowest to highest) | p99 ms | CPU us | Redis round trips | against | ratio (lowest to highest) | at least |")
-	fmt.Println("|---|--:|--:|--:|--:|---|--:|--:|")
+	fmt.Println("| | per second (lowest to highest) | p99 ms | CPU us | Redis round trips | against | ratio (lowest to highest) | by CPU | at least |")
+	fmt.Println("|---|--:|--:|--:|--:|---|--:|--:|--:|")
 	var missed error
 	for _, c := range list {
 		mid, low, high := median(c.seen)
 		p99, _, _ := median(c.p99)
 		cpu, _, _ := median(c.cpu)
-		trips, ratio, limit := "", "", ""
+		trips, ratio, byCPU, limit := "", "", "", ""
 		if c.trips > 0 {
 			trips = fmt.Sprintf("%.2f", c.trips)
 		}
@@ -163,6 +157,8 @@ func table(list []*contender) error {
 			}
 			r, least, most := median(ratios)
 			ratio = fmt.Sprintf("%.2f (%.2f to %.2f)", r, least, most)
+			other, _, _ := median(list[k].cpu)
+			byCPU = fmt.Sprintf("%.2f", other/cpu)
 			if c.limit > 0 {
 				limit = fmt.Sprintf("%.1f", c.limit)
 				if r < c.limit {
@@ -170,7 +166,7 @@ func table(list []*contender) error {
 				}
 			}
 		}
-		fmt.Printf("| %s | %.0f (%.0f to %.0f) | %.1f | %.0f | %s | %s | %s | %s |\n", c.name, mid, low, high, p99, cpu, trips, c.against, ratio, limit)
+		fmt.Printf("| %s | %.0f (%.0f to %.0f) | %.1f | %.0f | %s | %s | %s | %s | %s |\n", c.name, mid, low, high, p99, cpu, trips, c.against, ratio, byCPU, limit)
 	}
 	return missed
 }

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/forbear-go/forbear/bench/internal/postgres"
 )
 
@@ -21,7 +19,6 @@ type servers struct {
 	pg        *postgres.Server
 	redis     *exec.Cmd
 	redisAddr string
-	clients   []*redis.Client
 	closers   []func() error
 }
 
@@ -59,11 +56,14 @@ func (s *servers) startRedis(ctx context.Context) error {
 		s.redis = nil
 		return err
 	}
-	c := redis.NewClient(&redis.Options{Addr: s.redisAddr})
-	defer c.Close()
 	for range 200 {
-		if err = c.Ping(ctx).Err(); err == nil {
+		var c *client
+		if c, err = s.client(); err == nil {
+			c.close()
 			return nil
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
@@ -71,9 +71,6 @@ func (s *servers) startRedis(ctx context.Context) error {
 }
 
 func (s *servers) stop() {
-	for _, c := range s.clients {
-		_ = c.Close()
-	}
 	for _, c := range s.closers {
 		_ = c()
 	}
