@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +25,8 @@ type encoded struct {
 	meta string
 	body []byte
 	wait time.Duration
+
+	fresh bool // the answer: the id was not known
 }
 
 func (s *Store) encode(m webhook.Message) (encoded, error) {
@@ -54,67 +55,67 @@ func (s *Store) encode(m webhook.Message) (encoded, error) {
 
 // Accept implements webhook.Store.
 func (s *Store) Accept(ctx context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
-	rows := make([]encoded, len(msgs))
+	a := &acceptance{rows: make([]encoded, len(msgs)), ordered: ordered}
 	for i, m := range msgs {
 		var err error
-		if rows[i], err = s.encode(m); err != nil {
+		if a.rows[i], err = s.encode(m); err != nil {
 			return nil, fmt.Errorf("message %q: %w", m.ID, err)
 		}
 	}
-	answers, err := do(ctx, s, func(t *tx) ([]webhook.Accepted, error) {
-		answers := make([]webhook.Accepted, len(rows))
-		for i := range rows {
-			fresh, err := t.accept(&rows[i], ordered)
-			if err != nil {
-				return nil, err
-			}
-			answers[i] = webhook.Accepted{ID: rows[i].ID, Duplicate: !fresh}
-		}
-		return answers, nil
-	})
-	if err == nil {
-		s.notify.wake()
+	if err := s.submit(ctx, &op{accept: a, done: make(chan error, 1)}); err != nil {
+		return nil, err
 	}
-	return answers, err
+	answers := make([]webhook.Accepted, len(msgs))
+	for i := range a.rows {
+		answers[i] = webhook.Accepted{ID: a.rows[i].ID, Duplicate: !a.rows[i].fresh}
+	}
+	s.notify.wake()
+	return answers, nil
 }
 
-// accept adds one message; fresh is false when its id is known.
-func (t *tx) accept(m *encoded, ordered map[string]bool) (fresh bool, err error) {
-	plain := m.Key == "" || !slices.ContainsFunc(m.Endpoints, func(e string) bool { return ordered[e] })
-	if t.d.postgres && plain {
-		return t.acceptAtOnce(m)
+// acceptance is one call of Accept.
+type acceptance struct {
+	rows    []encoded
+	ordered map[string]bool
+}
+
+// acceptAll adds the messages of several calls.
+func (t *tx) acceptAll(calls []*acceptance) error {
+	if t.d.postgres {
+		return t.acceptTogether(calls)
 	}
-	var seq int64
-	fresh, err = t.row([]any{&seq}, `INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, {t}) ON CONFLICT (id) DO NOTHING RETURNING seq`,
-		m.ID, m.meta, m.body, after(0))
+	for _, a := range calls {
+		for i := range a.rows {
+			if err := t.accept(&a.rows[i], a.ordered); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// accept adds one message, and notes whether its id was new.
+func (t *tx) accept(m *encoded, ordered map[string]bool) error {
+	seq, fresh, err := t.addMessage(m)
+	m.fresh = fresh
 	if err != nil || !fresh {
-		return false, err
+		return err
 	}
 	for _, e := range m.Endpoints {
 		if err := t.addDelivery(seq, e, m, ordered[e]); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
-// acceptAtOnce is accept in one round trip.
-func (t *tx) acceptAtOnce(m *encoded) (fresh bool, err error) {
-	if len(m.Endpoints) == 1 {
-		n, err := t.exec(`WITH m AS (INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, {t}) ON CONFLICT (id) DO NOTHING RETURNING seq)
-			INSERT INTO forbear_deliveries (message, endpoint, state, due, start) SELECT seq, ?::text, 0, {t}, {t} FROM m`,
-			m.ID, m.meta, m.body, after(0), m.Endpoints[0], after(m.wait), after(m.wait))
-		return n > 0, err
+func (t *tx) addMessage(m *encoded) (seq int64, fresh bool, err error) {
+	const text = `INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, {t}) ON CONFLICT (id) DO NOTHING`
+	if !t.d.postgres {
+		return t.insert(text, m.ID, m.meta, m.body, after(0))
 	}
-	list, err := json.Marshal(m.Endpoints)
-	if err != nil {
-		return false, err
-	}
-	n, err := t.exec(`WITH m AS (INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, {t}) ON CONFLICT (id) DO NOTHING RETURNING seq)
-		INSERT INTO forbear_deliveries (message, endpoint, state, due, start)
-		SELECT m.seq, e.value, 0, {t}, {t} FROM m, json_array_elements_text(?::json) e ON CONFLICT DO NOTHING`,
-		m.ID, m.meta, m.body, after(0), after(m.wait), after(m.wait), string(list))
-	return n > 0, err
+	fresh, err = t.row([]any{&seq}, text+` RETURNING seq`, m.ID, m.meta, m.body, after(0))
+	return seq, fresh, err
 }
 
 // addDelivery adds one delivery; one that must keep its key's order is held

@@ -84,8 +84,7 @@ func (s *Store) relay(t *tx, o *outboxRow, ordered map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		fresh, err := t.accept(&m, ordered)
-		if err != nil || fresh {
+		if err := t.accept(&m, ordered); err != nil || m.fresh {
 			return err
 		}
 		// The id is known: another endpoint of the same message, or the same

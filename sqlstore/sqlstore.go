@@ -103,7 +103,10 @@ func (s *Store) Close() error {
 // returns when the transaction is on disk, or when ctx ends: then the write may
 // still happen.
 func (s *Store) write(ctx context.Context, f func(*tx) error) error {
-	o := &op{run: f, done: make(chan error, 1)}
+	return s.submit(ctx, &op{run: f, done: make(chan error, 1)})
+}
+
+func (s *Store) submit(ctx context.Context, o *op) error {
 	if err := s.enqueue(ctx, o); err != nil {
 		return err
 	}

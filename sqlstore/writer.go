@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"runtime"
 	"time"
 )
 
@@ -26,8 +27,9 @@ type writer struct {
 // op is one write. run may be called again, after a rollback: it keeps nothing
 // from one call to the next.
 type op struct {
-	run  func(*tx) error
-	done chan error
+	run    func(*tx) error
+	accept *acceptance // instead of run: those of a group are run as one
+	done   chan error
 }
 
 const (
@@ -38,22 +40,33 @@ const (
 // loop runs until ops is closed.
 func (w *writer) loop() {
 	for first := range w.ops {
-		group := []*op{first}
-	gather:
-		for len(group) < maxGroup {
-			select {
-			case o, ok := <-w.ops:
-				if !ok {
-					break gather
-				}
-				group = append(group, o)
-			default:
-				break gather
-			}
+		group := w.gather([]*op{first})
+		// Those whose writes were just committed may be about to bring the next:
+		// let them run before this group closes, as long as that brings some.
+		for n := 0; n < len(group); {
+			n = len(group)
+			runtime.Gosched()
+			group = w.gather(group)
 		}
 		w.commit(group)
 	}
 	w.drop()
+}
+
+// gather adds the writes that wait.
+func (w *writer) gather(group []*op) []*op {
+	for len(group) < maxGroup {
+		select {
+		case o, ok := <-w.ops:
+			if !ok {
+				return group
+			}
+			group = append(group, o)
+		default:
+			return group
+		}
+	}
+	return group
 }
 
 // commit runs a group in one transaction. When anything fails the transaction
@@ -95,12 +108,7 @@ func (w *writer) together(group []*op) (err error) {
 		w.drop()
 		return err
 	}
-	for _, o := range group {
-		if err = o.run(w.tx); err != nil {
-			break
-		}
-	}
-	if err == nil {
+	if err = w.run(group); err == nil {
 		if _, err = w.tx.exec("COMMIT"); err == nil {
 			return nil
 		}
@@ -111,6 +119,28 @@ func (w *writer) together(group []*op) (err error) {
 		w.drop()
 	}
 	return err
+}
+
+func (w *writer) run(group []*op) error {
+	var calls []*acceptance
+	for _, o := range group {
+		if o.accept != nil {
+			calls = append(calls, o.accept)
+		}
+	}
+	if len(calls) > 0 {
+		if err := w.tx.acceptAll(calls); err != nil {
+			return err
+		}
+	}
+	for _, o := range group {
+		if o.accept == nil {
+			if err := o.run(w.tx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // alive reports whether the connection can begin a transaction.
@@ -188,6 +218,25 @@ func (t *tx) exec(text string, args ...any) (int64, error) {
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+// insert adds one row on SQLite and returns its id; ok is false when it was
+// there.
+func (t *tx) insert(text string, args ...any) (id int64, ok bool, err error) {
+	stmt, err := t.stmt(text)
+	if err != nil {
+		return 0, false, err
+	}
+	res, err := stmt.ExecContext(t.ctx, t.d.args(args)...)
+	if err != nil {
+		return 0, false, err
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return 0, false, err
+	}
+	id, err = res.LastInsertId()
+	return id, true, err
 }
 
 // execOnce runs a statement that is not worth preparing.
