@@ -86,7 +86,7 @@ func busy(wait time.Duration) refusal {
 
 func storeDown() refusal {
 	p := refuse("store-unavailable", "Idempotency store unavailable", http.StatusServiceUnavailable,
-		"nothing was done: try again with the same key")
+		"try again with the same key: nothing is done twice")
 	p.wait = 2 * time.Second
 	return p
 }
