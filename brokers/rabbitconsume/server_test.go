@@ -1,0 +1,144 @@
+package rabbitconsume_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// install is the line that makes the tests run where RabbitMQ is missing.
+const install = "sudo apt-get install rabbitmq-server"
+
+// server is a RabbitMQ of the test's own: its own node, ports, port mapper and
+// temporary folder.
+type server struct {
+	dir        string
+	port, epmd int
+	mapper     *exec.Cmd
+	cmd        *exec.Cmd
+}
+
+// newServer starts a server that ends with the test. Without RabbitMQ on the
+// machine the test fails when CI=true, and is otherwise skipped with the line
+// that installs it.
+func newServer(t *testing.T) *server {
+	t.Helper()
+	if _, err := os.Stat(programs); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("RabbitMQ is not installed: %s", install)
+		}
+		t.Skipf("NOT RUN: RabbitMQ is not installed: %s", install)
+	}
+	// A temporary folder of its own: Erlang's paths must not grow too long.
+	dir, err := os.MkdirTemp("", "forbear-mq-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s := &server{dir: dir, port: freePort(t), epmd: freePort(t)}
+	// Erlang would leave a port mapper of the machine behind.
+	s.mapper = exec.Command("epmd", "-port", strconv.Itoa(s.epmd), "-address", "127.0.0.1")
+	s.mapper.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.mapper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.mapper.Process.Kill(); _ = s.mapper.Wait() })
+	if err := os.WriteFile(filepath.Join(dir, "plugins"), []byte("[].\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.boot(t)
+	t.Cleanup(s.kill)
+	return s
+}
+
+// programs are not those on the path, which insist on the user rabbitmq.
+const programs = "/usr/lib/rabbitmq/bin"
+
+func (s *server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(programs, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(
+		os.Environ(),
+		"HOME="+s.dir,
+		"ERL_EPMD_PORT="+strconv.Itoa(s.epmd),
+		"RABBITMQ_NODENAME=forbear"+strconv.Itoa(s.port)+"@localhost",
+		"RABBITMQ_CONFIG_FILE="+filepath.Join(s.dir, "none"),
+		"RABBITMQ_CONF_ENV_FILE="+filepath.Join(s.dir, "none"),
+	)
+	return cmd
+}
+
+// ctl runs the server's tool and returns what it prints.
+func (s *server) ctl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := s.command("rabbitmqctl", args...).Output()
+	if err != nil {
+		t.Log(err)
+	}
+	return string(out)
+}
+
+// boot starts the server and waits until it takes connections.
+func (s *server) boot(t *testing.T) {
+	t.Helper()
+	s.cmd = s.command("rabbitmq-server")
+	s.cmd.Env = append(
+		s.cmd.Env,
+		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
+		"RABBITMQ_NODE_PORT="+strconv.Itoa(s.port),
+		"RABBITMQ_DIST_PORT="+strconv.Itoa(freePort(t)),
+		"RABBITMQ_MNESIA_BASE="+filepath.Join(s.dir, "data"),
+		"RABBITMQ_LOG_BASE="+filepath.Join(s.dir, "log"),
+		"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(s.dir, "plugins"),
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
+		"RUNNING_UNDER_SYSTEMD=1", // one process, no shell around it
+	)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	out, err := os.Create(filepath.Join(s.dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stdout, s.cmd.Stderr = out, out
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close()
+	for range 600 {
+		conn, err := s.dial()
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	text, _ := os.ReadFile(filepath.Join(s.dir, "out"))
+	t.Fatalf("RabbitMQ does not come up:\n%s", text)
+}
+
+// kill ends the server without notice.
+func (s *server) kill() {
+	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+	_ = s.cmd.Wait()
+}
+
+func (s *server) dial() (*amqp.Connection, error) {
+	return amqp.Dial(fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", s.port))
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
