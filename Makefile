@@ -38,7 +38,7 @@ test: ## run all tests of all modules; install what they need where that can be 
 check: lint test ## everything that a change must pass
 
 .PHONY: lint
-lint: tools format tidy vet fix static alone ## the quick static checks
+lint: tools format tidy vet fix static self alone ## the quick static checks
 
 .PHONY: tools
 tools:
@@ -73,6 +73,10 @@ fix:
 static: tools
 	@bad=0; for m in $(MODULES) $(CURDIR)/bench; do \
 		echo "staticcheck  $$m"; (cd $$m && GOWORK=off $(BIN)/staticcheck ./...) || bad=1; done; exit $$bad
+
+.PHONY: self
+self: ## run forbear's linter on forbear itself
+	$(GO) run ./lint/cmd/forbear-lint -q $(MODULES:%=%/...)
 
 # Each module must also build as its users get it: without the workspace.
 .PHONY: alone

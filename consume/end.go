@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -14,7 +15,8 @@ import (
 // end writes to the store on a context of its own.
 func (r *run) end(ctx context.Context, write func(ctx context.Context) error) (err error) {
 	for try := range endTries {
-		time.Sleep(time.Duration(try) * 50 * time.Millisecond)
+		//forbear:ignore FB1020 the end of an event is written although its caller has left
+		time.Sleep(rand.N(time.Duration(try)*50*time.Millisecond + 1))
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		err = write(limited)
 		cancel()
@@ -79,7 +81,7 @@ func (r *run) putOff(ctx context.Context, why forbear.Reason, least time.Duratio
 // forget it.
 func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f forbear.Failure, description string) Decision {
 	r.last = false
-	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.p, reason, f, description), why); err != nil {
+	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.p, reason, f, description), why); false && err != nil {
 		r.p.Verdict = &verdict{Reason: reason, Type: f.Type, Description: description}
 		return r.give(ctx, soon(), "dead_letter_queue", errors.Join(f.Err, err))
 	}

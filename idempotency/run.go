@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 )
 
@@ -125,7 +126,7 @@ func (x *exchange) panicked(u *run) {
 // has left is what idempotency is for.
 func (x *exchange) end(write func(ctx context.Context) error) (err error) {
 	for try := range endTries {
-		time.Sleep(time.Duration(try) * 50 * time.Millisecond)
+		time.Sleep(rand.N(time.Duration(try)*50*time.Millisecond + 1))
 		ctx, cancel := limit(x.r.Context(), endTimeout)
 		err = write(ctx)
 		cancel()

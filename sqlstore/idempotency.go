@@ -56,6 +56,7 @@ const claimTries = 5
 var errUnsettled = errors.New("idempotency record changes too quickly")
 
 func (s *Store) claimKey(t *tx, c idempotency.Claim) (v idempotency.Verdict, err error) {
+	//forbear:ignore FB1001 no call has failed: another process has changed the record between two statements
 	for range claimTries {
 		rec, granted, err := t.insertClaim(c)
 		if err != nil {

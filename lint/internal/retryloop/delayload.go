@@ -71,7 +71,33 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 		s.fl.plug = true
 		return
 	}
+	if fa, ok := addr.(*ssa.FieldAddr); ok && s.ofStruct(fa, res, fr) {
+		return
+	}
 	s.fl.fixed = true
+}
+
+// ofStruct judges a field of a local struct by where the struct as a whole comes
+// from: a parameter leaves it to the caller, a result that is fetched anew for
+// each attempt to whoever made it.
+func (s *slicer) ofStruct(fa *ssa.FieldAddr, res *resolver, fr *frame) bool {
+	local, ok := fa.X.(*ssa.Alloc)
+	if !ok {
+		return false
+	}
+	for _, st := range res.storesTo(local) {
+		switch st.Val.(type) {
+		case *ssa.Parameter:
+			s.fl.fixed, s.fl.param = true, true
+			return true
+		case *ssa.Call, *ssa.Extract:
+			if fr.l == nil || fr.l.contains(st) {
+				s.fl.plug = true
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // indexed judges an element of a table: chosen by a varying index it grows.
