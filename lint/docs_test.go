@@ -34,6 +34,37 @@ func TestRulesDocument(t *testing.T) {
 	}
 }
 
+const guide = "../docs/guides/lint.md"
+
+// TestRulesDocumentGuide holds the guide's table of rules to the same values.
+func TestRulesDocumentGuide(t *testing.T) {
+	src, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "in lint -->\n", "<!-- end of rules -->"
+	before, rest, ok := strings.Cut(string(src), begin)
+	had, after, found := strings.Cut(rest, end)
+	if !ok || !found {
+		t.Fatalf("%s has no place for the rules", guide)
+	}
+	var b strings.Builder
+	b.WriteString("\n| rule | what is reported | of the standard |\n|---|---|---|\n")
+	for _, d := range Rules() {
+		fmt.Fprintf(&b, "| [%s](../../lint/RULES.md#%s) | %s | %s |\n", d.ID, strings.ToLower(d.ID), d.Title, d.Standard)
+	}
+	b.WriteString("\n")
+	if *update {
+		if err := os.WriteFile(guide, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if had != b.String() {
+		t.Errorf("%s is out of date: run go test -run RulesDocument -update .", guide)
+	}
+}
+
 // TestRules: identifiers are unique, documented, and those of the messages.
 func TestRules(t *testing.T) {
 	seen := map[string]bool{}
