@@ -10,7 +10,7 @@ import (
 type instruments struct {
 	initial, retries, exhausted, recovered, failed, suppressed, overBudget metric.Int64Counter
 
-	timeBudget, certificates, refreshes, dead metric.Int64Counter
+	timeBudget, certificates, refreshes, dead, incoming metric.Int64Counter
 
 	breakerCalls, breakerMoves, rejections metric.Int64Counter
 
@@ -34,6 +34,7 @@ func (i *instruments) open(m metric.Meter) (err error) {
 		{&i.certificates, "tls_certificate_errors_total", "Calls that ended because the peer's certificate was refused."},
 		{&i.refreshes, "retry_credential_refreshes_total", "Credentials fetched anew for a retry, by outcome."},
 		{&i.dead, "dlq_messages_total", "Messages put into a dead-letter queue."},
+		{&i.incoming, "retry_incoming_requests_total", "Requests that the service received, where its handler is wrapped in Inbound."},
 		{&i.breakerCalls, "circuit_breaker_calls_total", "Attempts as the circuit breaker counts them, by outcome."},
 		{&i.breakerMoves, "circuit_breaker_state_transitions_total", "Transitions of the circuit breaker."},
 		{&i.rejections, "bulkhead_rejections_total", "Calls that were refused because too many were under way."},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -52,7 +51,11 @@ func New(opts ...Option) (*Observer, error) {
 	}
 	o := &Observer{service: label.Clip(c.service), retryers: map[string]*forbear.Retryer{}}
 	meter := c.meters.Meter(scope)
-	return o, errors.Join(o.inst.open(meter), o.gauges(meter))
+	if err := errors.Join(o.inst.open(meter), o.gauges(meter)); err != nil {
+		return o, err
+	}
+	o.inst.incoming.Add(context.Background(), 0, o.serviceAttribute()) // a rate needs a beginning
+	return o, nil
 }
 
 // KeepsLog says that metrics do not replace the log.
@@ -176,50 +179,4 @@ func (o *Observer) TokenRefreshed(ctx context.Context, e forbear.TokenRefreshed)
 // DeadLettered implements [forbear.DeadLetterObserver].
 func (o *Observer) DeadLettered(ctx context.Context, e forbear.DeadLettered) {
 	o.inst.dead.Add(ctx, 1, metric.WithAttributes(attribute.String("queue", o.labels.Bounded("queue", e.Queue))))
-}
-
-// gauges registers what is read off the Retryers when it is asked for.
-func (o *Observer) gauges(m metric.Meter) error {
-	utilization, err1 := m.Float64ObservableGauge("retry_budget_utilization_ratio",
-		metric.WithUnit("1"), metric.WithDescription("Retries in the budget's window over the retries allowed; 1 is a spent budget."))
-	state, err2 := m.Int64ObservableGauge("circuit_breaker_state",
-		metric.WithDescription("Where the circuit breaker stands: 0 closed, 1 open, 2 half-open."))
-	rate, err3 := m.Float64ObservableGauge("circuit_breaker_failure_rate",
-		metric.WithDescription("Share of failed attempts in the circuit breaker's window, 0 to 1."))
-	available, err4 := m.Int64ObservableGauge("bulkhead_available_concurrent_calls",
-		metric.WithDescription("Calls that could enter the bulkhead now."))
-	most, err5 := m.Int64ObservableGauge("bulkhead_max_concurrent_calls",
-		metric.WithDescription("Calls that may be under way at once."))
-	limit, err6 := m.Float64ObservableGauge("retry_budget_limit_ratio",
-		metric.WithUnit("1"), metric.WithDescription("Retries that the budget allows for each initial request."))
-	layered, err7 := m.Int64ObservableCounter("retry_layered_sends_total",
-		metric.WithDescription("Sends that a layer below has added to forbear's attempts by itself."))
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
-		return err
-	}
-	_, err := m.RegisterCallback(func(_ context.Context, obs metric.Observer) error {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		now := time.Now()
-		for _, r := range o.retryers {
-			at := o.of(r.Dependency())
-			if l := r.Level(now); l.Used == 0 {
-				obs.ObserveFloat64(utilization, 0, at)
-			} else {
-				obs.ObserveFloat64(utilization, l.Utilization(), at)
-			}
-			obs.ObserveFloat64(limit, r.Policy().Budget.MaxAmplification()-1, at)
-			obs.ObserveInt64(layered, r.LayeredSends(), at)
-			if b := r.Breaker(); b != nil {
-				obs.ObserveInt64(state, int64(b.State()), at)
-				obs.ObserveFloat64(rate, b.FailureRate(now), at)
-			}
-			if b := r.Bulkhead(); b != nil {
-				obs.ObserveInt64(available, int64(b.Available()), at)
-				obs.ObserveInt64(most, int64(b.Limit()), at)
-			}
-		}
-		return nil
-	}, utilization, state, rate, available, most, limit, layered)
-	return err
 }

@@ -1,0 +1,60 @@
+package otelretry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// gauges registers what is read off the Retryers when it is asked for.
+func (o *Observer) gauges(m metric.Meter) error {
+	utilization, err1 := m.Float64ObservableGauge("retry_budget_utilization_ratio",
+		metric.WithUnit("1"), metric.WithDescription("Retries in the budget's window over the retries allowed; 1 is a spent budget."))
+	state, err2 := m.Int64ObservableGauge("circuit_breaker_state",
+		metric.WithDescription("Where the circuit breaker stands: 0 closed, 1 open, 2 half-open."))
+	rate, err3 := m.Float64ObservableGauge("circuit_breaker_failure_rate",
+		metric.WithDescription("Share of failed attempts in the circuit breaker's window, 0 to 1."))
+	available, err4 := m.Int64ObservableGauge("bulkhead_available_concurrent_calls",
+		metric.WithDescription("Calls that could enter the bulkhead now."))
+	most, err5 := m.Int64ObservableGauge("bulkhead_max_concurrent_calls",
+		metric.WithDescription("Calls that may be under way at once."))
+	limit, err6 := m.Float64ObservableGauge("retry_budget_limit_ratio",
+		metric.WithUnit("1"), metric.WithDescription("Retries that the budget allows for each initial request."))
+	floor, err8 := m.Float64ObservableGauge("retry_budget_floor_retries_per_second",
+		metric.WithDescription("Retries per second that the budget allows whatever the number of requests."))
+	layered, err7 := m.Int64ObservableCounter("retry_layered_sends_total",
+		metric.WithDescription("Sends that a layer below has added to forbear's attempts by itself."))
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
+		return err
+	}
+	_, err := m.RegisterCallback(func(_ context.Context, obs metric.Observer) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		now := time.Now()
+		for _, r := range o.retryers {
+			at := o.of(r.Dependency())
+			if l := r.Level(now); l.Used == 0 {
+				obs.ObserveFloat64(utilization, 0, at)
+			} else {
+				obs.ObserveFloat64(utilization, l.Utilization(), at)
+			}
+			obs.ObserveFloat64(limit, r.Policy().Budget.MaxAmplification()-1, at)
+			if p := r.Policy().Budget; p.Window > 0 {
+				obs.ObserveFloat64(floor, float64(p.MinRetries)/p.Window.Seconds(), at)
+			}
+			obs.ObserveInt64(layered, r.LayeredSends(), at)
+			if b := r.Breaker(); b != nil {
+				obs.ObserveInt64(state, int64(b.State()), at)
+				obs.ObserveFloat64(rate, b.FailureRate(now), at)
+			}
+			if b := r.Bulkhead(); b != nil {
+				obs.ObserveInt64(available, int64(b.Available()), at)
+				obs.ObserveInt64(most, int64(b.Limit()), at)
+			}
+		}
+		return nil
+	}, utilization, state, rate, available, most, limit, floor, layered)
+	return err
+}
