@@ -81,7 +81,7 @@ func (r *run) putOff(ctx context.Context, why forbear.Reason, least time.Duratio
 // forget it.
 func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f forbear.Failure, description string) Decision {
 	r.last = false
-	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.p, reason, f, description), why); false && err != nil {
+	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.p, reason, f, description), why); err != nil {
 		r.p.Verdict = &verdict{Reason: reason, Type: f.Type, Description: description}
 		return r.give(ctx, soon(), "dead_letter_queue", errors.Join(f.Err, err))
 	}
