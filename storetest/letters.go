@@ -198,7 +198,7 @@ func testAlerts(t *testing.T, s Store) {
 		check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted", Letter: "l"}))
 	}
 	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "tls_certificate"}))
-	list := must2(s.ClaimAlerts(t.Context(), 10, 20*time.Millisecond))(t)
+	list := must2(s.ClaimAlerts(t.Context(), 10, time.Second))(t)
 	if len(list) != 2 {
 		t.Fatalf("%d alerts, want one for each reason", len(list))
 	}
@@ -213,7 +213,7 @@ func testAlerts(t *testing.T, s Store) {
 		t.Errorf("claimed alerts were given away: %+v", again)
 	}
 	// A sender that dies loses nothing.
-	time.Sleep(30 * time.Millisecond)
+	time.Sleep(1100 * time.Millisecond)
 	list = must2(s.ClaimAlerts(t.Context(), 10, lease))(t)
 	if len(list) != 2 {
 		t.Fatalf("%d alerts after the sender's death, want 2", len(list))
