@@ -174,7 +174,8 @@ func TestServeIngressReload(t *testing.T) {
 	l, url := newLedger(t)
 	db := filepath.Join(t.TempDir(), "forbear.db")
 	config := policy(t, ingressPolicy(url, "off"))
-	s := startServe(t, "--config", config, "--database", db, "--reload-every", "10ms", "--no-delivery", "--admin", "127.0.0.1:0")
+	admin := closed(t)
+	s := startServe(t, "--config", config, "--database", db, "--reload-every", "10ms", "--no-delivery", "--admin", strings.TrimPrefix(admin, "http://"))
 	if got := postOnce(t, s.base+"/pay/book", "k1"); got.status != 201 || got.replayed {
 		t.Fatalf("got %+v", got)
 	}
@@ -191,6 +192,12 @@ func TestServeIngressReload(t *testing.T) {
 		t.Errorf("without a key, which is not required: got %+v", got)
 	}
 	postOnce(t, s.base+"/pay/cut", "k3")
+	_, page := status(t, "GET", admin+"/metrics", "")
+	for _, want := range []string{`result="executed"} 2`, `result="replayed"} 1`} {
+		if !strings.Contains(page, `idempotency_requests_total{dependency="payments",`+want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
 	list := invoke(t, "", "keys", "list", "--database", db, "-o", "json")
 	var held listed
 	if err := json.Unmarshal([]byte(list.out), &held); err != nil || held.Scope != "all" || held.Operation != "POST /pay/cut" {
