@@ -116,8 +116,8 @@ func TestTwoRetriesAllocations(t *testing.T) {
 			three := measure("three plain calls", grpc.WithUnaryInterceptor(thrice))
 			measure("forbear with attempt timeouts", grpcretry.DialOptions(r, idempotent)...)
 			got := measure("forbear", grpcretry.DialOptions(r, idempotent, grpcretry.WithoutAttemptTimeout())...)
-			if got > three+24+3*raceSlack {
-				t.Errorf("two retries: %.0f allocations over three plain calls, want at most 24", got-three)
+			if got > three+18+3*raceSlack {
+				t.Errorf("two retries: %.0f allocations over three plain calls, want at most 18", got-three)
 			}
 		})
 	}

@@ -24,29 +24,33 @@ func WithKey(ctx context.Context, key string) context.Context {
 
 // generateKey gives a call that needs a key and has none one of its own.
 func (c *client) generateKey(ctx context.Context, method string) context.Context {
-	if c.idempotent(method) || keyOf(ctx) != "" {
+	if c.idempotent(method) {
+		return ctx
+	}
+	if key, _ := keyOf(ctx); key != "" {
 		return ctx
 	}
 	return WithKey(ctx, uuid.New())
 }
 
-func keyOf(ctx context.Context) string {
-	md, ok := metadata.FromOutgoingContext(ctx)
-	if !ok {
-		return ""
-	}
+// keyOf returns the key that a call goes out with, and whether it goes out with
+// any metadata at all.
+func keyOf(ctx context.Context) (key string, own bool) {
+	md, own := metadata.FromOutgoingContext(ctx)
 	if v := md[HeaderKey]; len(v) > 0 {
-		return v[0]
+		key = v[0]
 	}
-	return ""
+	return key, own
 }
 
 // facts completes what the decision must know of a call. It is asked after a
-// failure only: a success pays nothing for it.
-func (c *client) facts(ctx context.Context, method string, s *forbear.State) {
+// failure only: a success pays nothing for it. own says whether the call has
+// metadata.
+func (c *client) facts(ctx context.Context, method string, s *forbear.State) (own bool) {
 	s.NeedsKey = !c.idempotent(method)
-	s.Key = keyOf(ctx)
+	s.Key, own = keyOf(ctx)
 	s.Refreshable = c.tokens != nil
+	return own
 }
 
 // idempotent reports whether a method is safe to repeat by itself: because the

@@ -63,6 +63,7 @@ type serverStream struct {
 	request any
 	sent    bool // the request
 	closed  bool // CloseSend
+	own     bool // the caller's context has metadata
 	used    *slot
 }
 
@@ -71,7 +72,7 @@ type serverStream struct {
 func (s *serverStream) start() error {
 	ctx, number := s.ctx, s.call.Attempt()
 	if number > 1 {
-		ctx = retryContext(ctx, &s.call, number)
+		ctx = retryContext(ctx, &s.call, number, s.own)
 	}
 	if s.c.tokens != nil {
 		s.used = &slot{}
@@ -112,7 +113,7 @@ func (s *serverStream) timedOut(ctx context.Context, err error) error {
 // one stands or the call is over. s.mu is held.
 func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
 	for {
-		s.c.facts(s.ctx, s.method, &s.call.State)
+		s.own = s.c.facts(s.ctx, s.method, &s.call.State)
 		err = s.c.explain(err)
 		var trailer metadata.MD
 		if cs != nil {

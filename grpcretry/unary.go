@@ -53,6 +53,7 @@ type exchange struct {
 	opts    []grpc.CallOption
 	timeout time.Duration
 	total   time.Duration
+	own     bool  // the caller's context has metadata
 	used    *slot // the token of the latest attempt; nil without tokens
 }
 
@@ -105,7 +106,7 @@ func (c *client) pick(method string) (*forbear.Retryer, *forbear.Policy) {
 
 // retry is everything after a failed first attempt.
 func (x *exchange) retry(ctx context.Context, call *forbear.Call, got *capture, err error) error {
-	x.c.facts(ctx, x.method, &call.State)
+	x.own = x.c.facts(ctx, x.method, &call.State)
 	for {
 		var trailer metadata.MD
 		if got != nil {
@@ -149,7 +150,7 @@ func committed(trailer metadata.MD) bool {
 // untouched, when that ends soon enough.
 func (x *exchange) attempt(ctx context.Context, call *forbear.Call, opts []grpc.CallOption) error {
 	if number := call.Attempt(); number > 1 {
-		ctx = retryContext(ctx, call, number)
+		ctx = retryContext(ctx, call, number, x.own)
 	}
 	if x.c.tokens != nil {
 		x.used = &slot{}
@@ -186,9 +187,24 @@ func (x *exchange) limit(ctx context.Context, call *forbear.Call) time.Duration 
 }
 
 // retryContext marks a retry for those in this process and for the server.
-func retryContext(ctx context.Context, call *forbear.Call, number int) context.Context {
-	return metadata.AppendToOutgoingContext(call.Context(ctx), HeaderAttempts, strconv.Itoa(number-1))
+// own says that the caller's context has metadata of its own.
+func retryContext(ctx context.Context, call *forbear.Call, number int, own bool) context.Context {
+	inner := call.Context(ctx)
+	if !own && number-2 < len(attemptsBefore) {
+		return metadata.NewOutgoingContext(inner, attemptsBefore[number-2])
+	}
+	return metadata.AppendToOutgoingContext(inner, HeaderAttempts, strconv.Itoa(number-1))
 }
+
+// attemptsBefore is the metadata of retries that have no other, by their number.
+// It is shared, and nobody changes it: who asks for outgoing metadata gets a
+// copy.
+var attemptsBefore = func() (all [5]metadata.MD) {
+	for i := range all {
+		all[i] = metadata.Pairs(HeaderAttempts, strconv.Itoa(i+1))
+	}
+	return all
+}()
 
 // refused is a call that was not let in, or ended during a wait, with the code
 // that says so to gRPC.
