@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,21 +25,43 @@ type encoded struct {
 	webhook.Message
 	meta string
 	body []byte
+	made int64
 	wait time.Duration
 
 	fresh bool // the answer: the id was not known
 }
 
+// envelope is what a row keeps of a message besides its id, time and body.
+type envelope struct {
+	Type           string           `json:"type,omitempty"`
+	Source         string           `json:"source,omitempty"`
+	Subject        string           `json:"subject,omitempty"`
+	Key            string           `json:"key,omitempty"`
+	IdempotencyKey string           `json:"idempotency_key,omitempty"`
+	CorrelationID  string           `json:"correlation_id,omitempty"` // when it is not the message's id
+	ContentType    string           `json:"content_type,omitempty"`
+	Headers        []webhook.Header `json:"headers,omitempty"`
+	NotBefore      time.Time        `json:"not_before,omitzero"`
+}
+
+// plain is the text of an envelope with nothing in it: such messages are not
+// parsed when they are claimed.
+const plain = ""
+
 func (s *Store) encode(m webhook.Message) (encoded, error) {
-	e := encoded{Message: m}
-	endpoints := m.Endpoints
-	m.Endpoints = nil // they are the deliveries
-	plain, err := json.Marshal(m)
+	e := encoded{Message: m, made: m.Created.UnixMicro()}
+	v := envelope{m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, m.Headers, m.NotBefore}
+	if v.CorrelationID == m.ID {
+		v.CorrelationID = ""
+	}
+	text, err := json.Marshal(v)
 	if err != nil {
 		return e, err
 	}
-	if e.meta, err = s.sealText(plain); err != nil {
-		return e, err
+	if string(text) != "{}" {
+		if e.meta, err = s.sealText(text); err != nil {
+			return e, err
+		}
 	}
 	if m.Body == nil {
 		m.Body = []byte{}
@@ -46,11 +69,36 @@ func (s *Store) encode(m webhook.Message) (encoded, error) {
 	if e.body, err = s.seal(m.Body); err != nil {
 		return e, err
 	}
-	if !m.NotBefore.IsZero() {
-		e.wait = max(m.NotBefore.Sub(s.d.now()), 0)
+	now := s.d.now()
+	if m.Created.IsZero() {
+		e.made = now.UnixMicro()
 	}
-	e.Endpoints = endpoints
+	if !m.NotBefore.IsZero() {
+		e.wait = max(m.NotBefore.Sub(now), 0)
+	}
 	return e, nil
+}
+
+// decode is the inverse of encode, but for the endpoints, which are the
+// deliveries.
+func (s *Store) decode(id, meta string, made int64, body []byte) (m webhook.Message, err error) {
+	if meta != plain {
+		text, err := s.unsealText(meta)
+		if err != nil {
+			return m, err
+		}
+		var v envelope
+		if err := json.Unmarshal(text, &v); err != nil {
+			return m, err
+		}
+		m = webhook.Message{
+			Type: v.Type, Source: v.Source, Subject: v.Subject, Key: v.Key, IdempotencyKey: v.IdempotencyKey,
+			CorrelationID: v.CorrelationID, ContentType: v.ContentType, Headers: v.Headers, NotBefore: v.NotBefore,
+		}
+	}
+	m.ID, m.CorrelationID, m.Created = id, cmp.Or(m.CorrelationID, id), at(made)
+	m.Body, err = s.unseal(body)
+	return m, err
 }
 
 // Accept implements webhook.Store.
@@ -110,11 +158,11 @@ func (t *tx) accept(m *encoded, ordered map[string]bool) error {
 }
 
 func (t *tx) addMessage(m *encoded) (seq int64, fresh bool, err error) {
-	const text = `INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, {t}) ON CONFLICT (id) DO NOTHING`
+	const text = `INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
 	if !t.d.postgres {
-		return t.insert(text, m.ID, m.meta, m.body, after(0))
+		return t.insert(text, m.ID, m.meta, m.body, m.made)
 	}
-	fresh, err = t.row([]any{&seq}, text+` RETURNING seq`, m.ID, m.meta, m.body, after(0))
+	fresh, err = t.row([]any{&seq}, text+` RETURNING seq`, m.ID, m.meta, m.body, m.made)
 	return seq, fresh, err
 }
 

@@ -52,9 +52,9 @@ func (t *tx) acceptTogether(calls []*acceptance) error {
 // prepared. What is left of the last rows has an empty id.
 var acceptTexts = func() (texts [7]string) {
 	for i := range texts {
-		row := "(?::text, ?::text, ?::bytea, ?::text, {t})"
-		texts[i] = `WITH x (id, meta, body, endpoint, at) AS MATERIALIZED (VALUES ` + strings.Repeat(row+", ", 1<<i-1) + row + `),
-			m AS (INSERT INTO forbear_messages (id, meta, body, created) SELECT id, meta, body, {t} FROM x WHERE id <> '' ON CONFLICT (id) DO NOTHING RETURNING seq, id),
+		row := "(?::text, ?::text, ?::bytea, ?::bigint, ?::text, {t})"
+		texts[i] = `WITH x (id, meta, body, created, endpoint, at) AS MATERIALIZED (VALUES ` + strings.Repeat(row+", ", 1<<i-1) + row + `),
+			m AS (INSERT INTO forbear_messages (id, meta, body, created) SELECT id, meta, body, created FROM x WHERE id <> '' ON CONFLICT (id) DO NOTHING RETURNING seq, id),
 			d AS (INSERT INTO forbear_deliveries (message, endpoint, state, due, start) SELECT m.seq, x.endpoint, 0, x.at, x.at FROM m JOIN x ON x.id = m.id)
 			SELECT id FROM m`
 	}
@@ -63,14 +63,14 @@ var acceptTexts = func() (texts [7]string) {
 
 func (t *tx) acceptRows(rows []*encoded) error {
 	size := bits.Len(uint(len(rows) - 1))
-	args := make([]any, 0, 5<<size+1)
+	args := make([]any, 0, 6<<size)
 	for _, m := range rows {
-		args = append(args, m.ID, m.meta, m.body, m.Endpoints[0], after(m.wait))
+		args = append(args, m.ID, m.meta, m.body, m.made, m.Endpoints[0], after(m.wait))
 	}
 	for range 1<<size - len(rows) {
-		args = append(args, "", "", []byte{}, "", after(0))
+		args = append(args, "", "", []byte{}, 0, "", after(0))
 	}
-	found, err := t.query(acceptTexts[size], append(args, after(0))...)
+	found, err := t.query(acceptTexts[size], args...)
 	if err != nil {
 		return err
 	}

@@ -30,13 +30,13 @@ func (s *Store) Heads(ctx context.Context) (heads []webhook.Head, err error) {
 }
 
 // claimed are the columns that scanClaim reads.
-const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), m.meta, m.body`
+const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), m.id, m.created, m.meta, m.body`
 
 func (s *Store) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
-	var due, start int64
-	var progress, meta string
+	var due, start, made int64
+	var progress, id, meta string
 	var body []byte
-	if err := r.Scan(&d.ID, &d.Fence, &d.Claims, &d.Endpoint, &d.OrderKey, &due, &start, &progress, &d.Letter, &meta, &body); err != nil {
+	if err := r.Scan(&d.ID, &d.Fence, &d.Claims, &d.Endpoint, &d.OrderKey, &due, &start, &progress, &d.Letter, &id, &made, &meta, &body); err != nil {
 		return d, err
 	}
 	d.Due, d.Start = at(due), at(start)
@@ -45,20 +45,8 @@ func (s *Store) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
 			return d, fmt.Errorf("delivery %d: %w", d.ID, err)
 		}
 	}
-	d.Message, err = s.decode(meta, body)
+	d.Message, err = s.decode(id, meta, made, body)
 	return d, err
-}
-
-func (s *Store) decode(meta string, body []byte) (m webhook.Message, err error) {
-	plain, err := s.unsealText(meta)
-	if err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(plain, &m); err != nil {
-		return m, err
-	}
-	m.Body, err = s.unseal(body)
-	return m, err
 }
 
 // Overdue implements webhook.Store.

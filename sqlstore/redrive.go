@@ -69,7 +69,7 @@ func (s *Store) Requeue(ctx context.Context, l deadletter.Letter, ordered bool) 
 			return err
 		}
 		if !ok { // swept, or never a message of ours
-			if _, err = t.row([]any{&seq}, `INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, {t}) RETURNING seq`, m.ID, m.meta, m.body, after(0)); err != nil {
+			if _, err = t.row([]any{&seq}, `INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, ?) RETURNING seq`, m.ID, m.meta, m.body, m.made); err != nil {
 				return err
 			}
 		}

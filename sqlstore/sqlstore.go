@@ -122,11 +122,16 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 // caller is still there, which is why it needs the type parameter: a captured
 // variable would be written behind the back of a caller that has left.
 func do[T any](ctx context.Context, s *Store, f func(*tx) (T, error)) (T, error) {
+	return doAs(ctx, s, false, f)
+}
+
+// doAs is do, for a write that may be volatile.
+func doAs[T any](ctx context.Context, s *Store, volatile bool, f func(*tx) (T, error)) (T, error) {
 	box := new(T)
-	err := s.write(ctx, func(t *tx) (err error) {
+	err := s.submit(ctx, &op{volatile: volatile, done: make(chan error, 1), run: func(t *tx) (err error) {
 		*box, err = f(t)
 		return err
-	})
+	}})
 	if err != nil {
 		var zero T
 		return zero, err

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -29,7 +30,10 @@ type writer struct {
 type op struct {
 	run    func(*tx) error
 	accept *acceptance // instead of run: those of a group are run as one
-	done   chan error
+	// volatile says that a power cut may take the write back, for one that
+	// means nothing after a restart of the machine.
+	volatile bool
+	done     chan error
 }
 
 const (
@@ -103,6 +107,9 @@ func (w *writer) together(group []*op) (err error) {
 	begin := "BEGIN"
 	if !w.d.postgres {
 		begin = "BEGIN IMMEDIATE"
+		if !slices.ContainsFunc(group, func(o *op) bool { return !o.volatile }) {
+			defer w.unsynced()(&err)
+		}
 	}
 	if _, err := w.tx.exec(begin); err != nil {
 		w.drop()
@@ -119,6 +126,27 @@ func (w *writer) together(group []*op) (err error) {
 		w.drop()
 	}
 	return err
+}
+
+// unsynced makes SQLite commit without waiting for the disk, until the returned
+// function is called. The next commit that waits covers those before it.
+func (w *writer) unsynced() func(*error) {
+	level := func(s string) error {
+		_, err := w.tx.execOnce("PRAGMA synchronous = " + s)
+		return err
+	}
+	if level("NORMAL") != nil {
+		return func(*error) {}
+	}
+	return func(err *error) {
+		if w.tx == nil {
+			return // the connection is gone
+		}
+		if back := level("FULL"); back != nil { // never go on like this
+			w.drop()
+			*err = errors.Join(*err, back)
+		}
+	}
 }
 
 func (w *writer) run(group []*op) error {

@@ -166,13 +166,16 @@ func testWhole(t *testing.T, s Store) {
 	m := message("m1", "", "a")
 	m.Body = []byte{0, 1, 2, 0xff}
 	m.Headers = []webhook.Header{{Name: "X-B", Value: "1"}, {Name: "X-A", Value: "2"}, {Name: "X-B", Value: "3"}}
-	m.ContentType, m.Source, m.Subject = "application/x", "urn:s", "sub"
+	m.ContentType, m.Source, m.Subject, m.Created = "application/x", "urn:s", "sub", time.UnixMicro(1_700_000_000_123_456).UTC()
 	accept(t, s, false, m)
 	d := claim(t, s, "a", 1)[0]
 	got := d.Message
 	if string(got.Body) != string(m.Body) || fmt.Sprint(got.Headers) != fmt.Sprint(m.Headers) || got.ContentType != m.ContentType ||
 		got.Source != m.Source || got.Subject != m.Subject || got.IdempotencyKey != m.IdempotencyKey || got.CorrelationID != m.CorrelationID {
 		t.Errorf("got %+v, want %+v", got, m)
+	}
+	if !got.Created.Equal(m.Created) || got.ID != m.ID {
+		t.Errorf("%s was made at %v, want %s at %v", got.ID, got.Created, m.ID, m.Created)
 	}
 	if d.Claims != 1 || d.Start.IsZero() || d.Due.IsZero() || time.Until(d.LeaseEnd) > lease {
 		t.Errorf("got %+v", d)

@@ -17,8 +17,8 @@ var (
 )
 
 // Store keeps endpoints, messages, deliveries and attempts. Every write is
-// durable when its method returns, and a canceled context ends the caller's
-// wait, not the write. The store's own clock counts for what is due and for
+// durable when its method returns, but for claims that end with the machine
+// that made them, and a canceled context ends the caller's wait, not the write. The store's own clock counts for what is due and for
 // leases: times go in as durations. Implementations are safe for concurrent use
 // by many processes and pass storetest.
 type Store interface {
@@ -42,7 +42,7 @@ type Store interface {
 	Heads(ctx context.Context) ([]Head, error)
 	// Turn writes back what became of claimed deliveries and then takes due
 	// ones, the earliest first, for each lane up to its number: both in one
-	// durable step, since each costs a wait for the disk.
+	// step, since each step costs.
 	Turn(ctx context.Context, t Turn) (Turned, error)
 	// Reclaim returns deliveries whose lease ran out to the waiting ones, with
 	// a record of the attempt that may have been made.

@@ -48,6 +48,10 @@ func (d *Dispatcher) turns(ctx context.Context, quiet chan struct{}) {
 			back, open = d.await(ctx, timer, w.again, back)
 			continue
 		}
+		if len(w.lanes) > 0 && open && !ripe(back, first) {
+			d.turn(background, w, nil) // what is due need not wait for the disk
+			continue
+		}
 		d.turn(background, w, back)
 		back, first = nil, time.Time{}
 	}
