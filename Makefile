@@ -32,6 +32,7 @@ test: ## run all tests of all modules; install what they need where that can be 
 	$(GO) test $(RACE) -shuffle=on -timeout 10m $$($(GO) list work | grep -vE '$(PLAIN)')
 	$(GO) test -shuffle=on -timeout 15m $$($(GO) list work | grep -E '$(PLAIN)')
 	$(GO) test $(RACE) -run 'Compare' -timeout 10m ./storm
+	$(GO) test $(RACE) -run 'SameOutput' -timeout 10m ./lint/driver
 	@.ci/deps missing || [ "$(CI)" != true ]
 
 .PHONY: check

@@ -42,13 +42,16 @@ func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 		}
 	}
 	for _, fix := range f.Fixes {
+		if r.l.made[r.l.fset.PositionFor(f.Pos, false).Filename] {
+			break
+		}
 		x := report.Fix{Message: fix.Message}
 		for _, e := range fix.TextEdits {
 			end := e.End
 			if !end.IsValid() {
 				end = e.Pos
 			}
-			from, to := position(r.l.fset, e.Pos), position(r.l.fset, end)
+			from, to := r.l.position(e.Pos), r.l.position(end)
 			at := report.Place{File: r.l.rel(from.Filename), Line: from.Line, Column: from.Column, EndLine: to.Line, EndColumn: to.Column}
 			x.Edits = append(x.Edits, report.Edit{Place: at, Start: from.Offset, End: to.Offset, NewText: string(e.NewText)})
 		}
@@ -60,10 +63,10 @@ func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 // place is a position with the file's name relative to the working directory.
 // Columns count bytes.
 func (r *runner) place(pos, end token.Pos, msg string) report.Place {
-	at := position(r.l.fset, pos)
+	at := r.l.position(pos)
 	p := report.Place{File: r.l.rel(at.Filename), Line: at.Line, Column: at.Column, Message: msg}
 	if end > pos {
-		e := position(r.l.fset, end)
+		e := r.l.position(end)
 		p.EndLine, p.EndColumn = e.Line, e.Column
 	}
 	return p

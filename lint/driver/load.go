@@ -31,6 +31,9 @@ type loaded struct {
 	module string
 	fset   *token.FileSet
 	imp    *importer
+	// made holds the files that cgo made of others: what is found there is
+	// shown where it was written, and not mended.
+	made map[string]bool
 }
 
 const listMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
@@ -51,7 +54,7 @@ func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, er
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
 	}
-	l := &loaded{roots: roots, dir: dir, fset: token.NewFileSet()}
+	l := &loaded{roots: roots, dir: dir, fset: token.NewFileSet(), made: map[string]bool{}}
 	l.imp = newImporter(l.fset)
 	if err := l.check(); err != nil {
 		return nil, err
@@ -101,12 +104,25 @@ func (l *loaded) arrange() {
 		own := isRoot[p] || p.Module != nil && modules[p.Module.Path]
 		if own && len(p.CompiledGoFiles) > 0 {
 			l.order = append(l.order, p)
+			for _, name := range p.CompiledGoFiles {
+				l.made[name] = !slices.Contains(p.GoFiles, name)
+			}
 		}
 	})
 }
 
 // isRoot reports whether findings in p were asked for.
 func (l *loaded) isRoot(p *packages.Package) bool { return slices.Contains(l.roots, p) }
+
+// position is where a position was written: line directives count in what cgo
+// has made only.
+func (l *loaded) position(p token.Pos) token.Position {
+	at := l.fset.PositionFor(p, false)
+	if l.made[at.Filename] {
+		return l.fset.PositionFor(p, true)
+	}
+	return at
+}
 
 // rel makes a file name relative to the working directory, with slashes.
 func (l *loaded) rel(name string) string {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/token"
 	"go/types"
 	"os"
 	"runtime/debug"
@@ -188,5 +187,3 @@ func (r *runner) analyze(u *unit, a *analysis.Analyzer, results map[*analysis.An
 }
 
 func allAnalyzers() []*analysis.Analyzer { return append(lint.Analyzers(), lint.Directives) }
-
-func position(fset *token.FileSet, p token.Pos) token.Position { return fset.PositionFor(p, false) }
