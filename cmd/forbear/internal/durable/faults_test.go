@@ -83,6 +83,21 @@ func spawn(t *testing.T, database, addr string) *process {
 	return p
 }
 
+// ready waits until the process answers.
+func (p *process) ready(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		resp, err := http.Get("http://" + p.addr + "/v1/alerts/health")
+		if err == nil {
+			_ = resp.Body.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func (p *process) kill() {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
 	_ = p.cmd.Wait()
@@ -123,6 +138,9 @@ func (s *sink) counts(ids []string) (missing, twice int) {
 	return missing, twice
 }
 
+// runs counts the producers' runs, so that no id comes twice.
+var runs atomic.Int64
+
 // producers post messages until stop is closed, and keep the ids of those that
 // were acknowledged.
 type producers struct {
@@ -133,6 +151,7 @@ type producers struct {
 }
 
 func produce(n int, addrs ...string) *producers {
+	run := runs.Add(1)
 	p := &producers{stop: make(chan struct{})}
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: n}}
 	for w := range n {
@@ -143,7 +162,7 @@ func produce(n int, addrs ...string) *producers {
 					return
 				default:
 				}
-				id := fmt.Sprintf("p%d-%d", w, i)
+				id := fmt.Sprintf("r%d-p%d-%d", run, w, i)
 				resp, err := client.Post("http://"+addrs[i%len(addrs)]+"/v1/messages", "application/json", bytes.NewReader(fmt.Appendf(nil, `{"id":%q,"endpoint":"a","payload":{"n":1}}`, id)))
 				if err != nil {
 					time.Sleep(5 * time.Millisecond)
