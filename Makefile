@@ -20,7 +20,7 @@ FILES = git ls-files -co --exclude-standard -- '*.go' | grep -v /testdata/
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
 run: ## start forbear with a sample policy and a flaky upstream
@@ -92,6 +92,10 @@ bench: ## measure against peers and print one table
 .PHONY: bench-gateway
 bench-gateway: ## compare forbear serve with other proxies
 	GOWORK=off $(GO) -C bench run ./gateway
+
+.PHONY: bench-idempotency
+bench-idempotency: ## compare idempotency keys with bare handlers and with Fiber
+	GOWORK=off $(GO) -C bench run ./idempotency
 
 .PHONY: bench-delivery
 bench-delivery: ## compare durable delivery with a bare loop and with River
