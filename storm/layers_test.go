@@ -57,3 +57,37 @@ func TestLayersKnowOfEachOther(t *testing.T) {
 		})
 	}
 }
+
+// TestRetriesAreKnownAllTheWayDown: inside a retry of the topmost layer there
+// is one attempt at every layer, not only at the next.
+func TestRetriesAreKnownAllTheWayDown(t *testing.T) {
+	slow := Client{
+		Retries: new(2), Timeout: 5000 * ms, Base: 1000 * ms, Cap: 2000 * ms,
+		Baseline: Baseline{NoBudget: true},
+	}
+	hasty := slow
+	hasty.Timeout, hasty.Base, hasty.Cap = 50*ms, 10*ms, 20*ms
+	s := overDeadLeaf(hasty, slow)
+	s.Services[0].Calls[0].To = "lower"
+	s.Services = append(s.Services, Service{Name: "lower", Calls: []Edge{{To: "leaf", Client: slow}}})
+	r := mustRun(t, s)
+	if got := r.Services[1].PerCall; got < 4.5 || got > 5 {
+		t.Errorf("the leaf gets %.3f requests for a call, want three of the first attempt and one for each retry", got)
+	}
+}
+
+// TestOneFailedBranchFailsTheWhole, also when a good one ends after it.
+func TestOneFailedBranchFailsTheWhole(t *testing.T) {
+	once := Client{Retries: new(0), Timeout: 5000 * ms, Baseline: Baseline{NoBudget: true}}
+	late := once
+	late.RTT = 200 * ms
+	client := once
+	client.Retries, client.Base, client.Cap = new(2), 10*ms, 20*ms
+	s := overDeadLeaf(client, once)
+	s.Services[0].Calls = append(s.Services[0].Calls, Edge{To: "fine", Client: late})
+	s.Services = append(s.Services, Service{Name: "fine"})
+	r := mustRun(t, s)
+	if got := r.Services[0].PerCall; got < 2.9 || got > 3 {
+		t.Errorf("the middle gets %.3f requests for a call, want 3", got)
+	}
+}
