@@ -101,6 +101,30 @@ func redriving(t *testing.T, s *storetest.Memory, target deadletter.Target) *dea
 	return r
 }
 
+// A process that does not send for a queue leaves its jobs to the one that does.
+func TestRedriveOfAnotherProcessesQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &storetest.Memory{}
+		bury(t, s, 3)
+		other := deadletter.NewRedriver(s, "other", map[string]deadletter.Target{"webhooks": func(context.Context, deadletter.Letter) error {
+			t.Error("a letter of another queue")
+			return nil
+		}, "orders": nil}, quiet)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go other.Run(ctx)
+		start(t, other, deadletter.Job{})
+		time.Sleep(time.Minute) // with the job all to itself
+		redriving(t, s, func(ctx context.Context, l deadletter.Letter) error {
+			return s.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+		})
+		time.Sleep(5 * time.Minute)
+		if j, err := s.Job(t.Context(), "job"); err != nil || j.State != deadletter.JobDone || j.Delivered != 3 {
+			t.Errorf("got %+v, %v", j, err)
+		}
+	})
+}
+
 func start(t *testing.T, r *deadletter.Redriver, j deadletter.Job) {
 	t.Helper()
 	j.Filter, j.By = deadletter.Filter{Queue: "orders"}, "ann"

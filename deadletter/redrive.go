@@ -85,6 +85,12 @@ func (r *Redriver) Run(ctx context.Context) {
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.log.Warn("redrives not read", slog.String("error", err.Error()))
+		case ok && r.targets[j.Filter.Queue] == nil:
+			// Of a queue that another process sends for: out of the way of our
+			// own jobs for a moment, then free for that process.
+			if _, err := r.store.UpdateJob(ctx, j, 2*cmp.Or(r.Poll, jobPoll)); err == nil {
+				continue
+			}
 		case ok:
 			jobs.Go(func() { r.work(ctx, j) })
 			continue
