@@ -27,6 +27,12 @@ type Waiver struct {
 	At        Position   `json:"-"`
 }
 
+// CodeIn returns the patterns of all source code in which w, of f, lifts its rule:
+// its own, and those of the dependency.
+func (w *Waiver) CodeIn(f *File) []string {
+	return slices.Concat(w.Code, f.Lint.Code[w.Dependency])
+}
+
 // Approval is one approver's word, with the signature that proves it.
 type Approval struct {
 	By string `json:"by"`

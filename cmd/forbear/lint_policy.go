@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,7 +95,7 @@ func retries(p *forbear.Policy, answer string) (bool, error) {
 // lintWaiver adds a waiver that is valid, for the code that it names and for
 // that of its dependency. Of others it notes why they do not count.
 func lintWaiver(f *policyfile.File, w *policyfile.Waiver, signers string, p *driver.Policy) error {
-	code := slices.Concat(w.Code, f.Lint.Code[w.Dependency])
+	code := w.CodeIn(f)
 	if len(code) == 0 {
 		return nil // it is about the policy alone
 	}

@@ -163,15 +163,20 @@ func TestLintWaivers(t *testing.T) {
 	if err := os.WriteFile(allowed, []byte(`alice namespaces="`+check.Namespace+`" `+string(public)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := policyfile.Parse("forbear.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
+	sign := func(text string) string {
+		f, err := policyfile.Parse("forbear.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signature := sshKeygen(string(check.Payload(f, &f.Waivers[0])), "-q", "-Y", "sign", "-n", check.Namespace, "-f", key)
+		text += "    approvals:\n      - by: alice\n        signature: |\n"
+		for line := range strings.Lines(signature) {
+			text += "          " + line
+		}
+		return text
 	}
-	signature := sshKeygen(string(check.Payload(f, &f.Waivers[0])), "-q", "-Y", "sign", "-n", check.Namespace, "-f", key)
-	signed := text + "    approvals:\n      - by: alice\n        signature: |\n"
-	for line := range strings.Lines(signature) {
-		signed += "          " + line
-	}
+	signed := sign(text)
+	dependency := sign(strings.Replace(text, "code: [pay/...]", "dependency: payments", 1))
 	for _, tt := range []struct {
 		name, policy string
 		lifted       bool
@@ -179,6 +184,8 @@ func TestLintWaivers(t *testing.T) {
 	}{
 		{"signed", signed, true, ""},
 		{"unsigned", text, false, "forbear.yaml:11:5: a waiver does not count: waiver W-1 has no approval [FC905]"},
+		{"a dependency's", dependency, true, ""},
+		{"a dependency's, whose code is more now", strings.Replace(dependency, "payments: [pay/...]", "payments: [pay/..., search]", 1), false, "is not valid [FC907]"},
 		{"another reason", strings.Replace(signed, "old vendor", "new vendor", 1), false, "is not valid [FC907]"},
 		{"more code", strings.Replace(signed, "code: [pay/...]", "code: [pay/..., search]", 1), false, "is not valid [FC907]"},
 	} {

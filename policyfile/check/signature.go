@@ -35,7 +35,8 @@ type payload struct {
 	Ticket     string `json:"ticket"`
 	Created    string `json:"created"`
 	Expires    string `json:"expires"`
-	// Code is left out where there is none, so that older signatures hold.
+	// Code is the waiver's own and that of its dependency. It is left out where
+	// there is none, so that older signatures hold.
 	Code []string `json:"code,omitempty"`
 	// Lifts holds the values that leave the rule's range, as "max_retries 7",
 	// so that a later 9 needs another signature.
@@ -57,7 +58,7 @@ func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 	slices.Sort(lifts)
 	data, err := json.Marshal(payload{
 		"forbear-waiver-v1", f.Service, w.ID, w.Rule, w.Dependency, w.Reason, w.Owner, w.Ticket,
-		w.Created.UTC().Format(time.RFC3339), w.Expires.UTC().Format(time.RFC3339), w.Code, lifts,
+		w.Created.UTC().Format(time.RFC3339), w.Expires.UTC().Format(time.RFC3339), w.CodeIn(f), lifts,
 	})
 	if err != nil {
 		panic(err) // strings alone
