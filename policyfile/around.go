@@ -95,7 +95,8 @@ func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
 	if len(s) > 128 || strings.ContainsFunc(s, func(c rune) bool {
 		return c != '_' && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	}) {
-		d.fault(n, "", "%s is %s: want the name of an environment variable, such as PAYMENTS_URL", what, quote(s))
+		// What stands there may be the secret itself.
+		d.fault(n, "", "%s is not the name of an environment variable, such as PAYMENTS_URL", what)
 		return false
 	}
 	*into = s

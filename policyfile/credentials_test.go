@@ -71,14 +71,14 @@ func TestFaultyCredentials(t *testing.T) {
 		"unknown key \"secrte\" in credentials":       {"secrte: {env: A}"},
 		"a scope is \"two words\": want one word":     {"token_url: https://auth.test/", "client_id: a", "client_secret: {env: B}", "scopes: [two words]"},
 		"credentials.override is \"yes\": want true":  {"secret: {env: A}", "override: 'yes'"},
-		"want the name of an environment variable":    {"secret: {env: planted-secret}"},
+		"is not the name of an environment variable":  {"secret: {env: planted-secret}"},
 		"unknown key \"vault\" in credentials.secret": {"secret: {vault: x}"},
 	} {
 		_, err := Parse("p.yaml", withCredentials(lines...))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", lines, err, want)
 		}
-		if err != nil && strings.Contains(err.Error(), ":planted") {
+		if err != nil && strings.Contains(err.Error(), "planted") {
 			t.Errorf("the fault shows a secret: %v", err)
 		}
 	}
