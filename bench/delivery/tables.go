@@ -27,16 +27,17 @@ func (b *bench) throughput(ctx context.Context, kind string) error {
 		}
 	}
 	fmt.Printf("\n### Accepted and delivered: %s\n\n", titles[kind])
-	fmt.Println("| | accepted/s (lowest to highest) | against bare | delivered/s (lowest to highest) | against bare | CPU us for a delivery |")
-	fmt.Println("|---|--:|--:|--:|--:|--:|")
+	fmt.Println("| | accepted/s (lowest to highest) | against bare | delivered/s (lowest to highest) | against bare | CPU us for a delivery | against bare |")
+	fmt.Println("|---|--:|--:|--:|--:|--:|--:|")
 	accepted := func(r report) float64 { return r.Accepted }
 	delivered := func(r report) float64 { return r.Delivered }
+	cost := func(r report) float64 { return r.CPU }
 	for _, c := range contenders {
 		in, inLow, inHigh := median(collect(seen[c], accepted))
 		out, outLow, outHigh := median(collect(seen[c], delivered))
-		cpu, _, _ := median(collect(seen[c], func(r report) float64 { return r.CPU }))
-		fmt.Printf("| %s | %.0f (%.0f to %.0f) | %s | %.0f (%.0f to %.0f) | %s | %.0f |\n", titles[c],
-			in, inLow, inHigh, ratio(seen[c], seen["bare"], accepted), out, outLow, outHigh, ratio(seen[c], seen["bare"], delivered), cpu)
+		cpu, _, _ := median(collect(seen[c], cost))
+		fmt.Printf("| %s | %.0f (%.0f to %.0f) | %s | %.0f (%.0f to %.0f) | %s | %.0f | %s |\n", titles[c],
+			in, inLow, inHigh, ratio(seen[c], seen["bare"], accepted), out, outLow, outHigh, ratio(seen[c], seen["bare"], delivered), cpu, ratio(seen[c], seen["bare"], cost))
 		if c == "forbear" {
 			b.half[kind] = half(in, out)
 		}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -15,6 +16,7 @@ import (
 // and written back, a hundred at a time.
 func BenchmarkStore(b *testing.B) {
 	const group = 100
+	body := bytes.Repeat([]byte("x"), 1024)
 	names := map[string]func() string{
 		"SQLite":     func() string { return filepath.Join(b.TempDir(), "forbear.db") },
 		"PostgreSQL": func() string { return pgtest.Start(b).Database(b) },
@@ -37,7 +39,7 @@ func BenchmarkStore(b *testing.B) {
 				for i := range msgs {
 					n++
 					id := fmt.Sprintf("msg_%024d", n)
-					msgs[i] = webhook.Message{ID: id, Endpoints: []string{"a"}, Body: body1K, CorrelationID: id, Created: time.Now()}
+					msgs[i] = webhook.Message{ID: id, Endpoints: []string{"a"}, Body: body, CorrelationID: id, Created: time.Now()}
 				}
 				at := time.Now()
 				if _, err := db.Accept(b.Context(), msgs, nil); err != nil {
