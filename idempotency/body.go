@@ -23,6 +23,7 @@ const (
 var (
 	errTooLarge   = errors.New("body too large")
 	errOverloaded = errors.New("too many large bodies")
+	errLonger     = errors.New("body longer than it says")
 )
 
 // body reads the whole body of a request, of at most h.MaxRequest bytes. One
@@ -34,9 +35,12 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
+	if r.ContentLength > 0 && r.ContentLength < smallBody {
+		return exactly(r.Body, int(r.ContentLength))
+	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
-		buf.Grow(int(min(r.ContentLength, smallBody)) + bytes.MinRead)
+		buf.Grow(smallBody + bytes.MinRead)
 	}
 	small := min(smallBody, h.MaxRequest+1)
 	n, err := io.Copy(&buf, io.LimitReader(r.Body, small))
@@ -70,4 +74,23 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	return buf.Bytes(), err
+}
+
+// exactly reads a body that says how long it is, with one allocation.
+func exactly(r io.Reader, length int) ([]byte, error) {
+	body := make([]byte, 0, length+1) // with room to see that it ends there
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case len(body) > length:
+			return nil, errLonger
+		case errors.Is(err, io.EOF) && len(body) == length:
+			return body, nil
+		case errors.Is(err, io.EOF):
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		}
+	}
 }

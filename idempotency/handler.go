@@ -45,7 +45,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	x := &exchange{h: h, w: w, r: r}
+	x := &exchange{h: h, w: w, r: r, ctx: context.WithoutCancel(r.Context())}
 	c, p, result := h.read(x)
 	if result != "" {
 		x.refuse(p, result)
@@ -102,6 +102,7 @@ type exchange struct {
 	h      *handler
 	w      http.ResponseWriter
 	r      *http.Request
+	ctx    context.Context // the request's, but for its end
 	body   []byte
 	waited time.Duration
 }
@@ -146,8 +147,8 @@ func (x *exchange) serve(c Claim) {
 // has come whole. A claim whose answer was lost may have been granted: it is
 // taken back, so that the client's next attempt does not meet it.
 func (x *exchange) claim(c Claim) (Verdict, error) {
-	ctx, cancel := limit(x.r.Context(), x.h.StoreTimeout)
-	defer cancel()
+	ctx := limit(x.ctx, x.h.StoreTimeout)
+	defer ctx.end()
 	v, err := x.h.store.Claim(ctx, c)
 	if err != nil {
 		go x.h.takeBack(Token{ID: c.ID, Owner: c.Owner})

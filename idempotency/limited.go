@@ -7,7 +7,7 @@ import (
 )
 
 // limited is context.WithTimeout for calls of a store, which mostly end at once:
-// there is no timer before somebody waits for it.
+// there is no timer before somebody waits for it. Make it with [limit].
 type limited struct {
 	context.Context // the parent, which never ends
 	deadline        time.Time
@@ -18,11 +18,10 @@ type limited struct {
 	over   bool
 }
 
-// limit returns a context that ends after d, whether or not ctx does, and what
-// ends it before.
-func limit(ctx context.Context, d time.Duration) (l *limited, cancel func()) {
-	l = &limited{Context: context.WithoutCancel(ctx), deadline: time.Now().Add(d)}
-	return l, l.end
+// limit returns a context that ends after d, and before with its end. ctx is one
+// that never ends.
+func limit(ctx context.Context, d time.Duration) *limited {
+	return &limited{Context: ctx, deadline: time.Now().Add(d)}
 }
 
 func (l *limited) end() {

@@ -26,16 +26,15 @@ func TestLimitedContext(t *testing.T) {
 	} {
 		for _, early := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				parent, leave := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))
-				leave() // which does not end it
+				parent := context.WithValue(context.WithoutCancel(t.Context()), key{}, "v")
 				begun, want, after := time.Now(), context.DeadlineExceeded, time.Second
-				ctx, end := limit(parent, time.Second)
+				ctx := limit(parent, time.Second)
 				if d, ok := ctx.Deadline(); !ok || time.Until(d) != time.Second || ctx.Err() != nil || ctx.Value(key{}) != "v" {
 					t.Errorf("%s: at first: %v, %v, %v", name, d, ctx.Err(), ctx.Value(key{}))
 				}
 				if early {
 					want, after = context.Canceled, time.Millisecond
-					time.AfterFunc(after, end)
+					time.AfterFunc(after, ctx.end)
 				}
 				wait(ctx)
 				if took := time.Since(begun); !errors.Is(ctx.Err(), want) || took != after && name != "asked" {
@@ -49,7 +48,7 @@ func TestLimitedContext(t *testing.T) {
 				if ctx.Value(key{}) != "v" {
 					t.Errorf("%s: the value is gone", name)
 				}
-				end()
+				ctx.end()
 			})
 		}
 	}

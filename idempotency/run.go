@@ -18,7 +18,7 @@ const (
 // byte of it goes out.
 func (x *exchange) run(c Claim, rec Record) {
 	h := x.h
-	ctx, end := context.WithCancelCause(context.WithoutCancel(x.r.Context()))
+	ctx, end := context.WithCancelCause(x.ctx)
 	u := &run{Context: ctx, deadline: time.Now().Add(h.MaxRun), token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt}
 	beat := h.heartbeat(u, c.Rerun, end)
 	defer beat.stop()
@@ -127,9 +127,9 @@ func (x *exchange) panicked(u *run) {
 func (x *exchange) end(write func(ctx context.Context) error) (err error) {
 	for try := range endTries {
 		time.Sleep(rand.N(time.Duration(try)*50*time.Millisecond + 1))
-		ctx, cancel := limit(x.r.Context(), endTimeout)
+		ctx := limit(x.ctx, endTimeout)
 		err = write(ctx)
-		cancel()
+		ctx.end()
 		if err == nil || errors.Is(err, ErrFenced) {
 			return err
 		}
@@ -155,7 +155,7 @@ func (x *exchange) ended(u *run, err error) {
 // not the one that counts.
 func (x *exchange) fenced(u *run) {
 	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: run lost its claim, its answer is dropped", slog.String("operation", operation(x.r)))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), endTimeout)
+	ctx, cancel := context.WithTimeout(x.ctx, endTimeout)
 	defer cancel()
 	rec, err := x.h.store.Get(ctx, u.token.ID)
 	switch {
@@ -181,7 +181,7 @@ func (x *exchange) transact(c Claim) {
 	for {
 		var out *recorder
 		var u *run
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), h.MaxRun)
+		ctx, cancel := context.WithTimeout(x.ctx, h.MaxRun)
 		v, err := h.store.(Transactor).Transact(ctx, c, func(ctx context.Context, tx *sql.Tx, rec Record) (*Answer, error) {
 			u = &run{Context: ctx, token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
 			out = newRecorder(x.w, -1, false)
