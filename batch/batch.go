@@ -110,13 +110,13 @@ func (b *run[T]) verdict(ctx context.Context, report *Report) error {
 		errs = append(errs, cause)
 	}
 	if report.Failed > 0 {
-		errs = append(errs, fmt.Errorf("%d %w", report.Failed, ErrFailed))
+		errs = append(errs, fmt.Errorf("%w: %d", ErrFailed, report.Failed))
 	}
 	switch {
 	case report.Cut:
-		errs = append(errs, fmt.Errorf("%d and all that follow: %w", report.Postponed, ErrPostponed))
+		errs = append(errs, fmt.Errorf("%w: %d, and all that were not looked at", ErrPostponed, report.Postponed))
 	case report.Postponed > 0:
-		errs = append(errs, fmt.Errorf("%d %w", report.Postponed, ErrPostponed))
+		errs = append(errs, fmt.Errorf("%w: %d", ErrPostponed, report.Postponed))
 	}
 	return errors.Join(errs...)
 }

@@ -79,7 +79,7 @@ func (q *queue) PublishRaw(t *testing.T, body string) {
 func (q *queue) Unsettled(t *testing.T) int {
 	t.Helper()
 	sum := 0
-	for _, line := range strings.Split(q.ctl(t, "-q", "list_queues", "--no-table-headers", "name", "messages"), "\n") {
+	for line := range strings.SplitSeq(q.ctl(t, "-q", "list_queues", "--no-table-headers", "name", "messages"), "\n") {
 		name, count, ok := strings.Cut(strings.TrimSpace(line), "\t")
 		if n, err := strconv.Atoi(count); ok && err == nil && (name == q.name || strings.HasPrefix(name, q.name+".wait.")) {
 			sum += n
