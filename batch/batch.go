@@ -53,7 +53,7 @@ type DeadLetters interface {
 }
 
 // Run calls fn for each item until all are done, and retries as r says; r is of
-// kind [forbear.Batch]. fn marks its errors as the operations of
+// kind [forbear.Batch] and has no dead-letter sink of its own. fn marks its errors as the operations of
 // [forbear.Retryer.Do] do, and may be called from several goroutines. A panic
 // of fn is a final failure of its item.
 //

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/idempotency"
 )
 
 // queue is a dead-letter queue that is told of redrives.
@@ -62,6 +64,33 @@ func TestRedriveOfALetter(t *testing.T) {
 		t.Errorf("outcomes %v, %d alerts", q.outcomes, q.alerts)
 	}
 	q.only(t)
+}
+
+// A record that an operator has to settle holds its event, and nothing else.
+func TestHeldRecordHoldsItsEvent(t *testing.T) {
+	o := options(t, &letters{})
+	n := 0
+	c := consumer(t, o, func(context.Context, consume.Event) error { n++; return nil })
+	id := idempotency.ID{Scope: "event:g", Key: idempotency.Digest("/orders", "e1")}
+	if _, err := o.Store.Claim(t.Context(), idempotency.Claim{ID: id, Fingerprint: "event", Owner: "x", Lease: time.Hour, Retention: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Store.Hold(t.Context(), idempotency.Token{ID: id, Owner: "x"}, "ask the bank"); err != nil {
+		t.Fatal(err)
+	}
+	d := c.Consume(t.Context(), event("e1"))
+	if d.Action != consume.Hold || d.Acknowledge() || d.Reason != "ask the bank" || n != 0 || d.Wait(time.Now()) != time.Minute {
+		t.Errorf("%+v after %d runs", d, n)
+	}
+	if d := c.Consume(t.Context(), event("e2")); d.Action != consume.Ack || n != 1 {
+		t.Errorf("another: %+v after %d runs", d, n)
+	}
+	if err := o.Store.Resolve(t.Context(), id, idempotency.Resolution{By: "ann", Why: "not booked"}); err != nil {
+		t.Fatal(err)
+	}
+	if d := c.Consume(t.Context(), event("e1")); d.Action != consume.Ack || n != 2 {
+		t.Errorf("settled: %+v after %d runs", d, n)
+	}
 }
 
 // A redrive that is cut short has no outcome, and may be repeated.
