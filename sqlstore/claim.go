@@ -102,11 +102,12 @@ func (s *Store) claimPostgres(t *tx, c claim) (list []webhook.Delivery, err erro
 	if err != nil {
 		return nil, err
 	}
-	return list, each(rows, func(r *sql.Rows) error {
+	err = each(rows, func(r *sql.Rows) error {
 		d, err := s.scanClaim(r)
 		list = append(list, d)
 		return err
 	})
+	return list, err
 }
 
 func (s *Store) claimSQLite(t *tx, c claim) (list []webhook.Delivery, err error) {

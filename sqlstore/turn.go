@@ -89,13 +89,14 @@ func (t *tx) next(endpoints []string) (heads []webhook.Head, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return heads, each(rows, func(r *sql.Rows) error {
+	err = each(rows, func(r *sql.Rows) error {
 		h, ok, err := scanHead(r)
 		if ok {
 			heads = append(heads, h)
 		}
 		return err
 	})
+	return heads, err
 }
 
 func scanHead(r *sql.Rows) (h webhook.Head, ok bool, err error) {

@@ -52,8 +52,13 @@ func (d *Dispatcher) turns(ctx context.Context, quiet chan struct{}) {
 			d.turn(background, w, nil) // what is due need not wait for the disk
 			continue
 		}
-		d.turn(background, w, back)
-		back, first = nil, time.Time{}
+		if d.turn(background, w, back) {
+			clear(back)
+			back = back[:0]
+		} else {
+			back = nil
+		}
+		first = time.Time{}
 	}
 }
 
@@ -141,13 +146,13 @@ func (d *Dispatcher) wants(ctx context.Context) (w wanted) {
 	return w
 }
 
-// turn makes one turn.
-func (d *Dispatcher) turn(ctx context.Context, w wanted, back []Outcome) {
+// turn makes one turn. When it fails, the outcomes belong to somebody else.
+func (d *Dispatcher) turn(ctx context.Context, w wanted, back []Outcome) (ok bool) {
 	done, err := d.cfg.Store.Turn(ctx, Turn{Outcomes: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: w.specs})
 	if err == nil {
 		d.written(back, done.OK)
 		d.hand(w, &done)
-		return
+		return true
 	}
 	for i, l := range w.lanes {
 		l.take(nil, w.specs[i].Max)
@@ -159,6 +164,7 @@ func (d *Dispatcher) turn(ctx context.Context, w wanted, back []Outcome) {
 		d.warn(ctx, "deliveries not claimed", err)
 	}
 	pause(ctx, 100*time.Millisecond)
+	return false
 }
 
 // hand gives the lanes what was claimed for them.
