@@ -197,12 +197,3 @@ func (r *Report) shown() []Finding {
 	}
 	return r.Counting()
 }
-
-// rule returns the rule of a finding.
-func (r *Report) rule(id string) (Rule, bool) {
-	i := slices.IndexFunc(r.Rules, func(x Rule) bool { return x.ID == id })
-	if i < 0 {
-		return Rule{}, false
-	}
-	return r.Rules[i], true
-}

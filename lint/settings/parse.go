@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -105,9 +106,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		switch {
 		case strings.Contains(opts, "inline"):
-			for k, v := range fieldsOf(f.Type) {
-				known[k] = v
-			}
+			maps.Copy(known, fieldsOf(f.Type))
 		case name != "":
 			known[name] = f.Type
 		}

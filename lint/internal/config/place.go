@@ -19,16 +19,16 @@ type Pattern string
 func (p Pattern) Check() error {
 	s := strings.TrimPrefix(string(p), "./")
 	if s == "" {
-		return errors.New("want a pattern such as internal/payments/...")
+		return errors.New("want a pattern such as internal/payments/... or internal/payments")
 	}
 	if strings.HasPrefix(s, "/") || strings.Contains(s, `\`) || slices.Contains(strings.Split(s, "/"), "..") {
-		return fmt.Errorf("%q is not below the module's root: want a pattern such as internal/payments/...", string(p))
+		return fmt.Errorf("%q is not below the module's root: want a pattern such as internal/payments/... instead", string(p))
 	}
 	if _, err := path.Match(path.Base(s), ""); err != nil {
 		return fmt.Errorf("%q: %w", string(p), err)
 	}
 	if strings.ContainsAny(path.Dir(s), "*?[") {
-		return fmt.Errorf("%q: * stands in a file's name only; want a pattern such as internal/payments/...", string(p))
+		return fmt.Errorf("%q: * stands in a file's name only; want a pattern such as internal/payments/... instead", string(p))
 	}
 	return nil
 }
