@@ -44,7 +44,7 @@ func run(p *rule.Pass) {
 		}
 		r.Each(func(in ssa.Instruction) {
 			d, ok := in.(*ssa.Defer)
-			if !ok || !r.Again(d) {
+			if !ok || !r.Again(d) || !r.InFailedTurn(d) {
 				return
 			}
 			c := rule.High

@@ -8,14 +8,8 @@ import (
 	"github.com/forbear-go/forbear/lint/fixedinterval"
 )
 
-func TestRetries(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "a")
-}
-
-func TestNearMisses(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "near")
-}
-
-func TestLibraries(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "libs")
+// Test runs the retries, the near misses and the libraries in one load, which
+// type-checks the standard library once.
+func Test(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "a", "near", "libs")
 }

@@ -62,14 +62,25 @@ func regions(p *rule.Pass) {
 	for _, r := range p.Regions {
 		refresh := refreshes(r)
 		limits, _ := p.Limits(r.Pos)
-		if names := forbidden(limits, r.RetriedStatuses(false), false, refresh); len(names) > 0 {
-			p.ReportRegion(r, confidence(r, names), "retries "+rule.Ops(r)+" on status "+strings.Join(names, ", "))
+		mask := r.RetriedStatuses(false)
+		if names := forbidden(limits, mask, false, refresh); len(names) > 0 {
+			p.ReportRegion(r, certain(r, names, mask, false), "retries "+rule.Ops(r)+" on status "+strings.Join(names, ", "))
 			continue
 		}
-		if names := forbidden(limits, r.RetriedStatuses(true), true, refresh); len(names) > 0 {
-			p.ReportRegion(r, confidence(r, names), "retries "+rule.Ops(r)+" on gRPC code "+strings.Join(names, ", "))
+		mask = r.RetriedStatuses(true)
+		if names := forbidden(limits, mask, true, refresh); len(names) > 0 {
+			p.ReportRegion(r, certain(r, names, mask, true), "retries "+rule.Ops(r)+" on gRPC code "+strings.Join(names, ", "))
 		}
 	}
+}
+
+// certain lowers the confidence where more than the status decides.
+func certain(r *retryloop.Region, names []string, mask uint16, grpc bool) rule.Confidence {
+	c := confidence(r, names)
+	if c == rule.High && r.Doubtful(mask, grpc) {
+		c = rule.Medium
+	}
+	return c
 }
 
 // confidence is high for a plain retry, and medium where only answers remain

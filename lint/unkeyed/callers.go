@@ -35,14 +35,14 @@ func callers(p *rule.Pass) {
 	}
 }
 
-var looksAt = regexp.MustCompile(`(?i)^(Method|MethodGet|GET|GetBody|idempoten.*|.*idempoten.*)$`)
+var looksAt = regexp.MustCompile(`(?i)^(Method|MethodGet|GET|idempoten.*|.*idempoten.*)$`)
 
 // wrappers reports functions that retry any request they are given without a
 // look at its method: round trippers for certain, others with less confidence,
 // since their callers may send none but safe requests.
 func wrappers(p *rule.Pass) {
 	for _, r := range p.Regions {
-		if r.Loop == nil || !r.Pure || r.Mentions(looksAt) {
+		if r.Loop == nil || !r.Pure || r.Mentions(looksAt) || r.OnlyRefused() {
 			continue
 		}
 		for _, op := range r.Ops {

@@ -22,7 +22,8 @@ card twice, unless both requests carry the same Idempotency-Key and the server h
 
 Reported are retries that reach a request whose method is POST or PATCH by constant,
 directly or through helpers, with no header, field or call in sight that names an
-idempotency key. A POST that only reads (a search, a GraphQL query) is suppressed with a
+idempotency key. A retry of nothing but 429 is not reported: what was refused was not carried
+out. A POST that only reads (a search, a GraphQL query) is suppressed with a
 reason.`,
 	Bad: `for range 3 {
 	req, _ := http.NewRequest("POST", url, bytes.NewReader(body))
@@ -48,7 +49,7 @@ var Analyzer = rule.New(Doc, run)
 
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
-		if !r.Pure || r.Keyed() {
+		if !r.Pure || r.Keyed() || r.OnlyRefused() {
 			continue
 		}
 		for _, s := range r.Sends() {

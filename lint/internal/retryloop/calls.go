@@ -28,13 +28,33 @@ func callee(c *ssa.CallCommon) *types.Func {
 // Callee is callee for analyzers.
 func Callee(c *ssa.CallCommon) *types.Func { return callee(c) }
 
-// static returns the body behind a static call or a call of a closure.
+// static returns the body behind a static call, a call of a closure, of a
+// method value or of an instance of a generic function.
 func static(c *ssa.CallCommon) *ssa.Function {
 	f := c.StaticCallee()
-	if f != nil && f.Origin() != nil && len(f.Blocks) == 0 {
-		return f.Origin()
+	if f == nil {
+		return nil
+	}
+	if m := boundMethod(f); m != nil {
+		return m
+	}
+	if o := f.Origin(); o != nil && len(o.Blocks) > 0 {
+		return o
 	}
 	return f
+}
+
+// boundMethod returns the method behind f when f is a method value: send :=
+// c.send. Its calls leave the receiver out.
+func boundMethod(f *ssa.Function) *ssa.Function {
+	if f.Parent() != nil || len(f.FreeVars) != 1 || !strings.HasSuffix(f.Name(), "$bound") {
+		return nil
+	}
+	obj, _ := f.Object().(*types.Func)
+	if obj == nil {
+		return nil
+	}
+	return f.Prog.FuncValue(obj)
 }
 
 func calleeName(c *ssa.CallCommon) string {
@@ -120,9 +140,18 @@ func Describe(c *ssa.CallCommon) string {
 	return f.Name()
 }
 
+// isError reports whether t is error, or an error type of a package: an
+// interface, or a pointer that says so by its name.
 func isError(t types.Type) bool {
 	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Pkg() == nil && n.Obj().Name() == "error"
+	if ok && n.Obj().Pkg() == nil && n.Obj().Name() == "error" {
+		return true
+	}
+	if ok && types.IsInterface(n) {
+		return types.Implements(n, errorType)
+	}
+	p, ok := types.Unalias(t).(*types.Pointer)
+	return ok && strings.Contains(typeName(p), "Err") && types.Implements(p, errorType)
 }
 
 func isNamed(t types.Type, pkg, name string) bool {
@@ -183,7 +212,24 @@ func under(pkg, root string) bool {
 	return pkg == root || strings.HasPrefix(pkg, root+"/")
 }
 
-var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RLock|Unlock|RUnlock|SetNX|CompareAndSwap.*|CAS|Scan|Unmarshal.*|Marshal.*|Parse.*|Decode.*|Encode.*|Validate.*|String|Error|Close|Lookup.*Env|Readdir.*|ReadByte|ReadRune|ReadLine|ReadString|ReadBytes|ReadAll|Tell|Seek|EOF|Token|Elect|Campaign|AcquireLock|Acquire|TryAcquire.*|Obtain|Listen.*|Flock|Wrap.*|Errorf|WithStack|WithMessage.*|Append|Join|NewRequest.*)$`)
+var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RLock|Unlock|RUnlock|SetNX|CompareAndSwap.*|CAS|Scan|Unmarshal.*|Marshal.*|Parse.*|Decode.*|Encode.*|Validate.*|String|Error|Close|Lookup.*Env|Readdir.*|ReadByte|ReadRune|ReadLine|ReadString|ReadBytes|ReadAll|Tell|Seek|EOF|Token|Elect|Campaign|AcquireLock|Acquire|TryAcquire.*|Obtain|Listen.*|Flock|Wrap.*|Errorf|WithStack|WithMessage.*|NewRequest.*)$`)
+
+// gathersErrors reports whether c joins errors, whatever the package.
+func gathersErrors(c *ssa.CallCommon) bool {
+	if n := calleeName(c); n != "Append" && n != "Join" && n != "Combine" {
+		return false
+	}
+	for p := range c.Signature().Params().Variables() {
+		t := p.Type()
+		if s, ok := t.Underlying().(*types.Slice); ok {
+			t = s.Elem()
+		}
+		if isError(t) {
+			return true
+		}
+	}
+	return false
+}
 
 // ignoredOp reports whether a failure of c is none that a retry is about.
 func ignoredOp(c *ssa.CallCommon) bool {
@@ -192,7 +238,7 @@ func ignoredOp(c *ssa.CallCommon) bool {
 		strings.HasPrefix(pkg, "crypto") && pkg != "crypto/tls" || strings.HasPrefix(pkg, "go/") {
 		return true
 	}
-	return pureCall.MatchString(calleeName(c))
+	return pureCall.MatchString(calleeName(c)) || gathersErrors(c)
 }
 
 // Boundary says where an operation goes.

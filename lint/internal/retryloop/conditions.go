@@ -173,6 +173,9 @@ func (w *world) predicate(c *ssa.Call) truth {
 	if len(fn.Blocks) == 0 || !w.sums.own(fn) {
 		return w.foreign(c)
 	}
+	if t := w.searches(c); t != maybe {
+		return t
+	}
 	sub := w.enter(fn, c.Common().Args)
 	if sub == nil {
 		return maybe

@@ -21,9 +21,9 @@ type Delay struct {
 
 // flags gathers what a backward slice meets.
 type flags struct {
-	fixed, growing, jitter, equal, server, plug, param bool
-	name                                               string
-	value                                              *time.Duration
+	fixed, growing, stepped, jitter, equal, server, plug, param bool
+	name                                                        string
+	value                                                       *time.Duration
 }
 
 // classify tells how the duration v develops over the iterations of l.
@@ -48,7 +48,7 @@ func (fl *flags) delay() Delay {
 		d.Class = Jittered
 	case fl.plug:
 		d.Class = Pluggable
-	case fl.growing:
+	case fl.growing, fl.stepped:
 		d.Class = Growing
 	case fl.server:
 		d.Class, d.Mixed = Server, fl.fixed

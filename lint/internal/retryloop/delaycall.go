@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -72,9 +73,30 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 			}
 		}
 	}
+	if stepsByArgument(fn, com.Args, fr) {
+		s.fl.stepped = true
+	}
 	if len(fn.FreeVars) > 0 && storesFreeVar(fn) {
 		s.fl.plug = true
 	}
+}
+
+// stepsByArgument reports whether fn chooses among constants and is given
+// something that the loop varies: the number of the attempt.
+func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
+	values := map[int64]bool{}
+	for _, b := range fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok || len(ret.Results) != 1 {
+			continue
+		}
+		if c, ok := ret.Results[0].(*ssa.Const); ok {
+			if n, ok := constInt(c); ok {
+				values[n] = true
+			}
+		}
+	}
+	return len(values) > 1 && slices.ContainsFunc(args, func(a ssa.Value) bool { return variant(a, fr) })
 }
 
 func storesFreeVar(fn *ssa.Function) bool {

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -70,6 +71,9 @@ type summaries struct {
 func (s *summaries) of(c *ssa.CallCommon) *Summary {
 	fn := static(c)
 	if fn != nil && len(fn.Blocks) > 0 && s.own(fn) {
+		if boundMethod(c.StaticCallee()) == fn {
+			return s.local(fn).bound()
+		}
 		return s.local(fn)
 	}
 	obj := callee(c)
@@ -81,6 +85,29 @@ func (s *summaries) of(c *ssa.CallCommon) *Summary {
 		return &fact
 	}
 	return nil
+}
+
+// bound is the summary of a method value, whose calls leave the receiver out.
+func (s *Summary) bound() *Summary {
+	b := *s
+	if s.Wait != nil && s.Wait.Param >= 0 {
+		w := *s.Wait
+		w.Param--
+		b.Wait = &w
+	}
+	b.Sends = withoutReceiver(s.Sends)
+	b.Retried = withoutReceiver(s.Retried)
+	return &b
+}
+
+func withoutReceiver(sends []Send) []Send {
+	sends = slices.Clone(sends)
+	for i := range sends {
+		if sends[i].Param >= 0 {
+			sends[i].Param--
+		}
+	}
+	return sends
 }
 
 func (s *summaries) own(fn *ssa.Function) bool {
@@ -151,7 +178,7 @@ func (s *summaries) calls(fn *ssa.Function, f *finder, sum *Summary) {
 		}
 	}
 	if sum.Wait != nil {
-		sum.Wait.Bare = others <= 3 && !sum.Remote && len(sum.Sends) == 0
+		sum.Wait.Bare = others <= 3 && !sum.Remote && len(sum.Sends) == 0 && tellsNothing(fn.Signature)
 	}
 }
 
@@ -198,7 +225,7 @@ func (s *Summary) retry(r *Region) {
 	if r.Bound.Known {
 		s.Attempts = int(r.Bound.Limit)
 	}
-	if r.Keyed() {
+	if r.Keyed() || r.OnlyRefused() {
 		return
 	}
 	for _, snd := range r.Sends() {
@@ -224,16 +251,47 @@ func (f *finder) waitFact(w *Wait) *WaitFact {
 	if w.Fact != nil {
 		return &WaitFact{Param: -1, Class: w.Fact.Class}
 	}
-	for i, p := range f.fn.Params {
-		if strip(w.D) == p {
-			return &WaitFact{Param: i}
-		}
+	if p := uncapped(w.D); p != nil {
+		return &WaitFact{Param: slices.Index(f.fn.Params, p)}
 	}
 	d := f.classify(w.D, nil, nil)
 	if d.Class == Fixed && d.Param { // computed from a parameter: the caller decides
 		d.Class = Pluggable
 	}
 	return &WaitFact{Param: -1, Class: d.Class}
+}
+
+// uncapped returns the parameter that a duration is, cut off at a ceiling or
+// not; nil when it is none.
+func uncapped(v ssa.Value) *ssa.Parameter {
+	switch v := strip(v).(type) {
+	case *ssa.Parameter:
+		return v
+	case *ssa.Phi:
+		var p *ssa.Parameter
+		for _, e := range v.Edges {
+			switch q := strip(e).(type) {
+			case *ssa.Parameter:
+				if p != nil && p != q {
+					return nil
+				}
+				p = q
+			case *ssa.Const, *ssa.UnOp: // a ceiling
+			default:
+				return nil
+			}
+		}
+		return p
+	case *ssa.Call:
+		if b, ok := v.Common().Value.(*ssa.Builtin); ok && b.Name() == "min" {
+			for _, a := range v.Common().Args {
+				if p, ok := strip(a).(*ssa.Parameter); ok {
+					return p
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // delayResult classifies the duration that the function returns, if it returns

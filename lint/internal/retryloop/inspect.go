@@ -35,6 +35,27 @@ func (r *Region) Again(in ssa.Instruction) bool {
 	return back || in.Block() == r.Loop.Header
 }
 
+// InFailedTurn reports whether in runs in a turn that fails: on the way to one
+// of the region's failures, or after it.
+func (r *Region) InFailedTurn(in ssa.Instruction) bool {
+	for _, t := range r.Tests {
+		succeeds := func(e edge) bool { return e == t.ok() }
+		turn, _ := r.Loop.walkTurn(succeeds)
+		if !turn[in.Block()] {
+			continue
+		}
+		if in.Block() == r.Loop.Header && turn[t.If.Block()] {
+			return true
+		}
+		after, _ := r.Loop.walk(t.fail().to(), nil)
+		before, _ := r.Loop.walk(in.Block(), succeeds)
+		if after[in.Block()] || before[t.If.Block()] {
+			return true
+		}
+	}
+	return false
+}
+
 // Origins returns the calls inside the region that v carries results of.
 func (r *Region) Origins(v ssa.Value) []*ssa.Call { return r.f.res.origins(v, r.Loop) }
 

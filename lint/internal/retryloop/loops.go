@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"maps"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -100,6 +101,25 @@ func (l *Loop) walk(start *ssa.BasicBlock, skip func(edge) bool) (seen map[*ssa.
 				work = append(work, s)
 			}
 		}
+	}
+	return seen, back
+}
+
+// walkTurn collects the blocks of one turn: what can be reached from the header
+// without taking an edge that skip refuses.
+func (l *Loop) walkTurn(skip func(edge) bool) (seen map[*ssa.BasicBlock]bool, back bool) {
+	seen = map[*ssa.BasicBlock]bool{}
+	if l.Header == nil { // a recursion: the whole function
+		return l.Blocks, true
+	}
+	seen[l.Header] = true
+	for i, s := range l.Header.Succs {
+		if skip(edge{l.Header, i}) {
+			continue
+		}
+		more, again := l.walk(s, skip)
+		back = back || again
+		maps.Copy(seen, more)
 	}
 	return seen, back
 }

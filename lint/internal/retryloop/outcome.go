@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/types"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -106,6 +107,16 @@ func (r *Region) RetriedStatuses(grpc bool) uint16 {
 		}
 	}
 	return mask
+}
+
+// OnlyRefused reports whether the region tries again only what a server refused
+// with 429, and so did not carry out: repeating such a write does no harm.
+func (r *Region) OnlyRefused() bool {
+	if r.Loop == nil || slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Status }) {
+		return false
+	}
+	tooMany := slices.Index(Statuses[:], 429)
+	return r.RetriedStatuses(false) == 1<<tooMany
 }
 
 // PredicateYes returns for which statuses (or codes) fn certainly returns true.

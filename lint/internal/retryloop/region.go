@@ -82,7 +82,7 @@ func (f *finder) regions() []*Region {
 
 // region judges one loop; nil when it is no retry.
 func (f *finder) region(l *Loop) *Region {
-	tests := f.tests(l)
+	tests := f.besideErrors(f.tests(l), l)
 	if len(tests) == 0 {
 		return nil
 	}
@@ -91,6 +91,10 @@ func (f *finder) region(l *Loop) *Region {
 		failing[t.fail()] = true
 	}
 	notFailing := func(e edge) bool { return failing[e] }
+
+	// A test that only a failure leads to looks at it once more: its other edge
+	// is no success.
+	first, _ := l.walkTurn(notFailing)
 
 	r := &Region{Fn: f.fn, Loop: l, f: f, Pure: true}
 	var onFailure, onSuccess []map[*ssa.BasicBlock]bool
@@ -108,10 +112,13 @@ func (f *finder) region(l *Loop) *Region {
 		}
 		r.Tests = append(r.Tests, t)
 		r.Ops = appendNew(r.Ops, t.Ops)
+		onFailure = append(onFailure, failBlocks)
+		if !first[t.If.Block()] || l.carried(t) {
+			continue
+		}
 		if goesOn && !f.onlyPredicate(t) {
 			r.Pure = false
 		}
-		onFailure = append(onFailure, failBlocks)
 		onSuccess = append(onSuccess, okBlocks)
 	}
 	if len(r.Tests) == 0 {
@@ -129,10 +136,43 @@ func (f *finder) region(l *Loop) *Region {
 		r.Weak = r.Weak && t.Bool
 	}
 	f.describe(r)
+	if r.Weak && !(r.Spoken && r.Pure) && !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.lone() }) {
+		return nil // a nil result may mean that there is nothing yet
+	}
 	if len(r.Waits) == 0 && !f.immediate(r) {
 		return nil
 	}
 	return r
+}
+
+// besideErrors leaves out the tests of a result beside an error, unless the
+// error leads to another attempt too: otherwise they wait for the result.
+func (f *finder) besideErrors(tests []*Test, l *Loop) []*Test {
+	var retried []*ssa.Call
+	for _, t := range tests {
+		if _, again := l.walk(t.fail().to(), nil); again && !t.Nil {
+			retried = append(retried, t.Ops...)
+		}
+	}
+	return slices.DeleteFunc(tests, func(t *Test) bool {
+		return t.Nil && !slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return isOp(c, retried) })
+	})
+}
+
+// carried reports whether t looks at the failure of the turn before: no
+// operation of this turn has run yet.
+func (l *Loop) carried(t *Test) bool {
+	intoOp := func(e edge) bool {
+		return slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == e.to() })
+	}
+	if slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == l.Header }) {
+		return false
+	}
+	if t.If.Block() == l.Header {
+		return true
+	}
+	without, _ := l.walkTurn(intoOp)
+	return without[t.If.Block()]
 }
 
 // onlyPredicate reports whether t is a predicate on an error: its other edge is
@@ -248,7 +288,38 @@ func (f *finder) boundary(c *ssa.Call) Boundary {
 			return Local
 		}
 	}
+	if f.sums.inside(static(c.Common()), 0) {
+		return Local
+	}
 	return Unknown
+}
+
+// inside reports whether fn certainly touches nothing but the memory of the
+// program: all that it calls is known, down to packages that only compute.
+func (s *summaries) inside(fn *ssa.Function, depth int) bool {
+	if fn == nil || len(fn.Blocks) == 0 || !s.own(fn) || depth > 4 {
+		return false
+	}
+	for _, b := range fn.Blocks {
+		for _, in := range b.Instrs {
+			switch in := in.(type) {
+			case *ssa.Go, *ssa.Send, *ssa.Select:
+				return false
+			case ssa.CallInstruction:
+				c := in.Common()
+				if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[calleePkg(c)] && !c.IsInvoke() {
+					continue
+				}
+				if c.IsInvoke() && calleePkg(c) == "" { // error.Error
+					continue
+				}
+				if !s.inside(static(c), depth+1) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // delayOf merges the classes of the region's waits: the most careful one wins,

@@ -102,7 +102,7 @@ func keyedAround(fn *ssa.Function) bool {
 // idempotency key.
 func (r *Result) MentionsKey(fn *ssa.Function) bool { return keyedAround(fn) }
 
-var readOnlyWord = regexp.MustCompile(`(?i)graphql|query|search|_bulk|token|oauth|auth|login|session|lookup|list|find|select|get|read|fetch|rpc`)
+var readOnlyWord = regexp.MustCompile(`(?i)graphql|query|search|check|expand|evaluat|validat|verif|estimat|preview|describe|_bulk|token|oauth|auth|login|session|lookup|list|find|select|get|read|fetch|rpc`)
 
 // ReadOnlyName reports whether the name of fn, or a string in it, says that
 // what it sends only reads.

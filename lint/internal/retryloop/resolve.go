@@ -31,11 +31,19 @@ func (r *resolver) storesTo(addr ssa.Value) []*ssa.Store {
 	if s := r.stores[addr]; len(s) > 0 {
 		return s
 	}
+	var found []*ssa.Store
+	if p, ok := addr.(*ssa.Phi); ok { // a loop variable that a closure captures: a cell for each turn
+		for _, e := range p.Edges {
+			if _, isCell := e.(*ssa.Alloc); isCell {
+				found = append(found, r.stores[e]...)
+			}
+		}
+		return found
+	}
 	fa, ok := addr.(*ssa.FieldAddr)
 	if !ok {
 		return nil
 	}
-	var found []*ssa.Store
 	for a, s := range r.stores {
 		if o, ok := a.(*ssa.FieldAddr); ok && o.Field == fa.Field && sameBase(o.X, fa.X) {
 			found = append(found, s...)
@@ -110,6 +118,12 @@ func (r *resolver) origins(v ssa.Value, l *Loop) []*ssa.Call {
 			}
 		case *ssa.Field:
 			visit(v.X, depth+1)
+		case *ssa.Alloc: // a struct that an operation returned
+			for _, s := range r.stores[v] {
+				if l == nil || l.contains(s) {
+					visit(s.Val, depth+1)
+				}
+			}
 		}
 	}
 	visit(v, 0)

@@ -10,8 +10,9 @@ import (
 // sameOperation reports whether the operations of t are the same ones in the
 // next turn: none of their arguments is an element that the loop walks over.
 func (f *finder) sameOperation(t *Test, l *Loop) bool {
+	failed, _ := l.walkTurn(func(e edge) bool { return e == t.ok() })
 	for _, c := range t.Ops {
-		v := &varying{f: f, l: l, seen: map[ssa.Value]bool{}}
+		v := &varying{f: f, l: l, failed: failed, seen: map[ssa.Value]bool{}}
 		com := c.Common()
 		if com.IsInvoke() && v.item(com.Value, 0) {
 			return false
@@ -30,10 +31,14 @@ func (f *finder) sameOperation(t *Test, l *Loop) bool {
 
 // varying looks for items of an iteration in the definition of a value.
 type varying struct {
-	f    *finder
-	l    *Loop
-	seen map[ssa.Value]bool
+	f      *finder
+	l      *Loop
+	failed map[*ssa.BasicBlock]bool // the blocks of a turn that fails
+	seen   map[ssa.Value]bool
 }
+
+// stores reports whether s may run in a turn that fails.
+func (v *varying) stores(s *ssa.Store) bool { return v.failed[s.Block()] }
 
 func (v *varying) item(x ssa.Value, depth int) bool {
 	if v.seen[x] || depth > 10 {
@@ -73,7 +78,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 			return true
 		}
 		for _, s := range v.f.res.stores[x.X] {
-			if v.l.contains(s) && v.item(s.Val, depth+1) {
+			if v.stores(s) && v.item(s.Val, depth+1) {
 				return true
 			}
 		}
@@ -113,7 +118,7 @@ func (v *varying) storedItem(x ssa.Value, depth int) bool {
 			continue
 		}
 		for _, s := range v.f.res.stores[fa] {
-			if v.l.contains(s) && v.item(s.Val, depth+1) {
+			if v.stores(s) && v.item(s.Val, depth+1) {
 				return true
 			}
 		}
@@ -147,7 +152,10 @@ func (v *varying) index(i ssa.Value) bool {
 // phi reports whether a merged value walks along: a pointer or an interface
 // that each turn moves on (node = node.next), or an item in one of its edges.
 func (v *varying) phi(p *ssa.Phi, depth int) bool {
-	for _, e := range p.Edges {
+	for i, e := range p.Edges {
+		if pred := p.Block().Preds[i]; v.l.Blocks[pred] && !v.failed[pred] {
+			continue
+		}
 		if v.item(e, depth+1) {
 			return true
 		}
@@ -162,7 +170,7 @@ func (v *varying) cell(a *ssa.Alloc, depth int) bool {
 			continue
 		}
 		for _, s := range stores {
-			if v.l.contains(s) && v.item(s.Val, depth+1) {
+			if v.stores(s) && v.item(s.Val, depth+1) {
 				return true
 			}
 		}

@@ -2,6 +2,8 @@ package retryloop
 
 import (
 	"go/constant"
+	"go/types"
+	"regexp"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -25,6 +27,22 @@ func (w *world) contains(set, v ssa.Value) truth {
 	}
 	w.used = true
 	return truthOf(members[s])
+}
+
+var searchWord = regexp.MustCompile(`(?i)contains|includes|^has|^in([A-Z]|$)|member|oneOf|anyOf`)
+
+// searches evaluates a function of the package that looks for the status in a
+// slice: containsInt([]int{429, 503}, status).
+func (w *world) searches(c *ssa.Call) truth {
+	args := c.Common().Args
+	if len(args) != 2 || !searchWord.MatchString(calleeName(c.Common())) {
+		return maybe
+	}
+	set, v := args[0], args[1]
+	if _, ok := set.Type().Underlying().(*types.Slice); !ok {
+		set, v = v, set
+	}
+	return w.contains(set, v)
 }
 
 // membersOf returns the integers in a map or slice literal, or in the package

@@ -85,6 +85,9 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 			s.fl.plug = true
 			return
 		}
+		if fr.l != nil && v.Block() == fr.l.Header && raised(v, fr.l) {
+			s.fl.stepped = true
+		}
 		for _, e := range v.Edges {
 			s.walk(e, fr)
 		}
@@ -120,6 +123,35 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 	default:
 		s.fl.plug = true
 	}
+}
+
+// raised reports whether some turns of l set the variable p to a constant and
+// others leave it as it is: its value goes up (or down) in steps.
+func raised(p *ssa.Phi, l *Loop) bool {
+	kept, set := false, false
+	seen := map[ssa.Value]bool{p: true}
+	var visit func(v ssa.Value)
+	visit = func(v ssa.Value) {
+		switch v := v.(type) {
+		case *ssa.Const:
+			set = true
+		case *ssa.Phi:
+			kept = kept || v == p
+			if seen[v] {
+				return
+			}
+			seen[v] = true
+			for _, e := range v.Edges {
+				visit(e)
+			}
+		}
+	}
+	for i, e := range p.Edges {
+		if l.Blocks[p.Block().Preds[i]] {
+			visit(e)
+		}
+	}
+	return kept && set
 }
 
 func (s *slicer) constant(v *ssa.Const) {

@@ -10,6 +10,9 @@ import (
 
 // statusOps returns the operations that produced the response whose status v is.
 func (f *finder) statusOps(v ssa.Value, l *Loop) []*ssa.Call {
+	if s := hundreds(v); s != nil {
+		v = s
+	}
 	var ops []*ssa.Call
 	for _, c := range f.res.origins(v, l) {
 		switch calleeName(c.Common()) {

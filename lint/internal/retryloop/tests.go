@@ -14,11 +14,30 @@ type Test struct {
 	Fail   int         // which successor a failure takes
 	Ops    []*ssa.Call // the operations whose failure is tested
 	Status bool        // the test looks at a status code, not at an error
-	Bool   bool        // the test looks at a bool result
+	Bool   bool        // the test looks at a bool result, or at a lone one that may be nil
+	Nil    bool        // the test looks at a result beside an error
 }
 
 func (t *Test) fail() edge { return edge{t.If.Block(), t.Fail} }
 func (t *Test) ok() edge   { return edge{t.If.Block(), 1 - t.Fail} }
+
+// sentinel reports whether t asks for one particular error of a package:
+// errors.Is(err, errDone), err == io.EOF.
+func (t *Test) sentinel() bool {
+	switch c := t.If.Cond.(type) {
+	case *ssa.Call:
+		return calleeName(c.Common()) == "Is" && len(c.Common().Args) == 2
+	case *ssa.BinOp:
+		return implementsError(c.X) && implementsError(c.Y) && !isNil(c.X) && !isNil(c.Y)
+	}
+	return false
+}
+
+// lone reports whether t looks at a pointer that says nothing of a failure.
+func (t *Test) lone() bool {
+	_, isComparison := t.If.Cond.(*ssa.BinOp)
+	return t.Bool && isComparison
+}
 
 var failureWord = regexp.MustCompile(`(?i)retr|tempor|transient|timeout|recoverable|^Is|^As$|conn.*(err|refused|reset)`)
 
@@ -75,6 +94,9 @@ func (f *finder) test(i *ssa.If, l *Loop) *Test {
 			t.Ops = f.opsOf(x, l)
 			break
 		}
+		if isNil(y) && (op == token.EQL || op == token.NEQ) {
+			return f.nilTest(x, op, t, l)
+		}
 		failOnTrue, ok := statusTest(x, y, op)
 		if !ok {
 			if failOnTrue, ok = codeTest(x, y, op); !ok {
@@ -100,6 +122,33 @@ func (f *finder) test(i *ssa.If, l *Loop) *Test {
 	default:
 		return nil
 	}
+	return t
+}
+
+// nilTest recognizes resp == nil: beside an error it is a failure as well, and
+// where there is no error it may be one.
+func (f *finder) nilTest(x ssa.Value, op token.Token, t *Test, l *Loop) *Test {
+	e, ok := x.(*ssa.Extract)
+	if !ok {
+		return nil
+	}
+	c, ok := e.Tuple.(*ssa.Call)
+	if !ok || !l.contains(c) || ignoredOp(c.Common()) || f.waitOf(c, l) != nil {
+		return nil
+	}
+	t.Bool = true
+	for v := range c.Common().Signature().Results().Variables() {
+		if isError(v.Type()) {
+			t.Bool, t.Nil = false, true
+		}
+	}
+	if t.Bool && e.Index > 0 {
+		return nil
+	}
+	if op == token.NEQ {
+		t.Fail = 1 - t.Fail
+	}
+	t.Ops = []*ssa.Call{c}
 	return t
 }
 

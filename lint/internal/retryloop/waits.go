@@ -19,8 +19,11 @@ type Wait struct {
 }
 
 var (
-	waitWord   = regexp.MustCompile(`(?i)(sleep|wait|pause|delay|backoff)`)
-	notAWait   = map[string]bool{"sync": true, "os/exec": true, "golang.org/x/sync/errgroup": true, "os": true, "syscall": true}
+	waitWord = regexp.MustCompile(`(?i)(sleep|wait|pause|delay|backoff)`)
+	notAWait = map[string]bool{
+		"sync": true, "os/exec": true, "golang.org/x/sync/errgroup": true, "os": true, "syscall": true,
+		"golang.org/x/time/rate": true,
+	} // a limiter paces, it does not wait between attempts
 	purelyCalc = regexp.MustCompile(`(?i)^(get|calc|calculate|compute|next|new|with|set|default|max|min|initial|exponential|parse|is|has|should)`)
 )
 
@@ -65,7 +68,7 @@ func (f *finder) waitCall(c *ssa.Call) *Wait {
 	if !waitWord.MatchString(name) || purelyCalc.MatchString(name) || notAWait[calleePkg(com)] {
 		return nil
 	}
-	if isDurationResult(com) {
+	if !tellsNothing(com.Signature()) {
 		return nil
 	}
 	w := &Wait{Instr: c}
@@ -87,14 +90,15 @@ func isInteger(t types.Type) bool {
 	return ok && b.Info()&types.IsInteger != 0
 }
 
-func isDurationResult(c *ssa.CallCommon) bool {
-	res := c.Signature().Results()
-	for v := range res.Variables() {
-		if isDuration(v.Type()) {
-			return true
+// tellsNothing reports whether a function has no result but success or failure.
+func tellsNothing(sig *types.Signature) bool {
+	for v := range sig.Results().Variables() {
+		b, ok := v.Type().Underlying().(*types.Basic)
+		if !isError(v.Type()) && (!ok || b.Kind() != types.Bool) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // isTimeChan reports whether t is a channel that only clocks send on.

@@ -118,7 +118,7 @@ func (f *finder) immediate(r *Region) bool {
 				if !ops[in] && hiddenPause.MatchString(calleeName(in.Common())) {
 					return false
 				}
-				if s := f.sums.of(in.Common()); s != nil && (s.Wait != nil || s.Retries) {
+				if s := f.sums.of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || blocks(in.Common()) {
 					return false
 				}
 				if conflictWord.MatchString(calleeName(in.Common())) {
@@ -134,6 +134,30 @@ func (f *finder) immediate(r *Region) bool {
 		}
 	}
 	return true
+}
+
+// blocks reports whether c calls a function that waits on channels, and so
+// paces its caller.
+func blocks(c *ssa.CallCommon) bool {
+	fn := static(c)
+	if fn == nil {
+		return false
+	}
+	for _, b := range fn.Blocks {
+		for _, in := range b.Instrs {
+			switch in := in.(type) {
+			case *ssa.Select:
+				if in.Blocking {
+					return true
+				}
+			case *ssa.UnOp:
+				if in.Op == token.ARROW {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 var (
