@@ -56,3 +56,20 @@ func ofItsOwn(c *http.Client, url string) (err error) {
 	}
 	return err
 }
+
+// settled defers only after a success, which no attempt follows.
+func settled(c *http.Client, req *http.Request) error {
+	for range 3 {
+		resp, err := c.Do(req)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			return nil
+		}
+		return errors.New(resp.Status)
+	}
+	return errors.New("no answer")
+}

@@ -221,3 +221,19 @@ func (t careful) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	}
 	return nil, err
 }
+
+// refused repeats only what the server did not carry out.
+func refused(c *http.Client, url string, body []byte) error {
+	for range 3 {
+		resp, err := c.Post(url, "application/json", bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusTooManyRequests {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil
+}

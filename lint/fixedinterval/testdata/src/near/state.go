@@ -1,0 +1,76 @@
+package near
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+var errEmpty = errors.New("empty")
+
+// queue lives in memory: that it is empty is a state, not a failure.
+type queue struct {
+	mu    sync.Mutex
+	items []string
+}
+
+func (q *queue) take() (string, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.items) == 0 {
+		return "", errEmpty
+	}
+	it := q.items[0]
+	q.items = q.items[1:]
+	return it, nil
+}
+
+func takeRetrying(q *queue) string {
+	for attempt := 0; ; attempt++ {
+		it, err := q.take()
+		if err == nil {
+			return it
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// found: the error leaves, a result that is not there yet stays.
+func found(lookup func() (*http.Response, error), retries int) (*http.Response, error) {
+	for range retries {
+		resp, err := lookup()
+		if err != nil {
+			return nil, err
+		}
+		if resp != nil {
+			return resp, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil, errEmpty
+}
+
+// events blocks until there is one, and so paces its caller.
+type events struct{ next chan error }
+
+func (e *events) Next(stop <-chan struct{}) error {
+	select {
+	case err := <-e.next:
+		if _, dialErr := http.Get("http://localhost"); dialErr != nil {
+			return dialErr
+		}
+		return err
+	case <-stop:
+		return nil
+	}
+}
+
+func drainRetrying(e *events, stop <-chan struct{}) (err error) {
+	for attempt := 0; attempt < 5; attempt++ {
+		if err = e.Next(stop); err == nil {
+			return nil
+		}
+	}
+	return err
+}
