@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -110,10 +111,7 @@ func TestJWTKeys(t *testing.T) {
 	in := time.Now().Add(time.Hour).Unix()
 	good := map[string]any{"sub": "ann", "tenant": "t7", "exp": in, "aud": "pay", "iss": "https://id.example"}
 	but := func(name string, v any) map[string]any {
-		c := map[string]any{}
-		for k, old := range good {
-			c[k] = old
-		}
+		c := maps.Clone(good)
 		if c[name] = v; v == nil {
 			delete(c, name)
 		}

@@ -34,6 +34,7 @@
 //	  routes:
 //	    - prefix: /payments
 //	      dependency: payments
+//	      idempotency: on
 //	    - host: search.local
 //	      dependency: search
 //
