@@ -13,7 +13,6 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
-	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
 // Doc documents FB1035.
@@ -191,34 +190,5 @@ func judge(p *rule.Pass, fn *ssa.Function, name string) {
 			Confidence: rule.High, Pos: fn.Pos(), Function: rule.FunctionName(fn), Standard: "R-9",
 			Message: name + " calls a certificate error retryable",
 		})
-	}
-}
-
-// libraries reports codes that are handed to options of retry libraries.
-func libraries(p *rule.Pass) {
-	for _, m := range table.Find(p, table.NonRetryable) {
-		if m.Call == nil {
-			continue
-		}
-		limits, _ := p.Limits(m.Pos())
-		var names []string
-		for _, a := range m.Call.Args {
-			v := p.TypesInfo.Types[a].Value
-			if v == nil {
-				continue
-			}
-			for i := 1; i < len(retryloop.Codes); i++ {
-				if v.String() == fmt.Sprint(retryloop.Codes[i]) && !limits.MayRetry(codeNames[i], !final(i, true)) {
-					names = append(names, codeNames[i])
-				}
-			}
-		}
-		if len(names) > 0 {
-			c := rule.High
-			if soft(names) {
-				c = rule.Medium
-			}
-			p.Report(rule.Finding{Confidence: c, Pos: m.Pos(), End: m.Node.End(), Message: m.Entry.Message + " makes " + strings.Join(names, ", ") + " retryable"})
-		}
 	}
 }

@@ -9,5 +9,5 @@ import (
 )
 
 func Test(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "a", "rpc", "place")
+	analysistest.Run(t, analysistest.TestData(), nonretryable.Analyzer, "a", "rpc", "place", "libs")
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -261,7 +262,22 @@ func (m *matcher) siblings(e *Entry) bool {
 	if e.unless != nil && m.uses(e.unless, e) || e.unlessCall != nil && m.uses(e.unlessCall, nil) {
 		return false
 	}
+	if e.Verdict == Unkeyed && m.keyed() {
+		return false
+	}
 	return e.requires == nil || m.uses(e.requires, e)
+}
+
+// keyed reports whether a string of the declaration names an idempotency key.
+func (m *matcher) keyed() bool {
+	found := false
+	ast.Inspect(m.scope, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			found = found || retryloop.IsKeyName(lit.Value)
+		}
+		return !found
+	})
+	return found
 }
 
 // uses reports whether the declaration names something that re matches: of the
