@@ -11,6 +11,10 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 # their own. Where they are concurrent in themselves, a smaller run is raced.
 PLAIN = forbear/(storm|lint(/.*)?|cmd/forbear/internal/(durable|idemfixture))$$
 
+# The smaller run of internal/durable: what drives no process and waits for no
+# whole day.
+RACED = Redrive|Restart$$|RetryAfter|Gone|Postpones|Token|Certificate|OpenAPI|Guarded|Masking|Alert|Full|DueRetries|Encryption
+
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
 # The modules apart from it: what they require lifts no version of the product.
@@ -32,6 +36,7 @@ test: ## run all tests of all modules; install what they need where that can be 
 	$(GO) test $(RACE) -shuffle=on -timeout 10m $$($(GO) list work | grep -vE '$(PLAIN)')
 	$(GO) test -shuffle=on -timeout 15m $$($(GO) list work | grep -E '$(PLAIN)')
 	$(GO) test $(RACE) -run 'Compare' -timeout 10m ./storm
+	$(GO) test $(RACE) -run '$(RACED)' -timeout 10m ./cmd/forbear/internal/durable
 	$(GO) test $(RACE) -run 'SameOutput' -timeout 10m ./lint/driver
 	@.ci/deps missing || [ "$(CI)" != true ]
 

@@ -31,6 +31,15 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// guarded lets a test look at what its receiver has noted: both hold the lock.
+func guarded(mu *sync.Mutex, f roundTrip) roundTrip {
+	return func(r *http.Request) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return f(r)
+	}
+}
+
 func answer(status int, header ...string) *http.Response {
 	h := http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -113,7 +122,7 @@ func TestWholeSchedule(t *testing.T) {
 		put(t, s, e)
 		began := time.Now()
 		id := send(t, s, webhook.Message{Endpoints: []string{"a"}})
-		time.Sleep(12 * time.Hour)
+		time.Sleep(6 * time.Hour) // the whole table is 5 h 18 min at most
 		mu.Lock()
 		defer mu.Unlock()
 		steps := []time.Duration{0, time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour}
@@ -153,9 +162,10 @@ func TestWholeSchedule(t *testing.T) {
 // The attempt count survives a restart between any two attempts.
 func TestAttemptCountSurvivesRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		n := 0
 		var retryHeaders []string
-		tr := roundTrip(func(r *http.Request) (*http.Response, error) {
+		tr := guarded(&mu, func(r *http.Request) (*http.Response, error) {
 			n++
 			retryHeaders = append(retryHeaders, r.Header.Get("X-Retry-Attempt"))
 			return answer(500), nil
@@ -170,6 +180,8 @@ func TestAttemptCountSurvivesRestart(t *testing.T) {
 			s, stop = start(t, o)
 		}
 		time.Sleep(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
 		if n != 5 || fmt.Sprint(retryHeaders) != "[0 1 2 3 4]" {
 			t.Errorf("%d attempts numbered %v, want 5 numbered 0 to 4", n, retryHeaders)
 		}
@@ -191,8 +203,9 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
 				var sent []time.Time
-				tr := roundTrip(func(*http.Request) (*http.Response, error) {
+				tr := guarded(&mu, func(*http.Request) (*http.Response, error) {
 					if sent = append(sent, time.Now()); len(sent) == 1 {
 						return answer(429, "Retry-After", c.value), nil
 					}
@@ -202,6 +215,8 @@ func TestRetryAfter(t *testing.T) {
 				put(t, s, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
 				send(t, s, webhook.Message{Endpoints: []string{"a"}})
 				time.Sleep(time.Hour)
+				mu.Lock()
+				defer mu.Unlock()
 				if len(sent) != c.attempts {
 					t.Fatalf("%d attempts, want %d", len(sent), c.attempts)
 				}
@@ -220,17 +235,20 @@ func TestRetryAfter(t *testing.T) {
 
 func TestGoneDisablesTheEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		n, status := 0, 410
-		tr := roundTrip(func(*http.Request) (*http.Response, error) { n++; return answer(status), nil })
+		tr := guarded(&mu, func(*http.Request) (*http.Response, error) { n++; return answer(status), nil })
 		s, stop := start(t, Options{Transport: tr, Poll: time.Minute})
 		put(t, s, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
 		send(t, s, webhook.Message{ID: "m1", Endpoints: []string{"a"}})
 		time.Sleep(time.Second)
 		send(t, s, webhook.Message{ID: "m2", Endpoints: []string{"a"}})
 		time.Sleep(time.Minute)
+		mu.Lock()
 		if n != 1 {
 			t.Errorf("%d sends, want 1", n)
 		}
+		mu.Unlock()
 		e, err := s.Dispatcher.Endpoints(t.Context())
 		if err != nil || e[0].State != webhook.Disabled || !strings.Contains(e[0].Reason, "410") {
 			t.Errorf("endpoint is %+v, %v", e[0], err)
@@ -246,7 +264,9 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 		if res, err := s.Dispatcher.TestAndEnable(t.Context(), "a"); err != nil || res.OK || res.Enabled {
 			t.Errorf("still gone: got %+v, %v", res, err)
 		}
+		mu.Lock()
 		status = 200
+		mu.Unlock()
 		if res, err := s.Dispatcher.TestAndEnable(t.Context(), "a"); err != nil || !res.OK || !res.Enabled {
 			t.Errorf("well again: got %+v, %v", res, err)
 		}
@@ -329,9 +349,11 @@ func TestBudgetPostponesAndConsumesNothing(t *testing.T) {
 func TestTokenIsRefreshedBeforeALateRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Setenv(SecretPrefix+"CLIENT", "client-secret-value")
+		var mu sync.Mutex
 		tokens, refuse := 0, false
+		set := func(to bool) { mu.Lock(); refuse = to; mu.Unlock() }
 		var seen []string
-		tr := roundTrip(func(r *http.Request) (*http.Response, error) {
+		tr := guarded(&mu, func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "token.example.com" {
 				if refuse {
 					return answer(500), nil
@@ -351,17 +373,21 @@ func TestTokenIsRefreshedBeforeALateRetry(t *testing.T) {
 		put(t, s, webhook.Endpoint{ID: "a", URL: "https://example.com/", Auth: &webhook.Auth{TokenURL: "https://token.example.com/", ClientID: "c", ClientSecret: "env:CLIENT"}})
 		id := send(t, s, webhook.Message{Endpoints: []string{"a"}})
 		time.Sleep(time.Hour)
-		refuse = true
+		set(true)
 		time.Sleep(4 * time.Hour)
+		mu.Lock()
 		if len(seen) != 1 {
-			t.Fatalf("sent %v while no token was to be had", seen)
+			t.Errorf("sent %v while no token was to be had", seen)
 		}
+		mu.Unlock()
 		alerts, _ := s.DB.Alerts(t.Context(), 10)
 		if len(alerts) == 0 || alerts[0].Reason != "credential" {
 			t.Errorf("alerts are %+v", alerts)
 		}
-		refuse = false
+		set(false)
 		time.Sleep(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
 		if fmt.Sprint(seen) != "[Bearer token-1 Bearer token-2]" {
 			t.Errorf("sent with %v", seen)
 		}
