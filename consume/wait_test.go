@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,11 +11,11 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
-	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
 )
 
 // A new process knows how many attempts the old one has made.
+
 func TestAttemptsSurviveARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &letters{}
@@ -36,7 +35,9 @@ func TestAttemptsSurviveARestart(t *testing.T) {
 }
 
 // A budget that says no puts the retry off and consumes no attempt; the time
+
 // goes on.
+
 func TestBudgetPutsOffAndConsumesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &letters{}
@@ -81,15 +82,21 @@ func TestBudgetPutsOffAndConsumesNothing(t *testing.T) {
 }
 
 // gateBudget grants retries while it is open.
+
 type gateBudget struct{ open bool }
 
-func (b *gateBudget) Request(time.Time)                  {}
+func (b *gateBudget) Request(time.Time) {}
+
 func (b *gateBudget) Spend(time.Time, forbear.Cost) bool { return b.open }
-func (b *gateBudget) Refund(time.Time, forbear.Cost)     {}
-func (b *gateBudget) Level(time.Time) (l forbear.Level)  { return l }
+
+func (b *gateBudget) Refund(time.Time, forbear.Cost) {}
+
+func (b *gateBudget) Level(time.Time) (l forbear.Level) { return l }
 
 // Events that an open breaker has put off bring it to the test themselves: no
+
 // new one has to come.
+
 func TestBreakerRecoversByWaitingEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -133,7 +140,9 @@ func TestBreakerRecoversByWaitingEvents(t *testing.T) {
 }
 
 // A broker that brings the event again before its time, after a restart say,
+
 // does not shorten the wait.
+
 func TestEarlyEventWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -160,7 +169,9 @@ func TestEarlyEventWaits(t *testing.T) {
 }
 
 // What the dependency asks for is a floor also when the budget puts the retry
+
 // off.
+
 func TestHintOutlastsThePostponement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -187,6 +198,7 @@ func TestHintOutlastsThePostponement(t *testing.T) {
 }
 
 // an event that comes back after its day is not tried again.
+
 func TestLateEventIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &letters{}
@@ -206,6 +218,7 @@ func TestLateEventIsDead(t *testing.T) {
 }
 
 // The lease is held while the event waits in place.
+
 func TestLeaseIsHeldDuringTheWaitInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -230,6 +243,7 @@ func TestLeaseIsHeldDuringTheWaitInPlace(t *testing.T) {
 }
 
 // A handler that is stopped with its process loses no attempt and no event.
+
 func TestShutdownGivesBack(t *testing.T) {
 	o := options(t, &letters{})
 	ctx, stop := context.WithCancel(t.Context())
@@ -250,128 +264,17 @@ func TestShutdownGivesBack(t *testing.T) {
 }
 
 // R-10 for consumers.
-func TestRetriesAreLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var text strings.Builder
-		o := options(t, &letters{})
-		o.Retryer = forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithCallerDeadLetter(), forbear.WithBudget(&gateBudget{open: true}),
-			forbear.WithObserver(forbear.LogObserver{Logger: slog.New(slog.NewTextHandler(&text, nil))})))
-		c := consumer(t, o, func(ctx context.Context, _ consume.Event) error {
-			if forbear.CorrelationID(ctx) != "corr-1" {
-				t.Errorf("the handler's correlation id is %q", forbear.CorrelationID(ctx))
-			}
-			return flaky()
-		})
-		e := event("e1")
-		e.CorrelationID, e.Data = "corr-1", []byte("s3cret")
-		deliver(t, c, e)
-		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-		if len(lines) != 7 {
-			t.Fatalf("%d lines, want five retries, the end and the dead letter:\n%s", len(lines), text.String())
-		}
-		for i, line := range lines[:5] {
-			for _, want := range []string{"correlation_id=corr-1", "dependency=ledger", fmt.Sprintf("attempt=%d", i+2), "max_attempts=6", "backoff_ms=", "error_type=", "idempotency_key=e1"} {
-				if !strings.Contains(line, want) {
-					t.Errorf("%s is missing in %s", want, line)
-				}
-			}
-		}
-		if strings.Contains(text.String(), "s3cret") || strings.Contains(text.String(), "not now") {
-			t.Error("the log tells what is in the event")
-		}
-	})
-}
 
 // The order of a key holds when its events go to another process and come back.
-func TestOrderAfterAHandover(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := options(t, &letters{})
-		o.InPlace, o.Ordered = -1, true
-		fail := true
-		var order []string
-		h := func(_ context.Context, e consume.Event) error {
-			if fail {
-				return flaky()
-			}
-			order = append(order, e.ID)
-			return nil
-		}
-		a, b := consumer(t, o, h), consumer(t, o, h)
-		first, second := event("k1"), event("k2")
-		first.Key, second.Key = "k", "k"
-		a.Consume(t.Context(), first)
-		fail = false
-		time.Sleep(2 * time.Minute) // the partition has moved to b and back
-		if d := a.Consume(t.Context(), second); d.Reason != "order" {
-			t.Errorf("k2 passes k1, which nobody has done: %+v", d)
-		}
-		deliver(t, b, first)
-		if d := deliver(t, a, second); d.Action != consume.Ack || strings.Join(order, " ") != "k1 k2" {
-			t.Errorf("%+v, order %v", d, order)
-		}
-	})
-}
 
 // However the broker brings back those that wait, they run in the order in which
+
 // they came.
-func TestLineOfAKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := options(t, &letters{})
-		o.InPlace, o.Ordered = -1, true
-		var order []string
-		failed := false
-		c := consumer(t, o, func(_ context.Context, e consume.Event) error {
-			if !failed {
-				failed = true
-				return flaky()
-			}
-			order = append(order, e.ID)
-			return nil
-		})
-		var events []consume.Event
-		for i := range 5 {
-			e := event(fmt.Sprint(i))
-			e.Key = "k"
-			events = append(events, e)
-			if d := c.Consume(t.Context(), e); d.Action != consume.RetryAt {
-				t.Fatalf("event %d: %+v", i, d)
-			}
-		}
-		for range 100 {
-			time.Sleep(time.Second)
-			for i := len(events) - 1; i >= 0; i-- { // backwards
-				if c.Consume(t.Context(), events[i]).Acknowledge() {
-					events = append(events[:i], events[i+1:]...)
-				}
-			}
-		}
-		if got := strings.Join(order, " "); got != "0 1 2 3 4" {
-			t.Errorf("order %q", got)
-		}
-	})
-}
 
 // R-8 wants all headers, R-9 no credentials: the names stay.
-func TestDeadLetterHasNoCredentials(t *testing.T) {
-	q := &letters{}
-	var seen []deadletter.Header
-	c := consumer(t, options(t, q), func(_ context.Context, e consume.Event) error {
-		seen = e.Headers
-		return forbear.Terminal(errors.New("bad"))
-	})
-	e := event("e1")
-	e.Headers = []deadletter.Header{{Name: "x-b", Value: "1"}, {Name: "authorization", Value: "Bearer s3cret"}, {Name: "Cookie", Value: "s3cret"}, {Name: "x-b", Value: "2"}}
-	c.Consume(t.Context(), e)
-	want := []deadletter.Header{{Name: "x-b", Value: "1"}, {Name: "authorization", Value: deadletter.Masked}, {Name: "Cookie", Value: deadletter.Masked}, {Name: "x-b", Value: "2"}}
-	if got := q.only(t).Headers; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if seen[1].Value != "Bearer s3cret" {
-		t.Errorf("the handler sees %v", seen)
-	}
-}
 
 // brittle is a store whose writes fail while it is broken.
+
 type brittle struct {
 	idempotency.Store
 	broken bool
@@ -385,6 +288,7 @@ func (b *brittle) Release(ctx context.Context, t idempotency.Token) error {
 }
 
 // What could not be written is told, and costs a lease, not the event.
+
 func TestStoreBreaksInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})

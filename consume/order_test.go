@@ -1,0 +1,78 @@
+package consume_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear/consume"
+)
+
+func TestOrderAfterAHandover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &letters{})
+		o.InPlace, o.Ordered = -1, true
+		fail := true
+		var order []string
+		h := func(_ context.Context, e consume.Event) error {
+			if fail {
+				return flaky()
+			}
+			order = append(order, e.ID)
+			return nil
+		}
+		a, b := consumer(t, o, h), consumer(t, o, h)
+		first, second := event("k1"), event("k2")
+		first.Key, second.Key = "k", "k"
+		a.Consume(t.Context(), first)
+		fail = false
+		time.Sleep(2 * time.Minute) // the partition has moved to b and back
+		if d := a.Consume(t.Context(), second); d.Reason != "order" {
+			t.Errorf("k2 passes k1, which nobody has done: %+v", d)
+		}
+		deliver(t, b, first)
+		if d := deliver(t, a, second); d.Action != consume.Ack || strings.Join(order, " ") != "k1 k2" {
+			t.Errorf("%+v, order %v", d, order)
+		}
+	})
+}
+
+func TestLineOfAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &letters{})
+		o.InPlace, o.Ordered = -1, true
+		var order []string
+		failed := false
+		c := consumer(t, o, func(_ context.Context, e consume.Event) error {
+			if !failed {
+				failed = true
+				return flaky()
+			}
+			order = append(order, e.ID)
+			return nil
+		})
+		var events []consume.Event
+		for i := range 5 {
+			e := event(fmt.Sprint(i))
+			e.Key = "k"
+			events = append(events, e)
+			if d := c.Consume(t.Context(), e); d.Action != consume.RetryAt {
+				t.Fatalf("event %d: %+v", i, d)
+			}
+		}
+		for range 100 {
+			time.Sleep(time.Second)
+			for i := len(events) - 1; i >= 0; i-- { // backwards
+				if c.Consume(t.Context(), events[i]).Acknowledge() {
+					events = append(events[:i], events[i+1:]...)
+				}
+			}
+		}
+		if got := strings.Join(order, " "); got != "0 1 2 3 4" {
+			t.Errorf("order %q", got)
+		}
+	})
+}
