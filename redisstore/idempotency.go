@@ -29,16 +29,15 @@ var (
 	sweepSource    = source("sweep")
 )
 
-func source(name string) string {
-	text := ""
-	for _, n := range []string{"prelude", name} {
-		b, err := sources.ReadFile("idempotency/" + n + ".lua")
-		if err != nil {
-			panic(err) // embedded: a mistake of the build
-		}
-		text += string(b)
+// source returns a script with what all of them begin with.
+func source(name string) string { return file("prelude") + file(name) }
+
+func file(name string) string {
+	b, err := sources.ReadFile("idempotency/" + name + ".lua")
+	if err != nil {
+		panic(err) // embedded: a mistake of the build
 	}
-	return text
+	return string(b)
 }
 
 func script(name string) *redis.Script { return redis.NewScript(source(name)) }
