@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear/consume"
 )
 
+// The order of a key holds when its events go to another process and come back.
 func TestOrderAfterAHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -40,6 +41,8 @@ func TestOrderAfterAHandover(t *testing.T) {
 	})
 }
 
+// However the broker brings back those that wait, they run in the order in which
+// they came.
 func TestLineOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})

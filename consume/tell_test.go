@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
+// R-10 for consumers.
 func TestRetriesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
@@ -46,6 +47,7 @@ func TestRetriesAreLogged(t *testing.T) {
 	})
 }
 
+// R-8 wants all headers, R-9 no credentials: the names stay.
 func TestDeadLetterHasNoCredentials(t *testing.T) {
 	q := &letters{}
 	var seen []deadletter.Header

@@ -15,7 +15,6 @@ import (
 )
 
 // A new process knows how many attempts the old one has made.
-
 func TestAttemptsSurviveARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &letters{}
@@ -35,9 +34,7 @@ func TestAttemptsSurviveARestart(t *testing.T) {
 }
 
 // A budget that says no puts the retry off and consumes no attempt; the time
-
 // goes on.
-
 func TestBudgetPutsOffAndConsumesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &letters{}
@@ -82,21 +79,15 @@ func TestBudgetPutsOffAndConsumesNothing(t *testing.T) {
 }
 
 // gateBudget grants retries while it is open.
-
 type gateBudget struct{ open bool }
 
-func (b *gateBudget) Request(time.Time) {}
-
+func (b *gateBudget) Request(time.Time)                  {}
 func (b *gateBudget) Spend(time.Time, forbear.Cost) bool { return b.open }
-
-func (b *gateBudget) Refund(time.Time, forbear.Cost) {}
-
-func (b *gateBudget) Level(time.Time) (l forbear.Level) { return l }
+func (b *gateBudget) Refund(time.Time, forbear.Cost)     {}
+func (b *gateBudget) Level(time.Time) (l forbear.Level)  { return l }
 
 // Events that an open breaker has put off bring it to the test themselves: no
-
 // new one has to come.
-
 func TestBreakerRecoversByWaitingEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -140,9 +131,7 @@ func TestBreakerRecoversByWaitingEvents(t *testing.T) {
 }
 
 // A broker that brings the event again before its time, after a restart say,
-
 // does not shorten the wait.
-
 func TestEarlyEventWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -169,9 +158,7 @@ func TestEarlyEventWaits(t *testing.T) {
 }
 
 // What the dependency asks for is a floor also when the budget puts the retry
-
 // off.
-
 func TestHintOutlastsThePostponement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -198,7 +185,6 @@ func TestHintOutlastsThePostponement(t *testing.T) {
 }
 
 // an event that comes back after its day is not tried again.
-
 func TestLateEventIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &letters{}
@@ -218,7 +204,6 @@ func TestLateEventIsDead(t *testing.T) {
 }
 
 // The lease is held while the event waits in place.
-
 func TestLeaseIsHeldDuringTheWaitInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
@@ -243,7 +228,6 @@ func TestLeaseIsHeldDuringTheWaitInPlace(t *testing.T) {
 }
 
 // A handler that is stopped with its process loses no attempt and no event.
-
 func TestShutdownGivesBack(t *testing.T) {
 	o := options(t, &letters{})
 	ctx, stop := context.WithCancel(t.Context())
@@ -263,18 +247,7 @@ func TestShutdownGivesBack(t *testing.T) {
 	}
 }
 
-// R-10 for consumers.
-
-// The order of a key holds when its events go to another process and come back.
-
-// However the broker brings back those that wait, they run in the order in which
-
-// they came.
-
-// R-8 wants all headers, R-9 no credentials: the names stay.
-
 // brittle is a store whose writes fail while it is broken.
-
 type brittle struct {
 	idempotency.Store
 	broken bool
@@ -288,7 +261,6 @@ func (b *brittle) Release(ctx context.Context, t idempotency.Token) error {
 }
 
 // What could not be written is told, and costs a lease, not the event.
-
 func TestStoreBreaksInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
