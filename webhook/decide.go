@@ -73,11 +73,7 @@ func (d *Dispatcher) reconsider(l *lane, dl *Delivery, now time.Time) bool {
 		d.finish(d.bury(l, dl, dec.Reason, p))
 		return false
 	}
-	// The wait counts from the failure: part of it has passed.
-	wait := p.At.Add(dec.Wait).Sub(now)
-	if p.At.After(now) || wait < 0 {
-		wait = 0
-	}
+	wait := p.left(dec.Wait, now)
 	dl.Progress.Pending = nil
 	dec.Wait = wait
 	d.tell(l, dl, dec, f, dl.Progress.Attempts)

@@ -86,6 +86,20 @@ type Pending struct {
 	Detail string    `json:"detail,omitempty"`
 }
 
+// left returns what is left of a wait that counts from the failure. The
+// server's own wait is never shortened (R-5); a clock that was set back ends
+// the rest.
+func (p *Pending) left(wait time.Duration, now time.Time) time.Duration {
+	rest := p.At.Add(wait).Sub(now)
+	if p.At.After(now) {
+		rest = 0
+	}
+	if !p.Until.IsZero() {
+		rest = max(rest, p.Until.Sub(now))
+	}
+	return max(rest, 0)
+}
+
 // Attempt is the record of one attempt.
 type Attempt = deadletter.Attempt
 
