@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,46 +21,62 @@ const (
 	breath = 5 * time.Millisecond
 )
 
+// maxBack is how many turns may be writing outcomes back at a time.
+const maxBack = 2
+
 // turns is the main loop. Each turn writes back the outcomes that there are and
-// takes due work for the lanes that want some; while the store is at it, the
-// outcomes of the next turn gather. When ctx ends it takes nothing more, and
-// closes quiet; when there are no more outcomes to come it returns.
+// takes due work for the lanes that want some. The loop does not wait for its
+// turns: a claim may be under way, and a few that write back, while the next
+// outcomes gather. When ctx ends it takes nothing more and, once nothing is
+// being taken, closes quiet; when there are no more outcomes to come it returns.
 func (d *Dispatcher) turns(ctx context.Context, quiet chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	background := context.WithoutCancel(ctx)
+	var claiming atomic.Bool
+	var writing atomic.Int32
+	var under sync.WaitGroup
+	defer under.Wait()
 	var first time.Time // when the first of back came
 	var back []Outcome
-	for open := true; ; {
+	for open := true; open || len(back) > 0; {
 		if back, open = d.gather(back, open); len(back) > 0 && first.IsZero() {
 			first = time.Now()
 		}
-		if quiet != nil && ctx.Err() != nil {
-			close(quiet)
-			quiet = nil
-		}
-		w := d.wants(ctx)
-		if len(w.lanes) == 0 && len(back) == 0 && !open {
-			return
-		}
-		if len(w.lanes) == 0 && open && !ripe(back, first) {
-			if len(back) > 0 && (w.again.IsZero() || first.Add(lull).Before(w.again)) {
-				w.again = first.Add(lull)
+		var w wanted
+		if !claiming.Load() {
+			if quiet != nil && ctx.Err() != nil {
+				close(quiet)
+				quiet = nil
 			}
-			back, open = d.await(ctx, timer, w.again, back)
+			w = d.wants(ctx)
+		}
+		var now []Outcome // of this turn
+		if free := writing.Load() < maxBack; free && (ripe(back, first) || !open) {
+			now, back, first = back, nil, time.Time{}
+		} else if free && len(back) > 0 && (w.again.IsZero() || first.Add(lull).Before(w.again)) {
+			w.again = first.Add(lull)
+		}
+		if len(w.lanes) == 0 && len(now) == 0 {
+			back, open = d.await(ctx, timer, w.again, back, open)
 			continue
 		}
-		if len(w.lanes) > 0 && open && !ripe(back, first) {
-			d.turn(background, w, nil) // what is due need not wait for the disk
-			continue
+		if len(w.lanes) > 0 {
+			claiming.Store(true)
 		}
-		if d.turn(background, w, back) {
-			clear(back)
-			back = back[:0]
-		} else {
-			back = nil
+		if len(now) > 0 {
+			writing.Add(1)
 		}
-		first = time.Time{}
+		under.Go(func() {
+			d.turn(background, w, now)
+			if len(w.lanes) > 0 {
+				claiming.Store(false)
+			}
+			if len(now) > 0 {
+				writing.Add(-1)
+			}
+			d.wake()
+		})
 	}
 }
 
@@ -87,31 +105,34 @@ func ripe(back []Outcome, first time.Time) bool {
 }
 
 // await waits for something to do: an outcome, a wake, the time again.
-func (d *Dispatcher) await(ctx context.Context, timer *time.Timer, again time.Time, back []Outcome) ([]Outcome, bool) {
+func (d *Dispatcher) await(ctx context.Context, timer *time.Timer, again time.Time, back []Outcome, open bool) ([]Outcome, bool) {
 	var late <-chan time.Time
 	if !again.IsZero() {
 		timer.Reset(max(time.Until(again), 0))
 		late = timer.C
 	}
-	ended := ctx.Done()
+	ended, outcomes := ctx.Done(), d.outcomes
 	if ctx.Err() != nil {
 		ended = nil
 	}
+	if !open || len(back) >= maxFinish {
+		outcomes = nil
+	}
 	for {
 		select {
-		case o, ok := <-d.outcomes:
+		case o, ok := <-outcomes:
 			if !ok {
 				return back, false
 			}
-			if back = append(back, o); len(back) == 1 || len(back) >= enough || o.OrderKey != "" {
+			if back = append(back, o); len(back) == 1 || len(back) == enough || len(back) >= maxFinish || o.OrderKey != "" {
 				return back, true
 			}
 		case <-late:
-			return back, true
+			return back, open
 		case <-d.wakes:
-			return back, true
+			return back, open
 		case <-ended:
-			return back, true
+			return back, open
 		}
 	}
 }
@@ -147,12 +168,12 @@ func (d *Dispatcher) wants(ctx context.Context) (w wanted) {
 }
 
 // turn makes one turn. When it fails, the outcomes belong to somebody else.
-func (d *Dispatcher) turn(ctx context.Context, w wanted, back []Outcome) (ok bool) {
+func (d *Dispatcher) turn(ctx context.Context, w wanted, back []Outcome) {
 	done, err := d.cfg.Store.Turn(ctx, Turn{Outcomes: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: w.specs})
 	if err == nil {
 		d.written(back, done.OK)
 		d.hand(w, &done)
-		return true
+		return
 	}
 	for i, l := range w.lanes {
 		l.take(nil, w.specs[i].Max)
@@ -164,7 +185,6 @@ func (d *Dispatcher) turn(ctx context.Context, w wanted, back []Outcome) (ok boo
 		d.warn(ctx, "deliveries not claimed", err)
 	}
 	pause(ctx, 100*time.Millisecond)
-	return false
 }
 
 // hand gives the lanes what was claimed for them.
