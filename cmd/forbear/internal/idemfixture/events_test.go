@@ -56,6 +56,9 @@ func runEvents(t *testing.T, list []eventScenario) {
 					}
 					synctest.Test(t, func(t *testing.T) {
 						w := newEventWorld(t, store, place, on)
+						if crashes(s.Steps) && (store == "postgres" || store == "redis") {
+							w.options.Lease = 2 * time.Second // of the server's own clock, which is not the bubble's
+						}
 						for i := range s.Steps {
 							w.step(&s.Steps[i])
 						}
@@ -66,6 +69,12 @@ func runEvents(t *testing.T, list []eventScenario) {
 			}
 		})
 	}
+}
+
+// crashes reports whether a scenario has a consumer die, whose lease somebody
+// must wait for.
+func crashes(steps []eventStep) bool {
+	return slices.ContainsFunc(steps, func(s eventStep) bool { return s.Crash != "" })
 }
 
 // eventWorld is a broker, the consumers' processes, and their store.
