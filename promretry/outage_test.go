@@ -35,6 +35,21 @@ func newStage() *stage { return &stage{m: promretry.New(promretry.WithService("c
 func (s *stage) serve(t *testing.T) string {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(s.m)
+	// What forbear serve says of its deliveries, under the names of its collector.
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "webhook_oldest_due_seconds"}, func() float64 {
+		if s.down.Load() {
+			return 3600
+		}
+		return 0
+	}))
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "alert_notifier_healthy", ConstLabels: prometheus.Labels{"notifier": "pager"},
+	}, func() float64 {
+		if s.down.Load() {
+			return 0
+		}
+		return 1
+	}))
 	srv := httptest.NewServer(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	t.Cleanup(srv.Close)
 	return srv.Listener.Addr().String()
