@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -93,6 +94,20 @@ func retriesOthers(err error) bool {
 		return false
 	}
 	return true
+}
+
+// retryPolicy leaves certificate errors, as retryablehttp's does.
+func retryPolicy(resp *http.Response, err error) (bool, error) {
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			if _, ok := u.Err.(x509.UnknownAuthorityError); ok {
+				return false, u
+			}
+		}
+		return true, nil
+	}
+	return resp.StatusCode >= 500, nil
 }
 
 // answer is decided by more than its status: the body names the reason.

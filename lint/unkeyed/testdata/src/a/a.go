@@ -230,10 +230,11 @@ func refused(c *http.Client, url string, body []byte) error {
 			return err
 		}
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusTooManyRequests {
-			return nil
+		if resp.StatusCode == http.StatusTooManyRequests {
+			time.Sleep(time.Second)
+			continue
 		}
-		time.Sleep(time.Second)
+		return nil
 	}
 	return nil
 }
