@@ -100,7 +100,7 @@ func run(ctx context.Context, o options) error {
 		if !strings.Contains(o.only, p.name) {
 			continue
 		}
-		for _, kind := range strings.Split(o.databases, ",") {
+		for kind := range strings.SplitSeq(o.databases, ",") {
 			if err := p.run(ctx, kind); err != nil {
 				return fmt.Errorf("%s on %s: %w", p.name, kind, err)
 			}
