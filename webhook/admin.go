@@ -106,7 +106,7 @@ func (d *Dispatcher) Endpoints(ctx context.Context) ([]Endpoint, error) {
 	return list, err
 }
 
-// Mask returns e without its secrets and header values.
+// Mask returns e without its secrets, header values and the query of its URL.
 func (e Endpoint) Mask() Endpoint {
 	secrets := make([]string, len(e.Secrets))
 	for i, s := range e.Secrets {
@@ -119,6 +119,9 @@ func (e Endpoint) Mask() Endpoint {
 		headers[i] = Header{Name: h.Name, Value: deadletter.Masked}
 	}
 	e.Secrets, e.Headers = secrets, headers
+	if address, _, ok := strings.Cut(e.URL, "?"); ok {
+		e.URL = address + "?" + deadletter.Masked
+	}
 	return e
 }
 

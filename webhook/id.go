@@ -45,9 +45,17 @@ func describe(l *deadletter.Letter) string {
 	if l.ErrorType != "" {
 		s += " (" + l.ErrorType + ")"
 	}
-	s += fmt.Sprintf(" after %d attempts", l.Attempts)
+	s += " after " + count(l.Attempts, "attempt")
 	if l.Postponed > 0 {
-		s += fmt.Sprintf(" and %d postponements", l.Postponed)
+		s += " and " + count(l.Postponed, "postponement")
 	}
 	return clip(s, deadletter.MaxDescription)
+}
+
+// count returns "1 attempt", or "5 attempts".
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return strconv.Itoa(n) + " " + of + "s"
 }
