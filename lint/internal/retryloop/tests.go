@@ -21,18 +21,6 @@ type Test struct {
 func (t *Test) fail() edge { return edge{t.If.Block(), t.Fail} }
 func (t *Test) ok() edge   { return edge{t.If.Block(), 1 - t.Fail} }
 
-// sentinel reports whether t asks for one particular error of a package:
-// errors.Is(err, errDone), err == io.EOF.
-func (t *Test) sentinel() bool {
-	switch c := t.If.Cond.(type) {
-	case *ssa.Call:
-		return calleeName(c.Common()) == "Is" && len(c.Common().Args) == 2
-	case *ssa.BinOp:
-		return implementsError(c.X) && implementsError(c.Y) && !isNil(c.X) && !isNil(c.Y)
-	}
-	return false
-}
-
 // lone reports whether t looks at a pointer that says nothing of a failure.
 func (t *Test) lone() bool {
 	_, isComparison := t.If.Cond.(*ssa.BinOp)
