@@ -65,9 +65,15 @@ func TestListenConnectionDrops(t *testing.T) {
 	if cuts == 0 {
 		t.Error("no listener was cut: nothing was shown")
 	}
+	listening(t, db)
+}
+
+// listening waits until somebody listens.
+func listening(t *testing.T, db *sql.DB) {
+	t.Helper()
 	for end := time.Now().Add(20 * time.Second); listeners(t, db, false) == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("nobody listens again")
+			t.Fatal("nobody listens")
 		}
 	}
 }
@@ -82,11 +88,7 @@ func TestListensAgain(t *testing.T) {
 	put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
 	other, db := another(t, database), superuser(t, database)
 	for round := range 3 {
-		for end := time.Now().Add(20 * time.Second); listeners(t, db, false) == 0; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("nobody listens")
-			}
-		}
+		listening(t, db)
 		s.arrive(t, []string{send(t, other, webhook.Message{ID: fmt.Sprint("m", round), Endpoints: []string{"a"}})}, 30*time.Second)
 		listeners(t, db, true)
 	}
