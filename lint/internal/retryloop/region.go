@@ -276,52 +276,6 @@ func (f *finder) describe(r *Region) {
 	f.words(r)
 }
 
-func (f *finder) boundary(c *ssa.Call) Boundary {
-	if b := boundaryOf(c.Common()); b != Unknown {
-		return b
-	}
-	if s := f.sums.of(c.Common()); s != nil {
-		switch {
-		case s.Remote:
-			return Remote
-		case s.Local:
-			return Local
-		}
-	}
-	if f.sums.inside(static(c.Common()), 0) {
-		return Local
-	}
-	return Unknown
-}
-
-// inside reports whether fn certainly touches nothing but the memory of the
-// program: all that it calls is known, down to packages that only compute.
-func (s *summaries) inside(fn *ssa.Function, depth int) bool {
-	if fn == nil || len(fn.Blocks) == 0 || !s.own(fn) || depth > 4 {
-		return false
-	}
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			switch in := in.(type) {
-			case *ssa.Go, *ssa.Send, *ssa.Select:
-				return false
-			case ssa.CallInstruction:
-				c := in.Common()
-				if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[calleePkg(c)] && !c.IsInvoke() {
-					continue
-				}
-				if c.IsInvoke() && calleePkg(c) == "" { // error.Error
-					continue
-				}
-				if !s.inside(static(c), depth+1) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
 // delayOf merges the classes of the region's waits: the most careful one wins,
 // and one wait that nobody can judge silences the rest.
 func (f *finder) delayOf(r *Region) Delay {
@@ -345,54 +299,4 @@ func (f *finder) delayOf(r *Region) Delay {
 		}
 	}
 	return best
-}
-
-// waitFirst reports whether every attempt, the first included, comes after a
-// wait of the region.
-func (f *finder) waitFirst(r *Region) bool {
-	if len(r.Waits) == 0 || f.attemptedBefore(r) {
-		return false
-	}
-	for _, w := range r.Waits {
-		for _, op := range r.Ops {
-			if w.Instr.Block() == op.Block() && before(w.Instr, op) || w.Instr.Block() != op.Block() && w.Instr.Block().Dominates(op.Block()) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// attemptedBefore reports whether the operation is called once before the loop:
-// err := op(); for err != nil { sleep; err = op() }.
-func (f *finder) attemptedBefore(r *Region) bool {
-	for _, b := range f.fn.Blocks {
-		if r.Loop.Blocks[b] || !b.Dominates(r.Loop.Header) {
-			continue
-		}
-		for _, in := range b.Instrs {
-			c, ok := in.(*ssa.Call)
-			if !ok {
-				continue
-			}
-			for _, op := range r.Ops {
-				if callee(op.Common()) != nil && callee(op.Common()) == callee(c.Common()) || op.Common().Value == c.Common().Value && !op.Common().IsInvoke() {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-func before(a, b ssa.Instruction) bool {
-	for _, in := range a.Block().Instrs {
-		if in == a {
-			return true
-		}
-		if in == b {
-			return false
-		}
-	}
-	return false
 }

@@ -1,0 +1,49 @@
+package retryloop
+
+import "golang.org/x/tools/go/ssa"
+
+func (f *finder) boundary(c *ssa.Call) Boundary {
+	if b := boundaryOf(c.Common()); b != Unknown {
+		return b
+	}
+	if s := f.sums.of(c.Common()); s != nil {
+		switch {
+		case s.Remote:
+			return Remote
+		case s.Local:
+			return Local
+		}
+	}
+	if f.sums.inside(static(c.Common()), 0) {
+		return Local
+	}
+	return Unknown
+}
+
+// inside reports whether fn certainly touches nothing but the memory of the
+// program: all that it calls is known, down to packages that only compute.
+func (s *summaries) inside(fn *ssa.Function, depth int) bool {
+	if fn == nil || len(fn.Blocks) == 0 || !s.own(fn) || depth > 4 {
+		return false
+	}
+	for _, b := range fn.Blocks {
+		for _, in := range b.Instrs {
+			switch in := in.(type) {
+			case *ssa.Go, *ssa.Send, *ssa.Select:
+				return false
+			case ssa.CallInstruction:
+				c := in.Common()
+				if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[calleePkg(c)] && !c.IsInvoke() {
+					continue
+				}
+				if c.IsInvoke() && calleePkg(c) == "" { // error.Error
+					continue
+				}
+				if !s.inside(static(c), depth+1) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
