@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,7 +22,8 @@ func keysCommand() *command {
 		summary: "list idempotency records, and settle those whose outcome is unknown",
 		usage:   "list|settle [FLAGS] [SCOPE KEY]",
 		about: `
-Keys works on the database that serve works on. A record is held when its work
+Keys works on the database that serve works on, or on the Redis of a service
+that keeps its records there. A record is held when its work
 may have happened and nobody knows: the process died, or the service behind the
 gateway broke off. No duplicate of it runs until you have settled it. Look into
 the books of the service first.
@@ -29,11 +32,12 @@ List shows the held records, or those of another --state: started, completed,
 released or all. Settle takes the scope and the key's digest from the list, and
 --why; --done STATUS gives duplicates an empty answer of that status from now
 on, --undone lets the next one run. It is written to the audit trail with your
-name.
+name; on Redis, which has none, into the record.
 
 Exit code 1 means that nothing was found, or that the record is not held.`,
 		examples: `
 forbear keys list
+forbear keys list --database redis://127.0.0.1:6379/0 -o json
 forbear keys settle --done 201 --why "in the ledger" tenant-7 0eYwzDnqGTsVQbBPqvL7dV0RDm2EJZT3yIr3P6V1yF4
 forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBPqvL7dV0RDm2EJZT3yIr3P6V1yF4
 `,
@@ -45,7 +49,8 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		}
 		f := c.flags()
 		k := &keyring{std: std}
-		name := databaseFlag(f)
+		name := f.String("database", cmp.Or(os.Getenv("FORBEAR_DATABASE"), database.Default), "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
+		prefix := f.String("prefix", "", "on Redis: what the `names` of the service's records begin with")
 		f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`, or all")
 		f.StringVar(&k.filter.Scope, "scope", "", "list: records of this `principal`")
 		f.IntVar(&k.filter.Limit, "limit", 100, "list: at most this `many`, up to 1000")
@@ -61,11 +66,11 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		if err := k.check(verb); err != nil {
 			return std.fail("keys: %v (see forbear keys --help)", err)
 		}
-		db, err := database.Open(ctx, *name)
+		db, err := openKeyStore(ctx, *name, *prefix)
 		if err != nil {
 			return std.fail("keys: %v", err)
 		}
-		defer func() { _ = db.Close() }()
+		defer func() { _ = db.close() }()
 		if verb == "list" {
 			return k.list(ctx, db)
 		}
@@ -130,8 +135,8 @@ type listed struct {
 	Note      string            `json:"note,omitempty"`
 }
 
-func (k *keyring) list(ctx context.Context, db *database.DB) int {
-	records, err := db.Idempotency().List(ctx, k.filter)
+func (k *keyring) list(ctx context.Context, db *keyStore) int {
+	records, err := db.records.List(ctx, k.filter)
 	if err != nil {
 		return k.std.fail("keys: %v", err)
 	}
@@ -161,17 +166,17 @@ func (k *keyring) list(ctx context.Context, db *database.DB) int {
 	return code
 }
 
-func (k *keyring) settle(ctx context.Context, db *database.DB) int {
+func (k *keyring) settle(ctx context.Context, db *keyStore) int {
 	res := idempotency.Resolution{By: k.who, Why: k.why}
 	detail := "undone: " + k.why
 	if k.done != 0 {
 		res.Answer = &idempotency.Answer{Status: k.done}
 		detail = fmt.Sprintf("done, %d: %s", k.done, k.why)
 	}
-	if err := db.Audit(ctx, deadletter.Entry{Who: k.who, Action: "settle", Target: k.id.Scope + " " + k.id.Key, Detail: detail}); err != nil {
+	if err := db.audit(ctx, deadletter.Entry{Who: k.who, Action: "settle", Target: k.id.Scope + " " + k.id.Key, Detail: detail}); err != nil {
 		return k.std.fail("keys: %v", err)
 	}
-	err := db.Idempotency().Resolve(ctx, k.id, res)
+	err := db.records.Resolve(ctx, k.id, res)
 	switch {
 	case errors.Is(err, idempotency.ErrNotFound), errors.Is(err, idempotency.ErrNotHeld):
 		fmt.Fprintln(k.std.err, "forbear: keys:", err)

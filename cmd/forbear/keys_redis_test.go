@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/redisstore"
+)
+
+// The records of a service that keeps them in Redis are settled by the same
+// command, with name and reason in the record.
+func TestKeysOnRedis(t *testing.T) {
+	url := "redis://" + redisServer(t) + "/0"
+	store, err := redisstore.OpenIdempotency(t.Context(), url, redisstore.IdempotencyOptions{Prefix: "pay:"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	keys := func(args ...string) (int, string) {
+		var out strings.Builder
+		code := run(t.Context(), append([]string{"keys", args[0], "--database", url}, args[1:]...), strings.NewReader(""), &out, &out)
+		return code, out.String()
+	}
+	claim := idempotency.Claim{ID: idempotency.ID{Scope: "t1", Key: idempotency.Digest("k")}, Fingerprint: "f", Operation: "POST /pay", Owner: "a", Lease: time.Minute, Retention: time.Hour}
+	if _, err := store.Claim(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Hold(t.Context(), idempotency.Token{ID: claim.ID, Owner: "a", Fence: 1}, "cut off"); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := keys("list"); code != exitFound {
+		t.Errorf("under another prefix: %d %s", code, text)
+	}
+	if code, text := keys("list", "--prefix", "pay:"); code != exitOK || !strings.Contains(text, "cut off") {
+		t.Errorf("list: %d %s", code, text)
+	}
+	if code, text := keys("settle", "--prefix", "pay:", "--done", "201", "--why", "in the ledger", "--actor", "ann", "t1", claim.ID.Key); code != exitOK {
+		t.Fatalf("settle: %d %s", code, text)
+	}
+	claim.Owner = "b"
+	v, err := store.Claim(t.Context(), claim)
+	if err != nil || v.Outcome != idempotency.Replay || v.Record.Answer.Status != 201 {
+		t.Errorf("a duplicate gets %+v, %v", v, err)
+	}
+	if code, text := keys("list", "--prefix", "pay:", "--state", "completed"); code != exitOK || !strings.Contains(text, "ann") || !strings.Contains(text, "in the ledger") {
+		t.Errorf("who and why: %d %s", code, text)
+	}
+}
+
+// A password in a URL is not shown.
+func TestKeysKeepsPasswords(t *testing.T) {
+	var out strings.Builder
+	code := run(t.Context(), []string{"keys", "list", "--database", "redis://:planted@127.0.0.1:1/0"}, strings.NewReader(""), &out, &out)
+	if code != exitUsage || strings.Contains(out.String(), "planted") {
+		t.Errorf("%d %s", code, out.String())
+	}
+}
