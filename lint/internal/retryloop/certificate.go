@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -21,10 +22,8 @@ func certificateTest(cond ssa.Value) bool {
 			}
 		}
 		if fn := v.Common().StaticCallee(); fn != nil {
-			for _, t := range fn.TypeArgs() {
-				if ofX509(t) {
-					return true
-				}
+			if slices.ContainsFunc(fn.TypeArgs(), ofX509) {
+				return true
 			}
 		}
 	}
