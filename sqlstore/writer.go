@@ -190,10 +190,22 @@ func (w *writer) connect(ctx context.Context) error {
 	}
 	w.conn = conn
 	w.tx = &tx{d: w.d, conn: conn}
-	if !w.d.postgres {
-		w.tx.prepared = map[string]*sql.Stmt{}
+	if w.d.postgres {
+		return w.indexOnly(ctx)
 	}
+	w.tx.prepared = map[string]*sql.Stmt{}
 	return nil
+}
+
+// indexOnly keeps PostgreSQL from reading whole tables. It cannot know that a
+// claim finds a handful of rows, and joins what it believes to be thousands
+// with a table of a million by reading all of it.
+func (w *writer) indexOnly(ctx context.Context) error {
+	_, err := w.conn.ExecContext(ctx, "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off")
+	if err != nil {
+		w.drop()
+	}
+	return err
 }
 
 // drop gives up the connection for good.
