@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -145,9 +146,7 @@ func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(resp.Body)
-	for name, v := range resp.Header {
-		w.Header()[name] = v
-	}
+	maps.Copy(w.Header(), resp.Header)
 	w.Header().Set("Content-Length", fmt.Sprint(len(text)))
 	w.WriteHeader(resp.StatusCode)
 	if kinds["cut_response"] {
