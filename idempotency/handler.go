@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	mathrand "math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -157,8 +158,8 @@ func (x *exchange) claim(c Claim) (Verdict, error) {
 }
 
 func (h *handler) takeBack(t Token) {
-	for _, wait := range []time.Duration{0, time.Second, 5 * time.Second} {
-		time.Sleep(wait)
+	for _, ceiling := range []time.Duration{1, time.Second, 5 * time.Second} {
+		time.Sleep(mathrand.N(ceiling)) // at once, then with full jitter
 		ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 		err := h.store.Release(ctx, t)
 		cancel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"reflect"
@@ -357,7 +358,7 @@ func (d *Dispatcher) raise(a deadletter.Alert) {
 				return
 			}
 			d.log.Error("alert not stored", slog.String("reason", a.Reason), slog.String("error", err.Error()))
-			pause(ctx, wait)
+			pause(ctx, jitter(wait))
 		}
 	})
 }
@@ -388,6 +389,11 @@ func (d *Dispatcher) setState(id string, s EndpointState, why string, failing ti
 			d.log.Error("endpoint state not stored", slog.String("endpoint", id), slog.String("error", err.Error()))
 		}
 	})
+}
+
+// jitter draws a wait for the store: full jitter, and never none.
+func jitter(ceiling time.Duration) time.Duration {
+	return time.Millisecond + rand.N(ceiling)
 }
 
 // pause waits, unless ctx ends.

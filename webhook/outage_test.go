@@ -189,6 +189,8 @@ func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
 				if took > limit {
 					t.Errorf("a stall: %v, want at most %v", took, limit)
 				}
+				r.mu.Lock()
+				defer r.mu.Unlock()
 				if r.most > 20 || took < best*85/100 {
 					t.Errorf("a flood: %d in flight, all in %v", r.most, took)
 				}

@@ -219,7 +219,7 @@ func (d *Dispatcher) writeBack(ctx context.Context, back []Outcome, err error) {
 			d.log.Error("outcomes given up: the deliveries will be made again", slog.Int("deliveries", len(back)))
 			return
 		}
-		pause(ctx, wait)
+		pause(ctx, jitter(wait))
 		var done Turned
 		if done, err = d.cfg.Store.Turn(ctx, Turn{Outcomes: back}); err == nil {
 			d.written(back, done.OK)

@@ -38,7 +38,8 @@ CREATE TABLE forbear_deliveries (
   finished BIGINT
 ) {hot};
 CREATE UNIQUE INDEX forbear_deliveries_message ON forbear_deliveries (message, endpoint);
-CREATE INDEX forbear_deliveries_due ON forbear_deliveries (endpoint, due) WHERE state = 0;
+-- start is there for those that wait for too long: among many that are scheduled they are found without a look at the rows
+CREATE INDEX forbear_deliveries_due ON forbear_deliveries (endpoint, due, start) WHERE state = 0;
 CREATE INDEX forbear_deliveries_lease ON forbear_deliveries (lease) WHERE state = 1;
 CREATE INDEX forbear_deliveries_key ON forbear_deliveries (endpoint, okey, id) WHERE okey IS NOT NULL AND state IN (0, 1, 4);
 CREATE INDEX forbear_deliveries_finished ON forbear_deliveries (finished) WHERE finished IS NOT NULL;
