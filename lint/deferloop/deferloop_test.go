@@ -6,8 +6,17 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 
 	"github.com/forbear-go/forbear/lint/deferloop"
+	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
 func Test(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), deferloop.Analyzer, "a")
+}
+
+// TestTurns shows findings of medium confidence: a loop that goes on after a
+// success is a retry with no more than that.
+func TestTurns(t *testing.T) {
+	rule.SetMinimum(rule.Medium)
+	defer rule.SetMinimum(rule.High)
+	analysistest.Run(t, analysistest.TestData(), deferloop.Analyzer, "turns")
 }

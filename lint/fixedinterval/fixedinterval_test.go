@@ -6,10 +6,19 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 
 	"github.com/forbear-go/forbear/lint/fixedinterval"
+	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
 // Test runs the retries, the near misses and the libraries in one load, which
 // type-checks the standard library once.
 func Test(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "a", "near", "libs")
+}
+
+// TestTurns shows findings of medium confidence: a loop that goes on after a
+// success is a retry with no more than that.
+func TestTurns(t *testing.T) {
+	rule.SetMinimum(rule.Medium)
+	defer rule.SetMinimum(rule.High)
+	analysistest.Run(t, analysistest.TestData(), fixedinterval.Analyzer, "turns")
 }

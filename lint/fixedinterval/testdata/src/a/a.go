@@ -202,3 +202,33 @@ func immediate(c *client) (err error) {
 	}
 	return err
 }
+
+// pauseAtMost waits d, cut off at a ceiling.
+func pauseAtMost(d time.Duration) {
+	if d > time.Minute {
+		d = time.Minute
+	}
+	time.Sleep(d)
+}
+
+func byCappedHelper(c *client) (err error) {
+	for range 3 { // want `FB1001: retries a.client.put on failure`
+		if err = c.put(); err == nil {
+			return nil
+		}
+		pauseAtMost(c.interval)
+	}
+	return err
+}
+
+func pauseMin(d time.Duration) { time.Sleep(min(d, time.Minute)) }
+
+func byMinHelper(c *client) (err error) {
+	for range 3 { // want `FB1001: retries a.client.put on failure`
+		if err = c.put(); err == nil {
+			return nil
+		}
+		pauseMin(c.interval)
+	}
+	return err
+}

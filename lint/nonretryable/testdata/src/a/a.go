@@ -218,3 +218,48 @@ func missingIsFinal(c *http.Client, url string) (found bool, err error) {
 	}
 	return false, err
 }
+
+func retried(attempts int, f func() error) (err error) {
+	for range attempts {
+		if err = f(); err == nil {
+			return nil
+		}
+		wait()
+	}
+	return err
+}
+
+func throughRetried(c *http.Client, url string) error {
+	return retried(3, func() error { return get(c, url) }) // want `FB1035: retries through a.retried on status 400`
+}
+
+var errFinal = errors.New("final")
+
+// selecting looks into the error before it tries again.
+func selecting(attempts int, f func() error) (err error) {
+	for range attempts {
+		if err = f(); err == nil || errors.Is(err, errFinal) {
+			return err
+		}
+		wait()
+	}
+	return err
+}
+
+func throughSelecting(c *http.Client, url string) error {
+	return selecting(3, func() error { return get(c, url) })
+}
+
+// shouldRetryGiven: where there is an answer beside the error, the error says
+// that there was none.
+func shouldRetryGiven(resp *http.Response, err error) bool {
+	return err != nil || resp.StatusCode == 429
+}
+
+// shouldRetryAnswer looks at the status only when there is an answer.
+func shouldRetryAnswer(resp *http.Response, err error) bool { // want `FB1035: shouldRetryAnswer calls 422 retryable`
+	if err != nil {
+		return false
+	}
+	return resp.StatusCode == 422
+}

@@ -1,0 +1,52 @@
+package near
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+)
+
+// decoding: a text that cannot be decoded is no failure of an operation.
+func decoding(texts func() []byte) (v state) {
+	for retries := 0; retries < 5; retries++ {
+		if err := json.Unmarshal(texts(), &v); err == nil {
+			return v
+		}
+		time.Sleep(time.Second)
+	}
+	return v
+}
+
+type pool interface{ pick() *http.Client }
+
+// otherClients: each attempt goes to a client that the loop obtains anew.
+func otherClients(p pool, url string) (err error) {
+	for retry := 0; retry < 5; retry++ {
+		c := p.pick()
+		var resp *http.Response
+		if resp, err = c.Get(url); err == nil {
+			return resp.Body.Close()
+		}
+	}
+	return err
+}
+
+// pauseJittered waits d, or a random time instead of it.
+func pauseJittered(d time.Duration) {
+	if d > time.Second {
+		d = rand.N(d)
+	}
+	time.Sleep(d)
+}
+
+func jitteredByHelper(addr string) (conn net.Conn, err error) {
+	for range 3 {
+		if conn, err = net.Dial("tcp", addr); err == nil {
+			return conn, nil
+		}
+		pauseJittered(2 * time.Second)
+	}
+	return nil, err
+}
