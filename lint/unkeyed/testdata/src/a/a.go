@@ -238,3 +238,63 @@ func refused(c *http.Client, url string, body []byte) error {
 	}
 	return nil
 }
+
+// sendRefused repeats whatever it is given, but only what was not carried out.
+func (c *client) sendRefused(method string) error {
+	for range 3 {
+		req, err := http.NewRequest(method, c.base, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := c.http.Do(req)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusTooManyRequests {
+			wait()
+			continue
+		}
+		return nil
+	}
+	return errors.New("exhausted")
+}
+
+func callerOfRefused(c *client) error { return c.sendRefused("POST") }
+
+// refusedOnly repeats a request of any method that the server refused.
+type refusedOnly struct{ next http.RoundTripper }
+
+func (t refusedOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	for range 3 {
+		resp, err := t.next.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode == http.StatusTooManyRequests {
+			resp.Body.Close()
+			wait()
+			continue
+		}
+		return resp, nil
+	}
+	return nil, errors.New("exhausted")
+}
+
+// lostToo repeats what was refused, and what may have been carried out.
+func lostToo(c *http.Client, url string, body []byte) error {
+	for range 3 { // want `FB1030: retries POST`
+		resp, err := c.Post(url, "application/json", bytes.NewReader(body))
+		if err != nil {
+			wait()
+			continue
+		}
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusTooManyRequests {
+			wait()
+			continue
+		}
+		return nil
+	}
+	return nil
+}
