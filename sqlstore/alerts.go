@@ -49,7 +49,7 @@ func (s *Store) ClaimAlerts(ctx context.Context, limit int, lease time.Duration)
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
 	return do(ctx, s, func(t *tx) (list []deadletter.Alert, err error) {
-		rows, err := t.query(`UPDATE forbear_alerts SET state = 1, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE state < 2 AND due <= {t} ORDER BY due LIMIT ?`+lock+`) RETURNING `+alertColumns,
+		rows, err := t.query(`UPDATE forbear_alerts SET state = 1, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE state < 2 AND due <= {now} ORDER BY due LIMIT ?`+lock+`) RETURNING `+alertColumns,
 			after(lease), after(0), limit)
 		if err != nil {
 			return nil, err

@@ -54,11 +54,11 @@ func (s *Store) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
 func (s *Store) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane webhook.Lane) ([]webhook.Delivery, error) {
 	found := false
 	err := s.query(ctx, func(*sql.Rows) error { found = true; return nil },
-		`SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND state = 0 AND start < {t} LIMIT 1`, lane.Endpoint, after(-age))
+		`SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND state = 0 AND start < {now} LIMIT 1`, lane.Endpoint, after(-age))
 	if err != nil || !found {
 		return nil, err
 	}
-	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: `start < {t} ORDER BY start`, bound: after(-age)}
+	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: `start < {now} ORDER BY start`, bound: after(-age)}
 	end := time.Now().Add(lease)
 	list, err := do(ctx, s, func(t *tx) ([]webhook.Delivery, error) { return s.claim(t, c) })
 	return until(list, end), err
@@ -167,7 +167,7 @@ func (s *Store) Reclaim(ctx context.Context, limit int) (int, error) {
 			owner, progress        string
 		}
 		var list []lost
-		rows, err := t.query(`SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE state = 1 AND lease < {t} ORDER BY lease LIMIT ?`+lock, after(0), limit)
+		rows, err := t.query(`SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE state = 1 AND lease < {now} ORDER BY lease LIMIT ?`+lock, after(0), limit)
 		if err != nil {
 			return 0, err
 		}

@@ -9,7 +9,9 @@ import (
 
 // dialect is what differs between the databases. Statements are written once,
 // with ? for an argument and {t} for one of type [after]: a time relative to
-// the store's clock.
+// the store's clock. {now} is {t} where an index is to find what is before it:
+// PostgreSQL's clock is volatile, and would be asked, and compared, for each
+// row of a million that are scheduled.
 type dialect struct {
 	postgres bool
 	now      func() time.Time // SQLite's clock: it has one host
@@ -34,7 +36,7 @@ func (d *dialect) sql(text string) string {
 
 func (d *dialect) translate(text string) string {
 	if !d.postgres {
-		return strings.ReplaceAll(text, "{t}", "?")
+		return strings.NewReplacer("{t}", "?", "{now}", "?").Replace(text)
 	}
 	var b strings.Builder
 	n := 0
@@ -47,6 +49,10 @@ func (d *dialect) translate(text string) string {
 			n++
 			b.WriteString("(" + pgNow + "+$" + strconv.Itoa(n) + "::bigint)")
 			i += len("{t}") - 1
+		case strings.HasPrefix(text[i:], "{now}"):
+			n++
+			b.WriteString("(SELECT " + pgNow + "+$" + strconv.Itoa(n) + "::bigint)")
+			i += len("{now}") - 1
 		default:
 			b.WriteByte(text[i])
 		}

@@ -116,12 +116,13 @@ func (t *tx) settlePostgres(rows []settled, ok []bool) error {
 		return err
 	}
 	// Rows are locked in one order, so that two batches cannot wait for each
-	// other.
+	// other. The sum keeps the planner from the partial index on leases: it may
+	// take that for small, and then compares each row with each lease.
 	found, err := t.query(`WITH x AS MATERIALIZED (SELECT x.* FROM json_to_recordset(?::json) AS x(id bigint, fence bigint, state smallint, "after" bigint, progress text, finished boolean)
-			JOIN forbear_deliveries d ON d.id = x.id AND d.fence = x.fence AND d.state = 1 ORDER BY x.id FOR UPDATE OF d)
+			JOIN forbear_deliveries d ON d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 ORDER BY x.id FOR UPDATE OF d)
 		UPDATE forbear_deliveries d SET state = x.state, due = CASE WHEN x.finished THEN d.due ELSE {t} + x."after" END,
 			progress = COALESCE(x.progress, d.progress), finished = CASE WHEN x.finished THEN {t} END, lease = NULL
-		FROM x WHERE d.id = x.id AND d.fence = x.fence AND d.state = 1 RETURNING d.id`, string(spec), after(0), after(0))
+		FROM x WHERE d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 RETURNING d.id`, string(spec), after(0), after(0))
 	if err != nil {
 		return err
 	}
@@ -312,7 +313,7 @@ func (s *Store) Sweep(ctx context.Context, age time.Duration, limit int) (int, e
 	return do(ctx, s, func(t *tx) (int, error) {
 		type old struct{ id, message int64 }
 		var list []old
-		rows, err := t.query(`SELECT id, message FROM forbear_deliveries WHERE finished < {t} ORDER BY finished LIMIT ?`, after(-age), limit)
+		rows, err := t.query(`SELECT id, message FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ?`, after(-age), limit)
 		if err != nil {
 			return 0, err
 		}

@@ -81,8 +81,8 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 // Sweep implements idempotency.Store.
 func (i *Idempotency) Sweep(ctx context.Context, limit int) (int, error) {
 	n, err := single(ctx, i.s, func(t *tx) (int64, error) {
-		return t.exec(`DELETE FROM forbear_idempotency WHERE (scope, hash) IN (SELECT scope, hash FROM forbear_idempotency r WHERE state <> 4 AND `+rowExpired+` LIMIT ?) AND expires <= {t}`,
-			after(0), limit, after(0))
+		return t.exec(`DELETE FROM forbear_idempotency WHERE (scope, hash) IN (SELECT scope, hash FROM forbear_idempotency r WHERE state <> 4 AND expires <= {now} AND `+rowExpired+` LIMIT ?) AND expires <= {t}`,
+			after(0), after(0), limit, after(0))
 	})
 	return int(n), err
 }

@@ -23,7 +23,7 @@ func (s *Store) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, er
 	if err != nil {
 		return webhook.Turned{}, err
 	}
-	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: `due <= {t} ORDER BY due`}
+	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: `due <= {now} ORDER BY due`}
 	end := time.Now().Add(turn.Lease)
 	// A lease ends with the machine that holds it, when the database is on the
 	// same one: a claim does not wait for the disk.
