@@ -182,6 +182,8 @@ func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
 				}
 				took := time.Since(began)
 				st := d.Stats()
+				r.mu.Lock()
+				defer r.mu.Unlock()
 				t.Logf("%d retries in %v of virtual time, %v at best; at most %d in flight, %d put off once more", c.n, took, best, r.most, st.Postponed)
 				if st.Delivered < int64(most) || st.Dead > 0 {
 					t.Fatalf("%d delivered and %d dead of %d", st.Delivered, st.Dead, c.n)
@@ -189,8 +191,6 @@ func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
 				if took > limit {
 					t.Errorf("a stall: %v, want at most %v", took, limit)
 				}
-				r.mu.Lock()
-				defer r.mu.Unlock()
 				if r.most > 20 || took < best*85/100 {
 					t.Errorf("a flood: %d in flight, all in %v", r.most, took)
 				}
