@@ -40,16 +40,21 @@ func (d *Dispatcher) turns(ctx context.Context, quiet chan struct{}) {
 	var first time.Time // when the first of back came
 	var back []Outcome
 	for open := true; open || len(back) > 0; {
-		if back, open = d.gather(back, open); len(back) > 0 && first.IsZero() {
+		over := ctx.Err() != nil // asked once: it may end at any moment
+		if back, open = d.gather(back, open); !open && len(back) == 0 {
+			break
+		}
+		if len(back) > 0 && first.IsZero() {
 			first = time.Now()
 		}
 		var w wanted
-		if !claiming.Load() {
-			if quiet != nil && ctx.Err() != nil {
-				close(quiet)
-				quiet = nil
-			}
-			w = d.wants(ctx)
+		switch {
+		case claiming.Load():
+		case !over:
+			w = d.wants()
+		case quiet != nil:
+			close(quiet)
+			quiet = nil
 		}
 		var now []Outcome // of this turn
 		if free := writing.Load() < maxBack; free && (ripe(back, first) || !open) {
@@ -58,7 +63,11 @@ func (d *Dispatcher) turns(ctx context.Context, quiet chan struct{}) {
 			w.again = first.Add(lull)
 		}
 		if len(w.lanes) == 0 && len(now) == 0 {
-			back, open = d.await(ctx, timer, w.again, back, open)
+			ended := ctx.Done()
+			if over {
+				ended = nil
+			}
+			back, open = d.await(ended, timer, w.again, back, open)
 			continue
 		}
 		if len(w.lanes) > 0 {
@@ -104,17 +113,14 @@ func ripe(back []Outcome, first time.Time) bool {
 		slices.ContainsFunc(back, func(o Outcome) bool { return o.OrderKey != "" })
 }
 
-// await waits for something to do: an outcome, a wake, the time again.
-func (d *Dispatcher) await(ctx context.Context, timer *time.Timer, again time.Time, back []Outcome, open bool) ([]Outcome, bool) {
+// await waits for something to do: an outcome, a wake, the time again, the end.
+func (d *Dispatcher) await(ended <-chan struct{}, timer *time.Timer, again time.Time, back []Outcome, open bool) ([]Outcome, bool) {
 	var late <-chan time.Time
 	if !again.IsZero() {
 		timer.Reset(max(time.Until(again), 0))
 		late = timer.C
 	}
-	ended, outcomes := ctx.Done(), d.outcomes
-	if ctx.Err() != nil {
-		ended = nil
-	}
+	outcomes := d.outcomes
 	if !open || len(back) >= maxFinish {
 		outcomes = nil
 	}
@@ -144,11 +150,8 @@ type wanted struct {
 	again time.Time // when to ask again at the latest; zero: when something happens
 }
 
-// wants asks the lanes. When ctx has ended they want nothing.
-func (d *Dispatcher) wants(ctx context.Context) (w wanted) {
-	if ctx.Err() != nil {
-		return w
-	}
+// wants asks the lanes.
+func (d *Dispatcher) wants() (w wanted) {
 	now := time.Now()
 	total := 0
 	for _, l := range d.all() { // in the random order of a map: nobody is first each time
