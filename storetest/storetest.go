@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -367,58 +366,6 @@ func testProgress(t *testing.T, s Store) {
 	}
 }
 
-func testOrder(t *testing.T, s Store) {
-	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("k3", "k", "a"), message("x1", "x", "a"))
-	ids := func(list []webhook.Delivery) (s string) {
-		for _, d := range list {
-			s += d.Message.ID + " "
-		}
-		return s
-	}
-	list := claim(t, s, "a", 10)
-	if got := ids(list); got != "k1 x1 " {
-		t.Fatalf("claimed %q, want the first of each key", got)
-	}
-	retry := outcome(list[0], webhook.Retried)
-	retry.After = time.Hour
-	finish(t, s, retry, outcome(list[1], webhook.Delivered))
-	accept(t, s, true, message("x2", "x", "a"))
-	if got := ids(claim(t, s, "a", 10)); got != "x2 " {
-		t.Fatalf("claimed %q: a failing message holds its own key, and only that", got)
-	}
-}
-
-func testOrderRace(t *testing.T, s Store) {
-	// Whatever the interleaving of accepts and finishes, nothing stays held.
-	const total = 40
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := range total {
-			accept(t, s, true, message(fmt.Sprintf("m%03d", i), "k", "a"))
-		}
-	})
-	var got []string
-	for end := time.Now().Add(20 * time.Second); len(got) < total && time.Now().Before(end); {
-		list := claim(t, s, "a", 5)
-		if len(list) > 1 {
-			t.Fatalf("%d messages of one key at once", len(list))
-		}
-		for _, d := range list {
-			got = append(got, d.Message.ID)
-			finish(t, s, outcome(d, webhook.Delivered))
-		}
-	}
-	wg.Wait()
-	if len(got) != total {
-		t.Fatalf("%d of %d came: the others are held for good", len(got), total)
-	}
-	for i, id := range got {
-		if id != fmt.Sprintf("m%03d", i) {
-			t.Fatalf("message %d is %s", i, id)
-		}
-	}
-}
-
 func testOverdue(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
@@ -446,59 +393,5 @@ func testSweep(t *testing.T, s Store) {
 	}
 	if n := len(claim(t, s, "b", 1)); n != 1 {
 		t.Error("the waiting one is gone")
-	}
-}
-
-// A caller that gives up must not roll back the transaction that it shares
-// with others.
-func testCanceled(t *testing.T, s Store) {
-	var wg sync.WaitGroup
-	for i := range 40 {
-		wg.Go(func() {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if i%2 == 0 {
-				go cancel()
-			}
-			_, err := s.Accept(ctx, []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil)
-			if err != nil && i%2 == 1 {
-				t.Errorf("message %d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
-	seen := map[string]bool{}
-	for _, d := range claim(t, s, "a", 100) {
-		seen[d.Message.ID] = true
-	}
-	for i := 1; i < 40; i += 2 {
-		if !seen[fmt.Sprint("m", i)] {
-			t.Errorf("message %d was acknowledged and is lost", i)
-		}
-	}
-}
-
-// A write that the database refuses must not take those down that share its
-// transaction.
-func testBadMember(t *testing.T, s Store) {
-	job := deadletter.Job{ID: "j", By: "ann", State: deadletter.JobPaused}
-	check(t, s.PutJob(t.Context(), job))
-	var wg sync.WaitGroup
-	for i := range 60 {
-		wg.Go(func() {
-			if i%3 == 0 {
-				if err := s.PutJob(t.Context(), job); err == nil {
-					t.Error("the same job twice")
-				}
-				return
-			}
-			if _, err := s.Accept(t.Context(), []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil); err != nil {
-				t.Errorf("message %d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
-	if n := len(claim(t, s, "a", 100)); n != 40 {
-		t.Errorf("%d messages of 40", n)
 	}
 }

@@ -1,0 +1,65 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// A caller that gives up must not roll back the transaction that it shares
+// with others.
+func testCanceled(t *testing.T, s Store) {
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i%2 == 0 {
+				go cancel()
+			}
+			_, err := s.Accept(ctx, []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil)
+			if err != nil && i%2 == 1 {
+				t.Errorf("message %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, d := range claim(t, s, "a", 100) {
+		seen[d.Message.ID] = true
+	}
+	for i := 1; i < 40; i += 2 {
+		if !seen[fmt.Sprint("m", i)] {
+			t.Errorf("message %d was acknowledged and is lost", i)
+		}
+	}
+}
+
+// A write that the database refuses must not take those down that share its
+// transaction.
+func testBadMember(t *testing.T, s Store) {
+	job := deadletter.Job{ID: "j", By: "ann", State: deadletter.JobPaused}
+	check(t, s.PutJob(t.Context(), job))
+	var wg sync.WaitGroup
+	for i := range 60 {
+		wg.Go(func() {
+			if i%3 == 0 {
+				if err := s.PutJob(t.Context(), job); err == nil {
+					t.Error("the same job twice")
+				}
+				return
+			}
+			if _, err := s.Accept(t.Context(), []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil); err != nil {
+				t.Errorf("message %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(claim(t, s, "a", 100)); n != 40 {
+		t.Errorf("%d messages of 40", n)
+	}
+}

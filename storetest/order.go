@@ -1,0 +1,62 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+func testOrder(t *testing.T, s Store) {
+	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("k3", "k", "a"), message("x1", "x", "a"))
+	ids := func(list []webhook.Delivery) (s string) {
+		for _, d := range list {
+			s += d.Message.ID + " "
+		}
+		return s
+	}
+	list := claim(t, s, "a", 10)
+	if got := ids(list); got != "k1 x1 " {
+		t.Fatalf("claimed %q, want the first of each key", got)
+	}
+	retry := outcome(list[0], webhook.Retried)
+	retry.After = time.Hour
+	finish(t, s, retry, outcome(list[1], webhook.Delivered))
+	accept(t, s, true, message("x2", "x", "a"))
+	if got := ids(claim(t, s, "a", 10)); got != "x2 " {
+		t.Fatalf("claimed %q: a failing message holds its own key, and only that", got)
+	}
+}
+
+func testOrderRace(t *testing.T, s Store) {
+	// Whatever the interleaving of accepts and finishes, nothing stays held.
+	const total = 40
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range total {
+			accept(t, s, true, message(fmt.Sprintf("m%03d", i), "k", "a"))
+		}
+	})
+	var got []string
+	for end := time.Now().Add(20 * time.Second); len(got) < total && time.Now().Before(end); {
+		list := claim(t, s, "a", 5)
+		if len(list) > 1 {
+			t.Fatalf("%d messages of one key at once", len(list))
+		}
+		for _, d := range list {
+			got = append(got, d.Message.ID)
+			finish(t, s, outcome(d, webhook.Delivered))
+		}
+	}
+	wg.Wait()
+	if len(got) != total {
+		t.Fatalf("%d of %d came: the others are held for good", len(got), total)
+	}
+	for i, id := range got {
+		if id != fmt.Sprintf("m%03d", i) {
+			t.Fatalf("message %d is %s", i, id)
+		}
+	}
+}
