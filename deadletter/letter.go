@@ -109,6 +109,7 @@ const (
 const (
 	ReasonGone        = "gone"        // the receiver said that it is no more
 	ReasonInvalid     = "invalid"     // it could never have been sent
+	ReasonConflict    = "conflict"    // its id stands for another message
 	ReasonUndecodable = "undecodable" // a consumer could not read it
 	ReasonCrashLoop   = "crash_loop"  // workers died on it too often
 )

@@ -14,6 +14,10 @@ var secretHeaders = map[string]bool{
 	"X-Api-Key": true, "Api-Key": true, "X-Auth-Token": true, "X-Csrf-Token": true,
 }
 
+// UnreadableHeaders is the name under which a letter keeps headers that could
+// not be read, as they were. They may hold anything.
+const UnreadableHeaders = "(unreadable)"
+
 // secretWords in a header's name make its value a secret.
 var secretWords = []string{"token", "secret", "password", "signature", "credential", "apikey", "api-key", "session"}
 
@@ -25,7 +29,7 @@ func CarriesCredential(name string) bool {
 }
 
 func secretHeader(name string) bool {
-	if CarriesCredential(name) {
+	if CarriesCredential(name) || name == UnreadableHeaders {
 		return true
 	}
 	name = strings.ToLower(name)

@@ -190,7 +190,7 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 			continue // somebody was faster
 		}
 		if err == nil {
-			err = r.targets[l.Queue](ctx, l)
+			err = r.send(ctx, l)
 		}
 		if err != nil {
 			return sent, err
@@ -212,16 +212,29 @@ func (r *Redriver) resume(ctx context.Context, j *Job) error {
 			return err
 		}
 		for _, l := range list {
-			target := r.targets[l.Queue]
-			if target == nil {
+			if r.targets[l.Queue] == nil {
 				return fmt.Errorf("queue %q has nowhere to redrive to", l.Queue)
 			}
-			if err := target(ctx, l); err != nil {
+			if err := r.send(ctx, l); err != nil {
 				return err
 			}
 			f.After = l.ID
 		}
 	}
+}
+
+// send hands a letter to its target. One that the target refuses is dead again,
+// and the audit has the reason: the job goes on with the others.
+func (r *Redriver) send(ctx context.Context, l Letter) error {
+	err := r.targets[l.Queue](ctx, l)
+	if !errors.Is(err, ErrRefused) {
+		return err
+	}
+	r.log.Warn("redrive refused", slog.String("letter", l.ID), slog.String("error", err.Error()))
+	if err := r.store.EndRedrive(ctx, l.ID, OutcomeDead); err != nil {
+		return err
+	}
+	return r.store.Audit(ctx, Entry{Who: l.RedrivenBy, Action: "redrive-refused", Target: l.ID, Detail: err.Error()})
 }
 
 func pause(ctx context.Context, wait time.Duration) {

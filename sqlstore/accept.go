@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ type encoded struct {
 	made int64
 	wait time.Duration
 
-	fresh bool // the answer: the id was not known
+	fresh bool // the response: it is new at one of its endpoints
 }
 
 // envelope is what a row keeps of a message besides its id, time and body.
@@ -110,102 +111,213 @@ func (s *Store) Accept(ctx context.Context, msgs []webhook.Message, ordered map[
 			return nil, fmt.Errorf("message %q: %w", m.ID, err)
 		}
 	}
-	if err := s.submit(ctx, &op{accept: a, done: make(chan error, 1)}); err != nil {
+	if err := a.distinct(); err != nil {
 		return nil, err
 	}
-	answers := make([]webhook.Accepted, len(msgs))
+	if err := s.submit(ctx, &op{accept: a, keys: a.keys(), done: make(chan error, 1)}); err != nil {
+		return nil, err
+	}
+	if a.refused != nil {
+		return nil, a.refused
+	}
+	responses := make([]webhook.Accepted, len(msgs))
 	for i := range a.rows {
-		answers[i] = webhook.Accepted{ID: a.rows[i].ID, Duplicate: !a.rows[i].fresh}
+		responses[i] = webhook.Accepted{ID: a.rows[i].ID, Duplicate: !a.rows[i].fresh}
 	}
 	s.notify.wake()
-	return answers, nil
+	return responses, nil
 }
 
-// acceptance is one call of Accept.
+// acceptance is one call of Accept, or one row of the outbox: all of it is
+// accepted, or nothing.
 type acceptance struct {
 	rows    []encoded
 	ordered map[string]bool
+	refused error // the response: an ErrConflict
 }
 
-// acceptAll adds the messages of several calls.
+// keys returns the locks of the keys whose order the call decides about.
+func (a *acceptance) keys() (k keyLocks) {
+	for i := range a.rows {
+		m := &a.rows[i]
+		for _, e := range m.Endpoints {
+			if a.orders(m, e) {
+				k.add(e, m.Key)
+			}
+		}
+	}
+	return k
+}
+
+// orders reports whether a message must keep its key's order at an endpoint.
+func (a *acceptance) orders(m *encoded, endpoint string) bool {
+	return m.Key != "" && a.ordered[endpoint]
+}
+
+// identity is what a message is known by.
+type identity struct{ id, endpoint string }
+
+// distinct takes out what a call says twice.
+func (a *acceptance) distinct() error {
+	if len(a.rows) == 1 && len(a.rows[0].Endpoints) == 1 {
+		return nil
+	}
+	known := make(map[identity]*encoded, len(a.rows))
+	for i := range a.rows {
+		m := &a.rows[i]
+		endpoints := make([]string, 0, len(m.Endpoints))
+		for _, e := range m.Endpoints {
+			switch other := known[identity{m.ID, e}]; {
+			case other == nil:
+				known[identity{m.ID, e}] = m
+				endpoints = append(endpoints, e)
+			case !m.SameContent(&other.Message):
+				return conflict(m.ID, e)
+			}
+		}
+		m.Endpoints = endpoints
+	}
+	return nil
+}
+
+func conflict(id, endpoint string) error {
+	return fmt.Errorf("message %q to endpoint %q: %w", id, endpoint, webhook.ErrConflict)
+}
+
+// acceptAll adds the messages of several calls. Each call learns by itself that
+// it was refused: that is no error of the transaction that it shares.
 func (t *tx) acceptAll(calls []*acceptance) error {
+	for _, a := range calls {
+		a.refused = nil
+		for i := range a.rows {
+			a.rows[i].fresh = false
+		}
+	}
 	if t.d.postgres {
 		return t.acceptTogether(calls)
 	}
 	for _, a := range calls {
-		for i := range a.rows {
-			if err := t.accept(&a.rows[i], a.ordered); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// accept adds one message, and notes whether its id was new.
-func (t *tx) accept(m *encoded, ordered map[string]bool) error {
-	seq, fresh, err := t.addMessage(m)
-	m.fresh = fresh
-	if err != nil || !fresh {
-		return err
-	}
-	for _, e := range m.Endpoints {
-		if err := t.addDelivery(seq, e, m, ordered[e]); err != nil {
+		if err := t.accept(a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *tx) addMessage(m *encoded) (seq int64, fresh bool, err error) {
-	const text = `INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
-	if !t.d.postgres {
-		return t.insert(text, m.ID, m.meta, m.body, m.made)
-	}
-	fresh, err = t.row([]any{&seq}, text+` RETURNING seq`, m.ID, m.meta, m.body, m.made)
-	return seq, fresh, err
-}
-
-// addDelivery adds one delivery; one that must keep its key's order is held
-// while an earlier one is not finished.
-func (t *tx) addDelivery(seq int64, endpoint string, m *encoded, ordered bool) error {
-	state, okey := waiting, any(nil)
-	if ordered && m.Key != "" {
-		okey = m.Key
-		if err := t.lockKey(endpoint, m.Key); err != nil {
-			return err
-		}
-		var one int
-		busy, err := t.row([]any{&one}, `SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND okey = ? AND state IN (0, 1, 4) LIMIT 1`, endpoint, m.Key)
+// accept adds the messages of one call on SQLite, one by one.
+func (t *tx) accept(a *acceptance) error {
+	added := false
+	for i := range a.rows {
+		m := &a.rows[i]
+		seq, err := t.addMessage(m)
 		if err != nil {
 			return err
+		}
+		for _, e := range m.Endpoints {
+			fresh, err := t.addDelivery(seq, e, m, a.orders(m, e))
+			if err != nil {
+				return err
+			}
+			if m.fresh = m.fresh || fresh; fresh {
+				continue
+			}
+			known, err := t.known(m.ID, e, false)
+			if err != nil {
+				return err
+			}
+			if a.refused == nil && !m.SameContent(&known.Message) {
+				a.refused = conflict(m.ID, e)
+			}
+		}
+		if added = added || m.fresh; m.fresh {
+			continue
+		}
+		if _, err := t.exec(`DELETE FROM forbear_messages WHERE seq = ?`, seq); err != nil {
+			return err
+		}
+	}
+	return a.undo(added)
+}
+
+// undo makes the transaction fail when a refused call has added something. It
+// is replayed alone then, and rolled back alone.
+func (a *acceptance) undo(added bool) error {
+	if a.refused != nil && added {
+		return own(a.refused)
+	}
+	return nil
+}
+
+func (t *tx) addMessage(m *encoded) (seq int64, err error) {
+	_, err = t.row([]any{&seq}, `INSERT INTO forbear_messages (meta, body, created) VALUES (?, ?, ?) RETURNING seq`, m.meta, m.body, m.made)
+	return seq, err
+}
+
+// addDelivery adds one delivery, unless it is known; one that must keep its
+// key's order is held while an earlier one is not finished.
+func (t *tx) addDelivery(seq int64, endpoint string, m *encoded, ordered bool) (fresh bool, err error) {
+	state, okey := waiting, any(nil)
+	if ordered {
+		okey = m.Key
+		busy, err := t.busy(endpoint, m.Key)
+		if err != nil {
+			return false, err
 		}
 		if busy {
 			state = held
 		}
 	}
-	_, err := t.exec(`INSERT INTO forbear_deliveries (message, endpoint, okey, state, due, start) VALUES (?, ?, ?, ?, {t}, {t}) ON CONFLICT DO NOTHING`,
-		seq, endpoint, okey, state, after(m.wait), after(m.wait))
-	return err
+	n, err := t.exec(`INSERT INTO forbear_deliveries (message, message_id, endpoint, okey, state, due, start) VALUES (?, ?, ?, ?, ?, {t}, {t}) ON CONFLICT (message_id, endpoint) DO NOTHING`,
+		seq, m.ID, endpoint, okey, state, after(m.wait), after(m.wait))
+	return n == 1, err
 }
 
-// lockKey serialises what decides about the order of one key. SQLite has one
-// writer anyway.
-func (t *tx) lockKey(endpoint, key string) error {
-	if !t.d.postgres {
-		return nil
+// busy reports whether a key has deliveries that are not finished. The
+// transaction holds its lock.
+func (t *tx) busy(endpoint, key string) (bool, error) {
+	var one int
+	return t.row([]any{&one}, `SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND okey = ? AND state IN (0, 1, 4) LIMIT 1`, endpoint, key)
+}
+
+// stored is what is known by an identity.
+type stored struct {
+	webhook.Message
+
+	delivery int64
+	state    int
+	letter   string
+	okey     string
+}
+
+// errUnknown is what known answers when there is nothing.
+var errUnknown = errors.New("delivery is gone")
+
+// known reads a delivery with its message, and locks it when it is to be
+// changed.
+func (t *tx) known(id, endpoint string, change bool) (k stored, err error) {
+	lock := ""
+	if change && t.d.postgres {
+		lock = " FOR UPDATE OF d"
 	}
-	_, err := t.exec(`SELECT pg_advisory_xact_lock(hashtextextended(?::text, 7))`, endpoint+"\n"+key)
-	return err
+	var meta string
+	var body []byte
+	var made int64
+	found, err := t.row([]any{&k.delivery, &k.state, &k.letter, &k.okey, &meta, &body, &made}, `SELECT d.id, d.state, COALESCE(d.letter, ''), COALESCE(d.okey, ''), m.meta, m.body, m.created
+		FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.message_id = ? AND d.endpoint = ?`+lock, id, endpoint)
+	if err != nil {
+		return k, err
+	}
+	if !found {
+		return k, errUnknown
+	}
+	k.Message, err = t.s.decode(id, meta, made, body)
+	return k, err
 }
 
-// promote lets the next message of a key go.
+// promote lets the next message of a key go, whose lock the transaction holds.
 func (t *tx) promote(endpoint, key string) error {
 	if key == "" {
 		return nil
-	}
-	if err := t.lockKey(endpoint, key); err != nil {
-		return err
 	}
 	_, err := t.exec(`UPDATE forbear_deliveries SET state = 0 WHERE id =
 		(SELECT min(id) FROM forbear_deliveries WHERE endpoint = ? AND okey = ? AND state = 4)

@@ -1,9 +1,11 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -11,12 +13,30 @@ import (
 
 // Raise implements deadletter.Store.
 func (s *Store) Raise(ctx context.Context, a deadletter.Alert) error {
-	return s.write(ctx, func(t *tx) error { return t.raise(a) })
+	return s.write(ctx, func(t *tx) error { t.raise(a); return nil })
 }
 
-// raise joins the open alert of the queue and reason, or opens one: due at
+// raise raises an alert with the transaction.
+func (t *tx) raise(a deadletter.Alert) { t.alerts = append(t.alerts, a) }
+
+// raiseAll raises the alerts of the transaction, in one order: the open alert
+// of a queue and reason is a row that all writers want.
+func (t *tx) raiseAll() error {
+	slices.SortStableFunc(t.alerts, func(a, b deadletter.Alert) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Reason, b.Reason))
+	})
+	for _, a := range t.alerts {
+		if err := t.join(a); err != nil {
+			return err
+		}
+	}
+	t.alerts = nil
+	return nil
+}
+
+// join joins the open alert of the queue and reason, or opens one: due at
 // once when the last one is long ago, otherwise when the gathering ends.
-func (t *tx) raise(a deadletter.Alert) error {
+func (t *tx) join(a deadletter.Alert) error {
 	_, err := t.exec(`INSERT INTO forbear_alerts (queue, reason, state, count, first_at, last_at, due, letter, detail)
 		VALUES (?, ?, 0, 1, {t}, {t}, CASE WHEN {t} - COALESCE((SELECT max(last_at) FROM forbear_alerts WHERE queue = ? AND reason = ? AND state > 0), 0) < ? THEN {t} ELSE {t} END, ?, ?)
 		ON CONFLICT (queue, reason) WHERE state = 0 DO UPDATE SET count = forbear_alerts.count + 1, last_at = EXCLUDED.last_at, letter = EXCLUDED.letter, detail = EXCLUDED.detail`,
@@ -48,7 +68,7 @@ func (s *Store) ClaimAlerts(ctx context.Context, limit int, lease time.Duration)
 	if s.d.postgres {
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
-	return do(ctx, s, func(t *tx) (list []deadletter.Alert, err error) {
+	return doAs(ctx, s, op{alone: true}, func(t *tx) (list []deadletter.Alert, err error) {
 		rows, err := t.query(`UPDATE forbear_alerts SET state = 1, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE state < 2 AND due <= {now} ORDER BY due LIMIT ?`+lock+`) RETURNING `+alertColumns,
 			after(lease), after(0), limit)
 		if err != nil {

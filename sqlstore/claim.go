@@ -30,7 +30,7 @@ func (s *Store) Heads(ctx context.Context) (heads []webhook.Head, err error) {
 }
 
 // claimed are the columns that scanClaim reads.
-const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), m.id, m.created, m.meta, m.body`
+const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), d.message_id, m.created, m.meta, m.body`
 
 func (s *Store) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
 	var due, start, made int64

@@ -1,11 +1,9 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +22,11 @@ type settled struct {
 	After    int64   `json:"after"` // microseconds
 	Progress *string `json:"progress"`
 	Finished bool    `json:"finished"`
+
+	// What the row answered: whether it was still this lease's, and the letter
+	// that it redrives.
+	ok     bool
+	letter string
 }
 
 func settle(o *webhook.Outcome) (settled, error) {
@@ -46,15 +49,18 @@ func settle(o *webhook.Outcome) (settled, error) {
 }
 
 // settle writes the states back, fenced.
-func (t *tx) settle(rows []settled) ([]bool, error) {
-	ok := make([]bool, len(rows))
+func (t *tx) settle(rows []settled) (err error) {
+	for i := range rows {
+		rows[i].ok, rows[i].letter = false, ""
+	}
 	if t.d.postgres {
-		return ok, t.settlePostgres(rows, ok)
+		return t.settlePostgres(rows)
 	}
-	if err := t.settleDelivered(rows, ok); err != nil {
-		return nil, err
+	if err := t.settleDelivered(rows); err != nil {
+		return err
 	}
-	for i, r := range rows {
+	for i := range rows {
+		r := &rows[i]
 		if r.Kind == webhook.Delivered {
 			continue
 		}
@@ -62,30 +68,30 @@ func (t *tx) settle(rows []settled) ([]bool, error) {
 		if r.Finished {
 			finished = after(0)
 		}
-		n, err := t.exec(`UPDATE forbear_deliveries SET state = ?, due = CASE WHEN ? IS NULL THEN {t} ELSE due END, progress = COALESCE(?, progress), finished = ?, lease = NULL
-			WHERE id = ? AND fence = ? AND state = 1`,
+		r.ok, err = t.row([]any{&r.letter}, `UPDATE forbear_deliveries SET state = ?, due = CASE WHEN ? IS NULL THEN {t} ELSE due END, progress = COALESCE(?, progress), finished = ?, lease = NULL
+			WHERE id = ? AND fence = ? AND state = 1 RETURNING COALESCE(letter, '')`,
 			r.State, finished, after(r.Outcome.After), r.Progress, finished, r.ID, r.Fence)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		ok[i] = n == 1
 	}
-	return ok, nil
+	return nil
 }
 
 // settleDelivered writes back the successes, nearly all there is on a good day,
 // in one statement.
-func (t *tx) settleDelivered(rows []settled, ok []bool) error {
-	index := make(map[int64]int, len(rows))
+func (t *tx) settleDelivered(rows []settled) error {
+	index := make(map[leaseID]*settled, len(rows))
 	spec := []byte("[")
-	for i, r := range rows {
+	for i := range rows {
+		r := &rows[i]
 		if r.Kind != webhook.Delivered {
 			continue
 		}
 		if len(index) > 0 {
 			spec = append(spec, ',')
 		}
-		index[r.ID] = i
+		index[leaseID{r.ID, r.Fence}] = r
 		spec = strconv.AppendInt(append(spec, '['), r.ID, 10)
 		spec = append(strconv.AppendInt(append(spec, ','), r.Fence, 10), ']')
 	}
@@ -94,44 +100,50 @@ func (t *tx) settleDelivered(rows []settled, ok []bool) error {
 	}
 	found, err := t.query(`UPDATE forbear_deliveries SET state = 2, finished = {t}, lease = NULL
 		FROM (SELECT value ->> 0 AS id, value ->> 1 AS fence FROM json_each(?)) x
-		WHERE forbear_deliveries.id = x.id AND forbear_deliveries.fence = x.fence AND state = 1 RETURNING forbear_deliveries.id`, after(0), string(append(spec, ']')))
+		WHERE forbear_deliveries.id = x.id AND forbear_deliveries.fence = x.fence AND state = 1 RETURNING forbear_deliveries.id, forbear_deliveries.fence, COALESCE(letter, '')`, after(0), string(append(spec, ']')))
 	if err != nil {
 		return err
 	}
+	return note(found, index)
+}
+
+// leaseID names one claim of a delivery.
+type leaseID struct{ id, fence int64 }
+
+// note notes which rows were written.
+func note(found *sql.Rows, index map[leaseID]*settled) error {
 	return each(found, func(r *sql.Rows) error {
-		var id int64
-		err := r.Scan(&id)
-		ok[index[id]] = true
+		var id leaseID
+		var letter string
+		err := r.Scan(&id.id, &id.fence, &letter)
+		if row := index[id]; row != nil {
+			row.ok, row.letter = true, letter
+		}
 		return err
 	})
 }
 
-func (t *tx) settlePostgres(rows []settled, ok []bool) error {
-	index := make(map[int64]int, len(rows))
-	for i, r := range rows {
-		index[r.ID] = i
+func (t *tx) settlePostgres(rows []settled) error {
+	index := make(map[leaseID]*settled, len(rows))
+	for i := range rows {
+		index[leaseID{rows[i].ID, rows[i].Fence}] = &rows[i]
 	}
 	spec, err := json.Marshal(rows)
 	if err != nil {
 		return err
 	}
-	// Rows are locked in one order, so that two batches cannot wait for each
-	// other. The sum keeps the planner from the partial index on leases: it may
+	// No one waits here: a row that another transaction has locked is one whose
+	// lease was lost to it. The sum keeps the planner from the partial index on leases: it may
 	// take that for small, and then compares each row with each lease.
 	found, err := t.query(`WITH x AS MATERIALIZED (SELECT x.* FROM json_to_recordset(?::json) AS x(id bigint, fence bigint, state smallint, "after" bigint, progress text, finished boolean)
-			JOIN forbear_deliveries d ON d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 ORDER BY x.id FOR UPDATE OF d)
+			JOIN forbear_deliveries d ON d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 ORDER BY x.id FOR UPDATE OF d SKIP LOCKED)
 		UPDATE forbear_deliveries d SET state = x.state, due = CASE WHEN x.finished THEN d.due ELSE {t} + x."after" END,
 			progress = COALESCE(x.progress, d.progress), finished = CASE WHEN x.finished THEN {t} END, lease = NULL
-		FROM x WHERE d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 RETURNING d.id`, string(spec), after(0), after(0))
+		FROM x WHERE d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 RETURNING d.id, d.fence, COALESCE(d.letter, '')`, string(spec), after(0), after(0))
 	if err != nil {
 		return err
 	}
-	return each(found, func(r *sql.Rows) error {
-		var id int64
-		err := r.Scan(&id)
-		ok[index[id]] = true
-		return err
-	})
+	return note(found, index)
 }
 
 // attemptRow is an attempt as its row wants it.
@@ -157,11 +169,12 @@ const attemptGroup = 8
 var attemptsInsert = `INSERT INTO forbear_attempts (` + attemptColumns + `) VALUES ` +
 	strings.TrimSuffix(strings.Repeat("("+placeholders(11)+"), ", attemptGroup), ", ") + ` ON CONFLICT DO NOTHING`
 
-func (t *tx) recordAttempts(rows []settled, ok []bool) error {
+func (t *tx) recordAttempts(rows []settled) error {
 	var list []attemptRow
-	for i, r := range rows {
+	for i := range rows {
+		r := &rows[i]
 		a := r.Attempt
-		if !ok[i] || a == nil {
+		if !r.ok || a == nil {
 			continue
 		}
 		row := attemptRow{
@@ -205,39 +218,28 @@ func (t *tx) recordAttempts(rows []settled, ok []bool) error {
 }
 
 // followUp does what a settled delivery entails, in the same transaction: its
-// letter and alert, the redrive that it belongs to, the next of its key.
-func (s *Store) followUp(t *tx, rows []settled, ok []bool, letters map[int64]letterRow) error {
-	var keys []*webhook.Outcome
-	for i, r := range rows {
-		if !ok[i] {
+// letter and alert, the redrive that it belongs to, the next of its key, whose
+// lock the transaction holds.
+func (s *Store) followUp(t *tx, rows []settled, letters map[int64]letterRow) error {
+	for i := range rows {
+		r := &rows[i]
+		if !r.ok {
 			continue
 		}
-		if r.Finished && r.OrderKey != "" {
-			keys = append(keys, r.Outcome)
-		}
+		var err error
 		switch {
 		case r.Kind == webhook.Dead:
-			l := letters[r.ID]
-			if err := s.bury(t, r.ID, r.Letter, l); err != nil {
-				return err
-			}
-		case r.Letter == "":
+			err = s.bury(t, r.ID, r.letter, letters[r.ID])
+		case r.letter == "":
 		case r.Kind == webhook.Delivered:
-			if err := t.endRedrive(r.Letter, deadletter.OutcomeDelivered); err != nil {
-				return err
-			}
+			err = t.endRedrive(r.letter, deadletter.OutcomeDelivered)
 		case r.Kind == webhook.Retried:
-			if err := t.endRedrive(r.Letter, deadletter.OutcomeFailing); err != nil {
-				return err
-			}
+			err = t.endRedrive(r.letter, deadletter.OutcomeFailing)
 		}
-	}
-	// The locks of keys are taken in one order.
-	slices.SortFunc(keys, func(a, b *webhook.Outcome) int {
-		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.OrderKey, b.OrderKey))
-	})
-	for _, o := range keys {
-		if err := t.promote(o.Endpoint, o.OrderKey); err != nil {
+		if err == nil && r.Finished {
+			err = t.promote(r.Endpoint, r.OrderKey)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -289,7 +291,7 @@ func (s *Store) Deliveries(ctx context.Context, message string) (list []webhook.
 		i.State, i.Due, i.Postponed = stateNames[state], at(due), p.Postponed
 		ids, list = append(ids, id), append(list, i)
 		return nil
-	}, `SELECT d.id, d.endpoint, d.state, d.due, d.claims, COALESCE(d.progress, '') FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE m.id = ? ORDER BY d.id`, message)
+	}, `SELECT id, endpoint, state, due, claims, COALESCE(progress, '') FROM forbear_deliveries WHERE message_id = ? ORDER BY id`, message)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func single[T any](ctx context.Context, s *Store, f func(*tx) (T, error)) (T, er
 		return zero, err
 	}
 	defer func() { _ = conn.Close() }()
-	return f(&tx{ctx: ctx, d: s.d, conn: conn})
+	return f(&tx{ctx: ctx, s: s, d: s.d, conn: conn})
 }
 
 // Claim implements idempotency.Store.

@@ -73,7 +73,7 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 			}
 		}
 	}()
-	t := &tx{ctx: ctx, d: x.s.d, conn: conn} // the connection that txn is on
+	t := &tx{ctx: ctx, s: x.s, d: x.s.d, conn: conn} // the connection that txn is on
 	if x.s.d.postgres {
 		var free bool
 		if _, err := t.row([]any{&free}, `SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, 11))`, c.ID.Scope+"\n"+c.ID.Key); err != nil {

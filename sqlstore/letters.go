@@ -80,7 +80,8 @@ func (s *Store) bury(t *tx, delivery int64, redriven string, l letterRow) (err e
 		l.Reason, l.ErrorType, string(meta), after(0), l.ID); err != nil {
 		return err
 	}
-	return t.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
+	t.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
+	return nil
 }
 
 func (t *tx) putLetter(l letterRow) error {
@@ -94,7 +95,8 @@ func (t *tx) putLetter(l letterRow) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return t.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
+	t.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
+	return nil
 }
 
 // Put implements deadletter.Store.

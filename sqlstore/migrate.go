@@ -52,10 +52,13 @@ func migrations() ([]Migration, error) {
 
 const migrationTable = `CREATE TABLE IF NOT EXISTS forbear_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied BIGINT NOT NULL)`
 
+// migrationTimeout bounds a migration on PostgreSQL: a step may write each row.
+const migrationTimeout = time.Hour
+
 // Migrate brings the schema up to date and returns the steps that were
 // applied. Several processes may call it at the same time.
 func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
-	return do(ctx, s, func(t *tx) (applied []Migration, err error) {
+	return doAs(ctx, s, op{alone: true, limit: migrationTimeout}, func(t *tx) (applied []Migration, err error) {
 		if err := t.lockSchema(); err != nil {
 			return nil, err
 		}
@@ -67,7 +70,7 @@ func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
 			if !m.Applied.IsZero() {
 				continue
 			}
-			for _, statement := range statements(s.d.schema(m.text)) {
+			for _, statement := range s.d.statements(m.text) {
 				if _, err := t.execOnce(statement); err != nil {
 					return nil, fmt.Errorf("migration %04d_%s: %w", m.Version, m.Name, err)
 				}
@@ -127,8 +130,14 @@ func (t *tx) migrationState() ([]Migration, error) {
 	})
 }
 
-// statements splits a migration. No statement of ours holds a semicolon.
-func statements(text string) (list []string) {
+// statements splits a migration into the statements of this dialect. One that
+// begins with {sqlite} or {postgres} is for that alone. No statement of ours
+// holds a semicolon.
+func (d *dialect) statements(text string) (list []string) {
+	ours, theirs := "{sqlite}", "{postgres}"
+	if d.postgres {
+		ours, theirs = theirs, ours
+	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "--") {
@@ -136,9 +145,11 @@ func statements(text string) (list []string) {
 		}
 	}
 	for s := range strings.SplitSeq(b.String(), ";") {
-		if s = strings.TrimSpace(s); s != "" {
-			list = append(list, s)
+		s = strings.TrimSpace(s)
+		if s == "" || strings.HasPrefix(s, theirs) {
+			continue
 		}
+		list = append(list, d.schema(strings.TrimPrefix(s, ours)))
 	}
 	return list
 }

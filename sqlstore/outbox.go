@@ -4,105 +4,204 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// outboxRow is one row that an application inserted.
-type outboxRow struct {
-	id  int64
-	msg webhook.Message
-	bad error
+const (
+	maxOutboxRow   = 3 << 19  // bytes: no valid row has more, whatever its headers' JSON escapes
+	maxOutboxBatch = 32 << 20 // bytes that are read at once
+	relayTries     = 3
+	relayPause     = 100 * time.Millisecond
+)
+
+// admit completes a message, tells what is wrong with it and whether its
+// endpoint keeps the order of keys.
+type admit = func(*webhook.Message) (ordered bool, err error)
+
+// Relay implements webhook.Store. One transaction moves many rows. When it
+// fails the rows are moved one by one, so that the one to blame, if there is
+// one, becomes a dead letter and holds no one up.
+func (s *Store) Relay(ctx context.Context, limit int, ok admit) (webhook.Relayed, error) {
+	ids, err := s.outboxHead(ctx, limit)
+	if err != nil || len(ids) == 0 {
+		return webhook.Relayed{}, err
+	}
+	move := func(limit int, last bool) (webhook.Relayed, error) {
+		return doAs(ctx, s, op{alone: true}, func(t *tx) (webhook.Relayed, error) { return t.relay(limit, ok, last) })
+	}
+	done, err := move(limit, false)
+	if err == nil || ctx.Err() != nil {
+		return done, err
+	}
+	done = webhook.Relayed{}
+	for range ids {
+		one, err := move(1, false)
+		for try := 2; err != nil && try <= relayTries; try++ {
+			// The database may only have been busy, or away for a moment.
+			select {
+			case <-ctx.Done():
+				return done, err
+			case <-time.After(relayPause):
+			}
+			one, err = move(1, try == relayTries)
+		}
+		if err != nil || one.Rows == 0 {
+			return done, err
+		}
+		done.Rows += one.Rows
+		done.Accepted += one.Accepted
+		done.Dead = append(done.Dead, one.Dead...)
+	}
+	return done, nil
 }
 
-// Relay implements webhook.Store. Rows are found by being there, never by "id
-// greater than the last one": ids are given out before their transactions
-// commit.
-func (s *Store) Relay(ctx context.Context, limit int, ordered map[string]bool, check func(*webhook.Message) error) (int, error) {
-	n := 0
-	if err := s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM (SELECT 1 FROM forbear_outbox LIMIT 1) x`); err != nil || n == 0 {
-		return 0, err
-	}
-	lock := ""
-	if s.d.postgres {
-		lock = " FOR UPDATE SKIP LOCKED"
-	}
-	return do(ctx, s, func(t *tx) (int, error) {
-		rows, err := t.query(`SELECT id, message_id, endpoint, COALESCE(type, ''), COALESCE(source, ''), COALESCE(subject, ''), COALESCE(order_key, ''), COALESCE(idempotency_key, ''),
-			COALESCE(correlation_id, ''), COALESCE(content_type, ''), COALESCE(headers, ''), COALESCE(not_before, 0), body FROM forbear_outbox ORDER BY id LIMIT ?`+lock, limit)
-		if err != nil {
-			return 0, err
-		}
-		var list []outboxRow
-		err = each(rows, func(r *sql.Rows) error {
-			o, err := scanOutbox(r)
-			list = append(list, o)
-			return err
-		})
-		if err != nil {
-			return 0, err
-		}
-		for i := range list {
-			o := &list[i]
-			if o.bad == nil {
-				o.bad = check(&o.msg)
-			}
-			if err := s.relay(t, o, ordered); err != nil {
-				return 0, err
-			}
-			if _, err := t.exec(`DELETE FROM forbear_outbox WHERE id = ?`, o.id); err != nil {
-				return 0, err
-			}
-		}
-		return len(list), nil
-	})
+// outboxHead returns the ids of the first rows.
+func (s *Store) outboxHead(ctx context.Context, limit int) (ids []int64, err error) {
+	err = s.query(ctx, func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
+	return ids, err
 }
 
-func scanOutbox(r *sql.Rows) (o outboxRow, err error) {
-	m := &o.msg
-	var endpoint, headers string
-	var notBefore int64
-	if err := r.Scan(&o.id, &m.ID, &endpoint, &m.Type, &m.Source, &m.Subject, &m.Key, &m.IdempotencyKey, &m.CorrelationID, &m.ContentType, &headers, &notBefore, &m.Body); err != nil {
-		return o, err
-	}
-	m.Endpoints, m.NotBefore = []string{endpoint}, at(notBefore)
-	if headers != "" {
-		if err := json.Unmarshal([]byte(headers), &m.Headers); err != nil {
-			o.bad = fmt.Errorf("headers are no JSON array of name and value: %w", err)
+// OutboxAge returns how long the first row of the outbox has been waiting; 0
+// when there is none.
+func (s *Store) OutboxAge(ctx context.Context) (age time.Duration, err error) {
+	err = s.query(ctx, func(r *sql.Rows) error {
+		var now int64
+		var created any // SQLite takes anything
+		if err := r.Scan(&created, &now); err != nil {
+			return err
 		}
-	}
-	return o, nil
+		if us, ok := created.(int64); ok {
+			age = max(time.Duration(now-us)*time.Microsecond, 0)
+		}
+		return nil
+	}, `SELECT created, {t} FROM forbear_outbox ORDER BY id LIMIT 1`, after(0))
+	return age, err
 }
 
-// relay accepts one row. One that cannot be accepted is not dropped and holds
-// nobody up: it becomes a dead letter.
-func (s *Store) relay(t *tx, o *outboxRow, ordered map[string]bool) error {
-	if o.bad == nil {
-		m, err := s.encode(o.msg)
+// relay moves the first rows of the outbox. Rows are found by being there,
+// never by "id greater than the last one": ids are given out before their
+// transactions commit. last says that a row that cannot be moved becomes a
+// dead letter, whatever the reason.
+func (t *tx) relay(limit int, ok admit, last bool) (done webhook.Relayed, err error) {
+	if mine, err := t.lockRelay(); err != nil || !mine {
+		return done, err
+	}
+	list, err := t.outboxRows(limit)
+	if err != nil || len(list) == 0 {
+		return done, err
+	}
+	if err := t.acceptOutbox(list, ok, last); err != nil {
+		return done, err
+	}
+	ids := make([]int64, len(list))
+	for i, o := range list {
+		ids[i] = o.id
+		if o.bad == nil {
+			done.Accepted++
+			continue
+		}
+		l, err := t.refuse(o)
+		if err != nil {
+			return done, err
+		}
+		done.Dead = append(done.Dead, l)
+	}
+	done.Rows = len(list)
+	return done, t.deleteOutbox(ids)
+}
+
+// acceptOutbox accepts rows. What is wrong with one of them is noted there.
+func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
+	var keys keyLocks
+	var calls []*acceptance
+	for _, o := range list {
+		if o.bad != nil {
+			continue
+		}
+		ordered := false
+		if ordered, o.bad = ok(&o.msg); o.bad != nil {
+			continue
+		}
+		m, err := t.s.encode(o.msg)
 		if err != nil {
 			return err
 		}
-		if err := t.accept(&m, ordered); err != nil || m.fresh {
-			return err
-		}
-		// The id is known: another endpoint of the same message, or the same
-		// row again.
-		var seq int64
-		if _, err := t.row([]any{&seq}, `SELECT seq FROM forbear_messages WHERE id = ?`, m.ID); err != nil {
-			return err
-		}
-		return t.addDelivery(seq, m.Endpoints[0], &m, ordered[m.Endpoints[0]])
+		o.call = &acceptance{rows: []encoded{m}, ordered: map[string]bool{o.msg.Endpoints[0]: ordered}}
+		keys |= o.call.keys()
+		calls = append(calls, o.call)
 	}
-	l, err := s.prepare(deadletter.Letter{
-		ID: fmt.Sprintf("dlq_outbox_%d_%.64s", o.id, o.msg.ID), Queue: webhook.Queue, Destination: o.msg.Endpoints[0], EventID: o.msg.ID,
-		Source: o.msg.Source, Type: o.msg.Type, Subject: o.msg.Subject, PartitionKey: o.msg.Key, IdempotencyKey: o.msg.IdempotencyKey, CorrelationID: o.msg.CorrelationID,
-		Payload: o.msg.Body, ContentType: o.msg.ContentType, Headers: o.msg.Headers,
-		Reason: deadletter.ReasonInvalid, Description: fmt.Sprintf("%.1024s", o.bad.Error()), State: deadletter.Dead, EnqueuedAt: s.d.now(), DeadAt: s.d.now(),
-	})
+	if err := t.lockKeys(keys); err != nil {
+		return err
+	}
+	err := t.sheltered(last, func() error { return t.acceptAll(calls) })
+	for _, o := range list {
+		switch {
+		case o.bad != nil:
+		case err != nil && last:
+			o.bad = fmt.Errorf("the store refused it: %w", err)
+		case o.call.refused != nil:
+			o.bad = o.call.refused
+		}
+	}
+	if last {
+		return nil
+	}
+	return err
+}
+
+// sheltered runs f so that its failure does not end the transaction, when on.
+// An error is f's alone then: the connection is well.
+func (t *tx) sheltered(on bool, f func() error) error {
+	if !on {
+		return f()
+	}
+	if _, err := t.execOnce("SAVEPOINT forbear_row"); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil {
+		return nil
+	}
+	_, back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row")
+	return errors.Join(err, back)
+}
+
+func (t *tx) deleteOutbox(ids []int64) error {
+	spec, err := json.Marshal(ids)
 	if err != nil {
 		return err
 	}
-	return t.putLetter(l)
+	text := `DELETE FROM forbear_outbox WHERE id IN (SELECT value FROM json_each(?))`
+	if t.d.postgres {
+		text = `DELETE FROM forbear_outbox WHERE id IN (SELECT value::bigint FROM json_array_elements_text(?::json))`
+	}
+	_, err = t.exec(text, string(spec))
+	return err
+}
+
+// refuse makes a dead letter of a row that cannot be accepted. It has the row
+// as it is, unless that is too large: then the row is kept beside the outbox.
+func (t *tx) refuse(o *outboxRow) (deadletter.Letter, error) {
+	l := o.letter()
+	l.State, l.EnqueuedAt, l.DeadAt = deadletter.Dead, t.d.now(), t.d.now()
+	if o.large {
+		if _, err := t.exec(`INSERT INTO forbear_outbox_refused (letter, `+outboxColumns+`) SELECT CAST(? AS TEXT), `+outboxColumns+` FROM forbear_outbox WHERE id = ?`, l.ID, o.id); err != nil {
+			return l, err
+		}
+	}
+	row, err := t.s.prepare(l)
+	if err != nil {
+		return l, err
+	}
+	return l, t.putLetter(row)
 }

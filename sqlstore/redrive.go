@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,39 +63,51 @@ func (s *Store) Requeue(ctx context.Context, l deadletter.Letter, ordered bool) 
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx, func(t *tx) error {
-		var seq int64
-		ok, err := t.row([]any{&seq}, `SELECT seq FROM forbear_messages WHERE id = ?`, l.EventID)
+	as := op{}
+	if m.Key != "" {
+		as.keys.add(l.Destination, m.Key)
+	}
+	_, err = doAs(ctx, s, as, func(t *tx) (struct{}, error) { return struct{}{}, t.requeue(&m, l, ordered && m.Key != "") })
+	s.notify.wake()
+	return err
+}
+
+func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
+	k, err := t.known(l.EventID, l.Destination, true)
+	if errors.Is(err, errUnknown) { // swept, or never accepted
+		seq, err := t.addMessage(m)
 		if err != nil {
 			return err
 		}
-		if !ok { // swept, or never a message of ours
-			if _, err = t.row([]any{&seq}, `INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, ?) RETURNING seq`, m.ID, m.meta, m.body, m.made); err != nil {
-				return err
-			}
-		}
-		if ordered && m.Key != "" {
-			if err := t.lockKey(l.Destination, m.Key); err != nil {
-				return err
-			}
-		}
-		// Only a dead delivery starts again: one on its way is left alone.
-		if _, err := t.exec(`UPDATE forbear_deliveries SET state = 0, due = {t}, start = {t}, progress = NULL, finished = NULL, letter = ?
-			WHERE message = ? AND endpoint = ? AND state = 3`, after(0), after(0), l.ID, seq, l.Destination); err != nil {
+		if _, err := t.addDelivery(seq, l.Destination, m, ordered); err != nil {
 			return err
 		}
-		var one int
-		exists, err := t.row([]any{&one}, `SELECT 1 FROM forbear_deliveries WHERE message = ? AND endpoint = ?`, seq, l.Destination)
-		if err != nil || exists {
-			return err
-		}
-		if err := t.addDelivery(seq, l.Destination, &m, ordered); err != nil {
-			return err
-		}
-		_, err = t.exec(`UPDATE forbear_deliveries SET letter = ? WHERE message = ? AND endpoint = ?`, l.ID, seq, l.Destination)
+		_, err = t.exec(`UPDATE forbear_deliveries SET letter = ? WHERE message_id = ? AND endpoint = ?`, l.ID, l.EventID, l.Destination)
 		return err
-	})
-	s.notify.wake()
+	}
+	switch {
+	case err != nil:
+		return err
+	case !m.SameContent(&k.Message):
+		return own(conflict(l.EventID, l.Destination))
+	case k.state == delivered: // by another way, or this letter's redrive is over
+		return t.endRedrive(l.ID, deadletter.OutcomeDelivered)
+	case k.state != dead:
+		_, err := t.exec(`UPDATE forbear_deliveries SET letter = ? WHERE id = ? AND letter IS NULL`, l.ID, k.delivery)
+		return err
+	}
+	state := waiting
+	if k.okey != "" { // behind those of its key that are on their way
+		busy, err := t.busy(l.Destination, k.okey)
+		if err != nil {
+			return err
+		}
+		if busy {
+			state = held
+		}
+	}
+	_, err = t.exec(`UPDATE forbear_deliveries SET state = ?, due = {t}, start = {t}, progress = NULL, finished = NULL, letter = ? WHERE id = ?`,
+		state, after(0), after(0), l.ID, k.delivery)
 	return err
 }
 

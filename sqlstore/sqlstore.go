@@ -81,7 +81,7 @@ func open(d *dialect, write, read *sql.DB, writers int, opts []Option) *Store {
 		s.notify.send = s.sendNotify
 	}
 	for range writers {
-		w := &writer{db: write, d: d, ops: s.ops}
+		w := &writer{s: s, db: write, d: d, ops: s.ops}
 		s.group.Go(w.loop)
 	}
 	return s
@@ -122,16 +122,18 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 // caller is still there, which is why it needs the type parameter: a captured
 // variable would be written behind the back of a caller that has left.
 func do[T any](ctx context.Context, s *Store, f func(*tx) (T, error)) (T, error) {
-	return doAs(ctx, s, false, f)
+	return doAs(ctx, s, op{}, f)
 }
 
-// doAs is do, for a write that may be volatile.
-func doAs[T any](ctx context.Context, s *Store, volatile bool, f func(*tx) (T, error)) (T, error) {
+// doAs is do, for a write that is not like all others: as says how.
+func doAs[T any](ctx context.Context, s *Store, as op, f func(*tx) (T, error)) (T, error) {
 	box := new(T)
-	err := s.submit(ctx, &op{volatile: volatile, done: make(chan error, 1), run: func(t *tx) (err error) {
+	as.done = make(chan error, 1)
+	as.run = func(t *tx) (err error) {
 		*box, err = f(t)
 		return err
-	}})
+	}
+	err := s.submit(ctx, &as)
 	if err != nil {
 		var zero T
 		return zero, err

@@ -27,8 +27,13 @@ func (s *Store) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, er
 	end := time.Now().Add(turn.Lease)
 	// A lease ends with the machine that holds it, when the database is on the
 	// same one: a claim does not wait for the disk.
-	volatile := len(rows) == 0 && !s.d.postgres
-	done, err := doAs(ctx, s, volatile, func(t *tx) (done webhook.Turned, err error) {
+	as := op{volatile: len(rows) == 0 && !s.d.postgres}
+	for i := range rows {
+		if r := &rows[i]; r.Finished && r.OrderKey != "" {
+			as.keys.add(r.Endpoint, r.OrderKey)
+		}
+	}
+	done, err := doAs(ctx, s, as, func(t *tx) (done webhook.Turned, err error) {
 		if done.OK, err = s.finish(t, rows, letters); err != nil {
 			return done, err
 		}
@@ -47,14 +52,17 @@ func (s *Store) finish(t *tx, rows []settled, letters map[int64]letterRow) ([]bo
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	ok, err := t.settle(rows)
-	if err != nil {
+	if err := t.settle(rows); err != nil {
 		return nil, err
 	}
-	if err := t.recordAttempts(rows, ok); err != nil {
+	if err := t.recordAttempts(rows); err != nil {
 		return nil, err
 	}
-	return ok, s.followUp(t, rows, ok, letters)
+	ok := make([]bool, len(rows))
+	for i := range rows {
+		ok[i] = rows[i].ok
+	}
+	return ok, s.followUp(t, rows, letters)
 }
 
 // short returns the endpoints that got less than they wanted.

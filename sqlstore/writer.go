@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -8,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
 )
 
 // writer is the group commit: it gathers the writes that wait and commits them
@@ -18,9 +21,11 @@ import (
 //
 // SQLite has one writer, PostgreSQL a few.
 type writer struct {
+	s    *Store
 	db   *sql.DB
 	d    *dialect
 	ops  <-chan *op
+	next *op // taken out of ops, and not for the group that was being gathered
 	conn *sql.Conn
 	tx   *tx
 }
@@ -30,10 +35,16 @@ type writer struct {
 type op struct {
 	run    func(*tx) error
 	accept *acceptance // instead of run: those of a group are run as one
+	keys   keyLocks    // of the keys whose order the write decides about
+	// alone says that the write has a transaction of its own: it takes locks
+	// that the order of the others does not foresee.
+	alone bool
 	// volatile says that a power cut may take the write back, for one that
 	// means nothing after a restart of the machine.
 	volatile bool
-	done     chan error
+	// limit bounds the transaction on PostgreSQL; default groupTimeout.
+	limit time.Duration
+	done  chan error
 }
 
 const (
@@ -43,7 +54,7 @@ const (
 
 // loop runs until ops is closed.
 func (w *writer) loop() {
-	for first := range w.ops {
+	for first := w.first(); first != nil; first = w.first() {
 		group := w.gather([]*op{first})
 		// Those whose writes were just committed may be about to bring the next:
 		// let them run before this group closes, as long as that brings some.
@@ -57,12 +68,25 @@ func (w *writer) loop() {
 	w.drop()
 }
 
+// first waits for the write that begins a group; nil is the end.
+func (w *writer) first() *op {
+	if o := w.next; o != nil {
+		w.next = nil
+		return o
+	}
+	return <-w.ops
+}
+
 // gather adds the writes that wait.
 func (w *writer) gather(group []*op) []*op {
-	for len(group) < maxGroup {
+	for len(group) < maxGroup && w.next == nil && !group[0].alone {
 		select {
 		case o, ok := <-w.ops:
 			if !ok {
+				return group
+			}
+			if o.alone {
+				w.next = o
 				return group
 			}
 			group = append(group, o)
@@ -77,6 +101,12 @@ func (w *writer) gather(group []*op) []*op {
 // is rolled back and the members are replayed one by one, each in its own, so
 // that a bad one harms nobody else; a full disk takes the same path.
 func (w *writer) commit(group []*op) {
+	if w.d.postgres {
+		var later []*op
+		if group, later = apart(group); len(later) > 0 {
+			defer w.commit(later)
+		}
+	}
 	err := w.together(group)
 	if err == nil {
 		for _, o := range group {
@@ -93,18 +123,36 @@ func (w *writer) commit(group []*op) {
 	}
 }
 
+// apart takes those that accept a message which one before them accepts as
+// well: in the same transaction they would come out of the order in which all
+// writers add messages.
+func apart(group []*op) (now, later []*op) {
+	if len(group) == 1 {
+		return group, nil
+	}
+	taken := map[identity]bool{}
+	for _, o := range group {
+		if o.accept == nil || o.accept.take(taken) {
+			now = append(now, o)
+		} else {
+			later = append(later, o)
+		}
+	}
+	return now, later
+}
+
 func (w *writer) together(group []*op) (err error) {
 	ctx := context.Background()
 	if w.d.postgres {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, groupTimeout)
+		ctx, cancel = context.WithTimeout(ctx, cmp.Or(group[0].limit, groupTimeout))
 		defer cancel()
 	}
 	if err := w.connect(ctx); err != nil {
 		return err
 	}
-	w.tx.ctx = ctx
-	begin := "BEGIN"
+	w.tx.ctx, w.tx.alerts = ctx, nil
+	begin := "BEGIN ISOLATION LEVEL READ COMMITTED" // what was committed before a lock was had is seen
 	if !w.d.postgres {
 		begin = "BEGIN IMMEDIATE"
 		if !slices.ContainsFunc(group, func(o *op) bool { return !o.volatile }) {
@@ -149,12 +197,21 @@ func (w *writer) unsynced() func(*error) {
 	}
 }
 
+// run runs the members. Locks that others may wait for are taken in one order
+// by all writers of all processes, so that no two wait for each other: keys,
+// then new deliveries by their identity, then rows that only their holder
+// takes, and at the end the open alerts.
 func (w *writer) run(group []*op) error {
 	var calls []*acceptance
+	var keys keyLocks
 	for _, o := range group {
+		keys |= o.keys
 		if o.accept != nil {
 			calls = append(calls, o.accept)
 		}
+	}
+	if err := w.tx.lockKeys(keys); err != nil {
+		return err
 	}
 	if len(calls) > 0 {
 		if err := w.tx.acceptAll(calls); err != nil {
@@ -168,7 +225,7 @@ func (w *writer) run(group []*op) error {
 			}
 		}
 	}
-	return nil
+	return w.tx.raiseAll()
 }
 
 // alive reports whether the connection can begin a transaction.
@@ -189,19 +246,22 @@ func (w *writer) connect(ctx context.Context) error {
 		return err
 	}
 	w.conn = conn
-	w.tx = &tx{d: w.d, conn: conn}
+	w.tx = &tx{s: w.s, d: w.d, conn: conn}
 	if w.d.postgres {
-		return w.indexOnly(ctx)
+		return w.settings(ctx)
 	}
 	w.tx.prepared = map[string]*sql.Stmt{}
 	return nil
 }
 
-// indexOnly keeps PostgreSQL from reading whole tables. It cannot know that a
+// settings keeps PostgreSQL from reading whole tables. It cannot know that a
 // claim finds a handful of rows, and joins what it believes to be thousands
-// with a table of a million by reading all of it.
-func (w *writer) indexOnly(ctx context.Context) error {
-	_, err := w.conn.ExecContext(ctx, "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off")
+// with a table of a million by reading all of it. And it ends the transaction
+// of a process that was frozen in the middle of one, whose locks would hold up
+// all others.
+func (w *writer) settings(ctx context.Context) error {
+	_, err := w.conn.ExecContext(ctx, `SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off;
+		SET idle_in_transaction_session_timeout = '10s'`)
 	if err != nil {
 		w.drop()
 	}
@@ -237,9 +297,11 @@ func own(err error) error { return ownError{err} }
 // tx is a transaction as the stores see it.
 type tx struct {
 	ctx      context.Context //nolint:containedctx // the group's, set by the writer
+	s        *Store
 	d        *dialect
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt
+	alerts   []deadletter.Alert // raised at the end of the transaction
 }
 
 // exec runs a statement and returns the number of rows that it changed.

@@ -22,9 +22,8 @@ type Memory struct {
 	mu        sync.Mutex
 	seq       int64
 	endpoints map[string]webhook.Endpoint
-	messages  map[string]webhook.Message
 	all       map[int64]*delivery
-	of        map[string][]*delivery // by message
+	of        map[string][]*delivery // by the message's id
 	lanes     map[string]*waiting    // by endpoint
 	keys      map[laneKey][]*delivery
 
@@ -132,32 +131,47 @@ func (m *Memory) SetEndpointState(_ context.Context, id string, s webhook.Endpoi
 func (m *Memory) Accept(_ context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	answers := make([]webhook.Accepted, len(msgs))
-	for i, msg := range msgs {
-		_, known := m.messages[msg.ID]
-		answers[i] = webhook.Accepted{ID: msg.ID, Duplicate: known}
-		if known {
-			continue
-		}
-		m.keep(msg)
-		for _, e := range msg.Endpoints {
-			m.add(msg, e, ordered[e])
+	offered := map[string][]*webhook.Message{} // by id and endpoint
+	for i := range msgs {
+		for _, e := range msgs[i].Endpoints {
+			name := msgs[i].ID + "\n" + e
+			if d := m.known(msgs[i].ID, e); d != nil {
+				offered[name] = append(offered[name], &d.Message)
+			}
+			if offered[name] = append(offered[name], &msgs[i]); !offered[name][0].SameContent(&msgs[i]) {
+				return nil, fmt.Errorf("message %q to endpoint %q: %w", msgs[i].ID, e, webhook.ErrConflict)
+			}
 		}
 	}
-	return answers, nil
+	responses := make([]webhook.Accepted, len(msgs))
+	for i, msg := range msgs {
+		responses[i] = webhook.Accepted{ID: msg.ID, Duplicate: true}
+		for _, e := range msg.Endpoints {
+			if m.known(msg.ID, e) == nil {
+				responses[i].Duplicate = false
+				m.add(msg, e, ordered[e])
+			}
+		}
+	}
+	return responses, nil
 }
 
-func (m *Memory) keep(msg webhook.Message) {
-	if m.messages == nil {
-		m.messages, m.of = map[string]webhook.Message{}, map[string][]*delivery{}
-		m.all, m.lanes, m.keys = map[int64]*delivery{}, map[string]*waiting{}, map[laneKey][]*delivery{}
+// known returns the delivery of a message to an endpoint, or nil.
+func (m *Memory) known(id, endpoint string) *delivery {
+	for _, d := range m.of[id] {
+		if d.Endpoint == endpoint {
+			return d
+		}
 	}
-	m.messages[msg.ID] = msg
+	return nil
 }
 
 // add adds a delivery; one that keeps its key's order is held while an earlier
 // one is not finished.
 func (m *Memory) add(msg webhook.Message, endpoint string, ordered bool) *delivery {
+	if m.all == nil {
+		m.of, m.all, m.lanes, m.keys = map[string][]*delivery{}, map[int64]*delivery{}, map[string]*waiting{}, map[laneKey][]*delivery{}
+	}
 	m.seq++
 	d := &delivery{state: stateWaiting}
 	d.ID, d.Message, d.Endpoint, d.Due = m.seq, msg, endpoint, time.Now()
@@ -189,8 +203,8 @@ func (m *Memory) wait(d *delivery, due time.Time) {
 }
 
 // Relay implements [webhook.Store]: there is no outbox.
-func (m *Memory) Relay(context.Context, int, map[string]bool, func(*webhook.Message) error) (int, error) {
-	return 0, nil
+func (m *Memory) Relay(context.Context, int, func(*webhook.Message) (bool, error)) (webhook.Relayed, error) {
+	return webhook.Relayed{}, nil
 }
 
 // Heads implements [webhook.Store].
@@ -367,23 +381,37 @@ func (m *Memory) Reclaim(_ context.Context, limit int) (n int, err error) {
 func (m *Memory) Requeue(_ context.Context, l deadletter.Letter, ordered bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	msg, known := m.messages[l.EventID]
-	if !known {
-		msg = webhook.FromLetter(l)
-		m.keep(msg)
+	msg := webhook.FromLetter(l)
+	d := m.known(l.EventID, l.Destination)
+	switch {
+	case d == nil:
+		m.add(msg, l.Destination, ordered).Letter = l.ID
+	case !msg.SameContent(&d.Message):
+		return fmt.Errorf("message %q to endpoint %q: %w", l.EventID, l.Destination, webhook.ErrConflict)
+	case d.state == stateDone:
+		m.endRedrive(l.ID, deadletter.OutcomeDelivered)
+	case d.state != stateDead:
+		d.Letter = cmp.Or(d.Letter, l.ID)
+	default:
+		d.Progress, d.finished, d.Letter, d.Start, d.Due = webhook.Progress{}, time.Time{}, l.ID, time.Now(), time.Now()
+		m.again(d)
 	}
-	for _, d := range m.of[l.EventID] {
-		if d.Endpoint != l.Destination {
-			continue
-		}
-		if d.state == stateDead { // one on its way is left alone
-			d.Progress, d.finished, d.Letter, d.Start = webhook.Progress{}, time.Time{}, l.ID, time.Now()
-			m.wait(d, d.Start)
-		}
-		return nil
-	}
-	m.add(msg, l.Destination, ordered).Letter = l.ID
 	return nil
+}
+
+// again puts a finished delivery on its way, behind those of its key that are
+// on theirs, and before those that wait for them.
+func (m *Memory) again(d *delivery) {
+	if d.OrderKey != "" {
+		k := laneKey{d.Endpoint, d.OrderKey}
+		if queue := m.keys[k]; len(queue) > 0 {
+			d.state = stateHeld
+			m.keys[k] = slices.Insert(queue, 1, d)
+			return
+		}
+		m.keys[k] = []*delivery{d}
+	}
+	m.wait(d, d.Due)
 }
 
 // Deliveries implements [webhook.Store].
@@ -413,7 +441,6 @@ func (m *Memory) Sweep(_ context.Context, age time.Duration, limit int) (n int, 
 		rest := slices.DeleteFunc(m.of[d.Message.ID], func(other *delivery) bool { return other == d })
 		if m.of[d.Message.ID] = rest; len(rest) == 0 {
 			delete(m.of, d.Message.ID)
-			delete(m.messages, d.Message.ID)
 		}
 	}
 	return n, nil

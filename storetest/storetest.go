@@ -26,6 +26,10 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	}{
 		{"EndpointsAreVersioned", testEndpoints},
 		{"AcceptIsIdempotent", testAccept},
+		{"MessageIsIDAndEndpoint", testIdentity},
+		{"ConflictIsRefused", testConflict},
+		{"OneOfManyWins", testConflictRace},
+		{"DuplicateHoldsNoKey", testDuplicateHoldsNoKey},
 		{"MessageComesBackWhole", testWhole},
 		{"ClaimTakesDueOnly", testDue},
 		{"ClaimKeepsToItsLanes", testLanes},
@@ -44,6 +48,9 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"LettersAreFiltered", testFilter},
 		{"DiscardIsAudited", testDiscard},
 		{"RedriveKeepsIDAndKey", testRedrive},
+		{"RedriveSendsItsOwn", testRedriveIdentity},
+		{"RedriveOfWhatArrived", testRedriveOfDelivered},
+		{"RedriveKeepsItsKey", testRedriveKeepsKey},
 		{"RedriveIsLimited", testRedriveLimit},
 		{"JobsAreFenced", testJobs},
 		{"AlertsCoalesceAndAreKept", testAlerts},
@@ -104,7 +111,7 @@ func finish(t *testing.T, s Store, o ...webhook.Outcome) []bool {
 
 func outcome(d webhook.Delivery, k webhook.OutcomeKind) webhook.Outcome {
 	return webhook.Outcome{
-		ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Letter: d.Letter, Kind: k, Progress: d.Progress,
+		ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Kind: k, Progress: d.Progress,
 		Attempt: &webhook.Attempt{Number: 1, Claim: d.Claims, Due: d.Due, At: d.Due.Add(time.Second), Took: time.Millisecond, ErrorType: "http_503", Status: 503, Worker: "test"},
 	}
 }

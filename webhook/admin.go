@@ -182,7 +182,15 @@ func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]Info, er
 
 // Redrive is the target of the webhooks' dead letters.
 func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) error {
-	if err := d.cfg.Store.Requeue(ctx, l, d.order()[l.Destination]); err != nil {
+	m := FromLetter(l)
+	err := d.admitter(ctx)(&m)
+	if err == nil {
+		err = d.cfg.Store.Requeue(ctx, l, d.keepsOrder(l.Destination))
+	}
+	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrUnknownEndpoint) || errors.Is(err, ErrConflict) {
+		return fmt.Errorf("%w: %w", deadletter.ErrRefused, err)
+	}
+	if err != nil {
 		return err
 	}
 	if lane := d.lane(l.Destination); lane != nil {

@@ -43,7 +43,7 @@ func release(dl *Delivery, after time.Duration) Outcome {
 
 // outcome begins the outcome of a delivery.
 func outcome(dl *Delivery, k OutcomeKind) Outcome {
-	return Outcome{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Letter: dl.Letter, Kind: k, Progress: dl.Progress}
+	return Outcome{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Kind: k, Progress: dl.Progress}
 }
 
 // reconsider asks again about a failure whose decision was put off. It reports

@@ -60,6 +60,7 @@ type Dispatcher struct {
 	log    *slog.Logger
 	client *http.Client
 	now    func() time.Time
+	outbox *forbear.Retryer // that the outbox's dead letters are told as
 
 	loading chan struct{} // has one place: a list of endpoints that was read earlier must not be installed later
 	mu      sync.RWMutex
@@ -118,6 +119,10 @@ func New(cfg Config) (*Dispatcher, error) {
 		lanes:  map[string]*lane{}, ordered: map[string]bool{}, loading: make(chan struct{}, 1),
 		wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), outcomes: make(chan Outcome, 1024), chores: make(chan func(context.Context), 256),
 		stop: make(chan struct{}),
+	}
+	var err error
+	if d.outbox, err = forbear.New("outbox", forbear.Policy{Kind: forbear.Webhook}, append([]forbear.Option{forbear.WithCallerDeadLetter()}, cfg.Options...)...); err != nil {
+		return nil, err
 	}
 	d.sendCtx, d.abort = context.WithCancel(context.Background())
 	return d, nil
@@ -274,17 +279,20 @@ func (d *Dispatcher) order() map[string]bool {
 	return m
 }
 
+// keepsOrder reports whether an endpoint keeps the order of keys.
+func (d *Dispatcher) keepsOrder(endpoint string) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.ordered[endpoint]
+}
+
 // Accept takes messages over: when it returns without an error they are on
-// disk, and will be delivered or become dead letters.
+// disk, and will be delivered or become dead letters. [ErrConflict] refuses all
+// of them when the id of one stands for another message.
 func (d *Dispatcher) Accept(ctx context.Context, msgs ...Message) ([]Accepted, error) {
+	admit := d.admitter(ctx)
 	for i := range msgs {
-		err := d.admit(&msgs[i])
-		if errors.Is(err, ErrUnknownEndpoint) { // another process may have just added it
-			if err = d.Load(ctx); err == nil {
-				err = d.admit(&msgs[i])
-			}
-		}
-		if err != nil {
+		if err := admit(&msgs[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -292,9 +300,12 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...Message) ([]Accepted, e
 	if err != nil {
 		return nil, err
 	}
-	d.stats.accepted.Add(int64(len(msgs)))
 	now := time.Now()
 	for i := range msgs {
+		if answers[i].Duplicate {
+			continue
+		}
+		d.stats.accepted.Add(1)
 		at := now
 		if wait := msgs[i].NotBefore.Sub(d.now()); wait > 0 {
 			at = now.Add(wait)
@@ -307,6 +318,24 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...Message) ([]Accepted, e
 	}
 	d.wake()
 	return answers, nil
+}
+
+// admitter returns admit for a few messages. It reads the endpoints once more,
+// at the most, when it meets one that it does not know: another process may
+// have just added it.
+func (d *Dispatcher) admitter(ctx context.Context) func(*Message) error {
+	read := false
+	return func(m *Message) error {
+		err := d.admit(m)
+		if !errors.Is(err, ErrUnknownEndpoint) || read {
+			return err
+		}
+		read = true
+		if err := d.Load(ctx); err != nil {
+			return err
+		}
+		return d.admit(m)
+	}
 }
 
 // admit completes a message and refuses what could not be delivered.

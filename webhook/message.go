@@ -6,6 +6,7 @@ import (
 	"net/textproto"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
@@ -13,9 +14,10 @@ import (
 
 // Message is what is to be delivered. Endpoints and Body are required.
 type Message struct {
-	// ID identifies the message for good: it is sent as webhook-id in every
-	// attempt, and a second message with the same id is not accepted again. It
-	// is made when it is empty.
+	// ID and an endpoint identify the message for good: the id is sent as
+	// webhook-id in every attempt. The same message again is a duplicate, and
+	// another one with the same id and endpoint is refused with [ErrConflict].
+	// An ID is made when it is empty.
 	ID        string   `json:"id"`
 	Endpoints []string `json:"endpoints"`
 	Type      string   `json:"type,omitempty"`
@@ -38,8 +40,8 @@ type Message struct {
 // Accepted is the answer to one message.
 type Accepted struct {
 	ID string `json:"id"`
-	// Duplicate says that a message with this id was accepted before; nothing
-	// was added.
+	// Duplicate says that this message was accepted before at each of its
+	// endpoints; nothing was added.
 	Duplicate bool `json:"duplicate,omitempty"`
 }
 
@@ -125,9 +127,12 @@ func (m *Message) check() error {
 		add("idempotency_key is not 1 to %d visible characters (R-6)", forbear.MaxKeyLen)
 	}
 	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
-		if len(v) > 256 || strings.ContainsFunc(v, control) {
-			add("%s is longer than 256 bytes or has control characters", name)
+		if len(v) > 256 || !printable(v) {
+			add("%s is longer than 256 bytes, no UTF-8 or has control characters", name)
 		}
+	}
+	if year := m.NotBefore.UTC().Year(); year < 1 || year > 9999 {
+		add("not_before is in the year %d", year) // RFC 3339 ends with 9999
 	}
 	if err := checkHeaders(m.Headers); err != nil {
 		errs = append(errs, err)
@@ -155,12 +160,16 @@ func checkHeaders(headers []Header) error {
 			errs = append(errs, fmt.Errorf("%w header name %.40q", ErrInvalid, h.Name))
 		case ownHeaders[name]:
 			errs = append(errs, fmt.Errorf("%w header %s: set by forbear alone", ErrInvalid, name))
-		case len(h.Value) > 4096 || strings.ContainsFunc(h.Value, control):
-			errs = append(errs, fmt.Errorf("%w header %s: its value is longer than 4096 bytes or has control characters", ErrInvalid, name))
+		case len(h.Value) > 4096 || !printable(h.Value):
+			errs = append(errs, fmt.Errorf("%w header %s: its value is longer than 4096 bytes, no UTF-8 or has control characters", ErrInvalid, name))
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// printable reports whether s survives the way through a store, a header and
+// back: UTF-8 without control characters.
+func printable(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, control) }
 
 func control(r rune) bool { return r < ' ' || r == 0x7f }
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear"
 )
 
 const (
@@ -172,13 +174,19 @@ func (d *Dispatcher) written(batch []Outcome, ok []bool) {
 // relay empties the outbox.
 func (d *Dispatcher) relay(ctx context.Context) {
 	for ctx.Err() == nil {
-		n, err := d.cfg.Store.Relay(ctx, relayBatch, d.order(), d.admit)
-		if !d.warn(ctx, "outbox not read", err) || n == 0 {
-			return
+		admit := d.admitter(ctx)
+		done, err := d.cfg.Store.Relay(ctx, relayBatch, func(m *Message) (bool, error) {
+			err := admit(m)
+			return d.keepsOrder(m.Endpoints[0]), err
+		})
+		for _, l := range done.Dead {
+			d.outbox.DeadLettered(ctx, l.Queue, forbear.ReasonTerminal)
 		}
-		d.stats.accepted.Add(int64(n))
-		d.look()
-		if n < relayBatch {
+		d.stats.accepted.Add(int64(done.Accepted))
+		if done.Rows > 0 {
+			d.look()
+		}
+		if !d.warn(ctx, "outbox not read", err) || done.Rows == 0 {
 			return
 		}
 	}

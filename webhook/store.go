@@ -29,13 +29,18 @@ type Store interface {
 	// state, reason and the begin of its failures.
 	SetEndpointState(ctx context.Context, id string, s EndpointState, reason string, failingSince time.Time) error
 
-	// Accept adds messages, each with one delivery per endpoint. ordered names
-	// the endpoints that keep the order of keys.
+	// Accept adds messages, each with one delivery for each endpoint that does
+	// not have it. ordered names the endpoints that keep the order of keys.
+	// When one of the messages conflicts with another (see [ErrConflict]),
+	// nothing of the call is added.
 	Accept(ctx context.Context, msgs []Message, ordered map[string]bool) ([]Accepted, error)
-	// Relay accepts up to limit rows of the outbox table, each in the
-	// transaction that removes it. A row that cannot be accepted becomes a
-	// dead letter. check tells what is wrong with a message.
-	Relay(ctx context.Context, limit int, ordered map[string]bool, check func(*Message) error) (int, error)
+	// Relay accepts up to limit rows of the outbox table, in the order of their
+	// ids, each in the transaction that removes it. One process works at a time:
+	// the others are told that there was nothing. A row that cannot be
+	// accepted becomes a dead letter and holds no one up. admit completes a
+	// message, tells what is wrong with it, and whether its endpoint keeps the
+	// order of keys.
+	Relay(ctx context.Context, limit int, admit func(*Message) (ordered bool, err error)) (Relayed, error)
 
 	// Heads tells for each endpoint with waiting deliveries when the first is
 	// due.
@@ -51,13 +56,24 @@ type Store interface {
 	// Turn does, whether they are due or not.
 	Overdue(ctx context.Context, owner string, lease, age time.Duration, lane Lane) ([]Delivery, error)
 	// Requeue puts the message of a dead letter on its way again, with its id
-	// and key and a fresh count of attempts. It is harmless to repeat.
+	// and key and a fresh count of attempts. It is harmless to repeat: a message
+	// that is on its way already is left alone, and one that arrived meanwhile
+	// resolves the letter. [ErrConflict] is the answer when the id stands for
+	// another message by now.
 	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
 
 	Deliveries(ctx context.Context, message string) ([]Info, error)
 	// Sweep deletes up to limit finished deliveries older than age, with their
 	// attempts and messages.
 	Sweep(ctx context.Context, age time.Duration, limit int) (int, error)
+}
+
+// Relayed is what came of a Relay.
+type Relayed struct {
+	Rows     int // that left the outbox
+	Accepted int // of these
+	// Dead are the letters of rows that could not be accepted, in brief.
+	Dead []deadletter.Letter
 }
 
 // Turn is what a dispatcher wants of its store: either part may be empty.
@@ -110,7 +126,6 @@ type Outcome struct {
 	Fence    int64
 	Endpoint string
 	OrderKey string
-	Letter   string // the letter being redriven
 
 	Kind OutcomeKind
 	// After is when the delivery is due again: for Retried, Postponed and

@@ -99,11 +99,11 @@ func (b *bare) exec(ctx context.Context, s string, args ...any) error {
 
 // insert adds n messages, in a transaction as many as there are producers.
 func (b *bare) insert(ctx context.Context, n int) error {
-	message, err := b.conn.PrepareContext(ctx, b.text(`INSERT INTO forbear_messages (id, meta, body, created) VALUES (?, ?, ?, 1) RETURNING seq`))
+	message, err := b.conn.PrepareContext(ctx, b.text(`INSERT INTO forbear_messages (meta, body, created) VALUES (?, ?, 1) RETURNING seq`))
 	if err != nil {
 		return err
 	}
-	delivery, err := b.conn.PrepareContext(ctx, b.text(`INSERT INTO forbear_deliveries (message, endpoint, state, due, start) VALUES (?, 'a', 0, 1, 1)`))
+	delivery, err := b.conn.PrepareContext(ctx, b.text(`INSERT INTO forbear_deliveries (message, message_id, endpoint, state, due, start) VALUES (?, ?, 'a', 0, 1, 1)`))
 	if err != nil {
 		return err
 	}
@@ -113,10 +113,10 @@ func (b *bare) insert(ctx context.Context, n int) error {
 		}
 		for k := i; k < min(i+producers, n); k++ {
 			var seq int64
-			if err := message.QueryRowContext(ctx, fmt.Sprintf("bare-%08d", k), `{"id":"x"}`, body).Scan(&seq); err != nil {
+			if err := message.QueryRowContext(ctx, `{"id":"x"}`, body).Scan(&seq); err != nil {
 				return err
 			}
-			if _, err := delivery.ExecContext(ctx, seq); err != nil {
+			if _, err := delivery.ExecContext(ctx, seq, fmt.Sprintf("bare-%08d", k)); err != nil {
 				return err
 			}
 		}

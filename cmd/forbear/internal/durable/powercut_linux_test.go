@@ -103,7 +103,7 @@ func missing(t *testing.T, database string, ids []string) (lost int) {
 	}
 	for _, id := range ids {
 		var n int
-		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM forbear_messages WHERE id = ?", id).Scan(&n); err != nil {
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.message_id = ?", id).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		lost += 1 - n

@@ -1,0 +1,246 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// outboxRow is one row that an application inserted: whatever it likes, for the
+// database checks little, and SQLite nothing.
+type outboxRow struct {
+	id      int64
+	msg     webhook.Message
+	headers string // as they were, when they cannot be read
+	bad     error  // why the row cannot be accepted
+	large   bool   // too large to be moved: msg has what identifies it, and no more
+	call    *acceptance
+}
+
+const outboxColumns = `id, message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, headers, not_before, body, created`
+
+// outboxSize is what a row takes, without reading it.
+var outboxSize = func() string {
+	var sum []string
+	for column := range strings.SplitSeq(outboxColumns, ", ") {
+		if column != "id" && column != "not_before" && column != "created" {
+			sum = append(sum, "COALESCE(octet_length("+column+"), 0)")
+		}
+	}
+	return strings.Join(sum, " + ")
+}()
+
+// maxColumn bounds what identifies and describes a message: far more than is
+// valid, so that a letter can have it as it is.
+const maxColumn = 4 << 10
+
+// outboxRows reads the first rows, as many as fit. Those that another
+// transaction holds, an application's own perhaps, are passed over.
+func (t *tx) outboxRows(limit int) ([]*outboxRow, error) {
+	lock := ""
+	if t.d.postgres {
+		lock = " FOR UPDATE SKIP LOCKED"
+	}
+	rows, err := t.query(`SELECT id, `+outboxSize+` FROM forbear_outbox ORDER BY id LIMIT ?`+lock, limit)
+	if err != nil {
+		return nil, err
+	}
+	var list []*outboxRow
+	known := map[int64]*outboxRow{}
+	var fit []int64
+	total := int64(0)
+	err = each(rows, func(r *sql.Rows) error {
+		o := &outboxRow{}
+		var size int64
+		if err := r.Scan(&o.id, &size); err != nil {
+			return err
+		}
+		o.large = size > maxOutboxRow
+		if !o.large {
+			total += size
+		}
+		if total > maxOutboxBatch {
+			return nil
+		}
+		if list, known[o.id] = append(list, o), o; !o.large {
+			fit = append(fit, o.id)
+		} else {
+			o.bad = fmt.Errorf("a row of %d bytes, at most %d are moved: it is kept in forbear_outbox_refused", size, maxOutboxRow)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range list {
+		if o.large {
+			if err := t.readLarge(o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, t.readOutbox(fit, known)
+}
+
+// readOutbox reads whole rows.
+func (t *tx) readOutbox(ids []int64, known map[int64]*outboxRow) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	spec, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	from := `json_each(?)`
+	value := `value`
+	if t.d.postgres {
+		from, value = `json_array_elements_text(?::json)`, `value::bigint`
+	}
+	rows, err := t.query(`SELECT `+outboxColumns+` FROM forbear_outbox WHERE id IN (SELECT `+value+` FROM `+from+`)`, string(spec))
+	if err != nil {
+		return err
+	}
+	return each(rows, func(r *sql.Rows) error {
+		var v [14]any
+		dest := make([]any, len(v))
+		for i := range v {
+			dest[i] = &v[i]
+		}
+		if err := r.Scan(dest...); err != nil {
+			return err
+		}
+		id, ok := v[0].(int64)
+		if !ok || known[id] == nil {
+			return fmt.Errorf("outbox row %v was not asked for", v[0])
+		}
+		known[id].fill(v[1:])
+		return nil
+	})
+}
+
+// readLarge reads the beginning of what identifies a row.
+func (t *tx) readLarge(o *outboxRow) error {
+	var id, endpoint any
+	if _, err := t.row([]any{&id, &endpoint}, `SELECT substr(message_id, 1, 128), substr(endpoint, 1, 128) FROM forbear_outbox WHERE id = ?`, o.id); err != nil {
+		return err
+	}
+	o.msg.ID, o.msg.Endpoints = text(id), []string{text(endpoint)}
+	return nil
+}
+
+// text returns a value of any type as text.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case bool:
+		return strconv.FormatBool(v)
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(v)
+}
+
+// fill takes the columns over, from message_id on.
+func (o *outboxRow) fill(v []any) {
+	m := &o.msg
+	m.Endpoints = []string{""}
+	var errs []error
+	for i, s := range []*string{&m.ID, &m.Endpoints[0], &m.Type, &m.Source, &m.Subject, &m.Key, &m.IdempotencyKey, &m.CorrelationID, &m.ContentType} {
+		if *s = text(v[i]); len(*s) > maxColumn {
+			*s, o.large = (*s)[:128], true
+			errs = append(errs, fmt.Errorf("a column of more than %d bytes: the row is kept in forbear_outbox_refused", maxColumn))
+		}
+	}
+	o.headers, m.Body = text(v[9]), []byte(text(v[11]))
+	if m.ID == "" {
+		errs = append(errs, errors.New("message_id is empty"))
+	}
+	var err error
+	if m.NotBefore, err = notBefore(v[10]); err != nil {
+		errs = append(errs, err)
+	}
+	if m.Headers, err = outboxHeaders(o.headers); err != nil {
+		errs = append(errs, err)
+	} else {
+		o.headers = ""
+	}
+	o.bad = errors.Join(errs...)
+}
+
+func outboxHeaders(text string) (list []webhook.Header, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(&list); err == nil {
+		if _, more := dec.Token(); more != io.EOF {
+			err = errors.New("something follows")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("headers are no JSON array of {\"name\",\"value\"}: %w", err)
+	}
+	return list, nil
+}
+
+// The range of not_before, in microseconds: what is outside was meant in
+// another unit, and would be sent at once or never.
+const (
+	firstMicros = 1_000_000_000_000_000   // in 2001; milliseconds reach it in the year 33658
+	lastMicros  = 253_402_300_799_999_999 // the end of 9999
+)
+
+func notBefore(v any) (time.Time, error) {
+	if f, ok := v.(float64); ok && f == float64(int64(f)) {
+		v = int64(f)
+	}
+	us, ok := v.(int64)
+	switch {
+	case v == nil, ok && us == 0:
+		return time.Time{}, nil
+	case !ok, us < firstMicros, us > lastMicros:
+		return time.Time{}, fmt.Errorf("not_before %.40q is no number of microseconds since 1970 between %d and %d", text(v), firstMicros, lastMicros)
+	}
+	return at(us), nil
+}
+
+// letter makes the letter of a row that cannot be accepted, with all that the
+// row has.
+func (o *outboxRow) letter() deadletter.Letter {
+	m := &o.msg
+	valid := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+	l := deadletter.Letter{
+		ID: webhook.NewID("dlq"), Queue: webhook.Queue, Destination: valid(m.Endpoints[0]), EventID: valid(m.ID),
+		Source: valid(m.Source), Type: valid(m.Type), Subject: valid(m.Subject), PartitionKey: valid(m.Key),
+		IdempotencyKey: valid(m.IdempotencyKey), CorrelationID: valid(m.CorrelationID), ContentType: valid(m.ContentType),
+		Payload: m.Body, Reason: deadletter.ReasonInvalid, Description: fmt.Sprintf("%.*s", deadletter.MaxDescription/4, valid(o.bad.Error())),
+	}
+	if errors.Is(o.bad, webhook.ErrConflict) {
+		l.Reason = deadletter.ReasonConflict
+	}
+	for _, h := range m.Headers {
+		l.Headers = append(l.Headers, webhook.Header{Name: valid(h.Name), Value: valid(h.Value)})
+	}
+	if o.headers != "" {
+		l.Headers = []webhook.Header{{Name: deadletter.UnreadableHeaders, Value: valid(o.headers)}}
+	}
+	return l
+}

@@ -1,0 +1,28 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+)
+
+// A message is identified by its endpoint and its id together, wherever it came
+// from: the API, the outbox, a redrive. The same id at two endpoints is two
+// messages. At one endpoint the first content counts: the same content again is
+// a duplicate, and other content is refused with [ErrConflict], since one of
+// the two would otherwise be dropped, or reach a receiver that takes it for the
+// other.
+
+// ErrConflict refuses a message whose id stands for other content at one of its
+// endpoints.
+var ErrConflict = errors.New("the id stands for another message")
+
+// SameContent reports whether o is the same message as m, given that their ids
+// are equal: whether a receiver would be sent the same. When a message is due,
+// when it was made and what correlates it may differ from one offer to the next.
+func (m *Message) SameContent(o *Message) bool {
+	return m.Type == o.Type && m.Source == o.Source && m.Subject == o.Subject && m.Key == o.Key && m.key() == o.key() &&
+		cmp.Or(m.ContentType, defaultContentType) == cmp.Or(o.ContentType, defaultContentType) &&
+		slices.Equal(m.Headers, o.Headers) && bytes.Equal(m.Body, o.Body)
+}
