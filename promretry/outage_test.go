@@ -36,12 +36,14 @@ func (s *stage) serve(t *testing.T) string {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(s.m)
 	// What forbear serve says of its deliveries, under the names of its collector.
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "webhook_oldest_due_seconds"}, func() float64 {
-		if s.down.Load() {
-			return 3600
-		}
-		return 0
-	}))
+	for _, name := range []string{"webhook_oldest_due_seconds", "webhook_outbox_oldest_seconds"} {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name}, func() float64 {
+			if s.down.Load() {
+				return 3600
+			}
+			return 0
+		}))
+	}
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "alert_notifier_healthy", ConstLabels: prometheus.Labels{"notifier": "pager"},
 	}, func() float64 {

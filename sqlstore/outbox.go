@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -143,28 +144,47 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 	if err := t.lockKeys(keys); err != nil {
 		return err
 	}
-	err := t.sheltered(last, func() error { return t.acceptAll(calls) })
+	if last && len(calls) > 0 {
+		return t.acceptOrBlame(list[0], calls)
+	}
+	if err := t.acceptAll(calls); err != nil {
+		return err
+	}
 	for _, o := range list {
-		switch {
-		case o.bad != nil:
-		case err != nil && last:
-			o.bad = fmt.Errorf("the store refused it: %w", err)
-		case o.call.refused != nil:
+		if o.bad == nil {
 			o.bad = o.call.refused
 		}
 	}
-	if last {
-		return nil
-	}
-	return err
+	return nil
 }
 
-// sheltered runs f so that its failure does not end the transaction, when on.
-// An error is f's alone then: the connection is well.
-func (t *tx) sheltered(on bool, f func() error) error {
-	if !on {
-		return f()
+// acceptOrBlame accepts one row. When that fails, and a message without any
+// peculiarity can be accepted in its place, the row is to blame, and otherwise
+// the store.
+func (t *tx) acceptOrBlame(o *outboxRow, calls []*acceptance) error {
+	err := t.sheltered(func() error { return t.acceptAll(calls) })
+	if o.bad = o.call.refused; err == nil {
+		return nil
 	}
+	plain, err2 := t.s.encode(webhook.Message{ID: webhook.NewID("probe"), Endpoints: o.msg.Endpoints})
+	if err2 != nil {
+		return err2
+	}
+	probe := t.sheltered(func() error {
+		return cmp.Or(t.acceptAll([]*acceptance{{rows: []encoded{plain}}}), errTaken)
+	})
+	if !errors.Is(probe, errTaken) {
+		return err
+	}
+	o.bad = fmt.Errorf("the store refused it: %w", err)
+	return nil
+}
+
+// errTaken undoes what was accepted for a try.
+var errTaken = errors.New("taken")
+
+// sheltered runs f so that its failure does not end the transaction.
+func (t *tx) sheltered(f func() error) error {
 	if _, err := t.execOnce("SAVEPOINT forbear_row"); err != nil {
 		return err
 	}
@@ -172,8 +192,10 @@ func (t *tx) sheltered(on bool, f func() error) error {
 	if err == nil {
 		return nil
 	}
-	_, back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row")
-	return errors.Join(err, back)
+	if _, back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row"); back != nil {
+		return back // the connection is gone
+	}
+	return err
 }
 
 func (t *tx) deleteOutbox(ids []int64) error {

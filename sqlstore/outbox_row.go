@@ -239,7 +239,11 @@ func (o *outboxRow) letter() deadletter.Letter {
 	for _, h := range m.Headers {
 		l.Headers = append(l.Headers, webhook.Header{Name: valid(h.Name), Value: valid(h.Value)})
 	}
-	if o.headers != "" {
+	// Headers under this name keep the letter from being redriven as it is.
+	switch {
+	case o.large:
+		l.Payload, l.Headers = nil, []webhook.Header{{Name: deadletter.UnreadableHeaders, Value: "see forbear_outbox_refused"}}
+	case o.headers != "":
 		l.Headers = []webhook.Header{{Name: deadletter.UnreadableHeaders, Value: valid(o.headers)}}
 	}
 	return l

@@ -193,6 +193,8 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status, kind = http.StatusUnprocessableEntity, "unknown-endpoint"
 	case errors.Is(err, webhook.ErrNotFound), errors.Is(err, deadletter.ErrNotFound):
 		status, kind = http.StatusNotFound, "not-found"
+	case errors.Is(err, webhook.ErrConflict):
+		status, kind = http.StatusConflict, "message-conflict"
 	case errors.Is(err, deadletter.ErrState), errors.Is(err, deadletter.ErrRedriveLimit):
 		status, kind = http.StatusConflict, "conflict"
 	default:

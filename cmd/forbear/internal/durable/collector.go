@@ -19,6 +19,7 @@ var (
 	failed    = prometheus.NewDesc("webhook_attempts_failed_total", "Attempts that failed.", nil, nil)
 	postponed = prometheus.NewDesc("webhook_postponed_total", "Attempts put off without being made.", nil, nil)
 	oldest    = prometheus.NewDesc("webhook_oldest_due_seconds", "How long the oldest due delivery to an enabled endpoint has been waiting.", nil, nil)
+	outbox    = prometheus.NewDesc("webhook_outbox_oldest_seconds", "How long the first row of the outbox has been waiting to be accepted; 0 when it is empty.", nil, nil)
 	endpoints = prometheus.NewDesc("webhook_endpoints", "Endpoints by state.", []string{"state"}, nil)
 	letters   = prometheus.NewDesc("dlq_messages", "Dead letters in the store by state.", []string{"queue", "reason", "state"}, nil)
 	healthy   = prometheus.NewDesc("alert_notifier_healthy", "Whether the notifier took the latest alert: 1 or 0.", []string{"notifier"}, nil)
@@ -26,7 +27,7 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (s *Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, endpoints, letters, healthy} {
+	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, endpoints, letters, healthy} {
 		ch <- d
 	}
 }
@@ -56,6 +57,9 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 		if len(list) == 0 {
 			send(letters, prometheus.GaugeValue, 0, webhook.Queue, "exhausted", string(deadletter.Dead))
 		}
+	}
+	if age, err := s.DB.OutboxAge(ctx); err == nil {
+		send(outbox, prometheus.GaugeValue, age.Seconds())
 	}
 	all, err := s.DB.Endpoints(ctx)
 	if err != nil {

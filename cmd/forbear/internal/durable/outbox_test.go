@@ -2,12 +2,12 @@ package durable
 
 import (
 	"bytes"
-	"database/sql"
+	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -20,17 +20,11 @@ func TestOutbox(t *testing.T) {
 		s := newSink(t)
 		svc, stop := start(t, Options{Database: name})
 		put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
-		driver, placeholder := "sqlite", "?"
-		if strings.HasPrefix(name, "postgres") {
-			driver, placeholder = "pgx", "$"
-		} else {
-			name, _ = sqlstore.SQLiteNames(name)
+		placeholder := "?"
+		if svc.postgres() {
+			placeholder = "$"
 		}
-		db, err := sql.Open(driver, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = db.Close() }()
+		db := outside(t, name)
 		write := func(commit bool, m webhook.Message) {
 			t.Helper()
 			tx, err := db.BeginTx(t.Context(), nil)
@@ -50,8 +44,9 @@ func TestOutbox(t *testing.T) {
 		}
 		write(true, webhook.Message{ID: "bad", Endpoints: []string{"nobody"}, Body: []byte("kept")})
 		write(false, webhook.Message{ID: "rolled-back", Endpoints: []string{"a"}})
-		write(true, webhook.Message{ID: "m1", Endpoints: []string{"a"}, Headers: []webhook.Header{{Name: "X-A", Value: "1"}}})
-		write(true, webhook.Message{ID: "m1", Endpoints: []string{"a"}})
+		for range 2 {
+			write(true, webhook.Message{ID: "m1", Endpoints: []string{"a"}, Headers: []webhook.Header{{Name: "X-A", Value: "1"}}})
+		}
 		if _, err := db.ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, type, body) VALUES ('plain', 'a', 'order.shipped', '{"order":4711}')`); err != nil {
 			t.Fatal(err)
 		}
@@ -97,4 +92,77 @@ func TestEncryptionAtRest(t *testing.T) {
 	if l, err := s.DB.Get(t.Context(), l.ID); err != nil || string(l.Payload) != "planted-payload" {
 		t.Errorf("after a rotation: %q, %v", l.Payload, err)
 	}
+}
+
+// A row that the store itself refuses, for whatever reason, is a dead letter
+// after a few tries; one that it only refuses for a while is not.
+func TestRowTheStoreRefuses(t *testing.T) {
+	databases(t, func(t *testing.T, database string) {
+		s := newSink(t)
+		svc, stop := start(t, Options{Database: database, Poll: 100 * time.Millisecond})
+		put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
+		db := outside(t, database)
+		run := func(text string) {
+			t.Helper()
+			if _, err := db.ExecContext(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if svc.postgres() {
+			run(`CREATE FUNCTION curse() RETURNS trigger AS $$ BEGIN IF NEW.message_id = 'cursed' THEN RAISE EXCEPTION 'cursed'; END IF; RETURN NEW; END $$ LANGUAGE plpgsql;
+				CREATE TRIGGER curse BEFORE INSERT ON forbear_deliveries FOR EACH ROW EXECUTE FUNCTION curse()`)
+		} else {
+			run(`CREATE TRIGGER curse BEFORE INSERT ON forbear_deliveries WHEN NEW.message_id = 'cursed' BEGIN SELECT RAISE(ABORT, 'cursed'); END`)
+		}
+		run(`INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ('m1', 'a', '1'), ('cursed', 'a', 'kept'), ('m2', 'a', '2')`)
+		s.arrive(t, []string{"m1", "m2"}, 20*time.Second)
+		if l := waitLetters(t, svc, 1); len(l) != 1 || l[0].EventID != "cursed" || l[0].Reason != deadletter.ReasonInvalid || string(l[0].Payload) != "kept" {
+			t.Errorf("letters are %+v", l)
+		}
+		// Nothing can be written for a while: no row is to blame.
+		if svc.postgres() {
+			run(`ALTER TABLE forbear_deliveries RENAME TO away`)
+		} else {
+			run(`CREATE TRIGGER all_cursed BEFORE INSERT ON forbear_deliveries BEGIN SELECT RAISE(ABORT, 'all cursed'); END`)
+		}
+		run(`INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ('m3', 'a', '3')`)
+		time.Sleep(1500 * time.Millisecond)
+		if age, err := svc.DB.OutboxAge(t.Context()); err != nil || age < time.Second/2 {
+			t.Errorf("the row has been waiting for %v, %v", age, err)
+		}
+		if svc.postgres() {
+			run(`ALTER TABLE away RENAME TO forbear_deliveries`)
+		} else {
+			run(`DROP TRIGGER all_cursed`)
+		}
+		s.arrive(t, []string{"m3"}, 20*time.Second)
+		if l := waitLetters(t, svc, 1); len(l) != 1 {
+			t.Errorf("%d letters, want one", len(l))
+		}
+		stop()
+	})
+}
+
+// An endpoint that another process has just added is known to the process that
+// empties the outbox.
+func TestOutboxKnowsNewEndpoints(t *testing.T) {
+	server := pgtest.Start(t)
+	database := server.Database(t)
+	s := newSink(t)
+	svc, stop := start(t, Options{Database: database, Poll: 20 * time.Millisecond})
+	other, db := another(t, database), outside(t, database)
+	var ids []string
+	for i := range 40 {
+		id := fmt.Sprint("e", i)
+		put(t, other, webhook.Endpoint{ID: id, URL: s.URL})
+		if _, err := db.ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ($1, $2, 'x')`, "m"+id, id); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, "m"+id)
+	}
+	s.arrive(t, ids, 30*time.Second)
+	if n, err := svc.DB.Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+		t.Errorf("%d dead letters, %v", n, err)
+	}
+	stop()
 }
