@@ -114,7 +114,7 @@ func (s *Store) Accept(ctx context.Context, msgs []webhook.Message, ordered map[
 	if err := a.distinct(); err != nil {
 		return nil, err
 	}
-	if err := s.submit(ctx, &op{accept: a, keys: a.keys(), done: make(chan error, 1)}); err != nil {
+	if err := s.submit(ctx, &op{accept: a, keys: a.keys()}); err != nil {
 		return nil, err
 	}
 	if a.refused != nil {

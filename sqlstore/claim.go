@@ -60,7 +60,7 @@ func (s *Store) Overdue(ctx context.Context, owner string, lease, age time.Durat
 	}
 	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: `start < {now} ORDER BY start`, bound: after(-age)}
 	end := time.Now().Add(lease)
-	list, err := do(ctx, s, func(t *tx) ([]webhook.Delivery, error) { return s.claim(t, c) })
+	list, err := doLast(ctx, s, func(t *tx) ([]webhook.Delivery, error) { return s.claim(t, c) })
 	return until(list, end), err
 }
 
@@ -161,7 +161,7 @@ func (s *Store) Reclaim(ctx context.Context, limit int) (int, error) {
 	if s.d.postgres {
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
-	return do(ctx, s, func(t *tx) (n int, err error) {
+	return doLast(ctx, s, func(t *tx) (n int, err error) {
 		type lost struct {
 			id, due, lease, claims int64
 			owner, progress        string

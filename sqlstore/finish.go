@@ -132,11 +132,12 @@ func (t *tx) settlePostgres(rows []settled) error {
 	if err != nil {
 		return err
 	}
-	// No one waits here: a row that another transaction has locked is one whose
-	// lease was lost to it. The sum keeps the planner from the partial index on leases: it may
+	// A row may have to be waited for: another process's claim that came too
+	// late locks it, too. Claims wait for nothing, and come last in their
+	// transactions, so that this ends. The sum keeps the planner from the partial index on leases: it may
 	// take that for small, and then compares each row with each lease.
 	found, err := t.query(`WITH x AS MATERIALIZED (SELECT x.* FROM json_to_recordset(?::json) AS x(id bigint, fence bigint, state smallint, "after" bigint, progress text, finished boolean)
-			JOIN forbear_deliveries d ON d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 ORDER BY x.id FOR UPDATE OF d SKIP LOCKED)
+			JOIN forbear_deliveries d ON d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 ORDER BY x.id FOR UPDATE OF d)
 		UPDATE forbear_deliveries d SET state = x.state, due = CASE WHEN x.finished THEN d.due ELSE {t} + x."after" END,
 			progress = COALESCE(x.progress, d.progress), finished = CASE WHEN x.finished THEN {t} END, lease = NULL
 		FROM x WHERE d.id = x.id AND d.fence = x.fence AND d.state + 0 = 1 RETURNING d.id, d.fence, COALESCE(d.letter, '')`, string(spec), after(0), after(0))
@@ -310,9 +311,12 @@ func (s *Store) Deliveries(ctx context.Context, message string) (list []webhook.
 	return list, nil
 }
 
-// Sweep implements webhook.Store.
+// Sweep implements webhook.Store. One process does it at a time.
 func (s *Store) Sweep(ctx context.Context, age time.Duration, limit int) (int, error) {
-	return do(ctx, s, func(t *tx) (int, error) {
+	return doAs(ctx, s, op{alone: true}, func(t *tx) (int, error) {
+		if mine, err := t.tryLock(sweepLock); err != nil || !mine {
+			return 0, err
+		}
 		type old struct{ id, message int64 }
 		var list []old
 		rows, err := t.query(`SELECT id, message FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ?`, after(-age), limit)

@@ -14,8 +14,11 @@ import (
 // lockClass is the class of PostgreSQL's advisory locks that are ours.
 const lockClass = 0x666f7262
 
-// relayLock is held by the one process that empties the outbox.
-const relayLock = 64
+// The locks of what one process does at a time.
+const (
+	relayLock = 64 + iota // empty the outbox
+	sweepLock             // delete what is old
+)
 
 // keyLocks is a set of locks.
 type keyLocks uint64
@@ -36,12 +39,12 @@ func (t *tx) lockKeys(k keyLocks) error {
 	return err
 }
 
-// lockRelay reports whether this transaction is the one that empties the
-// outbox.
-func (t *tx) lockRelay() (ok bool, err error) {
+// tryLock reports whether the lock was free. It is held until the transaction
+// ends.
+func (t *tx) tryLock(n int) (ok bool, err error) {
 	if !t.d.postgres {
 		return true, nil
 	}
-	_, err = t.row([]any{&ok}, `SELECT pg_try_advisory_xact_lock(?, ?)`, lockClass, relayLock)
+	_, err = t.row([]any{&ok}, `SELECT pg_try_advisory_xact_lock(?, ?)`, lockClass, n)
 	return ok, err
 }

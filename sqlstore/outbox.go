@@ -94,7 +94,7 @@ func (s *Store) OutboxAge(ctx context.Context) (age time.Duration, err error) {
 // transactions commit. last says that a row that cannot be moved becomes a
 // dead letter, whatever the reason.
 func (t *tx) relay(limit int, ok admit, last bool) (done webhook.Relayed, err error) {
-	if mine, err := t.lockRelay(); err != nil || !mine {
+	if mine, err := t.tryLock(relayLock); err != nil || !mine {
 		return done, err
 	}
 	list, err := t.outboxRows(limit)

@@ -103,10 +103,11 @@ func (s *Store) Close() error {
 // returns when the transaction is on disk, or when ctx ends: then the write may
 // still happen.
 func (s *Store) write(ctx context.Context, f func(*tx) error) error {
-	return s.submit(ctx, &op{run: f, done: make(chan error, 1)})
+	return s.submit(ctx, &op{run: f})
 }
 
 func (s *Store) submit(ctx context.Context, o *op) error {
+	o.done = make(chan error, 1)
 	if err := s.enqueue(ctx, o); err != nil {
 		return err
 	}
@@ -128,15 +129,25 @@ func do[T any](ctx context.Context, s *Store, f func(*tx) (T, error)) (T, error)
 // doAs is do, for a write that is not like all others: as says how.
 func doAs[T any](ctx context.Context, s *Store, as op, f func(*tx) (T, error)) (T, error) {
 	box := new(T)
-	as.done = make(chan error, 1)
 	as.run = func(t *tx) (err error) {
 		*box, err = f(t)
 		return err
 	}
-	err := s.submit(ctx, &as)
-	if err != nil {
-		var zero T
-		return zero, err
+	return submitted(ctx, s, &as, box)
+}
+
+// doLast is do, for what comes last in its group.
+func doLast[T any](ctx context.Context, s *Store, f func(*tx) (T, error)) (T, error) {
+	box := new(T)
+	return submitted(ctx, s, &op{last: func(t *tx) (err error) {
+		*box, err = f(t)
+		return err
+	}}, box)
+}
+
+func submitted[T any](ctx context.Context, s *Store, o *op, box *T) (result T, err error) {
+	if err := s.submit(ctx, o); err != nil {
+		return result, err
 	}
 	return *box, nil
 }

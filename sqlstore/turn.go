@@ -33,16 +33,18 @@ func (s *Store) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, er
 			as.keys.add(r.Endpoint, r.OrderKey)
 		}
 	}
-	done, err := doAs(ctx, s, as, func(t *tx) (done webhook.Turned, err error) {
-		if done.OK, err = s.finish(t, rows, letters); err != nil {
-			return done, err
+	box := new(webhook.Turned)
+	as.run = func(t *tx) (err error) {
+		box.OK, err = s.finish(t, rows, letters)
+		return err
+	}
+	as.last = func(t *tx) (err error) {
+		if box.Claimed, err = s.claim(t, c); err == nil {
+			box.Next, err = t.next(short(turn.Lanes, box.Claimed))
 		}
-		if done.Claimed, err = s.claim(t, c); err != nil {
-			return done, err
-		}
-		done.Next, err = t.next(short(turn.Lanes, done.Claimed))
-		return done, err
-	})
+		return err
+	}
+	done, err := submitted(ctx, s, &as, box)
 	until(done.Claimed, end)
 	return done, err
 }

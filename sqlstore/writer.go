@@ -35,6 +35,9 @@ type writer struct {
 type op struct {
 	run    func(*tx) error
 	accept *acceptance // instead of run: those of a group are run as one
+	// last is run after the others of the group: it waits for no lock, and may
+	// take some that others wait for.
+	last func(*tx) error
 	keys   keyLocks    // of the keys whose order the write decides about
 	// alone says that the write has a transaction of its own: it takes locks
 	// that the order of the others does not foresee.
@@ -199,8 +202,8 @@ func (w *writer) unsynced() func(*error) {
 
 // run runs the members. Locks that others may wait for are taken in one order
 // by all writers of all processes, so that no two wait for each other: keys,
-// then new deliveries by their identity, then rows that only their holder
-// takes, and at the end the open alerts.
+// then new deliveries by their identity, then the rows of those that hold a
+// lease, then what is claimed, and at the end the open alerts.
 func (w *writer) run(group []*op) error {
 	var calls []*acceptance
 	var keys keyLocks
@@ -219,8 +222,15 @@ func (w *writer) run(group []*op) error {
 		}
 	}
 	for _, o := range group {
-		if o.accept == nil {
+		if o.run != nil {
 			if err := o.run(w.tx); err != nil {
+				return err
+			}
+		}
+	}
+	for _, o := range group {
+		if o.last != nil {
+			if err := o.last(w.tx); err != nil {
 				return err
 			}
 		}
