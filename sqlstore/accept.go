@@ -314,15 +314,30 @@ func (t *tx) known(id, endpoint string, change bool) (k stored, err error) {
 	return k, err
 }
 
-// promote lets the next message of a key go, whose lock the transaction holds.
-func (t *tx) promote(endpoint, key string) error {
-	if key == "" {
+// ordering names a key at an endpoint.
+type ordering struct {
+	Endpoint string `json:"e"`
+	Key      string `json:"k"`
+}
+
+// promote lets the next message of each key go, whose locks the transaction
+// holds. The states are told twice for SQLite, which takes a partial index only
+// for its own words.
+func (t *tx) promote(keys []ordering) error {
+	if len(keys) == 0 {
 		return nil
 	}
-	_, err := t.exec(`UPDATE forbear_deliveries SET state = 0 WHERE id =
-		(SELECT min(id) FROM forbear_deliveries WHERE endpoint = ? AND okey = ? AND state = 4)
-		AND NOT EXISTS (SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND okey = ? AND state IN (0, 1))`,
-		endpoint, key, endpoint, key)
+	spec, err := json.Marshal(keys)
+	if err != nil {
+		return err
+	}
+	from := `(SELECT value ->> 'e' AS e, value ->> 'k' AS k FROM json_each(?)) x`
+	if t.d.postgres {
+		from = `json_to_recordset(?::json) AS x(e text, k text)`
+	}
+	_, err = t.exec(`UPDATE forbear_deliveries SET state = 0 WHERE id IN (
+		SELECT (SELECT min(h.id) FROM forbear_deliveries h WHERE h.endpoint = x.e AND h.okey = x.k AND h.state IN (0, 1, 4) AND h.state = 4)
+		FROM `+from+` WHERE NOT EXISTS (SELECT 1 FROM forbear_deliveries a WHERE a.endpoint = x.e AND a.okey = x.k AND a.state IN (0, 1)))`, string(spec))
 	return err
 }
 

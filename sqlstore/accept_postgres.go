@@ -88,8 +88,7 @@ func (t *tx) acceptApart(calls []*acceptance) error {
 			}
 		}
 	}
-	keys, err := t.place(list)
-	if err != nil {
+	if err := t.place(list); err != nil {
 		return err
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
@@ -103,12 +102,12 @@ func (t *tx) acceptApart(calls []*acceptance) error {
 		}
 		rest = rest[n:]
 	}
-	return t.judge(calls, list, fresh, keys)
+	return t.judge(calls, list, fresh)
 }
 
 // place draws the places of ordered deliveries, and holds those behind one of
-// their key that is not finished. It returns the keys.
-func (t *tx) place(list []*entry) (map[identity]bool, error) {
+// their key that is not finished.
+func (t *tx) place(list []*entry) error {
 	var ordered []*entry
 	for _, e := range list {
 		if e.OKey != nil {
@@ -117,20 +116,20 @@ func (t *tx) place(list []*entry) (map[identity]bool, error) {
 		}
 	}
 	if len(ordered) == 0 {
-		return nil, nil
+		return nil
 	}
 	spec, err := json.Marshal(ordered)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rows, err := t.query(`SELECT x.n, nextval(pg_get_serial_sequence('forbear_deliveries', 'id')),
 			EXISTS (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = x.endpoint AND d.okey = x.okey AND d.state IN (0, 1, 4))
 		FROM (SELECT * FROM json_to_recordset(?::json) AS x(n int, endpoint text, okey text) ORDER BY n) x`, string(spec))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	keys := map[identity]bool{} // of key and endpoint: whether one is before
-	err = each(rows, func(r *sql.Rows) error {
+	before := map[ordering]bool{}
+	return each(rows, func(r *sql.Rows) error {
 		var n int
 		var number int64
 		var busy bool
@@ -138,14 +137,13 @@ func (t *tx) place(list []*entry) (map[identity]bool, error) {
 			return err
 		}
 		e := ordered[n]
-		k := identity{*e.OKey, e.Endpoint}
-		if e.Number = number; busy || keys[k] {
+		k := ordering{e.Endpoint, *e.OKey}
+		if e.Number = number; busy || before[k] {
 			e.State = held
 		}
-		keys[k] = true
+		before[k] = true
 		return nil
 	})
-	return keys, err
 }
 
 // fill returns how many of the entries, which are sorted by message, go into
@@ -211,8 +209,9 @@ func (t *tx) acceptRows(list []*entry, fresh map[identity]bool) error {
 
 // judge tells the calls what became of them: what is not fresh is a duplicate,
 // or a conflict.
-func (t *tx) judge(calls []*acceptance, list []*entry, fresh, keys map[identity]bool) error {
+func (t *tx) judge(calls []*acceptance, list []*entry, fresh map[identity]bool) error {
 	added := map[*acceptance]bool{}
+	var keys []ordering // another one may be held behind what was not added
 	for _, e := range list {
 		if fresh[identity{e.MID, e.Endpoint}] {
 			e.m.fresh, added[e.call] = true, true
@@ -225,12 +224,8 @@ func (t *tx) judge(calls []*acceptance, list []*entry, fresh, keys map[identity]
 		if e.call.refused == nil && !e.m.SameContent(&known.Message) {
 			e.call.refused = conflict(e.MID, e.Endpoint)
 		}
-		// Another one of its key may be held behind it, and it was not added.
-		if k := (identity{e.m.Key, e.Endpoint}); e.OKey != nil && keys[k] {
-			if err := t.promote(e.Endpoint, e.m.Key); err != nil {
-				return err
-			}
-			keys[k] = false
+		if e.OKey != nil {
+			keys = append(keys, ordering{e.Endpoint, *e.OKey})
 		}
 	}
 	for _, a := range calls {
@@ -238,5 +233,5 @@ func (t *tx) judge(calls []*acceptance, list []*entry, fresh, keys map[identity]
 			return err
 		}
 	}
-	return nil
+	return t.promote(keys)
 }

@@ -222,6 +222,7 @@ func (t *tx) recordAttempts(rows []settled) error {
 // letter and alert, the redrive that it belongs to, the next of its key, whose
 // lock the transaction holds.
 func (s *Store) followUp(t *tx, rows []settled, letters map[int64]letterRow) error {
+	var keys []ordering
 	for i := range rows {
 		r := &rows[i]
 		if !r.ok {
@@ -237,14 +238,14 @@ func (s *Store) followUp(t *tx, rows []settled, letters map[int64]letterRow) err
 		case r.Kind == webhook.Retried:
 			err = t.endRedrive(r.letter, deadletter.OutcomeFailing)
 		}
-		if err == nil && r.Finished {
-			err = t.promote(r.Endpoint, r.OrderKey)
-		}
 		if err != nil {
 			return err
 		}
+		if r.Finished && r.OrderKey != "" {
+			keys = append(keys, ordering{r.Endpoint, r.OrderKey})
+		}
 	}
-	return nil
+	return t.promote(keys)
 }
 
 // history returns the attempts of one delivery in their order.

@@ -14,9 +14,10 @@ import (
 // it with [SQLite] or [Postgres], bring its schema up to date with
 // [Store.Migrate], and close it. It is safe for concurrent use.
 type Store struct {
-	d      *dialect
-	reads  *sql.DB
-	ops    chan *op
+	d       *dialect
+	reads   *sql.DB
+	ops     chan *op
+	ordered chan *op // those that decide about the order of keys: they have a writer of their own
 	cipher Cipher
 	listen func(ctx context.Context, channel string, wake func()) error
 	notify notifier
@@ -74,15 +75,18 @@ func Postgres(db *sql.DB, opts ...Option) *Store {
 
 func open(d *dialect, write, read *sql.DB, writers int, opts []Option) *Store {
 	s := &Store{d: d, reads: read, ops: make(chan *op, maxGroup)}
+	s.ordered = s.ops
 	for _, o := range opts {
 		o(s)
 	}
 	if d.postgres {
 		s.notify.send = s.sendNotify
+		// Several writers of one process would only wait for each other's keys.
+		s.ordered = make(chan *op, maxGroup)
+		s.group.Go((&writer{s: s, db: write, d: d, ops: s.ordered}).loop)
 	}
 	for range writers {
-		w := &writer{s: s, db: write, d: d, ops: s.ops}
-		s.group.Go(w.loop)
+		s.group.Go((&writer{s: s, db: write, d: d, ops: s.ops}).loop)
 	}
 	return s
 }
@@ -93,6 +97,9 @@ func (s *Store) Close() error {
 	if !s.closed {
 		s.closed = true
 		close(s.ops)
+		if s.ordered != s.ops {
+			close(s.ordered)
+		}
 	}
 	s.mu.Unlock()
 	s.group.Wait()
@@ -158,8 +165,12 @@ func (s *Store) enqueue(ctx context.Context, o *op) error {
 	if s.closed {
 		return ErrClosed
 	}
+	ops := s.ops
+	if o.keys != 0 {
+		ops = s.ordered
+	}
 	select {
-	case s.ops <- o:
+	case ops <- o:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

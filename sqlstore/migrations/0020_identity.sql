@@ -7,6 +7,9 @@ CREATE UNIQUE INDEX forbear_deliveries_identity ON forbear_deliveries (message_i
 DROP INDEX forbear_messages_id;
 ALTER TABLE forbear_messages DROP COLUMN id;
 
+-- Whether one of a key is on its way, however many are held behind it.
+CREATE INDEX forbear_deliveries_active ON forbear_deliveries (endpoint, okey) WHERE okey IS NOT NULL AND state IN (0, 1);
+
 -- The outbox notes when a row was inserted. A row that cannot be moved as a
 -- whole, since it is too large, is kept where the application's rows do not
 -- wait behind it.
