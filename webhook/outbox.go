@@ -21,7 +21,7 @@ import (
 // All columns: message_id, endpoint and body, which are required; type, source,
 // subject, order_key, idempotency_key, correlation_id, content_type; headers, a
 // JSON array of {"name","value"}; not_before, in microseconds since 1970. A
-// message_id is accepted once for each endpoint.
+// message_id names one message at each endpoint: see [ErrConflict].
 func Outbox(ctx context.Context, tx *sql.Tx, placeholder string, m Message) (id string, err error) {
 	if err := m.check(); err != nil {
 		return "", err
