@@ -249,7 +249,12 @@ func (a *acceptance) undo(added bool) error {
 }
 
 func (t *tx) addMessage(m *encoded) (seq int64, err error) {
-	_, err = t.row([]any{&seq}, `INSERT INTO forbear_messages (meta, body, created) VALUES (?, ?, ?) RETURNING seq`, m.meta, m.body, m.made)
+	const text = `INSERT INTO forbear_messages (meta, body, created) VALUES (?, ?, ?)`
+	if !t.d.postgres {
+		seq, _, err = t.insert(text, m.meta, m.body, m.made)
+		return seq, err
+	}
+	_, err = t.row([]any{&seq}, text+` RETURNING seq`, m.meta, m.body, m.made)
 	return seq, err
 }
 
