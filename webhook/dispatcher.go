@@ -266,19 +266,6 @@ func (d *Dispatcher) all() []*lane {
 	return list
 }
 
-// order returns the endpoints that keep the order of keys.
-func (d *Dispatcher) order() map[string]bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	m := make(map[string]bool)
-	for id, ordered := range d.ordered {
-		if ordered {
-			m[id] = true
-		}
-	}
-	return m
-}
-
 // keepsOrder reports whether an endpoint keeps the order of keys.
 func (d *Dispatcher) keepsOrder(endpoint string) bool {
 	d.mu.RLock()
@@ -296,7 +283,15 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...Message) ([]Accepted, e
 			return nil, err
 		}
 	}
-	answers, err := d.cfg.Store.Accept(ctx, msgs, d.order())
+	ordered := map[string]bool{}
+	for i := range msgs {
+		for _, e := range msgs[i].Endpoints {
+			if msgs[i].Key != "" && d.keepsOrder(e) {
+				ordered[e] = true
+			}
+		}
+	}
+	answers, err := d.cfg.Store.Accept(ctx, msgs, ordered)
 	if err != nil {
 		return nil, err
 	}
