@@ -129,9 +129,13 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 		if o.bad != nil {
 			continue
 		}
-		ordered := false
-		if ordered, o.bad = ok(&o.msg); o.bad != nil {
+		ordered, err := ok(&o.msg)
+		if errors.Is(err, webhook.ErrInvalid) || errors.Is(err, webhook.ErrUnknownEndpoint) {
+			o.bad = err
 			continue
+		}
+		if err != nil { // it could not be found out
+			return err
 		}
 		m, err := t.s.encode(o.msg)
 		if err != nil {

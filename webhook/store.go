@@ -38,8 +38,8 @@ type Store interface {
 	// ids, each in the transaction that removes it. One process works at a time:
 	// the others are told that there was nothing. A row that cannot be
 	// accepted becomes a dead letter and holds no one up. admit completes a
-	// message, tells what is wrong with it, and whether its endpoint keeps the
-	// order of keys.
+	// message and tells whether its endpoint keeps the order of keys; with
+	// [ErrInvalid] or [ErrUnknownEndpoint] it says that the row is at fault.
 	Relay(ctx context.Context, limit int, admit func(*Message) (ordered bool, err error)) (Relayed, error)
 
 	// Heads tells for each endpoint with waiting deliveries when the first is
