@@ -103,8 +103,14 @@ func received(e Endpoint, h http.Header, body []byte) Sum {
 // clip shortens a body for a report.
 func clip(body string) string {
 	const limit = 160
-	if len(body) > limit {
-		return body[:limit] + "..."
+	printable := func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '.'
+		}
+		return r
 	}
-	return body
+	if len(body) > limit {
+		body = body[:limit] + "..."
+	}
+	return strings.Map(printable, body)
 }

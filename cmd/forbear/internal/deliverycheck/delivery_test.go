@@ -20,7 +20,7 @@ var endpoints = []Endpoint{
 // Random traffic with kills, on both databases: every offer ends as the rules
 // say.
 func TestDelivery(t *testing.T) {
-	onBoth(t, size{messages: 3000, pause: 100 * time.Millisecond, kills: 3})
+	onBoth(t, size{messages: 3000, pause: 500 * time.Millisecond, kills: 3})
 }
 
 func TestSoakDelivery(t *testing.T) {

@@ -25,7 +25,13 @@ type Fleet struct {
 
 	mu        sync.Mutex
 	processes []*process
-	kills     []int64
+	kills     []Kill
+}
+
+// Kill is the end of one process.
+type Kill struct {
+	Tick int64
+	At   time.Time
 }
 
 // process is one running process. It ends when its standard input does, so that
@@ -130,10 +136,10 @@ func (f *Fleet) Addrs() (list []string) {
 }
 
 // Kills returns when processes were killed.
-func (f *Fleet) Kills() []int64 {
+func (f *Fleet) Kills() []Kill {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]int64(nil), f.kills...)
+	return append([]Kill(nil), f.kills...)
 }
 
 // Rampage kills a random process every one to three seconds and starts it again
@@ -148,7 +154,7 @@ func (f *Fleet) Rampage(ctx context.Context, over func(kills int) bool) error {
 		i := f.Random.IntN(len(f.processes))
 		f.processes[i].kill()
 		f.mu.Lock()
-		f.kills = append(f.kills, f.Clock.Tick())
+		f.kills = append(f.kills, Kill{f.Clock.Tick(), time.Now()})
 		f.mu.Unlock()
 		p, err := f.spawn(f.processes[i].addr)
 		if err != nil {

@@ -100,7 +100,7 @@ func fill(ctx context.Context, db *sql.DB, postgres bool, rows []row) (*sql.Tx, 
 	return tx, nil
 }
 
-// Row writes the offer as a row of the outbox.
+// row writes the offer as a row of the outbox.
 func (o *Offer) row() row {
 	c := &o.Content
 	r := row{"message_id": o.ID, "endpoint": o.Endpoints[0], "body": []byte(c.Body)}

@@ -11,8 +11,7 @@ const tooLarge = 256<<10 + 1
 // fault is a way in which a row of the outbox can be beyond sending.
 type fault struct {
 	name string
-	// spoil makes a good row bad. It returns the content that a letter has to
-	// have; its payload counts, not the field that is wrong.
+	// spoil makes a good row bad.
 	spoil func(o *Offer, r row)
 }
 
@@ -28,7 +27,8 @@ var faults = []fault{
 
 // foreign are faults that only a database without strict types lets in.
 var foreign = []fault{
-	{"a blob for the type", func(_ *Offer, r row) { r["type"] = []byte{0x00, 0x80, 0xff} }},
+	{"a blob for the type", func(_ *Offer, r row) { r["type"] = []byte{0x00, 0x01, 0xff} }},
+	{"a blob for the subject, no UTF-8", func(_ *Offer, r row) { r["subject"] = []byte{0x80, 0xfe, 0xff} }},
 	{"a text for not_before", func(_ *Offer, r row) { r["not_before"] = "tomorrow" }},
 }
 

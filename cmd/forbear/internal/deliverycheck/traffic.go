@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Traffic makes random offers. Half of its producers call the API, the others
-// insert into the outbox; each has keys of its own. The same seed makes the same
+// Traffic makes random offers. Most of its producers call the API; the others
+// insert into the outbox, several rows at a time, which makes about as many
+// offers. Each producer has keys of its own. The same seed makes the same
 // choices as far as they do not depend on what others have offered meanwhile.
 type Traffic struct {
 	Seed      uint64
@@ -26,7 +27,7 @@ type Traffic struct {
 	Clock     *Clock
 	Ledger    *Ledger
 
-	// Pause bounds the random waits of a producer between its offers.
+	// Pause bounds the random waits of a producer between bursts of offers.
 	Pause time.Duration
 	// Hold, unless it is nil, stops the producers when four fifths of the offers
 	// are made, until it is closed.
@@ -76,7 +77,7 @@ type producer struct {
 
 func (t *Traffic) producer(i int) *producer {
 	p := &producer{Traffic: t, n: i, channel: HTTP, r: rand.New(rand.NewPCG(t.Seed, uint64(100+i))), count: map[string]int{}}
-	if i%2 == 1 {
+	if i%outboxEvery == 0 {
 		p.channel = Outbox
 	}
 	for k := i; k < t.Keys; k += t.Producers {
@@ -101,7 +102,7 @@ func (p *producer) run(ctx context.Context) error {
 		if err := offer(ctx); err != nil {
 			return err
 		}
-		if p.Pause > 0 {
+		if p.Pause > 0 && p.chance(burstEnds) {
 			time.Sleep(time.Duration(p.r.Int64N(int64(p.Pause))))
 		}
 	}
@@ -120,6 +121,9 @@ const (
 	unsendable = 0.012
 	rolledBack = 0.05 // of the transactions
 	maxLarge   = 3    // bodies that are too large
+
+	outboxEvery = 4   // one producer of so many writes to the outbox
+	burstEnds   = 0.2 // after each offer
 )
 
 // next chooses the next offer and enters it into the ledger.

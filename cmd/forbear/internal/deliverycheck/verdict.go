@@ -12,7 +12,7 @@ type Evidence struct {
 	Offers    []*Offer
 	Arrivals  []Arrival
 	Letters   []Letter
-	Kills     []int64 // when processes were killed
+	Kills     []Kill
 	// Left counts the rows that are in the outbox at the end.
 	Left int
 	// Deadlocks is what the database counted.

@@ -148,17 +148,19 @@ func (j *judge) counted(s *story) {
 		}
 		if last != nil {
 			j.Resends++
-			if !j.killedBetween(last.Tick, a.Tick) {
-				j.add(5, "%v: arrived again at %d, with no kill since %d%s", s.Identity, a.Tick, last.Tick, s.facts())
+			if !j.excused(last, a) {
+				j.add(5, "%v: arrived again at %d, and no kill after %d is the cause%s", s.Identity, a.Tick, last.Tick, s.facts())
 			}
 		}
 		last = a
 	}
 }
 
-func (j *judge) killedBetween(from, to int64) bool {
+// excused reports whether a process was killed between two arrivals, and within
+// a lease of the first: by then its outcome was written, or the lease lost.
+func (j *judge) excused(first, again *Arrival) bool {
 	for _, k := range j.ev.Kills {
-		if from < k && k < to {
+		if first.Tick < k.Tick && k.Tick < again.Tick && k.At.Sub(first.At) < lease {
 			return true
 		}
 	}
