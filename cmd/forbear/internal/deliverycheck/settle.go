@@ -14,6 +14,8 @@ const (
 	silence = 2 * time.Second
 	// stuck is how long a run may make no progress: longer than a lease.
 	stuck = 45 * time.Second
+	// longest bounds the wait for a run that does make progress.
+	longest = 10 * time.Minute
 	look  = 100 * time.Millisecond
 )
 
@@ -45,7 +47,7 @@ func Left(ctx context.Context, db *sql.DB) (n int, err error) {
 // It gives up, without an error, when nothing happens any more: what is missing
 // is for the judgement to find.
 func Settle(ctx context.Context, db *sql.DB, r *Receiver, promised []Identity, lastKill time.Time) error {
-	moved := time.Now()
+	began, moved := time.Now(), time.Now()
 	var before [3]int
 	for {
 		left, err := Left(ctx, db)
@@ -57,7 +59,7 @@ func Settle(ctx context.Context, db *sql.DB, r *Receiver, promised []Identity, l
 			before, moved = now, time.Now()
 		}
 		idle := time.Since(moved)
-		if err == nil && left == 0 && now[1] == 0 && idle > silence && time.Since(lastKill) > lease || idle > stuck {
+		if err == nil && left == 0 && now[1] == 0 && idle > silence && time.Since(lastKill) > lease || idle > stuck || time.Since(began) > longest {
 			return nil
 		}
 		select {
