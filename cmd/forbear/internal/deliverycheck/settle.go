@@ -16,7 +16,7 @@ const (
 	stuck = 45 * time.Second
 	// longest bounds the wait for a run that does make progress.
 	longest = 10 * time.Minute
-	look  = 100 * time.Millisecond
+	look    = 100 * time.Millisecond
 )
 
 // Promised returns the identities of which something has to arrive.
