@@ -65,7 +65,8 @@ func delivery(t *testing.T, database string, processes int, s size) {
 		case <-time.After(look):
 		}
 	}
-	if err := b.fleet.Rampage(t.Context(), func(kills int) bool { return kills >= s.kills && traffic.Made() > 0.8 }); err != nil {
+	enough := func(kills int) bool { return kills >= s.kills && traffic.Made() > 0.8 || len(ended) > 0 }
+	if err := b.fleet.Rampage(t.Context(), enough); err != nil {
 		t.Fatal(err)
 	}
 	lastKill := time.Now()

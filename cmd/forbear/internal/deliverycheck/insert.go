@@ -19,11 +19,8 @@ var columns = []string{
 	"content_type", "headers", "not_before", "body",
 }
 
-// maxTries bounds how often one transaction is begun anew.
-const maxTries = 100
-
 // insert makes one transaction with a few offers, which is committed or rolled
-// back. One that fails before its commit is begun anew.
+// back.
 func (p *producer) insert(ctx context.Context) error {
 	commit := !p.chance(rolledBack)
 	offers, rows := make([]*Offer, 1+p.r.IntN(5)), []row(nil)
@@ -43,31 +40,25 @@ func (p *producer) insert(ctx context.Context) error {
 }
 
 // InsertRows inserts the rows of the offers in one transaction, and takes down
-// how it ended.
-func InsertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, commit bool, offers []*Offer, rows []row) (err error) {
-	for range maxTries {
-		begin := clock.Tick()
-		var tx *sql.Tx
-		if tx, err = fill(ctx, db, postgres, rows); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			continue
-		}
-		result, end := Committed, tx.Commit
-		if !commit {
-			result, end = RolledBack, tx.Rollback
-		}
-		if err := end(); err != nil {
-			return fmt.Errorf("transaction %d may be committed or not: %w", offers[0].Tx, err)
-		}
-		done := clock.Tick()
-		for _, o := range offers {
-			o.Begin, o.Last, o.End, o.Result, o.Calls = begin, begin, done, result, 1
-		}
-		return nil
+// how it ended. The database is not what is killed here: an error is the run's.
+func InsertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, commit bool, offers []*Offer, rows []row) error {
+	begin := clock.Tick()
+	tx, err := fill(ctx, db, postgres, rows)
+	if err != nil {
+		return fmt.Errorf("transaction %d: %w", offers[0].Tx, err)
 	}
-	return fmt.Errorf("transaction %d: %w", offers[0].Tx, err)
+	result, end := Committed, tx.Commit
+	if !commit {
+		result, end = RolledBack, tx.Rollback
+	}
+	if err := end(); err != nil {
+		return fmt.Errorf("transaction %d may be committed or not: %w", offers[0].Tx, err)
+	}
+	done := clock.Tick()
+	for _, o := range offers {
+		o.Begin, o.Last, o.End, o.Result, o.Calls = begin, begin, done, result, 1
+	}
+	return nil
 }
 
 // fill begins a transaction and inserts the rows.

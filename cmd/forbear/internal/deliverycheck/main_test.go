@@ -20,10 +20,11 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 )
 
-// The processes are this test binary again.
+// The processes are this test binary again. They log when childLog is set.
 const (
 	childDatabase = "FORBEAR_TEST_DATABASE"
 	childListen   = "FORBEAR_TEST_LISTEN"
+	childLog      = "FORBEAR_TEST_LOG"
 )
 
 func TestMain(m *testing.M) {
@@ -44,7 +45,7 @@ func child() error {
 	}()
 	ctx := context.Background()
 	logger := slog.New(slog.DiscardHandler)
-	if os.Getenv("FORBEAR_TEST_LOG") != "" {
+	if os.Getenv(childLog) != "" {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	s, err := durable.New(ctx, durable.Options{Database: os.Getenv(childDatabase), Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger})
