@@ -1,0 +1,75 @@
+package deliverycheck
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+)
+
+// Letter is a dead letter as the API shows it.
+type Letter struct {
+	ID             string   `json:"id"`
+	Destination    string   `json:"destination"`
+	EventID        string   `json:"event_id"`
+	Source         string   `json:"source"`
+	Type           string   `json:"type"`
+	Subject        string   `json:"subject"`
+	Key            string   `json:"partition_key"`
+	IdempotencyKey string   `json:"idempotency_key"`
+	ContentType    string   `json:"content_type"`
+	Payload        []byte   `json:"payload"`
+	Headers        []Header `json:"headers"`
+	Reason         string   `json:"reason"`
+	Description    string   `json:"description"`
+}
+
+// content returns what the letter holds.
+func (l *Letter) content() Content {
+	return Content{string(l.Payload), l.Type, l.Source, l.Subject, l.Key, l.IdempotencyKey, l.ContentType, l.Headers}
+}
+
+func (l *Letter) String() string {
+	c := l.content()
+	return fmt.Sprintf("letter %s reason %s destination %s event_id %s content %s: %s; payload %s", l.ID, l.Reason, l.Destination, l.EventID, c.Sum(), l.Description, clip(string(l.Payload)))
+}
+
+// readers is how many calls read letters at a time.
+const readers = 8
+
+// ReadLetters lists all dead letters and reads each with its payload.
+func ReadLetters(ctx context.Context, addr string) ([]Letter, error) {
+	var list []Letter
+	for after := ""; ; {
+		var page struct {
+			Letters []Letter `json:"dead_letters"`
+			Next    string   `json:"next"`
+		}
+		if err := call(ctx, http.MethodGet, "http://"+addr+"/v1/dead-letters?limit=1000&after="+url.QueryEscape(after), nil, &page); err != nil {
+			return nil, err
+		}
+		if len(page.Letters) == 0 {
+			break
+		}
+		list, after = append(list, page.Letters...), page.Next
+	}
+	errs := make([]error, readers)
+	var wg sync.WaitGroup
+	for w := range readers {
+		wg.Go(func() {
+			for i := w; i < len(list) && errs[w] == nil; i += readers {
+				shown := Letter{}
+				errs[w] = call(ctx, http.MethodGet, "http://"+addr+"/v1/dead-letters/"+url.PathEscape(list[i].ID)+"?reveal=true", nil, &shown)
+				list[i] = shown
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
