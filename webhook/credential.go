@@ -19,6 +19,21 @@ import (
 // secret.
 type Secrets func(ctx context.Context, ref string) (string, error)
 
+// lookup finds what one reference names. An empty secret is none: without this,
+// an attempt would go out with less than it should have.
+func (f Secrets) lookup(ctx context.Context, ref string) (string, error) {
+	value, err := f(ctx, ref)
+	switch {
+	case err == nil && value != "":
+		return value, nil
+	case errors.Is(err, ErrSecret):
+		return "", err
+	case err == nil:
+		err = errors.New("it is empty")
+	}
+	return "", fmt.Errorf("%w: %s: %w", ErrSecret, ref, err)
+}
+
 // ErrSecret is what errors about secrets match.
 var ErrSecret = errors.New("secret not available")
 
@@ -33,21 +48,29 @@ func LocalSecrets(prefix, dir string) Secrets {
 			if v := os.Getenv(prefix + name); v != "" {
 				return v, nil
 			}
-			return "", fmt.Errorf("%w: environment variable %s%s is empty", ErrSecret, prefix, name)
+			return "", fmt.Errorf("%w: %s: environment variable %s%s is empty", ErrSecret, ref, prefix, name)
 		case kind == "file" && dir != "":
-			root, err := os.OpenRoot(dir)
-			if err != nil {
-				return "", fmt.Errorf("%w: %w", ErrSecret, err)
+			text, err := secretFile(dir, name)
+			if err == nil && text == "" {
+				err = errors.New("the file is empty")
 			}
-			defer func() { _ = root.Close() }()
-			b, err := root.ReadFile(name)
 			if err != nil {
-				return "", fmt.Errorf("%w: %w", ErrSecret, err)
+				return "", fmt.Errorf("%w: %s: %w", ErrSecret, ref, err)
 			}
-			return strings.TrimSpace(string(b)), nil
+			return text, nil
 		}
 		return "", fmt.Errorf("%w: reference %q: want env:NAME or file:NAME, and a place configured for it", ErrSecret, ref)
 	}
+}
+
+func secretFile(dir, name string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }()
+	b, err := root.ReadFile(name)
+	return strings.TrimSpace(string(b)), err
 }
 
 // isRef reports whether s refers to a secret instead of being one.
@@ -87,7 +110,7 @@ func (c *credential) value(ctx context.Context) (string, error) {
 	case c.auth == nil:
 		return "", nil
 	case c.auth.TokenURL == "":
-		return c.secrets(ctx, c.auth.Secret)
+		return c.secrets.lookup(ctx, c.auth.Secret)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +127,7 @@ func (c *credential) value(ctx context.Context) (string, error) {
 
 // fetch asks for a token: RFC 6749 section 4.4.
 func (c *credential) fetch(ctx context.Context) error {
-	secret, err := c.secrets(ctx, c.auth.ClientSecret)
+	secret, err := c.secrets.lookup(ctx, c.auth.ClientSecret)
 	if err != nil {
 		return err
 	}

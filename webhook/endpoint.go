@@ -42,9 +42,9 @@ type Endpoint struct {
 
 	// What follows is the store's and the dispatcher's.
 
-	State   EndpointState `json:"state"`
-	Reason  string        `json:"reason,omitempty"`
-	Since   time.Time     `json:"since,omitzero"` // when State was entered
+	State  EndpointState `json:"state"`
+	Reason string        `json:"reason,omitempty"`
+	Since  time.Time     `json:"since,omitzero"` // when State was entered
 	// Version counts the configurations. What is put with one replaces that very
 	// version and no other; see [VersionNone].
 	Version int64 `json:"version"`

@@ -83,7 +83,7 @@ func (l *lane) signing(ctx context.Context, ep *Endpoint) (*signer, error) {
 		if isRef(secret) {
 			fixed = false
 			var err error
-			if secret, err = l.d.cfg.Secrets(ctx, secret); err != nil {
+			if secret, err = l.d.cfg.Secrets.lookup(ctx, secret); err != nil {
 				return nil, err
 			}
 		}
