@@ -48,8 +48,12 @@ func (d *Dispatcher) try(ctx context.Context, m Message) (TestResult, error) {
 		return TestResult{}, fmt.Errorf("endpoint %q: %w", m.Endpoints[0], ErrNotFound)
 	}
 	m.Created = d.now().UTC()
+	held := l.hold.lookAgain()
 	res := l.send(ctx, &m, 1, l.timeout(&forbear.State{}))
 	if res.unready != nil {
+		if held {
+			l.hold.missing(clip(res.unready.Error(), 256), res.look)
+		}
 		return TestResult{ErrorType: "credential", Response: clip(res.unready.Error(), 256)}, nil
 	}
 	return TestResult{OK: res.failure.Class == forbear.ClassSuccess, Status: res.status, ErrorType: res.failure.Type, Response: res.response}, nil

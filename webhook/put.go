@@ -21,11 +21,18 @@ func (d *Dispatcher) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, err
 		return e, err
 	}
 	e.State, e.Reason, e.Since, e.FailingSince, e.Held = "", "", time.Time{}, time.Time{}, ""
+	look := time.Now()
 	e, err := d.cfg.Store.PutEndpoint(ctx, e)
 	if err != nil {
 		return e, err
 	}
-	return e, d.reread(ctx)
+	if err := d.reread(ctx); err != nil {
+		return e, err
+	}
+	if l := d.lane(e.ID); l != nil && !l.cred.refreshable() {
+		l.ready(look) // its references were looked up just now
+	}
+	return e, nil
 }
 
 // updates is how often a change is made anew because another write came first.
@@ -84,11 +91,14 @@ func (d *Dispatcher) reread(ctx context.Context) error {
 	return err
 }
 
-// Endpoints lists the endpoints, with their secrets masked.
+// Endpoints lists the endpoints, with their secrets masked and with what this
+// process holds them for.
 func (d *Dispatcher) Endpoints(ctx context.Context) ([]Endpoint, error) {
 	list, err := d.cfg.Store.Endpoints(ctx)
+	held := d.Held()
 	for i := range list {
 		list[i] = list[i].Mask()
+		list[i].Held = held[list[i].ID]
 	}
 	return list, err
 }
