@@ -13,7 +13,7 @@ PLAIN = forbear/(storm|lint(/.*)?|brokers(/.*)?|cmd/forbear/internal/(durable|id
 
 # The smaller run of internal/durable: what drives no process and waits for no
 # whole day.
-RACED = Redrive|Restart$$|RetryAfter|Gone|Postpones|Token|Certificate|OpenAPI|Guarded|Masking|Alert|Full|DueRetries|Encryption
+RACED = Redrive|Restart$$|RetryAfter|Gone|Postpones|Token|Certificate|OpenAPI|Held|Concurrent|Guarded|Masking|Alert|Full|DueRetries|Encryption
 
 # The product's modules, by folder, as go.work lists them.
 MODULES = $(shell $(GO) list -m -f '{{.Dir}}')

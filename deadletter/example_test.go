@@ -30,7 +30,7 @@ func ExampleStore() {
 		shown := l.Mask()
 		fmt.Println(shown.ID, shown.Reason, string(shown.Payload), shown.Headers[0].Value)
 	}
-	// Output: dlq_1 exhausted [masked] [masked]
+	// Output: dlq_1 exhausted *** ***
 }
 
 // Send dead letters on their way again: one canary first, then the others at a

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Masked stands for what is not shown.
-const Masked = "[masked]"
+// Masked stands for what is not shown, in letters and wherever else forbear
+// leaves out a secret. It is no value: what takes configuration refuses it.
+const Masked = "***"
 
 // secretHeaders carry credentials, whatever their values look like.
 var secretHeaders = map[string]bool{

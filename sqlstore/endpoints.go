@@ -5,13 +5,22 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
 
+const (
+	endpointState = ` RETURNING version, state, reason, since, COALESCE(failing_since, 0)`
+	addEndpoint   = `INSERT INTO forbear_endpoints (id, spec, state, since) VALUES (?, ?, ?, {t}) ON CONFLICT (id) DO `
+)
+
 // PutEndpoint implements webhook.Store.
 func (s *Store) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
+	expected := e.Version
+	e.Version, e.Held = 0, "" // not of the configuration
+	e.Reason, e.Since, e.FailingSince = "", time.Time{}, time.Time{}
 	if e.State == "" {
 		e.State = webhook.Enabled
 	}
@@ -23,15 +32,40 @@ func (s *Store) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.En
 	if err != nil {
 		return e, err
 	}
-	version, err := do(ctx, s, func(t *tx) (v int64, err error) {
-		_, err = t.row([]any{&v}, `INSERT INTO forbear_endpoints (id, spec, state, since) VALUES (?, ?, ?, {t})
-			ON CONFLICT (id) DO UPDATE SET spec = EXCLUDED.spec, version = forbear_endpoints.version + 1 RETURNING version`,
-			e.ID, spec, string(e.State), after(0))
-		return v, err
+	text := addEndpoint + `UPDATE SET spec = EXCLUDED.spec, version = forbear_endpoints.version + 1` + endpointState
+	args := []any{e.ID, spec, string(e.State), after(0)}
+	switch {
+	case expected == webhook.VersionNone:
+		text = addEndpoint + `NOTHING` + endpointState
+	case expected != 0:
+		text = `UPDATE forbear_endpoints SET spec = ?, version = version + 1 WHERE id = ? AND version = ?` + endpointState
+		args = []any{spec, e.ID, expected}
+	}
+	stored, err := do(ctx, s, func(t *tx) (*webhook.Endpoint, error) {
+		return t.putEndpoint(e, text, slices.Clone(args)) // a replay wants them as they were
 	})
-	e.Version = version
+	switch {
+	case err != nil:
+		return e, err
+	case stored == nil:
+		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrVersion)
+	}
 	s.notify.wake()
-	return e, err
+	return *stored, nil
+}
+
+// putEndpoint runs one write of an endpoint and returns what is stored then;
+// nil when the stored version was not the expected one, which is no error here:
+// it would take the writes that share the transaction along.
+func (t *tx) putEndpoint(e webhook.Endpoint, text string, args []any) (*webhook.Endpoint, error) {
+	var state string
+	var since, failing int64
+	ok, err := t.row([]any{&e.Version, &state, &e.Reason, &since, &failing}, text, args...)
+	if err != nil || !ok {
+		return nil, err
+	}
+	e.State, e.Since, e.FailingSince = webhook.EndpointState(state), at(since), at(failing)
+	return &e, nil
 }
 
 // Endpoints implements webhook.Store.

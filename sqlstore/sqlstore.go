@@ -18,9 +18,9 @@ type Store struct {
 	reads   *sql.DB
 	ops     chan *op
 	ordered chan *op // those that decide about the order of keys: they have a writer of their own
-	cipher Cipher
-	listen func(ctx context.Context, channel string, wake func()) error
-	notify notifier
+	cipher  Cipher
+	listen  func(ctx context.Context, channel string, wake func()) error
+	notify  notifier
 
 	mu     sync.RWMutex
 	closed bool

@@ -38,7 +38,7 @@ type op struct {
 	// last is run after the others of the group: it waits for no lock, and may
 	// take some that others wait for.
 	last func(*tx) error
-	keys   keyLocks    // of the keys whose order the write decides about
+	keys keyLocks // of the keys whose order the write decides about
 	// alone says that the write has a transaction of its own: it takes locks
 	// that the order of the others does not foresee.
 	alone bool

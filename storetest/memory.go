@@ -82,51 +82,6 @@ func (w *waiting) head() *delivery {
 	return nil
 }
 
-// PutEndpoint implements [webhook.Store].
-func (m *Memory) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	old, known := m.endpoints[e.ID]
-	e.Version = old.Version + 1
-	if known {
-		e.State, e.Reason, e.Since, e.FailingSince = old.State, old.Reason, old.Since, old.FailingSince
-	} else {
-		e.State, e.Since = cmp.Or(e.State, webhook.Enabled), time.Now()
-	}
-	if m.endpoints == nil {
-		m.endpoints = map[string]webhook.Endpoint{}
-	}
-	m.endpoints[e.ID] = e
-	return e, nil
-}
-
-// Endpoints implements [webhook.Store].
-func (m *Memory) Endpoints(context.Context) (list []webhook.Endpoint, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, e := range m.endpoints {
-		list = append(list, e)
-	}
-	slices.SortFunc(list, func(a, b webhook.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
-	return list, nil
-}
-
-// SetEndpointState implements [webhook.Store].
-func (m *Memory) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, reason string, failing time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e, ok := m.endpoints[id]
-	if !ok {
-		return fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
-	}
-	if e.State != s {
-		e.Since = time.Now()
-	}
-	e.State, e.Reason, e.FailingSince = s, reason, failing
-	m.endpoints[id] = e
-	return nil
-}
-
 // Accept implements [webhook.Store].
 func (m *Memory) Accept(_ context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
 	m.mu.Lock()

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -25,6 +24,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		test func(*testing.T, Store)
 	}{
 		{"EndpointsAreVersioned", testEndpoints},
+		{"EndpointVersionIsCompared", testExpectedVersion},
+		{"OneOfManyWritersWins", testVersionRace},
 		{"AcceptIsIdempotent", testAccept},
 		{"MessageIsIDAndEndpoint", testIdentity},
 		{"ConflictIsRefused", testConflict},
@@ -124,26 +125,6 @@ func buried(d webhook.Delivery, id string) webhook.Outcome {
 		PartitionKey: m.Key, Payload: m.Body, Headers: m.Headers, Reason: "exhausted", ErrorType: "http_503", Attempts: 1, State: deadletter.Dead, EnqueuedAt: m.Created,
 	}
 	return o
-}
-
-func testEndpoints(t *testing.T, s Store) {
-	e := must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/1", Concurrency: 3}))(t)
-	if e.Version != 1 || e.State != webhook.Enabled {
-		t.Errorf("first version is %d, %s", e.Version, e.State)
-	}
-	since := time.Now().Truncate(time.Microsecond)
-	check(t, s.SetEndpointState(t.Context(), "a", webhook.Disabled, "gone", since))
-	e = must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/2"}))(t)
-	list := must2(s.Endpoints(t.Context()))(t)
-	if len(list) != 1 || list[0].URL != "https://example.com/2" || list[0].Version != 2 || e.Version != 2 {
-		t.Fatalf("got %+v", list)
-	}
-	if list[0].State != webhook.Disabled || list[0].Reason != "gone" || !list[0].FailingSince.Equal(since) {
-		t.Errorf("a new configuration must not enable: got %+v", list[0])
-	}
-	if err := s.SetEndpointState(t.Context(), "none", webhook.Enabled, "", time.Time{}); !errors.Is(err, webhook.ErrNotFound) {
-		t.Errorf("unknown endpoint: got %v", err)
-	}
 }
 
 // must2 is must for a call with two results.

@@ -56,7 +56,7 @@ func NewNotifier(ctx context.Context, d *Dispatcher, e Endpoint) (*Notifier, err
 // apart.
 func (l *lane) configured(e *Endpoint) bool {
 	is := l.endpoint()
-	is.State, is.Reason, is.Since, is.Version, is.FailingSince = e.State, e.Reason, e.Since, e.Version, e.FailingSince
+	is.State, is.Reason, is.Since, is.Version, is.FailingSince, is.Held = e.State, e.Reason, e.Since, e.Version, e.FailingSince, e.Held
 	a, err := json.Marshal(is)
 	b, err2 := json.Marshal(e)
 	return err == nil && err2 == nil && string(a) == string(b)
@@ -105,9 +105,11 @@ func (n *Notifier) Health() error {
 	if l == nil {
 		return errors.New("the endpoint of alerts is gone")
 	}
-	switch e := l.endpoint(); {
+	switch e, why := l.endpoint(), l.hold.reason(); {
 	case e.State != Enabled:
 		return fmt.Errorf("the endpoint of alerts is disabled: %s", e.Reason)
+	case why != "":
+		return fmt.Errorf("the endpoint of alerts is held: %s", why)
 	case !e.FailingSince.IsZero():
 		return fmt.Errorf("deliveries have been failing since %s", e.FailingSince.UTC().Format(time.RFC3339))
 	}

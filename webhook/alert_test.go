@@ -134,7 +134,7 @@ func TestAlertEndpointIsChecked(t *testing.T) {
 			}
 		}
 		list, err := d.Endpoints(t.Context())
-		if err != nil || len(list) != 1 || list[0].Version != 2 {
+		if err != nil || len(list) != 1 || list[0].Version != 1 {
 			t.Errorf("got %+v, %v", list, err)
 		}
 	})

@@ -19,6 +19,21 @@ import (
 // secret.
 type Secrets func(ctx context.Context, ref string) (string, error)
 
+// lookup finds what one reference names. An empty secret is none: without this,
+// an attempt would go out with less than it should have (R-9).
+func (f Secrets) lookup(ctx context.Context, ref string) (string, error) {
+	value, err := f(ctx, ref)
+	switch {
+	case err == nil && value != "":
+		return value, nil
+	case errors.Is(err, ErrSecret):
+		return "", err
+	case err == nil:
+		err = errors.New("it is empty")
+	}
+	return "", fmt.Errorf("%w: %s: %w", ErrSecret, ref, err)
+}
+
 // ErrSecret is what errors about secrets match.
 var ErrSecret = errors.New("secret not available")
 
@@ -33,21 +48,29 @@ func LocalSecrets(prefix, dir string) Secrets {
 			if v := os.Getenv(prefix + name); v != "" {
 				return v, nil
 			}
-			return "", fmt.Errorf("%w: environment variable %s%s is empty", ErrSecret, prefix, name)
+			return "", fmt.Errorf("%w: %s: environment variable %s%s is empty", ErrSecret, ref, prefix, name)
 		case kind == "file" && dir != "":
-			root, err := os.OpenRoot(dir)
-			if err != nil {
-				return "", fmt.Errorf("%w: %w", ErrSecret, err)
+			text, err := secretFile(dir, name)
+			if err == nil && text == "" {
+				err = errors.New("the file is empty")
 			}
-			defer func() { _ = root.Close() }()
-			b, err := root.ReadFile(name)
 			if err != nil {
-				return "", fmt.Errorf("%w: %w", ErrSecret, err)
+				return "", fmt.Errorf("%w: %s: %w", ErrSecret, ref, err)
 			}
-			return strings.TrimSpace(string(b)), nil
+			return text, nil
 		}
 		return "", fmt.Errorf("%w: reference %q: want env:NAME or file:NAME, and a place configured for it", ErrSecret, ref)
 	}
+}
+
+func secretFile(dir, name string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }()
+	b, err := root.ReadFile(name)
+	return strings.TrimSpace(string(b)), err
 }
 
 // isRef reports whether s refers to a secret instead of being one.
@@ -63,9 +86,18 @@ type credential struct {
 	now     func() time.Time
 	fetched func(context.Context, error) // told of each fetch of a token
 
+	// One fetch at a time. Not a mutex, since who waits may have to give up.
+	fetching chan struct{}
+
 	mu      sync.Mutex
 	token   string
 	expires time.Time
+	err     error     // of the latest fetch, when it failed
+	failed  time.Time // then, on the monotonic clock
+}
+
+func newCredential(auth *Auth, d *Dispatcher, fetched func(context.Context, error)) *credential {
+	return &credential{auth: auth, secrets: d.cfg.Secrets, client: d.client, now: d.now, fetched: fetched, fetching: make(chan struct{}, 1)}
 }
 
 // early is how long before its end a token is not used any more.
@@ -87,26 +119,48 @@ func (c *credential) value(ctx context.Context) (string, error) {
 	case c.auth == nil:
 		return "", nil
 	case c.auth.TokenURL == "":
-		return c.secrets(ctx, c.auth.Secret)
+		return c.secrets.lookup(ctx, c.auth.Secret)
 	}
+	asked := time.Now()
+	if token, err := c.known(asked); token != "" || err != nil {
+		return token, err
+	}
+	select {
+	case c.fetching <- struct{}{}:
+		defer func() { <-c.fetching }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("%w: token request: %w", ErrSecret, context.Cause(ctx))
+	}
+	if token, err := c.known(asked); token != "" || err != nil {
+		return token, err
+	}
+	token, expires, err := c.fetch(ctx)
+	c.fetched(ctx, err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.token != "" && c.now().Before(c.expires.Add(-early)) {
+	c.token, c.expires, c.err, c.failed = token, expires, err, time.Now()
+	return token, err
+}
+
+// known returns the token that is good, or how the fetch failed that ended
+// after the caller had asked.
+func (c *credential) known(asked time.Time) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.err != nil && c.failed.After(asked):
+		return "", c.err
+	case c.token != "" && c.now().Before(c.expires.Add(-early)):
 		return c.token, nil
 	}
-	err := c.fetch(ctx)
-	c.fetched(ctx, err)
-	if err != nil {
-		return "", err
-	}
-	return c.token, nil
+	return "", nil
 }
 
 // fetch asks for a token: RFC 6749 section 4.4.
-func (c *credential) fetch(ctx context.Context) error {
-	secret, err := c.secrets(ctx, c.auth.ClientSecret)
+func (c *credential) fetch(ctx context.Context) (token string, expires time.Time, err error) {
+	secret, err := c.secrets.lookup(ctx, c.auth.ClientSecret)
 	if err != nil {
-		return err
+		return "", expires, err
 	}
 	form := url.Values{"grant_type": {"client_credentials"}}
 	if len(c.auth.Scopes) > 0 {
@@ -114,17 +168,17 @@ func (c *credential) fetch(ctx context.Context) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.auth.TokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
-		return fmt.Errorf("%w: token_url: %w", ErrSecret, err)
+		return "", expires, fmt.Errorf("%w: token_url: %w", ErrSecret, bare(err))
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.SetBasicAuth(url.QueryEscape(c.auth.ClientID), url.QueryEscape(secret))
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%w: token request failed: %w", ErrSecret, bare(err))
+		return "", expires, fmt.Errorf("%w: token request to %s: %w", ErrSecret, req.URL.Host, bare(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: token request answered %d", ErrSecret, resp.StatusCode)
+		return "", expires, fmt.Errorf("%w: token request to %s: response %d", ErrSecret, req.URL.Host, resp.StatusCode)
 	}
 	var t struct {
 		AccessToken string `json:"access_token"`
@@ -132,14 +186,12 @@ func (c *credential) fetch(ctx context.Context) error {
 		ExpiresIn   int64  `json:"expires_in"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&t); err != nil || t.AccessToken == "" {
-		return fmt.Errorf("%w: token response cannot be read", ErrSecret)
+		return "", expires, fmt.Errorf("%w: token request to %s: the response cannot be read", ErrSecret, req.URL.Host)
 	}
 	if kind := cmp.Or(t.TokenType, "Bearer"); !strings.EqualFold(kind, "Bearer") {
-		return fmt.Errorf("%w: token type is not Bearer", ErrSecret)
+		return "", expires, fmt.Errorf("%w: token request to %s: the type of the token is not Bearer", ErrSecret, req.URL.Host)
 	}
-	c.token = "Bearer " + t.AccessToken
-	c.expires = c.now().Add(time.Duration(cmp.Or(t.ExpiresIn, 300)) * time.Second)
-	return nil
+	return "Bearer " + t.AccessToken, c.now().Add(time.Duration(cmp.Or(t.ExpiresIn, 300)) * time.Second), nil
 }
 
 // bare takes the URL, which may hold a query, out of a client's error.

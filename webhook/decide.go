@@ -12,7 +12,7 @@ import (
 // process takes one delivery through one attempt, or through the decision that
 // was put off, and hands the outcome to the finishers.
 func (d *Dispatcher) process(l *lane, dl *Delivery) {
-	if d.stopping() || !l.enough(dl) {
+	if d.stopping() || !l.enough(dl) || l.hold.waits(time.Now()) {
 		d.finish(release(dl, 0))
 		return
 	}
@@ -116,11 +116,11 @@ func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
 	res := l.send(d.sendCtx, &dl.Message, number, l.timeout(st))
 	took := time.Since(mono)
 	switch {
-	case res.unready != nil:
+	case res.unready != nil && d.sendCtx.Err() == nil:
 		l.retryer.Withdraw(st)
-		d.unready(l, dl, res.unready)
+		d.unready(l, dl, &res)
 		return
-	case res.failure.Class == forbear.ClassCanceled:
+	case res.unready != nil, res.failure.Class == forbear.ClassCanceled:
 		l.retryer.Withdraw(st)
 		d.finish(release(dl, 0)) // we are being stopped; the receiver may have seen it
 		return
@@ -196,18 +196,6 @@ func (d *Dispatcher) postpone(l *lane, dl *Delivery, p *Pending, why forbear.Rea
 	}
 	d.stats.postponed.Add(1)
 	return o
-}
-
-// unready postpones an attempt that lacks its credential. Nothing is sent
-// without; somebody is told.
-func (d *Dispatcher) unready(l *lane, dl *Delivery, err error) {
-	d.raise(deadletter.Alert{Queue: queue(dl.Endpoint), Reason: "credential", Detail: "endpoint " + dl.Endpoint + ": " + clip(err.Error(), 256)})
-	dl.Progress.Postponed++
-	o := outcome(dl, Postponed)
-	wait := min(5*time.Second<<min(dl.Progress.Postponed-1, 7), 10*time.Minute)
-	o.After = wait/2 + rand.N(wait/2)
-	d.stats.postponed.Add(1)
-	d.finish(o)
 }
 
 // expire ends a delivery whose time is over.

@@ -207,6 +207,7 @@ func (l *lane) same(e *Endpoint) bool {
 	}
 	l.mu.Unlock()
 	if changed && e.State == Enabled {
+		l.hold.lookAgain()
 		l.well(l.d.now())
 	}
 	return true
@@ -218,8 +219,9 @@ func (d *Dispatcher) newLane(e Endpoint, old *lane) (*lane, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	l := &lane{d: d, ep: e, target: to, due: time.Now()}
+	l := &lane{d: d, ep: e, target: to, hold: &hold{}, due: time.Now()}
 	if old != nil { // what is known of the receiver stays, unless it is another
+		l.hold = old.hold
 		old.mu.Lock()
 		if old.ep.URL == e.URL {
 			l.latency, l.failures = old.latency, old.failures
@@ -234,7 +236,8 @@ func (d *Dispatcher) newLane(e Endpoint, old *lane) (*lane, error) {
 			return nil, err
 		}
 	}
-	l.cred = &credential{auth: e.Auth, secrets: d.cfg.Secrets, client: d.client, now: d.now, fetched: l.retryer.Refreshed}
+	l.hold.lookAgain()
+	l.cred = newCredential(e.Auth, d, l.retryer.Refreshed)
 	return l, nil
 }
 

@@ -42,13 +42,18 @@ type Endpoint struct {
 
 	// What follows is the store's and the dispatcher's.
 
-	State   EndpointState `json:"state"`
-	Reason  string        `json:"reason,omitempty"`
-	Since   time.Time     `json:"since,omitzero"` // when State was entered
-	Version int64         `json:"version"`
+	State  EndpointState `json:"state"`
+	Reason string        `json:"reason,omitempty"`
+	Since  time.Time     `json:"since,omitzero"` // when State was entered
+	// Version counts the configurations. What is put with one replaces that very
+	// version and no other; see [VersionNone].
+	Version int64 `json:"version"`
 	// FailingSince is when the current row of failures began; zero when the
 	// latest attempt succeeded.
 	FailingSince time.Time `json:"failing_since,omitzero"`
+	// Held says what the endpoint lacks, a secret or a token, while this process
+	// sends nothing to it for that. It is never stored.
+	Held string `json:"held,omitempty"`
 }
 
 // EndpointState says whether an endpoint is served.

@@ -15,6 +15,7 @@ type lane struct {
 	retryer *forbear.Retryer
 	budget  *backlogBudget
 	pacing  *pacing
+	hold    *hold
 	cred    *credential
 	target  target
 
@@ -48,6 +49,9 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 	n = limit - l.inFlight - len(l.buffer)
 	if n < max(limit/4, 1) && l.inFlight > 0 {
 		return 0, time.Time{} // an attempt that ends asks again
+	}
+	if n, next = l.hold.allow(now, n, l.inFlight+len(l.buffer) > 0); n <= 0 {
+		return 0, next
 	}
 	if n, next = l.probing(now, n); n <= 0 {
 		return 0, next

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -25,6 +26,7 @@ type result struct {
 	// unready says that no attempt was made: a credential or a secret was not
 	// to be had.
 	unready error
+	look    time.Time // when the credential was looked for, on the monotonic clock
 }
 
 var errAttemptTimeout = errors.New("attempt timed out")
@@ -44,14 +46,16 @@ func (l *lane) send(ctx context.Context, m *Message, attempt int, limit time.Dur
 	ep := l.endpoint()
 	actx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
 	defer cancel()
+	look := time.Now()
 	sign, err := l.signing(actx, &ep)
 	if err != nil {
-		return result{unready: err}
+		return result{unready: err, look: look}
 	}
 	auth, err := l.cred.value(actx)
 	if err != nil {
-		return result{unready: err}
+		return result{unready: err, look: look}
 	}
+	l.ready(look)
 	req, err := l.request(actx, &ep, m, sign, attempt)
 	if err != nil {
 		return result{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: "unsendable", Err: err}}
@@ -80,15 +84,19 @@ func (l *lane) signing(ctx context.Context, ep *Endpoint) (*signer, error) {
 	}
 	s, fixed := &signer{}, true
 	for _, secret := range ep.Secrets {
-		if isRef(secret) {
-			fixed = false
-			var err error
-			if secret, err = l.d.cfg.Secrets(ctx, secret); err != nil {
+		if !isRef(secret) {
+			if err := s.add(secret); err != nil {
 				return nil, err
 			}
+			continue
 		}
-		if err := s.add(secret); err != nil {
+		fixed = false
+		value, err := l.d.cfg.Secrets.lookup(ctx, secret)
+		if err != nil {
 			return nil, err
+		}
+		if err := s.add(value); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrSecret, secret, err)
 		}
 	}
 	if fixed {

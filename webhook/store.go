@@ -14,7 +14,14 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrUnknownEndpoint refuses a message to an endpoint that does not exist.
 	ErrUnknownEndpoint = errors.New("unknown endpoint")
+	// ErrVersion refuses a write of an endpoint whose stored version is not the
+	// expected one. Nothing was written.
+	ErrVersion = errors.New("another version is stored")
 )
+
+// VersionNone, as the version that a write of an endpoint expects, says that
+// there is none yet.
+const VersionNone int64 = -1
 
 // Store keeps endpoints, messages, deliveries and attempts. Every write is
 // durable when its method returns, but for claims that end with the machine
@@ -22,7 +29,10 @@ var (
 // leases: times go in as durations. Implementations are safe for concurrent use
 // by many processes and pass storetest.
 type Store interface {
-	// PutEndpoint adds an endpoint or replaces one, counting its version up.
+	// PutEndpoint adds an endpoint or replaces one, counting its version up, and
+	// returns it with the state that is stored. e.Version is what the write
+	// expects: 0 any version or none, more than 0 that very one, [VersionNone]
+	// none. Else it is [ErrVersion]. The comparison and the write are one step.
 	PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error)
 	Endpoints(ctx context.Context) ([]Endpoint, error)
 	// SetEndpointState changes what the dispatcher knows of an endpoint: its

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -279,12 +281,16 @@ func TestMessagesAreChecked(t *testing.T) {
 
 func TestLocalSecrets(t *testing.T) {
 	t.Setenv("P_NAME", "value")
-	s := LocalSecrets("P_", t.TempDir())
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "empty"), []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := LocalSecrets("P_", dir)
 	if v, err := s(context.Background(), "env:NAME"); v != "value" || err != nil {
 		t.Errorf("got %q, %v", v, err)
 	}
-	for _, ref := range []string{"env:PATH", "file:../../etc/passwd", "file:/etc/passwd", "plain", ""} {
-		if v, err := s(context.Background(), ref); !errors.Is(err, ErrSecret) {
+	for _, ref := range []string{"env:PATH", "file:../../etc/passwd", "file:/etc/passwd", "file:empty", "plain", ""} {
+		if v, err := s(context.Background(), ref); !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), ref) {
 			t.Errorf("%s: got %q, %v", ref, v, err)
 		}
 	}

@@ -39,6 +39,7 @@ func (s *Service) routes() []route {
 		{"GET", "/v1/endpoints", s.listEndpoints},
 		{"GET", "/v1/endpoints/{id}", s.getEndpoint},
 		{"PUT", "/v1/endpoints/{id}", s.putEndpoint},
+		{"PATCH", "/v1/endpoints/{id}", s.patchEndpoint},
 		{"POST", "/v1/endpoints/{id}/disable", s.disableEndpoint},
 		{"POST", "/v1/endpoints/{id}/test-and-enable", s.testEndpoint},
 		{"GET", "/v1/dead-letters", s.listLetters},
@@ -138,6 +139,10 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 		}
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if a, ok := answer.(tagged); ok {
+			w.Header().Set("ETag", a.tag)
+			answer = a.body
+		}
 		switch a := answer.(type) {
 		case stream:
 			w.Header().Set("Content-Type", a.contentType)
@@ -187,6 +192,11 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status, kind, detail = http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)
 	case errors.Is(err, errBadRequest):
 		status, kind = http.StatusBadRequest, "bad-request"
+	case errors.Is(err, errPrecondition), errors.Is(err, webhook.ErrVersion):
+		status, kind = http.StatusPreconditionFailed, "precondition-failed"
+	case errors.Is(err, errMediaType):
+		status, kind = http.StatusUnsupportedMediaType, "unsupported-media-type"
+		w.Header().Set("Accept-Patch", mergePatch)
 	case errors.Is(err, webhook.ErrInvalid), errors.Is(err, webhook.ErrBlocked):
 		status, kind = http.StatusUnprocessableEntity, "invalid"
 	case errors.Is(err, webhook.ErrUnknownEndpoint):

@@ -21,13 +21,14 @@ var (
 	oldest    = prometheus.NewDesc("webhook_oldest_due_seconds", "How long the oldest due delivery to an enabled endpoint has been waiting.", nil, nil)
 	outbox    = prometheus.NewDesc("webhook_outbox_oldest_seconds", "How long the first row of the outbox has been waiting to be accepted; 0 when it is empty.", nil, nil)
 	endpoints = prometheus.NewDesc("webhook_endpoints", "Endpoints by state.", []string{"state"}, nil)
+	held      = prometheus.NewDesc("webhook_endpoints_held", "Endpoints that this process sends nothing to because a secret or a token is not to be had.", nil, nil)
 	letters   = prometheus.NewDesc("dlq_messages", "Dead letters in the store by state.", []string{"queue", "reason", "state"}, nil)
 	healthy   = prometheus.NewDesc("alert_notifier_healthy", "Whether the notifier took the latest alert: 1 or 0.", []string{"notifier"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (s *Service) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, endpoints, letters, healthy} {
+	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, endpoints, held, letters, healthy} {
 		ch <- d
 	}
 }
@@ -45,6 +46,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	send(delivered, prometheus.CounterValue, float64(st.Delivered))
 	send(failed, prometheus.CounterValue, float64(st.Failed))
 	send(postponed, prometheus.CounterValue, float64(st.Postponed))
+	send(held, prometheus.GaugeValue, float64(len(s.Dispatcher.Held())))
 	for _, h := range s.Alerter.Health() {
 		send(healthy, prometheus.GaugeValue, number(h.Healthy), h.Name)
 	}

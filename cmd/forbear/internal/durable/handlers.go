@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -80,59 +79,6 @@ func (s *Service) getMessage(r *http.Request) (int, any, error) {
 		}
 	}
 	return http.StatusOK, map[string]any{"id": r.PathValue("id"), "deliveries": list}, err
-}
-
-func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
-	list, err := s.Dispatcher.Endpoints(r.Context())
-	return http.StatusOK, map[string]any{"endpoints": nonNil(list)}, err
-}
-
-func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
-	list, err := s.Dispatcher.Endpoints(r.Context())
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, e := range list {
-		if e.ID == r.PathValue("id") {
-			return http.StatusOK, e, nil
-		}
-	}
-	return 0, nil, fmt.Errorf("endpoint %q: %w", r.PathValue("id"), webhook.ErrNotFound)
-}
-
-func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
-	var e webhook.Endpoint
-	if err := read(r, &e); err != nil {
-		return 0, nil, err
-	}
-	if e.ID != "" && e.ID != r.PathValue("id") {
-		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
-	}
-	e.ID = r.PathValue("id")
-	e.Policy.Kind = forbear.Webhook
-	e, err := s.Dispatcher.PutEndpoint(r.Context(), e)
-	if err != nil {
-		return 0, nil, err
-	}
-	s.audit(r, "endpoint-put", e.ID, "version "+strconv.FormatInt(e.Version, 10))
-	return http.StatusOK, e.Mask(), nil
-}
-
-func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
-	id := r.PathValue("id")
-	if err := s.Dispatcher.Disable(r.Context(), id, "disabled by "+actor(r)); err != nil {
-		return 0, nil, err
-	}
-	s.audit(r, "endpoint-disable", id, "")
-	return s.getEndpoint(r)
-}
-
-func (s *Service) testEndpoint(r *http.Request) (int, any, error) {
-	res, err := s.Dispatcher.TestAndEnable(r.Context(), r.PathValue("id"))
-	if err == nil {
-		s.audit(r, "endpoint-test", r.PathValue("id"), fmt.Sprintf("ok %v", res.OK))
-	}
-	return http.StatusOK, res, err
 }
 
 // audit notes who did what. Where nothing may happen unnoted, the store does

@@ -1,0 +1,87 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// condition is what a write of an endpoint depends on: RFC 9110 section 13.1.
+// The zero value holds always.
+type condition struct {
+	given  bool     // If-Match was sent
+	exists bool     // "*": the endpoint is there
+	tags   []string // the strong ones; a weak one never matches
+	create bool     // If-None-Match: *
+}
+
+var errPrecondition = errors.New("precondition failed")
+
+// tagOf is the entity tag of a version.
+func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// conditionOf reads If-Match and If-None-Match.
+func conditionOf(r *http.Request) (c condition, err error) {
+	if lines, ok := r.Header["If-Match"]; ok {
+		c.given = true
+		text := strings.TrimSpace(strings.Join(lines, ","))
+		if c.exists = text == "*"; !c.exists {
+			if c.tags, err = parseTags(text); err != nil {
+				return c, err
+			}
+		}
+	}
+	if lines, ok := r.Header["If-None-Match"]; ok {
+		if c.create = strings.TrimSpace(strings.Join(lines, ",")) == "*"; !c.create {
+			return c, fmt.Errorf("%w: If-None-Match: want *, for an endpoint that is new", errBadRequest)
+		}
+	}
+	return c, nil
+}
+
+// parseTags reads a list of entity tags and returns the strong ones.
+func parseTags(text string) (tags []string, err error) {
+	for n := 0; ; n++ {
+		text = strings.TrimLeft(text, ", \t")
+		if text == "" && n > 0 {
+			return tags, nil
+		}
+		rest, weak := strings.CutPrefix(text, "W/")
+		quoted, ok := strings.CutPrefix(rest, `"`)
+		tag, rest, closed := strings.Cut(quoted, `"`)
+		rest = strings.TrimLeft(rest, " \t")
+		if !ok || !closed || strings.ContainsFunc(tag, func(c rune) bool { return c <= ' ' || c == 0x7f }) || rest != "" && rest[0] != ',' {
+			return nil, fmt.Errorf(`%w: If-Match: want * or a list of tags such as "3", with their quotes`, errBadRequest)
+		}
+		if !weak {
+			tags = append(tags, `"`+tag+`"`)
+		}
+		text = rest
+	}
+}
+
+// check refuses a stored endpoint that the condition does not name.
+func (c condition) check(stored *webhook.Endpoint) error {
+	if !c.given || c.exists || slices.Contains(c.tags, tagOf(stored.Version)) {
+		return nil
+	}
+	return c.failed(stored.ID, "it is at version "+tagOf(stored.Version)+", which If-Match does not name")
+}
+
+// missing makes of an endpoint that is not there a condition that does not
+// hold.
+func (c condition) missing(id string, err error) error {
+	if errors.Is(err, webhook.ErrNotFound) {
+		return c.failed(id, "it does not exist")
+	}
+	return err
+}
+
+func (condition) failed(id, why string) error {
+	return fmt.Errorf("%w: endpoint %q: %s; nothing was written", errPrecondition, id, why)
+}

@@ -1,0 +1,184 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
+	list, err := s.Dispatcher.Endpoints(r.Context())
+	return http.StatusOK, map[string]any{"endpoints": nonNil(list)}, err
+}
+
+func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
+	list, err := s.Dispatcher.Endpoints(r.Context())
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, e := range list {
+		if e.ID == r.PathValue("id") {
+			return http.StatusOK, withTag(e), nil
+		}
+	}
+	return 0, nil, fmt.Errorf("endpoint %q: %w", r.PathValue("id"), webhook.ErrNotFound)
+}
+
+// tagged is a response with an ETag.
+type tagged struct {
+	tag  string
+	body any
+}
+
+// withTag makes the response that shows an endpoint. Its tag is that of the
+// configuration: the state changes by itself, and is not what a write replaces.
+func withTag(e webhook.Endpoint) tagged { return tagged{tagOf(e.Version), e.Mask()} }
+
+func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
+	var e webhook.Endpoint
+	if err := read(r, &e); err != nil {
+		return 0, nil, err
+	}
+	if e.ID != "" && e.ID != r.PathValue("id") {
+		return 0, nil, fmt.Errorf("%w: the body's id is not the path's", errBadRequest)
+	}
+	c, err := conditionOf(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	e.ID = r.PathValue("id")
+	e.Policy.Kind = forbear.Webhook
+	if err := s.checkState(r, e); err != nil {
+		return 0, nil, err
+	}
+	if e, err = s.replace(r, e, c); err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "endpoint-put", e.ID, "version "+strconv.FormatInt(e.Version, 10))
+	return http.StatusOK, withTag(e), nil
+}
+
+// replace puts an endpoint, if the condition holds when it is written.
+func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (webhook.Endpoint, error) {
+	e.Version = 0 // the body's says nothing: If-Match does
+	if c.create {
+		if c.given {
+			return e, c.failed(e.ID, "it cannot both be there and be new")
+		}
+		e.Version = webhook.VersionNone
+	}
+	if !c.given {
+		put, err := s.Dispatcher.PutEndpoint(r.Context(), e)
+		if errors.Is(err, webhook.ErrVersion) {
+			err = c.failed(e.ID, "it is there already")
+		}
+		return put, err
+	}
+	put, err := s.Dispatcher.UpdateEndpoint(r.Context(), e.ID, func(stored *webhook.Endpoint) error {
+		err := c.check(stored)
+		*stored = e
+		return err
+	})
+	return put, c.missing(e.ID, err)
+}
+
+// theWay says how the state of an endpoint is changed.
+const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/test-and-enable serves it again"
+
+// checkState refuses a state that the endpoint is not in: a body that says
+// "disabled" would otherwise be taken, and the endpoint served on.
+func (s *Service) checkState(r *http.Request, e webhook.Endpoint) error {
+	if e.State == "" {
+		return nil
+	}
+	list, err := s.DB.Endpoints(r.Context())
+	if err != nil {
+		return err
+	}
+	is := webhook.Enabled
+	for _, stored := range list {
+		if stored.ID == e.ID {
+			is = stored.State
+		}
+	}
+	if e.State != is {
+		return fmt.Errorf("%w endpoint: state is %q and cannot be put as %.20q: %s", webhook.ErrInvalid, is, e.State, theWay)
+	}
+	return nil
+}
+
+func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
+	patch, err := readPatch(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := checkPatch(patch); err != nil {
+		return 0, nil, err
+	}
+	c, err := conditionOf(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	if c.create {
+		return 0, nil, fmt.Errorf("%w: If-None-Match is for PUT: a PATCH adds no endpoint", errBadRequest)
+	}
+	var changed []string
+	e, err := s.Dispatcher.UpdateEndpoint(r.Context(), r.PathValue("id"), func(e *webhook.Endpoint) (err error) {
+		if err := c.check(e); err != nil {
+			return err
+		}
+		changed, err = applyPatch(e, patch)
+		return err
+	})
+	if c.given {
+		err = c.missing(r.PathValue("id"), err)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "endpoint-patch", e.ID, fmt.Sprintf("version %d: %s", e.Version, strings.Join(changed, ", ")))
+	return http.StatusOK, withTag(e), nil
+}
+
+// readOnly are the fields of an endpoint that no PATCH may name.
+var readOnly = []string{"id", "state", "reason", "since", "version", "failing_since", "held"}
+
+// checkPatch refuses what is not for the caller to write, with the way to what
+// may have been meant.
+func checkPatch(patch map[string]any) error {
+	for name := range patch {
+		switch {
+		case !slices.Contains(readOnly, strings.ToLower(name)):
+			continue
+		case name == "id":
+			return fmt.Errorf("%w endpoint: id cannot be changed: PUT another endpoint", webhook.ErrInvalid)
+		case name == "version":
+			return fmt.Errorf("%w endpoint: version cannot be patched: If-Match says which one a PATCH is for", webhook.ErrInvalid)
+		}
+		return fmt.Errorf("%w endpoint: %s cannot be patched: %s", webhook.ErrInvalid, name, theWay)
+	}
+	return nil
+}
+
+func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
+	id := r.PathValue("id")
+	if err := s.Dispatcher.Disable(r.Context(), id, "disabled by "+actor(r)); err != nil {
+		return 0, nil, err
+	}
+	s.audit(r, "endpoint-disable", id, "")
+	return s.getEndpoint(r)
+}
+
+func (s *Service) testEndpoint(r *http.Request) (int, any, error) {
+	res, err := s.Dispatcher.TestAndEnable(r.Context(), r.PathValue("id"))
+	if err == nil {
+		s.audit(r, "endpoint-test", r.PathValue("id"), fmt.Sprintf("ok %v", res.OK))
+	}
+	return http.StatusOK, res, err
+}

@@ -1,0 +1,139 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"mime"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// mergePatch is the media type of RFC 7396.
+const mergePatch = "application/merge-patch+json"
+
+var errMediaType = errors.New("unsupported media type")
+
+// readPatch reads the body of a PATCH. One without a type is taken for what
+// this path takes.
+func readPatch(r *http.Request) (map[string]any, error) {
+	if text := r.Header.Get("Content-Type"); text != "" {
+		kind, _, err := mime.ParseMediaType(text)
+		if err != nil || kind != mergePatch && kind != "application/json" {
+			return nil, fmt.Errorf("%w: Content-Type is %.60q: want %s", errMediaType, text, mergePatch)
+		}
+	}
+	var raw json.RawMessage
+	if err := read(r, &raw); err != nil {
+		return nil, err
+	}
+	patch, err := object(raw)
+	if err != nil || patch == nil {
+		return nil, fmt.Errorf("%w: the body is not a JSON object", errBadRequest)
+	}
+	return patch, nil
+}
+
+// object reads a JSON object, with its numbers as they are written.
+func object(text []byte) (m map[string]any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	err = dec.Decode(&m)
+	return m, err
+}
+
+// applyPatch merges a patch into an endpoint and names the fields that changed,
+// never their values.
+func applyPatch(e *webhook.Endpoint, patch map[string]any) (changed []string, err error) {
+	before, err := fieldsOf(e)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := fieldsOf(e)
+	if err != nil {
+		return nil, err
+	}
+	if err := merge(merged, patch, ""); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(merged)
+	if err != nil {
+		return nil, err
+	}
+	var next webhook.Endpoint
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&next); err != nil {
+		return nil, fmt.Errorf("%w: the patch does not make an endpoint: %w", errBadRequest, err)
+	}
+	next.Policy.Kind = forbear.Webhook
+	after, err := fieldsOf(&next)
+	if err != nil {
+		return nil, err
+	}
+	*e = next
+	return differences(before, after, ""), nil
+}
+
+// fieldsOf returns the fields of an endpoint as JSON has them.
+func fieldsOf(e *webhook.Endpoint) (map[string]any, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return object(text)
+}
+
+// merge applies a patch as RFC 7396 has it: objects are merged, null removes,
+// and all else, arrays included, replaces what is there.
+func merge(target, patch map[string]any, path string) error {
+	for name, value := range patch {
+		// The decoder takes "Rate" for "rate", of which there would be two.
+		if path != "policy.classify." && name != strings.ToLower(name) {
+			return fmt.Errorf("%w: unknown field %.60q", errBadRequest, path+name)
+		}
+		switch v := value.(type) {
+		case nil:
+			delete(target, name)
+		case map[string]any:
+			inner, ok := target[name].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+			}
+			if err := merge(inner, v, path+name+"."); err != nil {
+				return err
+			}
+			target[name] = inner
+		default:
+			target[name] = v
+		}
+	}
+	return nil
+}
+
+// differences names the fields in which two objects differ, down to the second
+// level.
+func differences(a, b map[string]any, path string) (names []string) {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if reflect.DeepEqual(a[name], b[name]) {
+			continue
+		}
+		x, ok := a[name].(map[string]any)
+		y, ok2 := b[name].(map[string]any)
+		if ok && ok2 && path == "" {
+			names = append(names, differences(x, y, name+".")...)
+		} else {
+			names = append(names, path+name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,102 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+func testEndpoints(t *testing.T, s Store) {
+	e := must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/1", Concurrency: 3}))(t)
+	if e.Version != 1 || e.State != webhook.Enabled || e.Since.IsZero() {
+		t.Errorf("first version is %d, %s since %v", e.Version, e.State, e.Since)
+	}
+	since := time.Now().Truncate(time.Microsecond)
+	check(t, s.SetEndpointState(t.Context(), "a", webhook.Disabled, "gone", since))
+	e = must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/2", Held: "not stored"}))(t)
+	list := must2(s.Endpoints(t.Context()))(t)
+	if len(list) != 1 || list[0].URL != "https://example.com/2" || list[0].Version != 2 || list[0].Held != "" {
+		t.Fatalf("got %+v", list)
+	}
+	for what, e := range map[string]webhook.Endpoint{"stored": list[0], "returned": e} {
+		if e.State != webhook.Disabled || e.Reason != "gone" || !e.FailingSince.Equal(since) || e.Since.IsZero() || e.Version != 2 {
+			t.Errorf("a new configuration must not enable, %s: %+v", what, e)
+		}
+	}
+	if !e.Since.Equal(list[0].Since) {
+		t.Errorf("disabled since %v as returned, %v as stored", e.Since, list[0].Since)
+	}
+	if err := s.SetEndpointState(t.Context(), "none", webhook.Enabled, "", time.Time{}); !errors.Is(err, webhook.ErrNotFound) {
+		t.Errorf("unknown endpoint: got %v", err)
+	}
+}
+
+// A write that expects a version replaces that one or nothing.
+func testExpectedVersion(t *testing.T, s Store) {
+	put := func(id string, expected int64) (webhook.Endpoint, error) {
+		return s.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: fmt.Sprint("https://example.com/", expected), Version: expected})
+	}
+	for _, c := range []struct {
+		name     string
+		id       string
+		expected int64
+		version  int64 // that it comes to; 0: refused
+	}{
+		{"a version of none", "a", 1, 0},
+		{"none yet", "a", webhook.VersionNone, 1},
+		{"none, and there is one", "a", webhook.VersionNone, 0},
+		{"the stored one", "a", 1, 2},
+		{"an older one", "a", 1, 0},
+		{"a later one", "a", 3, 0},
+		{"any", "a", 0, 3},
+		{"of another endpoint", "b", 3, 0},
+	} {
+		e, err := put(c.id, c.expected)
+		if c.version == 0 && !errors.Is(err, webhook.ErrVersion) || c.version != 0 && (err != nil || e.Version != c.version) {
+			t.Errorf("%s: version %d, %v", c.name, e.Version, err)
+		}
+	}
+	list := must2(s.Endpoints(t.Context()))(t)
+	if len(list) != 1 || list[0].Version != 3 || list[0].URL != "https://example.com/0" {
+		t.Errorf("stored is %+v: a refused write wrote", list)
+	}
+}
+
+// Of many that expect the same version one wins, in each round; other writes,
+// which may share its transaction, are not harmed.
+func testVersionRace(t *testing.T, s Store) {
+	const writers = 16
+	for _, expected := range []int64{webhook.VersionNone, 1, 2} {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var won []string
+		for w := range writers {
+			wg.Go(func() {
+				url := fmt.Sprintf("https://example.com/%d/%d", expected, w)
+				_, err := s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: url, Version: expected})
+				switch {
+				case err == nil:
+					mu.Lock()
+					won = append(won, url)
+					mu.Unlock()
+				case !errors.Is(err, webhook.ErrVersion):
+					t.Error(err)
+				}
+			})
+			wg.Go(func() {
+				if _, err := s.PutEndpoint(t.Context(), webhook.Endpoint{ID: fmt.Sprint("other-", w), URL: "https://example.com/"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		list := must2(s.Endpoints(t.Context()))(t)
+		if len(won) != 1 || len(list) != 1+writers || list[0].URL != won[0] || list[0].Version != max(expected, 0)+1 {
+			t.Errorf("expecting version %d: %d of %d won, %v; stored is %+v", expected, len(won), writers, won, list[0])
+		}
+	}
+}
