@@ -44,7 +44,20 @@ func (s *Store) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, er
 		}
 		return err
 	}
+	written := as.keys != 0 && len(turn.Lanes) > 0
+	if written {
+		// In a transaction of its own, so that the keys are free before others
+		// are claimed.
+		back := op{keys: as.keys, run: as.run}
+		if err := s.submit(ctx, &back); err != nil {
+			return webhook.Turned{}, err
+		}
+		as = op{last: as.last}
+	}
 	done, err := submitted(ctx, s, &as, box)
+	if err != nil && written {
+		return webhook.Turned{OK: box.OK}, nil // the claim is made with the next turn
+	}
 	until(done.Claimed, end)
 	return done, err
 }
