@@ -68,7 +68,7 @@ func (s *Store) ClaimAlerts(ctx context.Context, limit int, lease time.Duration)
 	if s.d.postgres {
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
-	return doAs(ctx, s, op{alone: true}, func(t *tx) (list []deadletter.Alert, err error) {
+	return do(ctx, s, func(t *tx) (list []deadletter.Alert, err error) {
 		rows, err := t.query(`UPDATE forbear_alerts SET state = 1, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE state < 2 AND due <= {now} ORDER BY due LIMIT ?`+lock+`) RETURNING `+alertColumns,
 			after(lease), after(0), limit)
 		if err != nil {

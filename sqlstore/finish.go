@@ -314,7 +314,7 @@ func (s *Store) Deliveries(ctx context.Context, message string) (list []webhook.
 
 // Sweep implements webhook.Store. One process does it at a time.
 func (s *Store) Sweep(ctx context.Context, age time.Duration, limit int) (int, error) {
-	return doAs(ctx, s, op{alone: true}, func(t *tx) (int, error) {
+	return do(ctx, s, func(t *tx) (int, error) {
 		if mine, err := t.tryLock(sweepLock); err != nil || !mine {
 			return 0, err
 		}

@@ -33,7 +33,7 @@ func (s *Store) Relay(ctx context.Context, limit int, ok admit) (webhook.Relayed
 		return webhook.Relayed{}, err
 	}
 	move := func(limit int, last bool) (webhook.Relayed, error) {
-		return doAs(ctx, s, op{alone: true}, func(t *tx) (webhook.Relayed, error) { return t.relay(limit, ok, last) })
+		return do(ctx, s, func(t *tx) (webhook.Relayed, error) { return t.relay(limit, ok, last) })
 	}
 	done, err := move(limit, false)
 	if err == nil || ctx.Err() != nil {

@@ -63,7 +63,7 @@ func (s *Store) Requeue(ctx context.Context, l deadletter.Letter, ordered bool) 
 	if err != nil {
 		return err
 	}
-	as := op{}
+	as := op{alone: true}
 	if m.Key != "" {
 		as.keys.add(l.Destination, m.Key)
 	}

@@ -110,7 +110,7 @@ func (s *Store) Close() error {
 // returns when the transaction is on disk, or when ctx ends: then the write may
 // still happen.
 func (s *Store) write(ctx context.Context, f func(*tx) error) error {
-	return s.submit(ctx, &op{run: f})
+	return s.submit(ctx, &op{run: f, alone: true})
 }
 
 func (s *Store) submit(ctx context.Context, o *op) error {
@@ -130,7 +130,7 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 // caller is still there, which is why it needs the type parameter: a captured
 // variable would be written behind the back of a caller that has left.
 func do[T any](ctx context.Context, s *Store, f func(*tx) (T, error)) (T, error) {
-	return doAs(ctx, s, op{}, f)
+	return doAs(ctx, s, op{alone: true}, f)
 }
 
 // doAs is do, for a write that is not like all others: as says how.

@@ -39,8 +39,8 @@ type op struct {
 	// take some that others wait for.
 	last func(*tx) error
 	keys keyLocks // of the keys whose order the write decides about
-	// alone says that the write has a transaction of its own: it takes locks
-	// that the order of the others does not foresee.
+	// alone says that the write has a transaction of its own on PostgreSQL: it
+	// takes locks that the order of the others does not foresee.
 	alone bool
 	// volatile says that a power cut may take the write back, for one that
 	// means nothing after a restart of the machine.
@@ -82,13 +82,13 @@ func (w *writer) first() *op {
 
 // gather adds the writes that wait.
 func (w *writer) gather(group []*op) []*op {
-	for len(group) < maxGroup && w.next == nil && !group[0].alone {
+	for len(group) < maxGroup && w.next == nil && !w.alone(group[0]) {
 		select {
 		case o, ok := <-w.ops:
 			if !ok {
 				return group
 			}
-			if o.alone {
+			if w.alone(o) {
 				w.next = o
 				return group
 			}
@@ -99,6 +99,10 @@ func (w *writer) gather(group []*op) []*op {
 	}
 	return group
 }
+
+// alone reports whether a write must not share its transaction. SQLite has one
+// writer, and no locks to wait for.
+func (w *writer) alone(o *op) bool { return o.alone && w.d.postgres }
 
 // commit runs a group in one transaction. When anything fails the transaction
 // is rolled back and the members are replayed one by one, each in its own, so
