@@ -82,6 +82,7 @@ func TestOpenAPI(t *testing.T) {
 		{"GET", "/v1/endpoints/none", "/v1/endpoints/{id}", "", 404},
 		{"POST", "/v1/messages", "", `{"id":"m1","endpoint":"a","payload":{"x":1}}`, 202},
 		{"POST", "/v1/messages", "", `{"id":"m1","endpoint":"a","payload":{"x":1}}`, 200},
+		{"POST", "/v1/messages", "", `{"id":"m1","endpoint":"a","payload":{"x":2}}`, 409},
 		{"POST", "/v1/messages", "", `{"endpoint":"none","payload":1}`, 422},
 		{"POST", "/v1/messages", "", `{"endpoint":"a"}`, 400},
 		{"POST", "/v1/messages", "", `{"endpoint":"a","payload":"` + strings.Repeat("x", maxRequest) + `"}`, 413},
