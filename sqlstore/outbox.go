@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -17,7 +18,7 @@ const (
 	maxOutboxRow   = 3 << 19  // bytes: no valid row has more, whatever its headers' JSON escapes
 	maxOutboxBatch = 32 << 20 // bytes that are read at once
 	relayTries     = 3
-	relayPause     = 100 * time.Millisecond
+	relayPause     = 50 * time.Millisecond
 )
 
 // admit completes a message, tells what is wrong with it and whether its
@@ -47,7 +48,7 @@ func (s *Store) Relay(ctx context.Context, limit int, ok admit) (webhook.Relayed
 			select {
 			case <-ctx.Done():
 				return done, err
-			case <-time.After(relayPause):
+			case <-time.After(rand.N(relayPause << try)): // full jitter
 			}
 			one, err = move(1, try == relayTries)
 		}

@@ -195,7 +195,7 @@ func TestPatch(t *testing.T) {
 			if e.Version != before.Version {
 				t.Errorf("%s: refused, and written", c.name)
 			}
-			text = []byte(fmt.Sprint(v["detail"]))
+			text = fmt.Append(nil, v["detail"])
 		}
 		if w.Code != c.status || !strings.Contains(string(text), c.want) {
 			t.Errorf("%s: got %d %s, stored %s; want %d and %s", c.name, w.Code, w.Body, text, c.status, c.want)
