@@ -43,6 +43,7 @@ const updates = 32
 // write comes first, change is called again with what that one wrote, so that
 // of two changes neither is lost.
 func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(*Endpoint) error) (Endpoint, error) {
+	//forbear:ignore FB1011,FB1054 no call has failed: another write came first, and the change is made anew
 	for n := range updates {
 		e, err := d.stored(ctx, id)
 		if err != nil {
