@@ -318,15 +318,18 @@ func (s *Store) Sweep(ctx context.Context, age time.Duration, limit int) (int, e
 		if mine, err := t.tryLock(sweepLock); err != nil || !mine {
 			return 0, err
 		}
-		type old struct{ id, message int64 }
+		type old struct {
+			id, message int64
+			name        string
+		}
 		var list []old
-		rows, err := t.query(`SELECT id, message FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ?`, after(-age), limit)
+		rows, err := t.query(`SELECT id, message, message_id FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ?`, after(-age), limit)
 		if err != nil {
 			return 0, err
 		}
 		err = each(rows, func(r *sql.Rows) error {
 			var o old
-			err := r.Scan(&o.id, &o.message)
+			err := r.Scan(&o.id, &o.message, &o.name)
 			list = append(list, o)
 			return err
 		})
@@ -339,7 +342,8 @@ func (s *Store) Sweep(ctx context.Context, age time.Duration, limit int) (int, e
 					return 0, err
 				}
 			}
-			if _, err := t.exec(`DELETE FROM forbear_messages WHERE seq = ? AND NOT EXISTS (SELECT 1 FROM forbear_deliveries WHERE message = ?)`, o.message, o.message); err != nil {
+			// Deliveries of one message have its id: their index is by that.
+			if _, err := t.exec(`DELETE FROM forbear_messages WHERE seq = ? AND NOT EXISTS (SELECT 1 FROM forbear_deliveries WHERE message_id = ? AND message = ?)`, o.message, o.name, o.message); err != nil {
 				return 0, err
 			}
 		}

@@ -4,6 +4,7 @@
 ALTER TABLE forbear_deliveries ADD COLUMN message_id TEXT;
 UPDATE forbear_deliveries SET message_id = (SELECT m.id FROM forbear_messages m WHERE m.seq = forbear_deliveries.message);
 CREATE UNIQUE INDEX forbear_deliveries_identity ON forbear_deliveries (message_id, endpoint);
+DROP INDEX forbear_deliveries_message;
 DROP INDEX forbear_messages_id;
 ALTER TABLE forbear_messages DROP COLUMN id;
 
