@@ -222,7 +222,7 @@ func (q *dlq) run(ctx context.Context, name string) int {
 		return q.std.fail("dlq: %v", err)
 	}
 	defer func() { _ = q.db.Close() }()
-	if _, err := q.db.Migrate(ctx); err != nil {
+	if err := q.upToDate(ctx); err != nil {
 		return q.std.fail("dlq: %v", err)
 	}
 	code, err := v.do(q, ctx)
@@ -234,6 +234,20 @@ func (q *dlq) run(ctx context.Context, name string) int {
 		return q.std.fail("dlq: %v", err)
 	}
 	return code
+}
+
+// upToDate refuses a database of an earlier version: processes of that version
+// may be at work on it, and could not go on with another schema.
+func (q *dlq) upToDate(ctx context.Context) error {
+	steps, err := q.db.Pending(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(steps) > 0:
+		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate when no process of that version works on it", strings.Join(steps, ", "))
+	}
+	_, err = q.db.Migrate(ctx) // of an empty one
+	return err
 }
 
 // exists refuses an SQLite file that is not there: opening it would make one,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -199,5 +200,25 @@ func TestDLQWithEncryption(t *testing.T) {
 	}
 	if r := invoke(t, "", "dlq", "audit", "--database", db); !strings.Contains(r.out, "file "+file) {
 		t.Errorf("the audit: %+v", r)
+	}
+}
+
+// A database of an earlier version is not changed behind the back of the
+// processes that work on it.
+func TestDLQLeavesAnOldSchemaAlone(t *testing.T) {
+	path := deadDatabase(t, 1, "")
+	raw, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	if _, err := raw.Exec("DELETE FROM forbear_migrations WHERE version = 20"); err != nil {
+		t.Fatal(err)
+	}
+	if r := invoke(t, "", "dlq", "list", "--database", path); r.code != 2 || !strings.Contains(r.errors, "0020_identity") || !strings.Contains(r.errors, "forbear migrate") {
+		t.Errorf("got %+v", r)
+	}
+	if r := invoke(t, "", "migrate", "--status", "--database", path); r.code != 1 || !strings.Contains(r.out, "missing") {
+		t.Errorf("the status is %+v", r)
 	}
 }

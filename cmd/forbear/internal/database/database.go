@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -34,6 +35,38 @@ func (d *DB) Close() error {
 		errs = append(errs, p.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// Pending names the steps of the schema that a database in use lacks. An empty
+// database lacks nothing yet.
+func (d *DB) Pending(ctx context.Context) (names []string, err error) {
+	list, err := d.Migrations(ctx)
+	used := false
+	for _, m := range list {
+		if used = used || !m.Applied.IsZero(); m.Applied.IsZero() {
+			names = append(names, fmt.Sprintf("%04d_%s", m.Version, m.Name))
+		}
+	}
+	if !used {
+		names = nil
+	}
+	return names, err
+}
+
+// Update brings the schema up to date. With much in the database that takes a
+// while, which is told beforehand.
+func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
+	steps, err := d.Pending(ctx)
+	if err == nil && len(steps) > 0 {
+		log.Info("bringing the database up to date: some 20 s for a million messages", slog.String("steps", strings.Join(steps, ", ")))
+	}
+	if err == nil {
+		_, err = d.Migrate(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("database schema: %w", err)
+	}
+	return nil
 }
 
 // Open opens a PostgreSQL database by its URL, or an SQLite file by its path.

@@ -67,6 +67,16 @@ func TestMigrationOfIdentity(t *testing.T) {
 				name, _ = sqlstore.SQLiteNames(name)
 			}
 			before(t, c.driver, name)
+			old, err := Open(t.Context(), c.database)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if steps, err := old.Pending(t.Context()); err != nil || fmt.Sprint(steps) != "[0020_identity]" {
+				t.Errorf("lacks %v, %v", steps, err)
+			}
+			if err := old.Close(); err != nil {
+				t.Fatal(err)
+			}
 			db := openTest(t, c.database)
 			if again, err := db.Migrate(t.Context()); err != nil || len(again) != 0 {
 				t.Errorf("a second time: %v, %v", again, err)

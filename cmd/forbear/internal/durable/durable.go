@@ -94,8 +94,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 }
 
 func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
-	if _, err := db.Migrate(ctx); err != nil {
-		return nil, fmt.Errorf("database schema: %w", err)
+	if err := db.Update(ctx, o.Logger); err != nil {
+		return nil, err
 	}
 	s := &Service{DB: db, log: o.Logger, path: o.Database}
 	var err error
