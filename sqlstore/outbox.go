@@ -109,7 +109,9 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.Relayed, err er
 	for i, o := range list {
 		ids[i] = o.id
 		if o.bad == nil {
-			done.Accepted++
+			if o.call.rows[0].fresh {
+				done.Accepted++
+			}
 			continue
 		}
 		l, err := t.refuse(o)

@@ -81,7 +81,7 @@ type Store interface {
 // Relayed is what came of a Relay.
 type Relayed struct {
 	Rows     int // that left the outbox
-	Accepted int // of these
+	Accepted int // of these, duplicates apart
 	// Dead are the letters of rows that could not be accepted, in brief.
 	Dead []deadletter.Letter
 }
