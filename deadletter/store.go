@@ -13,8 +13,8 @@ var (
 	// ErrRedriveLimit refuses a letter that was redriven too often: it needs a
 	// person, not another round.
 	ErrRedriveLimit = errors.New("redriven too often")
-	// ErrRefused is the answer of a [Target] to a letter that it will never
-	// take as it is.
+	// ErrRefused is what a [Target] returns for a letter that it will never take
+	// as it is.
 	ErrRefused = errors.New("cannot be redriven")
 	// ErrFenced refuses a write of somebody whose lease has passed to another.
 	ErrFenced = errors.New("lease lost to another process")

@@ -294,7 +294,7 @@ type stored struct {
 	okey     string
 }
 
-// errUnknown is what known answers when there is nothing.
+// errUnknown says that a delivery is not there.
 var errUnknown = errors.New("delivery is gone")
 
 // known reads a delivery with its message, and locks it when it is to be

@@ -23,8 +23,8 @@ type settled struct {
 	Progress *string `json:"progress"`
 	Finished bool    `json:"finished"`
 
-	// What the row answered: whether it was still this lease's, and the letter
-	// that it redrives.
+	// What the write returned: whether the row was still this lease's, and the
+	// letter that it redrives.
 	ok     bool
 	letter string
 }

@@ -98,7 +98,7 @@ func testConflict(t *testing.T, s Store) {
 }
 
 // Of many that claim an identity at the same time one wins: the others are
-// duplicates or refused, and whoever is told "accepted" is delivered.
+// duplicates or refused, and what was accepted is delivered.
 func testConflictRace(t *testing.T, s Store) {
 	const ids, callers = 40, 8
 	var mu sync.Mutex

@@ -294,13 +294,13 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...Message) ([]Accepted, e
 			}
 		}
 	}
-	answers, err := d.cfg.Store.Accept(ctx, msgs, ordered)
+	responses, err := d.cfg.Store.Accept(ctx, msgs, ordered)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	for i := range msgs {
-		if answers[i].Duplicate {
+		if responses[i].Duplicate {
 			continue
 		}
 		d.stats.accepted.Add(1)
@@ -315,7 +315,7 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...Message) ([]Accepted, e
 		}
 	}
 	d.wake()
-	return answers, nil
+	return responses, nil
 }
 
 // admitter returns admit for a few messages. It reads the endpoints once more,

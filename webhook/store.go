@@ -68,8 +68,8 @@ type Store interface {
 	// Requeue puts the message of a dead letter on its way again, with its id
 	// and key and a fresh count of attempts. It is harmless to repeat: a message
 	// that is on its way already is left alone, and one that arrived meanwhile
-	// resolves the letter. [ErrConflict] is the answer when the id stands for
-	// another message by now.
+	// resolves the letter. [ErrConflict] says that the id stands for another
+	// message by now.
 	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
 
 	Deliveries(ctx context.Context, message string) ([]Info, error)

@@ -68,8 +68,7 @@ func newBodiesSink(t *testing.T) *bodiesSink {
 	return s
 }
 
-// texts are values that a column may meet; what is in them is written by
-// nobody who means well.
+// texts are values that a column may meet.
 var texts = []any{
 	nil, "", "ordinary", "with space", "zwölf", "\u0000", "\x01\x1b[31m", "line\r\nbreak", "\u202e\ufeff", "\xff\xfe\xc3\x28",
 	strings.Repeat("x", 127), strings.Repeat("x", 257), strings.Repeat("x", 5000), strings.Repeat("é", 3000), strings.Repeat("x", 2<<20),
@@ -89,9 +88,9 @@ var notBefores = []any{
 	int64(253_402_300_799_999_999), int64(253_402_300_800_000_000), "tomorrow", "1700000000000000", 1.5, 1.7e15, []byte("x"), "",
 }
 
-// Whatever is inserted into the outbox, by whomever, in whatever column: what
-// can be sent is sent as it is, everything else is a dead letter, and nothing
-// holds up the rows behind it.
+// Whatever is inserted into the outbox, in whatever column: what can be sent is
+// sent as it is, everything else is a dead letter, and nothing holds up the rows
+// behind it.
 func TestOutboxTakesAnything(t *testing.T) {
 	places(t, func(t *testing.T, database string) {
 		seed := rand.Uint64()
