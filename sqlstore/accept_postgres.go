@@ -9,10 +9,8 @@ import (
 	"strings"
 )
 
-const (
-	maxRows       = 64   // messages that one statement adds on PostgreSQL
-	maxDeliveries = 4000 // deliveries that one statement adds, but for those of its last message
-)
+// maxRows is how many deliveries one statement adds on PostgreSQL.
+const maxRows = 64
 
 // acceptTogether adds what several calls ask for in as few round trips as
 // possible. A call that names what an earlier one names as well comes behind
@@ -53,21 +51,20 @@ func (a *acceptance) take(taken map[identity]bool) bool {
 	return true
 }
 
-// entry is one delivery that is asked for, as the statement wants it.
+// entry is one delivery that is asked for.
 type entry struct {
-	N        int     `json:"n"` // of its message in the statement
-	MID      string  `json:"mid"`
-	Endpoint string  `json:"endpoint"`
-	OKey     *string `json:"okey,omitempty"` // when it keeps its key's order
-	// Number is the delivery's id, which is its place in the order of its key;
-	// 0 draws one.
-	Number int64 `json:"number,omitempty"`
-	State  int   `json:"state"`
-	Wait   int64 `json:"wait"` // microseconds
-
-	call *acceptance
-	m    *encoded
+	call     *acceptance
+	m        *encoded
+	endpoint string
+	ordered  bool // it keeps its key's order
+	state    int
+	// number is its id, which is its place in the order of its key, and seq the
+	// message's, when they were drawn beforehand; 0 otherwise.
+	number, seq int64
 }
+
+func (e *entry) identity() identity { return identity{e.m.ID, e.endpoint} }
+func (e *entry) key() ordering      { return ordering{e.endpoint, e.m.Key} }
 
 // acceptApart adds the messages of calls that have no identity in common.
 //
@@ -80,11 +77,7 @@ func (t *tx) acceptApart(calls []*acceptance) error {
 		for i := range a.rows {
 			m := &a.rows[i]
 			for _, endpoint := range m.Endpoints {
-				e := &entry{MID: m.ID, Endpoint: endpoint, Wait: m.wait.Microseconds(), call: a, m: m}
-				if a.orders(m, endpoint) {
-					e.OKey = &m.Key
-				}
-				list = append(list, e)
+				list = append(list, &entry{call: a, m: m, endpoint: endpoint, ordered: a.orders(m, endpoint)})
 			}
 		}
 	}
@@ -92,15 +85,16 @@ func (t *tx) acceptApart(calls []*acceptance) error {
 		return err
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(a.MID, b.MID), cmp.Compare(a.Endpoint, b.Endpoint))
+		return cmp.Or(cmp.Compare(a.m.ID, b.m.ID), cmp.Compare(a.endpoint, b.endpoint))
 	})
+	if err := t.share(list); err != nil {
+		return err
+	}
 	fresh := make(map[identity]bool, len(list))
-	for rest := list; len(rest) > 0; {
-		n := fill(rest)
-		if err := t.acceptRows(rest[:n], fresh); err != nil {
+	for chunk := range slices.Chunk(list, maxRows) {
+		if err := t.acceptRows(chunk, fresh); err != nil {
 			return err
 		}
-		rest = rest[n:]
 	}
 	return t.judge(calls, list, fresh)
 }
@@ -108,23 +102,28 @@ func (t *tx) acceptApart(calls []*acceptance) error {
 // place draws the places of ordered deliveries, and holds those behind one of
 // their key that is not finished.
 func (t *tx) place(list []*entry) error {
+	type place struct {
+		ordering
+
+		N int `json:"n"`
+	}
 	var ordered []*entry
+	var places []place
 	for _, e := range list {
-		if e.OKey != nil {
-			e.N = len(ordered)
+		if e.ordered {
+			places = append(places, place{e.key(), len(ordered)})
 			ordered = append(ordered, e)
 		}
 	}
 	if len(ordered) == 0 {
 		return nil
 	}
-	spec, err := json.Marshal(ordered)
+	spec, err := json.Marshal(places)
 	if err != nil {
 		return err
 	}
-	rows, err := t.query(`SELECT x.n, nextval(pg_get_serial_sequence('forbear_deliveries', 'id')),
-			EXISTS (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = x.endpoint AND d.okey = x.okey AND d.state IN (0, 1, 4))
-		FROM (SELECT * FROM json_to_recordset(?::json) AS x(n int, endpoint text, okey text) ORDER BY n) x`, string(spec))
+	rows, err := t.query(`SELECT x.n, nextval(`+deliverySequence+`), EXISTS (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = x.e AND d.okey = x.k AND d.state IN (0, 1, 4))
+		FROM (SELECT * FROM json_to_recordset(?::json) AS x(n int, e text, k text) ORDER BY n) x`, string(spec))
 	if err != nil {
 		return err
 	}
@@ -137,65 +136,91 @@ func (t *tx) place(list []*entry) error {
 			return err
 		}
 		e := ordered[n]
-		k := ordering{e.Endpoint, *e.OKey}
-		if e.Number = number; busy || before[k] {
-			e.State = held
+		if e.number = number; busy || before[e.key()] {
+			e.state = held
 		}
-		before[k] = true
+		before[e.key()] = true
 		return nil
 	})
 }
 
-// fill returns how many of the entries, which are sorted by message, go into
-// one statement, and numbers their messages. A message is never torn apart.
-func fill(list []*entry) int {
-	messages := 0
-	for i, e := range list {
-		if i == 0 || e.m != list[i-1].m {
-			if messages == maxRows || i >= maxDeliveries {
-				return i
-			}
-			messages++
+// share draws the numbers of messages that have several deliveries.
+func (t *tx) share(list []*entry) error {
+	shared := map[*encoded]int64{}
+	for _, e := range list {
+		if len(e.m.Endpoints) > 1 {
+			shared[e.m] = 0
 		}
-		e.N = messages - 1
 	}
-	return len(list)
+	if len(shared) == 0 {
+		return nil
+	}
+	rows, err := t.query(`SELECT nextval(`+messageSequence+`) FROM generate_series(1, ?::int)`, len(shared))
+	if err != nil {
+		return err
+	}
+	var drawn []int64
+	err = each(rows, func(r *sql.Rows) error {
+		var seq int64
+		err := r.Scan(&seq)
+		drawn = append(drawn, seq)
+		return err
+	})
+	for _, e := range list {
+		seq, several := shared[e.m]
+		if several && seq == 0 && len(drawn) > 0 {
+			seq, drawn = drawn[0], drawn[1:]
+			shared[e.m] = seq
+		}
+		e.seq = seq
+	}
+	return err
 }
 
-// acceptTexts are the statements for 1, 2, 4, ... messages: few enough to stay
-// prepared. What is left of the last messages has a negative number.
+// The sequences, looked up once a statement.
+const (
+	messageSequence  = `(SELECT pg_get_serial_sequence('forbear_messages', 'seq')::regclass)`
+	deliverySequence = `(SELECT pg_get_serial_sequence('forbear_deliveries', 'id')::regclass)`
+)
+
+// acceptTexts are the statements for 1, 2, 4, ... deliveries: few enough to stay
+// prepared. What is left of the last ones has an empty id. A message comes with
+// the first of its deliveries.
 var acceptTexts = func() (texts [7]string) {
 	for i := range texts {
-		row := "(?::int, ?::text, ?::bytea, ?::bigint)"
-		texts[i] = `WITH s AS MATERIALIZED (SELECT v.*, nextval(pg_get_serial_sequence('forbear_messages', 'seq')) AS seq
-				FROM (VALUES ` + strings.Repeat(row+", ", 1<<i-1) + row + `) v (n, meta, body, created) WHERE n >= 0),
+		row := "(?::text, ?::text, ?::bytea, ?::bigint, ?::text, ?::text, ?::smallint, ?::bigint, ?::bigint, ?::bigint)"
+		texts[i] = `WITH x AS MATERIALIZED (SELECT id, meta, body, created, endpoint, okey, state, wait, number, COALESCE(given, nextval(` + messageSequence + `)) AS seq
+				FROM (VALUES ` + strings.Repeat(row+", ", 1<<i-1) + row + `) v (id, meta, body, created, endpoint, okey, state, wait, number, given) WHERE id <> ''),
 			d AS (INSERT INTO forbear_deliveries (id, message, message_id, endpoint, okey, state, due, start)
-				SELECT COALESCE(x.number, nextval(pg_get_serial_sequence('forbear_deliveries', 'id'))), s.seq, x.mid, x.endpoint, x.okey, x.state, {now} + x.wait, {now} + x.wait
-				FROM json_to_recordset(?::json) AS x(n int, mid text, endpoint text, okey text, number bigint, state smallint, wait bigint) JOIN s ON s.n = x.n
-				ORDER BY x.mid COLLATE "C", x.endpoint COLLATE "C" ON CONFLICT (message_id, endpoint) DO NOTHING RETURNING message, message_id, endpoint),
-			m AS (INSERT INTO forbear_messages (seq, meta, body, created) SELECT seq, meta, body, created FROM s WHERE seq IN (SELECT message FROM d))
+				SELECT COALESCE(number, nextval(` + deliverySequence + `)), seq, id, endpoint, okey, state, {now} + wait, {now} + wait FROM x
+				ON CONFLICT (message_id, endpoint) DO NOTHING RETURNING message, message_id, endpoint),
+			m AS (INSERT INTO forbear_messages (seq, meta, body, created)
+				SELECT seq, meta, body, created FROM x WHERE body IS NOT NULL AND seq IN (SELECT message FROM d) ON CONFLICT (seq) DO NOTHING)
 			SELECT message_id, endpoint FROM d`
 	}
 	return texts
 }()
 
 func (t *tx) acceptRows(list []*entry, fresh map[identity]bool) error {
-	messages := list[len(list)-1].N + 1
-	size := bits.Len(uint(messages - 1))
-	args := make([]any, 0, 4<<size+3)
+	size := bits.Len(uint(len(list) - 1))
+	args := make([]any, 0, 10<<size+2)
 	for i, e := range list {
+		var body, okey, number, seq any
 		if i == 0 || e.m != list[i-1].m {
-			args = append(args, e.N, e.m.meta, e.m.body, e.m.made)
+			body = e.m.body
 		}
+		if e.ordered {
+			okey, number = e.m.Key, e.number
+		}
+		if e.seq != 0 {
+			seq = e.seq
+		}
+		args = append(args, e.m.ID, e.m.meta, body, e.m.made, e.endpoint, okey, e.state, e.m.wait.Microseconds(), number, seq)
 	}
-	for range 1<<size - messages {
-		args = append(args, -1, "", []byte{}, 0)
+	for range 1<<size - len(list) {
+		args = append(args, "", nil, nil, nil, nil, nil, nil, nil, nil, nil)
 	}
-	spec, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
-	found, err := t.query(acceptTexts[size], append(args, after(0), after(0), string(spec))...)
+	found, err := t.query(acceptTexts[size], append(args, after(0), after(0))...)
 	if err != nil {
 		return err
 	}
@@ -213,19 +238,19 @@ func (t *tx) judge(calls []*acceptance, list []*entry, fresh map[identity]bool) 
 	added := map[*acceptance]bool{}
 	var keys []ordering // another one may be held behind what was not added
 	for _, e := range list {
-		if fresh[identity{e.MID, e.Endpoint}] {
+		if fresh[e.identity()] {
 			e.m.fresh, added[e.call] = true, true
 			continue
 		}
-		known, err := t.known(e.MID, e.Endpoint, false)
+		known, err := t.known(e.m.ID, e.endpoint, false)
 		if err != nil {
 			return err
 		}
 		if e.call.refused == nil && !e.m.SameContent(&known.Message) {
-			e.call.refused = conflict(e.MID, e.Endpoint)
+			e.call.refused = conflict(e.m.ID, e.endpoint)
 		}
-		if e.OKey != nil {
-			keys = append(keys, ordering{e.Endpoint, *e.OKey})
+		if e.ordered {
+			keys = append(keys, e.key())
 		}
 	}
 	for _, a := range calls {
