@@ -60,3 +60,29 @@ func testOrderRace(t *testing.T, s Store) {
 		}
 	}
 }
+
+// The order of a key is that in which its messages came, whatever their ids,
+// and whatever else came with them.
+func testOrderOfArrival(t *testing.T, s Store) {
+	want := []string{"z", "b", "y", "a", "m"}
+	var batch []webhook.Message
+	for i, id := range want[:3] {
+		batch = append(batch, message(id, "k", "a", "b"), message(fmt.Sprint("other-", i), "", "a"))
+	}
+	accept(t, s, true, batch...)
+	accept(t, s, true, message(want[3], "k", "b", "a"), message(want[4], "k", "a", "b"))
+	for _, e := range []string{"a", "b"} {
+		var got []string
+		for range 10 {
+			for _, d := range claim(t, s, e, 10) {
+				if d.OrderKey != "" {
+					got = append(got, d.Message.ID)
+				}
+				finish(t, s, outcome(d, webhook.Delivered))
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("endpoint %s gets %v, want %v", e, got, want)
+		}
+	}
+}

@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"CrashBurnsNoAttempt", testReclaim},
 		{"ProgressSurvives", testProgress},
 		{"KeyKeepsItsOrder", testOrder},
+		{"OrderIsThatOfArrival", testOrderOfArrival},
 		{"OrderUnderConcurrency", testOrderRace},
 		{"OverdueIsFound", testOverdue},
 		{"SweepLeavesWhatIsNotFinished", testSweep},
