@@ -12,7 +12,7 @@ import (
 // process takes one delivery through one attempt, or through the decision that
 // was put off, and hands the outcome to the finishers.
 func (d *Dispatcher) process(l *lane, dl *Delivery) {
-	if d.stopping() || !l.enough(dl) || l.hold.waits(time.Now()) {
+	if d.stopping() || !l.enough(dl) || l.hold.waits(time.Now()) || !l.enabled() {
 		d.finish(release(dl, 0))
 		return
 	}

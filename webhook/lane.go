@@ -164,6 +164,14 @@ func (l *lane) endpoint() Endpoint {
 	return l.ep
 }
 
+// enabled reports whether the endpoint is served: it may have been disabled
+// while a claim for it was under way.
+func (l *lane) enabled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ep.State == Enabled
+}
+
 // noted is what an attempt changed about its lane.
 type noted struct {
 	began   bool // a row of failures began

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -169,3 +170,59 @@ func TestDeadEndpointHoldsNobodyUp(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// gated is a store whose first claim waits until it is let go.
+type gated struct {
+	*storetest.Memory
+
+	once    sync.Once
+	claimed chan struct{} // closed when the claim is under way
+	letGo   chan struct{}
+}
+
+func (g *gated) Turn(ctx context.Context, t webhook.Turn) (webhook.Turned, error) {
+	if len(t.Lanes) > 0 {
+		g.once.Do(func() { close(g.claimed); <-g.letGo })
+	}
+	return g.Memory.Turn(ctx, t)
+}
+
+// An endpoint is disabled while a claim for it is under way, which then finds a
+// message: it is given back, not sent.
+func TestDisabledDuringAClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gated{Memory: &storetest.Memory{}, claimed: make(chan struct{}), letGo: make(chan struct{})}
+		r := &receiver{answer: always(200)}
+		d, err := webhook.New(webhook.Config{Store: g, Alerts: g, Transport: r, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/"}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- d.Run(ctx) }()
+		<-g.claimed
+		if err := d.Disable(t.Context(), "a", "test"); err != nil {
+			t.Fatal(err)
+		}
+		accept(t, d, 1)
+		close(g.letGo)
+		time.Sleep(time.Hour)
+		if n := r.since(time.Time{}); n != 0 {
+			t.Errorf("%d sends to a disabled endpoint", n)
+		}
+		if _, err := d.TestAndEnable(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := r.since(time.Time{}); n != 2 { // the test's, and the message
+			t.Errorf("%d sends when it was enabled again, want 2", n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
