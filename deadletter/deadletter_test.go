@@ -261,11 +261,11 @@ func TestAlerterTellsEachOnce(t *testing.T) {
 		s := &storetest.Memory{}
 		bad, good := &flaky{down: true}, named{&flaky{}, "good"}
 		a := deadletter.NewAlerter(s, quiet, bad, good)
+		bury(t, s, 5) // all before the first is told of, or they are two alerts
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { a.Run(ctx); close(done) }()
 		defer func() { cancel(); <-done }()
-		bury(t, s, 5)
 		time.Sleep(time.Hour)
 		if h := a.Health(); h[1].Healthy || h[1].Failures < 5 || h[1].Error != "down" || !h[2].Healthy {
 			t.Errorf("health is %+v", h)
