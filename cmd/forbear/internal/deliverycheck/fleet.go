@@ -44,36 +44,36 @@ type process struct {
 
 // Start adds a process, and waits until it answers.
 func (f *Fleet) Start(ctx context.Context) error {
-	addr, err := f.address()
+	p, err := f.add()
 	if err != nil {
 		return err
 	}
-	p, err := f.spawn(addr)
-	if err != nil {
-		return err
-	}
-	f.mu.Lock()
-	f.processes = append(f.processes, p)
-	f.mu.Unlock()
 	return p.ready(ctx)
 }
 
 // Launch adds processes without waiting for any of them.
 func (f *Fleet) Launch(n int) error {
 	for range n {
-		addr, err := f.address()
-		if err != nil {
+		if _, err := f.add(); err != nil {
 			return err
 		}
-		p, err := f.spawn(addr)
-		if err != nil {
-			return err
-		}
-		f.mu.Lock()
-		f.processes = append(f.processes, p)
-		f.mu.Unlock()
 	}
 	return nil
+}
+
+func (f *Fleet) add() (*process, error) {
+	addr, err := f.address()
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.spawn(addr)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	f.processes = append(f.processes, p)
+	f.mu.Unlock()
+	return p, nil
 }
 
 // address returns a free address with a port below those that the system gives
