@@ -35,6 +35,9 @@ func (r *Retryer) Withdraw(s *State) {
 // Succeeded tells the good end of an admitted attempt that took the given time.
 // [Call.Succeed] tells by itself.
 func (r *Retryer) Succeeded(s *State, took time.Duration, now time.Time) {
+	if r.pace != nil {
+		r.pace.ended(OutcomeGood, now)
+	}
 	if r.breaker == nil {
 		return
 	}
@@ -115,11 +118,17 @@ func (r *Retryer) decide(s *State, f *Failure, now time.Time) Decision {
 	return d
 }
 
-// report tells the breaker of a failed attempt.
+// report tells the breaker and the pace of a failed attempt.
 func (r *Retryer) report(s *State, f *Failure, now time.Time) {
-	if o, counts := f.Outcome(); counts {
+	o, counts := f.Outcome()
+	if r.pace != nil && counts {
+		r.pace.ended(o, now)
+	}
+	switch {
+	case r.breaker == nil:
+	case counts:
 		r.breaker.Record(s.permit, o, now)
-	} else {
+	default:
 		r.breaker.Cancel(s.permit)
 	}
 }
@@ -154,16 +163,17 @@ func answered(f *Failure) bool {
 	return f.Class == ClassTerminal || f.Class == ClassUnauthorized
 }
 
-// spend asks the budget for a granted retry and tells the breaker what it said.
+// spend asks the budget for a granted retry, and then the pace of durable work.
 func (r *Retryer) spend(d Decision, now time.Time) Decision {
 	if r.budget.Spend(now, d.Cost) {
-		if r.breaker != nil {
-			r.breaker.BudgetGranted()
-		}
 		return d
 	}
 	if r.breaker != nil {
 		r.breaker.BudgetRefused(now)
+	}
+	if r.pace != nil && r.pace.take(now) {
+		d.Paced = true
+		return d
 	}
 	return d.stop(ReasonBudget)
 }

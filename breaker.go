@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // Breaker stops all calls to a dependency that keeps failing, and lets a few
@@ -22,14 +24,15 @@ type Breaker struct {
 	// transition starts a new generation, so that the end of an attempt that
 	// began before it is not taken for a probe.
 	word atomic.Uint64
-	// spentAt is when the budget last refused a retry, as time since the
-	// breaker was made; 0 means that it would grant one.
-	spentAt atomic.Int64
-	born    time.Time
+	// refusedAt is when the budget last refused a retry, as time since the
+	// breaker was made; 0 means never.
+	refusedAt atomic.Int64
+	born      time.Time
 
-	mu        sync.Mutex // transitions, and everything that is not closed
-	openedAt  time.Time
-	permits   int // probes that may still begin
+	mu        sync.Mutex    // transitions, and everything that is not closed
+	openedAt  time.Time     // the latest time
+	wait      time.Duration // before the first probe
+	permits   int           // probes that may still begin
 	succeeded int
 	forced    bool
 	moved     func(BreakerMoved)
@@ -39,9 +42,14 @@ type Breaker struct {
 type BreakerMoved struct {
 	Dependency  string
 	From, To    BreakerState
-	FailureRate float64 // of the window at that moment, 0 to 1
+	Cause       BreakerCause
+	FailureRate float64 // of the latest calls at that moment, 0 to 1
 	SlowRate    float64
 	Calls       int
+	// OpenFor is how long it lets nothing through, of one that opened.
+	OpenFor time.Duration
+	// BudgetSpent says that the retry budget is exhausted, too.
+	BudgetSpent bool
 	// Actor is who moved it by hand; "" when it moved by itself.
 	Actor string
 	At    time.Time
@@ -94,8 +102,8 @@ func (b *Breaker) allowProbe(now time.Time) (Permit, bool) {
 	switch {
 	case s == BreakerClosed:
 		return Permit{generation: generation}, true
-	case s == BreakerOpen && !b.forced && now.Sub(b.openedAt) >= b.policy.OpenFor:
-		b.move(BreakerHalfOpen, now, "")
+	case s == BreakerOpen && !b.forced && now.Sub(b.openedAt) >= b.wait:
+		b.move(BreakerHalfOpen, CauseWaited, now, "")
 		b.permits, b.succeeded = b.policy.Probes, 0
 		generation, s = b.load()
 	}
@@ -132,12 +140,16 @@ func (b *Breaker) Record(p Permit, o Outcome, now time.Time) {
 	}
 }
 
-// good is Record for a good outcome, without a clock where none is needed.
-func (b *Breaker) good(p Permit, now func() time.Time) {
-	if b.word.Load() == p.generation<<2|uint64(BreakerClosed) && b.window.Load().calm.Load() {
-		return
+// good is Record for a good outcome of an attempt that began so long after the
+// windows' epoch: it reads no clock.
+func (b *Breaker) good(p Permit, began time.Duration) {
+	if b.word.Load() == p.generation<<2|uint64(BreakerClosed) {
+		if w := b.window.Load(); w.calm.Load() {
+			w.calls.AddAt(began, 1)
+			return
+		}
 	}
-	b.Record(p, OutcomeGood, now())
+	b.Record(p, OutcomeGood, window.Epoch().Add(began))
 }
 
 // Cancel gives back a permit whose attempt says nothing about the dependency:
@@ -153,63 +165,63 @@ func (b *Breaker) Cancel(p Permit) {
 	}
 }
 
-// judge opens the breaker when the window is over a threshold.
+// judge opens the breaker when a window shows that too many attempts fail.
 func (b *Breaker) judge(generation uint64, now time.Time) {
-	calls, failed, slow := b.window.Load().sums(now)
-	if calls < int64(b.policy.MinCalls) || !b.tooMany(calls, failed, slow, now) {
+	cause := b.policy.verdict(b.window.Load(), now)
+	if cause == CauseNone {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g, s := b.load(); g == generation && s == BreakerClosed && !b.forced {
-		b.open(now, "")
+		b.open(cause, now, "")
 	}
 }
 
-func (b *Breaker) tooMany(calls, failed, slow int64, now time.Time) bool {
-	n := float64(calls)
-	return float64(failed) >= b.failureRate(now)*n && failed > 0 || float64(slow) >= b.policy.SlowRate*n && slow > 0
-}
-
-// failureRate returns the threshold in force: the policy's, or its floor while
-// the retry budget is spent.
-func (b *Breaker) failureRate(now time.Time) float64 {
-	if spent := b.spentAt.Load(); spent != 0 && now.Sub(b.born)-time.Duration(spent) <= budgetMemory {
-		return min(MinFailureRate, b.policy.FailureRate)
-	}
-	return b.policy.FailureRate
-}
-
-// budgetMemory is how long a refusal of the budget is taken to hold when nobody
-// has asked it again.
-const budgetMemory = time.Second
-
-// BudgetRefused tells that the retry budget has just refused a retry.
+// BudgetRefused tells that the retry budget has just refused a retry. It
+// is shown; only a policy that says so lets it open the breaker.
 func (b *Breaker) BudgetRefused(now time.Time) {
 	if b.policy.OnBudget == BudgetIgnored {
 		return
 	}
-	b.spentAt.Store(max(int64(now.Sub(b.born)), 1))
-	generation, s := b.load()
-	if s != BreakerClosed {
-		return
-	}
-	if b.policy.OnBudget == BudgetSignals {
-		b.judge(generation, now)
+	b.refusedAt.Store(max(int64(now.Sub(b.born)), 1))
+	if b.policy.OnBudget != BudgetOpens {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g, s := b.load(); g == generation && s == BreakerClosed && !b.forced {
-		b.open(now, "")
+	calls := b.window.Load().latest().calls
+	if _, s := b.load(); s == BreakerClosed && !b.forced && calls >= int64(b.policy.MinCalls) {
+		b.open(CauseBudget, now, "")
 	}
 }
 
-// BudgetGranted tells that the budget has granted a retry.
-func (b *Breaker) BudgetGranted() {
-	if b.spentAt.Load() != 0 {
-		b.spentAt.Store(0)
+// budgetMemory is how long a refusal of the budget is shown.
+const budgetMemory = 10 * time.Second
+
+// BudgetSpent reports whether the retry budget has refused a retry within the
+// last ten seconds, unless the policy ignores the budget.
+func (b *Breaker) BudgetSpent(now time.Time) bool {
+	at := b.refusedAt.Load()
+	return at != 0 && now.Sub(b.born)-time.Duration(at) <= budgetMemory
+}
+
+// Wait returns how long it is until an attempt may be let through: 0 when one
+// may be asked for now. Sources of work stop fetching meanwhile. A breaker whose
+// probes are all under way, or that somebody holds open, says a second.
+func (b *Breaker) Wait(now time.Time) time.Duration {
+	if _, s := b.load(); s == BreakerClosed {
+		return 0
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch _, s := b.load(); {
+	case s == BreakerClosed, s == BreakerHalfOpen && b.permits > 0:
+		return 0
+	case s == BreakerOpen && !b.forced:
+		return max(b.openedAt.Add(b.wait).Sub(now), 0)
+	}
+	return time.Second
 }
 
 func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
@@ -219,35 +231,47 @@ func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 		return
 	}
 	if o == OutcomeFailed {
-		b.open(now, "")
+		b.open(CauseProbe, now, "")
 		return
 	}
 	if b.succeeded++; b.succeeded >= b.policy.Probes {
-		b.close(now, "")
+		b.close(CauseRecovered, now, "")
 	}
 }
 
 // open, close and move are called with b.mu held.
 
-func (b *Breaker) open(now time.Time, actor string) {
-	b.openedAt = now
-	b.move(BreakerOpen, now, actor)
-}
-
-func (b *Breaker) close(now time.Time, actor string) {
-	b.move(BreakerClosed, now, actor)
-}
-
-func (b *Breaker) move(to BreakerState, now time.Time, actor string) {
-	generation, from := b.load()
-	e := BreakerMoved{From: from, To: to, Actor: actor, At: now}
-	calls, failed, slow := b.window.Load().sums(now)
-	if e.Calls = int(calls); calls > 0 {
-		e.FailureRate, e.SlowRate = float64(failed)/float64(calls), float64(slow)/float64(calls)
+// open opens the breaker: at first for the shortest time, for twice as long
+// after each probing that failed, up to the policy's, and for the shortest again
+// when it has not opened for a minute.
+func (b *Breaker) open(cause BreakerCause, now time.Time, actor string) {
+	shortest := min(minOpenFor, b.policy.OpenFor)
+	switch {
+	case cause == CauseProbe:
+		b.wait = min(2*b.wait, b.policy.OpenFor)
+	case b.wait == 0, now.Sub(b.openedAt) > time.Minute:
+		b.wait = shortest
 	}
-	if to == BreakerClosed {
+	b.openedAt = now
+	b.move(BreakerOpen, cause, now, actor)
+}
+
+func (b *Breaker) close(cause BreakerCause, now time.Time, actor string) {
+	b.move(BreakerClosed, cause, now, actor)
+}
+
+func (b *Breaker) move(to BreakerState, cause BreakerCause, now time.Time, actor string) {
+	generation, from := b.load()
+	seen := b.window.Load().latest()
+	e := BreakerMoved{
+		From: from, To: to, Cause: cause, Actor: actor, At: now, BudgetSpent: b.BudgetSpent(now),
+		Calls: int(seen.calls), FailureRate: seen.rate(seen.failed), SlowRate: seen.rate(seen.slow),
+	}
+	switch to {
+	case BreakerOpen:
+		e.OpenFor = b.wait
+	case BreakerClosed:
 		b.window.Store(newOutcomes(b.policy))
-		b.spentAt.Store(0)
 	}
 	b.word.Store((generation+1)<<2 | uint64(to))
 	if b.moved != nil {
@@ -265,9 +289,9 @@ func (b *Breaker) Force(to BreakerState, actor string, now time.Time) {
 		return
 	}
 	if to == BreakerOpen {
-		b.open(now, actor)
+		b.open(CauseOperator, now, actor)
 	} else {
-		b.close(now, actor)
+		b.close(CauseOperator, now, actor)
 	}
 }
 
@@ -286,11 +310,9 @@ func (b *Breaker) Forced() bool {
 	return b.forced
 }
 
-// FailureRate returns the share of failed attempts in the window, 0 to 1.
-func (b *Breaker) FailureRate(now time.Time) float64 {
-	calls, failed, _ := b.window.Load().sums(now)
-	if calls == 0 {
-		return 0
-	}
-	return float64(failed) / float64(calls)
+// FailureRate returns the share of failed attempts among the latest, 0 to 1: the
+// plain rate, whatever can be concluded from it.
+func (b *Breaker) FailureRate(time.Time) float64 {
+	seen := b.window.Load().latest()
+	return seen.rate(seen.failed)
 }

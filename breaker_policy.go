@@ -7,18 +7,26 @@ import (
 )
 
 // BreakerPolicy configures a circuit breaker; the defaults and floors are those
-// of INTG-STD-033. The window is the last Window calls, or those of the last
-// WindowTime when that is set.
+// of INTG-STD-033.
+//
+// A rate opens the breaker when the attempts of a window show, with a confidence
+// of 99.9 % (Wilson's lower bound), that it is above the threshold: all of 20,
+// or 66 of 100, for a threshold of 0.5. Both windows of the standard are looked
+// at, the last Window attempts and those of the last WindowTime. A threshold of
+// 1 is never exceeded.
 type BreakerPolicy struct {
 	Disabled    bool          `json:"disabled,omitzero"`
-	FailureRate float64       `json:"failure_rate,omitzero"` // opens it; default 0.5, at least 0.25
-	SlowRate    float64       `json:"slow_rate,omitzero"`    // opens it; default 0.8
+	FailureRate float64       `json:"failure_rate,omitzero"` // above it, it opens; default 0.5, at least 0.25
+	SlowRate    float64       `json:"slow_rate,omitzero"`    // above it, it opens; default 0.8
 	SlowCall    time.Duration `json:"slow_call,omitzero"`    // default: the per-attempt timeout
-	Window      int           `json:"window,omitzero"`       // calls; default 100
-	WindowTime  time.Duration `json:"window_time,omitzero"`
-	MinCalls    int           `json:"min_calls,omitzero"` // before a rate counts; default 20
-	OpenFor     time.Duration `json:"open_for,omitzero"`  // default 30 s, at least 5 s
-	Probes      int           `json:"probes,omitzero"`    // all must succeed; default 5
+	Window      int           `json:"window,omitzero"`       // attempts; default 100
+	WindowTime  time.Duration `json:"window_time,omitzero"`  // default 60 s
+	MinCalls    int           `json:"min_calls,omitzero"`    // before a rate counts; default 20
+	// OpenFor is the longest time that it stays open, default 30 s, at least
+	// 5 s. It starts with 5 s and doubles with each probing that fails; after
+	// a minute without an opening it starts anew.
+	OpenFor time.Duration `json:"open_for,omitzero"`
+	Probes  int           `json:"probes,omitzero"` // all must succeed; default 5
 	// OnBudget says what an exhausted retry budget means to the breaker.
 	OnBudget BudgetEffect `json:"on_budget,omitzero"`
 }
@@ -27,20 +35,22 @@ type BreakerPolicy struct {
 type BudgetEffect uint8
 
 const (
-	// BudgetSignals lowers the failure rate that opens the breaker to its
-	// floor of 25 % while the budget is exhausted. Opening on exhaustion alone
-	// would turn a failure of 21 % into one of 100 %.
+	// BudgetSignals shows it, in the events of the breaker and wherever the
+	// breaker is shown, and changes nothing about when it opens: a budget is
+	// spent whenever more than a fifth fails, and a breaker that opens then
+	// turns 20 % of failures into nearly all.
 	BudgetSignals BudgetEffect = iota
-	// BudgetOpens opens the breaker at once.
+	// BudgetOpens opens the breaker at once, after MinCalls, as R-7 has it
+	// literally.
 	BudgetOpens
-	// BudgetIgnored leaves the breaker alone.
+	// BudgetIgnored does not even show it.
 	BudgetIgnored
 )
 
 // MinFailureRate is the lowest failure rate that may open a breaker.
 const MinFailureRate = 0.25
 
-// minOpenFor is the shortest time that a breaker stays open.
+// minOpenFor is how long a breaker stays open at first.
 const minOpenFor = 5 * time.Second
 
 // WithDefaults returns p with its zero fields filled in. attempt is the
@@ -50,6 +60,7 @@ func (p BreakerPolicy) WithDefaults(attempt time.Duration) BreakerPolicy {
 	p.SlowRate = cmp.Or(p.SlowRate, 0.8)
 	p.SlowCall = cmp.Or(p.SlowCall, attempt)
 	p.Window = cmp.Or(p.Window, 100)
+	p.WindowTime = cmp.Or(p.WindowTime, time.Minute)
 	p.MinCalls = cmp.Or(p.MinCalls, 20)
 	p.OpenFor = cmp.Or(p.OpenFor, 30*time.Second)
 	p.Probes = cmp.Or(p.Probes, 5)
@@ -79,9 +90,6 @@ func (c *checker) breaker(p *Policy) {
 	}
 	if b.WindowTime < 0 || b.WindowTime > time.Hour {
 		c.add("breaker.window_time", "", "%v is not in 0-1h", b.WindowTime)
-	}
-	if b.Window != 0 && b.WindowTime != 0 {
-		c.add("breaker.window", "", "and breaker.window_time are two kinds of window: set one")
 	}
 	if b.Window < 0 || b.Window > maxBreakerWindow {
 		c.add("breaker.window", "", "%d is not in 1-%d", b.Window, maxBreakerWindow)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,22 +14,27 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // modelBreaker is the circuit breaker of INTG-STD-033 in the plainest form: a
-// slice of outcomes and the clock.
+// list of what happened, and the clock.
 type modelBreaker struct {
 	p         forbear.BreakerPolicy
 	state     forbear.BreakerState
-	outcomes  []forbear.Outcome
+	outcomes  []modelOutcome
 	openedAt  time.Time
+	wait      time.Duration
 	permits   int
 	succeeded int
-	spentAt   time.Time
-	spent     bool
-	// born counts transitions: an attempt's end counts only in the period in
+	// period counts transitions: an attempt's end counts only in the period in
 	// which it began.
 	period int
+}
+
+type modelOutcome struct {
+	forbear.Outcome
+	at time.Time
 }
 
 type modelPermit struct {
@@ -36,7 +43,7 @@ type modelPermit struct {
 }
 
 func (m *modelBreaker) allow(now time.Time) (modelPermit, bool) {
-	if m.state == forbear.BreakerOpen && now.Sub(m.openedAt) >= m.p.OpenFor {
+	if m.state == forbear.BreakerOpen && now.Sub(m.openedAt) >= m.wait {
 		m.state, m.permits, m.succeeded = forbear.BreakerHalfOpen, m.p.Probes, 0
 		m.period++
 	}
@@ -58,39 +65,57 @@ func (m *modelBreaker) record(p modelPermit, o forbear.Outcome, now time.Time) {
 	}
 	switch m.state {
 	case forbear.BreakerClosed:
-		m.outcomes = append(m.outcomes, o)
-		if over := len(m.outcomes) - m.p.Window; over > 0 {
-			m.outcomes = m.outcomes[over:]
-		}
+		m.outcomes = append(m.outcomes, modelOutcome{o, now})
 		m.judge(now)
 	case forbear.BreakerHalfOpen:
 		if o == forbear.OutcomeFailed {
+			m.wait = min(2*m.wait, m.p.OpenFor)
 			m.open(now)
 		} else if m.succeeded++; m.succeeded == m.p.Probes {
-			m.state, m.outcomes, m.spent = forbear.BreakerClosed, nil, false
+			m.state, m.outcomes = forbear.BreakerClosed, nil
 			m.period++
 		}
 	}
 }
 
 func (m *modelBreaker) judge(now time.Time) {
-	var failed, slow int
+	latest := m.outcomes[max(len(m.outcomes)-m.p.Window, 0):]
+	var lately []modelOutcome
+	slot := func(t time.Time) int { return int(t.Sub(window.Epoch()) / window.Width(m.p.WindowTime)) }
 	for _, o := range m.outcomes {
-		switch o {
-		case forbear.OutcomeFailed:
-			failed++
-		case forbear.OutcomeSlow:
-			slow++
+		if slot(now)-slot(o.at) < window.Slots {
+			lately = append(lately, o)
 		}
 	}
-	rate := m.p.FailureRate
-	if m.spent && now.Sub(m.spentAt) <= time.Second {
-		rate = min(rate, forbear.MinFailureRate)
+	for what, limit := range map[forbear.Outcome]float64{forbear.OutcomeFailed: m.p.FailureRate, forbear.OutcomeSlow: m.p.SlowRate} {
+		n, k := share(latest, what)
+		nLately, kLately := share(lately, what)
+		sure := func(n, k float64) bool { return n >= float64(m.p.MinCalls) && wilson(k, n, 3.0902323) > limit }
+		around := kLately / nLately
+		odd := nLately < 10*n || math.Abs(k/n-around) > 5*math.Sqrt(around*(1-around)/n)
+		if k/n > limit && (sure(nLately, kLately) || sure(n, k) && odd) {
+			if m.wait == 0 || now.Sub(m.openedAt) > time.Minute {
+				m.wait = min(5*time.Second, m.p.OpenFor)
+			}
+			m.open(now)
+			return
+		}
 	}
-	n := float64(len(m.outcomes))
-	if len(m.outcomes) >= m.p.MinCalls && (failed > 0 && float64(failed) >= rate*n || slow > 0 && float64(slow) >= m.p.SlowRate*n) {
-		m.open(now)
+}
+
+func share(list []modelOutcome, what forbear.Outcome) (n, k float64) {
+	for _, o := range list {
+		if o.Outcome == what {
+			k++
+		}
 	}
+	return float64(len(list)), k
+}
+
+// wilson is the lower end of Wilson's interval for k of n, as textbooks have it.
+func wilson(k, n, z float64) float64 {
+	p := k / n
+	return (p + z*z/(2*n) - z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
 func (m *modelBreaker) open(now time.Time) {
@@ -101,28 +126,29 @@ func (m *modelBreaker) open(now time.Time) {
 // TestBreakerAgainstModel drives the breaker and the model with the same random
 // sequences and compares every answer.
 func TestBreakerAgainstModel(t *testing.T) {
+	opened := map[forbear.BreakerCause]int{}
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		p := forbear.BreakerPolicy{
-			Window: 5 + rng.IntN(60), MinCalls: 1 + rng.IntN(5), Probes: 1 + rng.IntN(6),
-			OpenFor: time.Duration(5+rng.IntN(20)) * time.Second, FailureRate: 0.25 + rng.Float64()/2,
-			OnBudget: forbear.BudgetEffect(rng.IntN(3)),
+			Window: 5 + rng.IntN(100), MinCalls: 1 + rng.IntN(25), Probes: 1 + rng.IntN(6), WindowTime: time.Duration(10+rng.IntN(100)) * time.Second,
+			OpenFor: time.Duration(5+rng.IntN(60)) * time.Second, FailureRate: 0.25 + rng.Float64()/2, SlowRate: 0.3 + rng.Float64()/2,
 		}.WithDefaults(5 * time.Second)
-		b, m := forbear.NewBreaker(p, nil), &modelBreaker{p: p}
+		b := forbear.NewBreaker(p, func(e forbear.BreakerMoved) { opened[e.Cause]++ })
+		m := &modelBreaker{p: p}
 		type open struct {
 			permit forbear.Permit
 			model  modelPermit
 		}
 		var under []open
 		now := time.Now()
-		bad := rng.Float64() // how ill the dependency is
+		bad, slow, pause := rng.Float64(), rng.Float64(), 1+rng.IntN(1000) // how ill the dependency is
 		for step := range 3000 {
-			if rng.IntN(50) == 0 {
-				bad = rng.Float64()
+			if rng.IntN(200) == 0 {
+				bad, slow, pause = rng.Float64(), rng.Float64(), 1+rng.IntN(1000)
 			}
-			now = now.Add(time.Duration(rng.IntN(500)) * time.Millisecond)
+			now = now.Add(time.Duration(rng.IntN(pause)) * time.Millisecond)
 			switch what := rng.IntN(20); {
-			case what < 9:
+			case what < 10:
 				permit, ok := b.Allow(now)
 				want, wantOK := m.allow(now)
 				if ok != wantOK || permit.Probe != want.probe {
@@ -131,34 +157,28 @@ func TestBreakerAgainstModel(t *testing.T) {
 				if ok {
 					under = append(under, open{permit, want})
 				}
-			case what < 18 && len(under) > 0:
+			case what < 19 && len(under) > 0:
 				i := rng.IntN(len(under))
 				o := forbear.OutcomeGood
 				if u := rng.Float64(); u < bad {
 					o = forbear.OutcomeFailed
-				} else if u < bad+0.1 {
+				} else if rng.Float64() < slow {
 					o = forbear.OutcomeSlow
 				}
 				b.Record(under[i].permit, o, now)
 				m.record(under[i].model, o, now)
 				under = append(under[:i], under[i+1:]...)
-			case what == 18 && p.OnBudget != forbear.BudgetIgnored:
-				b.BudgetRefused(now)
-				m.spent, m.spentAt = true, now
-				if m.state == forbear.BreakerClosed {
-					if p.OnBudget == forbear.BudgetOpens {
-						m.open(now)
-					} else {
-						m.judge(now)
-					}
-				}
 			case what == 19:
-				b.BudgetGranted()
-				m.spent = false
+				b.BudgetRefused(now) // is shown, and changes nothing
 			}
 			if got := b.State(); got != m.state {
 				t.Fatalf("seed %d step %d: %v, want %v", seed, step, got, m.state)
 			}
+		}
+	}
+	for _, c := range []forbear.BreakerCause{forbear.CauseFailures, forbear.CauseSlow, forbear.CauseProbe, forbear.CauseRecovered} {
+		if opened[c] < 100 {
+			t.Errorf("only %d moves for %v: the sequences do not try it", opened[c], c)
 		}
 	}
 }
@@ -207,8 +227,10 @@ func TestBreakerFromManyGoroutines(t *testing.T) {
 // sequences; afterwards no attempt is made at all.
 func TestBreakerOpensInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := quiet(t, forbear.Policy{Breaker: forbear.BreakerPolicy{MinCalls: 2, Window: 10}},
-			forbear.WithBudget(unlimited()))
+		r := quiet(t, forbear.Policy{}, forbear.WithBudget(unlimited()))
+		for range 18 {
+			r.Breaker().Record(forbear.Permit{}, forbear.OutcomeFailed, time.Now())
+		}
 		attempts := 0
 		op := func(context.Context) error {
 			attempts++
@@ -224,7 +246,7 @@ func TestBreakerOpensInTheMiddle(t *testing.T) {
 		if e, _ := errors.AsType[*forbear.Error](err); e.Attempts != 0 || e.Retryable() {
 			t.Errorf("a rejection has %d attempts, retryable %v", e.Attempts, e.Retryable())
 		}
-		time.Sleep(30 * time.Second)
+		time.Sleep(5 * time.Second)
 		good := func(context.Context) error { attempts++; return nil }
 		for range 5 {
 			if err := r.Do(t.Context(), good); err != nil {
@@ -271,45 +293,125 @@ func TestRecoveryWithinOneOpenPeriod(t *testing.T) {
 	})
 }
 
-// TestBudgetLowersTheThreshold: 30 % of failures open the breaker only while the
-// budget is exhausted.
-func TestBudgetLowersTheThreshold(t *testing.T) {
-	for effect, want := range map[forbear.BudgetEffect]forbear.BreakerState{
-		forbear.BudgetSignals: forbear.BreakerOpen,
-		forbear.BudgetOpens:   forbear.BreakerOpen,
-		forbear.BudgetIgnored: forbear.BreakerClosed,
+// TestBudgetIsShown: an exhausted budget never changes when the breaker opens,
+// unless the policy has R-7's SHOULD literally.
+func TestBudgetIsShown(t *testing.T) {
+	for effect, want := range map[forbear.BudgetEffect]struct {
+		state forbear.BreakerState
+		shown bool
+	}{
+		forbear.BudgetSignals: {forbear.BreakerClosed, true},
+		forbear.BudgetOpens:   {forbear.BreakerOpen, true},
+		forbear.BudgetIgnored: {forbear.BreakerClosed, false},
 	} {
 		t.Run(effect.String(), func(t *testing.T) {
-			b := forbear.NewBreaker(forbear.BreakerPolicy{OnBudget: effect}.WithDefaults(0), nil)
+			var moves []forbear.BreakerMoved
+			b := forbear.NewBreaker(forbear.BreakerPolicy{OnBudget: effect}.WithDefaults(0), func(e forbear.BreakerMoved) { moves = append(moves, e) })
 			now := time.Now()
 			for i := range 100 {
-				p, _ := b.Allow(now)
+				if i == 19 { // never before 20 calls, whatever the budget says
+					if b.BudgetRefused(now); b.State() != forbear.BreakerClosed {
+						t.Fatal("opened after 19 calls")
+					}
+				}
 				o := forbear.OutcomeGood
-				if i%10 < 3 {
+				if i%5 < 2 {
 					o = forbear.OutcomeFailed
 				}
-				b.Record(p, o, now)
-			}
-			if b.State() != forbear.BreakerClosed {
-				t.Fatal("30 % of failures opened the breaker without the budget's word")
+				b.Record(forbear.Permit{}, o, now)
 			}
 			b.BudgetRefused(now)
-			if got := b.State(); got != want {
-				t.Errorf("after the budget refused: %v, want %v", got, want)
+			if b.State() != want.state || b.BudgetSpent(now.Add(10*time.Second)) != want.shown || b.BudgetSpent(now.Add(11*time.Second)) {
+				t.Errorf("with 40 %% of failures and a spent budget: %v, shown %v; want %+v, for 10 s", b.State(), b.BudgetSpent(now), want)
+			}
+			if want.state == forbear.BreakerOpen && (len(moves) != 1 || moves[0].Cause != forbear.CauseBudget || !moves[0].BudgetSpent) {
+				t.Errorf("moves %+v, want one that names the budget as its cause", moves)
 			}
 		})
 	}
-	quietBreaker := forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil)
-	now := time.Now()
-	for i := range 100 { // 21 % of failures: exhaustion alone must not open it
-		o := forbear.OutcomeGood
-		if i%5 == 0 || i == 1 {
-			o = forbear.OutcomeFailed
+}
+
+// TestRatesAreJudgedWithTheirError: 99.9 % by Wilson's lower bound.
+func TestRatesAreJudgedWithTheirError(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		play string // attempts: x failed, s slow, anything else good
+		want forbear.BreakerState
+	}{
+		{"all of 19", strings.Repeat("x", 19), forbear.BreakerClosed},
+		{"all of 20", strings.Repeat("x", 20), forbear.BreakerOpen},
+		{"16 of 20", "...." + strings.Repeat("x", 16), forbear.BreakerClosed},
+		{"17 of 20", "..." + strings.Repeat("x", 17), forbear.BreakerOpen},
+		{"65 of 100", strings.Repeat(".", 35) + strings.Repeat("x", 65), forbear.BreakerClosed},
+		{"66 of 100, after many good ones", strings.Repeat(".", 900) + strings.Repeat("x", 66), forbear.BreakerOpen},
+		{"65 of 100, after many good ones", strings.Repeat(".", 900) + strings.Repeat("x", 65), forbear.BreakerClosed},
+		{"80 slow of 100", strings.Repeat("ssss.", 20), forbear.BreakerClosed},
+		{"93 slow of 100", "......." + strings.Repeat("s", 93), forbear.BreakerOpen},
+		{"failed and slow by turns", strings.Repeat("sx", 200), forbear.BreakerClosed},
+		{"53 % of many", strings.Repeat("x.", 440) + strings.Repeat("xxx.xx.xxx.", 40), forbear.BreakerOpen},
+	} {
+		b := forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil)
+		now := time.Now()
+		for _, c := range tt.play {
+			b.Record(forbear.Permit{}, map[rune]forbear.Outcome{'x': forbear.OutcomeFailed, 's': forbear.OutcomeSlow}[c], now)
 		}
-		quietBreaker.Record(forbear.Permit{}, o, now)
+		if got := b.State(); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
-	if quietBreaker.BudgetRefused(now); quietBreaker.State() != forbear.BreakerClosed {
-		t.Error("21 % of failures and an exhausted budget opened the breaker")
+}
+
+// TestChanceOpensNothing: a busy dependency that fails 45 % of the attempts shows
+// 66 failures of 100 now and then, and is no reason to stop; the same 66 after
+// peace are.
+func TestChanceOpensNothing(t *testing.T) {
+	const attempts = 2_000_000
+	for _, rate := range []float64{0.3, 0.4, 0.45} {
+		b := forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil)
+		rng, now := rand.New(rand.NewPCG(1, 2)), time.Now()
+		for i := range attempts {
+			o := forbear.OutcomeGood
+			if rng.Float64() < rate {
+				o = forbear.OutcomeFailed
+			}
+			now = now.Add(time.Millisecond)
+			if b.Record(forbear.Permit{}, o, now); b.State() != forbear.BreakerClosed {
+				t.Errorf("%v of failures: opened after %d attempts", rate, i)
+				break
+			}
+		}
+	}
+}
+
+// TestOpenForGrows: 5 s, doubled with each probing that fails, 30 s at most, and
+// 5 s again after a minute without an opening.
+func TestOpenForGrows(t *testing.T) {
+	var got []time.Duration
+	b := forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), func(e forbear.BreakerMoved) {
+		if e.To == forbear.BreakerOpen {
+			got = append(got, e.OpenFor)
+		}
+	})
+	now := time.Now()
+	end := func(o forbear.Outcome, n int) {
+		for range n {
+			now = now.Add(b.Wait(now))
+			p, ok := b.Allow(now)
+			if !ok {
+				t.Fatalf("not let through after the wait, %v", b.State())
+			}
+			b.Record(p, o, now)
+		}
+	}
+	end(forbear.OutcomeFailed, 24) // 20 open it, four probes fail
+	end(forbear.OutcomeGood, 5)
+	end(forbear.OutcomeFailed, 20) // within a minute: as long as the last time
+	end(forbear.OutcomeGood, 5)
+	now = now.Add(time.Minute)
+	end(forbear.OutcomeFailed, 20)
+	const s = time.Second
+	if want := []time.Duration{5 * s, 10 * s, 20 * s, 30 * s, 30 * s, 30 * s, 5 * s}; !slices.Equal(got, want) {
+		t.Errorf("open for %v, want %v", got, want)
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 	"github.com/forbear-go/forbear/internal/window"
 )
 
-// outcomes counts how the latest attempts ended: the last so many of them, or
-// those of the last so long. Adding takes no lock.
+// outcomes counts how the latest attempts ended, in both windows of
+// INTG-STD-033: the last so many of them, and those of the last so long. Adding
+// takes no lock.
 type outcomes struct {
-	// By count: a ring of outcomes, and what they add up to.
+	// By number: a ring of outcomes, and what they add up to.
 	ring         []atomic.Uint32
 	next         atomic.Uint64
 	failed, slow atomic.Int64
@@ -18,34 +19,27 @@ type outcomes struct {
 	// nothing, so the success path need not write.
 	calm atomic.Bool
 
-	// By time, when ring is nil.
-	byTime [3]*window.Sharded // indexed by Outcome
+	// By time: all attempts, and the bad ones apart.
+	calls *window.Sharded
+	bad   [3]*window.Sharded // indexed by Outcome; none for good ones
 }
 
 // A cell of the ring holds an Outcome plus one; 0 is empty.
 
 func newOutcomes(p BreakerPolicy) *outcomes {
-	o := &outcomes{}
-	if p.WindowTime > 0 {
-		for i := range o.byTime {
-			o.byTime[i] = window.NewSharded(p.WindowTime)
-		}
-		return o
-	}
-	o.ring = make([]atomic.Uint32, max(p.Window, 1))
+	o := &outcomes{ring: make([]atomic.Uint32, max(p.Window, 1)), calls: window.NewSharded(p.WindowTime)}
+	o.bad[OutcomeFailed], o.bad[OutcomeSlow] = window.NewSingle(p.WindowTime), window.NewSingle(p.WindowTime)
 	return o
 }
 
 func (o *outcomes) add(out Outcome, now time.Time) {
-	if o.ring == nil {
-		o.byTime[out].Add(now, 1)
-		if out != OutcomeGood {
-			o.counter(out).Add(1) // only to tell that there is something to judge
+	o.calls.Add(now, 1)
+	if out == OutcomeGood {
+		if o.settled() {
+			return
 		}
-		return
-	}
-	if out == OutcomeGood && o.settled() {
-		return
+	} else {
+		o.bad[out].Add(now, 1)
 	}
 	i := (o.next.Add(1) - 1) % uint64(len(o.ring))
 	before := o.ring[i].Swap(uint32(out) + 1)
@@ -61,12 +55,13 @@ func (o *outcomes) add(out Outcome, now time.Time) {
 	}
 }
 
-// settled reports whether a good outcome may go unrecorded, and notes it.
+// settled reports whether a good outcome need not go into the ring, and notes
+// it.
 func (o *outcomes) settled() bool {
 	if o.calm.Load() {
 		return true
 	}
-	if o.ring == nil || o.suspicious() || o.next.Load() < uint64(len(o.ring)) {
+	if o.suspicious() || o.next.Load() < uint64(len(o.ring)) {
 		return false
 	}
 	o.calm.Store(true)
@@ -86,15 +81,26 @@ func (o *outcomes) counter(out Outcome) *atomic.Int64 {
 	return &o.failed
 }
 
-// suspicious reports whether the window holds anything but good outcomes.
+// suspicious reports whether the ring holds anything but good outcomes.
 func (o *outcomes) suspicious() bool { return o.failed.Load() > 0 || o.slow.Load() > 0 }
 
-// sums returns the number of attempts in the window, and of the failed and the
-// slow ones among them.
-func (o *outcomes) sums(now time.Time) (calls, failed, slow int64) {
-	if o.ring != nil {
-		return int64(min(o.next.Load(), uint64(len(o.ring)))), o.failed.Load(), o.slow.Load()
+// tally is what the attempts of a window add up to.
+type tally struct{ calls, failed, slow int64 }
+
+// rate returns the share of n in the calls, 0 to 1.
+func (t tally) rate(n int64) float64 {
+	if t.calls == 0 {
+		return 0
 	}
-	failed, slow = o.byTime[OutcomeFailed].Sum(now), o.byTime[OutcomeSlow].Sum(now)
-	return o.byTime[OutcomeGood].Sum(now) + failed + slow, failed, slow
+	return float64(n) / float64(t.calls)
+}
+
+// latest adds up the window by number.
+func (o *outcomes) latest() tally {
+	return tally{int64(min(o.next.Load(), uint64(len(o.ring)))), o.failed.Load(), o.slow.Load()}
+}
+
+// lately adds up the window by time.
+func (o *outcomes) lately(now time.Time) tally {
+	return tally{o.calls.Sum(now), o.bad[OutcomeFailed].Sum(now), o.bad[OutcomeSlow].Sum(now)}
 }

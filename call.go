@@ -31,6 +31,7 @@ type Call struct {
 	correlation string
 	failed      string // error_type of the latest failed attempt
 	lastCost    Cost
+	lastPaced   bool
 	attempted   time.Duration // when the attempt under way began, from the same zero as began
 	read        bool
 	entered     bool // holds a place in the bulkhead
@@ -101,7 +102,7 @@ func (c *Call) Context(ctx context.Context) context.Context {
 
 // Succeed ends the call after a good attempt.
 func (c *Call) Succeed(ctx context.Context) {
-	if c.r.breaker != nil {
+	if c.r.breaker != nil || c.r.pace != nil {
 		c.r.Succeeded(&c.State, c.latency(), c.Start())
 	}
 	c.succeeded(ctx)
@@ -110,8 +111,11 @@ func (c *Call) Succeed(ctx context.Context) {
 // succeedUntimed is Succeed for calls whose policy does not say what is slow:
 // it saves the reading of the clock.
 func (c *Call) succeedUntimed(ctx context.Context) {
+	if c.r.pace != nil {
+		c.r.pace.ended(OutcomeGood, c.Start())
+	}
 	if c.r.breaker != nil {
-		c.r.breaker.good(c.State.permit, c.Start)
+		c.r.breaker.good(c.State.permit, c.began)
 	}
 	c.succeeded(ctx)
 }
@@ -145,7 +149,7 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 		c.budgetLevel(ctx, now)
 	}
 	if d.Retry {
-		c.lastCost = d.Cost
+		c.lastCost, c.lastPaced = d.Cost, d.Paced
 		if len(c.r.observers.retry) > 0 {
 			c.scheduled(ctx, d, f)
 		}
@@ -169,7 +173,7 @@ func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
 	c.r.Withdraw(&c.State)
 	made := 0
 	if c.Attempt() > 1 {
-		c.unmade(Decision{Retry: true, Cost: c.lastCost})
+		c.unmade(Decision{Retry: true, Cost: c.lastCost, Paced: c.lastPaced})
 		made = c.Attempt()
 	}
 	c.leave()

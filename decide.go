@@ -15,6 +15,9 @@ type Decision struct {
 	Class Class
 	// Cost is what the retry costs the budget.
 	Cost Cost
+	// Paced says that the budget is spent and the retry one of those that
+	// durable work may make beyond it.
+	Paced bool
 }
 
 // Rule returns the rule of the standard behind the decision, such as "R-5".

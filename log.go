@@ -66,8 +66,9 @@ func (o LogObserver) BreakerMoved(e BreakerMoved) {
 	o.logger().LogAttrs(context.Background(), slog.LevelWarn, "circuit breaker moved",
 		slog.String("dependency", clean(e.Dependency)),
 		slog.String("previous", e.From.String()), slog.String("new", e.To.String()),
+		slog.String("cause", e.Cause.String()),
 		slog.Float64("failure_rate", e.FailureRate), slog.Float64("slow_rate", e.SlowRate),
-		slog.Int("calls", e.Calls), slog.String("actor", clean(e.Actor)))
+		slog.Int("calls", e.Calls), slog.Bool("budget_spent", e.BudgetSpent), slog.String("actor", clean(e.Actor)))
 }
 
 // LayeredRetry implements [LayerObserver].

@@ -15,12 +15,12 @@ import (
 // again.
 func TestPanicsDoNotWedgeTheBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := quiet(t, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: forbear.BreakerPolicy{MinCalls: 5, Probes: 2}})
-		for range 5 {
+		r := quiet(t, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: forbear.BreakerPolicy{Probes: 2}})
+		for range 20 {
 			_ = r.Do(t.Context(), failing)
 		}
 		if got := r.Breaker().State(); got != forbear.BreakerOpen {
-			t.Fatalf("%v after five failures, want open", got)
+			t.Fatalf("%v after twenty failures, want open", got)
 		}
 		time.Sleep(time.Minute)
 		for range 3 {

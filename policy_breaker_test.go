@@ -21,7 +21,6 @@ func TestBreakerViolations(t *testing.T) {
 		{forbear.BreakerPolicy{OpenFor: 4 * s}, "breaker.open_for 4s is under 5s (INTG-STD-033)"},
 		{forbear.BreakerPolicy{SlowCall: -s}, "breaker.slow_call -1s is negative"},
 		{forbear.BreakerPolicy{WindowTime: 2 * time.Hour}, "breaker.window_time 2h0m0s is not in 0-1h"},
-		{forbear.BreakerPolicy{Window: 50, WindowTime: 30 * s}, "breaker.window and breaker.window_time are two kinds of window: set one"},
 		{forbear.BreakerPolicy{Window: 100_001}, "breaker.window 100001 is not in 1-100000"},
 		{forbear.BreakerPolicy{Window: 10}, "breaker.min_calls 20 is more than the window of 10 calls"},
 		{forbear.BreakerPolicy{Probes: -1}, "breaker counts must not be negative: min_calls 0, probes -1"},
@@ -37,6 +36,7 @@ func TestBreakerViolations(t *testing.T) {
 		"shortest":     {OpenFor: 5 * s},
 		"by time":      {WindowTime: time.Minute, MinCalls: 500},
 		"small window": {Window: 10, MinCalls: 10},
+		"both windows": {Window: 50, WindowTime: 30 * s},
 	} {
 		if err := (&forbear.Policy{Breaker: b}).Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)

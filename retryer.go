@@ -24,6 +24,7 @@ type Retryer struct {
 	gate       HealthGate
 	breaker    *Breaker  // nil when the policy has none
 	bulkhead   *Bulkhead // nil when the policy sets no bound
+	pace       *pace     // nil for calls that somebody waits for
 	service    string
 
 	layeredOnce  sync.Once
@@ -79,6 +80,9 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 	r.ratio, _ = r.budget.(*RatioBudget)
 	if r.breaker == nil && !p.Breaker.Disabled {
 		r.breaker = NewBreaker(r.policy.Breaker, r.breakerMoved)
+	}
+	if p.Kind.paced() {
+		r.pace = &pace{}
 	}
 	if p.MaxConcurrent > 0 {
 		r.bulkhead = NewBulkhead(p.MaxConcurrent)
@@ -145,9 +149,7 @@ func (r *Retryer) Next(s *State, f Failure, now time.Time) Decision {
 	if f.Class == ClassDNS {
 		s.DNSFailures++
 	}
-	if r.breaker != nil {
-		r.report(s, &f, now)
-	}
+	r.report(s, &f, now)
 	d := r.decide(s, &f, now)
 	if r.outcomes != nil && d.Class.Retryable() {
 		r.outcomes.Failed(now)
@@ -166,7 +168,10 @@ func (r *Retryer) commit(s *State, d Decision, now time.Time) Decision {
 
 // Refund gives back a granted retry that was not sent.
 func (r *Retryer) Refund(d Decision, now time.Time) {
-	if d.Retry {
+	switch {
+	case d.Paced:
+		r.pace.giveBack()
+	case d.Retry:
 		r.budget.Refund(now, d.Cost)
 	}
 }

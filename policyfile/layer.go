@@ -108,12 +108,6 @@ func (r *policyReader) settle() {
 		r.forget("budget.ratio", func() { p.Budget.Ratio = 0 })
 		r.forget("budget.of", func() { p.Budget.Of = forbear.OfInitial })
 	}
-	if r.here["breaker.window"] {
-		r.forget("breaker.window_time", func() { p.Breaker.WindowTime = 0 })
-	}
-	if r.here["breaker.window_time"] {
-		r.forget("breaker.window", func() { p.Breaker.Window = 0 })
-	}
 	if r.here["strict"] && p.Strict {
 		r.forget("budget.min_retries", func() { p.Budget.MinRetries = 0 })
 		r.forget("budget.round_up", func() { p.Budget.RoundUp = false })

@@ -68,7 +68,7 @@ func TestGoodFile(t *testing.T) {
 		"reports": {
 			Disabled: true, Total: 20 * time.Second,
 			Budget:  forbear.BudgetPolicy{Ratio: 0.10, Window: time.Minute},
-			Breaker: forbear.BreakerPolicy{Window: 200, Probes: 3},
+			Breaker: forbear.BreakerPolicy{Window: 200, WindowTime: time.Minute, Probes: 3},
 		},
 	}
 	lattice, _ := forbear.Profile("lattice")

@@ -125,16 +125,12 @@ func (x *cohort) end(s *sample, f *forbear.Failure) {
 	s.fuse.r.Next(&s.state, *f, x.clock())
 }
 
-// budgetSaid tells the breakers of g what the budget answered.
-func (x *cohort) budgetSaid(g *group, granted bool) {
+// budgetRefused tells the breakers of g that the budget has refused retries.
+func (x *cohort) budgetRefused(g *group) {
 	if g.fuses == nil {
 		return
 	}
 	for _, b := range g.fuses.all {
-		if granted {
-			b.r.Breaker().BudgetGranted()
-		} else {
-			b.r.Breaker().BudgetRefused(x.clock())
-		}
+		b.r.Breaker().BudgetRefused(x.clock())
 	}
 }

@@ -107,8 +107,8 @@ func (x *cohort) ask(c *class, k int, start float64, kind int) {
 	before := s
 	d := c.g.caller.r.Next(&s, f, x.clock())
 	a.left, a.retry, a.why = c.g.unit, d.Retry, d.Reason
-	if d.Retry || d.Reason == forbear.ReasonBudget {
-		x.budgetSaid(c.g, d.Retry)
+	if d.Reason == forbear.ReasonBudget {
+		x.budgetRefused(c.g)
 	}
 	if !d.Retry {
 		return

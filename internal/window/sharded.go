@@ -23,7 +23,7 @@ type shard struct {
 
 const maxShards = 16
 
-// NewSharded returns an empty counter over span.
+// NewSharded returns an empty counter over span, for what happens all the time.
 func NewSharded(span time.Duration) *Sharded {
 	n := 1
 	for n < runtime.GOMAXPROCS(0) && n < maxShards {
@@ -33,6 +33,12 @@ func NewSharded(span time.Duration) *Sharded {
 		n = min(2*n, maxShards) // fewer meetings than one shard a processor
 	}
 	return &Sharded{width: Width(span), mask: uint32(n - 1), shards: make([]shard, n)}
+}
+
+// NewSingle returns an empty counter over span with one shard: small, for what
+// happens now and then.
+func NewSingle(span time.Duration) *Sharded {
+	return &Sharded{width: Width(span), shards: make([]shard, 1)}
 }
 
 // Add counts n events at the given time. It is safe for concurrent use, takes
