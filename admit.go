@@ -180,6 +180,9 @@ func (r *Retryer) spend(d Decision, now time.Time) Decision {
 
 func (r *Retryer) breakerMoved(e BreakerMoved) {
 	e.Dependency = r.dependency
+	if r.pace != nil && e.To == BreakerClosed {
+		r.pace.forget()
+	}
 	for _, o := range r.observers.breaker {
 		o.BreakerMoved(e)
 	}

@@ -33,6 +33,17 @@ func (r *Retryer) Reconsider(s *State, f Failure, now time.Time) Decision {
 	return r.commit(s, r.decide(s, &f, now), now)
 }
 
+// Earned returns a channel that is closed when the dependency next succeeds, and
+// with it earns retries beyond the budget's share: then it is worth asking
+// again. Take it before asking, so that no success is missed. It is nil, which
+// blocks for ever, for kinds that do not wait.
+func (r *Retryer) Earned() <-chan struct{} {
+	if r.pace == nil {
+		return nil
+	}
+	return r.pace.next()
+}
+
 // The events of a durable call are told by whoever keeps its State.
 
 // Info returns what the events of a call have in common.

@@ -27,12 +27,11 @@ func (d *Dispatcher) process(l *lane, dl *Delivery) {
 		d.finish(d.postpone(l, dl, dl.Progress.Pending, why))
 		return
 	}
-	late := dl.Progress.Pending != nil
-	if late && !d.reconsider(l, dl, now) {
+	if dl.Progress.Pending != nil && !d.reconsider(l, dl, now) {
 		l.retryer.Withdraw(&dl.Progress.State)
 		return
 	}
-	d.attempt(l, dl, late)
+	d.attempt(l, dl)
 }
 
 func release(dl *Delivery, after time.Duration) Outcome {
@@ -54,15 +53,7 @@ func (d *Dispatcher) reconsider(l *lane, dl *Delivery, now time.Time) bool {
 	if p.Until.After(now) {
 		f.Hint.Floor = p.Until.Sub(now)
 	}
-	dec := d.ask(l, dl, l.retryer.Reconsider, f, now)
-	if dec.Reason == forbear.ReasonBudget {
-		over := time.NewTimer(patience)
-		defer over.Stop()
-		for dec.Reason == forbear.ReasonBudget && l.budget.await(over.C, d.stop) && l.enough(dl) {
-			now = d.now()
-			dec = d.ask(l, dl, l.retryer.Reconsider, f, now)
-		}
-	}
+	dec, now := d.askPatiently(l, dl, f, now)
 	switch {
 	case postponed(dec.Reason):
 		d.tell(l, dl, dec, f, 0)
@@ -99,21 +90,17 @@ func postponed(r forbear.Reason) bool {
 	return r == forbear.ReasonBudget || r == forbear.ReasonBreakerOpen || r == forbear.ReasonUnhealthy
 }
 
-// attempt makes one attempt and decides what follows. late says that it is a
-// retry that was put off before.
-func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
+// attempt makes one attempt and decides what follows.
+func (d *Dispatcher) attempt(l *lane, dl *Delivery) {
 	st := &dl.Progress.State
 	number := max(st.Attempt, 1)
 	if number == 1 {
 		l.retryer.Requested(d.now())
 	}
-	delivered := false
-	if late {
-		l.budget.begin()
-		defer func() { l.budget.end(delivered) }()
-	}
 	began, mono := d.now(), time.Now()
+	l.begin()
 	res := l.send(d.sendCtx, &dl.Message, number, l.timeout(st))
+	l.end(res.failure.Class == forbear.ClassSuccess)
 	took := time.Since(mono)
 	switch {
 	case res.unready != nil && d.sendCtx.Err() == nil:
@@ -125,7 +112,6 @@ func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
 		d.finish(release(dl, 0)) // we are being stopped; the receiver may have seen it
 		return
 	}
-	l.budget.note(res.failure.Class != forbear.ClassSuccess)
 	i := d.info(l, dl, number)
 	l.retryer.Attempted(context.Background(), i, res.failure, took)
 	d.noted(l, l.note(began.Add(took), took, &res))
@@ -137,7 +123,6 @@ func (d *Dispatcher) attempt(l *lane, dl *Delivery, late bool) {
 	if res.failure.Class == forbear.ClassSuccess {
 		l.retryer.Succeeded(st, took, d.now())
 		l.retryer.Done(context.Background(), i, d.now().Sub(dl.Start), dl.Progress.Last)
-		delivered = true
 		o := outcome(dl, Delivered)
 		o.Attempt = rec
 		d.stats.delivered.Add(1)
@@ -191,8 +176,8 @@ func (d *Dispatcher) postpone(l *lane, dl *Delivery, p *Pending, why forbear.Rea
 	if why == forbear.ReasonBreakerOpen {
 		o.After = l.pacing.refused()
 	} else {
-		wait := min(10*time.Second<<min(dl.Progress.Postponed-1, 6), 10*time.Minute)
-		o.After = wait/2 + rand.N(wait/2)
+		o.After = time.Second + rand.N(min(2*time.Second<<min(p.Refused, 6), 2*time.Minute))
+		p.Refused++
 	}
 	d.stats.postponed.Add(1)
 	return o

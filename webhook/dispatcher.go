@@ -226,7 +226,7 @@ func (d *Dispatcher) newLane(e Endpoint, old *lane) (*lane, error) {
 		if old.ep.URL == e.URL {
 			l.latency, l.failures = old.latency, old.failures
 			if reflect.DeepEqual(old.ep.Policy, e.Policy) && old.ep.slots() == e.slots() {
-				l.retryer, l.budget, l.pacing = old.retryer, old.budget, old.pacing
+				l.retryer, l.pacing = old.retryer, old.pacing
 			}
 		}
 		old.mu.Unlock()
@@ -243,12 +243,11 @@ func (d *Dispatcher) newLane(e Endpoint, old *lane) (*lane, error) {
 
 // judge makes the endpoint's Retryer, with its budget and its breaker.
 func (l *lane) judge() (err error) {
-	policy, id := l.ep.Policy.WithDefaults(), l.ep.ID
-	l.budget = newBacklogBudget(policy.Budget, l.ep.slots())
-	l.pacing = &pacing{wait: policy.Breaker.OpenFor, closed: l.budget.forget, opened: func() {
+	id := l.ep.ID
+	l.pacing = &pacing{opened: func() {
 		l.d.raise(deadletter.Alert{Queue: queue(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
 	}}
-	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithBudget(l.budget), forbear.WithObserver(l.pacing)}
+	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithObserver(l.pacing)}
 	l.retryer, err = forbear.New("webhook:"+id, l.ep.Policy, append(opts, l.d.cfg.Options...)...)
 	return err
 }

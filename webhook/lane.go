@@ -13,7 +13,6 @@ import (
 type lane struct {
 	d       *Dispatcher
 	retryer *forbear.Retryer
-	budget  *backlogBudget
 	pacing  *pacing
 	hold    *hold
 	cred    *credential
@@ -29,6 +28,10 @@ type lane struct {
 	tokens   float64
 	refilled time.Time
 	failures int // in a row
+	sending  int // attempts under way
+	waiting  int // retries that wait in their slot for the pace
+	// restrained is until when nothing is claimed, since retries are refused.
+	restrained time.Time
 }
 
 // quick is the latency up to which a lane takes deliveries ahead.
@@ -44,6 +47,9 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 	}
 	if l.due.After(now) {
 		return 0, l.due
+	}
+	if l.restrained.After(now) {
+		return 0, l.restrained
 	}
 	limit := l.depth()
 	n = limit - l.inFlight - len(l.buffer)

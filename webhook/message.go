@@ -86,6 +86,8 @@ type Pending struct {
 	// Until is when the server's own wait ends (R-5).
 	Until  time.Time `json:"until,omitzero"`
 	Detail string    `json:"detail,omitempty"`
+	// Refused counts how often the budget has refused the retry.
+	Refused int `json:"refused,omitempty"`
 }
 
 // left returns what is left of a wait that counts from the failure. The

@@ -9,20 +9,19 @@ import (
 )
 
 // pacing spaces the probes of an endpoint that stays down. Its breaker says
-// when an attempt may be made; pacing keeps a lane from asking each time the
-// breaker would let one through: the wait doubles with each opening that no
+// when an attempt may be made, half a minute apart at the most; pacing keeps a
+// lane from asking each time: the wait doubles with each opening that no
 // recovery came between, up to ten minutes. While it lasts nothing is claimed,
 // so that what is due stays in the store.
 //
 // It follows the breaker as an observer of its moves, and outlives the lane.
 type pacing struct {
-	wait   time.Duration // the breaker's own, the shortest
-	opened func()        // called when an outage begins
-	closed func()        // called when it ends
+	opened func() // called when an outage begins
 
 	mu    sync.Mutex
-	times int       // that the breaker has opened in this outage
-	until time.Time // on the monotonic clock
+	wait  time.Duration // the breaker's own, when the outage began
+	times int           // that the breaker has opened in this outage
+	until time.Time     // on the monotonic clock
 }
 
 const slowest = 10 * time.Minute
@@ -37,10 +36,11 @@ func (p *pacing) BreakerMoved(e forbear.BreakerMoved) {
 	switch e.To {
 	case forbear.BreakerClosed:
 		p.times, p.until = 0, time.Time{}
-		p.closed()
 	case forbear.BreakerOpen:
-		wait := max(min(p.wait<<min(p.times, 16), slowest), p.wait)
-		p.until = time.Now().Add(wait)
+		if p.times == 0 {
+			p.wait = e.OpenFor
+		}
+		p.until = time.Now().Add(max(min(p.wait<<min(p.times, 16), slowest), e.OpenFor))
 		if p.times++; p.times == 1 {
 			p.opened()
 		}

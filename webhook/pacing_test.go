@@ -13,10 +13,10 @@ import (
 func TestPacingDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		p := &pacing{wait: 30 * time.Second, opened: func() { told++ }, closed: func() {}}
-		open := forbear.BreakerMoved{From: forbear.BreakerHalfOpen, To: forbear.BreakerOpen}
-		want := 30 * time.Second
-		for range 8 {
+		p := &pacing{opened: func() { told++ }}
+		open := forbear.BreakerMoved{From: forbear.BreakerHalfOpen, To: forbear.BreakerOpen, OpenFor: 5 * time.Second}
+		want := 5 * time.Second
+		for range 10 {
 			p.BreakerMoved(open)
 			if got := time.Until(p.probeAt()); got != want {
 				t.Fatalf("the next probe comes in %v, want %v", got, want)
@@ -31,12 +31,12 @@ func TestPacingDoubles(t *testing.T) {
 		}
 		p.BreakerMoved(forbear.BreakerMoved{From: forbear.BreakerHalfOpen, To: forbear.BreakerClosed})
 		p.BreakerMoved(open)
-		if got := time.Until(p.probeAt()); got != 30*time.Second || told != 2 {
+		if got := time.Until(p.probeAt()); got != 5*time.Second || told != 2 {
 			t.Errorf("after a recovery: %v, told %d times", got, told)
 		}
 		// Held open by hand: the breaker does not move, and nobody spins.
 		time.Sleep(time.Hour)
-		if off := p.refused(); off < 30*time.Second {
+		if off := p.refused(); off < 5*time.Second {
 			t.Errorf("behind a breaker that is held open: again in %v", off)
 		}
 	})
