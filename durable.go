@@ -44,6 +44,19 @@ func (r *Retryer) Earned() <-chan struct{} {
 	return r.pace.next()
 }
 
+// PutOff returns how long work waits that was refused for the moment, for the
+// (n+1)th time since its failure: behind an open breaker until it lets something
+// through and up to a quarter more, otherwise a second and up to 2 s, 4 s ... 5
+// min more, so that a crowd spreads.
+func (r *Retryer) PutOff(why Reason, n int, now time.Time) time.Duration {
+	least, spread := time.Second, min(2*time.Second<<min(n, 8), 5*time.Minute)
+	if why == ReasonBreakerOpen && r.breaker != nil {
+		least = max(r.breaker.Wait(now), time.Second)
+		spread = least / 4
+	}
+	return least + time.Duration(r.draw()*float64(spread))
+}
+
 // The events of a durable call are told by whoever keeps its State.
 
 // Info returns what the events of a call have in common.

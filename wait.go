@@ -32,6 +32,27 @@ func (c *Call) Wait(ctx context.Context, d Decision, f Failure) error {
 	return nil
 }
 
+// Ready waits until the circuit breaker would let an attempt through. It is for
+// sources of work, which fetch nothing meanwhile instead of putting off piece
+// by piece; the attempt itself is still asked for. The error is that of ctx.
+func (r *Retryer) Ready(ctx context.Context) error {
+	for r.breaker != nil {
+		wait := r.breaker.Wait(time.Now())
+		if wait == 0 {
+			break
+		}
+		// Not all at once: the first to come takes the probe.
+		t := time.NewTimer(wait + time.Duration(r.draw()*float64(wait/10)))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		}
+	}
+	return context.Cause(ctx)
+}
+
 // unmade takes back the attempt that d granted.
 func (c *Call) unmade(d Decision) {
 	c.r.Refund(d, time.Now())

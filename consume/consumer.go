@@ -127,6 +127,11 @@ func (c *Consumer) consume(ctx context.Context, e *Event) Decision {
 	return d
 }
 
+// Ready waits while the circuit breaker of the handler's dependency is open. An
+// adapter asks before it takes up an event, so that its broker keeps what cannot
+// be done. The error is that of ctx.
+func (c *Consumer) Ready(ctx context.Context) error { return c.Retryer.Ready(ctx) }
+
 // Poison puts an event that cannot be processed, such as one that could not be
 // decoded, into the dead-letter queue at once. Until that has worked, the
 // decision is to come again.
@@ -192,9 +197,3 @@ func again(wait time.Duration, why string, err error) Decision {
 // soon is when an event comes again because a store or the queue is down: 1 to
 // 9 s, so that a crowd spreads.
 func soon() time.Duration { return time.Second + mathrand.N(8*time.Second) }
-
-// putOffFor is when an event comes again that the budget or the breaker has put
-// off n times before: a second and up to 20 s, 40 s, ... 10 min more.
-func putOffFor(n int) time.Duration {
-	return time.Second + mathrand.N(min(20*time.Second<<min(n, 5), 10*time.Minute))
-}

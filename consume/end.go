@@ -69,7 +69,12 @@ func (r *run) give(ctx context.Context, wait time.Duration, why string, cause er
 // putOff lets the event come again without using up an attempt, up to the total
 // duration.
 func (r *run) putOff(ctx context.Context, why forbear.Reason, least time.Duration) Decision {
-	wait := max(putOffFor(r.p.Postponed), least)
+	n := 0
+	if w := r.p.Pending; w != nil {
+		n = w.Refused
+		w.Refused++
+	}
+	wait := max(r.c.Retryer.PutOff(why, n, time.Now()), least)
 	r.p.Postponed++
 	if time.Since(r.p.State.Start)+wait > r.c.Retryer.Policy().Total {
 		return r.dead(ctx, forbear.ReasonDeadline.String(), forbear.ReasonDeadline, forbear.Failure{Type: cmp.Or(r.lastError(), why.String())}, "put off until its time ran out: "+why.String())

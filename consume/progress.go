@@ -52,6 +52,8 @@ type pending struct {
 	Type  string        `json:"type"`
 	At    time.Time     `json:"at"`
 	Until time.Time     `json:"until,omitzero"` // what the dependency asked for
+	// Refused counts how often the retry was refused.
+	Refused int `json:"refused,omitempty"`
 }
 
 func (p *pending) failure(now time.Time) forbear.Failure {

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -176,7 +175,7 @@ func (d *Dispatcher) postpone(l *lane, dl *Delivery, p *Pending, why forbear.Rea
 	if why == forbear.ReasonBreakerOpen {
 		o.After = l.pacing.refused()
 	} else {
-		o.After = time.Second + rand.N(min(2*time.Second<<min(p.Refused, 6), 2*time.Minute))
+		o.After = l.retryer.PutOff(why, p.Refused, d.now())
 		p.Refused++
 	}
 	d.stats.postponed.Add(1)

@@ -45,7 +45,7 @@ func (p *part) start(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(p.ended)
-		for ctx.Err() == nil {
+		for p.r.to.Ready(ctx) == nil {
 			it, wait := p.next(time.Now())
 			if it == nil {
 				p.idle(ctx, wait)

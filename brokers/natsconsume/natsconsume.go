@@ -115,6 +115,10 @@ func (r *runner) take(ctx context.Context, pool *lanes.Pool, msg jetstream.Msg) 
 	}
 	taken := pool.Do(ctx, key, func() {
 		defer close(alive)
+		if r.to.Ready(ctx) != nil {
+			_ = msg.Nak()
+			return
+		}
 		if err != nil {
 			r.settle(ctx, msg, r.to.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error()))
 			return

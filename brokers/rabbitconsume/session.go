@@ -49,17 +49,21 @@ var errCanceled = errors.New("the server ended the consumer: is the queue gone?"
 func (s *session) run(ctx context.Context) error {
 	pool := lanes.New(s.Concurrency)
 	defer pool.Close()
-	working, stop := context.WithCancel(ctx)
-	defer stop()
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() { // also while all handlers are busy
+		if err := <-s.lost; err != nil {
+			stop(err)
+			return
+		}
+		stop(amqp.ErrClosed)
+	}()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-s.lost:
-			if err == nil {
-				return amqp.ErrClosed
-			}
-			return err
+		case <-working.Done():
+			return context.Cause(working)
 		case m, ok := <-s.messages:
 			if !ok {
 				return errCanceled
@@ -69,7 +73,13 @@ func (s *session) run(ctx context.Context) error {
 			if s.to.Ordered {
 				key = e.Key
 			}
-			pool.Do(working, key, func() { s.settle(ctx, m, s.decide(working, e, err)) })
+			pool.Do(working, key, func() {
+				if s.to.Ready(working) != nil {
+					_ = m.Nack(false, true) // somebody else may have it at once
+					return
+				}
+				s.settle(ctx, m, s.decide(working, e, err))
+			})
 		}
 	}
 }

@@ -79,6 +79,9 @@ func (m *middleware) consume(c *consume.Consumer, h message.HandlerFunc, msg *me
 	e, err := m.Decode(msg)
 	began := time.Now()
 	for {
+		if err := c.Ready(ctx); err != nil {
+			return fmt.Errorf("%w: %w", ErrAgain, err)
+		}
 		var d consume.Decision
 		if err != nil {
 			d = c.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"AHeldEventHoldsNoOther", heldEvent},
 		{"OrderOfAKey", orderOfAKey},
 		{"BrokerRestarts", brokerRestarts},
+		{"AnOpenBreakerStopsTheSource", openBreaker},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
 	}
@@ -401,6 +403,37 @@ func brokerRestarts(t *testing.T, b Broker) {
 		if want := map[bool]int{true: 3, false: 1}[id == "e3"]; n != want {
 			t.Errorf("%s ran %d times, want %d", id, n, want)
 		}
+	}
+}
+
+// While the breaker is open nothing is taken up, and so nothing given back.
+func openBreaker(t *testing.T, b Broker) {
+	k := newKit(t, b, good)
+	r, err := forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithoutLog(), forbear.WithCallerDeadLetter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.o.Retryer = r
+	var decisions atomic.Int64
+	k.o.Observe = func(consume.Event, consume.Decision) { decisions.Add(1) }
+	r.Breaker().Force(forbear.BreakerOpen, "test", time.Now())
+	for i := range 40 {
+		b.Publish(t, fmt.Sprint("e", i), fmt.Sprint(i%3), "body")
+	}
+	k.start()
+	time.Sleep(time.Second)
+	if n := decisions.Load(); n != 0 {
+		t.Errorf("%d events were taken up and put off", n)
+	}
+	if n := b.Unsettled(t); n != 40 {
+		t.Errorf("%d unsettled of 40", n)
+	}
+	r.Breaker().Force(forbear.BreakerClosed, "test", time.Now())
+	r.Breaker().Release()
+	k.until("all are done", func() bool { return k.done() == 40 })
+	k.settled()
+	if len(k.runs) != 40 {
+		t.Errorf("%d events ran", len(k.runs))
 	}
 }
 
