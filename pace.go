@@ -73,11 +73,11 @@ func (p *pace) ended(o Outcome, now time.Time) {
 		}
 		return
 	}
-	if p.known > recovered && p.latest<<(64-recovered) == 0 {
-		p.latest, p.known = 0, recovered
-	}
 	if p.failing() {
-		return
+		if p.latest<<(64-recovered) != 0 {
+			return
+		}
+		p.latest, p.known = 0, recovered
 	}
 	p.earned, p.good = min(p.earned+2, mostEarned), now
 	if p.more != nil {

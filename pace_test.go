@@ -99,10 +99,11 @@ func TestFailuresHalveWhatIsEarned(t *testing.T) {
 		var back []forbear.Decision
 		for {
 			dec := d.r.Reconsider(&forbear.State{}, refused, d.now)
-			if !dec.Paced {
+			if dec.Paced {
+				back = append(back, dec)
+			} else if !dec.Retry {
 				break
 			}
-			back = append(back, dec)
 		}
 		for _, dec := range back {
 			d.r.Refund(dec, d.now)
