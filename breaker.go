@@ -30,6 +30,7 @@ type Breaker struct {
 	born      time.Time
 
 	mu        sync.Mutex    // transitions, and everything that is not closed
+	cause     BreakerCause  // of the latest move
 	openedAt  time.Time     // the latest time
 	wait      time.Duration // before the first probe
 	permits   int           // probes that may still begin
@@ -273,6 +274,7 @@ func (b *Breaker) move(to BreakerState, cause BreakerCause, now time.Time, actor
 	case BreakerClosed:
 		b.window.Store(newOutcomes(b.policy))
 	}
+	b.cause = cause
 	b.word.Store((generation+1)<<2 | uint64(to))
 	if b.moved != nil {
 		b.moved(e)
@@ -308,6 +310,14 @@ func (b *Breaker) Forced() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.forced
+}
+
+// Cause returns why the breaker stands where it does: the cause of its latest
+// move, or CauseNone when it has not moved yet.
+func (b *Breaker) Cause() BreakerCause {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cause
 }
 
 // FailureRate returns the share of failed attempts among the latest, 0 to 1: the

@@ -133,7 +133,8 @@ func TestBreakerAgainstModel(t *testing.T) {
 			Window: 5 + rng.IntN(100), MinCalls: 1 + rng.IntN(25), Probes: 1 + rng.IntN(6), WindowTime: time.Duration(10+rng.IntN(100)) * time.Second,
 			OpenFor: time.Duration(5+rng.IntN(60)) * time.Second, FailureRate: 0.25 + rng.Float64()/2, SlowRate: 0.3 + rng.Float64()/2,
 		}.WithDefaults(5 * time.Second)
-		b := forbear.NewBreaker(p, func(e forbear.BreakerMoved) { opened[e.Cause]++ })
+		latest := forbear.CauseNone
+		b := forbear.NewBreaker(p, func(e forbear.BreakerMoved) { opened[e.Cause]++; latest = e.Cause })
 		m := &modelBreaker{p: p}
 		type open struct {
 			permit forbear.Permit
@@ -173,6 +174,9 @@ func TestBreakerAgainstModel(t *testing.T) {
 			}
 			if got := b.State(); got != m.state {
 				t.Fatalf("seed %d step %d: %v, want %v", seed, step, got, m.state)
+			}
+			if got := b.Cause(); got != latest {
+				t.Fatalf("seed %d step %d: cause %q, want that of the latest move, %q", seed, step, got, latest)
 			}
 		}
 	}

@@ -81,7 +81,7 @@ func (c *Call) endedWell(ctx context.Context) {
 }
 
 func (c *Call) scheduled(ctx context.Context, d Decision, f Failure) {
-	e := RetryScheduled{Info: c.info(ctx, true), Backoff: d.Wait, Reason: d.Reason, Failure: f}
+	e := RetryScheduled{Info: c.info(ctx, true), Backoff: d.Wait, Reason: d.Reason, Failure: f, Paced: d.Paced}
 	for _, o := range c.r.observers.retry {
 		o.RetryScheduled(ctx, e)
 	}

@@ -101,7 +101,7 @@ func (r *Retryer) Decided(ctx context.Context, i Info, d Decision, f Failure, el
 	if d.Retry {
 		i.Attempt++
 		for _, o := range r.observers.retry {
-			o.RetryScheduled(ctx, RetryScheduled{Info: i, Backoff: d.Wait, Reason: d.Reason, Failure: f})
+			o.RetryScheduled(ctx, RetryScheduled{Info: i, Backoff: d.Wait, Reason: d.Reason, Failure: f, Paced: d.Paced})
 		}
 		return
 	}

@@ -63,12 +63,17 @@ func (o LogObserver) Stopped(ctx context.Context, e Stopped) {
 
 // BreakerMoved implements [BreakerObserver].
 func (o LogObserver) BreakerMoved(e BreakerMoved) {
-	o.logger().LogAttrs(context.Background(), slog.LevelWarn, "circuit breaker moved",
+	attrs := []slog.Attr{
 		slog.String("dependency", clean(e.Dependency)),
 		slog.String("previous", e.From.String()), slog.String("new", e.To.String()),
 		slog.String("cause", e.Cause.String()),
 		slog.Float64("failure_rate", e.FailureRate), slog.Float64("slow_rate", e.SlowRate),
-		slog.Int("calls", e.Calls), slog.Bool("budget_spent", e.BudgetSpent), slog.String("actor", clean(e.Actor)))
+		slog.Int("calls", e.Calls), slog.Bool("budget_spent", e.BudgetSpent), slog.String("actor", clean(e.Actor)),
+	}
+	if e.To == BreakerOpen && e.Cause != CauseOperator { // who holds it open says for how long
+		attrs = append(attrs, slog.Int64("open_for_ms", e.OpenFor.Milliseconds()))
+	}
+	o.logger().LogAttrs(context.Background(), slog.LevelWarn, "circuit breaker moved", attrs...)
 }
 
 // LayeredRetry implements [LayerObserver].

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/forbear-go/forbear"
 )
@@ -62,6 +63,51 @@ func TestR10DefaultLog(t *testing.T) {
 		})
 		if !maps.Equal(got, want[i]) {
 			t.Errorf("line %d:\n got %v\nwant %v", i, got, want[i])
+		}
+	}
+}
+
+// INTG-STD-033: every move of the breaker is logged at WARN, with its cause.
+func TestBreakerLog(t *testing.T) {
+	lines := logged(t, func(t *testing.T) {
+		r, err := forbear.New("payments", forbear.Policy{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, now := r.Breaker(), time.Now()
+		b.BudgetRefused(now)
+		for range 20 {
+			b.Record(forbear.Permit{}, forbear.OutcomeFailed, now)
+		}
+		now = now.Add(11 * time.Second)
+		probe, _ := b.Allow(now)
+		b.Record(probe, forbear.OutcomeFailed, now)
+		b.Force(forbear.BreakerClosed, "jane", now)
+		b.Force(forbear.BreakerOpen, "jane", now)
+	})
+	want := []map[string]any{
+		{"previous": "closed", "new": "open", "cause": "failures", "budget_spent": true, "open_for_ms": 5000.0},
+		{"previous": "open", "new": "half-open", "cause": "waited"},
+		{"previous": "half-open", "new": "open", "cause": "probe_failed", "open_for_ms": 10_000.0},
+		{"previous": "open", "new": "closed", "cause": "operator", "actor": "jane"},
+		{"previous": "closed", "new": "open", "cause": "operator", "actor": "jane", "failure_rate": 0.0, "calls": 0.0},
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), strings.Join(lines, "\n"))
+	}
+	for i, line := range lines {
+		var got map[string]any
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatal(err)
+		}
+		delete(got, "time")
+		all := map[string]any{
+			"level": "WARN", "msg": "circuit breaker moved", "dependency": "payments",
+			"failure_rate": 1.0, "slow_rate": 0.0, "calls": 20.0, "budget_spent": false, "actor": "",
+		}
+		maps.Copy(all, want[i])
+		if !maps.Equal(got, all) {
+			t.Errorf("line %d:\n got %v\nwant %v", i, got, all)
 		}
 	}
 }

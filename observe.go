@@ -112,6 +112,9 @@ type RetryScheduled struct {
 	Backoff time.Duration
 	Reason  Reason
 	Failure Failure
+	// Paced says that the budget is spent and the retry one of those that
+	// durable work may make beyond it.
+	Paced bool
 }
 
 // Stopped is the event at the end of a call that failed.

@@ -3,6 +3,7 @@ package forbear_test
 import (
 	"context"
 	"crypto/x509"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +93,49 @@ func TestStoppedCountsAttemptsMade(t *testing.T) {
 			}
 		})
 	}
+}
+
+// spent is a budget that grants nothing.
+type spent struct{}
+
+func (spent) Request(time.Time)                  {}
+func (spent) Spend(time.Time, forbear.Cost) bool { return false }
+func (spent) Refund(time.Time, forbear.Cost)     {}
+func (spent) Level(time.Time) (l forbear.Level)  { return l }
+
+// paced writes down which retries are beyond the budget's share.
+type paced []bool
+
+func (p *paced) RetryScheduled(_ context.Context, e forbear.RetryScheduled) { *p = append(*p, e.Paced) }
+
+// A retry of durable work beyond the budget's share says so, in Do and for those
+// who keep the State themselves; one within the share does not.
+func TestPacedRetriesAreTold(t *testing.T) {
+	bubble(t, "within the share", func(t *testing.T) {
+		var seen paced
+		r := quiet(t, forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(unlimited()), forbear.WithObserver(&seen))
+		op, _ := failTimes(1, forbear.Retryable(errFlaky, forbear.Hint{}))
+		if err := r.Do(t.Context(), op); err != nil || !slices.Equal(seen, paced{false}) {
+			t.Errorf("%v, paced %v; want one retry that is not", err, seen)
+		}
+	})
+	bubble(t, "beyond it", func(t *testing.T) {
+		var seen paced
+		r := quiet(t, forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(spent{}), forbear.WithObserver(&seen))
+		if err := r.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		op, _ := failTimes(1, forbear.Retryable(errFlaky, forbear.Hint{}))
+		if err := r.Do(t.Context(), op); err != nil || !slices.Equal(seen, paced{true}) {
+			t.Errorf("%v, paced %v; want one retry that a success has earned", err, seen)
+		}
+		s, now := forbear.State{}, time.Now()
+		d := r.Next(&s, unavailable, now)
+		r.Decided(t.Context(), r.Info(&s, "c"), d, unavailable, 0, 0, now)
+		if !slices.Equal(seen, paced{true, true}) {
+			t.Errorf("paced %v after Decided %+v, want a second one", seen, d)
+		}
+	})
 }
 
 func TestCertificateAndDeadLetterEvents(t *testing.T) {
