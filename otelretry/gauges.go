@@ -14,8 +14,10 @@ func (o *Observer) gauges(m metric.Meter) error {
 		metric.WithUnit("1"), metric.WithDescription("Retries in the budget's window over the retries allowed; 1 is a spent budget."))
 	state, err2 := m.Int64ObservableGauge("circuit_breaker_state",
 		metric.WithDescription("Where the circuit breaker stands: 0 closed, 1 open, 2 half-open."))
+	spent, err9 := m.Int64ObservableGauge("circuit_breaker_budget_exhausted",
+		metric.WithDescription("Whether the retry budget has refused a retry within the last ten seconds: 1 or 0."))
 	rate, err3 := m.Float64ObservableGauge("circuit_breaker_failure_rate",
-		metric.WithDescription("Share of failed attempts in the circuit breaker's window, 0 to 1."))
+		metric.WithDescription("Share of failed attempts among the latest that the circuit breaker counts, 0 to 1."))
 	available, err4 := m.Int64ObservableGauge("bulkhead_available_concurrent_calls",
 		metric.WithDescription("Calls that could enter the bulkhead now."))
 	most, err5 := m.Int64ObservableGauge("bulkhead_max_concurrent_calls",
@@ -26,7 +28,7 @@ func (o *Observer) gauges(m metric.Meter) error {
 		metric.WithDescription("Retries per second that the budget allows whatever the number of requests."))
 	layered, err7 := m.Int64ObservableCounter("retry_layered_sends_total",
 		metric.WithDescription("Sends that a layer below has added to forbear's attempts by itself."))
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
 		return err
 	}
 	_, err := m.RegisterCallback(func(_ context.Context, obs metric.Observer) error {
@@ -47,6 +49,11 @@ func (o *Observer) gauges(m metric.Meter) error {
 			obs.ObserveInt64(layered, r.LayeredSends(), at)
 			if b := r.Breaker(); b != nil {
 				obs.ObserveInt64(state, int64(b.State()), at)
+				exhausted := int64(0)
+				if b.BudgetSpent(now) {
+					exhausted = 1
+				}
+				obs.ObserveInt64(spent, exhausted, at)
 				obs.ObserveFloat64(rate, b.FailureRate(now), at)
 			}
 			if b := r.Bulkhead(); b != nil {
@@ -55,6 +62,6 @@ func (o *Observer) gauges(m metric.Meter) error {
 			}
 		}
 		return nil
-	}, utilization, state, rate, available, most, limit, floor, layered)
+	}, utilization, state, spent, rate, available, most, limit, floor, layered)
 	return err
 }

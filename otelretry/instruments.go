@@ -8,11 +8,11 @@ import (
 
 // instruments are what events move, under the names that promretry has.
 type instruments struct {
-	initial, retries, exhausted, recovered, failed, suppressed, overBudget metric.Int64Counter
+	initial, retries, exhausted, recovered, failed, suppressed, overBudget, paced metric.Int64Counter
 
 	timeBudget, certificates, refreshes, dead, incoming metric.Int64Counter
 
-	breakerCalls, breakerMoves, rejections metric.Int64Counter
+	breakerCalls, breakerMoves, breakerOpened, rejections metric.Int64Counter
 
 	backoff, latency metric.Float64Histogram
 	attempts         metric.Int64Histogram
@@ -30,6 +30,7 @@ func (i *instruments) open(m metric.Meter) (err error) {
 		{&i.failed, "retry_failed_calls_total", "Calls that failed after at least one attempt."},
 		{&i.suppressed, "retry_suppressed_total", "Calls and retries that were withheld, by reason."},
 		{&i.overBudget, "retry_budget_exhausted_total", "Retries that the budget refused."},
+		{&i.paced, "retry_paced_total", "Retries of durable work beyond the budget's share, which successes have earned."},
 		{&i.timeBudget, "timeout_budget_exhausted_total", "Attempts that were not begun for lack of time."},
 		{&i.certificates, "tls_certificate_errors_total", "Calls that ended because the peer's certificate was refused."},
 		{&i.refreshes, "retry_credential_refreshes_total", "Credentials fetched anew for a retry, by outcome."},
@@ -37,6 +38,7 @@ func (i *instruments) open(m metric.Meter) (err error) {
 		{&i.incoming, "retry_incoming_requests_total", "Requests that the service received, where its handler is wrapped in Inbound."},
 		{&i.breakerCalls, "circuit_breaker_calls_total", "Attempts as the circuit breaker counts them, by outcome."},
 		{&i.breakerMoves, "circuit_breaker_state_transitions_total", "Transitions of the circuit breaker."},
+		{&i.breakerOpened, "circuit_breaker_opened_total", "Openings of the circuit breaker, by cause."},
 		{&i.rejections, "bulkhead_rejections_total", "Calls that were refused because too many were under way."},
 	} {
 		counter, e := m.Int64Counter(c.name, metric.WithDescription(c.help))

@@ -73,8 +73,28 @@ func (o *Observer) errorType(t string) attribute.KeyValue {
 
 func reason(r forbear.Reason) attribute.KeyValue { return attribute.String("reason", r.String()) }
 
-// Attached implements [forbear.AttachObserver].
+// Attached implements [forbear.AttachObserver]: what alerts take the increase of
+// begins at 0 rather than at its first event.
 func (o *Observer) Attached(r *forbear.Retryer) {
+	ctx := context.Background()
+	if r.Breaker() != nil {
+		for _, move := range [...][2]forbear.BreakerState{
+			{forbear.BreakerClosed, forbear.BreakerOpen},
+			{forbear.BreakerOpen, forbear.BreakerHalfOpen},
+			{forbear.BreakerHalfOpen, forbear.BreakerOpen},
+			{forbear.BreakerHalfOpen, forbear.BreakerClosed},
+		} {
+			o.inst.breakerMoves.Add(ctx, 0, o.moved(r.Dependency(), move[0], move[1]))
+		}
+		for _, why := range [...]forbear.BreakerCause{
+			forbear.CauseFailures, forbear.CauseSlow, forbear.CauseBudget, forbear.CauseProbe, forbear.CauseOperator,
+		} {
+			o.inst.breakerOpened.Add(ctx, 0, o.opened(r.Dependency(), why))
+		}
+	}
+	if k := r.Policy().Kind; k.Durable() || k == forbear.Batch {
+		o.inst.paced.Add(ctx, 0, o.of(r.Dependency()))
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.retryers[r.Dependency()] = r
@@ -122,6 +142,9 @@ func (o *Observer) Succeeded(ctx context.Context, e forbear.Succeeded) {
 // RetryScheduled implements [forbear.RetryObserver].
 func (o *Observer) RetryScheduled(ctx context.Context, e forbear.RetryScheduled) {
 	o.inst.backoff.Record(ctx, e.Backoff.Seconds(), o.of(e.Dependency))
+	if e.Paced {
+		o.inst.paced.Add(ctx, 1, o.of(e.Dependency))
+	}
 	o.scheduled(ctx, e)
 }
 
@@ -163,8 +186,19 @@ func (o *Observer) CertificateRefused(ctx context.Context, e forbear.Certificate
 
 // BreakerMoved implements [forbear.BreakerObserver].
 func (o *Observer) BreakerMoved(e forbear.BreakerMoved) {
-	o.inst.breakerMoves.Add(context.Background(), 1, o.of(e.Dependency,
-		attribute.String("from", e.From.String()), attribute.String("to", e.To.String())))
+	ctx := context.Background()
+	o.inst.breakerMoves.Add(ctx, 1, o.moved(e.Dependency, e.From, e.To))
+	if e.To == forbear.BreakerOpen {
+		o.inst.breakerOpened.Add(ctx, 1, o.opened(e.Dependency, e.Cause))
+	}
+}
+
+func (o *Observer) moved(dependency string, from, to forbear.BreakerState) metric.MeasurementOption {
+	return o.of(dependency, attribute.String("from", from.String()), attribute.String("to", to.String()))
+}
+
+func (o *Observer) opened(dependency string, why forbear.BreakerCause) metric.MeasurementOption {
+	return o.of(dependency, attribute.String("cause", why.String()))
 }
 
 // TokenRefreshed implements [forbear.RefreshObserver].

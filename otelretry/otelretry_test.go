@@ -196,13 +196,78 @@ func TestMetricsBearTheNamesOfTheStandard(t *testing.T) {
 		"circuit_breaker_state{dependency=payments,service=checkout}":                                                1,
 		"dlq_messages_total{queue=orders-dlq}":                                                                       1,
 		"retry_suppressed_total{dependency=payments,reason=breaker_open,service=checkout}":                           1,
+		"circuit_breaker_opened_total{cause=operator,dependency=payments,service=checkout}":                          1,
+		"circuit_breaker_opened_total{cause=failures,dependency=payments,service=checkout}":                          0,
+		"circuit_breaker_state_transitions_total{dependency=payments,from=half-open,service=checkout,to=open}":       0,
+		"circuit_breaker_budget_exhausted{dependency=payments,service=checkout}":                                     0,
 	} {
 		if v, ok := got[name]; !ok || v != want {
 			t.Errorf("%s: got %v (%v), want %v", name, v, ok, want)
 		}
 	}
+	if _, ok := got["retry_paced_total{dependency=payments,service=checkout}"]; ok {
+		t.Error("a call that somebody waits for has a count of paced retries")
+	}
 	if _, ok := got["retry_budget_utilization_ratio{dependency=payments,service=checkout}"]; !ok {
 		t.Errorf("no budget utilization in %v", got)
+	}
+}
+
+// spent is a budget that grants nothing.
+type spent struct{}
+
+func (spent) Request(time.Time)                  {}
+func (spent) Spend(time.Time, forbear.Cost) bool { return false }
+func (spent) Refund(time.Time, forbear.Cost)     {}
+func (spent) Level(time.Time) forbear.Level      { return forbear.Level{Used: 1, Allowed: 1} }
+
+// A spent budget is shown, whatever it makes of the breaker; durable work goes on
+// at its pace.
+func TestASpentBudgetIsShown(t *testing.T) {
+	for name, tt := range map[string]struct {
+		policy forbear.Policy
+		want   map[string]float64
+	}{
+		"signal": {forbear.Policy{}, map[string]float64{
+			"circuit_breaker_state{dependency=payments,service=checkout}":                          0,
+			"circuit_breaker_budget_exhausted{dependency=payments,service=checkout}":               1,
+			"circuit_breaker_opened_total{cause=budget,dependency=payments,service=checkout}":      0,
+			"retry_budget_exhausted_total{dependency=payments,service=checkout}":                   1,
+			"retry_suppressed_total{dependency=payments,reason=budget_exhausted,service=checkout}": 1,
+		}},
+		"immediate": {forbear.Policy{Breaker: forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}}, map[string]float64{
+			"circuit_breaker_state{dependency=payments,service=checkout}":                     1,
+			"circuit_breaker_budget_exhausted{dependency=payments,service=checkout}":          1,
+			"circuit_breaker_opened_total{cause=budget,dependency=payments,service=checkout}": 1,
+		}},
+		"durable": {forbear.Policy{Kind: forbear.Batch, Backoff: quick.Backoff}, map[string]float64{
+			"circuit_breaker_budget_exhausted{dependency=payments,service=checkout}": 1,
+			"retry_paced_total{dependency=payments,service=checkout}":                1,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			payments, err := forbear.New("payments", tt.policy, forbear.WithBudget(spent{}), forbear.WithObserver(r.obs), forbear.WithoutLog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			op := func(context.Context) error {
+				if n++; n == 20 {
+					return forbear.Retryable(errors.New("flaky"), forbear.Hint{})
+				}
+				return nil
+			}
+			for range 20 {
+				_ = payments.Do(t.Context(), op)
+			}
+			got := r.values(t)
+			for name, want := range tt.want {
+				if v, ok := got[name]; !ok || v != want {
+					t.Errorf("%s: got %v (%v), want %v", name, v, ok, want)
+				}
+			}
+		})
 	}
 }
 

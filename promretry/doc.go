@@ -8,7 +8,10 @@
 //	handler = m.Inbound(handler) // counts the requests that come in
 //
 // The metrics of R-10 carry their names; those of the circuit breaker and the
-// bulkhead the names of INTG-STD-033. Labels are bounded: services,
+// bulkhead the names of INTG-STD-033. Three more tell the budget's part apart:
+// circuit_breaker_opened_total counts openings by cause, of which the budget is
+// one; circuit_breaker_budget_exhausted is 1 while the budget refuses retries;
+// retry_paced_total counts the retries of durable work beyond its share. Labels are bounded: services,
 // dependencies, queues, error types, reasons and small numbers; at most 200
 // values each, of at most 64 plain characters, and "other" beyond. No URL, key
 // or text of an error becomes a label.

@@ -36,7 +36,15 @@ var gauges = []gauge{
 			}
 			return 0, false
 		}),
-	newGauge("circuit_breaker_failure_rate", "Share of failed attempts in the circuit breaker's window, 0 to 1.", prometheus.GaugeValue,
+	newGauge("circuit_breaker_budget_exhausted", "Whether the retry budget has refused a retry within the last ten seconds: 1 or 0.", prometheus.GaugeValue,
+		func(r *forbear.Retryer, now time.Time) (float64, bool) {
+			b := r.Breaker()
+			if b != nil && b.BudgetSpent(now) {
+				return 1, true
+			}
+			return 0, b != nil
+		}),
+	newGauge("circuit_breaker_failure_rate", "Share of failed attempts among the latest that the circuit breaker counts, 0 to 1.", prometheus.GaugeValue,
 		func(r *forbear.Retryer, now time.Time) (float64, bool) {
 			if b := r.Breaker(); b != nil {
 				return b.FailureRate(now), true

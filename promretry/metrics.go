@@ -12,6 +12,7 @@ const (
 	labelErrorType  = "error_type"
 	labelReason     = "reason"
 	labelOutcome    = "outcome"
+	labelCause      = "cause"
 )
 
 var perDependency = []string{labelService, labelDependency}
@@ -30,6 +31,7 @@ type vectors struct {
 	failed     *prometheus.CounterVec
 	suppressed *prometheus.CounterVec
 	overBudget *prometheus.CounterVec
+	paced      *prometheus.CounterVec
 
 	timeBudget   *prometheus.CounterVec
 	certificates *prometheus.CounterVec
@@ -37,9 +39,10 @@ type vectors struct {
 	dead         *prometheus.CounterVec
 	incoming     *prometheus.CounterVec
 
-	breakerCalls *prometheus.CounterVec
-	breakerMoves *prometheus.CounterVec
-	rejections   *prometheus.CounterVec
+	breakerCalls  *prometheus.CounterVec
+	breakerMoves  *prometheus.CounterVec
+	breakerOpened *prometheus.CounterVec
+	rejections    *prometheus.CounterVec
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -75,6 +78,8 @@ func newVectors() vectors {
 			"Calls and retries that were withheld, by reason.", with(labelReason)...),
 		overBudget: counter("retry_budget_exhausted_total",
 			"Retries that the budget refused.", perDependency...),
+		paced: counter("retry_paced_total",
+			"Retries of durable work beyond the budget's share, which successes have earned.", perDependency...),
 		timeBudget: counter("timeout_budget_exhausted_total",
 			"Attempts that were not begun because what was left of the time was less than they need.", perDependency...),
 		certificates: counter("tls_certificate_errors_total",
@@ -89,6 +94,8 @@ func newVectors() vectors {
 			"Attempts as the circuit breaker counts them, by outcome: success, slow, failure, ignored, not_permitted.", with(labelOutcome)...),
 		breakerMoves: counter("circuit_breaker_state_transitions_total",
 			"Transitions of the circuit breaker.", with("from", "to")...),
+		breakerOpened: counter("circuit_breaker_opened_total",
+			"Openings of the circuit breaker, by cause: failures, slow_calls, budget, probe_failed, operator.", with(labelCause)...),
 		rejections: counter("bulkhead_rejections_total",
 			"Calls that were refused because too many were under way.", perDependency...),
 	}
@@ -98,7 +105,7 @@ func newVectors() vectors {
 func (v *vectors) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		v.initial, v.retries, v.exhausted, v.backoff, v.attempts, v.latency, v.recovered, v.failed, v.suppressed,
-		v.overBudget, v.timeBudget, v.certificates, v.refreshes, v.dead, v.incoming, v.breakerCalls,
-		v.breakerMoves, v.rejections,
+		v.overBudget, v.paced, v.timeBudget, v.certificates, v.refreshes, v.dead, v.incoming, v.breakerCalls,
+		v.breakerMoves, v.breakerOpened, v.rejections,
 	}
 }

@@ -64,6 +64,14 @@ func failing(n int) func(context.Context) error {
 	}
 }
 
+// spent is a budget that grants nothing.
+type spent struct{}
+
+func (spent) Request(time.Time)                  {}
+func (spent) Spend(time.Time, forbear.Cost) bool { return false }
+func (spent) Refund(time.Time, forbear.Cost)     {}
+func (spent) Level(time.Time) forbear.Level      { return forbear.Level{Used: 1, Allowed: 1} }
+
 type queue struct{}
 
 func (queue) DeadLetter(context.Context, *forbear.Error) error { return nil }
@@ -97,9 +105,23 @@ func story(t *testing.T, m *promretry.Metrics) {
 	search.Refreshed(ctx, errFlaky)
 	orders := retryer(t, m, "orders", forbear.Policy{Kind: forbear.Event}, forbear.WithDeadLetter(queue{}))
 	_ = orders.Do(ctx, func(context.Context) error { return forbear.Terminal(errFlaky) })
-	down := retryer(t, m, "down", forbear.Policy{Breaker: forbear.BreakerPolicy{MinCalls: 1}})
+	mails := retryer(t, m, "mails", forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(spent{}))
+	_ = mails.Do(ctx, failing(0))
+	_ = mails.Do(ctx, failing(1)) // a retry that the success before has earned
+	down := retryer(t, m, "down", forbear.Policy{Disabled: true})
+	for range 20 {
+		_ = down.Do(ctx, failing(1))
+	}
+	_ = down.Do(ctx, failing(0)) // refused
+	time.Sleep(5 * time.Second)
+	_ = down.Do(ctx, failing(1)) // a probe
+	down.Breaker().Force(forbear.BreakerClosed, "jane", time.Now())
 	down.Breaker().Force(forbear.BreakerOpen, "jane", time.Now())
-	_ = down.Do(ctx, failing(0))
+	careful := retryer(t, m, "careful", forbear.Policy{Breaker: forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}}, forbear.WithBudget(spent{}))
+	for range 19 {
+		_ = careful.Do(ctx, failing(0))
+	}
+	_ = careful.Do(ctx, failing(1))
 	m.Inbound(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/a", nil))
 }
 
@@ -147,7 +169,19 @@ func TestStoryFigures(t *testing.T) {
 		`bulkhead_rejections_total{dependency="payments",service="checkout"} 1`,
 		`circuit_breaker_state{dependency="down",service="checkout"} 1`,
 		`circuit_breaker_calls_total{dependency="down",outcome="not_permitted",service="checkout"} 1`,
-		`circuit_breaker_state_transitions_total{dependency="down",from="closed",service="checkout",to="open"} 1`,
+		`circuit_breaker_state_transitions_total{dependency="down",from="closed",service="checkout",to="open"} 2`,
+		`circuit_breaker_opened_total{cause="failures",dependency="down",service="checkout"} 1`,
+		`circuit_breaker_opened_total{cause="probe_failed",dependency="down",service="checkout"} 1`,
+		`circuit_breaker_opened_total{cause="operator",dependency="down",service="checkout"} 1`,
+		`circuit_breaker_opened_total{cause="budget",dependency="down",service="checkout"} 0`,
+		`circuit_breaker_opened_total{cause="budget",dependency="careful",service="checkout"} 1`,
+		`circuit_breaker_opened_total{cause="failures",dependency="careful",service="checkout"} 0`,
+		`circuit_breaker_budget_exhausted{dependency="careful",service="checkout"} 1`,
+		`circuit_breaker_budget_exhausted{dependency="down",service="checkout"} 0`,
+		`circuit_breaker_state{dependency="payments",service="checkout"} 0`,
+		`circuit_breaker_budget_exhausted{dependency="payments",service="checkout"} 1`,
+		`retry_paced_total{dependency="mails",service="checkout"} 1`,
+		`retry_paced_total{dependency="orders",service="checkout"} 0`,
 		`dlq_messages_total{queue="orders-dlq"} 1`,
 		`retry_incoming_requests_total{service="checkout"} 1`,
 	} {

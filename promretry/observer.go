@@ -106,9 +106,17 @@ func (m *Metrics) Attached(r *forbear.Retryer) {
 		} {
 			s.moved(move[0], move[1])
 		}
+		for _, why := range [...]forbear.BreakerCause{
+			forbear.CauseFailures, forbear.CauseSlow, forbear.CauseBudget, forbear.CauseProbe, forbear.CauseOperator,
+		} {
+			s.opened(why)
+		}
 	}
 	if r.Bulkhead() != nil {
 		s.rejections()
+	}
+	if p.Kind.Durable() || p.Kind == forbear.Batch {
+		s.paced()
 	}
 	if p.Kind.Durable() {
 		m.vectors.dead.WithLabelValues(s.dependency)
@@ -155,7 +163,11 @@ func (m *Metrics) Succeeded(_ context.Context, e forbear.Succeeded) {
 
 // RetryScheduled implements [forbear.RetryObserver].
 func (m *Metrics) RetryScheduled(_ context.Context, e forbear.RetryScheduled) {
-	m.of(e.Dependency).backoff.Observe(e.Backoff.Seconds())
+	s := m.of(e.Dependency)
+	s.backoff.Observe(e.Backoff.Seconds())
+	if e.Paced {
+		s.paced().Inc()
+	}
 }
 
 // Stopped implements [forbear.StopObserver].
@@ -197,7 +209,11 @@ func (m *Metrics) CertificateRefused(_ context.Context, e forbear.CertificateRef
 
 // BreakerMoved implements [forbear.BreakerObserver].
 func (m *Metrics) BreakerMoved(e forbear.BreakerMoved) {
-	m.of(e.Dependency).moved(e.From, e.To).Inc()
+	s := m.of(e.Dependency)
+	s.moved(e.From, e.To).Inc()
+	if e.To == forbear.BreakerOpen {
+		s.opened(e.Cause).Inc()
+	}
 }
 
 // TokenRefreshed implements [forbear.RefreshObserver].

@@ -114,6 +114,14 @@ func (s *series) moved(from, to forbear.BreakerState) prometheus.Counter {
 	return s.m.vectors.breakerMoves.WithLabelValues(s.m.service, s.dependency, from.String(), to.String())
 }
 
+func (s *series) opened(why forbear.BreakerCause) prometheus.Counter {
+	return s.m.vectors.breakerOpened.WithLabelValues(s.m.service, s.dependency, why.String())
+}
+
+func (s *series) paced() prometheus.Counter {
+	return s.m.vectors.paced.WithLabelValues(s.m.service, s.dependency)
+}
+
 func (s *series) rejections() prometheus.Counter {
 	return s.m.vectors.rejections.WithLabelValues(s.m.service, s.dependency)
 }
