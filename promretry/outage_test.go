@@ -109,10 +109,19 @@ func (s *stage) start(t *testing.T) {
 
 	p := quick()
 	p.Breaker = forbear.BreakerPolicy{MinCalls: 10, OpenFor: 300 * time.Millisecond}
-	payments := retryer(t, s.m, "payments", p, forbear.WithWaiver(forbear.Waiver{
-		Rule: "INTG-STD-033", Dependency: "payments", Reason: "an outage of seconds",
-	}))
+	seconds := func(dependency string) forbear.Option {
+		return forbear.WithWaiver(forbear.Waiver{Rule: "INTG-STD-033", Dependency: dependency, Reason: "an outage of seconds"})
+	}
+	payments := retryer(t, s.m, "payments", p, seconds("payments"))
 	s.calls(t, 1, func(ctx context.Context, down bool) { _ = payments.Do(ctx, shaky(&n, down)) })
+
+	// When down, it fails in the first half of each second.
+	p = quick()
+	p.Breaker = forbear.BreakerPolicy{Window: 20, WindowTime: time.Second, OpenFor: 100 * time.Millisecond}
+	stock := retryer(t, s.m, "stock", p, seconds("stock"))
+	s.calls(t, 1, func(ctx context.Context, down bool) {
+		_ = stock.Do(ctx, shaky(&n, down && time.Now().Nanosecond() < 5e8))
+	})
 
 	// Somebody replaced the budget and switched the breaker off.
 	p = quick()

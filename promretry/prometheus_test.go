@@ -213,6 +213,30 @@ func (s *server) alertRules() (alerts []rule) {
 	return alerts
 }
 
+// description returns what an alert about a dependency says now.
+func (s *server) description(alert, dependency string) string {
+	s.t.Helper()
+	resp, err := http.Get(s.base + "/api/v1/alerts")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Data struct {
+			Alerts []struct{ Labels, Annotations map[string]string }
+		}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, a := range answer.Data.Alerts {
+		if a.Labels["alertname"] == alert && a.Labels["dependency"] == dependency {
+			return a.Annotations["description"]
+		}
+	}
+	return ""
+}
+
 // A quiet run raises no alert. Then everything goes wrong at once, and each
 // alert fires within two evaluations of its "for". The rules are the shipped
 // ones with minutes for seconds. At last each query of the dashboard has an
@@ -255,6 +279,14 @@ func TestAlertsInAnOutage(t *testing.T) {
 		if late := at - since - a.Duration; late > 2*interval.Seconds() {
 			t.Errorf("%s fired %.1f s after its expression was true; its for is %.1f s", a.Name, at-since, a.Duration)
 		}
+	}
+	for _, r := range p.query(`max_over_time(ALERTS{alertname="ForbearBreakerFlapping"}[5m])`) {
+		if d := r.Metric["dependency"]; d != "stock" {
+			t.Errorf("%s is one outage, and no flapping", d)
+		}
+	}
+	if got := p.description("ForbearBreakerOpened", "payments"); !strings.Contains(got, "A probe failed, and it opened again. ") {
+		t.Errorf("the alert on the breaker of payments says %q, and not why it opened", got)
 	}
 	checkDashboard(t, p)
 }
