@@ -11,6 +11,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
@@ -69,6 +71,45 @@ func TestOverrideOpensClosesAndGivesBack(t *testing.T) {
 			t.Errorf("the log lacks %s:\n%s", want, log)
 		}
 	}
+}
+
+// The status says why a breaker stands where it does, and from when on it probes.
+func TestStatusOfTheBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, r, _ := adminOf(t, "", forbear.Policy{Disabled: true})
+		status := func() string {
+			w := ask(h, "GET", "/admin/status", "")
+			_, after, _ := strings.Cut(w.Body.String(), `"breaker":`)
+			return after[:strings.IndexByte(after, '}')+1]
+		}
+		check := func(when, want string) {
+			t.Helper()
+			if got := status(); got != want {
+				t.Errorf("%s: got %s, want %s", when, got, want)
+			}
+		}
+		fail := func(context.Context) error { return forbear.Retryable(errors.New("flaky"), forbear.Hint{}) }
+		check("at first", `{"state":"closed","forced":false,"failure_rate":0,"budget_exhausted":false}`)
+		r.Breaker().BudgetRefused(time.Now())
+		check("with a spent budget", `{"state":"closed","forced":false,"failure_rate":0,"budget_exhausted":true}`)
+		for range 20 {
+			_ = r.Do(t.Context(), fail)
+		}
+		opened := time.Now()
+		probe := func(after time.Duration) string { return opened.Add(after).Format(time.RFC3339Nano) }
+		time.Sleep(time.Second)
+		check("open", `{"state":"open","forced":false,"failure_rate":1,"cause":"failures","budget_exhausted":true,"next_probe":"`+probe(5*time.Second)+`"}`)
+		time.Sleep(10 * time.Second)
+		check("before the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"failures","budget_exhausted":false,"next_probe":"`+probe(11*time.Second)+`"}`)
+		_ = r.Do(t.Context(), fail)
+		check("after the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"probe_failed","budget_exhausted":false,"next_probe":"`+probe(21*time.Second)+`"}`)
+		w := ask(h, "POST", breakers, `{"state":"closed","actor":"jane"}`)
+		if want := `{"state":"closed","forced":true,"failure_rate":0,"cause":"operator","budget_exhausted":false}` + "\n"; w.Body.String() != want {
+			t.Errorf("the answer to an override: got %s, want %s", w.Body, want)
+		}
+		ask(h, "POST", breakers, `{"state":"open","actor":"jane"}`)
+		check("held open", `{"state":"open","forced":true,"failure_rate":0,"cause":"operator","budget_exhausted":false}`)
+	})
 }
 
 func TestOverrideIsRefused(t *testing.T) {

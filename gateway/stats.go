@@ -161,6 +161,15 @@ type BreakerStatus struct {
 	State       string  `json:"state"`
 	Forced      bool    `json:"forced"`
 	FailureRate float64 `json:"failure_rate"`
+	// Cause is why it moved there, by the name of a [forbear.BreakerCause]; ""
+	// when it has not moved yet.
+	Cause string `json:"cause,omitempty"`
+	// BudgetExhausted says that the retry budget has refused a retry within the
+	// last ten seconds.
+	BudgetExhausted bool `json:"budget_exhausted"`
+	// NextProbe is from when on one that is open lets an attempt through; zero
+	// when it is not open, or held open by hand.
+	NextProbe time.Time `json:"next_probe,omitzero"`
 }
 
 // BulkheadStatus is how much room a bulkhead has.
@@ -203,5 +212,13 @@ func (c *counts) read(d *DependencyStatus) {
 }
 
 func breakerStatus(b *forbear.Breaker, now time.Time) BreakerStatus {
-	return BreakerStatus{State: b.State().String(), Forced: b.Forced(), FailureRate: b.FailureRate(now)}
+	state, forced := b.State(), b.Forced()
+	s := BreakerStatus{
+		State: state.String(), Forced: forced, FailureRate: b.FailureRate(now),
+		Cause: b.Cause().String(), BudgetExhausted: b.BudgetSpent(now),
+	}
+	if state == forbear.BreakerOpen && !forced {
+		s.NextProbe = now.Add(b.Wait(now))
+	}
+	return s
 }

@@ -28,6 +28,9 @@ Top asks the admin endpoint of a running forbear serve again and again, and show
 for each dependency the rates of first attempts and retries, their ratio, what is
 left of the retry budget, the circuit breaker, the amplification (sends per call),
 and by error_type how many calls a retry saved and how many failed all the same.
+A breaker that is open says why: failures, slow_calls, probe_failed, or budget, where
+the policy has it open when the retry budget is spent. "budget spent" alone opens
+nothing.
 
 On a terminal the view is refreshed in place; elsewhere it is plain lines, one
 for each dependency and interval. An endpoint that cannot be reached at the start

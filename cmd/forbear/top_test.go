@@ -40,6 +40,45 @@ func TestTopLines(t *testing.T) {
 	}
 }
 
+// What is behind a breaker: the dependency or the budget.
+func TestTopSaysWhyABreakerIsOpen(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 10, 0, time.UTC)
+	for _, tt := range []struct {
+		breaker gateway.BreakerStatus
+		want    string
+	}{
+		{gateway.BreakerStatus{State: "closed", FailureRate: 0.02}, "closed (2%)"},
+		{gateway.BreakerStatus{State: "closed", FailureRate: 0.31, Cause: "recovered", BudgetExhausted: true}, "closed (31%), budget spent"},
+		{gateway.BreakerStatus{State: "open", FailureRate: 0.93, Cause: "failures", NextProbe: at.Add(4800 * time.Millisecond)}, "open (93%), failures, probe in 5s"},
+		{gateway.BreakerStatus{State: "open", FailureRate: 0.93, Cause: "probe_failed", BudgetExhausted: true, NextProbe: at}, "open (93%), probe_failed, budget spent"},
+		{gateway.BreakerStatus{State: "open", FailureRate: 0.3, Cause: "budget", BudgetExhausted: true, NextProbe: at.Add(3 * time.Second)}, "open (30%), budget, probe in 3s"},
+		{gateway.BreakerStatus{State: "half-open", FailureRate: 0.93, Cause: "waited"}, "half-open (93%)"},
+		{gateway.BreakerStatus{State: "open", Forced: true, Cause: "operator"}, "open, forced (0%)"},
+	} {
+		now := gateway.Status{At: at, Dependencies: []gateway.DependencyStatus{{Dependency: "payments", Breaker: &tt.breaker}}}
+		v := newView(gateway.Status{At: at.Add(-10 * time.Second)}, now)
+		if got := v.lines(); !strings.Contains(got, `breaker="`+tt.want+`" `) {
+			t.Errorf("%+v: want %q in %s", tt.breaker, tt.want, got)
+		}
+	}
+}
+
+func TestTopTellsTheBreakerAsJSON(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 10, 0, time.UTC)
+	now := gateway.Status{At: at, Dependencies: []gateway.DependencyStatus{{
+		Dependency: "payments",
+		Breaker:    &gateway.BreakerStatus{State: "open", Cause: "failures", FailureRate: 0.75, BudgetExhausted: true, NextProbe: at.Add(5 * time.Second)},
+	}}}
+	data, err := json.Marshal(newView(gateway.Status{At: at.Add(-time.Second)}, now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `"breaker":"open","failure_rate":0.75,"breaker_cause":"failures","budget_exhausted":true,"next_probe":"2026-03-01T12:00:15Z",`
+	if !strings.Contains(string(data), want) {
+		t.Errorf("got %s, want %s", data, want)
+	}
+}
+
 // Deliveries have lines of their own, and are not taken for a storm.
 func TestTopDeliveries(t *testing.T) {
 	a, b := looks()

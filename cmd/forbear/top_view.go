@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -36,6 +37,9 @@ type topLine struct {
 	BudgetAllowed float64      `json:"budget_allowed"`
 	Breaker       string       `json:"breaker"`
 	FailureRate   float64      `json:"failure_rate"`
+	BreakerCause  string       `json:"breaker_cause,omitempty"` // of the latest move
+	BudgetSpent   bool         `json:"budget_exhausted"`
+	NextProbe     time.Time    `json:"next_probe,omitzero"`
 	Suppressed    float64      `json:"suppressed_per_second"`
 	Layered       int64        `json:"layered_sends"`
 	Certificates  int64        `json:"certificate_errors"`
@@ -79,10 +83,7 @@ func newView(before, now gateway.Status) *view {
 			l.Ratio, l.Amplification = l.Retries/l.Initial, (l.Initial+l.Retries)/l.Initial
 		}
 		if b := d.Breaker; b != nil {
-			l.Breaker, l.FailureRate = shown(b.State), b.FailureRate
-			if b.Forced {
-				l.Breaker += ", forced"
-			}
+			l.read(b)
 		}
 		if v.Outgoing += l.Initial + l.Retries; strings.HasPrefix(d.Dependency, delivered) {
 			deliveries += l.Initial + l.Retries
@@ -93,6 +94,14 @@ func newView(before, now gateway.Status) *view {
 		v.Multiplier = (v.Outgoing - deliveries) / v.Incoming
 	}
 	return v
+}
+
+func (l *topLine) read(b *gateway.BreakerStatus) {
+	l.Breaker, l.FailureRate = shown(b.State), b.FailureRate
+	l.BreakerCause, l.BudgetSpent, l.NextProbe = shown(b.Cause), b.BudgetExhausted, b.NextProbe
+	if b.Forced {
+		l.Breaker += ", forced"
+	}
 }
 
 func sum(m map[string]int64) (n int64) {
@@ -139,12 +148,24 @@ func (l *topLine) budget() string {
 	return fmt.Sprintf("%.0f of %.0f", max(l.BudgetAllowed-l.BudgetUsed, 0), l.BudgetAllowed)
 }
 
-// breaker says where the breaker stands.
-func (l *topLine) breaker() string {
+// breaker says where the breaker stands at the given time, and what is behind
+// it.
+func (l *topLine) breaker(at time.Time) string {
 	if l.Breaker == "none" {
 		return l.Breaker
 	}
-	return fmt.Sprintf("%s (%.0f%%)", l.Breaker, 100*l.FailureRate)
+	s := fmt.Sprintf("%s (%.0f%%)", l.Breaker, 100*l.FailureRate)
+	open := l.Breaker == "open" // by itself
+	if open && l.BreakerCause != "" {
+		s += ", " + l.BreakerCause
+	}
+	if l.BudgetSpent && !(open && l.BreakerCause == forbear.CauseBudget.String()) {
+		s += ", budget spent"
+	}
+	if wait := l.NextProbe.Sub(at).Round(time.Second); open && wait > 0 {
+		s += fmt.Sprintf(", probe in %v", wait)
+	}
+	return s
 }
 
 // maxShown is how many error types the table shows for a dependency.
@@ -159,7 +180,7 @@ func (v *view) table() string {
 	fmt.Fprintln(w, "DEPENDENCY\tFIRST/S\tRETRY/S\tRATIO\tSENDS/CALL\tBUDGET LEFT\tBREAKER (FAILING)\tSUPPRESSED/S\tNOTES")
 	for _, l := range v.Dependencies {
 		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f%%\t%.2f\t%s\t%s\t%.1f\t%s\n", l.Dependency, l.Initial, l.Retries,
-			100*l.Ratio, l.Amplification, l.budget(), l.breaker(), l.Suppressed, l.notes())
+			100*l.Ratio, l.Amplification, l.budget(), l.breaker(v.At), l.Suppressed, l.notes())
 	}
 	_ = w.Flush()
 	fmt.Fprintln(&b)
@@ -192,7 +213,7 @@ func (v *view) lines() string {
 	for _, l := range v.Dependencies {
 		fmt.Fprintf(&b, "%s dependency=%s first=%.1f/s retries=%.1f/s ratio=%.1f%% sends_per_call=%.2f budget_left=%q breaker=%q suppressed=%.1f/s multiplier=%.2f",
 			v.At.UTC().Format(time.RFC3339), l.Dependency, l.Initial, l.Retries, 100*l.Ratio, l.Amplification,
-			l.budget(), l.breaker(), l.Suppressed, v.Multiplier)
+			l.budget(), l.breaker(v.At), l.Suppressed, v.Multiplier)
 		for _, o := range l.Types {
 			fmt.Fprintf(&b, " %s=%d saved,%d failed", o.Type, o.Saved, o.Failed)
 		}
