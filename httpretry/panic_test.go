@@ -2,24 +2,27 @@ package httpretry_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
 )
 
 // TestPanicsBelowGiveBackWhatTheyHeld: the place in the bulkhead and the permit
 // of the breaker.
 func TestPanicsBelowGiveBackWhatTheyHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{steps: []step{
-			status(503), status(503),
+		const failures = 20
+		s := &script{steps: append(slices.Repeat([]step{status(503)}, failures),
 			func(*http.Request) (*http.Response, error) { panic("below") },
 			func(*http.Request) (*http.Response, error) { panic("below") },
 			status(200),
-		}}
-		rt := over(t, s, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: forbear.BreakerPolicy{MinCalls: 2, Probes: 1}})
+		)}
+		r := quiet(t, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: forbear.BreakerPolicy{Probes: 1}})
+		rt := httpretry.NewTransport(s, r)
 		send := func() (code int, err error) {
 			defer func() { _ = recover() }()
 			resp, err := rt.RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
@@ -29,9 +32,13 @@ func TestPanicsBelowGiveBackWhatTheyHeld(t *testing.T) {
 			_ = resp.Body.Close()
 			return resp.StatusCode, nil
 		}
-		_, _ = send()
-		_, _ = send()
-		time.Sleep(time.Minute) // the breaker has opened, and lets one probe through
+		for range failures {
+			_, _ = send()
+		}
+		if got := r.Breaker().State(); got != forbear.BreakerOpen {
+			t.Fatalf("after %d failures: %v, want open", failures, got)
+		}
+		time.Sleep(time.Minute) // now it lets one probe through
 		_, _ = send()
 		_, _ = send()
 		if code, err := send(); code != http.StatusOK {

@@ -155,7 +155,7 @@ profiles:
     idempotency: generate
 dependencies:
   up: {extends: quick, url: %[1]s}
-  guarded: {extends: quick, url: %[1]s, idempotency: reuse, breaker: {min_calls: 1}}
+  guarded: {extends: quick, url: %[1]s, idempotency: reuse, breaker: {min_calls: 1, failure_rate: 25%%}}
   peer: {extends: quick, url: %[2]s}
   gone: {extends: quick, url: %[3]s}
 gateway:
@@ -206,6 +206,9 @@ gateway:
 	leaks(t, "the log", s.log.String())
 	if !strings.Contains(s.log.String(), `"error_type":"http_503"`) || !strings.Contains(s.log.String(), `"level":"ERROR"`) {
 		t.Errorf("the log shows no retry or no certificate error:\n%s", s.log)
+	}
+	if !strings.Contains(s.log.String(), `"msg":"circuit breaker moved","dependency":"guarded"`) || !strings.Contains(s.log.String(), `"reason":"breaker_open"`) {
+		t.Errorf("the log shows no breaker that opened and refused:\n%s", s.log)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
