@@ -1,6 +1,8 @@
 package policyfile
 
 import (
+	"reflect"
+
 	"github.com/forbear-go/forbear"
 	"go.yaml.in/yaml/v4"
 )
@@ -29,4 +31,24 @@ func (r *policyReader) breaker(n *yaml.Node) {
 		known[field] = r.sets("breaker."+field, read)
 	}
 	r.strict(n, "breaker", known)
+}
+
+// breakerSchema is the schema of the section, which says what a duration or a
+// share does here.
+func breakerSchema() object {
+	p := properties(reflect.TypeFor[forbear.BreakerPolicy]())
+	for field, text := range map[string]string{
+		"failure_rate": "opens above this share of failed calls, such as 50% or 0.5, when it is certain to 99.9 %",
+		"slow_rate":    "opens above this share of slow calls, such as 80% or 0.8, when it is certain to 99.9 %",
+		"slow_call":    "what a slow call takes, such as 500ms; the per-attempt timeout unless said otherwise",
+		"window":       "one of the two windows, both of which are looked at: the last so many calls; 100 unless said otherwise",
+		"window_time":  "the other window: the calls of the last so long, such as 60s, which is the default",
+		"min_calls":    "calls in a window before its rate counts; 20 unless said otherwise",
+		"open_for":     "the longest time that it stays open, such as 30s: it starts with 5s, and doubles with each probing that fails",
+		"probes":       "calls that must all succeed before it closes; 5 unless said otherwise",
+		"on_budget":    "what a spent retry budget does: signal shows it, immediate opens the breaker, off does not even show it",
+	} {
+		p[field].(object)["description"] = text
+	}
+	return closed(p)
 }

@@ -54,7 +54,7 @@ func TestGoodFile(t *testing.T) {
 			Backoff: forbear.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second, Jitter: forbear.JitterDecorrelated},
 			Budget:  forbear.BudgetPolicy{Ratio: 0.05, Window: time.Minute},
 			Breaker: forbear.BreakerPolicy{
-				FailureRate: 0.3, WindowTime: time.Minute, OpenFor: 10 * time.Second, Probes: 3, OnBudget: forbear.BudgetOpens,
+				FailureRate: 0.3, Window: 200, WindowTime: time.Minute, OpenFor: 10 * time.Second, Probes: 3, OnBudget: forbear.BudgetOpens,
 			},
 			MaxConcurrent: 64,
 			Classify: map[string]forbear.Class{
@@ -68,7 +68,7 @@ func TestGoodFile(t *testing.T) {
 		"reports": {
 			Disabled: true, Total: 20 * time.Second,
 			Budget:  forbear.BudgetPolicy{Ratio: 0.10, Window: time.Minute},
-			Breaker: forbear.BreakerPolicy{Window: 200, WindowTime: time.Minute, Probes: 3},
+			Breaker: forbear.BreakerPolicy{Window: 200, Probes: 3},
 		},
 	}
 	lattice, _ := forbear.Profile("lattice")

@@ -123,6 +123,8 @@ func typeSchema(t reflect.Type, name string) object {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return object{"type": "string", "pattern": durationPattern, "description": "a duration such as 500ms, 1s or 2m"}
+	case t == reflect.TypeFor[forbear.BreakerPolicy]():
+		return breakerSchema()
 	case t == reflect.TypeFor[Ingress]():
 		return ingressSchema()
 	case t == reflect.TypeFor[Size]():
