@@ -52,10 +52,10 @@ func (l *letters) only(t *testing.T) deadletter.Letter {
 	return deadletter.Letter{}
 }
 
-func retryer(t *testing.T, p forbear.Policy) *forbear.Retryer {
+func retryer(t *testing.T, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
 	t.Helper()
 	p.Kind = forbear.Event
-	r, err := forbear.New("orders", p, forbear.WithoutLog(), forbear.WithCallerDeadLetter())
+	r, err := forbear.New("orders", p, append(opts, forbear.WithoutLog(), forbear.WithCallerDeadLetter())...)
 	if err != nil {
 		t.Fatal(err)
 	}

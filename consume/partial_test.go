@@ -112,7 +112,7 @@ func handle(t *testing.T, p forbear.Policy, n int, share func(time.Duration) flo
 		tries := map[string]int{}
 		got.began = time.Now()
 		o := options(t, &letters{})
-		o.Retryer = retryer(t, p)
+		o.Retryer = retryer(t, p, forbear.WithDraw(func() float64 { return 0.5 })) // so that runs can be compared by a few late ones
 		c := consumer(t, o, func(_ context.Context, e consume.Event) error {
 			time.Sleep(5 * time.Millisecond)
 			mu.Lock()
