@@ -19,6 +19,9 @@ func (x *cohort) notes(r *Result) {
 	}
 	for _, g := range x.groups {
 		p := g.plan
+		if p.durable && r.Summary.BudgetRefused+r.Summary.BreakerRefused > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("fleet %q: durable work that is refused is put off and comes again, at a pace that successes earn; the cohort engine ends it: use the exact engine", g.fleet.Name))
+		}
 		if p.limit == 0 || p.given.Baseline.NoBudget {
 			continue
 		}

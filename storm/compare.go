@@ -46,20 +46,24 @@ func Variants() []Variant {
 // With returns s with every client retrying as v says. What the clients say of
 // counts, waits and budgets stays.
 func (s Scenario) With(v Variant) Scenario {
-	s = s.WithDefaults()
-	set := func(c *Client) {
+	return s.withClients(func(c *Client) {
 		unchecked := c.Baseline.Unchecked
 		c.Breaker = false
 		v.apply(c)
 		c.NoBreaker = !c.Breaker
 		c.Baseline.Unchecked = unchecked
-	}
+	})
+}
+
+// withClients returns s, with its defaults, and f applied to every client.
+func (s Scenario) withClients(f func(*Client)) Scenario {
+	s = s.WithDefaults()
 	for i := range s.Fleets {
-		set(&s.Fleets[i].Client)
+		f(&s.Fleets[i].Client)
 	}
 	for i := range s.Services {
 		for j := range s.Services[i].Calls {
-			set(&s.Services[i].Calls[j].Client)
+			f(&s.Services[i].Calls[j].Client)
 		}
 	}
 	return s

@@ -51,8 +51,32 @@ func (s Scenario) Estimate() (Estimate, error) {
 	return choose(m), nil
 }
 
-// choose returns the estimate of the engine that the scenario asks for.
+// times returns the estimate of n such runs, one after the other.
+func (e Estimate) times(n int) Estimate {
+	e.Events *= float64(n)
+	e.Time = time.Duration(min(float64(e.Time)*float64(n), 1e17))
+	return e
+}
+
+// refuse returns a [*TooLargeError] for what is too much and not forced.
+func (e Estimate) refuse(o Options) error {
+	if !o.Force && (e.Memory > MaxMemory || e.Time > MaxTime) {
+		return &TooLargeError{e}
+	}
+	return nil
+}
+
+// choose returns the estimate of the engine that the scenario asks for. With
+// breakers there may be a second run without them.
 func choose(m *model) Estimate {
+	e := chooseEngine(m)
+	if m.guarded() {
+		e = e.times(2)
+	}
+	return e
+}
+
+func chooseEngine(m *model) Estimate {
 	exact, cohort := estimate(m), estimateCohort(m)
 	switch m.s.Engine {
 	case Exact:
@@ -109,7 +133,6 @@ func estimate(m *model) Estimate {
 			visit(next, calls*float64(m.edges[next].fan), amplified)
 		}
 	}
-	instances := 0.0
 	for i := range m.s.Fleets {
 		f := &m.s.Fleets[i]
 		rate := f.Rate * spike
@@ -121,13 +144,18 @@ func estimate(m *model) Estimate {
 		}
 		visit(i, rate, 1)
 	}
+	callers, perCall := 0.0, 16.0+24+72
 	for i := range m.edges {
-		instances += float64(m.edges[i].instances)
+		each := 4096.0
+		if m.edges[i].plan.keeps() {
+			each, perCall = 8192, 16+24+72+176
+		}
+		callers += each * float64(m.edges[i].instances)
 	}
 	const perAttempt = 4 // arrival or retry, done, timeout, a fraction of replies
 	e := Estimate{Engine: Exact, peakRate: attempts * perAttempt}
 	e.Events = e.peakRate * seconds
-	e.Memory = pending*(16+24+72) + instances*4096 + 64<<20
+	e.Memory = 64<<20 + pending*perCall + callers
 	e.Time = time.Duration(min(e.Events*250, 1e17)) // 250 ns each, in trouble
 	return e
 }

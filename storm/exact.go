@@ -74,10 +74,9 @@ type exact struct {
 	services []serviceState
 	callers  [][]*caller // by edge and instance
 	calls    []call
-	// states goes with calls when any caller has a breaker: its permits live
-	// there.
-	states   []forbear.State
-	breakers bool
+	// kept goes with calls when any plan keeps something.
+	kept     []kept
+	keeps    bool
 	tasks    []task
 	freeCall []int32
 	freeTask []int32
@@ -117,7 +116,7 @@ func newExact(m *model) (*exact, error) {
 			group[j] = b
 		}
 		x.callers = append(x.callers, group)
-		x.breakers = x.breakers || e.plan.breaker
+		x.keeps = x.keeps || e.plan.keeps()
 	}
 	x.services = make([]serviceState, len(m.s.Services))
 	for i := range x.services {
@@ -190,7 +189,7 @@ func (x *exact) run(stop func() bool) bool {
 			x.onTimeout(e)
 		case evRetry:
 			if c := &x.calls[e.idx]; c.gen&genMask == e.gen() {
-				x.send(int32(e.idx))
+				x.resume(int32(e.idx))
 			}
 		case evArrive:
 			x.arrive(int32(e.idx))

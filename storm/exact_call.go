@@ -32,8 +32,8 @@ func (x *exact) begin(e int, instance, parent int32, deadline int64, inner bool)
 	} else {
 		i = int32(len(x.calls))
 		x.calls = append(x.calls, call{})
-		if x.breakers {
-			x.states = append(x.states, forbear.State{})
+		if x.keeps {
+			x.kept = append(x.kept, kept{})
 		}
 	}
 	c := &x.calls[i]
@@ -44,13 +44,25 @@ func (x *exact) begin(e int, instance, parent int32, deadline int64, inner bool)
 	if parent < 0 {
 		x.rec.begun()
 	}
-	b := x.callers[e][instance]
+	if x.keeps {
+		x.kept[i] = kept{state: x.stateOf(c)}
+	}
+	x.first(i)
+}
+
+// first makes the first attempt of call i.
+func (x *exact) first(i int32) {
+	c := &x.calls[i]
+	b := x.callers[c.edge][c.instance]
 	now := x.clock()
-	if x.breakers {
-		x.states[i] = x.stateOf(c)
-		if why := b.r.Admit(&x.states[i], now); why != forbear.ReasonNone {
+	if x.keeps {
+		k := &x.kept[i]
+		if why := b.r.Admit(&k.state, now); why != forbear.ReasonNone {
 			x.notAdmitted(i, why)
 			return
+		}
+		if k.puts > 0 && c.parent < 0 {
+			x.rec.turnedAway(-1) // only for a while
 		}
 	}
 	b.budget.Request(now)
@@ -58,8 +70,11 @@ func (x *exact) begin(e int, instance, parent int32, deadline int64, inner bool)
 		p := b.adaptive.RejectProbability(now)
 		b.adaptive.Request(now)
 		if x.draw() < p {
-			if parent < 0 {
+			if c.parent < 0 {
 				x.rec.turnedAway(1)
+			}
+			if x.keeps {
+				b.r.Withdraw(&x.kept[i].state)
 			}
 			x.finish(i, statusError)
 			return
@@ -75,15 +90,14 @@ func (x *exact) send(i int32) {
 	c.gen++
 	c.sent = x.now
 	timeout := x.now + e.plan.timeout
-	if x.breakers {
+	if x.keeps {
 		if c.attempt > 1 {
-			if why := x.callers[c.edge][c.instance].r.Admit(&x.states[i], x.clock()); why != forbear.ReasonNone {
-				x.unmade(i)
+			if why := x.callers[c.edge][c.instance].r.Admit(&x.kept[i].state, x.clock()); why != forbear.ReasonNone {
 				x.notAdmitted(i, why)
 				return
 			}
 		}
-		if x.states[i].Probe() {
+		if x.kept[i].state.Probe() {
 			timeout = x.now + e.plan.timeout/2
 		}
 	}
@@ -161,16 +175,16 @@ func (x *exact) deliver(t int32) {
 	switch k.status {
 	case statusOK:
 		b.succeeded(x.clock(), int(c.attempt)-1, c.lastCost)
-		if x.breakers {
-			b.r.Succeeded(&x.states[k.call], time.Duration(x.now-c.sent), x.clock())
+		if x.keeps {
+			b.r.Succeeded(&x.kept[k.call].state, time.Duration(x.now-c.sent), x.clock())
 		}
 		x.finish(k.call, statusOK)
 	case statusShed:
-		x.failed(k.call, x.services[k.service].shed, false)
+		x.failed(k.call, &x.services[k.service].shed, false)
 	case statusBelow:
-		x.failed(k.call, failedAnswer, true)
+		x.failed(k.call, &failedAnswer, true)
 	default:
-		x.failed(k.call, failedAnswer, false)
+		x.failed(k.call, &failedAnswer, false)
 	}
 }
 
@@ -180,32 +194,42 @@ func (x *exact) onTimeout(e event) {
 		return
 	}
 	c.gen++
-	x.failed(int32(e.idx), failedTimeout, false)
+	x.failed(int32(e.idx), &failedTimeout, false)
 }
 
 // failed asks the Retryer what follows.
-func (x *exact) failed(i int32, f forbear.Failure, below bool) {
+func (x *exact) failed(i int32, f *forbear.Failure, below bool) {
 	c := &x.calls[i]
 	p := x.m.edges[c.edge].plan
 	s := x.stateOf(c)
-	if x.breakers {
-		s = x.states[i]
+	if x.keeps {
+		s = x.kept[i].state
 	}
 	if !p.given.Baseline.Oblivious {
 		s.ExhaustedBelow, s.Inner = below, c.inner
 	}
-	d := x.callers[c.edge][c.instance].r.Next(&s, f, x.clock())
-	if !d.Retry {
+	d := x.callers[c.edge][c.instance].r.Next(&s, *f, x.clock())
+	switch {
+	case d.Retry:
+		x.granted(i, &s, d, p.wait(&d, int(c.attempt), x.draw))
+	case p.durable && forNow(d.Reason):
+		k := &x.kept[i]
+		k.state, k.pending, k.failedAt = s, f, x.now
+		x.putOff(i, d.Reason)
+	default:
 		if c.parent < 0 {
 			x.rec.refused(d.Reason, 1)
 		}
 		x.finish(i, verdictOf(d.Reason))
-		return
 	}
-	wait := p.wait(&d, int(c.attempt), x.draw)
-	if x.breakers {
+}
+
+// granted schedules the retry that d grants, whose wait may be a baseline's.
+func (x *exact) granted(i int32, s *forbear.State, d forbear.Decision, wait time.Duration) {
+	c := &x.calls[i]
+	if x.keeps {
 		s.PrevWait = wait
-		x.states[i] = s
+		x.kept[i].state = *s
 	}
 	c.attempt++
 	c.prevWait = int64(wait)
@@ -232,9 +256,18 @@ func (x *exact) unmade(i int32) {
 	x.callers[c.edge][c.instance].r.Refund(forbear.Decision{Retry: true, Cost: c.lastCost}, x.clock())
 }
 
-// notAdmitted ends call i, which the breaker did not let through.
+// notAdmitted ends call i, which the breaker did not let through, or puts it
+// off.
 func (x *exact) notAdmitted(i int32, why forbear.Reason) {
-	if c := &x.calls[i]; c.parent < 0 {
+	c := &x.calls[i]
+	if x.m.edges[c.edge].plan.durable {
+		x.putOff(i, why)
+		return
+	}
+	if c.attempt > 1 {
+		x.unmade(i)
+	}
+	if c.parent < 0 {
 		x.rec.refused(why, 1)
 		if c.attempt == 1 {
 			x.rec.turnedAway(1)

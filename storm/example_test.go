@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/storm"
 )
 
@@ -88,6 +89,25 @@ func ExampleRunSweep() {
 	// 1.5x  7s overloaded
 	// 1.5x 13s overloaded
 	// 1.5x 20s overloaded
+}
+
+// How a policy fares when more and more of the attempts fail at random. A
+// breaker that opens when the retry budget is spent is worse than the failures.
+func ExampleRunCurve() {
+	s, _ := storm.FindNamed("partial")
+	s.Fleets[0].Client.Policy = &forbear.Policy{Breaker: forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}}
+	c, err := storm.RunCurve(context.Background(), s, 5, storm.Options{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range c.Points[:3] {
+		fmt.Printf("%.0f %% fail: %.1f of the calls end well, %.1f without the breaker: %s\n", 100*p.Share, p.Good, p.Unguarded, p.Verdict)
+	}
+	// Output:
+	// 20 % fail: 0.1 of the calls end well, 1.0 without the breaker: self-inflicted
+	// 40 % fail: 0.0 of the calls end well, 0.7 without the breaker: self-inflicted
+	// 60 % fail: 0.0 of the calls end well, 0.5 without the breaker: undecided
 }
 
 func ExampleContention() {

@@ -18,7 +18,7 @@ h1{font-size:1.4rem;margin:.5rem 0}h2{font-size:1.1rem;margin:0 0 .5rem}
 svg{width:100%;height:auto;display:block}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #e2e8f0}th:first-child,td:first-child{text-align:left}
-.metastable,.overloaded{color:#9b2c2c;font-weight:600}.recovered,.steady{color:#276749;font-weight:600}
+.metastable,.overloaded,.self-inflicted{color:#9b2c2c;font-weight:600}.recovered,.steady{color:#276749;font-weight:600}
 .note{color:#744210;background:#fffff0;border-left:3px solid #d69e2e;padding:.3rem .7rem;margin:.5rem 0}
 @media (prefers-color-scheme:dark){body{background:#1a202c;color:#e2e8f0}section{background:#fff;color:#1a202c}}
 </style></head><body><main>

@@ -76,6 +76,12 @@ func Named() []Scenario {
 			Faults:   []Fault{{Kind: Outage, At: 20 * sec, For: 20 * sec, Rate: 0.8}},
 		}, "payment-fleet-200", "spec/4's exercise: 200 instances of a payment service, base 500 ms, cap 20 s, at most 10 % of outgoing calls are retries, breaker"),
 		describe(Scenario{
+			Duration: 60 * sec,
+			Fleets:   []Fleet{{Name: "callers", Rate: 200, Instances: 4, Client: Client{Breaker: true}}},
+			Services: []Service{{Name: "dependency", Time: 20 * milli}},
+			Faults:   []Fault{{Kind: Errors, Rate: 0.3, For: 3600 * sec}}, // whatever the duration
+		}, "partial", "30 % of the attempts fail at random, from the first one on: the default policy leaves it at that"),
+		describe(Scenario{
 			Duration: 80 * sec,
 			Fleets: []Fleet{{Name: "clients", Rate: 40, Client: Client{
 				Kind: "event", Retries: new(2), Timeout: 3 * sec, Base: 20 * sec, Cap: 40 * sec, RTT: 200 * milli, RTTLaw: "exponential",

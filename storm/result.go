@@ -29,8 +29,11 @@ type Result struct {
 	// Stopped says that the run was broken off.
 	Stopped bool `json:"stopped,omitzero"`
 
+	// refusals are the attempts that breakers refused.
+	refusals float64
+
 	// Events is the number of events of the exact engine, or the number of
-	// steps of the cohort engine.
+	// steps of the cohort engine; of both runs, when there were two.
 	Events int64 `json:"events"`
 	// Wall is how long the run took.
 	Wall time.Duration `json:"-"`
@@ -61,7 +64,16 @@ type Summary struct {
 	// BudgetRefused and BreakerRefused are calls that ended for that reason.
 	BudgetRefused  float64 `json:"budget_refused"`
 	BreakerRefused float64 `json:"breaker_refused"`
-	// Verdict is steady, recovered, metastable, overloaded or undecided.
+	// Postponed is how often calls of durable kinds were put off: the budget was
+	// spent, or the breaker open. Only the exact engine puts off.
+	Postponed float64 `json:"postponed"`
+	// FaultCost is the part of the calls, 0 to 1, that fail without any breaker
+	// while the fault lasts; BreakerCost the part that ends well then, and does
+	// not with the breakers. Both are 0 when breakers refused next to nothing.
+	FaultCost   float64 `json:"fault_cost"`
+	BreakerCost float64 `json:"breaker_cost"`
+	// Verdict is steady, recovered, self-inflicted, metastable, overloaded or
+	// undecided.
 	Verdict Verdict `json:"verdict"`
 	// Recovery is the time from the end of the last fault until the goodput is
 	// back for good; -1 when it is not.
@@ -73,11 +85,19 @@ type Verdict string
 
 // The verdicts.
 const (
-	Steady     Verdict = "steady"     // no fault, and no trouble
+	// Steady: no trouble. There is no fault, or one that fails a part of the
+	// attempts to the end of the run, and no fewer calls end well then than
+	// would without retries.
+	Steady     Verdict = "steady"
 	Recovered  Verdict = "recovered"  // the goodput came back
 	Metastable Verdict = "metastable" // the fault is gone and the trouble stays
 	Overloaded Verdict = "overloaded" // trouble without a fault
 	Undecided  Verdict = "undecided"  // too little time after the fault
+	// SelfInflicted: while the fault lasts, the circuit breakers cost more calls
+	// than it does. Summary.BreakerCost is greater than Summary.FaultCost, by
+	// more than chance: the calls lost to the breakers are those that end well in
+	// the same run without any.
+	SelfInflicted Verdict = "self-inflicted"
 )
 
 // Series holds one number per bin: rates in requests a second, latencies in
@@ -152,6 +172,7 @@ type recorder struct {
 	total    *histogram
 	sum      float64 // of latencies in seconds
 	reasons  [64]float64
+	puts     [64]float64
 	want     int
 }
 
@@ -198,6 +219,9 @@ func (r *recorder) served(service int32, stale bool) {
 func (r *recorder) shed(service int32)                  { r.services[service].shed++ }
 func (r *recorder) refused(x forbear.Reason, n float64) { r.reasons[x] += n }
 
+// postponed notes that a call is put off for the given reason.
+func (r *recorder) postponed(x forbear.Reason) { r.puts[x]++ }
+
 // finished notes the end of n calls of a fleet.
 func (r *recorder) finished(ok bool, latency int64, n float64) {
 	if !ok {
@@ -241,6 +265,7 @@ func (r *recorder) result(engine EngineKind) *Result {
 	}
 	r.series(res)
 	r.summary(&res.Summary)
+	res.refusals = r.reasons[forbear.ReasonBreakerOpen] + r.puts[forbear.ReasonBreakerOpen]
 	for i := range r.services {
 		s := &r.services[i]
 		v := ServiceResult{
@@ -253,7 +278,7 @@ func (r *recorder) result(engine EngineKind) *Result {
 		}
 		res.Services = append(res.Services, v)
 	}
-	judge(res, m.patience())
+	judge(res, m.patience(), m.lasting())
 	if res.Summary.Verdict == Metastable && m.overloaded() {
 		res.Summary.Verdict = Overloaded // it would not hold without the fault
 	}
@@ -311,6 +336,9 @@ func (r *recorder) summary(s *Summary) {
 	}
 	s.BudgetRefused = r.reasons[forbear.ReasonBudget]
 	s.BreakerRefused = r.reasons[forbear.ReasonBreakerOpen]
+	for _, n := range r.puts {
+		s.Postponed += n
+	}
 	r.multipliers(s)
 }
 

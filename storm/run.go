@@ -11,9 +11,10 @@ type Options struct {
 	Force bool
 }
 
-// Run simulates s. It refuses a scenario with mistakes ([FieldErrors] lists
-// them) and, with a [*TooLargeError], one that is too large. When ctx ends, the
-// result so far is returned with Stopped set, and the context's error.
+// Run simulates s, and once more without circuit breakers when they turned calls
+// away: see [SelfInflicted]. It refuses a scenario with mistakes ([FieldErrors]
+// lists them) and, with a [*TooLargeError], one that is too large. When ctx ends,
+// the result so far is returned with Stopped set, and the context's error.
 func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 	m, err := compile(s)
 	if err != nil {
@@ -24,19 +25,16 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 
 func (m *model) run(ctx context.Context, o Options) (*Result, error) {
 	e := choose(m)
-	if !o.Force && (e.Memory > MaxMemory || e.Time > MaxTime) {
-		return nil, &TooLargeError{e}
+	if err := e.refuse(o); err != nil {
+		return nil, err
 	}
 	start := time.Now()
 	stop := func() bool { return ctx.Err() != nil }
-	var res *Result
-	var err error
-	if e.Scale > 1 {
-		res, err = m.runSample(e.Scale, stop)
-	} else {
-		res, err = m.runOn(e.Engine, stop)
-	}
+	res, err := m.simulate(e, stop)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.blame(res, e, stop); err != nil {
 		return nil, err
 	}
 	res.Wall = time.Since(start)
@@ -45,6 +43,14 @@ func (m *model) run(ctx context.Context, o Options) (*Result, error) {
 		return res, context.Cause(ctx)
 	}
 	return res, nil
+}
+
+// simulate runs m once, in the way that was chosen for it.
+func (m *model) simulate(e Estimate, stop func() bool) (*Result, error) {
+	if e.Scale > 1 {
+		return m.runSample(e.Scale, stop)
+	}
+	return m.runOn(e.Engine, stop)
 }
 
 func (m *model) runOn(engine EngineKind, stop func() bool) (*Result, error) {

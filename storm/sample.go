@@ -86,8 +86,9 @@ func (m *model) runSample(k float64, stop func() bool) (*Result, error) {
 	}
 	r.Scale = k
 	r.Notes = append(r.Notes, fmt.Sprintf("a sample: one of every %.4g requests, instances and servers was run exactly, and the counts are scaled up", k))
+	r.refusals *= k
 	s := &r.Summary
-	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.BudgetRefused, &s.BreakerRefused} {
+	for _, v := range []*float64{&s.Calls, &s.Attempts, &s.Retries, &s.Good, &s.Failed, &s.BudgetRefused, &s.BreakerRefused, &s.Postponed} {
 		*v *= k
 	}
 	for _, all := range [][]float64{r.Series.Offered, r.Series.Fresh, r.Series.Retry, r.Series.Good, r.Series.Failed, r.Series.Wasted} {

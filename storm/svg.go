@@ -189,7 +189,7 @@ func (s *Sweep) WriteSVG(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui,sans-serif" font-size="11">`, width, height, width, height)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#fff"/><text x="12" y="20" font-size="14" font-weight="600">%s</text>`, html.EscapeString(s.Scenario))
-	b.WriteString(`<text x="12" y="38" fill="#4a5568">time to recover, by load (up) and length of the fault (right); X: never</text>`)
+	b.WriteString(`<text x="12" y="38" fill="#4a5568">time to recover, by load (up) and length of the fault (right); X: never, S: self-inflicted</text>`)
 	for i := range s.Loads {
 		y := top + (ny-1-i)*cell
 		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%.2fx</text>`, left-6, y+cell/2+4, s.Loads[i])
@@ -213,6 +213,8 @@ func (c Cell) color() string {
 		return "#fc8181"
 	case Overloaded:
 		return "#cbd5e0"
+	case SelfInflicted:
+		return "#d6bcfa"
 	case Undecided:
 		return "#edf2f7"
 	}

@@ -104,13 +104,7 @@ func (w *Sweep) affordable(s Scenario, o Options) error {
 		return err
 	}
 	w.Engine = e.Engine
-	n := len(w.Loads) * len(w.Triggers)
-	e.Events *= float64(n)
-	e.Time *= time.Duration(n)
-	if !o.Force && (e.Memory > MaxMemory || e.Time > MaxTime) {
-		return &TooLargeError{e}
-	}
-	return nil
+	return e.times(len(w.Loads) * len(w.Triggers)).refuse(o)
 }
 
 // loaded returns s with k times the load.

@@ -87,7 +87,15 @@ func (r *Result) Headline() string {
 	case Overloaded:
 		return fmt.Sprintf("OVERLOADED, with or without a fault: goodput %.0f %%", 100*s.FinalGoodput)
 	case Undecided:
+		if r.Trigger != nil && r.Trigger[1] >= r.Duration {
+			return "undecided: the fault lasts to the end of the run"
+		}
 		return "undecided: the run ends too soon after the fault"
+	case SelfInflicted:
+		return fmt.Sprintf("SELF-INFLICTED: the fault costs %.0f %% of the calls while it lasts, and the breakers another %.0f %%", 100*s.FaultCost, 100*s.BreakerCost)
+	}
+	if r.Trigger != nil {
+		return fmt.Sprintf("steady: the fault lasts, with a goodput of %.0f %%", 100*min(s.FinalGoodput, 1)) // what was put off comes on top
 	}
 	return "steady"
 }
@@ -106,6 +114,12 @@ func (r *Result) WriteText(w io.Writer) error {
 		amount(s.Calls), amount(s.Attempts), amount(s.Retries), amount(s.Good), amount(s.Failed))
 	fmt.Fprintf(&b, "multiplier %.3f (peak %.2f)   wasted work %.1f %%   refused: budget %s, breaker %s\n",
 		s.Multiplier, s.PeakMultiplier, 100*s.Wasted, amount(s.BudgetRefused), amount(s.BreakerRefused))
+	if s.Postponed > 0 {
+		fmt.Fprintf(&b, "put off, by budget or breaker: %s times\n", amount(s.Postponed))
+	}
+	if s.FaultCost+s.BreakerCost > 0 {
+		fmt.Fprintf(&b, "lost while the fault lasts: to the fault %.1f %% of the calls, to the breakers another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
+	}
 	fmt.Fprintf(&b, "latency of good calls: p50 %.3g ms, p99 %.3g ms   longest queue %.3g s\n\n", s.P50, s.P99, s.MaxQueue)
 	r.sparklines(&b, 72)
 	if len(r.Services) > 1 {
@@ -169,7 +183,7 @@ func WriteComparison(w io.Writer, all []Compared) error {
 		r := all[0].Result
 		fmt.Fprintf(&b, "%s: %v simulated, seed %d\n\n", r.Scenario, r.Duration, r.Seed)
 	}
-	fmt.Fprintf(&b, "%-22s %-11s %9s %7s %6s %9s %8s %9s %7s\n",
+	fmt.Fprintf(&b, "%-22s %-14s %9s %7s %6s %9s %8s %9s %7s\n",
 		"", "verdict", "recovery", "load x", "peak", "good", "wasted", "p99 ms", "queue s")
 	for _, c := range all {
 		s := &c.Result.Summary
@@ -177,7 +191,7 @@ func WriteComparison(w io.Writer, all []Compared) error {
 		if s.Recovery >= 0 {
 			recovery = fmt.Sprintf("%.1f s", s.Recovery)
 		}
-		fmt.Fprintf(&b, "%-22s %-11s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9.4g %7.3g\n", c.Variant.Title, s.Verdict, recovery,
+		fmt.Fprintf(&b, "%-22s %-14s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9.4g %7.3g\n", c.Variant.Title, s.Verdict, recovery,
 			s.Multiplier, s.PeakMultiplier, 100*s.Good/max(s.Calls, 1), 100*s.Wasted, s.P99, s.MaxQueue)
 	}
 	b.WriteString("\nattempts a second (same scale), then good calls\n")
@@ -221,7 +235,7 @@ func notes(all []Compared) (out []string) {
 func (s *Sweep) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: what stays, by load and length of the first fault (%s engine)\n", s.Scenario, s.Engine)
-	b.WriteString("seconds until it is back: . at once, 1-9 tens of percent of a minute, X never, O overloaded anyway, ? undecided\n\n")
+	b.WriteString("seconds until it is back: . at once, 1-9 tens of percent of a minute, X never, O overloaded anyway, S self-inflicted, ? undecided\n\n")
 	for i := len(s.Loads) - 1; i >= 0; i-- {
 		fmt.Fprintf(&b, "%5.2fx ", s.Loads[i])
 		for _, c := range s.Cells[i] {
@@ -241,6 +255,8 @@ func (c Cell) letter() byte {
 		return 'X'
 	case c.Verdict == Overloaded:
 		return 'O'
+	case c.Verdict == SelfInflicted:
+		return 'S'
 	case c.Verdict == Undecided:
 		return '?'
 	case c.Recovery < 1:

@@ -9,7 +9,7 @@ const recoveredAt = 0.95
 
 // patience returns the least time after the last fault, in seconds, for which
 // goodput that stays away is called metastable: an open breaker must have had
-// its time.
+// its time, which grows with each probing that fails and ends at open_for.
 func (m *model) patience() float64 {
 	wait := 0.0
 	for i := range m.edges {
@@ -20,8 +20,22 @@ func (m *model) patience() float64 {
 	return wait + 5
 }
 
-// judge sets the verdict and the recovery time.
-func judge(r *Result, patience float64) {
+// lasting returns the part of the first attempts that faults which last to the
+// end of the run let pass, or 0 when there are other faults than of that kind.
+func (m *model) lasting() float64 {
+	pass := 1.0
+	for _, f := range m.s.Faults {
+		if f.At+f.For < m.s.Duration || f.Kind != Errors && f.Kind != Outage {
+			return 0
+		}
+		pass *= 1 - f.Rate
+	}
+	return pass
+}
+
+// judge sets the verdict and the recovery time. lasting is what a fault without
+// an end lets pass; 0 is for one that ends, or lets nothing pass.
+func judge(r *Result, patience, lasting float64) {
 	s := &r.Summary
 	bin := r.Bin.Seconds()
 	n := len(r.Series.Good)
@@ -34,6 +48,14 @@ func judge(r *Result, patience float64) {
 		s.Verdict = Steady
 		if lastBad(r, 0, span, 1) >= n-span {
 			s.Verdict = Overloaded
+		}
+		return
+	}
+	if lasting > 0 {
+		// Nothing recovers here. What fails by chance is no trouble.
+		s.Verdict = Steady
+		if lastBad(r, 0, span, lasting) >= n-span {
+			s.Verdict, s.Recovery = Undecided, -1
 		}
 		return
 	}

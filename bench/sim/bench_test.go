@@ -67,6 +67,13 @@ func BenchmarkExactCollapse(b *testing.B) { run(b, named(b, "metastable", storm.
 // Collapse with the standard's budget in each of 100 instances.
 func BenchmarkExactBudget(b *testing.B) { run(b, named(b, "budgeted", storm.Exact)) }
 
+// The same with a circuit breaker in each of them.
+func BenchmarkExactGuarded(b *testing.B) {
+	s := named(b, "budgeted", storm.Exact)
+	s.Fleets[0].Client.Breaker = true
+	run(b, s)
+}
+
 // 100 M requests a second for a minute, 24 thousand million attempts.
 func BenchmarkCohort100M(b *testing.B) { run(b, named(b, "hundred-million", storm.Cohort)) }
 

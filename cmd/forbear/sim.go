@@ -20,7 +20,7 @@ func simCommand() *command {
 	c := &command{
 		name:    "sim",
 		summary: "see the retry storm before it happens",
-		usage:   "run|compare|sweep|least|list|show|schema|serve [FLAGS] [FILE or NAME]",
+		usage:   "run|compare|sweep|curve|least|list|show|schema|serve [FLAGS] [FILE or NAME]",
 		about: `
 Sim simulates fleets of clients, the services that they call and the faults
 between them, with forbear's own decisions, budgets and breakers.
@@ -28,6 +28,7 @@ between them, with forbear's own decisions, budgets and breakers.
   run      one scenario
   compare  no backoff, backoff, jitter, budget, breaker, one layer: side by side
   sweep    a map of loads and lengths of the first fault
+  curve    what ends well, by the share of attempts that the first fault fails
   least    the shortest first fault after which the trouble stays
   list     the scenarios that come with forbear
   show     one of them, as a file to start from
@@ -36,11 +37,13 @@ between them, with forbear's own decisions, budgets and breakers.
 
 A scenario is a YAML file, - for standard input, or the name of one that comes
 with forbear.
-Exit code 1 means that a run ended in trouble: metastable or overloaded.`,
+Exit code 1 means that a run ended in trouble: metastable, overloaded or
+self-inflicted.`,
 		examples: `
 forbear sim run metastable
 forbear sim compare hundred-million -o html > storm.html
 forbear sim sweep metastable --engine cohort -o svg > map.svg
+forbear sim run partial --policy policy.yaml#payments
 forbear sim show payment-fleet-200 > mine.yaml && forbear sim run mine.yaml
 forbear sim serve
 `,
@@ -63,7 +66,7 @@ type sim struct {
 	force                   bool
 	duration, step, longest time.Duration
 	loadFrom, loadTo        float64
-	loads, triggers         int
+	loads, triggers, points int
 	policy                  string
 }
 
@@ -81,12 +84,13 @@ func newSim(c *command, std *streams) *sim {
 	f.Float64Var(&s.loadTo, "load-to", 1.5, "sweep: greatest load, as a `factor`")
 	f.IntVar(&s.loads, "loads", 12, "sweep: `number` of loads")
 	f.IntVar(&s.triggers, "triggers", 12, "sweep: `number` of fault lengths")
+	f.IntVar(&s.points, "points", 20, "curve: `number` of shares")
 	f.DurationVar(&s.longest, "longest", 0, "sweep, least: longest fault (default 20s, 1m)")
 	f.StringVar(&s.listen, "listen", "127.0.0.1:8090", "serve: `address` to listen on")
 	return s
 }
 
-var simVerbs = []string{"run", "compare", "sweep", "least", "list", "show", "schema", "serve"}
+var simVerbs = []string{"run", "compare", "sweep", "curve", "least", "list", "show", "schema", "serve"}
 
 func (s *sim) run(ctx context.Context, args []string) int {
 	verb, operand, code, done := s.parse(args)
@@ -115,6 +119,8 @@ func (s *sim) run(ctx context.Context, args []string) int {
 		return s.compare(ctx, scenario)
 	case "sweep":
 		return s.sweep(ctx, scenario)
+	case "curve":
+		return s.curve(ctx, scenario)
 	default:
 		return s.least(ctx, scenario)
 	}
@@ -140,7 +146,7 @@ func (s *sim) parse(args []string) (verb, operand string, code int, done bool) {
 	for _, v := range simVerbs {
 		known = known || v == verb
 	}
-	wants := map[string]int{"run": 1, "compare": 1, "sweep": 1, "least": 1, "show": 1}[verb]
+	wants := map[string]int{"run": 1, "compare": 1, "sweep": 1, "curve": 1, "least": 1, "show": 1}[verb]
 	switch near, ok := nearest.Of(verb, simVerbs); {
 	case !known && ok:
 		return "", "", s.std.fail("sim: unknown verb %q: did you mean %s?", verb, near), true

@@ -22,7 +22,8 @@ func TestSim(t *testing.T) {
 	}
 	mine := write("mine.yaml", "name: mine\nduration: 60s\nfleets: [{rate: 500, client: {timeout: 1s}}]\nservices: [{name: s, capacity: 1000}]\nfaults: [{kind: outage, at: 5s, for: 2s}]\n")
 	bad := write("bad.yaml", "fleets: [{rate: 500}]\nservices: [{name: s, capacty: 3}]\nfaults: [{kind: quake, for: 1s}]\n")
-	policy := write("policy.yaml", "service: checkout\ndependencies:\n  payments: {url: https://p.internal, max_retries: 1}\n")
+	policy := write("policy.yaml", "service: checkout\ndependencies:\n  payments: {url: https://p.internal, max_retries: 1}\n"+
+		"  literal: {url: https://l.internal, breaker: {on_budget: immediate}}\n")
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -54,6 +55,15 @@ func TestSim(t *testing.T) {
 		{"sweep", []string{"sim", "sweep", "metastable", "--engine", "cohort", "--loads", "3", "--triggers", "3"}, 0, "1.00x", ""},
 		{"least", []string{"sim", "least", "metastable", "--engine", "cohort"}, 1, "sticks", ""},
 		{"least without", []string{"sim", "least", "budgeted", "--engine", "cohort", "--longest", "10s"}, 0, "no fault of up to 10s sticks", ""},
+		{"partial", []string{"sim", "run", "partial"}, 0, "steady: the fault lasts", ""},
+		{"partial, self-inflicted", []string{"sim", "run", "partial", "--policy", policy + "#literal"}, 1, "SELF-INFLICTED", ""},
+		{"compare partial", []string{"sim", "compare", "partial", "--policy", policy + "#literal"}, 0, "self-inflicted", ""},
+		{"curve", []string{"sim", "curve", "partial", "--points", "5"}, 0, "without breakers", ""},
+		{"curve as svg", []string{"sim", "curve", "partial", "--points", "5", "-o", "svg"}, 0, "<svg", ""},
+		{"curve as csv", []string{"sim", "curve", "partial", "--points", "5", "-o", "csv"}, 0, "share,good,", ""},
+		{"curve as json", []string{"sim", "curve", "partial", "--points", "5", "-o", "json"}, 0, `"good_without_breakers"`, ""},
+		{"curve as html", []string{"sim", "curve", "partial", "-o", "html"}, 2, "", "want text, json, csv or svg"},
+		{"curve of a brownout", []string{"sim", "curve", "metastable"}, 2, "", "want errors or outage"},
 		{"too large", []string{"sim", "run", "hundred-million", "--engine", "exact"}, 2, "", "--force"},
 		{"policy", []string{"sim", "run", mine, "--policy", policy + "#payments"}, 0, "recovered", ""},
 		{"no policy", []string{"sim", "run", mine, "--policy", policy + "#search"}, 2, "", `no dependency "search"`},

@@ -23,7 +23,8 @@ func (s *sim) wrote(err error, code int) int {
 // judged is the exit code of a result: 1 when it ended in trouble.
 func judged(all ...*storm.Result) int {
 	for _, r := range all {
-		if v := r.Summary.Verdict; v == storm.Metastable || v == storm.Overloaded {
+		switch r.Summary.Verdict {
+		case storm.Metastable, storm.Overloaded, storm.SelfInflicted:
 			return exitFound
 		}
 	}
@@ -85,6 +86,24 @@ func (s *sim) sweep(ctx context.Context, scenario storm.Scenario) int {
 		return s.wrote(w.WriteText(s.std.out), exitOK)
 	}
 	return s.std.fail("sim sweep: output %s is not there: want text, json, csv or svg", s.output)
+}
+
+func (s *sim) curve(ctx context.Context, scenario storm.Scenario) int {
+	c, err := storm.RunCurve(ctx, scenario, s.points, storm.Options{Force: s.force}, s.progress("curve"))
+	if err != nil {
+		return s.refuse(err)
+	}
+	switch s.output {
+	case "json":
+		return s.json(c)
+	case "csv":
+		return s.wrote(c.WriteCSV(s.std.out), exitOK)
+	case "svg":
+		return s.wrote(c.WriteSVG(s.std.out), exitOK)
+	case "text":
+		return s.wrote(c.WriteText(s.std.out), exitOK)
+	}
+	return s.std.fail("sim curve: output %s is not there: want text, json, csv or svg", s.output)
 }
 
 func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {

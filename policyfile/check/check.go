@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/storm"
 )
 
 // Source is a policy file, or a foreign configuration that an adapter has read.
@@ -47,6 +48,8 @@ type run struct {
 	sources  []Source
 	findings []report.Finding
 	unjudged []error
+	// simulated holds the simulator's results, by policy.
+	simulated map[string]storm.Summary
 }
 
 // Run judges the sources together.

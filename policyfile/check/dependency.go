@@ -38,6 +38,7 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 		at, _ := d.Place("breaker.disabled")
 		r.add("FC702", at, d.Name, "%s has no circuit breaker", d.Name)
 	}
+	r.partial(d)
 }
 
 func (r *run) budget(s Source, d *policyfile.Dependency) {

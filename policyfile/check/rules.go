@@ -266,6 +266,12 @@ var table = []report.Rule{
 		Why:     "Calls go on into a dependency that is down.",
 		Fix:     "Leave the breaker on.",
 	},
+	{
+		ID: "FC703", Name: "breaker-self-inflicted", Standard: "INTG-STD-033", Severity: warn, Waivable: true,
+		Summary: "the circuit breaker makes an outage of a partial failure",
+		Why:     "When a dependency fails three attempts in ten, retries save most calls. A breaker that opens then fails nearly all of them, and the dependency less than it did.",
+		Fix:     "Leave breaker.on_budget and breaker.failure_rate at their defaults; forbear sim curve partial --policy FILE#DEPENDENCY shows the difference.",
+	},
 
 	{
 		ID: "FC901", Name: "waiver-expired", Severity: fail,

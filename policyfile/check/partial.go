@@ -1,0 +1,70 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/storm"
+)
+
+// partial warns of a breaker that makes an outage of a partial failure: of one
+// that the simulator finds self-inflicted in its scenario of that name.
+func (r *run) partial(d *policyfile.Dependency) {
+	if usual(d.Policy.Breaker) {
+		return // it does not open there, whatever the retries
+	}
+	s := r.simulate(d.Policy)
+	if s.Verdict != storm.SelfInflicted {
+		return
+	}
+	field := "breaker.failure_rate"
+	if d.Policy.Breaker.OnBudget == forbear.BudgetOpens {
+		field = "breaker.on_budget"
+	}
+	at, _ := d.Place(field)
+	r.add("FC703", at, d.Name, "simulated: while 30%% of the attempts on %s fail at random, that costs %s of the calls, and the breaker another %s",
+		d.Name, whole(s.FaultCost), whole(s.BreakerCost))
+}
+
+// whole shows a share in whole percent: the simulator's last digits are chance.
+func whole(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
+
+// usual reports whether b opens as the default does, if ever.
+func usual(b forbear.BreakerPolicy) bool {
+	b = b.WithDefaults(0)
+	d := forbear.BreakerPolicy{}.WithDefaults(0)
+	// These say how long and how slow, and not when.
+	d.OpenFor, d.Probes, d.SlowCall, d.SlowRate = b.OpenFor, b.Probes, b.SlowCall, b.SlowRate
+	return b.Disabled || b == d
+}
+
+// simulate runs the simulator's scenario "partial" with policy p, once for all
+// dependencies that have the same. What cannot be run has faults that other
+// findings are about.
+func (r *run) simulate(p forbear.Policy) storm.Summary {
+	p.Owner, p.Classify = "", nil
+	p.Breaker.SlowCall = 0 // how long calls to the dependency take is not known here
+	key, err := json.Marshal(p)
+	if err != nil {
+		return storm.Summary{}
+	}
+	if s, ok := r.simulated[string(key)]; ok {
+		return s
+	}
+	s, _ := storm.FindNamed("partial")
+	s.Bin = storm.Duration(time.Second) // quicker than curves
+	s.Fleets[0].Client = storm.Client{Policy: &p, Baseline: storm.Baseline{Unchecked: true}}
+	var sum storm.Summary
+	if result, err := storm.Run(context.Background(), s, storm.Options{}); err == nil {
+		sum = result.Summary
+	}
+	if r.simulated == nil {
+		r.simulated = map[string]storm.Summary{}
+	}
+	r.simulated[string(key)] = sum
+	return sum
+}

@@ -1,0 +1,66 @@
+package storm
+
+import "context"
+
+// Curve is what becomes of a scenario when more and more of the attempts fail.
+type Curve struct {
+	Scenario string     `json:"scenario"`
+	Engine   EngineKind `json:"engine"`
+	Points   []Point    `json:"points"` // by rising Share
+}
+
+// Point is one run of a curve. Shares are of 0 to 1; those of calls are counted
+// while the fault lasts.
+type Point struct {
+	Share float64 `json:"share"` // of the attempts that fail
+	Good  float64 `json:"good"`  // of the calls that end well
+	// Unguarded is what ends well without circuit breakers.
+	Unguarded  float64 `json:"good_without_breakers"`
+	Multiplier float64 `json:"multiplier"`
+	Verdict    Verdict `json:"verdict"`
+}
+
+// RunCurve runs s so many times, with the first fault failing from 1/points of
+// the attempts to all of them. That fault must be of kind errors or outage.
+// progress may be nil.
+func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress func(done, of int)) (*Curve, error) {
+	s = s.WithDefaults()
+	switch {
+	case len(s.Faults) == 0:
+		return nil, at("faults", "is empty: there is nothing to fail more often")
+	case s.Faults[0].Kind != Errors && s.Faults[0].Kind != Outage:
+		return nil, at("faults[0].kind", "is %s: want errors or outage, which fail a share of the attempts", s.Faults[0].Kind)
+	case points < 1 || points > MaxCells:
+		return nil, at("points", "%d is outside 1 to %d", points, MaxCells)
+	}
+	e, err := s.Estimate()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.times(points).refuse(o); err != nil {
+		return nil, err
+	}
+	c := &Curve{Scenario: s.Name, Points: make([]Point, points), Engine: e.Engine}
+	err = each(ctx, points, progress, func(i int) error {
+		share := float64(i+1) / float64(points)
+		r, err := Run(ctx, s.failing(share), o)
+		if err != nil {
+			return err
+		}
+		calls, good, _ := r.during()
+		good /= max(calls, 1)
+		c.Points[i] = Point{share, good, good + r.Summary.BreakerCost, r.Summary.Multiplier, r.Summary.Verdict}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// failing returns s with a first fault that fails the given share.
+func (s Scenario) failing(share float64) Scenario {
+	s.Faults = append([]Fault(nil), s.Faults...)
+	s.Faults[0].Rate = share
+	return s
+}

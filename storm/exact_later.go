@@ -1,0 +1,96 @@
+package storm
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// This file is about work of durable kinds (events, webhooks, batches): what the
+// budget or the breaker refuses is put off and consumes no attempt, until the
+// policy's total is over.
+
+// kept is what must outlive an attempt.
+type kept struct {
+	state forbear.State
+	// pending is the failure whose decision was put off, if any.
+	pending  *forbear.Failure
+	failedAt int64
+	puts     uint8 // how often it was put off, as far as that counts
+}
+
+// forNow reports whether a refusal is one of the moment.
+func forNow(r forbear.Reason) bool {
+	return r == forbear.ReasonBudget || r == forbear.ReasonBreakerOpen
+}
+
+// putOff lets call i come again in about a second, and in about twice that the
+// next time; behind an open breaker not before it lets an attempt through.
+func (x *exact) putOff(i int32, why forbear.Reason) {
+	c, k := &x.calls[i], &x.kept[i]
+	r := x.callers[c.edge][c.instance].r
+	wait := time.Duration(x.draw() * float64(2*time.Second<<k.puts))
+	if why == forbear.ReasonBreakerOpen {
+		wait += r.Breaker().Wait(x.clock())
+	}
+	if c.parent < 0 {
+		x.rec.postponed(why)
+		if c.attempt == 1 && k.pending == nil && k.puts == 0 {
+			x.rec.turnedAway(1)
+		}
+	}
+	const doublings = 5
+	k.puts = min(k.puts+1, doublings)
+	if time.Duration(x.now-c.start)+wait > r.Policy().Total {
+		if c.parent < 0 {
+			x.rec.refused(forbear.ReasonDeadline, 1)
+		}
+		x.finish(i, verdictOf(forbear.ReasonDeadline))
+		return
+	}
+	x.push(x.now+int64(wait), evRetry, uint32(i), c.gen&genMask)
+}
+
+// resume goes on with call i, whose wait is over.
+func (x *exact) resume(i int32) {
+	c := &x.calls[i]
+	switch {
+	case x.keeps && x.kept[i].pending != nil:
+		x.reconsider(i)
+	case c.attempt == 1:
+		x.first(i)
+	default:
+		x.send(i)
+	}
+}
+
+// reconsider asks again about the failure of call i. Its backoff, and what the
+// server asked for, count from the failure.
+func (x *exact) reconsider(i int32) {
+	c, k := &x.calls[i], &x.kept[i]
+	p := x.m.edges[c.edge].plan
+	r := x.callers[c.edge][c.instance].r
+	now := x.clock()
+	if why := r.Admit(&k.state, now); why != forbear.ReasonNone {
+		x.putOff(i, why)
+		return
+	}
+	gone := time.Duration(x.now - k.failedAt)
+	f := *k.pending
+	f.Hint.Floor = max(f.Hint.Floor-gone, 0)
+	s := k.state
+	d := r.Reconsider(&s, f, now)
+	r.Withdraw(&k.state) // the attempt asks for its own leave
+	switch {
+	case d.Retry:
+		k.pending = nil
+		x.granted(i, &s, d, max(p.wait(&d, int(c.attempt), x.draw)-gone, f.Hint.Floor))
+	case forNow(d.Reason):
+		x.putOff(i, d.Reason)
+	default:
+		if c.parent < 0 {
+			x.rec.refused(d.Reason, 1)
+		}
+		x.finish(i, verdictOf(d.Reason))
+	}
+}
