@@ -1,0 +1,84 @@
+package partial
+
+import (
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// trouble is some that is no outage.
+type trouble struct {
+	name  string
+	d     func(Load) Dependency
+	loads []Load
+	// Of spiky trouble much comes at once: the end of each second at a limit,
+	// or retries that hurry and spend all that the budget has saved. It can
+	// open the breaker, so that only patient retries of few calls are held to
+	// the goal.
+	spiky bool
+}
+
+func troubles() []trouble {
+	always := func(d Dependency) func(Load) Dependency { return func(Load) Dependency { return d } }
+	limit := func(share float64, d func(float64) Dependency) func(Load) Dependency {
+		return func(l Load) Dependency { return d(share * l.PerSecond()) }
+	}
+	all, many := []Load{lone, calm, brisk, busy}, []Load{calm, brisk, busy}
+	return []trouble{
+		{"a slow tenth", always(Slow(2 * time.Second)), all, false},
+		{"a tenth that times out", always(Slow(6 * time.Second)), all, false},
+		{"one instance of five", always(OneOfFive(false)), all, false},
+		{"one instance of five, sticky", always(OneOfFive(true)), many, true},
+		{"a limit of 80 %", limit(0.80, Limited), all, true},
+		{"a limit of 65 %", limit(0.65, Limited), all, true},
+		{"a limit of 80 % in each second", limit(0.80, LimitedBySecond), all, true},
+		{"a limit of 65 % in each second", limit(0.65, LimitedBySecond), all, true},
+	}
+}
+
+// Passes holds that trouble which is no outage costs next to nothing: slow
+// calls, one bad instance, a limit.
+func Passes(t *testing.T, edge Client, p forbear.Policy) {
+	for _, tt := range troubles() {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, l := range tt.loads {
+				if l.For = time.Minute; l.Callers == busy.Callers && !Soak {
+					l.For = 30 * time.Second
+				}
+				each(t, l, p, 1, func(t *testing.T, l Load, p forbear.Policy) {
+					with, without := l.Beside(t, edge, tt.d(l), p)
+					t.Logf("%6.2f %%, without a breaker %6.2f %% (%.0f %% of its sends failed), refused %.2f %%, opened %d times",
+						with.Success(), without.Success(), without.BadShare(), with.OpenShare(), with.Openings)
+					if !tt.spiky || p.Backoff.Base != short && l.Callers != busy.Callers {
+						within(t, l, 3, with, without)
+					}
+				})
+			}
+		})
+	}
+}
+
+// Bursts plays two seconds of failures in every twenty, by the calls a second.
+// Where a burst has too few sends to open the breaker it costs next to nothing.
+// Where it has more than some 66 the breaker opens, as it must in the first
+// second of an outage, and the five seconds that it stays open at least are a
+// quarter of the calls.
+func Bursts(t *testing.T, edge Client, p forbear.Policy) {
+	for _, perSecond := range []int{1, 5, 10, 20, 50, 100, 200} {
+		l := Load{Callers: perSecond, Think: time.Second, For: 10 * time.Minute}
+		if perSecond > 20 && !Soak {
+			l.For = 3 * time.Minute
+		}
+		each(t, l, p, 1, func(t *testing.T, l Load, p forbear.Policy) {
+			with, without := l.Beside(t, edge, InBursts(2*time.Second, 20*time.Second), p)
+			t.Logf("%6.2f %%, without a breaker %6.2f %%, refused %5.2f %%, opened %d times",
+				with.Success(), without.Success(), with.OpenShare(), with.Openings)
+			if perSecond <= 5 || perSecond <= 20 && p.Backoff.Base != short {
+				within(t, l, 3, with, without)
+			} else if with.OpenShare() > 26 {
+				t.Errorf("%v, seed %d: %.2f %% were refused, want a quarter at most", l, l.Seed, with.OpenShare())
+			}
+		})
+	}
+}
