@@ -33,6 +33,9 @@ type Breaker struct {
 	cause     BreakerCause  // of the latest move
 	openedAt  time.Time     // the latest time
 	wait      time.Duration // before the first probe
+	hasty     time.Time     // when it had last opened for what was over at once
+	suspect   time.Time     // since when it would open, were it not for that
+	suspected atomic.Bool   // suspect is set
 	permits   int           // probes that may still begin
 	succeeded int
 	forced    bool
@@ -169,15 +172,39 @@ func (b *Breaker) Cancel(p Permit) {
 // judge opens the breaker when a window shows that too many attempts fail.
 func (b *Breaker) judge(generation uint64, now time.Time) {
 	cause := b.policy.verdict(b.window.Load(), now)
-	if cause == CauseNone {
+	if cause == CauseNone && !b.suspected.Load() {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g, s := b.load(); g == generation && s == BreakerClosed && !b.forced {
+	if g, s := b.load(); g == generation && s == BreakerClosed && !b.forced && b.lasts(cause, now) {
 		b.open(cause, now, "")
 	}
 }
+
+// hastyFor is how long a breaker remembers that it opened for a moment.
+const hastyFor = 10 * time.Minute
+
+// lasts reports whether what speaks for opening lasts long enough. An opening
+// refuses all calls for 5 s, which is more than an outage of two seconds does.
+// At first nobody knows how long one will last; but a breaker that has closed by
+// its first probes waits for ten minutes, whenever it would open, to see whether
+// that is over as soon again. Called with b.mu held.
+func (b *Breaker) lasts(cause BreakerCause, now time.Time) bool {
+	switch {
+	case cause == CauseNone:
+		b.suspected.Store(false)
+		return false
+	case b.hasty.IsZero() || now.Sub(b.hasty) > hastyFor:
+		return true
+	case !b.suspected.Swap(true):
+		b.suspect = now
+	}
+	return now.Sub(b.suspect) >= b.shortest()
+}
+
+// shortest is how long b is open at first.
+func (b *Breaker) shortest() time.Duration { return min(minOpenFor, b.policy.OpenFor) }
 
 // BudgetRefused tells that the retry budget has just refused a retry. It
 // is shown; only a policy that says so lets it open the breaker.
@@ -236,6 +263,9 @@ func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 		return
 	}
 	if b.succeeded++; b.succeeded >= b.policy.Probes {
+		if b.hasty = (time.Time{}); now.Sub(b.openedAt) < 2*b.shortest() {
+			b.hasty = now
+		}
 		b.close(CauseRecovered, now, "")
 	}
 }
@@ -246,14 +276,14 @@ func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 // after each probing that failed, up to the policy's, and for the shortest again
 // when it has not opened for a minute.
 func (b *Breaker) open(cause BreakerCause, now time.Time, actor string) {
-	shortest := min(minOpenFor, b.policy.OpenFor)
 	switch {
 	case cause == CauseProbe:
 		b.wait = min(2*b.wait, b.policy.OpenFor)
 	case b.wait == 0, now.Sub(b.openedAt) > time.Minute:
-		b.wait = shortest
+		b.wait = b.shortest()
 	}
 	b.openedAt = now
+	b.suspected.Store(false)
 	b.move(BreakerOpen, cause, now, actor)
 }
 

@@ -14,8 +14,7 @@ type trouble struct {
 	loads []Load
 	// Of spiky trouble much comes at once: the end of each second at a limit,
 	// or retries that hurry and spend all that the budget has saved. It can
-	// open the breaker, so that only patient retries of few calls are held to
-	// the goal.
+	// open the breaker once, which costs five seconds of what a run has.
 	spiky bool
 }
 
@@ -50,9 +49,11 @@ func Passes(t *testing.T, edge Client, p forbear.Policy) {
 					with, without := l.Beside(t, edge, tt.d(l), p)
 					t.Logf("%6.2f %%, without a breaker %6.2f %% (%.0f %% of its sends failed), refused %.2f %%, opened %d times",
 						with.Success(), without.Success(), without.BadShare(), with.OpenShare(), with.Openings)
-					if !tt.spiky || p.Backoff.Base != short && l.Callers != busy.Callers {
-						within(t, l, 3, with, without)
+					points := 3.0
+					if tt.spiky {
+						points += 100 * 5 / l.For.Seconds()
 					}
+					within(t, l, points, with, without)
 				})
 			}
 		})
@@ -60,25 +61,21 @@ func Passes(t *testing.T, edge Client, p forbear.Policy) {
 }
 
 // Bursts plays two seconds of failures in every twenty, by the calls a second.
-// Where a burst has too few sends to open the breaker it costs next to nothing.
-// Where it has more than some 66 the breaker opens, as it must in the first
-// second of an outage, and the five seconds that it stays open at least are a
-// quarter of the calls.
+// Where a burst has too few sends to open the breaker it costs nothing. Where it
+// has more than some 66 the breaker opens in the first one, as it must in the
+// first second of an outage, and stays open for five seconds; that it was over at
+// once teaches it to wait.
 func Bursts(t *testing.T, edge Client, p forbear.Policy) {
 	for _, perSecond := range []int{1, 5, 10, 20, 50, 100, 200} {
 		l := Load{Callers: perSecond, Think: time.Second, For: 10 * time.Minute}
-		if perSecond > 20 && !Soak {
-			l.For = 3 * time.Minute
+		if perSecond > 50 && !Soak {
+			l.For = 5 * time.Minute
 		}
 		each(t, l, p, 1, func(t *testing.T, l Load, p forbear.Policy) {
 			with, without := l.Beside(t, edge, InBursts(2*time.Second, 20*time.Second), p)
 			t.Logf("%6.2f %%, without a breaker %6.2f %%, refused %5.2f %%, opened %d times",
 				with.Success(), without.Success(), with.OpenShare(), with.Openings)
-			if perSecond <= 5 || perSecond <= 20 && p.Backoff.Base != short {
-				within(t, l, 3, with, without)
-			} else if with.OpenShare() > 26 {
-				t.Errorf("%v, seed %d: %.2f %% were refused, want a quarter at most", l, l.Seed, with.OpenShare())
-			}
+			within(t, l, 3, with, without)
 		})
 	}
 }
