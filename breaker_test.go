@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -383,6 +384,34 @@ func TestChanceOpensNothing(t *testing.T) {
 				t.Errorf("%v of failures: opened after %d attempts", rate, i)
 				break
 			}
+		}
+	}
+}
+
+// Two attempts of five fail, all at once. Whoever judges while the others record
+// must not see their failures without their calls.
+func TestRatesAreReadInOrder(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
+	for range 3000 {
+		b := forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil)
+		now := time.Now()
+		var recording sync.WaitGroup
+		start := make(chan struct{})
+		for i := range 60 {
+			recording.Go(func() {
+				<-start
+				p, _ := b.Allow(now)
+				o := forbear.OutcomeGood
+				if i%5 < 2 {
+					o = forbear.OutcomeFailed
+				}
+				b.Record(p, o, now)
+			})
+		}
+		close(start)
+		recording.Wait()
+		if b.State() != forbear.BreakerClosed {
+			t.Fatalf("opened at a rate of %v", b.FailureRate(now))
 		}
 	}
 }
