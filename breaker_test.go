@@ -620,6 +620,41 @@ func TestCredentialsAreNeverWeakened(t *testing.T) {
 	}
 }
 
+// A call that succeeds after a wait counts as good when it does, not when it
+// began.
+func TestLateSuccessCountsWhenItHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := quiet(t, forbear.Policy{
+			Budget:  forbear.BudgetPolicy{MinRetries: 100},
+			Breaker: forbear.BreakerPolicy{WindowTime: 10 * time.Second},
+		})
+		var calls sync.WaitGroup
+		for range 19 {
+			if err := r.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			calls.Go(func() {
+				attempts := 0
+				if err := r.Do(t.Context(), func(context.Context) error {
+					if attempts++; attempts == 1 {
+						return forbear.Retryable(errFlaky, forbear.Hint{Floor: 20 * time.Second})
+					}
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		for range 20 {
+			_ = r.Do(t.Context(), func(context.Context) error { return forbear.Retryable(errFlaky, forbear.Hint{Stop: true}) })
+		}
+		if s := r.Breaker().State(); s != forbear.BreakerClosed {
+			t.Errorf("%v after 20 failures beside 19 successes", s)
+		}
+	})
+}
+
 // TestBreakerOpensDuringTheWait: what was granted before the wait is asked for
 // again after it.
 func TestBreakerOpensDuringTheWait(t *testing.T) {

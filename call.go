@@ -88,6 +88,9 @@ func (c *Call) Attempt() int { return c.State.attempt() }
 // Start returns when the call began.
 func (c *Call) Start() time.Time { return window.Epoch().Add(c.began) }
 
+// tried returns when the attempt under way began.
+func (c *Call) tried() time.Time { return window.Epoch().Add(c.attempted) }
+
 // elapsed returns how long the call has taken so far.
 func (c *Call) elapsed() time.Duration { return time.Since(window.Epoch()) - c.began }
 
@@ -103,7 +106,7 @@ func (c *Call) Context(ctx context.Context) context.Context {
 // Succeed ends the call after a good attempt.
 func (c *Call) Succeed(ctx context.Context) {
 	if c.r.breaker != nil || c.r.pace != nil {
-		c.r.Succeeded(&c.State, c.latency(), c.Start())
+		c.r.Succeeded(&c.State, c.latency(), c.tried())
 	}
 	c.succeeded(ctx)
 }
@@ -112,10 +115,10 @@ func (c *Call) Succeed(ctx context.Context) {
 // it saves the reading of the clock.
 func (c *Call) succeedUntimed(ctx context.Context) {
 	if c.r.pace != nil {
-		c.r.pace.ended(OutcomeGood, c.Start())
+		c.r.pace.ended(OutcomeGood, c.tried())
 	}
 	if c.r.breaker != nil {
-		c.r.breaker.good(c.State.permit, c.began)
+		c.r.breaker.good(c.State.permit, c.attempted)
 	}
 	c.succeeded(ctx)
 }
