@@ -25,7 +25,7 @@ import (
 // follows. The reason of the decision is ReasonSuccess when the call is over.
 func (c *Call) Try(ctx context.Context, op func(context.Context) error) (Decision, Failure) {
 	if c.Patient {
-		defer c.leave() // who waits holds no place
+		defer c.leave() // a call that waits holds no place
 	}
 	err := c.r.attempt(c.Context(ctx), c, op)
 	if err == nil {
@@ -43,7 +43,7 @@ func (c *Call) Try(ctx context.Context, op func(context.Context) error) (Decisio
 //
 // A retry without a wait has begun: Try makes it. One with a wait is resumed
 // when that is over; the backoff counts from the failure. A refusal of the
-// moment leaves the call as it was and is told once for each failure; any other
+// moment leaves the call as it was and is observed once for each failure; any other
 // ends it.
 func (c *Call) Resume(ctx context.Context, last Decision, f Failure) Decision {
 	c.attempted = time.Since(window.Epoch())
