@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -402,6 +403,34 @@ func TestChanceOpensNothing(t *testing.T) {
 	}
 }
 
+// Two attempts of five fail, all at once. Whoever judges while the others record
+// must not see their failures without their calls.
+func TestRatesAreReadInOrder(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
+	for range 3000 {
+		b := forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil)
+		now := time.Now()
+		var recording sync.WaitGroup
+		start := make(chan struct{})
+		for i := range 60 {
+			recording.Go(func() {
+				<-start
+				p, _ := b.Allow(now)
+				o := forbear.OutcomeGood
+				if i%5 < 2 {
+					o = forbear.OutcomeFailed
+				}
+				b.Record(p, o, now)
+			})
+		}
+		close(start)
+		recording.Wait()
+		if b.State() != forbear.BreakerClosed {
+			t.Fatalf("opened at a rate of %v", b.FailureRate(now))
+		}
+	}
+}
+
 // TestOpenForGrows: 5 s, doubled with each probing that fails, 30 s at most, and
 // 5 s again after a minute without an opening.
 func TestOpenForGrows(t *testing.T) {
@@ -660,6 +689,41 @@ func TestCredentialsAreNeverWeakened(t *testing.T) {
 	if _, err := failing.Token(t.Context()); !errors.Is(err, forbear.ErrRefreshFailed) || !errors.Is(err, forbear.ErrTokenRevoked) {
 		t.Errorf("got %v, want ErrRefreshFailed and ErrTokenRevoked", err)
 	}
+}
+
+// A call that succeeds after a wait counts as good when it does, not when it
+// began.
+func TestLateSuccessCountsWhenItHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := quiet(t, forbear.Policy{
+			Budget:  forbear.BudgetPolicy{MinRetries: 100},
+			Breaker: forbear.BreakerPolicy{WindowTime: 10 * time.Second},
+		})
+		var calls sync.WaitGroup
+		for range 19 {
+			if err := r.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			calls.Go(func() {
+				attempts := 0
+				if err := r.Do(t.Context(), func(context.Context) error {
+					if attempts++; attempts == 1 {
+						return forbear.Retryable(errFlaky, forbear.Hint{Floor: 20 * time.Second})
+					}
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		for range 20 {
+			_ = r.Do(t.Context(), func(context.Context) error { return forbear.Retryable(errFlaky, forbear.Hint{Stop: true}) })
+		}
+		if s := r.Breaker().State(); s != forbear.BreakerClosed {
+			t.Errorf("%v after 20 failures beside 19 successes", s)
+		}
+	})
 }
 
 // TestBreakerOpensDuringTheWait: what was granted before the wait is asked for

@@ -95,12 +95,19 @@ func (t tally) rate(n int64) float64 {
 	return float64(n) / float64(t.calls)
 }
 
+// An attempt is counted as a call before it is counted as a bad one. So the bad
+// ones are read first: what others add in between may only lower a rate.
+
 // latest adds up the window by number.
-func (o *outcomes) latest() tally {
-	return tally{int64(min(o.next.Load(), uint64(len(o.ring)))), o.failed.Load(), o.slow.Load()}
+func (o *outcomes) latest() (t tally) {
+	t.failed, t.slow = o.failed.Load(), o.slow.Load()
+	t.calls = int64(min(o.next.Load(), uint64(len(o.ring))))
+	return t
 }
 
 // lately adds up the window by time.
-func (o *outcomes) lately(now time.Time) tally {
-	return tally{o.calls.Sum(now), o.bad[OutcomeFailed].Sum(now), o.bad[OutcomeSlow].Sum(now)}
+func (o *outcomes) lately(now time.Time) (t tally) {
+	t.failed, t.slow = o.bad[OutcomeFailed].Sum(now), o.bad[OutcomeSlow].Sum(now)
+	t.calls = o.calls.Sum(now)
+	return t
 }

@@ -24,6 +24,9 @@ import (
 type Call struct {
 	// State may be adjusted before Fail: NeedsKey, Key, Unreplayable.
 	State State
+	// Patient says that the call may wait for another moment: a refusal that is
+	// [Reason.Momentary] does not end it, and [Call.Resume] asks again.
+	Patient bool
 
 	r           *Retryer
 	began       time.Duration // since the windows' epoch
@@ -33,6 +36,7 @@ type Call struct {
 	lastCost    Cost
 	lastPaced   bool
 	attempted   time.Duration // when the attempt under way began, from the same zero as began
+	failedAt    time.Duration // when the latest attempt failed, likewise
 	read        bool
 	entered     bool // holds a place in the bulkhead
 }
@@ -88,6 +92,9 @@ func (c *Call) Attempt() int { return c.State.attempt() }
 // Start returns when the call began.
 func (c *Call) Start() time.Time { return window.Epoch().Add(c.began) }
 
+// tried returns when the attempt under way began.
+func (c *Call) tried() time.Time { return window.Epoch().Add(c.attempted) }
+
 // elapsed returns how long the call has taken so far.
 func (c *Call) elapsed() time.Duration { return time.Since(window.Epoch()) - c.began }
 
@@ -103,7 +110,7 @@ func (c *Call) Context(ctx context.Context) context.Context {
 // Succeed ends the call after a good attempt.
 func (c *Call) Succeed(ctx context.Context) {
 	if c.r.breaker != nil || c.r.pace != nil {
-		c.r.Succeeded(&c.State, c.latency(), c.Start())
+		c.r.Succeeded(&c.State, c.latency(), c.tried())
 	}
 	c.succeeded(ctx)
 }
@@ -112,10 +119,10 @@ func (c *Call) Succeed(ctx context.Context) {
 // it saves the reading of the clock.
 func (c *Call) succeedUntimed(ctx context.Context) {
 	if c.r.pace != nil {
-		c.r.pace.ended(OutcomeGood, c.Start())
+		c.r.pace.ended(OutcomeGood, c.tried())
 	}
 	if c.r.breaker != nil {
-		c.r.breaker.good(c.State.permit, c.began)
+		c.r.breaker.good(c.State.permit, c.attempted)
 	}
 	c.succeeded(ctx)
 }
@@ -143,27 +150,47 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 	if len(c.r.observers.end) > 0 {
 		c.ended(ctx, f)
 	}
-	c.failed = f.Type
+	c.failed, c.failedAt = f.Type, now.Sub(window.Epoch())
 	d := c.r.Next(&c.State, f, now)
+	if d.Retry {
+		c.lastCost, c.lastPaced = d.Cost, d.Paced
+	} else {
+		c.leave()
+	}
+	c.decided(ctx, d, f, now, c.made(d))
+	return d
+}
+
+// made returns the number of attempts that the refusal d ends the call after; 0
+// when it does not.
+func (c *Call) made(d Decision) int {
+	if c.Patient && d.Reason.Momentary() {
+		return 0
+	}
+	return c.Attempt()
+}
+
+// decided tells what follows failure f: the retry, or the end of the call after
+// so many attempts. Of a retry that is only put off, 0 are told.
+func (c *Call) decided(ctx context.Context, d Decision, f Failure, now time.Time, made int) {
 	if len(c.r.observers.level) > 0 && (d.Retry || d.Reason == ReasonBudget) {
 		c.budgetLevel(ctx, now)
 	}
 	if d.Retry {
-		c.lastCost, c.lastPaced = d.Cost, d.Paced
 		if len(c.r.observers.retry) > 0 {
 			c.scheduled(ctx, d, f)
 		}
-		return d
+		return
 	}
-	c.leave()
-	noteExhaustion(ctx, d)
+	if made > 0 {
+		noteExhaustion(ctx, d)
+	}
 	if d.Reason == ReasonCertificate && len(c.r.observers.certificate) > 0 {
 		c.certificateRefused(ctx, f)
 	}
 	if len(c.r.observers.stop) > 0 {
-		c.stopped(ctx, d, f, now, c.Attempt())
+		c.stopped(ctx, d, f, now, made)
 	}
-	return d
 }
 
 // Abandon ends a call because an attempt that was granted could not be made at

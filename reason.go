@@ -118,5 +118,16 @@ func (r Reason) Suppressed() bool {
 	}
 }
 
+// Momentary reports whether a refusal is one of the moment and says nothing
+// about the work, which may be tried later: durable work is put off by it.
+func (r Reason) Momentary() bool {
+	switch r {
+	case ReasonBudget, ReasonBreakerOpen, ReasonUnhealthy, ReasonBulkheadFull:
+		return true
+	default:
+		return false
+	}
+}
+
 // MarshalText implements [encoding.TextMarshaler].
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -24,8 +25,12 @@ var (
 // Options say how [Run] works. The zero value runs eight items at once, keeps
 // no journal and no dead letters.
 type Options[T any] struct {
-	// Concurrency is the number of items at once. Default 8.
+	// Concurrency is the number of attempts at once. Default 8; a policy's
+	// MaxConcurrent lowers it.
 	Concurrency int
+	// Waiting is how many items may wait for a retry meanwhile; with more, no new
+	// one is fetched. It bounds the memory. Default 128 times Concurrency.
+	Waiting int
 	// ID names an item. Journal and DLQ need it. The ids of a run are unique;
 	// an item whose id is done or under way is skipped.
 	ID func(T) string
@@ -39,7 +44,8 @@ type Options[T any] struct {
 	// Payload is what a dead letter keeps of an item. Nil means JSON.
 	Payload func(T) ([]byte, error)
 	// Patience is how long the run waits for a dependency whose breaker is
-	// open, since the last success. Default 5 min; negative: not at all.
+	// open, since it opened after the latest success. Default 5 min; negative:
+	// not at all.
 	Patience time.Duration
 	// Progress is told how far the run is, at most every Every (default 1 s)
 	// and at the end. Calls do not overlap.
@@ -59,44 +65,78 @@ type DeadLetters interface {
 //
 // The error is nil when every item is done, now or before. Otherwise it holds
 // [ErrFailed], [ErrPostponed], or both; or what ended the run: the end of ctx,
-// a journal or a dead-letter queue that does not take what it must. Items under
-// way are always brought to their end first.
+// a journal or a dead-letter queue that does not take what it must. Attempts
+// under way are always brought to their end first; the items that wait for one
+// are postponed then.
 func Run[T any](ctx context.Context, r *forbear.Retryer, items iter.Seq[T], fn func(context.Context, T) error, o Options[T]) (Report, error) {
 	if err := o.complete(r, items, fn); err != nil {
 		return Report{}, fmt.Errorf("batch: %w", err)
 	}
-	feeding, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	b := &run[T]{Options: o, r: r, fn: fn, feeding: feeding, stop: stop, busy: map[string]bool{}, tally: newTally(o.Progress, o.Every)}
-	b.feed(ctx, items)
+	b := newRun(ctx, r, fn, o)
+	defer b.stop(nil)
+	b.do(ctx, items)
 	report := b.tally.finish()
 	return report, b.verdict(ctx, &report)
 }
 
-// feed hands the items to the workers and waits for them.
-func (b *run[T]) feed(ctx context.Context, items iter.Seq[T]) {
-	var workers sync.WaitGroup
-	work := make(chan T)
-	defer workers.Wait()
-	defer close(work)
-	for range b.Concurrency {
-		workers.Go(func() {
-			for item := range work {
-				b.item(ctx, item)
-			}
-		})
+// run is one call of [Run]: what its goroutines share.
+type run[T any] struct {
+	Options[T]
+	r       *forbear.Retryer
+	fn      func(context.Context, T) error
+	feeding context.Context // ends when nothing is to be begun any more
+	stop    context.CancelCauseFunc
+	tally   *tally
+	began   time.Time
+	outage  atomic.Int64 // how long after that the breaker was last seen not to be closed; negative: never
+
+	want  chan struct{} // from the schedule: the feeder is to fetch an item
+	fresh chan *item[T] // from the feeder
+	back  chan *item[T] // from the attempts
+}
+
+func newRun[T any](ctx context.Context, r *forbear.Retryer, fn func(context.Context, T) error, o Options[T]) *run[T] {
+	b := &run[T]{
+		Options: o, r: r, fn: fn, tally: newTally(o.Progress, o.Every), began: time.Now(),
+		want: make(chan struct{}), fresh: make(chan *item[T]), back: make(chan *item[T], o.Concurrency),
 	}
-	for item := range items {
+	b.feeding, b.stop = context.WithCancelCause(ctx)
+	b.outage.Store(-1)
+	return b
+}
+
+// do hands the items to the schedule and waits for their end.
+func (b *run[T]) do(ctx context.Context, items iter.Seq[T]) {
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer close(b.fresh)
+	s := &schedule[T]{run: b, more: true, busy: map[string]bool{}}
+	working.Go(func() { s.work(ctx) })
+	b.feed(items)
+}
+
+// feed fetches an item whenever one is wanted.
+func (b *run[T]) feed(items iter.Seq[T]) {
+	b.await()
+	for value := range items {
 		if b.feeding.Err() != nil {
 			b.tally.cut()
 			return
 		}
-		select {
-		case work <- item:
-		case <-b.feeding.Done():
-			b.tally.cut()
-			return
+		it := &item[T]{value: value}
+		if b.ID != nil {
+			it.id = b.ID(value)
 		}
+		b.fresh <- it
+		b.await()
+	}
+}
+
+// await waits until an item is wanted, or none any more.
+func (b *run[T]) await() {
+	select {
+	case <-b.want:
+	case <-b.feeding.Done():
 	}
 }
 
@@ -142,6 +182,12 @@ func (o *Options[T]) complete(r *forbear.Retryer, items iter.Seq[T], fn func(con
 	}
 	if o.Concurrency = cmp.Or(o.Concurrency, 8); o.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("concurrency %d is negative", o.Concurrency))
+	}
+	if r != nil && r.Bulkhead() != nil {
+		o.Concurrency = min(o.Concurrency, r.Bulkhead().Limit())
+	}
+	if o.Waiting = cmp.Or(o.Waiting, 128*o.Concurrency); o.Waiting < 0 {
+		errs = append(errs, fmt.Errorf("waiting %d is negative", o.Waiting))
 	}
 	o.Patience = cmp.Or(o.Patience, 5*time.Minute)
 	o.Every = cmp.Or(o.Every, time.Second)

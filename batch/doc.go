@@ -9,12 +9,17 @@
 //	})
 //
 // An item is done, failed or postponed. It has failed when the policy gives it
-// up: its retries are used, or its error is final. It is postponed when
-// the moment is wrong, not the item: the budget refuses its retry, or
-// the breaker is open. The run does not hammer a dependency that is down: while
-// the breaker refuses calls all workers pause, longer and longer, and when that
-// outlasts [Options.Patience] the run ends with [ErrPostponed] and leaves the
-// rest to a later one.
+// up: its retries are used, its time is over, or its error is final.
+// It is postponed, left to a later run, when the moment was wrong and not the
+// item: the run was ended, or the item's time was over and the breaker had been
+// open in it.
+//
+// An item that waits keeps no worker. Items in their backoff wait in memory, and
+// so do those whose retry the budget refuses, until successes of the
+// dependency have earned them one. While the breaker is open no item is fetched and
+// nothing is sent. Then one probe goes first. When all that outlasts
+// [Options.Patience] the run ends with [ErrPostponed] and leaves the rest to a
+// later one.
 //
 // With a [Journal] a run can be repeated after a crash, a deployment or a
 // postponement, and does what is left. An item runs at least once: when a

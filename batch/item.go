@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -15,123 +13,151 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-// run is one call of [Run].
-type run[T any] struct {
-	Options[T]
-	r       *forbear.Retryer
-	fn      func(context.Context, T) error
-	feeding context.Context // ends when no further item is to be begun
-	stop    context.CancelCauseFunc
-	tally   *tally
-	pause   pause
+// item is one item of a run, from its fetch to its end.
+type item[T any] struct {
+	value T
+	id    string // "" without Options.ID
 
-	mu   sync.Mutex
-	busy map[string]bool // items under way
+	call      forbear.Call
+	begun     bool
+	end       time.Time        // of its total
+	last      forbear.Decision // the latest
+	failure   forbear.Failure  // that it is about
+	attempts  int
+	ended     time.Time // of the latest attempt
+	postponed int       // retries
+
+	until time.Time // see waiting
+	probe bool      // begun while the breaker was not closed
+	over  bool
 }
 
-// item brings one item to its end.
-func (b *run[T]) item(ctx context.Context, item T) {
-	id := ""
-	if b.ID != nil {
-		id = b.ID(item)
-		if !b.take(id) {
-			b.tally.skipped()
-			return
+// step takes an item as far as one attempt goes. It reports whether that was
+// its end.
+func (b *run[T]) step(ctx context.Context, it *item[T]) (over bool) {
+	switch {
+	case it.begun:
+		before := it.last
+		if it.last = it.call.Resume(ctx, before, it.failure); before.Retry {
+			it.count()
 		}
-		defer b.leave(id)
-	}
-	why := forbear.ReasonCanceled
-	for {
-		if !b.pause.wait(b.feeding) {
-			b.tally.postponed(id, why, "", 0)
-			return
-		}
-		attempts, err := b.try(ctx, item)
-		e, _ := errors.AsType[*forbear.Error](err)
-		switch {
-		case err == nil:
-			b.pause.over()
-			b.finish(id, Done)
-			b.tally.done(attempts)
-			return
-		case ctx.Err() != nil || e == nil:
-			b.tally.postponed(id, forbear.ReasonCanceled, "", attempts)
-			return
-		case attempts == 0 && moment(e.Reason):
-			why = e.Reason
-			if !b.pause.begin(time.Now(), b.Patience) {
-				b.stop(ErrPostponed)
-			}
-		case moment(e.Reason):
-			b.tally.postponed(id, e.Reason, e.Type, attempts)
-			return
-		default:
-			b.failed(ctx, item, id, e, attempts)
-			return
-		}
-	}
-}
-
-// moment reports whether a refusal is one of the moment, and not the item's.
-func moment(r forbear.Reason) bool {
-	switch r {
-	case forbear.ReasonBreakerOpen, forbear.ReasonBudget, forbear.ReasonUnhealthy, forbear.ReasonBulkheadFull:
+	case b.Journal != nil && b.Journal.Finished(it.id):
+		b.tally.skipped()
 		return true
 	default:
+		b.begin(ctx, it)
+	}
+	if it.last.Retry && it.last.Wait == 0 {
+		b.attempt(ctx, it)
+		it.count()
+	}
+	if it.last.Retry || it.last.Reason.Momentary() {
 		return false
 	}
-}
-
-// take reports whether an item is to run: it is neither finished nor under way.
-func (b *run[T]) take(id string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.busy[id] || b.Journal != nil && b.Journal.Finished(id) {
-		return false
-	}
-	b.busy[id] = true
+	b.conclude(ctx, it)
 	return true
 }
 
-func (b *run[T]) leave(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.busy, id)
+// begin begins the call of an item, which has the policy's total from now on
+//
+func (b *run[T]) begin(ctx context.Context, it *item[T]) {
+	call, err := b.r.Begin(ctx)
+	if e, refused := errors.AsType[*forbear.Error](err); refused {
+		it.last = forbear.Decision{Reason: e.Reason}
+		return
+	}
+	it.call, it.begun = call, true
+	it.call.Patient = true
+	it.end = call.Start().Add(b.r.Policy().Total)
+	it.last = forbear.Decision{Retry: true}
 }
 
-// try is one logical call, within the policy's total.
-func (b *run[T]) try(ctx context.Context, item T) (attempts int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, b.r.Policy().Total)
+// attempt calls the function once, and decides what follows.
+func (b *run[T]) attempt(ctx context.Context, it *item[T]) {
+	ctx, cancel := context.WithDeadline(ctx, it.end)
 	defer cancel()
-	err = b.r.Do(ctx, func(ctx context.Context) (err error) {
-		attempts++
+	it.last, it.failure = it.call.Try(ctx, func(ctx context.Context) (err error) {
+		it.attempts++
 		defer func() {
 			if v := recover(); v != nil {
 				err = forbear.Terminal(fmt.Errorf("panicked: %T", v))
 			}
 		}()
-		return b.fn(ctx, item)
+		return b.fn(ctx, it.value)
 	})
-	return attempts, err
+	it.ended = time.Now()
+}
+
+// count counts a retry that has just been put off.
+func (it *item[T]) count() {
+	if it.last.Reason.Momentary() {
+		it.postponed++
+	}
+}
+
+// conclude says what has become of an item whose call is over. It is postponed
+// when the moment was wrong, not the item: the run ends, or the breaker was open
+// during its total.
+func (b *run[T]) conclude(ctx context.Context, it *item[T]) {
+	switch why := it.last.Reason; {
+	case why == forbear.ReasonSuccess:
+		b.finish(it.id, Done)
+		b.tally.done(it.attempts)
+	case ctx.Err() != nil, b.cutShort(ctx, it):
+		b.tally.postponed(it.id, forbear.ReasonCanceled, it.failure.Type, it.attempts)
+	case why == forbear.ReasonDeadline && b.outageIn(it):
+		b.tally.postponed(it.id, forbear.ReasonBreakerOpen, it.failure.Type, it.attempts)
+	default:
+		b.failed(ctx, it)
+	}
+}
+
+// outageIn reports whether the breaker has let nothing through at some time since
+// the item's first attempt.
+func (b *run[T]) outageIn(it *item[T]) bool {
+	return time.Duration(b.outage.Load()) >= it.call.Start().Sub(b.began)
+}
+
+// cutShort reports whether no time was left because the run ends before the
+// item's total does.
+func (b *run[T]) cutShort(ctx context.Context, it *item[T]) bool {
+	if why := it.last.Reason; why != forbear.ReasonDeadline && why != forbear.ReasonHintTooLong {
+		return false
+	}
+	d, ok := ctx.Deadline()
+	return ok && (!it.begun || d.Before(it.end))
+}
+
+// postpone leaves an item that waits to a later run.
+func (b *run[T]) postpone(ctx context.Context, it *item[T]) {
+	why := forbear.ReasonCanceled
+	if errors.Is(context.Cause(b.feeding), ErrPostponed) {
+		why = forbear.ReasonBreakerOpen
+	}
+	if it.begun {
+		it.call.GiveUp(ctx, it.last, it.failure, why)
+	}
+	b.tally.postponed(it.id, why, it.failure.Type, it.attempts)
 }
 
 // failed puts the item into the dead-letter queue and only then into the
 // journal.
-func (b *run[T]) failed(ctx context.Context, item T, id string, e *forbear.Error, attempts int) {
-	b.tally.failed(id, e.Reason, e.Type, attempts)
+func (b *run[T]) failed(ctx context.Context, it *item[T]) {
+	e := it.call.Err(it.last, it.failure)
+	b.tally.failed(it.id, e.Reason, e.Type, it.attempts)
 	if b.DLQ == nil {
 		return
 	}
-	l, err := b.letter(item, id, e, attempts)
+	l, err := b.letter(it, e)
 	if err == nil {
 		err = b.DLQ.Put(context.WithoutCancel(ctx), l)
 	}
 	if err != nil {
-		b.stop(fmt.Errorf("batch: dead letter of item %q: %w", id, err))
+		b.stop(fmt.Errorf("batch: dead letter of item %q: %w", it.id, err))
 		return
 	}
 	b.r.DeadLettered(ctx, b.Queue, e.Reason)
-	b.finish(id, Dead)
+	b.finish(it.id, Dead)
 }
 
 // finish marks an item in the journal. A journal that does not work ends the
@@ -147,71 +173,22 @@ func (b *run[T]) finish(id string, f Fate) {
 
 // letter is the dead letter of an item. Its id follows from the item's, so that
 // a second one changes nothing.
-func (b *run[T]) letter(item T, id string, e *forbear.Error, attempts int) (deadletter.Letter, error) {
+func (b *run[T]) letter(it *item[T], e *forbear.Error) (deadletter.Letter, error) {
 	payload, media := b.Payload, ""
 	if payload == nil {
 		payload, media = func(item T) ([]byte, error) { return json.Marshal(item) }, "application/json"
 	}
-	body, err := payload(item)
+	body, err := payload(it.value)
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
 	now := time.Now()
 	return deadletter.Letter{
-		ID: letterID(b.Queue, id), Queue: b.Queue, Destination: b.r.Dependency(), EventID: id, Payload: body, ContentType: media,
-		Reason: e.Reason.String(), ErrorType: e.Type, Policy: b.r.Policy(), Attempts: attempts, MaxAttempts: b.r.Policy().MaxRetries + 1,
-		FirstAttempt: now.Add(-e.Elapsed), LastAttempt: now, DeadAt: now, State: deadletter.Dead,
+		ID: letterID(b.Queue, it.id), Queue: b.Queue, Destination: b.r.Dependency(), EventID: it.id, Payload: body, ContentType: media,
+		Reason: e.Reason.String(), ErrorType: e.Type, Policy: b.r.Policy(),
+		Attempts: it.attempts, MaxAttempts: b.r.Policy().MaxRetries + 1, Postponed: it.postponed,
+		FirstAttempt: now.Add(-e.Elapsed), LastAttempt: it.ended, DeadAt: now, State: deadletter.Dead,
 	}, nil
-}
-
-// pause holds all workers while the dependency refuses calls.
-type pause struct {
-	mu    sync.Mutex
-	since time.Time // of the first refusal after a success
-	until time.Time
-	times int
-}
-
-// begin prolongs the pause: up to 1 s, 2 s, 4 s ... 30 s. It reports whether
-// that is within the run's patience.
-func (p *pause) begin(now time.Time, patience time.Duration) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.since.IsZero() {
-		p.since = now
-	}
-	if now.Before(p.until) { // another worker was faster
-		return true
-	}
-	p.until = now.Add(100*time.Millisecond + mathrand.N(min(time.Second<<min(p.times, 5), 30*time.Second)))
-	p.times++
-	return p.until.Sub(p.since) <= patience
-}
-
-// over ends the pause after a success.
-func (p *pause) over() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.since, p.until, p.times = time.Time{}, time.Time{}, 0
-}
-
-// wait waits for the end of the pause. It reports whether the run goes on.
-func (p *pause) wait(ctx context.Context) bool {
-	for ctx.Err() == nil {
-		p.mu.Lock()
-		wait := time.Until(p.until)
-		p.mu.Unlock()
-		if wait <= 0 {
-			return true
-		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-		}
-	}
-	return false
 }
 
 // letterID returns the id of the dead letter of an item.

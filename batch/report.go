@@ -16,7 +16,8 @@ type Report struct {
 	Done    int
 	Failed  int // for good
 	Skipped int // finished in an earlier run, or twice in this one
-	// Postponed were begun, or about to be, and are for a later run.
+	// Postponed were begun, or about to be, and are for a later run: the moment
+	// was wrong, not the item.
 	Postponed int
 	// Cut says that the run ended before the last item was looked at.
 	Cut     bool

@@ -1,0 +1,230 @@
+package batch
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// schedule says which item has the next attempt. It belongs to one goroutine;
+// the attempts run in goroutines of their own, and the iterator in the caller's.
+//
+// A retry whose backoff is over comes first, then one that was put off, then a
+// new item. An item that waits keeps no worker.
+type schedule[T any] struct {
+	*run[T]
+	due  waiting[T]      // a retry is granted: until its backoff is over
+	late waiting[T]      // a retry was put off: until the item's total is over
+	held []*item[T]      // fetched and not begun
+	busy map[string]bool // ids of the items that are not over
+
+	running  int  // attempts under way
+	probing  int  // of these, begun while the breaker was not closed
+	proven   bool // the latest of them succeeded
+	more     bool
+	fetching bool
+
+	askAt time.Time // a retry was refused: none is asked for before
+	extra bool      // for once an item more than may wait: see wanted
+	since time.Time // of the first refusal of the breaker after a success
+}
+
+// work works on the items of the feeder until all are over.
+func (s *schedule[T]) work(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	fresh, stopped := s.fresh, s.feeding.Done()
+	for {
+		if s.feeding.Err() != nil {
+			s.leave(ctx)
+		}
+		again, wanted := s.fill(ctx)
+		if !s.more && s.running+s.waiting() == 0 {
+			return
+		}
+		var tick <-chan time.Time
+		if !again.IsZero() {
+			timer.Reset(time.Until(again))
+			tick = timer.C
+		}
+		var want chan<- struct{}
+		if wanted {
+			want = s.want
+		}
+		select {
+		case it := <-s.back:
+			s.returned(it, time.Now())
+		case it, ok := <-fresh:
+			if s.fetching = false; !ok {
+				fresh, s.more = nil, false
+			} else {
+				s.fetched(it)
+			}
+		case want <- struct{}{}:
+			s.fetching, s.extra = true, false
+		case <-tick:
+		case <-stopped:
+			stopped = nil
+		}
+	}
+}
+
+func (s *schedule[T]) waiting() int { return s.due.len() + s.late.len() + len(s.held) }
+
+// fill begins all attempts that can be begun now. It returns when to look
+// again, if time alone can change that, and whether a new item is wanted.
+func (s *schedule[T]) fill(ctx context.Context) (again time.Time, wanted bool) {
+	for s.running < s.Concurrency {
+		now := time.Now()
+		shut := s.shut(now)
+		it := s.next(now, shut)
+		if it == nil {
+			return s.again(now, shut), s.wanted(shut)
+		}
+		if it.probe = !s.closed(); it.probe {
+			s.probing++
+		}
+		s.running++
+		go func() {
+			it.over = s.step(ctx, it)
+			s.back <- it
+		}()
+	}
+	return time.Time{}, false
+}
+
+// next returns the item that has the next attempt, or whose time is over.
+func (s *schedule[T]) next(now time.Time, shut time.Duration) *item[T] {
+	switch asking := !s.askAt.After(now); {
+	case shut == untilProven:
+		return nil
+	case s.due.over(now): // put off when the breaker is open
+		return s.due.take()
+	case s.late.over(now):
+		return s.late.take()
+	case shut > 0:
+		return nil
+	case s.late.len() > 0 && asking:
+		return s.late.take()
+	case len(s.held) > 0 && (asking || s.held[0].last.Reason == forbear.ReasonNone):
+		it := s.held[0]
+		s.held = s.held[1:]
+		return it
+	}
+	return nil
+}
+
+// again returns when next may find what it has not found now.
+func (s *schedule[T]) again(now time.Time, shut time.Duration) (at time.Time) {
+	earlier := func(t time.Time, ok bool) {
+		if ok && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	if shut == untilProven {
+		return at
+	}
+	earlier(s.due.until())
+	earlier(s.late.until())
+	if shut > 0 {
+		earlier(now.Add(shut), true)
+	} else {
+		earlier(s.askAt, s.late.len()+len(s.held) > 0)
+	}
+	return at
+}
+
+// wanted reports whether a new item may be begun. When as many wait as may, and
+// a retry was refused, one more may: were all to wait for the budget, no success
+// would ever earn them a retry.
+func (s *schedule[T]) wanted(shut time.Duration) bool {
+	return s.more && !s.fetching && len(s.held) == 0 && shut == 0 && s.feeding.Err() == nil &&
+		(s.waiting() < s.Waiting || s.extra)
+}
+
+func (s *schedule[T]) closed() bool {
+	b := s.r.Breaker()
+	return b == nil || b.State() == forbear.BreakerClosed
+}
+
+// untilProven is for as long as the first probe is under way: one send is enough
+// to learn that the dependency is still down.
+const untilProven time.Duration = math.MaxInt64
+
+// shut returns how long nothing is to be sent because the breaker lets nothing
+// through. When that outlasts the run's patience, it ends the run.
+func (s *schedule[T]) shut(now time.Time) time.Duration {
+	if s.closed() {
+		return 0
+	}
+	s.outage.Store(int64(now.Sub(s.began)))
+	if s.probing > 0 && !s.proven {
+		return untilProven
+	}
+	wait := s.r.Breaker().Wait(now)
+	if wait == 0 {
+		return 0
+	}
+	s.proven = false
+	if s.since.IsZero() {
+		s.since = now
+	}
+	if now.Add(wait).Sub(s.since) > s.Patience {
+		s.stop(ErrPostponed)
+	}
+	return wait
+}
+
+// fetched takes an item of the feeder.
+func (s *schedule[T]) fetched(it *item[T]) {
+	if s.busy[it.id] {
+		s.tally.skipped()
+		return
+	}
+	if s.ID != nil {
+		s.busy[it.id] = true
+	}
+	s.held = append(s.held, it)
+}
+
+// returned takes an item back from its attempt.
+func (s *schedule[T]) returned(it *item[T], now time.Time) {
+	s.running--
+	if it.probe {
+		s.probing--
+		s.proven = it.last.Reason == forbear.ReasonSuccess
+	}
+	switch {
+	case it.over:
+		delete(s.busy, it.id)
+		if it.last.Reason == forbear.ReasonSuccess {
+			s.askAt, s.since = time.Time{}, time.Time{}
+		}
+		return
+	case it.last.Retry:
+		s.due.add(it, now.Add(it.last.Wait))
+		return
+	case it.begun:
+		s.late.add(it, it.end)
+	default:
+		s.held = append(s.held, it)
+	}
+	if !s.askAt.After(now) {
+		s.askAt, s.extra = now.Add(rand.N(time.Second)), true
+	}
+}
+
+// leave leaves all that waits to a later run: this one has been stopped.
+func (s *schedule[T]) leave(ctx context.Context) {
+	for ; s.due.len() > 0; s.postpone(ctx, s.due.take()) {
+	}
+	for ; s.late.len() > 0; s.postpone(ctx, s.late.take()) {
+	}
+	for _, it := range s.held {
+		s.postpone(ctx, it)
+	}
+	s.held = nil
+}
