@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	killItems       = 400
+	killItems       = 2000 // so many that none of the killed runs ends by itself
 	killConcurrency = 4
 )
 

@@ -70,7 +70,7 @@ func (r *run) give(ctx context.Context, wait time.Duration, why string, cause er
 // duration.
 func (r *run) putOff(ctx context.Context, why forbear.Reason, least time.Duration) Decision {
 	n := 0
-	if w := r.p.Pending; w != nil {
+	if w := r.p.Pending; w != nil && why == forbear.ReasonBudget {
 		n = w.Refused
 		w.Refused++
 	}

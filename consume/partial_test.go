@@ -96,7 +96,7 @@ func luck(id string, attempt int) float64 {
 }
 
 // handle has eight workers handle n events, for a time.
-func handle(t *testing.T, p forbear.Policy, n int, share func(time.Duration) float64, watch time.Duration) (got partial) {
+func handle(t *testing.T, p forbear.Policy, n int, share func(time.Duration) float64, watch time.Duration, opts ...forbear.Option) (got partial) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &broker{}
@@ -112,7 +112,7 @@ func handle(t *testing.T, p forbear.Policy, n int, share func(time.Duration) flo
 		tries := map[string]int{}
 		got.began = time.Now()
 		o := options(t, &letters{})
-		o.Retryer = retryer(t, p, forbear.WithDraw(func() float64 { return 0.5 })) // so that runs can be compared by a few late ones
+		o.Retryer = retryer(t, p, opts...)
 		c := consumer(t, o, func(_ context.Context, e consume.Event) error {
 			time.Sleep(5 * time.Millisecond)
 			mu.Lock()
@@ -155,8 +155,9 @@ func TestPartialFailure(t *testing.T) {
 		unbound.Breaker.Disabled, unbound.Budget.MinRetries = true, 1<<30
 		for _, share := range []float64{0.15, 0.25, 0.30, 0.40} {
 			t.Run(fmt.Sprintf("%.0f %%, base %v", 100*share, base), func(t *testing.T) {
-				ideal := handle(t, unbound, 1000, always(share), 10*time.Minute)
-				got := handle(t, policy, 1000, always(share), 10*time.Minute)
+				middle := forbear.WithDraw(func() float64 { return 0.5 }) // so that two runs can be compared by a few late ones
+				ideal := handle(t, unbound, 1000, always(share), 10*time.Minute, middle)
+				got := handle(t, policy, 1000, always(share), 10*time.Minute, middle)
 				t.Logf("99 %% after %v, ideally %v; all after %v, ideally %v; sends %d, ideally %d",
 					got.done(0.99), ideal.done(0.99), got.done(1), ideal.done(1), got.sends, ideal.sends)
 				if len(ideal.at) != ideal.allowed || len(got.at) != got.allowed {

@@ -52,7 +52,7 @@ type pending struct {
 	Type  string        `json:"type"`
 	At    time.Time     `json:"at"`
 	Until time.Time     `json:"until,omitzero"` // what the dependency asked for
-	// Refused counts how often the retry was refused.
+	// Refused counts how often the budget has refused the retry.
 	Refused int `json:"refused,omitempty"`
 }
 
