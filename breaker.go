@@ -28,15 +28,14 @@ type Breaker struct {
 	// breaker was made; 0 means never.
 	refusedAt atomic.Int64
 	born      time.Time
+	troubled  atomic.Bool // patience waits for the end of trouble
 
 	mu        sync.Mutex    // transitions, and everything that is not closed
 	cause     BreakerCause  // of the latest move
 	openedAt  time.Time     // the latest time
 	wait      time.Duration // before the first probe
-	hasty     time.Time     // when it had last opened for what was over at once
-	suspect   time.Time     // since when it would open, were it not for that
-	suspected atomic.Bool   // suspect is set
-	permits   int           // probes that may still begin
+	patience  patience
+	permits   int // probes that may still begin
 	succeeded int
 	forced    bool
 	moved     func(BreakerMoved)
@@ -74,6 +73,7 @@ type Permit struct {
 // of every transition, one at a time.
 func NewBreaker(p BreakerPolicy, moved func(BreakerMoved)) *Breaker {
 	b := &Breaker{policy: p, born: time.Now(), moved: moved}
+	b.patience.least = min(minOpenFor, p.OpenFor)
 	b.window.Store(newOutcomes(p))
 	return b
 }
@@ -169,42 +169,26 @@ func (b *Breaker) Cancel(p Permit) {
 	}
 }
 
-// judge opens the breaker when a window shows that too many attempts fail.
+// judge opens the breaker when a window shows that too many attempts fail, and
+// what it remembers does not say that it will pass.
 func (b *Breaker) judge(generation uint64, now time.Time) {
-	cause := b.policy.verdict(b.window.Load(), now)
-	if cause == CauseNone && !b.suspected.Load() {
+	cause, calm := b.policy.verdict(b.window.Load(), now)
+	if cause == CauseNone && (!calm || !b.troubled.Load()) {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g, s := b.load(); g == generation && s == BreakerClosed && !b.forced && b.lasts(cause, now) {
+	if g, s := b.load(); g != generation || s != BreakerClosed || b.forced {
+		return
+	}
+	b.troubled.Store(!calm)
+	switch {
+	case calm:
+		b.patience.over(now)
+	case b.patience.spent(now):
 		b.open(cause, now, "")
 	}
 }
-
-// hastyFor is how long a breaker remembers that it opened for a moment.
-const hastyFor = 10 * time.Minute
-
-// lasts reports whether what speaks for opening lasts long enough. An opening
-// refuses all calls for 5 s, which is more than an outage of two seconds does.
-// At first nobody knows how long one will last; but a breaker that has closed by
-// its first probes waits for ten minutes, whenever it would open, to see whether
-// that is over as soon again. Called with b.mu held.
-func (b *Breaker) lasts(cause BreakerCause, now time.Time) bool {
-	switch {
-	case cause == CauseNone:
-		b.suspected.Store(false)
-		return false
-	case b.hasty.IsZero() || now.Sub(b.hasty) > hastyFor:
-		return true
-	case !b.suspected.Swap(true):
-		b.suspect = now
-	}
-	return now.Sub(b.suspect) >= b.shortest()
-}
-
-// shortest is how long b is open at first.
-func (b *Breaker) shortest() time.Duration { return min(minOpenFor, b.policy.OpenFor) }
 
 // BudgetRefused tells that the retry budget has just refused a retry. It
 // is shown; only a policy that says so lets it open the breaker.
@@ -263,9 +247,7 @@ func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 		return
 	}
 	if b.succeeded++; b.succeeded >= b.policy.Probes {
-		if b.hasty = (time.Time{}); now.Sub(b.openedAt) < 2*b.shortest() {
-			b.hasty = now
-		}
+		b.patience.recovered(b.openedAt, now)
 		b.close(CauseRecovered, now, "")
 	}
 }
@@ -280,10 +262,11 @@ func (b *Breaker) open(cause BreakerCause, now time.Time, actor string) {
 	case cause == CauseProbe:
 		b.wait = min(2*b.wait, b.policy.OpenFor)
 	case b.wait == 0, now.Sub(b.openedAt) > time.Minute:
-		b.wait = b.shortest()
+		b.wait = b.patience.least
 	}
 	b.openedAt = now
-	b.suspected.Store(false)
+	b.patience.since = time.Time{}
+	b.troubled.Store(false)
 	b.move(BreakerOpen, cause, now, actor)
 }
 

@@ -45,22 +45,23 @@ func exceeds(bad, n int64, p, z2 float64) bool {
 	return over > 0 && over*over > z2*p*(1-p)*float64(n)
 }
 
-// verdict returns why the breaker is to open, or CauseNone.
-func (p *BreakerPolicy) verdict(w *outcomes, now time.Time) BreakerCause {
+// verdict returns why the breaker is to open, or CauseNone. calm says that the
+// latest rates are below their thresholds: what a minute holds is over.
+func (p *BreakerPolicy) verdict(w *outcomes, now time.Time) (cause BreakerCause, calm bool) {
 	latest := w.latest()
 	failures := float64(latest.failed) > p.FailureRate*float64(latest.calls)
 	slowness := float64(latest.slow) > p.SlowRate*float64(latest.calls)
-	if !failures && !slowness { // what a minute holds may be over
-		return CauseNone
+	if !failures && !slowness {
+		return CauseNone, true
 	}
 	lately := w.lately(now)
 	switch {
 	case failures && p.tooMany(latest.failed, lately.failed, latest.calls, lately.calls, p.FailureRate):
-		return CauseFailures
+		return CauseFailures, false
 	case slowness && p.tooMany(latest.slow, lately.slow, latest.calls, lately.calls, p.SlowRate):
-		return CauseSlow
+		return CauseSlow, false
 	}
-	return CauseNone
+	return CauseNone, false
 }
 
 // tooMany judges one kind of bad outcome: bad of the latest n calls, and

