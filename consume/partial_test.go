@@ -4,9 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/internal/partial"
 )
 
 // broker hands out events, those that are to come again when they are due.
@@ -72,60 +70,25 @@ func (b *broker) work(ctx context.Context, c *consume.Consumer) {
 	}
 }
 
-// partial is what became of events whose handler fails by luck. The luck is each
-// attempt's own: the same for all who try it.
-type partial struct {
-	allowed       int // events that the attempts allow to be done
-	at            []time.Duration
-	sends, firsts int
-	takes         []time.Time
-	began         time.Time
-}
-
-func (p *partial) done(share float64) time.Duration {
-	if n := int(share * float64(p.allowed)); n <= len(p.at) {
-		return p.at[n-1]
-	}
-	return 1 << 62
-}
-
-func luck(id string, attempt int) float64 {
-	h := fnv.New64a()
-	fmt.Fprint(h, id)
-	return rand.New(rand.NewPCG(h.Sum64(), uint64(attempt))).Float64()
-}
-
-// handle has eight workers handle n events, for a time.
-func handle(t *testing.T, p forbear.Policy, n int, share func(time.Duration) float64, watch time.Duration, opts ...forbear.Option) (got partial) {
+// handle has eight workers handle a thousand events, for a time. It returns what
+// became of them, and when events were taken, after the beginning.
+func handle(t *testing.T, p forbear.Policy, share func(time.Duration) float64, watch time.Duration, opts ...forbear.Option) (w *partial.Work, takes []time.Duration) {
 	t.Helper()
+	w = &partial.Work{Share: share}
 	synctest.Test(t, func(t *testing.T) {
-		b := &broker{}
-		fixed := share(0)
-		for i := range n {
-			e := event(fmt.Sprint("e", i))
-			b.fresh = append(b.fresh, e)
-			if slices.ContainsFunc([]int{1, 2, 3, 4, 5, 6}, func(a int) bool { return luck(e.ID, a) >= fixed }) {
-				got.allowed++
-			}
+		w.Begin()
+		b, began := &broker{}, time.Now()
+		for _, id := range events() {
+			b.fresh = append(b.fresh, event(id))
 		}
-		var mu sync.Mutex
-		tries := map[string]int{}
-		got.began = time.Now()
 		o := options(t, &letters{})
 		o.Retryer = retryer(t, p, opts...)
 		c := consumer(t, o, func(_ context.Context, e consume.Event) error {
 			time.Sleep(5 * time.Millisecond)
-			mu.Lock()
-			defer mu.Unlock()
-			tries[e.ID]++
-			if got.sends++; tries[e.ID] == 1 {
-				got.firsts++
+			if w.Try(t, e.ID) {
+				return nil
 			}
-			if luck(e.ID, tries[e.ID]) < share(time.Since(got.began)) {
-				return flaky()
-			}
-			got.at = append(got.at, time.Since(got.began))
-			return nil
+			return flaky()
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var workers sync.WaitGroup
@@ -135,43 +98,34 @@ func handle(t *testing.T, p forbear.Policy, n int, share func(time.Duration) flo
 		time.Sleep(watch)
 		cancel()
 		workers.Wait()
-		slices.Sort(got.at)
-		got.takes = b.takes
+		for _, at := range b.takes {
+			takes = append(takes, at.Sub(began))
+		}
 	})
-	return got
+	return w, takes
 }
 
-func always(share float64) func(time.Duration) float64 {
-	return func(time.Duration) float64 { return share }
+func events() (ids []string) {
+	for i := range 1000 {
+		ids = append(ids, fmt.Sprint("e", i))
+	}
+	return ids
 }
 
 // TestPartialFailure: a dependency that fails a part of the attempts has its
 // events done nearly as soon as by somebody who has no budget and no breaker,
 // and with as few sends.
 func TestPartialFailure(t *testing.T) {
+	middle := forbear.WithDraw(func() float64 { return 0.5 }) // so that two runs can be compared by a few late ones
 	for _, base := range []time.Duration{50 * time.Millisecond, time.Second} {
 		policy := forbear.Policy{Backoff: forbear.Backoff{Base: base}}
 		unbound := policy
 		unbound.Breaker.Disabled, unbound.Budget.MinRetries = true, 1<<30
 		for _, share := range []float64{0.15, 0.25, 0.30, 0.40} {
 			t.Run(fmt.Sprintf("%.0f %%, base %v", 100*share, base), func(t *testing.T) {
-				middle := forbear.WithDraw(func() float64 { return 0.5 }) // so that two runs can be compared by a few late ones
-				ideal := handle(t, unbound, 1000, always(share), 10*time.Minute, middle)
-				got := handle(t, policy, 1000, always(share), 10*time.Minute, middle)
-				t.Logf("99 %% after %v, ideally %v; all after %v, ideally %v; sends %d, ideally %d",
-					got.done(0.99), ideal.done(0.99), got.done(1), ideal.done(1), got.sends, ideal.sends)
-				if len(ideal.at) != ideal.allowed || len(got.at) != got.allowed {
-					t.Errorf("%d and ideally %d done of the %d that the attempts allow", len(got.at), len(ideal.at), got.allowed)
-				}
-				if got.done(0.99) > ideal.done(0.99)*13/10 {
-					t.Errorf("99 %% after %v, want at most 1.3 times the ideal %v", got.done(0.99), ideal.done(0.99))
-				}
-				if got.sends > ideal.sends*11/10 {
-					t.Errorf("%d sends, want at most 1.1 times the ideal %d", got.sends, ideal.sends)
-				}
-				if most := got.firsts*12/10 + len(got.at); got.sends > most {
-					t.Errorf("%d sends, want at most 1.2 of the first attempts and what succeeded: %d", got.sends, most)
-				}
+				ideal, _ := handle(t, unbound, partial.Always(share), 10*time.Minute, middle)
+				got, _ := handle(t, policy, partial.Always(share), 10*time.Minute, middle)
+				got.Beside(t, ideal, got.Allowed(events(), 6))
 			})
 		}
 	}
@@ -180,27 +134,25 @@ func TestPartialFailure(t *testing.T) {
 // TestOpenBreakerStopsFetching: the broker keeps what cannot be done.
 func TestOpenBreakerStopsFetching(t *testing.T) {
 	const outage = 10 * time.Minute
-	got := handle(t, forbear.Policy{}, 1000, func(at time.Duration) float64 {
-		if at < outage {
+	got, takes := handle(t, forbear.Policy{}, func(since time.Duration) float64 {
+		if since < outage {
 			return 1
 		}
 		return 0
 	}, 30*time.Minute)
 	n := 0
-	for _, at := range got.takes {
-		if at.Sub(got.began) < outage {
+	for _, at := range takes {
+		if at < outage {
 			n++
 		}
 	}
-	t.Logf("%d events taken and %d attempts in an outage of %v; all %d done %v after it", n, got.sends-1000, outage, len(got.at), got.at[len(got.at)-1]-outage)
-	// 20 open it, eight are under way; each probing lets a few through.
-	if n > 20+8+10*8+40 {
-		t.Errorf("%d events taken in the outage", n)
+	t.Logf("%d events taken and %d attempts in an outage of %v; all %d done %v after it", n, got.Sends-1000, outage, len(got.Arrive), got.By(1000)-outage)
+	// 20 open it, eight are under way; each of some twenty probings lets a few
+	// through.
+	if n > 150 || got.Sends > 1120 {
+		t.Errorf("%d events taken in the outage, %d attempts for 1000 events", n, got.Sends)
 	}
-	if len(got.at) != 1000 || got.at[999] > outage+time.Minute {
-		t.Errorf("%d of 1000 done, the last %v after the outage", len(got.at), got.at[len(got.at)-1]-outage)
-	}
-	if got.sends > 1000+120 {
-		t.Errorf("%d attempts for 1000 events", got.sends)
+	if len(got.Arrive) != 1000 || got.By(1000) > outage+time.Minute {
+		t.Errorf("%d of 1000 done, the last %v after the outage", len(got.Arrive), got.By(1000)-outage)
 	}
 }
