@@ -172,8 +172,8 @@ func (b *Breaker) Cancel(p Permit) {
 // judge opens the breaker when a window shows that too many attempts fail, and
 // what it remembers does not say that it will pass.
 func (b *Breaker) judge(generation uint64, now time.Time) {
-	cause, calm := b.policy.verdict(b.window.Load(), now)
-	if cause == CauseNone && (!calm || !b.troubled.Load()) {
+	v := b.policy.verdict(b.window.Load(), now)
+	if v.cause == CauseNone && (!v.calm || !b.troubled.Load()) {
 		return
 	}
 	b.mu.Lock()
@@ -181,12 +181,12 @@ func (b *Breaker) judge(generation uint64, now time.Time) {
 	if g, s := b.load(); g != generation || s != BreakerClosed || b.forced {
 		return
 	}
-	b.troubled.Store(!calm)
+	b.troubled.Store(!v.calm)
 	switch {
-	case calm:
+	case v.calm:
 		b.patience.over(now)
-	case b.patience.spent(now):
-		b.open(cause, now, "")
+	case b.patience.spent(now) || v.sure:
+		b.open(v.cause, now, "")
 	}
 }
 

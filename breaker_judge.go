@@ -45,37 +45,46 @@ func exceeds(bad, n int64, p, z2 float64) bool {
 	return over > 0 && over*over > z2*p*(1-p)*float64(n)
 }
 
-// verdict returns why the breaker is to open, or CauseNone. calm says that the
-// latest rates are below their thresholds: what a minute holds is over.
-func (p *BreakerPolicy) verdict(w *outcomes, now time.Time) (cause BreakerCause, calm bool) {
+// verdict is what the windows show.
+type verdict struct {
+	cause BreakerCause // why the breaker is to open, or CauseNone
+	calm  bool         // the latest rates are below their thresholds: what a minute holds is over
+	sure  bool         // a busy minute shows it, which no moment does
+}
+
+func (p *BreakerPolicy) verdict(w *outcomes, now time.Time) verdict {
 	latest := w.latest()
 	failures := float64(latest.failed) > p.FailureRate*float64(latest.calls)
 	slowness := float64(latest.slow) > p.SlowRate*float64(latest.calls)
 	if !failures && !slowness {
-		return CauseNone, true
+		return verdict{calm: true}
 	}
 	lately := w.lately(now)
-	switch {
-	case failures && p.tooMany(latest.failed, lately.failed, latest.calls, lately.calls, p.FailureRate):
-		return CauseFailures, false
-	case slowness && p.tooMany(latest.slow, lately.slow, latest.calls, lately.calls, p.SlowRate):
-		return CauseSlow, false
+	if failures {
+		if many, sure := p.tooMany(latest.failed, lately.failed, latest.calls, lately.calls, p.FailureRate); many {
+			return verdict{cause: CauseFailures, sure: sure}
+		}
 	}
-	return CauseNone, false
+	if slowness {
+		if many, sure := p.tooMany(latest.slow, lately.slow, latest.calls, lately.calls, p.SlowRate); many {
+			return verdict{cause: CauseSlow, sure: sure}
+		}
+	}
+	return verdict{}
 }
 
 // tooMany judges one kind of bad outcome: bad of the latest n calls, and
 // badLately of those nLately that came lately.
-func (p *BreakerPolicy) tooMany(bad, badLately, n, nLately int64, limit float64) bool {
+func (p *BreakerPolicy) tooMany(bad, badLately, n, nLately int64, limit float64) (many, sure bool) {
+	const busy = 10
 	least := int64(p.MinCalls)
 	if nLately >= least && exceeds(badLately, nLately, limit, certain) {
-		return true
+		return true, nLately >= busy*n
 	}
 	if n < least || !exceeds(bad, n, limit, certain) {
-		return false
+		return false, false
 	}
 	// Who looks at thousands of hundreds finds a bad one among them: in a busy
 	// time the latest must strike even beside the others.
-	const busy = 10
-	return nLately < busy*n || exceeds(bad, n, float64(badLately)/float64(nLately), striking)
+	return nLately < busy*n || exceeds(bad, n, float64(badLately)/float64(nLately), striking), false
 }

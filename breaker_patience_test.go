@@ -1,6 +1,7 @@
 package forbear_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -80,5 +81,25 @@ func TestOutagesTeachNoPatience(t *testing.T) {
 		}
 		x.play(forbear.OutcomeGood, 2*time.Minute)
 		want = opens
+	}
+}
+
+// TestPatienceHasAMinute: a rate so little above the threshold that its latest
+// hundred are below it now and then is not taken for trouble that passes, again
+// and again.
+func TestPatienceHasAMinute(t *testing.T) {
+	for seed := range uint64(20) {
+		x, rng := newTrouble(), rand.New(rand.NewPCG(seed, 1))
+		x.play(forbear.OutcomeFailed, 2*time.Second)
+		x.play(forbear.OutcomeGood, time.Minute)
+		for began := x.now; x.b.State() == forbear.BreakerClosed; {
+			o := forbear.OutcomeGood
+			if rng.Float64() < 0.6 {
+				o = forbear.OutcomeFailed
+			}
+			if x.play(o, every); x.now.Sub(began) > time.Minute {
+				t.Fatalf("seed %d: closed after a minute of 60 %% of failures", seed)
+			}
+		}
 	}
 }

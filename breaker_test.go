@@ -106,7 +106,8 @@ func (m *modelBreaker) judge(now time.Time) {
 			if m.shows.IsZero() {
 				m.shows = now
 			}
-			if m.remembers(now) && now.Sub(m.shows) < 5*time.Second {
+			busy := nLately >= 10*n && sure(nLately, kLately)
+			if m.remembers(now) && now.Sub(m.shows) < 5*time.Second && !busy {
 				return
 			}
 			if m.wait == 0 || now.Sub(m.openedAt) > time.Minute {
