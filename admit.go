@@ -126,6 +126,8 @@ func (r *Retryer) report(s *State, f *Failure, now time.Time) {
 	}
 	switch {
 	case r.breaker == nil:
+	case counts && o == OutcomeFailed && f.Class == ClassThrottled:
+		r.breaker.Record(s.permit, outcomeLimited, now)
 	case counts:
 		r.breaker.Record(s.permit, o, now)
 	default:

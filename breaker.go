@@ -125,6 +125,8 @@ const (
 	OutcomeGood   Outcome = iota
 	OutcomeFailed         // the dependency failed
 	OutcomeSlow           // good, but slower than the policy's slow call
+
+	outcomeLimited // failed: the dependency asks for less
 )
 
 // Record tells the end of an attempt.
@@ -185,7 +187,7 @@ func (b *Breaker) judge(generation uint64, now time.Time) {
 	switch {
 	case v.calm:
 		b.patience.over(now)
-	case b.patience.spent(now) || v.sure:
+	case b.patience.spent(v.limited, now) || v.sure:
 		b.open(v.cause, now, "")
 	}
 }
@@ -242,7 +244,7 @@ func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 	if generation, s := b.load(); generation != p.generation || s != BreakerHalfOpen {
 		return
 	}
-	if o == OutcomeFailed {
+	if o.plain() == OutcomeFailed {
 		b.open(CauseProbe, now, "")
 		return
 	}

@@ -50,6 +50,9 @@ type verdict struct {
 	cause BreakerCause // why the breaker is to open, or CauseNone
 	calm  bool         // the latest rates are below their thresholds: what a minute holds is over
 	sure  bool         // a busy minute shows it, which no moment does
+	// limited says that most of the latest failures are a limit's, and that
+	// the limit lets something through.
+	limited bool
 }
 
 func (p *BreakerPolicy) verdict(w *outcomes, now time.Time) verdict {
@@ -62,7 +65,7 @@ func (p *BreakerPolicy) verdict(w *outcomes, now time.Time) verdict {
 	lately := w.lately(now)
 	if failures {
 		if many, sure := p.tooMany(latest.failed, lately.failed, latest.calls, lately.calls, p.FailureRate); many {
-			return verdict{cause: CauseFailures, sure: sure}
+			return verdict{cause: CauseFailures, sure: sure, limited: 2*latest.limited > latest.failed && lately.failed < lately.calls}
 		}
 	}
 	if slowness {

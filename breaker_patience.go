@@ -10,6 +10,10 @@ import "time"
 // of the last time does: a breaker whose first probes all succeeded might as well
 // have stayed closed. For ten minutes after that, trouble has to last for as long
 // as it would stay open; when it passes sooner, for ten minutes more.
+//
+// So has what comes from a limit. A response of 429 is a failure, and beside
+// successes it shows a dependency at work: the end of each second at a limit of
+// requests a second is not an outage.
 type patience struct {
 	least  time.Duration // how long a breaker is open at first
 	since  time.Time     // when the trouble under way began to show; zero for none
@@ -19,12 +23,13 @@ type patience struct {
 // patienceMemory is for how long trouble that passed by itself is remembered.
 const patienceMemory = 10 * time.Minute
 
-// spent reports whether trouble that shows now is to open the breaker.
-func (p *patience) spent(now time.Time) bool {
+// spent reports whether trouble that shows now is to open the breaker. limited
+// says that it comes from a limit.
+func (p *patience) spent(limited bool, now time.Time) bool {
 	if p.since.IsZero() {
 		p.since = now
 	}
-	return !p.remembers(now) || now.Sub(p.since) >= p.least
+	return !limited && !p.remembers(now) || now.Sub(p.since) >= p.least
 }
 
 // over notes that the trouble under way no longer shows.

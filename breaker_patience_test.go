@@ -103,3 +103,27 @@ func TestPatienceHasAMinute(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsTakeLonger: responses of 429 open the breaker only when they last, and
+// teach it no patience with other failures.
+func TestLimitsTakeLonger(t *testing.T) {
+	x := newTrouble()
+	for i := range 1000 {
+		x.play(forbear.OutcomeGood, 600*time.Millisecond)
+		if at := x.play(forbear.OutcomeLimited, 400*time.Millisecond); at >= 0 {
+			t.Fatalf("a limit of 60 %% opened in second %d", i)
+		}
+	}
+	if at := x.play(forbear.OutcomeFailed, time.Second); at < 0 {
+		t.Error("after a limit the breaker stays closed in an outage")
+	}
+	x = newTrouble()
+	if at := x.play(forbear.OutcomeLimited, 10*time.Second); at != opens+5*time.Second {
+		t.Errorf("429s alone opened after %v, want %v", at, opens+5*time.Second)
+	}
+	// Where nothing has succeeded it is no limit, but a closed door.
+	x = &trouble{b: forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil), now: time.Now()}
+	if at := x.play(forbear.OutcomeLimited, time.Second); at != 19*every {
+		t.Errorf("429s from the start opened after %v, want 20 of them", at)
+	}
+}

@@ -15,6 +15,7 @@ type outcomes struct {
 	ring         []atomic.Uint32
 	next         atomic.Uint64
 	failed, slow atomic.Int64
+	limited      atomic.Int64 // of the failed
 	// calm says that the ring is full of good outcomes: one more changes
 	// nothing, so the success path need not write.
 	calm atomic.Bool
@@ -39,7 +40,7 @@ func (o *outcomes) add(out Outcome, now time.Time) {
 			return
 		}
 	} else {
-		o.bad[out].Add(now, 1)
+		o.bad[out.plain()].Add(now, 1)
 	}
 	i := (o.next.Add(1) - 1) % uint64(len(o.ring))
 	before := o.ring[i].Swap(uint32(out) + 1)
@@ -47,10 +48,10 @@ func (o *outcomes) add(out Outcome, now time.Time) {
 		return
 	}
 	if before > uint32(OutcomeGood)+1 {
-		o.counter(Outcome(before - 1)).Add(-1)
+		o.count(Outcome(before-1), -1)
 	}
 	if out != OutcomeGood {
-		o.counter(out).Add(1)
+		o.count(out, 1)
 		o.calm.Store(false)
 	}
 }
@@ -74,18 +75,33 @@ func (o *outcomes) settled() bool {
 	return true
 }
 
-func (o *outcomes) counter(out Outcome) *atomic.Int64 {
-	if out == OutcomeSlow {
-		return &o.slow
+// count adds n to what the ring holds of a bad outcome.
+func (o *outcomes) count(out Outcome, n int64) {
+	switch out {
+	case OutcomeSlow:
+		o.slow.Add(n)
+	case outcomeLimited:
+		o.limited.Add(n)
+		o.failed.Add(n)
+	default:
+		o.failed.Add(n)
 	}
-	return &o.failed
+}
+
+// plain returns OutcomeFailed for all that failed.
+func (o Outcome) plain() Outcome {
+	if o == outcomeLimited {
+		return OutcomeFailed
+	}
+	return o
 }
 
 // suspicious reports whether the ring holds anything but good outcomes.
 func (o *outcomes) suspicious() bool { return o.failed.Load() > 0 || o.slow.Load() > 0 }
 
 // tally is what the attempts of a window add up to.
-type tally struct{ calls, failed, slow int64 }
+// limited are those of the failed that a limit refused, by number only.
+type tally struct{ calls, failed, slow, limited int64 }
 
 // rate returns the share of n in the calls, 0 to 1.
 func (t tally) rate(n int64) float64 {
@@ -100,7 +116,7 @@ func (t tally) rate(n int64) float64 {
 
 // latest adds up the window by number.
 func (o *outcomes) latest() (t tally) {
-	t.failed, t.slow = o.failed.Load(), o.slow.Load()
+	t.limited, t.failed, t.slow = o.limited.Load(), o.failed.Load(), o.slow.Load()
 	t.calls = int64(min(o.next.Load(), uint64(len(o.ring))))
 	return t
 }
