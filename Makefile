@@ -106,6 +106,10 @@ bench-idempotency: ## compare idempotency keys with bare handlers and with Fiber
 bench-delivery: ## compare durable delivery with a bare loop and with River
 	GOWORK=off $(GO) -C bench run ./delivery
 
+.PHONY: bench-partial
+bench-partial: ## compare what a partial failure becomes, with and without a breaker and with peers
+	GOWORK=off $(GO) -C bench run ./partial $(ARGS)
+
 .PHONY: gates
 gates: ## hold the benchmarks to their limits: allocations and ratios
 	GOWORK=off $(GO) -C bench test -count=1 .

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+)
+
+// before is a model of the circuit breaker that forbear had until the failure
+// rate was judged with its error: 50 % of the last 100 attempts opened it, looked
+// at after each of them from the 20th on; 25 % while the retry budget was spent.
+// It stayed open for 30 s, and five probes had to succeed.
+type before struct {
+	mu         sync.Mutex
+	generation int // of the state; an attempt counts in the one it began in
+	state      forbear.BreakerState
+	ring       [100]bool // true: failed
+	n, failed  int
+	spent      time.Time // when the budget last refused a retry; zero: it would grant one
+	opened     time.Time
+	permits    int // probes that may still begin
+	succeeded  int
+}
+
+const (
+	beforeLeast  = 20
+	beforeOpen   = 30 * time.Second
+	beforeProbes = 5
+	beforeMemory = time.Second // of a refusal by the budget
+)
+
+// openBefore puts the model around forbear without a breaker: before its first
+// attempt, around each attempt, and as what ends its retries.
+func openBefore(rt http.RoundTripper, url string) (call, error) {
+	b := &before{}
+	r, err := forbear.New("dependency", policy(forbear.BreakerPolicy{Disabled: true}),
+		forbear.WithObserver(b), forbear.WithHealthGate(b))
+	if err != nil {
+		return nil, err
+	}
+	do := through(httpretry.NewTransport(roundTripper(func(req *http.Request) (*http.Response, error) {
+		return b.roundTrip(rt, req)
+	}), r), url)
+	return func(ctx context.Context) bool { return !b.refuses(time.Now()) && do(ctx) }, nil
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func (b *before) roundTrip(rt http.RoundTripper, req *http.Request) (*http.Response, error) {
+	generation, ok := b.allow(time.Now())
+	if !ok { // a response that forbear does not retry
+		return &http.Response{
+			StatusCode: http.StatusFailedDependency, ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{}, Body: http.NoBody, Request: req,
+		}, nil
+	}
+	resp, err := rt.RoundTrip(req)
+	failed := err != nil || resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests
+	b.record(generation, failed, time.Now())
+	return resp, err
+}
+
+// refuses reports whether a call may not even begin.
+func (b *before) refuses(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state {
+	case forbear.BreakerOpen:
+		return now.Sub(b.opened) < beforeOpen
+	case forbear.BreakerHalfOpen:
+		return b.permits == 0
+	}
+	return false
+}
+
+func (b *before) allow(now time.Time) (generation int, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == forbear.BreakerOpen && now.Sub(b.opened) >= beforeOpen {
+		b.move(forbear.BreakerHalfOpen)
+		b.permits, b.succeeded = beforeProbes, 0
+	}
+	switch {
+	case b.state == forbear.BreakerClosed:
+		return b.generation, true
+	case b.state == forbear.BreakerOpen, b.permits == 0:
+		return 0, false
+	}
+	b.permits--
+	return b.generation, true
+}
+
+func (b *before) record(generation int, failed bool, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case generation != b.generation:
+	case b.state == forbear.BreakerHalfOpen && failed:
+		b.open(now)
+	case b.state == forbear.BreakerHalfOpen:
+		if b.succeeded++; b.succeeded == beforeProbes {
+			b.move(forbear.BreakerClosed)
+			b.n, b.failed, b.spent = 0, 0, time.Time{}
+		}
+	default:
+		cell := &b.ring[b.n%len(b.ring)]
+		if b.n >= len(b.ring) && *cell {
+			b.failed--
+		}
+		if *cell = failed; failed {
+			b.failed++
+		}
+		b.n++
+		b.judge(now)
+	}
+}
+
+// judge opens the breaker when the ring is over the threshold of the moment.
+func (b *before) judge(now time.Time) {
+	threshold := 0.5
+	if !b.spent.IsZero() && now.Sub(b.spent) <= beforeMemory {
+		threshold = forbear.MinFailureRate
+	}
+	n := min(b.n, len(b.ring))
+	if b.state == forbear.BreakerClosed && n >= beforeLeast && b.failed > 0 && float64(b.failed) >= threshold*float64(n) {
+		b.open(now)
+	}
+}
+
+func (b *before) open(now time.Time) {
+	b.move(forbear.BreakerOpen)
+	b.opened = now
+}
+
+func (b *before) move(to forbear.BreakerState) { b.state, b.generation = to, b.generation+1 }
+
+// Healthy implements [forbear.HealthGate]: an open breaker ends the retries.
+func (b *before) Healthy(string, time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state != forbear.BreakerOpen
+}
+
+// RetryScheduled implements [forbear.RetryObserver]: the budget granted a retry.
+func (b *before) RetryScheduled(context.Context, forbear.RetryScheduled) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent = time.Time{}
+}
+
+// Stopped implements [forbear.StopObserver]: it learns when the budget refused
+// a retry.
+func (b *before) Stopped(_ context.Context, e forbear.Stopped) {
+	if e.Reason != forbear.ReasonBudget {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent = time.Now()
+	b.judge(b.spent)
+}
