@@ -144,7 +144,7 @@ func (r *run) after(ctx context.Context, d forbear.Decision, f forbear.Failure, 
 	case d.Retry:
 		r.p.Pending = nil
 		return r.give(ctx, wait, f.Type, f.Err)
-	case putsOff(d.Reason):
+	case d.Reason.Momentary():
 		now := time.Now()
 		if r.p.Pending == nil {
 			r.p.Pending = &pending{Class: f.Class, Type: f.Type, At: now, Until: now.Add(f.Hint.Floor)}
@@ -153,12 +153,6 @@ func (r *run) after(ctx context.Context, d forbear.Decision, f forbear.Failure, 
 	default:
 		return r.dead(ctx, d.Reason.String(), d.Reason, f, "")
 	}
-}
-
-// putsOff reports whether a refusal is one of the moment, which consumes no
-// attempt.
-func putsOff(why forbear.Reason) bool {
-	return why == forbear.ReasonBudget || why == forbear.ReasonBreakerOpen || why == forbear.ReasonUnhealthy
 }
 
 // sleep waits in place; false means that ctx ended first.
@@ -245,7 +239,7 @@ func (r *run) note(ctx context.Context, f forbear.Failure, d forbear.Decision, t
 // put off does not end the event.
 func (r *run) decided(ctx context.Context, d forbear.Decision, f forbear.Failure, now time.Time) {
 	attempts := r.p.Made
-	if putsOff(d.Reason) {
+	if d.Reason.Momentary() {
 		attempts = 0
 	}
 	r.c.Retryer.Decided(r.named(ctx), r.info(ctx), d, f, now.Sub(r.p.State.Start), attempts, now)

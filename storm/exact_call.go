@@ -61,7 +61,7 @@ func (x *exact) first(i int32) {
 			x.notAdmitted(i, why)
 			return
 		}
-		if k.puts > 0 && c.parent < 0 {
+		if k.put && c.parent < 0 {
 			x.rec.turnedAway(-1) // only for a while
 		}
 	}
@@ -212,7 +212,7 @@ func (x *exact) failed(i int32, f *forbear.Failure, below bool) {
 	switch {
 	case d.Retry:
 		x.granted(i, &s, d, p.wait(&d, int(c.attempt), x.draw))
-	case p.durable && forNow(d.Reason):
+	case p.durable && d.Reason.Momentary():
 		k := &x.kept[i]
 		k.state, k.pending, k.failedAt = s, f, x.now
 		x.putOff(i, d.Reason)

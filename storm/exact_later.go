@@ -16,31 +16,25 @@ type kept struct {
 	// pending is the failure whose decision was put off, if any.
 	pending  *forbear.Failure
 	failedAt int64
-	puts     uint8 // how often it was put off, as far as that counts
+	put      bool  // it was put off
+	refused  uint8 // how often by the budget, as far as that counts
 }
 
-// forNow reports whether a refusal is one of the moment.
-func forNow(r forbear.Reason) bool {
-	return r == forbear.ReasonBudget || r == forbear.ReasonBreakerOpen
-}
-
-// putOff lets call i come again in about a second, and in about twice that the
-// next time; behind an open breaker not before it lets an attempt through.
+// putOff lets call i come again when the Retryer says.
 func (x *exact) putOff(i int32, why forbear.Reason) {
 	c, k := &x.calls[i], &x.kept[i]
 	r := x.callers[c.edge][c.instance].r
-	wait := time.Duration(x.draw() * float64(2*time.Second<<k.puts))
-	if why == forbear.ReasonBreakerOpen {
-		wait += r.Breaker().Wait(x.clock())
-	}
+	wait := r.PutOff(why, int(k.refused), x.clock())
 	if c.parent < 0 {
 		x.rec.postponed(why)
-		if c.attempt == 1 && k.pending == nil && k.puts == 0 {
+		if c.attempt == 1 && k.pending == nil && !k.put {
 			x.rec.turnedAway(1)
 		}
 	}
-	const doublings = 5
-	k.puts = min(k.puts+1, doublings)
+	k.put = true
+	if why == forbear.ReasonBudget && k.refused < 1<<8-1 {
+		k.refused++
+	}
 	if time.Duration(x.now-c.start)+wait > r.Policy().Total {
 		if c.parent < 0 {
 			x.rec.refused(forbear.ReasonDeadline, 1)
@@ -85,7 +79,7 @@ func (x *exact) reconsider(i int32) {
 	case d.Retry:
 		k.pending = nil
 		x.granted(i, &s, d, max(p.wait(&d, int(c.attempt), x.draw)-gone, f.Hint.Floor))
-	case forNow(d.Reason):
+	case d.Reason.Momentary():
 		x.putOff(i, d.Reason)
 	default:
 		if c.parent < 0 {

@@ -67,8 +67,10 @@ func TestDurableWorkWaitsForADeadEndpoint(t *testing.T) {
 // counted then.
 func TestFirstAttemptsArePutOff(t *testing.T) {
 	s := partial(forbear.Policy{Kind: forbear.Event}, 1, Exact)
-	s.Duration = seconds(300)
+	s.Duration = seconds(600) // what is put off again and again waits for up to five minutes
 	s.Faults[0].At, s.Faults[0].For = seconds(10), seconds(30)
+	// Hardly a call at the end, so that none is under way then.
+	s.Faults = append(s.Faults, Fault{Kind: Spike, Factor: 0.001, At: seconds(590), For: seconds(10)})
 	r := mustRun(t, s)
 	got := r.Summary
 	if during, after := over(r, r.Series.Fresh, 15, 40), over(r, r.Series.Fresh, 40, 100); during > 5 || after < 250 {

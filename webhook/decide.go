@@ -54,7 +54,7 @@ func (d *Dispatcher) reconsider(l *lane, dl *Delivery, now time.Time) bool {
 	}
 	dec, now := d.askPatiently(l, dl, f, now)
 	switch {
-	case postponed(dec.Reason):
+	case dec.Reason.Momentary():
 		d.tell(l, dl, dec, f, 0)
 		d.finish(d.postpone(l, dl, p, dec.Reason))
 		return false
@@ -81,12 +81,6 @@ func (d *Dispatcher) ask(l *lane, dl *Delivery, question func(*forbear.State, fo
 	dec := question(st, f, now)
 	st.Key = "" // a fact of the moment, not to be persisted
 	return dec
-}
-
-// postponed reports whether a refusal puts the attempt off without consuming
-// it.
-func postponed(r forbear.Reason) bool {
-	return r == forbear.ReasonBudget || r == forbear.ReasonBreakerOpen || r == forbear.ReasonUnhealthy
 }
 
 // attempt makes one attempt and decides what follows.
@@ -151,7 +145,7 @@ func (d *Dispatcher) conclude(l *lane, dl *Delivery, res *result, rec *Attempt) 
 		o = outcome(dl, Retried)
 		o.After = dec.Wait
 		rec.Wait = dec.Wait
-	case postponed(dec.Reason):
+	case dec.Reason.Momentary():
 		made = 0
 		o = d.postpone(l, dl, p, dec.Reason)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -75,17 +76,7 @@ func (s *sim) sweep(ctx context.Context, scenario storm.Scenario) int {
 	if err != nil {
 		return s.refuse(err)
 	}
-	switch s.output {
-	case "json":
-		return s.json(w)
-	case "csv":
-		return s.wrote(w.WriteCSV(s.std.out), exitOK)
-	case "svg":
-		return s.wrote(w.WriteSVG(s.std.out), exitOK)
-	case "text":
-		return s.wrote(w.WriteText(s.std.out), exitOK)
-	}
-	return s.std.fail("sim sweep: output %s is not there: want text, json, csv or svg", s.output)
+	return s.draw("sweep", w)
 }
 
 func (s *sim) curve(ctx context.Context, scenario storm.Scenario) int {
@@ -93,17 +84,29 @@ func (s *sim) curve(ctx context.Context, scenario storm.Scenario) int {
 	if err != nil {
 		return s.refuse(err)
 	}
+	return s.draw("curve", c)
+}
+
+// drawing is what many runs add up to.
+type drawing interface {
+	WriteCSV(w io.Writer) error
+	WriteSVG(w io.Writer) error
+	WriteText(w io.Writer) error
+}
+
+// draw writes what a verb has found.
+func (s *sim) draw(verb string, d drawing) int {
 	switch s.output {
 	case "json":
-		return s.json(c)
+		return s.json(d)
 	case "csv":
-		return s.wrote(c.WriteCSV(s.std.out), exitOK)
+		return s.wrote(d.WriteCSV(s.std.out), exitOK)
 	case "svg":
-		return s.wrote(c.WriteSVG(s.std.out), exitOK)
+		return s.wrote(d.WriteSVG(s.std.out), exitOK)
 	case "text":
-		return s.wrote(c.WriteText(s.std.out), exitOK)
+		return s.wrote(d.WriteText(s.std.out), exitOK)
 	}
-	return s.std.fail("sim curve: output %s is not there: want text, json, csv or svg", s.output)
+	return s.std.fail("sim %s: output %s is not there: want text, json, csv or svg", verb, s.output)
 }
 
 func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
