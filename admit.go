@@ -3,6 +3,8 @@ package forbear
 import (
 	"context"
 	"time"
+
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // This file ties the breaker, the bulkhead and the budget to the calls of a
@@ -36,14 +38,14 @@ func (r *Retryer) Withdraw(s *State) {
 // [Call.Succeed] tells by itself.
 func (r *Retryer) Succeeded(s *State, took time.Duration, now time.Time) {
 	if r.pace != nil {
-		r.pace.ended(OutcomeGood, now)
+		r.pace.ended(breaker.Good, now)
 	}
 	if r.breaker == nil {
 		return
 	}
-	o := OutcomeGood
+	o := breaker.Good
 	if slow := r.policy.Breaker.SlowCall; slow > 0 && took >= slow {
-		o = OutcomeSlow
+		o = breaker.Slow
 	}
 	r.breaker.Record(s.permit, o, now)
 }
@@ -61,8 +63,8 @@ func (r *Retryer) admitCall(ctx context.Context, c *Call) Reason {
 	if r.bulkhead != nil {
 		if !r.bulkhead.Enter() {
 			if r.breaker != nil {
-				generation, _ := r.breaker.load()
-				r.breaker.Record(Permit{generation: generation}, OutcomeFailed, c.Start())
+				permit, _ := r.breaker.Glance()
+				r.breaker.Record(permit, breaker.Failed, c.Start())
 			}
 			return ReasonBulkheadFull
 		}
@@ -71,9 +73,8 @@ func (r *Retryer) admitCall(ctx context.Context, c *Call) Reason {
 	if r.breaker == nil {
 		return ReasonNone
 	}
-	generation, s := r.breaker.load()
-	if s == BreakerClosed {
-		c.State.permit.generation = generation
+	var closed bool
+	if c.State.permit, closed = r.breaker.Glance(); closed {
 		return ReasonNone
 	}
 	return r.Admit(&c.State, c.Start())
@@ -103,9 +104,9 @@ func (c *Call) leave() {
 // caller says, and decides. The facts do not stay in s: at the next failure
 // they may be others.
 func (r *Retryer) decide(s *State, f *Failure, now time.Time) Decision {
-	breaker, unhealthy, notOwner := s.Breaker, s.Unhealthy, s.NotOwner
-	if r.breaker != nil && r.breaker.State() == BreakerOpen {
-		s.Breaker = BreakerOpen
+	was, unhealthy, notOwner := s.Breaker, s.Unhealthy, s.NotOwner
+	if r.breaker != nil && r.breaker.State() == breaker.Open {
+		s.Breaker = breaker.Open
 	}
 	if r.gate != nil && !r.gate.Healthy(r.dependency, now) {
 		s.Unhealthy = true
@@ -114,7 +115,7 @@ func (r *Retryer) decide(s *State, f *Failure, now time.Time) Decision {
 		s.NotOwner = true
 	}
 	d := r.policy.decide(s, f, now, r.draw)
-	s.Breaker, s.Unhealthy, s.NotOwner = breaker, unhealthy, notOwner
+	s.Breaker, s.Unhealthy, s.NotOwner = was, unhealthy, notOwner
 	return d
 }
 
@@ -126,8 +127,8 @@ func (r *Retryer) report(s *State, f *Failure, now time.Time) {
 	}
 	switch {
 	case r.breaker == nil:
-	case counts && o == OutcomeFailed && f.Class == ClassThrottled:
-		r.breaker.Record(s.permit, outcomeLimited, now)
+	case counts && o == breaker.Failed && f.Class == ClassThrottled:
+		r.breaker.Record(s.permit, breaker.Limited, now)
 	case counts:
 		r.breaker.Record(s.permit, o, now)
 	default:
@@ -137,14 +138,14 @@ func (r *Retryer) report(s *State, f *Failure, now time.Time) {
 
 // Outcome returns what a circuit breaker makes of f; counts is false for a
 // failure that says nothing about the dependency.
-func (f *Failure) Outcome() (o Outcome, counts bool) {
+func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	switch {
 	case f.Class == ClassSuccess, answered(f) && !dependencyFailed(f):
-		return OutcomeGood, true
+		return breaker.Good, true
 	case dependencyFailed(f):
-		return OutcomeFailed, true
+		return breaker.Failed, true
 	default:
-		return OutcomeGood, false
+		return breaker.Good, false
 	}
 }
 
@@ -180,9 +181,9 @@ func (r *Retryer) spend(d Decision, now time.Time) Decision {
 	return d.stop(ReasonBudget)
 }
 
-func (r *Retryer) breakerMoved(e BreakerMoved) {
+func (r *Retryer) breakerMoved(e breaker.Transition) {
 	e.Dependency = r.dependency
-	if r.pace != nil && e.To == BreakerClosed {
+	if r.pace != nil && e.To == breaker.Closed {
 		r.pace.forget()
 	}
 	for _, o := range r.observers.breaker {
@@ -191,7 +192,7 @@ func (r *Retryer) breakerMoved(e BreakerMoved) {
 }
 
 // Breaker returns the circuit breaker, or nil when the policy has none.
-func (r *Retryer) Breaker() *Breaker { return r.breaker }
+func (r *Retryer) Breaker() *breaker.Breaker { return r.breaker }
 
 // Bulkhead returns the bulkhead, or nil when the policy sets no bound.
-func (r *Retryer) Bulkhead() *Bulkhead { return r.bulkhead }
+func (r *Retryer) Bulkhead() *breaker.Bulkhead { return r.bulkhead }

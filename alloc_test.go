@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/forbeartest"
 )
 
 func quiet(t testing.TB, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
@@ -44,8 +47,8 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 func TestTwoRetriesAllocateAtMostFive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Two failures in three would open the breaker in the middle.
-		r := quiet(t, forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}},
-			forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1)))
+		r := quiet(t, forbear.Policy{Breaker: breaker.Policy{Disabled: true}},
+			forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)))
 		ctx := requestContext(t)
 		failure := forbear.Retryable(errFlaky, forbear.Hint{})
 		n := testing.AllocsPerRun(100, func() {
@@ -87,7 +90,7 @@ func BenchmarkDoSuccessParallel(b *testing.B) {
 }
 
 func BenchmarkDoSuccessWithoutBreaker(b *testing.B) {
-	r, ctx := quiet(b, forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}}), requestContext(b)
+	r, ctx := quiet(b, forbear.Policy{Breaker: breaker.Policy{Disabled: true}}), requestContext(b)
 	op := func(context.Context) error { return nil }
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
@@ -95,4 +98,17 @@ func BenchmarkDoSuccessWithoutBreaker(b *testing.B) {
 			_ = r.Do(ctx, op)
 		}
 	})
+}
+
+func TestDoUnderAFleetBudgetAllocatesNothing(t *testing.T) {
+	b, err := budget.NewFleet(budget.Policy{}, &forbeartest.BudgetStore{}, "k", budget.FleetOptions{Interval: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	r, ctx := quiet(t, forbear.Policy{}, forbear.WithBudget(b)), requestContext(t)
+	op := func(context.Context) error { return nil }
+	if n := testing.AllocsPerRun(200, func() { _ = r.Do(ctx, op) }); n != 0 {
+		t.Errorf("Do: %v allocations, want 0", n)
+	}
 }

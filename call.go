@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -33,7 +35,7 @@ type Call struct {
 	timer       *time.Timer
 	correlation string
 	failed      string // error_type of the latest failed attempt
-	lastCost    Cost
+	lastCost    budget.Cost
 	lastPaced   bool
 	attempted   time.Duration // when the attempt under way began, from the same zero as began
 	failedAt    time.Duration // when the latest attempt failed, likewise
@@ -62,7 +64,7 @@ func (r *Retryer) begin(ctx context.Context, c *Call) error {
 		return r.turnAway(ctx, c, refused)
 	}
 	if r.ratio != nil {
-		r.ratio.request(c.began)
+		r.ratio.RequestAt(c.began)
 	} else {
 		r.budget.Request(c.Start())
 	}
@@ -119,10 +121,10 @@ func (c *Call) Succeed(ctx context.Context) {
 // it saves the reading of the clock.
 func (c *Call) succeedUntimed(ctx context.Context) {
 	if c.r.pace != nil {
-		c.r.pace.ended(OutcomeGood, c.tried())
+		c.r.pace.ended(breaker.Good, c.tried())
 	}
 	if c.r.breaker != nil {
-		c.r.breaker.good(c.State.permit, c.attempted)
+		c.r.breaker.RecordGoodAt(c.State.permit, c.attempted)
 	}
 	c.succeeded(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // batchRetryer returns a Retryer of kind Batch without a floor in its budget
@@ -90,7 +91,7 @@ func TestResumeBehindAnOpenBreaker(t *testing.T) {
 		for range 60 {
 			_ = r.Do(ctx, func(context.Context) error { return forbear.Retryable(errFlaky, forbear.Hint{Stop: true}) })
 		}
-		if s := r.Breaker().State(); s != forbear.BreakerOpen {
+		if s := r.Breaker().State(); s != breaker.Open {
 			t.Fatal(s)
 		}
 		time.Sleep(d.Wait)
@@ -111,10 +112,10 @@ func TestResumeBehindAnOpenBreaker(t *testing.T) {
 // probes are not lost.
 func TestResumeKeepsNoProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, ctx := batchRetryer(t, forbear.Policy{Breaker: forbear.BreakerPolicy{Probes: 1}}), t.Context()
+		r, ctx := batchRetryer(t, forbear.Policy{Breaker: breaker.Policy{Probes: 1}}), t.Context()
 		c := patient(t, r)
 		d, f := c.Try(ctx, fails)
-		r.Breaker().Force(forbear.BreakerOpen, "ada", time.Now())
+		r.Breaker().Force(breaker.Open, "ada", time.Now())
 		r.Breaker().Release()
 		time.Sleep(10 * time.Second)
 		for range 3 {
@@ -122,7 +123,7 @@ func TestResumeKeepsNoProbe(t *testing.T) {
 				t.Fatalf("got %s, want the budget to refuse", d.Reason)
 			}
 		}
-		if err := r.Do(ctx, works); err != nil || r.Breaker().State() != forbear.BreakerClosed {
+		if err := r.Do(ctx, works); err != nil || r.Breaker().State() != breaker.Closed {
 			t.Errorf("%v, %v; want a first attempt as the probe", err, r.Breaker().State())
 		}
 	})

@@ -1,6 +1,11 @@
 package forbear
 
-import "time"
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
+)
 
 // Decision is the answer to one failure.
 type Decision struct {
@@ -14,7 +19,7 @@ type Decision struct {
 	// Class is the failure's class under the policy's overrides.
 	Class Class
 	// Cost is what the retry costs the budget.
-	Cost Cost
+	Cost budget.Cost
 	// Paced says that the budget is spent and the retry one of those that
 	// durable work may make beyond it.
 	Paced bool
@@ -121,7 +126,7 @@ func askReplay(p *Policy, s *State, f *Failure) Reason {
 }
 
 func askHealth(s *State) Reason {
-	if s.Breaker == BreakerOpen {
+	if s.Breaker == breaker.Open {
 		return ReasonBreakerOpen
 	}
 	if s.Unhealthy {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // failing is an operation that always fails, retryably.
@@ -158,7 +159,7 @@ func TestPerAttemptTimeout(t *testing.T) {
 
 func TestCancelDuringTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := forbear.NewTokenBucket(10, 0)
+		b := budget.NewTokenBucket(10, 0)
 		var seen recorder
 		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b), forbear.WithDraw(half), forbear.WithObserver(&seen))
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -232,7 +233,7 @@ func TestDeadlines(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			ctx, cancel := end(t.Context())
 			defer cancel()
-			b := forbear.NewRatioBudget(forbear.BudgetPolicy{Ratio: 1, Window: time.Minute})
+			b := budget.NewRatio(budget.Policy{Ratio: 1, Window: time.Minute})
 			op, runs := failTimes(0, nil)
 			err := quiet(t, forbear.Policy{}, forbear.WithBudget(b)).Do(ctx, op)
 			e, ok := errors.AsType[*forbear.Error](err)

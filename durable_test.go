@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // webhooks returns a Retryer of a durable kind whose budget allows one retry in
@@ -37,7 +38,7 @@ func TestReconsiderCountsAFailureOnce(t *testing.T) {
 			t.Fatalf("got %s with %+v, want it put off and nothing consumed", d.Reason, late)
 		}
 	}
-	if s := r.Breaker().State(); s != forbear.BreakerClosed {
+	if s := r.Breaker().State(); s != breaker.Closed {
 		t.Errorf("two failures opened the breaker: %s", s)
 	}
 	now = now.Add(31 * time.Second)
@@ -66,7 +67,7 @@ func TestReconsiderBehindAnOpenBreaker(t *testing.T) {
 	if d := r.Reconsider(&s, unavailable, now); !d.Retry {
 		t.Fatalf("the probe was refused: %s", d.Reason)
 	}
-	if r.Succeeded(&s, time.Millisecond, now); r.Breaker().State() != forbear.BreakerHalfOpen {
+	if r.Succeeded(&s, time.Millisecond, now); r.Breaker().State() != breaker.HalfOpen {
 		t.Errorf("one good probe of five: %s", r.Breaker().State())
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // TestPolicyMarshals: a policy survives the way to JSON and back, and says its
@@ -16,8 +18,8 @@ func TestPolicyMarshals(t *testing.T) {
 	p := forbear.Policy{
 		Kind: forbear.Webhook, MaxAttempts: 4, Keys: forbear.KeyGenerate,
 		Backoff:  forbear.Backoff{Jitter: forbear.JitterFull, Schedule: []time.Duration{0, time.Second, 2 * time.Second, time.Minute}},
-		Budget:   forbear.BudgetPolicy{Of: forbear.OfTotal},
-		Breaker:  forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens},
+		Budget:   budget.Policy{Of: budget.OfTotal},
+		Breaker:  breaker.Policy{OnBudget: breaker.BudgetOpens},
 		Classify: map[string]forbear.Class{"http_404": forbear.ClassTransient},
 	}
 	text, err := json.Marshal(p)

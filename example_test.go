@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // Fixed draws stand for chance, so that the outputs are the same each time.
@@ -51,7 +52,7 @@ func ExampleNew() {
 	_, err := forbear.New("payments", forbear.Policy{
 		MaxRetries: 9,
 		Total:      time.Minute,
-		Budget:     forbear.BudgetPolicy{Ratio: 0.5},
+		Budget:     budget.Policy{Ratio: 0.5},
 	})
 	fmt.Println(err)
 	// Output:

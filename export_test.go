@@ -6,9 +6,3 @@ import "context"
 func Classify(ctx context.Context, err error, chain ...Classifier) Failure {
 	return classify(ctx, err, chain)
 }
-
-// SetDraw replaces the randomness of b.
-func (b *AdaptiveThrottle) SetDraw(draw func() float64) { b.draw = draw }
-
-// OutcomeLimited is that of a failure that asks for less.
-const OutcomeLimited = outcomeLimited

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 func TestHints(t *testing.T) {
@@ -100,7 +101,7 @@ func TestTokenRefresh(t *testing.T) {
 	if d := decide(forbear.Policy{}, late, denied); d.Reason != forbear.ReasonDeadline {
 		t.Errorf("after the deadline: got %+v", d)
 	}
-	spent := quiet(t, forbear.Policy{}, forbear.WithBudget(forbear.NewTokenBucket(0, 0)))
+	spent := quiet(t, forbear.Policy{}, forbear.WithBudget(budget.NewTokenBucket(0, 0)))
 	if d := spent.Next(&forbear.State{Refreshable: true}, denied, epoch); d.Reason != forbear.ReasonBudget {
 		t.Errorf("with the budget spent: got %+v", d)
 	}

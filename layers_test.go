@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // One layer retries: what runs inside a retry makes a single attempt, and what
@@ -102,7 +103,7 @@ func TestAttemptInTheContext(t *testing.T) {
 
 func TestBudgetSharedByManyCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := forbear.NewTokenBucket(10, 0)
+		b := budget.NewTokenBucket(10, 0)
 		var mu sync.Mutex
 		attempts, refused := 0, 0
 		var wg sync.WaitGroup
@@ -135,7 +136,7 @@ func TestBudgetSharedByManyCallers(t *testing.T) {
 // The AWS quota learns from Do how calls end.
 func TestDoFeedsTheQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := forbear.NewAWSBudget()
+		b := budget.NewAWS()
 		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b))
 		tokens := func() float64 { l := b.Level(time.Now()); return l.Allowed - l.Used }
 		_ = r.Do(t.Context(), failing)
@@ -156,11 +157,11 @@ func TestDoFeedsTheQuota(t *testing.T) {
 
 func TestRefund(t *testing.T) {
 	now := epoch
-	for name, b := range map[string]forbear.Budget{
-		"ratio":   forbear.NewRatioBudget(forbear.BudgetPolicy{MinRetries: 1, Window: time.Minute}),
-		"bucket":  forbear.NewTokenBucket(1, 0),
-		"aws":     forbear.NewAWSBudgetWith(5, forbear.AWSCosts{Transient: 5}),
-		"finagle": forbear.NewFinagleBudget(time.Second, 1, 0.2),
+	for name, b := range map[string]budget.Budget{
+		"ratio":   budget.NewRatio(budget.Policy{MinRetries: 1, Window: time.Minute}),
+		"bucket":  budget.NewTokenBucket(1, 0),
+		"aws":     budget.NewAWSWith(5, budget.AWSCosts{Transient: 5}),
+		"finagle": budget.NewFinagle(time.Second, 1, 0.2),
 	} {
 		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b))
 		s := forbear.State{}
@@ -180,27 +181,5 @@ func TestRefund(t *testing.T) {
 		if again := r.Next(&forbear.State{}, transient, now); !again.Retry {
 			t.Errorf("%s: after the refund: got %+v", name, again)
 		}
-	}
-}
-
-func TestAdaptiveThrottleRefusesRetriesByChance(t *testing.T) {
-	b := forbear.NewAdaptiveThrottle(2, 2*time.Minute)
-	for range 99 {
-		b.Request(epoch)
-	}
-	for range 25 {
-		b.Succeeded(epoch, 0, 0)
-	}
-	b.SetDraw(func() float64 { return 0.48 }) // (99 - 50) / 100 is 0.49
-	if b.Spend(epoch, 0) {
-		t.Error("a draw below the probability was allowed")
-	}
-	b.Refund(epoch, 0)
-	b.SetDraw(func() float64 { return 0.50 })
-	if !b.Spend(epoch, 0) {
-		t.Error("a draw above the probability was refused")
-	}
-	if got := b.Level(epoch.Add(time.Hour)).Utilization(); got != 0 {
-		t.Errorf("idle: utilization %v, want 0", got)
 	}
 }

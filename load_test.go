@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // load is a simulated client: calls start at a steady rate, a part of them
@@ -51,7 +52,7 @@ func (a *attempts) Pop() any {
 }
 
 // run plays the load. Retries that fall due after its end are dropped.
-func (l load) run(r *forbear.Retryer, b forbear.Budget) sent {
+func (l load) run(r *forbear.Retryer, b budget.Budget) sent {
 	start := time.Unix(1_000_000, 0)
 	seconds := int(l.duration / time.Second)
 	out := sent{make([]int, seconds), make([]int, seconds)}
@@ -84,10 +85,10 @@ func (l load) run(r *forbear.Retryer, b forbear.Budget) sent {
 }
 
 // simulate plays the load against a Retryer of its own.
-func (l load) simulate(t testing.TB, p forbear.Policy, b forbear.Budget) sent {
+func (l load) simulate(t testing.TB, p forbear.Policy, b budget.Budget) sent {
 	t.Helper()
 	if b == nil {
-		b = forbear.NewRatioBudget(p.WithDefaults().Budget)
+		b = budget.NewRatio(p.WithDefaults().Budget)
 	}
 	draw := rand.New(rand.NewPCG(1, 2)).Float64
 	p.Breaker.Disabled = true // the budget alone is on trial
@@ -96,4 +97,4 @@ func (l load) simulate(t testing.TB, p forbear.Policy, b forbear.Budget) sent {
 }
 
 // unlimited is no budget at all, which no policy can say.
-func unlimited() forbear.Budget { return forbear.NewTokenBucket(1<<40, 1) }
+func unlimited() budget.Budget { return budget.NewTokenBucket(1<<40, 1) }

@@ -3,9 +3,10 @@ package forbear
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/label"
 )
 
 // LogObserver writes every retry and every failed end of a call to a
@@ -34,7 +35,7 @@ func (o LogObserver) RetryScheduled(ctx context.Context, e RetryScheduled) {
 	}
 	l.LogAttrs(ctx, slog.LevelWarn, "retry", append(e.attrs(),
 		slog.Int64("backoff_ms", e.Backoff.Milliseconds()),
-		slog.String("error_type", clean(e.Failure.Type)))...)
+		slog.String("error_type", label.Clean(e.Failure.Type)))...)
 }
 
 // Stopped implements [StopObserver].
@@ -57,20 +58,20 @@ func (o LogObserver) Stopped(ctx context.Context, e Stopped) {
 	}
 	l.LogAttrs(ctx, level, "retries stopped", append(e.attrs(),
 		slog.Int64("backoff_ms", 0),
-		slog.String("error_type", clean(e.Failure.Type)),
+		slog.String("error_type", label.Clean(e.Failure.Type)),
 		slog.String("reason", e.Reason.String()))...)
 }
 
 // BreakerMoved implements [BreakerObserver].
-func (o LogObserver) BreakerMoved(e BreakerMoved) {
+func (o LogObserver) BreakerMoved(e breaker.Transition) {
 	attrs := []slog.Attr{
-		slog.String("dependency", clean(e.Dependency)),
+		slog.String("dependency", label.Clean(e.Dependency)),
 		slog.String("previous", e.From.String()), slog.String("new", e.To.String()),
 		slog.String("cause", e.Cause.String()),
 		slog.Float64("failure_rate", e.FailureRate), slog.Float64("slow_rate", e.SlowRate),
-		slog.Int("calls", e.Calls), slog.Bool("budget_spent", e.BudgetSpent), slog.String("actor", clean(e.Actor)),
+		slog.Int("calls", e.Calls), slog.Bool("budget_spent", e.BudgetSpent), slog.String("actor", label.Clean(e.Actor)),
 	}
-	if e.To == BreakerOpen && e.Cause != CauseOperator { // who holds it open says for how long
+	if e.To == breaker.Open && e.Cause != breaker.CauseOperator { // who holds it open says for how long
 		attrs = append(attrs, slog.Int64("open_for_ms", e.OpenFor.Milliseconds()))
 	}
 	o.logger().LogAttrs(context.Background(), slog.LevelWarn, "circuit breaker moved", attrs...)
@@ -90,43 +91,24 @@ func (o LogObserver) LayeredRetry(ctx context.Context, e LayeredRetry) {
 // token server said, so only the fact is logged.
 func (o LogObserver) TokenRefreshed(ctx context.Context, e TokenRefreshed) {
 	if e.Err != nil {
-		o.logger().LogAttrs(ctx, slog.LevelError, "token refresh failed", slog.String("dependency", clean(e.Dependency)))
+		o.logger().LogAttrs(ctx, slog.LevelError, "token refresh failed", slog.String("dependency", label.Clean(e.Dependency)))
 	}
 }
 
 // DeadLettered implements [DeadLetterObserver].
 func (o LogObserver) DeadLettered(ctx context.Context, e DeadLettered) {
 	o.logger().LogAttrs(ctx, slog.LevelWarn, "dead letter",
-		slog.String("dependency", clean(e.Dependency)),
-		slog.String("queue", clean(e.Queue)), slog.String("reason", e.Reason.String()))
+		slog.String("dependency", label.Clean(e.Dependency)),
+		slog.String("queue", label.Clean(e.Queue)), slog.String("reason", e.Reason.String()))
 }
 
 // attrs returns R-10's fields that every event has.
 func (i Info) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 8)
 	return append(attrs,
-		slog.String("correlation_id", clean(i.CorrelationID)),
-		slog.String("dependency", clean(i.Dependency)),
+		slog.String("correlation_id", label.Clean(i.CorrelationID)),
+		slog.String("dependency", label.Clean(i.Dependency)),
 		slog.Int("attempt", i.Attempt),
 		slog.Int("max_attempts", i.MaxAttempts),
-		slog.String("idempotency_key", clean(i.IdempotencyKey)))
-}
-
-// maxLogField bounds a field that came from outside, in bytes.
-const maxLogField = 128
-
-// clean makes a value from outside safe to log: bounded, valid, and without the
-// control characters that could start a line of their own or turn the reading
-// direction.
-func clean(s string) string {
-	if len(s) > maxLogField {
-		s = s[:maxLogField]
-	}
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 || r == '\ufeff' ||
-			r >= '\u200b' && r <= '\u200f' || r >= '\u2028' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
-			return -1
-		}
-		return r
-	}, s)
+		slog.String("idempotency_key", label.Clean(i.IdempotencyKey)))
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/label"
 )
 
 // LogSampler keeps a storm of refusals from becoming a storm of log lines: of
@@ -81,7 +83,7 @@ func (s *LogSampler) report(ctx context.Context, l *slog.Logger, now time.Time, 
 	s.mu.Unlock()
 	for _, i := range lines {
 		l.LogAttrs(ctx, slog.LevelWarn, "retries stopped, lines left out",
-			slog.String("dependency", clean(i.dependency)),
+			slog.String("dependency", label.Clean(i.dependency)),
 			slog.String("reason", i.reason.String()), slog.Int("left_out", i.left))
 	}
 }

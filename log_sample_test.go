@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // In a storm every retry that is sent is logged, refusals are thinned out, and
@@ -22,7 +24,7 @@ func TestSamplerLeavesOutRefusalsOnly(t *testing.T) {
 		l := slog.New(slog.NewJSONHandler(&out, nil))
 		s := &forbear.LogSampler{Lines: 5}
 		var seen recorder
-		r := quiet(t, forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}}, forbear.WithDraw(half),
+		r := quiet(t, forbear.Policy{Breaker: breaker.Policy{Disabled: true}}, forbear.WithDraw(half),
 			forbear.WithObserver(forbear.LogObserver{Logger: l, Sampler: s}), forbear.WithObserver(&seen))
 		var wg sync.WaitGroup
 		for range 300 {
@@ -84,8 +86,8 @@ func TestSamplerKeepsCertificates(t *testing.T) {
 func TestDisabledLogAllocatesAtMostTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		measure := func(opts ...forbear.Option) float64 {
-			p := forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}}
-			r := quiet(t, p, append(opts, forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1)))...)
+			p := forbear.Policy{Breaker: breaker.Policy{Disabled: true}}
+			r := quiet(t, p, append(opts, forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)))...)
 			ctx, failure := requestContext(t), forbear.Retryable(errFlaky, forbear.Hint{})
 			return testing.AllocsPerRun(100, func() {
 				_ = r.Do(ctx, func(context.Context) error { return failure })

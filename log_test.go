@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // logged runs f with a default logger that writes JSON, and returns its lines.
@@ -77,13 +78,13 @@ func TestBreakerLog(t *testing.T) {
 		b, now := r.Breaker(), time.Now()
 		b.BudgetRefused(now)
 		for range 20 {
-			b.Record(forbear.Permit{}, forbear.OutcomeFailed, now)
+			b.Record(breaker.Permit{}, breaker.Failed, now)
 		}
 		now = now.Add(11 * time.Second)
 		probe, _ := b.Allow(now)
-		b.Record(probe, forbear.OutcomeFailed, now)
-		b.Force(forbear.BreakerClosed, "jane", now)
-		b.Force(forbear.BreakerOpen, "jane", now)
+		b.Record(probe, breaker.Failed, now)
+		b.Force(breaker.Closed, "jane", now)
+		b.Force(breaker.Open, "jane", now)
 	})
 	want := []map[string]any{
 		{"previous": "closed", "new": "open", "cause": "failures", "budget_spent": true, "open_for_ms": 5000.0},

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // An observer is any value that has one or more of the methods below; pass it
@@ -40,7 +43,7 @@ type (
 	// BreakerObserver is told of each transition of the circuit breaker. It is
 	// called with the breaker's lock held: it must not ask the breaker back.
 	BreakerObserver interface {
-		BreakerMoved(BreakerMoved)
+		BreakerMoved(breaker.Transition)
 	}
 	// CertificateObserver is told at once when a peer's certificate was
 	// refused, which may be an attack.
@@ -127,13 +130,13 @@ type Stopped struct {
 	// first.
 	Attempts int
 	// Level is the budget's reading, when the budget said no.
-	Level Level
+	Level budget.Level
 }
 
 // BudgetLevel is the event of a budget that was asked for a retry.
 type BudgetLevel struct {
 	Dependency string
-	Level      Level
+	Level      budget.Level
 }
 
 // CertificateRefused is the event of a peer that could not prove who it is.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // all keeps every event that recorder does not.
@@ -98,10 +99,10 @@ func TestStoppedCountsAttemptsMade(t *testing.T) {
 // spent is a budget that grants nothing.
 type spent struct{}
 
-func (spent) Request(time.Time)                  {}
-func (spent) Spend(time.Time, forbear.Cost) bool { return false }
-func (spent) Refund(time.Time, forbear.Cost)     {}
-func (spent) Level(time.Time) (l forbear.Level)  { return l }
+func (spent) Request(time.Time)                 {}
+func (spent) Spend(time.Time, budget.Cost) bool { return false }
+func (spent) Refund(time.Time, budget.Cost)     {}
+func (spent) Level(time.Time) (l budget.Level)  { return l }
 
 // paced writes down which retries are beyond the budget's share.
 type paced []bool

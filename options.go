@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // Option changes what a [Retryer] runs with; what it may do is the [Policy]'s.
@@ -46,7 +49,7 @@ func WithoutLog() Option {
 
 // WithBudget replaces the policy's budget, to share one between Retryers or to
 // use another kind.
-func WithBudget(b Budget) Option {
+func WithBudget(b budget.Budget) Option {
 	return func(r *Retryer) error {
 		if b == nil {
 			return errors.New("nil budget")
@@ -125,7 +128,7 @@ func WithService(name string) Option {
 
 // WithBreaker replaces the policy's circuit breaker, to share one between
 // Retryers.
-func WithBreaker(b *Breaker) Option {
+func WithBreaker(b *breaker.Breaker) Option {
 	return func(r *Retryer) error {
 		if b == nil {
 			return errors.New("nil breaker")

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // pace is what lets durable work retry beyond its budget's share.
@@ -61,12 +63,12 @@ func (p *pace) giveBack() {
 }
 
 // ended notes how an attempt of any kind ended.
-func (p *pace) ended(o Outcome, now time.Time) {
+func (p *pace) ended(o breaker.Outcome, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.latest <<= 1
 	p.known, p.since = min(p.known+1, 64), p.since+1
-	if o == OutcomeFailed {
+	if o == breaker.Failed {
 		p.latest |= 1
 		if p.failing() && p.since >= fewest {
 			p.earned, p.since = p.earned/2, 0

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // durable is work that is done by luck: its Retryer, and what was sent.
@@ -18,7 +19,7 @@ type durable struct {
 
 func newDurable(t *testing.T, k forbear.Kind) *durable {
 	t.Helper()
-	p := forbear.Policy{Kind: k, Strict: true, Breaker: forbear.BreakerPolicy{Disabled: true}}
+	p := forbear.Policy{Kind: k, Strict: true, Breaker: breaker.Policy{Disabled: true}}
 	return &durable{r: quiet(t, p, forbear.WithCallerDeadLetter()), now: time.Now()}
 }
 
@@ -155,7 +156,7 @@ func TestPaceIsBounded(t *testing.T) {
 		t.Run(fmt.Sprint(share), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(share), 3))
 			d := newDurable(t, forbear.Webhook)
-			d.r = quiet(t, forbear.Policy{Kind: forbear.Webhook, Breaker: forbear.BreakerPolicy{Disabled: true}}, forbear.WithCallerDeadLetter())
+			d.r = quiet(t, forbear.Policy{Kind: forbear.Webhook, Breaker: breaker.Policy{Disabled: true}}, forbear.WithCallerDeadLetter())
 			var waiting []*forbear.State
 			done, dead := 0, 0
 			ended := func(s *forbear.State, dec forbear.Decision) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // TestPanicsDoNotWedgeTheBreaker: an operation that panics while it tries out a
@@ -15,11 +16,11 @@ import (
 // again.
 func TestPanicsDoNotWedgeTheBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := quiet(t, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: forbear.BreakerPolicy{Probes: 2}})
+		r := quiet(t, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: breaker.Policy{Probes: 2}})
 		for range 20 {
 			_ = r.Do(t.Context(), failing)
 		}
-		if got := r.Breaker().State(); got != forbear.BreakerOpen {
+		if got := r.Breaker().State(); got != breaker.Open {
 			t.Fatalf("%v after twenty failures, want open", got)
 		}
 		time.Sleep(time.Minute)
@@ -38,7 +39,7 @@ func TestPanicsDoNotWedgeTheBreaker(t *testing.T) {
 				t.Fatalf("a probe after the panics: %v (breaker open: %v)", err, errors.Is(err, forbear.ErrBreakerOpen))
 			}
 		}
-		if got := r.Breaker().State(); got != forbear.BreakerClosed {
+		if got := r.Breaker().State(); got != breaker.Closed {
 			t.Errorf("%v after two good probes, want closed", got)
 		}
 	})

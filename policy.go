@@ -3,6 +3,9 @@ package forbear
 import (
 	"cmp"
 	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // Policy says how the calls to one dependency may be retried. It is plain
@@ -33,9 +36,9 @@ type Policy struct {
 	// with less left. Default 100 ms.
 	MinAttempt time.Duration `json:"min_attempt,omitzero"`
 
-	Backoff Backoff       `json:"backoff,omitzero"`
-	Budget  BudgetPolicy  `json:"budget,omitzero"`
-	Breaker BreakerPolicy `json:"breaker,omitzero"`
+	Backoff Backoff        `json:"backoff,omitzero"`
+	Budget  budget.Policy  `json:"budget,omitzero"`
+	Breaker breaker.Policy `json:"breaker,omitzero"`
 	// MaxConcurrent bounds the calls under way at once; 0 sets no bound.
 	MaxConcurrent int `json:"max_concurrent,omitzero"`
 
@@ -99,9 +102,6 @@ const (
 	DefaultCap        = 30 * time.Second
 	DefaultConnect    = 2 * time.Second
 	DefaultMinAttempt = 100 * time.Millisecond
-	DefaultRatio      = 0.20
-	DefaultWindow     = 30 * time.Second
-	DefaultMinRetries = 3
 )
 
 var webhookSchedule = []time.Duration{
@@ -129,7 +129,13 @@ func (p Policy) WithDefaults() Policy {
 	if p.Kind == Webhook && p.Backoff.Schedule == nil {
 		p.Backoff.Schedule = webhookSchedule
 	}
-	p.Budget = p.Budget.withDefaults(p.Kind, p.Strict)
+	p.Budget = p.Budget.WithDefaults()
+	switch {
+	case p.Strict && p.Kind.Durable():
+		p.Budget.MinRetries = 1 // a queue that may never retry stands still
+	case p.Strict:
+		p.Budget.MinRetries = 0
+	}
 	p.Breaker = p.Breaker.WithDefaults(p.AttemptTimeout())
 	return p
 }

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // Each way in which a policy may leave the standard, and what the user reads.
 func TestViolations(t *testing.T) {
 	const s = time.Second
 	backoff := func(b forbear.Backoff) forbear.Policy { return forbear.Policy{Backoff: b} }
-	budget := func(b forbear.BudgetPolicy) forbear.Policy { return forbear.Policy{Budget: b} }
+	withBudget := func(b budget.Policy) forbear.Policy { return forbear.Policy{Budget: b} }
 	classes := func(label string, c forbear.Class) forbear.Policy {
 		return forbear.Policy{Classify: map[string]forbear.Class{label: c}}
 	}
@@ -49,20 +50,20 @@ func TestViolations(t *testing.T) {
 		{backoff(forbear.Backoff{Schedule: []time.Duration{0, s}}), "backoff.schedule has 2 steps for 4 attempts (R-3)"},
 		{backoff(forbear.Backoff{Schedule: []time.Duration{0, 2 * s, s, 3 * s}}), "backoff.schedule does not increase at step 3 (1s) (R-3)"},
 		{backoff(forbear.Backoff{Cap: 31 * s}), "backoff.cap 31s is longer than the budget window of 30s, so retries would outlive their window (R-7)"},
-		{forbear.Policy{Backoff: forbear.Backoff{Cap: 61 * s}, Budget: forbear.BudgetPolicy{Window: 2 * time.Minute}}, "backoff.cap 1m1s is over 1m0s (R-1)"},
-		{forbear.Policy{Backoff: forbear.Backoff{Base: 61 * s}, Budget: forbear.BudgetPolicy{Window: 2 * time.Minute}}, "backoff.base 1m1s is over 1m0s (R-1)"},
-		{budget(forbear.BudgetPolicy{Ratio: 0.25}), "budget.ratio 25% is over 20% (R-7)"},
-		{budget(forbear.BudgetPolicy{Ratio: 1.5}), "budget.ratio 1.5 is not a fraction"},
-		{budget(forbear.BudgetPolicy{Ratio: -0.1}), "budget.ratio -0.1 is not a fraction"},
-		{budget(forbear.BudgetPolicy{Ratio: 0.1, MaxMultiplier: 1.1}), "budget.max_multiplier and budget.ratio say the same thing: set one"},
-		{budget(forbear.BudgetPolicy{MaxMultiplier: 1.1, Of: forbear.OfTotal}), "budget.max_multiplier is by definition of the initial requests: drop budget.of"},
-		{budget(forbear.BudgetPolicy{MaxMultiplier: 0.9}), "budget.max_multiplier 0.9 is not in 1-10"},
-		{budget(forbear.BudgetPolicy{MaxMultiplier: 2}), "budget.max_multiplier 2 is over 1.25, which is 20% of the total (R-7)"},
-		{budget(forbear.BudgetPolicy{MinRetries: -1}), "budget.min_retries -1 is negative"},
-		{forbear.Policy{Strict: true, Budget: forbear.BudgetPolicy{MinRetries: 2}}, "budget.min_retries 2 contradicts strict (R-7)"},
-		{forbear.Policy{Strict: true, Budget: forbear.BudgetPolicy{RoundUp: true}}, "budget.round_up contradicts strict (R-7)"},
-		{budget(forbear.BudgetPolicy{Window: 2 * time.Hour}), "budget.window 2h0m0s is not in 0-1h"},
-		{budget(forbear.BudgetPolicy{Window: 10 * s}), "budget.window 10s is shorter than the backoff cap of 30s, so retries would outlive their window (R-7)"},
+		{forbear.Policy{Backoff: forbear.Backoff{Cap: 61 * s}, Budget: budget.Policy{Window: 2 * time.Minute}}, "backoff.cap 1m1s is over 1m0s (R-1)"},
+		{forbear.Policy{Backoff: forbear.Backoff{Base: 61 * s}, Budget: budget.Policy{Window: 2 * time.Minute}}, "backoff.base 1m1s is over 1m0s (R-1)"},
+		{withBudget(budget.Policy{Ratio: 0.25}), "budget.ratio 25% is over 20% (R-7)"},
+		{withBudget(budget.Policy{Ratio: 1.5}), "budget.ratio 1.5 is not a fraction"},
+		{withBudget(budget.Policy{Ratio: -0.1}), "budget.ratio -0.1 is not a fraction"},
+		{withBudget(budget.Policy{Ratio: 0.1, MaxMultiplier: 1.1}), "budget.max_multiplier and budget.ratio say the same thing: set one"},
+		{withBudget(budget.Policy{MaxMultiplier: 1.1, Of: budget.OfTotal}), "budget.max_multiplier is by definition of the initial requests: drop budget.of"},
+		{withBudget(budget.Policy{MaxMultiplier: 0.9}), "budget.max_multiplier 0.9 is not in 1-10"},
+		{withBudget(budget.Policy{MaxMultiplier: 2}), "budget.max_multiplier 2 is over 1.25, which is 20% of the total (R-7)"},
+		{withBudget(budget.Policy{MinRetries: -1}), "budget.min_retries -1 is negative"},
+		{forbear.Policy{Strict: true, Budget: budget.Policy{MinRetries: 2}}, "budget.min_retries 2 contradicts strict (R-7)"},
+		{forbear.Policy{Strict: true, Budget: budget.Policy{RoundUp: true}}, "budget.round_up contradicts strict (R-7)"},
+		{withBudget(budget.Policy{Window: 2 * time.Hour}), "budget.window 2h0m0s is not in 0-1h"},
+		{withBudget(budget.Policy{Window: 10 * s}), "budget.window 10s is shorter than the backoff cap of 30s, so retries would outlive their window (R-7)"},
 		{classes("tls_certificate", forbear.ClassTransient), "classify.tls_certificate cannot be transient: certificates and cancellations are facts (R-9)"},
 		{classes("http_404", forbear.ClassSuccess), "classify.http_404 cannot be success: certificates and cancellations are facts (R-9)"},
 		{classes("http_404", 99), "classify.http_404 has an unknown class"},
@@ -81,7 +82,7 @@ func TestViolations(t *testing.T) {
 }
 
 func TestAllViolationsAtOnce(t *testing.T) {
-	_, err := forbear.New("payments", forbear.Policy{MaxRetries: 9, Total: time.Hour, Budget: forbear.BudgetPolicy{Ratio: 0.5}})
+	_, err := forbear.New("payments", forbear.Policy{MaxRetries: 9, Total: time.Hour, Budget: budget.Policy{Ratio: 0.5}})
 	want := strings.Join([]string{
 		`policy "payments": max_retries 9 is outside 1-5 (R-2)`,
 		`policy "payments": total 1h0m0s is over 30s for kind sync (R-3)`,
@@ -101,9 +102,9 @@ func TestGoodPolicies(t *testing.T) {
 		"strict":           {Strict: true},
 		"disabled":         {Disabled: true},
 		"every kind":       {Kind: forbear.Event, MaxRetries: 10},
-		"longest cap":      {Backoff: forbear.Backoff{Cap: time.Minute}, Budget: forbear.BudgetPolicy{Window: time.Minute}},
-		"fifth multiplier": {Budget: forbear.BudgetPolicy{MaxMultiplier: 1.25}},
-		"of total":         {Budget: forbear.BudgetPolicy{Ratio: 0.2, Of: forbear.OfTotal}},
+		"longest cap":      {Backoff: forbear.Backoff{Cap: time.Minute}, Budget: budget.Policy{Window: time.Minute}},
+		"fifth multiplier": {Budget: budget.Policy{MaxMultiplier: 1.25}},
+		"of total":         {Budget: budget.Policy{Ratio: 0.2, Of: budget.OfTotal}},
 		"user's class":     {Classify: map[string]forbear.Class{"http_404": forbear.ClassTransient}},
 	} {
 		if err := p.Validate(); err != nil {

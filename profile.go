@@ -3,6 +3,8 @@ package forbear
 import (
 	"fmt"
 	"time"
+
+	"github.com/forbear-go/forbear/budget"
 )
 
 // Profile returns the named policy, ready to be adjusted:
@@ -18,7 +20,7 @@ func Profile(name string) (Policy, error) {
 	case "", "standard":
 		return Policy{}, nil
 	case "cautious":
-		return Policy{Budget: BudgetPolicy{Ratio: 0.10, Window: time.Minute}}, nil
+		return Policy{Budget: budget.Policy{Ratio: 0.10, Window: time.Minute}}, nil
 	case "lattice":
 		return Policy{Classify: latticeClasses()}, nil
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // situation is what Decide is asked about.
@@ -52,7 +54,7 @@ func anySituation(rng *rand.Rand) situation {
 		state: forbear.State{
 			Attempt: rng.IntN(12), PrevWait: duration(time.Hour), DNSFailures: rng.IntN(3), Refreshes: rng.IntN(2),
 			Limit: rng.IntN(12), Limited: some(5), NeedsKey: some(4), Unreplayable: some(10), Refreshable: some(2),
-			Breaker: forbear.BreakerState(rng.IntN(3) * rng.IntN(2)), Unhealthy: some(10), ExhaustedBelow: some(10), Inner: some(10),
+			Breaker: breaker.State(rng.IntN(3) * rng.IntN(2)), Unhealthy: some(10), ExhaustedBelow: some(10), Inner: some(10),
 		},
 		failure: forbear.Failure{
 			Class: forbear.Class(rng.IntN(10)), Unsent: some(4),
@@ -218,13 +220,13 @@ func TestCeilingNeverOverflows(t *testing.T) {
 // R-7 holds under contention: retries never exceed the share of the initial
 // requests, or the floor.
 func TestBudgetHoldsUnder64Goroutines(t *testing.T) {
-	for name, p := range map[string]forbear.BudgetPolicy{
+	for name, p := range map[string]budget.Policy{
 		"of initial": {Ratio: 0.2, Window: time.Minute, MinRetries: 3},
-		"of total":   {Ratio: 0.2, Window: time.Minute, Of: forbear.OfTotal},
+		"of total":   {Ratio: 0.2, Window: time.Minute, Of: budget.OfTotal},
 		"strict":     {Ratio: 0.1, Window: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := forbear.NewRatioBudget(p)
+			b := budget.NewRatio(p)
 			var initial, retries atomic.Int64
 			now := time.Now()
 			var wg sync.WaitGroup
@@ -259,9 +261,9 @@ func TestBudgetHoldsUnder64Goroutines(t *testing.T) {
 // Over any window of a long random trace, the ratio holds.
 func TestBudgetHoldsInEveryWindow(t *testing.T) {
 	const window = 30 * time.Second
-	p := forbear.BudgetPolicy{Ratio: 0.2, Window: window, MinRetries: 3}
+	p := budget.Policy{Ratio: 0.2, Window: window, MinRetries: 3}
 	rng := rand.New(rand.NewPCG(41, 42))
-	b := forbear.NewRatioBudget(p)
+	b := budget.NewRatio(p)
 	type event struct {
 		at    time.Duration
 		retry bool

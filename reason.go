@@ -1,5 +1,7 @@
 package forbear
 
+import "github.com/forbear-go/forbear/breaker"
+
 // Reason says why a decision fell as it did. The zero value is no reason.
 type Reason uint8
 
@@ -65,7 +67,7 @@ var reasons = [...]struct {
 	ReasonHintTooLong:    {"after_exceeds_deadline", "R-5", ErrDeadline},
 	ReasonBudget:         {"budget_exhausted", "R-7", ErrBudgetExhausted},
 	ReasonNotOwner:       {"not_owner", "R-7", ErrInner},
-	ReasonBulkheadFull:   {"bulkhead_full", ruleBreaker, ErrBulkheadFull},
+	ReasonBulkheadFull:   {"bulkhead_full", breaker.Rule, ErrBulkheadFull},
 	ReasonRefreshFailed:  {"refresh_failed", "R-9", ErrRefreshFailed},
 	ReasonWeakCredential: {"weaker_credential", "R-9", ErrWeakCredential},
 }

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // Retryer applies one policy to the calls to one dependency, and owns what they
@@ -18,13 +21,13 @@ type Retryer struct {
 	dependency string
 	policy     Policy // with defaults
 	given      Policy // as it was passed in
-	budget     Budget
-	ratio      *RatioBudget  // budget, when it is of the default kind
+	budget     budget.Budget
+	ratio      *budget.Ratio // budget, when it is of the default kind
 	outcomes   outcomeBudget // budget, when it cares how calls end
 	gate       HealthGate
-	breaker    *Breaker  // nil when the policy has none
-	bulkhead   *Bulkhead // nil when the policy sets no bound
-	pace       *pace     // nil for calls that somebody waits for
+	breaker    *breaker.Breaker  // nil when the policy has none
+	bulkhead   *breaker.Bulkhead // nil when the policy sets no bound
+	pace       *pace             // nil for calls that somebody waits for
 	service    string
 
 	layeredOnce  sync.Once
@@ -75,17 +78,17 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 		return nil, errors.Join(errs...)
 	}
 	if r.budget == nil {
-		r.budget = NewRatioBudget(r.policy.Budget)
+		r.budget = budget.NewRatio(r.policy.Budget)
 	}
-	r.ratio, _ = r.budget.(*RatioBudget)
+	r.ratio, _ = r.budget.(*budget.Ratio)
 	if r.breaker == nil && !p.Breaker.Disabled {
-		r.breaker = NewBreaker(r.policy.Breaker, r.breakerMoved)
+		r.breaker = breaker.New(r.policy.Breaker, r.breakerMoved)
 	}
 	if p.Kind.paced() {
 		r.pace = &pace{}
 	}
 	if p.MaxConcurrent > 0 {
-		r.bulkhead = NewBulkhead(p.MaxConcurrent)
+		r.bulkhead = breaker.NewBulkhead(p.MaxConcurrent)
 	}
 	r.outcomes, _ = r.budget.(outcomeBudget)
 	if !r.observed {
@@ -133,7 +136,7 @@ func (r *Retryer) Dependency() string { return r.dependency }
 func (r *Retryer) Policy() Policy { return r.policy }
 
 // Level returns the reading of the budget.
-func (r *Retryer) Level(now time.Time) Level { return r.budget.Level(now) }
+func (r *Retryer) Level(now time.Time) budget.Level { return r.budget.Level(now) }
 
 // Next decides what follows a failed attempt and commits it: it takes the
 // retry's cost from the budget and advances s. Every live use of forbear goes
@@ -173,5 +176,27 @@ func (r *Retryer) Refund(d Decision, now time.Time) {
 		r.pace.giveBack()
 	case d.Retry:
 		r.budget.Refund(now, d.Cost)
+	}
+}
+
+// outcomeBudget is a [budget.Budget] that also learns how calls end; token
+// buckets live on that.
+type outcomeBudget interface {
+	budget.Budget
+	// Failed notes a failed attempt of a retryable kind, before Spend.
+	Failed(now time.Time)
+	// Succeeded notes a successful call. retries is the number of its retries
+	// and last the cost of the last one.
+	Succeeded(now time.Time, retries int, last budget.Cost)
+}
+
+func costOf(c Class) budget.Cost {
+	switch c {
+	case ClassTimeout:
+		return budget.Timeout
+	case ClassThrottled:
+		return budget.Throttled
+	default:
+		return budget.Transient
 	}
 }

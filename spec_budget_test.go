@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // The worked numbers of budgets, by name.
@@ -57,15 +58,15 @@ func TestLessonMultipliers2_4_10(t *testing.T) {
 // multiplier M is (M - 1) / M.
 func TestLessonMultiplierToRatio(t *testing.T) {
 	for m, want := range map[float64]float64{1.10: 9.09, 1.5: 33.33, 2: 50, 4: 75} {
-		if got := 100 * forbear.RatioFor(m); math.Abs(got-want) > 0.005 {
+		if got := 100 * budget.RatioFor(m); math.Abs(got-want) > 0.005 {
 			t.Errorf("M = %v: got %.2f %%, want %v %%", m, got, want)
 		}
-		of := forbear.BudgetPolicy{Ratio: forbear.RatioFor(m), Of: forbear.OfTotal}
+		of := budget.Policy{Ratio: budget.RatioFor(m), Of: budget.OfTotal}
 		if got := of.MaxAmplification(); math.Abs(got-m) > 1e-9 {
 			t.Errorf("M = %v: the ratio of the total amplifies to %v", m, got)
 		}
 	}
-	b := (forbear.Policy{Budget: forbear.BudgetPolicy{MaxMultiplier: 1.10}}).WithDefaults().Budget
+	b := (forbear.Policy{Budget: budget.Policy{MaxMultiplier: 1.10}}).WithDefaults().Budget
 	if got := b.Allowed(1000); got != 100 {
 		t.Errorf("max_multiplier 1.10 allows %d retries for 1,000 calls, want 100", got)
 	}
@@ -73,10 +74,10 @@ func TestLessonMultiplierToRatio(t *testing.T) {
 
 // The budget article's token bucket: 200 tokens, 20 a second.
 func TestTokenBucket200Tokens20PerSecond(t *testing.T) {
-	b := forbear.NewTokenBucket(200, 20)
+	b := budget.NewTokenBucket(200, 20)
 	spend := func(now time.Time, n int) (got int) {
 		for range n {
-			if b.Spend(now, forbear.CostTransient) {
+			if b.Spend(now, budget.Transient) {
 				got++
 			}
 		}
@@ -96,7 +97,7 @@ func TestTokenBucket200Tokens20PerSecond(t *testing.T) {
 		t.Errorf("after an hour: %d retries, want 200", got)
 	}
 	now := epoch.Add(time.Hour)
-	b.Refund(now, forbear.CostTransient)
+	b.Refund(now, budget.Transient)
 	if got := spend(now, 2); got != 1 {
 		t.Errorf("after a refund: %d retries, want 1", got)
 	}
@@ -117,7 +118,7 @@ func TestArticle10000CallsBuy1000Retries(t *testing.T) {
 // What the AWS SDKs publish: 500 tokens; 5 a retry and 10 after a timeout, in
 // the newer mode 14 and 5 after throttling.
 func TestAWSPublishedConstants(t *testing.T) {
-	drain := func(b forbear.Budget, c forbear.Cost) (n int) {
+	drain := func(b budget.Budget, c budget.Cost) (n int) {
 		for b.Spend(epoch, c) {
 			n++
 		}
@@ -125,14 +126,14 @@ func TestAWSPublishedConstants(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name                          string
-		make                          func() *forbear.AWSBudget
+		make                          func() *budget.AWS
 		transient, timeout, throttled int
 	}{
-		{"2.0", forbear.NewAWSBudget, 100, 50, 100},
-		{"2.1", forbear.NewAWSBudget21, 35, 35, 100},
+		{"2.0", budget.NewAWS, 100, 50, 100},
+		{"2.1", budget.NewAWS21, 35, 35, 100},
 	} {
-		for cost, want := range map[forbear.Cost]int{
-			forbear.CostTransient: tt.transient, forbear.CostTimeout: tt.timeout, forbear.CostThrottled: tt.throttled,
+		for cost, want := range map[budget.Cost]int{
+			budget.Transient: tt.transient, budget.Timeout: tt.timeout, budget.Throttled: tt.throttled,
 		} {
 			if got := drain(tt.make(), cost); got != want {
 				t.Errorf("mode %s, cost %d: %d retries, want %d", tt.name, cost, got, want)
@@ -143,7 +144,7 @@ func TestAWSPublishedConstants(t *testing.T) {
 
 // gRFC A6: 10 tokens and a ratio of 0.1; retries stop at half.
 func TestGRPCPublishedConstants(t *testing.T) {
-	b := forbear.NewGRPCThrottle(10, 0.1)
+	b := budget.NewGRPC(10, 0.1)
 	for failure := 1; failure <= 6; failure++ {
 		b.Failed(epoch)
 		if got, want := b.Spend(epoch, 0), failure < 5; got != want {
@@ -160,7 +161,7 @@ func TestGRPCPublishedConstants(t *testing.T) {
 
 // Finagle: 20 % and 10 a second over 10 s: 100 cold, then one for five calls.
 func TestFinaglePublishedConstants(t *testing.T) {
-	b := forbear.NewFinagleBudget(10*time.Second, 10, 0.2)
+	b := budget.NewFinagle(10*time.Second, 10, 0.2)
 	cold := 0
 	for b.Spend(epoch, 0) {
 		cold++

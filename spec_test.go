@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // The worked numbers of the standard and its companions, by name.
@@ -83,7 +85,7 @@ func TestLessonPaymentExercise(t *testing.T) {
 	p := forbear.Policy{
 		MaxRetries: 3,
 		Backoff:    forbear.Backoff{Base: 500 * time.Millisecond, Cap: 20 * time.Second},
-		Budget:     forbear.BudgetPolicy{Ratio: 0.10},
+		Budget:     budget.Policy{Ratio: 0.10},
 	}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
@@ -183,13 +185,13 @@ func TestDecisionOrder(t *testing.T) {
 		{"exhausted below", forbear.ReasonExhaustedBelow, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.ExhaustedBelow = true }},
 		{"key", forbear.ReasonNoKey, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.NeedsKey = true }},
 		{"replay", forbear.ReasonNotReplayable, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Unreplayable = true }},
-		{"breaker", forbear.ReasonBreakerOpen, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Breaker = forbear.BreakerOpen }},
+		{"breaker", forbear.ReasonBreakerOpen, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Breaker = breaker.Open }},
 		{"health", forbear.ReasonUnhealthy, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Unhealthy = true }},
 		{"inner layer", forbear.ReasonInner, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Inner = true }},
 		{"count", forbear.ReasonExhausted, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Attempt = 4 }},
 		{"deadline", forbear.ReasonDeadline, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Start = epoch.Add(-time.Hour) }},
 	}
-	spent := forbear.NewTokenBucket(0, 0)
+	spent := budget.NewTokenBucket(0, 0)
 	decideWith := func(objecting ...question) forbear.Reason {
 		p, s, f := forbear.Policy{}, forbear.State{Start: epoch}, transient
 		for _, q := range objecting {

@@ -1,6 +1,10 @@
 package forbear
 
-import "time"
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+)
 
 // State is what one logical call has used so far, and the facts around it that
 // a decision needs. It is plain data: the durable mouths persist it between
@@ -43,7 +47,7 @@ type State struct {
 	// NotOwner says that another service owns the retries of this dependency.
 	NotOwner bool `json:"not_owner,omitempty"`
 	// Breaker is the state of the dependency's circuit breaker.
-	Breaker BreakerState `json:"breaker,omitempty"`
+	Breaker breaker.State `json:"breaker,omitempty"`
 	// Unhealthy is the health gate's answer.
 	Unhealthy bool `json:"unhealthy,omitempty"`
 	// ExhaustedBelow says that a layer below has already used its retries.
@@ -52,7 +56,7 @@ type State struct {
 	// leaves it a single attempt.
 	Inner bool `json:"inner,omitempty"`
 
-	permit Permit // of the attempt under way
+	permit breaker.Permit // of the attempt under way
 }
 
 // Probe reports whether the attempt under way tries out a dependency whose
@@ -88,17 +92,3 @@ func (s State) After(d Decision) State {
 	}
 	return s
 }
-
-// BreakerState is where a circuit breaker stands. The zero value is closed.
-type BreakerState uint8
-
-const (
-	BreakerClosed BreakerState = iota
-	BreakerOpen
-	BreakerHalfOpen
-)
-
-var breakerNames = [...]string{"closed", "open", "half-open"}
-
-// String returns "closed", "open" or "half-open".
-func (b BreakerState) String() string { return breakerNames[min(int(b), len(breakerNames)-1)] }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/label"
 )
 
 // Violation is one way in which a policy leaves the standard.
@@ -56,7 +59,7 @@ func (p *Policy) Violations() []*Violation {
 	c.durations(p)
 	c.backoff(p)
 	c.budget(p)
-	c.breaker(p)
+	p.Breaker.Check(c.add)
 	if p.MaxConcurrent < 0 {
 		c.add("max_concurrent", "", "%d is negative", p.MaxConcurrent)
 	}
@@ -150,18 +153,18 @@ func (c *checker) budget(p *Policy) {
 	if b.MaxMultiplier != 0 && b.Ratio != 0 {
 		c.add("budget.max_multiplier", "", "and budget.ratio say the same thing: set one")
 	}
-	if b.MaxMultiplier != 0 && b.Of != OfInitial {
+	if b.MaxMultiplier != 0 && b.Of != budget.OfInitial {
 		c.add("budget.max_multiplier", "", "is by definition of the initial requests: drop budget.of")
 	}
 	if b.Ratio < 0 || b.Ratio > 1 {
 		c.add("budget.ratio", "", "%v is not a fraction", b.Ratio)
-	} else if b.Ratio > DefaultRatio {
-		c.add("budget.ratio", "R-7", "%s is over 20%%", percent(b.Ratio))
+	} else if b.Ratio > budget.DefaultRatio {
+		c.add("budget.ratio", "R-7", "%s is over 20%%", label.Percent(b.Ratio))
 	}
 	// 1.25 is what 20 % of the total comes to, the weakest reading of R-7.
 	if b.MaxMultiplier != 0 && (b.MaxMultiplier < 1 || b.MaxMultiplier > 10) {
 		c.add("budget.max_multiplier", "", "%v is not in 1-10", b.MaxMultiplier)
-	} else if b.MaxMultiplier > 1/(1-DefaultRatio) {
+	} else if b.MaxMultiplier > 1/(1-budget.DefaultRatio) {
 		c.add("budget.max_multiplier", "R-7", "%v is over 1.25, which is 20%% of the total", b.MaxMultiplier)
 	}
 	if b.MinRetries < 0 {
@@ -193,5 +196,3 @@ func (c *checker) classes(p *Policy) {
 		}
 	}
 }
-
-func percent(ratio float64) string { return fmt.Sprintf("%g%%", ratio*100) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/vectors"
 )
 
@@ -66,7 +67,7 @@ func (a amplification) rate(t *testing.T) float64 {
 	l.fail = 1
 	p.Budget.Ratio = a.Budget
 	if a.Of == "total" {
-		p.Budget.Of = forbear.OfTotal
+		p.Budget.Of = budget.OfTotal
 	} else if a.Of != "initial" {
 		t.Fatal(notUnderstood("of", a.Of))
 	}
@@ -87,11 +88,11 @@ func (a amplification) run(t *testing.T) {
 		t.Errorf("%d calls a second became %.1f, want %.1f", a.InitialRPS, got, a.RPS)
 	}
 	if a.Budget > 0 {
-		of := forbear.OfInitial
+		of := budget.OfInitial
 		if a.Of == "total" {
-			of = forbear.OfTotal
+			of = budget.OfTotal
 		}
-		m := forbear.BudgetPolicy{Ratio: a.Budget, Of: of}.MaxAmplification()
+		m := budget.Policy{Ratio: a.Budget, Of: of}.MaxAmplification()
 		if math.Abs(m*float64(a.InitialRPS)-a.RPS) > 0.001 {
 			t.Errorf("MaxAmplification %v, want %v", m, a.RPS/float64(a.InitialRPS))
 		}

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/vectors"
 )
 
@@ -63,14 +63,14 @@ func newTracer(algorithm string, params []byte) (*tracer, error) {
 }
 
 // requestsAndRetries is the vocabulary of budgets that know these two only.
-func requestsAndRetries(b forbear.Budget) func(string, time.Time) (bool, error) {
+func requestsAndRetries(b budget.Budget) func(string, time.Time) (bool, error) {
 	return func(name string, now time.Time) (bool, error) {
 		switch name {
 		case "request":
 			b.Request(now)
 			return true, nil
 		case "retry":
-			return b.Spend(now, forbear.CostTransient), nil
+			return b.Spend(now, budget.Transient), nil
 		}
 		return false, notUnderstood("op", name)
 	}
@@ -86,21 +86,21 @@ func ratioTracer(params []byte) (*tracer, error) {
 	if err := vectors.Decode(params, &p); err != nil {
 		return nil, err
 	}
-	policy := forbear.BudgetPolicy{
+	policy := budget.Policy{
 		Ratio:      p.RatioPercent / 100,
 		Window:     time.Duration(p.WindowMS) * time.Millisecond,
 		MinRetries: p.Floor,
 	}
 	switch p.Check {
 	case "after_of_total":
-		policy.Of = forbear.OfTotal
+		policy.Of = budget.OfTotal
 	case "after_of_initial":
 	case "before_of_initial":
 		policy.RoundUp = true
 	default:
 		return nil, notUnderstood("check", p.Check)
 	}
-	return &tracer{op: requestsAndRetries(forbear.NewRatioBudget(policy)), window: policy.Window}, nil
+	return &tracer{op: requestsAndRetries(budget.NewRatio(policy)), window: policy.Window}, nil
 }
 
 func finagleTracer(params []byte) (*tracer, error) {
@@ -113,7 +113,7 @@ func finagleTracer(params []byte) (*tracer, error) {
 		return nil, err
 	}
 	ttl := time.Duration(p.TTLMS) * time.Millisecond
-	return &tracer{op: requestsAndRetries(forbear.NewFinagleBudget(ttl, p.MinPerSec, p.Percent))}, nil
+	return &tracer{op: requestsAndRetries(budget.NewFinagle(ttl, p.MinPerSec, p.Percent))}, nil
 }
 
 func grpcTracer(params []byte) (*tracer, error) {
@@ -124,13 +124,13 @@ func grpcTracer(params []byte) (*tracer, error) {
 	if err := vectors.Decode(params, &p); err != nil {
 		return nil, err
 	}
-	b := forbear.NewGRPCThrottle(p.MaxTokens, p.TokenRatio)
+	b := budget.NewGRPC(p.MaxTokens, p.TokenRatio)
 	return &tracer{
 		op: func(name string, now time.Time) (bool, error) {
 			switch name {
 			case "failure":
 				b.Failed(now)
-				return b.Spend(now, forbear.CostTransient), nil
+				return b.Spend(now, budget.Transient), nil
 			case "success":
 				b.Succeeded(now, 0, 0)
 				return true, nil
@@ -156,16 +156,16 @@ func awsTracer(params []byte) (*tracer, error) {
 	if p.Costs.Retry == nil {
 		return nil, fmt.Errorf("aws without the cost of a retry")
 	}
-	costs := forbear.AWSCosts{Transient: *p.Costs.Retry, Timeout: *p.Costs.Retry, Throttled: *p.Costs.Retry}
+	costs := budget.AWSCosts{Transient: *p.Costs.Retry, Timeout: *p.Costs.Retry, Throttled: *p.Costs.Retry}
 	if p.Costs.RetryTimeout != nil {
 		costs.Timeout = *p.Costs.RetryTimeout
 	}
 	if p.Costs.RetryThrottled != nil {
 		costs.Throttled = *p.Costs.RetryThrottled
 	}
-	b := forbear.NewAWSBudgetWith(p.Capacity, costs)
-	last := forbear.CostTransient
-	spend := func(now time.Time, c forbear.Cost) bool {
+	b := budget.NewAWSWith(p.Capacity, costs)
+	last := budget.Transient
+	spend := func(now time.Time, c budget.Cost) bool {
 		ok := b.Spend(now, c)
 		if ok {
 			last = c
@@ -176,11 +176,11 @@ func awsTracer(params []byte) (*tracer, error) {
 		op: func(name string, now time.Time) (bool, error) {
 			switch name {
 			case "retry":
-				return spend(now, forbear.CostTransient), nil
+				return spend(now, budget.Transient), nil
 			case "retry_timeout":
-				return spend(now, forbear.CostTimeout), nil
+				return spend(now, budget.Timeout), nil
 			case "retry_throttled":
-				return spend(now, forbear.CostThrottled), nil
+				return spend(now, budget.Throttled), nil
 			case "success_first_try":
 				b.Succeeded(now, 0, 0)
 				return true, nil
@@ -208,7 +208,7 @@ func refillTracer(params []byte) (*tracer, error) {
 	if err := vectors.Decode(params, &p); err != nil {
 		return nil, err
 	}
-	b := forbear.NewTokenBucket(p.Capacity, cmp.Or(p.PerS, p.PerSec, p.PerSecond))
+	b := budget.NewTokenBucket(p.Capacity, cmp.Or(p.PerS, p.PerSec, p.PerSecond))
 	return &tracer{
 		op:     requestsAndRetries(b),
 		tokens: func(now time.Time) float64 { l := b.Level(now); return l.Allowed - l.Used },
@@ -224,7 +224,7 @@ func adaptiveTracer(params []byte) (*tracer, error) {
 		return nil, err
 	}
 	over := cmp.Or(time.Duration(p.WindowMS)*time.Millisecond, 2*time.Minute)
-	b := forbear.NewAdaptiveThrottle(p.K, over)
+	b := budget.NewAdaptive(p.K, over)
 	return &tracer{
 		op: func(name string, now time.Time) (bool, error) {
 			switch name {

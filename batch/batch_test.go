@@ -16,6 +16,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/batch"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/deadletter"
 )
 
@@ -31,7 +33,7 @@ func retryer(t testing.TB, p forbear.Policy, opts ...forbear.Option) *forbear.Re
 
 // calm is a policy without a breaker and with a budget that never says no here.
 func calm() forbear.Policy {
-	return forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}, Budget: forbear.BudgetPolicy{MinRetries: 1 << 20}}
+	return forbear.Policy{Breaker: breaker.Policy{Disabled: true}, Budget: budget.Policy{MinRetries: 1 << 20}}
 }
 
 func numbers(n int) iter.Seq[int] {
@@ -213,7 +215,7 @@ func TestBudgetIsOneForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
 		q := &letters{}
-		p := forbear.Policy{Strict: true, Breaker: forbear.BreakerPolicy{Disabled: true}}
+		p := forbear.Policy{Strict: true, Breaker: breaker.Policy{Disabled: true}}
 		report, err := batch.Run(t.Context(), retryer(t, p), numbers(1000), func(context.Context, int) error {
 			calls.Add(1)
 			return busy()

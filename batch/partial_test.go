@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/batch"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // dependency fails a share of the attempts. Each attempt of each item has its
@@ -86,10 +87,10 @@ func (d *dependency) run(t *testing.T, p forbear.Policy, o batch.Options[int], i
 // moves are the transitions of a breaker.
 type moves struct {
 	mu   sync.Mutex
-	list []forbear.BreakerMoved
+	list []breaker.Transition
 }
 
-func (m *moves) BreakerMoved(e forbear.BreakerMoved) {
+func (m *moves) BreakerMoved(e breaker.Transition) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.list = append(m.list, e)
@@ -299,7 +300,7 @@ func TestWaitingForTheBudget(t *testing.T) {
 			}
 			return 0
 		}}
-		p := forbear.Policy{Strict: true, Breaker: forbear.BreakerPolicy{Disabled: true}}
+		p := forbear.Policy{Strict: true, Breaker: breaker.Policy{Disabled: true}}
 		report, _ := d.run(t, p, batch.Options[int]{Waiting: 30}, numbers(1000))
 		sends, _ := d.totals()
 		t.Logf("%d sends; %v", sends, report)
@@ -408,7 +409,7 @@ func TestObserversAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &told{}
 		d := dependency{share: constant(0.5), takes: 10 * time.Millisecond}
-		report, _ := d.run(t, forbear.Policy{Backoff: forbear.Backoff{Base: 50 * time.Millisecond}, Breaker: forbear.BreakerPolicy{Disabled: true}}, batch.Options[int]{}, numbers(1000), forbear.WithObserver(o))
+		report, _ := d.run(t, forbear.Policy{Backoff: forbear.Backoff{Base: 50 * time.Millisecond}, Breaker: breaker.Policy{Disabled: true}}, batch.Options[int]{}, numbers(1000), forbear.WithObserver(o))
 		sends, _ := d.totals()
 		t.Logf("%d retries were put off first", o.putOff.Load())
 		if o.attempts.Load() != int64(sends) || o.retries.Load() != int64(report.Retries) ||

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // schedule says which item has the next attempt. It belongs to one goroutine;
@@ -147,7 +148,7 @@ func (s *schedule[T]) wanted(shut time.Duration) bool {
 
 func (s *schedule[T]) closed() bool {
 	b := s.r.Breaker()
-	return b == nil || b.State() == forbear.BreakerClosed
+	return b == nil || b.State() == breaker.Closed
 }
 
 // untilProven is for as long as the first probe is under way: one send is enough

@@ -16,6 +16,8 @@ import (
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/googleapis/gax-go/v2"
 	"github.com/sethvargo/go-retry"
 )
@@ -100,7 +102,7 @@ func funcs(failures int) []Peer {
 }
 
 // forbearFuncs has a budget that never refuses, and a hint that drops the wait.
-func forbearFuncs(name string, failures int, ctx context.Context, b forbear.BreakerPolicy, opts ...forbear.Option) Peer {
+func forbearFuncs(name string, failures int, ctx context.Context, b breaker.Policy, opts ...forbear.Option) Peer {
 	r := forbear.Must(forbear.New("bench", forbear.Policy{Breaker: b}, append(opts, forbear.WithBudget(generous()))...))
 	return Peer{Name: name, Module: modForbear, Context: true, New: func() func() error {
 		op := flaky(failures, forbear.Retryable(errFlaky, forbear.Hint{NoBackoff: true}))
@@ -111,15 +113,15 @@ func forbearFuncs(name string, failures int, ctx context.Context, b forbear.Brea
 var (
 	// watching keeps its books and does not open: two of three attempts fail
 	// in these scenarios.
-	watching = forbear.BreakerPolicy{FailureRate: 1}
+	watching = breaker.Policy{FailureRate: 1}
 	// unbroken is for equal terms with peers that have no breaker.
-	unbroken = forbear.BreakerPolicy{Disabled: true}
+	unbroken = breaker.Policy{Disabled: true}
 )
 
 // generous returns the default kind of budget with an allowance that no
 // benchmark uses up.
-func generous() forbear.Budget {
-	return forbear.NewRatioBudget(forbear.BudgetPolicy{Ratio: forbear.DefaultRatio, Window: forbear.DefaultWindow, MinRetries: 1 << 40})
+func generous() budget.Budget {
+	return budget.NewRatio(budget.Policy{Ratio: budget.DefaultRatio, Window: budget.DefaultWindow, MinRetries: 1 << 40})
 }
 
 // awsStandard returns the SDK's standard retryer without waits, for any error.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/hashicorp/go-retryablehttp"
 )
@@ -107,7 +108,7 @@ func requests(method string, failures int) []Peer {
 
 // forbearHTTP has the standard's policy, but for waits of at most 2 ns and a
 // budget that never refuses. HTTP has no hint that would drop the wait.
-func forbearHTTP(b forbear.BreakerPolicy) *forbear.Retryer {
+func forbearHTTP(b breaker.Policy) *forbear.Retryer {
 	return forbear.Must(forbear.New("bench", forbear.Policy{Backoff: forbear.Backoff{Base: 1}, Breaker: b},
 		forbear.WithoutLog(), forbear.WithBudget(generous())))
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/idempotency"
 )
@@ -82,10 +84,10 @@ func TestBudgetPutsOffAndConsumesNothing(t *testing.T) {
 // gateBudget grants retries while it is open.
 type gateBudget struct{ open bool }
 
-func (b *gateBudget) Request(time.Time)                  {}
-func (b *gateBudget) Spend(time.Time, forbear.Cost) bool { return b.open }
-func (b *gateBudget) Refund(time.Time, forbear.Cost)     {}
-func (b *gateBudget) Level(time.Time) (l forbear.Level)  { return l }
+func (b *gateBudget) Request(time.Time)                 {}
+func (b *gateBudget) Spend(time.Time, budget.Cost) bool { return b.open }
+func (b *gateBudget) Refund(time.Time, budget.Cost)     {}
+func (b *gateBudget) Level(time.Time) (l budget.Level)  { return l }
 
 // Events that an open breaker has put off bring it to the test themselves: no
 // new one has to come.
@@ -107,7 +109,7 @@ func TestBreakerRecoversByWaitingEvents(t *testing.T) {
 			d := c.Consume(t.Context(), e)
 			at[e.ID] = d.At
 		}
-		if s := o.Retryer.Breaker().State(); s != forbear.BreakerOpen {
+		if s := o.Retryer.Breaker().State(); s != breaker.Open {
 			t.Fatalf("breaker %v after %d runs", s, n)
 		}
 		down = false
@@ -125,7 +127,7 @@ func TestBreakerRecoversByWaitingEvents(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if len(at) > 0 || o.Retryer.Breaker().State() != forbear.BreakerClosed {
+		if len(at) > 0 || o.Retryer.Breaker().State() != breaker.Closed {
 			t.Errorf("%d events still wait, breaker %v", len(at), o.Retryer.Breaker().State())
 		}
 	})

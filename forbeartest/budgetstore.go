@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
-// BudgetStore is a [forbear.BudgetStore] in memory, for tests of what uses a
+// BudgetStore is a [budget.Store] in memory, for tests of what uses a
 // fleet's budget. The zero value is empty and ready. It goes by time.Now, so a
 // synctest bubble may turn its clock. It is safe for concurrent use.
 type BudgetStore struct {
@@ -19,12 +19,12 @@ type BudgetStore struct {
 
 type sharedBudget struct {
 	born      time.Time
-	slots     map[int64]*forbear.Usage
+	slots     map[int64]*budget.Usage
 	instances map[string]*sharer
 }
 
 type sharer struct {
-	total forbear.Usage
+	total budget.Usage
 	hold  int64
 	until time.Time // end of the lease
 }
@@ -43,20 +43,20 @@ func (s *BudgetStore) Clear() {
 	clear(s.budgets)
 }
 
-// Settle implements [forbear.BudgetStore].
-func (s *BudgetStore) Settle(ctx context.Context, key string, window time.Duration, r forbear.Settlement) (forbear.Fleet, error) {
+// Settle implements [budget.Store].
+func (s *BudgetStore) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return forbear.Fleet{}, s.err
+		return budget.Reading{}, s.err
 	}
 	if err := ctx.Err(); err != nil {
-		return forbear.Fleet{}, err
+		return budget.Reading{}, err
 	}
 	now := time.Now()
 	b := s.budgets[key]
 	if b == nil {
-		b = &sharedBudget{born: now, slots: map[int64]*forbear.Usage{}, instances: map[string]*sharer{}}
+		b = &sharedBudget{born: now, slots: map[int64]*budget.Usage{}, instances: map[string]*sharer{}}
 		if s.budgets == nil {
 			s.budgets = map[string]*sharedBudget{}
 		}
@@ -66,9 +66,9 @@ func (s *BudgetStore) Settle(ctx context.Context, key string, window time.Durati
 	b.expire(now, slot, window)
 	known, ok := b.instances[r.Instance]
 	if !ok {
-		known = &sharer{total: forbear.Usage{Initial: r.Total.Initial - 1<<62, Retries: r.Total.Retries - 1<<62}}
+		known = &sharer{total: budget.Usage{Initial: r.Total.Initial - 1<<62, Retries: r.Total.Retries - 1<<62}}
 	}
-	b.book(slot, r, forbear.Usage{Initial: r.Total.Initial - known.total.Initial, Retries: r.Total.Retries - known.total.Retries})
+	b.book(slot, r, budget.Usage{Initial: r.Total.Initial - known.total.Initial, Retries: r.Total.Retries - known.total.Retries})
 	known.total, known.hold, known.until = r.Total, 0, now.Add(r.Lease)
 	b.instances[r.Instance] = known
 	if r.Leave {
@@ -107,15 +107,15 @@ func (b *sharedBudget) expire(now time.Time, slot int64, window time.Duration) {
 	}
 }
 
-func (b *sharedBudget) slot(n int64) *forbear.Usage {
+func (b *sharedBudget) slot(n int64) *budget.Usage {
 	if b.slots[n] == nil {
-		b.slots[n] = &forbear.Usage{}
+		b.slots[n] = &budget.Usage{}
 	}
 	return b.slots[n]
 }
 
 // book puts what is new into the slots of its time.
-func (b *sharedBudget) book(slot int64, r forbear.Settlement, grown forbear.Usage) {
+func (b *sharedBudget) book(slot int64, r budget.Settlement, grown budget.Usage) {
 	for age, u := range r.Recent {
 		initial := min(u.Initial, max(grown.Initial, 0))
 		retries := min(u.Retries, max(grown.Retries, 0))
@@ -136,7 +136,7 @@ func (b *sharedBudget) book(slot int64, r forbear.Settlement, grown forbear.Usag
 	}
 }
 
-func (b *sharedBudget) sums(now time.Time, slot int64) (f forbear.Fleet) {
+func (b *sharedBudget) sums(now time.Time, slot int64) (f budget.Reading) {
 	for n, u := range b.slots {
 		if slot-n < slots {
 			f.Initial += u.Initial

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/forrst"
 )
 
@@ -55,9 +57,9 @@ func FuzzTransport(f *testing.F) {
 	f.Add([]byte(keyed), []byte(`{"protocol":{"name":"forrst"},"id":"req_1","result":null,"errors":[{"code":"DEADLINE_EXCEEDED","message":""}]}`))
 	f.Add([]byte(unkeyed), []byte(`{"protocol":{"name":"forrst"},"id":"req_1","result":{}}`))
 	f.Add([]byte(`{"id":"x","id":"y","protocol":{"name":"forrst"},"call":{"function":"f"},"extensions":null}`), []byte(`{}`))
-	p := forbear.Policy{Keys: forbear.KeyGenerate, MaxRetries: 1, Backoff: forbear.Backoff{Base: 1, Cap: 1}, Breaker: forbear.BreakerPolicy{Disabled: true}}
+	p := forbear.Policy{Keys: forbear.KeyGenerate, MaxRetries: 1, Backoff: forbear.Backoff{Base: 1, Cap: 1}, Breaker: breaker.Policy{Disabled: true}}
 	f.Fuzz(func(t *testing.T, request, answer []byte) {
-		r := forbear.Must(forbear.New("billing", p, forbear.WithoutLog(), forbear.WithBudget(forbear.NewTokenBucket(100, 1))))
+		r := forbear.Must(forbear.New("billing", p, forbear.WithoutLog(), forbear.WithBudget(budget.NewTokenBucket(100, 1))))
 		n := 0
 		next := roundTripper(func(req *http.Request) (*http.Response, error) {
 			body, err := io.ReadAll(req.Body)

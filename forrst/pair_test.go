@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/forrst"
 	"github.com/forbear-go/forbear/httpretry"
 )
@@ -112,7 +114,7 @@ const longest = 0.999
 func send(t *testing.T, s *server, p forbear.Policy, o forrst.Options, body string) (*http.Response, []byte, error) {
 	t.Helper()
 	opts := []forbear.Option{
-		forbear.WithoutLog(), forbear.WithBudget(forbear.NewTokenBucket(1000, 1)),
+		forbear.WithoutLog(), forbear.WithBudget(budget.NewTokenBucket(1000, 1)),
 		forbear.WithDraw(func() float64 { return longest }),
 	}
 	if p.Kind.Durable() {
@@ -165,7 +167,7 @@ func TestTheSixCodes(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &server{script: repeat(20, answer)}
-					resp, _, err := send(t, s, forbear.Policy{Kind: forbear.Event, Breaker: forbear.BreakerPolicy{Disabled: true}}, forrst.Options{}, keyed)
+					resp, _, err := send(t, s, forbear.Policy{Kind: forbear.Event, Breaker: breaker.Policy{Disabled: true}}, forrst.Options{}, keyed)
 					if err != nil {
 						t.Fatal(err)
 					}

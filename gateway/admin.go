@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -160,9 +160,9 @@ func (a *admin) override(w http.ResponseWriter, r *http.Request) {
 		slog.String("state", in.State), slog.String("actor", in.Actor))
 	switch in.State {
 	case "open":
-		b.Force(forbear.BreakerOpen, in.Actor, time.Now())
+		b.Force(breaker.Open, in.Actor, time.Now())
 	case "closed":
-		b.Force(forbear.BreakerClosed, in.Actor, time.Now())
+		b.Force(breaker.Closed, in.Actor, time.Now())
 	default:
 		b.Release()
 	}

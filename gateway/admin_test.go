@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -144,7 +145,7 @@ func TestOverrideIsRefused(t *testing.T) {
 		if strings.Contains(w.Body.String(), "s3cret") {
 			t.Errorf("%s: the answer holds the token", tt.name)
 		}
-		if r.Breaker().State() != forbear.BreakerClosed || r.Breaker().Forced() {
+		if r.Breaker().State() != breaker.Closed || r.Breaker().Forced() {
 			t.Errorf("%s: the breaker moved", tt.name)
 		}
 	}
@@ -153,13 +154,13 @@ func TestOverrideIsRefused(t *testing.T) {
 func TestOverrideWithTokenFromAnywhere(t *testing.T) {
 	h, r, _ := adminOf(t, "s3cret", forbear.Policy{})
 	w := ask(h, "POST", breakers, `{"state":"open","actor":"jane"}`, "Authorization", "Bearer s3cret", "Host", "forbear.internal:8081")
-	if w.Code != 200 || r.Breaker().State() != forbear.BreakerOpen {
+	if w.Code != 200 || r.Breaker().State() != breaker.Open {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 
 func TestOverrideNeedsABreaker(t *testing.T) {
-	h, _, _ := adminOf(t, "", forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}})
+	h, _, _ := adminOf(t, "", forbear.Policy{Breaker: breaker.Policy{Disabled: true}})
 	if w := ask(h, "POST", breakers, `{"state":"open","actor":"jane"}`); w.Code != 409 {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}

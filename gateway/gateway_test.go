@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/httpretry"
 )
@@ -27,8 +29,8 @@ var quick = forbear.Policy{
 	Total:      5 * time.Second,
 	MinAttempt: time.Millisecond,
 	Backoff:    forbear.Backoff{Base: time.Millisecond, Cap: 5 * time.Millisecond},
-	Budget:     forbear.BudgetPolicy{MinRetries: 1000},
-	Breaker:    forbear.BreakerPolicy{Disabled: true},
+	Budget:     budget.Policy{MinRetries: 1000},
+	Breaker:    breaker.Policy{Disabled: true},
 }
 
 func retryer(t testing.TB, p forbear.Policy) *forbear.Retryer {
@@ -231,7 +233,7 @@ func TestBudgetIsShared(t *testing.T) {
 	const calls, callers = 1000, 20
 	var seen atomic.Int64
 	p := quick
-	p.Budget = forbear.BudgetPolicy{}
+	p.Budget = budget.Policy{}
 	address := before(t, p, func(w http.ResponseWriter, _ *http.Request) {
 		seen.Add(1)
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -270,7 +272,7 @@ func TestBudgetIsShared(t *testing.T) {
 func TestBreakerAnswers(t *testing.T) {
 	var seen atomic.Int64
 	p := quick
-	p.Breaker = forbear.BreakerPolicy{MinCalls: 10}
+	p.Breaker = breaker.Policy{MinCalls: 10}
 	address := before(t, p, func(w http.ResponseWriter, _ *http.Request) {
 		seen.Add(1)
 		w.WriteHeader(http.StatusServiceUnavailable)

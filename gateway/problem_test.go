@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -51,7 +51,7 @@ func TestProblems(t *testing.T) {
 	hasty := quick
 	hasty.PerAttempt, hasty.MaxRetries = 50*time.Millisecond, 1
 	strict := quick
-	strict.Strict, strict.Budget = true, forbear.BudgetPolicy{}
+	strict.Strict, strict.Budget = true, budget.Policy{}
 	address := start(
 		t,
 		gateway.Route{Prefix: "/closed", Target: parse(t, closed.URL), Retryer: retryer(t, quick)},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/label"
 )
 
@@ -161,7 +162,7 @@ type BreakerStatus struct {
 	State       string  `json:"state"`
 	Forced      bool    `json:"forced"`
 	FailureRate float64 `json:"failure_rate"`
-	// Cause is why it moved there, by the name of a [forbear.BreakerCause]; ""
+	// Cause is why it moved there, by the name of a [breaker.Cause]; ""
 	// when it has not moved yet.
 	Cause string `json:"cause,omitempty"`
 	// BudgetExhausted says that the retry budget has refused a retry within the
@@ -211,13 +212,13 @@ func (c *counts) read(d *DependencyStatus) {
 	d.Recovered, d.Failed, d.Suppressed = maps.Clone(c.recovered), maps.Clone(c.failed), maps.Clone(c.suppressed)
 }
 
-func breakerStatus(b *forbear.Breaker, now time.Time) BreakerStatus {
+func breakerStatus(b *breaker.Breaker, now time.Time) BreakerStatus {
 	state, forced := b.State(), b.Forced()
 	s := BreakerStatus{
 		State: state.String(), Forced: forced, FailureRate: b.FailureRate(now),
 		Cause: b.Cause().String(), BudgetExhausted: b.BudgetSpent(now),
 	}
-	if state == forbear.BreakerOpen && !forced {
+	if state == breaker.Open && !forced {
 		s.NextProbe = now.Add(b.Wait(now))
 	}
 	return s

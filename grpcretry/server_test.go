@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/grpcretry"
 )
 
@@ -114,13 +116,13 @@ func quick() forbear.Policy {
 	return forbear.Policy{
 		Kind:    forbear.GRPC,
 		Backoff: forbear.Backoff{Base: time.Millisecond, Cap: 2 * time.Millisecond},
-		Breaker: forbear.BreakerPolicy{Disabled: true},
+		Breaker: breaker.Policy{Disabled: true},
 	}
 }
 
 func retryer(t testing.TB, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
 	t.Helper()
-	opts = append([]forbear.Option{forbear.WithoutLog(), forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1))}, opts...)
+	opts = append([]forbear.Option{forbear.WithoutLog(), forbear.WithBudget(budget.NewTokenBucket(1<<30, 1))}, opts...)
 	r, err := forbear.New("ledger", p, opts...)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/grpccode"
 )
 
@@ -52,7 +53,7 @@ type Import struct {
 	Methods []string
 	Policy  forbear.Policy
 	// Throttle is the config's retryThrottling, as a budget, or nil.
-	Throttle *forbear.GRPCThrottle
+	Throttle *budget.GRPC
 	// Findings say what the standard forbids in it, and what became of it.
 	Findings []Finding
 }
@@ -127,7 +128,7 @@ func ImportServiceConfig(data []byte) ([]Import, error) {
 			return nil, fmt.Errorf("service config: %s: %w", where, err)
 		}
 		if t := config.RetryThrottling; t != nil {
-			im.Throttle = forbear.NewGRPCThrottle(t.MaxTokens, t.TokenRatio)
+			im.Throttle = budget.NewGRPC(t.MaxTokens, t.TokenRatio)
 		} else {
 			im.find("retryThrottling", "R-7", "is missing: retries were not bounded by a budget; forbear's own applies")
 		}

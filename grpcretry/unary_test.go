@@ -23,6 +23,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/lattice"
 )
@@ -250,7 +252,7 @@ func TestCallerAndAttemptTimeouts(t *testing.T) {
 // may go.
 func TestGRPCThrottle(t *testing.T) {
 	s := &service{check: failing(1000, unavailable)}
-	r := retryer(t, quick(), forbear.WithBudget(forbear.NewGRPCThrottle(10, 0.1)))
+	r := retryer(t, quick(), forbear.WithBudget(budget.NewGRPC(10, 0.1)))
 	conn := start(t, s, tcp(t), nil, append(grpcretry.DialOptions(r, grpcretry.WithIdempotent(checkMethod)), plain())...)
 	var last error
 	for range 5 {
@@ -382,9 +384,9 @@ func TestTokenRefresh(t *testing.T) {
 // TestBreakerSeesServerFaults: INTERNAL is not retried, but it speaks against
 // the dependency; NOT_FOUND does not.
 func TestBreakerSeesServerFaults(t *testing.T) {
-	for code, want := range map[codes.Code]forbear.BreakerState{codes.Internal: forbear.BreakerOpen, codes.NotFound: forbear.BreakerClosed} {
+	for code, want := range map[codes.Code]breaker.State{codes.Internal: breaker.Open, codes.NotFound: breaker.Closed} {
 		p := quick()
-		p.Breaker = forbear.BreakerPolicy{}
+		p.Breaker = breaker.Policy{}
 		r := retryer(t, p)
 		s := &service{check: failing(1000, status.Error(code, ""))}
 		conn := start(t, s, tcp(t), nil, append(grpcretry.DialOptions(r, grpcretry.WithIdempotent(checkMethod)), plain())...)

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -66,8 +68,8 @@ func TestSuccessAllocations(t *testing.T) {
 func TestTwoRetriesAllocations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Two failures in three would open the breaker in the middle.
-		r := quiet(t, forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}},
-			forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1)))
+		r := quiet(t, forbear.Policy{Breaker: breaker.Policy{Disabled: true}},
+			forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)))
 		n := allocs(t, httpretry.NewTransport(&stub{statuses: []int{503, 503, 200}}, r))
 		if n > 70 {
 			t.Errorf("503, 503, 200: %v allocations, want at most 70", n)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -344,7 +345,7 @@ func TestDiscardedAnswersGiveTheirConnectionBack(t *testing.T) {
 			t.Cleanup(s.Close)
 			patient := fast
 			patient.Breaker.Disabled = true // two failures in three would open it
-			r := quiet(t, patient, forbear.WithBudget(forbear.NewTokenBucket(1000, 0)))
+			r := quiet(t, patient, forbear.WithBudget(budget.NewTokenBucket(1000, 0)))
 			client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, r, opts...)}
 			t.Cleanup(client.CloseIdleConnections)
 			for range 20 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -18,7 +19,7 @@ import (
 func lenient(t *testing.T) *forbear.Retryer {
 	p := fast
 	p.Breaker.Disabled = true
-	return quiet(t, p, forbear.WithBudget(forbear.NewTokenBucket(1_000_000, 0)))
+	return quiet(t, p, forbear.WithBudget(budget.NewTokenBucket(1_000_000, 0)))
 }
 
 // TestFiveServicesDeep: each service calls the next with three retries, and the

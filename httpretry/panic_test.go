@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -21,7 +22,7 @@ func TestPanicsBelowGiveBackWhatTheyHeld(t *testing.T) {
 			func(*http.Request) (*http.Response, error) { panic("below") },
 			status(200),
 		)}
-		r := quiet(t, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: forbear.BreakerPolicy{Probes: 1}})
+		r := quiet(t, forbear.Policy{Disabled: true, MaxConcurrent: 1, Breaker: breaker.Policy{Probes: 1}})
 		rt := httpretry.NewTransport(s, r)
 		send := func() (code int, err error) {
 			defer func() { _ = recover() }()
@@ -35,7 +36,7 @@ func TestPanicsBelowGiveBackWhatTheyHeld(t *testing.T) {
 		for range failures {
 			_, _ = send()
 		}
-		if got := r.Breaker().State(); got != forbear.BreakerOpen {
+		if got := r.Breaker().State(); got != breaker.Open {
 			t.Fatalf("after %d failures: %v, want open", failures, got)
 		}
 		time.Sleep(time.Minute) // now it lets one probe through

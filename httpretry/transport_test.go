@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -390,7 +391,7 @@ func TestTotalIsHard(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := forbear.Policy{MaxRetries: 5, Total: 10 * time.Second, PerAttempt: 5 * time.Second}
-					r := quiet(t, p, forbear.WithDraw(func() float64 { return draw }), forbear.WithBudget(forbear.NewTokenBucket(100, 0)))
+					r := quiet(t, p, forbear.WithDraw(func() float64 { return draw }), forbear.WithBudget(budget.NewTokenBucket(100, 0)))
 					start := time.Now()
 					resp, err := httpretry.NewTransport(&script{steps: []step{answer}}, r).
 						RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
@@ -486,7 +487,7 @@ func TestEveryUnwantedBodyHasItsMoment(t *testing.T) {
 				}
 				s := &script{steps: []step{status(503), hold, hold, status(503), hold, status(200)}}
 				r := quiet(t, forbear.Policy{MaxRetries: 5}, forbear.WithDraw(func() float64 { return 0 }),
-					forbear.WithBudget(forbear.NewTokenBucket(10, 0)))
+					forbear.WithBudget(budget.NewTokenBucket(10, 0)))
 				start := time.Now()
 				resp, err := httpretry.NewTransport(s, r, opts...).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
 				if err != nil {
@@ -578,7 +579,7 @@ func TestConcurrentUse(t *testing.T) {
 	})
 	p := fast
 	p.Breaker.Disabled, p.Keys = true, forbear.KeyGenerate
-	r := quiet(t, p, forbear.WithBudget(forbear.NewTokenBucket(1<<20, 0)))
+	r := quiet(t, p, forbear.WithBudget(budget.NewTokenBucket(1<<20, 0)))
 	base := &http.Transport{MaxIdleConnsPerHost: 64}
 	client := &http.Client{Transport: httpretry.NewTransport(base, r)}
 	t.Cleanup(client.CloseIdleConnections)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/lattice"
 )
 
@@ -88,7 +89,7 @@ func retryer(t testing.TB, opts ...forbear.Option) *forbear.Retryer {
 	t.Helper()
 	p := lattice.Policy()
 	p.Breaker.Disabled = true
-	opts = append([]forbear.Option{forbear.WithoutLog(), forbear.WithBudget(forbear.NewTokenBucket(1000, 1))}, opts...)
+	opts = append([]forbear.Option{forbear.WithoutLog(), forbear.WithBudget(budget.NewTokenBucket(1000, 1))}, opts...)
 	r, err := forbear.New("lattice", p, opts...)
 	if err != nil {
 		t.Fatal(err)

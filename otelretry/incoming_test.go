@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // What the alert on retry storms divides by.
@@ -38,7 +39,7 @@ func TestIncomingRequestsAreCounted(t *testing.T) {
 func TestBudgetFloor(t *testing.T) {
 	r := newRig(t)
 	p := quick
-	p.Budget = forbear.BudgetPolicy{MinRetries: 6, Window: 30 * time.Second}
+	p.Budget = budget.Policy{MinRetries: 6, Window: 30 * time.Second}
 	if _, err := forbear.New("payments", p, forbear.WithObserver(r.obs), forbear.WithoutLog()); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/label"
 )
 
@@ -78,16 +79,16 @@ func reason(r forbear.Reason) attribute.KeyValue { return attribute.String("reas
 func (o *Observer) Attached(r *forbear.Retryer) {
 	ctx := context.Background()
 	if r.Breaker() != nil {
-		for _, move := range [...][2]forbear.BreakerState{
-			{forbear.BreakerClosed, forbear.BreakerOpen},
-			{forbear.BreakerOpen, forbear.BreakerHalfOpen},
-			{forbear.BreakerHalfOpen, forbear.BreakerOpen},
-			{forbear.BreakerHalfOpen, forbear.BreakerClosed},
+		for _, move := range [...][2]breaker.State{
+			{breaker.Closed, breaker.Open},
+			{breaker.Open, breaker.HalfOpen},
+			{breaker.HalfOpen, breaker.Open},
+			{breaker.HalfOpen, breaker.Closed},
 		} {
 			o.inst.breakerMoves.Add(ctx, 0, o.moved(r.Dependency(), move[0], move[1]))
 		}
-		for _, why := range [...]forbear.BreakerCause{
-			forbear.CauseFailures, forbear.CauseSlow, forbear.CauseBudget, forbear.CauseProbe, forbear.CauseOperator,
+		for _, why := range [...]breaker.Cause{
+			breaker.CauseFailures, breaker.CauseSlow, breaker.CauseBudget, breaker.CauseProbe, breaker.CauseOperator,
 		} {
 			o.inst.breakerOpened.Add(ctx, 0, o.opened(r.Dependency(), why))
 		}
@@ -122,7 +123,7 @@ func outcome(e forbear.AttemptEnded) string {
 	switch {
 	case !counts:
 		return "ignored"
-	case out == forbear.OutcomeFailed:
+	case out == breaker.Failed:
 		return "failure"
 	case e.Slow:
 		return "slow"
@@ -185,19 +186,19 @@ func (o *Observer) CertificateRefused(ctx context.Context, e forbear.Certificate
 }
 
 // BreakerMoved implements [forbear.BreakerObserver].
-func (o *Observer) BreakerMoved(e forbear.BreakerMoved) {
+func (o *Observer) BreakerMoved(e breaker.Transition) {
 	ctx := context.Background()
 	o.inst.breakerMoves.Add(ctx, 1, o.moved(e.Dependency, e.From, e.To))
-	if e.To == forbear.BreakerOpen {
+	if e.To == breaker.Open {
 		o.inst.breakerOpened.Add(ctx, 1, o.opened(e.Dependency, e.Cause))
 	}
 }
 
-func (o *Observer) moved(dependency string, from, to forbear.BreakerState) metric.MeasurementOption {
+func (o *Observer) moved(dependency string, from, to breaker.State) metric.MeasurementOption {
 	return o.of(dependency, attribute.String("from", from.String()), attribute.String("to", to.String()))
 }
 
-func (o *Observer) opened(dependency string, why forbear.BreakerCause) metric.MeasurementOption {
+func (o *Observer) opened(dependency string, why breaker.Cause) metric.MeasurementOption {
 	return o.of(dependency, attribute.String("cause", why.String()))
 }
 

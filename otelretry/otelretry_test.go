@@ -22,6 +22,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/otelretry"
 )
@@ -168,7 +170,7 @@ func TestASpanForEachAttempt(t *testing.T) {
 
 func TestMetricsBearTheNamesOfTheStandard(t *testing.T) {
 	r := newRig(t)
-	payments := r.retryer(t, forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1)))
+	payments := r.retryer(t, forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)))
 	n := 0
 	_ = payments.Do(t.Context(), func(context.Context) error {
 		if n++; n < 2 {
@@ -178,7 +180,7 @@ func TestMetricsBearTheNamesOfTheStandard(t *testing.T) {
 	})
 	_ = payments.Do(t.Context(), func(context.Context) error { return forbear.Retryable(errors.New("flaky"), forbear.Hint{}) })
 	r.obs.DeadLettered(t.Context(), forbear.DeadLettered{Queue: "orders-dlq"})
-	payments.Breaker().Force(forbear.BreakerOpen, "jane", time.Now())
+	payments.Breaker().Force(breaker.Open, "jane", time.Now())
 	_ = payments.Do(t.Context(), func(context.Context) error { return nil })
 	got := r.values(t)
 	for name, want := range map[string]float64{
@@ -216,10 +218,10 @@ func TestMetricsBearTheNamesOfTheStandard(t *testing.T) {
 // spent is a budget that grants nothing.
 type spent struct{}
 
-func (spent) Request(time.Time)                  {}
-func (spent) Spend(time.Time, forbear.Cost) bool { return false }
-func (spent) Refund(time.Time, forbear.Cost)     {}
-func (spent) Level(time.Time) forbear.Level      { return forbear.Level{Used: 1, Allowed: 1} }
+func (spent) Request(time.Time)                 {}
+func (spent) Spend(time.Time, budget.Cost) bool { return false }
+func (spent) Refund(time.Time, budget.Cost)     {}
+func (spent) Level(time.Time) budget.Level      { return budget.Level{Used: 1, Allowed: 1} }
 
 // A spent budget is shown, whatever it makes of the breaker; durable work goes on
 // at its pace.
@@ -235,7 +237,7 @@ func TestASpentBudgetIsShown(t *testing.T) {
 			"retry_budget_exhausted_total{dependency=payments,service=checkout}":                   1,
 			"retry_suppressed_total{dependency=payments,reason=budget_exhausted,service=checkout}": 1,
 		}},
-		"immediate": {forbear.Policy{Breaker: forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}}, map[string]float64{
+		"immediate": {forbear.Policy{Breaker: breaker.Policy{OnBudget: breaker.BudgetOpens}}, map[string]float64{
 			"circuit_breaker_state{dependency=payments,service=checkout}":                     1,
 			"circuit_breaker_budget_exhausted{dependency=payments,service=checkout}":          1,
 			"circuit_breaker_opened_total{cause=budget,dependency=payments,service=checkout}": 1,

@@ -3,7 +3,7 @@ package policyfile
 import (
 	"reflect"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -23,7 +23,7 @@ func (r *policyReader) breaker(n *yaml.Node) {
 		"probes":       func(v *yaml.Node) { r.count(v, "breaker.probes", useDefault, &b.Probes) },
 		"on_budget": func(v *yaml.Node) {
 			if i, ok := r.choice(v, "breaker.on_budget", "signal", "immediate", "off"); ok {
-				b.OnBudget = forbear.BudgetEffect(i)
+				b.OnBudget = breaker.BudgetEffect(i)
 			}
 		},
 	}
@@ -36,7 +36,7 @@ func (r *policyReader) breaker(n *yaml.Node) {
 // breakerSchema is the schema of the section, which says what a duration or a
 // share does here.
 func breakerSchema() object {
-	p := properties(reflect.TypeFor[forbear.BreakerPolicy]())
+	p := properties(reflect.TypeFor[breaker.Policy]())
 	for field, text := range map[string]string{
 		"failure_rate": "opens above this share of failed calls, such as 50% or 0.5, when it is certain to 99.9 %",
 		"slow_rate":    "opens above this share of slow calls, such as 80% or 0.8, when it is certain to 99.9 %",

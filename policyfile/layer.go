@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -106,7 +107,7 @@ func (r *policyReader) settle() {
 	}
 	if r.here["budget.max_multiplier"] {
 		r.forget("budget.ratio", func() { p.Budget.Ratio = 0 })
-		r.forget("budget.of", func() { p.Budget.Of = forbear.OfInitial })
+		r.forget("budget.of", func() { p.Budget.Of = budget.OfInitial })
 	}
 	if r.here["strict"] && p.Strict {
 		r.forget("budget.min_retries", func() { p.Budget.MinRetries = 0 })

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -115,7 +116,7 @@ func (r *policyReader) budget(n *yaml.Node) {
 		"round_up": r.sets("budget.round_up", func(v *yaml.Node) { r.flag(v, "budget.round_up", &b.RoundUp) }),
 		"of": r.sets("budget.of", func(v *yaml.Node) {
 			if i, ok := r.choice(v, "budget.of", "initial", "total"); ok {
-				b.Of = forbear.RatioOf(i)
+				b.Of = budget.RatioOf(i)
 			}
 		}),
 	})

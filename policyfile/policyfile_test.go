@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -52,9 +54,9 @@ func TestGoodFile(t *testing.T) {
 		"payments": {
 			MaxRetries: 2, Total: 20 * time.Second, Owner: "checkout", Keys: forbear.KeyGenerate,
 			Backoff: forbear.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second, Jitter: forbear.JitterDecorrelated},
-			Budget:  forbear.BudgetPolicy{Ratio: 0.05, Window: time.Minute},
-			Breaker: forbear.BreakerPolicy{
-				FailureRate: 0.3, Window: 200, WindowTime: time.Minute, OpenFor: 10 * time.Second, Probes: 3, OnBudget: forbear.BudgetOpens,
+			Budget:  budget.Policy{Ratio: 0.05, Window: time.Minute},
+			Breaker: breaker.Policy{
+				FailureRate: 0.3, Window: 200, WindowTime: time.Minute, OpenFor: 10 * time.Second, Probes: 3, OnBudget: breaker.BudgetOpens,
 			},
 			MaxConcurrent: 64,
 			Classify: map[string]forbear.Class{
@@ -67,8 +69,8 @@ func TestGoodFile(t *testing.T) {
 		},
 		"reports": {
 			Disabled: true, Total: 20 * time.Second,
-			Budget:  forbear.BudgetPolicy{Ratio: 0.10, Window: time.Minute},
-			Breaker: forbear.BreakerPolicy{Window: 200, Probes: 3},
+			Budget:  budget.Policy{Ratio: 0.10, Window: time.Minute},
+			Breaker: breaker.Policy{Window: 200, Probes: 3},
 		},
 	}
 	lattice, _ := forbear.Profile("lattice")

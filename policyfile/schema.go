@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // SchemaURL is the $id of the schema.
@@ -123,7 +124,7 @@ func typeSchema(t reflect.Type, name string) object {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return object{"type": "string", "pattern": durationPattern, "description": "a duration such as 500ms, 1s or 2m"}
-	case t == reflect.TypeFor[forbear.BreakerPolicy]():
+	case t == reflect.TypeFor[breaker.Policy]():
 		return breakerSchema()
 	case t == reflect.TypeFor[Ingress]():
 		return ingressSchema()

@@ -20,6 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/promretry"
 )
 
@@ -67,10 +69,10 @@ func failing(n int) func(context.Context) error {
 // spent is a budget that grants nothing.
 type spent struct{}
 
-func (spent) Request(time.Time)                  {}
-func (spent) Spend(time.Time, forbear.Cost) bool { return false }
-func (spent) Refund(time.Time, forbear.Cost)     {}
-func (spent) Level(time.Time) forbear.Level      { return forbear.Level{Used: 1, Allowed: 1} }
+func (spent) Request(time.Time)                 {}
+func (spent) Spend(time.Time, budget.Cost) bool { return false }
+func (spent) Refund(time.Time, budget.Cost)     {}
+func (spent) Level(time.Time) budget.Level      { return budget.Level{Used: 1, Allowed: 1} }
 
 type queue struct{}
 
@@ -79,7 +81,7 @@ func (queue) Queue() string                                    { return "orders-
 
 // story makes every metric move, in virtual time.
 func story(t *testing.T, m *promretry.Metrics) {
-	unlimited := forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1))
+	unlimited := forbear.WithBudget(budget.NewTokenBucket(1<<30, 1))
 	ctx := context.Background()
 	payments := retryer(t, m, "payments", forbear.Policy{MaxConcurrent: 1})
 	for range 20 {
@@ -91,7 +93,7 @@ func story(t *testing.T, m *promretry.Metrics) {
 	_ = payments.Do(ctx, func(context.Context) error {
 		return payments.Do(ctx, failing(0)) // no second place
 	})
-	search := retryer(t, m, "search", forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}}, unlimited)
+	search := retryer(t, m, "search", forbear.Policy{Breaker: breaker.Policy{Disabled: true}}, unlimited)
 	_ = search.Do(ctx, func(context.Context) error { return x509.UnknownAuthorityError{} })
 	_ = search.Do(ctx, failing(9))
 	_ = search.Do(ctx, func(context.Context) error { return forbear.Terminal(errFlaky) })
@@ -115,9 +117,9 @@ func story(t *testing.T, m *promretry.Metrics) {
 	_ = down.Do(ctx, failing(0)) // refused
 	time.Sleep(5 * time.Second)
 	_ = down.Do(ctx, failing(1)) // a probe
-	down.Breaker().Force(forbear.BreakerClosed, "jane", time.Now())
-	down.Breaker().Force(forbear.BreakerOpen, "jane", time.Now())
-	careful := retryer(t, m, "careful", forbear.Policy{Breaker: forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}}, forbear.WithBudget(spent{}))
+	down.Breaker().Force(breaker.Closed, "jane", time.Now())
+	down.Breaker().Force(breaker.Open, "jane", time.Now())
+	careful := retryer(t, m, "careful", forbear.Policy{Breaker: breaker.Policy{OnBudget: breaker.BudgetOpens}}, forbear.WithBudget(spent{}))
 	for range 19 {
 		_ = careful.Do(ctx, failing(0))
 	}
@@ -268,7 +270,7 @@ func TestLogStaysOnBesideMetrics(t *testing.T) {
 func TestLaterRetryerReplacesTheFirst(t *testing.T) {
 	m := promretry.New()
 	retryer(t, m, "payments", forbear.Policy{})
-	retryer(t, m, "payments", forbear.Policy{Budget: forbear.BudgetPolicy{Ratio: 0.1}})
+	retryer(t, m, "payments", forbear.Policy{Budget: budget.Policy{Ratio: 0.1}})
 	got := scrape(t, m)
 	if want := "retry_budget_limit_ratio{dependency=\"payments\",service=\"\"} 0.10000000000000009\n"; !strings.Contains(got, want) {
 		t.Errorf("want %s in\n%s", want, got)

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/label"
 )
@@ -98,16 +99,16 @@ func (m *Metrics) Attached(r *forbear.Retryer) {
 		s.retry(n)
 	}
 	if r.Breaker() != nil {
-		for _, move := range [...][2]forbear.BreakerState{
-			{forbear.BreakerClosed, forbear.BreakerOpen},
-			{forbear.BreakerOpen, forbear.BreakerHalfOpen},
-			{forbear.BreakerHalfOpen, forbear.BreakerOpen},
-			{forbear.BreakerHalfOpen, forbear.BreakerClosed},
+		for _, move := range [...][2]breaker.State{
+			{breaker.Closed, breaker.Open},
+			{breaker.Open, breaker.HalfOpen},
+			{breaker.HalfOpen, breaker.Open},
+			{breaker.HalfOpen, breaker.Closed},
 		} {
 			s.moved(move[0], move[1])
 		}
-		for _, why := range [...]forbear.BreakerCause{
-			forbear.CauseFailures, forbear.CauseSlow, forbear.CauseBudget, forbear.CauseProbe, forbear.CauseOperator,
+		for _, why := range [...]breaker.Cause{
+			breaker.CauseFailures, breaker.CauseSlow, breaker.CauseBudget, breaker.CauseProbe, breaker.CauseOperator,
 		} {
 			s.opened(why)
 		}
@@ -142,7 +143,7 @@ func (m *Metrics) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	switch {
 	case !counts:
 		s.calls[callIgnored].Inc()
-	case o == forbear.OutcomeFailed:
+	case o == breaker.Failed:
 		s.calls[callFailed].Inc()
 	case e.Slow:
 		s.calls[callSlow].Inc()
@@ -208,10 +209,10 @@ func (m *Metrics) CertificateRefused(_ context.Context, e forbear.CertificateRef
 }
 
 // BreakerMoved implements [forbear.BreakerObserver].
-func (m *Metrics) BreakerMoved(e forbear.BreakerMoved) {
+func (m *Metrics) BreakerMoved(e breaker.Transition) {
 	s := m.of(e.Dependency)
 	s.moved(e.From, e.To).Inc()
-	if e.To == forbear.BreakerOpen {
+	if e.To == breaker.Open {
 		s.opened(e.Cause).Inc()
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/promretry"
 )
 
@@ -61,7 +63,7 @@ func (s *stage) serve(t *testing.T) string {
 func quick() forbear.Policy {
 	return forbear.Policy{
 		Backoff: forbear.Backoff{Base: time.Millisecond, Cap: 4 * time.Millisecond},
-		Budget:  forbear.BudgetPolicy{Window: time.Second},
+		Budget:  budget.Policy{Window: time.Second},
 	}
 }
 
@@ -104,11 +106,11 @@ func (s *stage) start(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.ctx = ctx
 	t.Cleanup(func() { cancel(); s.wg.Wait() })
-	noBreaker := forbear.BreakerPolicy{Disabled: true}
+	noBreaker := breaker.Policy{Disabled: true}
 	var n atomic.Int64
 
 	p := quick()
-	p.Breaker = forbear.BreakerPolicy{MinCalls: 10, OpenFor: 300 * time.Millisecond}
+	p.Breaker = breaker.Policy{MinCalls: 10, OpenFor: 300 * time.Millisecond}
 	seconds := func(dependency string) forbear.Option {
 		return forbear.WithWaiver(forbear.Waiver{Rule: "INTG-STD-033", Dependency: dependency, Reason: "an outage of seconds"})
 	}
@@ -117,7 +119,7 @@ func (s *stage) start(t *testing.T) {
 
 	// When down, it fails in the first half of each second.
 	p = quick()
-	p.Breaker = forbear.BreakerPolicy{Window: 20, WindowTime: time.Second, OpenFor: 100 * time.Millisecond}
+	p.Breaker = breaker.Policy{Window: 20, WindowTime: time.Second, OpenFor: 100 * time.Millisecond}
 	stock := retryer(t, s.m, "stock", p, seconds("stock"))
 	s.calls(t, 1, func(ctx context.Context, down bool) {
 		_ = stock.Do(ctx, shaky(&n, down && time.Now().Nanosecond() < 5e8))
@@ -126,7 +128,7 @@ func (s *stage) start(t *testing.T) {
 	// Somebody replaced the budget and switched the breaker off.
 	p = quick()
 	p.Breaker = noBreaker
-	search := retryer(t, s.m, "search", p, forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1)))
+	search := retryer(t, s.m, "search", p, forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)))
 	s.calls(t, 4, func(ctx context.Context, down bool) { _ = search.Do(ctx, shaky(&n, down)) })
 
 	peer := retryer(t, s.m, "peer", quick())

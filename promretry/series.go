@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // The outcomes of circuit_breaker_calls_total.
@@ -110,11 +111,11 @@ func (s *series) suppressed(why forbear.Reason) prometheus.Counter {
 	return s.m.vectors.suppressed.WithLabelValues(s.m.service, s.dependency, why.String())
 }
 
-func (s *series) moved(from, to forbear.BreakerState) prometheus.Counter {
+func (s *series) moved(from, to breaker.State) prometheus.Counter {
 	return s.m.vectors.breakerMoves.WithLabelValues(s.m.service, s.dependency, from.String(), to.String())
 }
 
-func (s *series) opened(why forbear.BreakerCause) prometheus.Counter {
+func (s *series) opened(why breaker.Cause) prometheus.Counter {
 	return s.m.vectors.breakerOpened.WithLabelValues(s.m.service, s.dependency, why.String())
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/redisstore"
 )
 
@@ -21,7 +22,7 @@ import (
 func ExampleOpen() {
 	address, stop := exampleRedis()
 	defer stop()
-	var budgets [2]*forbear.FleetBudget
+	var budgets [2]*budget.Fleet
 	for i := range budgets {
 		store, err := redisstore.Open(address)
 		if err != nil {
@@ -29,7 +30,7 @@ func ExampleOpen() {
 			return
 		}
 		defer store.Close()
-		budgets[i], err = forbear.NewFleetBudget(forbear.BudgetPolicy{}, store, "checkout/payments", forbear.FleetOptions{Timeout: time.Second})
+		budgets[i], err = budget.NewFleet(budget.Policy{}, store, "checkout/payments", budget.FleetOptions{Timeout: time.Second})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -41,7 +42,7 @@ func ExampleOpen() {
 	}
 	_ = budgets[0].Close() // settles for the last time, as does the next line
 	_ = budgets[1].Close()
-	fleet := budgets[1].Stats().Fleet
+	fleet := budgets[1].Stats().Reading
 	fmt.Println("requests of the fleet:", fleet.Initial, "retries:", fleet.Retries)
 	// Output:
 	// requests of the fleet: 100 retries: 0

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/redisstore"
 )
@@ -26,7 +28,7 @@ type load struct {
 	url      string
 	received atomic.Int64 // by the dependency
 	initial  atomic.Int64 // calls begun
-	budgets  []*forbear.FleetBudget
+	budgets  []*budget.Fleet
 	clients  []*http.Client
 }
 
@@ -42,14 +44,14 @@ func newLoad(t *testing.T, s *server) *load {
 	t.Cleanup(network.CloseIdleConnections)
 	policy := forbear.Policy{
 		Backoff: forbear.Backoff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond},
-		Breaker: forbear.BreakerPolicy{Disabled: true}, // it would stop all calls, and hide the budget
+		Breaker: breaker.Policy{Disabled: true}, // it would stop all calls, and hide the budget
 	}
 	for range instances {
 		store, err := redisstore.Open(s.url())
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := forbear.NewFleetBudget(policy.Budget, store, "dead", forbear.FleetOptions{
+		b, err := budget.NewFleet(policy.Budget, store, "dead", budget.FleetOptions{
 			Timeout: 250 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
@@ -119,8 +121,8 @@ func TestFleetOf200OnADeadDependency(t *testing.T) {
 	} else if r < 1.05 {
 		t.Errorf("the dependency received %.3f times the calls: hardly a retry, so this shows nothing", r)
 	}
-	if s := l.budgets[0].Stats(); s.Fleet.Instances != instances || s.Fleet.Initial < l.initial.Load()*9/10-1000 {
-		t.Errorf("the reading is %+v, want that of %d instances and %d calls", s.Fleet, instances, l.initial.Load())
+	if s := l.budgets[0].Stats(); s.Reading.Instances != instances || s.Reading.Initial < l.initial.Load()*9/10-1000 {
+		t.Errorf("the reading is %+v, want that of %d instances and %d calls", s.Reading, instances, l.initial.Load())
 	}
 }
 
@@ -156,7 +158,7 @@ func TestFleetOf200AcrossARestart(t *testing.T) {
 	if st.Outages == 0 || st.Failed == 0 {
 		t.Errorf("counted %+v, want the outage", st)
 	}
-	if st.Fleet.Initial < l.initial.Load()*9/10-1000 {
-		t.Errorf("after the restart the fleet knows of %d calls, want nearly all %d", st.Fleet.Initial, l.initial.Load())
+	if st.Reading.Initial < l.initial.Load()*9/10-1000 {
+		t.Errorf("after the restart the fleet knows of %d calls, want nearly all %d", st.Reading.Initial, l.initial.Load())
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/forbear-go/forbear/budget"
 	"github.com/redis/go-redis/v9"
-
-	"github.com/forbear-go/forbear"
 )
 
 //go:embed settle.lua
@@ -18,7 +17,7 @@ var settleSource string
 
 var settle = redis.NewScript(settleSource)
 
-// Store is a [forbear.BudgetStore] on Redis 5 or later, or Valkey. One Store
+// Store is a [budget.Store] on Redis 5 or later, or Valkey. One Store
 // serves any number of budgets. It is safe for concurrent use.
 type Store struct {
 	client redis.Scripter
@@ -68,11 +67,11 @@ func (s *Store) Close() error { return s.close() }
 
 const slots = 30
 
-// Settle implements [forbear.BudgetStore] in one round trip; after a restart of
+// Settle implements [budget.Store] in one round trip; after a restart of
 // the server it takes a second one, to load the script.
-func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r forbear.Settlement) (forbear.Fleet, error) {
+func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
 	if window < slots*time.Millisecond {
-		return forbear.Fleet{}, fmt.Errorf("redisstore: window %v is shorter than %v", window, slots*time.Millisecond)
+		return budget.Reading{}, fmt.Errorf("redisstore: window %v is shorter than %v", window, slots*time.Millisecond)
 	}
 	leave := 0
 	if r.Leave {
@@ -84,19 +83,19 @@ func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r 
 		(window / slots).Microseconds(), r.Instance, r.Total.Initial, r.Total.Retries, r.Hold,
 		r.Want, r.Limit, r.Lease.Milliseconds(), leave, window.Milliseconds(), recent(r.Recent)).Int64Slice()
 	if err != nil {
-		return forbear.Fleet{}, fmt.Errorf("redisstore: settle: %w", err)
+		return budget.Reading{}, fmt.Errorf("redisstore: settle: %w", err)
 	}
 	if len(got) != 5 {
-		return forbear.Fleet{}, fmt.Errorf("redisstore: settle: %d numbers, want 5", len(got))
+		return budget.Reading{}, fmt.Errorf("redisstore: settle: %d numbers, want 5", len(got))
 	}
-	return forbear.Fleet{
-		Usage: forbear.Usage{Initial: got[0], Retries: got[1]},
+	return budget.Reading{
+		Usage: budget.Usage{Initial: got[0], Retries: got[1]},
 		Held:  got[2], Granted: got[3], Instances: int(got[4]),
 	}, nil
 }
 
 // recent writes slots as "initial retries;", the newest first.
-func recent(slots []forbear.Usage) string {
+func recent(slots []budget.Usage) string {
 	b := make([]byte, 0, 16*len(slots))
 	for _, u := range slots {
 		b = strconv.AppendInt(b, u.Initial, 10)

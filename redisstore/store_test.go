@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/redisstore"
 	"github.com/forbear-go/forbear/storetest"
 )
@@ -33,7 +33,7 @@ func client(t *testing.T, s *server) *redis.Client {
 
 func TestBudgetStore(t *testing.T) {
 	s := startRedis(t)
-	storetest.RunBudget(t, func(t *testing.T) forbear.BudgetStore {
+	storetest.RunBudget(t, func(t *testing.T) budget.Store {
 		if err := client(t, s).FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -41,10 +41,10 @@ func TestBudgetStore(t *testing.T) {
 	})
 }
 
-func tell(t *testing.T, store *redisstore.Store, id string, initial int64) forbear.Fleet {
+func tell(t *testing.T, store *redisstore.Store, id string, initial int64) budget.Reading {
 	t.Helper()
-	u := forbear.Usage{Initial: initial}
-	f, err := store.Settle(t.Context(), "k", 30*time.Second, forbear.Settlement{Instance: id, Total: u, Recent: []forbear.Usage{u}, Lease: time.Second})
+	u := budget.Usage{Initial: initial}
+	f, err := store.Settle(t.Context(), "k", 30*time.Second, budget.Settlement{Instance: id, Total: u, Recent: []budget.Usage{u}, Lease: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestSettleObeysItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	_, err = store.Settle(ctx, "k", 30*time.Second, forbear.Settlement{Instance: "a"})
+	_, err = store.Settle(ctx, "k", 30*time.Second, budget.Settlement{Instance: "a"})
 	if err == nil || time.Since(start) > 2*time.Second {
 		t.Errorf("got %v after %v, want an error at the deadline", err, time.Since(start))
 	}
@@ -121,7 +121,7 @@ func TestSettleRefusesTinyWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	_, err = store.Settle(t.Context(), "k", time.Millisecond, forbear.Settlement{})
+	_, err = store.Settle(t.Context(), "k", time.Millisecond, budget.Settlement{})
 	if _, network := errors.AsType[net.Error](err); err == nil || network {
 		t.Errorf("got %v, want a refusal before the network", err)
 	}

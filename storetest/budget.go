@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
-// RunBudget holds a [forbear.BudgetStore] to what its comment says; open
+// RunBudget holds a [budget.Store] to what its comment says; open
 // returns an empty one, which the test cleans up. It takes some six
 // seconds of the store's own time.
-func RunBudget(t *testing.T, open func(t *testing.T) forbear.BudgetStore) {
+func RunBudget(t *testing.T, open func(t *testing.T) budget.Store) {
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, *budget)
+		test func(*testing.T, *budgetCase)
 	}{
 		{"books what is new, once", testBudgetBooks},
 		{"learns the window of an unknown instance", testBudgetLearns},
@@ -26,13 +26,13 @@ func RunBudget(t *testing.T, open func(t *testing.T) forbear.BudgetStore) {
 		{"settles atomically", testBudgetAtomic},
 		{"lets the window roll", testBudgetRolls},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, &budget{t, open(t), "payments", 30 * time.Second}) })
+		t.Run(c.name, func(t *testing.T) { c.test(t, &budgetCase{t, open(t), "payments", 30 * time.Second}) })
 	}
 }
 
-type budget struct {
+type budgetCase struct {
 	t      *testing.T
-	store  forbear.BudgetStore
+	store  budget.Store
 	key    string
 	window time.Duration
 }
@@ -43,7 +43,7 @@ const (
 	longBudgetLease = 1200 * time.Millisecond
 )
 
-func (b *budget) settle(s forbear.Settlement) forbear.Fleet {
+func (b *budgetCase) settle(s budget.Settlement) budget.Reading {
 	b.t.Helper()
 	if s.Lease == 0 {
 		s.Lease = budgetLease
@@ -56,60 +56,60 @@ func (b *budget) settle(s forbear.Settlement) forbear.Fleet {
 }
 
 // tell reports totals, all of it in the newest slot.
-func (b *budget) tell(id string, initial, retries int64) forbear.Fleet {
+func (b *budgetCase) tell(id string, initial, retries int64) budget.Reading {
 	b.t.Helper()
-	u := forbear.Usage{Initial: initial, Retries: retries}
-	return b.settle(forbear.Settlement{Instance: id, Total: u, Recent: []forbear.Usage{u}})
+	u := budget.Usage{Initial: initial, Retries: retries}
+	return b.settle(budget.Settlement{Instance: id, Total: u, Recent: []budget.Usage{u}})
 }
 
-func (b *budget) want(got forbear.Fleet, initial, retries, held, granted int64, instances int) {
+func (b *budgetCase) want(got budget.Reading, initial, retries, held, granted int64, instances int) {
 	b.t.Helper()
-	want := forbear.Fleet{Usage: forbear.Usage{Initial: initial, Retries: retries}, Held: held, Granted: granted, Instances: instances}
+	want := budget.Reading{Usage: budget.Usage{Initial: initial, Retries: retries}, Held: held, Granted: granted, Instances: instances}
 	if got != want {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-func testBudgetBooks(_ *testing.T, b *budget) {
+func testBudgetBooks(_ *testing.T, b *budgetCase) {
 	b.want(b.tell("a", 10, 1), 10, 1, 0, 0, 1)
 	b.want(b.tell("a", 10, 1), 10, 1, 0, 0, 1) // the answer to the first was lost
 	b.want(b.tell("a", 15, 3), 15, 3, 0, 0, 1)
 	b.want(b.tell("b", 100, 0), 115, 3, 0, 0, 2)
 	// Only what lies in the window counts: the rest of the growth is too old.
-	b.want(b.settle(forbear.Settlement{
-		Instance: "a", Total: forbear.Usage{Initial: 1000, Retries: 500},
-		Recent: []forbear.Usage{{Initial: 1, Retries: 1}, {}, {Initial: 4, Retries: 2}},
+	b.want(b.settle(budget.Settlement{
+		Instance: "a", Total: budget.Usage{Initial: 1000, Retries: 500},
+		Recent: []budget.Usage{{Initial: 1, Retries: 1}, {}, {Initial: 4, Retries: 2}},
 	}), 120, 6, 0, 0, 2)
 }
 
-func testBudgetLearns(_ *testing.T, b *budget) {
-	recent := make([]forbear.Usage, 29)
+func testBudgetLearns(_ *testing.T, b *budgetCase) {
+	recent := make([]budget.Usage, 29)
 	for i := range recent {
-		recent[i] = forbear.Usage{Initial: 10, Retries: 2}
+		recent[i] = budget.Usage{Initial: 10, Retries: 2}
 	}
-	total := forbear.Usage{Initial: 5000, Retries: 900}
-	s := forbear.Settlement{Instance: "a", Total: total, Recent: recent}
+	total := budget.Usage{Initial: 5000, Retries: 900}
+	s := budget.Settlement{Instance: "a", Total: total, Recent: recent}
 	b.want(b.settle(s), 290, 58, 0, 0, 1)
 	b.want(b.settle(s), 290, 58, 0, 0, 1)
 }
 
-func testBudgetRefunds(_ *testing.T, b *budget) {
+func testBudgetRefunds(_ *testing.T, b *budgetCase) {
 	b.tell("a", 10, 4)
 	b.want(b.tell("a", 10, 1), 10, 1, 0, 0, 1)
 	b.want(b.tell("a", 10, 2), 10, 2, 0, 0, 1)
 }
 
 // old makes a budget old enough to grant under a lease.
-func (b *budget) old(lease time.Duration) {
+func (b *budgetCase) old(lease time.Duration) {
 	b.tell("old", 0, 0)
 	time.Sleep(lease + 50*time.Millisecond)
-	b.settle(forbear.Settlement{Instance: "old", Leave: true})
+	b.settle(budget.Settlement{Instance: "old", Leave: true})
 }
 
-func testBudgetGrants(_ *testing.T, b *budget) {
+func testBudgetGrants(_ *testing.T, b *budgetCase) {
 	b.old(longBudgetLease)
-	ask := func(id string, hold, want, limit int64) forbear.Fleet {
-		return b.settle(forbear.Settlement{Instance: id, Hold: hold, Want: want, Limit: limit, Lease: longBudgetLease})
+	ask := func(id string, hold, want, limit int64) budget.Reading {
+		return b.settle(budget.Settlement{Instance: id, Hold: hold, Want: want, Limit: limit, Lease: longBudgetLease})
 	}
 	b.want(ask("a", 0, 6, 10), 0, 0, 6, 6, 1)
 	b.want(ask("b", 0, 6, 10), 0, 0, 10, 4, 2)
@@ -117,25 +117,25 @@ func testBudgetGrants(_ *testing.T, b *budget) {
 	b.want(ask("a", 2, 2, 10), 0, 0, 6, 2, 3)  // gives back four
 	b.want(ask("c", 0, 6, 10), 0, 0, 10, 4, 3) // which are there for others
 	b.want(ask("b", 4, 9, 5), 0, 0, 10, 4, 3)  // a hold is kept under any limit
-	one := forbear.Usage{Retries: 2}
-	b.want(b.settle(forbear.Settlement{Instance: "a", Total: one, Recent: []forbear.Usage{one}, Want: 6, Limit: 10, Lease: longBudgetLease}), 0, 2, 8, 0, 3)
-	b.want(b.settle(forbear.Settlement{Instance: "b", Leave: true}), 0, 2, 4, 0, 2)
+	one := budget.Usage{Retries: 2}
+	b.want(b.settle(budget.Settlement{Instance: "a", Total: one, Recent: []budget.Usage{one}, Want: 6, Limit: 10, Lease: longBudgetLease}), 0, 2, 8, 0, 3)
+	b.want(b.settle(budget.Settlement{Instance: "b", Leave: true}), 0, 2, 4, 0, 2)
 }
 
-func testBudgetYoung(_ *testing.T, b *budget) {
-	b.want(b.settle(forbear.Settlement{Instance: "a", Hold: 2, Want: 9, Limit: 10, Lease: longBudgetLease}), 0, 0, 2, 2, 1)
+func testBudgetYoung(_ *testing.T, b *budgetCase) {
+	b.want(b.settle(budget.Settlement{Instance: "a", Hold: 2, Want: 9, Limit: 10, Lease: longBudgetLease}), 0, 0, 2, 2, 1)
 }
 
-func testBudgetLost(_ *testing.T, b *budget) {
+func testBudgetLost(_ *testing.T, b *budgetCase) {
 	b.old(budgetLease)
-	u := forbear.Usage{Initial: 10}
-	b.want(b.settle(forbear.Settlement{Instance: "a", Total: u, Recent: []forbear.Usage{u}, Want: 2, Limit: 2}), 10, 0, 2, 2, 1)
+	u := budget.Usage{Initial: 10}
+	b.want(b.settle(budget.Settlement{Instance: "a", Total: u, Recent: []budget.Usage{u}, Want: 2, Limit: 2}), 10, 0, 2, 2, 1)
 	time.Sleep(budgetLease + 50*time.Millisecond)
 	b.want(b.tell("b", 0, 0), 10, 2, 0, 0, 1)
 	b.want(b.tell("a", 11, 0), 11, 2, 0, 0, 2) // known still: ten are not booked again
 }
 
-func testBudgetKeys(_ *testing.T, b *budget) {
+func testBudgetKeys(_ *testing.T, b *budgetCase) {
 	b.tell("a", 10, 1)
 	other := *b
 	other.key = "search"
@@ -143,16 +143,16 @@ func testBudgetKeys(_ *testing.T, b *budget) {
 	b.want(b.tell("a", 10, 1), 10, 1, 0, 0, 1)
 }
 
-func testBudgetAtomic(t *testing.T, b *budget) {
+func testBudgetAtomic(t *testing.T, b *budgetCase) {
 	b.old(longBudgetLease)
 	var wg sync.WaitGroup
 	granted := make([]int64, 20)
 	for i := range granted {
 		wg.Go(func() {
 			for n := range int64(20) {
-				u := forbear.Usage{Initial: n + 1}
-				f, err := b.store.Settle(t.Context(), b.key, b.window, forbear.Settlement{
-					Instance: string(rune('a' + i)), Total: u, Recent: []forbear.Usage{u}, Hold: granted[i], Want: granted[i] + 1, Limit: 100, Lease: longBudgetLease,
+				u := budget.Usage{Initial: n + 1}
+				f, err := b.store.Settle(t.Context(), b.key, b.window, budget.Settlement{
+					Instance: string(rune('a' + i)), Total: u, Recent: []budget.Usage{u}, Hold: granted[i], Want: granted[i] + 1, Limit: 100, Lease: longBudgetLease,
 				})
 				if err != nil {
 					t.Error(err)
@@ -175,7 +175,7 @@ func testBudgetAtomic(t *testing.T, b *budget) {
 	}
 }
 
-func testBudgetRolls(t *testing.T, b *budget) {
+func testBudgetRolls(t *testing.T, b *budgetCase) {
 	b.window = 600 * time.Millisecond // slots of 20 ms
 	b.tell("a", 10, 2)
 	time.Sleep(200 * time.Millisecond)

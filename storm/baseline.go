@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // This file holds what is not forbear's: the baselines.
@@ -28,10 +29,10 @@ func (p *plan) wait(d *forbear.Decision, n int, draw func() float64) time.Durati
 // unlimited is the budget of those who have none.
 type unlimited struct{}
 
-func (unlimited) Request(time.Time)                  {}
-func (unlimited) Spend(time.Time, forbear.Cost) bool { return true }
-func (unlimited) Refund(time.Time, forbear.Cost)     {}
-func (unlimited) Level(time.Time) forbear.Level      { return forbear.Level{Allowed: 1} }
+func (unlimited) Request(time.Time)                 {}
+func (unlimited) Spend(time.Time, budget.Cost) bool { return true }
+func (unlimited) Refund(time.Time, budget.Cost)     {}
+func (unlimited) Level(time.Time) budget.Level      { return budget.Level{Allowed: 1} }
 
 // depositBucket is a token bucket that every request fills: Brooker's, and that
 // of the AWS Builders' Library.
@@ -39,7 +40,7 @@ type depositBucket struct{ size, deposit, tokens float64 }
 
 func (b *depositBucket) Request(time.Time) { b.tokens = min(b.size, b.tokens+b.deposit) }
 
-func (b *depositBucket) Spend(time.Time, forbear.Cost) bool {
+func (b *depositBucket) Spend(time.Time, budget.Cost) bool {
 	// Ten deposits of 0.1 are one token, whatever the rounding.
 	if b.tokens < 1-1e-9 {
 		return false
@@ -48,8 +49,8 @@ func (b *depositBucket) Spend(time.Time, forbear.Cost) bool {
 	return true
 }
 
-func (b *depositBucket) Refund(time.Time, forbear.Cost) { b.tokens = min(b.size, b.tokens+1) }
+func (b *depositBucket) Refund(time.Time, budget.Cost) { b.tokens = min(b.size, b.tokens+1) }
 
-func (b *depositBucket) Level(time.Time) forbear.Level {
-	return forbear.Level{Used: b.size - b.tokens, Allowed: b.size}
+func (b *depositBucket) Level(time.Time) budget.Level {
+	return budget.Level{Used: b.size - b.tokens, Allowed: b.size}
 }

@@ -3,7 +3,10 @@ package storm
 import (
 	"testing"
 
+	"github.com/forbear-go/forbear/breaker"
+
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/race"
 )
 
 // partial returns the scenario of that name with another policy and share.
@@ -15,17 +18,17 @@ func partial(p forbear.Policy, share float64, engine EngineKind) Scenario {
 	return s
 }
 
-func breaker(b forbear.BreakerPolicy) forbear.Policy { return forbear.Policy{Breaker: b} }
+func withBreaker(b breaker.Policy) forbear.Policy { return forbear.Policy{Breaker: b} }
 
 // A breaker that opens at 30 % of failures costs more than they do; one that
 // opens in an outage, or in most of one, does not. The engines agree, whatever
 // the seed.
 func TestPartialFailuresAreJudged(t *testing.T) {
 	seeds := uint64(4)
-	if raceEnabled {
+	if race.Enabled {
 		seeds = 1 // slow, and the chances are the same
 	}
-	literal := breaker(forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens})
+	literal := withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens})
 	for _, tt := range []struct {
 		name   string
 		policy forbear.Policy
@@ -34,11 +37,11 @@ func TestPartialFailuresAreJudged(t *testing.T) {
 	}{
 		{"default", forbear.Policy{}, 0.3, Steady},
 		{"default at 45 %", forbear.Policy{}, 0.45, Steady},
-		{"no breaker", breaker(forbear.BreakerPolicy{Disabled: true}), 0.3, Steady},
-		{"budget ignored", breaker(forbear.BreakerPolicy{OnBudget: forbear.BudgetIgnored}), 0.3, Steady},
-		{"threshold of 40 %", breaker(forbear.BreakerPolicy{FailureRate: 0.4}), 0.3, Steady},
+		{"no breaker", withBreaker(breaker.Policy{Disabled: true}), 0.3, Steady},
+		{"budget ignored", withBreaker(breaker.Policy{OnBudget: breaker.BudgetIgnored}), 0.3, Steady},
+		{"threshold of 40 %", withBreaker(breaker.Policy{FailureRate: 0.4}), 0.3, Steady},
 		{"spent budget opens", literal, 0.3, SelfInflicted},
-		{"threshold of 25 %", breaker(forbear.BreakerPolicy{FailureRate: 0.25}), 0.3, SelfInflicted},
+		{"threshold of 25 %", withBreaker(breaker.Policy{FailureRate: 0.25}), 0.3, SelfInflicted},
 		{"spent budget opens, 75 % fail", literal, 0.75, Undecided},
 		{"spent budget opens, all fail", literal, 1, Undecided},
 		{"default, all fail", forbear.Policy{}, 1, Undecided},
@@ -87,10 +90,10 @@ func TestLateRecoveryIsNotSelfInflicted(t *testing.T) {
 // The share of calls that fail at 30 %: a fifth more attempts than calls saves
 // 14 of 30.
 func TestFaultCostIsThatOfTheRetriesAlone(t *testing.T) {
-	s := partial(breaker(forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}), 0.3, Exact)
+	s := partial(withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens}), 0.3, Exact)
 	got := mustRun(t, s).Summary
 	near(t, "fault", got.FaultCost, 0.3-0.2*0.7, 0.02)
-	bare := mustRun(t, partial(breaker(forbear.BreakerPolicy{Disabled: true}), 0.3, Exact)).Summary
+	bare := mustRun(t, partial(withBreaker(breaker.Policy{Disabled: true}), 0.3, Exact)).Summary
 	near(t, "as without breakers", got.FaultCost, bare.Failed/bare.Calls, 1e-9)
 	if bare.FaultCost != 0 || bare.BreakerCost != 0 {
 		t.Errorf("costs %v and %v where there is no breaker", bare.FaultCost, bare.BreakerCost)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // plan is a [Client] made ready to be instantiated.
@@ -36,9 +38,9 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 		Total:      c.Total.D(),
 		PerAttempt: c.Timeout.D(),
 		Strict:     c.Strict,
-		Breaker:    forbear.BreakerPolicy{Disabled: !c.Breaker},
+		Breaker:    breaker.Policy{Disabled: !c.Breaker},
 		Backoff:    forbear.Backoff{Base: c.Base.D(), Cap: c.Cap.D()},
-		Budget: forbear.BudgetPolicy{
+		Budget: budget.Policy{
 			Ratio: c.Budget.Ratio, Window: c.Budget.Window.D(), MinRetries: c.Budget.MinRetries,
 		},
 	}
@@ -63,16 +65,16 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	switch c.Budget.Of {
 	case "", "initial":
 	case "total":
-		p.Budget.Of = forbear.OfTotal
+		p.Budget.Of = budget.OfTotal
 	default:
 		return p, at("budget.of", "%q is unknown: want initial or total", c.Budget.Of)
 	}
 	// A window shorter than the cap is refused; a scenario that sets only a
 	// cap means a window that fits it.
-	if p.Budget.Window == 0 && p.Backoff.Cap > forbear.DefaultWindow {
+	if p.Budget.Window == 0 && p.Backoff.Cap > budget.DefaultWindow {
 		p.Budget.Window = p.Backoff.Cap
 	}
-	if p.Budget.Window == 0 && p.Backoff.Cap == 0 && p.Backoff.Base > forbear.DefaultWindow {
+	if p.Budget.Window == 0 && p.Backoff.Cap == 0 && p.Backoff.Base > budget.DefaultWindow {
 		p.Budget.Window = p.Backoff.Base
 	}
 	// A short window brings a cap that fits when none was named.
@@ -114,11 +116,11 @@ func (c *Client) plan() (*plan, error) {
 // of it that the Retryer does not feed by itself.
 type caller struct {
 	r        *forbear.Retryer
-	budget   forbear.Budget
+	budget   budget.Budget
 	outcomes interface {
-		Succeeded(now time.Time, retries int, last forbear.Cost)
+		Succeeded(now time.Time, retries int, last budget.Cost)
 	}
-	adaptive *forbear.AdaptiveThrottle
+	adaptive *budget.Adaptive
 }
 
 // caller makes one instance. It stands for so many processes, and each request
@@ -137,7 +139,7 @@ func (p *plan) caller(draw func() float64, processes, unit float64) (*caller, er
 	default:
 		bp := p.policy.Budget
 		bp.MinRetries = int(float64(bp.MinRetries) * processes / unit)
-		b.budget = forbear.NewRatioBudget(bp)
+		b.budget = budget.NewRatio(bp)
 	}
 	opts := []forbear.Option{
 		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithDraw(draw), forbear.WithBudget(b.budget),
@@ -158,16 +160,16 @@ func (p *plan) caller(draw func() float64, processes, unit float64) (*caller, er
 	}
 	b.r = r
 	b.outcomes, _ = b.budget.(interface {
-		Succeeded(now time.Time, retries int, last forbear.Cost)
+		Succeeded(now time.Time, retries int, last budget.Cost)
 	})
 	if k := p.given.Throttle.K; k > 0 {
-		b.adaptive = forbear.NewAdaptiveThrottle(k, cmp.Or(p.given.Throttle.Window.D(), 2*time.Minute))
+		b.adaptive = budget.NewAdaptive(k, cmp.Or(p.given.Throttle.Window.D(), 2*time.Minute))
 	}
 	return b, nil
 }
 
 // succeeded notes the good end of a call.
-func (b *caller) succeeded(now time.Time, retries int, last forbear.Cost) {
+func (b *caller) succeeded(now time.Time, retries int, last budget.Cost) {
 	if b.outcomes != nil {
 		b.outcomes.Succeeded(now, retries, last)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // fuses are the circuit breakers of a group: a few representative instances,
@@ -71,7 +72,7 @@ func (x *cohort) offer(c *class, n float64) float64 {
 	}
 	closed := 0
 	for _, b := range f.all {
-		if b.r.Breaker().State() == forbear.BreakerClosed {
+		if b.r.Breaker().State() == breaker.Closed {
 			closed++
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/race"
 )
 
 // change returns s with its first service and fleet copied, and f applied.
@@ -93,7 +95,7 @@ func TestEnginesAgree(t *testing.T) {
 		study bool // the study's cases only
 	}{{1000, 8, true}, {2000, 3, false}, {5000, 2, true}} {
 		for name, s := range crossChecks(size.rate) {
-			if study := name[1] == ' '; study != size.study || raceEnabled && (!study || size.rate > 1000) {
+			if study := name[1] == ' '; study != size.study || race.Enabled && (!study || size.rate > 1000) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s at %v", name, size.rate), func(t *testing.T) {
@@ -103,7 +105,7 @@ func TestEnginesAgree(t *testing.T) {
 					limits = knifeEdge
 				}
 				seeds := size.seeds
-				if raceEnabled {
+				if race.Enabled {
 					seeds = 1 // slow, and the chances are the same
 				}
 				agree(t, s, seeds, limits)
@@ -128,7 +130,7 @@ var (
 // wait wanders slowly, so a single run is off by chance: it takes many.
 func TestKnifeEdge(t *testing.T) {
 	seeds, rates := 16, []float64{1000, 5000}
-	if raceEnabled {
+	if race.Enabled {
 		seeds, rates = 4, rates[:1]
 	}
 	for _, rate := range rates {

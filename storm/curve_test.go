@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 func TestCurve(t *testing.T) {
 	calls := 0
-	s := partial(breaker(forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}), 0.3, Exact)
+	s := partial(withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens}), 0.3, Exact)
 	s.Name = `a <b> & c`
 	c, err := RunCurve(t.Context(), s, 10, Options{}, func(done, of int) { calls++ })
 	if err != nil {

@@ -4,7 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -34,7 +35,7 @@ type call struct {
 	gen      uint32 // of what is under way; everything older is stale
 	luck     float32
 	attempt  int16
-	lastCost forbear.Cost
+	lastCost budget.Cost
 	inner    bool
 }
 
@@ -280,7 +281,7 @@ func (x *exact) closeBin() {
 	for _, group := range x.callers[:x.m.roots] {
 		for j := 0; j < len(group); j += 1 + len(group)/16 {
 			used += min(group[j].r.Level(now).Utilization(), 1)
-			if b := group[j].r.Breaker(); b != nil && b.State() != forbear.BreakerClosed {
+			if b := group[j].r.Breaker(); b != nil && b.State() != breaker.Closed {
 				open++
 			}
 			n++

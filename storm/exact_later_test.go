@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 var durableKinds = []forbear.Kind{forbear.Event, forbear.Webhook, forbear.Batch}
@@ -36,7 +37,7 @@ func TestDurableWorkIsDone(t *testing.T) {
 // Without the pace the same work would starve: the success of a call is told to
 // durable callers without a breaker, too.
 func TestPaceNeedsNoBreaker(t *testing.T) {
-	s := partial(forbear.Policy{Kind: forbear.Event, Breaker: forbear.BreakerPolicy{Disabled: true}}, 0.3, Exact)
+	s := partial(forbear.Policy{Kind: forbear.Event, Breaker: breaker.Policy{Disabled: true}}, 0.3, Exact)
 	got := mustRun(t, s).Summary
 	if got.Multiplier < 1.35 {
 		t.Errorf("%.3f sends a call, want about 1/0.7", got.Multiplier)
@@ -47,7 +48,7 @@ func TestPaceNeedsNoBreaker(t *testing.T) {
 // nothing is given up before its time.
 func TestDurableWorkWaitsForADeadEndpoint(t *testing.T) {
 	for _, kind := range durableKinds {
-		s := partial(forbear.Policy{Kind: kind, Breaker: forbear.BreakerPolicy{Disabled: true}}, 1, Exact)
+		s := partial(forbear.Policy{Kind: kind, Breaker: breaker.Policy{Disabled: true}}, 1, Exact)
 		s.Duration, s.Fleets[0].Rate = seconds(200), 40
 		got := mustRun(t, s).Summary
 		if got.Multiplier > 1.205 {

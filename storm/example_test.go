@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/storm"
 )
 
@@ -95,7 +96,7 @@ func ExampleRunSweep() {
 // breaker that opens when the retry budget is spent is worse than the failures.
 func ExampleRunCurve() {
 	s, _ := storm.FindNamed("partial")
-	s.Fleets[0].Client.Policy = &forbear.Policy{Breaker: forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}}
+	s.Fleets[0].Client.Policy = &forbear.Policy{Breaker: breaker.Policy{OnBudget: breaker.BudgetOpens}}
 	c, err := storm.RunCurve(context.Background(), s, 5, storm.Options{}, nil)
 	if err != nil {
 		fmt.Println(err)

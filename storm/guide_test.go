@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/race"
 )
 
 var update = flag.Bool("update", false, "rewrite the picture of the guide")
 
 // What the guide shows is what the simulator says.
 func TestGuideShowsWhatTheSimulatorSays(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the same without the race detector")
 	}
 	const guide, picture = "../docs/guides/simulator.md", "../docs/guides/simulator-partial.svg"
@@ -22,7 +24,7 @@ func TestGuideShowsWhatTheSimulatorSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []forbear.Policy{{}, breaker(forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens})} {
+	for _, p := range []forbear.Policy{{}, withBreaker(breaker.Policy{OnBudget: breaker.BudgetOpens})} {
 		var b bytes.Buffer
 		if err := mustRun(t, partial(p, 0.3, Exact)).WriteText(&b); err != nil {
 			t.Fatal(err)

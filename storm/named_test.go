@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/race"
 )
 
 // plateau returns the mean arrivals a second in the middle of the fault.
@@ -115,7 +117,7 @@ func TestNamedScenariosRun(t *testing.T) {
 			t.Errorf("%q is there twice, or says nothing", s.Name)
 		}
 		seen[s.Name] = true
-		if raceEnabled && s.Fits() == nil {
+		if race.Enabled && s.Fits() == nil {
 			s.Engine = Cohort // the other one takes ten times as long
 		}
 		r := mustRun(t, s)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/race"
 )
 
 // three layers at 20,000 requests a second, each of which retries.
@@ -108,7 +110,7 @@ func TestEstimateIsNotTooLow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Events > 2e7 || raceEnabled && e.Events > 1e6 {
+		if e.Events > 2e7 || race.Enabled && e.Events > 1e6 {
 			continue
 		}
 		if r := mustRun(t, s); float64(r.Events) > 1.2*e.Events+10_000 {

@@ -1,6 +1,9 @@
 package storm
 
-import "github.com/forbear-go/forbear"
+import (
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
+)
 
 // Scenario is one thing to simulate: who calls, what answers, what breaks.
 // Zero fields have the defaults that [Scenario.WithDefaults] fills in.
@@ -182,7 +185,7 @@ type Client struct {
 	// NoBreaker takes the breaker off Policy.
 	NoBreaker bool `json:"-"`
 	// NewBudget, when set, makes the budget of each instance.
-	NewBudget func() forbear.Budget `json:"-"`
+	NewBudget func() budget.Budget `json:"-"`
 }
 
 // Budget is the retry budget of a client.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // brooker is the fleet of mbrooker/simulator_example: the failure rate does not
@@ -69,12 +69,12 @@ func vectorBrookerRetry(t *testing.T, v *simVector) {
 // made have failed.
 type lifetimeBreaker struct{ calls, failures float64 }
 
-func (b *lifetimeBreaker) Request(time.Time)                      { b.calls++ }
-func (b *lifetimeBreaker) Spend(time.Time, forbear.Cost) bool     { return b.failures <= 0.1*b.calls }
-func (b *lifetimeBreaker) Refund(time.Time, forbear.Cost)         {}
-func (b *lifetimeBreaker) Level(time.Time) forbear.Level          { return forbear.Level{} }
-func (b *lifetimeBreaker) Failed(time.Time)                       { b.failures++ }
-func (b *lifetimeBreaker) Succeeded(time.Time, int, forbear.Cost) {}
+func (b *lifetimeBreaker) Request(time.Time)                     { b.calls++ }
+func (b *lifetimeBreaker) Spend(time.Time, budget.Cost) bool     { return b.failures <= 0.1*b.calls }
+func (b *lifetimeBreaker) Refund(time.Time, budget.Cost)         {}
+func (b *lifetimeBreaker) Level(time.Time) budget.Level          { return budget.Level{} }
+func (b *lifetimeBreaker) Failed(time.Time)                      { b.failures++ }
+func (b *lifetimeBreaker) Succeeded(time.Time, int, budget.Cost) {}
 
 func vectorBrookerBreaker(t *testing.T, v *simVector) {
 	var p struct {
@@ -97,7 +97,7 @@ func vectorBrookerBreaker(t *testing.T, v *simVector) {
 	for i, rate := range p.Rates {
 		r := mustRun(t, brooker(100, 10, rate, 300, Client{
 			Retries: new(3), Baseline: Baseline{Wait: "none"},
-			NewBudget: func() forbear.Budget { return &lifetimeBreaker{} },
+			NewBudget: func() budget.Budget { return &lifetimeBreaker{} },
 		}))
 		near(t, "load", r.Summary.Multiplier, want.Load[i], tol.Load)
 		near(t, "success", r.Summary.Good/(r.Summary.Good+r.Summary.Failed), want.Success[i], tol.Success)
@@ -177,7 +177,7 @@ func vectorBrookerCollapse(t *testing.T, v *simVector) {
 	// The reference counts a retry when it is decided on, not when it is sent.
 	const late = 100
 	var decided lateSpender
-	s.Fleets[0].Client.NewBudget = func() forbear.Budget { return &decided }
+	s.Fleets[0].Client.NewBudget = func() budget.Budget { return &decided }
 	s.Fleets[0].Client.Baseline = Baseline{}
 	for seed := range uint64(late) {
 		s.Seed = seed + 1
@@ -198,7 +198,7 @@ type lateSpender struct {
 	n float64
 }
 
-func (b *lateSpender) Spend(now time.Time, _ forbear.Cost) bool {
+func (b *lateSpender) Spend(now time.Time, _ budget.Cost) bool {
 	if t := now.Sub(startOfTime()); t >= 35*time.Second && t < 36*time.Second {
 		b.n++
 	}
@@ -375,7 +375,7 @@ func vectorGRPCThrottle(t *testing.T, v *simVector) {
 		Duration: seconds(60), Engine: Exact,
 		Fleets: []Fleet{{Burst: 1, Client: Client{
 			Kind: "event", Retries: new(1000), Base: ms, Baseline: Baseline{Wait: "none", Unchecked: true},
-			NewBudget: func() forbear.Budget { return forbear.NewGRPCThrottle(p.MaxTokens, p.Ratio) },
+			NewBudget: func() budget.Budget { return budget.NewGRPC(p.MaxTokens, p.Ratio) },
 		}}},
 		Services: []Service{{Name: "s"}},
 		Faults:   []Fault{{Kind: Outage, For: seconds(60)}},

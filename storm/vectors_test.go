@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/race"
 	"github.com/forbear-go/forbear/internal/vectors"
 )
 
@@ -290,7 +291,7 @@ func contend(t *testing.T, p contentionParams) (time, writes float64) {
 		t.Fatalf("strategy %q is not understood", p.Strategy)
 	}
 	runs := 200.0
-	if raceEnabled {
+	if race.Enabled {
 		runs = 100
 	}
 	for seed := range uint64(runs) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // lane is one endpoint at work: its slots, its rate, and the Retryer with its
@@ -74,7 +75,7 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 func (l *lane) depth() int {
 	n := l.ep.slots()
 	switch {
-	case l.latency >= quick || l.breaker() != forbear.BreakerClosed:
+	case l.latency >= quick || l.breaker() != breaker.Closed:
 		return n
 	case l.latency >= quick/4:
 		return 2 * n

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/storetest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -16,12 +17,12 @@ import (
 func TestPolicyBreakerOfAnEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		breaker forbear.BreakerPolicy
+		breaker breaker.Policy
 		sends   int           // until it opens
 		wait    time.Duration // until the first probe
 	}{
-		{"the default", forbear.BreakerPolicy{}, 20, 5 * time.Second},
-		{"one of its own", forbear.BreakerPolicy{MinCalls: 30, OpenFor: 7 * time.Second}, 30, 5 * time.Second},
+		{"the default", breaker.Policy{}, 20, 5 * time.Second},
+		{"one of its own", breaker.Policy{MinCalls: 30, OpenFor: 7 * time.Second}, 30, 5 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

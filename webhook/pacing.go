@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // pacing spaces the probes of an endpoint that stays down. Its breaker says
@@ -30,13 +30,13 @@ const slowest = 10 * time.Minute
 func (*pacing) KeepsLog() bool { return true }
 
 // BreakerMoved implements [forbear.BreakerObserver].
-func (p *pacing) BreakerMoved(e forbear.BreakerMoved) {
+func (p *pacing) BreakerMoved(e breaker.Transition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e.To {
-	case forbear.BreakerClosed:
+	case breaker.Closed:
 		p.times, p.until = 0, time.Time{}
-	case forbear.BreakerOpen:
+	case breaker.Open:
 		if p.times == 0 {
 			p.wait = e.OpenFor
 		}
@@ -70,11 +70,11 @@ func (p *pacing) refused() time.Duration {
 
 // breaker returns where the lane's circuit breaker stands: closed, when its
 // policy has none.
-func (l *lane) breaker() forbear.BreakerState {
+func (l *lane) breaker() breaker.State {
 	if b := l.retryer.Breaker(); b != nil {
 		return b.State()
 	}
-	return forbear.BreakerClosed
+	return breaker.Closed
 }
 
 // probing returns how many of n deliveries may be claimed by what the breaker
@@ -82,12 +82,12 @@ func (l *lane) breaker() forbear.BreakerState {
 // one at a time, since the receiver may have just come up. The lane is locked.
 func (l *lane) probing(now time.Time, n int) (int, time.Time) {
 	switch l.breaker() {
-	case forbear.BreakerOpen:
+	case breaker.Open:
 		if at := l.pacing.probeAt(); now.Before(at) {
 			return 0, at
 		}
 		fallthrough
-	case forbear.BreakerHalfOpen:
+	case breaker.HalfOpen:
 		if l.inFlight+len(l.buffer) > 0 {
 			return 0, time.Time{} // the probe's end asks again
 		}
@@ -100,7 +100,7 @@ func (l *lane) probing(now time.Time, n int) (int, time.Time) {
 // holds it.
 func (l *lane) well(now time.Time) {
 	if b := l.retryer.Breaker(); b != nil && !b.Forced() {
-		b.Force(forbear.BreakerClosed, "enabled", now)
+		b.Force(breaker.Closed, "enabled", now)
 		b.Release()
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // Each opening that no recovery came between doubles the wait for the next
@@ -14,7 +14,7 @@ func TestPacingDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		p := &pacing{opened: func() { told++ }}
-		open := forbear.BreakerMoved{From: forbear.BreakerHalfOpen, To: forbear.BreakerOpen, OpenFor: 5 * time.Second}
+		open := breaker.Transition{From: breaker.HalfOpen, To: breaker.Open, OpenFor: 5 * time.Second}
 		want := 5 * time.Second
 		for range 10 {
 			p.BreakerMoved(open)
@@ -29,7 +29,7 @@ func TestPacingDoubles(t *testing.T) {
 		if told != 1 {
 			t.Errorf("told %d times of one outage", told)
 		}
-		p.BreakerMoved(forbear.BreakerMoved{From: forbear.BreakerHalfOpen, To: forbear.BreakerClosed})
+		p.BreakerMoved(breaker.Transition{From: breaker.HalfOpen, To: breaker.Closed})
 		p.BreakerMoved(open)
 		if got := time.Until(p.probeAt()); got != 5*time.Second || told != 2 {
 			t.Errorf("after a recovery: %v, told %d times", got, told)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/partial"
 	"github.com/forbear-go/forbear/storetest"
 	"github.com/forbear-go/forbear/webhook"
@@ -51,7 +53,7 @@ func messages(n int) (ids []string) {
 // messages nearly as soon as from somebody who has no budget and no breaker, and
 // with as few sends.
 func TestPartialFailure(t *testing.T) {
-	unbound := forbear.Policy{Breaker: forbear.BreakerPolicy{Disabled: true}, Budget: forbear.BudgetPolicy{MinRetries: 1 << 30}}
+	unbound := forbear.Policy{Breaker: breaker.Policy{Disabled: true}, Budget: budget.Policy{MinRetries: 1 << 30}}
 	ids := messages(3000)
 	for _, share := range []float64{0.15, 0.25, 0.30, 0.40} {
 		for _, n := range []int{10, 50} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -17,7 +18,7 @@ import (
 type before struct {
 	mu         sync.Mutex
 	generation int // of the state; an attempt counts in the one it began in
-	state      forbear.BreakerState
+	state      breaker.State
 	ring       [100]bool // true: failed
 	n, failed  int
 	spent      time.Time // when the budget last refused a retry; zero: it would grant one
@@ -37,7 +38,7 @@ const (
 // attempt, around each attempt, and as what ends its retries.
 func openBefore(rt http.RoundTripper, url string) (call, error) {
 	b := &before{}
-	r, err := forbear.New("dependency", policy(forbear.BreakerPolicy{Disabled: true}),
+	r, err := forbear.New("dependency", policy(breaker.Policy{Disabled: true}),
 		forbear.WithObserver(b), forbear.WithHealthGate(b))
 	if err != nil {
 		return nil, err
@@ -71,9 +72,9 @@ func (b *before) refuses(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch b.state {
-	case forbear.BreakerOpen:
+	case breaker.Open:
 		return now.Sub(b.opened) < beforeOpen
-	case forbear.BreakerHalfOpen:
+	case breaker.HalfOpen:
 		return b.permits == 0
 	}
 	return false
@@ -82,14 +83,14 @@ func (b *before) refuses(now time.Time) bool {
 func (b *before) allow(now time.Time) (generation int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state == forbear.BreakerOpen && now.Sub(b.opened) >= beforeOpen {
-		b.move(forbear.BreakerHalfOpen)
+	if b.state == breaker.Open && now.Sub(b.opened) >= beforeOpen {
+		b.move(breaker.HalfOpen)
 		b.permits, b.succeeded = beforeProbes, 0
 	}
 	switch {
-	case b.state == forbear.BreakerClosed:
+	case b.state == breaker.Closed:
 		return b.generation, true
-	case b.state == forbear.BreakerOpen, b.permits == 0:
+	case b.state == breaker.Open, b.permits == 0:
 		return 0, false
 	}
 	b.permits--
@@ -101,11 +102,11 @@ func (b *before) record(generation int, failed bool, now time.Time) {
 	defer b.mu.Unlock()
 	switch {
 	case generation != b.generation:
-	case b.state == forbear.BreakerHalfOpen && failed:
+	case b.state == breaker.HalfOpen && failed:
 		b.open(now)
-	case b.state == forbear.BreakerHalfOpen:
+	case b.state == breaker.HalfOpen:
 		if b.succeeded++; b.succeeded == beforeProbes {
-			b.move(forbear.BreakerClosed)
+			b.move(breaker.Closed)
 			b.n, b.failed, b.spent = 0, 0, time.Time{}
 		}
 	default:
@@ -125,26 +126,26 @@ func (b *before) record(generation int, failed bool, now time.Time) {
 func (b *before) judge(now time.Time) {
 	threshold := 0.5
 	if !b.spent.IsZero() && now.Sub(b.spent) <= beforeMemory {
-		threshold = forbear.MinFailureRate
+		threshold = breaker.MinFailureRate
 	}
 	n := min(b.n, len(b.ring))
-	if b.state == forbear.BreakerClosed && n >= beforeLeast && b.failed > 0 && float64(b.failed) >= threshold*float64(n) {
+	if b.state == breaker.Closed && n >= beforeLeast && b.failed > 0 && float64(b.failed) >= threshold*float64(n) {
 		b.open(now)
 	}
 }
 
 func (b *before) open(now time.Time) {
-	b.move(forbear.BreakerOpen)
+	b.move(breaker.Open)
 	b.opened = now
 }
 
-func (b *before) move(to forbear.BreakerState) { b.state, b.generation = to, b.generation+1 }
+func (b *before) move(to breaker.State) { b.state, b.generation = to, b.generation+1 }
 
 // Healthy implements [forbear.HealthGate]: an open breaker ends the retries.
 func (b *before) Healthy(string, time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state != forbear.BreakerOpen
+	return b.state != breaker.Open
 }
 
 // RetryScheduled implements [forbear.RetryObserver]: the budget granted a retry.

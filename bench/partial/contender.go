@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -32,8 +33,8 @@ const (
 
 func contenders() []contender {
 	return []contender{
-		{nameForbear, openForbear(forbear.BreakerPolicy{})},
-		{nameUnbroken, openForbear(forbear.BreakerPolicy{Disabled: true})},
+		{nameForbear, openForbear(breaker.Policy{})},
+		{nameUnbroken, openForbear(breaker.Policy{Disabled: true})},
 		{nameBefore, openBefore},
 		{nameFailsafe, openFailsafe},
 		{nameTuned, openTunedFailsafe},
@@ -46,11 +47,11 @@ func contenders() []contender {
 
 // policy is the default of forbear but for its base, which is 1 s: the runs are
 // short.
-func policy(b forbear.BreakerPolicy) forbear.Policy {
+func policy(b breaker.Policy) forbear.Policy {
 	return forbear.Policy{Backoff: forbear.Backoff{Base: 50 * time.Millisecond}, Breaker: b}
 }
 
-func openForbear(b forbear.BreakerPolicy) func(http.RoundTripper, string) (call, error) {
+func openForbear(b breaker.Policy) func(http.RoundTripper, string) (call, error) {
 	return func(rt http.RoundTripper, url string) (call, error) {
 		r, err := forbear.New("dependency", policy(b), forbear.WithoutLog())
 		if err != nil {

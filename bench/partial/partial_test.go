@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // start is when the tests of the models begin; these take the time as an
@@ -16,11 +16,11 @@ func TestBeforeOpensAtAQuarterWhileTheBudgetIsSpent(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spent time.Time
-		want  forbear.BreakerState
+		want  breaker.State
 	}{
-		{"budget grants", time.Time{}, forbear.BreakerClosed},
-		{"budget spent", start, forbear.BreakerOpen},
-		{"spent two seconds ago", start.Add(-2 * time.Second), forbear.BreakerClosed},
+		{"budget grants", time.Time{}, breaker.Closed},
+		{"budget spent", start, breaker.Open},
+		{"spent two seconds ago", start.Add(-2 * time.Second), breaker.Closed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &before{spent: c.spent}
@@ -39,7 +39,7 @@ func TestBeforeProbes(t *testing.T) {
 	for range 20 {
 		b.record(b.generation, true, start)
 	}
-	if b.state != forbear.BreakerOpen || !b.refuses(start.Add(29*time.Second)) {
+	if b.state != breaker.Open || !b.refuses(start.Add(29*time.Second)) {
 		t.Fatalf("got %v after 20 failures, want it open for 30 s", b.state)
 	}
 	later := start.Add(30 * time.Second)
@@ -50,7 +50,7 @@ func TestBeforeProbes(t *testing.T) {
 		}
 		b.record(generation, false, later)
 	}
-	if b.state != forbear.BreakerClosed || b.n != 0 {
+	if b.state != breaker.Closed || b.n != 0 {
 		t.Errorf("got %v with %d attempts counted after five good probes, want it closed with none", b.state, b.n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/redisstore"
 )
@@ -16,7 +17,7 @@ type fleet struct {
 	url     string
 	log     *slog.Logger
 	store   *redisstore.Store
-	budgets map[string]*forbear.FleetBudget // by dependency
+	budgets map[string]*budget.Fleet // by dependency
 }
 
 func (f *fleet) register(set *flag.FlagSet) {
@@ -35,8 +36,8 @@ func (f *fleet) options(service string, dep policyfile.Dependency) ([]forbear.Op
 		}
 		f.store = store
 	}
-	budget, err := forbear.NewFleetBudget(dep.Policy.Budget, f.store, service+"/"+dep.Name,
-		forbear.FleetOptions{Logger: f.log, Strict: dep.Policy.Strict})
+	shared, err := budget.NewFleet(dep.Policy.Budget, f.store, service+"/"+dep.Name,
+		budget.FleetOptions{Logger: f.log, Strict: dep.Policy.Strict})
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +46,10 @@ func (f *fleet) options(service string, dep policyfile.Dependency) ([]forbear.Op
 		// way go on with what this process has earned by itself.
 		_ = old.Close()
 	} else if f.budgets == nil {
-		f.budgets = map[string]*forbear.FleetBudget{}
+		f.budgets = map[string]*budget.Fleet{}
 	}
-	f.budgets[dep.Name] = budget
-	return []forbear.Option{forbear.WithBudget(budget)}, nil
+	f.budgets[dep.Name] = shared
+	return []forbear.Option{forbear.WithBudget(shared)}, nil
 }
 
 // close gives back what this process holds of the budgets.

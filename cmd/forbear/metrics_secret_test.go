@@ -21,6 +21,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/otelretry"
 	"github.com/forbear-go/forbear/promretry"
@@ -235,8 +237,8 @@ func TestLibraryKeepsSecrets(t *testing.T) {
 	r, err := forbear.New("up", forbear.Policy{
 		MaxRetries: 1, PerAttempt: 100 * time.Millisecond, Keys: forbear.KeyGenerate,
 		Backoff: forbear.Backoff{Base: time.Millisecond, Cap: 2 * time.Millisecond},
-		Breaker: forbear.BreakerPolicy{Disabled: true},
-	}, forbear.WithBudget(forbear.NewTokenBucket(1<<30, 1)), forbear.WithObserver(forbear.LogObserver{Logger: logger}),
+		Breaker: breaker.Policy{Disabled: true},
+	}, forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)), forbear.WithObserver(forbear.LogObserver{Logger: logger}),
 		forbear.WithObserver(metrics), forbear.WithObserver(otel))
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -159,7 +159,7 @@ func (l *topLine) breaker(at time.Time) string {
 	if open && l.BreakerCause != "" {
 		s += ", " + l.BreakerCause
 	}
-	if l.BudgetSpent && !(open && l.BreakerCause == forbear.CauseBudget.String()) {
+	if l.BudgetSpent && !(open && l.BreakerCause == breaker.CauseBudget.String()) {
 		s += ", budget spent"
 	}
 	if wait := l.NextProbe.Sub(at).Round(time.Second); open && wait > 0 {

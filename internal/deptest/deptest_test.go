@@ -20,16 +20,20 @@ const module = "github.com/forbear-go/forbear"
 // module beside the root package itself, which everyone may import. Arrows
 // point downwards: a package that is not listed imports no sibling.
 var siblings = map[string][]string{
-	"gateway":     {"httpretry", "idempotency", "deadletter", "webhook", "consume", "forrst"},
+	"gateway":     {"httpretry", "idempotency"},
 	"webhook":     {"httpretry", "deadletter"},
 	"consume":     {"deadletter", "idempotency"},
 	"batch":       {"deadletter", "idempotency"},
-	"sqlstore":    {"deadletter", "idempotency", "webhook", "consume"},
-	"storetest":   {"deadletter", "idempotency", "webhook", "consume"},
+	"sqlstore":    {"deadletter", "idempotency", "webhook"},
+	"storetest":   {"deadletter", "idempotency", "webhook"},
 	"forrst":      {"httpretry"}, // its client sits on the HTTP transport
 	"lattice":     {"httpretry"}, // so does the client under the SDKs
 	"forbeartest": {},
 }
+
+// leaves are the packages below the root, which everyone may import. They know
+// nothing of retries and import nothing but internal packages.
+var leaves = []string{"breaker", "budget"}
 
 // file is one parsed Go file of the root module.
 type file struct {
@@ -135,9 +139,11 @@ func forbidden(folder, imported string, test bool) string {
 	switch {
 	case !ok && !standard(imported):
 		return "the root module imports the standard library only, tests included: whoever needs more lives in a module of its own, so that nobody pays for a dependency they do not use"
-	case !ok || target == folder || target == "" && folder != "":
+	case !ok || target == folder || target == "internal":
 		return ""
-	case target == "internal":
+	case slices.Contains(leaves, folder) && !test:
+		return "a leaf imports internal packages only: the root is made of leaves, not the other way round"
+	case target == "" && folder != "", slices.Contains(leaves, target):
 		return ""
 	case folder == "internal" && !test:
 		return "internal packages are the lowest layer: only the root package is as low"
@@ -166,6 +172,25 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// A permission that nothing uses is a door left open.
+func TestSiblingsAreUsed(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range rootModule(t) {
+		for _, imported := range f.imports(t) {
+			if target, ok := own(imported); ok && !f.test {
+				used[f.folder()+" -> "+target] = true
+			}
+		}
+	}
+	for folder, targets := range siblings {
+		for _, target := range targets {
+			if !used[folder+" -> "+target] {
+				t.Errorf("nothing in %s imports %s: take the permission away", folder, target)
+			}
+		}
+	}
+}
+
 // The rules themselves, so that a hole in them is seen.
 func TestForbidden(t *testing.T) {
 	for _, tt := range []struct {
@@ -181,6 +206,11 @@ func TestForbidden(t *testing.T) {
 		{"", module + "/forbeartest", true, false},
 		{"", module + "/forbeartest", false, true},
 		{"httpretry", module, false, false},
+		{"", module + "/budget", false, false},
+		{"webhook", module + "/breaker", false, false},
+		{"budget", module, false, true},
+		{"budget", module + "/breaker", false, true},
+		{"breaker", module + "/internal/window", false, false},
 		{"httpretry", module + "/gateway", false, true},
 		{"httpretry", module + "/forrst", false, true},
 		{"gateway", module + "/httpretry", false, false},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/partial"
 )
 
@@ -38,13 +39,13 @@ func TestBudgetIsNoVerdict(t *testing.T) {
 		least       float64 // percent that succeed
 		immediately float64 // percent, at most, of those whose spent budget opens the breaker
 	}{{10, 99.9, 100}, {20, 94, 10}, {30, 82, 10}, {40, 70, 10}, {45, 64, 10}} {
-		play := func(b forbear.BreakerPolicy) partial.Result {
+		play := func(b breaker.Policy) partial.Result {
 			p := forbear.Policy{Breaker: b}
 			p.Backoff.Base = 50 * time.Millisecond
 			return load.Run(t, byDo, partial.Random(tt.share/100), p)
 		}
-		signal, off := play(forbear.BreakerPolicy{}), play(forbear.BreakerPolicy{OnBudget: forbear.BudgetIgnored})
-		opens, none := play(forbear.BreakerPolicy{OnBudget: forbear.BudgetOpens}), play(forbear.BreakerPolicy{Disabled: true})
+		signal, off := play(breaker.Policy{}), play(breaker.Policy{OnBudget: breaker.BudgetIgnored})
+		opens, none := play(breaker.Policy{OnBudget: breaker.BudgetOpens}), play(breaker.Policy{Disabled: true})
 		t.Logf("%2.0f %% of 503: %6.2f %% succeed by default, %6.2f %% with on_budget off, %6.2f %% with immediate, %6.2f %% without a breaker, at %.2f sends a call",
 			tt.share, signal.Success(), off.Success(), opens.Success(), none.Success(), none.PerCall())
 		for _, got := range []partial.Result{signal, off} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // Send sends one attempt. It returns the HTTP status of the dependency's
@@ -143,8 +144,8 @@ func (m *meter) responded(c *calling) {
 }
 
 // BreakerMoved implements [forbear.BreakerObserver].
-func (m *meter) BreakerMoved(e forbear.BreakerMoved) {
-	if e.To != forbear.BreakerOpen || !e.At.Before(m.end) {
+func (m *meter) BreakerMoved(e breaker.Transition) {
+	if e.To != breaker.Open || !e.At.Before(m.end) {
 		return // the last retries, after all new calls, prove nothing
 	}
 	m.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // Soak makes the tests larger: more seeds, longer, all bases.
@@ -55,7 +56,7 @@ func each(t *testing.T, l Load, p forbear.Policy, seeds int, play func(t *testin
 func (l Load) Beside(t *testing.T, edge Client, d Dependency, p forbear.Policy) (with, without Result) {
 	t.Helper()
 	with = l.Run(t, edge, d, p)
-	p.Breaker = forbear.BreakerPolicy{Disabled: true}
+	p.Breaker = breaker.Policy{Disabled: true}
 	return with, l.Run(t, edge, d, p)
 }
 

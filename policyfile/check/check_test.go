@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/storm"
 )
@@ -137,7 +138,7 @@ func TestRulesAreWellFormed(t *testing.T) {
 // simulation; so that what [usual] skips is what would pass.
 func TestUsualBreakersAreNotSelfInflicted(t *testing.T) {
 	for kind := forbear.Sync; kind <= forbear.Batch; kind++ {
-		for name, b := range map[string]forbear.BreakerPolicy{
+		for name, b := range map[string]breaker.Policy{
 			"default":  {},
 			"written":  {FailureRate: 0.5, Window: 100, WindowTime: time.Minute, MinCalls: 20, OpenFor: 30 * time.Second, Probes: 5},
 			"hasty":    {OpenFor: 5 * time.Second, Probes: 1, SlowCall: time.Millisecond, SlowRate: 0.1},
@@ -152,8 +153,8 @@ func TestUsualBreakersAreNotSelfInflicted(t *testing.T) {
 			}
 		}
 	}
-	for name, b := range map[string]forbear.BreakerPolicy{
-		"immediate": {OnBudget: forbear.BudgetOpens}, "early": {FailureRate: 0.4}, "short": {Window: 20}, "rash": {MinCalls: 5},
+	for name, b := range map[string]breaker.Policy{
+		"immediate": {OnBudget: breaker.BudgetOpens}, "early": {FailureRate: 0.4}, "short": {Window: 20}, "rash": {MinCalls: 5},
 	} {
 		if usual(b) {
 			t.Errorf("%s is not simulated", name)

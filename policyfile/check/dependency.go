@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -48,16 +49,16 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 	b := d.Policy.WithDefaults().Budget
 	retries := b.MaxAmplification() - 1
 	// What 30 s get, at worst, when a longer window is spent at once.
-	burst := retries * max(float64(b.Window)/float64(forbear.DefaultWindow), 1)
-	standard := 1/(1-forbear.DefaultRatio) - 1
-	if b.Of == forbear.OfInitial {
-		standard = forbear.DefaultRatio
+	burst := retries * max(float64(b.Window)/float64(budget.DefaultWindow), 1)
+	standard := 1/(1-budget.DefaultRatio) - 1
+	if b.Of == budget.OfInitial {
+		standard = budget.DefaultRatio
 	}
 	const slack = 1e-9
 	switch at, _ := d.Place("budget.window"); {
-	case b.Window < forbear.DefaultWindow && !refuses(s, d, "budget.window"):
+	case b.Window < budget.DefaultWindow && !refuses(s, d, "budget.window"):
 		r.add("FC103", at, d.Name, "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
-	case burst > standard+slack && b.Window > forbear.DefaultWindow:
+	case burst > standard+slack && b.Window > budget.DefaultWindow:
 		r.add("FC103", at, d.Name, "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
 			d.Name, b.Window, percent(burst))
 	}

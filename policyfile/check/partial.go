@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/storm"
 )
@@ -22,7 +23,7 @@ func (r *run) partial(d *policyfile.Dependency) {
 		return
 	}
 	field := "breaker.failure_rate"
-	if d.Policy.Breaker.OnBudget == forbear.BudgetOpens {
+	if d.Policy.Breaker.OnBudget == breaker.BudgetOpens {
 		field = "breaker.on_budget"
 	}
 	at, _ := d.Place(field)
@@ -34,9 +35,9 @@ func (r *run) partial(d *policyfile.Dependency) {
 func whole(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
 // usual reports whether b opens as the default does, if ever.
-func usual(b forbear.BreakerPolicy) bool {
+func usual(b breaker.Policy) bool {
 	b = b.WithDefaults(0)
-	d := forbear.BreakerPolicy{}.WithDefaults(0)
+	d := breaker.Policy{}.WithDefaults(0)
 	// These say how long and how slow, and not when.
 	d.OpenFor, d.Probes, d.SlowCall, d.SlowRate = b.OpenFor, b.Probes, b.SlowCall, b.SlowRate
 	return b.Disabled || b == d

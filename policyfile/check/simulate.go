@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -45,8 +47,8 @@ func (e *events) Pop() any {
 func minute(d *policyfile.Dependency, failing float64) (outcome, error) {
 	random := rand.New(rand.NewPCG(1, 2))
 	p := d.Policy
-	p.Breaker = forbear.BreakerPolicy{Disabled: true}
-	budget := forbear.NewRatioBudget(p.WithDefaults().Budget)
+	p.Breaker = breaker.Policy{Disabled: true}
+	budget := budget.NewRatio(p.WithDefaults().Budget)
 	r, err := forbear.New(d.Name, p, forbear.WithoutLog(), forbear.WithCallerDeadLetter(),
 		forbear.WithBudget(budget), forbear.WithDraw(random.Float64))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/redisstore"
 )
@@ -24,7 +25,7 @@ func main() {
 	}
 	defer store.Close()
 	// One key for each dependency of a service, the same in all its instances.
-	budget, err := forbear.NewFleetBudget(forbear.BudgetPolicy{}, store, "checkout/payments", forbear.FleetOptions{})
+	budget, err := budget.NewFleet(budget.Policy{}, store, "checkout/payments", budget.FleetOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -46,5 +47,5 @@ func main() {
 	}
 	level, stats := budget.Level(time.Now()), budget.Stats()
 	fmt.Printf("the fleet has used %.0f of %.0f retries; %d instances, on its own: %v\n",
-		level.Used, level.Allowed, stats.Fleet.Instances, stats.Local)
+		level.Used, level.Allowed, stats.Reading.Instances, stats.Local)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
@@ -66,7 +67,7 @@ type kit struct {
 }
 
 func newKit(t *testing.T, b Broker, handler func(ctx context.Context, e consume.Event, run int) error) *kit {
-	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 3, Backoff: forbear.Backoff{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}, Breaker: forbear.BreakerPolicy{Disabled: true}}
+	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 3, Backoff: forbear.Backoff{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}, Breaker: breaker.Policy{Disabled: true}}
 	p.Budget.MinRetries = 1000
 	r, err := forbear.New("ledger", p, forbear.WithoutLog(), forbear.WithCallerDeadLetter())
 	if err != nil {
@@ -416,7 +417,7 @@ func openBreaker(t *testing.T, b Broker) {
 	k.o.Retryer = r
 	var decisions atomic.Int64
 	k.o.Observe = func(consume.Event, consume.Decision) { decisions.Add(1) }
-	r.Breaker().Force(forbear.BreakerOpen, "test", time.Now())
+	r.Breaker().Force(breaker.Open, "test", time.Now())
 	for i := range 40 {
 		b.Publish(t, fmt.Sprint("e", i), fmt.Sprint(i%3), "body")
 	}
@@ -428,7 +429,7 @@ func openBreaker(t *testing.T, b Broker) {
 	if n := b.Unsettled(t); n != 40 {
 		t.Errorf("%d unsettled of 40", n)
 	}
-	r.Breaker().Force(forbear.BreakerClosed, "test", time.Now())
+	r.Breaker().Force(breaker.Closed, "test", time.Now())
 	r.Breaker().Release()
 	k.until("all are done", func() bool { return k.done() == 40 })
 	k.settled()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/policies"
 	"github.com/forbear-go/forbear/internal/nearest"
 )
@@ -233,9 +234,9 @@ func (s *Situation) state(now time.Time) (forbear.State, error) {
 	switch s.Breaker {
 	case "", "closed":
 	case "open":
-		st.Breaker = forbear.BreakerOpen
+		st.Breaker = breaker.Open
 	case "half-open":
-		st.Breaker = forbear.BreakerHalfOpen
+		st.Breaker = breaker.HalfOpen
 	default:
 		return st, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
 	}

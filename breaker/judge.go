@@ -1,30 +1,34 @@
-package forbear
+package breaker
 
-import "time"
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/internal/enum"
+)
 
 // This file says when a rate is too high: the arithmetic of the circuit breaker.
 
-// BreakerCause is why a circuit breaker moved.
-type BreakerCause uint8
+// Cause is why a circuit breaker moved.
+type Cause uint8
 
 const (
-	CauseNone      BreakerCause = iota
-	CauseFailures               // opened: too many attempts failed
-	CauseSlow                   // opened: too many were slow
-	CauseBudget                 // opened: the retry budget is spent, and the policy says immediate
-	CauseProbe                  // opened again: a probe failed
-	CauseWaited                 // half-open: its wait is over
-	CauseRecovered              // closed: all probes succeeded
-	CauseOperator               // moved by hand
+	CauseNone      Cause = iota
+	CauseFailures        // opened: too many attempts failed
+	CauseSlow            // opened: too many were slow
+	CauseBudget          // opened: the retry budget is spent, and the policy says immediate
+	CauseProbe           // opened again: a probe failed
+	CauseWaited          // half-open: its wait is over
+	CauseRecovered       // closed: all probes succeeded
+	CauseOperator        // moved by hand
 )
 
 var causeNames = []string{"", "failures", "slow_calls", "budget", "probe_failed", "waited", "recovered", "operator"}
 
 // String returns the name that logs and metrics use.
-func (c BreakerCause) String() string { return nameOf(causeNames, uint8(c)) }
+func (c Cause) String() string { return enum.Name(causeNames, uint8(c)) }
 
 // MarshalText implements [encoding.TextMarshaler].
-func (c BreakerCause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // A rate that was counted is not the rate itself: of a hundred calls to a
 // dependency that fails 40 %, fifty fail every few seconds. So a rate opens the
@@ -47,15 +51,15 @@ func exceeds(bad, n int64, p, z2 float64) bool {
 
 // verdict is what the windows show.
 type verdict struct {
-	cause BreakerCause // why the breaker is to open, or CauseNone
-	calm  bool         // the latest rates are below their thresholds: what a minute holds is over
-	sure  bool         // a busy minute shows it, which no moment does
+	cause Cause // why the breaker is to open, or CauseNone
+	calm  bool  // the latest rates are below their thresholds: what a minute holds is over
+	sure  bool  // a busy minute shows it, which no moment does
 	// limited says that most of the latest failures are a limit's, and that
 	// the limit lets something through.
 	limited bool
 }
 
-func (p *BreakerPolicy) verdict(w *outcomes, now time.Time) verdict {
+func (p *Policy) verdict(w *outcomes, now time.Time) verdict {
 	latest := w.latest()
 	failures := float64(latest.failed) > p.FailureRate*float64(latest.calls)
 	slowness := float64(latest.slow) > p.SlowRate*float64(latest.calls)
@@ -78,7 +82,7 @@ func (p *BreakerPolicy) verdict(w *outcomes, now time.Time) verdict {
 
 // tooMany judges one kind of bad outcome: bad of the latest n calls, and
 // badLately of those nLately that came lately.
-func (p *BreakerPolicy) tooMany(bad, badLately, n, nLately int64, limit float64) (many, sure bool) {
+func (p *Policy) tooMany(bad, badLately, n, nLately int64, limit float64) (many, sure bool) {
 	const busy = 10
 	least := int64(p.MinCalls)
 	if nLately >= least && exceeds(badLately, nLately, limit, certain) {

@@ -1,4 +1,4 @@
-package forbear
+package breaker
 
 import "time"
 

@@ -1,4 +1,4 @@
-package forbear
+package budget
 
 import (
 	"sync"
@@ -8,7 +8,7 @@ import (
 // TokenBucket allows bursts of retries and then a steady rate: each retry takes
 // one token, and tokens come back with time. The budget article's example is
 // 200 tokens, 20 a second. It does not know how many requests there are, so it
-// bounds a rate, not a share: R-7 wants a [RatioBudget] beside it.
+// bounds a rate, not a share: R-7 wants a [Ratio] beside it.
 type TokenBucket struct {
 	mu       sync.Mutex
 	capacity float64

@@ -1,8 +1,7 @@
-package forbear_test
+package budget_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,8 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/forbeartest"
+	"github.com/forbear-go/forbear/internal/race"
 )
 
 var errNoStore = errors.New("connection refused")
@@ -23,7 +23,7 @@ var errNoStore = errors.New("connection refused")
 // what they sent.
 type fleet struct {
 	store     *forbeartest.BudgetStore
-	instances []*forbear.FleetBudget
+	instances []*budget.Fleet
 	initial   []time.Time
 	retries   []time.Time
 	// The latest outage of the store; it lasts while ended is zero.
@@ -45,13 +45,13 @@ func (f *fleet) down(down bool) {
 	f.store.Fail(errNoStore)
 }
 
-func newFleet(t *testing.T, n int, opts forbear.FleetOptions) *fleet {
+func newFleet(t *testing.T, n int, opts budget.FleetOptions) *fleet {
 	f := &fleet{store: &forbeartest.BudgetStore{}}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	for range n {
-		b, err := forbear.NewFleetBudget(forbear.BudgetPolicy{}, f.store, "payments", opts)
+		b, err := budget.NewFleet(budget.Policy{}, f.store, "payments", opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func (f *fleet) request(i, retries int) (granted int) {
 	f.initial = append(f.initial, now)
 	f.instances[i].Request(now)
 	for range retries {
-		if f.instances[i].Spend(now, forbear.CostTransient) {
+		if f.instances[i].Spend(now, budget.Transient) {
 			f.retries = append(f.retries, now)
 			granted++
 		}
@@ -110,12 +110,12 @@ func (f *fleet) check(t *testing.T) {
 
 func TestFleetBudgetIsSharedByAll(t *testing.T) {
 	fleets := []int{1, 3, 200}
-	if raced {
+	if race.Enabled {
 		fleets[2] = 30
 	}
 	for _, n := range fleets {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFleet(t, n, forbear.FleetOptions{})
+			f := newFleet(t, n, budget.FleetOptions{})
 			for range 600 { // a dead dependency, for a minute
 				for range 20 {
 					f.request(rand.IntN(n), 3)
@@ -135,7 +135,7 @@ func TestFleetBudgetIsSharedByAll(t *testing.T) {
 // What the others earn and do not need is there for the one that does.
 func TestFleetBudgetLendsToTheNeedy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 10, forbear.FleetOptions{})
+		f := newFleet(t, 10, budget.FleetOptions{})
 		granted, own := 0, 0
 		for range 400 {
 			for i := range 10 {
@@ -156,13 +156,13 @@ func TestFleetBudgetLendsToTheNeedy(t *testing.T) {
 // Two hundred quiet instances share one floor of three.
 func TestFleetBudgetFloorIsTheFleets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 200, forbear.FleetOptions{})
+		f := newFleet(t, 200, budget.FleetOptions{})
 		time.Sleep(5 * time.Second)
 		granted := 0
 		for range 20 {
 			for i := range f.instances {
 				for range 3 {
-					if f.instances[i].Spend(time.Now(), forbear.CostTransient) {
+					if f.instances[i].Spend(time.Now(), budget.Transient) {
 						granted++
 					}
 				}
@@ -177,9 +177,9 @@ func TestFleetBudgetFloorIsTheFleets(t *testing.T) {
 
 func TestFleetBudgetStrictHasNoFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2, forbear.FleetOptions{Strict: true})
+		f := newFleet(t, 2, budget.FleetOptions{Strict: true})
 		for range 100 {
-			if f.instances[0].Spend(time.Now(), forbear.CostTransient) {
+			if f.instances[0].Spend(time.Now(), budget.Transient) {
 				t.Fatal("granted a retry without a request")
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -189,13 +189,13 @@ func TestFleetBudgetStrictHasNoFloor(t *testing.T) {
 
 func TestFleetBudgetRefund(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2, forbear.FleetOptions{})
-		f.instances[0].Refund(time.Now(), forbear.CostTransient) // nothing to give back
+		f := newFleet(t, 2, budget.FleetOptions{})
+		f.instances[0].Refund(time.Now(), budget.Transient) // nothing to give back
 		time.Sleep(5 * time.Second)
 		for range 50 {
 			for i := range f.instances {
-				for f.instances[i].Spend(time.Now(), forbear.CostTransient) {
-					f.instances[i].Refund(time.Now(), forbear.CostTransient)
+				for f.instances[i].Spend(time.Now(), budget.Transient) {
+					f.instances[i].Refund(time.Now(), budget.Transient)
 					time.Sleep(400 * time.Millisecond)
 					break
 				}
@@ -212,7 +212,7 @@ func TestFleetBudgetRefund(t *testing.T) {
 // every moment.
 func TestFleetBudgetNeverOverspends(t *testing.T) {
 	seeds := uint64(10)
-	if raced {
+	if race.Enabled {
 		seeds = 3
 	}
 	for seed := range seeds {
@@ -220,7 +220,7 @@ func TestFleetBudgetNeverOverspends(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				n := 1 + rng.IntN(40)
-				f := newFleet(t, n, forbear.FleetOptions{})
+				f := newFleet(t, n, budget.FleetOptions{})
 				crowd, failing, down := 1, 0, false
 				for step := range 1200 {
 					if step%50 == 0 {
@@ -238,7 +238,7 @@ func TestFleetBudgetNeverOverspends(t *testing.T) {
 						// most of the failures.
 						f.request(min(rng.IntN(n), rng.IntN(n)), failing)
 						i := rng.IntN(n)
-						if failing > 0 && f.instances[i].Spend(time.Now(), forbear.CostTransient) {
+						if failing > 0 && f.instances[i].Spend(time.Now(), budget.Transient) {
 							f.retries = append(f.retries, time.Now())
 						}
 					}
@@ -254,12 +254,12 @@ func TestFleetBudgetNeverOverspends(t *testing.T) {
 func TestFleetBudgetWithoutItsStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		f := newFleet(t, 2, forbear.FleetOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		f := newFleet(t, 2, budget.FleetOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		time.Sleep(3 * time.Second)
 		f.store.Fail(errNoStore)
 		for range 2 {
 			time.Sleep(5 * time.Second)
-			if f.instances[0].Spend(time.Now(), forbear.CostTransient) {
+			if f.instances[0].Spend(time.Now(), budget.Transient) {
 				t.Error("granted a retry on a floor that only the fleet has")
 			}
 		}
@@ -281,7 +281,7 @@ func TestFleetBudgetWithoutItsStore(t *testing.T) {
 		time.Sleep(time.Second)
 		// What the two held when the store went away counts as spent.
 		s := f.instances[0].Stats()
-		if more := s.Fleet.Retries - int64(granted); s.Local || s.Fleet.Initial != 500 || more < 0 || more > 3 || s.Fleet.Instances != 2 {
+		if more := s.Reading.Retries - int64(granted); s.Local || s.Reading.Initial != 500 || more < 0 || more > 3 || s.Reading.Instances != 2 {
 			t.Errorf("after the outage, with %d retries granted: %+v", granted, s)
 		}
 		for _, b := range f.instances {
@@ -298,7 +298,7 @@ func TestFleetBudgetWithoutItsStore(t *testing.T) {
 // Empty data do not double the budget.
 func TestFleetBudgetTellsAnEmptyStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 20, forbear.FleetOptions{})
+		f := newFleet(t, 20, budget.FleetOptions{})
 		for step := range 250 {
 			for i := range f.instances {
 				f.request(i, 3)
@@ -308,7 +308,7 @@ func TestFleetBudgetTellsAnEmptyStore(t *testing.T) {
 				f.store.Clear()
 			}
 		}
-		if s := f.instances[0].Stats(); s.Fleet.Initial < 4900 || s.Fleet.Instances != 20 {
+		if s := f.instances[0].Stats(); s.Reading.Initial < 4900 || s.Reading.Instances != 20 {
 			t.Errorf("five seconds after the loss: %+v, want all 5,000 requests", s)
 		}
 		f.check(t)
@@ -317,7 +317,7 @@ func TestFleetBudgetTellsAnEmptyStore(t *testing.T) {
 
 func TestFleetBudgetClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2, forbear.FleetOptions{})
+		f := newFleet(t, 2, budget.FleetOptions{})
 		for range 200 {
 			f.request(0, 0)
 			time.Sleep(10 * time.Millisecond)
@@ -330,10 +330,10 @@ func TestFleetBudgetClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if s := b.Stats(); s.Fleet.Instances != 1 || s.Fleet.Initial != 200 {
+		if s := b.Stats(); s.Reading.Instances != 1 || s.Reading.Initial != 200 {
 			t.Errorf("after the other has left: %+v", s)
 		}
-		if a.Spend(time.Now(), forbear.CostTransient) {
+		if a.Spend(time.Now(), budget.Transient) {
 			t.Error("a closed budget spends what it has given back")
 		}
 	})
@@ -343,20 +343,20 @@ func TestNewFleetBudgetRefuses(t *testing.T) {
 	store := &forbeartest.BudgetStore{}
 	for _, tt := range []struct {
 		name  string
-		p     forbear.BudgetPolicy
-		store forbear.BudgetStore
+		p     budget.Policy
+		store budget.Store
 		key   string
-		opts  forbear.FleetOptions
+		opts  budget.FleetOptions
 	}{
-		{"no store", forbear.BudgetPolicy{}, nil, "k", forbear.FleetOptions{}},
-		{"no key", forbear.BudgetPolicy{}, store, "", forbear.FleetOptions{}},
-		{"ratio", forbear.BudgetPolicy{Ratio: 1}, store, "k", forbear.FleetOptions{}},
-		{"floor", forbear.BudgetPolicy{MinRetries: -1}, store, "k", forbear.FleetOptions{}},
-		{"interval", forbear.BudgetPolicy{}, store, "k", forbear.FleetOptions{Interval: -1}},
-		{"window", forbear.BudgetPolicy{Window: time.Second}, store, "k", forbear.FleetOptions{}},
-		{"lease", forbear.BudgetPolicy{}, store, "k", forbear.FleetOptions{Interval: 6 * time.Second}},
+		{"no store", budget.Policy{}, nil, "k", budget.FleetOptions{}},
+		{"no key", budget.Policy{}, store, "", budget.FleetOptions{}},
+		{"ratio", budget.Policy{Ratio: 1}, store, "k", budget.FleetOptions{}},
+		{"floor", budget.Policy{MinRetries: -1}, store, "k", budget.FleetOptions{}},
+		{"interval", budget.Policy{}, store, "k", budget.FleetOptions{Interval: -1}},
+		{"window", budget.Policy{Window: time.Second}, store, "k", budget.FleetOptions{}},
+		{"lease", budget.Policy{}, store, "k", budget.FleetOptions{Interval: 6 * time.Second}},
 	} {
-		if b, err := forbear.NewFleetBudget(tt.p, tt.store, tt.key, tt.opts); err == nil {
+		if b, err := budget.NewFleet(tt.p, tt.store, tt.key, tt.opts); err == nil {
 			_ = b.Close()
 			t.Errorf("%s: accepted", tt.name)
 		}
@@ -364,7 +364,7 @@ func TestNewFleetBudgetRefuses(t *testing.T) {
 }
 
 func TestFleetBudgetSuccessAllocatesNothing(t *testing.T) {
-	b, err := forbear.NewFleetBudget(forbear.BudgetPolicy{}, &forbeartest.BudgetStore{}, "k", forbear.FleetOptions{})
+	b, err := budget.NewFleet(budget.Policy{}, &forbeartest.BudgetStore{}, "k", budget.FleetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestFleetBudgetSuccessAllocatesNothing(t *testing.T) {
 // A long quiet outage saves nothing up: the window rolls on.
 func TestFleetBudgetAloneRollsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1, forbear.FleetOptions{})
+		f := newFleet(t, 1, budget.FleetOptions{})
 		f.down(true)
 		for range 600 {
 			f.request(0, 0)
@@ -397,14 +397,14 @@ func TestFleetBudgetAloneRollsOn(t *testing.T) {
 // What an instance holds ends with its lease, since the others get it then.
 func TestFleetBudgetHoldEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1, forbear.FleetOptions{})
+		f := newFleet(t, 1, budget.FleetOptions{})
 		for range 100 {
 			f.request(0, 0)
 			time.Sleep(100 * time.Millisecond) // so that less than one retry is earned since the latest settlement
 		}
 		f.down(true)
 		time.Sleep(2 * fleetLease)
-		if f.instances[0].Spend(time.Now(), forbear.CostTransient) {
+		if f.instances[0].Spend(time.Now(), budget.Transient) {
 			t.Error("spent what it held before the outage")
 		}
 	})
@@ -413,7 +413,7 @@ func TestFleetBudgetHoldEnds(t *testing.T) {
 // The floor and the ratio are not added up.
 func TestFleetBudgetFloorIsNoExtra(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1, forbear.FleetOptions{})
+		f := newFleet(t, 1, budget.FleetOptions{})
 		granted := 0
 		for range 7 {
 			time.Sleep(3 * time.Second)
@@ -426,17 +426,4 @@ func TestFleetBudgetFloorIsNoExtra(t *testing.T) {
 			t.Errorf("granted %d retries to 17 requests, want 3, or 2", granted)
 		}
 	})
-}
-
-func TestDoUnderAFleetBudgetAllocatesNothing(t *testing.T) {
-	b, err := forbear.NewFleetBudget(forbear.BudgetPolicy{}, &forbeartest.BudgetStore{}, "k", forbear.FleetOptions{Interval: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	r, ctx := quiet(t, forbear.Policy{}, forbear.WithBudget(b)), requestContext(t)
-	op := func(context.Context) error { return nil }
-	if n := testing.AllocsPerRun(200, func() { _ = r.Do(ctx, op) }); n != 0 {
-		t.Errorf("Do: %v allocations, want 0", n)
-	}
 }

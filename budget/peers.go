@@ -1,4 +1,4 @@
-package forbear
+package budget
 
 import (
 	"sync"
@@ -8,52 +8,52 @@ import (
 // This file holds the budgets that well-known clients use, with their published
 // constants, for those who must match a fleet that has them already.
 
-// AWSBudget is the retry quota of the AWS SDKs' standard mode: a bucket that
+// AWS is the retry quota of the AWS SDKs' standard mode: a bucket that
 // each retry draws from by kind, that a success after a retry pays back by the
 // last retry's cost, and that a success at first try raises by one.
-type AWSBudget struct {
+type AWS struct {
 	mu       sync.Mutex
 	capacity int
 	costs    AWSCosts
 	tokens   int
 }
 
-// AWSCosts are the tokens that one retry draws from an [AWSBudget], by the kind
+// AWSCosts are the tokens that one retry draws from an [AWS], by the kind
 // of the failure before it.
 type AWSCosts struct{ Transient, Timeout, Throttled int }
 
 func (c AWSCosts) of(kind Cost) int {
 	switch kind {
-	case CostTimeout:
+	case Timeout:
 		return c.Timeout
-	case CostThrottled:
+	case Throttled:
 		return c.Throttled
 	default:
 		return c.Transient
 	}
 }
 
-// NewAWSBudget returns the quota of retry mode 2.0: 500 tokens; a retry costs
+// NewAWS returns the quota of retry mode 2.0: 500 tokens; a retry costs
 // 5, after a timeout 10.
-func NewAWSBudget() *AWSBudget { return NewAWSBudgetWith(500, AWSCosts{5, 10, 5}) }
+func NewAWS() *AWS { return NewAWSWith(500, AWSCosts{5, 10, 5}) }
 
-// NewAWSBudget21 returns the quota of retry mode 2.1: 500 tokens; a retry costs
+// NewAWS21 returns the quota of retry mode 2.1: 500 tokens; a retry costs
 // 14, after throttling 5.
-func NewAWSBudget21() *AWSBudget { return NewAWSBudgetWith(500, AWSCosts{14, 14, 5}) }
+func NewAWS21() *AWS { return NewAWSWith(500, AWSCosts{14, 14, 5}) }
 
-// NewAWSBudgetWith returns a full quota of the given capacity and costs. A
+// NewAWSWith returns a full quota of the given capacity and costs. A
 // negative figure counts as 0.
-func NewAWSBudgetWith(capacity int, costs AWSCosts) *AWSBudget {
+func NewAWSWith(capacity int, costs AWSCosts) *AWS {
 	capacity = max(capacity, 0)
 	costs = AWSCosts{max(costs.Transient, 0), max(costs.Timeout, 0), max(costs.Throttled, 0)}
-	return &AWSBudget{capacity: capacity, costs: costs, tokens: capacity}
+	return &AWS{capacity: capacity, costs: costs, tokens: capacity}
 }
 
 // Request implements [Budget].
-func (b *AWSBudget) Request(time.Time) {}
+func (b *AWS) Request(time.Time) {}
 
 // Spend implements [Budget].
-func (b *AWSBudget) Spend(_ time.Time, c Cost) bool {
+func (b *AWS) Spend(_ time.Time, c Cost) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.tokens < b.costs.of(c) {
@@ -64,13 +64,13 @@ func (b *AWSBudget) Spend(_ time.Time, c Cost) bool {
 }
 
 // Refund implements [Budget].
-func (b *AWSBudget) Refund(_ time.Time, c Cost) { b.add(b.costs.of(c)) }
+func (b *AWS) Refund(_ time.Time, c Cost) { b.add(b.costs.of(c)) }
 
 // Failed notes nothing: a failure alone is free.
-func (b *AWSBudget) Failed(time.Time) {}
+func (b *AWS) Failed(time.Time) {}
 
 // Succeeded pays back the last retry, or one token for a first try.
-func (b *AWSBudget) Succeeded(_ time.Time, retries int, last Cost) {
+func (b *AWS) Succeeded(_ time.Time, retries int, last Cost) {
 	if retries == 0 {
 		b.add(1)
 		return
@@ -78,73 +78,73 @@ func (b *AWSBudget) Succeeded(_ time.Time, retries int, last Cost) {
 	b.add(b.costs.of(last))
 }
 
-func (b *AWSBudget) add(n int) {
+func (b *AWS) add(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tokens = min(b.capacity, b.tokens+n)
 }
 
 // Level implements [Budget].
-func (b *AWSBudget) Level(time.Time) Level {
+func (b *AWS) Level(time.Time) Level {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Level{Used: float64(b.capacity - b.tokens), Allowed: float64(b.capacity)}
 }
 
-// GRPCThrottle is the retryThrottling of gRFC A6: each failed attempt of a
+// GRPC is the retryThrottling of gRFC A6: each failed attempt of a
 // retryable kind takes one token, each successful call gives back a fraction,
 // and retries flow only while more than half of the tokens are there.
-type GRPCThrottle struct {
+type GRPC struct {
 	mu         sync.Mutex
 	max, ratio int // in thousandths: 0.1 added ten times is exactly 1
 	milli      int
 }
 
-// NewGRPCThrottle returns a full throttle. The documentation's example is
+// NewGRPC returns a full throttle. The documentation's example is
 // 10 tokens and a ratio of 0.1, kept to three decimals.
-func NewGRPCThrottle(maxTokens, tokenRatio float64) *GRPCThrottle {
+func NewGRPC(maxTokens, tokenRatio float64) *GRPC {
 	m := int(maxTokens*1000 + 0.5)
-	return &GRPCThrottle{max: m, ratio: int(tokenRatio*1000 + 0.5), milli: m}
+	return &GRPC{max: m, ratio: int(tokenRatio*1000 + 0.5), milli: m}
 }
 
 // Request implements [Budget].
-func (b *GRPCThrottle) Request(time.Time) {}
+func (b *GRPC) Request(time.Time) {}
 
 // Spend implements [Budget]: it only looks, since the failure has paid.
-func (b *GRPCThrottle) Spend(time.Time, Cost) bool {
+func (b *GRPC) Spend(time.Time, Cost) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.milli > b.max/2
 }
 
 // Refund implements [Budget]: nothing was taken.
-func (b *GRPCThrottle) Refund(time.Time, Cost) {}
+func (b *GRPC) Refund(time.Time, Cost) {}
 
 // Failed takes one token.
-func (b *GRPCThrottle) Failed(time.Time) {
+func (b *GRPC) Failed(time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.milli = max(b.milli-1000, 0)
 }
 
 // Succeeded gives back the ratio.
-func (b *GRPCThrottle) Succeeded(time.Time, int, Cost) {
+func (b *GRPC) Succeeded(time.Time, int, Cost) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.milli = min(b.max, b.milli+b.ratio)
 }
 
 // Level implements [Budget]; the upper half is what may be spent.
-func (b *GRPCThrottle) Level(time.Time) Level {
+func (b *GRPC) Level(time.Time) Level {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Level{Used: float64(b.max-b.milli) / 1000, Allowed: float64(b.max-b.max/2) / 1000}
 }
 
-// FinagleBudget is Finagle's RetryBudget: each request deposits, each retry
+// Finagle is Finagle's RetryBudget: each request deposits, each retry
 // withdraws 1/percent deposits, both expire after the time to live, and a
 // reserve lets a quiet client retry at a small rate.
-type FinagleBudget struct {
+type Finagle struct {
 	mu       sync.Mutex
 	deposit  int64
 	withdraw int64
@@ -157,11 +157,11 @@ type FinagleBudget struct {
 
 const finagleSlices = 10
 
-// NewFinagleBudget returns a budget in which retries may be the given fraction
+// NewFinagle returns a budget in which retries may be the given fraction
 // of requests, plus minPerSecond. Finagle's own defaults are 10 s, 10 and 0.2.
-func NewFinagleBudget(ttl time.Duration, minPerSecond int, fraction float64) *FinagleBudget {
+func NewFinagle(ttl time.Duration, minPerSecond int, fraction float64) *Finagle {
 	const scale = 1000 // Finagle's: a fraction needs no floating point later
-	b := &FinagleBudget{deposit: scale, withdraw: 1, slice: max(ttl/finagleSlices, 1)}
+	b := &Finagle{deposit: scale, withdraw: 1, slice: max(ttl/finagleSlices, 1)}
 	if fraction > 0 {
 		b.withdraw = max(int64(scale/fraction), 1)
 	} else {
@@ -172,7 +172,7 @@ func NewFinagleBudget(ttl time.Duration, minPerSecond int, fraction float64) *Fi
 }
 
 // advance drops the slices that have expired; b.mu is held.
-func (b *FinagleBudget) advance(now time.Time) {
+func (b *Finagle) advance(now time.Time) {
 	if b.first.IsZero() {
 		b.first = now
 	}
@@ -184,10 +184,10 @@ func (b *FinagleBudget) advance(now time.Time) {
 }
 
 // book adds n to the present slice; b.mu is held.
-func (b *FinagleBudget) book(n int64) { b.sums[b.current%finagleSlices] += n }
+func (b *Finagle) book(n int64) { b.sums[b.current%finagleSlices] += n }
 
 // balance returns what may be withdrawn; b.mu is held.
-func (b *FinagleBudget) balance() int64 {
+func (b *Finagle) balance() int64 {
 	sum := b.reserve
 	for _, n := range b.sums {
 		sum += n
@@ -196,7 +196,7 @@ func (b *FinagleBudget) balance() int64 {
 }
 
 // Request implements [Budget].
-func (b *FinagleBudget) Request(now time.Time) {
+func (b *Finagle) Request(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
@@ -204,7 +204,7 @@ func (b *FinagleBudget) Request(now time.Time) {
 }
 
 // Spend implements [Budget].
-func (b *FinagleBudget) Spend(now time.Time, _ Cost) bool {
+func (b *Finagle) Spend(now time.Time, _ Cost) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
@@ -216,7 +216,7 @@ func (b *FinagleBudget) Spend(now time.Time, _ Cost) bool {
 }
 
 // Refund implements [Budget].
-func (b *FinagleBudget) Refund(now time.Time, _ Cost) {
+func (b *Finagle) Refund(now time.Time, _ Cost) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
@@ -224,7 +224,7 @@ func (b *FinagleBudget) Refund(now time.Time, _ Cost) {
 }
 
 // Level implements [Budget]; Allowed is the retries that could be sent now.
-func (b *FinagleBudget) Level(now time.Time) Level {
+func (b *Finagle) Level(now time.Time) Level {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)

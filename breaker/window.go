@@ -1,4 +1,4 @@
-package forbear
+package breaker
 
 import (
 	"sync/atomic"
@@ -27,15 +27,15 @@ type outcomes struct {
 
 // A cell of the ring holds an Outcome plus one; 0 is empty.
 
-func newOutcomes(p BreakerPolicy) *outcomes {
+func newOutcomes(p Policy) *outcomes {
 	o := &outcomes{ring: make([]atomic.Uint32, max(p.Window, 1)), calls: window.NewSharded(p.WindowTime)}
-	o.bad[OutcomeFailed], o.bad[OutcomeSlow] = window.NewSingle(p.WindowTime), window.NewSingle(p.WindowTime)
+	o.bad[Failed], o.bad[Slow] = window.NewSingle(p.WindowTime), window.NewSingle(p.WindowTime)
 	return o
 }
 
 func (o *outcomes) add(out Outcome, now time.Time) {
 	o.calls.Add(now, 1)
-	if out == OutcomeGood {
+	if out == Good {
 		if o.settled() {
 			return
 		}
@@ -47,10 +47,10 @@ func (o *outcomes) add(out Outcome, now time.Time) {
 	if before == uint32(out)+1 {
 		return
 	}
-	if before > uint32(OutcomeGood)+1 {
+	if before > uint32(Good)+1 {
 		o.count(Outcome(before-1), -1)
 	}
-	if out != OutcomeGood {
+	if out != Good {
 		o.count(out, 1)
 		o.calm.Store(false)
 	}
@@ -78,9 +78,9 @@ func (o *outcomes) settled() bool {
 // count adds n to what the ring holds of a bad outcome.
 func (o *outcomes) count(out Outcome, n int64) {
 	switch out {
-	case OutcomeSlow:
+	case Slow:
 		o.slow.Add(n)
-	case outcomeLimited:
+	case Limited:
 		o.limited.Add(n)
 		o.failed.Add(n)
 	default:
@@ -88,10 +88,10 @@ func (o *outcomes) count(out Outcome, n int64) {
 	}
 }
 
-// plain returns OutcomeFailed for all that failed.
+// plain returns Failed for all that failed.
 func (o Outcome) plain() Outcome {
-	if o == outcomeLimited {
-		return OutcomeFailed
+	if o == Limited {
+		return Failed
 	}
 	return o
 }
@@ -123,7 +123,7 @@ func (o *outcomes) latest() (t tally) {
 
 // lately adds up the window by time.
 func (o *outcomes) lately(now time.Time) (t tally) {
-	t.failed, t.slow = o.bad[OutcomeFailed].Sum(now), o.bad[OutcomeSlow].Sum(now)
+	t.failed, t.slow = o.bad[Failed].Sum(now), o.bad[Slow].Sum(now)
 	t.calls = o.calls.Sum(now)
 	return t
 }

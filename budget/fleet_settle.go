@@ -1,4 +1,4 @@
-package forbear
+package budget
 
 import (
 	"context"
@@ -6,14 +6,15 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/label"
 	"github.com/forbear-go/forbear/internal/tick"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
-// This file settles a FleetBudget with its store, in the background.
+// This file settles a Fleet with its store, in the background.
 
-// run is the one goroutine of a FleetBudget; Close ends it.
-func (b *FleetBudget) run(ctx context.Context) {
+// run is the one goroutine of a Fleet; Close ends it.
+func (b *Fleet) run(ctx context.Context) {
 	defer close(b.done)
 	// The first reading says how large a hold may be, so the second settlement
 	// follows soon.
@@ -31,7 +32,7 @@ func (b *FleetBudget) run(ctx context.Context) {
 // goes to the others at once, and ends the background work. The error is that
 // of the settlement. The budget may still be asked: it is then the instance's
 // own. Further calls do nothing.
-func (b *FleetBudget) Close() (err error) {
+func (b *Fleet) Close() (err error) {
 	b.closing.Do(func() {
 		b.stop()
 		<-b.done
@@ -41,7 +42,7 @@ func (b *FleetBudget) Close() (err error) {
 }
 
 // settle makes one settlement. It is never under way twice.
-func (b *FleetBudget) settle(ctx context.Context, leave bool) error {
+func (b *Fleet) settle(ctx context.Context, leave bool) error {
 	s, left := b.report(leave)
 	sent := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, b.opts.Timeout)
@@ -60,7 +61,7 @@ func (b *FleetBudget) settle(ctx context.Context, leave bool) error {
 // report draws up what to tell the store. From here on the instance spends only
 // the hold that it reports and what it earns anew; left is what else it had.
 // That goes to the fleet, or back to own when the settlement fails.
-func (b *FleetBudget) report(leave bool) (s Settlement, left int64) {
+func (b *Fleet) report(leave bool) (s Settlement, left int64) {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +87,7 @@ func (b *FleetBudget) report(leave bool) (s Settlement, left int64) {
 // want returns how many retries the instance would like to hold: of what the
 // fleet has left, half of an equal share when it is quiet, and twice what it
 // has been asked for when it is not. b.mu is held.
-func (b *FleetBudget) want(limit int64) int64 {
+func (b *Fleet) want(limit int64) int64 {
 	asked := max(b.asked, b.askedBefore)
 	free := max(limit-b.fleet.Retries, 0)
 	quiet := max(free/int64(2*max(b.fleet.Instances, 1)), 1)
@@ -101,7 +102,7 @@ func (b *FleetBudget) want(limit int64) int64 {
 
 // recent returns the usage of the window by slots; b.mu is held, requests are
 // counted.
-func (b *FleetBudget) recent(now time.Time) []Usage {
+func (b *Fleet) recent(now time.Time) []Usage {
 	var retries [window.Slots]int64
 	b.retries.Slots(now, &retries)
 	usage, n := make([]Usage, window.Slots), 0
@@ -114,14 +115,14 @@ func (b *FleetBudget) recent(now time.Time) []Usage {
 	return usage[:n]
 }
 
-func (b *FleetBudget) settled(fleet Fleet, sent time.Time, leave bool) {
+func (b *Fleet) settled(fleet Reading, sent time.Time, leave bool) {
 	if b.read(fleet, sent, leave) {
 		b.opts.Logger.Info("fleet budget: the store is back", "key", b.key)
 	}
 }
 
 // read takes in a reading and reports whether it ends an outage.
-func (b *FleetBudget) read(fleet Fleet, sent time.Time, leave bool) (back bool) {
+func (b *Fleet) read(fleet Reading, sent time.Time, leave bool) (back bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Settled++
@@ -141,17 +142,17 @@ func (b *FleetBudget) read(fleet Fleet, sent time.Time, leave bool) (back bool) 
 	return back
 }
 
-func (b *FleetBudget) failed(err error, left int64) {
+func (b *Fleet) failed(err error, left int64) {
 	if !b.missed(left) {
 		return
 	}
 	b.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn,
 		"fleet budget: the store is out of reach, retries are bound to the instance's own requests",
-		slog.String("key", b.key), slog.String("error", clean(err.Error())))
+		slog.String("key", b.key), slog.String("error", label.Clean(err.Error())))
 }
 
 // missed notes a failed settlement and reports whether it begins an outage.
-func (b *FleetBudget) missed(left int64) (begins bool) {
+func (b *Fleet) missed(left int64) (begins bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Failed++

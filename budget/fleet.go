@@ -1,4 +1,4 @@
-package forbear
+package budget
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 	"github.com/forbear-go/forbear/internal/window"
 )
 
-// FleetBudget is the rolling-window budget of R-7 for all instances of a
+// Fleet is the rolling-window budget of R-7 for all instances of a
 // service together: give each instance one with the same key and the same
 // policy, by way of [WithBudget]. MinRetries is then a floor of the fleet, not
 // one of each instance.
@@ -33,7 +33,7 @@ import (
 // which takes as much away.
 //
 // While the store is out of reach the instance has its own requests alone: a
-// [RatioBudget] without a floor, and, so that nobody spends twice what the
+// [Ratio] without a floor, and, so that nobody spends twice what the
 // fleet has spent already, no more than it has earned since the last reading.
 // Alone it cannot see the fleet's older requests leave the window: across an
 // outage of d the bound above is that of the requests of window + d.
@@ -41,12 +41,12 @@ import (
 // grants nothing until a lease has passed.
 //
 // It is safe for concurrent use. Its success path, Request, takes no lock and
-// allocates nothing. [FleetBudget.Close] ends it. Times given to it are the
+// allocates nothing. [Fleet.Close] ends it. Times given to it are the
 // machine's: a simulation of its own clock cannot use it, a synctest bubble
 // can.
-type FleetBudget struct {
-	policy   BudgetPolicy
-	store    BudgetStore
+type Fleet struct {
+	policy   Policy
+	store    Store
 	key      string
 	instance string
 	opts     FleetOptions
@@ -71,7 +71,7 @@ type FleetBudget struct {
 	debt      int64 // to be earned before anything else
 
 	leaseEnd    time.Time
-	fleet       Fleet
+	fleet       Reading
 	readAt      time.Time // of fleet; zero before the first
 	local       bool      // the store is out of reach
 	asked       int64     // retries asked for since the latest settlement
@@ -79,7 +79,7 @@ type FleetBudget struct {
 	stats       FleetStats
 }
 
-// FleetOptions tune a [FleetBudget]. The zero value is good for most.
+// FleetOptions tune a [Fleet]. The zero value is good for most.
 type FleetOptions struct {
 	// Interval is the mean time between settlements; each is drawn between
 	// three and five quarters of it. Default 250 ms.
@@ -95,26 +95,28 @@ type FleetOptions struct {
 
 // FleetStats count what became of settlements.
 type FleetStats struct {
-	Settled int64 // settlements that worked
-	Failed  int64 // settlements that did not
-	Outages int64 // rows of failed ones
-	Local   bool  // the store is out of reach at present
-	Fleet   Fleet // the latest reading
+	Settled int64   // settlements that worked
+	Failed  int64   // settlements that did not
+	Outages int64   // rows of failed ones
+	Local   bool    // the store is out of reach at present
+	Reading Reading // the latest reading
 	ReadAt  time.Time
 }
 
-// NewFleetBudget returns a budget that shares the one named key in store, and
+// NewFleet returns a budget that shares the one named key in store, and
 // starts to settle in the background. Zero fields of p are the defaults of
-// [Sync]. The instances of a fleet must agree on p and on the lease, which is
+// a synchronous call. The instances of a fleet must agree on p and on the lease, which is
 // four times the interval plus the timeout.
-func NewFleetBudget(p BudgetPolicy, store BudgetStore, key string, opts FleetOptions) (*FleetBudget, error) {
-	p = p.withDefaults(Sync, opts.Strict)
+func NewFleet(p Policy, store Store, key string, opts FleetOptions) (*Fleet, error) {
+	if p = p.WithDefaults(); opts.Strict {
+		p.MinRetries = 0
+	}
 	opts.Interval = cmp.Or(opts.Interval, 250*time.Millisecond)
 	opts.Timeout = cmp.Or(opts.Timeout, 100*time.Millisecond)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	b := &FleetBudget{
+	b := &Fleet{
 		policy: p, store: store, key: key, instance: uuid.New(), opts: opts,
 		lease:   4*opts.Interval + opts.Timeout,
 		initial: window.NewSharded(p.Window), retries: window.NewExact(p.Window),
@@ -131,7 +133,7 @@ func NewFleetBudget(p BudgetPolicy, store BudgetStore, key string, opts FleetOpt
 	return b, nil
 }
 
-func (b *FleetBudget) validate() error {
+func (b *Fleet) validate() error {
 	var errs []error
 	if b.store == nil {
 		errs = append(errs, errors.New("no store"))
@@ -156,7 +158,7 @@ func (b *FleetBudget) validate() error {
 
 // parts returns what one initial request earns and what one retry costs, in
 // the same unit.
-func (b BudgetPolicy) parts() (earns, costs int64) {
+func (b Policy) parts() (earns, costs int64) {
 	const million = 1_000_000
 	earns, costs = int64(b.Ratio*million+0.5), million
 	if b.Of == OfTotal {
@@ -166,10 +168,10 @@ func (b BudgetPolicy) parts() (earns, costs int64) {
 }
 
 // Request implements [Budget].
-func (b *FleetBudget) Request(now time.Time) { b.initial.Add(now, 1) }
+func (b *Fleet) Request(now time.Time) { b.initial.Add(now, 1) }
 
 // Spend implements [Budget]. The cost does not matter to a ratio.
-func (b *FleetBudget) Spend(now time.Time, _ Cost) bool {
+func (b *Fleet) Spend(now time.Time, _ Cost) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked++
@@ -187,7 +189,7 @@ func (b *FleetBudget) Spend(now time.Time, _ Cost) bool {
 }
 
 // Refund implements [Budget].
-func (b *FleetBudget) Refund(now time.Time, _ Cost) {
+func (b *Fleet) Refund(now time.Time, _ Cost) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.total.Retries == 0 {
@@ -199,7 +201,7 @@ func (b *FleetBudget) Refund(now time.Time, _ Cost) {
 
 // share returns, in units, what the instance may spend since the latest
 // settlement and what it has spent; b.mu is held, requests are counted.
-func (b *FleetBudget) share(now time.Time) (held, earned, spent int64) {
+func (b *Fleet) share(now time.Time) (held, earned, spent int64) {
 	if now.Before(b.leaseEnd) {
 		held = b.hold
 	}
@@ -208,15 +210,15 @@ func (b *FleetBudget) share(now time.Time) (held, earned, spent int64) {
 }
 
 // alone reports whether the instance has no reading of the fleet to go by.
-func (b *FleetBudget) alone(now time.Time) bool { return b.local || !now.Before(b.leaseEnd) }
+func (b *Fleet) alone(now time.Time) bool { return b.local || !now.Before(b.leaseEnd) }
 
 // allowedAlone is the budget of the instance's own requests, without a floor.
-func (b *FleetBudget) allowedAlone(now time.Time) int64 {
+func (b *Fleet) allowedAlone(now time.Time) int64 {
 	return b.ppm * b.initial.Sum(now) / b.unit
 }
 
 // count brings the total of initial requests up to date; b.mu is held.
-func (b *FleetBudget) count(now time.Time) {
+func (b *Fleet) count(now time.Time) {
 	var counts [window.Slots]int64
 	newest := b.initial.Slots(now, &counts)
 	shift := int(int32(newest - b.countedN))
@@ -234,7 +236,7 @@ func (b *FleetBudget) count(now time.Time) {
 
 // Level implements [Budget]: that of the fleet, or the instance's own while the
 // store is out of reach.
-func (b *FleetBudget) Level(now time.Time) Level {
+func (b *Fleet) Level(now time.Time) Level {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count(now)
@@ -248,10 +250,10 @@ func (b *FleetBudget) Level(now time.Time) Level {
 }
 
 // Stats returns the counts of settlements and the latest reading.
-func (b *FleetBudget) Stats() FleetStats {
+func (b *Fleet) Stats() FleetStats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stats
-	s.Local, s.Fleet, s.ReadAt = b.local, b.fleet, b.readAt
+	s.Local, s.Reading, s.ReadAt = b.local, b.fleet, b.readAt
 	return s
 }

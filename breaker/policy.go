@@ -1,12 +1,14 @@
-package forbear
+package breaker
 
 import (
 	"cmp"
-	"fmt"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/enum"
+	"github.com/forbear-go/forbear/internal/label"
 )
 
-// BreakerPolicy configures a circuit breaker; the defaults and floors are those
+// Policy configures a circuit breaker; the defaults and floors are those
 // of INTG-STD-033.
 //
 // A rate opens the breaker when the attempts of a window show, with a confidence
@@ -14,7 +16,7 @@ import (
 // or 66 of 100, for a threshold of 0.5. Both windows of the standard are looked
 // at, the last Window attempts and those of the last WindowTime. A threshold of
 // 1 is never exceeded.
-type BreakerPolicy struct {
+type Policy struct {
 	Disabled    bool          `json:"disabled,omitzero"`
 	FailureRate float64       `json:"failure_rate,omitzero"` // above it, it opens; default 0.5, at least 0.25
 	SlowRate    float64       `json:"slow_rate,omitzero"`    // above it, it opens; default 0.8
@@ -55,7 +57,7 @@ const minOpenFor = 5 * time.Second
 
 // WithDefaults returns p with its zero fields filled in. attempt is the
 // per-attempt timeout, which is the default of SlowCall.
-func (p BreakerPolicy) WithDefaults(attempt time.Duration) BreakerPolicy {
+func (p Policy) WithDefaults(attempt time.Duration) Policy {
 	p.FailureRate = cmp.Or(p.FailureRate, 0.5)
 	p.SlowRate = cmp.Or(p.SlowRate, 0.8)
 	p.SlowCall = cmp.Or(p.SlowCall, attempt)
@@ -67,67 +69,60 @@ func (p BreakerPolicy) WithDefaults(attempt time.Duration) BreakerPolicy {
 	return p
 }
 
-const ruleBreaker = "INTG-STD-033"
+// Rule is the standard that a breaker follows.
+const Rule = "INTG-STD-033"
 
-func (c *checker) breaker(p *Policy) {
-	b := p.Breaker
+// Check reports each value of b that makes no sense, or that leaves the standard
+// and then with its rule. b's zero fields stand for their defaults.
+func (b Policy) Check(report func(field, rule, format string, args ...any)) {
 	for _, f := range []struct {
 		name       string
 		value, low float64
 	}{{"breaker.failure_rate", b.FailureRate, MinFailureRate}, {"breaker.slow_rate", b.SlowRate, 0}} {
 		switch {
 		case f.value < 0 || f.value > 1:
-			c.add(f.name, "", "%v is not a fraction", f.value)
+			report(f.name, "", "%v is not a fraction", f.value)
 		case f.value != 0 && f.value < f.low:
-			c.add(f.name, ruleBreaker, "%s is under %s", percent(f.value), percent(f.low))
+			report(f.name, Rule, "%s is under %s", label.Percent(f.value), label.Percent(f.low))
 		}
 	}
 	if b.OpenFor != 0 && b.OpenFor < minOpenFor {
-		c.add("breaker.open_for", ruleBreaker, "%v is under %v", b.OpenFor, minOpenFor)
+		report("breaker.open_for", Rule, "%v is under %v", b.OpenFor, minOpenFor)
 	}
 	if b.SlowCall < 0 {
-		c.add("breaker.slow_call", "", "%v is negative", b.SlowCall)
+		report("breaker.slow_call", "", "%v is negative", b.SlowCall)
 	}
 	if b.WindowTime < 0 || b.WindowTime > time.Hour {
-		c.add("breaker.window_time", "", "%v is not in 0-1h", b.WindowTime)
+		report("breaker.window_time", "", "%v is not in 0-1h", b.WindowTime)
 	}
-	if b.Window < 0 || b.Window > maxBreakerWindow {
-		c.add("breaker.window", "", "%d is not in 1-%d", b.Window, maxBreakerWindow)
+	if b.Window < 0 || b.Window > maxWindow {
+		report("breaker.window", "", "%d is not in 1-%d", b.Window, maxWindow)
 	}
 	q := b.WithDefaults(0)
 	if b.MinCalls < 0 || b.Probes < 0 {
-		c.add("breaker", "", "counts must not be negative: min_calls %d, probes %d", b.MinCalls, b.Probes)
+		report("breaker", "", "counts must not be negative: min_calls %d, probes %d", b.MinCalls, b.Probes)
 	} else if b.WindowTime == 0 && q.MinCalls > q.Window {
-		c.add("breaker.min_calls", "", "%d is more than the window of %d calls", q.MinCalls, q.Window)
+		report("breaker.min_calls", "", "%d is more than the window of %d calls", q.MinCalls, q.Window)
 	}
 	if b.OnBudget > BudgetIgnored {
-		c.add("breaker.on_budget", "", "%d is unknown: want signal, immediate or off", b.OnBudget)
+		report("breaker.on_budget", "", "%d is unknown: want signal, immediate or off", b.OnBudget)
 	}
 }
 
-// maxBreakerWindow bounds the memory of one breaker.
-const maxBreakerWindow = 100_000
+// maxWindow bounds the memory of one breaker.
+const maxWindow = 100_000
 
-var budgetEffects = [...]string{"signal", "immediate", "off"}
+var budgetEffects = []string{"signal", "immediate", "off"}
 
 // String returns the name that policy files use.
-func (e BudgetEffect) String() string {
-	if int(e) < len(budgetEffects) {
-		return budgetEffects[e]
-	}
-	return fmt.Sprintf("effect(%d)", uint8(e))
-}
+func (e BudgetEffect) String() string { return enum.Name(budgetEffects, uint8(e)) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (e BudgetEffect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (e *BudgetEffect) UnmarshalText(text []byte) error {
-	for i, name := range budgetEffects {
-		if name == string(text) {
-			*e = BudgetEffect(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown budget effect %q: want signal, immediate or off", text)
+	i, err := enum.Parse("budget effect", budgetEffects, text)
+	*e = BudgetEffect(i)
+	return err
 }

@@ -1,4 +1,4 @@
-package forbear
+package breaker
 
 import (
 	"sync"
@@ -14,10 +14,10 @@ import (
 // it is closed, asking it and telling it take no lock and allocate nothing. It
 // is safe for concurrent use and takes the time as an argument.
 //
-// A Retryer makes its own from the policy; make one with [NewBreaker] to share
+// A Retryer makes its own from the policy; make one with [New] to share
 // it or to use it alone.
 type Breaker struct {
-	policy BreakerPolicy
+	policy Policy
 	window atomic.Pointer[outcomes] // a fresh one each time the breaker closes
 
 	// word holds the generation (upper bits) and the state (lowest two). Each
@@ -31,21 +31,21 @@ type Breaker struct {
 	troubled  atomic.Bool // patience waits for the end of trouble
 
 	mu        sync.Mutex    // transitions, and everything that is not closed
-	cause     BreakerCause  // of the latest move
+	cause     Cause         // of the latest move
 	openedAt  time.Time     // the latest time
 	wait      time.Duration // before the first probe
 	patience  patience
 	permits   int // probes that may still begin
 	succeeded int
 	forced    bool
-	moved     func(BreakerMoved)
+	moved     func(Transition)
 }
 
-// BreakerMoved is the event of a breaker that changed its state.
-type BreakerMoved struct {
+// Transition is the event of a breaker that changed its state.
+type Transition struct {
 	Dependency  string
-	From, To    BreakerState
-	Cause       BreakerCause
+	From, To    State
+	Cause       Cause
 	FailureRate float64 // of the latest calls at that moment, 0 to 1
 	SlowRate    float64
 	Calls       int
@@ -68,24 +68,33 @@ type Permit struct {
 	Probe bool
 }
 
-// NewBreaker returns a closed breaker. Zero fields of p are taken as they are;
-// [BreakerPolicy.WithDefaults] fills them in. moved, which may be nil, is told
+// New returns a closed breaker. Zero fields of p are taken as they are;
+// [Policy.WithDefaults] fills them in. moved, which may be nil, is told
 // of every transition, one at a time.
-func NewBreaker(p BreakerPolicy, moved func(BreakerMoved)) *Breaker {
+func New(p Policy, moved func(Transition)) *Breaker {
 	b := &Breaker{policy: p, born: time.Now(), moved: moved}
 	b.patience.least = min(minOpenFor, p.OpenFor)
 	b.window.Store(newOutcomes(p))
 	return b
 }
 
-func (b *Breaker) load() (generation uint64, s BreakerState) {
+// Glance returns the permit of an attempt that was not asked for, whose end
+// counts unless the breaker moves before it, and whether the breaker is closed:
+// then no more need be asked. It is [Breaker.Allow] for those who have no time at
+// hand.
+func (b *Breaker) Glance() (p Permit, closed bool) {
+	generation, s := b.load()
+	return Permit{generation: generation}, s == Closed
+}
+
+func (b *Breaker) load() (generation uint64, s State) {
 	w := b.word.Load()
-	return w >> 2, BreakerState(w & 3)
+	return w >> 2, State(w & 3)
 }
 
 // State returns where the breaker stands. One whose wait is over is still open
 // until somebody asks to make an attempt.
-func (b *Breaker) State() BreakerState {
+func (b *Breaker) State() State {
 	_, s := b.load()
 	return s
 }
@@ -93,7 +102,7 @@ func (b *Breaker) State() BreakerState {
 // Allow asks for the leave to make an attempt.
 func (b *Breaker) Allow(now time.Time) (Permit, bool) {
 	generation, s := b.load()
-	if s == BreakerClosed {
+	if s == Closed {
 		return Permit{generation: generation}, true
 	}
 	return b.allowProbe(now)
@@ -104,14 +113,14 @@ func (b *Breaker) allowProbe(now time.Time) (Permit, bool) {
 	defer b.mu.Unlock()
 	generation, s := b.load()
 	switch {
-	case s == BreakerClosed:
+	case s == Closed:
 		return Permit{generation: generation}, true
-	case s == BreakerOpen && !b.forced && now.Sub(b.openedAt) >= b.wait:
-		b.move(BreakerHalfOpen, CauseWaited, now, "")
+	case s == Open && !b.forced && now.Sub(b.openedAt) >= b.wait:
+		b.move(HalfOpen, CauseWaited, now, "")
 		b.permits, b.succeeded = b.policy.Probes, 0
 		generation, s = b.load()
 	}
-	if s != BreakerHalfOpen || b.permits == 0 {
+	if s != HalfOpen || b.permits == 0 {
 		return Permit{}, false
 	}
 	b.permits--
@@ -122,11 +131,11 @@ func (b *Breaker) allowProbe(now time.Time) (Permit, bool) {
 type Outcome uint8
 
 const (
-	OutcomeGood   Outcome = iota
-	OutcomeFailed         // the dependency failed
-	OutcomeSlow           // good, but slower than the policy's slow call
+	Good   Outcome = iota
+	Failed         // the dependency failed
+	Slow           // good, but slower than the policy's slow call
 
-	outcomeLimited // failed: the dependency asks for less
+	Limited // failed: the dependency asks for less
 )
 
 // Record tells the end of an attempt.
@@ -136,26 +145,26 @@ func (b *Breaker) Record(p Permit, o Outcome, now time.Time) {
 		return // from another time
 	}
 	switch s {
-	case BreakerClosed:
+	case Closed:
 		w := b.window.Load()
 		if w.add(o, now); w.suspicious() {
 			b.judge(generation, now)
 		}
-	case BreakerHalfOpen:
+	case HalfOpen:
 		b.recordProbe(p, o, now)
 	}
 }
 
-// good is Record for a good outcome of an attempt that began so long after the
-// windows' epoch: it reads no clock.
-func (b *Breaker) good(p Permit, began time.Duration) {
-	if b.word.Load() == p.generation<<2|uint64(BreakerClosed) {
+// RecordGoodAt is Record for a good outcome of an attempt that began so long
+// after the windows' epoch: the engine's success path reads no clock for it.
+func (b *Breaker) RecordGoodAt(p Permit, began time.Duration) {
+	if b.word.Load() == p.generation<<2|uint64(Closed) {
 		if w := b.window.Load(); w.calm.Load() {
 			w.calls.AddAt(began, 1)
 			return
 		}
 	}
-	b.Record(p, OutcomeGood, window.Epoch().Add(began))
+	b.Record(p, Good, window.Epoch().Add(began))
 }
 
 // Cancel gives back a permit whose attempt says nothing about the dependency:
@@ -166,7 +175,7 @@ func (b *Breaker) Cancel(p Permit) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if generation, s := b.load(); generation == p.generation && s == BreakerHalfOpen {
+	if generation, s := b.load(); generation == p.generation && s == HalfOpen {
 		b.permits++
 	}
 }
@@ -180,7 +189,7 @@ func (b *Breaker) judge(generation uint64, now time.Time) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g, s := b.load(); g != generation || s != BreakerClosed || b.forced {
+	if g, s := b.load(); g != generation || s != Closed || b.forced {
 		return
 	}
 	b.troubled.Store(!v.calm)
@@ -205,7 +214,7 @@ func (b *Breaker) BudgetRefused(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	calls := b.window.Load().latest().calls
-	if _, s := b.load(); s == BreakerClosed && !b.forced && calls >= int64(b.policy.MinCalls) {
+	if _, s := b.load(); s == Closed && !b.forced && calls >= int64(b.policy.MinCalls) {
 		b.open(CauseBudget, now, "")
 	}
 }
@@ -224,15 +233,15 @@ func (b *Breaker) BudgetSpent(now time.Time) bool {
 // may be asked for now. Sources of work stop fetching meanwhile. A breaker whose
 // probes are all under way, or that somebody holds open, says a second.
 func (b *Breaker) Wait(now time.Time) time.Duration {
-	if _, s := b.load(); s == BreakerClosed {
+	if _, s := b.load(); s == Closed {
 		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch _, s := b.load(); {
-	case s == BreakerClosed, s == BreakerHalfOpen && b.permits > 0:
+	case s == Closed, s == HalfOpen && b.permits > 0:
 		return 0
-	case s == BreakerOpen && !b.forced:
+	case s == Open && !b.forced:
 		return max(b.openedAt.Add(b.wait).Sub(now), 0)
 	}
 	return time.Second
@@ -241,10 +250,10 @@ func (b *Breaker) Wait(now time.Time) time.Duration {
 func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if generation, s := b.load(); generation != p.generation || s != BreakerHalfOpen {
+	if generation, s := b.load(); generation != p.generation || s != HalfOpen {
 		return
 	}
-	if o.plain() == OutcomeFailed {
+	if o.plain() == Failed {
 		b.open(CauseProbe, now, "")
 		return
 	}
@@ -259,7 +268,7 @@ func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 // open opens the breaker: at first for the shortest time, for twice as long
 // after each probing that failed, up to the policy's, and for the shortest again
 // when it has not opened for a minute.
-func (b *Breaker) open(cause BreakerCause, now time.Time, actor string) {
+func (b *Breaker) open(cause Cause, now time.Time, actor string) {
 	switch {
 	case cause == CauseProbe:
 		b.wait = min(2*b.wait, b.policy.OpenFor)
@@ -269,24 +278,24 @@ func (b *Breaker) open(cause BreakerCause, now time.Time, actor string) {
 	b.openedAt = now
 	b.patience.since = time.Time{}
 	b.troubled.Store(false)
-	b.move(BreakerOpen, cause, now, actor)
+	b.move(Open, cause, now, actor)
 }
 
-func (b *Breaker) close(cause BreakerCause, now time.Time, actor string) {
-	b.move(BreakerClosed, cause, now, actor)
+func (b *Breaker) close(cause Cause, now time.Time, actor string) {
+	b.move(Closed, cause, now, actor)
 }
 
-func (b *Breaker) move(to BreakerState, cause BreakerCause, now time.Time, actor string) {
+func (b *Breaker) move(to State, cause Cause, now time.Time, actor string) {
 	generation, from := b.load()
 	seen := b.window.Load().latest()
-	e := BreakerMoved{
+	e := Transition{
 		From: from, To: to, Cause: cause, Actor: actor, At: now, BudgetSpent: b.BudgetSpent(now),
 		Calls: int(seen.calls), FailureRate: seen.rate(seen.failed), SlowRate: seen.rate(seen.slow),
 	}
 	switch to {
-	case BreakerOpen:
+	case Open:
 		e.OpenFor = b.wait
-	case BreakerClosed:
+	case Closed:
 		b.window.Store(newOutcomes(b.policy))
 	}
 	b.cause = cause
@@ -298,14 +307,14 @@ func (b *Breaker) move(to BreakerState, cause BreakerCause, now time.Time, actor
 
 // Force holds the breaker open or closed by hand, until [Breaker.Release]. The
 // actor goes into the event and the log; authorization is the caller's duty.
-func (b *Breaker) Force(to BreakerState, actor string, now time.Time) {
+func (b *Breaker) Force(to State, actor string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.forced = true
 	if _, from := b.load(); from == to {
 		return
 	}
-	if to == BreakerOpen {
+	if to == Open {
 		b.open(CauseOperator, now, actor)
 	} else {
 		b.close(CauseOperator, now, actor)
@@ -329,7 +338,7 @@ func (b *Breaker) Forced() bool {
 
 // Cause returns why the breaker stands where it does: the cause of its latest
 // move, or CauseNone when it has not moved yet.
-func (b *Breaker) Cause() BreakerCause {
+func (b *Breaker) Cause() Cause {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.cause

@@ -1,9 +1,11 @@
-package forbear
+package budget
 
 import (
 	"cmp"
 	"math"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/enum"
 )
 
 // Budget bounds the retries that a client may add to a dependency's load,
@@ -18,17 +20,6 @@ type Budget interface {
 	Refund(now time.Time, c Cost)
 	// Level tells how much of the budget is in use.
 	Level(now time.Time) Level
-}
-
-// outcomeBudget is a [Budget] that also learns how calls end; token buckets
-// live on that.
-type outcomeBudget interface {
-	Budget
-	// Failed notes a failed attempt of a retryable kind, before Spend.
-	Failed(now time.Time)
-	// Succeeded notes a successful call. retries is the number of its retries
-	// and last the cost of the last one.
-	Succeeded(now time.Time, retries int, last Cost)
 }
 
 // Level is a budget's reading. Used over Allowed is the utilization.
@@ -50,25 +41,14 @@ func (l Level) Utilization() float64 {
 type Cost uint8
 
 const (
-	CostTransient Cost = iota
-	CostTimeout
-	CostThrottled
+	Transient Cost = iota
+	Timeout
+	Throttled
 )
 
-func costOf(c Class) Cost {
-	switch c {
-	case ClassTimeout:
-		return CostTimeout
-	case ClassThrottled:
-		return CostThrottled
-	default:
-		return CostTransient
-	}
-}
-
-// BudgetPolicy is the rolling-window budget of R-7: in any Window, retries may
+// Policy is the rolling-window budget of R-7: in any Window, retries may
 // be at most Ratio of the initial requests.
-type BudgetPolicy struct {
+type Policy struct {
 	Ratio  float64       `json:"ratio,omitzero"`  // default 0.20
 	Window time.Duration `json:"window,omitzero"` // default 30 s
 	// MinRetries is the number of retries per window that are allowed even to
@@ -94,7 +74,16 @@ const (
 	OfTotal                  // all requests: at 20 %, 1,000 become 1,250
 )
 
-func (b BudgetPolicy) withDefaults(k Kind, strict bool) BudgetPolicy {
+// The figures of the standard (R-7).
+const (
+	DefaultRatio      = 0.20
+	DefaultWindow     = 30 * time.Second
+	DefaultMinRetries = 3
+)
+
+// WithDefaults returns b with its zero fields filled in, and with MaxMultiplier
+// read as the Ratio that it stands for.
+func (b Policy) WithDefaults() Policy {
 	if b.MaxMultiplier != 0 {
 		// 1.2 - 1 is a hair under 0.2 in binary, which is more than a hair in text.
 		b.Ratio, b.MaxMultiplier = math.Round((b.MaxMultiplier-1)*1e9)/1e9, 0
@@ -102,22 +91,14 @@ func (b BudgetPolicy) withDefaults(k Kind, strict bool) BudgetPolicy {
 		b.Ratio = cmp.Or(b.Ratio, DefaultRatio)
 	}
 	b.Window = cmp.Or(b.Window, DefaultWindow)
-	switch {
-	case !strict:
-		b.MinRetries = cmp.Or(b.MinRetries, DefaultMinRetries)
-	case k.Durable():
-		// A queue that may never retry is a queue that stands still.
-		b.MinRetries = 1
-	default:
-		b.MinRetries = 0
-	}
+	b.MinRetries = cmp.Or(b.MinRetries, DefaultMinRetries)
 	return b
 }
 
 // Allowed returns how many retries may be sent in a window with the given
 // number of initial requests. b's zero fields are taken as they are: see
 // [Policy.WithDefaults].
-func (b BudgetPolicy) Allowed(initial int64) int64 {
+func (b Policy) Allowed(initial int64) int64 {
 	// Parts per million keep 0.1 x 30 at 3.
 	const million = 1_000_000
 	ppm := int64(b.Ratio*million + 0.5)
@@ -137,7 +118,7 @@ func (b BudgetPolicy) Allowed(initial int64) int64 {
 
 // MaxAmplification returns what the budget lets the load grow to, as a multiple
 // of the initial requests, leaving aside the floor for quiet clients.
-func (b BudgetPolicy) MaxAmplification() float64 {
+func (b Policy) MaxAmplification() float64 {
 	if b.Of == OfTotal {
 		return 1 / (1 - b.Ratio)
 	}
@@ -147,3 +128,18 @@ func (b BudgetPolicy) MaxAmplification() float64 {
 // RatioFor returns the part of all requests that may be retries if the load is
 // to grow to at most m times the initial requests: (m - 1) / m.
 func RatioFor(m float64) float64 { return (m - 1) / m }
+
+var ratioOfNames = []string{"initial", "total"}
+
+// String returns "initial" or "total".
+func (o RatioOf) String() string { return enum.Name(ratioOfNames, uint8(o)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (o RatioOf) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (o *RatioOf) UnmarshalText(text []byte) error {
+	i, err := enum.Parse("whole of a ratio", ratioOfNames, text)
+	*o = RatioOf(i)
+	return err
+}

@@ -1,4 +1,4 @@
-package forbear
+package budget
 
 import (
 	"sync"
@@ -7,20 +7,20 @@ import (
 	"github.com/forbear-go/forbear/internal/window"
 )
 
-// RatioBudget is the rolling-window budget of R-7. Its success path, Request,
-// takes no lock and allocates nothing. Make it with [NewRatioBudget].
-type RatioBudget struct {
-	policy  BudgetPolicy
+// Ratio is the rolling-window budget of R-7. Its success path, Request,
+// takes no lock and allocates nothing. Make it with [NewRatio].
+type Ratio struct {
+	policy  Policy
 	initial *window.Sharded
 
 	mu      sync.Mutex // the retry path: check and take in one step
 	retries *window.Exact
 }
 
-// NewRatioBudget returns a budget for one dependency. Zero fields of p are
+// NewRatio returns a budget for one dependency. Zero fields of p are
 // taken as they are; [Policy.WithDefaults] fills them in.
-func NewRatioBudget(p BudgetPolicy) *RatioBudget {
-	return &RatioBudget{
+func NewRatio(p Policy) *Ratio {
+	return &Ratio{
 		policy:  p,
 		initial: window.NewSharded(p.Window),
 		retries: window.NewExact(p.Window),
@@ -28,13 +28,13 @@ func NewRatioBudget(p BudgetPolicy) *RatioBudget {
 }
 
 // Request implements [Budget].
-func (b *RatioBudget) Request(now time.Time) { b.initial.Add(now, 1) }
+func (b *Ratio) Request(now time.Time) { b.initial.Add(now, 1) }
 
-// request is Request for a time that is counted from the windows' epoch.
-func (b *RatioBudget) request(since time.Duration) { b.initial.AddAt(since, 1) }
+// RequestAt is Request for a time that is counted from the windows' epoch.
+func (b *Ratio) RequestAt(since time.Duration) { b.initial.AddAt(since, 1) }
 
 // Spend implements [Budget]. The cost does not matter to a ratio.
-func (b *RatioBudget) Spend(now time.Time, _ Cost) bool {
+func (b *Ratio) Spend(now time.Time, _ Cost) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	used := b.retries.Sum(now)
@@ -47,14 +47,14 @@ func (b *RatioBudget) Spend(now time.Time, _ Cost) bool {
 }
 
 // Refund implements [Budget].
-func (b *RatioBudget) Refund(now time.Time, _ Cost) {
+func (b *Ratio) Refund(now time.Time, _ Cost) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.retries.Remove(now)
 }
 
 // Level implements [Budget]: retries in the window over retries allowed.
-func (b *RatioBudget) Level(now time.Time) Level {
+func (b *Ratio) Level(now time.Time) Level {
 	b.mu.Lock()
 	used := b.retries.Sum(now)
 	b.mu.Unlock()

@@ -1,16 +1,16 @@
-package forbear_test
+package breaker_test
 
 import (
 	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // trouble plays attempts to a breaker.
 type trouble struct {
-	b   *forbear.Breaker
+	b   *breaker.Breaker
 	now time.Time
 }
 
@@ -21,21 +21,21 @@ const (
 
 // newTrouble returns one after a good minute.
 func newTrouble() *trouble {
-	x := &trouble{b: forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil), now: time.Now()}
-	x.play(forbear.OutcomeGood, time.Minute)
+	x := &trouble{b: breaker.New(breaker.Policy{}.WithDefaults(0), nil), now: time.Now()}
+	x.play(breaker.Good, time.Minute)
 	return x
 }
 
 // play plays attempts that end with o, and returns when the breaker opened: -1
 // when it did not.
-func (x *trouble) play(o forbear.Outcome, lasts time.Duration) time.Duration {
+func (x *trouble) play(o breaker.Outcome, lasts time.Duration) time.Duration {
 	began, opened := x.now, time.Duration(-1)
 	for ; x.now.Sub(began) < lasts; x.now = x.now.Add(every) {
 		before := x.b.State()
 		if p, ok := x.b.Allow(x.now); ok {
 			x.b.Record(p, o, x.now)
 		}
-		if opened < 0 && before != forbear.BreakerOpen && x.b.State() == forbear.BreakerOpen {
+		if opened < 0 && before != breaker.Open && x.b.State() == breaker.Open {
 			opened = x.now.Sub(began)
 		}
 	}
@@ -47,8 +47,8 @@ func (x *trouble) play(o forbear.Outcome, lasts time.Duration) time.Duration {
 func TestBurstsAreRemembered(t *testing.T) {
 	x := newTrouble()
 	burst := func() time.Duration {
-		opened := x.play(forbear.OutcomeFailed, 2*time.Second)
-		x.play(forbear.OutcomeGood, 18*time.Second)
+		opened := x.play(breaker.Failed, 2*time.Second)
+		x.play(breaker.Good, 18*time.Second)
 		return opened
 	}
 	if at := burst(); at != opens {
@@ -59,10 +59,10 @@ func TestBurstsAreRemembered(t *testing.T) {
 			t.Fatalf("burst %d opened after %v", i+2, at)
 		}
 	}
-	if at := x.play(forbear.OutcomeFailed, time.Minute); at != opens+5*time.Second {
+	if at := x.play(breaker.Failed, time.Minute); at != opens+5*time.Second {
 		t.Errorf("the outage opened after %v, want %v", at, opens+5*time.Second)
 	}
-	x.play(forbear.OutcomeGood, 11*time.Minute)
+	x.play(breaker.Good, 11*time.Minute)
 	if at := burst(); at != opens {
 		t.Errorf("long after: opened after %v, want %v", at, opens)
 	}
@@ -72,14 +72,14 @@ func TestBurstsAreRemembered(t *testing.T) {
 // forgets that it was wrong before.
 func TestOutagesTeachNoPatience(t *testing.T) {
 	x := newTrouble()
-	x.play(forbear.OutcomeFailed, 2*time.Second)
-	x.play(forbear.OutcomeGood, 20*time.Second)
+	x.play(breaker.Failed, 2*time.Second)
+	x.play(breaker.Good, 20*time.Second)
 	want := opens + 5*time.Second
 	for range 3 {
-		if at := x.play(forbear.OutcomeFailed, 20*time.Second); at != want {
+		if at := x.play(breaker.Failed, 20*time.Second); at != want {
 			t.Errorf("opened after %v, want %v", at, want)
 		}
-		x.play(forbear.OutcomeGood, 2*time.Minute)
+		x.play(breaker.Good, 2*time.Minute)
 		want = opens
 	}
 }
@@ -90,12 +90,12 @@ func TestOutagesTeachNoPatience(t *testing.T) {
 func TestPatienceHasAMinute(t *testing.T) {
 	for seed := range uint64(20) {
 		x, rng := newTrouble(), rand.New(rand.NewPCG(seed, 1))
-		x.play(forbear.OutcomeFailed, 2*time.Second)
-		x.play(forbear.OutcomeGood, time.Minute)
-		for began := x.now; x.b.State() == forbear.BreakerClosed; {
-			o := forbear.OutcomeGood
+		x.play(breaker.Failed, 2*time.Second)
+		x.play(breaker.Good, time.Minute)
+		for began := x.now; x.b.State() == breaker.Closed; {
+			o := breaker.Good
 			if rng.Float64() < 0.6 {
-				o = forbear.OutcomeFailed
+				o = breaker.Failed
 			}
 			if x.play(o, every); x.now.Sub(began) > time.Minute {
 				t.Fatalf("seed %d: closed after a minute of 60 %% of failures", seed)
@@ -109,21 +109,21 @@ func TestPatienceHasAMinute(t *testing.T) {
 func TestLimitsTakeLonger(t *testing.T) {
 	x := newTrouble()
 	for i := range 1000 {
-		x.play(forbear.OutcomeGood, 600*time.Millisecond)
-		if at := x.play(forbear.OutcomeLimited, 400*time.Millisecond); at >= 0 {
+		x.play(breaker.Good, 600*time.Millisecond)
+		if at := x.play(breaker.Limited, 400*time.Millisecond); at >= 0 {
 			t.Fatalf("a limit of 60 %% opened in second %d", i)
 		}
 	}
-	if at := x.play(forbear.OutcomeFailed, time.Second); at < 0 {
+	if at := x.play(breaker.Failed, time.Second); at < 0 {
 		t.Error("after a limit the breaker stays closed in an outage")
 	}
 	x = newTrouble()
-	if at := x.play(forbear.OutcomeLimited, 10*time.Second); at != opens+5*time.Second {
+	if at := x.play(breaker.Limited, 10*time.Second); at != opens+5*time.Second {
 		t.Errorf("429s alone opened after %v, want %v", at, opens+5*time.Second)
 	}
 	// Where nothing has succeeded it is no limit, but a closed door.
-	x = &trouble{b: forbear.NewBreaker(forbear.BreakerPolicy{}.WithDefaults(0), nil), now: time.Now()}
-	if at := x.play(forbear.OutcomeLimited, time.Second); at != 19*every {
+	x = &trouble{b: breaker.New(breaker.Policy{}.WithDefaults(0), nil), now: time.Now()}
+	if at := x.play(breaker.Limited, time.Second); at != 19*every {
 		t.Errorf("429s from the start opened after %v, want 20 of them", at)
 	}
 }

@@ -1,12 +1,12 @@
-package forbear
+package budget
 
 import (
 	"context"
 	"time"
 )
 
-// BudgetStore is where the instances of a service keep the one budget that they
-// share; see [FleetBudget]. Its time is its own clock's: those of the instances
+// Store is where the instances of a service keep the one budget that they
+// share; see [Fleet]. Its time is its own clock's: those of the instances
 // need not agree. Implementations are safe for concurrent use, and
 // storetest.RunBudget holds them to what follows.
 //
@@ -28,8 +28,8 @@ import (
 //     is booked twice when it does come back.
 //   - It returns the sums of the window: without the initial requests of the
 //     slot at its edge, with the retries of that slot.
-type BudgetStore interface {
-	Settle(ctx context.Context, key string, window time.Duration, s Settlement) (Fleet, error)
+type Store interface {
+	Settle(ctx context.Context, key string, window time.Duration, s Settlement) (Reading, error)
 }
 
 // Usage counts what was sent.
@@ -38,7 +38,7 @@ type Usage struct {
 	Retries int64
 }
 
-// Settlement is what one instance tells a [BudgetStore].
+// Settlement is what one instance tells a [Store].
 type Settlement struct {
 	Instance string // unique among all instances, of all time
 	Total    Usage  // since the instance began
@@ -52,8 +52,8 @@ type Settlement struct {
 	Leave  bool // the last settlement of this instance: it holds nothing
 }
 
-// Fleet is the reading of a budget right after a [Settlement].
-type Fleet struct {
+// Reading is the reading of a budget right after a [Settlement].
+type Reading struct {
 	Usage
 	Held      int64 // by all instances, this one included
 	Granted   int64 // held by this one: at least its Hold

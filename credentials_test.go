@@ -1,0 +1,79 @@
+package forbear_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+func TestCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+			time.Sleep(time.Second)
+			n++
+			return forbear.Token{Value: fmt.Sprintf("Bearer secret-%d", n), Expires: time.Now().Add(time.Minute)}, nil
+		}))
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if tok, err := c.Token(t.Context()); err != nil || tok.Value != "Bearer secret-1" {
+					t.Errorf("got %q, %v", tok.Value, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n != 1 {
+			t.Errorf("%d fetches for twenty callers, want 1", n)
+		}
+		first, _ := c.Token(t.Context())
+		if s := fmt.Sprintf("%v %+v %#v %s", first, first, first, first); strings.Contains(s, "secret") {
+			t.Errorf("printing a token shows it: %s", s)
+		}
+		c.Refused(first)
+		second, err := c.Token(t.Context())
+		if err != nil || n != 2 {
+			t.Fatalf("after a refusal: %d fetches, %v", n, err)
+		}
+		c.Refused(first) // late news of the old one
+		if again, _ := c.Token(t.Context()); again.Value != second.Value || n != 2 {
+			t.Error("the refusal of an old token dropped the new one")
+		}
+		time.Sleep(55 * time.Second)
+		if _, _ = c.Token(t.Context()); n != 3 {
+			t.Errorf("%d fetches, want a third shortly before the end", n)
+		}
+	})
+}
+
+func TestCredentialsAreNeverWeakened(t *testing.T) {
+	values := []string{"Bearer a", "Basic b", ""}
+	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		v := values[0]
+		values = values[1:]
+		return forbear.Token{Value: v}, nil
+	}))
+	first, err := c.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Refused(first)
+	for range 2 {
+		if _, err := c.Token(t.Context()); !errors.Is(err, forbear.ErrWeakCredential) {
+			t.Errorf("got %v, want ErrWeakCredential", err)
+		}
+	}
+	failing := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		return forbear.Token{}, forbear.ErrTokenRevoked
+	}))
+	if _, err := failing.Token(t.Context()); !errors.Is(err, forbear.ErrRefreshFailed) || !errors.Is(err, forbear.ErrTokenRevoked) {
+		t.Errorf("got %v, want ErrRefreshFailed and ErrTokenRevoked", err)
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package forbear_test
-
-const raced = false
