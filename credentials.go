@@ -139,14 +139,6 @@ func (c *Credentials) run(ctx context.Context, f *fetch) {
 	close(f.done)
 }
 
-// Refreshed tells the observers that credentials were fetched anew for a retry,
-// or why they could not be. Protocol edges call it.
-func (r *Retryer) Refreshed(ctx context.Context, err error) {
-	for _, o := range r.observers.refresh {
-		o.TokenRefreshed(ctx, TokenRefreshed{Dependency: r.dependency, Err: err})
-	}
-}
-
 // Refused tells that the server did not accept t. Only that very token is
 // dropped: a newer one that another call has fetched meanwhile stays.
 func (c *Credentials) Refused(t Token) {

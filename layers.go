@@ -86,16 +86,6 @@ func (s *sends) note(id uint64) int {
 	return 1
 }
 
-func (r *Retryer) layered(ctx context.Context, e LayeredRetry) {
-	r.layeredSends.Add(1)
-	r.layeredOnce.Do(func() {
-		e.Dependency, e.CorrelationID, e.MaxAttempts = r.dependency, CorrelationID(ctx), r.policy.Retries()+1
-		for _, o := range r.observers.layer {
-			o.LayeredRetry(ctx, e)
-		}
-	})
-}
-
 // LayeredSends returns how many sends other layers have added by themselves so
 // far, as far as it was noticed.
 func (r *Retryer) LayeredSends() int64 { return r.layeredSends.Load() }
