@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -71,10 +72,11 @@ const (
 	FormatRaw        Format = ""                   // the payload as it is
 	FormatStructured Format = "cloudevents"        // one CloudEvents JSON object
 	FormatBinary     Format = "cloudevents-binary" // the payload, with ce- headers
-	maxConcurrency          = 1000                 // of one endpoint
-	defaultSlots            = 10                   // in flight, of one endpoint
-	defaultDisable          = 24 * time.Hour       // of failures
-	maxMessageSize          = 256 << 10            // CloudEvents' bound, spec/6
+)
+
+const (
+	maxConcurrency = 1000      // of one endpoint
+	maxMessageSize = 256 << 10 // CloudEvents' bound, spec/6
 )
 
 // Auth says where the Authorization of an endpoint comes from. It holds
@@ -91,18 +93,5 @@ type Auth struct {
 	Scopes       []string `json:"scopes,omitempty"`
 }
 
-// slots returns how many attempts may be in flight.
-func (e *Endpoint) slots() int {
-	if e.Concurrency <= 0 {
-		return defaultSlots
-	}
-	return e.Concurrency
-}
-
-// disableAfter returns how long the endpoint may fail before it is disabled.
-func (e *Endpoint) disableAfter() time.Duration {
-	if e.DisableAfter <= 0 {
-		return defaultDisable
-	}
-	return e.DisableAfter
-}
+// IsRef reports whether s refers to a secret instead of being one.
+func IsRef(s string) bool { return strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") }

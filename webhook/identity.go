@@ -3,8 +3,12 @@ package webhook
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
+
+	"github.com/forbear-go/forbear"
 )
 
 // A message is identified by its endpoint and its id together, wherever it came
@@ -22,7 +26,17 @@ var ErrConflict = errors.New("the id stands for another message")
 // are equal: whether a receiver would be sent the same. When a message is due,
 // when it was made and what correlates it may differ from one offer to the next.
 func (m *Message) SameContent(o *Message) bool {
-	return m.Type == o.Type && m.Source == o.Source && m.Subject == o.Subject && m.Key == o.Key && m.key() == o.key() &&
+	return m.Type == o.Type && m.Source == o.Source && m.Subject == o.Subject && m.Key == o.Key && m.SentKey() == o.SentKey() &&
 		cmp.Or(m.ContentType, defaultContentType) == cmp.Or(o.ContentType, defaultContentType) &&
 		slices.Equal(m.Headers, o.Headers) && bytes.Equal(m.Body, o.Body)
+}
+
+// SentKey returns the Idempotency-Key of all attempts of a message: its own, or
+// its id, shortened to what R-6 allows.
+func (m *Message) SentKey() string {
+	if k := cmp.Or(m.IdempotencyKey, m.ID); len(k) <= forbear.MaxKeyLen {
+		return k
+	}
+	sum := sha256.Sum256([]byte(m.ID))
+	return hex.EncodeToString(sum[:])
 }

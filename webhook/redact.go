@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxResponse is how much of an answer's body is kept.
-const maxResponse = 4 << 10
+// MaxResponse is how much of an answer's body is kept.
+const MaxResponse = 4 << 10
 
 const redacted = "[redacted]"
 
@@ -20,9 +20,9 @@ var secretly = []*regexp.Regexp{
 	regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}`),
 }
 
-// redact makes the beginning of an answer safe to keep: at most 4 KiB of text,
+// Redact makes the beginning of an answer safe to keep: at most 4 KiB of text,
 // without the credential that was sent and without what looks like one.
-func redact(body []byte, sent string) string {
+func Redact(body []byte, sent string) string {
 	s := strings.ToValidUTF8(string(body), "?")
 	if sent != "" {
 		s = strings.ReplaceAll(s, sent, redacted)
@@ -43,7 +43,7 @@ func redact(body []byte, sent string) string {
 		}
 		return r
 	}, s)
-	return clip(s, maxResponse)
+	return clip(s, MaxResponse)
 }
 
 // clip cuts s at a whole character.

@@ -147,7 +147,8 @@ type Outcome struct {
 	// Dead is the letter, for Dead. The store adds the history that it has.
 	Dead *deadletter.Letter
 
-	why forbear.Reason // of Dead
+	// Why is the reason of Dead for the observers. The store has no use for it.
+	Why forbear.Reason
 }
 
 // OutcomeKind says what becomes of a delivery.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // store is forbear's store with its pools, as `forbear serve` opens them.
@@ -90,7 +91,7 @@ func (s *store) close() error {
 // service is a store with a dispatcher over it.
 type service struct {
 	*store
-	d    *webhook.Dispatcher
+	d    *dispatch.Dispatcher
 	stop context.CancelFunc
 	done chan error
 }
@@ -103,7 +104,7 @@ func newService(ctx context.Context, t task, path string) (*service, error) {
 		return nil, err
 	}
 	s := &service{store: st}
-	s.d, err = webhook.New(webhook.Config{
+	s.d, err = dispatch.New(dispatch.Config{
 		Store: st, Alerts: st, Logger: slog.New(slog.DiscardHandler),
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})

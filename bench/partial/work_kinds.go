@@ -18,6 +18,7 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 var (
@@ -54,7 +55,7 @@ func deliver(ctx context.Context, url string, p forbear.Policy) error {
 	if _, err := store.Migrate(ctx); err != nil {
 		return err
 	}
-	d, err := webhook.New(webhook.Config{
+	d, err := dispatch.New(dispatch.Config{
 		Store: store, Alerts: store, Options: middle,
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})

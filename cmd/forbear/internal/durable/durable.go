@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // Options say how delivery is run.
@@ -51,7 +52,7 @@ const SecretPrefix = "FORBEAR_SECRET_"
 // Service is durable delivery, running.
 type Service struct {
 	DB         *database.DB
-	Dispatcher *webhook.Dispatcher
+	Dispatcher *dispatch.Dispatcher
 	Redriver   *deadletter.Redriver
 	Alerter    *deadletter.Alerter
 	Handler    http.Handler
@@ -106,8 +107,8 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if o.Wrap != nil {
 		o.Transport = o.Wrap(o.Transport)
 	}
-	s.Dispatcher, err = webhook.New(webhook.Config{
-		Store: db, Alerts: db, Guard: guard, Secrets: webhook.LocalSecrets(SecretPrefix, o.SecretsDir),
+	s.Dispatcher, err = dispatch.New(dispatch.Config{
+		Store: db, Alerts: db, Guard: guard, Secrets: dispatch.LocalSecrets(SecretPrefix, o.SecretsDir),
 		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
 	})
 	if err != nil {
@@ -119,7 +120,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	targets := map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive, webhook.AlertQueue: s.Dispatcher.Redrive}
 	s.Redriver = deadletter.NewRedriver(db, webhook.NewID("w"), targets, o.Logger)
 	if o.Alerts != nil {
-		n, err := webhook.NewNotifier(ctx, s.Dispatcher, *o.Alerts)
+		n, err := dispatch.NewNotifier(ctx, s.Dispatcher, *o.Alerts)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,104 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// PutEndpoint checks an endpoint and adds or replaces it. All faults are found
+// at once. e.Version is the version that it is to replace: 0 for any or none,
+// [VersionNone] for none; when another is stored, nothing is written and the
+// error is [ErrVersion]. The endpoint's state stays as it is: see Disable and
+// TestAndEnable.
+func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
+	if err := d.checkEndpoint(ctx, &e); err != nil {
+		return e, err
+	}
+	e.State, e.Reason, e.Since, e.FailingSince, e.Held = "", "", time.Time{}, time.Time{}, ""
+	look := time.Now()
+	e, err := d.cfg.Store.PutEndpoint(ctx, e)
+	if err != nil {
+		return e, err
+	}
+	if err := d.reread(ctx); err != nil {
+		return e, err
+	}
+	if l := d.lane(e.ID); l != nil && !l.cred.refreshable() {
+		l.ready(look) // its references were looked up just now
+	}
+	return e, nil
+}
+
+// updates is how often a change is made anew because another write came first.
+const updates = 32
+
+// UpdateEndpoint changes an endpoint: change is handed what is stored, secrets
+// included, and what it makes of that replaces that very version. When another
+// write comes first, change is called again with what that one wrote, so that
+// of two changes neither is lost.
+func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(*webhook.Endpoint) error) (webhook.Endpoint, error) {
+	//forbear:ignore FB1011,FB1054 no call has failed: another write came first, and the change is made anew
+	for n := range updates {
+		e, err := d.stored(ctx, id)
+		if err != nil {
+			return e, err
+		}
+		version := e.Version
+		if err := change(&e); err != nil {
+			return e, err
+		}
+		e.ID, e.Version = id, version
+		e, err = d.PutEndpoint(ctx, e)
+		if !errors.Is(err, webhook.ErrVersion) {
+			return e, err
+		}
+		if pause(ctx, jitter(time.Millisecond<<min(n, 7))); ctx.Err() != nil {
+			return e, context.Cause(ctx)
+		}
+	}
+	return webhook.Endpoint{}, fmt.Errorf("endpoint %q: other writes came first, %d times", id, updates)
+}
+
+// stored returns a copy of an endpoint as the store has it.
+func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, error) {
+	list, err := d.cfg.Store.Endpoints(ctx)
+	if err != nil {
+		return webhook.Endpoint{}, err
+	}
+	i := slices.IndexFunc(list, func(e webhook.Endpoint) bool { return e.ID == id })
+	if i < 0 {
+		return webhook.Endpoint{}, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
+	}
+	e := list[i]
+	e.Secrets, e.Headers = slices.Clone(e.Secrets), slices.Clone(e.Headers)
+	if e.Auth != nil {
+		auth := *e.Auth
+		auth.Scopes = slices.Clone(auth.Scopes)
+		e.Auth = &auth
+	}
+	return e, nil
+}
+
+// reread makes a change of an endpoint known at once.
+func (d *Dispatcher) reread(ctx context.Context) error {
+	err := d.Load(ctx)
+	d.wake()
+	return err
+}
+
+// Endpoints lists the endpoints, with their secrets masked and with what this
+// process holds them for.
+func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
+	list, err := d.cfg.Store.Endpoints(ctx)
+	held := d.Held()
+	for i := range list {
+		list[i] = list[i].Mask()
+		list[i].Held = held[list[i].ID]
+	}
+	return list, err
+}

@@ -1,0 +1,92 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+const (
+	// patience is how long a retry that was refused stays in its slot, for
+	// others under way whose success would earn it.
+	patience = time.Second
+	// restraint is how long a lane claims nothing after one that could not
+	// stay: a backlog that may not be retried yet is not put off as a whole.
+	restraint = 100 * time.Millisecond
+)
+
+// askPatiently asks again about a put-off failure, and while the budget refuses
+// it, after each success of the endpoint. Not more than half of the slots wait
+// in this way: new messages go on.
+func (d *Dispatcher) askPatiently(l *lane, dl *webhook.Delivery, f forbear.Failure, now time.Time) (forbear.Decision, time.Time) {
+	var over <-chan time.Time
+	for {
+		earned := l.retryer.Earned()
+		dec := d.ask(l, dl, l.retryer.Reconsider, f, now)
+		if dec.Reason != forbear.ReasonBudget {
+			return dec, now
+		}
+		if over == nil {
+			if !l.mayWait() {
+				l.restrain()
+				return dec, now
+			}
+			defer l.waited()
+			t := time.NewTimer(patience)
+			defer t.Stop()
+			over = t.C
+		}
+		select {
+		case <-earned:
+		case <-over:
+			return dec, now
+		case <-d.stop:
+			return dec, now
+		}
+		if now = d.now(); !l.enough(dl) {
+			return dec, now
+		}
+	}
+}
+
+// mayWait takes one of the places to wait in, when there is something to wait
+// for. It is given back with waited.
+func (l *lane) mayWait() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sending == 0 || l.waiting >= max(slots(&l.ep)/2, 1) {
+		return false
+	}
+	l.waiting++
+	return true
+}
+
+func (l *lane) waited() {
+	l.mu.Lock()
+	l.waiting--
+	l.mu.Unlock()
+}
+
+// restrain makes the lane claim nothing for a moment, or until a success.
+func (l *lane) restrain() {
+	l.mu.Lock()
+	l.restrained = time.Now().Add(restraint)
+	l.mu.Unlock()
+}
+
+// begin and end count the attempts under way.
+func (l *lane) begin() {
+	l.mu.Lock()
+	l.sending++
+	l.mu.Unlock()
+}
+
+func (l *lane) end(delivered bool) {
+	l.mu.Lock()
+	l.sending--
+	if delivered {
+		l.restrained = time.Time{}
+	}
+	l.mu.Unlock()
+}
