@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/oauth"
 )
 
@@ -40,28 +41,28 @@ type CredentialSource struct {
 // Credentials returns the credentials of the source, for [Route]. Files and
 // TokenURL are read when a call needs them; a variable that is not set, and an
 // address that would carry the secret in clear, are errors at once.
-func (s CredentialSource) Credentials() (*forbear.Credentials, error) {
+func (s CredentialSource) Credentials() (*credential.Cache, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	if s.TokenURL == "" {
-		return forbear.NewCredentials(forbear.TokenSourceFunc(s.stored)), nil
+		return credential.New(credential.SourceFunc(s.stored)), nil
 	}
 	client := &oauth.Client{URL: s.TokenURL, ID: s.ClientID, Scopes: s.Scopes, HTTP: &http.Client{
 		Transport: NewTransport(cmp.Or(s.Connect, forbear.DefaultConnect)),
 		// Whoever is redirected to is somebody else.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	return forbear.NewCredentials(forbear.TokenSourceFunc(func(ctx context.Context) (forbear.Token, error) {
+	return credential.New(credential.SourceFunc(func(ctx context.Context) (credential.Token, error) {
 		secret, err := s.ClientSecret.read()
 		if err != nil {
-			return forbear.Token{}, err
+			return credential.Token{}, err
 		}
 		value, expires, err := client.Fetch(ctx, secret)
 		if errors.Is(err, oauth.ErrRefused) {
-			err = fmt.Errorf("%w: %w", forbear.ErrTokenRevoked, err)
+			err = fmt.Errorf("%w: %w", credential.ErrRevoked, err)
 		}
-		return forbear.Token{Value: value, Expires: expires}, err
+		return credential.Token{Value: value, Expires: expires}, err
 	})), nil
 }
 
@@ -94,15 +95,15 @@ func (s CredentialSource) check() error {
 const fileLife = time.Minute
 
 // stored reads a whole Authorization value.
-func (s CredentialSource) stored(context.Context) (forbear.Token, error) {
+func (s CredentialSource) stored(context.Context) (credential.Token, error) {
 	value, err := s.Secret.read()
 	if err != nil {
-		return forbear.Token{}, err
+		return credential.Token{}, err
 	}
 	if scheme, rest, ok := strings.Cut(value, " "); !ok || scheme == "" || rest == "" {
-		return forbear.Token{}, fmt.Errorf("%s holds no value such as \"Bearer ...\"", s.Secret)
+		return credential.Token{}, fmt.Errorf("%s holds no value such as \"Bearer ...\"", s.Secret)
 	}
-	t := forbear.Token{Value: value}
+	t := credential.Token{Value: value}
 	if s.Secret.File != "" {
 		t.Expires = time.Now().Add(fileLife)
 	}

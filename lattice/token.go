@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 )
 
 // ClientCredentials fetches tokens by the client credentials grant of OAuth
-// 2.0. It is a [forbear.TokenSource]; [forbear.NewCredentials] makes of it what
+// 2.0. It is a [credential.Source]; [credential.New] makes of it what
 // [Options] and the module grpcretry take: one fetch at a time, no lock held
 // meanwhile. It keeps nothing itself and is safe for concurrent use.
 type ClientCredentials struct {
@@ -32,14 +32,14 @@ const (
 	maxToken        = 1 << 20
 )
 
-// Token implements [forbear.TokenSource]. An error names neither the id nor the
+// Token implements [credential.Source]. An error names neither the id nor the
 // secret; one that the endpoint declares final matches
-// [forbear.ErrTokenRevoked].
-func (c *ClientCredentials) Token(ctx context.Context) (forbear.Token, error) {
+// [credential.ErrRevoked].
+func (c *ClientCredentials) Token(ctx context.Context) (credential.Token, error) {
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {c.Secret}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, strings.NewReader(form.Encode()))
 	if err != nil {
-		return forbear.Token{}, errors.New("token endpoint: the URL cannot be used")
+		return credential.Token{}, errors.New("token endpoint: the URL cannot be used")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
@@ -52,15 +52,15 @@ func (c *ClientCredentials) Token(ctx context.Context) (forbear.Token, error) {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
-		return forbear.Token{}, fmt.Errorf("token endpoint: %w", err)
+		return credential.Token{}, fmt.Errorf("token endpoint: %w", err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxToken))
 	if err != nil {
-		return forbear.Token{}, fmt.Errorf("token endpoint: %w", err)
+		return credential.Token{}, fmt.Errorf("token endpoint: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return forbear.Token{}, tokenRefusal(resp.StatusCode, body)
+		return credential.Token{}, tokenRefusal(resp.StatusCode, body)
 	}
 	return c.read(body)
 }
@@ -73,22 +73,22 @@ func tokenRefusal(status int, body []byte) error {
 	_ = json.Unmarshal(body, &answer) // often no JSON at all
 	switch answer.Error {
 	case "invalid_client", "invalid_grant", "unauthorized_client":
-		return fmt.Errorf("token endpoint: %s: %w", answer.Error, forbear.ErrTokenRevoked)
+		return fmt.Errorf("token endpoint: %s: %w", answer.Error, credential.ErrRevoked)
 	}
 	return fmt.Errorf("token endpoint: http status %d", status)
 }
 
-func (c *ClientCredentials) read(body []byte) (forbear.Token, error) {
+func (c *ClientCredentials) read(body []byte) (credential.Token, error) {
 	var answer struct {
 		AccessToken string `json:"access_token"`
 		ExpiresIn   int64  `json:"expires_in"`
 		TokenType   string `json:"token_type"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.AccessToken == "" {
-		return forbear.Token{}, errors.New("token endpoint: the answer holds no token")
+		return credential.Token{}, errors.New("token endpoint: the answer holds no token")
 	}
 	if t := answer.TokenType; t != "" && !strings.EqualFold(t, "bearer") {
-		return forbear.Token{}, errors.New("token endpoint: the token is no bearer token")
+		return credential.Token{}, errors.New("token endpoint: the token is no bearer token")
 	}
 	lifetime := defaultLifetime
 	if answer.ExpiresIn > 0 {
@@ -98,7 +98,7 @@ func (c *ClientCredentials) read(body []byte) (forbear.Token, error) {
 	if early <= 0 {
 		early = defaultEarly
 	}
-	return forbear.Token{
+	return credential.Token{
 		Value:   "Bearer " + answer.AccessToken,
 		Expires: time.Now().Add(lifetime - min(early, lifetime/2)),
 	}, nil

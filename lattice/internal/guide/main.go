@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/lattice"
 )
 
@@ -45,7 +46,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tokens := forbear.NewCredentials(&lattice.ClientCredentials{
+	tokens := credential.New(&lattice.ClientCredentials{
 		URL: upstream.URL + lattice.TokenPath, ID: "id", Secret: "secret",
 	})
 	client := lattice.NewClient(retryer, lattice.Options{Credentials: tokens})

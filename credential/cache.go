@@ -1,4 +1,4 @@
-package forbear
+package credential
 
 import (
 	"context"
@@ -33,28 +33,34 @@ func (t Token) scheme() string {
 	return strings.ToLower(s)
 }
 
-// TokenSource fetches a token. An oauth2.TokenSource fits with three lines. An
-// error that matches [ErrTokenRevoked] is final.
-type TokenSource interface {
+// Source fetches a token. An oauth2.Source fits with three lines. An
+// error that matches [ErrRevoked] is final.
+type Source interface {
 	Token(ctx context.Context) (Token, error)
 }
 
-// TokenSourceFunc is a function that is a [TokenSource].
-type TokenSourceFunc func(ctx context.Context) (Token, error)
+// SourceFunc is a function that is a [Source].
+type SourceFunc func(ctx context.Context) (Token, error)
 
 // Token calls f.
-func (f TokenSourceFunc) Token(ctx context.Context) (Token, error) { return f(ctx) }
+func (f SourceFunc) Token(ctx context.Context) (Token, error) { return f(ctx) }
 
-// ErrTokenRevoked is what a [TokenSource] returns, wrapped or not, when no
+// ErrRevoked is what a [Source] returns, wrapped or not, when no
 // token will ever be had again with the credentials at hand.
-var ErrTokenRevoked = errors.New("token permanently revoked")
+var ErrRevoked = errors.New("token permanently revoked")
 
-// Credentials hands out one token to all attempts, and fetches a new one when
+// What errors of a [Cache] match.
+var (
+	ErrRefreshFailed = errors.New("credentials could not be refreshed")
+	ErrWeak          = errors.New("a retry would carry a weaker credential or none")
+)
+
+// Cache hands out one token to all attempts, and fetches a new one when
 // it has expired or was refused. However many calls ask, one fetch is
 // under way at a time, and no lock is held meanwhile. It is safe for concurrent
-// use. Make it with [NewCredentials].
-type Credentials struct {
-	source TokenSource
+// use. Make it with [New].
+type Cache struct {
+	source Source
 	early  time.Duration
 
 	mu     sync.Mutex
@@ -77,15 +83,15 @@ const (
 	fetchLimit = 10 * time.Second
 )
 
-// NewCredentials returns credentials that come from source.
-func NewCredentials(source TokenSource) *Credentials {
-	return &Credentials{source: source, early: expiryMargin}
+// New returns credentials that come from source.
+func New(source Source) *Cache {
+	return &Cache{source: source, early: expiryMargin}
 }
 
 // Token returns a token that has not expired, fetching one if need be. Its
-// error matches [ErrRefreshFailed], or [ErrWeakCredential] when the source
+// error matches [ErrRefreshFailed], or [ErrWeak] when the source
 // changed to another scheme or to nothing.
-func (c *Credentials) Token(ctx context.Context) (Token, error) {
+func (c *Cache) Token(ctx context.Context) (Token, error) {
 	c.mu.Lock()
 	if c.fresh() {
 		defer c.mu.Unlock()
@@ -108,18 +114,18 @@ func (c *Credentials) Token(ctx context.Context) (Token, error) {
 }
 
 // Current returns the token at hand, if it has not expired. It fetches nothing.
-func (c *Credentials) Current() (Token, bool) {
+func (c *Cache) Current() (Token, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.token, c.fresh()
 }
 
 // fresh reports whether the token is there and good; c.mu is held.
-func (c *Credentials) fresh() bool {
+func (c *Cache) fresh() bool {
 	return c.token.Value != "" && (c.token.Expires.IsZero() || time.Until(c.token.Expires) > c.early)
 }
 
-func (c *Credentials) run(ctx context.Context, f *fetch) {
+func (c *Cache) run(ctx context.Context, f *fetch) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
 	t, err := c.source.Token(ctx)
@@ -129,7 +135,7 @@ func (c *Credentials) run(ctx context.Context, f *fetch) {
 	case err != nil:
 		err = fmt.Errorf("%w: %w", ErrRefreshFailed, err)
 	case t.Value == "" || c.scheme != "" && t.scheme() != c.scheme:
-		err = ErrWeakCredential
+		err = ErrWeak
 	default:
 		c.token, c.scheme = t, t.scheme()
 		f.token = t
@@ -139,17 +145,9 @@ func (c *Credentials) run(ctx context.Context, f *fetch) {
 	close(f.done)
 }
 
-// Refreshed tells the observers that credentials were fetched anew for a retry,
-// or why they could not be. Protocol edges call it.
-func (r *Retryer) Refreshed(ctx context.Context, err error) {
-	for _, o := range r.observers.refresh {
-		o.TokenRefreshed(ctx, TokenRefreshed{Dependency: r.dependency, Err: err})
-	}
-}
-
 // Refused tells that the server did not accept t. Only that very token is
 // dropped: a newer one that another call has fetched meanwhile stays.
-func (c *Credentials) Refused(t Token) {
+func (c *Cache) Refused(t Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.token.Value == t.Value {

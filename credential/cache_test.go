@@ -1,4 +1,4 @@
-package forbear_test
+package credential_test
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 )
 
 func TestCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
 			time.Sleep(time.Second)
 			n++
-			return forbear.Token{Value: fmt.Sprintf("Bearer secret-%d", n), Expires: time.Now().Add(time.Minute)}, nil
+			return credential.Token{Value: fmt.Sprintf("Bearer secret-%d", n), Expires: time.Now().Add(time.Minute)}, nil
 		}))
 		var wg sync.WaitGroup
 		for range 20 {
@@ -55,10 +55,10 @@ func TestCredentials(t *testing.T) {
 
 func TestCredentialsAreNeverWeakened(t *testing.T) {
 	values := []string{"Bearer a", "Basic b", ""}
-	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+	c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
 		v := values[0]
 		values = values[1:]
-		return forbear.Token{Value: v}, nil
+		return credential.Token{Value: v}, nil
 	}))
 	first, err := c.Token(t.Context())
 	if err != nil {
@@ -66,14 +66,14 @@ func TestCredentialsAreNeverWeakened(t *testing.T) {
 	}
 	c.Refused(first)
 	for range 2 {
-		if _, err := c.Token(t.Context()); !errors.Is(err, forbear.ErrWeakCredential) {
+		if _, err := c.Token(t.Context()); !errors.Is(err, credential.ErrWeak) {
 			t.Errorf("got %v, want ErrWeakCredential", err)
 		}
 	}
-	failing := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
-		return forbear.Token{}, forbear.ErrTokenRevoked
+	failing := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
+		return credential.Token{}, credential.ErrRevoked
 	}))
-	if _, err := failing.Token(t.Context()); !errors.Is(err, forbear.ErrRefreshFailed) || !errors.Is(err, forbear.ErrTokenRevoked) {
-		t.Errorf("got %v, want ErrRefreshFailed and ErrTokenRevoked", err)
+	if _, err := failing.Token(t.Context()); !errors.Is(err, credential.ErrRefreshFailed) || !errors.Is(err, credential.ErrRevoked) {
+		t.Errorf("got %v, want ErrRefreshFailed and ErrRevoked", err)
 	}
 }
