@@ -14,7 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
-	"github.com/forbear-go/forbear/internal/oauth"
+	"github.com/forbear-go/forbear/credential/oauth"
 )
 
 // Reference says where a secret is: in an environment variable or in a file.

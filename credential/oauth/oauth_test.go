@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/oauth"
+	"github.com/forbear-go/forbear/credential/oauth"
 )
 
 func TestFetch(t *testing.T) {
