@@ -48,22 +48,14 @@ func (s CredentialSource) Credentials() (*credential.Cache, error) {
 	if s.TokenURL == "" {
 		return credential.New(credential.SourceFunc(s.stored)), nil
 	}
-	client := &oauth.Client{URL: s.TokenURL, ID: s.ClientID, Scopes: s.Scopes, HTTP: &http.Client{
-		Transport: NewTransport(cmp.Or(s.Connect, forbear.DefaultConnect)),
-		// Whoever is redirected to is somebody else.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	return credential.New(credential.SourceFunc(func(ctx context.Context) (credential.Token, error) {
-		secret, err := s.ClientSecret.read()
-		if err != nil {
-			return credential.Token{}, err
-		}
-		value, expires, err := client.Fetch(ctx, secret)
-		if errors.Is(err, oauth.ErrRefused) {
-			err = fmt.Errorf("%w: %w", credential.ErrRevoked, err)
-		}
-		return credential.Token{Value: value, Expires: expires}, err
-	})), nil
+	return credential.New(&oauth.ClientCredentials{
+		URL: s.TokenURL, ID: s.ClientID, Secret: s.ClientSecret.secret, Scopes: s.Scopes, StatusIsFinal: true,
+		HTTP: &http.Client{
+			Transport: NewTransport(cmp.Or(s.Connect, forbear.DefaultConnect)),
+			// A redirect would send the client's secret to another server.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}), nil
 }
 
 func (s CredentialSource) check() error {
@@ -139,6 +131,9 @@ func (r Reference) read() (string, error) {
 	}
 	return value, nil
 }
+
+// secret is read for a source of tokens.
+func (r Reference) secret(context.Context) (string, error) { return r.read() }
 
 // String says where the secret is.
 func (r Reference) String() string {

@@ -364,7 +364,7 @@ func TestTokenRefresh(t *testing.T) {
 		}))
 		defer endpoint.Close()
 		s := &service{check: refusingFirst}
-		source := credential.New(&lattice.ClientCredentials{URL: endpoint.URL, ID: "id", Secret: "secret", Client: endpoint.Client()})
+		source := credential.New(lattice.ClientCredentials(endpoint.URL, "id", "secret"))
 		conn := dialed(t, s, quick(), grpcretry.WithInsecureCredentials(source))
 		var calls sync.WaitGroup
 		for range 20 {

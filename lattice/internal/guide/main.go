@@ -46,9 +46,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tokens := credential.New(&lattice.ClientCredentials{
-		URL: upstream.URL + lattice.TokenPath, ID: "id", Secret: "secret",
-	})
+	tokens := credential.New(lattice.ClientCredentials(upstream.URL+lattice.TokenPath, "id", "secret"))
 	client := lattice.NewClient(retryer, lattice.Options{Credentials: tokens})
 
 	// An SDK would be given this client: option.WithHTTPClient(client).
