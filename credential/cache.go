@@ -2,66 +2,17 @@ package credential
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
 	"sync"
 	"time"
 )
 
-// Token is a credential as it goes into an Authorization header, scheme
-// included: "Bearer abc". It is redacted wherever it is printed or logged.
-type Token struct {
-	Value string
-	// Expires is when it stops being good; zero means that nobody knows.
-	Expires time.Time
-}
-
-// String returns a stand-in: a token is a secret.
-func (t Token) String() string { return "[redacted]" }
-
-// GoString returns the same stand-in, for %#v.
-func (t Token) GoString() string { return t.String() }
-
-// LogValue implements [slog.LogValuer].
-func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
-
-// scheme returns the part before the first space, in lower case.
-func (t Token) scheme() string {
-	s, _, _ := strings.Cut(t.Value, " ")
-	return strings.ToLower(s)
-}
-
-// Source fetches a token. An oauth2.Source fits with three lines. An
-// error that matches [ErrRevoked] is final.
-type Source interface {
-	Token(ctx context.Context) (Token, error)
-}
-
-// SourceFunc is a function that is a [Source].
-type SourceFunc func(ctx context.Context) (Token, error)
-
-// Token calls f.
-func (f SourceFunc) Token(ctx context.Context) (Token, error) { return f(ctx) }
-
-// ErrRevoked is what a [Source] returns, wrapped or not, when no
-// token will ever be had again with the credentials at hand.
-var ErrRevoked = errors.New("token permanently revoked")
-
-// What errors of a [Cache] match.
-var (
-	ErrRefreshFailed = errors.New("credentials could not be refreshed")
-	ErrWeak          = errors.New("a retry would carry a weaker credential or none")
-)
-
-// Cache hands out one token to all attempts, and fetches a new one when
-// it has expired or was refused. However many calls ask, one fetch is
-// under way at a time, and no lock is held meanwhile. It is safe for concurrent
-// use. Make it with [New].
+// Cache hands out one token to all attempts, and fetches a new one when it has
+// expired or was refused. However many calls ask, one fetch is under way
+// at a time, and no lock is held meanwhile. It is safe for concurrent use. Make
+// it with [New].
 type Cache struct {
 	source Source
-	early  time.Duration
 
 	mu     sync.Mutex
 	token  Token
@@ -69,7 +20,8 @@ type Cache struct {
 	scheme string // of the first token; later ones must not be weaker
 }
 
-// fetch is one run of the source that many callers may wait for.
+// fetch is one run of the source that many callers may wait for. Its token and
+// error may be read once done is closed.
 type fetch struct {
 	done  chan struct{}
 	token Token
@@ -77,20 +29,20 @@ type fetch struct {
 }
 
 const (
-	// expiryMargin is how long before its end a token is replaced.
+	// expiryMargin is how long before its end a token is replaced: one that
+	// expires on its way is refused.
 	expiryMargin = 10 * time.Second
-	// fetchLimit bounds one fetch, whoever waits for it.
+	// fetchLimit bounds one fetch. The callers' own contexts bound only their
+	// waits for it.
 	fetchLimit = 10 * time.Second
 )
 
-// New returns credentials that come from source.
-func New(source Source) *Cache {
-	return &Cache{source: source, early: expiryMargin}
-}
+// New returns a cache of the tokens of source.
+func New(source Source) *Cache { return &Cache{source: source} }
 
 // Token returns a token that has not expired, fetching one if need be. Its
-// error matches [ErrRefreshFailed], or [ErrWeak] when the source
-// changed to another scheme or to nothing.
+// error matches [ErrRefreshFailed], or [ErrWeak] when the source changed to
+// another scheme or to nothing; when ctx ends first, it is the cause of that.
 func (c *Cache) Token(ctx context.Context) (Token, error) {
 	c.mu.Lock()
 	if c.fresh() {
@@ -101,7 +53,7 @@ func (c *Cache) Token(ctx context.Context) (Token, error) {
 	if f == nil {
 		f = &fetch{done: make(chan struct{})}
 		c.fetch = f
-		// The fetch serves everybody who waits, so it outlives its first caller.
+		// The fetch serves all callers that wait, so it outlives the first.
 		go c.run(context.WithoutCancel(ctx), f)
 	}
 	c.mu.Unlock()
@@ -120,11 +72,22 @@ func (c *Cache) Current() (Token, bool) {
 	return c.token, c.fresh()
 }
 
-// fresh reports whether the token is there and good; c.mu is held.
-func (c *Cache) fresh() bool {
-	return c.token.Value != "" && (c.token.Expires.IsZero() || time.Until(c.token.Expires) > c.early)
+// Refused drops a token that a server did not accept. A newer one, which another
+// call has fetched meanwhile, stays.
+func (c *Cache) Refused(t Token) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token.Value == t.Value {
+		c.token = Token{}
+	}
 }
 
+// fresh reports whether the token is there and good; c.mu is held.
+func (c *Cache) fresh() bool {
+	return c.token.Value != "" && (c.token.Expires.IsZero() || time.Until(c.token.Expires) > expiryMargin)
+}
+
+// run asks the source and ends f with what it says.
 func (c *Cache) run(ctx context.Context, f *fetch) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
@@ -133,24 +96,13 @@ func (c *Cache) run(ctx context.Context, f *fetch) {
 	defer c.mu.Unlock()
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%w: %w", ErrRefreshFailed, err)
+		f.err = fmt.Errorf("%w: %w", ErrRefreshFailed, err)
 	case t.Value == "" || c.scheme != "" && t.scheme() != c.scheme:
-		err = ErrWeak
+		f.err = ErrWeak
 	default:
 		c.token, c.scheme = t, t.scheme()
 		f.token = t
 	}
-	f.err = err
 	c.fetch = nil
 	close(f.done)
-}
-
-// Refused tells that the server did not accept t. Only that very token is
-// dropped: a newer one that another call has fetched meanwhile stays.
-func (c *Cache) Refused(t Token) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.token.Value == t.Value {
-		c.token = Token{}
-	}
 }

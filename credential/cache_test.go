@@ -42,7 +42,7 @@ func TestCredentials(t *testing.T) {
 		if err != nil || n != 2 {
 			t.Fatalf("after a refusal: %d fetches, %v", n, err)
 		}
-		c.Refused(first) // late news of the old one
+		c.Refused(first) // late
 		if again, _ := c.Token(t.Context()); again.Value != second.Value || n != 2 {
 			t.Error("the refusal of an old token dropped the new one")
 		}
@@ -76,4 +76,22 @@ func TestCredentialsAreNeverWeakened(t *testing.T) {
 	if _, err := failing.Token(t.Context()); !errors.Is(err, credential.ErrRefreshFailed) || !errors.Is(err, credential.ErrRevoked) {
 		t.Errorf("got %v, want ErrRefreshFailed and ErrRevoked", err)
 	}
+}
+
+// A caller that gives up leaves the fetch to those that still wait for it.
+func TestFetchOutlivesItsFirstCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
+			time.Sleep(2 * time.Second)
+			return credential.Token{Value: "Bearer a"}, nil
+		}))
+		first, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Token(first); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the first caller got %v, want the end of its own context", err)
+		}
+		if tok, err := c.Token(t.Context()); err != nil || tok.Value != "Bearer a" {
+			t.Errorf("the second caller got %q, %v", tok.Value, err)
+		}
+	})
 }
