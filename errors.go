@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear/credential"
 )
 
 // The sentinels say why a call ended; [Error] answers to them in errors.Is.
@@ -22,8 +24,8 @@ var (
 	ErrExhaustedBelow  = errors.New("a layer below has used its retries")
 	ErrInner           = errors.New("the retrying belongs to another layer")
 	ErrBulkheadFull    = errors.New("too many calls under way")
-	ErrRefreshFailed   = errors.New("credentials could not be refreshed")
-	ErrWeakCredential  = errors.New("a retry would carry a weaker credential or none")
+	ErrRefreshFailed   = credential.ErrRefreshFailed
+	ErrWeakCredential  = credential.ErrWeak
 
 	// ErrNilFunc is returned for a nil operation.
 	ErrNilFunc = errors.New("nil function")

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/oauth"
+	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/credential/oauth"
 )
 
 // Reference says where a secret is: in an environment variable or in a file.
@@ -40,29 +41,21 @@ type CredentialSource struct {
 // Credentials returns the credentials of the source, for [Route]. Files and
 // TokenURL are read when a call needs them; a variable that is not set, and an
 // address that would carry the secret in clear, are errors at once.
-func (s CredentialSource) Credentials() (*forbear.Credentials, error) {
+func (s CredentialSource) Credentials() (*credential.Cache, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	if s.TokenURL == "" {
-		return forbear.NewCredentials(forbear.TokenSourceFunc(s.stored)), nil
+		return credential.New(credential.SourceFunc(s.stored)), nil
 	}
-	client := &oauth.Client{URL: s.TokenURL, ID: s.ClientID, Scopes: s.Scopes, HTTP: &http.Client{
-		Transport: NewTransport(cmp.Or(s.Connect, forbear.DefaultConnect)),
-		// Whoever is redirected to is somebody else.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	return forbear.NewCredentials(forbear.TokenSourceFunc(func(ctx context.Context) (forbear.Token, error) {
-		secret, err := s.ClientSecret.read()
-		if err != nil {
-			return forbear.Token{}, err
-		}
-		value, expires, err := client.Fetch(ctx, secret)
-		if errors.Is(err, oauth.ErrRefused) {
-			err = fmt.Errorf("%w: %w", forbear.ErrTokenRevoked, err)
-		}
-		return forbear.Token{Value: value, Expires: expires}, err
-	})), nil
+	return credential.New(&oauth.ClientCredentials{
+		URL: s.TokenURL, ID: s.ClientID, Secret: s.ClientSecret.secret, Scopes: s.Scopes, StatusIsFinal: true,
+		HTTP: &http.Client{
+			Transport: NewTransport(cmp.Or(s.Connect, forbear.DefaultConnect)),
+			// A redirect would send the client's secret to another server.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}), nil
 }
 
 func (s CredentialSource) check() error {
@@ -94,15 +87,15 @@ func (s CredentialSource) check() error {
 const fileLife = time.Minute
 
 // stored reads a whole Authorization value.
-func (s CredentialSource) stored(context.Context) (forbear.Token, error) {
+func (s CredentialSource) stored(context.Context) (credential.Token, error) {
 	value, err := s.Secret.read()
 	if err != nil {
-		return forbear.Token{}, err
+		return credential.Token{}, err
 	}
 	if scheme, rest, ok := strings.Cut(value, " "); !ok || scheme == "" || rest == "" {
-		return forbear.Token{}, fmt.Errorf("%s holds no value such as \"Bearer ...\"", s.Secret)
+		return credential.Token{}, fmt.Errorf("%s holds no value such as \"Bearer ...\"", s.Secret)
 	}
-	t := forbear.Token{Value: value}
+	t := credential.Token{Value: value}
 	if s.Secret.File != "" {
 		t.Expires = time.Now().Add(fileLife)
 	}
@@ -138,6 +131,9 @@ func (r Reference) read() (string, error) {
 	}
 	return value, nil
 }
+
+// secret is read for a source of tokens.
+func (r Reference) secret(context.Context) (string, error) { return r.read() }
 
 // String says where the secret is.
 func (r Reference) String() string {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -30,7 +31,7 @@ type Route struct {
 	// Credentials, where set, authorize every attempt of a request that brought
 	// no Authorization of its own, and are refreshed once after a 401. Override
 	// gives them precedence over what the caller sent.
-	Credentials *forbear.Credentials
+	Credentials *credential.Cache
 	Override    bool
 	// Ingress, where set, makes the route honor idempotency keys.
 	Ingress *Ingress

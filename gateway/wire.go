@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -19,7 +20,7 @@ type wires struct {
 // wire is what the transports of routes may differ in.
 type wire struct {
 	retryer     *forbear.Retryer
-	credentials *forbear.Credentials
+	credentials *credential.Cache
 	override    bool
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 )
 
 // holdBack is how long no further handshake is made with an address whose
@@ -152,19 +153,19 @@ func (c *client) explain(err error) error {
 }
 
 // tokens are per-RPC credentials that take their token from a
-// [forbear.Credentials]: one fetch at a time, no lock held over the network, no
+// [credential.Cache]: one fetch at a time, no lock held over the network, no
 // global.
 type tokens struct {
-	source *forbear.Credentials
+	source *credential.Cache
 	secure bool
 }
 
 // slot learns which token an attempt went out with.
-type slot struct{ token forbear.Token }
+type slot struct{ token credential.Token }
 
 type slotKey struct{}
 
-func newTokens(source *forbear.Credentials, secure bool) *tokens {
+func newTokens(source *credential.Cache, secure bool) *tokens {
 	return &tokens{source, secure}
 }
 

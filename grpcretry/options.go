@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 )
 
 // Option changes how calls are made. What may be retried is the policy's.
@@ -71,13 +72,13 @@ func WithTransportCredentials(tc credentials.TransportCredentials) Option {
 // metadata key "authorization", on secure connections only. A token that the
 // server refuses with UNAUTHENTICATED is replaced once, outside the count of
 // retries. For [DialOptions].
-func WithCredentials(t *forbear.Credentials) Option {
+func WithCredentials(t *credential.Cache) Option {
 	return func(c *client) { c.tokens = newTokens(t, true) }
 }
 
 // WithInsecureCredentials is [WithCredentials] for connections without TLS,
 // such as those to a sidecar on the same host.
-func WithInsecureCredentials(t *forbear.Credentials) Option {
+func WithInsecureCredentials(t *credential.Cache) Option {
 	return func(c *client) { c.tokens = newTokens(t, false) }
 }
 

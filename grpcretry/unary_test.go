@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/grpcretry"
@@ -306,13 +307,13 @@ func TestWarningWhenGRPCRetriesBelow(t *testing.T) {
 }
 
 func TestTokenRefresh(t *testing.T) {
-	newSource := func(fetches *atomic.Int64, fail bool) *forbear.Credentials {
-		return forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+	newSource := func(fetches *atomic.Int64, fail bool) *credential.Cache {
+		return credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
 			n := fetches.Add(1)
 			if fail && n > 1 {
-				return forbear.Token{}, errors.New("token endpoint down")
+				return credential.Token{}, errors.New("token endpoint down")
 			}
-			return forbear.Token{Value: "Bearer t" + string('0'+rune(n)), Expires: time.Now().Add(time.Hour)}, nil
+			return credential.Token{Value: "Bearer t" + string('0'+rune(n)), Expires: time.Now().Add(time.Hour)}, nil
 		}))
 	}
 	refusingFirst := func(ctx context.Context, _ int) error {
@@ -363,7 +364,7 @@ func TestTokenRefresh(t *testing.T) {
 		}))
 		defer endpoint.Close()
 		s := &service{check: refusingFirst}
-		source := forbear.NewCredentials(&lattice.ClientCredentials{URL: endpoint.URL, ID: "id", Secret: "secret", Client: endpoint.Client()})
+		source := credential.New(lattice.ClientCredentials(endpoint.URL, "id", "secret"))
 		conn := dialed(t, s, quick(), grpcretry.WithInsecureCredentials(source))
 		var calls sync.WaitGroup
 		for range 20 {

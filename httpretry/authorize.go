@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 )
 
 // WithCredentials authorizes every attempt with a token of c, which replaces
@@ -16,7 +17,7 @@ import (
 // retries; a 401 stays the answer when there is none but the refused one.
 // When no token can be had the call ends with that error: no attempt goes out
 // without one. A redirect to another origin carries none.
-func WithCredentials(c *forbear.Credentials) Option {
+func WithCredentials(c *credential.Cache) Option {
 	return func(t *transport) { t.credentials = c }
 }
 
@@ -30,7 +31,7 @@ func (x *exchange) authorize(a *attempt, call *forbear.Call) error {
 	if !x.authorized() {
 		return nil
 	}
-	token, err := forbear.Token{}, x.unrefreshed
+	token, err := credential.Token{}, x.unrefreshed
 	if err == nil {
 		token, err = x.obtain(a.parent, call)
 	}
@@ -57,14 +58,14 @@ func (x *exchange) refused(call *forbear.Call, resp *http.Response) {
 	if call.State.Refreshes > 0 {
 		return
 	}
-	var fresh forbear.Token
+	var fresh credential.Token
 	fresh, x.unrefreshed = x.obtain(x.req.Context(), call)
 	call.State.Refreshable = x.unrefreshed != nil || fresh.Value != x.token.Value
 }
 
 // obtain returns a token. Waiting for one is part of the call, whose total is
 // hard.
-func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (forbear.Token, error) {
+func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (credential.Token, error) {
 	if token, ok := x.t.credentials.Current(); ok {
 		return token, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -26,14 +27,14 @@ func TestTokenIsRefreshedOnce(t *testing.T) {
 		}
 	})
 	tokens := []string{"Bearer old", "Bearer new"}
-	next := func() *forbear.Credentials {
+	next := func() *credential.Cache {
 		i := -1
-		return forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+		return credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
 			i = min(i+1, len(tokens)-1)
 			if tokens[i] == "revoked" {
-				return forbear.Token{}, forbear.ErrTokenRevoked
+				return credential.Token{}, credential.ErrRevoked
 			}
-			return forbear.Token{Value: tokens[i]}, nil
+			return credential.Token{Value: tokens[i]}, nil
 		}))
 	}
 	resp, _, err := send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
@@ -51,7 +52,7 @@ func TestTokenIsRefreshedOnce(t *testing.T) {
 	n.Store(0)
 	tokens = []string{"Bearer old", "revoked"}
 	_, _, err = send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(next()))
-	if !errors.Is(err, forbear.ErrRefreshFailed) || !errors.Is(err, forbear.ErrTokenRevoked) || n.Load() != 1 {
+	if !errors.Is(err, forbear.ErrRefreshFailed) || !errors.Is(err, credential.ErrRevoked) || n.Load() != 1 {
 		t.Errorf("refresh fails: %d requests, %v; want 1 and the refresh's own error", n.Load(), err)
 	}
 
@@ -72,8 +73,8 @@ func TestCredentialsStayWithTheirOrigin(t *testing.T) {
 	api, _ := faulty(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
 	})
-	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
-		return forbear.Token{Value: "Bearer secret"}, nil
+	c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
+		return credential.Token{Value: "Bearer secret"}, nil
 	}))
 	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t), httpretry.WithCredentials(c))}
 	t.Cleanup(client.CloseIdleConnections)
@@ -94,9 +95,9 @@ func TestTheRefusedTokenIsNotSentAgain(t *testing.T) {
 		http.Error(w, "not you", http.StatusUnauthorized)
 	})
 	var asked atomic.Int64
-	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+	c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
 		asked.Add(1)
-		return forbear.Token{Value: "Bearer same"}, nil
+		return credential.Token{Value: "Bearer same"}, nil
 	}))
 	resp, _, err := send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(c))
 	if err != nil {
@@ -118,11 +119,11 @@ func TestTheRefusedTokenIsNotSentAgain(t *testing.T) {
 func TestAFailedRefreshIsTriedOnce(t *testing.T) {
 	api, n := faulty(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	var asked atomic.Int64
-	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+	c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
 		if asked.Add(1) > 1 {
-			return forbear.Token{}, errors.New("the token service is down")
+			return credential.Token{}, errors.New("the token service is down")
 		}
-		return forbear.Token{Value: "Bearer old"}, nil
+		return credential.Token{Value: "Bearer old"}, nil
 	}))
 	_, _, err := send(t, newRequest(t, http.MethodGet, api.URL, "", ""), fast, httpretry.WithCredentials(c))
 	if !errors.Is(err, forbear.ErrRefreshFailed) || n.Load() != 1 || asked.Load() != 2 {
@@ -137,8 +138,8 @@ func TestNoRefreshElsewhere(t *testing.T) {
 	api, _ := faulty(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
 	})
-	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
-		return forbear.Token{Value: "Bearer secret"}, nil
+	c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
+		return credential.Token{Value: "Bearer secret"}, nil
 	}))
 	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t), httpretry.WithCredentials(c))}
 	t.Cleanup(client.CloseIdleConnections)
@@ -166,8 +167,8 @@ func TestTokensStayAwayFromDetours(t *testing.T) {
 	other, _ = faulty(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, api.URL+"/chosen", http.StatusFound)
 	})
-	c := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
-		return forbear.Token{Value: "Bearer secret"}, nil
+	c := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
+		return credential.Token{Value: "Bearer secret"}, nil
 	}))
 	client := &http.Client{Transport: httpretry.NewTransport(&http.Transport{}, lenient(t), httpretry.WithCredentials(c))}
 	t.Cleanup(client.CloseIdleConnections)
@@ -185,9 +186,9 @@ func TestTokensStayAwayFromDetours(t *testing.T) {
 // token service does not answer.
 func TestWaitingForATokenIsPartOfTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := forbear.NewCredentials(forbear.TokenSourceFunc(func(ctx context.Context) (forbear.Token, error) {
+		c := credential.New(credential.SourceFunc(func(ctx context.Context) (credential.Token, error) {
 			<-ctx.Done()
-			return forbear.Token{}, ctx.Err()
+			return credential.Token{}, ctx.Err()
 		}))
 		s := &script{steps: []step{status(200)}}
 		r := quiet(t, forbear.Policy{Total: 2 * time.Second, PerAttempt: time.Second})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -36,9 +37,9 @@ func ExampleWithCredentials() {
 	}))
 	defer server.Close()
 
-	credentials := forbear.NewCredentials(forbear.TokenSourceFunc(func(context.Context) (forbear.Token, error) {
+	credentials := credential.New(credential.SourceFunc(func(context.Context) (credential.Token, error) {
 		defer func() { token = "Bearer new" }()
-		return forbear.Token{Value: token}, nil
+		return credential.Token{Value: token}, nil
 	}))
 	payments := forbear.Must(forbear.New("payments", forbear.Policy{}, forbear.WithoutLog()))
 	client := &http.Client{Transport: httpretry.NewTransport(nil, payments, httpretry.WithCredentials(credentials))}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
@@ -33,7 +34,7 @@ type transport struct {
 	noTimeout bool
 	noTrace   bool
 
-	credentials *forbear.Credentials
+	credentials *credential.Cache
 }
 
 // NewTransport returns a RoundTripper that sends requests through next and
@@ -121,7 +122,7 @@ type exchange struct {
 	next    io.ReadCloser // the body of the next attempt, from GetBody
 	timeout time.Duration
 	total   time.Duration
-	token   forbear.Token // of the latest attempt, when credentials are set
+	token   credential.Token // of the latest attempt, when credentials are set
 	// unrefreshed is why no other token could be had after a 401.
 	unrefreshed error
 	bare        *attempt   // of all attempts that add nothing, or nil

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// Credentials, if set, authorize every attempt, and are refreshed once
 	// after a 401. Without them the SDK's own Authorization is used as it is.
-	Credentials *forbear.Credentials
+	Credentials *credential.Cache
 	// TokenPath is the path that needs no Authorization. Default [TokenPath].
 	TokenPath string
 	// Logger is told once which SDK is above. Default slog.Default().

@@ -18,6 +18,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/lattice"
 )
 
@@ -215,16 +216,16 @@ func TestTokens(t *testing.T) {
 		}
 		return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 	})
-	source := &lattice.ClientCredentials{URL: endpoint.URL, ID: "id", Secret: "s3cret", Client: endpoint.Client()}
-	client := lattice.NewClient(retryer(t), lattice.Options{Transport: next, Credentials: forbear.NewCredentials(source), Logger: quiet()})
+	source := lattice.ClientCredentials(endpoint.URL, "id", "s3cret")
+	client := lattice.NewClient(retryer(t), lattice.Options{Transport: next, Credentials: credential.New(source), Logger: quiet()})
 	s := &sdk{client: client, url: "http://lattice.test/api", maxAttempts: 2}
 	if err := s.get(t.Context()); err != nil || strings.Join(seen, " ") != "Bearer t1 Bearer t2" {
 		t.Errorf("tokens %q, %v; want one refresh", seen, err)
 	}
-	wrong := &lattice.ClientCredentials{URL: endpoint.URL + "?a=query", ID: "id", Secret: "wr0ng", Client: endpoint.Client()}
+	wrong := lattice.ClientCredentials(endpoint.URL+"?a=query", "id", "wr0ng")
 	_, err := wrong.Token(t.Context())
-	if !errors.Is(err, forbear.ErrTokenRevoked) || strings.Contains(err.Error(), "wr0ng") || strings.Contains(err.Error(), "query") {
-		t.Errorf("%v; want ErrTokenRevoked without secrets", err)
+	if !errors.Is(err, credential.ErrRevoked) || strings.Contains(err.Error(), "wr0ng") || strings.Contains(err.Error(), "query") {
+		t.Errorf("%v; want ErrRevoked without secrets", err)
 	}
 }
 

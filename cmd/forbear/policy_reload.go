@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -52,7 +53,7 @@ type kept struct {
 	retryer *forbear.Retryer
 	from    retryerInput
 
-	credentials *forbear.Credentials // nil where the policy file names none
+	credentials *credential.Cache // nil where the policy file names none
 	source      policyfile.Credentials
 }
 

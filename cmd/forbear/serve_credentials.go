@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -12,7 +12,7 @@ import (
 // credentials returns what the policy file names for a dependency, or nil. Those
 // that there are stay across reloads, with their token, while the file says the
 // same of them.
-func (s *server) credentials(dep policyfile.Dependency) (*forbear.Credentials, error) {
+func (s *server) credentials(dep policyfile.Dependency) (*credential.Cache, error) {
 	c := dep.Credentials
 	if reflect.ValueOf(c).IsZero() {
 		return nil, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/lattice"
 )
 
@@ -45,9 +46,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tokens := forbear.NewCredentials(&lattice.ClientCredentials{
-		URL: upstream.URL + lattice.TokenPath, ID: "id", Secret: "secret",
-	})
+	tokens := credential.New(lattice.ClientCredentials(upstream.URL+lattice.TokenPath, "id", "secret"))
 	client := lattice.NewClient(retryer, lattice.Options{Credentials: tokens})
 
 	// An SDK would be given this client: option.WithHTTPClient(client).
