@@ -38,6 +38,7 @@ type Call struct {
 	lastCost    budget.Cost
 	lastPaced   bool
 	attempted   time.Duration // when the attempt under way began, from the same zero as began
+	failedAt    time.Duration // when the latest one failed, likewise
 	read        bool
 	entered     bool // holds a place in the bulkhead
 }
@@ -95,13 +96,12 @@ func (c *Call) Context(ctx context.Context) context.Context {
 	return &attemptCtx{Context: ctx, dependency: c.r.dependency, number: c.Attempt(), retryer: c.r}
 }
 
-// Timeout returns the time that the attempt under way gets, by the policy: half
-// the usual one for a probe of a dependency that was down (INTG-STD-033).
-func (c *Call) Timeout() time.Duration { return c.r.attemptTimeout(c.permit) }
-
-// CorrelationID returns the id under which the call is logged, or "" when one will
-// be made.
-func (c *Call) CorrelationID(ctx context.Context) string { return c.r.correlationID(ctx) }
+// Limit returns the time that the attempt under way gets of the usual one: half for
+// a probe of a dependency that was down (INTG-STD-033), and never more than is left
+// of the policy's total.
+func (c *Call) Limit(usual time.Duration) time.Duration {
+	return limit(usual, c.permit, c.r.policy.Total-c.elapsed())
+}
 
 // latency returns how long the attempt under way has taken.
 func (c *Call) latency() time.Duration { return time.Since(window.Epoch()) - c.attempted }
@@ -153,7 +153,7 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 	if c.r.observers.ended {
 		c.r.attemptEnded(ctx, c.info(ctx, true), f, c.latency())
 	}
-	c.failed = f.Type
+	c.failed, c.failedAt = f.Type, now.Sub(window.Epoch())
 	d := c.r.next(&c.State, c.Facts, c.permit, &f, now)
 	if d.Retry {
 		c.lastCost, c.lastPaced = d.Cost, d.Paced
@@ -220,7 +220,7 @@ func (c *Call) Err(d Decision, f Failure) *Error {
 // correlation id to be made where there is none.
 func (c *Call) info(ctx context.Context, name bool) Info {
 	if c.correlation == "" {
-		c.correlation = c.r.correlationID(ctx)
+		c.correlation = c.r.CorrelationID(ctx)
 	}
 	if c.correlation == "" && name {
 		c.correlation = newID()
@@ -238,9 +238,9 @@ func (c *Call) info(ctx context.Context, name bool) Info {
 	}
 }
 
-// correlationID returns the id under which the calls made under ctx are logged:
-// that of [WithCorrelationID], or of [WithCorrelation].
-func (r *Retryer) correlationID(ctx context.Context) string {
+// CorrelationID returns the id under which the calls made under ctx are logged:
+// that of [WithCorrelationID], or of [WithCorrelation]; "" when one will be made.
+func (r *Retryer) CorrelationID(ctx context.Context) string {
 	id := CorrelationID(ctx)
 	if id == "" && r.correlate != nil {
 		id = r.correlate(ctx)

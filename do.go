@@ -68,8 +68,7 @@ func (r *Retryer) timed(ctx context.Context, call *Call, op func(context.Context
 	if r.policy.PerAttempt == 0 {
 		return op(ctx)
 	}
-	// The total is hard: no attempt outlives it.
-	return r.within(ctx, min(call.Timeout(), max(r.policy.Total-call.elapsed(), 1)), op)
+	return r.within(ctx, call.Limit(r.policy.PerAttempt), op)
 }
 
 // within runs op under a time limit of the attempt's own.

@@ -37,15 +37,16 @@ type DurableCall struct {
 	permit      breaker.Permit // of the attempt under way
 	entered     bool           // holds a place in the bulkhead
 	failure     Failure        // the latest that was seen in this process
-	granted     Decision       // a retry that was granted in this process and not begun
-	observed    Reason         // the refusal that was observed since the latest failure
+	failedAt    time.Time
+	granted     Decision // a retry that was granted in this process and not begun
+	observed    Reason   // the refusal that was observed since the latest failure
 }
 
 // Durable goes on with a call of which p is known; a zero Progress begins one. Of
 // ctx the call takes the correlation id. Work of kind Batch, which ends with its
 // process, is bound by the deadline of ctx too.
 func (r *Retryer) Durable(ctx context.Context, p Progress) *DurableCall {
-	c := &DurableCall{Progress: p, r: r, correlation: r.correlationID(ctx)}
+	c := &DurableCall{Progress: p, r: r, correlation: r.CorrelationID(ctx)}
 	if !r.policy.Kind.Durable() {
 		readContext(ctx, &c.State, &c.Facts)
 	}
@@ -64,6 +65,7 @@ func (c *DurableCall) Ask(ctx context.Context, now time.Time) Decision {
 		return d
 	}
 	if why := c.enter(now); why != ReasonNone {
+		c.takeBack(now)
 		return c.decided(ctx, Decision{Reason: why, Class: c.failure.Class}, c.latest(why), now)
 	}
 	if c.Pending != nil {
@@ -91,10 +93,12 @@ func (c *DurableCall) over(ctx context.Context, now time.Time) Decision {
 	switch {
 	case c.r.policy.remaining(&c.State, now) <= 0:
 		return c.end(ctx, ReasonDeadline, now)
-	case ctx.Err() != nil:
-		return c.end(ctx, ReasonCanceled, now)
+	case ctx.Err() == nil:
+		return Decision{}
+	case c.r.policy.Kind.Durable():
+		return Decision{Reason: ReasonCanceled, Class: ClassCanceled} // another process goes on with it
 	}
-	return Decision{}
+	return c.end(ctx, ReasonCanceled, now)
 }
 
 // enter asks the bulkhead and the breaker for the leave to make an attempt.
@@ -146,13 +150,32 @@ func (c *DurableCall) Fail(ctx context.Context, f Failure, took time.Duration, n
 	}
 	d := c.r.next(&c.State, c.Facts, c.permit, &f, now)
 	c.permit = breaker.Permit{}
+	c.failedAt = now
 	if d.Reason.Momentary() {
-		c.Pending = &Pending{Class: f.Class, Type: f.Type, At: now}
-		if f.Hint.Floor > 0 {
-			c.Pending.Until = now.Add(f.Hint.Floor)
-		}
+		c.Pending = c.pending()
 	}
 	return c.decided(ctx, d, f, now)
+}
+
+// pending returns the latest failure as one that waits for its decision.
+func (c *DurableCall) pending() *Pending {
+	p := &Pending{Class: c.failure.Class, Type: c.failure.Type, At: c.failedAt}
+	if floor := c.failure.Hint.Floor; floor > 0 {
+		p.Until = p.At.Add(floor)
+	}
+	return p
+}
+
+// takeBack makes of a retry that was granted in this process, and cannot be sent
+// now, one whose decision is open: the budget gets it back. One that an earlier
+// process was granted stays granted, since its window is over.
+func (c *DurableCall) takeBack(now time.Time) {
+	if !c.granted.Retry {
+		return
+	}
+	c.r.Refund(c.granted, now)
+	c.State.Attempt--
+	c.granted, c.Pending = Decision{}, c.pending()
 }
 
 // Succeed ends the call after a good attempt, which took the given time.
@@ -255,7 +278,7 @@ func (c *DurableCall) Earned() <-chan struct{} {
 // half of it for a probe of a dependency that was down (INTG-STD-033), and never
 // more than is left of the total.
 func (c *DurableCall) Timeout(now time.Time) time.Duration {
-	return min(c.r.attemptTimeout(c.permit), max(c.r.policy.remaining(&c.State, now), 1))
+	return limit(c.r.policy.AttemptTimeout(), c.permit, c.r.policy.remaining(&c.State, now))
 }
 
 // GiveUp ends a call that waits, for a reason of its caller's, and returns the
@@ -294,8 +317,7 @@ func (c *DurableCall) latest(why Reason) Failure {
 // end ends the call for a reason that is no failure's. A retry that was granted
 // and will not be sent goes back to the budget.
 func (c *DurableCall) end(ctx context.Context, why Reason, now time.Time) Decision {
-	c.r.Refund(c.granted, now)
-	c.granted = Decision{}
+	c.takeBack(now)
 	f := c.latest(why)
 	return c.decided(ctx, Decision{Reason: why, Class: f.Class}, f, now)
 }
@@ -336,7 +358,4 @@ func (c *DurableCall) info(attempt int) Info {
 
 // Failure returns the latest failed attempt, as far as it is known: an earlier
 // process may have seen it. It is zero for a call that has not failed.
-func (c *DurableCall) Failure() Failure {
-	f := c.latest(ReasonNone)
-	return f
-}
+func (c *DurableCall) Failure() Failure { return c.latest(ReasonNone) }

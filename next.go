@@ -128,14 +128,13 @@ func (r *Retryer) slow(took time.Duration) bool {
 	return r.breaker != nil && limit > 0 && took >= limit
 }
 
-// attemptTimeout returns the time that the attempt with this permit gets: half the
-// usual one for a probe of a dependency that was down (INTG-STD-033).
-func (r *Retryer) attemptTimeout(permit breaker.Permit) time.Duration {
-	limit := r.policy.AttemptTimeout()
+// limit returns the time that an attempt gets of the usual one: half for a probe of
+// a dependency that was down (INTG-STD-033), and never more than is left.
+func limit(usual time.Duration, permit breaker.Permit, left time.Duration) time.Duration {
 	if permit.Probe {
-		limit /= 2
+		usual /= 2
 	}
-	return limit
+	return min(usual, max(left, 1))
 }
 
 // outcomeBudget is a [budget.Budget] that also learns how calls end; token

@@ -148,3 +148,10 @@ func (os *observers) add(o *Observer) {
 	os.succeeded = os.succeeded || o.Succeeded != nil
 	os.stopped = os.stopped || o.Stopped != nil
 }
+
+// empty reports whether o has no callback, which is a mistake.
+func (o *Observer) empty() bool {
+	return o.Attached == nil && o.AttemptStarted == nil && o.AttemptEnded == nil && o.RetryScheduled == nil &&
+		o.Succeeded == nil && o.Stopped == nil && o.BreakerMoved == nil && o.LayeredRetry == nil &&
+		o.TokenRefreshed == nil && o.DeadLettered == nil
+}

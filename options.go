@@ -16,8 +16,8 @@ type Option func(*Retryer) error
 // says that it is none: metrics beside the log do not silence it.
 func WithObserver(o *Observer) Option {
 	return func(r *Retryer) error {
-		if o == nil {
-			return errors.New("nil observer")
+		if o == nil || o.empty() {
+			return errors.New("observer observes nothing: it has none of the callbacks")
 		}
 		r.observed = r.observed || !o.KeepsLog
 		r.observers.add(o)

@@ -9,11 +9,11 @@ import (
 
 // This is the one file that sleeps.
 
-// Wait waits as d says and begins the next attempt. When the caller ends first,
+// Wait waits as d says, counted from the failure, and begins the next attempt. When the caller ends first,
 // the budget gets its retry back, and the error holds both the last failure f
 // and the caller's end.
 func (c *Call) Wait(ctx context.Context, d Decision, f Failure) error {
-	if !c.sleep(ctx, d.Wait) {
+	if !c.sleep(ctx, d.Wait-(time.Since(window.Epoch())-c.failedAt)) {
 		c.unmade(d)
 		return c.abandon(ctx, f)
 	}

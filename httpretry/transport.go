@@ -96,7 +96,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.prepare(&call.State, &policy)
 	x.openEnvelope(&call.State)
 	if n := repeated(req.Header); n > 1 {
-		call.State.Inner = true // one layer retries, and this one is inside
+		call.Facts.Inner = true // one layer retries, and this one is inside
 		r.Repeated(req.Context(), n)
 	}
 	panicked := true
@@ -182,14 +182,14 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			return resp, nil
 		}
 		x.rewind(&call.State, &f)
-		call.State.ExhaustedBelow = exhaustedBelow(resp, err)
+		call.Facts.ExhaustedBelow = exhaustedBelow(resp, err)
 		x.refused(call, resp)
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			x.closeNext()
 			return x.stop(a, resp, call.Err(d, f))
 		}
-		d.Wait -= x.discard(a, resp, call.Start())
+		x.discard(a, resp, call.Start())
 		if f.Hint.LongerDeadline {
 			x.timeout *= 2
 		}

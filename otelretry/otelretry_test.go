@@ -54,7 +54,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) retryer(t *testing.T, opts ...forbear.Option) *forbear.Retryer {
 	t.Helper()
-	made, err := forbear.New("payments", quick, append(opts, forbear.WithObserver(r.obs), forbear.WithoutLog(),
+	made, err := forbear.New("payments", quick, append(opts, forbear.WithObserver(r.obs.Observer()), forbear.WithoutLog(),
 		forbear.WithCorrelation(otelretry.TraceID))...)
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestASpentBudgetIsShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			payments, err := forbear.New("payments", tt.policy, forbear.WithBudget(spent{}), forbear.WithObserver(r.obs), forbear.WithoutLog())
+			payments, err := forbear.New("payments", tt.policy, forbear.WithBudget(spent{}), forbear.WithObserver(r.obs.Observer()), forbear.WithoutLog())
 			if err != nil {
 				t.Fatal(err)
 			}

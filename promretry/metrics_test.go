@@ -47,7 +47,7 @@ func half() float64 { return 0.5 }
 
 func retryer(t testing.TB, m *promretry.Metrics, name string, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
 	t.Helper()
-	r, err := forbear.New(name, p, append(opts, forbear.WithObserver(m), forbear.WithoutLog(), forbear.WithDraw(half))...)
+	r, err := forbear.New(name, p, append(opts, forbear.WithObserver(m.Observer()), forbear.WithoutLog(), forbear.WithRand(half))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 func TestLogStaysOnBesideMetrics(t *testing.T) {
 	var log bytes.Buffer
 	m := promretry.New()
-	r, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(m))
+	r, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(m.Observer()))
 	if err != nil {
 		t.Fatal(err)
 	}

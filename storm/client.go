@@ -142,7 +142,7 @@ func (p *plan) caller(draw func() float64, processes, unit float64) (*caller, er
 		b.budget = budget.NewRatio(bp)
 	}
 	opts := []forbear.Option{
-		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithDraw(draw), forbear.WithBudget(b.budget),
+		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithRand(draw), forbear.WithBudget(b.budget),
 	}
 	const dependency = "simulated"
 	if p.given.Baseline.Unchecked {

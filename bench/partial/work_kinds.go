@@ -24,7 +24,7 @@ import (
 var (
 	// Waits are the middle of what they may be, so that two runs can be compared
 	// by a few late pieces.
-	middle = []forbear.Option{forbear.WithoutLog(), forbear.WithDraw(func() float64 { return 0.5 })}
+	middle = []forbear.Option{forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.5 })}
 	hurry  = forbear.Backoff{Base: 50 * time.Millisecond}
 )
 

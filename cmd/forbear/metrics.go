@@ -57,11 +57,11 @@ func newWatch(ctx context.Context, log *slog.Logger, service string, metrics boo
 // options returns what the Retryers are built with.
 func (w *watch) options() []forbear.Option {
 	opts := []forbear.Option{
-		forbear.WithObserver(forbear.LogObserver{Logger: w.log, Sampler: w.sampler}),
-		forbear.WithObserver(w.stats),
+		forbear.WithObserver(forbear.LogObserver(w.log, w.sampler)),
+		forbear.WithObserver(w.stats.Observer()),
 	}
 	if w.metrics != nil {
-		opts = append(opts, forbear.WithObserver(w.metrics))
+		opts = append(opts, forbear.WithObserver(w.metrics.Observer()))
 	}
 	return append(opts, w.telemetry.options()...)
 }

@@ -85,7 +85,7 @@ func (t *telemetry) options() []forbear.Option {
 	if t == nil {
 		return nil
 	}
-	return []forbear.Option{forbear.WithObserver(t.observer)}
+	return []forbear.Option{forbear.WithObserver(t.observer.Observer())}
 }
 
 // wrap makes a span of each attempt.

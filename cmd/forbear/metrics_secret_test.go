@@ -238,8 +238,8 @@ func TestLibraryKeepsSecrets(t *testing.T) {
 		MaxRetries: 1, PerAttempt: 100 * time.Millisecond, Keys: forbear.KeyGenerate,
 		Backoff: forbear.Backoff{Base: time.Millisecond, Cap: 2 * time.Millisecond},
 		Breaker: breaker.Policy{Disabled: true},
-	}, forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)), forbear.WithObserver(forbear.LogObserver{Logger: logger}),
-		forbear.WithObserver(metrics), forbear.WithObserver(otel))
+	}, forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)), forbear.WithObserver(forbear.LogObserver(logger, nil)),
+		forbear.WithObserver(metrics.Observer()), forbear.WithObserver(otel.Observer()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		cfg.Now = time.Now
 	}
 	if len(cfg.Options) == 0 {
-		cfg.Options = []forbear.Option{forbear.WithObserver(forbear.LogObserver{Logger: cfg.Logger})}
+		cfg.Options = []forbear.Option{forbear.WithObserver(forbear.LogObserver(cfg.Logger, nil))}
 	}
 	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
 	cfg.Retention = cmp.Or(cfg.Retention, 7*24*time.Hour)
@@ -248,7 +248,7 @@ func (l *lane) judge() (err error) {
 	l.pacing = &pacing{opened: func() {
 		l.d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
 	}}
-	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithObserver(l.pacing)}
+	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithObserver(l.pacing.observer())}
 	l.retryer, err = forbear.New("webhook:"+id, l.ep.Policy, append(opts, l.d.cfg.Options...)...)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 )
 
@@ -26,11 +27,15 @@ type pacing struct {
 
 const slowest = 10 * time.Minute
 
-// KeepsLog says that pacing does not replace the log.
-func (*pacing) KeepsLog() bool { return true }
+// observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
+func (p *pacing) observer() *forbear.Observer {
+	return &forbear.Observer{
+		KeepsLog:     true,
+		BreakerMoved: p.breakerMoved,
+	}
+}
 
-// BreakerMoved implements [forbear.BreakerObserver].
-func (p *pacing) BreakerMoved(e breaker.Transition) {
+func (p *pacing) breakerMoved(e breaker.Transition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e.To {

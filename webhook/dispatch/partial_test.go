@@ -31,7 +31,7 @@ func deliver(t *testing.T, ids []string, share float64, e webhook.Endpoint, watc
 		e.ID, e.URL = "a", "https://example.com/"
 		// Waits are the middle of what they may be, so that two runs can be
 		// compared by a few late ones.
-		middle := []forbear.Option{forbear.WithoutLog(), forbear.WithDraw(func() float64 { return 0.5 })}
+		middle := []forbear.Option{forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.5 })}
 		d := run(t, &storetest.Memory{}, dispatch.Config{Transport: r, Options: middle}, e)
 		for _, id := range ids {
 			if _, err := d.Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte(`{}`)}); err != nil {

@@ -169,7 +169,7 @@ func (w *eventWorld) consumer(group string, process int) *consume.Consumer {
 
 func (w *eventWorld) build(group string, o consume.Options) (*consume.Consumer, error) {
 	retryer, err := forbear.New("orders", forbear.Policy{Kind: forbear.Event, MaxRetries: w.retries},
-		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithObserver(w.metrics))
+		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithObserver(w.metrics.Observer()))
 	if err != nil {
 		return nil, err
 	}

@@ -18,18 +18,18 @@ import (
 func batchRetryer(t *testing.T, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
 	t.Helper()
 	p.Kind, p.Strict = forbear.Batch, true
-	opts = append(opts, forbear.WithoutLog(), forbear.WithDraw(func() float64 { return 0.5 }))
+	opts = append(opts, forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.5 }))
 	return forbear.Must(forbear.New("ledger", p, opts...))
 }
 
-func patient(t *testing.T, r *forbear.Retryer) *forbear.Call {
+// begun returns a call whose first attempt is under way.
+func begun(t *testing.T, r *forbear.Retryer) *forbear.DurableCall {
 	t.Helper()
-	c, err := r.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	c := r.Durable(t.Context(), forbear.Progress{})
+	if d := c.Ask(t.Context(), time.Now()); !d.Retry || d.Wait != 0 {
+		t.Fatalf("the first attempt was refused: %s", d.Reason)
 	}
-	c.Patient = true
-	return &c
+	return c
 }
 
 func fails(context.Context) error { return forbear.Retryable(errFlaky, forbear.Hint{}) }
@@ -40,31 +40,31 @@ func works(context.Context) error { return nil }
 func TestResumeAfterTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &durableEvents{}
-		r, ctx := batchRetryer(t, forbear.Policy{}, forbear.WithObserver(o)), t.Context()
-		c := patient(t, r)
-		d, f := c.Try(ctx, fails)
+		r, ctx := batchRetryer(t, forbear.Policy{}, forbear.WithObserver(o.observer())), t.Context()
+		c := begun(t, r)
+		d, _ := c.Try(ctx, fails)
 		for range 5 {
 			time.Sleep(20 * time.Millisecond)
-			if d = c.Resume(ctx, d, f); d.Retry || d.Reason != forbear.ReasonBudget || c.Attempt() != 1 {
-				t.Fatalf("got %s, attempt %d; want it put off", d.Reason, c.Attempt())
+			if d = c.Ask(ctx, time.Now()); d.Retry || d.Reason != forbear.ReasonBudget || c.State.Attempt != 1 {
+				t.Fatalf("got %s, attempt %d; want it put off", d.Reason, c.State.Attempt)
 			}
 		}
 		if err := r.Do(ctx, works); err != nil {
 			t.Fatal(err)
 		}
-		if d = c.Resume(ctx, d, f); !d.Retry || !d.Paced || d.Wait != 400*time.Millisecond {
+		if d = c.Ask(ctx, time.Now()); !d.Retry || !d.Paced || d.Wait != 400*time.Millisecond {
 			t.Fatalf("got %s, wait %v; want the 500 ms of the backoff less the 100 ms that are over", d.Reason, d.Wait)
 		}
 		time.Sleep(d.Wait)
-		if d = c.Resume(ctx, d, f); !d.Retry || d.Wait != 0 {
+		if d = c.Ask(ctx, time.Now()); !d.Retry || d.Wait != 0 {
 			t.Fatalf("got %s after the wait", d.Reason)
 		}
 		if d, _ = c.Try(ctx, works); d.Reason != forbear.ReasonSuccess {
 			t.Fatalf("got %s, want success", d.Reason)
 		}
 		want := []string{
-			`attempt 1 of 4 "retryable_error"`, "budget 0 of 0", "stopped budget_exhausted after 0",
-			`attempt 1 of 4 ""`, "done 1 after ", "budget 0 of 0", "retry 2 ",
+			`attempt 1 of 4 "retryable_error"`, "stopped budget_exhausted after 0",
+			`attempt 1 of 4 ""`, "done 1 after ", "retry 2 ",
 			`attempt 2 of 4 ""`, "done 2 after retryable_error",
 		}
 		if !slices.Equal(o.log, want) {
@@ -83,8 +83,8 @@ func TestResumeBehindAnOpenBreaker(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c := patient(t, r)
-		d, f := c.Try(ctx, fails)
+		c := begun(t, r)
+		d, _ := c.Try(ctx, fails)
 		if !d.Retry || r.Level(time.Now()).Used != 1 {
 			t.Fatalf("got %s, %+v", d.Reason, r.Level(time.Now()))
 		}
@@ -95,12 +95,12 @@ func TestResumeBehindAnOpenBreaker(t *testing.T) {
 			t.Fatal(s)
 		}
 		time.Sleep(d.Wait)
-		if d = c.Resume(ctx, d, f); d.Retry || d.Reason != forbear.ReasonBreakerOpen || c.Attempt() != 1 || r.Level(time.Now()).Used != 0 {
-			t.Fatalf("got %s, attempt %d, %+v; want it put off and the retry given back", d.Reason, c.Attempt(), r.Level(time.Now()))
+		if d = c.Ask(ctx, time.Now()); d.Retry || d.Reason != forbear.ReasonBreakerOpen || c.State.Attempt != 1 || r.Level(time.Now()).Used != 0 {
+			t.Fatalf("got %s, attempt %d, %+v; want it put off and the retry given back", d.Reason, c.State.Attempt, r.Level(time.Now()))
 		}
 		time.Sleep(r.Breaker().Wait(time.Now()))
-		if d = c.Resume(ctx, d, f); !d.Retry || d.Wait != 0 || !c.State.Probe() {
-			t.Fatalf("got %s, wait %v, probe %v; want a probe", d.Reason, d.Wait, c.State.Probe())
+		if d = c.Ask(ctx, time.Now()); !d.Retry || d.Wait != 0 || c.Timeout(time.Now()) != 2500*time.Millisecond {
+			t.Fatalf("got %s, wait %v, %v for the attempt; want a probe with half of the time", d.Reason, d.Wait, c.Timeout(time.Now()))
 		}
 		if d, _ = c.Try(ctx, works); d.Reason != forbear.ReasonSuccess {
 			t.Errorf("got %s, want success", d.Reason)
@@ -113,13 +113,13 @@ func TestResumeBehindAnOpenBreaker(t *testing.T) {
 func TestResumeKeepsNoProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, ctx := batchRetryer(t, forbear.Policy{Breaker: breaker.Policy{Probes: 1}}), t.Context()
-		c := patient(t, r)
-		d, f := c.Try(ctx, fails)
+		c := begun(t, r)
+		d, _ := c.Try(ctx, fails)
 		r.Breaker().Force(breaker.Open, "ada", time.Now())
 		r.Breaker().Release()
 		time.Sleep(10 * time.Second)
 		for range 3 {
-			if d = c.Resume(ctx, d, f); d.Reason != forbear.ReasonBudget {
+			if d = c.Ask(ctx, time.Now()); d.Reason != forbear.ReasonBudget {
 				t.Fatalf("got %s, want the budget to refuse", d.Reason)
 			}
 		}
@@ -132,20 +132,20 @@ func TestResumeKeepsNoProbe(t *testing.T) {
 // What waits ends with its total, with its caller, or when it is given up.
 func TestResumeEnds(t *testing.T) {
 	for name, test := range map[string]struct {
-		end  func(c *forbear.Call, d forbear.Decision, f forbear.Failure) forbear.Reason
+		end  func(c *forbear.DurableCall) forbear.Reason
 		want forbear.Reason
 	}{
-		"total": {func(c *forbear.Call, d forbear.Decision, f forbear.Failure) forbear.Reason {
+		"total": {func(c *forbear.DurableCall) forbear.Reason {
 			time.Sleep(30 * time.Second)
-			return c.Resume(context.Background(), d, f).Reason
+			return c.Ask(context.Background(), time.Now()).Reason
 		}, forbear.ReasonDeadline},
-		"caller": {func(c *forbear.Call, d forbear.Decision, f forbear.Failure) forbear.Reason {
+		"caller": {func(c *forbear.DurableCall) forbear.Reason {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			return c.Resume(ctx, d, f).Reason
+			return c.Ask(ctx, time.Now()).Reason
 		}, forbear.ReasonCanceled},
-		"given up": {func(c *forbear.Call, d forbear.Decision, f forbear.Failure) forbear.Reason {
-			e := c.GiveUp(context.Background(), d, f, forbear.ReasonCanceled)
+		"given up": {func(c *forbear.DurableCall) forbear.Reason {
+			e := c.GiveUp(context.Background(), forbear.ReasonCanceled, time.Now())
 			if e.Attempts != 1 || !errors.Is(e, errFlaky) {
 				t.Errorf("%+v", e)
 			}
@@ -156,19 +156,19 @@ func TestResumeEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &durableEvents{}
 				p := forbear.Policy{}
-				r := batchRetryer(t, p, forbear.WithObserver(o))
+				r := batchRetryer(t, p, forbear.WithObserver(o.observer()))
 				for range 5 {
 					if granted {
 						_ = r.Do(t.Context(), works)
 					}
 				}
-				c := patient(t, r)
-				d, f := c.Try(t.Context(), fails)
+				c := begun(t, r)
+				d, _ := c.Try(t.Context(), fails)
 				if d.Retry != granted {
 					t.Fatalf("got %s", d.Reason)
 				}
 				o.log = nil
-				if got := test.end(c, d, f); got != test.want {
+				if got := test.end(c); got != test.want {
 					t.Errorf("%s: got %s, want %s", name, got, test.want)
 				}
 				if want := []string{fmt.Sprintf("stopped %s after 1", test.want)}; !slices.Equal(o.log, want) {
@@ -189,8 +189,8 @@ func TestResumeAndTheBulkhead(t *testing.T) {
 		for range 5 {
 			_ = r.Do(ctx, works)
 		}
-		c := patient(t, r)
-		d, f := c.Try(ctx, fails)
+		c := begun(t, r)
+		d, _ := c.Try(ctx, fails)
 		if n := r.Bulkhead().Available(); n != 1 {
 			t.Fatalf("%d places are free in the backoff", n)
 		}
@@ -198,11 +198,11 @@ func TestResumeAndTheBulkhead(t *testing.T) {
 		if !r.Bulkhead().Enter() {
 			t.Fatal("no place")
 		}
-		if d = c.Resume(ctx, d, f); d.Reason != forbear.ReasonBulkheadFull {
+		if d = c.Ask(ctx, time.Now()); d.Reason != forbear.ReasonBulkheadFull {
 			t.Fatalf("got %s, want it put off", d.Reason)
 		}
 		r.Bulkhead().Leave()
-		if d = c.Resume(ctx, d, f); !d.Retry || d.Wait != 0 || r.Bulkhead().Available() != 0 {
+		if d = c.Ask(ctx, time.Now()); !d.Retry || d.Wait != 0 || r.Bulkhead().Available() != 0 {
 			t.Fatalf("got %s, wait %v, %d places", d.Reason, d.Wait, r.Bulkhead().Available())
 		}
 		if c.Try(ctx, works); r.Bulkhead().Available() != 1 {
