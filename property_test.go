@@ -170,6 +170,7 @@ func TestStateRoundTripDecidesTheSame(t *testing.T) {
 		if err := json.Unmarshal(data, &back); err != nil {
 			t.Fatal(err)
 		}
+		back.Key = q.state.Key // which is stored with the request
 		u := rng.Float64()
 		draw := func() float64 { return u }
 		a := q.policy.Decide(q.state, q.facts, q.failure, epoch, draw)
