@@ -8,209 +8,215 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// process takes one delivery through one attempt, or through the decision that
-// was put off, and hands the outcome to the finishers.
-func (d *Dispatcher) process(l *lane, dl *webhook.Delivery) {
-	if d.stopping() || !l.enough(dl) || l.hold.waits(time.Now()) || !l.enabled() {
-		d.finish(release(dl, 0))
+// job is one claimed delivery at work on its lane, until it is written back. It
+// carries the delivery through one attempt, or through a decision that was put
+// off, and belongs to one goroutine.
+//
+// What an attempt comes to passes three hands: the response, the decision about
+// it, and the outcome that the store is given. Every question to the endpoint's
+// Retryer is asked here.
+type job struct {
+	lane     *lane
+	delivery *webhook.Delivery
+	made     *webhook.Attempt // by this job; nil while there is none
+}
+
+// process does the job. Right before a send it looks at everything that may have
+// changed since the claim: the stop, the lease, the endpoint, the 24 hours.
+func (j *job) process() {
+	l, st := j.lane, &j.delivery.Progress.State
+	if l.d.stopping() || !j.leaseLasts() || l.ep.hold.waits(time.Now()) || !l.ep.enabled() {
+		j.release(0)
 		return
 	}
-	now := d.now()
-	policy := l.retryer.Policy()
-	if now.Sub(dl.Start) >= policy.Total {
-		d.finish(d.expire(l, dl))
+	now := l.d.now()
+	if now.Sub(j.delivery.Start) >= l.retryer.Policy().Total {
+		j.expire()
 		return
 	}
-	if why := l.retryer.Admit(&dl.Progress.State, now); why != forbear.ReasonNone {
-		d.tell(l, dl, forbear.Decision{Reason: why}, forbear.Failure{Type: why.String()}, 0)
-		d.finish(d.postpone(l, dl, dl.Progress.Pending, why))
+	if why := l.retryer.Admit(st, now); why != forbear.ReasonNone {
+		j.refuse(forbear.Decision{Reason: why}, forbear.Failure{Type: why.String()})
 		return
 	}
-	if dl.Progress.Pending != nil && !d.reconsider(l, dl, now) {
-		l.retryer.Withdraw(&dl.Progress.State)
+	if j.delivery.Progress.Pending != nil && !j.reconsider(now) {
+		l.retryer.Withdraw(st)
 		return
 	}
-	d.attempt(l, dl)
+	j.attempt()
 }
 
-func release(dl *webhook.Delivery, after time.Duration) webhook.Outcome {
-	o := outcome(dl, webhook.Released)
-	o.After = after
-	return o
+// leaseMargin is what a lease must leave beyond the attempt, for writing back.
+const leaseMargin = 2 * time.Second
+
+// leaseLasts reports whether the lease leaves time for a whole attempt. Without
+// that, another process may be sending the same delivery before this attempt
+// ends: a lease fences rows and not the wire.
+func (j *job) leaseLasts() bool {
+	return time.Until(j.delivery.LeaseEnd) > j.lane.attemptTimeout()+leaseMargin
 }
 
-// outcome begins the outcome of a delivery.
-func outcome(dl *webhook.Delivery, k webhook.OutcomeKind) webhook.Outcome {
-	return webhook.Outcome{ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey, Kind: k, Progress: dl.Progress}
-}
-
-// reconsider asks again about a failure whose decision was put off. It reports
-// whether the attempt may be made now.
-func (d *Dispatcher) reconsider(l *lane, dl *webhook.Delivery, now time.Time) bool {
-	p := dl.Progress.Pending
-	f := forbear.Failure{Class: p.Class, Type: p.Type}
-	if p.Until.After(now) {
-		f.Hint.Floor = p.Until.Sub(now)
-	}
-	dec, now := d.askPatiently(l, dl, f, now)
-	switch {
-	case dec.Reason.Momentary():
-		d.tell(l, dl, dec, f, 0)
-		d.finish(d.postpone(l, dl, p, dec.Reason))
-		return false
-	case !dec.Retry:
-		d.tell(l, dl, dec, f, dl.Progress.Attempts)
-		d.finish(d.bury(l, dl, dec.Reason, p))
-		return false
-	}
-	wait := left(p, dec.Wait, now)
-	dl.Progress.Pending = nil
-	dec.Wait = wait
-	d.tell(l, dl, dec, f, dl.Progress.Attempts)
-	if wait > 0 {
-		d.finish(release(dl, wait))
-	}
-	return wait == 0
-}
-
-// ask puts the question of what follows a failure, with the facts around it.
-func (d *Dispatcher) ask(l *lane, dl *webhook.Delivery, question func(*forbear.State, forbear.Failure, time.Time) forbear.Decision, f forbear.Failure, now time.Time) forbear.Decision {
-	st := &dl.Progress.State
-	st.Start, st.NeedsKey, st.Key = dl.Start, true, dl.Message.SentKey()
-	st.Refreshable = l.cred.refreshable()
-	dec := question(st, f, now)
-	st.Key = "" // a fact of the moment, not to be persisted
-	return dec
-}
-
-// attempt makes one attempt and decides what follows.
-func (d *Dispatcher) attempt(l *lane, dl *webhook.Delivery) {
-	st := &dl.Progress.State
+// attempt sends the message and concludes what follows.
+func (j *job) attempt() {
+	l, dl := j.lane, j.delivery
+	d, st := l.d, &dl.Progress.State
 	number := max(st.Attempt, 1)
 	if number == 1 {
 		l.retryer.Requested(d.now())
 	}
 	began, mono := d.now(), time.Now()
 	l.begin()
-	res := l.send(d.sendCtx, &dl.Message, number, l.timeout(st))
-	l.end(res.failure.Class == forbear.ClassSuccess)
+	r := l.ep.send(d.sendCtx, &dl.Message, number, j.timeout())
+	l.end(r.delivered())
 	took := time.Since(mono)
-	switch {
-	case res.unready != nil && d.sendCtx.Err() == nil:
+	if stopped := d.sendCtx.Err() != nil; r.unready != nil || r.failure.Class == forbear.ClassCanceled {
 		l.retryer.Withdraw(st)
-		d.unready(l, dl, &res)
-		return
-	case res.unready != nil, res.failure.Class == forbear.ClassCanceled:
-		l.retryer.Withdraw(st)
-		d.finish(release(dl, 0)) // we are being stopped; the receiver may have seen it
+		if r.unready != nil && !stopped {
+			j.unready(&r)
+		} else {
+			j.release(0) // the receiver may have seen it
+		}
 		return
 	}
-	i := d.info(l, dl, number)
-	l.retryer.Attempted(context.Background(), i, res.failure, took)
-	d.noted(l, l.note(began.Add(took), took, &res))
-	rec := &webhook.Attempt{
+	i := j.info(number)
+	l.retryer.Attempted(context.Background(), i, r.failure, took)
+	l.smooth(took)
+	l.ep.record(&r, began.Add(took))
+	j.made = &webhook.Attempt{
 		Number: number, Claim: dl.Claims, Due: dl.Due, At: began, Took: took,
-		ErrorType: res.failure.Type, Status: res.status, Worker: d.cfg.Owner, Response: res.response,
+		ErrorType: r.failure.Type, Status: r.status, Worker: d.cfg.Owner, Response: r.body,
 	}
 	dl.Progress.Attempts = number
-	if res.failure.Class == forbear.ClassSuccess {
+	if r.delivered() {
 		l.retryer.Succeeded(st, took, d.now())
 		l.retryer.Done(context.Background(), i, d.now().Sub(dl.Start), dl.Progress.Last)
-		o := outcome(dl, webhook.Delivered)
-		o.Attempt = rec
 		d.stats.delivered.Add(1)
-		d.finish(o)
+		j.writeBack(webhook.Delivered, 0)
 		return
 	}
-	d.conclude(l, dl, &res, rec)
+	j.conclude(&r)
+}
+
+// timeout returns how long the attempt may take: half the usual time for a probe
+// of an endpoint that was down.
+func (j *job) timeout() time.Duration {
+	limit := j.lane.attemptTimeout()
+	if j.delivery.Progress.State.Probe() {
+		return limit / 2
+	}
+	return limit
 }
 
 // conclude decides what follows a failed attempt.
-func (d *Dispatcher) conclude(l *lane, dl *webhook.Delivery, res *result, rec *webhook.Attempt) {
-	now := d.now()
-	d.stats.failed.Add(1)
-	if res.failure.Class == forbear.ClassUnauthorized {
-		l.cred.drop()
+func (j *job) conclude(r *response) {
+	l, p := j.lane, &j.delivery.Progress
+	now := l.d.now()
+	l.d.stats.failed.Add(1)
+	if r.failure.Class == forbear.ClassUnauthorized {
+		l.ep.cred.drop()
 	}
-	p := &webhook.Pending{Class: res.failure.Class, Type: res.failure.Type, Status: res.status, At: now}
-	if res.failure.Hint.Floor > 0 {
-		p.Until = now.Add(res.failure.Hint.Floor)
+	p.Last = r.failure.Type
+	dec := j.ask(l.retryer.Next, r.failure, now)
+	if !dec.Retry {
+		p.Pending = r.pending(now)
+		j.refuse(dec, r.failure)
+		return
 	}
-	dl.Progress.Last = res.failure.Type
-	var o webhook.Outcome
-	dec := d.ask(l, dl, l.retryer.Next, res.failure, now)
-	made := rec.Number
-	switch {
-	case dec.Retry:
-		o = outcome(dl, webhook.Retried)
-		o.After = dec.Wait
-		rec.Wait = dec.Wait
-	case dec.Reason.Momentary():
-		made = 0
-		o = d.postpone(l, dl, p, dec.Reason)
-	default:
-		o = d.bury(l, dl, dec.Reason, p)
-	}
-	o.Attempt = rec
-	d.tell(l, dl, dec, res.failure, made)
-	d.finish(o)
+	j.made.Wait = dec.Wait
+	j.observe(dec, r.failure, j.made.Number)
+	j.writeBack(webhook.Retried, dec.Wait)
 }
 
-// postpone puts the decision off: until the breaker lets an attempt through, or
-// for a time that doubles while the budget stays spent.
-func (d *Dispatcher) postpone(l *lane, dl *webhook.Delivery, p *webhook.Pending, why forbear.Reason) webhook.Outcome {
-	dl.Progress.Pending = p
-	dl.Progress.Postponed++
-	o := outcome(dl, webhook.Postponed)
-	if why == forbear.ReasonBreakerOpen {
-		o.After = l.pacing.refused()
-	} else {
-		o.After = l.retryer.PutOff(why, p.Refused, d.now())
-		p.Refused++
+// reconsider asks again about the pending failure. It reports whether the
+// attempt may be made now; otherwise the job is over.
+func (j *job) reconsider(now time.Time) bool {
+	p := j.delivery.Progress.Pending
+	f := forbear.Failure{Class: p.Class, Type: p.Type}
+	f.Hint.Floor = max(p.Until.Sub(now), 0)
+	dec, now := j.askPatiently(f, now)
+	if !dec.Retry {
+		j.refuse(dec, f)
+		return false
 	}
-	d.stats.postponed.Add(1)
-	return o
+	dec.Wait = left(p, dec.Wait, now)
+	j.delivery.Progress.Pending = nil
+	j.observe(dec, f, j.delivery.Progress.Attempts)
+	if dec.Wait > 0 {
+		j.release(dec.Wait)
+	}
+	return dec.Wait == 0
+}
+
+// askAgain asks about a failure that was put off. It is not counted once more.
+func (j *job) askAgain(f forbear.Failure, now time.Time) forbear.Decision {
+	return j.ask(j.lane.retryer.Reconsider, f, now)
+}
+
+// ask puts the question of what follows a failure, with the facts around it.
+func (j *job) ask(question func(*forbear.State, forbear.Failure, time.Time) forbear.Decision, f forbear.Failure, now time.Time) forbear.Decision {
+	st := &j.delivery.Progress.State
+	st.Start, st.NeedsKey, st.Key = j.delivery.Start, true, j.delivery.Message.SentKey()
+	st.Refreshable = j.lane.ep.cred.refreshable()
+	dec := question(st, f, now)
+	st.Key = "" // a fact of the moment, not to be persisted
+	return dec
+}
+
+// refuse ends the job when failure f is not retried: for the moment, which
+// counts as no attempt, or for good.
+func (j *job) refuse(dec forbear.Decision, f forbear.Failure) {
+	if dec.Reason.Momentary() {
+		j.observe(dec, f, 0)
+		j.putOff(dec.Reason)
+		return
+	}
+	j.observe(dec, f, j.delivery.Progress.Attempts)
+	j.deadLetter(dec.Reason)
+}
+
+// putOff postpones the decision: until the breaker lets an attempt through, or
+// for a time that doubles while the budget stays spent.
+func (j *job) putOff(why forbear.Reason) {
+	l, p := j.lane, &j.delivery.Progress
+	p.Postponed++
+	l.d.stats.postponed.Add(1)
+	if why == forbear.ReasonBreakerOpen {
+		j.writeBack(webhook.Postponed, l.pacing.refused())
+		return
+	}
+	after := l.retryer.PutOff(why, p.Pending.Refused, l.d.now())
+	p.Pending.Refused++
+	j.writeBack(webhook.Postponed, after)
 }
 
 // expire ends a delivery whose time is over.
-func (d *Dispatcher) expire(l *lane, dl *webhook.Delivery) webhook.Outcome {
-	p, f := dl.Progress.Pending, forbear.Failure{Type: forbear.ReasonDeadline.String()}
-	if p != nil {
+func (j *job) expire() {
+	f := forbear.Failure{Type: forbear.ReasonDeadline.String()}
+	if p := j.delivery.Progress.Pending; p != nil {
 		f = forbear.Failure{Class: p.Class, Type: p.Type}
 	}
-	d.tell(l, dl, forbear.Decision{Reason: forbear.ReasonDeadline}, f, dl.Progress.Attempts)
-	return d.bury(l, dl, forbear.ReasonDeadline, p)
-}
-
-// bury makes the dead letter of a delivery.
-func (d *Dispatcher) bury(l *lane, dl *webhook.Delivery, why forbear.Reason, p *webhook.Pending) webhook.Outcome {
-	dl.Progress.Pending = p
-	ep := l.endpoint()
-	o := outcome(dl, webhook.Dead)
-	o.Dead, o.Why = dl.DeadLetter(&ep, why, l.retryer.Policy().MaxAttempts, d.now()), why
-	d.stats.dead.Add(1)
-	return o
+	j.refuse(forbear.Decision{Reason: forbear.ReasonDeadline}, f)
 }
 
 // info says which delivery an event belongs to.
-func (d *Dispatcher) info(l *lane, dl *webhook.Delivery, attempt int) forbear.Info {
-	i := l.retryer.Info(&dl.Progress.State, dl.Message.CorrelationID)
-	i.IdempotencyKey, i.Attempt = dl.Message.SentKey(), attempt
+func (j *job) info(attempt int) forbear.Info {
+	m := &j.delivery.Message
+	i := j.lane.retryer.Info(&j.delivery.Progress.State, m.CorrelationID)
+	i.IdempotencyKey, i.Attempt = m.SentKey(), attempt
 	return i
 }
 
-// tell tells the observers what follows a failure, with R-10's fields. made is
-// the number of attempts; 0 for a retry that is put off.
-func (d *Dispatcher) tell(l *lane, dl *webhook.Delivery, dec forbear.Decision, f forbear.Failure, made int) {
-	number := max(dl.Progress.State.Attempt, 1)
+// observe hands the observers what follows a failure, with R-10's fields. made
+// is the number of attempts; 0 for a retry that is put off.
+func (j *job) observe(dec forbear.Decision, f forbear.Failure, made int) {
+	number := max(j.delivery.Progress.State.Attempt, 1)
 	if dec.Retry {
 		number-- // the state is the next attempt's already
 	}
-	now := d.now()
-	l.retryer.Decided(context.Background(), d.info(l, dl, number), dec, f, now.Sub(dl.Start), made, now)
+	now := j.lane.d.now()
+	j.lane.retryer.Decided(context.Background(), j.info(number), dec, f, now.Sub(j.delivery.Start), made, now)
 }
 
-// left returns what is left of a wait that counts from the failure. The
+// left returns what is left of a wait that counts from the pending failure. The
 // server's own wait is never shortened; a clock that was set back ends
 // the rest.
 func left(p *webhook.Pending, wait time.Duration, now time.Time) time.Duration {

@@ -36,7 +36,7 @@ func TestMainLoopEnds(t *testing.T) {
 				close(d.outcomes)
 			}
 			quiet, done := make(chan struct{}), make(chan struct{})
-			go func() { d.turns(&endsBetween{Context: ctx}, quiet); close(done) }()
+			go func() { (&loop{d: d}).run(&endsBetween{Context: ctx}, quiet); close(done) }()
 			if !closed {
 				<-quiet
 				close(d.outcomes)

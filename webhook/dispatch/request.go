@@ -10,20 +10,12 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// target is where the requests of a lane go: what is the same in all of them.
-type target struct{ plain *http.Request }
-
-// newTarget reads the endpoint's URL.
-func newTarget(text string) (target, error) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, text, nil)
-	return target{req}, err
-}
-
 // usualHeaders is how many header lines an attempt has: what fits into a small
 // map.
 const usualHeaders = 8
 
-// lines are the headers of one attempt, their values in one piece.
+// lines are the headers of one attempt, their values in one piece: a slice for
+// each would be most of what an attempt allocates.
 type lines struct {
 	http.Header
 	values []string
@@ -38,19 +30,19 @@ func (l *lines) put(name, value string) {
 
 // request builds the signed request. Its body has no GetBody, so that net/http
 // cannot repeat the send by itself.
-func (l *lane) request(ctx context.Context, ep *webhook.Endpoint, m *webhook.Message, sign *webhook.Signer, attempt int) (*http.Request, error) {
+func (e *endpoint) request(ctx context.Context, m *webhook.Message, sign *webhook.Signer, attempt int) (*http.Request, error) {
 	h := lines{make(http.Header, usualHeaders), make([]string, 0, usualHeaders)}
-	for _, line := range ep.Headers {
+	for _, line := range e.conf.Headers {
 		h.Add(line.Name, line.Value)
 	}
 	for _, line := range m.Headers {
 		h.Add(line.Name, line.Value)
 	}
-	body, err := m.Encode(ep.Format, h.Header)
+	body, err := m.Encode(e.conf.Format, h.Header)
 	if err != nil {
 		return nil, err
 	}
-	now := l.d.now()
+	now := e.d.now()
 	h.put("User-Agent", "forbear-webhook/1")
 	h.put("Webhook-Id", m.ID)
 	h.put("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
@@ -62,7 +54,7 @@ func (l *lane) request(ctx context.Context, ep *webhook.Endpoint, m *webhook.Mes
 	if m.CorrelationID != "" {
 		h.put("X-Correlation-Id", m.CorrelationID)
 	}
-	req := l.target.plain.WithContext(ctx)
+	req := e.plain.WithContext(ctx)
 	req.Header, req.Body, req.ContentLength = h.Header, io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return req, nil
 }
