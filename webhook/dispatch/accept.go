@@ -40,9 +40,7 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]web
 		d.stats.accepted.Add(1)
 		due := now.Add(max(msgs[i].NotBefore.Sub(d.now()), 0))
 		for _, e := range msgs[i].Endpoints {
-			if l := d.lane(e); l != nil {
-				l.dueAt(due)
-			}
+			d.dueAt(e, due)
 		}
 	}
 	d.wake()
@@ -115,10 +113,8 @@ func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) error {
 	if err != nil {
 		return err
 	}
-	if lane := d.lane(l.Destination); lane != nil {
-		lane.dueAt(time.Now())
-		d.wake()
-	}
+	d.dueAt(l.Destination, time.Now())
+	d.wake()
 	return nil
 }
 

@@ -88,8 +88,6 @@ func (d *Dispatcher) hand(c claim, done *webhook.Turned) {
 		}
 	}
 	for _, h := range done.Next {
-		if l := d.lane(h.Endpoint); l != nil {
-			l.dueAt(now.Add(max(h.In, breath)))
-		}
+		d.dueAt(h.Endpoint, now.Add(max(h.In, breath)))
 	}
 }

@@ -69,13 +69,6 @@ func (e *endpoint) enabled() bool {
 	return e.conf.State == webhook.Enabled
 }
 
-// failed returns how many attempts have failed in a row.
-func (e *endpoint) failed() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.failures
-}
-
 // adopt takes over the state that the store has for the same configuration, and
 // reports whether it enables the endpoint. That forgets its failures.
 func (e *endpoint) adopt(stored *webhook.Endpoint) (enabled bool) {

@@ -131,8 +131,6 @@ func (e *endpoint) ready(look time.Time) {
 		return
 	}
 	e.d.log.Info("endpoint no longer held", slog.String("endpoint", e.id()))
-	if l := e.d.lane(e.id()); l != nil { // not always the lane of this endpoint: it may have been replaced
-		l.dueAt(time.Now())
-		e.d.wake()
-	}
+	e.d.dueAt(e.id(), time.Now()) // by its id: another lane may serve it by now
+	e.d.wake()
 }

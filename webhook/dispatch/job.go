@@ -66,11 +66,11 @@ func (j *job) attempt() {
 	began, mono := d.now(), time.Now()
 	l.begin()
 	r := l.ep.send(d.sendCtx, &dl.Message, number, j.timeout())
-	l.end(r.delivered())
 	took := time.Since(mono)
-	if stopped := d.sendCtx.Err() != nil; r.unready != nil || r.failure.Class == forbear.ClassCanceled {
+	l.end(&r, took)
+	if !r.counts() {
 		l.retryer.Withdraw(st)
-		if r.unready != nil && !stopped {
+		if r.unready != nil && d.sendCtx.Err() == nil {
 			j.unready(&r)
 		} else {
 			j.release(0) // the receiver may have seen it
@@ -79,7 +79,6 @@ func (j *job) attempt() {
 	}
 	i := j.info(number)
 	l.retryer.Attempted(context.Background(), i, r.failure, took)
-	l.smooth(took)
 	l.ep.record(&r, began.Add(took))
 	j.made = &webhook.Attempt{
 		Number: number, Claim: dl.Claims, Due: dl.Due, At: began, Took: took,

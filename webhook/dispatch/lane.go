@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"reflect"
 	"sync"
 	"time"
 
@@ -195,29 +196,31 @@ func (l *lane) begin() {
 
 // end counts an attempt that is over. A success may earn the retries that the
 // lane was restrained for.
-func (l *lane) end(delivered bool) {
+func (l *lane) end(r *response, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sending--
-	if delivered {
+	if r.delivered() {
 		l.restrained = time.Time{}
 	}
-}
-
-// smooth adds the latency of an attempt to the average, with a weight of 1/8.
-func (l *lane) smooth(took time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.latency == 0 {
+	switch {
+	case !r.counts():
+	case l.latency == 0:
 		l.latency = took
-	} else {
+	default:
 		l.latency += (took - l.latency) / 8
 	}
 }
 
-// smoothed returns the average latency.
-func (l *lane) smoothed() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.latency
+// inherit takes over what another lane knows of the same receiver.
+func (l *lane) inherit(old *lane) {
+	old.mu.Lock()
+	l.latency = old.latency
+	old.mu.Unlock()
+	old.ep.mu.Lock()
+	l.ep.failures = old.ep.failures
+	old.ep.mu.Unlock()
+	if reflect.DeepEqual(l.ep.conf.Policy, old.ep.conf.Policy) && l.ep.slots() == old.ep.slots() {
+		l.retryer, l.pacing = old.retryer, old.pacing
+	}
 }

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"log/slog"
-	"reflect"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -72,11 +71,8 @@ func (d *Dispatcher) newLane(conf webhook.Endpoint, old *lane) (*lane, error) {
 	l := &lane{d: d, ep: ep, due: time.Now()}
 	if old != nil {
 		ep.hold = old.ep.hold
-		if was := old.ep.config(); was.URL == conf.URL {
-			l.latency, ep.failures = old.smoothed(), old.ep.failed()
-			if reflect.DeepEqual(was.Policy, conf.Policy) && old.ep.slots() == ep.slots() {
-				l.retryer, l.pacing = old.retryer, old.pacing
-			}
+		if old.ep.conf.URL == conf.URL {
+			l.inherit(old)
 		}
 	}
 	if l.retryer == nil {
@@ -103,6 +99,13 @@ func (l *lane) newRetryer() (err error) {
 
 // lane returns the lane of an endpoint, or nil.
 func (d *Dispatcher) lane(id string) *lane { return (*d.lanes.Load())[id] }
+
+// dueAt lets the lane of an endpoint know that it has work from t on.
+func (d *Dispatcher) dueAt(id string, t time.Time) {
+	if l := d.lane(id); l != nil {
+		l.dueAt(t)
+	}
+}
 
 // keepsOrder reports whether an endpoint keeps the order of keys.
 func (d *Dispatcher) keepsOrder(id string) bool {

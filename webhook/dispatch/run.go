@@ -98,9 +98,7 @@ func (d *Dispatcher) heads(ctx context.Context) error {
 	}
 	now := time.Now()
 	for _, h := range list {
-		if l := d.lane(h.Endpoint); l != nil {
-			l.dueAt(now.Add(h.In))
-		}
+		d.dueAt(h.Endpoint, now.Add(h.In))
 	}
 	return nil
 }

@@ -50,19 +50,12 @@ func (d *Dispatcher) written(batch []webhook.Outcome, ok []bool) {
 			d.log.Warn("lease lost: another process has the delivery", slog.String("endpoint", o.Endpoint))
 			continue
 		}
-		l := d.lane(o.Endpoint)
-		if l == nil {
-			continue
-		}
-		switch o.Kind {
-		case webhook.Retried, webhook.Postponed, webhook.Released:
-			l.dueAt(now.Add(o.After))
-			continue
-		case webhook.Dead:
+		if l := d.lane(o.Endpoint); l != nil && o.Kind == webhook.Dead {
 			l.retryer.DeadLettered(context.Background(), o.Dead.Queue, o.Why)
 		}
-		if o.OrderKey != "" {
-			l.dueAt(now) // the next message of the key may go
+		// After is 0 when it is over; then the next message of the key may go.
+		if over := o.Kind == webhook.Delivered || o.Kind == webhook.Dead; !over || o.OrderKey != "" {
+			d.dueAt(o.Endpoint, now.Add(o.After))
 		}
 	}
 	d.wake()
