@@ -20,7 +20,7 @@ import (
 //	switch {
 //	case d.Reason == ReasonSuccess: // done
 //	case d.Retry:                   // store call.Progress, come again after d.Wait
-//	case d.Reason.Momentary():      // likewise, after call.Postpone(d, now)
+//	case d.Reason.Momentary():      // likewise, after call.Postpone(ctx, d, now)
 //	default:                        // over: a dead letter, because of d.Reason
 //	}
 //
@@ -39,7 +39,6 @@ type DurableCall struct {
 	failure     Failure        // the latest that was seen in this process
 	failedAt    time.Time
 	granted     Decision // a retry that was granted in this process and not begun
-	observed    Reason   // the refusal that was observed since the latest failure
 }
 
 // Durable goes on with a call of which p is known; a zero Progress begins one. Of
@@ -59,7 +58,7 @@ func (r *Retryer) Durable(ctx context.Context, p Progress) *DurableCall {
 // A retry without a wait has begun: make the attempt, then call Fail, Succeed or
 // Release. One with a wait comes again when that is over; the backoff counts from
 // the failure. A refusal of the moment (see [Reason.Momentary]) leaves the call as
-// it was, and is observed once for each failure. Any other refusal ends it.
+// it was, to ask again at once or to Postpone. Any other refusal ends it.
 func (c *DurableCall) Ask(ctx context.Context, now time.Time) Decision {
 	if d := c.over(ctx, now); d.Reason != ReasonNone {
 		return d
@@ -144,7 +143,7 @@ func (c *DurableCall) reconsider(ctx context.Context, now time.Time) Decision {
 func (c *DurableCall) Fail(ctx context.Context, f Failure, took time.Duration, now time.Time) Decision {
 	c.leave()
 	c.Attempts++
-	c.Last, c.failure, c.observed = f.Type, f, ReasonNone
+	c.Last, c.failure = f.Type, f
 	if c.r.observers.ended {
 		c.r.attemptEnded(ctx, c.info(c.Attempts), f, took)
 	}
@@ -241,12 +240,13 @@ func (c *DurableCall) Release() {
 	c.leave()
 }
 
-// Postpone counts a refusal of the moment and returns how long the call stays
-// away. Behind an open breaker that is until it lets something through and up to a
+// Postpone acts on a refusal of the moment: it counts and reports it, and returns
+// how long the call stays away. Behind an open breaker that is until it lets something through and up to a
 // quarter more; otherwise a second and up to 2 s, 4 s ... 5 min more, so that a
 // crowd spreads, and never less than the server asked for.
-func (c *DurableCall) Postpone(refused Decision, now time.Time) time.Duration {
+func (c *DurableCall) Postpone(ctx context.Context, refused Decision, now time.Time) time.Duration {
 	c.Postponed++
+	c.stopped(ctx, refused, c.latest(refused.Reason), now, 0)
 	n := 0
 	if p := c.Pending; p != nil && refused.Reason != ReasonBreakerOpen {
 		n = p.Refused
@@ -322,30 +322,28 @@ func (c *DurableCall) end(ctx context.Context, why Reason, now time.Time) Decisi
 	return c.decided(ctx, Decision{Reason: why, Class: f.Class}, f, now)
 }
 
-// decided reports what follows failure f, and returns it. A refusal of the moment
-// is reported once for each failure, and ends no call: it has made 0 attempts.
+// decided reports what follows failure f, and returns it. A refusal of the moment is
+// reported when it is acted on: see Postpone.
 func (c *DurableCall) decided(ctx context.Context, d Decision, f Failure, now time.Time) Decision {
-	if d.Retry {
-		c.granted, c.observed = d, ReasonNone
+	switch {
+	case d.Retry:
+		c.granted = d
 		if c.r.observers.scheduled {
 			c.r.retryScheduled(ctx, c.info(c.Attempts+1), d, f)
 		}
-		return d
-	}
-	made := c.Attempts
-	if d.Reason.Momentary() {
-		if c.observed == d.Reason {
-			return d
-		}
-		c.observed, made = d.Reason, 0
-	}
-	if made > 0 {
+	case !d.Reason.Momentary():
 		noteExhaustion(ctx, d)
+		c.stopped(ctx, d, f, now, c.Attempts)
 	}
+	return d
+}
+
+// stopped reports that no retry follows failure f; made is 0 for one that is only
+// put off.
+func (c *DurableCall) stopped(ctx context.Context, d Decision, f Failure, now time.Time, made int) {
 	if c.r.observers.stopped {
 		c.r.stopped(ctx, c.info(c.Attempts), d, f, now.Sub(c.State.Start), made, now)
 	}
-	return d
 }
 
 // info returns what the events of the call have in common.

@@ -43,6 +43,7 @@ func TestResumeAfterTheBudget(t *testing.T) {
 		r, ctx := batchRetryer(t, forbear.Policy{}, forbear.WithObserver(o.observer())), t.Context()
 		c := begun(t, r)
 		d, _ := c.Try(ctx, fails)
+		c.Postpone(ctx, d, time.Now())
 		for range 5 {
 			time.Sleep(20 * time.Millisecond)
 			if d = c.Ask(ctx, time.Now()); d.Retry || d.Reason != forbear.ReasonBudget || c.State.Attempt != 1 {

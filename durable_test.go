@@ -80,7 +80,7 @@ func TestDurableBehindAnOpenBreaker(t *testing.T) {
 	if d.Reason != forbear.ReasonBreakerOpen {
 		t.Fatalf("got %s, want an open breaker", d.Reason)
 	}
-	if wait := c.Postpone(d, now); wait < 5*time.Second || wait > 6250*time.Millisecond {
+	if wait := c.Postpone(ctx, d, now); wait < 5*time.Second || wait > 6250*time.Millisecond {
 		t.Errorf("put off for %v, want the five seconds of the breaker and up to a quarter more", wait)
 	}
 	now = now.Add(time.Minute)
@@ -103,7 +103,7 @@ func TestPostponeGrows(t *testing.T) {
 			continue
 		}
 		for n, most := range []time.Duration{3, 5, 9, 17} {
-			if wait := c.Postpone(d, now); wait <= most*time.Second*9/10 || wait > most*time.Second {
+			if wait := c.Postpone(ctx, d, now); wait <= most*time.Second*9/10 || wait > most*time.Second {
 				t.Errorf("refusal %d: put off for %v, want nearly %v s", n+1, wait, most)
 			}
 		}
@@ -111,7 +111,7 @@ func TestPostponeGrows(t *testing.T) {
 			t.Errorf("got %+v", c.Progress)
 		}
 		c.Pending.Until = now.Add(time.Hour)
-		if wait := c.Postpone(d, now); wait != time.Hour {
+		if wait := c.Postpone(ctx, d, now); wait != time.Hour {
 			t.Errorf("put off for %v, want the hour that the server asked for (R-5)", wait)
 		}
 	}
@@ -154,8 +154,8 @@ func TestDurableCallsAreObserved(t *testing.T) {
 	c := call(forbear.Progress{})
 	c.Fail(ctx, unavailable, time.Second, now)
 	c = call(c.Progress) // another process, which has nothing to refund
-	c.Fail(ctx, unavailable, time.Second, now)
-	c.Ask(ctx, now) // still refused: the same failure
+	c.Postpone(ctx, c.Fail(ctx, unavailable, time.Second, now), now)
+	c.Ask(ctx, now) // still refused, and not put off once more
 	now = now.Add(31 * time.Second)
 	c.Ask(ctx, now)
 	now = now.Add(time.Minute)

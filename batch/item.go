@@ -70,7 +70,7 @@ func (b *run[T]) step(ctx context.Context, it *item[T]) (over bool) {
 		return false
 	case it.last.Reason.Momentary():
 		if fresh {
-			it.call.Postpone(it.last, time.Now()) // counted; the schedule knows when
+			it.call.Postpone(ctx, it.last, time.Now()) // counted; the schedule knows when
 		}
 		return false
 	}

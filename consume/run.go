@@ -137,7 +137,7 @@ func (r *run) after(ctx context.Context, d forbear.Decision, err error, wait tim
 // duration.
 func (r *run) postpone(ctx context.Context, d forbear.Decision, f forbear.Failure) Decision {
 	now, why := time.Now(), d.Reason.String()
-	away := r.call.Postpone(d, now)
+	away := r.call.Postpone(r.named(ctx), d, now)
 	if now.Sub(r.call.State.Start)+away > r.c.Retryer.Policy().Total {
 		_ = r.call.GiveUp(r.named(ctx), forbear.ReasonDeadline, now)
 		return r.dead(ctx, forbear.ReasonDeadline.String(), forbear.ReasonDeadline, forbear.Failure{Type: cmp.Or(f.Type, why)}, "put off until its time ran out: "+why)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -181,7 +182,7 @@ func (s *Store) Reclaim(ctx context.Context, limit int) (int, error) {
 			return 0, err
 		}
 		for _, l := range list {
-			var p webhook.Progress
+			var p forbear.Progress
 			if l.progress != "" {
 				if err := json.Unmarshal([]byte(l.progress), &p); err != nil {
 					return 0, err

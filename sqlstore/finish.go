@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -37,7 +38,7 @@ func settle(o *webhook.Outcome) (settled, error) {
 	case webhook.Dead:
 		s.State, s.Finished = dead, true
 	}
-	if o.Kind != webhook.Delivered && !(o.Kind == webhook.Released && o.Progress == webhook.Progress{}) {
+	if o.Kind != webhook.Delivered && !(o.Kind == webhook.Released && o.Progress == forbear.Progress{}) {
 		text, err := json.Marshal(o.Progress)
 		if err != nil {
 			return s, err
@@ -284,7 +285,7 @@ func (s *Store) Deliveries(ctx context.Context, message string) (list []webhook.
 		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress); err != nil {
 			return err
 		}
-		var p webhook.Progress
+		var p forbear.Progress
 		if progress != "" {
 			if err := json.Unmarshal([]byte(progress), &p); err != nil {
 				return err

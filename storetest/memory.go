@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -278,7 +279,7 @@ func (m *Memory) settle(d *delivery, o *webhook.Outcome) error {
 		if err != nil {
 			return err
 		}
-		d.Progress = webhook.Progress{}
+		d.Progress = forbear.Progress{}
 		if err := json.Unmarshal(text, &d.Progress); err != nil {
 			return err
 		}
@@ -348,7 +349,7 @@ func (m *Memory) Requeue(_ context.Context, l deadletter.Letter, ordered bool) e
 	case d.state != stateDead:
 		d.Letter = cmp.Or(d.Letter, l.ID)
 	default:
-		d.Progress, d.finished, d.Letter, d.Start, d.Due = webhook.Progress{}, time.Time{}, l.ID, time.Now(), time.Now()
+		d.Progress, d.finished, d.Letter, d.Start, d.Due = forbear.Progress{}, time.Time{}, l.ID, time.Now(), time.Now()
 		m.again(d)
 	}
 	return nil

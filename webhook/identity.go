@@ -3,10 +3,13 @@ package webhook
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/hex"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/forbear-go/forbear"
 )
@@ -39,4 +42,18 @@ func (m *Message) SentKey() string {
 	}
 	sum := sha256.Sum256([]byte(m.ID))
 	return hex.EncodeToString(sum[:])
+}
+
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// NewID returns a random id that sorts by the time of its making, which keeps
+// the indexes of a busy table together: "msg_" and 26 characters.
+func NewID(prefix string) string {
+	var b [16]byte
+	_, _ = rand.Read(b[6:]) // never fails
+	ms := uint64(time.Now().UnixMilli())
+	for i := range 6 {
+		b[i] = byte(ms >> (40 - 8*i))
+	}
+	return prefix + "_" + crockford.EncodeToString(b[:])
 }

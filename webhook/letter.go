@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -42,7 +43,7 @@ func FromLetter(l deadletter.Letter) Message {
 }
 
 // DeadLetter returns the letter that a delivery to endpoint e becomes. Its
-// failure is the pending one, if there was any.
+// failure is the latest one, if there was any.
 func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int, now time.Time) *deadletter.Letter {
 	m := &dl.Message
 	letter := &deadletter.Letter{
@@ -54,14 +55,19 @@ func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int,
 		Reason: why.String(), Attempts: dl.Progress.Attempts, MaxAttempts: maxAttempts, Postponed: dl.Progress.Postponed,
 		EnqueuedAt: m.Created, DeadAt: now, State: deadletter.Dead,
 	}
-	if p := dl.Progress.Pending; p != nil {
-		letter.ErrorType, letter.Status = p.Type, p.Status
-		if p.Status == http.StatusGone {
-			letter.Reason = deadletter.ReasonGone
-		}
+	letter.ErrorType, letter.Status = dl.Progress.Last, statusOf(dl.Progress.Last)
+	if letter.Status == http.StatusGone {
+		letter.Reason = deadletter.ReasonGone
 	}
 	letter.Description = describe(letter)
 	return letter
+}
+
+// statusOf returns the status of an error_type such as "http_503", or 0.
+func statusOf(errorType string) int {
+	text, _ := strings.CutPrefix(errorType, "http_")
+	status, _ := strconv.Atoi(text)
+	return status
 }
 
 // policyVersion names the policy that a letter was decided under: the version

@@ -52,38 +52,12 @@ type Delivery struct {
 	OrderKey string // set when the endpoint keeps the key's order
 	Due      time.Time
 	Start    time.Time // R-3's 24 hours count from here
-	Progress Progress
+	Progress forbear.Progress
 	// Letter is the dead letter that this delivery redrives, or "".
 	Letter string
 	// LeaseEnd is when others may take the delivery, on this process's
 	// monotonic clock.
 	LeaseEnd time.Time
-}
-
-// Progress is what a delivery carries from one attempt to the next.
-type Progress struct {
-	// Attempts counts the attempts that were made.
-	Attempts int           `json:"attempts,omitempty"`
-	State    forbear.State `json:"state,omitzero"`
-	// Pending is a failure whose decision was put off, because the budget was
-	// spent or the breaker open. It is asked again when the delivery is due.
-	Pending   *Pending `json:"pending,omitempty"`
-	Postponed int      `json:"postponed,omitempty"`
-	// Last is the error_type of the latest attempt.
-	Last string `json:"last,omitempty"`
-}
-
-// Pending is a failed attempt that waits for its decision.
-type Pending struct {
-	Class  forbear.Class `json:"class"`
-	Type   string        `json:"type"`
-	Status int           `json:"status,omitempty"`
-	At     time.Time     `json:"at"`
-	// Until is when the server's own wait ends (R-5).
-	Until  time.Time `json:"until,omitzero"`
-	Detail string    `json:"detail,omitempty"`
-	// Refused counts how often the budget has refused the retry.
-	Refused int `json:"refused,omitempty"`
 }
 
 // Attempt is the record of one attempt.

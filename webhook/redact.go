@@ -11,10 +11,11 @@ const MaxResponse = 4 << 10
 
 const redacted = "[redacted]"
 
-// secretly matches what looks like a credential in an answer.
+// secretly matches what looks like a credential or an address in a response.
+// What a group matches, the name of a field, is kept.
 var secretly = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`),
-	regexp.MustCompile(`\b(whsec|whsk|sk|pk|ghp|xox[abp])[_-][A-Za-z0-9+/=_-]{8,}`),
+	regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+[a-z0-9._~+/=-]{8,}`),
+	regexp.MustCompile(`\b(?:whsec|whsk|sk|pk|ghp|xox[abp])[_-][A-Za-z0-9+/=_-]{8,}`),
 	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*`),
 	regexp.MustCompile(`(?i)("?(?:authorization|access_token|refresh_token|token|secret|password|passwd|api_?key|client_secret|cookie)"?\s*[:=]\s*)("[^"]*"|[^\s,;&}]+)`),
 	regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}`),
@@ -30,12 +31,8 @@ func Redact(body []byte, sent string) string {
 			s = strings.ReplaceAll(s, token, redacted)
 		}
 	}
-	for i, re := range secretly {
-		if i == 3 {
-			s = re.ReplaceAllString(s, "${1}"+redacted)
-		} else {
-			s = re.ReplaceAllString(s, redacted)
-		}
+	for _, re := range secretly {
+		s = re.ReplaceAllString(s, "${1}"+redacted)
 	}
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {

@@ -141,7 +141,7 @@ type Outcome struct {
 	// After is when the delivery is due again: for Retried, Postponed and
 	// Released.
 	After    time.Duration
-	Progress Progress
+	Progress forbear.Progress
 	// Attempt is the record of the attempt; nil when none was made.
 	Attempt *Attempt
 	// Dead is the letter, for Dead. The store adds the history that it has.

@@ -25,81 +25,58 @@ func (m *Message) Prepare(now time.Time) error {
 	return m.check()
 }
 
+// faults collects what is wrong with a message or an endpoint, so that a user
+// sees all of it at once.
+type faults struct {
+	of   string // what is at fault, as errors name it
+	list []error
+}
+
+// when adds a fault if there is one.
+func (f *faults) when(wrong bool, format string, args ...any) {
+	if wrong {
+		f.list = append(f.list, fmt.Errorf("%w "+f.of+": "+format, append([]any{ErrInvalid}, args...)...))
+	}
+}
+
+// join adds faults that were found elsewhere and returns all of them.
+func (f *faults) join(errs ...error) error { return errors.Join(append(f.list, errs...)...) }
+
 // check refuses what could never be delivered.
 func (m *Message) check() error {
-	var errs []error
-	add := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w message: "+format, append([]any{ErrInvalid}, args...)...))
-	}
-	if m.ID != "" && !visible(m.ID, 128) {
-		add("id is not 1 to 128 visible characters")
-	}
-	if len(m.Endpoints) == 0 || len(m.Endpoints) > 1000 {
-		add("%d endpoints, want 1 to 1000", len(m.Endpoints))
-	}
-	if len(m.Body) > maxMessageSize {
-		add("body of %d bytes, at most %d", len(m.Body), maxMessageSize)
-	}
-	if m.IdempotencyKey != "" && !visible(m.IdempotencyKey, forbear.MaxKeyLen) {
-		add("idempotency_key is not 1 to %d visible characters (R-6)", forbear.MaxKeyLen)
-	}
+	f := faults{of: "message"}
+	f.when(m.ID != "" && !visible(m.ID, 128), "id is not 1 to 128 visible characters")
+	f.when(len(m.Endpoints) == 0 || len(m.Endpoints) > 1000, "%d endpoints, want 1 to 1000", len(m.Endpoints))
+	f.when(len(m.Body) > maxMessageSize, "body of %d bytes, at most %d", len(m.Body), maxMessageSize)
+	f.when(m.IdempotencyKey != "" && !visible(m.IdempotencyKey, forbear.MaxKeyLen), "idempotency_key is not 1 to %d visible characters (R-6)", forbear.MaxKeyLen)
 	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
-		if len(v) > 256 || !printable(v) {
-			add("%s is longer than 256 bytes, no UTF-8 or has control characters", name)
-		}
+		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, no UTF-8 or has control characters", name)
 	}
-	if year := m.NotBefore.UTC().Year(); year < 1 || year > 9999 {
-		add("not_before is in the year %d", year) // RFC 3339 ends with 9999
-	}
-	if err := checkHeaders(m.Headers); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	year := m.NotBefore.UTC().Year()
+	f.when(year < 1 || year > 9999, "not_before is in the year %d", year) // RFC 3339 ends with 9999
+	return f.join(checkHeaders(m.Headers))
 }
 
 // Validate refuses an endpoint that could not be served, with all of its faults
 // at once. It does not look up what the references name.
 func (e *Endpoint) Validate(g Guard) error {
-	var errs []error
-	add := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w endpoint: "+format, append([]any{ErrInvalid}, args...)...))
-	}
-	if !visible(e.ID, 64) || strings.ContainsAny(e.ID, "/?#%") {
-		add("id is not 1 to 64 visible characters without / ? # %%")
-	}
-	if e.Version < VersionNone {
-		add("version %d: want one that is stored, 0 or %d", e.Version, VersionNone)
-	}
-	if err := g.CheckURL(e.URL); err != nil {
-		errs = append(errs, err)
-	}
-	if e.Format != FormatRaw && e.Format != FormatStructured && e.Format != FormatBinary {
-		add("format %q: want %q, %q or none", e.Format, FormatStructured, FormatBinary)
-	}
-	if e.Concurrency < 0 || e.Concurrency > maxConcurrency {
-		add("concurrency %d is outside 0-%d", e.Concurrency, maxConcurrency)
-	}
-	if e.Rate < 0 {
-		add("rate %v is negative", e.Rate)
-	}
-	if e.DisableAfter < 0 {
-		add("disable_after %v is negative", e.DisableAfter)
-	}
-	if err := checkHeaders(e.Headers); err != nil {
-		errs = append(errs, err)
-	}
+	f := faults{of: "endpoint"}
+	f.when(!visible(e.ID, 64) || strings.ContainsAny(e.ID, "/?#%"), "id is not 1 to 64 visible characters without / ? # %%")
+	f.when(e.Version < VersionNone, "version %d: want one that is stored, 0 or %d", e.Version, VersionNone)
+	f.when(e.Format != FormatRaw && e.Format != FormatStructured && e.Format != FormatBinary, "format %q: want %q, %q or none", e.Format, FormatStructured, FormatBinary)
+	f.when(e.Concurrency < 0 || e.Concurrency > maxConcurrency, "concurrency %d is outside 0-%d", e.Concurrency, maxConcurrency)
+	f.when(e.Rate < 0, "rate %v is negative", e.Rate)
+	f.when(e.DisableAfter < 0, "disable_after %v is negative", e.DisableAfter)
 	for _, field := range placeholders(e) {
-		add("%s is %s, which stands for what is not shown: send the value itself, or PATCH the endpoint, where what is left out stays as it is", field, deadletter.Masked)
-	}
-	if e.Policy.Kind != forbear.Sync && e.Policy.Kind != forbear.Webhook {
-		add("policy is of kind %s, want webhook", e.Policy.Kind)
+		f.when(true, "%s is %s, which stands for what is not shown: send the value itself, or PATCH the endpoint, where what is left out stays as it is", field, deadletter.Masked)
 	}
 	p := e.Policy
+	f.when(p.Kind != forbear.Sync && p.Kind != forbear.Webhook, "policy is of kind %s, want webhook", p.Kind)
 	p.Kind = forbear.Webhook
 	if err := p.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("%w endpoint: policy: %w", ErrInvalid, err))
+		f.when(true, "policy: %w", err)
 	}
-	return errors.Join(errs...)
+	return f.join(g.CheckURL(e.URL), checkHeaders(e.Headers))
 }
 
 // ownHeaders are headers that a message or an endpoint may not set: the

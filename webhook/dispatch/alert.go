@@ -29,22 +29,22 @@ func NewNotifier(ctx context.Context, d *Dispatcher, e webhook.Endpoint) (*Notif
 	if e.Policy.MaxAttempts == 0 {
 		_, _, e.Policy.MaxAttempts = forbear.Webhook.Range()
 	}
-	if l := d.lane(webhook.AlertEndpoint); l == nil || !l.configured(&e) {
+	if l := d.lane(webhook.AlertEndpoint); l == nil || !l.ep.configured(e) {
 		if _, err := d.PutEndpoint(ctx, e); err != nil {
 			return nil, err
 		}
 	}
-	_, err := d.lane(webhook.AlertEndpoint).signing(ctx, &e) // now, not when the first alert is due
+	_, err := d.lane(webhook.AlertEndpoint).ep.signing(ctx) // now, not when the first alert is due
 	return &Notifier{d}, err
 }
 
-// configured reports whether the lane's endpoint is e, the store's fields
-// apart.
-func (l *lane) configured(e *webhook.Endpoint) bool {
-	is := l.endpoint()
-	is.State, is.Reason, is.Since, is.Version, is.FailingSince, is.Held = e.State, e.Reason, e.Since, e.Version, e.FailingSince, e.Held
+// configured reports whether the endpoint has configuration c, the store's fields
+// apart: putting the same one at each start would count its version up.
+func (e *endpoint) configured(c webhook.Endpoint) bool {
+	is := e.config()
+	c.State, c.Reason, c.Since, c.Version, c.FailingSince, c.Held = is.State, is.Reason, is.Since, is.Version, is.FailingSince, is.Held
 	a, err := json.Marshal(is)
-	b, err2 := json.Marshal(e)
+	b, err2 := json.Marshal(c)
 	return err == nil && err2 == nil && string(a) == string(b)
 }
 
@@ -91,7 +91,7 @@ func (n *Notifier) Health() error {
 	if l == nil {
 		return errors.New("the endpoint of alerts is gone")
 	}
-	switch e, why := l.endpoint(), l.hold.reason(); {
+	switch e, why := l.ep.config(), l.ep.hold.reason(); {
 	case e.State != webhook.Enabled:
 		return fmt.Errorf("the endpoint of alerts is disabled: %s", e.Reason)
 	case why != "":

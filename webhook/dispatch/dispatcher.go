@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"os"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +17,7 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// Alerter takes what somebody has to know, durably. A deadletter.Store is one.
+// Alerter takes what an operator has to know, durably. A deadletter.Store is one.
 type Alerter interface {
 	Raise(ctx context.Context, a deadletter.Alert) error
 }
@@ -47,8 +45,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the wall clock, for tests of clocks that jump. Default time.Now.
 	Now func() time.Time
-	// Poll is how often the store is looked at without an occasion, and a
-	// quarter of it how often the outbox is. Default 1 s.
+	// Poll is how often the dispatcher looks at the store without an occasion,
+	// and a quarter of it how often it empties the outbox. Default 1 s.
 	Poll time.Duration
 	// Retention is how long finished deliveries are kept. Default 7 days.
 	Retention time.Duration
@@ -59,30 +57,34 @@ type Config struct {
 type Dispatcher struct {
 	cfg    Config
 	log    *slog.Logger
-	client *http.Client
+	client *http.Client // for tokens; attempts use the transport itself
 	now    func() time.Time
-	outbox *forbear.Retryer // that the outbox's dead letters are told as
+	outbox *forbear.Retryer // the observers hear of the outbox's dead letters from it
 
-	loading chan struct{} // has one place: a list of endpoints that was read earlier must not be installed later
-	mu      sync.RWMutex
-	lanes   map[string]*lane
-	ordered map[string]bool
+	// lanes holds a lane for each endpoint. Load replaces the map and never
+	// changes it, so that readers need no lock.
+	lanes atomic.Pointer[map[string]*lane]
+	// loading has one place. Only one Load runs at a time, or the one that read
+	// an older list could install it last.
+	loading chan struct{}
+	reload  atomic.Bool  // another process has changed something
+	lease   atomic.Int64 // a [time.Duration], for the slowest endpoint
 
-	wakes    chan struct{}
+	wakes    chan struct{} // a lane may want work
 	looks    chan struct{} // the store may hold work that the lanes do not know of
-	reload   atomic.Bool
-	lease    atomic.Int64 // a [time.Duration]
 	outcomes chan webhook.Outcome
-	behind   sync.WaitGroup // outcomes that could not be written at first
 	chores   chan func(context.Context)
-	workers  sync.WaitGroup
-	stop     chan struct{}
-	sendCtx  context.Context //nolint:containedctx // of all sends, ended when a stop takes too long
-	abort    context.CancelFunc
+
+	workers   sync.WaitGroup  // each makes attempts for one lane
+	rewriting sync.WaitGroup  // of outcomes that the store did not take at first
+	stop      chan struct{}   // closed when Run is to end
+	sendCtx   context.Context //nolint:containedctx // of all sends, ended when a stop takes too long
+	abort     context.CancelFunc
 
 	stats counters
 }
 
+// counters are what [Stats] reads.
 type counters struct{ accepted, delivered, failed, postponed, dead atomic.Int64 }
 
 // Stats counts what a dispatcher has done since it was made.
@@ -114,17 +116,17 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
 	cfg.Retention = cmp.Or(cfg.Retention, 7*24*time.Hour)
-	d := &Dispatcher{
-		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now,
-		client: &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
-		lanes:  map[string]*lane{}, ordered: map[string]bool{}, loading: make(chan struct{}, 1),
-		wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), outcomes: make(chan webhook.Outcome, 1024), chores: make(chan func(context.Context), 256),
-		stop: make(chan struct{}),
-	}
-	var err error
-	if d.outbox, err = forbear.New("outbox", forbear.Policy{Kind: forbear.Webhook}, append([]forbear.Option{forbear.WithCallerDeadLetter()}, cfg.Options...)...); err != nil {
+	outbox, err := forbear.New("outbox", forbear.Policy{Kind: forbear.Webhook}, append([]forbear.Option{forbear.WithCallerDeadLetter()}, cfg.Options...)...)
+	if err != nil {
 		return nil, err
 	}
+	d := &Dispatcher{
+		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox,
+		client:  &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
+		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), stop: make(chan struct{}),
+		outcomes: make(chan webhook.Outcome, 1024), chores: make(chan func(context.Context), 256),
+	}
+	d.lanes.Store(&map[string]*lane{})
 	d.sendCtx, d.abort = context.WithCancel(context.Background())
 	return d, nil
 }
@@ -135,220 +137,7 @@ func (d *Dispatcher) Stats() Stats {
 	return Stats{c.accepted.Load(), c.delivered.Load(), c.failed.Load(), c.postponed.Load(), c.dead.Load()}
 }
 
-// Load reads the endpoints. Run does so by itself.
-func (d *Dispatcher) Load(ctx context.Context) error {
-	select {
-	case d.loading <- struct{}{}:
-		defer func() { <-d.loading }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	d.reload.Store(false)
-	list, err := d.cfg.Store.Endpoints(ctx)
-	if err != nil {
-		return err
-	}
-	seen := map[string]bool{}
-	for _, e := range list {
-		seen[e.ID] = true
-		d.mu.RLock()
-		old := d.lanes[e.ID]
-		d.mu.RUnlock()
-		if old != nil && old.same(&e) {
-			continue
-		}
-		l, err := d.newLane(e, old)
-		if err != nil {
-			d.log.Error("endpoint cannot be served", slog.String("endpoint", e.ID), slog.String("error", err.Error()))
-			continue
-		}
-		d.mu.Lock()
-		d.lanes[e.ID], d.ordered[e.ID] = l, e.Ordered
-		d.mu.Unlock()
-		d.look()
-	}
-	d.mu.Lock()
-	for id := range d.lanes {
-		if !seen[id] {
-			delete(d.lanes, id)
-			delete(d.ordered, id)
-		}
-	}
-	d.mu.Unlock()
-	d.lease.Store(int64(d.leaseTime()))
-	return nil
-}
-
-// leaseTime covers the longest attempt, the wait for a slot and the writing
-// back.
-func (d *Dispatcher) leaseTime() time.Duration {
-	longest := 10 * time.Second
-	for _, l := range d.all() {
-		p := l.retryer.Policy()
-		longest = max(longest, p.AttemptTimeout())
-	}
-	return longest + 10*time.Second
-}
-
-// same takes over what the store says about the endpoint's state, and reports
-// whether its configuration is the one that the lane has.
-func (l *lane) same(e *webhook.Endpoint) bool {
-	l.mu.Lock()
-	if l.ep.Version != e.Version {
-		l.mu.Unlock()
-		return false
-	}
-	changed := l.ep.State != e.State
-	if changed {
-		l.ep.State, l.ep.Reason, l.ep.Since = e.State, e.Reason, e.Since
-		if e.State == webhook.Enabled {
-			l.failures, l.ep.FailingSince = 0, time.Time{}
-			l.due = time.Now()
-		}
-	}
-	l.mu.Unlock()
-	if changed && e.State == webhook.Enabled {
-		l.hold.lookAgain()
-		l.well(l.d.now())
-	}
-	return true
-}
-
-func (d *Dispatcher) newLane(e webhook.Endpoint, old *lane) (*lane, error) {
-	e.Policy.Kind = forbear.Webhook
-	to, err := newTarget(e.URL)
-	if err != nil {
-		return nil, bare(err)
-	}
-	l := &lane{d: d, ep: e, target: to, hold: &hold{}, due: time.Now()}
-	if old != nil { // what is known of the receiver stays, unless it is another
-		l.hold = old.hold
-		old.mu.Lock()
-		if old.ep.URL == e.URL {
-			l.latency, l.failures = old.latency, old.failures
-			if reflect.DeepEqual(old.ep.Policy, e.Policy) && slots(&old.ep) == slots(&e) {
-				l.retryer, l.pacing = old.retryer, old.pacing
-			}
-		}
-		old.mu.Unlock()
-	}
-	if l.retryer == nil {
-		if err := l.judge(); err != nil {
-			return nil, err
-		}
-	}
-	l.hold.lookAgain()
-	l.cred = newCredential(e.Auth, d, l.retryer.Refreshed)
-	return l, nil
-}
-
-// judge makes the endpoint's Retryer, with its budget and its breaker.
-func (l *lane) judge() (err error) {
-	id := l.ep.ID
-	l.pacing = &pacing{opened: func() {
-		l.d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_slowed", Detail: "endpoint " + id + " keeps failing: attempts are spaced out"})
-	}}
-	opts := []forbear.Option{forbear.WithCallerDeadLetter(), forbear.WithObserver(l.pacing.observer())}
-	l.retryer, err = forbear.New("webhook:"+id, l.ep.Policy, append(opts, l.d.cfg.Options...)...)
-	return err
-}
-
-func (d *Dispatcher) lane(id string) *lane {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.lanes[id]
-}
-
-func (d *Dispatcher) all() []*lane {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	list := make([]*lane, 0, len(d.lanes))
-	for _, l := range d.lanes {
-		list = append(list, l)
-	}
-	return list
-}
-
-// keepsOrder reports whether an endpoint keeps the order of keys.
-func (d *Dispatcher) keepsOrder(endpoint string) bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.ordered[endpoint]
-}
-
-// Accept takes messages over: when it returns without an error they are on
-// disk, and will be delivered or become dead letters. [ErrConflict] refuses all
-// of them when the id of one stands for another message.
-func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]webhook.Accepted, error) {
-	admit := d.admitter(ctx)
-	for i := range msgs {
-		if err := admit(&msgs[i]); err != nil {
-			return nil, err
-		}
-	}
-	ordered := map[string]bool{}
-	for i := range msgs {
-		for _, e := range msgs[i].Endpoints {
-			if msgs[i].Key != "" && d.keepsOrder(e) {
-				ordered[e] = true
-			}
-		}
-	}
-	responses, err := d.cfg.Store.Accept(ctx, msgs, ordered)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	for i := range msgs {
-		if responses[i].Duplicate {
-			continue
-		}
-		d.stats.accepted.Add(1)
-		at := now
-		if wait := msgs[i].NotBefore.Sub(d.now()); wait > 0 {
-			at = now.Add(wait)
-		}
-		for _, e := range msgs[i].Endpoints {
-			if l := d.lane(e); l != nil {
-				l.dueAt(at)
-			}
-		}
-	}
-	d.wake()
-	return responses, nil
-}
-
-// admitter returns admit for a few messages. It reads the endpoints once more,
-// at the most, when it meets one that it does not know: another process may
-// have just added it.
-func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) error {
-	read := false
-	return func(m *webhook.Message) error {
-		err := d.admit(m)
-		if !errors.Is(err, webhook.ErrUnknownEndpoint) || read {
-			return err
-		}
-		read = true
-		if err := d.Load(ctx); err != nil {
-			return err
-		}
-		return d.admit(m)
-	}
-}
-
-// admit completes a message and refuses what could not be delivered.
-func (d *Dispatcher) admit(m *webhook.Message) error {
-	if err := m.Prepare(d.now().UTC()); err != nil {
-		return err
-	}
-	for _, e := range m.Endpoints {
-		if d.lane(e) == nil {
-			return fmt.Errorf("message %q: %w %q", m.ID, webhook.ErrUnknownEndpoint, e)
-		}
-	}
-	return nil
-}
-
+// stopping reports whether Run is about to end: nothing new is sent then.
 func (d *Dispatcher) stopping() bool {
 	select {
 	case <-d.stop:
@@ -358,71 +147,18 @@ func (d *Dispatcher) stopping() bool {
 	}
 }
 
-// wake makes the main loop look at the lanes.
-func (d *Dispatcher) wake() {
+// wake makes the main loop ask the lanes what they want.
+func (d *Dispatcher) wake() { signal(d.wakes) }
+
+// look makes the scout read the store soon.
+func (d *Dispatcher) look() { signal(d.looks) }
+
+// signal sends on a channel with one place. When that is taken, the receiver has
+// a signal to come already, and one is enough.
+func signal(c chan struct{}) {
 	select {
-	case d.wakes <- struct{}{}:
+	case c <- struct{}{}:
 	default:
-	}
-}
-
-// finish hands an outcome to the finishers.
-func (d *Dispatcher) finish(o webhook.Outcome) { d.outcomes <- o }
-
-// raise notes an alert. It must not be lost, so that it is tried again.
-func (d *Dispatcher) raise(a deadletter.Alert) {
-	d.chore(func(ctx context.Context) {
-		for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
-			err := d.cfg.Alerts.Raise(ctx, a)
-			if err == nil {
-				return
-			}
-			d.log.Error("alert not stored", slog.String("reason", a.Reason), slog.String("error", err.Error()))
-			pause(ctx, jitter(wait))
-		}
-	})
-}
-
-// chore runs f outside of the workers.
-func (d *Dispatcher) chore(f func(context.Context)) { d.chores <- f }
-
-// noted acts on what an attempt changed about its lane.
-func (d *Dispatcher) noted(l *lane, n noted) {
-	if !n.began && !n.ended && n.disable == "" {
-		return
-	}
-	id := l.endpoint().ID
-	if n.disable != "" {
-		d.log.Error("endpoint disabled", slog.String("endpoint", id), slog.String("reason", n.disable))
-		d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_disabled", Detail: "endpoint " + id + " was disabled: " + n.disable})
-		d.setState(id, webhook.Disabled, n.disable, n.failing)
-		return
-	}
-	if n.began || n.ended {
-		d.setState(id, webhook.Enabled, "", n.failing)
-	}
-}
-
-func (d *Dispatcher) setState(id string, s webhook.EndpointState, why string, failing time.Time) {
-	d.chore(func(ctx context.Context) {
-		if err := d.cfg.Store.SetEndpointState(ctx, id, s, why, failing); err != nil {
-			d.log.Error("endpoint state not stored", slog.String("endpoint", id), slog.String("error", err.Error()))
-		}
-	})
-}
-
-// jitter draws a wait for the store: full jitter, and never none.
-func jitter(ceiling time.Duration) time.Duration {
-	return time.Millisecond + rand.N(ceiling)
-}
-
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, wait time.Duration) {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
 	}
 }
 

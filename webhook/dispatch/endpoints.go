@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -28,8 +29,8 @@ func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webho
 	if err := d.reread(ctx); err != nil {
 		return e, err
 	}
-	if l := d.lane(e.ID); l != nil && !l.cred.refreshable() {
-		l.ready(look) // its references were looked up just now
+	if l := d.lane(e.ID); l != nil && !l.ep.cred.refreshable() {
+		l.ep.ready(look) // its references were looked up just now
 	}
 	return e, nil
 }
@@ -42,8 +43,9 @@ const updates = 32
 // write comes first, change is called again with what that one wrote, so that
 // of two changes neither is lost.
 func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(*webhook.Endpoint) error) (webhook.Endpoint, error) {
+	backoff := wait.Backoff{Base: time.Millisecond, Cap: 128 * time.Millisecond}
 	//forbear:ignore FB1011,FB1054 no call has failed: another write came first, and the change is made anew
-	for n := range updates {
+	for range updates {
 		e, err := d.stored(ctx, id)
 		if err != nil {
 			return e, err
@@ -57,7 +59,7 @@ func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(
 		if !errors.Is(err, webhook.ErrVersion) {
 			return e, err
 		}
-		if pause(ctx, jitter(time.Millisecond<<min(n, 7))); ctx.Err() != nil {
+		if !wait.Sleep(ctx, backoff.Next()) {
 			return e, context.Cause(ctx)
 		}
 	}
@@ -101,4 +103,67 @@ func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) 
 		list[i].Held = held[list[i].ID]
 	}
 	return list, err
+}
+
+// Held returns the endpoints to which this process sends nothing because a
+// secret or a token is not to be had, with what is missing.
+func (d *Dispatcher) Held() map[string]string {
+	held := map[string]string{}
+	for id, l := range *d.lanes.Load() {
+		if why := l.ep.hold.reason(); why != "" && l.ep.enabled() {
+			held[id] = why
+		}
+	}
+	return held
+}
+
+// Disable stops sending to an endpoint. Its messages are kept until R-3's 24
+// hours are over, and then become dead letters.
+func (d *Dispatcher) Disable(ctx context.Context, id, why string) error {
+	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Disabled, why, time.Time{}); err != nil {
+		return err
+	}
+	return d.reread(ctx)
+}
+
+// TestResult is how an endpoint responded to a test message.
+type TestResult struct {
+	OK        bool   `json:"ok"`
+	Status    int    `json:"status,omitempty"`
+	ErrorType string `json:"error_type,omitempty"`
+	Response  string `json:"response,omitempty"`
+	Enabled   bool   `json:"enabled"`
+}
+
+// TestAndEnable sends a test message to an endpoint and enables it when that
+// was accepted.
+func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, error) {
+	out, err := d.try(ctx, webhook.Message{ID: webhook.NewID("msg_test"), Endpoints: []string{id}, Type: "forbear.test", Body: []byte(`{"type":"forbear.test"}`)})
+	if err != nil || !out.OK {
+		return out, err
+	}
+	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Enabled, "", time.Time{}); err != nil {
+		return out, err
+	}
+	out.Enabled = true
+	return out, d.reread(ctx)
+}
+
+// try sends a message to its one endpoint, once and now, past the queue. It looks
+// for a credential that was missing, and a hold goes on when it still is.
+func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, error) {
+	l := d.lane(m.Endpoints[0])
+	if l == nil {
+		return TestResult{}, fmt.Errorf("endpoint %q: %w", m.Endpoints[0], webhook.ErrNotFound)
+	}
+	m.Created = d.now().UTC()
+	held := l.ep.hold.lookAgain()
+	r := l.ep.send(ctx, &m, 1, l.attemptTimeout())
+	if r.unready != nil {
+		if held {
+			l.ep.hold.missing(r.missing(), r.look)
+		}
+		return TestResult{ErrorType: "credential", Response: r.missing()}, nil
+	}
+	return TestResult{OK: r.delivered(), Status: r.status, ErrorType: r.failure.Type, Response: r.body}, nil
 }

@@ -2,12 +2,11 @@ package dispatch
 
 import (
 	"log/slog"
-	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -48,7 +47,7 @@ func (h *hold) missing(why string, look time.Time) (began, counts bool) {
 	floor := min(firstLook<<min(h.looks, 8), lastLook)
 	h.looks++
 	h.why = why
-	h.until = time.Now().Add(floor + rand.N(floor))
+	h.until = time.Now().Add(floor + wait.Jitter(floor))
 	return began, true
 }
 
@@ -109,50 +108,29 @@ func (h *hold) allow(now time.Time, n int, busy bool) (int, time.Time) {
 // unready ends an attempt that lacked its credential: nothing is sent without
 // . The one that finds out is postponed, and any other given back as it
 // was. Both stay due: the lane waits, and may go on at any moment.
-func (d *Dispatcher) unready(l *lane, dl *webhook.Delivery, res *result) {
-	why := brief(res.unready)
-	began, counts := l.hold.missing(why, res.look)
+func (j *job) unready(r *response) {
+	d, id, why := j.lane.d, j.delivery.Endpoint, r.missing()
+	began, counts := j.lane.ep.hold.missing(why, r.look)
 	if !counts {
-		d.finish(release(dl, 0))
+		j.release(0)
 		return
 	}
 	if began {
-		d.log.Error("endpoint held", slog.String("endpoint", dl.Endpoint), slog.String("reason", why))
-		d.raise(deadletter.Alert{Queue: webhook.QueueOf(dl.Endpoint), Reason: "credential", Detail: "endpoint " + dl.Endpoint + " is held: " + why})
+		d.log.Error("endpoint held", slog.String("endpoint", id), slog.String("reason", why))
+		d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "credential", Detail: "endpoint " + id + " is held: " + why})
 	}
-	dl.Progress.Postponed++
+	j.call.Postponed++
 	d.stats.postponed.Add(1)
-	d.finish(outcome(dl, webhook.Postponed))
+	j.writeBack(webhook.Postponed, 0)
 }
 
-// brief returns the text of an error, cut to what fits into a list.
-func brief(err error) string {
-	s := err.Error()
-	return strings.ToValidUTF8(s[:min(len(s), 256)], "")
-}
-
-// ready notes that a look found the lane's credential. When the endpoint was
+// ready notes that a look found the endpoint's credential. When the endpoint was
 // held, its deliveries go on at once.
-func (l *lane) ready(look time.Time) {
-	if !l.hold.found(look) {
+func (e *endpoint) ready(look time.Time) {
+	if !e.hold.found(look) {
 		return
 	}
-	id := l.endpointID()
-	l.d.log.Info("endpoint no longer held", slog.String("endpoint", id))
-	if l = l.d.lane(id); l != nil { // it may have been replaced meanwhile
-		l.dueAt(time.Now())
-		l.d.wake()
-	}
-}
-
-// Held returns the endpoints to which this process sends nothing because a
-// secret or a token is not to be had, with what is missing.
-func (d *Dispatcher) Held() map[string]string {
-	held := map[string]string{}
-	for _, l := range d.all() {
-		if why := l.hold.reason(); why != "" && l.endpoint().State == webhook.Enabled {
-			held[l.endpointID()] = why
-		}
-	}
-	return held
+	e.d.log.Info("endpoint no longer held", slog.String("endpoint", e.id()))
+	e.d.dueAt(e.id(), time.Now()) // by its id: another lane may serve it by now
+	e.d.wake()
 }

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"reflect"
 	"sync"
 	"time"
 
@@ -9,53 +10,60 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// lane is one endpoint at work: its slots, its rate, and the Retryer with its
-// breaker and budget. A lane takes no more than it can send, so that what is due for an
-// endpoint that hangs stays in the store and stands in nobody's way.
+// lane is the way of one endpoint's deliveries from the store to the endpoint:
+// its slots, its rate, and the Retryer with its breaker and budget. A lane takes
+// no more than it can send, so that what is due for an endpoint that hangs stays
+// in the store and stands in no other endpoint's way.
 type lane struct {
 	d       *Dispatcher
+	ep      *endpoint
 	retryer *forbear.Retryer
 	pacing  *pacing
-	hold    *hold
-	cred    *credential
-	target  target
 
 	mu       sync.Mutex
-	ep       webhook.Endpoint
-	signer   *webhook.Signer // nil: to be made from references at send time
-	inFlight int
-	buffer   []*webhook.Delivery
+	inFlight int           // slots that are taken
+	buffer   []*job        // claimed ahead, without a slot yet
 	due      time.Time     // when the lane has work, as far as is known; zero: unknown
 	latency  time.Duration // of attempts, smoothed
-	tokens   float64
-	refilled time.Time
-	failures int // in a row
-	sending  int // attempts under way
-	waiting  int // retries that wait in their slot for the pace
+	tokens   float64       // of the endpoint's rate
+	refilled time.Time     // when tokens was counted
+	sending  int           // attempts under way
+	waiting  int           // retries that wait in their slot for the pace
 	// restrained is until when nothing is claimed, since retries are refused.
 	restrained time.Time
 }
 
-const (
-	defaultSlots   = 10             // in flight, of one endpoint
-	defaultDisable = 24 * time.Hour // of failures
-)
-
 // quick is the latency up to which a lane takes deliveries ahead.
 const quick = 200 * time.Millisecond
+
+// serves reports whether the lane was made for e's configuration, and if so
+// takes over the state that the store has for it.
+func (l *lane) serves(e *webhook.Endpoint) bool {
+	if l.ep.conf.Version != e.Version {
+		return false
+	}
+	if l.ep.adopt(e) {
+		l.dueAt(time.Now())
+		l.ep.hold.lookAgain()
+		l.closeBreaker(l.d.now())
+	}
+	return true
+}
 
 // want returns how many deliveries the lane can take now, and otherwise when it
 // should be asked again; zero means: when something happens.
 func (l *lane) want(now time.Time) (n int, next time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ep.State != webhook.Enabled || l.due.IsZero() {
+	if !l.ep.enabled() {
 		return 0, time.Time{}
 	}
-	if l.due.After(now) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.due.IsZero():
+		return 0, time.Time{}
+	case l.due.After(now):
 		return 0, l.due
-	}
-	if l.restrained.After(now) {
+	case l.restrained.After(now):
 		return 0, l.restrained
 	}
 	limit := l.depth()
@@ -63,7 +71,7 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 	if n < max(limit/4, 1) && l.inFlight > 0 {
 		return 0, time.Time{} // an attempt that ends asks again
 	}
-	if n, next = l.hold.allow(now, n, l.inFlight+len(l.buffer) > 0); n <= 0 {
+	if n, next = l.ep.hold.allow(now, n, l.busy()); n <= 0 {
 		return 0, next
 	}
 	if n, next = l.probing(now, n); n <= 0 {
@@ -75,11 +83,14 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 	return n, next
 }
 
+// busy reports whether the lane holds any delivery. The caller holds mu.
+func (l *lane) busy() bool { return l.inFlight+len(l.buffer) > 0 }
+
 // depth returns how many deliveries the lane may hold: those in flight, and
 // ahead of them as many as keep it busy while the next are being claimed. The
-// quicker the receiver, the more.
+// quicker the receiver, the more. The caller holds mu.
 func (l *lane) depth() int {
-	n := slots(&l.ep)
+	n := l.ep.slots()
 	switch {
 	case l.latency >= quick || l.breaker() != breaker.Closed:
 		return n
@@ -90,13 +101,14 @@ func (l *lane) depth() int {
 	}
 }
 
-// afford takes up to n from the endpoint's rate.
+// afford takes up to n from the endpoint's rate: a token bucket that holds a
+// tenth of a second's worth. The caller holds mu.
 func (l *lane) afford(now time.Time, n int) (int, time.Time) {
-	r := l.ep.Rate
+	r := l.ep.conf.Rate
 	if r <= 0 {
 		return n, time.Time{}
 	}
-	burst := max(r/10, 1) // a tenth of a second's worth
+	burst := max(r/10, 1)
 	if l.refilled.IsZero() {
 		l.tokens = burst
 	} else {
@@ -111,37 +123,39 @@ func (l *lane) afford(now time.Time, n int) (int, time.Time) {
 	return n, time.Time{}
 }
 
-// take gives the lane what was claimed for it, of n that it wanted.
+// take gives the lane what was claimed for it, of n that it wanted. What it did
+// not get goes back to its rate.
 func (l *lane) take(list []*webhook.Delivery, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ep.Rate > 0 {
+	if l.ep.conf.Rate > 0 {
 		l.tokens += float64(n - len(list))
 	}
 	for _, dl := range list {
-		if l.inFlight < slots(&l.ep) {
+		j := &job{lane: l, delivery: dl}
+		if l.inFlight < l.ep.slots() {
 			l.inFlight++
-			l.d.workers.Go(func() { l.work(dl) })
+			l.d.workers.Go(func() { l.work(j) })
 		} else {
-			l.buffer = append(l.buffer, dl)
+			l.buffer = append(l.buffer, j)
 		}
 	}
 }
 
-// work makes attempts until the lane has nothing left to do.
-func (l *lane) work(dl *webhook.Delivery) {
+// work does jobs in one slot until the lane has none left.
+func (l *lane) work(j *job) {
 	for {
-		l.d.process(l, dl)
+		j.process()
 		l.mu.Lock()
-		if len(l.buffer) == 0 || l.inFlight > slots(&l.ep) {
+		if len(l.buffer) == 0 {
 			l.inFlight--
 			l.mu.Unlock()
 			l.d.wake()
 			return
 		}
-		dl = l.buffer[0]
+		j = l.buffer[0]
 		l.buffer = l.buffer[1:]
-		low := len(l.buffer) == slots(&l.ep)/2
+		low := len(l.buffer) == l.ep.slots()/2
 		l.mu.Unlock()
 		if low {
 			l.d.wake()
@@ -150,7 +164,7 @@ func (l *lane) work(dl *webhook.Delivery) {
 }
 
 // drain empties the buffer, when the dispatcher stops.
-func (l *lane) drain() []*webhook.Delivery {
+func (l *lane) drain() []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.buffer
@@ -161,83 +175,52 @@ func (l *lane) drain() []*webhook.Delivery {
 // dueAt notes that the lane has work from t on.
 func (l *lane) dueAt(t time.Time) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.due.IsZero() || t.Before(l.due) {
 		l.due = t
 	}
-	l.mu.Unlock()
 }
 
-// endpointID names the lane's endpoint: it never changes.
-func (l *lane) endpointID() string { return l.ep.ID }
+// attemptTimeout returns how long an attempt may take.
+func (l *lane) attemptTimeout() time.Duration {
+	p := l.retryer.Policy()
+	return p.AttemptTimeout()
+}
 
-// endpoint returns a copy of the configuration.
-func (l *lane) endpoint() webhook.Endpoint {
+// begin counts an attempt that is sent. Each is followed by end.
+func (l *lane) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ep
+	l.sending++
 }
 
-// enabled reports whether the endpoint is served: it may have been disabled
-// while a claim for it was under way.
-func (l *lane) enabled() bool {
+// end counts an attempt that is over. A success may earn the retries that the
+// lane was restrained for.
+func (l *lane) end(r *response, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ep.State == webhook.Enabled
-}
-
-// noted is what an attempt changed about its lane.
-type noted struct {
-	began   bool // a row of failures began
-	ended   bool // it ended
-	disable string
-	failing time.Time
-}
-
-// note counts an attempt that was made.
-func (l *lane) note(now time.Time, took time.Duration, res *result) (n noted) {
-	failed := res.failure.Class != forbear.ClassSuccess
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.latency == 0 {
-		l.latency = took
-	} else {
-		l.latency += (took - l.latency) / 8
+	l.sending--
+	if r.delivered() {
+		l.restrained = time.Time{}
 	}
 	switch {
-	case !failed:
-		n.ended = !l.ep.FailingSince.IsZero()
-		l.failures, l.ep.FailingSince = 0, time.Time{}
+	case !r.counts():
+	case l.latency == 0:
+		l.latency = took
 	default:
-		l.failures++
-		if l.ep.FailingSince.IsZero() {
-			l.ep.FailingSince, n.began = now, true
-		}
-		if l.ep.State == webhook.Enabled && l.failures >= 10 && now.Sub(l.ep.FailingSince) >= disableAfter(&l.ep) {
-			n.disable = "no success since " + l.ep.FailingSince.UTC().Format(time.RFC3339)
-		}
-		if res.gone {
-			n.disable = "the receiver answered 410 Gone"
-		}
-		if n.disable != "" {
-			l.ep.State = webhook.Disabled
-		}
+		l.latency += (took - l.latency) / 8
 	}
-	n.failing = l.ep.FailingSince
-	return n
 }
 
-// slots returns how many attempts may be in flight.
-func slots(e *webhook.Endpoint) int {
-	if e.Concurrency <= 0 {
-		return defaultSlots
+// inherit takes over what another lane knows of the same receiver.
+func (l *lane) inherit(old *lane) {
+	old.mu.Lock()
+	l.latency = old.latency
+	old.mu.Unlock()
+	old.ep.mu.Lock()
+	l.ep.failures = old.ep.failures
+	old.ep.mu.Unlock()
+	if reflect.DeepEqual(l.ep.conf.Policy, old.ep.conf.Policy) && l.ep.slots() == old.ep.slots() {
+		l.retryer, l.pacing = old.retryer, old.pacing
 	}
-	return e.Concurrency
-}
-
-// disableAfter returns how long the endpoint may fail before it is disabled.
-func disableAfter(e *webhook.Endpoint) time.Duration {
-	if e.DisableAfter <= 0 {
-		return defaultDisable
-	}
-	return e.DisableAfter
 }

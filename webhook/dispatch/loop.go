@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,222 +11,150 @@ import (
 )
 
 const (
-	maxClaim  = 2000 // deliveries at once
-	maxFinish = 1024 // outcomes at once
+	maxBack    = 1024 // outcomes written back at once
+	maxWriting = 2    // steps that write back at a time
 	// An outcome waits this long for company, unless there are enough: what
-	// shares a turn shares its wait for the disk.
+	// shares a step shares its wait for the disk.
 	lull   = 4 * time.Millisecond
 	enough = 64
-	// A lane that found less than it wanted, though more is due, is not asked
-	// again at once: another process is about to take it.
-	breath = 5 * time.Millisecond
 )
 
-// maxBack is how many turns may be writing outcomes back at a time.
-const maxBack = 2
+// loop is the dispatcher's main loop. Each of its steps writes back the outcomes
+// that there are and claims due work for the lanes that want some. The loop does
+// not wait for its steps: a claim may be under way, and a few that write back,
+// while the next outcomes gather.
+type loop struct {
+	d     *Dispatcher
+	timer *time.Timer
 
-// turns is the main loop. Each turn writes back the outcomes that there are and
-// takes due work for the lanes that want some. The loop does not wait for its
-// turns: a claim may be under way, and a few that write back, while the next
-// outcomes gather. When ctx ends it takes nothing more and, once nothing is
-// being taken, closes quiet; when there are no more outcomes to come it returns.
-func (d *Dispatcher) turns(ctx context.Context, quiet chan struct{}) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	back  []webhook.Outcome // to be written back
+	since time.Time         // when the first of back came
+	open  bool              // more outcomes may come
+
+	claiming atomic.Bool
+	writing  atomic.Int32 // steps that write back
+	steps    sync.WaitGroup
+}
+
+// run runs the loop. When ctx ends it claims nothing more and, once no claim is
+// under way, closes quiet: no worker begins from then on. It returns when the
+// last outcome is written.
+func (l *loop) run(ctx context.Context, quiet chan struct{}) {
+	l.timer, l.open = time.NewTimer(0), true
+	defer l.timer.Stop()
+	defer l.steps.Wait()
 	background := context.WithoutCancel(ctx)
-	var claiming atomic.Bool
-	var writing atomic.Int32
-	var under sync.WaitGroup
-	defer under.Wait()
-	var first time.Time // when the first of back came
-	var back []webhook.Outcome
-	for open := true; open || len(back) > 0; {
+	for l.gather() {
 		over := ctx.Err() != nil // asked once: it may end at any moment
-		if back, open = d.gather(back, open); !open && len(back) == 0 {
-			break
-		}
-		if len(back) > 0 && first.IsZero() {
-			first = time.Now()
-		}
-		var w wanted
+		var c claim
 		switch {
-		case claiming.Load():
+		case l.claiming.Load():
 		case !over:
-			w = d.wants()
+			c = l.d.wants()
 		case quiet != nil:
 			close(quiet)
 			quiet = nil
 		}
-		var now []webhook.Outcome // of this turn
-		if free := writing.Load() < maxBack; free && (ripe(back, first) || !open) {
-			now, back, first = back, nil, time.Time{}
-		} else if free && len(back) > 0 && (w.again.IsZero() || first.Add(lull).Before(w.again)) {
-			w.again = first.Add(lull)
-		}
-		if len(w.lanes) == 0 && len(now) == 0 {
-			ended := ctx.Done()
-			if over {
-				ended = nil
-			}
-			back, open = d.await(ended, timer, w.again, back, open)
+		back, ripe := l.take()
+		if len(c.lanes) > 0 || len(back) > 0 {
+			l.step(background, c, back)
 			continue
 		}
-		if len(w.lanes) > 0 {
-			claiming.Store(true)
+		ended := ctx.Done()
+		if over {
+			ended = nil
 		}
-		if len(now) > 0 {
-			writing.Add(1)
-		}
-		under.Go(func() {
-			d.turn(background, w, now)
-			if len(w.lanes) > 0 {
-				claiming.Store(false)
-			}
-			if len(now) > 0 {
-				writing.Add(-1)
-			}
-			d.wake()
-		})
+		l.await(ended, earliest(c.again, ripe))
 	}
 }
 
-// gather takes the outcomes that are there. open is false when no more will
-// come.
-func (d *Dispatcher) gather(back []webhook.Outcome, open bool) ([]webhook.Outcome, bool) {
-	for open && len(back) < maxFinish {
+// step makes one step beside the loop.
+func (l *loop) step(ctx context.Context, c claim, back []webhook.Outcome) {
+	claims, writes := len(c.lanes) > 0, len(back) > 0
+	if claims {
+		l.claiming.Store(true)
+	}
+	if writes {
+		l.writing.Add(1)
+	}
+	l.steps.Go(func() {
+		l.d.step(ctx, c, back)
+		if claims {
+			l.claiming.Store(false)
+		}
+		if writes {
+			l.writing.Add(-1)
+		}
+		l.d.wake()
+	})
+}
+
+// gather takes the outcomes that are there. It reports whether there are any, or
+// more may come.
+func (l *loop) gather() bool {
+	for l.open && len(l.back) < maxBack {
 		select {
-		case o, ok := <-d.outcomes:
-			if !ok {
-				return back, false
-			}
-			back = append(back, o)
+		case o, ok := <-l.d.outcomes:
+			l.add(o, ok)
 		default:
-			return back, true
+			return true
 		}
 	}
-	return back, open
+	return l.open || len(l.back) > 0
 }
 
-// ripe reports whether outcomes are worth a turn.
-func ripe(back []webhook.Outcome, first time.Time) bool {
-	// Others wait behind one whose key they share.
-	return len(back) >= enough || len(back) > 0 && time.Since(first) >= lull ||
-		slices.ContainsFunc(back, func(o webhook.Outcome) bool { return o.OrderKey != "" })
+// add keeps an outcome that was received; ok is false for the end of them.
+func (l *loop) add(o webhook.Outcome, ok bool) {
+	if l.open = ok; !ok {
+		return
+	}
+	if len(l.back) == 0 {
+		l.since = time.Now()
+	}
+	l.back = append(l.back, o)
 }
 
-// await waits for something to do: an outcome, a wake, the time again, the end.
-func (d *Dispatcher) await(ended <-chan struct{}, timer *time.Timer, again time.Time, back []webhook.Outcome, open bool) ([]webhook.Outcome, bool) {
+// take returns the outcomes when they are worth a step, and otherwise when they
+// will be.
+func (l *loop) take() (back []webhook.Outcome, ripe time.Time) {
+	if len(l.back) == 0 || l.writing.Load() >= maxWriting {
+		return nil, time.Time{}
+	}
+	ripe = l.since.Add(lull)
+	if l.open && len(l.back) < enough && time.Now().Before(ripe) && !slices.ContainsFunc(l.back, ordered) {
+		return nil, ripe
+	}
+	back, l.back = l.back, nil
+	return back, time.Time{}
+}
+
+// ordered reports whether others wait behind an outcome whose key they share.
+func ordered(o webhook.Outcome) bool { return o.OrderKey != "" }
+
+// await waits for something to do: outcomes that are worth a look, a wake, the
+// time again, the end.
+func (l *loop) await(ended <-chan struct{}, again time.Time) {
 	var late <-chan time.Time
 	if !again.IsZero() {
-		timer.Reset(max(time.Until(again), 0))
-		late = timer.C
+		l.timer.Reset(max(time.Until(again), 0))
+		late = l.timer.C
 	}
-	outcomes := d.outcomes
-	if !open || len(back) >= maxFinish {
+	outcomes := l.d.outcomes
+	if !l.open || len(l.back) >= maxBack {
 		outcomes = nil
 	}
 	for {
 		select {
 		case o, ok := <-outcomes:
-			if !ok {
-				return back, false
-			}
-			if back = append(back, o); len(back) == 1 || len(back) == enough || len(back) >= maxFinish || o.OrderKey != "" {
-				return back, true
+			l.add(o, ok)
+			if n := len(l.back); !ok || n == 1 || n == enough || n >= maxBack || ordered(o) {
+				return
 			}
 		case <-late:
-			return back, open
-		case <-d.wakes:
-			return back, open
-		case <-ended:
-			return back, open
-		}
-	}
-}
-
-// wanted is what the lanes can take.
-type wanted struct {
-	lanes []*lane
-	specs []webhook.Lane
-	again time.Time // when to ask again at the latest; zero: when something happens
-}
-
-// wants asks the lanes.
-func (d *Dispatcher) wants() (w wanted) {
-	now := time.Now()
-	total := 0
-	for _, l := range d.all() { // in the random order of a map: nobody is first each time
-		if total >= maxClaim {
-			w.again = now
-			break
-		}
-		n, next := l.want(now)
-		if n > 0 {
-			total += n
-			w.lanes, w.specs = append(w.lanes, l), append(w.specs, webhook.Lane{Endpoint: l.endpointID(), Max: n})
-		} else if !next.IsZero() && (w.again.IsZero() || next.Before(w.again)) {
-			w.again = next
-		}
-	}
-	return w
-}
-
-// turn makes one turn. When it fails, the outcomes belong to somebody else.
-func (d *Dispatcher) turn(ctx context.Context, w wanted, back []webhook.Outcome) {
-	done, err := d.cfg.Store.Turn(ctx, webhook.Turn{Outcomes: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: w.specs})
-	if err == nil {
-		d.written(back, done.OK)
-		d.hand(w, &done)
-		return
-	}
-	for i, l := range w.lanes {
-		l.take(nil, w.specs[i].Max)
-	}
-	d.look() // what is due is to be asked again
-	if len(back) > 0 {
-		d.behind.Go(func() { d.writeBack(ctx, back, err) })
-	} else {
-		d.warn(ctx, "deliveries not claimed", err)
-	}
-	pause(ctx, 100*time.Millisecond)
-}
-
-// hand gives the lanes what was claimed for them.
-func (d *Dispatcher) hand(w wanted, done *webhook.Turned) {
-	claimed := make(map[string][]*webhook.Delivery, len(w.lanes))
-	for i := range done.Claimed {
-		dl := &done.Claimed[i]
-		claimed[dl.Endpoint] = append(claimed[dl.Endpoint], dl)
-	}
-	now := time.Now()
-	for i, l := range w.lanes {
-		got := claimed[w.specs[i].Endpoint]
-		if l.take(got, w.specs[i].Max); len(got) == w.specs[i].Max {
-			l.dueAt(now) // there may be more
-		}
-	}
-	for _, h := range done.Next {
-		if l := d.lane(h.Endpoint); l != nil {
-			l.dueAt(now.Add(max(h.In, breath)))
-		}
-	}
-}
-
-// writeBack tries again what failed. It does not give up early: what was sent
-// would be sent again. After a while the lease has ended, and another process
-// sees to it.
-func (d *Dispatcher) writeBack(ctx context.Context, back []webhook.Outcome, err error) {
-	deadline := time.Now().Add(5 * time.Minute)
-	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		d.log.Warn("outcomes not written back", slog.Int("deliveries", len(back)), slog.String("error", err.Error()))
-		if time.Now().After(deadline) || d.stopping() && wait > time.Second {
-			d.log.Error("outcomes given up: the deliveries will be made again", slog.Int("deliveries", len(back)))
 			return
-		}
-		pause(ctx, jitter(wait))
-		var done webhook.Turned
-		if done, err = d.cfg.Store.Turn(ctx, webhook.Turn{Outcomes: back}); err == nil {
-			d.written(back, done.OK)
+		case <-l.d.wakes:
+			return
+		case <-ended:
 			return
 		}
 	}

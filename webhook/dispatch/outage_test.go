@@ -129,9 +129,9 @@ func putOff(t *testing.T, s *storetest.Memory, n int) {
 		outcomes := make([]webhook.Outcome, len(list))
 		for i, dl := range list {
 			outcomes[i] = webhook.Outcome{ID: dl.ID, Fence: dl.Fence, Endpoint: "a", Kind: webhook.Postponed, After: time.Hour}
-			outcomes[i].Progress = webhook.Progress{Attempts: 1, Postponed: 3, Last: "http_503"}
+			outcomes[i].Progress = forbear.Progress{Attempts: 1, Postponed: 3, Last: "http_503"}
 			outcomes[i].Progress.State.Attempt = 1
-			outcomes[i].Progress.Pending = &webhook.Pending{Class: forbear.ClassTransient, Type: "http_503", Status: 503, At: time.Now()}
+			outcomes[i].Progress.Pending = &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now()}
 		}
 		if _, err := s.Finish(ctx, outcomes); err != nil {
 			t.Fatal(err)

@@ -1,12 +1,12 @@
 package dispatch
 
 import (
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // pacing spaces the probes of an endpoint that stays down. Its breaker says
@@ -69,8 +69,8 @@ func (p *pacing) refused() time.Duration {
 	if !now.Before(p.until) {
 		p.until = now.Add(p.wait)
 	}
-	wait := p.until.Sub(now)
-	return wait + rand.N(wait/4+1)
+	left := p.until.Sub(now)
+	return left + wait.Jitter(left/4)
 }
 
 // breaker returns where the lane's circuit breaker stands: closed, when its
@@ -93,7 +93,7 @@ func (l *lane) probing(now time.Time, n int) (int, time.Time) {
 		}
 		fallthrough
 	case breaker.HalfOpen:
-		if l.inFlight+len(l.buffer) > 0 {
+		if l.busy() {
 			return 0, time.Time{} // the probe's end asks again
 		}
 		return min(n, 1), time.Time{}
@@ -101,9 +101,9 @@ func (l *lane) probing(now time.Time, n int) (int, time.Time) {
 	return n, time.Time{}
 }
 
-// well closes the breaker of an endpoint that was enabled, unless somebody
-// holds it.
-func (l *lane) well(now time.Time) {
+// closeBreaker closes the breaker of an endpoint that was enabled, unless an
+// operator holds it.
+func (l *lane) closeBreaker(now time.Time) {
 	if b := l.retryer.Breaker(); b != nil && !b.Forced() {
 		b.Force(breaker.Closed, "enabled", now)
 		b.Release()

@@ -17,7 +17,7 @@ func TestPacingDoubles(t *testing.T) {
 		open := breaker.Transition{From: breaker.HalfOpen, To: breaker.Open, OpenFor: 5 * time.Second}
 		want := 5 * time.Second
 		for range 10 {
-			p.BreakerMoved(open)
+			p.breakerMoved(open)
 			if got := time.Until(p.probeAt()); got != want {
 				t.Fatalf("the next probe comes in %v, want %v", got, want)
 			}
@@ -29,8 +29,8 @@ func TestPacingDoubles(t *testing.T) {
 		if told != 1 {
 			t.Errorf("told %d times of one outage", told)
 		}
-		p.BreakerMoved(breaker.Transition{From: breaker.HalfOpen, To: breaker.Closed})
-		p.BreakerMoved(open)
+		p.breakerMoved(breaker.Transition{From: breaker.HalfOpen, To: breaker.Closed})
+		p.breakerMoved(open)
 		if got := time.Until(p.probeAt()); got != 5*time.Second || told != 2 {
 			t.Errorf("after a recovery: %v, told %d times", got, told)
 		}

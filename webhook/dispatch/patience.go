@@ -1,10 +1,10 @@
 package dispatch
 
 import (
+	"context"
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/webhook"
 )
 
 const (
@@ -16,14 +16,16 @@ const (
 	restraint = 100 * time.Millisecond
 )
 
-// askPatiently asks again about a put-off failure, and while the budget refuses
-// it, after each success of the endpoint. Not more than half of the slots wait
-// in this way: new messages go on.
-func (d *Dispatcher) askPatiently(l *lane, dl *webhook.Delivery, f forbear.Failure, now time.Time) (forbear.Decision, time.Time) {
+// askPatiently asks whether an attempt may be made now. While the budget refuses
+// the retry that was put off, it asks again after each success of the endpoint. Not
+// more than half of the slots wait in this way: new messages go on. It returns the
+// time of the decision, too.
+func (j *job) askPatiently() (forbear.Decision, time.Time) {
+	l, now := j.lane, j.lane.d.now()
 	var over <-chan time.Time
 	for {
-		earned := l.retryer.Earned()
-		dec := d.ask(l, dl, l.retryer.Reconsider, f, now)
+		earned := j.call.Earned() // before the question, so that no success is missed
+		dec := j.call.Ask(context.Background(), now)
 		if dec.Reason != forbear.ReasonBudget {
 			return dec, now
 		}
@@ -41,10 +43,10 @@ func (d *Dispatcher) askPatiently(l *lane, dl *webhook.Delivery, f forbear.Failu
 		case <-earned:
 		case <-over:
 			return dec, now
-		case <-d.stop:
+		case <-l.d.stop:
 			return dec, now
 		}
-		if now = d.now(); !l.enough(dl) {
+		if now = l.d.now(); !j.leaseLasts() {
 			return dec, now
 		}
 	}
@@ -55,38 +57,23 @@ func (d *Dispatcher) askPatiently(l *lane, dl *webhook.Delivery, f forbear.Failu
 func (l *lane) mayWait() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.sending == 0 || l.waiting >= max(slots(&l.ep)/2, 1) {
+	if l.sending == 0 || l.waiting >= max(l.ep.slots()/2, 1) {
 		return false
 	}
 	l.waiting++
 	return true
 }
 
+// waited gives a place back.
 func (l *lane) waited() {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.waiting--
-	l.mu.Unlock()
 }
 
 // restrain makes the lane claim nothing for a moment, or until a success.
 func (l *lane) restrain() {
 	l.mu.Lock()
 	l.restrained = time.Now().Add(restraint)
-	l.mu.Unlock()
-}
-
-// begin and end count the attempts under way.
-func (l *lane) begin() {
-	l.mu.Lock()
-	l.sending++
-	l.mu.Unlock()
-}
-
-func (l *lane) end(delivered bool) {
-	l.mu.Lock()
-	l.sending--
-	if delivered {
-		l.restrained = time.Time{}
-	}
 	l.mu.Unlock()
 }

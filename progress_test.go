@@ -1,10 +1,8 @@
-package dispatch
+package forbear
 
 import (
 	"testing"
 	"time"
-
-	"github.com/forbear-go/forbear/webhook"
 )
 
 // What was put off waits for what is left of its backoff, and for the server's
@@ -24,11 +22,11 @@ func TestPendingKeepsTheServersWait(t *testing.T) {
 		{"the server's wait has", 10 * time.Minute, time.Minute, 11 * time.Minute, 0},
 		{"the clock was set back", 0, time.Minute, -time.Hour, 0},
 	} {
-		p := &webhook.Pending{At: at}
+		p := &Pending{At: at}
 		if c.until > 0 {
 			p.Until = at.Add(c.until)
 		}
-		if got := left(p, c.wait, at.Add(c.now)); got != c.want {
+		if got := p.left(c.wait, at.Add(c.now)); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
