@@ -5,6 +5,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 // fuses are the circuit breakers of a group: a few representative instances,
@@ -13,7 +14,7 @@ import (
 // The share of them that is not closed is the share of the mass that is turned
 // away.
 type fuses struct {
-	all    []*caller
+	all    []*model.Caller
 	unit   float64 // mass that one sampled attempt stands for
 	saved  float64 // mass since the last one
 	next   int
@@ -23,7 +24,7 @@ type fuses struct {
 // sample is one attempt under way, of one representative.
 type sample struct {
 	state forbear.State
-	fuse  *caller
+	fuse  *model.Caller
 	step  int
 	u     float64 // its place in the mass of its step, 0 to 1
 }
@@ -36,15 +37,15 @@ const (
 // newFuses returns the breakers of g, or nil when its policy has none. Their
 // budgets are not asked: the group's is.
 func (x *cohort) newFuses(g *group, instances float64, rate float64) (*fuses, error) {
-	if !g.plan.breaker {
+	if !g.plan.Breaker {
 		return nil, nil
 	}
 	n := max(1, min(mostFuses, int(instances)))
 	f := &fuses{closed: 1}
 	p := *g.plan
-	p.given.Baseline.NoBudget = true
+	p.Baseline.NoBudget = true
 	for range n {
-		b, err := p.caller(x.draw, 1, 1)
+		b, err := p.Caller(x.draw, 1, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -66,13 +67,13 @@ func (x *cohort) offer(c *class, n float64) float64 {
 	for f.saved += n; f.saved >= f.unit; f.saved -= f.unit {
 		s := sample{fuse: f.all[f.next], step: x.t, u: x.draw()}
 		f.next = (f.next + 1) % len(f.all)
-		if s.fuse.r.Admit(&s.state, now) == forbear.ReasonNone {
+		if s.fuse.Retryer.Admit(&s.state, now) == forbear.ReasonNone {
 			c.arriving = append(c.arriving, s)
 		}
 	}
 	closed := 0
 	for _, b := range f.all {
-		if b.r.Breaker().State() == breaker.Closed {
+		if b.Retryer.Breaker().State() == breaker.Closed {
 			closed++
 		}
 	}
@@ -85,7 +86,7 @@ func (x *cohort) offer(c *class, n float64) float64 {
 func (x *cohort) enter(c *class, in float64) {
 	for i := range c.arriving {
 		s := &c.arriving[i]
-		if x.draw() < x.cond.outage || x.draw() >= in {
+		if x.draw() < x.cond.Outage || x.draw() >= in {
 			x.end(s, &x.shed)
 			continue
 		}
@@ -107,12 +108,12 @@ func (x *cohort) settle(c *class, perSecond float64) {
 		wait := float64(x.t-s.step) * x.dt
 		switch {
 		case late || x.v.Capacity > 0 && x.draw() >= inTime(c.limit, wait, perSecond, x.dt):
-			x.end(s, &failedTimeout)
+			x.end(s, &model.FailedTimeout)
 		case x.draw() < x.errorRate(c):
-			x.end(s, &failedAnswer)
+			x.end(s, &model.FailedResponse)
 		default:
-			service := time.Duration(wait*1e9) + x.v.Time.D()
-			s.fuse.r.Succeeded(&s.state, service, x.clock())
+			service := time.Duration(wait*1e9) + x.v.Time
+			s.fuse.Retryer.Succeeded(&s.state, service, x.clock())
 		}
 	}
 	if c.settled > len(c.samples)/2 {
@@ -123,7 +124,7 @@ func (x *cohort) settle(c *class, perSecond float64) {
 
 // end fails a sample. What its Retryer decides is the group's business.
 func (x *cohort) end(s *sample, f *forbear.Failure) {
-	s.fuse.r.Next(&s.state, *f, x.clock())
+	s.fuse.Retryer.Next(&s.state, *f, x.clock())
 }
 
 // budgetRefused tells the breakers of g that the budget has refused retries.
@@ -132,6 +133,6 @@ func (x *cohort) budgetRefused(g *group) {
 		return
 	}
 	for _, b := range g.fuses.all {
-		b.r.Breaker().BudgetRefused(x.clock())
+		b.Retryer.Breaker().BudgetRefused(x.clock())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 // turnedAway ends the given share of lane k's attempts at the breakers.
@@ -15,15 +16,15 @@ func (x *cohort) turnedAway(c *class, k int, share float64) {
 	l.now.n -= n
 	l.now.start *= 1 - share
 	if k == 0 {
-		x.rec.turnedAway(n)
+		x.rec.Now.Turned += n
 	}
 	x.refuse(c, forbear.ReasonBreakerOpen, n)
 }
 
 // refuse ends n calls.
 func (x *cohort) refuse(c *class, why forbear.Reason, n float64) {
-	x.rec.refused(why, n)
-	x.rec.finished(false, 0, n)
+	x.rec.Refuse(why, n)
+	x.rec.Finish(false, 0, n)
 	x.ended(c, n)
 }
 
@@ -31,18 +32,18 @@ func (x *cohort) refuse(c *class, why forbear.Reason, n float64) {
 // it as full as it was: a later step would be kinder than the truth.
 func (x *cohort) full(c *class, k int, n, start float64) {
 	p := c.g.plan
-	for p.given.Baseline.Wait == "none" && p.rtt == 0 && x.shed.Hint.Floor == 0 && k < p.limit && n > 0 {
+	for p.Baseline.Wait == "none" && p.RTT == 0 && x.shed.Hint.Floor == 0 && k < p.Limit && n > 0 {
 		again := x.granted(c, k, n, start, byShed)
 		n -= again
 		x.failed(c, k, n, start, byShed, 0) // what is left was refused
-		x.rec.now.retry += again
-		x.rec.services[0].arrivals += again
-		x.rec.services[0].current += again
-		x.rec.services[0].retries += again
-		x.rec.services[0].shed += again
+		x.rec.Now.Retry += again
+		x.rec.Services[0].Arrivals += again
+		x.rec.Services[0].Current += again
+		x.rec.Services[0].Retries += again
+		x.rec.Services[0].Shed += again
 		k, n = k+1, again
 	}
-	x.failed(c, k, n, start, byShed, float64(p.rtt)/1e9)
+	x.failed(c, k, n, start, byShed, float64(p.RTT)/1e9)
 }
 
 // granted returns how much of n may be retried, and takes it.
@@ -102,10 +103,10 @@ func (x *cohort) failed(c *class, k int, n, start float64, kind int, after float
 // ask puts one failure, which stands for a unit, to the Retryer.
 func (x *cohort) ask(c *class, k int, start float64, kind int) {
 	a := &c.lanes[k].answers[kind]
-	f := [failures]forbear.Failure{byError: failedAnswer, byShed: x.shed, byTimeout: failedTimeout}[kind]
+	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.shed, byTimeout: model.FailedTimeout}[kind]
 	s := forbear.State{Attempt: k + 1, Start: x.epoch.Add(time.Duration(start * x.dt * 1e9))}
 	before := s
-	d := c.g.caller.r.Next(&s, f, x.clock())
+	d := c.g.caller.Retryer.Next(&s, f, x.clock())
 	a.left, a.retry, a.why = c.g.unit, d.Retry, d.Reason
 	if d.Reason == forbear.ReasonBudget {
 		x.budgetRefused(c.g)
@@ -123,7 +124,7 @@ func (x *cohort) ask(c *class, k int, start float64, kind int) {
 
 // boxes samples the waits that the policy draws and cuts them into parts of
 // equal mass.
-func (x *cohort) boxes(p *plan, k int, s forbear.State, f forbear.Failure) []box {
+func (x *cohort) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure) []box {
 	const samples, parts = 256, 16
 	now := x.clock()
 	waits := make([]float64, 0, samples)
@@ -131,9 +132,9 @@ func (x *cohort) boxes(p *plan, k int, s forbear.State, f forbear.Failure) []box
 		u := [2]float64{(float64(i) + 0.5) / samples, radical(i)}
 		j := 0
 		draw := func() float64 { j++; return u[min(j, 2)-1] }
-		d := forbear.Decide(&p.policy, s, f, now, draw)
+		d := forbear.Decide(&p.Policy, s, f, now, draw)
 		j = 0
-		waits = append(waits, p.wait(&d, k+1, draw).Seconds()/x.dt)
+		waits = append(waits, p.Wait(&d, k+1, draw).Seconds()/x.dt)
 	}
 	slices.Sort(waits)
 	edge := func(i int) float64 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/window"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 // The kinds of events.
@@ -62,7 +62,7 @@ const (
 
 // exact is the discrete-event engine.
 type exact struct {
-	m     *model
+	m     *model.Model
 	now   int64
 	end   int64
 	epoch time.Time
@@ -73,7 +73,7 @@ type exact struct {
 
 	fleets   []fleetState
 	services []serviceState
-	callers  [][]*caller // by edge and instance
+	callers  [][]*model.Caller // by edge and instance
 	calls    []call
 	// kept goes with calls when any plan keeps something.
 	kept     []kept
@@ -82,7 +82,7 @@ type exact struct {
 	freeCall []int32
 	freeTask []int32
 
-	rec    *recorder
+	rec    *model.Record
 	events int64
 }
 
@@ -94,53 +94,60 @@ type fleetState struct {
 	next   int32 // instance that takes it
 }
 
-// startOfTime is the start of every run on the clock of budgets and breakers:
-// at a fixed distance from the windows' epoch, so that their slots lie alike in
-// every run, and after the making of any breaker.
-func startOfTime() time.Time { return window.Epoch().Add(10 * 365 * 24 * time.Hour) }
+// runExact plays all events of m out. A non-nil stop is asked now and then whether to
+// break off.
+func runExact(m *model.Model, stop func() bool) (*model.Record, error) {
+	x, err := newExact(m)
+	if err != nil {
+		return nil, err
+	}
+	x.rec.Stopped = !x.run(stop)
+	x.rec.Events = x.events
+	return x.rec, nil
+}
 
 // newExact returns an engine at time 0.
-func newExact(m *model) (*exact, error) {
-	x := &exact{m: m, end: int64(m.s.Duration), epoch: startOfTime()}
-	stream := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(m.s.Seed, i)) }
+func newExact(m *model.Model) (*exact, error) {
+	x := &exact{m: m, end: int64(m.Duration), epoch: model.StartOfTime()}
+	stream := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(m.Seed, i)) }
 	x.arrivals, x.servers, x.draws, x.luck = stream(1), stream(2), stream(3), stream(4)
 	x.draw = x.draws.Float64
-	x.rec = newRecorder(m)
-	for i := range m.edges {
-		e := &m.edges[i]
-		group := make([]*caller, e.instances)
+	x.rec = model.NewRecord(m)
+	for i := range m.Edges {
+		e := &m.Edges[i]
+		group := make([]*model.Caller, e.Instances)
 		for j := range group {
-			b, err := e.plan.caller(x.draw, 1, 1)
+			b, err := e.Plan.Caller(x.draw, 1, 1)
 			if err != nil {
 				return nil, err
 			}
 			group[j] = b
 		}
 		x.callers = append(x.callers, group)
-		x.keeps = x.keeps || e.plan.keeps()
+		x.keeps = x.keeps || e.Plan.Keeps()
 	}
-	x.services = make([]serviceState, len(m.s.Services))
+	x.services = make([]serviceState, len(m.Services))
 	for i := range x.services {
-		x.services[i].init(&m.s.Services[i])
-		x.services[i].cond = m.condition(i, 0)
+		x.services[i].init(&m.Services[i])
+		x.services[i].cond = m.Condition(i, 0)
 	}
-	for _, f := range m.s.Faults {
-		for i := range x.services {
-			v := &x.services[i]
-			v.loadFaults = v.loadFaults || f.Mode == LoadCoupled && f.Kind == Errors && f.Service == v.v.Name
+	for _, f := range m.Faults {
+		if f.Failing[model.FailLoad] > 0 {
+			x.services[f.Service].loadFaults = true
 		}
 	}
-	x.fleets = make([]fleetState, len(m.s.Fleets))
-	x.w = newWheel(estimate(m).peakRate)
+	x.fleets = make([]fleetState, len(m.Fleets))
+	attempts, _ := worst(m)
+	x.w = newWheel(attempts * perAttempt)
 	x.seed()
 	return x, nil
 }
 
 // seed puts in what is known from the start.
 func (x *exact) seed() {
-	spike := x.m.spike(0)
-	for i := range x.m.s.Fleets {
-		f := &x.m.s.Fleets[i]
+	spike := x.m.Spike(0)
+	for i := range x.m.Fleets {
+		f := &x.m.Fleets[i]
 		x.fleets[i].factor = spike
 		switch {
 		case f.Burst > 0:
@@ -153,10 +160,10 @@ func (x *exact) seed() {
 			x.nextArrival(i)
 		}
 	}
-	for _, t := range x.m.boundaries() {
+	for _, t := range x.m.Boundaries() {
 		x.push(t, evChange, 0, 0)
 	}
-	x.push(x.rec.bin-1, evBin, 0, 0) // before whatever happens on the boundary
+	x.push(int64(x.m.Bin)-1, evBin, 0, 0) // before whatever happens on the boundary
 }
 
 func (x *exact) push(at int64, kind, idx, gen uint32) {
@@ -181,10 +188,10 @@ func (x *exact) run(stop func() bool) bool {
 		case evArrival:
 			x.onArrival(e)
 		case evThink:
-			x.begin(int(e.idx), x.m.edges[e.idx].nextInstance(&x.fleets[e.idx]), -1, 0, false)
+			x.begin(int(e.idx), x.nextInstance(int(e.idx)), -1, 0, false)
 		case evBurst:
-			for range x.m.s.Fleets[e.idx].Burst {
-				x.begin(int(e.idx), x.m.edges[e.idx].nextInstance(&x.fleets[e.idx]), -1, 0, false)
+			for range x.m.Fleets[e.idx].Burst {
+				x.begin(int(e.idx), x.nextInstance(int(e.idx)), -1, 0, false)
 			}
 		case evTimeout:
 			x.onTimeout(e)
@@ -212,9 +219,10 @@ func (x *exact) run(stop func() bool) bool {
 const genMask = 1<<28 - 1
 
 // nextInstance hands the fleet's instances out in turn.
-func (e *edge) nextInstance(f *fleetState) int32 {
+func (x *exact) nextInstance(fleet int) int32 {
+	f := &x.fleets[fleet]
 	i := f.next
-	if f.next++; int(f.next) == e.instances {
+	if f.next++; int(f.next) == x.m.Edges[fleet].Instances {
 		f.next = 0
 	}
 	return i
@@ -222,7 +230,7 @@ func (e *edge) nextInstance(f *fleetState) int32 {
 
 // nextArrival schedules the fleet's next request, at its present rate.
 func (x *exact) nextArrival(i int) {
-	f, s := &x.m.s.Fleets[i], &x.fleets[i]
+	f, s := &x.m.Fleets[i], &x.fleets[i]
 	s.gen++
 	rate := f.Rate * s.factor
 	if rate <= 0 {
@@ -243,29 +251,29 @@ func (x *exact) onArrival(e event) {
 	if s.gen&genMask != e.gen() {
 		return
 	}
-	x.begin(i, x.m.edges[i].nextInstance(s), -1, 0, false)
+	x.begin(i, x.nextInstance(i), -1, 0, false)
 	x.nextArrival(i)
 }
 
-func (x *exact) thinkTime(f *Fleet, factor float64) int64 {
+func (x *exact) thinkTime(f *model.Fleet, factor float64) int64 {
 	return x.now + int64(x.arrivals.ExpFloat64()*float64(f.Think)/max(factor, 1e-9))
 }
 
 // change applies the faults that begin or end now.
 func (x *exact) change() {
-	spike := x.m.spike(x.now)
+	spike := x.m.Spike(x.now)
 	for i := range x.fleets {
 		s := &x.fleets[i]
 		if s.factor != spike {
 			s.factor = spike
-			if x.m.s.Fleets[i].Rate > 0 {
+			if x.m.Fleets[i].Rate > 0 {
 				x.nextArrival(i) // the gaps of a Poisson process have no memory
 			}
 		}
 	}
 	for i := range x.services {
 		v := &x.services[i]
-		v.cond = x.m.condition(i, x.now)
+		v.cond = x.m.Condition(i, x.now)
 		x.kick(int32(i))
 	}
 }
@@ -274,19 +282,19 @@ func (x *exact) change() {
 func (x *exact) closeBin() {
 	for i := range x.services {
 		v := &x.services[i]
-		x.rec.queue(i, v.queueSeconds())
+		x.rec.Queue(i, v.queueSeconds())
 	}
 	used, open, n := 0.0, 0.0, 0
 	now := x.clock()
-	for _, group := range x.callers[:x.m.roots] {
+	for _, group := range x.callers[:len(x.m.Fleets)] {
 		for j := 0; j < len(group); j += 1 + len(group)/16 {
-			used += min(group[j].r.Level(now).Utilization(), 1)
-			if b := group[j].r.Breaker(); b != nil && b.State() != breaker.Closed {
+			used += min(group[j].Retryer.Level(now).Utilization(), 1)
+			if b := group[j].Retryer.Breaker(); b != nil && b.State() != breaker.Closed {
 				open++
 			}
 			n++
 		}
 	}
-	x.rec.closeBin(used/float64(max(n, 1)), open/float64(max(n, 1)))
-	x.push(x.now+x.rec.bin, evBin, 0, 0)
+	x.rec.CloseBin(used/float64(max(n, 1)), open/float64(max(n, 1)))
+	x.push(x.now+int64(x.m.Bin), evBin, 0, 0)
 }

@@ -4,25 +4,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
-
-// The failures that attempts come back with.
-var (
-	failedAnswer  = forbear.Failure{Class: forbear.ClassTransient, Type: "http_500"}
-	failedShed    = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
-	failedTimeout = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout}
-)
-
-// shedFailure returns a 503 with the service's Retry-After: a floor, and 10 % of
-// it (at most 5 s) as a spread, as the HTTP edge makes of it.
-func shedFailure(v *Service) forbear.Failure {
-	f := failedShed
-	if v.RetryAfter > 0 {
-		f.Hint.Floor = v.RetryAfter.D()
-		f.Hint.Spread = min(v.RetryAfter.D()/10, 5*time.Second)
-	}
-	return f
-}
 
 // begin starts a logical call of edge e.
 func (x *exact) begin(e int, instance, parent int32, deadline int64, inner bool) {
@@ -42,7 +25,7 @@ func (x *exact) begin(e int, instance, parent int32, deadline int64, inner bool)
 		gen: c.gen + 1, luck: x.luck.Float32(), attempt: 1, inner: inner,
 	}
 	if parent < 0 {
-		x.rec.begun()
+		x.rec.Now.Calls++
 	}
 	if x.keeps {
 		x.kept[i] = kept{state: x.stateOf(c)}
@@ -57,24 +40,24 @@ func (x *exact) first(i int32) {
 	now := x.clock()
 	if x.keeps {
 		k := &x.kept[i]
-		if why := b.r.Admit(&k.state, now); why != forbear.ReasonNone {
+		if why := b.Retryer.Admit(&k.state, now); why != forbear.ReasonNone {
 			x.notAdmitted(i, why)
 			return
 		}
 		if k.put && c.parent < 0 {
-			x.rec.turnedAway(-1) // only for a while
+			x.rec.Now.Turned-- // only for a while
 		}
 	}
-	b.budget.Request(now)
-	if b.adaptive != nil {
-		p := b.adaptive.RejectProbability(now)
-		b.adaptive.Request(now)
+	b.Budget.Request(now)
+	if b.Adaptive != nil {
+		p := b.Adaptive.RejectProbability(now)
+		b.Adaptive.Request(now)
 		if x.draw() < p {
 			if c.parent < 0 {
-				x.rec.turnedAway(1)
+				x.rec.Now.Turned++
 			}
 			if x.keeps {
-				b.r.Withdraw(&x.kept[i].state)
+				b.Retryer.Withdraw(&x.kept[i].state)
 			}
 			x.finish(i, statusError)
 			return
@@ -86,23 +69,23 @@ func (x *exact) first(i int32) {
 // send makes the next attempt of call i.
 func (x *exact) send(i int32) {
 	c := &x.calls[i]
-	e := &x.m.edges[c.edge]
+	e := &x.m.Edges[c.edge]
 	c.gen++
 	c.sent = x.now
-	timeout := x.now + e.plan.timeout
+	timeout := x.now + e.Plan.Timeout
 	if x.keeps {
 		if c.attempt > 1 {
-			if why := x.callers[c.edge][c.instance].r.Admit(&x.kept[i].state, x.clock()); why != forbear.ReasonNone {
+			if why := x.callers[c.edge][c.instance].Retryer.Admit(&x.kept[i].state, x.clock()); why != forbear.ReasonNone {
 				x.notAdmitted(i, why)
 				return
 			}
 		}
 		if x.kept[i].state.Probe() {
-			timeout = x.now + e.plan.timeout/2
+			timeout = x.now + e.Plan.Timeout/2
 		}
 	}
-	if c.parent < 0 {
-		x.rec.attempted(c.attempt > 1)
+	if c.parent < 0 && c.attempt > 1 {
+		x.rec.Now.Retry++
 	}
 	if c.deadline > 0 {
 		timeout = min(timeout, c.deadline)
@@ -110,13 +93,13 @@ func (x *exact) send(i int32) {
 	if timeout < x.end {
 		x.push(timeout, evTimeout, uint32(i), c.gen&genMask)
 	}
-	if cut := x.services[e.to].cond.cut; cut > 0 && float64(c.instance) < cut*float64(e.instances) && x.isCut(c, cut, e) {
+	if cut := x.services[e.To].cond.Cut; cut > 0 && float64(c.instance) < cut*float64(e.Instances) && x.isCut(c, cut, e) {
 		return // lost on the way: only the timeout will tell
 	}
 	t := x.newTask()
-	x.tasks[t] = task{call: i, callGen: c.gen, service: int32(e.to), luck: c.luck, retry: c.attempt > 1}
-	if e.plan.rtt > 0 {
-		x.push(x.now+x.oneWay(e.plan), evArrive, uint32(t), 0)
+	x.tasks[t] = task{call: i, callGen: c.gen, service: int32(e.To), luck: c.luck, retry: c.attempt > 1}
+	if e.Plan.RTT > 0 {
+		x.push(x.now+x.oneWay(e.Plan), evArrive, uint32(t), 0)
 		return
 	}
 	x.arrive(t)
@@ -124,8 +107,8 @@ func (x *exact) send(i int32) {
 
 // isCut reports whether the caller of c is on the far side of a partition. With
 // fewer instances than the share can tell apart, its calls are split by luck.
-func (x *exact) isCut(c *call, cut float64, e *edge) bool {
-	if e.instances == 1 {
+func (x *exact) isCut(c *call, cut float64, e *model.Edge) bool {
+	if e.Instances == 1 {
 		return float64(c.luck) < cut
 	}
 	return true
@@ -141,18 +124,18 @@ func (x *exact) newTask() int32 {
 	return int32(len(x.tasks) - 1)
 }
 
-func (x *exact) oneWay(p *plan) int64 {
-	if p.given.RTTLaw == "exponential" {
-		return int64(x.servers.ExpFloat64() * float64(p.rtt) / 2)
+func (x *exact) oneWay(p *model.Plan) int64 {
+	if p.RTTExponential {
+		return int64(x.servers.ExpFloat64() * float64(p.RTT) / 2)
 	}
-	return p.rtt / 2
+	return p.RTT / 2
 }
 
 // reply sends the answer of task t to its caller.
 func (x *exact) reply(t int32, s status) {
 	k := &x.tasks[t]
 	k.status = s
-	if p := x.m.edges[x.calls[k.call].edge].plan; p.rtt > 0 {
+	if p := x.m.Edges[x.calls[k.call].edge].Plan; p.RTT > 0 {
 		x.push(x.now+x.oneWay(p), evReply, uint32(t), 0)
 		return
 	}
@@ -169,22 +152,22 @@ func (x *exact) deliver(t int32) {
 	}
 	c.gen++
 	b := x.callers[c.edge][c.instance]
-	if b.adaptive != nil && k.status != statusShed {
-		b.adaptive.Accepted(x.clock())
+	if b.Adaptive != nil && k.status != statusShed {
+		b.Adaptive.Accepted(x.clock())
 	}
 	switch k.status {
 	case statusOK:
-		b.succeeded(x.clock(), int(c.attempt)-1, c.lastCost)
+		b.Succeeded(x.clock(), int(c.attempt)-1, c.lastCost)
 		if x.keeps {
-			b.r.Succeeded(&x.kept[k.call].state, time.Duration(x.now-c.sent), x.clock())
+			b.Retryer.Succeeded(&x.kept[k.call].state, time.Duration(x.now-c.sent), x.clock())
 		}
 		x.finish(k.call, statusOK)
 	case statusShed:
-		x.failed(k.call, &x.services[k.service].shed, false)
+		x.failed(k.call, &x.services[k.service].v.Refusal, false)
 	case statusBelow:
-		x.failed(k.call, &failedAnswer, true)
+		x.failed(k.call, &model.FailedResponse, true)
 	default:
-		x.failed(k.call, &failedAnswer, false)
+		x.failed(k.call, &model.FailedResponse, false)
 	}
 }
 
@@ -194,31 +177,31 @@ func (x *exact) onTimeout(e event) {
 		return
 	}
 	c.gen++
-	x.failed(int32(e.idx), &failedTimeout, false)
+	x.failed(int32(e.idx), &model.FailedTimeout, false)
 }
 
 // failed asks the Retryer what follows.
 func (x *exact) failed(i int32, f *forbear.Failure, below bool) {
 	c := &x.calls[i]
-	p := x.m.edges[c.edge].plan
+	p := x.m.Edges[c.edge].Plan
 	s := x.stateOf(c)
 	if x.keeps {
 		s = x.kept[i].state
 	}
-	if !p.given.Baseline.Oblivious {
+	if !p.Baseline.Oblivious {
 		s.ExhaustedBelow, s.Inner = below, c.inner
 	}
-	d := x.callers[c.edge][c.instance].r.Next(&s, *f, x.clock())
+	d := x.callers[c.edge][c.instance].Retryer.Next(&s, *f, x.clock())
 	switch {
 	case d.Retry:
-		x.granted(i, &s, d, p.wait(&d, int(c.attempt), x.draw))
-	case p.durable && d.Reason.Momentary():
+		x.granted(i, &s, d, p.Wait(&d, int(c.attempt), x.draw))
+	case p.Durable && d.Reason.Momentary():
 		k := &x.kept[i]
 		k.state, k.pending, k.failedAt = s, f, x.now
 		x.putOff(i, d.Reason)
 	default:
 		if c.parent < 0 {
-			x.rec.refused(d.Reason, 1)
+			x.rec.Refuse(d.Reason, 1)
 		}
 		x.finish(i, verdictOf(d.Reason))
 	}
@@ -253,14 +236,14 @@ func (x *exact) stateOf(c *call) forbear.State {
 // unmade gives the budget back what a retry took that the breaker stopped.
 func (x *exact) unmade(i int32) {
 	c := &x.calls[i]
-	x.callers[c.edge][c.instance].r.Refund(forbear.Decision{Retry: true, Cost: c.lastCost}, x.clock())
+	x.callers[c.edge][c.instance].Retryer.Refund(forbear.Decision{Retry: true, Cost: c.lastCost}, x.clock())
 }
 
 // notAdmitted ends call i, which the breaker did not let through, or puts it
 // off.
 func (x *exact) notAdmitted(i int32, why forbear.Reason) {
 	c := &x.calls[i]
-	if x.m.edges[c.edge].plan.durable {
+	if x.m.Edges[c.edge].Plan.Durable {
 		x.putOff(i, why)
 		return
 	}
@@ -268,9 +251,9 @@ func (x *exact) notAdmitted(i int32, why forbear.Reason) {
 		x.unmade(i)
 	}
 	if c.parent < 0 {
-		x.rec.refused(why, 1)
+		x.rec.Refuse(why, 1)
 		if c.attempt == 1 {
-			x.rec.turnedAway(1)
+			x.rec.Now.Turned++
 		}
 	}
 	x.finish(i, verdictOf(why))
@@ -293,8 +276,8 @@ func (x *exact) finish(i int32, s status) {
 	x.calls[i].gen++
 	x.freeCall = append(x.freeCall, i)
 	if c.parent < 0 {
-		x.rec.finished(s == statusOK, x.now-c.start, 1)
-		if f := &x.m.s.Fleets[c.edge]; f.Users > 0 {
+		x.rec.Finish(s == statusOK, x.now-c.start, 1)
+		if f := &x.m.Fleets[c.edge]; f.Users > 0 {
 			x.push(x.thinkTime(f, x.fleets[c.edge].factor), evThink, uint32(c.edge), 0)
 		}
 		return

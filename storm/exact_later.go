@@ -23,12 +23,12 @@ type kept struct {
 // putOff lets call i come again when the Retryer says.
 func (x *exact) putOff(i int32, why forbear.Reason) {
 	c, k := &x.calls[i], &x.kept[i]
-	r := x.callers[c.edge][c.instance].r
+	r := x.callers[c.edge][c.instance].Retryer
 	wait := r.PutOff(why, int(k.refused), x.clock())
 	if c.parent < 0 {
-		x.rec.postponed(why)
+		x.rec.Postponed[why]++
 		if c.attempt == 1 && k.pending == nil && !k.put {
-			x.rec.turnedAway(1)
+			x.rec.Now.Turned++
 		}
 	}
 	k.put = true
@@ -37,7 +37,7 @@ func (x *exact) putOff(i int32, why forbear.Reason) {
 	}
 	if time.Duration(x.now-c.start)+wait > r.Policy().Total {
 		if c.parent < 0 {
-			x.rec.refused(forbear.ReasonDeadline, 1)
+			x.rec.Refuse(forbear.ReasonDeadline, 1)
 		}
 		x.finish(i, verdictOf(forbear.ReasonDeadline))
 		return
@@ -62,8 +62,8 @@ func (x *exact) resume(i int32) {
 // server asked for, count from the failure.
 func (x *exact) reconsider(i int32) {
 	c, k := &x.calls[i], &x.kept[i]
-	p := x.m.edges[c.edge].plan
-	r := x.callers[c.edge][c.instance].r
+	p := x.m.Edges[c.edge].Plan
+	r := x.callers[c.edge][c.instance].Retryer
 	now := x.clock()
 	if why := r.Admit(&k.state, now); why != forbear.ReasonNone {
 		x.putOff(i, why)
@@ -78,12 +78,12 @@ func (x *exact) reconsider(i int32) {
 	switch {
 	case d.Retry:
 		k.pending = nil
-		x.granted(i, &s, d, max(p.wait(&d, int(c.attempt), x.draw)-gone, f.Hint.Floor))
+		x.granted(i, &s, d, max(p.Wait(&d, int(c.attempt), x.draw)-gone, f.Hint.Floor))
 	case d.Reason.Momentary():
 		x.putOff(i, d.Reason)
 	default:
 		if c.parent < 0 {
-			x.rec.refused(d.Reason, 1)
+			x.rec.Refuse(d.Reason, 1)
 		}
 		x.finish(i, verdictOf(d.Reason))
 	}

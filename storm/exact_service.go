@@ -3,14 +3,13 @@ package storm
 import (
 	"math"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 // serviceState is a FIFO queue before a number of servers.
 type serviceState struct {
-	v     *Service
-	cond  condition
-	shed  forbear.Failure
+	v     *model.Service
+	cond  model.Condition
 	bound int // of the queue; -1: none
 	mean  float64
 	mu    float64 // of the lognormal
@@ -27,16 +26,13 @@ type serviceState struct {
 	loadFaults bool
 }
 
-func (v *serviceState) init(s *Service) {
-	v.v, v.bound = s, -1
-	v.shed = shedFailure(s)
+func (v *serviceState) init(s *model.Service) {
+	v.v = s
 	v.mean = float64(s.Time)
 	if s.Capacity > 0 {
 		v.mean = float64(s.Concurrency) / s.Capacity * 1e9
 	}
-	if n, ok := queueBound(s); ok {
-		v.bound = int(n)
-	}
+	v.bound = int(s.Bound)
 	v.sigma = math.Sqrt(math.Log(1 + s.CV*s.CV))
 	v.mu = -v.sigma * v.sigma / 2
 	v.queue = make([]int32, 64)
@@ -70,7 +66,7 @@ func (v *serviceState) dequeue() int32 {
 
 // factor returns the part of the capacity that is there.
 func (v *serviceState) factor() float64 {
-	f := v.cond.factor
+	f := v.cond.Factor
 	if v.v.QueueSlowdown > 0 {
 		f /= 1 + v.v.QueueSlowdown*v.queueSeconds()
 	}
@@ -79,7 +75,7 @@ func (v *serviceState) factor() float64 {
 
 // free reports whether another request can be served at once.
 func (v *serviceState) free() bool {
-	return v.cond.factor > 0 && (v.v.Capacity == 0 || v.busy < v.v.Concurrency)
+	return v.cond.Factor > 0 && (v.v.Capacity == 0 || v.busy < v.v.Concurrency)
 }
 
 // noteLoad counts an arrival, for load-coupled errors: loadNow is the rate of
@@ -102,11 +98,11 @@ func (x *exact) arrive(t int32) {
 	k := &x.tasks[t]
 	k.at = x.now
 	v := &x.services[k.service]
-	x.rec.arrived(k.service, k.retry)
+	x.rec.Arrived(k.service, k.retry)
 	if v.loadFaults {
 		v.noteLoad(x.now)
 	}
-	if v.cond.outage > 0 && (v.cond.outage >= 1 || x.servers.Float64() < v.cond.outage) {
+	if v.cond.Outage > 0 && (v.cond.Outage >= 1 || x.servers.Float64() < v.cond.Outage) {
 		x.reply(t, statusShed)
 		return
 	}
@@ -115,7 +111,7 @@ func (x *exact) arrive(t int32) {
 		return
 	}
 	if v.bound >= 0 && v.length >= v.bound || v.v.Shed > 0 && v.expected() > v.v.Shed.Seconds() {
-		x.rec.shed(k.service)
+		x.rec.Services[k.service].Shed++
 		x.reply(t, statusShed)
 		return
 	}
@@ -134,9 +130,9 @@ func (x *exact) serve(t int32) {
 	v.busy++
 	d := v.mean / v.factor()
 	switch v.v.Law {
-	case "exponential":
+	case model.Exponential:
 		d *= x.servers.ExpFloat64()
-	case "lognormal":
+	case model.Lognormal:
 		d *= math.Exp(v.mu + v.sigma*x.servers.NormFloat64())
 	}
 	if v.v.PerConcurrent > 0 {
@@ -157,7 +153,7 @@ func (x *exact) kick(i int32) {
 		k := &x.tasks[t]
 		if v.v.DropExpired && x.calls[k.call].gen != k.callGen {
 			x.freeTask = append(x.freeTask, t)
-			x.rec.shed(i)
+			x.rec.Services[i].Shed++
 			continue
 		}
 		x.serve(t)
@@ -171,7 +167,7 @@ func (x *exact) done(t int32) {
 	v := &x.services[i]
 	v.busy--
 	stale := x.calls[k.call].gen != k.callGen
-	x.rec.served(i, stale)
+	x.rec.Served(i, stale)
 	if v.length > 0 {
 		x.kick(i)
 		k = &x.tasks[t]
@@ -180,7 +176,7 @@ func (x *exact) done(t int32) {
 		x.reply(t, statusError)
 		return
 	}
-	if len(x.m.out[i]) == 0 {
+	if len(x.m.Out[i]) == 0 {
 		x.reply(t, statusOK)
 		return
 	}
@@ -189,27 +185,18 @@ func (x *exact) done(t int32) {
 
 // fails draws the errors of the faults that hold now.
 func (x *exact) fails(v *serviceState, k *task) bool {
-	f := &v.cond.failing
-	if p := f[failSticky]; p > 0 && float64(k.luck) < p {
+	f := &v.cond.Failing
+	if p := f[model.FailSticky]; p > 0 && float64(k.luck) < p {
 		return true
 	}
-	if p := f[failIndependent]; p > 0 && x.servers.Float64() < p {
+	if p := f[model.FailIndependent]; p > 0 && x.servers.Float64() < p {
 		return true
 	}
-	if p := f[failLoad]; p > 0 {
-		p = loadFailure(p, x.m.nominal[k.service], v.loadNow)
+	if p := f[model.FailLoad]; p > 0 {
+		p = model.LoadFailure(p, x.m.Nominal[k.service], v.loadNow)
 		return x.servers.Float64() < p
 	}
 	return false
-}
-
-// loadFailure returns the share of requests that fail when only (1 - rate) of
-// the nominal load can be served and load is offered.
-func loadFailure(rate, nominal, load float64) float64 {
-	if load <= 0 {
-		return rate
-	}
-	return max(0, 1-(1-rate)*nominal/max(load, nominal))
 }
 
 // below starts the calls of task t to the next layer.
@@ -217,27 +204,27 @@ func (x *exact) below(t, service int32) {
 	k := x.tasks[t]
 	c := &x.calls[k.call]
 	var deadline int64
-	if x.m.s.Services[service].DropExpired {
+	if x.m.Services[service].DropExpired {
 		if c.gen != k.callGen {
 			x.freeTask = append(x.freeTask, t)
 			return
 		}
-		deadline = k.at + x.m.edges[c.edge].plan.timeout
+		deadline = k.at + x.m.Edges[c.edge].Plan.Timeout
 		if c.deadline > 0 {
 			deadline = min(deadline, c.deadline)
 		}
 	}
 	n := int32(0)
-	for _, e := range x.m.out[service] {
-		n += int32(x.m.edges[e].fan)
+	for _, e := range x.m.Out[service] {
+		n += int32(x.m.Edges[e].FanOut)
 	}
 	// One more, so that calls that end at once do not answer too early.
 	x.tasks[t].pending = n + 1
 	inner := k.retry || c.inner && c.gen == k.callGen
-	for _, e := range x.m.out[service] {
-		g := &x.m.edges[e]
-		for range g.fan {
-			x.begin(e, int32(int(k.call)%g.instances), t, deadline, inner)
+	for _, e := range x.m.Out[service] {
+		g := &x.m.Edges[e]
+		for range g.FanOut {
+			x.begin(e, int32(int(k.call)%g.Instances), t, deadline, inner)
 		}
 	}
 	if r := &x.tasks[t]; r.pending == 1 {

@@ -1,0 +1,86 @@
+package storm
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/model"
+)
+
+// rivals are so many clients that all want to write one row, at its version.
+type rivals struct {
+	clients       int
+	firstExponent int // of the first wait
+	// Each message takes |normal(netMean, netSpread)|.
+	netMean, netSpread time.Duration
+	seed               uint64
+}
+
+// contender is one of the rivals.
+type contender struct {
+	version  int
+	attempt  int
+	prevWait time.Duration
+}
+
+// contend plays a contention out and returns the time until the last client is
+// done, and the writes that it took.
+func contend(p *model.Plan, c rivals) (took time.Duration, writes int, err error) {
+	const (
+		read = iota
+		answerRead
+		write
+		won
+		lost
+	)
+	rng := rand.New(rand.NewPCG(c.seed, 5))
+	b, err := p.Caller(rng.Float64, 1, 1)
+	if err != nil {
+		return 0, 0, err
+	}
+	net := func() int64 {
+		return int64(math.Abs(float64(c.netMean) + float64(c.netSpread)*rng.NormFloat64()))
+	}
+	all := make([]contender, c.clients)
+	w := newWheel(float64(c.clients) * 100)
+	for i := range all {
+		w.push(event{at: net(), idx: uint32(i), gk: read})
+	}
+	epoch, version := model.StartOfTime(), 0
+	for {
+		e, ok := w.pop()
+		if !ok {
+			return took, writes, nil
+		}
+		me := &all[e.idx]
+		next := event{at: e.at + net(), idx: e.idx}
+		switch e.kind() {
+		case read:
+			me.version = version
+			next.gk = answerRead
+		case answerRead:
+			next.gk = write
+		case write:
+			writes++
+			if next.gk = lost; me.version == version {
+				version++
+				next.gk = won
+			}
+		case won:
+			took = time.Duration(e.at)
+			continue
+		case lost:
+			me.attempt++
+			n := me.attempt + c.firstExponent
+			now := epoch.Add(time.Duration(e.at))
+			s := forbear.State{Attempt: n, Start: now, PrevWait: me.prevWait}
+			d := b.Retryer.Next(&s, model.FailedResponse, now)
+			me.prevWait = p.Wait(&d, n, rng.Float64)
+			next.at += int64(me.prevWait)
+			next.gk = read
+		}
+		w.push(next)
+	}
+}
