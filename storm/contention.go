@@ -1,6 +1,10 @@
 package storm
 
-import "time"
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/storm/internal/exact"
+)
 
 // Contention is the model of the AWS Architecture Blog's "Exponential Backoff
 // and Jitter": clients that all want to change one row, each by a read and a
@@ -34,6 +38,8 @@ func (c Contention) Run() (Contended, error) {
 		return Contended{}, err
 	}
 	plan.Given.MaxRetries, plan.Baseline.Unchecked = 1<<20, true
-	took, writes, err := contend(plan, rivals{c.Clients, c.FirstExponent, c.NetMean, c.NetSpread, c.Seed})
+	took, writes, err := exact.Contend(plan, exact.Rivals{
+		Clients: c.Clients, FirstExponent: c.FirstExponent, NetMean: c.NetMean, NetSpread: c.NetSpread, Seed: c.Seed,
+	})
 	return Contended{took, writes}, err
 }

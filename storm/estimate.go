@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/forbear-go/forbear/storm/internal/cohort"
+	"github.com/forbear-go/forbear/storm/internal/exact"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -77,26 +79,26 @@ func (c *compiled) choose() Estimate {
 }
 
 func (c *compiled) chooseEngine() Estimate {
-	exact, cohort := estimate(Exact, costExact(c.m)), estimate(Cohort, costCohort(c.m))
+	single, mass := estimate(Exact, exact.Cost(c.m)), estimate(Cohort, cohort.Cost(c.m))
 	switch c.s.Engine {
 	case Exact:
-		return exact
+		return single
 	case Cohort:
-		return cohort
+		return mass
 	}
 	if c.fits() == nil {
-		if exact.Time <= affordable && exact.Memory <= MaxMemory {
-			return exact
+		if single.Time <= affordable && single.Memory <= MaxMemory {
+			return single
 		}
-		return cohort
+		return mass
 	}
-	if k := c.sampleScale(exact); k > 1 {
+	if k := c.sampleScale(single); k > 1 {
 		if small, err := compile(c.s.sampled(k)); err == nil {
-			exact = estimate(Exact, costExact(small.m))
-			exact.Scale = k
+			single = estimate(Exact, exact.Cost(small.m))
+			single.Scale = k
 		}
 	}
-	return exact
+	return single
 }
 
 func estimate(engine EngineKind, c model.Cost) Estimate {

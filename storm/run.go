@@ -3,6 +3,9 @@ package storm
 import (
 	"context"
 	"time"
+
+	"github.com/forbear-go/forbear/storm/internal/cohort"
+	"github.com/forbear-go/forbear/storm/internal/exact"
 )
 
 // Options are for whoever runs a scenario. The zero value is fine.
@@ -50,12 +53,12 @@ func (c *compiled) simulate(e Estimate, stop func() bool) (*Result, error) {
 }
 
 func (c *compiled) runOn(engine EngineKind, stop func() bool) (*Result, error) {
-	run := runExact
+	run := exact.Run
 	if engine == Cohort {
 		if err := c.fits(); err != nil {
 			return nil, err
 		}
-		run = runCohort
+		run = cohort.Run
 	}
 	rec, err := run(c.m, stop)
 	if err != nil {
@@ -74,7 +77,7 @@ func (s Scenario) Fits() error {
 }
 
 func (c *compiled) fits() error {
-	if why := cohortUnfit(c.m); why != "" {
+	if why := cohort.Unfit(c.m); why != "" {
 		return at("engine", "the cohort engine cannot run this scenario: %s", why)
 	}
 	return nil

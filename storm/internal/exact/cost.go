@@ -1,4 +1,4 @@
-package storm
+package exact
 
 import (
 	"time"
@@ -6,9 +6,9 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// costExact is what a run of m needs when every call fails as often as its policy
+// Cost is what a run of m needs when every call fails as often as its policy
 // allows, in every layer.
-func costExact(m *model.Model) model.Cost {
+func Cost(m *model.Model) model.Cost {
 	attempts, pending := worst(m)
 	callers, perCall := 0.0, 16.0+24+72
 	for i := range m.Edges {

@@ -1,4 +1,4 @@
-package storm
+package exact
 
 import (
 	"math"
@@ -9,13 +9,13 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// rivals are so many clients that all want to write one row, at its version.
-type rivals struct {
-	clients       int
-	firstExponent int // of the first wait
-	// Each message takes |normal(netMean, netSpread)|.
-	netMean, netSpread time.Duration
-	seed               uint64
+// Rivals are so many clients that all want to write one row, at its version.
+type Rivals struct {
+	Clients       int
+	FirstExponent int // of the first wait
+	// Each message takes |normal(NetMean, NetSpread)|.
+	NetMean, NetSpread time.Duration
+	Seed               uint64
 }
 
 // contender is one of the rivals.
@@ -25,9 +25,9 @@ type contender struct {
 	prevWait time.Duration
 }
 
-// contend plays a contention out and returns the time until the last client is
+// Contend plays a contention out and returns the time until the last client is
 // done, and the writes that it took.
-func contend(p *model.Plan, c rivals) (took time.Duration, writes int, err error) {
+func Contend(p *model.Plan, c Rivals) (took time.Duration, writes int, err error) {
 	const (
 		read = iota
 		answerRead
@@ -35,16 +35,16 @@ func contend(p *model.Plan, c rivals) (took time.Duration, writes int, err error
 		won
 		lost
 	)
-	rng := rand.New(rand.NewPCG(c.seed, 5))
+	rng := rand.New(rand.NewPCG(c.Seed, 5))
 	b, err := p.Caller(rng.Float64, 1, 1)
 	if err != nil {
 		return 0, 0, err
 	}
 	net := func() int64 {
-		return int64(math.Abs(float64(c.netMean) + float64(c.netSpread)*rng.NormFloat64()))
+		return int64(math.Abs(float64(c.NetMean) + float64(c.NetSpread)*rng.NormFloat64()))
 	}
-	all := make([]contender, c.clients)
-	w := newWheel(float64(c.clients) * 100)
+	all := make([]contender, c.Clients)
+	w := newWheel(float64(c.Clients) * 100)
 	for i := range all {
 		w.push(event{at: net(), idx: uint32(i), gk: read})
 	}
@@ -73,7 +73,7 @@ func contend(p *model.Plan, c rivals) (took time.Duration, writes int, err error
 			continue
 		case lost:
 			me.attempt++
-			n := me.attempt + c.firstExponent
+			n := me.attempt + c.FirstExponent
 			now := epoch.Add(time.Duration(e.at))
 			s := forbear.State{Attempt: n, Start: now, PrevWait: me.prevWait}
 			d := b.Retryer.Next(&s, model.FailedResponse, now)

@@ -1,4 +1,4 @@
-package storm
+package exact
 
 import (
 	"time"
@@ -21,7 +21,7 @@ type kept struct {
 }
 
 // putOff lets call i come again when the Retryer says.
-func (x *exact) putOff(i int32, why forbear.Reason) {
+func (x *engine) putOff(i int32, why forbear.Reason) {
 	c, k := &x.calls[i], &x.kept[i]
 	r := x.callers[c.edge][c.instance].Retryer
 	wait := r.PutOff(why, int(k.refused), x.clock())
@@ -46,7 +46,7 @@ func (x *exact) putOff(i int32, why forbear.Reason) {
 }
 
 // resume goes on with call i, whose wait is over.
-func (x *exact) resume(i int32) {
+func (x *engine) resume(i int32) {
 	c := &x.calls[i]
 	switch {
 	case x.keeps && x.kept[i].pending != nil:
@@ -60,7 +60,7 @@ func (x *exact) resume(i int32) {
 
 // reconsider asks again about the failure of call i. Its backoff, and what the
 // server asked for, count from the failure.
-func (x *exact) reconsider(i int32) {
+func (x *engine) reconsider(i int32) {
 	c, k := &x.calls[i], &x.kept[i]
 	p := x.m.Edges[c.edge].Plan
 	r := x.callers[c.edge][c.instance].Retryer

@@ -1,4 +1,4 @@
-package storm
+package exact
 
 import (
 	"math"
@@ -94,7 +94,7 @@ func (v *serviceState) noteLoad(now int64) {
 }
 
 // arrive puts task t before its service.
-func (x *exact) arrive(t int32) {
+func (x *engine) arrive(t int32) {
 	k := &x.tasks[t]
 	k.at = x.now
 	v := &x.services[k.service]
@@ -124,7 +124,7 @@ func (v *serviceState) expected() float64 {
 }
 
 // serve gives task t a server.
-func (x *exact) serve(t int32) {
+func (x *engine) serve(t int32) {
 	k := &x.tasks[t]
 	v := &x.services[k.service]
 	v.busy++
@@ -146,7 +146,7 @@ func (x *exact) serve(t int32) {
 }
 
 // kick lets idle servers of service i take from the queue.
-func (x *exact) kick(i int32) {
+func (x *engine) kick(i int32) {
 	v := &x.services[i]
 	for v.length > 0 && v.free() {
 		t := v.dequeue()
@@ -161,7 +161,7 @@ func (x *exact) kick(i int32) {
 }
 
 // done ends the service of task t: it answers, or calls the layer below.
-func (x *exact) done(t int32) {
+func (x *engine) done(t int32) {
 	k := &x.tasks[t]
 	i := k.service
 	v := &x.services[i]
@@ -184,7 +184,7 @@ func (x *exact) done(t int32) {
 }
 
 // fails draws the errors of the faults that hold now.
-func (x *exact) fails(v *serviceState, k *task) bool {
+func (x *engine) fails(v *serviceState, k *task) bool {
 	f := &v.cond.Failing
 	if p := f[model.FailSticky]; p > 0 && float64(k.luck) < p {
 		return true
@@ -200,7 +200,7 @@ func (x *exact) fails(v *serviceState, k *task) bool {
 }
 
 // below starts the calls of task t to the next layer.
-func (x *exact) below(t, service int32) {
+func (x *engine) below(t, service int32) {
 	k := x.tasks[t]
 	c := &x.calls[k.call]
 	var deadline int64

@@ -1,4 +1,4 @@
-package storm
+package exact
 
 import (
 	"math/rand/v2"
@@ -60,8 +60,8 @@ const (
 	statusBelow
 )
 
-// exact is the discrete-event engine.
-type exact struct {
+// engine is the discrete-event engine.
+type engine struct {
 	m     *model.Model
 	now   int64
 	end   int64
@@ -94,10 +94,10 @@ type fleetState struct {
 	next   int32 // instance that takes it
 }
 
-// runExact plays all events of m out. A non-nil stop is asked now and then whether to
+// Run plays all events of m out. A non-nil stop is asked now and then whether to
 // break off.
-func runExact(m *model.Model, stop func() bool) (*model.Record, error) {
-	x, err := newExact(m)
+func Run(m *model.Model, stop func() bool) (*model.Record, error) {
+	x, err := newEngine(m)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ func runExact(m *model.Model, stop func() bool) (*model.Record, error) {
 	return x.rec, nil
 }
 
-// newExact returns an engine at time 0.
-func newExact(m *model.Model) (*exact, error) {
-	x := &exact{m: m, end: int64(m.Duration), epoch: model.StartOfTime()}
+// newEngine returns an engine at time 0.
+func newEngine(m *model.Model) (*engine, error) {
+	x := &engine{m: m, end: int64(m.Duration), epoch: model.StartOfTime()}
 	stream := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(m.Seed, i)) }
 	x.arrivals, x.servers, x.draws, x.luck = stream(1), stream(2), stream(3), stream(4)
 	x.draw = x.draws.Float64
@@ -144,7 +144,7 @@ func newExact(m *model.Model) (*exact, error) {
 }
 
 // seed puts in what is known from the start.
-func (x *exact) seed() {
+func (x *engine) seed() {
 	spike := x.m.Spike(0)
 	for i := range x.m.Fleets {
 		f := &x.m.Fleets[i]
@@ -166,14 +166,14 @@ func (x *exact) seed() {
 	x.push(int64(x.m.Bin)-1, evBin, 0, 0) // before whatever happens on the boundary
 }
 
-func (x *exact) push(at int64, kind, idx, gen uint32) {
+func (x *engine) push(at int64, kind, idx, gen uint32) {
 	x.w.push(event{at: at, idx: idx, gk: gen<<4 | kind})
 }
 
-func (x *exact) clock() time.Time { return x.epoch.Add(time.Duration(x.now)) }
+func (x *engine) clock() time.Time { return x.epoch.Add(time.Duration(x.now)) }
 
 // run executes all events of the run. It returns false when stop says so.
-func (x *exact) run(stop func() bool) bool {
+func (x *engine) run(stop func() bool) bool {
 	for {
 		e, ok := x.w.pop()
 		if !ok || e.at >= x.end {
@@ -219,7 +219,7 @@ func (x *exact) run(stop func() bool) bool {
 const genMask = 1<<28 - 1
 
 // nextInstance hands the fleet's instances out in turn.
-func (x *exact) nextInstance(fleet int) int32 {
+func (x *engine) nextInstance(fleet int) int32 {
 	f := &x.fleets[fleet]
 	i := f.next
 	if f.next++; int(f.next) == x.m.Edges[fleet].Instances {
@@ -229,7 +229,7 @@ func (x *exact) nextInstance(fleet int) int32 {
 }
 
 // nextArrival schedules the fleet's next request, at its present rate.
-func (x *exact) nextArrival(i int) {
+func (x *engine) nextArrival(i int) {
 	f, s := &x.m.Fleets[i], &x.fleets[i]
 	s.gen++
 	rate := f.Rate * s.factor
@@ -245,7 +245,7 @@ func (x *exact) nextArrival(i int) {
 	x.push(s.at, evArrival, uint32(i), s.gen&genMask)
 }
 
-func (x *exact) onArrival(e event) {
+func (x *engine) onArrival(e event) {
 	i := int(e.idx)
 	s := &x.fleets[i]
 	if s.gen&genMask != e.gen() {
@@ -255,12 +255,12 @@ func (x *exact) onArrival(e event) {
 	x.nextArrival(i)
 }
 
-func (x *exact) thinkTime(f *model.Fleet, factor float64) int64 {
+func (x *engine) thinkTime(f *model.Fleet, factor float64) int64 {
 	return x.now + int64(x.arrivals.ExpFloat64()*float64(f.Think)/max(factor, 1e-9))
 }
 
 // change applies the faults that begin or end now.
-func (x *exact) change() {
+func (x *engine) change() {
 	spike := x.m.Spike(x.now)
 	for i := range x.fleets {
 		s := &x.fleets[i]
@@ -279,7 +279,7 @@ func (x *exact) change() {
 }
 
 // closeBin records what is a level and not a count.
-func (x *exact) closeBin() {
+func (x *engine) closeBin() {
 	for i := range x.services {
 		v := &x.services[i]
 		x.rec.Queue(i, v.queueSeconds())

@@ -1,4 +1,4 @@
-package storm
+package cohort
 
 import (
 	"time"
@@ -36,7 +36,7 @@ const (
 
 // newFuses returns the breakers of g, or nil when its policy has none. Their
 // budgets are not asked: the group's is.
-func (x *cohort) newFuses(g *group, instances float64, rate float64) (*fuses, error) {
+func (x *engine) newFuses(g *group, instances float64, rate float64) (*fuses, error) {
 	if !g.plan.Breaker {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (x *cohort) newFuses(g *group, instances float64, rate float64) (*fuses, er
 
 // offer samples the attempts that class c is about to make, and returns the
 // share of them that the breakers let through.
-func (x *cohort) offer(c *class, n float64) float64 {
+func (x *engine) offer(c *class, n float64) float64 {
 	f := c.g.fuses
 	if f == nil {
 		return 1
@@ -83,7 +83,7 @@ func (x *cohort) offer(c *class, n float64) float64 {
 
 // enter puts the sampled arrivals of class c before the service, of which the
 // given part gets in.
-func (x *cohort) enter(c *class, in float64) {
+func (x *engine) enter(c *class, in float64) {
 	for i := range c.arriving {
 		s := &c.arriving[i]
 		if x.draw() < x.cond.Outage || x.draw() >= in {
@@ -97,7 +97,7 @@ func (x *cohort) enter(c *class, in float64) {
 
 // settle ends the samples of class c that have been served or have timed out.
 // The queue is first in, first out, so they end in order.
-func (x *cohort) settle(c *class, perSecond float64) {
+func (x *engine) settle(c *class, perSecond float64) {
 	for ; c.settled < len(c.samples); c.settled++ {
 		s := &c.samples[c.settled]
 		served := s.step < x.q.head || s.step < x.q.tail && x.q.left[s.step] <= 1-s.u
@@ -123,12 +123,12 @@ func (x *cohort) settle(c *class, perSecond float64) {
 }
 
 // end fails a sample. What its Retryer decides is the group's business.
-func (x *cohort) end(s *sample, f *forbear.Failure) {
+func (x *engine) end(s *sample, f *forbear.Failure) {
 	s.fuse.Retryer.Next(&s.state, *f, x.clock())
 }
 
 // budgetRefused tells the breakers of g that the budget has refused retries.
-func (x *cohort) budgetRefused(g *group) {
+func (x *engine) budgetRefused(g *group) {
 	if g.fuses == nil {
 		return
 	}

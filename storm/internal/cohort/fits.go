@@ -1,4 +1,4 @@
-package storm
+package cohort
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // notes says where the cohort engine cannot be trusted in this run.
-func (x *cohort) notes() {
+func (x *engine) notes() {
 	r := x.rec
 	if float64(x.knife)*x.dt > 1 {
 		r.Notes = append(r.Notes, "knife edge: for a while the wait in the queue was about the client's timeout; "+
@@ -38,8 +38,8 @@ func (x *cohort) notes() {
 	}
 }
 
-// cohortUnfit returns why the cohort engine cannot run m, or "" when it can.
-func cohortUnfit(m *model.Model) string {
+// Unfit returns why the cohort engine cannot run m, or "" when it can.
+func Unfit(m *model.Model) string {
 	v := &m.Services[0]
 	switch {
 	case m.Layered() || len(m.Services) > 1:
@@ -71,9 +71,9 @@ func cohortUnfit(m *model.Model) string {
 	return ""
 }
 
-// costCohort is what a run of m needs: it grows with the steps and the attempts of a
+// Cost is what a run of m needs: it grows with the steps and the attempts of a
 // call, and with nothing else.
-func costCohort(m *model.Model) model.Cost {
+func Cost(m *model.Model) model.Cost {
 	lanes := 0
 	for i := range m.Edges {
 		lanes += m.Edges[i].Plan.Limit + 1

@@ -1,4 +1,4 @@
-package storm
+package cohort
 
 import (
 	"github.com/forbear-go/forbear/storm/internal/model"
@@ -7,7 +7,7 @@ import (
 
 // admit puts this step's arrivals before the service: outages and full queues
 // answer at once.
-func (x *cohort) admit(perSecond float64) {
+func (x *engine) admit(perSecond float64) {
 	room := math.Inf(1)
 	if x.v.Bound >= 0 {
 		room = x.v.Bound
@@ -60,7 +60,7 @@ func (x *cohort) admit(perSecond float64) {
 }
 
 // served ends the service of the given part of what arrived in step s.
-func (x *cohort) served(s int, part, perSecond float64) {
+func (x *engine) served(s int, part, perSecond float64) {
 	wait := float64(x.t-s) * x.dt
 	service := x.v.Time.Seconds()
 	if x.v.Capacity > 0 {
@@ -104,7 +104,7 @@ func (x *cohort) served(s int, part, perSecond float64) {
 }
 
 // errorRate returns the share of class c's answers that are errors now.
-func (x *cohort) errorRate(c *class) float64 {
+func (x *engine) errorRate(c *class) float64 {
 	f := &x.cond.Failing
 	if f[model.FailSticky] > 0 && c.luck <= f[model.FailSticky] {
 		return 1
@@ -116,14 +116,14 @@ func (x *cohort) errorRate(c *class) float64 {
 	return 1 - ok
 }
 
-func (x *cohort) succeeded(c *class, n, start, service float64) {
+func (x *engine) succeeded(c *class, n, start, service float64) {
 	latency := (float64(x.t)-start)*x.dt + service + float64(c.g.plan.RTT)/1e9
 	x.rec.Finish(true, int64(latency*1e9), n)
 	x.ended(c, n)
 }
 
 // ended lets the users of a closed loop think again.
-func (x *cohort) ended(c *class, n float64) {
+func (x *engine) ended(c *class, n float64) {
 	if c.g.fleet.Users > 0 {
 		c.g.idle += n
 	}
@@ -131,7 +131,7 @@ func (x *cohort) ended(c *class, n float64) {
 
 // expired fails what class c sent one timeout ago and has not got back. Its
 // work stays in the queue, unless the service drops it.
-func (x *cohort) expired(c *class, perSecond float64) {
+func (x *engine) expired(c *class, perSecond float64) {
 	s := x.t - c.expire
 	c.dropped = 0
 	if s < 0 {

@@ -1,4 +1,4 @@
-package storm
+package exact
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 )
 
 // begin starts a logical call of edge e.
-func (x *exact) begin(e int, instance, parent int32, deadline int64, inner bool) {
+func (x *engine) begin(e int, instance, parent int32, deadline int64, inner bool) {
 	var i int32
 	if n := len(x.freeCall); n > 0 {
 		i, x.freeCall = x.freeCall[n-1], x.freeCall[:n-1]
@@ -34,7 +34,7 @@ func (x *exact) begin(e int, instance, parent int32, deadline int64, inner bool)
 }
 
 // first makes the first attempt of call i.
-func (x *exact) first(i int32) {
+func (x *engine) first(i int32) {
 	c := &x.calls[i]
 	b := x.callers[c.edge][c.instance]
 	now := x.clock()
@@ -67,7 +67,7 @@ func (x *exact) first(i int32) {
 }
 
 // send makes the next attempt of call i.
-func (x *exact) send(i int32) {
+func (x *engine) send(i int32) {
 	c := &x.calls[i]
 	e := &x.m.Edges[c.edge]
 	c.gen++
@@ -107,14 +107,14 @@ func (x *exact) send(i int32) {
 
 // isCut reports whether the caller of c is on the far side of a partition. With
 // fewer instances than the share can tell apart, its calls are split by luck.
-func (x *exact) isCut(c *call, cut float64, e *model.Edge) bool {
+func (x *engine) isCut(c *call, cut float64, e *model.Edge) bool {
 	if e.Instances == 1 {
 		return float64(c.luck) < cut
 	}
 	return true
 }
 
-func (x *exact) newTask() int32 {
+func (x *engine) newTask() int32 {
 	if n := len(x.freeTask); n > 0 {
 		t := x.freeTask[n-1]
 		x.freeTask = x.freeTask[:n-1]
@@ -124,7 +124,7 @@ func (x *exact) newTask() int32 {
 	return int32(len(x.tasks) - 1)
 }
 
-func (x *exact) oneWay(p *model.Plan) int64 {
+func (x *engine) oneWay(p *model.Plan) int64 {
 	if p.RTTExponential {
 		return int64(x.servers.ExpFloat64() * float64(p.RTT) / 2)
 	}
@@ -132,7 +132,7 @@ func (x *exact) oneWay(p *model.Plan) int64 {
 }
 
 // reply sends the answer of task t to its caller.
-func (x *exact) reply(t int32, s status) {
+func (x *engine) reply(t int32, s status) {
 	k := &x.tasks[t]
 	k.status = s
 	if p := x.m.Edges[x.calls[k.call].edge].Plan; p.RTT > 0 {
@@ -143,7 +143,7 @@ func (x *exact) reply(t int32, s status) {
 }
 
 // deliver hands an answer to the call, if it still waits for it.
-func (x *exact) deliver(t int32) {
+func (x *engine) deliver(t int32) {
 	k := x.tasks[t]
 	x.freeTask = append(x.freeTask, t)
 	c := &x.calls[k.call]
@@ -171,7 +171,7 @@ func (x *exact) deliver(t int32) {
 	}
 }
 
-func (x *exact) onTimeout(e event) {
+func (x *engine) onTimeout(e event) {
 	c := &x.calls[e.idx]
 	if c.gen&genMask != e.gen() {
 		return
@@ -181,7 +181,7 @@ func (x *exact) onTimeout(e event) {
 }
 
 // failed asks the Retryer what follows.
-func (x *exact) failed(i int32, f *forbear.Failure, below bool) {
+func (x *engine) failed(i int32, f *forbear.Failure, below bool) {
 	c := &x.calls[i]
 	p := x.m.Edges[c.edge].Plan
 	s := x.stateOf(c)
@@ -208,7 +208,7 @@ func (x *exact) failed(i int32, f *forbear.Failure, below bool) {
 }
 
 // granted schedules the retry that d grants, whose wait may be a baseline's.
-func (x *exact) granted(i int32, s *forbear.State, d forbear.Decision, wait time.Duration) {
+func (x *engine) granted(i int32, s *forbear.State, d forbear.Decision, wait time.Duration) {
 	c := &x.calls[i]
 	if x.keeps {
 		s.PrevWait = wait
@@ -221,7 +221,7 @@ func (x *exact) granted(i int32, s *forbear.State, d forbear.Decision, wait time
 }
 
 // stateOf returns c as the Retryer wants to see it.
-func (x *exact) stateOf(c *call) forbear.State {
+func (x *engine) stateOf(c *call) forbear.State {
 	s := forbear.State{
 		Attempt:  int(c.attempt),
 		Start:    x.epoch.Add(time.Duration(c.start)),
@@ -234,14 +234,14 @@ func (x *exact) stateOf(c *call) forbear.State {
 }
 
 // unmade gives the budget back what a retry took that the breaker stopped.
-func (x *exact) unmade(i int32) {
+func (x *engine) unmade(i int32) {
 	c := &x.calls[i]
 	x.callers[c.edge][c.instance].Retryer.Refund(forbear.Decision{Retry: true, Cost: c.lastCost}, x.clock())
 }
 
 // notAdmitted ends call i, which the breaker did not let through, or puts it
 // off.
-func (x *exact) notAdmitted(i int32, why forbear.Reason) {
+func (x *engine) notAdmitted(i int32, why forbear.Reason) {
 	c := &x.calls[i]
 	if x.m.Edges[c.edge].Plan.Durable {
 		x.putOff(i, why)
@@ -271,7 +271,7 @@ func verdictOf(r forbear.Reason) status {
 }
 
 // finish ends call i and tells whoever waits for it.
-func (x *exact) finish(i int32, s status) {
+func (x *engine) finish(i int32, s status) {
 	c := x.calls[i]
 	x.calls[i].gen++
 	x.freeCall = append(x.freeCall, i)

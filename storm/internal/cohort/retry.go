@@ -1,4 +1,4 @@
-package storm
+package cohort
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 )
 
 // turnedAway ends the given share of lane k's attempts at the breakers.
-func (x *cohort) turnedAway(c *class, k int, share float64) {
+func (x *engine) turnedAway(c *class, k int, share float64) {
 	l := &c.lanes[k]
 	n := l.now.n * share
 	l.now.n -= n
@@ -22,7 +22,7 @@ func (x *cohort) turnedAway(c *class, k int, share float64) {
 }
 
 // refuse ends n calls.
-func (x *cohort) refuse(c *class, why forbear.Reason, n float64) {
+func (x *engine) refuse(c *class, why forbear.Reason, n float64) {
 	x.rec.Refuse(why, n)
 	x.rec.Finish(false, 0, n)
 	x.ended(c, n)
@@ -30,7 +30,7 @@ func (x *cohort) refuse(c *class, why forbear.Reason, n float64) {
 
 // full turns n requests away from a full queue. A retry without any wait finds
 // it as full as it was: a later step would be kinder than the truth.
-func (x *cohort) full(c *class, k int, n, start float64) {
+func (x *engine) full(c *class, k int, n, start float64) {
 	p := c.g.plan
 	for p.Baseline.Wait == "none" && p.RTT == 0 && x.shed.Hint.Floor == 0 && k < p.Limit && n > 0 {
 		again := x.granted(c, k, n, start, byShed)
@@ -47,7 +47,7 @@ func (x *cohort) full(c *class, k int, n, start float64) {
 }
 
 // granted returns how much of n may be retried, and takes it.
-func (x *cohort) granted(c *class, k int, n, start float64, kind int) (sum float64) {
+func (x *engine) granted(c *class, k int, n, start float64, kind int) (sum float64) {
 	a := &c.lanes[k].answers[kind]
 	for n-sum > 1e-12*c.g.unit {
 		if a.left <= 0 {
@@ -67,7 +67,7 @@ func (x *cohort) granted(c *class, k int, n, start float64, kind int) (sum float
 
 // failed asks what follows for n failures of attempt k+1, and puts the retries
 // into the ring of the next lane. The caller learns of it after so many seconds.
-func (x *cohort) failed(c *class, k int, n, start float64, kind int, after float64) {
+func (x *engine) failed(c *class, k int, n, start float64, kind int, after float64) {
 	a := &c.lanes[k].answers[kind]
 	// What the instances behind open breakers leave of their budgets is not
 	// there for the others: each request of those counts for more.
@@ -101,7 +101,7 @@ func (x *cohort) failed(c *class, k int, n, start float64, kind int, after float
 }
 
 // ask puts one failure, which stands for a unit, to the Retryer.
-func (x *cohort) ask(c *class, k int, start float64, kind int) {
+func (x *engine) ask(c *class, k int, start float64, kind int) {
 	a := &c.lanes[k].answers[kind]
 	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.shed, byTimeout: model.FailedTimeout}[kind]
 	s := forbear.State{Attempt: k + 1, Start: x.epoch.Add(time.Duration(start * x.dt * 1e9))}
@@ -124,7 +124,7 @@ func (x *cohort) ask(c *class, k int, start float64, kind int) {
 
 // boxes samples the waits that the policy draws and cuts them into parts of
 // equal mass.
-func (x *cohort) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure) []box {
+func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure) []box {
 	const samples, parts = 256, 16
 	now := x.clock()
 	waits := make([]float64, 0, samples)
@@ -181,7 +181,7 @@ func radical(i int) float64 {
 }
 
 // schedule adds n, spread over the boxes, to the coming arrivals of l.
-func (x *cohort) schedule(l *lane, boxes []box, n, start float64, after int) {
+func (x *engine) schedule(l *lane, boxes []box, n, start float64, after int) {
 	size := len(l.ring)
 	for _, b := range boxes {
 		from := x.t + 1 + max(after, 0) + b.from

@@ -1,4 +1,4 @@
-package storm
+package cohort
 
 import (
 	"math"
@@ -9,12 +9,12 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// cohort is the mean-field engine: in each time step it moves masses of
+// engine is the mean-field engine: in each time step it moves masses of
 // requests, so its cost does not depend on their number. A lane is one attempt
 // number of one class; a class is a part of a fleet whose calls all meet the
 // same fate (sticky errors, partitions); a group is the part that shares a
 // budget.
-type cohort struct {
+type engine struct {
 	m     *model.Model
 	dt    float64 // seconds
 	steps int
@@ -24,7 +24,7 @@ type cohort struct {
 	groups  []*group
 	classes []*class
 	lanes   int // of all classes together
-	q       *cohortQueue
+	q       *queue
 	v       *model.Service
 	cond    model.Condition
 	shed    forbear.Failure
@@ -111,10 +111,10 @@ type box struct {
 // in seconds: a hundredth of a second is a three-thousandth of the window.
 const unitTime = 0.01
 
-// runCohort makes all steps of m, which must fit. A non-nil stop is asked now and then
+// Run makes all steps of m, which must fit. A non-nil stop is asked now and then
 // whether to break off.
-func runCohort(m *model.Model, stop func() bool) (*model.Record, error) {
-	x, err := newCohort(m)
+func Run(m *model.Model, stop func() bool) (*model.Record, error) {
+	x, err := newEngine(m)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func runCohort(m *model.Model, stop func() bool) (*model.Record, error) {
 	return x.rec, nil
 }
 
-func newCohort(m *model.Model) (*cohort, error) {
-	x := &cohort{m: m, epoch: model.StartOfTime(), v: &m.Services[0], rec: model.NewRecord(m)}
+func newEngine(m *model.Model) (*engine, error) {
+	x := &engine{m: m, epoch: model.StartOfTime(), v: &m.Services[0], rec: model.NewRecord(m)}
 	x.dt = stepOf(m).Seconds()
 	x.steps = int(math.Ceil(m.Duration.Seconds()/x.dt - 1e-9))
 	x.shed = x.v.Refusal
@@ -136,7 +136,7 @@ func newCohort(m *model.Model) (*cohort, error) {
 			return nil, err
 		}
 	}
-	x.q = newCohortQueue(x.steps, x.lanes)
+	x.q = newQueue(x.steps, x.lanes)
 	x.load.init(x.dt)
 	return x, nil
 }
@@ -162,7 +162,7 @@ func stepOf(m *model.Model) time.Duration {
 }
 
 // addFleet makes the groups and classes of fleet i.
-func (x *cohort) addFleet(i int) error {
+func (x *engine) addFleet(i int) error {
 	f, e := &x.m.Fleets[i], &x.m.Edges[i]
 	lucks, cuts := []float64{}, []float64{}
 	for _, w := range x.m.Faults {
@@ -230,7 +230,7 @@ func parts(cuts []float64) []float64 {
 	return all
 }
 
-func (x *cohort) addLanes(c *class) {
+func (x *engine) addLanes(c *class) {
 	p := c.g.plan
 	longest := p.Policy.Backoff.Cap + p.Policy.Backoff.Base + time.Duration(p.RTT) +
 		x.shed.Hint.Floor + x.shed.Hint.Spread
@@ -252,12 +252,12 @@ func (x *cohort) addLanes(c *class) {
 	x.lanes += len(c.lanes)
 }
 
-func (x *cohort) clock() time.Time {
+func (x *engine) clock() time.Time {
 	return x.epoch.Add(time.Duration(float64(x.t) * x.dt * 1e9))
 }
 
 // run makes all steps; it returns false when stop says so.
-func (x *cohort) run(stop func() bool) bool {
+func (x *engine) run(stop func() bool) bool {
 	perBin := x.m.Bin.Seconds() / x.dt
 	nextBin := perBin
 	for x.t = 0; x.t < x.steps; x.t++ {
@@ -274,7 +274,7 @@ func (x *cohort) run(stop func() bool) bool {
 	return true
 }
 
-func (x *cohort) step() {
+func (x *engine) step() {
 	x.edges++
 	if !x.edge {
 		x.edges = 0
@@ -314,7 +314,7 @@ func (x *cohort) step() {
 }
 
 // requests makes the fresh mass of group g and tells its budget.
-func (x *cohort) requests(g *group, spike float64) {
+func (x *engine) requests(g *group, spike float64) {
 	var n float64
 	switch f := g.fleet; {
 	case f.Users > 0:
@@ -340,7 +340,7 @@ func (x *cohort) requests(g *group, spike float64) {
 
 // send takes the arrivals of this step out of the rings; what a partition
 // swallows is put aside until it times out.
-func (x *cohort) send(c *class) (sum float64) {
+func (x *engine) send(c *class) (sum float64) {
 	offered := c.lanes[0].now.n
 	for k := 1; k < len(c.lanes); k++ {
 		l := &c.lanes[k]
@@ -378,7 +378,7 @@ func (x *cohort) send(c *class) (sum float64) {
 	return sum
 }
 
-func (x *cohort) closeBin() {
+func (x *engine) closeBin() {
 	if x.v.Capacity > 0 {
 		x.rec.Queue(0, x.q.total/x.v.Capacity)
 	}
