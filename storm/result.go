@@ -3,6 +3,8 @@ package storm
 import (
 	"math"
 	"time"
+
+	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
 // Result is what a run came to. It holds nothing of the machine or the moment:
@@ -140,7 +142,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(n)) {
 		return []byte("null"), nil
 	}
-	return appendNumber(nil, float64(n)), nil
+	return report.AppendNumber(nil, float64(n)), nil
 }
 
 // P50Float returns P50 as plain numbers, NaN where no call ended well.
@@ -148,3 +150,28 @@ func (s *Series) P50Float() []float64 { return plain(s.P50) }
 
 // P99Float returns P99 in the same way.
 func (s *Series) P99Float() []float64 { return plain(s.P99) }
+
+func plain(n []number) []float64 {
+	out := make([]float64, len(n))
+	for i, v := range n {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// attempts returns all that was sent, first attempts and retries.
+func (s *Series) attempts() []float64 {
+	total := make([]float64, len(s.Fresh))
+	for i := range total {
+		total[i] = s.Fresh[i] + s.Retry[i]
+	}
+	return total
+}
+
+// fault returns Trigger in plain durations.
+func (r *Result) fault() *[2]time.Duration {
+	if r.Trigger == nil {
+		return nil
+	}
+	return &[2]time.Duration{r.Trigger[0].D(), r.Trigger[1].D()}
+}
