@@ -37,19 +37,17 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 			p.MaxRetries, p.MaxAttempts = 0, *c.Retries+1
 		}
 	}
-	switch c.Jitter {
-	case "", "full":
-	case "decorrelated":
-		p.Backoff.Jitter = forbear.JitterDecorrelated
-	default:
-		return p, at("jitter", "%q is unknown: want full or decorrelated (others are baselines: see baseline.wait)", c.Jitter)
+	if err := unknown("jitter", "Client.jitter", cmp.Or(c.Jitter, "full"), " (others are baselines: see baseline.wait)"); err != nil {
+		return p, err
 	}
-	switch c.Budget.Of {
-	case "", "initial":
-	case "total":
+	if c.Jitter == "decorrelated" {
+		p.Backoff.Jitter = forbear.JitterDecorrelated
+	}
+	if err := unknown("budget.of", "Budget.of", cmp.Or(c.Budget.Of, "initial")); err != nil {
+		return p, err
+	}
+	if c.Budget.Of == "total" {
 		p.Budget.Of = budget.OfTotal
-	default:
-		return p, at("budget.of", "%q is unknown: want initial or total", c.Budget.Of)
 	}
 	// A window shorter than the cap is refused; a scenario that sets only a
 	// cap means a window that fits it.
@@ -72,15 +70,11 @@ func (c *Client) plan() (*model.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch c.Baseline.Wait {
-	case "", "none", "fixed", "exponential", "equal":
-	default:
-		return nil, at("baseline.wait", "%q is unknown: want none, fixed, exponential or equal", c.Baseline.Wait)
+	if err := unknown("baseline.wait", "Baseline.wait", cmp.Or(c.Baseline.Wait, "none")); err != nil {
+		return nil, err
 	}
-	switch c.RTTLaw {
-	case "", "fixed", "exponential":
-	default:
-		return nil, at("rtt_law", "%q is unknown: want fixed or exponential", c.RTTLaw)
+	if err := unknown("rtt_law", "Client.rtt_law", cmp.Or(c.RTTLaw, "fixed")); err != nil {
+		return nil, err
 	}
 	w := &model.Plan{
 		Given: p, Policy: p.WithDefaults(),

@@ -3,6 +3,7 @@ package cohort
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -28,7 +29,8 @@ type engine struct {
 	v       *model.Service
 	cond    model.Condition
 	shed    forbear.Failure
-	load    loadMeter
+	load    model.LoadMeter
+	tenth   int // steps in a tenth of a second
 	rec     *model.Record
 	draw    func() float64
 	// edge is set in a step in which the wait is about the timeout; edges counts
@@ -137,7 +139,7 @@ func newEngine(m *model.Model) (*engine, error) {
 		}
 	}
 	x.q = newQueue(x.steps, x.lanes)
-	x.load.init(x.dt)
+	x.tenth = max(1, int(math.Round(0.1/x.dt)))
 	return x, nil
 }
 
@@ -217,17 +219,9 @@ func (x *engine) addFleet(i int) error {
 
 // parts returns the sorted distinct cuts of (0, 1], the last being 1.
 func parts(cuts []float64) []float64 {
-	all := []float64{1}
-	for _, c := range cuts {
-		at := 0
-		for at < len(all) && all[at] < c {
-			at++
-		}
-		if c > 0 && all[at] != c {
-			all = append(all[:at], append([]float64{c}, all[at:]...)...)
-		}
-	}
-	return all
+	all := slices.DeleteFunc(append(cuts, 1), func(c float64) bool { return c <= 0 })
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (x *engine) addLanes(c *class) {
@@ -298,7 +292,10 @@ func (x *engine) step() {
 	for _, c := range x.classes {
 		sum += x.send(c)
 	}
-	x.load.add(sum)
+	if (x.t+1)%x.tenth == 0 {
+		x.load.Advance()
+	}
+	x.load.Add(sum)
 	x.admit(perSecond)
 	switch {
 	case x.v.Capacity == 0:

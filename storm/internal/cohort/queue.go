@@ -125,24 +125,3 @@ func inTime(limit, wait, perSecond, dt float64) float64 {
 // Lindley's recursion of a queue with utilization rate / arrivals, which is then
 // the part that has something left when the service ends.
 func lastMoment(arrivals, rate float64) float64 { return min(1, rate/arrivals) }
-
-// loadMeter is the arrival rate of the last second, in ten finished bins.
-type loadMeter struct {
-	bins [11]float64
-	bin  int
-	per  int
-	step int
-	rate float64
-}
-
-func (l *loadMeter) init(dt float64) { l.per = max(1, int(math.Round(0.1/dt))) }
-
-func (l *loadMeter) add(n float64) {
-	if l.step++; l.step%l.per == 0 {
-		l.rate += l.bins[l.bin]
-		l.bin = (l.bin + 1) % len(l.bins)
-		l.rate -= l.bins[l.bin]
-		l.bins[l.bin] = 0
-	}
-	l.bins[l.bin] += n
-}

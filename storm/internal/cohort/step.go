@@ -111,7 +111,7 @@ func (x *engine) errorRate(c *class) float64 {
 	}
 	ok := 1 - f[model.FailIndependent]
 	if f[model.FailLoad] > 0 {
-		ok *= 1 - model.LoadFailure(f[model.FailLoad], x.m.Nominal[0], x.load.rate)
+		ok *= 1 - model.LoadFailure(f[model.FailLoad], x.m.Nominal[0], x.load.Rate())
 	}
 	return 1 - ok
 }

@@ -4,10 +4,32 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// begin starts a logical call of edge e.
+// call is one logical call. There may be millions, so it is kept small; what
+// only some plans need is in [kept].
+type call struct {
+	start    int64
+	deadline int64 // 0: none
+	prevWait int64
+	sent     int64 // the attempt under way
+	parent   int32 // task that waits for it, or -1 for a fleet's call
+	edge     int32
+	instance int32
+	gen      uint32  // of what is under way; everything older is stale
+	luck     float32 // decides on sticky errors, the same for every attempt
+	attempt  int16
+	lastCost budget.Cost // of the last retry, for the budget that gives it back
+	inner    bool        // an attempt of a layer above is a retry already
+}
+
+// genMask is the part of a generation that fits into an [event].
+const genMask = 1<<28 - 1
+
+// begin starts a logical call of edge e. The parent task, if any, waits for it;
+// what it has left of its time is the deadline.
 func (x *engine) begin(e int, instance, parent int32, deadline int64, inner bool) {
 	var i int32
 	if n := len(x.freeCall); n > 0 {
@@ -33,21 +55,20 @@ func (x *engine) begin(e int, instance, parent int32, deadline int64, inner bool
 	x.first(i)
 }
 
-// first makes the first attempt of call i.
+// first makes the first attempt of call i: past the breaker, counted by the
+// budget, and past the throttle, which drops requests before they are sent.
 func (x *engine) first(i int32) {
 	c := &x.calls[i]
-	b := x.callers[c.edge][c.instance]
-	now := x.clock()
 	if x.keeps {
-		k := &x.kept[i]
-		if why := b.Retryer.Admit(&k.state, now); why != forbear.ReasonNone {
+		if why := x.admit(i); why != forbear.ReasonNone {
 			x.notAdmitted(i, why)
 			return
 		}
-		if k.put && c.parent < 0 {
+		if x.kept[i].put && c.parent < 0 {
 			x.rec.Now.Turned-- // only for a while
 		}
 	}
+	b, now := x.caller(c), x.clock()
 	b.Budget.Request(now)
 	if b.Adaptive != nil {
 		p := b.Adaptive.RejectProbability(now)
@@ -56,9 +77,7 @@ func (x *engine) first(i int32) {
 			if c.parent < 0 {
 				x.rec.Now.Turned++
 			}
-			if x.keeps {
-				b.Retryer.Withdraw(&x.kept[i].state)
-			}
+			x.withdraw(i)
 			x.finish(i, statusError)
 			return
 		}
@@ -66,7 +85,21 @@ func (x *engine) first(i int32) {
 	x.send(i)
 }
 
-// send makes the next attempt of call i.
+// resume goes on with call i, whose wait is over.
+func (x *engine) resume(i int32) {
+	switch {
+	case x.keeps && x.kept[i].pending != nil:
+		x.reconsider(i)
+	case x.calls[i].attempt == 1:
+		x.first(i)
+	default:
+		x.send(i)
+	}
+}
+
+// send makes the next attempt of call i. A first attempt has asked the breaker
+// already. A probe of a half-open breaker has half the time, so that a breaker
+// does not wait long for its verdict.
 func (x *engine) send(i int32) {
 	c := &x.calls[i]
 	e := &x.m.Edges[c.edge]
@@ -75,12 +108,12 @@ func (x *engine) send(i int32) {
 	timeout := x.now + e.Plan.Timeout
 	if x.keeps {
 		if c.attempt > 1 {
-			if why := x.callers[c.edge][c.instance].Retryer.Admit(&x.kept[i].state, x.clock()); why != forbear.ReasonNone {
+			if why := x.admit(i); why != forbear.ReasonNone {
 				x.notAdmitted(i, why)
 				return
 			}
 		}
-		if x.kept[i].state.Probe() {
+		if x.probing(i) {
 			timeout = x.now + e.Plan.Timeout/2
 		}
 	}
@@ -93,8 +126,8 @@ func (x *engine) send(i int32) {
 	if timeout < x.end {
 		x.push(timeout, evTimeout, uint32(i), c.gen&genMask)
 	}
-	if cut := x.services[e.To].cond.Cut; cut > 0 && float64(c.instance) < cut*float64(e.Instances) && x.isCut(c, cut, e) {
-		return // lost on the way: only the timeout will tell
+	if x.isCut(c, e) {
+		return // lost on the way: only the timeout will show it
 	}
 	t := x.newTask()
 	x.tasks[t] = task{call: i, callGen: c.gen, service: int32(e.To), luck: c.luck, retry: c.attempt > 1}
@@ -105,25 +138,17 @@ func (x *engine) send(i int32) {
 	x.arrive(t)
 }
 
-// isCut reports whether the caller of c is on the far side of a partition. With
-// fewer instances than the share can tell apart, its calls are split by luck.
-func (x *engine) isCut(c *call, cut float64, e *model.Edge) bool {
+// isCut reports whether the caller of c is on the far side of a partition. Calls
+// of a single instance, which no share can divide, are split by luck.
+func (x *engine) isCut(c *call, e *model.Edge) bool {
+	cut := x.services[e.To].cond.Cut
 	if e.Instances == 1 {
 		return float64(c.luck) < cut
 	}
-	return true
+	return float64(c.instance) < cut*float64(e.Instances)
 }
 
-func (x *engine) newTask() int32 {
-	if n := len(x.freeTask); n > 0 {
-		t := x.freeTask[n-1]
-		x.freeTask = x.freeTask[:n-1]
-		return t
-	}
-	x.tasks = append(x.tasks, task{})
-	return int32(len(x.tasks) - 1)
-}
-
+// oneWay draws how long a message of p is on its way, in ns.
 func (x *engine) oneWay(p *model.Plan) int64 {
 	if p.RTTExponential {
 		return int64(x.servers.ExpFloat64() * float64(p.RTT) / 2)
@@ -131,18 +156,8 @@ func (x *engine) oneWay(p *model.Plan) int64 {
 	return p.RTT / 2
 }
 
-// reply sends the answer of task t to its caller.
-func (x *engine) reply(t int32, s status) {
-	k := &x.tasks[t]
-	k.status = s
-	if p := x.m.Edges[x.calls[k.call].edge].Plan; p.RTT > 0 {
-		x.push(x.now+x.oneWay(p), evReply, uint32(t), 0)
-		return
-	}
-	x.deliver(t)
-}
-
-// deliver hands an answer to the call, if it still waits for it.
+// deliver hands the response of task t to its call, if that still waits for it.
+// Responses that come after the timeout are waste.
 func (x *engine) deliver(t int32) {
 	k := x.tasks[t]
 	x.freeTask = append(x.freeTask, t)
@@ -151,23 +166,18 @@ func (x *engine) deliver(t int32) {
 		return
 	}
 	c.gen++
-	b := x.callers[c.edge][c.instance]
-	if b.Adaptive != nil && k.status != statusShed {
+	// The throttle counts what a backend has accepted, good or bad.
+	if b := x.caller(c); b.Adaptive != nil && k.status != statusShed {
 		b.Adaptive.Accepted(x.clock())
 	}
 	switch k.status {
 	case statusOK:
-		b.Succeeded(x.clock(), int(c.attempt)-1, c.lastCost)
-		if x.keeps {
-			b.Retryer.Succeeded(&x.kept[k.call].state, time.Duration(x.now-c.sent), x.clock())
-		}
+		x.succeeded(k.call)
 		x.finish(k.call, statusOK)
 	case statusShed:
 		x.failed(k.call, &x.services[k.service].v.Refusal, false)
-	case statusBelow:
-		x.failed(k.call, &model.FailedResponse, true)
 	default:
-		x.failed(k.call, &model.FailedResponse, false)
+		x.failed(k.call, &model.FailedResponse, k.status == statusBelow)
 	}
 }
 
@@ -180,35 +190,25 @@ func (x *engine) onTimeout(e event) {
 	x.failed(int32(e.idx), &model.FailedTimeout, false)
 }
 
-// failed asks the Retryer what follows.
+// failed asks the Retryer what follows failure f of call i. below says that a
+// layer below has given up, on behalf of this one too.
 func (x *engine) failed(i int32, f *forbear.Failure, below bool) {
-	c := &x.calls[i]
-	p := x.m.Edges[c.edge].Plan
-	s := x.stateOf(c)
-	if x.keeps {
-		s = x.kept[i].state
-	}
-	if !p.Baseline.Oblivious {
-		s.ExhaustedBelow, s.Inner = below, c.inner
-	}
-	d := x.callers[c.edge][c.instance].Retryer.Next(&s, *f, x.clock())
+	s, d := x.decide(i, f, below)
+	p := x.m.Edges[x.calls[i].edge].Plan
 	switch {
 	case d.Retry:
-		x.granted(i, &s, d, p.Wait(&d, int(c.attempt), x.draw))
+		x.grant(i, &s, d, p.Wait(&d, int(x.calls[i].attempt), x.draw))
 	case p.Durable && d.Reason.Momentary():
 		k := &x.kept[i]
 		k.state, k.pending, k.failedAt = s, f, x.now
 		x.putOff(i, d.Reason)
 	default:
-		if c.parent < 0 {
-			x.rec.Refuse(d.Reason, 1)
-		}
-		x.finish(i, verdictOf(d.Reason))
+		x.refuse(i, d.Reason)
 	}
 }
 
-// granted schedules the retry that d grants, whose wait may be a baseline's.
-func (x *engine) granted(i int32, s *forbear.State, d forbear.Decision, wait time.Duration) {
+// grant schedules the retry that d grants, whose wait may be a baseline's.
+func (x *engine) grant(i int32, s *forbear.State, d forbear.Decision, wait time.Duration) {
 	c := &x.calls[i]
 	if x.keeps {
 		s.PrevWait = wait
@@ -220,27 +220,8 @@ func (x *engine) granted(i int32, s *forbear.State, d forbear.Decision, wait tim
 	x.push(x.now+int64(wait), evRetry, uint32(i), c.gen&genMask)
 }
 
-// stateOf returns c as the Retryer wants to see it.
-func (x *engine) stateOf(c *call) forbear.State {
-	s := forbear.State{
-		Attempt:  int(c.attempt),
-		Start:    x.epoch.Add(time.Duration(c.start)),
-		PrevWait: time.Duration(c.prevWait),
-	}
-	if c.deadline > 0 {
-		s.Deadline = x.epoch.Add(time.Duration(c.deadline))
-	}
-	return s
-}
-
-// unmade gives the budget back what a retry took that the breaker stopped.
-func (x *engine) unmade(i int32) {
-	c := &x.calls[i]
-	x.callers[c.edge][c.instance].Retryer.Refund(forbear.Decision{Retry: true, Cost: c.lastCost}, x.clock())
-}
-
 // notAdmitted ends call i, which the breaker did not let through, or puts it
-// off.
+// off. A retry that is not made gives the budget back what it took.
 func (x *engine) notAdmitted(i int32, why forbear.Reason) {
 	c := &x.calls[i]
 	if x.m.Edges[c.edge].Plan.Durable {
@@ -248,13 +229,17 @@ func (x *engine) notAdmitted(i int32, why forbear.Reason) {
 		return
 	}
 	if c.attempt > 1 {
-		x.unmade(i)
+		x.refund(c)
+	} else if c.parent < 0 {
+		x.rec.Now.Turned++
 	}
-	if c.parent < 0 {
+	x.refuse(i, why)
+}
+
+// refuse ends call i for the given reason.
+func (x *engine) refuse(i int32, why forbear.Reason) {
+	if x.calls[i].parent < 0 {
 		x.rec.Refuse(why, 1)
-		if c.attempt == 1 {
-			x.rec.Now.Turned++
-		}
 	}
 	x.finish(i, verdictOf(why))
 }
@@ -270,7 +255,8 @@ func verdictOf(r forbear.Reason) status {
 	return statusBelow
 }
 
-// finish ends call i and tells whoever waits for it.
+// finish ends call i. A user of a closed loop thinks again; a task that waits for
+// its calls below responds when the last of them ends, as badly as the worst.
 func (x *engine) finish(i int32, s status) {
 	c := x.calls[i]
 	x.calls[i].gen++

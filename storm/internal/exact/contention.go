@@ -18,7 +18,8 @@ type Rivals struct {
 	Seed               uint64
 }
 
-// contender is one of the rivals.
+// contender is one of the rivals: the version that it has read, and how often it
+// has lost.
 type contender struct {
 	version  int
 	attempt  int
@@ -26,11 +27,13 @@ type contender struct {
 }
 
 // Contend plays a contention out and returns the time until the last client is
-// done, and the writes that it took.
+// done, and the writes that it took. A write wins when the row still has the version
+// that was read.
 func Contend(p *model.Plan, c Rivals) (took time.Duration, writes int, err error) {
+	// What a client does next, and what it has learned.
 	const (
 		read = iota
-		answerRead
+		readDone
 		write
 		won
 		lost
@@ -59,8 +62,8 @@ func Contend(p *model.Plan, c Rivals) (took time.Duration, writes int, err error
 		switch e.kind() {
 		case read:
 			me.version = version
-			next.gk = answerRead
-		case answerRead:
+			next.gk = readDone
+		case readDone:
 			next.gk = write
 		case write:
 			writes++

@@ -128,12 +128,7 @@ func drawLine(b *strings.Builder, l Line, w int, y func(float64) float64) {
 	var path, area strings.Builder
 	started, last := false, 0.0
 	for i := range points {
-		v := math.NaN()
-		for _, u := range l.Values[i*n/points : max((i+1)*n/points, i*n/points+1)] {
-			if !math.IsNaN(u) && !(u < v) {
-				v = u
-			}
-		}
+		v := greatest(l.Values[i*n/points : max((i+1)*n/points, i*n/points+1)])
 		x := plotLeft + float64(w)*(float64(i)+0.5)/float64(points)
 		if math.IsNaN(v) {
 			if started {

@@ -35,9 +35,17 @@ func Amount(v float64) string {
 // Peak returns the greatest of values, and 0 when none is above it. It passes over
 // what is not a number.
 func Peak(values []float64) float64 {
-	top := 0.0
+	if top := greatest(values); top > 0 {
+		return top
+	}
+	return 0
+}
+
+// greatest returns the greatest of values, or NaN when none is a number.
+func greatest(values []float64) float64 {
+	top := math.NaN()
 	for _, v := range values {
-		if v > top {
+		if !(v <= top) && !math.IsNaN(v) {
 			top = v
 		}
 	}

@@ -19,12 +19,7 @@ func Sparkline(values []float64, width int, top float64) string {
 		if len(values) < width {
 			from, to = i, i+1
 		}
-		peak := math.NaN()
-		for _, v := range values[from:max(to, from+1)] {
-			if !math.IsNaN(v) && !(v < peak) {
-				peak = v
-			}
-		}
+		peak := greatest(values[from:max(to, from+1)])
 		switch {
 		case math.IsNaN(peak):
 			b.WriteByte(' ')
