@@ -281,6 +281,9 @@ func (c *DurableCall) Timeout(now time.Time) time.Duration {
 	return limit(c.r.policy.AttemptTimeout(), c.permit, c.r.policy.remaining(&c.State, now))
 }
 
+// Probe reports whether the attempt under way tries out a dependency that was down.
+func (c *DurableCall) Probe() bool { return c.permit.Probe }
+
 // GiveUp ends a call that waits, for a reason of its caller's, and returns the
 // error to end with.
 func (c *DurableCall) GiveUp(ctx context.Context, why Reason, now time.Time) *Error {

@@ -1,20 +1,22 @@
-package storm
+package cohort
 
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// cohort is the mean-field engine: in each time step it moves masses of
+// engine is the mean-field engine: in each time step it moves masses of
 // requests, so its cost does not depend on their number. A lane is one attempt
 // number of one class; a class is a part of a fleet whose calls all meet the
 // same fate (sticky errors, partitions); a group is the part that shares a
 // budget.
-type cohort struct {
-	m     *model
+type engine struct {
+	m     *model.Model
 	dt    float64 // seconds
 	steps int
 	t     int
@@ -23,12 +25,13 @@ type cohort struct {
 	groups  []*group
 	classes []*class
 	lanes   int // of all classes together
-	q       *cohortQueue
-	v       *Service
-	cond    condition
+	q       *queue
+	v       *model.Service
+	cond    model.Condition
 	shed    forbear.Failure
-	load    loadMeter
-	rec     *recorder
+	load    model.LoadMeter
+	tenth   int // steps in a tenth of a second
+	rec     *model.Record
 	draw    func() float64
 	// edge is set in a step in which the wait is about the timeout; edges counts
 	// such steps in a row, and knife is the most of them.
@@ -39,10 +42,11 @@ type cohort struct {
 // group is what shares one Retryer. Each request that the Retryer sees stands
 // for unit requests.
 type group struct {
-	fleet     *Fleet
-	plan      *plan
-	caller    *caller
+	fleet     *model.Fleet
+	plan      *model.Plan
+	caller    *model.Caller
 	share     float64 // of the fleet
+	instances int     // of the fleet
 	unit      float64
 	requested float64 // fresh mass that the budget has not seen yet
 	idle      float64 // users of a closed loop that think
@@ -109,74 +113,88 @@ type box struct {
 // in seconds: a hundredth of a second is a three-thousandth of the window.
 const unitTime = 0.01
 
-func newCohort(m *model) (*cohort, error) {
-	x := &cohort{m: m, epoch: startOfTime(), v: &m.s.Services[0], rec: newRecorder(m)}
+// Run makes all steps of m, which must fit. A non-nil stop is asked now and then
+// whether to break off.
+func Run(m *model.Model, stop func() bool) (*model.Record, error) {
+	x, err := newEngine(m)
+	if err != nil {
+		return nil, err
+	}
+	x.rec.Stopped = !x.run(stop)
+	queues.Put(x.q)
+	x.rec.Step, x.rec.Events = time.Duration(x.dt*1e9), int64(x.t)
+	x.notes()
+	return x.rec, nil
+}
+
+func newEngine(m *model.Model) (*engine, error) {
+	x := &engine{m: m, epoch: model.StartOfTime(), v: &m.Services[0], rec: model.NewRecord(m)}
 	x.dt = stepOf(m).Seconds()
-	x.steps = int(math.Ceil(m.s.Duration.Seconds()/x.dt - 1e-9))
-	x.shed = shedFailure(x.v)
-	x.draw = rand.New(rand.NewPCG(m.s.Seed, 3)).Float64
-	for i := range m.s.Fleets {
+	x.steps = int(math.Ceil(m.Duration.Seconds()/x.dt - 1e-9))
+	x.shed = x.v.Refusal
+	x.draw = rand.New(rand.NewPCG(m.Seed, 3)).Float64
+	for i := range m.Fleets {
 		if err := x.addFleet(i); err != nil {
 			return nil, err
 		}
 	}
-	x.q = newCohortQueue(x.steps, x.lanes)
-	x.load.init(x.dt)
+	x.q = newQueue(x.steps, x.lanes)
+	x.tenth = max(1, int(math.Round(0.1/x.dt)))
 	return x, nil
 }
 
 // stepOf returns the scenario's step, or a twentieth of its shortest timeout
 // or backoff base, within 1 to 10 ms.
-func stepOf(m *model) time.Duration {
-	if m.s.Step > 0 {
-		return m.s.Step.D()
+func stepOf(m *model.Model) time.Duration {
+	if m.Step > 0 {
+		return m.Step
 	}
 	shortest := 200 * time.Millisecond
-	for i := range m.edges {
-		p := m.edges[i].plan
-		shortest = min(shortest, time.Duration(p.timeout))
-		if p.limit > 0 {
-			shortest = min(shortest, p.policy.Backoff.Base)
+	for i := range m.Edges {
+		p := m.Edges[i].Plan
+		shortest = min(shortest, time.Duration(p.Timeout))
+		if p.Limit > 0 {
+			shortest = min(shortest, p.Policy.Backoff.Base)
 		}
 	}
-	if q, ok := queueBound(&m.s.Services[0]); ok && q > 0 {
-		shortest = min(shortest, time.Duration(q/m.s.Services[0].Capacity*1e9))
+	if q := m.Services[0].Bound; q > 0 {
+		shortest = min(shortest, time.Duration(q/m.Services[0].Capacity*1e9))
 	}
-	return max(time.Millisecond, min(shortest/20, 10*time.Millisecond, m.s.Bin.D()))
+	return max(time.Millisecond, min(shortest/20, 10*time.Millisecond, m.Bin))
 }
 
 // addFleet makes the groups and classes of fleet i.
-func (x *cohort) addFleet(i int) error {
-	f, e := &x.m.s.Fleets[i], &x.m.edges[i]
+func (x *engine) addFleet(i int) error {
+	f, e := &x.m.Fleets[i], &x.m.Edges[i]
 	lucks, cuts := []float64{}, []float64{}
-	for _, w := range x.m.s.Faults {
+	for _, w := range x.m.Faults {
 		switch {
-		case w.Kind == Errors && w.Mode == Sticky:
-			lucks = append(lucks, w.Rate)
-		case w.Kind == Partition && e.instances == 1:
-			lucks = append(lucks, w.Share)
-		case w.Kind == Partition:
-			cuts = append(cuts, math.Ceil(w.Share*float64(e.instances))/float64(e.instances))
+		case w.Failing[model.FailSticky] > 0:
+			lucks = append(lucks, w.Failing[model.FailSticky])
+		case w.Cut > 0 && e.Instances == 1:
+			lucks = append(lucks, w.Cut)
+		case w.Cut > 0:
+			cuts = append(cuts, math.Ceil(w.Cut*float64(e.Instances))/float64(e.Instances))
 		}
 	}
 	low := 0.0
 	for _, cut := range parts(cuts) {
-		g := &group{fleet: f, plan: e.plan, share: cut - low}
+		g := &group{fleet: f, plan: e.Plan, share: cut - low, instances: e.Instances}
 		rate := f.Rate
 		if f.Users > 0 {
 			rate = float64(f.Users) / max(f.Think.Seconds(), x.dt)
 			g.idle = float64(f.Users) * g.share
 		}
 		time := unitTime
-		if e.plan.given.Baseline.NoBudget && !e.plan.breaker {
+		if e.Plan.Baseline.NoBudget && !e.Plan.Breaker {
 			time *= 10 // nothing is counted: it is only to see the deadline come
 		}
 		g.unit = max(rate*g.share*time, float64(f.Burst)/1000, 1e-3)
-		processes := float64(e.instances) * g.share
+		processes := float64(e.Instances) * g.share
 		// The group's own Retryer has the budget; the breakers are apart.
-		p := *e.plan
-		p.given.Breaker, p.given.NoBreaker = false, true
-		b, err := p.caller(x.draw, processes, g.unit)
+		p := *e.Plan
+		p.Given.Breaker.Disabled = true
+		b, err := p.Caller(x.draw, processes, g.unit)
 		if err != nil {
 			return err
 		}
@@ -188,7 +206,7 @@ func (x *cohort) addFleet(i int) error {
 		below := 0.0
 		for _, luck := range parts(lucks) {
 			c := &class{g: g, share: luck - below, luck: luck, cut: cut, first: x.lanes}
-			if e.instances == 1 {
+			if e.Instances == 1 {
 				c.cut = luck
 			}
 			x.addLanes(c)
@@ -201,34 +219,26 @@ func (x *cohort) addFleet(i int) error {
 
 // parts returns the sorted distinct cuts of (0, 1], the last being 1.
 func parts(cuts []float64) []float64 {
-	all := []float64{1}
-	for _, c := range cuts {
-		at := 0
-		for at < len(all) && all[at] < c {
-			at++
-		}
-		if c > 0 && all[at] != c {
-			all = append(all[:at], append([]float64{c}, all[at:]...)...)
-		}
-	}
-	return all
+	all := slices.DeleteFunc(append(cuts, 1), func(c float64) bool { return c <= 0 })
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
-func (x *cohort) addLanes(c *class) {
+func (x *engine) addLanes(c *class) {
 	p := c.g.plan
-	longest := p.policy.Backoff.Cap + p.policy.Backoff.Base + time.Duration(p.rtt) +
+	longest := p.Policy.Backoff.Cap + p.Policy.Backoff.Base + time.Duration(p.RTT) +
 		x.shed.Hint.Floor + x.shed.Hint.Spread
 	ring := min(int(longest.Seconds()/x.dt)+4, x.steps+2)
-	c.lanes = make([]lane, p.limit+1)
+	c.lanes = make([]lane, p.Limit+1)
 	for k := range c.lanes {
 		if k > 0 {
 			c.lanes[k].ring = make([]mass, ring)
 		}
 	}
-	c.expire = max(1, int(math.Round(float64(p.timeout)/1e9/x.dt)))
-	c.limit = float64(p.timeout-p.rtt) / 1e9
-	for _, w := range x.m.s.Faults {
-		if w.Kind == Partition && c.lost == nil {
+	c.expire = max(1, int(math.Round(float64(p.Timeout)/1e9/x.dt)))
+	c.limit = float64(p.Timeout-p.RTT) / 1e9
+	for _, w := range x.m.Faults {
+		if w.Cut > 0 && c.lost == nil {
 			c.lost = make([]mass, (c.expire+1)*len(c.lanes))
 		}
 	}
@@ -236,13 +246,13 @@ func (x *cohort) addLanes(c *class) {
 	x.lanes += len(c.lanes)
 }
 
-func (x *cohort) clock() time.Time {
+func (x *engine) clock() time.Time {
 	return x.epoch.Add(time.Duration(float64(x.t) * x.dt * 1e9))
 }
 
 // run makes all steps; it returns false when stop says so.
-func (x *cohort) run(stop func() bool) bool {
-	perBin := x.m.s.Bin.Seconds() / x.dt
+func (x *engine) run(stop func() bool) bool {
+	perBin := x.m.Bin.Seconds() / x.dt
 	nextBin := perBin
 	for x.t = 0; x.t < x.steps; x.t++ {
 		if x.t&1023 == 0 && stop != nil && stop() {
@@ -258,20 +268,20 @@ func (x *cohort) run(stop func() bool) bool {
 	return true
 }
 
-func (x *cohort) step() {
+func (x *engine) step() {
 	x.edges++
 	if !x.edge {
 		x.edges = 0
 	}
 	x.knife, x.edge = max(x.knife, x.edges), false
 	now := int64(float64(x.t) * x.dt * 1e9)
-	x.cond = x.m.condition(0, now)
-	factor := x.cond.factor
+	x.cond = x.m.Condition(0, now)
+	factor := x.cond.Factor
 	if x.v.QueueSlowdown > 0 {
 		factor /= 1 + x.v.QueueSlowdown*x.q.total/x.v.Capacity
 	}
 	perSecond := x.v.Capacity * factor
-	spike := x.m.spike(now)
+	spike := x.m.Spike(now)
 	for _, c := range x.classes {
 		x.expired(c, perSecond)
 	}
@@ -282,7 +292,10 @@ func (x *cohort) step() {
 	for _, c := range x.classes {
 		sum += x.send(c)
 	}
-	x.load.add(sum)
+	if (x.t+1)%x.tenth == 0 {
+		x.load.Advance()
+	}
+	x.load.Add(sum)
 	x.admit(perSecond)
 	switch {
 	case x.v.Capacity == 0:
@@ -298,7 +311,7 @@ func (x *cohort) step() {
 }
 
 // requests makes the fresh mass of group g and tells its budget.
-func (x *cohort) requests(g *group, spike float64) {
+func (x *engine) requests(g *group, spike float64) {
 	var n float64
 	switch f := g.fleet; {
 	case f.Users > 0:
@@ -311,9 +324,9 @@ func (x *cohort) requests(g *group, spike float64) {
 	default:
 		n = f.Rate * g.share * spike * x.dt
 	}
-	x.rec.now.calls += n
+	x.rec.Now.Calls += n
 	for g.requested += n; g.requested >= g.unit; g.requested -= g.unit {
-		g.caller.budget.Request(x.clock())
+		g.caller.Budget.Request(x.clock())
 	}
 	for _, c := range x.classes {
 		if c.g == g {
@@ -324,7 +337,7 @@ func (x *cohort) requests(g *group, spike float64) {
 
 // send takes the arrivals of this step out of the rings; what a partition
 // swallows is put aside until it times out.
-func (x *cohort) send(c *class) (sum float64) {
+func (x *engine) send(c *class) (sum float64) {
 	offered := c.lanes[0].now.n
 	for k := 1; k < len(c.lanes); k++ {
 		l := &c.lanes[k]
@@ -344,7 +357,7 @@ func (x *cohort) send(c *class) (sum float64) {
 				l.now = mass{}
 				continue
 			}
-			x.rec.now.retry += l.now.n * c.admitted
+			x.rec.Now.Retry += l.now.n * c.admitted
 		}
 		if open := 1 - c.admitted; open > 0 {
 			x.turnedAway(c, k, open)
@@ -352,7 +365,7 @@ func (x *cohort) send(c *class) (sum float64) {
 		if c.lost != nil {
 			slot := &c.lost[x.t%(c.expire+1)*len(c.lanes)+k]
 			*slot = mass{}
-			if x.cond.cut >= c.cut {
+			if x.cond.Cut >= c.cut {
 				*slot = l.now
 				continue
 			}
@@ -362,18 +375,18 @@ func (x *cohort) send(c *class) (sum float64) {
 	return sum
 }
 
-func (x *cohort) closeBin() {
+func (x *engine) closeBin() {
 	if x.v.Capacity > 0 {
-		x.rec.queue(0, x.q.total/x.v.Capacity)
+		x.rec.Queue(0, x.q.total/x.v.Capacity)
 	}
 	used, open := 0.0, 0.0
 	now := x.clock()
 	for _, g := range x.groups {
-		used += min(g.caller.r.Level(now).Utilization(), 1) * g.share
+		used += min(g.caller.Retryer.Level(now).Utilization(), 1) * g.share
 		if g.fuses != nil {
 			open += (1 - g.fuses.closed) * g.share
 		}
 	}
-	n := float64(len(x.m.s.Fleets))
-	x.rec.closeBin(used/n, open/n)
+	n := float64(len(x.m.Fleets))
+	x.rec.CloseBin(used/n, open/n)
 }

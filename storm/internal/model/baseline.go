@@ -1,4 +1,4 @@
-package storm
+package model
 
 import (
 	"time"
@@ -9,30 +9,37 @@ import (
 
 // This file holds what is not forbear's: the baselines.
 
-// wait returns the wait that the baseline puts in the place of d's, before retry
+// Wait returns the wait that the baseline puts in the place of d's, before retry
 // number n (the first is 1).
-func (p *plan) wait(d *forbear.Decision, n int, draw func() float64) time.Duration {
-	ceiling := forbear.Ceiling(p.policy.Backoff.Base, p.policy.Backoff.Cap, n-1)
-	switch p.given.Baseline.Wait {
+func (p *Plan) Wait(d *forbear.Decision, n int, draw func() float64) time.Duration {
+	ceiling := forbear.Ceiling(p.Policy.Backoff.Base, p.Policy.Backoff.Cap, n-1)
+	switch p.Baseline.Wait {
 	case "":
 		return d.Wait
 	case "none":
 		ceiling = 0
 	case "fixed":
-		ceiling = p.policy.Backoff.Base
+		ceiling = p.Policy.Backoff.Base
 	case "equal":
 		ceiling = ceiling/2 + time.Duration(draw()*float64(ceiling/2))
 	}
 	return ceiling
 }
 
-// unlimited is the budget of those who have none.
-type unlimited struct{}
+// Unlimited is the budget of those who have none.
+type Unlimited struct{}
 
-func (unlimited) Request(time.Time)                 {}
-func (unlimited) Spend(time.Time, budget.Cost) bool { return true }
-func (unlimited) Refund(time.Time, budget.Cost)     {}
-func (unlimited) Level(time.Time) budget.Level      { return budget.Level{Allowed: 1} }
+// Request implements [budget.Budget].
+func (Unlimited) Request(time.Time) {}
+
+// Spend allows every retry.
+func (Unlimited) Spend(time.Time, budget.Cost) bool { return true }
+
+// Refund implements [budget.Budget].
+func (Unlimited) Refund(time.Time, budget.Cost) {}
+
+// Level returns a budget of which nothing is used.
+func (Unlimited) Level(time.Time) budget.Level { return budget.Level{Allowed: 1} }
 
 // depositBucket is a token bucket that every request fills: Brooker's, and that
 // of the AWS Builders' Library.

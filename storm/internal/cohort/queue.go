@@ -1,13 +1,13 @@
-package storm
+package cohort
 
 import (
 	"math"
 	"sync"
 )
 
-// cohortQueue is a FIFO of the masses that arrived in each step. The head may
+// queue is a FIFO of the masses that arrived in each step. The head may
 // be served in part.
-type cohortQueue struct {
+type queue struct {
 	lanes int
 	n     []float64 // mass by step and lane, as admitted
 	start []float64 // mean start of that mass, in steps
@@ -24,13 +24,13 @@ type cohortQueue struct {
 // a hundred a second.
 var queues sync.Pool
 
-// newCohortQueue returns an empty queue for so many steps.
-func newCohortQueue(steps, lanes int) *cohortQueue {
-	q, _ := queues.Get().(*cohortQueue)
+// newQueue returns an empty queue for so many steps.
+func newQueue(steps, lanes int) *queue {
+	q, _ := queues.Get().(*queue)
 	if q == nil {
-		q = &cohortQueue{}
+		q = &queue{}
 	}
-	*q = cohortQueue{
+	*q = queue{
 		lanes: lanes,
 		n:     zeros(q.n, steps*lanes), start: zeros(q.start, steps*lanes),
 		all: zeros(q.all, steps), left: zeros(q.left, steps), arrived: zeros(q.arrived, steps),
@@ -49,7 +49,7 @@ func zeros(old []float64, n int) []float64 {
 }
 
 // put appends mass to the step t; close ends the step.
-func (q *cohortQueue) put(t, lane int, m mass) {
+func (q *queue) put(t, lane int, m mass) {
 	if m.n <= 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func (q *cohortQueue) put(t, lane int, m mass) {
 	q.total += m.n
 }
 
-func (q *cohortQueue) close(t int) {
+func (q *queue) close(t int) {
 	q.left[t] = 1
 	q.arrived[t] = q.all[t]
 	q.tail = t + 1
@@ -68,7 +68,7 @@ func (q *cohortQueue) close(t int) {
 
 // serve takes up to n from the head and calls served with each step and the
 // part of its mass that is taken.
-func (q *cohortQueue) serve(n float64, served func(step int, part float64)) {
+func (q *queue) serve(n float64, served func(step int, part float64)) {
 	for n > 0 && q.head < q.tail {
 		have := q.all[q.head] * q.left[q.head]
 		if have <= n {
@@ -93,7 +93,7 @@ func (q *cohortQueue) serve(n float64, served func(step int, part float64)) {
 }
 
 // ahead returns how much of the queue is before step s, or something over enough.
-func (q *cohortQueue) ahead(s int, enough float64) float64 {
+func (q *queue) ahead(s int, enough float64) float64 {
 	var sum float64
 	for i := s - 1; i >= q.head && sum <= enough; i-- {
 		sum += q.all[i] * q.left[i]
@@ -125,24 +125,3 @@ func inTime(limit, wait, perSecond, dt float64) float64 {
 // Lindley's recursion of a queue with utilization rate / arrivals, which is then
 // the part that has something left when the service ends.
 func lastMoment(arrivals, rate float64) float64 { return min(1, rate/arrivals) }
-
-// loadMeter is the arrival rate of the last second, in ten finished bins.
-type loadMeter struct {
-	bins [11]float64
-	bin  int
-	per  int
-	step int
-	rate float64
-}
-
-func (l *loadMeter) init(dt float64) { l.per = max(1, int(math.Round(0.1/dt))) }
-
-func (l *loadMeter) add(n float64) {
-	if l.step++; l.step%l.per == 0 {
-		l.rate += l.bins[l.bin]
-		l.bin = (l.bin + 1) % len(l.bins)
-		l.rate -= l.bins[l.bin]
-		l.bins[l.bin] = 0
-	}
-	l.bins[l.bin] += n
-}

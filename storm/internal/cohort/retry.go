@@ -1,4 +1,4 @@
-package storm
+package cohort
 
 import (
 	"math"
@@ -6,47 +6,48 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 // turnedAway ends the given share of lane k's attempts at the breakers.
-func (x *cohort) turnedAway(c *class, k int, share float64) {
+func (x *engine) turnedAway(c *class, k int, share float64) {
 	l := &c.lanes[k]
 	n := l.now.n * share
 	l.now.n -= n
 	l.now.start *= 1 - share
 	if k == 0 {
-		x.rec.turnedAway(n)
+		x.rec.Now.Turned += n
 	}
 	x.refuse(c, forbear.ReasonBreakerOpen, n)
 }
 
 // refuse ends n calls.
-func (x *cohort) refuse(c *class, why forbear.Reason, n float64) {
-	x.rec.refused(why, n)
-	x.rec.finished(false, 0, n)
+func (x *engine) refuse(c *class, why forbear.Reason, n float64) {
+	x.rec.Refuse(why, n)
+	x.rec.Finish(false, 0, n)
 	x.ended(c, n)
 }
 
 // full turns n requests away from a full queue. A retry without any wait finds
 // it as full as it was: a later step would be kinder than the truth.
-func (x *cohort) full(c *class, k int, n, start float64) {
+func (x *engine) full(c *class, k int, n, start float64) {
 	p := c.g.plan
-	for p.given.Baseline.Wait == "none" && p.rtt == 0 && x.shed.Hint.Floor == 0 && k < p.limit && n > 0 {
+	for p.Baseline.Wait == "none" && p.RTT == 0 && x.shed.Hint.Floor == 0 && k < p.Limit && n > 0 {
 		again := x.granted(c, k, n, start, byShed)
 		n -= again
 		x.failed(c, k, n, start, byShed, 0) // what is left was refused
-		x.rec.now.retry += again
-		x.rec.services[0].arrivals += again
-		x.rec.services[0].current += again
-		x.rec.services[0].retries += again
-		x.rec.services[0].shed += again
+		x.rec.Now.Retry += again
+		x.rec.Services[0].Arrivals += again
+		x.rec.Services[0].Current += again
+		x.rec.Services[0].Retries += again
+		x.rec.Services[0].Shed += again
 		k, n = k+1, again
 	}
-	x.failed(c, k, n, start, byShed, float64(p.rtt)/1e9)
+	x.failed(c, k, n, start, byShed, float64(p.RTT)/1e9)
 }
 
 // granted returns how much of n may be retried, and takes it.
-func (x *cohort) granted(c *class, k int, n, start float64, kind int) (sum float64) {
+func (x *engine) granted(c *class, k int, n, start float64, kind int) (sum float64) {
 	a := &c.lanes[k].answers[kind]
 	for n-sum > 1e-12*c.g.unit {
 		if a.left <= 0 {
@@ -66,7 +67,7 @@ func (x *cohort) granted(c *class, k int, n, start float64, kind int) (sum float
 
 // failed asks what follows for n failures of attempt k+1, and puts the retries
 // into the ring of the next lane. The caller learns of it after so many seconds.
-func (x *cohort) failed(c *class, k int, n, start float64, kind int, after float64) {
+func (x *engine) failed(c *class, k int, n, start float64, kind int, after float64) {
 	a := &c.lanes[k].answers[kind]
 	// What the instances behind open breakers leave of their budgets is not
 	// there for the others: each request of those counts for more.
@@ -100,12 +101,12 @@ func (x *cohort) failed(c *class, k int, n, start float64, kind int, after float
 }
 
 // ask puts one failure, which stands for a unit, to the Retryer.
-func (x *cohort) ask(c *class, k int, start float64, kind int) {
+func (x *engine) ask(c *class, k int, start float64, kind int) {
 	a := &c.lanes[k].answers[kind]
-	f := [failures]forbear.Failure{byError: failedAnswer, byShed: x.shed, byTimeout: failedTimeout}[kind]
+	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.shed, byTimeout: model.FailedTimeout}[kind]
 	s := forbear.State{Attempt: k + 1, Start: x.epoch.Add(time.Duration(start * x.dt * 1e9))}
 	before := s
-	d := c.g.caller.r.Next(&s, f, x.clock())
+	d := c.g.caller.Retryer.Next(&s, f, x.clock())
 	a.left, a.retry, a.why = c.g.unit, d.Retry, d.Reason
 	if d.Reason == forbear.ReasonBudget {
 		x.budgetRefused(c.g)
@@ -123,7 +124,7 @@ func (x *cohort) ask(c *class, k int, start float64, kind int) {
 
 // boxes samples the waits that the policy draws and cuts them into parts of
 // equal mass.
-func (x *cohort) boxes(p *plan, k int, s forbear.State, f forbear.Failure) []box {
+func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure) []box {
 	const samples, parts = 256, 16
 	now := x.clock()
 	waits := make([]float64, 0, samples)
@@ -131,9 +132,9 @@ func (x *cohort) boxes(p *plan, k int, s forbear.State, f forbear.Failure) []box
 		u := [2]float64{(float64(i) + 0.5) / samples, radical(i)}
 		j := 0
 		draw := func() float64 { j++; return u[min(j, 2)-1] }
-		d := forbear.Decide(&p.policy, s, f, now, draw)
+		d := forbear.Decide(&p.Policy, s, f, now, draw)
 		j = 0
-		waits = append(waits, p.wait(&d, k+1, draw).Seconds()/x.dt)
+		waits = append(waits, p.Wait(&d, k+1, draw).Seconds()/x.dt)
 	}
 	slices.Sort(waits)
 	edge := func(i int) float64 {
@@ -180,7 +181,7 @@ func radical(i int) float64 {
 }
 
 // schedule adds n, spread over the boxes, to the coming arrivals of l.
-func (x *cohort) schedule(l *lane, boxes []box, n, start float64, after int) {
+func (x *engine) schedule(l *lane, boxes []box, n, start float64, after int) {
 	size := len(l.ring)
 	for _, b := range boxes {
 		from := x.t + 1 + max(after, 0) + b.from

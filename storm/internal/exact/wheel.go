@@ -1,4 +1,4 @@
-package storm
+package exact
 
 import (
 	"cmp"
@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// event is something that happens at a time. gk packs a generation (upper 28
-// bits) and a kind (lower 4); idx is what it happens to.
+// event is something that happens at a time, in ns. gk packs a generation (upper
+// 28 bits) and a kind (lower 4); idx is what it happens to. At 16 bytes, four share
+// a cache line.
 type event struct {
 	at  int64
 	idx uint32
@@ -17,6 +18,8 @@ type event struct {
 func (e event) kind() uint32 { return e.gk & 15 }
 func (e event) gen() uint32  { return e.gk >> 4 }
 
+// The fine level covers 2,048 slots, the coarse one 4,096 times as many: at a
+// slot for each event, eight million events fit before any is far.
 const (
 	fineSlots   = 1 << 11
 	coarseSlots = 1 << 12
@@ -26,6 +29,9 @@ const (
 // hand is sorted when the hand reaches it. Events of one instant come out in
 // the order in which they were put in. Slots keep their memory, so that a run in
 // steady state allocates nothing. Times must not lie before the last one popped.
+//
+// A heap would do the same in logarithmic time; with a million pending timeouts,
+// most of which never matter, that is most of a run.
 type wheel struct {
 	shift    uint // log2 of the fine slot's width in ns
 	fine     [][]event
@@ -37,10 +43,10 @@ type wheel struct {
 	fineEnd  int64     // first fine slot number beyond the fine level
 	n        int
 	occupied int // events in the fine level
-	peak     int
 }
 
-// newWheel returns an empty wheel for about the given number of events a second.
+// newWheel returns an empty wheel for about the given number of events a second: a
+// fine slot is as wide as the mean gap between two, from 1 ns to a second.
 func newWheel(perSecond float64) *wheel {
 	width := 1e9 / max(perSecond, 1)
 	shift := uint(max(0, min(30, math.Round(math.Log2(width)))))
@@ -58,33 +64,35 @@ func newWheel(perSecond float64) *wheel {
 	}
 }
 
+// push adds e.
 func (w *wheel) push(e event) {
 	w.n++
-	w.peak = max(w.peak, w.n)
-	slot := e.at >> w.shift
-	switch {
-	case slot <= w.hand:
+	if e.at>>w.shift <= w.hand {
 		w.insert(e)
-	case slot < w.fineEnd:
+		return
+	}
+	w.place(e)
+}
+
+// place puts e into a slot that the hand has not reached.
+func (w *wheel) place(e event) {
+	slot := e.at >> w.shift
+	if slot < w.fineEnd {
 		i := slot & (fineSlots - 1)
 		w.fine[i] = append(w.fine[i], e)
 		w.occupied++
-	default:
-		w.pushCoarse(e, slot)
-	}
-}
-
-func (w *wheel) pushCoarse(e event, slot int64) {
-	block := slot / fineSlots
-	if block < w.fineEnd/fineSlots+coarseSlots-1 {
-		i := block & (coarseSlots - 1)
-		if w.coarse[i] == nil && len(w.spare) > 0 {
-			w.coarse[i], w.spare = w.spare[len(w.spare)-1], w.spare[:len(w.spare)-1]
-		}
-		w.coarse[i] = append(w.coarse[i], e)
 		return
 	}
-	w.far = append(w.far, e)
+	block := slot / fineSlots
+	if block >= w.fineEnd/fineSlots+coarseSlots-1 {
+		w.far = append(w.far, e)
+		return
+	}
+	i := block & (coarseSlots - 1)
+	if w.coarse[i] == nil && len(w.spare) > 0 {
+		w.coarse[i], w.spare = w.spare[len(w.spare)-1], w.spare[:len(w.spare)-1]
+	}
+	w.coarse[i] = append(w.coarse[i], e)
 }
 
 // insert puts e into the slot under the hand, behind what is due no later.
@@ -118,7 +126,8 @@ func (w *wheel) pop() (e event, ok bool) {
 	}
 }
 
-// advance moves the hand to the next slot that may hold something.
+// advance moves the hand to the next slot that may hold something. When the fine
+// level is empty, the hand skips the rest of it.
 func (w *wheel) advance() {
 	w.fine[w.hand&(fineSlots-1)] = w.fine[w.hand&(fineSlots-1)][:0]
 	w.pos = 0
@@ -135,37 +144,29 @@ func (w *wheel) advance() {
 	order(w.fine[w.hand&(fineSlots-1)])
 }
 
-// cascade spreads the next coarse slot over the fine level.
+// cascade spreads the next coarse slot over the fine level. Once in a turn of the
+// coarse level, what was too far for it may have come near.
 func (w *wheel) cascade() {
-	block := w.fineEnd / fineSlots
+	i := w.fineEnd / fineSlots & (coarseSlots - 1)
 	w.fineEnd += fineSlots
-	i := block & (coarseSlots - 1)
-	for _, e := range w.coarse[i] {
-		j := (e.at >> w.shift) & (fineSlots - 1)
-		w.fine[j] = append(w.fine[j], e)
-		w.occupied++
-	}
-	if w.coarse[i] != nil {
-		w.spare = append(w.spare, w.coarse[i][:0])
+	if events := w.coarse[i]; events != nil {
+		for _, e := range events {
+			w.place(e)
+		}
 		w.coarse[i] = nil
+		w.spare = append(w.spare, events[:0])
 	}
-	if i == 0 && len(w.far) > 0 {
+	if i == 0 {
 		far := w.far
 		w.far = nil
 		for _, e := range far {
-			slot := e.at >> w.shift
-			if slot < w.fineEnd {
-				j := slot & (fineSlots - 1)
-				w.fine[j] = append(w.fine[j], e)
-				w.occupied++
-				continue
-			}
-			w.pushCoarse(e, slot)
+			w.place(e)
 		}
 	}
 }
 
-// order sorts a slot by time, keeping the order of equals.
+// order sorts a slot by time, keeping the order of equals. A slot holds about one
+// event, so that an insertion sort is the quickest; a herd's slot is another matter.
 func order(s []event) {
 	if len(s) > 48 {
 		slices.SortStableFunc(s, func(a, b event) int { return cmp.Compare(a.at, b.at) })

@@ -1,15 +1,17 @@
-package storm
+package cohort
 
 import (
 	"math"
+
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 // admit puts this step's arrivals before the service: outages and full queues
 // answer at once.
-func (x *cohort) admit(perSecond float64) {
+func (x *engine) admit(perSecond float64) {
 	room := math.Inf(1)
-	if n, ok := queueBound(x.v); ok {
-		room = n
+	if x.v.Bound >= 0 {
+		room = x.v.Bound
 	}
 	if x.v.Shed > 0 {
 		room = min(room, x.v.Shed.Seconds()*perSecond)
@@ -18,26 +20,26 @@ func (x *cohort) admit(perSecond float64) {
 	room += perSecond*x.dt - x.q.total
 	var offered float64
 	for _, c := range x.classes {
-		if c.lost != nil && x.cond.cut >= c.cut {
+		if c.lost != nil && x.cond.Cut >= c.cut {
 			continue
 		}
 		for k := range c.lanes {
 			n := max(c.lanes[k].now.n, 0)
-			x.rec.services[0].arrivals += n
-			x.rec.services[0].current += n
+			x.rec.Services[0].Arrivals += n
+			x.rec.Services[0].Current += n
 			if k > 0 {
-				x.rec.services[0].retries += n
+				x.rec.Services[0].Retries += n
 			}
-			offered += n * (1 - x.cond.outage)
+			offered += n * (1 - x.cond.Outage)
 		}
 	}
 	in := 1.0
 	if offered > 0 && x.v.Capacity > 0 {
 		in = min(1, max(0, room)/offered)
 	}
-	x.rec.services[0].shed += offered * (1 - in)
+	x.rec.Services[0].Shed += offered * (1 - in)
 	for _, c := range x.classes {
-		if c.lost != nil && x.cond.cut >= c.cut {
+		if c.lost != nil && x.cond.Cut >= c.cut {
 			// Lost samples are told by their timeout, as the mass is.
 			c.samples = append(c.samples, c.arriving...)
 			c.arriving = c.arriving[:0]
@@ -49,17 +51,17 @@ func (x *cohort) admit(perSecond float64) {
 			if now.n <= 0 {
 				continue
 			}
-			admitted := (1 - x.cond.outage) * in
+			admitted := (1 - x.cond.Outage) * in
 			x.q.put(x.t, c.first+k, mass{now.n * admitted, now.start * admitted})
-			x.failed(c, k, now.n*x.cond.outage, now.start/now.n, byShed, float64(c.g.plan.rtt)/1e9)
-			x.full(c, k, now.n*(1-x.cond.outage)*(1-in), now.start/now.n)
+			x.failed(c, k, now.n*x.cond.Outage, now.start/now.n, byShed, float64(c.g.plan.RTT)/1e9)
+			x.full(c, k, now.n*(1-x.cond.Outage)*(1-in), now.start/now.n)
 		}
 	}
 	x.q.close(x.t)
 }
 
 // served ends the service of the given part of what arrived in step s.
-func (x *cohort) served(s int, part, perSecond float64) {
+func (x *engine) served(s int, part, perSecond float64) {
 	wait := float64(x.t-s) * x.dt
 	service := x.v.Time.Seconds()
 	if x.v.Capacity > 0 {
@@ -84,16 +86,16 @@ func (x *cohort) served(s int, part, perSecond float64) {
 			if n == 0 {
 				continue
 			}
-			x.rec.services[0].served += n
+			x.rec.Services[0].Served += n
 			if lost := n * (1 - good); lost > 0 {
-				x.rec.services[0].wasted += lost
-				x.rec.now.wasted += lost
+				x.rec.Services[0].Wasted += lost
+				x.rec.Now.Wasted += lost
 				if x.t-s < c.expire {
 					x.failed(c, k, lost, x.q.start[i], byTimeout, c.limit-wait)
 				}
 			}
 			if bad := n * good * p; bad > 0 {
-				x.failed(c, k, bad, x.q.start[i], byError, service+float64(c.g.plan.rtt)/1e9)
+				x.failed(c, k, bad, x.q.start[i], byError, service+float64(c.g.plan.RTT)/1e9)
 			}
 			if ok := n * good * (1 - p); ok > 0 {
 				x.succeeded(c, ok, x.q.start[i], service)
@@ -103,26 +105,26 @@ func (x *cohort) served(s int, part, perSecond float64) {
 }
 
 // errorRate returns the share of class c's answers that are errors now.
-func (x *cohort) errorRate(c *class) float64 {
-	f := &x.cond.failing
-	if f[failSticky] > 0 && c.luck <= f[failSticky] {
+func (x *engine) errorRate(c *class) float64 {
+	f := &x.cond.Failing
+	if f[model.FailSticky] > 0 && c.luck <= f[model.FailSticky] {
 		return 1
 	}
-	ok := 1 - f[failIndependent]
-	if f[failLoad] > 0 {
-		ok *= 1 - loadFailure(f[failLoad], x.m.nominal[0], x.load.rate)
+	ok := 1 - f[model.FailIndependent]
+	if f[model.FailLoad] > 0 {
+		ok *= 1 - model.LoadFailure(f[model.FailLoad], x.m.Nominal[0], x.load.Rate())
 	}
 	return 1 - ok
 }
 
-func (x *cohort) succeeded(c *class, n, start, service float64) {
-	latency := (float64(x.t)-start)*x.dt + service + float64(c.g.plan.rtt)/1e9
-	x.rec.finished(true, int64(latency*1e9), n)
+func (x *engine) succeeded(c *class, n, start, service float64) {
+	latency := (float64(x.t)-start)*x.dt + service + float64(c.g.plan.RTT)/1e9
+	x.rec.Finish(true, int64(latency*1e9), n)
 	x.ended(c, n)
 }
 
 // ended lets the users of a closed loop think again.
-func (x *cohort) ended(c *class, n float64) {
+func (x *engine) ended(c *class, n float64) {
 	if c.g.fleet.Users > 0 {
 		c.g.idle += n
 	}
@@ -130,7 +132,7 @@ func (x *cohort) ended(c *class, n float64) {
 
 // expired fails what class c sent one timeout ago and has not got back. Its
 // work stays in the queue, unless the service drops it.
-func (x *cohort) expired(c *class, perSecond float64) {
+func (x *engine) expired(c *class, perSecond float64) {
 	s := x.t - c.expire
 	c.dropped = 0
 	if s < 0 {
@@ -171,7 +173,7 @@ func (x *cohort) expired(c *class, perSecond float64) {
 			x.q.all[s] -= x.q.n[i]
 			x.q.total -= n
 			x.q.n[i] = 0
-			x.rec.services[0].shed += n
+			x.rec.Services[0].Shed += n
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package storm
+package exact
 
 import (
 	"math/rand/v2"
