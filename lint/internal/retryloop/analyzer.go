@@ -27,18 +27,19 @@ type Result struct {
 	Funcs   []*ssa.Function // with bodies, literals included, in source order
 	Regions []*Region
 
-	sums *summaries
+	known *Table
+	pkg   *finders
 }
 
 // Summary returns what is known of the function that c calls, or nil.
-func (r *Result) Summary(c *ssa.CallCommon) *Summary { return r.sums.of(c) }
+func (r *Result) Summary(c *ssa.CallCommon) *Summary { return r.known.of(c) }
 
 // Local returns the summary of a function of this package.
-func (r *Result) Local(fn *ssa.Function) *Summary { return r.sums.local(fn) }
+func (r *Result) Local(fn *ssa.Function) *Summary { return r.known.local(fn) }
 
 func run(pass *analysis.Pass) (any, error) {
 	if standard(pass) {
-		return &Result{sums: newSummaries(pass, nil)}, nil
+		return newResult(pass, nil), nil
 	}
 	cfgs := pass.ResultOf[ctrlflow.Analyzer].(*ctrlflow.CFGs)
 	prog := ssa.NewProgram(pass.Fset, ssa.BuilderMode(0))
@@ -49,7 +50,7 @@ func run(pass *analysis.Pass) (any, error) {
 	pkg := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
 	pkg.Build()
 
-	r := &Result{Pkg: pkg, sums: newSummaries(pass, pkg)}
+	r := newResult(pass, pkg)
 	for _, file := range pass.Files {
 		for _, d := range file.Decls {
 			decl, ok := d.(*ast.FuncDecl)
@@ -71,17 +72,15 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, fn := range r.Funcs {
-		r.Regions = append(r.Regions, r.sums.finder(fn).regions()...)
+		r.Regions = append(r.Regions, r.pkg.of(fn).regions()...)
 	}
 	r.export(pass)
 	return r, nil
 }
 
-func newSummaries(pass *analysis.Pass, pkg *ssa.Package) *summaries {
-	return &summaries{
-		pass: pass, pkg: pkg,
-		memo: map[*ssa.Function]*Summary{}, find: map[*ssa.Function]*finder{}, touches: map[*ssa.Function]bool{},
-	}
+func newResult(pass *analysis.Pass, pkg *ssa.Package) *Result {
+	p := newFinders(pass, pkg)
+	return &Result{Pkg: pkg, known: p.known, pkg: p}
 }
 
 // standard reports whether the package is one of the standard library, about
@@ -133,7 +132,7 @@ func (r *Result) export(pass *analysis.Pass) {
 		if !ok || !obj.Exported() || obj.Pkg() != pass.Pkg {
 			continue
 		}
-		if sum := r.sums.local(fn); !sum.empty() {
+		if sum := r.known.local(fn); !sum.empty() {
 			pass.ExportObjectFact(obj, sum)
 		}
 	}

@@ -14,14 +14,20 @@ type Bound struct {
 	Known    bool
 	Deadline bool // a limit in time: a deadline, a context with a timeout
 	Context  bool // the caller's context, which may never end
+}
 
+// boundReader reads the bound of one loop.
+type boundReader struct {
+	*Func
+	l   *Loop
 	ops []*ssa.Call
 	at  *ssa.BasicBlock // of the branch that is read
+	b   Bound
 }
 
 // bound looks at every branch of l that can leave it.
-func (f *finder) bound(l *Loop, ops []*ssa.Call) Bound {
-	b := Bound{ops: ops}
+func boundOf(f *Func, l *Loop, ops []*ssa.Call) Bound {
+	r := &boundReader{Func: f, l: l, ops: ops}
 	for _, blk := range f.fn.Blocks {
 		if !l.Blocks[blk] {
 			continue
@@ -29,9 +35,9 @@ func (f *finder) bound(l *Loop, ops []*ssa.Call) Bound {
 		for _, in := range blk.Instrs {
 			switch in := in.(type) {
 			case *ssa.Select:
-				f.selectBound(in, l, &b)
+				r.selectBound(in)
 			case *ssa.Call:
-				f.callBound(in, &b)
+				r.callBound(in)
 			}
 		}
 		i := ifOf(blk)
@@ -45,28 +51,28 @@ func (f *finder) bound(l *Loop, ops []*ssa.Call) Bound {
 			}
 		}
 		if leaves {
-			b.at = blk
-			f.exitBound(i.Cond, l, &b, 0)
+			r.at = blk
+			r.exitBound(i.Cond, 0)
 		}
 	}
-	return b
+	return r.b
 }
 
 // callBound sees contexts that are handed to waits and operations: their end
 // ends the loop too.
-func (f *finder) callBound(c *ssa.Call, b *Bound) {
+func (r *boundReader) callBound(c *ssa.Call) {
 	for _, a := range c.Common().Args {
 		if IsContext(a.Type()) {
-			f.contextBound(a, b)
+			r.contextBound(a)
 		}
 	}
 	if c.Common().IsInvoke() && IsContext(c.Common().Value.Type()) && calleeName(c.Common()) != "Value" {
-		f.contextBound(c.Common().Value, b)
+		r.contextBound(c.Common().Value)
 	}
 }
 
-func (f *finder) contextBound(v ssa.Value, b *Bound) {
-	b.Context = true
+func (r *boundReader) contextBound(v ssa.Value) {
+	r.b.Context = true
 	for range 8 {
 		switch x := v.(type) {
 		case *ssa.Extract:
@@ -75,8 +81,8 @@ func (f *finder) contextBound(v ssa.Value, b *Bound) {
 			switch calleeName(x.Common()) {
 			case "WithTimeout", "WithDeadline", "WithTimeoutCause", "WithDeadlineCause":
 				// A timeout made inside the loop bounds one attempt only.
-				if f.innermost[x.Block()] == nil || f.innermost[x.Block()].Parent == nil && !f.loopAround(x) {
-					b.Deadline = true
+				if r.innermost[x.Block()] == nil {
+					r.b.Deadline = true
 				}
 				return
 			case "WithCancel", "WithValue", "WithCancelCause":
@@ -85,7 +91,7 @@ func (f *finder) contextBound(v ssa.Value, b *Bound) {
 				return
 			}
 		case *ssa.UnOp:
-			st := f.res.storesTo(x.X)
+			st := r.storesTo(x.X)
 			if len(st) == 0 {
 				return
 			}
@@ -96,49 +102,47 @@ func (f *finder) contextBound(v ssa.Value, b *Bound) {
 	}
 }
 
-func (f *finder) loopAround(in ssa.Instruction) bool { return f.innermost[in.Block()] != nil }
-
 // selectBound sees timers made before the loop and ctx.Done().
-func (f *finder) selectBound(s *ssa.Select, l *Loop, b *Bound) {
+func (r *boundReader) selectBound(s *ssa.Select) {
 	for n, st := range s.States {
 		if st.Dir != types.RecvOnly {
 			continue
 		}
-		if isTimeChan(st.Chan.Type()) && !caseStays(s, n, l) {
-			b.Deadline = true
+		if isTimeChan(st.Chan.Type()) && !caseStays(s, n, r.l) {
+			r.b.Deadline = true
 		}
 		if c, ok := st.Chan.(*ssa.Call); ok && calleeName(c.Common()) == "Done" && c.Common().IsInvoke() {
-			f.contextBound(c.Common().Value, b)
+			r.contextBound(c.Common().Value)
 		}
 	}
 }
 
 // exitBound reads the condition of an exit.
-func (f *finder) exitBound(v ssa.Value, l *Loop, b *Bound, depth int) {
+func (r *boundReader) exitBound(v ssa.Value, depth int) {
 	if depth > 6 {
 		return
 	}
 	switch v := v.(type) {
 	case *ssa.UnOp:
-		f.exitBound(v.X, l, b, depth+1)
+		r.exitBound(v.X, depth+1)
 	case *ssa.Phi:
 		for _, e := range v.Edges {
-			f.exitBound(e, l, b, depth+1)
+			r.exitBound(e, depth+1)
 		}
 	case *ssa.Call:
 		switch name := calleeName(v.Common()); name {
 		case "After", "Before":
-			b.Deadline = b.Deadline || calleePkg(v.Common()) == "time"
+			r.b.Deadline = r.b.Deadline || calleePkg(v.Common()) == "time"
 		}
 	case *ssa.BinOp:
 		if timely(v.X, 0) || timely(v.Y, 0) {
-			b.Deadline = true
+			r.b.Deadline = true
 			return
 		}
-		if f.counter(v.X, l, 0) {
-			f.limit(v.X, v.Y, v.Op, l, b)
-		} else if f.counter(v.Y, l, 0) {
-			f.limit(v.Y, v.X, flip(v.Op), l, b)
+		if counter(r.Func, v.X, r.l, 0) {
+			r.limit(v.X, v.Y, v.Op)
+		} else if counter(r.Func, v.Y, r.l, 0) {
+			r.limit(v.Y, v.X, flip(v.Op))
 		}
 	}
 }
@@ -170,7 +174,7 @@ func timely(v ssa.Value, depth int) bool {
 }
 
 // counter reports whether v is an integer that l steps by a constant.
-func (f *finder) counter(v ssa.Value, l *Loop, depth int) bool {
+func counter(f *Func, v ssa.Value, l *Loop, depth int) bool {
 	b, ok := v.Type().Underlying().(*types.Basic)
 	if !ok || b.Info()&types.IsInteger == 0 || isDuration(v.Type()) || depth > 4 {
 		return false
@@ -187,12 +191,12 @@ func (f *finder) counter(v ssa.Value, l *Loop, depth int) bool {
 		}
 	case *ssa.BinOp:
 		if _, isConst := v.Y.(*ssa.Const); isConst && (v.Op == token.ADD || v.Op == token.SUB) {
-			return f.counter(v.X, l, depth+1)
+			return counter(f, v.X, l, depth+1)
 		}
 	case *ssa.Convert:
-		return f.counter(v.X, l, depth+1)
+		return counter(f, v.X, l, depth+1)
 	case *ssa.UnOp:
-		for _, s := range f.res.storesTo(v.X) {
+		for _, s := range f.storesTo(v.X) {
 			if l.contains(s) {
 				if add, ok := s.Val.(*ssa.BinOp); ok && (add.Op == token.ADD || add.Op == token.SUB) {
 					return true
@@ -229,8 +233,8 @@ func steps(e ssa.Value, p *ssa.Phi, depth int) bool {
 }
 
 // limit reads how many attempts a comparison of a counter allows.
-func (f *finder) limit(counter, max ssa.Value, op token.Token, l *Loop, b *Bound) {
-	b.Counter = true
+func (r *boundReader) limit(counter, max ssa.Value, op token.Token) {
+	r.b.Counter = true
 	c, ok := max.(*ssa.Const)
 	if !ok {
 		return
@@ -250,14 +254,14 @@ func (f *finder) limit(counter, max ssa.Value, op token.Token, l *Loop, b *Bound
 	case op == token.LEQ || op == token.GTR:
 		attempts++
 	}
-	for _, c := range b.ops { // tested after the operation: one attempt more
-		if c.Block() == b.at || c.Block().Dominates(b.at) {
+	for _, c := range r.ops { // tested after the operation: one attempt more
+		if c.Block() == r.at || c.Block().Dominates(r.at) {
 			attempts++
 			break
 		}
 	}
-	if attempts > 0 && (!b.Known || attempts < b.Limit) {
-		b.Limit, b.Known = attempts, true
+	if attempts > 0 && (!r.b.Known || attempts < r.b.Limit) {
+		r.b.Limit, r.b.Known = attempts, true
 	}
 }
 

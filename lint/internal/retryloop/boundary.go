@@ -2,11 +2,11 @@ package retryloop
 
 import "golang.org/x/tools/go/ssa"
 
-func (f *finder) boundary(c *ssa.Call) Boundary {
+func boundary(known *Table, c *ssa.Call) Boundary {
 	if b := boundaryOf(c.Common()); b != Unknown {
 		return b
 	}
-	if s := f.sums.of(c.Common()); s != nil {
+	if s := known.of(c.Common()); s != nil {
 		switch {
 		case s.Remote:
 			return Remote
@@ -14,7 +14,7 @@ func (f *finder) boundary(c *ssa.Call) Boundary {
 			return Local
 		}
 	}
-	if f.sums.inside(static(c.Common()), 0) {
+	if inside(known, static(c.Common()), 0) {
 		return Local
 	}
 	return Unknown
@@ -22,8 +22,8 @@ func (f *finder) boundary(c *ssa.Call) Boundary {
 
 // inside reports whether fn certainly touches nothing but the memory of the
 // program: all that it calls is known, down to packages that only compute.
-func (s *summaries) inside(fn *ssa.Function, depth int) bool {
-	if fn == nil || len(fn.Blocks) == 0 || !s.own(fn) || depth > 4 {
+func inside(known *Table, fn *ssa.Function, depth int) bool {
+	if fn == nil || len(fn.Blocks) == 0 || !known.own(fn) || depth > 4 {
 		return false
 	}
 	for _, b := range fn.Blocks {
@@ -39,7 +39,7 @@ func (s *summaries) inside(fn *ssa.Function, depth int) bool {
 				if c.IsInvoke() && calleePkg(c) == "" { // error.Error
 					continue
 				}
-				if !s.inside(static(c), depth+1) {
+				if !inside(known, static(c), depth+1) {
 					return false
 				}
 			}

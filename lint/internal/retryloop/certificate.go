@@ -48,11 +48,15 @@ func (r *Region) OnCertificateError() bool {
 // RetriesCertificateErrors reports whether the predicate fn certainly returns
 // true for an error of crypto/x509 that it asks for.
 func (r *Result) RetriesCertificateErrors(fn *ssa.Function) bool {
+	return r.pkg.judge.certificateYes(fn)
+}
+
+func (j *Judge) certificateYes(fn *ssa.Function) bool {
 	res := fn.Signature.Results()
 	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) {
 		return false
 	}
-	w := r.sums.finder(fn).world(0, false)
+	w := j.world(j.known.scope(fn), 0, false)
 	w.cert = true
 	return w.result(fn, -1, false) == yes && w.used
 }

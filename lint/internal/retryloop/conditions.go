@@ -170,7 +170,7 @@ func (w *world) predicate(c *ssa.Call) truth {
 	if calleePkg(c.Common()) == "slices" && calleeName(c.Common()) == "Contains" {
 		return w.contains(c.Common().Args[0], c.Common().Args[1])
 	}
-	if len(fn.Blocks) == 0 || !w.sums.own(fn) {
+	if len(fn.Blocks) == 0 || !w.judge.known.own(fn) {
 		return w.foreign(c)
 	}
 	if t := w.searches(c); t != maybe {
@@ -187,7 +187,7 @@ func (w *world) predicate(c *ssa.Call) truth {
 
 // foreign asks the fact of a predicate of another package.
 func (w *world) foreign(c *ssa.Call) truth {
-	sum := w.sums.of(c.Common())
+	sum := w.judge.known.of(c.Common())
 	if sum == nil || sum.Yes == 0 || w.grpc {
 		return maybe
 	}

@@ -27,15 +27,12 @@ type flags struct {
 }
 
 // classify tells how the duration v develops over the iterations of l.
-func (f *finder) classify(v ssa.Value, l *Loop, ops []*ssa.Call) Delay {
+func classify(sc *Scope, v ssa.Value, l *Loop, ops []*ssa.Call) Delay {
 	if v == nil {
 		return Delay{}
 	}
-	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}}
-	for _, c := range ops {
-		s.ops[c] = true
-	}
-	s.walk(v, &frame{f: f, l: l, fn: f.fn})
+	s := newSlicer(ops)
+	s.walk(v, &frame{s: sc, l: l})
 	return s.fl.delay()
 }
 

@@ -50,7 +50,7 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 	com := c.Common()
 	fn := static(com)
 	if len(fn.Blocks) == 0 || fr.depth >= 4 {
-		sum := fr.f.sums.of(com)
+		sum := fr.s.known.of(com)
 		if sum == nil || sum.Delay == Pluggable {
 			s.fl.plug = true
 			return
@@ -61,7 +61,7 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 		s.fl.fixed = s.fl.fixed || sum.Delay == Fixed
 		return
 	}
-	sub := &frame{f: fr.f, args: com.Args, fn: fn, up: fr, depth: fr.depth + 1}
+	sub := &frame{s: fr.s.known.scope(fn), args: com.Args, up: fr, depth: fr.depth + 1}
 	for _, b := range fn.Blocks {
 		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
 		if !ok {

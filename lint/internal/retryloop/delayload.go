@@ -38,11 +38,7 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 			return
 		}
 	}
-	res := fr.f.res
-	if fr.fn != fr.f.fn {
-		res = newResolver(fr.fn)
-	}
-	stores := res.storesTo(addr)
+	stores := fr.s.storesTo(addr)
 	s.stack[addr] = s.arith
 	defer delete(s.stack, addr)
 	inLoop := false
@@ -71,7 +67,7 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 		s.fl.plug = true
 		return
 	}
-	if fa, ok := addr.(*ssa.FieldAddr); ok && s.ofStruct(fa, res, fr) {
+	if fa, ok := addr.(*ssa.FieldAddr); ok && s.ofStruct(fa, fr) {
 		return
 	}
 	s.fl.fixed = true
@@ -80,12 +76,12 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 // ofStruct judges a field of a local struct by where the struct as a whole comes
 // from: a parameter leaves it to the caller, a result that is fetched anew for
 // each attempt to whoever made it.
-func (s *slicer) ofStruct(fa *ssa.FieldAddr, res *resolver, fr *frame) bool {
+func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 	local, ok := fa.X.(*ssa.Alloc)
 	if !ok {
 		return false
 	}
-	for _, st := range res.storesTo(local) {
+	for _, st := range fr.s.storesTo(local) {
 		switch st.Val.(type) {
 		case *ssa.Parameter:
 			s.fl.fixed, s.fl.param = true, true
@@ -172,7 +168,14 @@ func escapesInLoop(addr ssa.Value, l *Loop) bool {
 }
 
 func storedIn(fn *ssa.Function, addr ssa.Value) bool {
-	return len(newResolver(fn).stores[addr]) > 0
+	for _, b := range fn.Blocks {
+		for _, in := range b.Instrs {
+			if s, ok := in.(*ssa.Store); ok && s.Addr == addr {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // variableGrows reports whether a captured variable is ever changed by

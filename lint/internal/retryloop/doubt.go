@@ -18,7 +18,7 @@ func (r *Region) Doubtful(mask uint16, grpc bool) bool {
 		if mask&(1<<i) == 0 {
 			continue
 		}
-		w := r.f.world(s, grpc)
+		w := r.f.pkg.judge.world(r.f.Scope, s, grpc)
 		for b := range w.reach(r.Loop.Header, r.Fn, func(b *ssa.BasicBlock) bool { return b == r.Loop.Header || !r.Loop.Blocks[b] }) {
 			if br := ifOf(b); br != nil && w.condAt(br) == maybe && r.mayLeave(b) && !r.plainExit(br.Cond, 0) {
 				return true
@@ -47,11 +47,11 @@ func (r *Region) plainExit(v ssa.Value, depth int) bool {
 		return true
 	case *ssa.UnOp:
 		if v.Op == token.MUL {
-			return len(r.f.res.origins(v, r.Loop)) == 0
+			return len(r.f.origins(v, r.Loop)) == 0
 		}
 		return r.plainExit(v.X, depth+1)
 	case *ssa.BinOp:
-		if isNil(v.Y) && isError(v.X.Type()) || r.f.countsIn(v, r.Loop) || timely(v.X, 0) || timely(v.Y, 0) {
+		if isNil(v.Y) && isError(v.X.Type()) || countsIn(r.f.Func, v, r.Loop) || timely(v.X, 0) || timely(v.Y, 0) {
 			return true
 		}
 		return r.plainExit(v.X, depth+1) && r.plainExit(v.Y, depth+1)

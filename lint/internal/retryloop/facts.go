@@ -57,18 +57,30 @@ func (s *Summary) empty() bool {
 	return s.Wait == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0
 }
 
-// summaries computes and remembers the summaries of a package's functions.
-type summaries struct {
-	pass    *analysis.Pass
-	pkg     *ssa.Package
-	memo    map[*ssa.Function]*Summary
-	find    map[*ssa.Function]*finder
-	touches map[*ssa.Function]bool
+// Table computes and remembers what is known of a package's functions.
+type Table struct {
+	pass      *analysis.Pass
+	pkg       *ssa.Package
+	memo      map[*ssa.Function]*Summary
+	scopes    map[*ssa.Function]*Scope
+	summarize func(*Scope, *Summary)
+}
+
+// NewTable returns the table of a package, which may be nil. summarize fills in
+// what is known of one of its functions.
+func newTable(pass *analysis.Pass, pkg *ssa.Package, summarize func(*Scope, *Summary)) *Table {
+	return &Table{pass: pass, pkg: pkg, memo: map[*ssa.Function]*Summary{}, scopes: map[*ssa.Function]*Scope{}, summarize: summarize}
+}
+
+// Scope is one function, with what is known of the others of its package.
+type Scope struct {
+	*Func
+	known *Table
 }
 
 // of returns the summary of the function that c calls, or nil when nothing is
 // known of it.
-func (s *summaries) of(c *ssa.CallCommon) *Summary {
+func (s *Table) of(c *ssa.CallCommon) *Summary {
 	fn := static(c)
 	if fn != nil && len(fn.Blocks) > 0 && s.own(fn) {
 		if boundMethod(c.StaticCallee()) == fn {
@@ -110,54 +122,58 @@ func withoutReceiver(sends []Send) []Send {
 	return sends
 }
 
-func (s *summaries) own(fn *ssa.Function) bool {
+func (s *Table) own(fn *ssa.Function) bool {
 	for fn.Parent() != nil {
 		fn = fn.Parent()
 	}
 	return fn.Pkg == s.pkg || fn.Origin() != nil && fn.Origin().Pkg == s.pkg
 }
 
-// finder returns the region finder of fn, made once.
-func (s *summaries) finder(fn *ssa.Function) *finder {
-	f := s.find[fn]
+// scope returns the scope of fn, made once.
+func (s *Table) scope(fn *ssa.Function) *Scope {
+	f := s.scopes[fn]
 	if f == nil {
-		f = newFinder(s, fn)
-		s.find[fn] = f
+		f = &Scope{Func: newFunc(fn), known: s}
+		s.scopes[fn] = f
 	}
 	return f
 }
 
 // local computes the summary of a function of this package. A recursive call
 // sees the empty summary.
-func (s *summaries) local(fn *ssa.Function) *Summary {
+func (s *Table) local(fn *ssa.Function) *Summary {
 	if sum, ok := s.memo[fn]; ok {
 		return sum
 	}
 	sum := &Summary{}
 	s.memo[fn] = sum
-	f := s.finder(fn)
-	s.calls(fn, f, sum)
-	if len(fn.Blocks) > 0 && fn.Signature.Results().Len() > 0 {
-		sum.Delay = f.delayResult()
-		sum.Fails, sum.Yes = f.statusOutcome()
-	}
-	for _, r := range f.regions() {
-		sum.retry(r)
-	}
+	s.summarize(s.scope(fn), sum)
 	return sum
 }
 
-// calls gathers what fn's calls do: waits outside loops, requests, remote
-// calls.
-func (s *summaries) calls(fn *ssa.Function, f *finder, sum *Summary) {
-	keyed := mentionsKey(fn)
+// summarize fills in what callers need to know of a function.
+func (p *finders) summarize(s *Scope, sum *Summary) {
+	calls(s, sum)
+	if len(s.fn.Blocks) > 0 && s.fn.Signature.Results().Len() > 0 {
+		sum.Delay = delayResult(s)
+		sum.Fails, sum.Yes = p.judge.statusOutcome(s)
+	}
+	for _, r := range p.of(s.fn).regions() {
+		sum.retry(r)
+	}
+}
+
+// calls gathers what a function's calls do: waits outside loops, requests,
+// remote calls.
+func calls(s *Scope, sum *Summary) {
+	keyed := mentionsKey(s.fn)
 	others := 0
-	for _, b := range fn.Blocks {
+	for _, b := range s.fn.Blocks {
 		for _, in := range b.Instrs {
 			c, isCall := in.(*ssa.Call)
-			if f.innermost[b] == nil && sum.Wait == nil {
-				if w := f.waitOf(in, nil); w != nil && (w.D != nil || w.Fact != nil) && !w.Ticker {
-					sum.Wait = f.waitFact(w)
+			if s.innermost[b] == nil && sum.Wait == nil {
+				if w := waitOf(s, in, nil); w != nil && (w.D != nil || w.Fact != nil) && !w.Ticker {
+					sum.Wait = waitFact(s, w)
 					continue
 				}
 			}
@@ -174,15 +190,15 @@ func (s *summaries) calls(fn *ssa.Function, f *finder, sum *Summary) {
 			if !purePkgs[calleePkg(c.Common())] && calleePkg(c.Common()) != "" {
 				others++
 			}
-			s.callEffects(c.Common(), keyed, sum)
+			callEffects(s.known, c.Common(), keyed, sum)
 		}
 	}
 	if sum.Wait != nil {
-		sum.Wait.Bare = others <= 3 && !sum.Remote && len(sum.Sends) == 0 && tellsNothing(fn.Signature)
+		sum.Wait.Bare = others <= 3 && !sum.Remote && len(sum.Sends) == 0 && tellsNothing(s.fn.Signature)
 	}
 }
 
-func (s *summaries) callEffects(c *ssa.CallCommon, keyed bool, sum *Summary) {
+func callEffects(known *Table, c *ssa.CallCommon, keyed bool, sum *Summary) {
 	switch boundaryOf(c) {
 	case Remote:
 		sum.Remote = true
@@ -193,7 +209,7 @@ func (s *summaries) callEffects(c *ssa.CallCommon, keyed bool, sum *Summary) {
 		snd.Keyed = snd.Keyed || keyed
 		sum.addSend(snd)
 	}
-	inner := s.of(c)
+	inner := known.of(c)
 	if inner == nil {
 		return
 	}
@@ -247,14 +263,14 @@ func (s *Summary) addSend(snd Send) {
 }
 
 // waitFact turns a wait of f's function into a fact about the function.
-func (f *finder) waitFact(w *Wait) *WaitFact {
+func waitFact(s *Scope, w *Wait) *WaitFact {
 	if w.Fact != nil {
 		return &WaitFact{Param: -1, Class: w.Fact.Class}
 	}
 	if p := uncapped(w.D); p != nil {
-		return &WaitFact{Param: slices.Index(f.fn.Params, p)}
+		return &WaitFact{Param: slices.Index(s.fn.Params, p)}
 	}
-	d := f.classify(w.D, nil, nil)
+	d := classify(s, w.D, nil, nil)
 	if d.Class == Fixed && d.Param { // computed from a parameter: the caller decides
 		d.Class = Pluggable
 	}
@@ -296,15 +312,15 @@ func uncapped(v ssa.Value) *ssa.Parameter {
 
 // delayResult classifies the duration that the function returns, if it returns
 // one.
-func (f *finder) delayResult() Class {
-	res := f.fn.Signature.Results()
+func delayResult(sc *Scope) Class {
+	res := sc.fn.Signature.Results()
 	if res.Len() != 1 || !isDuration(res.At(0).Type()) {
 		return Pluggable
 	}
-	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}}
-	for _, b := range f.fn.Blocks {
+	s := newSlicer(nil)
+	for _, b := range sc.fn.Blocks {
 		if r, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
-			s.walk(r.Results[0], &frame{f: f, fn: f.fn})
+			s.walk(r.Results[0], &frame{s: sc})
 		}
 	}
 	d := s.fl.delay()

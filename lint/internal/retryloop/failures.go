@@ -16,7 +16,7 @@ func (w *world) isNil(v ssa.Value, depth int) truth {
 	}
 	w.nest++
 	defer func() { w.nest-- }()
-	if w.grpc && w.sums.coded(v, 0) {
+	if w.grpc && coded(w.judge.known, v, 0) {
 		return truthOf(w.status == 0)
 	}
 	switch v := v.(type) {
@@ -80,8 +80,8 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 	if fn == nil || w.depth > 3 {
 		return yes
 	}
-	if len(fn.Blocks) == 0 || !w.sums.own(fn) {
-		if sum := w.sums.of(com); sum != nil && !w.grpc {
+	if len(fn.Blocks) == 0 || !w.judge.known.own(fn) {
+		if sum := w.judge.known.of(com); sum != nil && !w.grpc {
 			for i, s := range Statuses {
 				if s == w.status && sum.Fails&(1<<i) != 0 {
 					w.used = true
@@ -127,7 +127,7 @@ func givenAnswer(fn *ssa.Function) bool {
 
 // coded reports whether the gRPC code of the error v is looked at, here or in
 // a function of the package that is given it: then v is an answer of a server.
-func (s *summaries) coded(v ssa.Value, depth int) bool {
+func coded(known *Table, v ssa.Value, depth int) bool {
 	if !isError(v.Type()) || v.Referrers() == nil || depth > 2 {
 		return false
 	}
@@ -140,11 +140,11 @@ func (s *summaries) coded(v ssa.Value, depth int) bool {
 			return true
 		}
 		fn := static(c.Common())
-		if fn == nil || len(fn.Blocks) == 0 || !s.own(fn) {
+		if fn == nil || len(fn.Blocks) == 0 || !known.own(fn) {
 			continue
 		}
 		for i, a := range c.Common().Args {
-			if a == v && i < len(fn.Params) && s.coded(fn.Params[i], depth+1) {
+			if a == v && i < len(fn.Params) && coded(known, fn.Params[i], depth+1) {
 				return true
 			}
 		}

@@ -4,12 +4,12 @@ import "golang.org/x/tools/go/ssa"
 
 // waitFirst reports whether every attempt, the first included, comes after a
 // wait of the region.
-func (f *finder) waitFirst(r *Region) bool {
-	if len(r.Waits) == 0 || f.attemptedBefore(r) {
+func waitFirst(s *Scope, l *Loop, waits []*Wait, ops []*ssa.Call) bool {
+	if len(waits) == 0 || attemptedBefore(s, l, ops) {
 		return false
 	}
-	for _, w := range r.Waits {
-		for _, op := range r.Ops {
+	for _, w := range waits {
+		for _, op := range ops {
 			if w.Instr.Block() == op.Block() && before(w.Instr, op) || w.Instr.Block() != op.Block() && w.Instr.Block().Dominates(op.Block()) {
 				return true
 			}
@@ -20,9 +20,9 @@ func (f *finder) waitFirst(r *Region) bool {
 
 // attemptedBefore reports whether the operation is called once before the loop:
 // err := op(); for err != nil { sleep; err = op() }.
-func (f *finder) attemptedBefore(r *Region) bool {
-	for _, b := range f.fn.Blocks {
-		if r.Loop.Blocks[b] || !b.Dominates(r.Loop.Header) {
+func attemptedBefore(s *Scope, l *Loop, ops []*ssa.Call) bool {
+	for _, b := range s.fn.Blocks {
+		if l.Blocks[b] || !b.Dominates(l.Header) {
 			continue
 		}
 		for _, in := range b.Instrs {
@@ -30,7 +30,7 @@ func (f *finder) attemptedBefore(r *Region) bool {
 			if !ok {
 				continue
 			}
-			for _, op := range r.Ops {
+			for _, op := range ops {
 				if callee(op.Common()) != nil && callee(op.Common()) == callee(c.Common()) || op.Common().Value == c.Common().Value && !op.Common().IsInvoke() {
 					return true
 				}

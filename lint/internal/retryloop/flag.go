@@ -22,12 +22,10 @@ type flagWalk struct {
 
 // endsByFlag reports whether a loop that is left through a variable ends after
 // the edge e: for i := 0; i < 3 && !ok; i++ { ok = send() == nil }.
-func (l *Loop) endsByFlag(e edge, skip func(edge) bool, ops ...[]*ssa.Call) bool {
+func (l *Loop) endsByFlag(e edge, skip func(edge) bool, ops []*ssa.Call) bool {
 	w := &flagWalk{l: l, skip: skip, ops: map[*ssa.BasicBlock]bool{}}
-	for _, list := range ops {
-		for _, c := range list {
-			w.ops[c.Block()] = true
-		}
+	for _, c := range ops {
+		w.ops[c.Block()] = true
 	}
 	return !w.again(e.to(), e.from, map[*ssa.Phi]bool{}, false)
 }

@@ -57,10 +57,10 @@ func (r *Region) InFailedTurn(in ssa.Instruction) bool {
 }
 
 // Origins returns the calls inside the region that v carries results of.
-func (r *Region) Origins(v ssa.Value) []*ssa.Call { return r.f.res.origins(v, r.Loop) }
+func (r *Region) Origins(v ssa.Value) []*ssa.Call { return r.f.origins(v, r.Loop) }
 
 // StoresTo returns the stores to the variable at addr.
-func (r *Region) StoresTo(addr ssa.Value) []*ssa.Store { return r.f.res.storesTo(addr) }
+func (r *Region) StoresTo(addr ssa.Value) []*ssa.Store { return r.f.storesTo(addr) }
 
 // Inside returns the region of the same function whose loop lies inside this
 // one's and whose failure this one retries, or nil.
@@ -83,7 +83,7 @@ func (r *Region) Inside() *Region {
 
 // CalleeSummary returns what is known of the function behind a call of the
 // region.
-func (r *Region) CalleeSummary(c *ssa.Call) *Summary { return r.f.sums.of(c.Common()) }
+func (r *Region) CalleeSummary(c *ssa.Call) *Summary { return r.f.known.of(c.Common()) }
 
 // Mentions reports whether the region's function, or a function of the package
 // that the region calls, has a string constant, a field or a callee of a name
@@ -91,14 +91,14 @@ func (r *Region) CalleeSummary(c *ssa.Call) *Summary { return r.f.sums.of(c.Comm
 func (r *Region) Mentions(re *regexp.Regexp) bool {
 	seen := map[*ssa.Function]bool{}
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
-		if r.f.sums.mentions(fn, re, seen, 3) {
+		if mentions(r.f.known, fn, re, seen, 3) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *summaries) mentions(fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.Function]bool, depth int) bool {
+func mentions(known *Table, fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.Function]bool, depth int) bool {
 	if fn == nil || seen[fn] {
 		return false
 	}
@@ -119,7 +119,7 @@ func (s *summaries) mentions(fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.
 				if re.MatchString(calleeName(c)) {
 					return true
 				}
-				if g := static(c); g != nil && depth > 0 && len(g.Blocks) > 0 && s.own(g) && s.mentions(g, re, seen, depth-1) {
+				if g := static(c); g != nil && depth > 0 && len(g.Blocks) > 0 && known.own(g) && mentions(known, g, re, seen, depth-1) {
 					return true
 				}
 			}
@@ -173,7 +173,7 @@ func (r *Region) CheckedLate() bool {
 	var count *ssa.BasicBlock // the only block that looks at the counter
 	for b := range r.Loop.Blocks {
 		i := ifOf(b)
-		if i == nil || !r.f.countsIn(i.Cond, r.Loop) {
+		if i == nil || !countsIn(r.f.Func, i.Cond, r.Loop) {
 			continue
 		}
 		if count != nil {
@@ -209,9 +209,9 @@ func (r *Region) waitsBefore(b *ssa.BasicBlock) bool {
 }
 
 // countsIn reports whether a condition compares a counter of l.
-func (f *finder) countsIn(v ssa.Value, l *Loop) bool {
+func countsIn(f *Func, v ssa.Value, l *Loop) bool {
 	b, ok := v.(*ssa.BinOp)
-	return ok && (f.counter(b.X, l, 0) || f.counter(b.Y, l, 0))
+	return ok && (counter(f, b.X, l, 0) || counter(f, b.Y, l, 0))
 }
 
 // sdks are clients that retry by themselves, with the attempts that they make

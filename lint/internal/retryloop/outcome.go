@@ -12,16 +12,16 @@ var statusName = regexp.MustCompile(`(?i)status|code`)
 
 // statusOutcome evaluates the function for each status: does it certainly
 // return an error, or true?
-func (f *finder) statusOutcome() (fails, yesMask uint16) {
-	fn := f.fn
+func (j *Judge) statusOutcome(sc *Scope) (fails, yesMask uint16) {
+	fn := sc.fn
 	res := fn.Signature.Results()
 	last := res.At(res.Len() - 1).Type()
 	boolean := res.Len() == 1 && types.Identical(last.Underlying(), types.Typ[types.Bool])
-	if !boolean && !isError(last) || !f.sums.touchesStatus(fn, 0) {
+	if !boolean && !isError(last) || !j.touchesStatus(fn, 0) {
 		return 0, 0
 	}
 	for i, s := range Statuses {
-		w := f.world(s, false)
+		w := j.world(sc, s, false)
 		if boolean {
 			if w.result(fn, -1, false) == yes && w.used {
 				yesMask |= 1 << i
@@ -36,10 +36,10 @@ func (f *finder) statusOutcome() (fails, yesMask uint16) {
 }
 
 // world assumes a status for the function of f, its parameters included.
-func (f *finder) world(status int64, grpc bool) *world {
-	w := &world{status: status, grpc: grpc, sums: f.sums, res: f.res, fn: f.fn, params: map[int]int64{}, steps: new(int)}
+func (j *Judge) world(sc *Scope, status int64, grpc bool) *world {
+	w := &world{status: status, grpc: grpc, judge: j, scope: sc, params: map[int]int64{}, steps: new(int)}
 	*w.steps = evalSteps
-	for i, p := range f.fn.Params {
+	for i, p := range sc.fn.Params {
 		basic, ok := p.Type().Underlying().(*types.Basic)
 		isCodes := isNamed(p.Type(), "google.golang.org/grpc/codes", "Code")
 		if ok && basic.Info()&types.IsInteger != 0 && grpc == isCodes && (isCodes || statusName.MatchString(p.Name())) {
@@ -51,11 +51,11 @@ func (f *finder) world(status int64, grpc bool) *world {
 
 // touchesStatus reports whether fn, or a function of this package that it
 // calls, looks at a status code.
-func (s *summaries) touchesStatus(fn *ssa.Function, depth int) bool {
-	if t, ok := s.touches[fn]; ok {
+func (j *Judge) touchesStatus(fn *ssa.Function, depth int) bool {
+	if t, ok := j.touches[fn]; ok {
 		return t
 	}
-	s.touches[fn] = false
+	j.touches[fn] = false
 	found := false
 	for i, p := range fn.Params {
 		b, ok := p.Type().Underlying().(*types.Basic)
@@ -67,15 +67,15 @@ func (s *summaries) touchesStatus(fn *ssa.Function, depth int) bool {
 				found = true
 			}
 			if c, ok := in.(*ssa.Call); ok && !found && depth < 3 {
-				if g := static(c.Common()); g != nil && len(g.Blocks) > 0 && s.own(g) {
-					found = s.touchesStatus(g, depth+1)
-				} else if sum := s.of(c.Common()); sum != nil && (sum.Fails|sum.Yes) != 0 {
+				if g := static(c.Common()); g != nil && len(g.Blocks) > 0 && j.known.own(g) {
+					found = j.touchesStatus(g, depth+1)
+				} else if sum := j.known.of(c.Common()); sum != nil && (sum.Fails|sum.Yes) != 0 {
 					found = true
 				}
 			}
 		}
 	}
-	s.touches[fn] = found
+	j.touches[fn] = found
 	return found
 }
 
@@ -86,14 +86,13 @@ func (r *Region) RetriedStatuses(grpc bool) uint16 {
 	if r.Loop == nil {
 		return 0
 	}
-	f := r.f
 	var mask uint16
 	list := Statuses[:]
 	if grpc {
 		list = Codes[:]
 	}
 	for i, s := range list {
-		w := f.world(s, grpc)
+		w := r.f.pkg.judge.world(r.f.Scope, s, grpc)
 		again := false
 		w.reach(r.Loop.Header, r.Fn, func(b *ssa.BasicBlock) bool {
 			again = again || b == r.Loop.Header
@@ -121,9 +120,13 @@ func (r *Region) OnlyRefused() bool {
 
 // PredicateYes returns for which statuses (or codes) fn certainly returns true.
 func (r *Result) PredicateYes(fn *ssa.Function, grpc bool) uint16 {
-	f := r.sums.finder(fn)
+	return r.pkg.judge.predicateYes(fn, grpc)
+}
+
+func (j *Judge) predicateYes(fn *ssa.Function, grpc bool) uint16 {
+	sc := j.known.scope(fn)
 	res := fn.Signature.Results()
-	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) || !r.sums.touchesStatus(fn, 0) {
+	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) || !j.touchesStatus(fn, 0) {
 		return 0
 	}
 	list := Statuses[:]
@@ -132,7 +135,7 @@ func (r *Result) PredicateYes(fn *ssa.Function, grpc bool) uint16 {
 	}
 	var mask uint16
 	for i, s := range list {
-		w := f.world(s, grpc)
+		w := j.world(sc, s, grpc)
 		if w.result(fn, -1, false) == yes && w.used {
 			mask |= 1 << i
 		}

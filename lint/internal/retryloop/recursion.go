@@ -36,7 +36,7 @@ func (f *finder) recursion() *Region {
 			continue
 		}
 		for _, in := range b.Instrs {
-			if w := f.waitOf(in, nil); w != nil && in != ssa.Instruction(self) && (b != self.Block() || before(in, self)) {
+			if w := waitOf(f.Scope, in, nil); w != nil && in != ssa.Instruction(self) && (b != self.Block() || before(in, self)) {
 				r.Waits = append(r.Waits, w)
 			}
 		}
@@ -45,7 +45,7 @@ func (f *finder) recursion() *Region {
 		return nil
 	}
 	f.describe(r)
-	r.Bound.Counter = f.countsDown(self)
+	r.Bound.Counter = countsDown(self)
 	if r.Delay.Class == Fixed && r.Delay.Param && f.passesVarying(self) {
 		r.Delay.Class = Growing
 	}
@@ -54,7 +54,7 @@ func (f *finder) recursion() *Region {
 
 // countsDown reports whether the recursive call passes a parameter plus or
 // minus a constant.
-func (f *finder) countsDown(self *ssa.Call) bool {
+func countsDown(self *ssa.Call) bool {
 	for _, a := range self.Common().Args {
 		b, ok := a.(*ssa.BinOp)
 		if !ok {
@@ -77,7 +77,7 @@ func (f *finder) passesVarying(self *ssa.Call) bool {
 	}
 	for _, w := range self.Common().Args {
 		if b, ok := w.(*ssa.BinOp); ok {
-			if _, isParam := b.X.(*ssa.Parameter); isParam && f.waitUses(b.X) {
+			if _, isParam := b.X.(*ssa.Parameter); isParam && waitUses(b.X) {
 				return true
 			}
 		}
@@ -85,7 +85,7 @@ func (f *finder) passesVarying(self *ssa.Call) bool {
 	return false
 }
 
-func (f *finder) waitUses(p ssa.Value) bool {
+func waitUses(p ssa.Value) bool {
 	if p.Referrers() == nil {
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 	"go/token"
 	"slices"
 
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -44,21 +45,36 @@ type Region struct {
 	f *finder
 }
 
-// finder finds the regions of one function.
-type finder struct {
-	fn        *ssa.Function
-	sums      *summaries
-	res       *resolver
-	loops     []*Loop
-	innermost map[*ssa.BasicBlock]*Loop
-	done      bool
-	found     []*Region // once done
+// finders finds and remembers the regions of a package's functions.
+type finders struct {
+	known *Table
+	judge *Judge
+	memo  map[*ssa.Function]*finder
 }
 
-func newFinder(s *summaries, fn *ssa.Function) *finder {
-	f := &finder{fn: fn, sums: s, res: newResolver(fn)}
-	f.loops, f.innermost = loopsOf(fn)
+func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
+	p := &finders{memo: map[*ssa.Function]*finder{}}
+	p.known = newTable(pass, pkg, p.summarize)
+	p.judge = newJudge(p.known)
+	return p
+}
+
+// of returns the region finder of fn, made once.
+func (p *finders) of(fn *ssa.Function) *finder {
+	f := p.memo[fn]
+	if f == nil {
+		f = &finder{Scope: p.known.scope(fn), pkg: p}
+		p.memo[fn] = f
+	}
 	return f
+}
+
+// finder finds the regions of one function.
+type finder struct {
+	*Scope
+	pkg   *finders
+	done  bool
+	found []*Region // once done
 }
 
 // regions returns the retries of the function.
@@ -82,7 +98,7 @@ func (f *finder) regions() []*Region {
 
 // region judges one loop; nil when it is no retry.
 func (f *finder) region(l *Loop) *Region {
-	tests := f.besideErrors(f.tests(l), l)
+	tests := besideErrors(f.tests(l), l)
 	if len(tests) == 0 {
 		return nil
 	}
@@ -103,11 +119,11 @@ func (f *finder) region(l *Loop) *Region {
 			continue
 		}
 		failBlocks, again := l.walk(t.fail().to(), nil)
-		if !again || !f.sameOperation(t, l) {
+		if !again || !sameOperation(f.Func, t.Ops, t.ok(), l) {
 			continue
 		}
 		okBlocks, goesOn := l.walk(t.ok().to(), notFailing)
-		if goesOn && l.endsByFlag(t.ok(), notFailing, r.Ops, t.Ops) {
+		if goesOn && l.endsByFlag(t.ok(), notFailing, append(slices.Clip(r.Ops), t.Ops...)) {
 			goesOn = false
 		}
 		r.Tests = append(r.Tests, t)
@@ -116,7 +132,7 @@ func (f *finder) region(l *Loop) *Region {
 		if !first[t.If.Block()] || l.carried(t) {
 			continue
 		}
-		if goesOn && !f.onlyPredicate(t) {
+		if goesOn && !onlyPredicate(t) {
 			r.Pure = false
 		}
 		onSuccess = append(onSuccess, okBlocks)
@@ -128,7 +144,7 @@ func (f *finder) region(l *Loop) *Region {
 	if !r.Pure && len(r.Waits) == 0 {
 		return nil
 	}
-	if f.itemLoop(l) && !r.Pure {
+	if itemLoop(f.Func, l) && !r.Pure {
 		return nil
 	}
 	r.Weak = true
@@ -139,7 +155,7 @@ func (f *finder) region(l *Loop) *Region {
 	if r.Weak && !(r.Spoken && r.Pure) && !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.lone() }) {
 		return nil // a nil result may mean that there is nothing yet
 	}
-	if len(r.Waits) == 0 && !f.immediate(r) {
+	if len(r.Waits) == 0 && !r.immediate() {
 		return nil
 	}
 	return r
@@ -147,7 +163,7 @@ func (f *finder) region(l *Loop) *Region {
 
 // besideErrors leaves out the tests of a result beside an error, unless the
 // error leads to another attempt too: otherwise they wait for the result.
-func (f *finder) besideErrors(tests []*Test, l *Loop) []*Test {
+func besideErrors(tests []*Test, l *Loop) []*Test {
 	var retried []*ssa.Call
 	for _, t := range tests {
 		if _, again := l.walk(t.fail().to(), nil); again && !t.Nil {
@@ -177,7 +193,7 @@ func (l *Loop) carried(t *Test) bool {
 
 // onlyPredicate reports whether t is a predicate on an error: its other edge is
 // no success.
-func (f *finder) onlyPredicate(t *Test) bool {
+func onlyPredicate(t *Test) bool {
 	c := t.If.Cond
 	if n, ok := c.(*ssa.UnOp); ok {
 		c = n.X
@@ -198,7 +214,7 @@ func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlo
 			continue
 		}
 		for _, in := range b.Instrs {
-			w := f.waitOf(in, r.Loop)
+			w := waitOf(f.Scope, in, r.Loop)
 			if w == nil {
 				continue
 			}
@@ -257,39 +273,39 @@ func appendNew(ops, more []*ssa.Call) []*ssa.Call {
 // describe fills in what follows from the operations, the waits and the names.
 func (f *finder) describe(r *Region) {
 	for _, c := range r.Ops {
-		r.Boundary = max(r.Boundary, f.boundary(c))
+		r.Boundary = max(r.Boundary, boundary(f.known, c))
 		if _, ok := c.Common().Value.(*ssa.Parameter); ok && !c.Common().IsInvoke() {
 			r.Callback = true
 		}
 	}
-	r.Delay = f.delayOf(r)
+	r.Delay = delayOf(f.Scope, r.Waits, r.Loop, r.Ops)
 	if r.Loop != nil {
-		r.Bound = f.bound(r.Loop, r.Ops)
+		r.Bound = boundOf(f.Func, r.Loop, r.Ops)
 		r.Node = loopNode(r)
-		r.WaitFirst = f.waitFirst(r)
+		r.WaitFirst = waitFirst(f.Scope, r.Loop, r.Waits, r.Ops)
 	}
 	if r.Node != nil {
 		r.Pos = r.Node.Pos()
 	} else if !r.Pos.IsValid() && len(r.Ops) > 0 {
 		r.Pos = r.Ops[0].Pos()
 	}
-	f.words(r)
+	r.words()
 }
 
 // delayOf merges the classes of the region's waits: the most careful one wins,
 // and one wait that nobody can judge silences the rest.
-func (f *finder) delayOf(r *Region) Delay {
-	if len(r.Waits) == 0 {
+func delayOf(s *Scope, waits []*Wait, l *Loop, ops []*ssa.Call) Delay {
+	if len(waits) == 0 {
 		return Delay{Class: Immediate}
 	}
 	var best Delay
-	for i, w := range r.Waits {
+	for i, w := range waits {
 		d := Delay{}
 		switch {
 		case w.Fact != nil:
 			d.Class = w.Fact.Class
 		case w.D != nil:
-			d = f.classify(w.D, r.Loop, r.Ops)
+			d = classify(s, w.D, l, ops)
 		}
 		if d.Class == Pluggable {
 			return d

@@ -12,7 +12,7 @@ import (
 func (r *Region) Sends() []Send {
 	sum := &Summary{}
 	for _, op := range r.Ops {
-		r.f.sums.callEffects(op.Common(), false, sum)
+		callEffects(r.f.known, op.Common(), false, sum)
 		for _, a := range op.Common().Args {
 			r.requestArg(a, sum)
 		}
@@ -40,7 +40,7 @@ func (r *Region) requestArg(v ssa.Value, sum *Summary) {
 				visit(e)
 			}
 		case *ssa.UnOp:
-			for _, s := range r.f.res.storesTo(v.X) {
+			for _, s := range r.f.storesTo(v.X) {
 				visit(s.Val)
 			}
 		case *ssa.Alloc: // &http.Request{Method: "POST"}
@@ -50,7 +50,7 @@ func (r *Region) requestArg(v ssa.Value, sum *Summary) {
 				}
 			}
 		case *ssa.Call:
-			r.f.sums.callEffects(v.Common(), false, sum)
+			callEffects(r.f.known, v.Common(), false, sum)
 			if n := calleeName(v.Common()); n == "WithContext" || n == "Clone" || n == "FromRequest" {
 				for _, a := range v.Common().Args {
 					visit(a)
@@ -141,7 +141,7 @@ func (r *Region) ReadOnly() bool {
 // RetriedCallback returns the function that c hands to a helper which calls it
 // again when it fails, or nil.
 func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
-	sum := r.sums.of(c.Common())
+	sum := r.known.of(c.Common())
 	if (sum == nil || !sum.Retrier) && !knownRetrier(c.Common()) {
 		return nil
 	}
@@ -185,7 +185,7 @@ func knownRetrier(c *ssa.CallCommon) bool { return retriers[calleePkg(c)][callee
 // RetriedMethod returns the HTTP method that c hands to a function which
 // retries it, or "".
 func (r *Result) RetriedMethod(c *ssa.Call) string {
-	sum := r.sums.of(c.Common())
+	sum := r.known.of(c.Common())
 	if sum == nil {
 		return ""
 	}

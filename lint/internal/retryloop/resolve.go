@@ -6,15 +6,18 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// resolver follows values back to where they were made, through the shapes
+// Func follows values back to where they were made, through the shapes
 // that SSA leaves between a call and the test of its result.
-type resolver struct {
-	fn     *ssa.Function
-	stores map[ssa.Value][]*ssa.Store // by address
+type Func struct {
+	fn        *ssa.Function
+	loops     []*Loop
+	innermost map[*ssa.BasicBlock]*Loop
+	stores    map[ssa.Value][]*ssa.Store // by address
 }
 
-func newResolver(fn *ssa.Function) *resolver {
-	r := &resolver{fn: fn, stores: map[ssa.Value][]*ssa.Store{}}
+func newFunc(fn *ssa.Function) *Func {
+	r := &Func{fn: fn, stores: map[ssa.Value][]*ssa.Store{}}
+	r.loops, r.innermost = loopsOf(fn)
 	for _, b := range fn.Blocks {
 		for _, in := range b.Instrs {
 			if s, ok := in.(*ssa.Store); ok {
@@ -27,7 +30,7 @@ func newResolver(fn *ssa.Function) *resolver {
 
 // storesTo returns the stores to the same variable as addr: the same cell, or
 // the same field of the same base.
-func (r *resolver) storesTo(addr ssa.Value) []*ssa.Store {
+func (r *Func) storesTo(addr ssa.Value) []*ssa.Store {
 	if s := r.stores[addr]; len(s) > 0 {
 		return s
 	}
@@ -70,7 +73,7 @@ func sameBase(a, b ssa.Value) bool {
 
 // origins returns the calls inside l (anywhere when l is nil) whose failure v
 // carries.
-func (r *resolver) origins(v ssa.Value, l *Loop) []*ssa.Call {
+func (r *Func) origins(v ssa.Value, l *Loop) []*ssa.Call {
 	var calls []*ssa.Call
 	seen := map[ssa.Value]bool{}
 	var visit func(v ssa.Value, depth int)

@@ -9,9 +9,9 @@ import (
 
 // sameOperation reports whether the operations of t are the same ones in the
 // next turn: none of their arguments is an element that the loop walks over.
-func (f *finder) sameOperation(t *Test, l *Loop) bool {
-	failed, _ := l.walkTurn(func(e edge) bool { return e == t.ok() })
-	for _, c := range t.Ops {
+func sameOperation(f *Func, ops []*ssa.Call, ok edge, l *Loop) bool {
+	failed, _ := l.walkTurn(func(e edge) bool { return e == ok })
+	for _, c := range ops {
 		v := &varying{f: f, l: l, failed: failed, seen: map[ssa.Value]bool{}}
 		com := c.Common()
 		if com.IsInvoke() && v.item(com.Value, 0) {
@@ -31,7 +31,7 @@ func (f *finder) sameOperation(t *Test, l *Loop) bool {
 
 // varying looks for items of an iteration in the definition of a value.
 type varying struct {
-	f      *finder
+	f      *Func
 	l      *Loop
 	failed map[*ssa.BasicBlock]bool // the blocks of a turn that fails
 	seen   map[ssa.Value]bool
@@ -77,7 +77,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 		if v.item(x.X, depth+1) {
 			return true
 		}
-		for _, s := range v.f.res.stores[x.X] {
+		for _, s := range v.f.stores[x.X] {
 			if v.stores(s) && v.item(s.Val, depth+1) {
 				return true
 			}
@@ -117,7 +117,7 @@ func (v *varying) storedItem(x ssa.Value, depth int) bool {
 		if !ok {
 			continue
 		}
-		for _, s := range v.f.res.stores[fa] {
+		for _, s := range v.f.stores[fa] {
 			if v.stores(s) && v.item(s.Val, depth+1) {
 				return true
 			}
@@ -140,7 +140,7 @@ func (v *varying) index(i ssa.Value) bool {
 	case *ssa.Convert:
 		return v.index(i.X)
 	case *ssa.UnOp:
-		for _, s := range v.f.res.storesTo(i.X) {
+		for _, s := range v.f.storesTo(i.X) {
 			if v.l.contains(s) {
 				return true
 			}
@@ -165,7 +165,7 @@ func (v *varying) phi(p *ssa.Phi, depth int) bool {
 
 // cell looks at what the loop stores in a variable or in its fields.
 func (v *varying) cell(a *ssa.Alloc, depth int) bool {
-	for addr, stores := range v.f.res.stores {
+	for addr, stores := range v.f.stores {
 		if root(addr) != a {
 			continue
 		}
@@ -197,7 +197,7 @@ func root(addr ssa.Value) ssa.Value {
 
 // itemLoop reports whether l walks over a collection, a channel or a ticker:
 // range, or a receive at its head.
-func (f *finder) itemLoop(l *Loop) bool {
+func itemLoop(f *Func, l *Loop) bool {
 	for b := range l.Blocks {
 		if f.innermost[b] != l {
 			continue

@@ -12,10 +12,10 @@ var selectWord = regexp.MustCompile(`(?i)retry.?if|^if|handle|classif|predicate|
 // which errors are tried again, or whether the callback marks some as final.
 func (r *Result) Selective(c *ssa.Call) bool {
 	fn := static(c.Common())
-	if fn == nil || len(fn.Blocks) == 0 || !r.sums.own(fn) {
+	if fn == nil || len(fn.Blocks) == 0 || !r.known.own(fn) {
 		return selectiveCall(c)
 	}
-	for _, reg := range r.sums.finder(fn).regions() {
+	for _, reg := range r.pkg.of(fn).regions() {
 		if reg.InspectsError() {
 			return true
 		}

@@ -21,10 +21,9 @@ const (
 
 // frame is one level of a slice that descends into helpers.
 type frame struct {
-	f     *finder
+	s     *Scope
 	l     *Loop // nil inside helpers
 	args  []ssa.Value
-	fn    *ssa.Function
 	up    *frame
 	depth int
 }
@@ -37,6 +36,14 @@ type slicer struct {
 	arith int
 	ops   map[*ssa.Call]bool
 	steps int
+}
+
+func newSlicer(ops []*ssa.Call) *slicer {
+	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}}
+	for _, c := range ops {
+		s.ops[c] = true
+	}
+	return s
 }
 
 var (
@@ -171,7 +178,7 @@ func (s *slicer) named(v ssa.Value) {
 
 func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
 	if fr.up != nil {
-		for i, p := range fr.fn.Params {
+		for i, p := range fr.s.fn.Params {
 			if p == v && i < len(fr.args) {
 				s.walk(fr.args[i], fr.up)
 				return
@@ -218,7 +225,7 @@ func variant(v ssa.Value, fr *frame) bool {
 		if fr.up == nil {
 			return false
 		}
-		for i, p := range fr.fn.Params {
+		for i, p := range fr.s.fn.Params {
 			if p == v && i < len(fr.args) {
 				return variant(fr.args[i], fr.up)
 			}

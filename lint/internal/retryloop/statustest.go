@@ -9,12 +9,12 @@ import (
 )
 
 // statusOps returns the operations that produced the response whose status v is.
-func (f *finder) statusOps(v ssa.Value, l *Loop) []*ssa.Call {
+func statusOps(f *Func, v ssa.Value, l *Loop) []*ssa.Call {
 	if s := hundreds(v); s != nil {
 		v = s
 	}
 	var ops []*ssa.Call
-	for _, c := range f.res.origins(v, l) {
+	for _, c := range f.origins(v, l) {
 		switch calleeName(c.Common()) {
 		case "StatusCode", "Code", "FromError", "Convert": // of a response, of an error, of the status of an error
 			args := c.Common().Args
@@ -22,7 +22,7 @@ func (f *finder) statusOps(v ssa.Value, l *Loop) []*ssa.Call {
 				args = []ssa.Value{c.Common().Value}
 			}
 			for _, a := range args {
-				ops = append(ops, f.statusOps(a, l)...)
+				ops = append(ops, statusOps(f, a, l)...)
 			}
 		default:
 			ops = append(ops, c)
@@ -95,8 +95,8 @@ func codeTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 
 // statusPredicate recognizes a call of a function of this package that tells a
 // success from an outage by the answer that it is given; nil for any other.
-func (f *finder) statusPredicate(c *ssa.Call) (answer ssa.Value, failOnTrue bool) {
-	if fn := static(c.Common()); fn == nil || len(fn.Blocks) == 0 || !f.sums.own(fn) {
+func (j *Judge) statusPredicate(sc *Scope, c *ssa.Call) (answer ssa.Value, failOnTrue bool) {
+	if fn := static(c.Common()); fn == nil || len(fn.Blocks) == 0 || !j.known.own(fn) {
 		return nil, false
 	}
 	for _, a := range c.Common().Args {
@@ -107,7 +107,7 @@ func (f *finder) statusPredicate(c *ssa.Call) (answer ssa.Value, failOnTrue bool
 	if answer == nil {
 		return nil, false
 	}
-	good, bad := f.world(200, false).predicate(c), f.world(503, false).predicate(c)
+	good, bad := j.world(sc, 200, false).predicate(c), j.world(sc, 503, false).predicate(c)
 	if good == maybe || bad == maybe || good == bad {
 		return nil, false
 	}

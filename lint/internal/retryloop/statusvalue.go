@@ -14,7 +14,7 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 	case *ssa.ChangeType:
 		return w.statusValue(v.X)
 	case *ssa.Parameter:
-		for i, p := range w.fn.Params {
+		for i, p := range w.scope.fn.Params {
 			if p == v {
 				n, ok := w.params[i]
 				return n, ok
@@ -39,7 +39,7 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 	case *ssa.UnOp:
 		if a, ok := v.X.(*ssa.Alloc); ok && v.Op == token.MUL && !w.grpc {
 			found := false
-			for _, s := range w.res.storesTo(a) {
+			for _, s := range w.scope.storesTo(a) {
 				if IsStatus(s.Val) {
 					found = true
 				} else if _, isConst := s.Val.(*ssa.Const); !isConst {

@@ -13,9 +13,9 @@ var questionWord = regexp.MustCompile(`(?i)^(is|has|have|can|should|check|exists
 
 // reportsSuccess reports whether c calls a function of the package that does
 // something and tells by its bool result whether that failed.
-func (s *summaries) reportsSuccess(c *ssa.CallCommon) bool {
+func reportsSuccess(known *Table, c *ssa.CallCommon) bool {
 	fn := static(c)
-	if fn == nil || len(fn.Blocks) == 0 || !s.own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
+	if fn == nil || len(fn.Blocks) == 0 || !known.own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
 		return false
 	}
 	res := fn.Signature.Results()

@@ -98,7 +98,7 @@ func (f *finder) test(i *ssa.If, l *Loop) *Test {
 		if _, isConst := x.(*ssa.Const); isConst {
 			x = y
 		}
-		t.Ops = f.statusOps(x, l)
+		t.Ops = statusOps(f.Func, x, l)
 	case *ssa.Call:
 		return f.callTest(c, t, l)
 	case *ssa.Extract: // if e, ok := err.(T); ok
@@ -121,7 +121,7 @@ func (f *finder) nilTest(x ssa.Value, op token.Token, t *Test, l *Loop) *Test {
 		return nil
 	}
 	c, ok := e.Tuple.(*ssa.Call)
-	if !ok || !l.contains(c) || ignoredOp(c.Common()) || f.waitOf(c, l) != nil {
+	if !ok || !l.contains(c) || ignoredOp(c.Common()) || waitOf(f.Scope, c, l) != nil {
 		return nil
 	}
 	t.Bool = true
@@ -153,11 +153,11 @@ func (f *finder) callTest(c *ssa.Call, t *Test, l *Loop) *Test {
 			return t
 		}
 	}
-	if answer, failOnTrue := f.statusPredicate(c); answer != nil {
+	if answer, failOnTrue := f.pkg.judge.statusPredicate(f.Scope, c); answer != nil {
 		if !failOnTrue {
 			t.Fail = 1 - t.Fail
 		}
-		t.Status, t.Ops = true, f.statusOps(answer, l)
+		t.Status, t.Ops = true, statusOps(f.Func, answer, l)
 		return t
 	}
 	return f.boolTest(c, t, l)
@@ -169,8 +169,8 @@ func (f *finder) boolTest(c *ssa.Call, t *Test, l *Loop) *Test {
 	if !l.contains(c) || c.Common().Signature().Params().Len() > 6 {
 		return nil
 	}
-	named := boolOp.MatchString(calleeName(c.Common())) && f.boundary(c) == Remote
-	if !named && !f.sums.reportsSuccess(c.Common()) {
+	named := boolOp.MatchString(calleeName(c.Common())) && boundary(f.known, c) == Remote
+	if !named && !reportsSuccess(f.known, c.Common()) {
 		return nil
 	}
 	t.Ops, t.Bool, t.Fail = []*ssa.Call{c}, true, 1-t.Fail
@@ -184,8 +184,8 @@ func implementsError(v ssa.Value) bool { return isError(v.Type()) }
 // opsOf returns the operations of l that may have produced the error v.
 func (f *finder) opsOf(v ssa.Value, l *Loop) []*ssa.Call {
 	var ops []*ssa.Call
-	for _, c := range f.res.origins(v, l) {
-		if !ignoredOp(c.Common()) && f.waitOf(c, l) == nil {
+	for _, c := range f.origins(v, l) {
+		if !ignoredOp(c.Common()) && waitOf(f.Scope, c, l) == nil {
 			ops = append(ops, c)
 		}
 	}

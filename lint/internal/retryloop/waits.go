@@ -28,18 +28,18 @@ var (
 )
 
 // waitOf returns the wait that in is, or nil.
-func (f *finder) waitOf(in ssa.Instruction, l *Loop) *Wait {
+func waitOf(s *Scope, in ssa.Instruction, l *Loop) *Wait {
 	switch in := in.(type) {
 	case *ssa.Call:
-		return f.waitCall(in)
+		return waitCall(s, in)
 	case *ssa.UnOp:
 		if in.Op == token.ARROW && isTimeChan(in.X.Type()) {
-			return f.chanWait(in, in.X, l)
+			return chanWait(s, in, in.X, l)
 		}
 	case *ssa.Select:
 		for n, st := range in.States {
 			if st.Dir == types.RecvOnly && isTimeChan(st.Chan.Type()) && caseStays(in, n, l) {
-				return f.chanWait(in, st.Chan, l)
+				return chanWait(s, in, st.Chan, l)
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func (f *finder) waitOf(in ssa.Instruction, l *Loop) *Wait {
 
 // waitCall recognizes time.Sleep, helpers whose summary says that they wait,
 // and functions that by name and signature sleep for a duration.
-func (f *finder) waitCall(c *ssa.Call) *Wait {
+func waitCall(s *Scope, c *ssa.Call) *Wait {
 	com := c.Common()
 	name := calleeName(com)
 	if calleePkg(com) == "time" {
@@ -57,12 +57,12 @@ func (f *finder) waitCall(c *ssa.Call) *Wait {
 		}
 		return nil
 	}
-	if s := f.sums.of(com); s != nil && s.Wait != nil {
-		if s.Wait.Param >= 0 && s.Wait.Param < len(com.Args) {
-			return &Wait{Instr: c, D: com.Args[s.Wait.Param]}
+	if sum := s.known.of(com); sum != nil && sum.Wait != nil {
+		if sum.Wait.Param >= 0 && sum.Wait.Param < len(com.Args) {
+			return &Wait{Instr: c, D: com.Args[sum.Wait.Param]}
 		}
-		if waitWord.MatchString(name) || s.Wait.Bare {
-			return &Wait{Instr: c, Fact: s.Wait}
+		if waitWord.MatchString(name) || sum.Wait.Bare {
+			return &Wait{Instr: c, Fact: sum.Wait}
 		}
 	}
 	if !waitWord.MatchString(name) || purelyCalc.MatchString(name) || notAWait[calleePkg(com)] {
@@ -108,7 +108,7 @@ func isTimeChan(t types.Type) bool {
 }
 
 // chanWait tells how long a receive from a clock's channel waits.
-func (f *finder) chanWait(in ssa.Instruction, ch ssa.Value, l *Loop) *Wait {
+func chanWait(s *Scope, in ssa.Instruction, ch ssa.Value, l *Loop) *Wait {
 	w := &Wait{Instr: in}
 	for range 6 {
 		switch v := ch.(type) {
@@ -116,20 +116,20 @@ func (f *finder) chanWait(in ssa.Instruction, ch ssa.Value, l *Loop) *Wait {
 			if l != nil && !l.contains(v) && calleeName(v.Common()) == "After" {
 				return nil // made before the loop: a limit in all, not a pause
 			}
-			return f.afterCall(w, v, l)
+			return afterCall(w, v, l)
 		case *ssa.UnOp:
 			if fa, ok := v.X.(*ssa.FieldAddr); ok {
 				ch = fa.X
 				if isNamed(ch.Type(), "time", "Ticker") {
 					w.Ticker = true
 				}
-				if r := f.reset(ch, l); r != nil {
+				if r := reset(ch, l); r != nil {
 					w.D, w.After = r.Common().Args[1], r
 					return w
 				}
 				continue
 			}
-			st := f.res.storesTo(v.X)
+			st := s.storesTo(v.X)
 			if len(st) == 0 {
 				return w
 			}
@@ -147,12 +147,12 @@ func (f *finder) chanWait(in ssa.Instruction, ch ssa.Value, l *Loop) *Wait {
 
 // afterCall reads the duration off time.After(d), time.NewTimer(d) and the
 // like of other clocks.
-func (f *finder) afterCall(w *Wait, c *ssa.Call, l *Loop) *Wait {
+func afterCall(w *Wait, c *ssa.Call, l *Loop) *Wait {
 	switch calleeName(c.Common()) {
 	case "NewTicker", "Tick", "Ticker":
 		w.Ticker = true
 	case "NewTimer", "After", "Timer":
-		if l != nil && !l.contains(c) && f.reset(c, l) == nil {
+		if l != nil && !l.contains(c) && reset(c, l) == nil {
 			return nil
 		}
 	default:
@@ -167,7 +167,7 @@ func (f *finder) afterCall(w *Wait, c *ssa.Call, l *Loop) *Wait {
 }
 
 // reset finds a Reset of the timer t inside l.
-func (f *finder) reset(t ssa.Value, l *Loop) *ssa.Call {
+func reset(t ssa.Value, l *Loop) *ssa.Call {
 	if t.Referrers() == nil {
 		return nil
 	}

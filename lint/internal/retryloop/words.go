@@ -17,7 +17,7 @@ var (
 )
 
 // words reads the names in and around a region.
-func (f *finder) words(r *Region) {
+func (r *Region) words() {
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
 		name := fn.Name()
 		if retryWord.MatchString(name) && !r.Spoken {
@@ -100,11 +100,11 @@ func loopNode(r *Region) ast.Node {
 // immediate reports whether a region without any wait is worth a word: one that
 // says that it retries, goes to a boundary, and has no backoff hidden in a
 // callee.
-func (f *finder) immediate(r *Region) bool {
+func (r *Region) immediate() bool {
 	if !r.Pure || r.Loop == nil || !r.Spoken || r.Waiting {
 		return false
 	}
-	if r.Bound.Known && r.Bound.Limit <= 2 || f.candidates(r) {
+	if r.Bound.Known && r.Bound.Limit <= 2 || r.candidates() {
 		return false
 	}
 	ops := map[*ssa.Call]bool{}
@@ -118,7 +118,7 @@ func (f *finder) immediate(r *Region) bool {
 				if !ops[in] && hiddenPause.MatchString(calleeName(in.Common())) {
 					return false
 				}
-				if s := f.sums.of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || blocks(in.Common()) {
+				if s := r.f.known.of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || blocks(in.Common()) {
 					return false
 				}
 				if conflictWord.MatchString(calleeName(in.Common())) {
@@ -167,7 +167,7 @@ var (
 
 // candidates reports whether each attempt goes to another receiver or with
 // other arguments that the loop itself obtains: failover, not retry.
-func (f *finder) candidates(r *Region) bool {
+func (r *Region) candidates() bool {
 	fromLoop := func(v ssa.Value) bool {
 		p, ok := v.(*ssa.Phi)
 		if !ok || !r.Loop.contains(p) {
