@@ -66,7 +66,7 @@ func (r *boundReader) callBound(c *ssa.Call) {
 			r.contextBound(a)
 		}
 	}
-	if c.Common().IsInvoke() && IsContext(c.Common().Value.Type()) && calleeName(c.Common()) != "Value" {
+	if c.Common().IsInvoke() && IsContext(c.Common().Value.Type()) && CalleeName(c.Common()) != "Value" {
 		r.contextBound(c.Common().Value)
 	}
 }
@@ -78,7 +78,7 @@ func (r *boundReader) contextBound(v ssa.Value) {
 		case *ssa.Extract:
 			v = x.Tuple
 		case *ssa.Call:
-			switch calleeName(x.Common()) {
+			switch CalleeName(x.Common()) {
 			case "WithTimeout", "WithDeadline", "WithTimeoutCause", "WithDeadlineCause":
 				// A timeout made inside the loop bounds one attempt only.
 				if r.innermost[x.Block()] == nil {
@@ -111,7 +111,7 @@ func (r *boundReader) selectBound(s *ssa.Select) {
 		if isTimeChan(st.Chan.Type()) && !caseStays(s, n, r.l) {
 			r.b.Deadline = true
 		}
-		if c, ok := st.Chan.(*ssa.Call); ok && calleeName(c.Common()) == "Done" && c.Common().IsInvoke() {
+		if c, ok := st.Chan.(*ssa.Call); ok && CalleeName(c.Common()) == "Done" && c.Common().IsInvoke() {
 			r.contextBound(c.Common().Value)
 		}
 	}
@@ -130,9 +130,9 @@ func (r *boundReader) exitBound(v ssa.Value, depth int) {
 			r.exitBound(e, depth+1)
 		}
 	case *ssa.Call:
-		switch name := calleeName(v.Common()); name {
+		switch name := CalleeName(v.Common()); name {
 		case "After", "Before":
-			r.b.Deadline = r.b.Deadline || calleePkg(v.Common()) == "time"
+			r.b.Deadline = r.b.Deadline || CalleePkg(v.Common()) == "time"
 		}
 	case *ssa.BinOp:
 		if timely(v.X, 0) || timely(v.Y, 0) {
@@ -154,8 +154,8 @@ func timely(v ssa.Value, depth int) bool {
 	}
 	switch v := v.(type) {
 	case *ssa.Call:
-		n := calleeName(v.Common())
-		if calleePkg(v.Common()) == "time" && (n == "Since" || n == "Until" || n == "Sub" || n == "Now" || n == "Unix") {
+		n := CalleeName(v.Common())
+		if CalleePkg(v.Common()) == "time" && (n == "Since" || n == "Until" || n == "Sub" || n == "Now" || n == "Unix") {
 			return true
 		}
 		for _, a := range v.Common().Args {

@@ -33,10 +33,10 @@ func inside(known *Table, fn *ssa.Function, depth int) bool {
 				return false
 			case ssa.CallInstruction:
 				c := in.Common()
-				if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[calleePkg(c)] && !c.IsInvoke() {
+				if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[CalleePkg(c)] && !c.IsInvoke() {
 					continue
 				}
-				if c.IsInvoke() && calleePkg(c) == "" { // error.Error
+				if c.IsInvoke() && CalleePkg(c) == "" { // error.Error
 					continue
 				}
 				if !inside(known, static(c), depth+1) {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// callee returns the function that c calls, or the interface method; nil for a
+// Callee returns the function that c calls, or the interface method; nil for a
 // call of a function value.
-func callee(c *ssa.CallCommon) *types.Func {
+func Callee(c *ssa.CallCommon) *types.Func {
 	if c.IsInvoke() {
 		return c.Method
 	}
@@ -24,9 +24,6 @@ func callee(c *ssa.CallCommon) *types.Func {
 	}
 	return nil
 }
-
-// Callee is callee for analyzers.
-func Callee(c *ssa.CallCommon) *types.Func { return callee(c) }
 
 // static returns the body behind a static call, a call of a closure, of a
 // method value or of an instance of a generic function.
@@ -57,8 +54,8 @@ func boundMethod(f *ssa.Function) *ssa.Function {
 	return f.Prog.FuncValue(obj)
 }
 
-func calleeName(c *ssa.CallCommon) string {
-	if f := callee(c); f != nil {
+func CalleeName(c *ssa.CallCommon) string {
+	if f := Callee(c); f != nil {
 		return f.Name()
 	}
 	if b, ok := c.Value.(*ssa.Builtin); ok {
@@ -67,8 +64,8 @@ func calleeName(c *ssa.CallCommon) string {
 	return valueName(c.Value)
 }
 
-func calleePkg(c *ssa.CallCommon) string {
-	if f := callee(c); f != nil && f.Pkg() != nil {
+func CalleePkg(c *ssa.CallCommon) string {
+	if f := Callee(c); f != nil && f.Pkg() != nil {
 		return f.Pkg().Path()
 	}
 	return ""
@@ -91,16 +88,16 @@ func valueName(v ssa.Value) string {
 	case *ssa.UnOp:
 		return valueName(v.X)
 	case *ssa.FieldAddr:
-		return fieldName(v.X.Type(), v.Field)
+		return FieldName(v.X.Type(), v.Field)
 	case *ssa.Field:
-		return fieldName(v.X.Type(), v.Field)
+		return FieldName(v.X.Type(), v.Field)
 	case *ssa.MakeClosure:
 		return v.Fn.Name()
 	}
 	return ""
 }
 
-func fieldName(t types.Type, i int) string {
+func FieldName(t types.Type, i int) string {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -113,7 +110,7 @@ func fieldName(t types.Type, i int) string {
 // Describe names a call for people: "http.Client.Do", "connect", "fn (a
 // function value)".
 func Describe(c *ssa.CallCommon) string {
-	f := callee(c)
+	f := Callee(c)
 	if f == nil {
 		if n := valueName(c.Value); n != "" {
 			return n
@@ -154,7 +151,7 @@ func isError(t types.Type) bool {
 	return ok && strings.Contains(typeName(p), "Err") && types.Implements(p, errorType)
 }
 
-func isNamed(t types.Type, pkg, name string) bool {
+func IsNamed(t types.Type, pkg, name string) bool {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -173,10 +170,10 @@ func typeName(t types.Type) string {
 	return ""
 }
 
-func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
+func isDuration(t types.Type) bool { return IsNamed(t, "time", "Duration") }
 
 // IsContext reports whether t is context.Context.
-func IsContext(t types.Type) bool { return isNamed(t, "context", "Context") }
+func IsContext(t types.Type) bool { return IsNamed(t, "context", "Context") }
 
 // purePkgs hold operations that no retry is about: their failure does not
 // depend on the time.
@@ -187,6 +184,10 @@ var purePkgs = map[string]bool{
 	"compress/gzip": true, "archive/tar": true, "archive/zip": true, "path": true, "path/filepath": true, "io/fs": true, "log": true, "log/slog": true,
 	"debug/elf": true, "golang.org/x/time/rate": true, "hash": true, "embed": true, "text/template": true, "html/template": true,
 }
+
+// onlyComputes reports whether the operations of a package fail for no reason
+// that a retry could mend.
+func onlyComputes(pkg string) bool { return purePkgs[pkg] }
 
 // localPkgs hold operations that never leave the machine; the standard speaks
 // of integration boundaries.
@@ -216,7 +217,7 @@ var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RL
 
 // gathersErrors reports whether c joins errors, whatever the package.
 func gathersErrors(c *ssa.CallCommon) bool {
-	if n := calleeName(c); n != "Append" && n != "Join" && n != "Combine" {
+	if n := CalleeName(c); n != "Append" && n != "Join" && n != "Combine" {
 		return false
 	}
 	for p := range c.Signature().Params().Variables() {
@@ -233,12 +234,12 @@ func gathersErrors(c *ssa.CallCommon) bool {
 
 // ignoredOp reports whether a failure of c is none that a retry is about.
 func ignoredOp(c *ssa.CallCommon) bool {
-	pkg := calleePkg(c)
+	pkg := CalleePkg(c)
 	if purePkgs[pkg] || strings.HasPrefix(pkg, "encoding") || strings.HasPrefix(pkg, "math") ||
 		strings.HasPrefix(pkg, "crypto") && pkg != "crypto/tls" || strings.HasPrefix(pkg, "go/") {
 		return true
 	}
-	return pureCall.MatchString(calleeName(c)) || gathersErrors(c)
+	return pureCall.MatchString(CalleeName(c)) || gathersErrors(c)
 }
 
 // Boundary says where an operation goes.
@@ -251,12 +252,12 @@ const (
 )
 
 func boundaryOf(c *ssa.CallCommon) Boundary {
-	pkg := calleePkg(c)
+	pkg := CalleePkg(c)
 	if localPkgs[pkg] {
 		return Local
 	}
 	if pkg == "net" || pkg == "crypto/tls" {
-		if strings.HasPrefix(calleeName(c), "Dial") || strings.HasPrefix(calleeName(c), "Lookup") {
+		if strings.HasPrefix(CalleeName(c), "Dial") || strings.HasPrefix(CalleeName(c), "Lookup") {
 			return Remote
 		}
 		return Unknown

@@ -56,7 +56,7 @@ func (w *world) commaOk(v *ssa.Extract) truth {
 	case *ssa.Lookup:
 		return w.looksUp(t)
 	case *ssa.Call:
-		if w.grpc && w.status != 0 && calleeName(t.Common()) == "FromError" {
+		if w.grpc && w.status != 0 && CalleeName(t.Common()) == "FromError" {
 			return yes
 		}
 	}
@@ -69,7 +69,7 @@ func (w *world) phi(v *ssa.Phi) truth {
 	if w.depth > 3 {
 		return maybe
 	}
-	live := w.reach(v.Parent().Blocks[0], v.Parent(), nil)
+	live := w.reach(v.Parent().Blocks[0], nil)
 	result, first := maybe, true
 	for i, e := range v.Edges {
 		pred := v.Block().Preds[i]
@@ -114,7 +114,7 @@ func (w *world) compare(b *ssa.BinOp) truth {
 		t := maybe
 		if isError(x.Type()) {
 			t = w.isNil(x, 0)
-		} else if isNamed(x.Type(), "net/http", "Response") && !w.grpc {
+		} else if IsNamed(x.Type(), "net/http", "Response") && !w.grpc {
 			t = no
 		}
 		if op == token.NEQ {
@@ -167,7 +167,7 @@ func (w *world) predicate(c *ssa.Call) truth {
 	if fn == nil || w.depth > 3 {
 		return maybe
 	}
-	if calleePkg(c.Common()) == "slices" && calleeName(c.Common()) == "Contains" {
+	if CalleePkg(c.Common()) == "slices" && CalleeName(c.Common()) == "Contains" {
 		return w.contains(c.Common().Args[0], c.Common().Args[1])
 	}
 	if len(fn.Blocks) == 0 || !w.judge.known.own(fn) {

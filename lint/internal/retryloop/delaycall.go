@@ -10,7 +10,7 @@ import (
 // call judges the result of a call.
 func (s *slicer) call(c *ssa.Call, fr *frame) {
 	com := c.Common()
-	name, pkg := calleeName(com), calleePkg(com)
+	name, pkg := CalleeName(com), CalleePkg(com)
 	switch {
 	case s.ops[c]:
 		s.fl.server = true

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -10,22 +11,9 @@ import (
 // attempt, a branch that nobody can judge may leave the region: the answer's
 // body may say more than its status.
 func (r *Region) Doubtful(mask uint16, grpc bool) bool {
-	list := Statuses[:]
-	if grpc {
-		list = Codes[:]
-	}
-	for i, s := range list {
-		if mask&(1<<i) == 0 {
-			continue
-		}
-		w := r.f.pkg.judge.world(r.f.Scope, s, grpc)
-		for b := range w.reach(r.Loop.Header, r.Fn, func(b *ssa.BasicBlock) bool { return b == r.Loop.Header || !r.Loop.Blocks[b] }) {
-			if br := ifOf(b); br != nil && w.condAt(br) == maybe && r.mayLeave(b) && !r.plainExit(br.Cond, 0) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.f.pkg.judge.undecided(r.f.Scope, r.Loop, mask, grpc), func(br *ssa.If) bool {
+		return r.mayLeave(br.Block()) && !r.plainExit(br.Cond, 0)
+	})
 }
 
 // mayLeave reports whether one branch of b leads to no further attempt and the
@@ -61,7 +49,7 @@ func (r *Region) plainExit(v ssa.Value, depth int) bool {
 			return true
 		}
 	case *ssa.Call:
-		return calleePkg(v.Common()) == "time" || calleePkg(v.Common()) == "context"
+		return CalleePkg(v.Common()) == "time" || CalleePkg(v.Common()) == "context"
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if e != ssa.Value(v) && !r.plainExit(e, depth+1) {

@@ -79,7 +79,7 @@ func randomArg(v ssa.Value, depth int) ssa.Value {
 	}
 	switch v := v.(type) {
 	case *ssa.Call:
-		if randPkgs[calleePkg(v.Common())] {
+		if randPkgs[CalleePkg(v.Common())] {
 			if len(v.Common().Args) > 0 {
 				return boundArg(v)
 			}
@@ -113,5 +113,5 @@ func boundArg(c *ssa.Call) ssa.Value {
 
 func isRandCall(v ssa.Value) bool {
 	c, ok := strip(v).(*ssa.Call)
-	return ok && randPkgs[calleePkg(c.Common())]
+	return ok && randPkgs[CalleePkg(c.Common())]
 }

@@ -88,7 +88,7 @@ func (s *Table) of(c *ssa.CallCommon) *Summary {
 		}
 		return s.local(fn)
 	}
-	obj := callee(c)
+	obj := Callee(c)
 	if obj == nil || obj.Pkg() == nil || obj.Pkg() == s.pass.Pkg {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (p *finders) summarize(s *Scope, sum *Summary) {
 		sum.Fails, sum.Yes = p.judge.statusOutcome(s)
 	}
 	for _, r := range p.of(s.fn).regions() {
-		sum.retry(r)
+		noteRetry(sum, r)
 	}
 }
 
@@ -187,7 +187,7 @@ func calls(s *Scope, sum *Summary) {
 			if !isCall {
 				continue
 			}
-			if !purePkgs[calleePkg(c.Common())] && calleePkg(c.Common()) != "" {
+			if !onlyComputes(CalleePkg(c.Common())) && CalleePkg(c.Common()) != "" {
 				others++
 			}
 			callEffects(s.known, c.Common(), keyed, sum)
@@ -231,8 +231,8 @@ func callEffects(known *Table, c *ssa.CallCommon, keyed bool, sum *Summary) {
 	}
 }
 
-// retry notes that the function has the region r.
-func (s *Summary) retry(r *Region) {
+// noteRetry notes that the function has the region r.
+func noteRetry(s *Summary, r *Region) {
 	if !r.Pure || r.Waiting {
 		return
 	}

@@ -66,7 +66,7 @@ func (w *world) isNil(v ssa.Value, depth int) truth {
 
 func (w *world) callNil(c *ssa.Call, index int) truth {
 	com := c.Common()
-	switch pkg, name := calleePkg(com), calleeName(com); {
+	switch pkg, name := CalleePkg(com), CalleeName(com); {
 	case pkg == "fmt" && name == "Errorf", pkg == "errors" && name == "New", name == "RetryableError":
 		return no
 	case name == "Permanent" || name == "Unrecoverable": // a failure, but a final one
@@ -111,7 +111,7 @@ func isRPC(c *ssa.CallCommon) bool {
 		return false
 	}
 	sl, ok := sig.Params().At(sig.Params().Len() - 1).Type().(*types.Slice)
-	return ok && isNamed(sl.Elem(), "google.golang.org/grpc", "CallOption")
+	return ok && IsNamed(sl.Elem(), "google.golang.org/grpc", "CallOption")
 }
 
 // givenAnswer reports whether fn is handed an answer beside an error: then the
@@ -136,7 +136,7 @@ func coded(known *Table, v ssa.Value, depth int) bool {
 		if !ok {
 			continue
 		}
-		if calleePkg(c.Common()) == "google.golang.org/grpc/status" {
+		if CalleePkg(c.Common()) == "google.golang.org/grpc/status" {
 			return true
 		}
 		fn := static(c.Common())

@@ -31,7 +31,7 @@ func attemptedBefore(s *Scope, l *Loop, ops []*ssa.Call) bool {
 				continue
 			}
 			for _, op := range ops {
-				if callee(op.Common()) != nil && callee(op.Common()) == callee(c.Common()) || op.Common().Value == c.Common().Value && !op.Common().IsInvoke() {
+				if Callee(op.Common()) != nil && Callee(op.Common()) == Callee(c.Common()) || op.Common().Value == c.Common().Value && !op.Common().IsInvoke() {
 					return true
 				}
 			}

@@ -1,7 +1,6 @@
 package retryloop
 
 import (
-	"go/types"
 	"regexp"
 	"strings"
 
@@ -107,16 +106,16 @@ func mentions(known *Table, fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.F
 		for _, in := range b.Instrs {
 			switch in := in.(type) {
 			case *ssa.FieldAddr:
-				if re.MatchString(fieldName(in.X.Type(), in.Field)) {
+				if re.MatchString(FieldName(in.X.Type(), in.Field)) {
 					return true
 				}
 			case *ssa.Field:
-				if re.MatchString(fieldName(in.X.Type(), in.Field)) {
+				if re.MatchString(FieldName(in.X.Type(), in.Field)) {
 					return true
 				}
 			case ssa.CallInstruction:
 				c := in.Common()
-				if re.MatchString(calleeName(c)) {
+				if re.MatchString(CalleeName(c)) {
 					return true
 				}
 				if g := static(c); g != nil && depth > 0 && len(g.Blocks) > 0 && known.own(g) && mentions(known, g, re, seen, depth-1) {
@@ -144,24 +143,12 @@ func (r *Region) Responses() []*ssa.Call {
 	var found []*ssa.Call
 	for _, c := range r.Ops {
 		res := c.Common().Signature().Results()
-		if res.Len() > 0 && isNamed(res.At(0).Type(), "net/http", "Response") {
+		if res.Len() > 0 && IsNamed(res.At(0).Type(), "net/http", "Response") {
 			found = append(found, c)
 		}
 	}
 	return found
 }
-
-// IsNamed reports whether t, or what it points to, is the named type.
-func IsNamed(t types.Type, pkg, name string) bool { return isNamed(t, pkg, name) }
-
-// CalleeName returns the name of what c calls.
-func CalleeName(c *ssa.CallCommon) string { return calleeName(c) }
-
-// CalleePkg returns the import path of what c calls, or "".
-func CalleePkg(c *ssa.CallCommon) string { return calleePkg(c) }
-
-// FieldName returns the name of a struct's field i.
-func FieldName(t types.Type, i int) string { return fieldName(t, i) }
 
 // CheckedLate reports whether the region's counter is tested only at the head
 // or at the foot of the loop, so that the wait after the last failure leads to
@@ -235,7 +222,7 @@ var sdks = []struct {
 // RetryingSDK returns the number of attempts that the client behind c makes by
 // default, when it is known to retry.
 func RetryingSDK(c *ssa.CallCommon) (attempts int, ok bool) {
-	pkg := calleePkg(c)
+	pkg := CalleePkg(c)
 	for _, s := range sdks {
 		if strings.HasPrefix(pkg, s.pkg) && len(c.Signature().Params().String()) > 0 {
 			return s.attempts, true

@@ -132,11 +132,11 @@ func noReturn(b *ssa.BasicBlock) bool {
 		if !ok {
 			continue
 		}
-		switch calleeName(c.Common()) {
+		switch CalleeName(c.Common()) {
 		case "Fatal", "Fatalf", "Fatalln", "FailNow", "Panicf", "Fatalw":
 			return true
 		case "Exit":
-			return calleePkg(c.Common()) == "os"
+			return CalleePkg(c.Common()) == "os"
 		}
 	}
 	return false

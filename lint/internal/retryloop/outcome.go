@@ -41,7 +41,7 @@ func (j *Judge) world(sc *Scope, status int64, grpc bool) *world {
 	*w.steps = evalSteps
 	for i, p := range sc.fn.Params {
 		basic, ok := p.Type().Underlying().(*types.Basic)
-		isCodes := isNamed(p.Type(), "google.golang.org/grpc/codes", "Code")
+		isCodes := IsNamed(p.Type(), "google.golang.org/grpc/codes", "Code")
 		if ok && basic.Info()&types.IsInteger != 0 && grpc == isCodes && (isCodes || statusName.MatchString(p.Name())) {
 			w.params[i] = status
 		}
@@ -86,18 +86,25 @@ func (r *Region) RetriedStatuses(grpc bool) uint16 {
 	if r.Loop == nil {
 		return 0
 	}
-	var mask uint16
-	list := Statuses[:]
+	return r.f.pkg.judge.retried(r.f.Scope, r.Loop, grpc)
+}
+
+// answers lists Statuses or Codes.
+func answers(grpc bool) []int64 {
 	if grpc {
-		list = Codes[:]
+		return Codes[:]
 	}
-	for i, s := range list {
-		w := r.f.pkg.judge.world(r.f.Scope, s, grpc)
+	return Statuses[:]
+}
+
+// retried returns the statuses of Statuses (or Codes) after which l certainly
+// begins another turn, as a mask. Zero means that it does not look at statuses,
+// or cannot be judged.
+func (j *Judge) retried(sc *Scope, l *Loop, grpc bool) (mask uint16) {
+	for i, s := range answers(grpc) {
+		w := j.world(sc, s, grpc)
 		again := false
-		w.reach(r.Loop.Header, r.Fn, func(b *ssa.BasicBlock) bool {
-			again = again || b == r.Loop.Header
-			return b == r.Loop.Header || !r.Loop.Blocks[b]
-		})
+		w.turn(l, func() { again = true })
 		if i == 0 && again {
 			return 0 // goes on after a success: no retry on the status
 		}
@@ -106,6 +113,34 @@ func (r *Region) RetriedStatuses(grpc bool) uint16 {
 		}
 	}
 	return mask
+}
+
+// undecided returns the branches that nobody can judge between one of the
+// statuses in mask and the next turn of l.
+func (j *Judge) undecided(sc *Scope, l *Loop, mask uint16, grpc bool) (branches []*ssa.If) {
+	for i, s := range answers(grpc) {
+		if mask&(1<<i) == 0 {
+			continue
+		}
+		w := j.world(sc, s, grpc)
+		for b := range w.turn(l, func() {}) {
+			if br := ifOf(b); br != nil && w.condAt(br) == maybe {
+				branches = append(branches, br)
+			}
+		}
+	}
+	return branches
+}
+
+// turn returns the blocks of one turn of l that can run under the assumption;
+// it calls again when another turn begins.
+func (w *world) turn(l *Loop, again func()) map[*ssa.BasicBlock]bool {
+	return w.reach(l.Header, func(b *ssa.BasicBlock) bool {
+		if b == l.Header {
+			again()
+		}
+		return b == l.Header || !l.Blocks[b]
+	})
 }
 
 // OnlyRefused reports whether the region tries again only what a server refused
@@ -129,12 +164,8 @@ func (j *Judge) predicateYes(fn *ssa.Function, grpc bool) uint16 {
 	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) || !j.touchesStatus(fn, 0) {
 		return 0
 	}
-	list := Statuses[:]
-	if grpc {
-		list = Codes[:]
-	}
 	var mask uint16
-	for i, s := range list {
+	for i, s := range answers(grpc) {
 		w := j.world(sc, s, grpc)
 		if w.result(fn, -1, false) == yes && w.used {
 			mask |= 1 << i

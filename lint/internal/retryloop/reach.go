@@ -8,7 +8,7 @@ import (
 
 // reach returns the blocks that can run under the assumption, from start, and
 // never past a block that stop names.
-func (w *world) reach(start *ssa.BasicBlock, fn *ssa.Function, stop func(*ssa.BasicBlock) bool) map[*ssa.BasicBlock]bool {
+func (w *world) reach(start *ssa.BasicBlock, stop func(*ssa.BasicBlock) bool) map[*ssa.BasicBlock]bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	work := []*ssa.BasicBlock{start}
 	for len(work) > 0 {
@@ -54,7 +54,7 @@ func (w *world) condAt(i *ssa.If) truth {
 // result evaluates what fn returns: its bool result, or whether result index
 // is a nil error. Only an agreement of all live returns counts.
 func (w *world) result(fn *ssa.Function, index int, wantNil bool) truth {
-	live := w.reach(fn.Blocks[0], fn, nil)
+	live := w.reach(fn.Blocks[0], nil)
 	result, first := maybe, true
 	for b := range live {
 		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)

@@ -129,7 +129,7 @@ func (f *finder) region(l *Loop) *Region {
 		r.Tests = append(r.Tests, t)
 		r.Ops = appendNew(r.Ops, t.Ops)
 		onFailure = append(onFailure, failBlocks)
-		if !first[t.If.Block()] || l.carried(t) {
+		if !first[t.If.Block()] || carried(l, t) {
 			continue
 		}
 		if goesOn && !onlyPredicate(t) {
@@ -177,7 +177,7 @@ func besideErrors(tests []*Test, l *Loop) []*Test {
 
 // carried reports whether t looks at the failure of the turn before: no
 // operation of this turn has run yet.
-func (l *Loop) carried(t *Test) bool {
+func carried(l *Loop, t *Test) bool {
 	intoOp := func(e edge) bool {
 		return slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == e.to() })
 	}

@@ -9,19 +9,22 @@ import (
 )
 
 // Sends returns the requests that the region's operations send.
-func (r *Region) Sends() []Send {
+func (r *Region) Sends() []Send { return sendsOf(r.f.Scope, r.Ops) }
+
+// sendsOf returns the requests that operations of a function send.
+func sendsOf(s *Scope, ops []*ssa.Call) []Send {
 	sum := &Summary{}
-	for _, op := range r.Ops {
-		callEffects(r.f.known, op.Common(), false, sum)
+	for _, op := range ops {
+		callEffects(s.known, op.Common(), false, sum)
 		for _, a := range op.Common().Args {
-			r.requestArg(a, sum)
+			requestArg(s, a, sum)
 		}
 	}
 	return sum.Sends
 }
 
 // requestArg finds the call that built a request which an operation is given.
-func (r *Region) requestArg(v ssa.Value, sum *Summary) {
+func requestArg(s *Scope, v ssa.Value, sum *Summary) {
 	if p, ok := v.Type().(*types.Pointer); !ok || !isRequest(p) {
 		return
 	}
@@ -40,18 +43,18 @@ func (r *Region) requestArg(v ssa.Value, sum *Summary) {
 				visit(e)
 			}
 		case *ssa.UnOp:
-			for _, s := range r.f.storesTo(v.X) {
-				visit(s.Val)
+			for _, st := range s.storesTo(v.X) {
+				visit(st.Val)
 			}
 		case *ssa.Alloc: // &http.Request{Method: "POST"}
-			for _, s := range methodStores(v) {
-				if m, ok := ConstString(s.Val); ok {
+			for _, st := range methodStores(v) {
+				if m, ok := ConstString(st.Val); ok {
 					sum.addSend(Send{Method: strings.ToUpper(m), Param: -1})
 				}
 			}
 		case *ssa.Call:
-			callEffects(r.f.known, v.Common(), false, sum)
-			if n := calleeName(v.Common()); n == "WithContext" || n == "Clone" || n == "FromRequest" {
+			callEffects(s.known, v.Common(), false, sum)
+			if n := CalleeName(v.Common()); n == "WithContext" || n == "Clone" || n == "FromRequest" {
 				for _, a := range v.Common().Args {
 					visit(a)
 				}
@@ -69,7 +72,7 @@ func methodStores(a *ssa.Alloc) (found []*ssa.Store) {
 	}
 	for _, ref := range *a.Referrers() {
 		fa, ok := ref.(*ssa.FieldAddr)
-		if !ok || fieldName(fa.X.Type(), fa.Field) != "Method" {
+		if !ok || FieldName(fa.X.Type(), fa.Field) != "Method" {
 			continue
 		}
 		for _, u := range *fa.Referrers() {
@@ -82,7 +85,7 @@ func methodStores(a *ssa.Alloc) (found []*ssa.Store) {
 }
 
 func isRequest(t types.Type) bool {
-	return isNamed(t, "net/http", "Request") || isNamed(t, "github.com/hashicorp/go-retryablehttp", "Request")
+	return IsNamed(t, "net/http", "Request") || IsNamed(t, "github.com/hashicorp/go-retryablehttp", "Request")
 }
 
 // Keyed reports whether the function around the region, or one around that,
@@ -180,7 +183,7 @@ var retriers = map[string]map[string]bool{
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/retry": {"RetryContext": true},
 }
 
-func knownRetrier(c *ssa.CallCommon) bool { return retriers[calleePkg(c)][calleeName(c)] }
+func knownRetrier(c *ssa.CallCommon) bool { return retriers[CalleePkg(c)][CalleeName(c)] }
 
 // RetriedMethod returns the HTTP method that c hands to a function which
 // retries it, or "".

@@ -165,8 +165,8 @@ func wrapped(c *ssa.Call) []ssa.Value {
 	if !isError(c.Type()) {
 		return nil
 	}
-	switch pkg := calleePkg(c.Common()); {
-	case pkg == "fmt" && calleeName(c.Common()) == "Errorf", pkg == "errors", under(pkg, "github.com/pkg/errors"):
+	switch pkg := CalleePkg(c.Common()); {
+	case pkg == "fmt" && CalleeName(c.Common()) == "Errorf", pkg == "errors", under(pkg, "github.com/pkg/errors"):
 	case static(c.Common()) != nil && onlyErrorParam(c.Common()):
 	default:
 		return nil

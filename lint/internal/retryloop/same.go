@@ -88,7 +88,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 	case *ssa.Phi:
 		return v.phi(x, depth)
 	case *ssa.Call:
-		if calleeName(x.Common()) == "Next" || calleeName(x.Common()) == "Text" || calleeName(x.Common()) == "Pop" {
+		if CalleeName(x.Common()) == "Next" || CalleeName(x.Common()) == "Text" || CalleeName(x.Common()) == "Pop" {
 			return true
 		}
 		for _, a := range x.Common().Args {
@@ -222,7 +222,7 @@ func itemLoop(f *Func, l *Loop) bool {
 		return false
 	}
 	c, ok := cmp.Y.(*ssa.Call)
-	if !ok || calleeName(c.Common()) != "len" {
+	if !ok || CalleeName(c.Common()) != "len" {
 		return false
 	}
 	_, isSlice := c.Common().Args[0].Type().Underlying().(*types.Slice)

@@ -29,7 +29,7 @@ func selectiveCall(c *ssa.Call) bool {
 	for _, b := range c.Parent().Blocks {
 		for _, in := range b.Instrs {
 			o, ok := in.(*ssa.Call)
-			if ok && calleePkg(o.Common()) == calleePkg(c.Common()) && selectWord.MatchString(calleeName(o.Common())) {
+			if ok && CalleePkg(o.Common()) == CalleePkg(c.Common()) && selectWord.MatchString(CalleeName(o.Common())) {
 				return true
 			}
 		}

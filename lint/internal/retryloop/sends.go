@@ -44,11 +44,11 @@ func mentionsKey(fn *ssa.Function) bool {
 		for _, in := range b.Instrs {
 			switch in := in.(type) {
 			case *ssa.FieldAddr:
-				if IsKeyName(fieldName(in.X.Type(), in.Field)) {
+				if IsKeyName(FieldName(in.X.Type(), in.Field)) {
 					return true
 				}
 			case *ssa.Call:
-				if IsKeyName(calleeName(in.Common())) {
+				if IsKeyName(CalleeName(in.Common())) {
 					return true
 				}
 			}
@@ -102,7 +102,7 @@ func methodArg(c *ssa.CallCommon, i int) (method string, param int) {
 
 // directSend recognizes the calls that make a request of a known method.
 func directSend(c *ssa.CallCommon) []Send {
-	name, pkg := calleeName(c), calleePkg(c)
+	name, pkg := CalleeName(c), CalleePkg(c)
 	arg := -1
 	switch {
 	case pkg == "net/http" && name == "NewRequest", pkg == "github.com/hashicorp/go-retryablehttp" && name == "NewRequest":
@@ -124,7 +124,7 @@ func directSend(c *ssa.CallCommon) []Send {
 }
 
 func isResty(c *ssa.CallCommon, recv string) bool {
-	f := callee(c)
+	f := Callee(c)
 	if f == nil {
 		return false
 	}

@@ -35,7 +35,7 @@ var searchWord = regexp.MustCompile(`(?i)contains|includes|^has|^in([A-Z]|$)|mem
 // slice: containsInt([]int{429, 503}, status).
 func (w *world) searches(c *ssa.Call) truth {
 	args := c.Common().Args
-	if len(args) != 2 || !searchWord.MatchString(calleeName(c.Common())) {
+	if len(args) != 2 || !searchWord.MatchString(CalleeName(c.Common())) {
 		return maybe
 	}
 	set, v := args[0], args[1]

@@ -15,7 +15,7 @@ func statusOps(f *Func, v ssa.Value, l *Loop) []*ssa.Call {
 	}
 	var ops []*ssa.Call
 	for _, c := range f.origins(v, l) {
-		switch calleeName(c.Common()) {
+		switch CalleeName(c.Common()) {
 		case "StatusCode", "Code", "FromError", "Convert": // of a response, of an error, of the status of an error
 			args := c.Common().Args
 			if c.Common().IsInvoke() {
@@ -29,6 +29,15 @@ func statusOps(f *Func, v ssa.Value, l *Loop) []*ssa.Call {
 		}
 	}
 	return ops
+}
+
+// comparison reports whether "x op y" compares a status or a code with a
+// constant, and whether it being true means failure.
+func comparison(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
+	if failOnTrue, ok = statusTest(x, y, op); ok {
+		return failOnTrue, ok
+	}
+	return codeTest(x, y, op)
 }
 
 // statusTest reports whether "x op y" compares an HTTP status with a constant,
@@ -100,7 +109,7 @@ func (j *Judge) statusPredicate(sc *Scope, c *ssa.Call) (answer ssa.Value, failO
 		return nil, false
 	}
 	for _, a := range c.Common().Args {
-		if IsStatus(a) || isNamed(a.Type(), "net/http", "Response") {
+		if IsStatus(a) || IsNamed(a.Type(), "net/http", "Response") {
 			answer = a
 		}
 	}
@@ -124,12 +133,12 @@ func IsStatus(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.UnOp:
 		if fa, ok := v.X.(*ssa.FieldAddr); ok && v.Op == token.MUL {
-			return isStatusField(fieldName(fa.X.Type(), fa.Field), v.Type())
+			return isStatusField(FieldName(fa.X.Type(), fa.Field), v.Type())
 		}
 	case *ssa.Field:
-		return isStatusField(fieldName(v.X.Type(), v.Field), v.Type())
+		return isStatusField(FieldName(v.X.Type(), v.Field), v.Type())
 	case *ssa.Call:
-		return calleeName(v.Common()) == "StatusCode"
+		return CalleeName(v.Common()) == "StatusCode"
 	case *ssa.Convert:
 		return IsStatus(v.X)
 	}

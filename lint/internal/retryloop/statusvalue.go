@@ -58,5 +58,5 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 // isCode reports whether v is a gRPC code taken from an error or a status.
 func isCode(v ssa.Value) bool {
 	c, ok := v.(*ssa.Call)
-	return ok && isNamed(v.Type(), "google.golang.org/grpc/codes", "Code") && calleeName(c.Common()) == "Code"
+	return ok && IsNamed(v.Type(), "google.golang.org/grpc/codes", "Code") && CalleeName(c.Common()) == "Code"
 }

@@ -18,8 +18,8 @@ type Test struct {
 	Nil    bool        // the test looks at a result beside an error
 }
 
-func (t *Test) fail() edge { return edge{t.If.Block(), t.Fail} }
-func (t *Test) ok() edge   { return edge{t.If.Block(), 1 - t.Fail} }
+func (t *Test) fail() edge { return edge{from: t.If.Block(), i: t.Fail} }
+func (t *Test) ok() edge   { return edge{from: t.If.Block(), i: 1 - t.Fail} }
 
 // lone reports whether t looks at a pointer that says nothing of a failure.
 func (t *Test) lone() bool {
@@ -85,11 +85,9 @@ func (f *finder) test(i *ssa.If, l *Loop) *Test {
 		if isNil(y) && (op == token.EQL || op == token.NEQ) {
 			return f.nilTest(x, op, t, l)
 		}
-		failOnTrue, ok := statusTest(x, y, op)
+		failOnTrue, ok := comparison(x, y, op)
 		if !ok {
-			if failOnTrue, ok = codeTest(x, y, op); !ok {
-				return nil
-			}
+			return nil
 		}
 		if !failOnTrue {
 			t.Fail = 1 - fail
@@ -143,7 +141,7 @@ func (f *finder) nilTest(x ssa.Value, op token.Token, t *Test, l *Loop) *Test {
 // callTest recognizes a predicate on an error or on an answer, and an
 // operation that reports success as a bool.
 func (f *finder) callTest(c *ssa.Call, t *Test, l *Loop) *Test {
-	if failureWord.MatchString(calleeName(c.Common())) {
+	if failureWord.MatchString(CalleeName(c.Common())) {
 		for _, a := range c.Common().Args {
 			if implementsError(a) {
 				t.Ops = append(t.Ops, f.opsOf(a, l)...)
@@ -169,7 +167,7 @@ func (f *finder) boolTest(c *ssa.Call, t *Test, l *Loop) *Test {
 	if !l.contains(c) || c.Common().Signature().Params().Len() > 6 {
 		return nil
 	}
-	named := boolOp.MatchString(calleeName(c.Common())) && boundary(f.known, c) == Remote
+	named := boolOp.MatchString(CalleeName(c.Common())) && boundary(f.known, c) == Remote
 	if !named && !reportsSuccess(f.known, c.Common()) {
 		return nil
 	}

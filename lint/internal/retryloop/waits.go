@@ -50,8 +50,8 @@ func waitOf(s *Scope, in ssa.Instruction, l *Loop) *Wait {
 // and functions that by name and signature sleep for a duration.
 func waitCall(s *Scope, c *ssa.Call) *Wait {
 	com := c.Common()
-	name := calleeName(com)
-	if calleePkg(com) == "time" {
+	name := CalleeName(com)
+	if CalleePkg(com) == "time" {
 		if name == "Sleep" {
 			return &Wait{Instr: c, D: com.Args[0], Sleep: true}
 		}
@@ -65,7 +65,7 @@ func waitCall(s *Scope, c *ssa.Call) *Wait {
 			return &Wait{Instr: c, Fact: sum.Wait}
 		}
 	}
-	if !waitWord.MatchString(name) || purelyCalc.MatchString(name) || notAWait[calleePkg(com)] {
+	if !waitWord.MatchString(name) || purelyCalc.MatchString(name) || notAWait[CalleePkg(com)] {
 		return nil
 	}
 	if !tellsNothing(com.Signature()) {
@@ -104,7 +104,7 @@ func tellsNothing(sig *types.Signature) bool {
 // isTimeChan reports whether t is a channel that only clocks send on.
 func isTimeChan(t types.Type) bool {
 	c, ok := t.Underlying().(*types.Chan)
-	return ok && isNamed(c.Elem(), "time", "Time")
+	return ok && IsNamed(c.Elem(), "time", "Time")
 }
 
 // chanWait tells how long a receive from a clock's channel waits.
@@ -113,14 +113,14 @@ func chanWait(s *Scope, in ssa.Instruction, ch ssa.Value, l *Loop) *Wait {
 	for range 6 {
 		switch v := ch.(type) {
 		case *ssa.Call:
-			if l != nil && !l.contains(v) && calleeName(v.Common()) == "After" {
+			if l != nil && !l.contains(v) && CalleeName(v.Common()) == "After" {
 				return nil // made before the loop: a limit in all, not a pause
 			}
 			return afterCall(w, v, l)
 		case *ssa.UnOp:
 			if fa, ok := v.X.(*ssa.FieldAddr); ok {
 				ch = fa.X
-				if isNamed(ch.Type(), "time", "Ticker") {
+				if IsNamed(ch.Type(), "time", "Ticker") {
 					w.Ticker = true
 				}
 				if r := reset(ch, l); r != nil {
@@ -148,7 +148,7 @@ func chanWait(s *Scope, in ssa.Instruction, ch ssa.Value, l *Loop) *Wait {
 // afterCall reads the duration off time.After(d), time.NewTimer(d) and the
 // like of other clocks.
 func afterCall(w *Wait, c *ssa.Call, l *Loop) *Wait {
-	switch calleeName(c.Common()) {
+	switch CalleeName(c.Common()) {
 	case "NewTicker", "Tick", "Ticker":
 		w.Ticker = true
 	case "NewTimer", "After", "Timer":
@@ -173,7 +173,7 @@ func reset(t ssa.Value, l *Loop) *ssa.Call {
 	}
 	for _, ref := range *t.Referrers() {
 		c, ok := ref.(*ssa.Call)
-		if ok && l.contains(c) && calleeName(c.Common()) == "Reset" && len(c.Common().Args) == 2 {
+		if ok && l.contains(c) && CalleeName(c.Common()) == "Reset" && len(c.Common().Args) == 2 {
 			return c
 		}
 	}

@@ -28,7 +28,7 @@ func (r *Region) words() {
 		}
 	}
 	for _, c := range r.Ops {
-		if n := calleeName(c.Common()); awaitWord.MatchString(n) {
+		if n := CalleeName(c.Common()); awaitWord.MatchString(n) {
 			r.Waiting = true
 		}
 	}
@@ -115,13 +115,13 @@ func (r *Region) immediate() bool {
 		for _, in := range b.Instrs {
 			switch in := in.(type) {
 			case *ssa.Call:
-				if !ops[in] && hiddenPause.MatchString(calleeName(in.Common())) {
+				if !ops[in] && hiddenPause.MatchString(CalleeName(in.Common())) {
 					return false
 				}
 				if s := r.f.known.of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || blocks(in.Common()) {
 					return false
 				}
-				if conflictWord.MatchString(calleeName(in.Common())) {
+				if conflictWord.MatchString(CalleeName(in.Common())) {
 					return false
 				}
 			case *ssa.Select:

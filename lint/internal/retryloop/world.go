@@ -31,8 +31,8 @@ type world struct {
 	depth  int
 	used   bool          // some branch depended on the assumption
 	params map[int]int64 // parameters of a helper that hold the status
-	steps  *int // left before the evaluation gives up; shared with helpers
-	nest   int  // evaluations under way
+	steps  *int          // left before the evaluation gives up; shared with helpers
+	nest   int           // evaluations under way
 }
 
 const evalSteps, evalNest = 4000, 40
