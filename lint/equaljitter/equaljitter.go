@@ -2,7 +2,7 @@
 package equaljitter
 
 import (
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -26,7 +26,7 @@ var Analyzer = rule.New(Doc, run)
 
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
-		if r.Delay.Class == retryloop.EqualJitter {
+		if r.Delay.Class == fact.EqualJitter {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" with equal jitter: half of the wait is fixed")
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -27,11 +27,11 @@ func handed(p *rule.Pass) {
 				switch in := in.(type) {
 				case *ssa.Store:
 					if f, ok := in.Addr.(*ssa.FieldAddr); ok {
-						predicate(in.Val, retryloop.FieldName(f.X.Type(), f.Field))
+						predicate(in.Val, dataflow.FieldName(f.X.Type(), f.Field))
 					}
 				case *ssa.Call:
 					for _, a := range in.Common().Args {
-						predicate(a, retryloop.CalleeName(in.Common()))
+						predicate(a, dataflow.CalleeName(in.Common()))
 					}
 				}
 			}
@@ -77,7 +77,7 @@ func callbacks(p *rule.Pass) {
 				if len(names) == 0 {
 					continue
 				}
-				helper := retryloop.Describe(c.Common())
+				helper := dataflow.Describe(c.Common())
 				p.Report(rule.Finding{
 					Confidence: confidence(nil, names), Pos: c.Pos(), Function: rule.FunctionName(fn), Callees: []string{helper},
 					Message: "retries through " + helper + " on status " + strings.Join(names, ", "),

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -49,9 +49,9 @@ func finalAnswer(limits config.Limits, v constant.Value) string {
 	}
 	n, _ := constant.Int64Val(v)
 	grpc := n < 100
-	i := slices.Index(retryloop.Statuses[:], n)
+	i := slices.Index(status.Statuses[:], n)
 	if grpc {
-		i = slices.Index(retryloop.Codes[:], n)
+		i = slices.Index(status.Codes[:], n)
 	}
 	if i < 1 || limits.MayRetry(answer(i, grpc), !final(i, grpc)) {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"go/types"
 	"strings"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // lists reports tables of retryable statuses that hold a final one: a variable
@@ -77,15 +77,15 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		switch {
 		case grpc:
 			for i := 1; i < len(codeNames); i++ {
-				if s == fmt.Sprint(retryloop.Codes[i]) && !limits.MayRetry(codeNames[i], !final(i, true)) {
+				if s == fmt.Sprint(status.Codes[i]) && !limits.MayRetry(codeNames[i], !final(i, true)) {
 					names = append(names, codeNames[i])
 				}
 			}
 			other = true
 		default:
 			other = other || s == "429" || s == "408" || len(s) == 3 && s[0] == '5'
-			for i := 1; i < len(retryloop.Statuses); i++ {
-				if s == fmt.Sprint(retryloop.Statuses[i]) && !limits.MayRetry(s, !final(i, false)) {
+			for i := 1; i < len(status.Statuses); i++ {
+				if s == fmt.Sprint(status.Statuses[i]) && !limits.MayRetry(s, !final(i, false)) {
 					names = append(names, s)
 				}
 			}

@@ -11,8 +11,10 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // Doc documents FB1035.
@@ -126,8 +128,8 @@ func answer(i int, grpc bool) string {
 	switch {
 	case grpc && i < len(codeNames):
 		return codeNames[i]
-	case !grpc && i < len(retryloop.Statuses):
-		return fmt.Sprint(retryloop.Statuses[i])
+	case !grpc && i < len(status.Statuses):
+		return fmt.Sprint(status.Statuses[i])
 	}
 	return ""
 }
@@ -144,7 +146,7 @@ func refreshes(r *retryloop.Region) bool {
 	}
 	for b := range r.Loop.Blocks {
 		for _, in := range b.Instrs {
-			if c, ok := in.(*ssa.Call); ok && refreshWord.MatchString(retryloop.Describe(c.Common())) {
+			if c, ok := in.(*ssa.Call); ok && refreshWord.MatchString(dataflow.Describe(c.Common())) {
 				return true
 			}
 		}

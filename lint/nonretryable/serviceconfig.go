@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // serviceConfigs reports gRPC service configs, in the JSON form that clients
@@ -71,7 +71,7 @@ func codeIndex(code any) int {
 	case string:
 		return slices.Index(codeNames[:], strings.ToUpper(c))
 	case float64:
-		return slices.Index(retryloop.Codes[:], int64(c))
+		return slices.Index(status.Codes[:], int64(c))
 	}
 	return -1
 }

@@ -30,8 +30,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -67,7 +67,7 @@ func (s *Settings) Apply() error {
 	}
 	rule.SetMinimum(least)
 	config.Set(&s.Settings)
-	retryloop.SetKeyNames(s.KeyHeaders...)
+	send.SetKeyNames(s.KeyHeaders...)
 	table.Set(s.Libraries)
 	return nil
 }

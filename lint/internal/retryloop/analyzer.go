@@ -8,6 +8,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/ctrlflow"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
 // Analyzer builds the SSA form of a package, finds its retries, and exports
@@ -18,7 +20,7 @@ var Analyzer = &analysis.Analyzer{
 	Run:        run,
 	Requires:   []*analysis.Analyzer{ctrlflow.Analyzer},
 	ResultType: reflect.TypeFor[*Result](),
-	FactTypes:  []analysis.Fact{new(Summary)},
+	FactTypes:  []analysis.Fact{new(fact.Summary)},
 }
 
 // Result is what the other analyzers work on.
@@ -27,15 +29,15 @@ type Result struct {
 	Funcs   []*ssa.Function // with bodies, literals included, in source order
 	Regions []*Region
 
-	known *Table
+	known *fact.Table
 	pkg   *finders
 }
 
 // Summary returns what is known of the function that c calls, or nil.
-func (r *Result) Summary(c *ssa.CallCommon) *Summary { return r.known.of(c) }
+func (r *Result) Summary(c *ssa.CallCommon) *fact.Summary { return r.known.Of(c) }
 
 // Local returns the summary of a function of this package.
-func (r *Result) Local(fn *ssa.Function) *Summary { return r.known.local(fn) }
+func (r *Result) Local(fn *ssa.Function) *fact.Summary { return r.known.Local(fn) }
 
 func run(pass *analysis.Pass) (any, error) {
 	if standard(pass) {
@@ -132,7 +134,7 @@ func (r *Result) export(pass *analysis.Pass) {
 		if !ok || !obj.Exported() || obj.Pkg() != pass.Pkg {
 			continue
 		}
-		if sum := r.known.local(fn); !sum.empty() {
+		if sum := r.known.Local(fn); !sum.Empty() {
 			pass.ExportObjectFact(obj, sum)
 		}
 	}

@@ -1,14 +1,20 @@
 package retryloop
 
-import "golang.org/x/tools/go/ssa"
+import (
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
 
 // recursion finds a function that, after a failure and a wait, calls itself
 // with the same operation.
 func (f *finder) recursion() *Region {
 	var self *ssa.Call
-	for _, b := range f.fn.Blocks {
+	for _, b := range f.Fn.Blocks {
 		for _, in := range b.Instrs {
-			if c, ok := in.(*ssa.Call); ok && c.Common().StaticCallee() == f.fn && f.innermost[b] == nil {
+			if c, ok := in.(*ssa.Call); ok && c.Common().StaticCallee() == f.Fn && f.Innermost[b] == nil {
 				self = c
 			}
 		}
@@ -16,13 +22,13 @@ func (f *finder) recursion() *Region {
 	if self == nil {
 		return nil
 	}
-	all := &Loop{Blocks: map[*ssa.BasicBlock]bool{}}
-	for _, b := range f.fn.Blocks {
+	all := &dataflow.Loop{Blocks: map[*ssa.BasicBlock]bool{}}
+	for _, b := range f.Fn.Blocks {
 		all.Blocks[b] = true
 	}
-	r := &Region{Fn: f.fn, f: f, Pure: true, Pos: self.Pos()}
+	r := &Region{Fn: f.Fn, f: f, Pure: true, Pos: self.Pos()}
 	for _, t := range f.tests(all) {
-		if isOp(self, t.Ops) || !t.fail().to().Dominates(self.Block()) || len(t.fail().to().Preds) > 1 {
+		if isOp(self, t.Ops) || !t.fail().To().Dominates(self.Block()) || len(t.fail().To().Preds) > 1 {
 			continue
 		}
 		r.Tests = append(r.Tests, t)
@@ -31,12 +37,12 @@ func (f *finder) recursion() *Region {
 	if len(r.Tests) == 0 {
 		return nil
 	}
-	for _, b := range f.fn.Blocks {
-		if !b.Dominates(self.Block()) || f.innermost[b] != nil {
+	for _, b := range f.Fn.Blocks {
+		if !b.Dominates(self.Block()) || f.Innermost[b] != nil {
 			continue
 		}
 		for _, in := range b.Instrs {
-			if w := waitOf(f.Scope, in, nil); w != nil && in != ssa.Instruction(self) && (b != self.Block() || before(in, self)) {
+			if w := delay.WaitOf(f.Scope, in, nil); w != nil && in != ssa.Instruction(self) && (b != self.Block() || dataflow.Before(in, self)) {
 				r.Waits = append(r.Waits, w)
 			}
 		}
@@ -46,8 +52,8 @@ func (f *finder) recursion() *Region {
 	}
 	f.describe(r)
 	r.Bound.Counter = countsDown(self)
-	if r.Delay.Class == Fixed && r.Delay.Param && f.passesVarying(self) {
-		r.Delay.Class = Growing
+	if r.Delay.Class == fact.Fixed && r.Delay.Param && f.passesVarying(self) {
+		r.Delay.Class = fact.Growing
 	}
 	return r
 }
@@ -71,7 +77,7 @@ func countsDown(self *ssa.Call) bool {
 // parameter: the wait grows from call to call.
 func (f *finder) passesVarying(self *ssa.Call) bool {
 	for i, a := range self.Common().Args {
-		if i < len(f.fn.Params) && isDuration(f.fn.Params[i].Type()) && a != ssa.Value(f.fn.Params[i]) {
+		if i < len(f.Fn.Params) && dataflow.IsDuration(f.Fn.Params[i].Type()) && a != ssa.Value(f.Fn.Params[i]) {
 			return true
 		}
 	}
@@ -90,7 +96,7 @@ func waitUses(p ssa.Value) bool {
 		return false
 	}
 	for _, ref := range *p.Referrers() {
-		if c, ok := ref.(*ssa.Convert); ok && isDuration(c.Type()) {
+		if c, ok := ref.(*ssa.Convert); ok && dataflow.IsDuration(c.Type()) {
 			return true
 		}
 	}

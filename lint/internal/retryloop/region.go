@@ -5,6 +5,9 @@
 // Polling (the failure leaves, "not yet" stays), tickers (success and failure
 // meet in the same wait), iteration over items (each turn is another
 // operation), compare-and-swap and lock loops are not retries.
+//
+// What the region finder puts together is judged below it: waits in the package
+// delay, limits in bound, requests and boundaries in send, statuses in status.
 package retryloop
 
 import (
@@ -14,19 +17,26 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/bound"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/send"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // Region is one retry.
 type Region struct {
 	Fn    *ssa.Function
-	Loop  *Loop       // nil for a recursion
-	Pos   token.Pos   // the loop keyword, or the recursive call
-	Node  ast.Node    // the loop statement, when there is one
-	Tests []*Test     // the branches on failure that lead to another attempt
-	Ops   []*ssa.Call // the operations that are attempted again
-	Waits []*Wait     // what lets time pass before another attempt
-	Delay Delay       // how the waits develop
-	Bound Bound
+	Loop  *dataflow.Loop // nil for a recursion
+	Pos   token.Pos      // the loop keyword, or the recursive call
+	Node  ast.Node       // the loop statement, when there is one
+	Tests []*Test        // the branches on failure that lead to another attempt
+	Ops   []*ssa.Call    // the operations that are attempted again
+	Waits []*delay.Wait  // what lets time pass before another attempt
+	Delay delay.Delay    // how the waits develop
+	Bound bound.Bound
 	// Pure regions end with the first success. The others go on after a
 	// success with something else, as consumers do.
 	Pure bool
@@ -36,7 +46,7 @@ type Region struct {
 	Waiting bool
 	// WaitFirst regions wait before the first attempt too, as pollers do.
 	WaitFirst bool
-	Boundary  Boundary // of the operations, the farthest
+	Boundary  send.Boundary // of the operations, the farthest
 	// Weak regions know failure only from a bool result.
 	Weak bool
 	// Callback regions attempt a function that was handed to them.
@@ -47,15 +57,15 @@ type Region struct {
 
 // finders finds and remembers the regions of a package's functions.
 type finders struct {
-	known *Table
-	judge *Judge
+	known *fact.Table
+	judge *status.Judge
 	memo  map[*ssa.Function]*finder
 }
 
 func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
 	p := &finders{memo: map[*ssa.Function]*finder{}}
-	p.known = newTable(pass, pkg, p.summarize)
-	p.judge = newJudge(p.known)
+	p.known = fact.NewTable(pass, pkg, p.summarize)
+	p.judge = status.New(p.known)
 	return p
 }
 
@@ -63,7 +73,7 @@ func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
 func (p *finders) of(fn *ssa.Function) *finder {
 	f := p.memo[fn]
 	if f == nil {
-		f = &finder{Scope: p.known.scope(fn), pkg: p}
+		f = &finder{Scope: p.known.Scope(fn), pkg: p}
 		p.memo[fn] = f
 	}
 	return f
@@ -71,7 +81,7 @@ func (p *finders) of(fn *ssa.Function) *finder {
 
 // finder finds the regions of one function.
 type finder struct {
-	*Scope
+	*fact.Scope
 	pkg   *finders
 	done  bool
 	found []*Region // once done
@@ -84,7 +94,7 @@ func (f *finder) regions() []*Region {
 	}
 	f.done = true
 	var found []*Region
-	for _, l := range f.loops {
+	for _, l := range f.Loops {
 		if r := f.region(l); r != nil {
 			found = append(found, r)
 		}
@@ -97,33 +107,33 @@ func (f *finder) regions() []*Region {
 }
 
 // region judges one loop; nil when it is no retry.
-func (f *finder) region(l *Loop) *Region {
+func (f *finder) region(l *dataflow.Loop) *Region {
 	tests := besideErrors(f.tests(l), l)
 	if len(tests) == 0 {
 		return nil
 	}
-	failing := map[edge]bool{}
+	failing := map[dataflow.Edge]bool{}
 	for _, t := range tests {
 		failing[t.fail()] = true
 	}
-	notFailing := func(e edge) bool { return failing[e] }
+	notFailing := func(e dataflow.Edge) bool { return failing[e] }
 
 	// A test that only a failure leads to looks at it once more: its other edge
 	// is no success.
-	first, _ := l.walkTurn(notFailing)
+	first, _ := l.WalkTurn(notFailing)
 
-	r := &Region{Fn: f.fn, Loop: l, f: f, Pure: true}
+	r := &Region{Fn: f.Fn, Loop: l, f: f, Pure: true}
 	var onFailure, onSuccess []map[*ssa.BasicBlock]bool
 	for _, t := range tests {
 		if len(t.Ops) == 0 {
 			continue
 		}
-		failBlocks, again := l.walk(t.fail().to(), nil)
-		if !again || !sameOperation(f.Func, t.Ops, t.ok(), l) {
+		failBlocks, again := l.Walk(t.fail().To(), nil)
+		if !again || !dataflow.SameOperation(f.Func, t.Ops, t.ok(), l) {
 			continue
 		}
-		okBlocks, goesOn := l.walk(t.ok().to(), notFailing)
-		if goesOn && l.endsByFlag(t.ok(), notFailing, append(slices.Clip(r.Ops), t.Ops...)) {
+		okBlocks, goesOn := l.Walk(t.ok().To(), notFailing)
+		if goesOn && l.EndsByFlag(t.ok(), notFailing, append(slices.Clip(r.Ops), t.Ops...)) {
 			goesOn = false
 		}
 		r.Tests = append(r.Tests, t)
@@ -144,7 +154,7 @@ func (f *finder) region(l *Loop) *Region {
 	if !r.Pure && len(r.Waits) == 0 {
 		return nil
 	}
-	if itemLoop(f.Func, l) && !r.Pure {
+	if dataflow.ItemLoop(f.Func, l) && !r.Pure {
 		return nil
 	}
 	r.Weak = true
@@ -163,10 +173,10 @@ func (f *finder) region(l *Loop) *Region {
 
 // besideErrors leaves out the tests of a result beside an error, unless the
 // error leads to another attempt too: otherwise they wait for the result.
-func besideErrors(tests []*Test, l *Loop) []*Test {
+func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 	var retried []*ssa.Call
 	for _, t := range tests {
-		if _, again := l.walk(t.fail().to(), nil); again && !t.Nil {
+		if _, again := l.Walk(t.fail().To(), nil); again && !t.Nil {
 			retried = append(retried, t.Ops...)
 		}
 	}
@@ -177,9 +187,9 @@ func besideErrors(tests []*Test, l *Loop) []*Test {
 
 // carried reports whether t looks at the failure of the turn before: no
 // operation of this turn has run yet.
-func carried(l *Loop, t *Test) bool {
-	intoOp := func(e edge) bool {
-		return slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == e.to() })
+func carried(l *dataflow.Loop, t *Test) bool {
+	intoOp := func(e dataflow.Edge) bool {
+		return slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == e.To() })
 	}
 	if slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == l.Header }) {
 		return false
@@ -187,7 +197,7 @@ func carried(l *Loop, t *Test) bool {
 	if t.If.Block() == l.Header {
 		return true
 	}
-	without, _ := l.walkTurn(intoOp)
+	without, _ := l.WalkTurn(intoOp)
 	return without[t.If.Block()]
 }
 
@@ -202,19 +212,19 @@ func onlyPredicate(t *Test) bool {
 		return true
 	}
 	b, ok := c.(*ssa.BinOp)
-	return ok && !t.Status && !isNil(b.X) && !isNil(b.Y)
+	return ok && !t.Status && !dataflow.IsNil(b.X) && !dataflow.IsNil(b.Y)
 }
 
 // regionWaits returns the waits between a failure and the next attempt. In a
 // region that goes on after success, a wait that success meets too is a tick.
-func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlock]bool) []*Wait {
-	var waits []*Wait
-	for _, b := range f.fn.Blocks {
+func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlock]bool) []*delay.Wait {
+	var waits []*delay.Wait
+	for _, b := range f.Fn.Blocks {
 		if !r.Loop.Blocks[b] || !f.ownBlock(b, r.Loop) {
 			continue
 		}
 		for _, in := range b.Instrs {
-			w := waitOf(f.Scope, in, r.Loop)
+			w := delay.WaitOf(f.Scope, in, r.Loop)
 			if w == nil {
 				continue
 			}
@@ -232,8 +242,8 @@ func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlo
 
 // ownBlock reports whether b belongs to l itself and to no loop inside it that
 // could be a region of its own; a wait in a select loop still counts.
-func (f *finder) ownBlock(b *ssa.BasicBlock, l *Loop) bool {
-	in := f.innermost[b]
+func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
+	in := f.Innermost[b]
 	if in == l {
 		return true
 	}
@@ -248,41 +258,19 @@ func (f *finder) ownBlock(b *ssa.BasicBlock, l *Loop) bool {
 	return true
 }
 
-func anyHas(sets []map[*ssa.BasicBlock]bool, b *ssa.BasicBlock) bool {
-	for _, s := range sets {
-		if s[b] {
-			return true
-		}
-	}
-	return false
-}
-
-func isOp(c *ssa.Call, ops []*ssa.Call) bool {
-	return slices.Contains(ops, c)
-}
-
-func appendNew(ops, more []*ssa.Call) []*ssa.Call {
-	for _, c := range more {
-		if !isOp(c, ops) {
-			ops = append(ops, c)
-		}
-	}
-	return ops
-}
-
 // describe fills in what follows from the operations, the waits and the names.
 func (f *finder) describe(r *Region) {
 	for _, c := range r.Ops {
-		r.Boundary = max(r.Boundary, boundary(f.known, c))
+		r.Boundary = max(r.Boundary, send.BoundaryOf(f.Known, c))
 		if _, ok := c.Common().Value.(*ssa.Parameter); ok && !c.Common().IsInvoke() {
 			r.Callback = true
 		}
 	}
-	r.Delay = delayOf(f.Scope, r.Waits, r.Loop, r.Ops)
+	r.Delay = delay.Merge(f.Scope, r.Waits, r.Loop, r.Ops)
 	if r.Loop != nil {
-		r.Bound = boundOf(f.Func, r.Loop, r.Ops)
+		r.Bound = bound.Of(f.Func, r.Loop, r.Ops)
 		r.Node = loopNode(r)
-		r.WaitFirst = waitFirst(f.Scope, r.Loop, r.Waits, r.Ops)
+		r.WaitFirst = delay.First(f.Scope, r.Loop, r.Waits, r.Ops)
 	}
 	if r.Node != nil {
 		r.Pos = r.Node.Pos()
@@ -290,29 +278,4 @@ func (f *finder) describe(r *Region) {
 		r.Pos = r.Ops[0].Pos()
 	}
 	r.words()
-}
-
-// delayOf merges the classes of the region's waits: the most careful one wins,
-// and one wait that nobody can judge silences the rest.
-func delayOf(s *Scope, waits []*Wait, l *Loop, ops []*ssa.Call) Delay {
-	if len(waits) == 0 {
-		return Delay{Class: Immediate}
-	}
-	var best Delay
-	for i, w := range waits {
-		d := Delay{}
-		switch {
-		case w.Fact != nil:
-			d.Class = w.Fact.Class
-		case w.D != nil:
-			d = classify(s, w.D, l, ops)
-		}
-		if d.Class == Pluggable {
-			return d
-		}
-		if i == 0 || d.Class > best.Class {
-			best = d
-		}
-	}
-	return best
 }

@@ -6,6 +6,10 @@ import (
 	"regexp"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // questionWord marks functions that ask for a state rather than do something.
@@ -13,9 +17,9 @@ var questionWord = regexp.MustCompile(`(?i)^(is|has|have|can|should|check|exists
 
 // reportsSuccess reports whether c calls a function of the package that does
 // something and tells by its bool result whether that failed.
-func reportsSuccess(known *Table, c *ssa.CallCommon) bool {
-	fn := static(c)
-	if fn == nil || len(fn.Blocks) == 0 || !known.own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
+func reportsSuccess(known *fact.Table, c *ssa.CallCommon) bool {
+	fn := dataflow.Static(c)
+	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
 		return false
 	}
 	res := fn.Signature.Results()
@@ -27,7 +31,7 @@ func reportsSuccess(known *Table, c *ssa.CallCommon) bool {
 		if !ok {
 			continue
 		}
-		if cmp, ok := ret.Results[0].(*ssa.BinOp); ok && cmp.Op == token.EQL && isNil(cmp.Y) && failureOfCall(cmp.X) {
+		if cmp, ok := ret.Results[0].(*ssa.BinOp); ok && cmp.Op == token.EQL && dataflow.IsNil(cmp.Y) && failureOfCall(cmp.X) {
 			return true
 		}
 	}
@@ -37,12 +41,12 @@ func reportsSuccess(known *Table, c *ssa.CallCommon) bool {
 // failureOfCall reports whether v is the error of a call that a retry may be
 // about.
 func failureOfCall(v ssa.Value) bool {
-	if !isError(v.Type()) {
+	if !dataflow.IsError(v.Type()) {
 		return false
 	}
 	if e, ok := v.(*ssa.Extract); ok {
 		v = e.Tuple
 	}
 	c, ok := v.(*ssa.Call)
-	return ok && !ignoredOp(c.Common())
+	return ok && !send.Ignored(c.Common())
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 )
 
@@ -138,8 +139,8 @@ func (p *Pass) ReportRegion(r *retryloop.Region, c Confidence, message string, f
 func RegionFinding(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) Finding {
 	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn)}
 	for _, op := range r.Ops {
-		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + retryloop.Describe(op.Common())})
-		f.Callees = append(f.Callees, retryloop.Describe(op.Common()))
+		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + dataflow.Describe(op.Common())})
+		f.Callees = append(f.Callees, dataflow.Describe(op.Common()))
 	}
 	for _, w := range r.Waits {
 		if w.Instr.Pos().IsValid() {

@@ -1,0 +1,100 @@
+package dataflow
+
+import (
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Callee returns the function that c calls, or the interface method; nil for a
+// call of a function value.
+func Callee(c *ssa.CallCommon) *types.Func {
+	if c.IsInvoke() {
+		return c.Method
+	}
+	if f := c.StaticCallee(); f != nil {
+		if f.Origin() != nil {
+			f = f.Origin()
+		}
+		obj, _ := f.Object().(*types.Func)
+		return obj
+	}
+	return nil
+}
+
+// Static returns the body behind a static call, a call of a closure, of a
+// method value or of an instance of a generic function.
+func Static(c *ssa.CallCommon) *ssa.Function {
+	f := c.StaticCallee()
+	if f == nil {
+		return nil
+	}
+	if m := BoundMethod(f); m != nil {
+		return m
+	}
+	if o := f.Origin(); o != nil && len(o.Blocks) > 0 {
+		return o
+	}
+	return f
+}
+
+// BoundMethod returns the method behind f when f is a method value: send :=
+// c.send. Its calls leave the receiver out.
+func BoundMethod(f *ssa.Function) *ssa.Function {
+	if f.Parent() != nil || len(f.FreeVars) != 1 || !strings.HasSuffix(f.Name(), "$bound") {
+		return nil
+	}
+	obj, _ := f.Object().(*types.Func)
+	if obj == nil {
+		return nil
+	}
+	return f.Prog.FuncValue(obj)
+}
+
+func CalleeName(c *ssa.CallCommon) string {
+	if f := Callee(c); f != nil {
+		return f.Name()
+	}
+	if b, ok := c.Value.(*ssa.Builtin); ok {
+		return b.Name()
+	}
+	return ValueName(c.Value)
+}
+
+func CalleePkg(c *ssa.CallCommon) string {
+	if f := Callee(c); f != nil && f.Pkg() != nil {
+		return f.Pkg().Path()
+	}
+	return ""
+}
+
+// Describe names a call for people: "http.Client.Do", "connect", "fn (a
+// function value)".
+func Describe(c *ssa.CallCommon) string {
+	f := Callee(c)
+	if f == nil {
+		if n := ValueName(c.Value); n != "" {
+			return n
+		}
+		return "a function value"
+	}
+	sig := f.Type().(*types.Signature)
+	if recv := sig.Recv(); recv != nil {
+		t := recv.Type()
+		if p, ok := t.(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		if n, ok := types.Unalias(t).(*types.Named); ok {
+			if n.Obj().Pkg() == nil {
+				return n.Obj().Name() + "." + f.Name()
+			}
+			return n.Obj().Pkg().Name() + "." + n.Obj().Name() + "." + f.Name()
+		}
+		return f.Name()
+	}
+	if f.Pkg() != nil {
+		return f.Pkg().Name() + "." + f.Name()
+	}
+	return f.Name()
+}

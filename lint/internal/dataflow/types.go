@@ -1,0 +1,68 @@
+package dataflow
+
+import (
+	"go/types"
+	"strings"
+)
+
+// IsError reports whether t is error, or an error type of a package: an
+// interface, or a pointer that says so by its name.
+func IsError(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	if ok && n.Obj().Pkg() == nil && n.Obj().Name() == "error" {
+		return true
+	}
+	if ok && types.IsInterface(n) {
+		return types.Implements(n, errorType)
+	}
+	p, ok := types.Unalias(t).(*types.Pointer)
+	return ok && strings.Contains(TypeName(p), "Err") && types.Implements(p, errorType)
+}
+
+var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
+
+func IsNamed(t types.Type, pkg, name string) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
+}
+
+// TypeName is the name of t, or of what it points to, without its package.
+func TypeName(t types.Type) string {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		return n.Obj().Name()
+	}
+	return ""
+}
+
+func IsDuration(t types.Type) bool { return IsNamed(t, "time", "Duration") }
+
+// IsContext reports whether t is context.Context.
+func IsContext(t types.Type) bool { return IsNamed(t, "context", "Context") }
+
+func IsInteger(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsInteger != 0
+}
+
+// IsTimeChan reports whether t is a channel that only clocks send on.
+func IsTimeChan(t types.Type) bool {
+	c, ok := t.Underlying().(*types.Chan)
+	return ok && IsNamed(c.Elem(), "time", "Time")
+}
+
+// TellsNothing reports whether a function has no result but success or failure.
+func TellsNothing(sig *types.Signature) bool {
+	for v := range sig.Results().Variables() {
+		b, ok := v.Type().Underlying().(*types.Basic)
+		if !IsError(v.Type()) && (!ok || b.Kind() != types.Bool) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,78 @@
+package delay
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
+
+// OfFunc turns a wait of f's function into a fact about the function.
+func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
+	if w.Fact != nil {
+		return &fact.Wait{Param: -1, Class: w.Fact.Class}
+	}
+	if p := uncapped(w.D); p != nil {
+		return &fact.Wait{Param: slices.Index(s.Fn.Params, p)}
+	}
+	d := Classify(s, w.D, nil, nil)
+	if d.Class == fact.Fixed && d.Param { // computed from a parameter: the caller decides
+		d.Class = fact.Pluggable
+	}
+	return &fact.Wait{Param: -1, Class: d.Class}
+}
+
+// uncapped returns the parameter that a duration is, cut off at a ceiling or
+// not; nil when it is none.
+func uncapped(v ssa.Value) *ssa.Parameter {
+	switch v := dataflow.Strip(v).(type) {
+	case *ssa.Parameter:
+		return v
+	case *ssa.Phi:
+		var p *ssa.Parameter
+		for _, e := range v.Edges {
+			switch q := dataflow.Strip(e).(type) {
+			case *ssa.Parameter:
+				if p != nil && p != q {
+					return nil
+				}
+				p = q
+			case *ssa.Const, *ssa.UnOp: // a ceiling
+			default:
+				return nil
+			}
+		}
+		return p
+	case *ssa.Call:
+		if b, ok := v.Common().Value.(*ssa.Builtin); ok && b.Name() == "min" {
+			for _, a := range v.Common().Args {
+				if p, ok := dataflow.Strip(a).(*ssa.Parameter); ok {
+					return p
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Result classifies the duration that the function returns, if it returns
+// one.
+func Result(sc *fact.Scope) fact.Class {
+	res := sc.Fn.Signature.Results()
+	if res.Len() != 1 || !dataflow.IsDuration(res.At(0).Type()) {
+		return fact.Pluggable
+	}
+	s := newSlicer(nil)
+	for _, b := range sc.Fn.Blocks {
+		if r, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+			s.walk(r.Results[0], &frame{s: sc})
+		}
+	}
+	d := s.fl.delay()
+	if d.Class == fact.Fixed && d.Param { // arithmetic on a parameter: the attempt number, most likely
+		return fact.Growing
+	}
+	return d.Class
+}

@@ -1,0 +1,14 @@
+package fact
+
+// Class says how a wait develops from one attempt to the next.
+type Class int
+
+const (
+	Pluggable   Class = iota // decided elsewhere: no judgment
+	Immediate                // no wait at all
+	Fixed                    // the same every time
+	Growing                  // grows, without randomness
+	EqualJitter              // half fixed, half random
+	Jittered                 // random
+	Server                   // told by the server
+)

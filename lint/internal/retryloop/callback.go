@@ -1,0 +1,79 @@
+package retryloop
+
+import (
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/send"
+)
+
+// RetriedCallback returns the function that c hands to a helper which calls it
+// again when it fails, or nil.
+func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
+	sum := r.known.Of(c.Common())
+	if (sum == nil || !sum.Retrier) && !knownRetrier(c.Common()) {
+		return nil
+	}
+	for _, a := range c.Common().Args {
+		if ct, ok := a.(*ssa.ChangeType); ok {
+			a = ct.X
+		}
+		switch a := a.(type) {
+		case *ssa.MakeClosure:
+			return a.Fn.(*ssa.Function)
+		case *ssa.Function:
+			if len(a.Blocks) > 0 {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// RetriedMethod returns the HTTP method that c hands to a function which
+// retries it, or "".
+func (r *Result) RetriedMethod(c *ssa.Call) string {
+	sum := r.known.Of(c.Common())
+	if sum == nil {
+		return ""
+	}
+	for _, snd := range sum.Retried {
+		if m, _ := send.MethodArg(c.Common(), snd.Param); m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+// Selective reports whether the helper that c calls, or its options, choose
+// which errors are tried again, or whether the callback marks some as final.
+func (r *Result) Selective(c *ssa.Call) bool {
+	fn := dataflow.Static(c.Common())
+	if fn == nil || len(fn.Blocks) == 0 || !r.known.Own(fn) {
+		return selectiveCall(c)
+	}
+	for _, reg := range r.pkg.of(fn).regions() {
+		if reg.InspectsError() {
+			return true
+		}
+	}
+	return false
+}
+
+var selectWord = regexp.MustCompile(`(?i)retry.?if|^if|handle|classif|predicate|abort`)
+
+// selectiveCall reports whether a call of a library is given an option that
+// says what is tried again: retry.RetryIf(...).
+func selectiveCall(c *ssa.Call) bool {
+	for _, b := range c.Parent().Blocks {
+		for _, in := range b.Instrs {
+			o, ok := in.(*ssa.Call)
+			if ok && dataflow.CalleePkg(o.Common()) == dataflow.CalleePkg(c.Common()) && selectWord.MatchString(dataflow.CalleeName(o.Common())) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,156 @@
+package status
+
+import (
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
+
+// isNil evaluates whether an error is nil: an operation that yields a response
+// has worked, a helper that turns the status into an error is entered, and
+// anything else is taken to have worked.
+func (w *world) isNil(v ssa.Value, depth int) truth {
+	if depth > 6 || w.enough() {
+		return maybe
+	}
+	w.nest++
+	defer func() { w.nest-- }()
+	if w.grpc && coded(w.judge.known, v, 0) {
+		return truthOf(w.status == 0)
+	}
+	switch v := v.(type) {
+	case *ssa.Const:
+		return truthOf(v.IsNil())
+	case *ssa.Parameter:
+		if w.cert {
+			return no
+		}
+		if !w.grpc && givenResponse(v.Parent()) {
+			return yes
+		}
+	case *ssa.MakeInterface:
+		return no
+	case *ssa.ChangeInterface:
+		return w.isNil(v.X, depth+1)
+	case *ssa.UnOp:
+		if x := cellValue(v); x != ssa.Value(v) {
+			return w.isNil(x, depth+1)
+		}
+		if _, ok := v.X.(*ssa.FieldAddr); ok && !w.grpc { // result.err
+			return yes
+		}
+	case *ssa.Extract:
+		if c, ok := v.Tuple.(*ssa.Call); ok {
+			return w.callNil(c, v.Index)
+		}
+	case *ssa.Call:
+		return w.callNil(v, -1)
+	case *ssa.Phi:
+		result, first := maybe, true
+		for _, e := range v.Edges {
+			if e == v {
+				continue
+			}
+			t := w.isNil(e, depth+1)
+			if first {
+				result, first = t, false
+			} else if t != result {
+				return maybe
+			}
+		}
+		return result
+	}
+	return maybe
+}
+
+func (w *world) callNil(c *ssa.Call, index int) truth {
+	com := c.Common()
+	switch pkg, name := dataflow.CalleePkg(com), dataflow.CalleeName(com); {
+	case pkg == "fmt" && name == "Errorf", pkg == "errors" && name == "New", name == "RetryableError":
+		return no
+	case name == "Permanent" || name == "Unrecoverable": // a failure, but a final one
+		return maybe
+	}
+	if w.grpc && w.status != 0 && isRPC(com) {
+		w.used = true
+		return no
+	}
+	fn := dataflow.Static(com)
+	if fn == nil || w.depth > 3 {
+		return yes
+	}
+	if len(fn.Blocks) == 0 || !w.judge.known.Own(fn) {
+		if sum := w.judge.known.Of(com); sum != nil && !w.grpc {
+			for i, s := range Statuses {
+				if s == w.status && sum.Fails&(1<<i) != 0 {
+					w.used = true
+					return no
+				}
+			}
+		}
+		return yes
+	}
+	sub := w.enter(fn, com.Args)
+	if index < 0 {
+		index = 0
+	}
+	t := sub.result(fn, index, true)
+	if t == no && sub.used {
+		w.used = true
+		return no
+	}
+	return yes
+}
+
+// isRPC reports whether a call is one of a generated gRPC client: it takes
+// grpc.CallOptions.
+func isRPC(c *ssa.CallCommon) bool {
+	sig := c.Signature()
+	if !sig.Variadic() {
+		return false
+	}
+	sl, ok := sig.Params().At(sig.Params().Len() - 1).Type().(*types.Slice)
+	return ok && dataflow.IsNamed(sl.Elem(), "google.golang.org/grpc", "CallOption")
+}
+
+// givenResponse reports whether fn is handed an answer beside an error: then the
+// error is that there was none.
+func givenResponse(fn *ssa.Function) bool {
+	for _, p := range fn.Params {
+		if n := dataflow.TypeName(p.Type()); strings.HasSuffix(n, "Response") {
+			return true
+		}
+	}
+	return false
+}
+
+// coded reports whether the gRPC code of the error v is looked at, here or in
+// a function of the package that is given it: then v is an answer of a server.
+func coded(known *fact.Table, v ssa.Value, depth int) bool {
+	if !dataflow.IsError(v.Type()) || v.Referrers() == nil || depth > 2 {
+		return false
+	}
+	for _, ref := range *v.Referrers() {
+		c, ok := ref.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		if dataflow.CalleePkg(c.Common()) == "google.golang.org/grpc/status" {
+			return true
+		}
+		fn := dataflow.Static(c.Common())
+		if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) {
+			continue
+		}
+		for i, a := range c.Common().Args {
+			if a == v && i < len(fn.Params) && coded(known, fn.Params[i], depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
