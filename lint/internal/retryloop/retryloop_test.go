@@ -20,6 +20,7 @@ func (c *client) send(ctx context.Context, body string) error { _, err := http.P
 func (c *client) ready() bool
 func (c *client) next() (string, error)
 func call() error { _, err := http.Get(""); return err }
+func perform() bool { return call() == nil }
 func callOK() bool { return call() == nil }
 func read(b []byte) error
 func lookup() (*http.Response, error)
@@ -70,6 +71,7 @@ func TestIsRetry(t *testing.T) {
 		{"a read of a body", `for { if _, err = io.ReadAll(nil); err == nil { return nil }; time.Sleep(1) }`, false},
 		{"a bool that asks for a state", `for { if c.ready() { return nil }; time.Sleep(1) }`, false},
 		{"a bool that says whether it worked", `for attempt := range 5 { _ = attempt; if callOK() { return nil }; time.Sleep(1) }`, true},
+		{"a bool by its body", `for attempt := range 5 { _ = attempt; if perform() { return nil }; time.Sleep(1) }`, true},
 		{"the program ends", `for { if err = call(); err != nil { log.Fatal(err) }; time.Sleep(1) }`, false},
 	}
 	for _, tt := range tests {
@@ -110,6 +112,7 @@ func TestProperties(t *testing.T) {
 		{"weak", `for attempt := range 5 { _ = attempt; if callOK() { return nil }; time.Sleep(1) }`, func(r *Region) bool { return r.Weak }, true},
 		{"waits after the last", `for range 3 { if err = call(); err == nil { return nil }; time.Sleep(1) }`, (*Region).CheckedLate, true},
 		{"stops before the last wait", `for i := 0; ; i++ { if err = call(); err == nil || i > 2 { return err }; time.Sleep(1) }`, (*Region).CheckedLate, false},
+		{"looks at the counter twice", `for i := 0; i < 3; i++ { if err = call(); err == nil || i == 2 { return err }; time.Sleep(1) }`, (*Region).CheckedLate, false},
 		{"looks at the error", `for { if err = call(); err == nil || errors.Is(err, io.EOF) { return nil }; time.Sleep(1) }`, (*Region).InspectsError, true},
 		{"looks at no error", `for { if err = call(); err == nil { return nil }; time.Sleep(1) }`, (*Region).InspectsError, false},
 		{"on a status", `for { resp, _ := lookup(); if resp.StatusCode == 200 { return nil }; time.Sleep(1) }`, (*Region).OnStatus, true},

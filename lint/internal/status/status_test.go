@@ -152,10 +152,11 @@ func TestOutcome(t *testing.T) {
 		{"error above a status", `func f(resp *http.Response) error { if resp.StatusCode >= 429 { return errors.New("") }; return nil }`, []int64{429, 503}, nil},
 		{"error with a deferred close", `func f(resp *http.Response) (err error) { defer resp.Body.Close(); if resp.StatusCode == 404 { return fmt.Errorf("") }; return nil }`, []int64{404}, nil},
 		{"error of a helper", `func g(code int) error { if code > 499 { return errors.New("") }; return nil }; func f(resp *http.Response) error { return g(resp.StatusCode) }`, []int64{503}, nil},
-		{"final error", `func Permanent(err error) error; func f(status int) error { if status > 499 { return Permanent(errors.New("")) }; return nil }`, nil, nil},
+		{"final error", `func Permanent(err error) error { return fmt.Errorf("final: %w", err) }; func f(status int) error { if status > 499 { return Permanent(errors.New("")) }; return nil }`, nil, nil},
 		{"predicate", `func f(status int) bool { return status == 429 || status == 503 }`, nil, []int64{429, 503}},
 		{"negated predicate", `func g(status int) bool { return status < 500 }; func f(status int) bool { return !g(status) }`, nil, []int64{503}},
 		{"depends on more", `func f(status int, n int) bool { return status == 503 && n > 3 }`, nil, nil},
+		{"returns differ", `func f(status, n int) bool { if n > 3 { return status >= 400 }; return status >= 600 }`, nil, nil},
 		{"no status", `func f(n int) bool { return n == 503 }`, nil, nil},
 	}
 	for _, tt := range tests {
