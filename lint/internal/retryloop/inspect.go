@@ -1,9 +1,12 @@
 package retryloop
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
@@ -133,4 +136,12 @@ func tested(v ssa.Value) bool {
 		}
 	}
 	return false
+}
+
+// DeferredEqualJitter returns the waits with equal jitter that fn keeps for a
+// later attempt, outside of the regions, which judge their own waits.
+func (r *Result) DeferredEqualJitter(fn *ssa.Function) []*ssa.BinOp {
+	return slices.DeleteFunc(delay.Deferred(r.known.Scope(fn)), func(wait *ssa.BinOp) bool {
+		return slices.ContainsFunc(r.pkg.of(fn).regions(), func(reg *Region) bool { return reg.Contains(wait) })
+	})
 }
