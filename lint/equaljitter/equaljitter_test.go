@@ -6,7 +6,7 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 
 	"github.com/forbear-go/forbear/lint/equaljitter"
-	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/config"
 )
 
 func Test(t *testing.T) {
@@ -16,7 +16,7 @@ func Test(t *testing.T) {
 // TestDeferred: what is kept for a later attempt is a warning, so that go vet
 // shows it on demand only.
 func TestDeferred(t *testing.T) {
-	rule.SetMinimum(rule.Medium)
-	t.Cleanup(func() { rule.SetMinimum(rule.High) })
+	config.Set(&config.Settings{Confidence: "medium"})
+	t.Cleanup(func() { config.Set(nil) })
 	analysistest.Run(t, analysistest.TestData(), equaljitter.Analyzer, "deferred")
 }

@@ -23,7 +23,7 @@ type Summary struct {
 	Retried []Send
 	Remote  bool // crosses an integration boundary
 	Local   bool // touches files or processes of the machine
-	// Fails holds, bit by bit in the order of Statuses, for which statuses of
+	// Fails holds, as a mask of the package status, for which statuses of
 	// a response the function certainly returns an error.
 	Fails uint16
 	// Yes holds for which statuses a predicate certainly returns true.

@@ -11,9 +11,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
-// RetriedStatuses returns the statuses of Statuses (or Codes) after which the
-// region certainly begins another attempt, as a mask. Zero means that the
-// region does not look at statuses, or cannot be judged.
+// RetriedStatuses returns the responses after which the region certainly begins
+// another attempt, as a mask. Zero means that the region does not look at
+// statuses, or cannot be judged.
 func (r *Region) RetriedStatuses(grpc bool) uint16 {
 	if r.Loop == nil {
 		return 0
@@ -27,8 +27,7 @@ func (r *Region) OnlyRefused() bool {
 	if r.Loop == nil || slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Status }) {
 		return false
 	}
-	tooMany := slices.Index(status.Statuses[:], 429)
-	return r.RetriedStatuses(false) == 1<<tooMany
+	return r.RetriedStatuses(false) == status.Bit(429)
 }
 
 // OnStatus reports whether a branch of the region itself looks at a status.

@@ -39,6 +39,15 @@ func ParseConfidence(s string) (Confidence, error) {
 	return Low, fmt.Errorf("confidence %q is none of low, medium, high", s)
 }
 
+// Least returns the least confidence that counts by the settings: high, when
+// they say nothing.
+func Least(s *config.Settings) (Confidence, error) {
+	if s.Confidence == "" {
+		return High, nil
+	}
+	return ParseConfidence(s.Confidence)
+}
+
 // Doc documents one rule.
 type Doc struct {
 	ID       string // "FB1001"
@@ -79,13 +88,6 @@ type Pass struct {
 	doc   *Doc
 	found Findings
 }
-
-var flagConfidence = High
-
-// SetMinimum sets the least confidence that analyzers report as diagnostics
-// under drivers that know none (go vet, golangci-lint). It must be called
-// before any analysis runs.
-func SetMinimum(c Confidence) { flagConfidence = c }
 
 // New makes the analyzer of a rule.
 func New(doc *Doc, check func(*Pass)) *analysis.Analyzer {
@@ -253,12 +255,16 @@ func (p *Pass) flush(dirs *DirectiveSet) {
 		}
 		p.found = nil
 	}
+	least, err := Least(settings)
+	if err != nil {
+		least = High // Apply has refused such settings
+	}
 	for _, f := range p.found {
 		f.Suppressed = dirs.match(p.Fset, f)
 		if f.Suppressed == nil {
 			f.Waived = settings.Lift(p.Place(f.Pos), p.rules(f)...)
 		}
-		if f.Suppressed != nil || f.Waived != nil || f.Confidence < flagConfidence {
+		if f.Suppressed != nil || f.Waived != nil || f.Confidence < least {
 			continue
 		}
 		p.Pass.Report(analysis.Diagnostic{

@@ -3,10 +3,10 @@ package send
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
@@ -14,27 +14,12 @@ import (
 // the names that a user has set.
 const keyWord = "idempoten"
 
-var keyNames atomic.Pointer[[]string]
-
 // IsKeyName reports whether a header or field name is that of an idempotency
-// key.
+// key: by the field's word, or by the settings.
 func IsKeyName(s string) bool {
 	s = strings.ToLower(s)
-	if strings.Contains(s, keyWord) {
-		return true
-	}
-	names := keyNames.Load()
-	return names != nil && slices.ContainsFunc(*names, func(n string) bool { return strings.Contains(s, n) })
-}
-
-// SetKeyNames sets the header names that a user's servers read keys from,
-// instead of those set before. It must be called before any analysis runs.
-func SetKeyNames(names ...string) {
-	lower := make([]string, 0, len(names))
-	for _, n := range names {
-		lower = append(lower, strings.ToLower(n))
-	}
-	keyNames.Store(&lower)
+	return strings.Contains(s, keyWord) ||
+		slices.ContainsFunc(config.Current().KeyHeaders, func(name string) bool { return strings.Contains(s, strings.ToLower(name)) })
 }
 
 // MentionsKey reports whether fn sets or carries an idempotency key: a string

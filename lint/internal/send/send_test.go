@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/ssatest"
 )
@@ -148,8 +149,8 @@ func TestKeyed(t *testing.T) {
 		{"another header", `func f(h http.Header) { h.Set("Authorization", "1") }`, false},
 		{"header of a user's own", `func f(h http.Header) { h.Set("X-Request-Token", "1") }`, true},
 	}
-	SetKeyNames("X-Request-Token")
-	t.Cleanup(func() { SetKeyNames() })
+	config.Set(&config.Settings{KeyHeaders: []string{"X-Request-Token"}})
+	t.Cleanup(func() { config.Set(nil) })
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Keyed(scope(t, tt.source).Fn); got != tt.want {
@@ -161,7 +162,7 @@ func TestKeyed(t *testing.T) {
 	if !Keyed(inner) || MentionsKey(inner) {
 		t.Error("a literal is keyed by the function around it, and mentions no key itself")
 	}
-	if SetKeyNames(); IsKeyName("X-Request-Token") || !IsKeyName("X-Idempotency-Key") {
+	if config.Set(nil); IsKeyName("X-Request-Token") || !IsKeyName("X-Idempotency-Key") {
 		t.Error("names that were taken back still count, or the field's own do not")
 	}
 }

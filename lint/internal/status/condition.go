@@ -193,11 +193,10 @@ func (w *world) foreign(c *ssa.Call) truth {
 	if sum == nil || sum.Yes == 0 || w.grpc {
 		return maybe
 	}
-	for i, s := range Statuses {
-		if s == w.status {
-			w.used = true
-			return truthOf(sum.Yes&(1<<i) != 0)
-		}
+	bit := Bit(w.status)
+	if bit == 0 {
+		return maybe
 	}
-	return maybe
+	w.used = true
+	return truthOf(sum.Yes&bit != 0)
 }

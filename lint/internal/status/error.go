@@ -84,13 +84,9 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 		return yes
 	}
 	if len(fn.Blocks) == 0 || !w.judge.known.Own(fn) {
-		if sum := w.judge.known.Of(com); sum != nil && !w.grpc {
-			for i, s := range Statuses {
-				if s == w.status && sum.Fails&(1<<i) != 0 {
-					w.used = true
-					return no
-				}
-			}
+		if sum := w.judge.known.Of(com); sum != nil && !w.grpc && sum.Fails&Bit(w.status) != 0 {
+			w.used = true
+			return no
 		}
 		return yes
 	}

@@ -13,21 +13,6 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// Statuses are the answers that predicates and loops are tried with: a
-// success, the six that must not be retried, and two that may be.
-var Statuses = [9]int64{200, 400, 401, 403, 404, 409, 422, 429, 503}
-
-// Codes are the same for gRPC: OK, the five of R-4, and UNAVAILABLE.
-var Codes = [7]int64{0, 3, 5, 7, 12, 16, 14}
-
-// answers lists Statuses or Codes.
-func answers(grpc bool) []int64 {
-	if grpc {
-		return Codes[:]
-	}
-	return Statuses[:]
-}
-
 // Judge says what the functions of a package do with a status.
 type Judge struct {
 	known *fact.Table
@@ -49,8 +34,8 @@ func (j *Judge) Outcome(sc *fact.Scope) (fails, yesMask uint16) {
 	if !boolean && !dataflow.IsError(last) || !j.touches(fn, 0) {
 		return 0, 0
 	}
-	for i, s := range Statuses {
-		w := j.world(sc, s, false)
+	for i, r := range statuses {
+		w := j.world(sc, r.Number, false)
 		if boolean {
 			if w.result(fn, -1, false) == yes && w.used {
 				yesMask |= 1 << i
@@ -71,8 +56,8 @@ func (j *Judge) Yes(fn *ssa.Function, grpc bool) uint16 {
 		return 0
 	}
 	var mask uint16
-	for i, s := range answers(grpc) {
-		w := j.world(sc, s, grpc)
+	for i, r := range Responses(grpc) {
+		w := j.world(sc, r.Number, grpc)
 		if w.result(fn, -1, false) == yes && w.used {
 			mask |= 1 << i
 		}
@@ -90,12 +75,12 @@ func (j *Judge) YesToCertificate(fn *ssa.Function) bool {
 	return w.result(fn, -1, false) == yes && w.used
 }
 
-// Retried returns the statuses of Statuses (or Codes) after which l certainly
-// begins another turn, as a mask. Zero means that it does not look at statuses,
+// Retried returns the responses after which l certainly begins another turn, as a
+// mask. Zero means that it does not look at statuses,
 // or cannot be judged.
 func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, grpc bool) (mask uint16) {
-	for i, s := range answers(grpc) {
-		w := j.world(sc, s, grpc)
+	for i, r := range Responses(grpc) {
+		w := j.world(sc, r.Number, grpc)
 		again := false
 		w.turn(l, func() { again = true })
 		if i == 0 && again {
@@ -111,11 +96,11 @@ func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, grpc bool) (mask uint1
 // Undecided returns the branches that nobody can judge between one of the
 // statuses in mask and the next turn of l.
 func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, mask uint16, grpc bool) (branches []*ssa.If) {
-	for i, s := range answers(grpc) {
+	for i, r := range Responses(grpc) {
 		if mask&(1<<i) == 0 {
 			continue
 		}
-		w := j.world(sc, s, grpc)
+		w := j.world(sc, r.Number, grpc)
 		for b := range w.turn(l, func() {}) {
 			if br := dataflow.IfOf(b); br != nil && w.condAt(br) == maybe {
 				branches = append(branches, br)
