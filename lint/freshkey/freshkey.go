@@ -57,12 +57,8 @@ func run(p *rule.Pass) {
 		}
 	}
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				if c, ok := in.(*ssa.Call); ok {
-					callback(p, c)
-				}
-			}
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			callback(p, c)
 		}
 	}
 }
@@ -89,11 +85,9 @@ func callback(p *rule.Pass, c *ssa.Call) {
 
 // within returns the instruction of fn that sets a key made in fn itself.
 func within(fn *ssa.Function) ssa.Instruction {
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			if key := keySet(in); key != nil && fresh(key, func(ssa.Instruction) bool { return true }, 0) {
-				return in
-			}
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		if key := keySet(in); key != nil && fresh(key, func(ssa.Instruction) bool { return true }, 0) {
+			return in
 		}
 	}
 	return nil

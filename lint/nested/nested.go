@@ -59,12 +59,8 @@ func run(p *rule.Pass) {
 		}
 	}
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				if c, ok := in.(*ssa.Call); ok {
-					callback(p, c)
-				}
-			}
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			callback(p, c)
 		}
 	}
 }
@@ -84,23 +80,20 @@ func callback(p *rule.Pass, c *ssa.Call) {
 	if op == nil {
 		return
 	}
-	for _, b := range op.Blocks {
-		for _, in := range b.Instrs {
-			inner, ok := in.(*ssa.Call)
-			if !ok || dataflow.CalleeName(inner.Common()) == "Permanent" {
-				continue
-			}
-			n, sdk := retryloop.RetryingSDK(inner.Common())
-			s := p.Summary(inner.Common())
-			if !sdk && (s == nil || !s.Retries) {
-				continue
-			}
-			message := dataflow.Describe(c.Common()) + " retries " + dataflow.Describe(inner.Common()) + ", which retries itself"
-			if sdk {
-				message += fmt.Sprintf(" (%d attempts by default)", n)
-			}
-			p.Report(rule.Finding{Confidence: rule.Medium, Pos: c.Pos(), Function: rule.FunctionName(c.Parent()), Message: message})
-			return
+	for inner := range dataflow.Instrs[*ssa.Call](op) {
+		if dataflow.CalleeName(inner.Common()) == "Permanent" {
+			continue
 		}
+		n, sdk := retryloop.RetryingSDK(inner.Common())
+		s := p.Summary(inner.Common())
+		if !sdk && (s == nil || !s.Retries) {
+			continue
+		}
+		message := dataflow.Describe(c.Common()) + " retries " + dataflow.Describe(inner.Common()) + ", which retries itself"
+		if sdk {
+			message += fmt.Sprintf(" (%d attempts by default)", n)
+		}
+		p.Report(rule.Finding{Confidence: rule.Medium, Pos: c.Pos(), Function: rule.FunctionName(c.Parent()), Message: message})
+		return
 	}
 }

@@ -15,23 +15,17 @@ import (
 // retries whatever method it is given.
 func callers(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				c, ok := in.(*ssa.Call)
-				if !ok {
-					continue
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			if method := p.RetriedMethod(c); (method == "POST" || method == "PATCH") && !p.MentionsKey(fn) {
+				conf := rule.High
+				if send.ReadOnlyName(fn) {
+					conf = rule.Medium
 				}
-				if method := p.RetriedMethod(c); (method == "POST" || method == "PATCH") && !p.MentionsKey(fn) {
-					conf := rule.High
-					if send.ReadOnlyName(fn) {
-						conf = rule.Medium
-					}
-					p.Report(rule.Finding{
-						Confidence: conf, Pos: c.Pos(), Function: rule.FunctionName(fn),
-						Message: dataflow.Describe(c.Common()) + " retries this " + method + " without an Idempotency-Key",
-						Callees: []string{dataflow.Describe(c.Common())},
-					})
-				}
+				p.Report(rule.Finding{
+					Confidence: conf, Pos: c.Pos(), Function: rule.FunctionName(fn),
+					Message: dataflow.Describe(c.Common()) + " retries this " + method + " without an Idempotency-Key",
+					Callees: []string{dataflow.Describe(c.Common())},
+				})
 			}
 		}
 	}

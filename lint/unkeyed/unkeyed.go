@@ -75,18 +75,12 @@ func run(p *rule.Pass) {
 // calls it again when it fails.
 func callbacks(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				c, ok := in.(*ssa.Call)
-				if !ok {
-					continue
-				}
-				op := p.RetriedCallback(c)
-				if op == nil || p.MentionsKey(fn) {
-					continue
-				}
-				report(p, c, op)
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			op := p.RetriedCallback(c)
+			if op == nil || p.MentionsKey(fn) {
+				continue
 			}
+			report(p, c, op)
 		}
 	}
 }

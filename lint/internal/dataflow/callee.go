@@ -79,22 +79,26 @@ func Describe(c *ssa.CallCommon) string {
 		}
 		return "a function value"
 	}
-	sig := f.Type().(*types.Signature)
-	if recv := sig.Recv(); recv != nil {
-		t := recv.Type()
-		if p, ok := t.(*types.Pointer); ok {
-			t = p.Elem()
+	if recv := f.Signature().Recv(); recv != nil {
+		n := named(recv.Type())
+		switch {
+		case n == nil: // a method of an interface without a name
+			return f.Name()
+		case n.Obj().Pkg() == nil: // of error
+			return n.Obj().Name() + "." + f.Name()
 		}
-		if n, ok := types.Unalias(t).(*types.Named); ok {
-			if n.Obj().Pkg() == nil {
-				return n.Obj().Name() + "." + f.Name()
-			}
-			return n.Obj().Pkg().Name() + "." + n.Obj().Name() + "." + f.Name()
-		}
-		return f.Name()
+		return n.Obj().Pkg().Name() + "." + n.Obj().Name() + "." + f.Name()
 	}
 	if f.Pkg() != nil {
 		return f.Pkg().Name() + "." + f.Name()
 	}
 	return f.Name()
+}
+
+// Receiver returns the name of the type whose method c calls, or "".
+func Receiver(c *ssa.CallCommon) string {
+	if f := Callee(c); f != nil && f.Signature().Recv() != nil {
+		return TypeName(f.Signature().Recv().Type())
+	}
+	return ""
 }

@@ -9,6 +9,8 @@
 package dataflow
 
 import (
+	"iter"
+
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -24,12 +26,8 @@ type Func struct {
 func NewFunc(fn *ssa.Function) *Func {
 	r := &Func{Fn: fn, stores: map[ssa.Value][]*ssa.Store{}}
 	r.Loops, r.Innermost = loopsOf(fn)
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			if s, ok := in.(*ssa.Store); ok {
-				r.stores[s.Addr] = append(r.stores[s.Addr], s)
-			}
-		}
+	for s := range Instrs[*ssa.Store](fn) {
+		r.stores[s.Addr] = append(r.stores[s.Addr], s)
 	}
 	return r
 }
@@ -78,12 +76,24 @@ func sameBase(a, b ssa.Value) bool {
 }
 
 func StoredIn(fn *ssa.Function, addr ssa.Value) bool {
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			if s, ok := in.(*ssa.Store); ok && s.Addr == addr {
-				return true
-			}
+	for s := range Instrs[*ssa.Store](fn) {
+		if s.Addr == addr {
+			return true
 		}
 	}
 	return false
+}
+
+// Instrs yields the instructions of fn that are of one kind, in the order of
+// its blocks.
+func Instrs[T any](fn *ssa.Function) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				if in, ok := in.(T); ok && !yield(in) {
+					return
+				}
+			}
+		}
+	}
 }

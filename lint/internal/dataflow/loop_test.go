@@ -102,19 +102,13 @@ func f(stop <-chan struct{}, tick, end <-chan time.Time) {
 		}
 	}
 }`)
-	for _, b := range f.Fn.Blocks {
-		for _, in := range b.Instrs {
-			s, ok := in.(*ssa.Select)
-			if !ok {
-				continue
+	for s := range Instrs[*ssa.Select](f.Fn) {
+		for n, want := range []bool{true, false} {
+			if got := CaseStays(s, n, f.Loops[0]); got != want {
+				t.Errorf("case %d stays: got %v, want %v", n, got, want)
 			}
-			for n, want := range []bool{true, false} {
-				if got := CaseStays(s, n, f.Loops[0]); got != want {
-					t.Errorf("case %d stays: got %v, want %v", n, got, want)
-				}
-			}
-			return
 		}
+		return
 	}
 	t.Fatal("no select was found")
 }

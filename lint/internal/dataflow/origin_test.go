@@ -71,11 +71,7 @@ func f(s *state) int {
 	s.b.n = 2
 	return s.a.n
 }`)
-	for _, b := range f.Fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok {
-			continue
-		}
+	for ret := range Instrs[*ssa.Return](f.Fn) {
 		stores := f.StoresTo(ret.Results[0].(*ssa.UnOp).X)
 		if len(stores) != 1 || stores[0].Val.String() != "1:int" {
 			t.Errorf("got %v, want the one store to s.a.n", stores)

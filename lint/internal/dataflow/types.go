@@ -21,23 +21,28 @@ func IsError(t types.Type) bool {
 
 var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 
+// IsNamed reports whether t, or what it points to, is the named type.
 func IsNamed(t types.Type, pkg, name string) bool {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
+	n := named(t)
+	return n != nil && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
 }
 
-// TypeName is the name of t, or of what it points to, without its package.
+// TypeName is the name of t, or of what it points to, without its package; ""
+// for a type without a name.
 func TypeName(t types.Type) string {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok {
+	if n := named(t); n != nil {
 		return n.Obj().Name()
 	}
 	return ""
+}
+
+// named returns the named type that t is, or points to; nil for any other.
+func named(t types.Type) *types.Named {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, _ := types.Unalias(t).(*types.Named)
+	return n
 }
 
 func IsDuration(t types.Type) bool { return IsNamed(t, "time", "Duration") }

@@ -65,11 +65,7 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 		return
 	}
 	sub := &frame{s: fr.s.Known.Scope(fn), args: com.Args, up: fr, depth: fr.depth + 1}
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok {
-			continue
-		}
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
 		for _, r := range ret.Results {
 			if dataflow.IsDuration(r.Type()) || len(ret.Results) == 1 {
 				s.walk(r, sub)
@@ -88,9 +84,8 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 // something that the loop varies: the number of the attempt.
 func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 	values := map[int64]bool{}
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || len(ret.Results) != 1 {
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
+		if len(ret.Results) != 1 {
 			continue
 		}
 		if c, ok := ret.Results[0].(*ssa.Const); ok {

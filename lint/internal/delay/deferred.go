@@ -19,15 +19,12 @@ import (
 // something, as a backoff does and a period does not; and the wait is kept, so
 // that a loop which sleeps it, and is no retry, is not judged here.
 func Deferred(s *fact.Scope) (found []*ssa.BinOp) {
-	for _, b := range s.Fn.Blocks {
-		for _, in := range b.Instrs {
-			v, ok := in.(*ssa.BinOp)
-			if !ok || v.Op != token.ADD {
-				continue
-			}
-			if half := fixedHalf(v); half != nil && exponential(half, 0) && kept(s, v, 0) {
-				found = append(found, v)
-			}
+	for v := range dataflow.Instrs[*ssa.BinOp](s.Fn) {
+		if v.Op != token.ADD {
+			continue
+		}
+		if half := fixedHalf(v); half != nil && exponential(half, 0) && kept(s, v, 0) {
+			found = append(found, v)
 		}
 	}
 	return found

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/fact"
@@ -19,11 +21,9 @@ func scopeWith(t *testing.T, libraries map[string]string, src string) *fact.Scop
 	t.Helper()
 	p := ssatest.LoadWith(t, libraries, src)
 	known := fact.NewTable(p.Pass, p.Package, func(s *fact.Scope, sum *fact.Summary) {
-		for _, b := range s.Fn.Blocks {
-			for _, in := range b.Instrs {
-				if w := WaitOf(s, in, nil); w != nil && (w.D != nil || w.Fact != nil) {
-					sum.Wait = OfFunc(s, w)
-				}
+		for in := range dataflow.Instrs[ssa.Instruction](s.Fn) {
+			if w := WaitOf(s, in, nil); w != nil && (w.D != nil || w.Fact != nil) {
+				sum.Wait = OfFunc(s, w)
 			}
 		}
 		if len(s.Fn.Blocks) > 0 {
@@ -133,11 +133,9 @@ func TestMerge(t *testing.T) {
 
 // waits returns the waits of the only loop of a scope.
 func waits(s *fact.Scope) (found []*Wait) {
-	for _, b := range s.Fn.Blocks {
-		for _, in := range b.Instrs {
-			if w := WaitOf(s, in, s.Loops[0]); w != nil && s.Loops[0].Contains(in) {
-				found = append(found, w)
-			}
+	for in := range dataflow.Instrs[ssa.Instruction](s.Fn) {
+		if w := WaitOf(s, in, s.Loops[0]); w != nil && s.Loops[0].Contains(in) {
+			found = append(found, w)
 		}
 	}
 	return found
@@ -191,11 +189,9 @@ func TestEqualJitter(t *testing.T) {
 		t.Run(tt.wait, func(t *testing.T) {
 			s := scope(t, "package p\nimport (\"math/rand/v2\"; \"time\")\nfunc f(d time.Duration) time.Duration { h := d / 2; _ = h; return "+tt.wait+" }")
 			got := false
-			for _, b := range s.Fn.Blocks {
-				for _, in := range b.Instrs {
-					if op, ok := in.(*ssa.BinOp); ok && equalJitter(op) {
-						got = true
-					}
+			for op := range dataflow.Instrs[*ssa.BinOp](s.Fn) {
+				if equalJitter(op) {
+					got = true
 				}
 			}
 			if got != tt.want {

@@ -65,10 +65,8 @@ func Result(sc *fact.Scope) fact.Class {
 		return fact.Pluggable
 	}
 	s := newSlicer(nil)
-	for _, b := range sc.Fn.Blocks {
-		if r, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
-			s.walk(r.Results[0], &frame{s: sc})
-		}
+	for ret := range dataflow.Instrs[*ssa.Return](sc.Fn) {
+		s.walk(ret.Results[0], &frame{s: sc})
 	}
 	d := s.fl.delay()
 	if d.Class == fact.Fixed && d.Param { // arithmetic on a parameter: the attempt number, most likely

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/types"
 	"reflect"
+	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/ctrlflow"
@@ -86,35 +88,18 @@ func newResult(pass *analysis.Pass, pkg *ssa.Package) *Result {
 }
 
 // standard reports whether the package is one of the standard library, about
-// which the tables know what is needed.
+// which the tables know what is needed. Drivers without modules give none for
+// any package, so that the path has to tell.
 func standard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
-	first, _, _ := cutPath(path)
-	return pass.Module == nil && stdRoots[first] && path != "main"
-}
-
-func cutPath(path string) (first, rest string, found bool) {
-	for i := range len(path) {
-		if path[i] == '/' {
-			return path[:i], path[i+1:], true
-		}
-	}
-	return path, "", false
+	first, _, _ := strings.Cut(path, "/")
+	return pass.Module == nil && path != "main" && slices.Contains(stdRoots, first)
 }
 
 // stdRoots are the first elements of the standard library's import paths.
-var stdRoots = func() map[string]bool {
-	m := map[string]bool{}
-	for _, r := range []string{
-		"archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding",
-		"errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math",
-		"mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "structs",
-		"sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "vendor", "weak", "cmd",
-	} {
-		m[r] = true
-	}
-	return m
-}()
+var stdRoots = strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed encoding
+	errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect
+	regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak cmd`)
 
 func (r *Result) add(fn *ssa.Function) {
 	if len(fn.Blocks) == 0 {

@@ -67,12 +67,9 @@ var selectWord = regexp.MustCompile(`(?i)retry.?if|^if|handle|classif|predicate|
 // selectiveCall reports whether a call of a library is given an option that
 // says what is tried again: retry.RetryIf(...).
 func selectiveCall(c *ssa.Call) bool {
-	for _, b := range c.Parent().Blocks {
-		for _, in := range b.Instrs {
-			o, ok := in.(*ssa.Call)
-			if ok && dataflow.CalleePkg(o.Common()) == dataflow.CalleePkg(c.Common()) && selectWord.MatchString(dataflow.CalleeName(o.Common())) {
-				return true
-			}
+	for o := range dataflow.Instrs[*ssa.Call](c.Parent()) {
+		if dataflow.CalleePkg(o.Common()) == dataflow.CalleePkg(c.Common()) && selectWord.MatchString(dataflow.CalleeName(o.Common())) {
+			return true
 		}
 	}
 	return false

@@ -57,17 +57,15 @@ func blocks(c *ssa.CallCommon) bool {
 	if fn == nil {
 		return false
 	}
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			switch in := in.(type) {
-			case *ssa.Select:
-				if in.Blocking {
-					return true
-				}
-			case *ssa.UnOp:
-				if in.Op == token.ARROW {
-					return true
-				}
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
+		case *ssa.Select:
+			if in.Blocking {
+				return true
+			}
+		case *ssa.UnOp:
+			if in.Op == token.ARROW {
+				return true
 			}
 		}
 	}

@@ -64,36 +64,34 @@ func mentions(known *fact.Table, fn *ssa.Function, re *regexp.Regexp, seen map[*
 		return false
 	}
 	seen[fn] = true
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			switch in := in.(type) {
-			case *ssa.FieldAddr:
-				if re.MatchString(dataflow.FieldName(in.X.Type(), in.Field)) {
-					return true
-				}
-			case *ssa.Field:
-				if re.MatchString(dataflow.FieldName(in.X.Type(), in.Field)) {
-					return true
-				}
-			case ssa.CallInstruction:
-				c := in.Common()
-				if re.MatchString(dataflow.CalleeName(c)) {
-					return true
-				}
-				if g := dataflow.Static(c); g != nil && depth > 0 && len(g.Blocks) > 0 && known.Own(g) && mentions(known, g, re, seen, depth-1) {
-					return true
-				}
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
+		case *ssa.FieldAddr:
+			if re.MatchString(dataflow.FieldName(in.X.Type(), in.Field)) {
+				return true
 			}
-			for _, op := range in.Operands(nil) {
-				if *op == nil {
-					continue
-				}
-				if str, ok := dataflow.ConstString(*op); ok && re.MatchString(str) {
-					return true
-				}
-				if f, ok := (*op).(*ssa.Function); ok && re.MatchString(f.Name()) {
-					return true
-				}
+		case *ssa.Field:
+			if re.MatchString(dataflow.FieldName(in.X.Type(), in.Field)) {
+				return true
+			}
+		case ssa.CallInstruction:
+			c := in.Common()
+			if re.MatchString(dataflow.CalleeName(c)) {
+				return true
+			}
+			if g := dataflow.Static(c); g != nil && depth > 0 && len(g.Blocks) > 0 && known.Own(g) && mentions(known, g, re, seen, depth-1) {
+				return true
+			}
+		}
+		for _, op := range in.Operands(nil) {
+			if *op == nil {
+				continue
+			}
+			if str, ok := dataflow.ConstString(*op); ok && re.MatchString(str) {
+				return true
+			}
+			if f, ok := (*op).(*ssa.Function); ok && re.MatchString(f.Name()) {
+				return true
 			}
 		}
 	}

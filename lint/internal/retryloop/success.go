@@ -26,11 +26,7 @@ func reportsSuccess(known *fact.Table, c *ssa.CallCommon) bool {
 	if res.Len() != 1 || !types.Identical(res.At(0).Type(), types.Typ[types.Bool]) {
 		return false
 	}
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok {
-			continue
-		}
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
 		if cmp, ok := ret.Results[0].(*ssa.BinOp); ok && cmp.Op == token.EQL && dataflow.IsNil(cmp.Y) && failureOfCall(cmp.X) {
 			return true
 		}

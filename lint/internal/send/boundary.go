@@ -66,22 +66,20 @@ func inside(known *fact.Table, fn *ssa.Function, depth int) bool {
 	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || depth > 4 {
 		return false
 	}
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			switch in := in.(type) {
-			case *ssa.Go, *ssa.Send, *ssa.Select:
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
+		case *ssa.Go, *ssa.Send, *ssa.Select:
+			return false
+		case ssa.CallInstruction:
+			c := in.Common()
+			if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[dataflow.CalleePkg(c)] && !c.IsInvoke() {
+				continue
+			}
+			if c.IsInvoke() && dataflow.CalleePkg(c) == "" { // error.Error
+				continue
+			}
+			if !inside(known, dataflow.Static(c), depth+1) {
 				return false
-			case ssa.CallInstruction:
-				c := in.Common()
-				if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[dataflow.CalleePkg(c)] && !c.IsInvoke() {
-					continue
-				}
-				if c.IsInvoke() && dataflow.CalleePkg(c) == "" { // error.Error
-					continue
-				}
-				if !inside(known, dataflow.Static(c), depth+1) {
-					return false
-				}
 			}
 		}
 	}

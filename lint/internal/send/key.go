@@ -25,28 +25,26 @@ func IsKeyName(s string) bool {
 // MentionsKey reports whether fn sets or carries an idempotency key: a string
 // constant, a field or a callee of that name. It errs on the side of silence.
 func MentionsKey(fn *ssa.Function) bool {
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			switch in := in.(type) {
-			case *ssa.FieldAddr:
-				if IsKeyName(dataflow.FieldName(in.X.Type(), in.Field)) {
-					return true
-				}
-			case *ssa.Call:
-				if IsKeyName(dataflow.CalleeName(in.Common())) {
-					return true
-				}
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
+		case *ssa.FieldAddr:
+			if IsKeyName(dataflow.FieldName(in.X.Type(), in.Field)) {
+				return true
 			}
-			for _, op := range in.Operands(nil) {
-				if *op == nil {
-					continue
-				}
-				if s, ok := dataflow.ConstString(*op); ok && len(s) < 200 && IsKeyName(s) {
-					return true
-				}
-				if g, ok := (*op).(*ssa.Global); ok && IsKeyName(g.Name()) {
-					return true
-				}
+		case *ssa.Call:
+			if IsKeyName(dataflow.CalleeName(in.Common())) {
+				return true
+			}
+		}
+		for _, op := range in.Operands(nil) {
+			if *op == nil {
+				continue
+			}
+			if s, ok := dataflow.ConstString(*op); ok && len(s) < 200 && IsKeyName(s) {
+				return true
+			}
+			if g, ok := (*op).(*ssa.Global); ok && IsKeyName(g.Name()) {
+				return true
 			}
 		}
 	}

@@ -16,15 +16,13 @@ func ReadOnlyName(fn *ssa.Function) bool {
 	if readOnlyWord.MatchString(fn.Name()) {
 		return true
 	}
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			for _, op := range in.Operands(nil) {
-				if *op == nil {
-					continue
-				}
-				if s, ok := dataflow.ConstString(*op); ok && len(s) > 1 && (s[0] == '/' || len(s) > 8 && s[:4] == "http") && readOnlyWord.MatchString(s) {
-					return true
-				}
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		for _, op := range in.Operands(nil) {
+			if *op == nil {
+				continue
+			}
+			if s, ok := dataflow.ConstString(*op); ok && len(s) > 1 && (s[0] == '/' || len(s) > 8 && s[:4] == "http") && readOnlyWord.MatchString(s) {
+				return true
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func directSend(c *ssa.CallCommon) []fact.Send {
 		arg = 1
 	case (pkg == "net/http" || pkg == "golang.org/x/net/context/ctxhttp" || pkg == "github.com/hashicorp/go-retryablehttp") && (name == "Post" || name == "PostForm"):
 		return []fact.Send{{Method: "POST", Param: -1}}
-	case dataflow.Under(pkg, "github.com/go-resty/resty") && (name == "Post" || name == "Patch") && isResty(c, "Request"):
+	case dataflow.Under(pkg, "github.com/go-resty/resty") && (name == "Post" || name == "Patch") && dataflow.Receiver(c) == "Request":
 		return []fact.Send{{Method: strings.ToUpper(name), Param: -1}}
 	default:
 		return nil
@@ -84,23 +84,6 @@ func directSend(c *ssa.CallCommon) []fact.Send {
 		return nil
 	}
 	return []fact.Send{{Method: method, Param: param}}
-}
-
-func isResty(c *ssa.CallCommon, recv string) bool {
-	f := dataflow.Callee(c)
-	if f == nil {
-		return false
-	}
-	r := f.Type().(*types.Signature).Recv()
-	if r == nil {
-		return false
-	}
-	t := r.Type()
-	if p, ok := t.(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == recv
 }
 
 // MethodArg reads the HTTP method from argument i of a call: a constant, or a

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
@@ -28,12 +30,8 @@ func scope(t *testing.T, src string) *fact.Scope {
 	p := ssatest.Load(t, preamble+src)
 	var known *fact.Table
 	known = fact.NewTable(p.Pass, p.Package, func(s *fact.Scope, sum *fact.Summary) {
-		for _, b := range s.Fn.Blocks {
-			for _, in := range b.Instrs {
-				if c, ok := in.(*ssa.Call); ok {
-					Effects(known, c.Common(), MentionsKey(s.Fn), sum)
-				}
-			}
+		for c := range dataflow.Instrs[*ssa.Call](s.Fn) {
+			Effects(known, c.Common(), MentionsKey(s.Fn), sum)
 		}
 	})
 	return known.Scope(p.Fn(t, "f"))
@@ -42,12 +40,8 @@ func scope(t *testing.T, src string) *fact.Scope {
 // last returns the last call in a function.
 func last(t *testing.T, s *fact.Scope) (call *ssa.Call) {
 	t.Helper()
-	for _, b := range s.Fn.Blocks {
-		for _, in := range b.Instrs {
-			if c, ok := in.(*ssa.Call); ok {
-				call = c
-			}
-		}
+	for c := range dataflow.Instrs[*ssa.Call](s.Fn) {
+		call = c
 	}
 	if call == nil {
 		t.Fatal("the source calls nothing")

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"go/constant"
 	"go/token"
 
 	"golang.org/x/tools/go/ssa"
@@ -28,11 +29,8 @@ func (w *world) cond(v ssa.Value) truth {
 			return w.cond(x)
 		}
 	case *ssa.Const:
-		if v.Value != nil && v.Value.String() == "true" {
-			return yes
-		}
-		if v.Value != nil && v.Value.String() == "false" {
-			return no
+		if v.Value != nil && v.Value.Kind() == constant.Bool {
+			return truthOf(constant.BoolVal(v.Value))
 		}
 	case *ssa.BinOp:
 		return w.compare(v)
@@ -72,7 +70,7 @@ func (w *world) phi(v *ssa.Phi) truth {
 		return maybe
 	}
 	live := w.reach(v.Parent().Blocks[0], nil)
-	result, first := maybe, true
+	var edges agreement
 	for i, e := range v.Edges {
 		pred := v.Block().Preds[i]
 		if !live[pred] || !w.edgeLive(pred, v.Block()) {
@@ -81,13 +79,11 @@ func (w *world) phi(v *ssa.Phi) truth {
 		w.depth++
 		t := w.cond(e)
 		w.depth--
-		if first {
-			result, first = t, false
-		} else if t != result {
+		if !edges.add(t) {
 			return maybe
 		}
 	}
-	return result
+	return edges.truth
 }
 
 func (w *world) edgeLive(from, to *ssa.BasicBlock) bool {
@@ -145,20 +141,11 @@ func (w *world) compare(b *ssa.BinOp) truth {
 	return compareInts(s, n, op)
 }
 
+// compareInts evaluates a comparison of two numbers; maybe for another operator.
 func compareInts(a, b int64, op token.Token) truth {
 	switch op {
-	case token.EQL:
-		return truthOf(a == b)
-	case token.NEQ:
-		return truthOf(a != b)
-	case token.LSS:
-		return truthOf(a < b)
-	case token.LEQ:
-		return truthOf(a <= b)
-	case token.GTR:
-		return truthOf(a > b)
-	case token.GEQ:
-		return truthOf(a >= b)
+	case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
+		return truthOf(constant.Compare(constant.MakeInt64(a), op, constant.MakeInt64(b)))
 	}
 	return maybe
 }
@@ -179,9 +166,6 @@ func (w *world) predicate(c *ssa.Call) truth {
 		return t
 	}
 	sub := w.enter(fn, c.Common().Args)
-	if sub == nil {
-		return maybe
-	}
 	t := sub.result(fn, -1, false)
 	w.used = w.used || sub.used
 	return t

@@ -50,19 +50,13 @@ func (w *world) isNil(v ssa.Value, depth int) truth {
 	case *ssa.Call:
 		return w.callNil(v, -1)
 	case *ssa.Phi:
-		result, first := maybe, true
+		var edges agreement
 		for _, e := range v.Edges {
-			if e == v {
-				continue
-			}
-			t := w.isNil(e, depth+1)
-			if first {
-				result, first = t, false
-			} else if t != result {
+			if e != ssa.Value(v) && !edges.add(w.isNil(e, depth+1)) {
 				return maybe
 			}
 		}
-		return result
+		return edges.truth
 	}
 	return maybe
 }
@@ -91,10 +85,7 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 		return yes
 	}
 	sub := w.enter(fn, com.Args)
-	if index < 0 {
-		index = 0
-	}
-	t := sub.result(fn, index, true)
+	t := sub.result(fn, max(index, 0), true)
 	if t == no && sub.used {
 		w.used = true
 		return no

@@ -124,17 +124,15 @@ func (j *Judge) touches(fn *ssa.Function, depth int) bool {
 		b, ok := p.Type().Underlying().(*types.Basic)
 		found = found || ok && i < 6 && b.Info()&types.IsInteger != 0 && statusName.MatchString(p.Name())
 	}
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			if v, ok := in.(ssa.Value); ok && (IsStatus(v) || isCode(v)) {
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		if v, ok := in.(ssa.Value); ok && (IsStatus(v) || isCode(v)) {
+			found = true
+		}
+		if c, ok := in.(*ssa.Call); ok && !found && depth < 3 {
+			if g := dataflow.Static(c.Common()); g != nil && len(g.Blocks) > 0 && j.known.Own(g) {
+				found = j.touches(g, depth+1)
+			} else if sum := j.known.Of(c.Common()); sum != nil && (sum.Fails|sum.Yes) != 0 {
 				found = true
-			}
-			if c, ok := in.(*ssa.Call); ok && !found && depth < 3 {
-				if g := dataflow.Static(c.Common()); g != nil && len(g.Blocks) > 0 && j.known.Own(g) {
-					found = j.touches(g, depth+1)
-				} else if sum := j.known.Of(c.Common()); sum != nil && (sum.Fails|sum.Yes) != 0 {
-					found = true
-				}
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (w *world) condAt(i *ssa.If) truth {
 // is a nil error. Only an agreement of all live returns counts.
 func (w *world) result(fn *ssa.Function, index int, wantNil bool) truth {
 	live := w.reach(fn.Blocks[0], nil)
-	result, first := maybe, true
+	var returns agreement
 	for b := range live {
 		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
 		if !ok {
@@ -86,13 +86,11 @@ func (w *world) result(fn *ssa.Function, index int, wantNil bool) truth {
 		default:
 			t = w.cond(w.livePhi(cellValue(ret.Results[0]), live))
 		}
-		if first {
-			result, first = t, false
-		} else if t != result {
+		if !returns.add(t) {
 			return maybe
 		}
 	}
-	return result
+	return returns.truth
 }
 
 // cellValue follows the read of a variable that could not be lifted (a result

@@ -73,11 +73,9 @@ func initial(g *ssa.Global) (v ssa.Value) {
 	if init == nil {
 		return nil
 	}
-	for _, b := range init.Blocks {
-		for _, in := range b.Instrs {
-			if s, ok := in.(*ssa.Store); ok && s.Addr == ssa.Value(g) {
-				v = s.Val
-			}
+	for s := range dataflow.Instrs[*ssa.Store](init) {
+		if s.Addr == ssa.Value(g) {
+			v = s.Val
 		}
 	}
 	return v

@@ -293,12 +293,8 @@ func TestCertificates(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 			asks := false
-			for _, b := range s.Fn.Blocks {
-				for _, in := range b.Instrs {
-					if v, ok := in.(ssa.Value); ok {
-						asks = asks || CertificateTest(v)
-					}
-				}
+			for v := range dataflow.Instrs[ssa.Value](s.Fn) {
+				asks = asks || CertificateTest(v)
 			}
 			if want := strings.Contains(tt.body, "x509"); asks != want {
 				t.Errorf("asks for a certificate: got %v, want %v", asks, want)

@@ -71,7 +71,22 @@ func truthOf(b bool) truth {
 	return no
 }
 
-// enter makes the world of a helper; nil when it cannot see the status.
+// agreement gathers the values that something may have: it is certain only when
+// all are the same. The zero value holds none, and is not certain.
+type agreement struct {
+	truth truth
+	some  bool
+}
+
+// add notes one value more, and reports whether all are the same so far.
+func (a *agreement) add(t truth) bool {
+	same := !a.some || a.truth == t
+	a.truth, a.some = t, true
+	return same
+}
+
+// enter makes the world of a helper, whose parameters hold the status where its
+// arguments do.
 func (w *world) enter(fn *ssa.Function, args []ssa.Value) *world {
 	sub := &world{status: w.status, grpc: w.grpc, judge: w.judge, scope: w.judge.known.Scope(fn), depth: w.depth + 1, params: map[int]int64{}, steps: w.steps, nest: w.nest + 1}
 	for i, a := range args {
