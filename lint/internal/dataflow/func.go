@@ -51,9 +51,9 @@ func (r *Func) StoresTo(addr ssa.Value) []*ssa.Store {
 	if !ok {
 		return nil
 	}
-	for a, s := range r.stores {
-		if o, ok := a.(*ssa.FieldAddr); ok && o.Field == fa.Field && sameBase(o.X, fa.X) {
-			found = append(found, s...)
+	for s := range Instrs[*ssa.Store](r.Fn) { // in order: some callers look at the first or the last
+		if o, ok := s.Addr.(*ssa.FieldAddr); ok && o.Field == fa.Field && sameBase(o.X, fa.X) {
+			found = append(found, s)
 		}
 	}
 	return found
