@@ -10,7 +10,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// Bound says what ends a region that keeps failing.
+// Bound says what ends a region that keeps failing. The zero value is a loop
+// that nothing ends. Several may hold; each is a limit of its own, and the rules
+// say which of them is enough.
 type Bound struct {
 	Counter  bool  // a counter of attempts
 	Limit    int64 // how many attempts the counter allows, when Known
@@ -19,7 +21,7 @@ type Bound struct {
 	Context  bool // the caller's context, which may never end
 }
 
-// reader reads the bound of one loop.
+// reader reads the bound of one loop, branch by branch.
 type reader struct {
 	*dataflow.Func
 	l   *dataflow.Loop
@@ -28,7 +30,9 @@ type reader struct {
 	b   Bound
 }
 
-// bound looks at every branch of l that can leave it.
+// Of looks at every branch of l that can leave it, and at the contexts that its
+// calls are given. ops are the operations that are attempted: a counter that is
+// tested behind them allows one attempt more.
 func Of(f *dataflow.Func, l *dataflow.Loop, ops []*ssa.Call) Bound {
 	r := &reader{Func: f, l: l, ops: ops}
 	for _, blk := range f.Fn.Blocks {
@@ -62,7 +66,8 @@ func Of(f *dataflow.Func, l *dataflow.Loop, ops []*ssa.Call) Bound {
 }
 
 // callBound sees contexts that are handed to waits and operations: their end
-// ends the loop too.
+// ends the loop too, by the error that they yield. A look at the context's
+// values is no limit.
 func (r *reader) callBound(c *ssa.Call) {
 	for _, a := range c.Common().Args {
 		if dataflow.IsContext(a.Type()) {
@@ -74,6 +79,9 @@ func (r *reader) callBound(c *ssa.Call) {
 	}
 }
 
+// contextBound follows a context to where it was made. One with a timeout around
+// the loop limits the whole; one that the caller passed may have a deadline or
+// not, and is noted as no more than a context.
 func (r *reader) contextBound(v ssa.Value) {
 	r.b.Context = true
 	for range 8 {
@@ -105,7 +113,8 @@ func (r *reader) contextBound(v ssa.Value) {
 	}
 }
 
-// selectBound sees timers made before the loop and ctx.Done().
+// selectBound sees timers made before the loop, whose case leaves it, and
+// receives from ctx.Done().
 func (r *reader) selectBound(s *ssa.Select) {
 	for n, st := range s.States {
 		if st.Dir != types.RecvOnly {
@@ -120,7 +129,8 @@ func (r *reader) selectBound(s *ssa.Select) {
 	}
 }
 
-// exitBound reads the condition of an exit.
+// exitBound reads the condition of an exit: the parts of && and || too, which
+// SSA merges in a phi.
 func (r *reader) exitBound(v ssa.Value, depth int) {
 	if depth > 6 {
 		return
@@ -150,7 +160,7 @@ func (r *reader) exitBound(v ssa.Value, depth int) {
 	}
 }
 
-// Timely reports whether v measures elapsed time.
+// Timely reports whether v measures elapsed time, or is computed from what does.
 func Timely(v ssa.Value, depth int) bool {
 	if depth > 5 {
 		return false

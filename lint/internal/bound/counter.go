@@ -15,7 +15,9 @@ func CountsIn(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) bool {
 	return ok && (counter(f, b.X, l, 0) || counter(f, b.Y, l, 0))
 }
 
-// counter reports whether v is an integer that l steps by a constant.
+// counter reports whether v is an integer that l steps by a constant: a merged
+// variable, or a cell or a field that is counted up by a store. A duration is an
+// integer too, and doubling it is no count.
 func counter(f *dataflow.Func, v ssa.Value, l *dataflow.Loop, depth int) bool {
 	b, ok := v.Type().Underlying().(*types.Basic)
 	if !ok || b.Info()&types.IsInteger == 0 || dataflow.IsDuration(v.Type()) || depth > 4 {
@@ -74,7 +76,10 @@ func steps(e ssa.Value, p *ssa.Phi, depth int) bool {
 	return false
 }
 
-// limit reads how many attempts a comparison of a counter allows.
+// limit reads how many attempts a comparison of a counter allows. op is as it
+// stands with the counter on its left. Off-by-one matters: FB1011 names the
+// number, so that <= and a test behind the operation count one attempt more.
+// The smallest of several limits holds.
 func (r *reader) limit(counter, max ssa.Value, op token.Token) {
 	r.b.Counter = true
 	c, ok := max.(*ssa.Const)
@@ -107,6 +112,8 @@ func (r *reader) limit(counter, max ssa.Value, op token.Token) {
 	}
 }
 
+// counterStart is the constant that a counter begins with, before the loop; 0
+// when it is not known, which is what most counters begin with.
 func counterStart(v ssa.Value) int64 {
 	switch v := v.(type) {
 	case *ssa.Phi:

@@ -23,8 +23,12 @@ func Callee(c *ssa.CallCommon) *types.Func {
 	return nil
 }
 
-// Static returns the body behind a static call, a call of a closure, of a
-// method value or of an instance of a generic function.
+// Static returns the body behind a call when there is just one: of a function,
+// a closure, a method value, an instance of a generic function. It is nil for a
+// call through an interface or a function value.
+//
+// Instances share the body of the generic function: their own is built on
+// demand, and what matters here is in both.
 func Static(c *ssa.CallCommon) *ssa.Function {
 	f := c.StaticCallee()
 	if f == nil {
@@ -39,8 +43,9 @@ func Static(c *ssa.CallCommon) *ssa.Function {
 	return f
 }
 
-// BoundMethod returns the method behind f when f is a method value: send :=
-// c.send. Its calls leave the receiver out.
+// BoundMethod returns the method behind f when f is a method value, as in send
+// := c.send, and nil otherwise. SSA makes a function with the receiver as a free
+// variable, so the calls of it leave the receiver out of their arguments.
 func BoundMethod(f *ssa.Function) *ssa.Function {
 	if f.Parent() != nil || len(f.FreeVars) != 1 || !strings.HasSuffix(f.Name(), "$bound") {
 		return nil
@@ -52,6 +57,8 @@ func BoundMethod(f *ssa.Function) *ssa.Function {
 	return f.Prog.FuncValue(obj)
 }
 
+// CalleeName is the name of what c calls: of a function, a method, a builtin, or
+// of the variable that holds a function value.
 func CalleeName(c *ssa.CallCommon) string {
 	if f := Callee(c); f != nil {
 		return f.Name()
@@ -62,6 +69,8 @@ func CalleeName(c *ssa.CallCommon) string {
 	return ValueName(c.Value)
 }
 
+// CalleePkg is the import path of what c calls; "" for builtins, function
+// values and the methods of error.
 func CalleePkg(c *ssa.CallCommon) string {
 	if f := Callee(c); f != nil && f.Pkg() != nil {
 		return f.Pkg().Path()

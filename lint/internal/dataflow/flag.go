@@ -8,11 +8,13 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// flagSteps bounds how many blocks are looked at before a flag is given up.
+// flagSteps bounds how many blocks are looked at before a flag is given up:
+// paths multiply, and a verdict on a large loop is not worth its time.
 const flagSteps = 400
 
 // flagWalk follows the paths of a loop with what is known of its bool
-// variables.
+// variables. A plain walk of the graph believes that every branch may go either
+// way, and so that a loop with a flag goes on after a success.
 type flagWalk struct {
 	l     *Loop
 	skip  func(Edge) bool
@@ -21,7 +23,9 @@ type flagWalk struct {
 }
 
 // EndsByFlag reports whether a loop that is left through a variable ends after
-// the edge e: for i := 0; i < 3 && !ok; i++ { ok = send() == nil }.
+// the edge e: for i := 0; i < 3 && !ok; i++ { ok = send() == nil }. skip refuses
+// the edges of a failure in the turn at hand, and ops are the operations that
+// must not run again. What is not certain counts as going on.
 func (l *Loop) EndsByFlag(e Edge, skip func(Edge) bool, ops []*ssa.Call) bool {
 	w := &flagWalk{l: l, skip: skip, ops: map[*ssa.BasicBlock]bool{}}
 	for _, c := range ops {
@@ -66,7 +70,7 @@ func (w *flagWalk) again(b, pred *ssa.BasicBlock, known map[*ssa.Phi]bool, turne
 }
 
 // enterBlock returns what is known once the phis of b have taken their values
-// from pred.
+// from pred. All of them are read before any is written, as SSA has it.
 func enterBlock(b, pred *ssa.BasicBlock, known map[*ssa.Phi]bool) map[*ssa.Phi]bool {
 	now := maps.Clone(known)
 	for _, in := range b.Instrs {

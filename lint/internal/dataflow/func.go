@@ -14,15 +14,25 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Func follows values back to where they were made, through the shapes
-// that SSA leaves between a call and the test of its result.
+// Func is one function with what its code says of loops and variables. Values
+// are followed back to where they were made, through the shapes that SSA leaves
+// between a call and the test of its result: results, merges of branches,
+// variables that could not be lifted because a closure or a field holds them.
+//
+// All of it is about this function alone: no call is entered. A Func is made
+// once for a function, and not changed; it may be read concurrently.
 type Func struct {
-	Fn        *ssa.Function
+	Fn *ssa.Function
+	// Loops are inner ones first. Innermost holds the smallest loop around each
+	// block, and nothing for a block outside of all loops.
 	Loops     []*Loop
 	Innermost map[*ssa.BasicBlock]*Loop
-	stores    map[ssa.Value][]*ssa.Store // by address
+	// stores are by address, so that a variable in a cell, the common case,
+	// costs one look.
+	stores map[ssa.Value][]*ssa.Store // by address
 }
 
+// NewFunc reads a function, whose body must have been built.
 func NewFunc(fn *ssa.Function) *Func {
 	r := &Func{Fn: fn, stores: map[ssa.Value][]*ssa.Store{}}
 	r.Loops, r.Innermost = loopsOf(fn)
@@ -32,8 +42,12 @@ func NewFunc(fn *ssa.Function) *Func {
 	return r
 }
 
-// StoresTo returns the stores to the same variable as addr: the same cell, or
-// the same field of the same base.
+// StoresTo returns the stores to the same variable as addr, in the order of the
+// code: the same cell, or the same field of the same base.
+//
+// SSA gives each mention of a field an address of its own, so s.err is stored to
+// by one value and read through another. Two addresses are taken to be the same
+// only when that is certain; a store through an alias is not seen.
 func (r *Func) StoresTo(addr ssa.Value) []*ssa.Store {
 	if s := r.stores[addr]; len(s) > 0 {
 		return s
@@ -85,7 +99,9 @@ func StoredIn(fn *ssa.Function, addr ssa.Value) bool {
 }
 
 // Instrs yields the instructions of fn that are of one kind, in the order of
-// its blocks.
+// its blocks. The kind is a type such as *ssa.Call, or an interface. Most of
+// what is looked for in a function is of one kind, and the block does not
+// matter; where it does, the instruction knows its own.
 func Instrs[T any](fn *ssa.Function) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, b := range fn.Blocks {

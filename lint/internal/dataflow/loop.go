@@ -9,20 +9,24 @@ import (
 )
 
 // Loop is a natural loop of a function's control-flow graph: for, range and
-// goto loops alike.
+// goto loops alike. A recursion that is treated as a loop has no header, and all
+// blocks of its function.
 type Loop struct {
 	Header *ssa.BasicBlock
 	Blocks map[*ssa.BasicBlock]bool
 	Parent *Loop // the smallest loop around this one, or nil
 }
 
-// Contains reports whether in belongs to the loop, nested loops included.
+// Contains reports whether in belongs to the loop, nested loops included. A nil
+// loop contains nothing.
 func (l *Loop) Contains(in ssa.Instruction) bool {
 	return l != nil && in != nil && l.Blocks[in.Block()]
 }
 
 // loopsOf returns the natural loops of fn, inner ones first, and the innermost
-// loop of each block.
+// loop of each block. A back edge is one to a block that dominates its source;
+// two of them to the same header, as continue makes them, are one loop. Jumps
+// into the middle of a loop make none, and are left alone.
 func loopsOf(fn *ssa.Function) ([]*Loop, map[*ssa.BasicBlock]*Loop) {
 	byHeader := map[*ssa.BasicBlock]*Loop{}
 	var loops []*Loop
@@ -40,6 +44,8 @@ func loopsOf(fn *ssa.Function) ([]*Loop, map[*ssa.BasicBlock]*Loop) {
 			l.grow(b)
 		}
 	}
+	// A loop inside another one has fewer blocks, so the first that holds a
+	// block is the innermost, and the next that holds its header its parent.
 	slices.SortStableFunc(loops, func(a, b *Loop) int { return len(a.Blocks) - len(b.Blocks) })
 	innermost := map[*ssa.BasicBlock]*Loop{}
 	for i, l := range loops {
@@ -82,7 +88,8 @@ func (e Edge) To() *ssa.BasicBlock { return e.From.Succs[e.I] }
 
 // Walk collects the blocks of l that can be reached from start without taking
 // an edge that skip refuses and without passing the header again; back reports
-// whether the header itself was reached.
+// whether the header itself was reached. It is the question behind most
+// verdicts: after this failure, is there another attempt?
 func (l *Loop) Walk(start *ssa.BasicBlock, skip func(Edge) bool) (seen map[*ssa.BasicBlock]bool, back bool) {
 	seen = map[*ssa.BasicBlock]bool{}
 	work := []*ssa.BasicBlock{start}
@@ -107,7 +114,8 @@ func (l *Loop) Walk(start *ssa.BasicBlock, skip func(Edge) bool) (seen map[*ssa.
 }
 
 // WalkTurn collects the blocks of one turn: what can be reached from the header
-// without taking an edge that skip refuses.
+// without taking an edge that skip refuses. A caller that refuses the edges of
+// success gets the turns that fail.
 func (l *Loop) WalkTurn(skip func(Edge) bool) (seen map[*ssa.BasicBlock]bool, back bool) {
 	seen = map[*ssa.BasicBlock]bool{}
 	if l.Header == nil { // a recursion: the whole function
@@ -143,7 +151,9 @@ func NoReturn(b *ssa.BasicBlock) bool {
 	return false
 }
 
-// CaseStays reports whether case n of a select goes on with the loop.
+// CaseStays reports whether case n of a select goes on with the loop. The select
+// yields a number, which a chain of comparisons looks at; the branch of case n
+// is the one behind the comparison with n.
 func CaseStays(sel *ssa.Select, n int, l *Loop) bool {
 	if l == nil || sel.Referrers() == nil {
 		return true
@@ -174,6 +184,7 @@ func CaseStays(sel *ssa.Select, n int, l *Loop) bool {
 	return true
 }
 
+// Before reports whether a comes before b in the block that they share.
 func Before(a, b ssa.Instruction) bool {
 	for _, in := range a.Block().Instrs {
 		if in == a {

@@ -7,7 +7,12 @@ import (
 )
 
 // Origins returns the calls inside l (anywhere when l is nil) whose failure v
-// carries.
+// carries: v is the error, the status or the result that a branch looks at.
+//
+// A wrapped error is the failure of the call inside: fmt.Errorf("get: %w",
+// get()) leads to get. What was made outside of l is left out, since a test of
+// it says nothing of the attempt at hand. The walk is bounded, so a chain of
+// more than a dozen steps is not followed to its end.
 func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 	var calls []*ssa.Call
 	seen := map[ssa.Value]bool{}
@@ -30,6 +35,8 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 			}
 		case *ssa.Extract:
 			visit(v.Tuple, depth+1)
+		// A branch of the loop that did not make the value leads elsewhere: the
+		// edge from before the loop holds what the variable began with.
 		case *ssa.Phi:
 			for i, e := range v.Edges {
 				if l == nil || l.Blocks[v.Block().Preds[i]] {
@@ -51,6 +58,8 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 				}
 			}
 			calls = append(calls, closureCalls(v.X, l)...)
+			// An operation may put its failure into its result. Then the struct is
+			// what the call made, and the field is where to look.
 			if fa, ok := v.X.(*ssa.FieldAddr); ok { // resp.Err, result.Error
 				visit(fa.X, depth+1)
 			}
@@ -95,13 +104,16 @@ func closureCalls(addr ssa.Value, l *Loop) (calls []*ssa.Call) {
 }
 
 // wrapped returns the error arguments of a call that only wraps or converts an
-// error, and nil for any other call.
+// error, and nil for any other call. Such a call can fail at nothing, so it is
+// no operation; what it was given may be.
 func wrapped(c *ssa.Call) []ssa.Value {
 	if !IsError(c.Type()) {
 		return nil
 	}
 	switch pkg := CalleePkg(c.Common()); {
 	case pkg == "fmt" && CalleeName(c.Common()) == "Errorf", pkg == "errors", Under(pkg, "github.com/pkg/errors"):
+	// A function of one error that yields one error is a conversion, whatever
+	// its name. One with more parameters may do something.
 	case Static(c.Common()) != nil && onlyErrorParam(c.Common()):
 	default:
 		return nil
@@ -125,7 +137,8 @@ func onlyErrorParam(c *ssa.CallCommon) bool {
 	return sig.Recv() == nil && sig.Params().Len() == 1 && IsError(sig.Params().At(0).Type()) && !sig.Variadic()
 }
 
-// variadicErrors finds the errors that are packed into a ...any argument.
+// variadicErrors finds the errors that are packed into a ...any argument: SSA
+// makes an array, stores each argument in it and passes a slice of it.
 func variadicErrors(v ssa.Value) (errs []ssa.Value) {
 	s, ok := v.(*ssa.Slice)
 	if !ok || s.X.Referrers() == nil {

@@ -7,8 +7,13 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// SameOperation reports whether the operations of t are the same ones in the
-// next turn: none of their arguments is an element that the loop walks over.
+// SameOperation reports whether the operations of a test are the same ones in
+// the next turn: none of their arguments is an element that the loop walks over.
+// ok is the edge that the test takes after a success.
+//
+// A loop that sends each message of a list goes on after a failure, and is no
+// retry: its next call is another one. Only what varies in turns that fail
+// counts, since a consumer fetches the next message after a success.
 func SameOperation(f *Func, ops []*ssa.Call, ok Edge, l *Loop) bool {
 	failed, _ := l.WalkTurn(func(e Edge) bool { return e == ok })
 	for _, c := range ops {
@@ -29,7 +34,8 @@ func SameOperation(f *Func, ops []*ssa.Call, ok Edge, l *Loop) bool {
 	return true
 }
 
-// varying looks for items of an iteration in the definition of a value.
+// varying looks for items of an iteration in the definition of a value: the
+// element of a range, what a channel yields, an entry by a running index.
 type varying struct {
 	f      *Func
 	l      *Loop
@@ -40,6 +46,7 @@ type varying struct {
 // stores reports whether s may run in a turn that fails.
 func (v *varying) stores(s *ssa.Store) bool { return v.failed[s.Block()] }
 
+// item reports whether x is an item, or is computed from one inside the loop.
 func (v *varying) item(x ssa.Value, depth int) bool {
 	if v.seen[x] || depth > 10 {
 		return false
@@ -149,8 +156,9 @@ func (v *varying) index(i ssa.Value) bool {
 	return false
 }
 
-// phi reports whether a merged value walks along: a pointer or an interface
-// that each turn moves on (node = node.next), or an item in one of its edges.
+// phi reports whether a merged value is an item in one of its edges. The edges
+// of turns that succeed are left out. A pointer that walks a list (node =
+// node.next) is not recognized: it leads back to itself.
 func (v *varying) phi(p *ssa.Phi, depth int) bool {
 	for i, e := range p.Edges {
 		if pred := p.Block().Preds[i]; v.l.Blocks[pred] && !v.failed[pred] {
@@ -196,7 +204,8 @@ func root(addr ssa.Value) ssa.Value {
 }
 
 // ItemLoop reports whether l walks over a collection, a channel or a ticker:
-// range, or a receive at its head.
+// range, or a receive at its head. Such a loop ends with its items, so that
+// going on after a failure is nothing that a retry would need to be.
 func ItemLoop(f *Func, l *Loop) bool {
 	for b := range l.Blocks {
 		if f.Innermost[b] != l {

@@ -7,6 +7,9 @@ import (
 
 // IsError reports whether t is error, or an error type of a package: an
 // interface, or a pointer that says so by its name.
+//
+// The name is asked because many types have a method Error without being a
+// failure: a response that may be used as an error is a response first.
 func IsError(t types.Type) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	if ok && n.Obj().Pkg() == nil && n.Obj().Name() == "error" {
@@ -45,11 +48,14 @@ func named(t types.Type) *types.Named {
 	return n
 }
 
+// IsDuration reports whether t is time.Duration.
 func IsDuration(t types.Type) bool { return IsNamed(t, "time", "Duration") }
 
 // IsContext reports whether t is context.Context.
 func IsContext(t types.Type) bool { return IsNamed(t, "context", "Context") }
 
+// IsInteger reports whether t is an integer of any size, or a type made of one:
+// time.Duration is.
 func IsInteger(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&types.IsInteger != 0
@@ -62,6 +68,7 @@ func IsTimeChan(t types.Type) bool {
 }
 
 // TellsNothing reports whether a function has no result but success or failure.
+// A function that yields something was called for that, not for its wait.
 func TellsNothing(sig *types.Signature) bool {
 	for v := range sig.Results().Variables() {
 		b, ok := v.Type().Underlying().(*types.Basic)

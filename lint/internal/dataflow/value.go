@@ -9,8 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// ValueName is the source name of a function value: a parameter, a field, a
-// captured variable.
+// ValueName is the name in the source of what a value is read from: a
+// parameter, a field, a variable; "" when the value has none. Names are the
+// only evidence of what a function value or a setting is for.
 func ValueName(v ssa.Value) string {
 	switch v := v.(type) {
 	case *ssa.Parameter:
@@ -35,6 +36,8 @@ func ValueName(v ssa.Value) string {
 	return ""
 }
 
+// FieldName returns the name of a struct's field i, or "". t may be a pointer
+// to the struct, as it is for an address.
 func FieldName(t types.Type, i int) string {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
@@ -45,7 +48,8 @@ func FieldName(t types.Type, i int) string {
 	return ""
 }
 
-// Strip removes conversions.
+// Strip removes conversions. A wait passes through several on its way, from
+// int to float64 to time.Duration, and none of them changes what it is.
 func Strip(v ssa.Value) ssa.Value {
 	for {
 		switch c := v.(type) {
@@ -59,6 +63,7 @@ func Strip(v ssa.Value) ssa.Value {
 	}
 }
 
+// ConstInt returns the value of an integer constant.
 func ConstInt(c *ssa.Const) (int64, bool) {
 	if c.Value == nil || c.Value.Kind() != constant.Int {
 		return 0, false
@@ -84,6 +89,7 @@ func IfOf(b *ssa.BasicBlock) *ssa.If {
 	return i
 }
 
+// IsNil reports whether v is the constant nil.
 func IsNil(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
 	return ok && c.IsNil()
@@ -104,6 +110,8 @@ func Flip(op token.Token) token.Token {
 	return op
 }
 
+// Under reports whether an import path is root or lies below it. Versions of a
+// module lie below the path that they share.
 func Under(pkg, root string) bool {
 	return pkg == root || strings.HasPrefix(pkg, root+"/")
 }

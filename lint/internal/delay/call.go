@@ -10,7 +10,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// call judges the result of a call.
+// call judges the result of a call. Names come before bodies: a function that is
+// called jitter is random, whatever it does, and one called retryAfter repeats
+// what the server said.
 func (s *slicer) call(c *ssa.Call, fr *frame) {
 	com := c.Common()
 	name, pkg := dataflow.CalleeName(com), dataflow.CalleePkg(com)
@@ -30,7 +32,9 @@ func (s *slicer) call(c *ssa.Call, fr *frame) {
 	}
 }
 
-// calc walks the operands of plain arithmetic.
+// calc walks the operands of plain arithmetic. A power grows with its exponent,
+// which counts as arithmetic on it. Constant operands are left out, as in
+// min(d, time.Minute), where d decides.
 func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 	power := strings.HasPrefix(name, "Pow") || strings.HasPrefix(name, "Exp") || name == "Ldexp"
 	if power {
@@ -48,7 +52,9 @@ func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 	}
 }
 
-// helper descends into a function of this package, or asks its fact.
+// helper descends into a function of this package, or asks its fact. All that it
+// may return counts, as if it were merged. A closure that keeps its own state
+// between calls may do anything with it.
 func (s *slicer) helper(c *ssa.Call, fr *frame) {
 	com := c.Common()
 	fn := dataflow.Static(com)
@@ -97,6 +103,7 @@ func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 	return len(values) > 1 && slices.ContainsFunc(args, func(a ssa.Value) bool { return variant(a, fr) })
 }
 
+// storesFreeVar reports whether a closure changes a variable around it.
 func storesFreeVar(fn *ssa.Function) bool {
 	for _, v := range fn.FreeVars {
 		if dataflow.StoredIn(fn, v) {

@@ -14,7 +14,7 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// Delay is the classification of one wait's duration.
+// Delay is the verdict on one wait, or on all waits of a region together.
 type Delay struct {
 	Class fact.Class
 	Value time.Duration // when Known
@@ -24,7 +24,12 @@ type Delay struct {
 	Name  string        // the variable or field that a fixed wait comes from
 }
 
-// Classify tells how the duration v develops over the iterations of l.
+// Classify says how the duration v develops over the iterations of l, which is
+// nil for a wait outside of loops. ops are the operations of the region: what a
+// wait takes from their results is the server's word.
+//
+// The duration is sliced backwards, through variables, arithmetic and helpers
+// of the package. A nil v is decided elsewhere.
 func Classify(sc *fact.Scope, v ssa.Value, l *dataflow.Loop, ops []*ssa.Call) Delay {
 	if v == nil {
 		return Delay{}
@@ -34,8 +39,9 @@ func Classify(sc *fact.Scope, v ssa.Value, l *dataflow.Loop, ops []*ssa.Call) De
 	return s.fl.delay()
 }
 
-// Merge merges the classes of the region's waits: the most careful one wins,
-// and one wait that nobody can judge silences the rest.
+// Merge is the verdict on several waits of a region: the most careful one wins,
+// and one wait that cannot be judged silences the rest. Without any wait the
+// next attempt follows at once.
 func Merge(s *fact.Scope, waits []*Wait, l *dataflow.Loop, ops []*ssa.Call) Delay {
 	if len(waits) == 0 {
 		return Delay{Class: fact.Immediate}
@@ -59,13 +65,20 @@ func Merge(s *fact.Scope, waits []*Wait, l *dataflow.Loop, ops []*ssa.Call) Dela
 	return best
 }
 
-// flags gathers what a backward slice meets.
+// flags gathers what a backward slice meets on its way through the definition
+// of a duration. Several hold as a rule: a doubled wait is fixed at its start,
+// and grows. delay says which of them counts.
 type flags struct {
 	fixed, growing, stepped, jitter, equal, server, plug, param bool
 	name                                                        string
 	value                                                       *time.Duration
 }
 
+// delay is the verdict on what was met. The order of the cases is the rule:
+// randomness anywhere makes the wait random, half of it if equal jitter was
+// recognized. What is decided elsewhere silences the rest, since it may be
+// random too. Only then does growth count, and the server's word before a
+// constant: a loop that falls back on a constant is Mixed.
 func (fl *flags) delay() Delay {
 	d := Delay{Param: fl.param, Name: fl.name}
 	switch {

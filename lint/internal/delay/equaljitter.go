@@ -9,7 +9,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// equalJitter recognizes d/2 + rand(d/2).
+// equalJitter recognizes d/2 + rand(d/2), with the sides and the halves in any
+// form. The random side must be drawn from the same d: a constant of half a
+// second plus up to a tenth of d is another thing.
 func equalJitter(v *ssa.BinOp) bool {
 	if v.Op != token.ADD {
 		return false
@@ -43,6 +45,7 @@ func halfOf(v ssa.Value) ssa.Value {
 	return nil
 }
 
+// sameHalf reports whether arg is x/2 as well, of the x that half is.
 func sameHalf(arg, half ssa.Value) bool {
 	h := halfOf(arg)
 	return h != nil && dataflow.Strip(h) == dataflow.Strip(half)
@@ -58,8 +61,8 @@ func dependsOn(v, x ssa.Value, depth int) bool {
 	return ok && depth < 4 && (dependsOn(b.X, x, depth+1) || dependsOn(b.Y, x, depth+1))
 }
 
-// randomArg returns the bound of a random draw, or the factor that it is
-// multiplied with.
+// randomArg returns what a random draw reaches up to: the argument of rand.N(d),
+// or d of rand.Float64() * d. It is nil when v is no draw.
 func randomArg(v ssa.Value, depth int) ssa.Value {
 	v = dataflow.Strip(v)
 	if depth > 4 {
@@ -87,7 +90,7 @@ func randomArg(v ssa.Value, depth int) ssa.Value {
 }
 
 // boundArg is the last argument of a draw, receivers left out, stripped of a
-// "+ 1".
+// "+ 1" that keeps it from being zero.
 func boundArg(c *ssa.Call) ssa.Value {
 	args := c.Common().Args
 	a := dataflow.Strip(args[len(args)-1])
@@ -99,6 +102,7 @@ func boundArg(c *ssa.Call) ssa.Value {
 	return a
 }
 
+// isRandCall reports whether v is the result of a random source.
 func isRandCall(v ssa.Value) bool {
 	c, ok := dataflow.Strip(v).(*ssa.Call)
 	return ok && randPkgs[dataflow.CalleePkg(c.Common())]

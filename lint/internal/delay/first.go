@@ -7,8 +7,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// First reports whether every attempt, the first included, comes after a
-// wait of the region.
+// First reports whether every attempt, the first included, comes after a wait of
+// the loop. A retry has no reason to wait before its first attempt; what does is
+// a poller more often than not, and findings about it are less sure.
 func First(s *fact.Scope, l *dataflow.Loop, waits []*Wait, ops []*ssa.Call) bool {
 	if len(waits) == 0 || attemptedBefore(s, l, ops) {
 		return false

@@ -8,7 +8,10 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// load follows a read of a variable to what is stored in it.
+// load follows a read of a variable to what is stored in it. Stores in the loop
+// come first: they are what the next attempt sees. A cell without any goes back
+// to what it began with, and what is written elsewhere, such as a field of a
+// configuration, stays as it is.
 func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 	if v.Op != token.MUL {
 		if v.Op == token.SUB {
@@ -98,7 +101,8 @@ func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 	return false
 }
 
-// indexed judges an element of a table: chosen by a varying index it grows.
+// indexed judges an element of a table: chosen by a varying index it grows, as
+// in delays[attempt]. A constant index is one constant wait.
 func (s *slicer) indexed(table, index ssa.Value, fr *frame) {
 	if _, isConst := index.(*ssa.Const); isConst {
 		s.fl.fixed = true
@@ -111,7 +115,8 @@ func (s *slicer) indexed(table, index ssa.Value, fr *frame) {
 	s.fl.growing = true
 }
 
-// originCall returns the call that produced the struct or pointer v.
+// originCall returns the call that produced the struct or pointer v, or nil. A
+// handful of steps is enough for resp.Header and result.After.
 func originCall(v ssa.Value) *ssa.Call {
 	for range 6 {
 		switch x := v.(type) {
@@ -169,8 +174,8 @@ func escapesInLoop(addr ssa.Value, l *dataflow.Loop) bool {
 	return false
 }
 
-// variableGrows reports whether a captured variable is ever changed by
-// arithmetic on itself, in any of the functions that share it.
+// variableGrows reports whether the function that captured a variable changes
+// it: then the wait may grow from call to call, and is not judged.
 func variableGrows(v *ssa.FreeVar) bool {
 	return dataflow.StoredIn(v.Parent(), v)
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// frame is one level of a slice that descends into helpers.
+// frame is one level of a slice that descends into helpers: the function whose
+// values are walked, and the arguments of the call that led to it, which are
+// values of the frame above.
 type frame struct {
 	s     *fact.Scope
 	l     *dataflow.Loop // nil inside helpers
@@ -22,6 +24,10 @@ type frame struct {
 }
 
 // slicer classifies a duration by walking backwards through its definition.
+//
+// The depth of arithmetic is what tells growth: a value that is met again below
+// more arithmetic than at its first visit is computed from itself, as in d *= 2.
+// A cycle without arithmetic is a variable that a loop leaves as it is.
 type slicer struct {
 	fl    flags
 	seen  map[ssa.Value]int // arithmetic depth of the last visit
@@ -31,6 +37,7 @@ type slicer struct {
 	steps int
 }
 
+// newSlicer returns a slicer for a region with the given operations.
 func newSlicer(ops []*ssa.Call) *slicer {
 	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}}
 	for _, c := range ops {
@@ -39,12 +46,17 @@ func newSlicer(ops []*ssa.Call) *slicer {
 	return s
 }
 
+// The names of what is called, and of the variables on the way, stand for what
+// cannot be looked into: a library's jitter, a header that was parsed before.
 var (
 	jitterWord = regexp.MustCompile(`(?i)jitter|rand|fuzz|splay|perturb`)
 	serverWord = regexp.MustCompile(`(?i)retry.?after|ratelimit.?reset|rate.?reset|reset`)
 	randPkgs   = map[string]bool{"math/rand": true, "math/rand/v2": true, "crypto/rand": true}
 )
 
+// walk visits v, unless it is open further up or was visited deeper before. The
+// number of steps is bounded: a table that is computed by a long function is
+// not worth more.
 func (s *slicer) walk(v ssa.Value, fr *frame) {
 	if s.steps++; v == nil || s.steps > 2000 {
 		return
@@ -66,6 +78,7 @@ func (s *slicer) walk(v ssa.Value, fr *frame) {
 	delete(s.stack, v)
 }
 
+// step judges one value, and walks what it is made of.
 func (s *slicer) step(v ssa.Value, fr *frame) {
 	if jitterWord.MatchString(dataflow.ValueName(v)) {
 		s.fl.jitter = true
@@ -81,6 +94,8 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 		s.fl.fixed = true
 		s.named(v)
 	case *ssa.Phi:
+		// The wait may be the same for all attempts at one item and another one
+		// for the next: then the loop around it decides.
 		if outside && inOtherLoop(v, fr) {
 			s.fl.plug = true
 			return
@@ -110,6 +125,7 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 		s.fl.fixed = true
 	case *ssa.Index:
 		s.indexed(v.X, v.Index, fr)
+	// A map holds what its owner put in.
 	case *ssa.Lookup:
 		s.fl.plug = true
 	case *ssa.Extract:
@@ -154,6 +170,8 @@ func raised(p *ssa.Phi, l *dataflow.Loop) bool {
 	return kept && set
 }
 
+// constant notes a constant wait. The largest one that is not part of a
+// computation is the value that a finding names.
 func (s *slicer) constant(v *ssa.Const) {
 	s.fl.fixed = true
 	if v.Value != nil && v.Value.Kind() == constant.Int {
@@ -163,12 +181,17 @@ func (s *slicer) constant(v *ssa.Const) {
 	}
 }
 
+// named notes the first name on the way, for the finding: "waits Interval every
+// time".
 func (s *slicer) named(v ssa.Value) {
 	if n := dataflow.ValueName(v); n != "" && s.fl.name == "" {
 		s.fl.name = n
 	}
 }
 
+// parameter goes on with the argument of the call that led here. At the top
+// there is none: the caller of the whole function decides, once for all
+// attempts.
 func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
 	if fr.up != nil {
 		for i, p := range fr.s.Fn.Params {
@@ -182,8 +205,9 @@ func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
 	s.named(v)
 }
 
-// binop walks both operands; a constant operand of arithmetic does not make
-// the result fixed.
+// binop walks both operands. A constant operand of arithmetic does not make the
+// result fixed, so that it is left out: in 2 * d, d decides. A shift by the
+// number of the attempt doubles without a cycle.
 func (s *slicer) binop(v *ssa.BinOp, fr *frame) {
 	if equalJitter(v) {
 		s.fl.equal = true
@@ -203,7 +227,9 @@ func (s *slicer) binop(v *ssa.BinOp, fr *frame) {
 	}
 }
 
-// variant reports whether v changes from one iteration to the next.
+// variant reports whether v changes from one iteration to the next: it is merged
+// in the loop, or computed from such a value, or is the parameter of a helper
+// that is given one.
 func variant(v ssa.Value, fr *frame) bool {
 	switch v := v.(type) {
 	case *ssa.Phi:

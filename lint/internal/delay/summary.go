@@ -9,7 +9,8 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// OfFunc turns a wait of f's function into a fact about the function.
+// OfFunc turns a wait of a function into a fact about the function, for its
+// callers: they wait for what they pass, or for as long as the function decides.
 func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
 	if w.Fact != nil {
 		return &fact.Wait{Param: -1, Class: w.Fact.Class}
@@ -25,7 +26,8 @@ func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
 }
 
 // uncapped returns the parameter that a duration is, cut off at a ceiling or
-// not; nil when it is none.
+// not; nil when it is none. A ceiling is a constant or a setting, by if or by
+// min: the wait is still the caller's choice.
 func uncapped(v ssa.Value) *ssa.Parameter {
 	switch v := dataflow.Strip(v).(type) {
 	case *ssa.Parameter:
@@ -57,8 +59,8 @@ func uncapped(v ssa.Value) *ssa.Parameter {
 	return nil
 }
 
-// Result classifies the duration that the function returns, if it returns
-// one.
+// Result classifies the duration that the function returns, if that is all it
+// returns. Callers in other packages sleep for it, and cannot see how it is made.
 func Result(sc *fact.Scope) fact.Class {
 	res := sc.Fn.Signature.Results()
 	if res.Len() != 1 || !dataflow.IsDuration(res.At(0).Type()) {

@@ -11,7 +11,8 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// Wait is one place of a region that lets time pass.
+// Wait is one place of a region that lets time pass before another attempt: a
+// sleep, a receive from a timer, a helper that does either.
 type Wait struct {
 	Instr  ssa.Instruction
 	D      ssa.Value  // how long; nil when the place does not say
@@ -21,6 +22,9 @@ type Wait struct {
 	After  *ssa.Call  // time.After or NewTimer behind a channel wait
 }
 
+// waitWord marks functions that let time pass, by their name. Those in notAWait
+// wait for something other than time, and purelyCalc marks names that compute a
+// wait and leave it to their caller.
 var (
 	waitWord = regexp.MustCompile(`(?i)(sleep|wait|pause|delay|backoff)`)
 	notAWait = map[string]bool{
@@ -30,7 +34,8 @@ var (
 	purelyCalc = regexp.MustCompile(`(?i)^(get|calc|calculate|compute|next|new|with|set|default|max|min|initial|exponential|parse|is|has|should)`)
 )
 
-// WaitOf returns the wait that in is, or nil.
+// WaitOf returns the wait that in is, or nil. In a select, only a case that goes
+// on with the loop is a wait: one that leaves is a limit in time.
 func WaitOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) *Wait {
 	switch in := in.(type) {
 	case *ssa.Call:
@@ -74,6 +79,8 @@ func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 	if !dataflow.TellsNothing(com.Signature()) {
 		return nil
 	}
+	// What is known of the function ends here; its name and signature say that it
+	// waits for the duration that it is given.
 	w := &Wait{Instr: c}
 	for _, a := range com.Args {
 		if dataflow.IsDuration(a.Type()) && w.D == nil {
@@ -88,7 +95,10 @@ func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 	return w
 }
 
-// chanWait tells how long a receive from a clock's channel waits.
+// chanWait reads off how long a receive from a clock's channel waits. A channel
+// that was made before the loop fires once: it limits the whole loop, unless
+// its timer is reset for each attempt. What cannot be followed is a wait of
+// unknown length.
 func chanWait(s *fact.Scope, in ssa.Instruction, ch ssa.Value, l *dataflow.Loop) *Wait {
 	w := &Wait{Instr: in}
 	for range 6 {
@@ -147,7 +157,7 @@ func afterCall(w *Wait, c *ssa.Call, l *dataflow.Loop) *Wait {
 	return w
 }
 
-// reset finds a Reset of the timer t inside l.
+// reset finds a Reset of the timer t inside l, or nil.
 func reset(t ssa.Value, l *dataflow.Loop) *ssa.Call {
 	if t.Referrers() == nil {
 		return nil
