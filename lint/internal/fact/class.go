@@ -1,6 +1,8 @@
 package fact
 
-// Class says how a wait develops from one attempt to the next.
+// Class says how a wait develops from one attempt to the next. Of several waits
+// the greater class counts, so the order is one of care: a loop that is random
+// on one path is not reported for another.
 type Class int
 
 const (

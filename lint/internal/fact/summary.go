@@ -10,7 +10,9 @@ import (
 )
 
 // Summary is what callers need to know of a function. As a fact it crosses
-// package boundaries.
+// package boundaries, so that its fields are plain data: the go command stores
+// them beside the compiled package. The zero value is a function of which
+// nothing is known, or which does nothing of note.
 type Summary struct {
 	Wait     *Wait
 	Delay    Class // of a returned duration
@@ -38,6 +40,8 @@ func (s *Summary) String() string {
 		s.Wait != nil, s.Delay, s.Retrier, s.Retries, s.Sends, s.Remote, s.Fails, s.Yes)
 }
 
+// Empty reports whether there is nothing to tell callers, so that no fact need
+// be stored.
 func (s *Summary) Empty() bool {
 	return s.Wait == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0
 }
@@ -55,6 +59,7 @@ func (s *Summary) bound() *Summary {
 	return &b
 }
 
+// withoutReceiver moves the parameters that requests mention one to the left.
 func withoutReceiver(sends []Send) []Send {
 	sends = slices.Clone(sends)
 	for i := range sends {
@@ -65,6 +70,8 @@ func withoutReceiver(sends []Send) []Send {
 	return sends
 }
 
+// AddSend notes a request, unless it is known already. Eight are enough: a
+// function that sends more is judged by the first.
 func (s *Summary) AddSend(snd Send) {
 	for _, o := range s.Sends {
 		if o.Method == snd.Method && o.Param == snd.Param && o.Keyed == snd.Keyed {

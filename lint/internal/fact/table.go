@@ -7,7 +7,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// Table computes and remembers what is known of a package's functions.
+// Table computes and remembers what is known of a package's functions. It is
+// filled on demand: a question about one function leads to those that it calls.
+// It is not safe for concurrent use; an analysis of a package has its own.
 type Table struct {
 	pass      *analysis.Pass
 	pkg       *ssa.Package
@@ -16,8 +18,10 @@ type Table struct {
 	summarize func(*Scope, *Summary)
 }
 
-// NewTable returns the table of a package, which may be nil. summarize fills in
-// what is known of one of its functions.
+// NewTable returns the table of a package, which may be nil when its code is not
+// judged. summarize fills in what is known of one of its functions. It comes
+// from above, since it asks the packages that judge waits, requests and
+// statuses, and those ask the table.
 func NewTable(pass *analysis.Pass, pkg *ssa.Package, summarize func(*Scope, *Summary)) *Table {
 	return &Table{pass: pass, pkg: pkg, memo: map[*ssa.Function]*Summary{}, scopes: map[*ssa.Function]*Scope{}, summarize: summarize}
 }
@@ -49,6 +53,8 @@ func (s *Table) Of(c *ssa.CallCommon) *Summary {
 	return nil
 }
 
+// Own reports whether fn was written in the package, as a literal or as the
+// origin of an instance too. Only such functions have bodies that can be read.
 func (s *Table) Own(fn *ssa.Function) bool {
 	for fn.Parent() != nil {
 		fn = fn.Parent()
@@ -66,8 +72,9 @@ func (s *Table) Scope(fn *ssa.Function) *Scope {
 	return f
 }
 
-// Local computes the summary of a function of this package. A recursive call
-// sees the empty summary.
+// Local returns the summary of a function of this package, which is computed
+// once. A recursive call sees the empty summary: what it would add is found at
+// its outermost call.
 func (s *Table) Local(fn *ssa.Function) *Summary {
 	if sum, ok := s.memo[fn]; ok {
 		return sum

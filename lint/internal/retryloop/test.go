@@ -156,11 +156,11 @@ func (f *finder) callTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 			return t
 		}
 	}
-	if answer, failOnTrue := f.pkg.judge.Predicate(f.Scope, c); answer != nil {
+	if resp, failOnTrue := f.pkg.judge.Predicate(f.Scope, c); resp != nil {
 		if !failOnTrue {
 			t.Fail = 1 - t.Fail
 		}
-		t.Status, t.Ops = true, status.Sources(f.Func, answer, l)
+		t.Status, t.Ops = true, status.Sources(f.Func, resp, l)
 		return t
 	}
 	return f.boolTest(c, t, l)

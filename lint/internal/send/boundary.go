@@ -14,7 +14,10 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// Boundary says where an operation goes.
+// Boundary says where an operation goes. The standard speaks of integration
+// boundaries, so a retry of what stays on the machine is judged with less
+// confidence or not at all. Farther is greater: a region has the farthest of its
+// operations.
 type Boundary int
 
 const (
@@ -23,6 +26,8 @@ const (
 	Remote           // crosses an integration boundary
 )
 
+// BoundaryOf says where a call goes: by the package of what it calls, by what is
+// known of the function behind it, or by all that this function calls in turn.
 func BoundaryOf(known *fact.Table, c *ssa.Call) Boundary {
 	if b := direct(c.Common()); b != Unknown {
 		return b
@@ -41,6 +46,8 @@ func BoundaryOf(known *fact.Table, c *ssa.Call) Boundary {
 	return Unknown
 }
 
+// direct says where a call goes by its package alone. Of net and crypto/tls,
+// only what dials or looks up a name leaves the machine for certain.
 func direct(c *ssa.CallCommon) Boundary {
 	pkg := dataflow.CalleePkg(c)
 	if localPkgs[pkg] {
@@ -61,7 +68,9 @@ func direct(c *ssa.CallCommon) Boundary {
 }
 
 // inside reports whether fn certainly touches nothing but the memory of the
-// program: all that it calls is known, down to packages that only compute.
+// program: all that it calls is known, down to packages that only compute. A
+// function that hands something to a goroutine or a channel is not known: what
+// receives it may go anywhere.
 func inside(known *fact.Table, fn *ssa.Function, depth int) bool {
 	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || depth > 4 {
 		return false
@@ -87,7 +96,8 @@ func inside(known *fact.Table, fn *ssa.Function, depth int) bool {
 }
 
 // purePkgs hold operations that no retry is about: their failure does not
-// depend on the time.
+// depend on the time. A limiter is among them, since it refuses for the
+// caller's own sake.
 var purePkgs = map[string]bool{
 	"strconv": true, "fmt": true, "errors": true, "bufio": true, "io": true, "bytes": true, "strings": true,
 	"regexp": true, "time": true, "context": true, "sort": true, "slices": true, "maps": true, "reflect": true,
@@ -108,6 +118,10 @@ var localPkgs = map[string]bool{
 	"github.com/gofrs/flock": true, "golang.org/x/sys/windows/registry": true, "golang.org/x/sys/windows/svc/mgr": true,
 }
 
+// remotePkgs are the roots of packages whose calls leave the machine: the
+// standard library's clients, and those of databases, brokers and clouds that
+// Go programs use most. A client that is missing is Unknown, which costs
+// confidence and no finding.
 var remotePkgs = []string{
 	"net/http", "net/rpc", "database/sql", "google.golang.org/grpc", "net/smtp", "github.com/go-resty/resty",
 	"github.com/redis/go-redis", "github.com/go-redis/redis", "github.com/jackc/pgx", "cloud.google.com/go",
@@ -120,6 +134,9 @@ var remotePkgs = []string{
 	"golang.org/x/oauth2", "golang.org/x/net/websocket", "github.com/miekg/dns",
 }
 
+// pureCall names calls of any package that no retry is about: locks, elections
+// and compare-and-swap loops wait for others, parsers and readers work on what
+// is there, and the failure of a Close changes nothing.
 var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RLock|Unlock|RUnlock|SetNX|CompareAndSwap.*|CAS|Scan|Unmarshal.*|Marshal.*|Parse.*|Decode.*|Encode.*|Validate.*|String|Error|Close|Lookup.*Env|Readdir.*|ReadByte|ReadRune|ReadLine|ReadString|ReadBytes|ReadAll|Tell|Seek|EOF|Token|Elect|Campaign|AcquireLock|Acquire|TryAcquire.*|Obtain|Listen.*|Flock|Wrap.*|Errorf|WithStack|WithMessage.*|NewRequest.*)$`)
 
 // gathersErrors reports whether c joins errors, whatever the package.

@@ -51,6 +51,8 @@ func MentionsKey(fn *ssa.Function) bool {
 	return false
 }
 
+// Keyed reports whether fn, or a function around it, mentions an idempotency
+// key. A literal that is retried sends the headers that its surroundings set.
 func Keyed(fn *ssa.Function) bool {
 	for ; fn != nil; fn = fn.Parent() {
 		if MentionsKey(fn) {

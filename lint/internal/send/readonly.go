@@ -8,6 +8,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
+// readOnlyWord marks names and paths of requests that only read although they
+// are sent by POST: queries, searches, RPCs, and the exchange of tokens. To send
+// them twice does no harm, so that findings about them are less sure.
 var readOnlyWord = regexp.MustCompile(`(?i)graphql|query|search|check|expand|evaluat|validat|verif|estimat|preview|describe|_bulk|token|oauth|auth|login|session|lookup|list|find|select|get|read|fetch|rpc`)
 
 // ReadOnlyName reports whether the name of fn, or a string in it, says that

@@ -10,7 +10,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// Of returns the requests that operations of a function send.
+// Of returns the requests that operations of a function send: those of the
+// functions behind them, and those that were built before and are handed to
+// them.
 func Of(s *fact.Scope, ops []*ssa.Call) []fact.Send {
 	sum := &fact.Summary{}
 	for _, op := range ops {
@@ -22,7 +24,9 @@ func Of(s *fact.Scope, ops []*ssa.Call) []fact.Send {
 	return sum.Sends
 }
 
-// requestArg finds the call that built a request which an operation is given.
+// requestArg finds the call that built a request which an operation is given,
+// and adds what it makes: client.Do(req) says nothing of the method, and
+// http.NewRequest("POST", ...) does. Copies lead on to their original.
 func requestArg(s *fact.Scope, v ssa.Value, sum *fact.Summary) {
 	if p, ok := v.Type().(*types.Pointer); !ok || !IsRequest(p) {
 		return
@@ -63,7 +67,8 @@ func requestArg(s *fact.Scope, v ssa.Value, sum *fact.Summary) {
 	visit(v)
 }
 
-// directSend recognizes the calls that make a request of a known method.
+// directSend recognizes the calls that make a request of a known method. Reads
+// are left out where they have functions of their own: only writes need a key.
 func directSend(c *ssa.CallCommon) []fact.Send {
 	name, pkg := dataflow.CalleeName(c), dataflow.CalleePkg(c)
 	arg := -1
@@ -87,7 +92,8 @@ func directSend(c *ssa.CallCommon) []fact.Send {
 }
 
 // MethodArg reads the HTTP method from argument i of a call: a constant, or a
-// parameter of the enclosing function.
+// parameter of the enclosing function, whose index it returns then. A method
+// that is empty is GET, as net/http has it. One that is computed is neither.
 func MethodArg(c *ssa.CallCommon, i int) (method string, param int) {
 	if i >= len(c.Args) {
 		return "", -1
@@ -129,10 +135,18 @@ func MethodStores(a *ssa.Alloc) (found []*ssa.Store) {
 	return found
 }
 
+// IsRequest reports whether t is an HTTP request, or a pointer to one.
 func IsRequest(t types.Type) bool {
 	return dataflow.IsNamed(t, "net/http", "Request") || dataflow.IsNamed(t, "github.com/hashicorp/go-retryablehttp", "Request")
 }
 
+// Effects adds to sum what a call does beyond the program: where it goes, and
+// which requests it sends itself or through functions that it calls. keyed says
+// that an idempotency key is around it.
+//
+// A helper that takes the method as a parameter sends whatever its caller says;
+// the parameter is replaced by the argument at each call on the way. Three calls
+// deep is where guessing would begin.
 func Effects(known *fact.Table, c *ssa.CallCommon, keyed bool, sum *fact.Summary) {
 	switch direct(c) {
 	case Remote:

@@ -9,7 +9,7 @@ import (
 )
 
 // CertificateTest reports whether a condition asks for an error of crypto/x509:
-// errors.As(err, &x509.UnknownAuthorityError{}), a type assertion.
+// errors.As(err, &x509.UnknownAuthorityError{}), errors.AsType, a type assertion.
 func CertificateTest(cond ssa.Value) bool {
 	switch v := cond.(type) {
 	case *ssa.Extract:
@@ -30,6 +30,7 @@ func CertificateTest(cond ssa.Value) bool {
 	return false
 }
 
+// ofX509 reports whether a type is one of crypto/x509, or points to one.
 func ofX509(t types.Type) bool {
 	return strings.Contains(types.TypeString(t, nil), "crypto/x509.")
 }

@@ -19,7 +19,8 @@ func Comparison(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 }
 
 // statusTest reports whether "x op y" compares an HTTP status with a constant,
-// and whether it being true means failure.
+// and whether it being true means failure. A comparison that leaves both sides
+// open is none: "not 404" may be a success or another failure.
 func statusTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 	if _, isConst := x.(*ssa.Const); isConst {
 		x, y, op = y, x, dataflow.Flip(op)
@@ -67,7 +68,8 @@ func codeTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 	return op == token.NEQ, true
 }
 
-// Sources returns the operations that produced the response whose status v is.
+// Sources returns the operations of l that produced the response whose status v
+// is, or the error whose code v is.
 func Sources(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) []*ssa.Call {
 	if s := hundreds(v); s != nil {
 		v = s
@@ -90,23 +92,27 @@ func Sources(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) []*ssa.Call {
 	return ops
 }
 
-// Predicate recognizes a call of a function of this package that tells a
-// success from an outage by the answer that it is given; nil for any other.
-func (j *Judge) Predicate(sc *fact.Scope, c *ssa.Call) (answer ssa.Value, failOnTrue bool) {
+// Predicate recognizes a call of a function of this package that tells a success
+// from an outage by the response, or the status, that it is given. It returns
+// that argument, and whether true means failure; nil for any other call.
+//
+// The function is run for a 200 and a 503: where both are certain and differ, it
+// is such a predicate, whatever its name.
+func (j *Judge) Predicate(sc *fact.Scope, c *ssa.Call) (resp ssa.Value, failOnTrue bool) {
 	if fn := dataflow.Static(c.Common()); fn == nil || len(fn.Blocks) == 0 || !j.known.Own(fn) {
 		return nil, false
 	}
 	for _, a := range c.Common().Args {
 		if IsStatus(a) || dataflow.IsNamed(a.Type(), "net/http", "Response") {
-			answer = a
+			resp = a
 		}
 	}
-	if answer == nil {
+	if resp == nil {
 		return nil, false
 	}
 	good, bad := j.world(sc, 200, false).predicate(c), j.world(sc, 503, false).predicate(c)
 	if good == maybe || bad == maybe || good == bad {
 		return nil, false
 	}
-	return answer, bad == yes
+	return resp, bad == yes
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// cond evaluates a branch condition.
+// cond evaluates a branch condition, and notes in used when the assumption has
+// decided it: a loop whose branches never look at the status says nothing about
+// statuses.
 func (w *world) cond(v ssa.Value) truth {
 	if w.enough() {
 		return maybe
@@ -86,6 +88,8 @@ func (w *world) phi(v *ssa.Phi) truth {
 	return edges.truth
 }
 
+// edgeLive reports whether control may pass from one block to another. It looks
+// at the branch alone, and believes a merged condition to go either way.
 func (w *world) edgeLive(from, to *ssa.BasicBlock) bool {
 	i := dataflow.IfOf(from)
 	if i == nil {
@@ -103,6 +107,9 @@ func (w *world) edgeLive(from, to *ssa.BasicBlock) bool {
 	return true
 }
 
+// compare evaluates a comparison: of an error or a response with nil, of the
+// status or its class with a constant. A small number is no HTTP status: it is
+// an enumeration of something else, and stays open.
 func (w *world) compare(b *ssa.BinOp) truth {
 	x, y, op := b.X, b.Y, b.Op
 	if _, isConst := x.(*ssa.Const); isConst {
@@ -150,7 +157,9 @@ func compareInts(a, b int64, op token.Token) truth {
 	return maybe
 }
 
-// predicate evaluates retryable(status), retryable(resp) and their like.
+// predicate evaluates retryable(status), retryable(resp) and their like: a
+// search for the status, a function of the package, which is entered, or one of
+// another package, by its fact.
 func (w *world) predicate(c *ssa.Call) truth {
 	fn := dataflow.Static(c.Common())
 	if fn == nil || w.depth > 3 {

@@ -12,7 +12,8 @@ import (
 
 // isNil evaluates whether an error is nil: an operation that yields a response
 // has worked, a helper that turns the status into an error is entered, and
-// anything else is taken to have worked.
+// anything else is taken to have worked. The assumption is about responses, so
+// a connection that breaks is none of its business.
 func (w *world) isNil(v ssa.Value, depth int) truth {
 	if depth > 6 || w.enough() {
 		return maybe
@@ -61,11 +62,16 @@ func (w *world) isNil(v ssa.Value, depth int) truth {
 	return maybe
 }
 
+// callNil evaluates whether result index of a call is nil; the only result has
+// the index -1. A helper yields a failure only when the status has decided it:
+// what fails for other reasons is taken to have worked.
 func (w *world) callNil(c *ssa.Call, index int) truth {
 	com := c.Common()
 	switch pkg, name := dataflow.CalleePkg(com), dataflow.CalleeName(com); {
 	case pkg == "fmt" && name == "Errorf", pkg == "errors" && name == "New", name == "RetryableError":
 		return no
+	// The helper around it looks at the mark and does not try again. That is
+	// no success either, so neither branch is certain.
 	case name == "Permanent" || name == "Unrecoverable": // a failure, but a final one
 		return maybe
 	}
@@ -104,8 +110,8 @@ func isRPC(c *ssa.CallCommon) bool {
 	return ok && dataflow.IsNamed(sl.Elem(), "google.golang.org/grpc", "CallOption")
 }
 
-// givenResponse reports whether fn is handed an answer beside an error: then the
-// error is that there was none.
+// givenResponse reports whether fn is handed a response beside an error: then
+// the error says that there was none, and is nil under the assumption.
 func givenResponse(fn *ssa.Function) bool {
 	for _, p := range fn.Params {
 		if n := dataflow.TypeName(p.Type()); strings.HasSuffix(n, "Response") {
@@ -115,8 +121,8 @@ func givenResponse(fn *ssa.Function) bool {
 	return false
 }
 
-// coded reports whether the gRPC code of the error v is looked at, here or in
-// a function of the package that is given it: then v is an answer of a server.
+// coded reports whether the gRPC code of the error v is looked at, here or in a
+// function of the package that is given it: then v is the response of a server.
 func coded(known *fact.Table, v ssa.Value, depth int) bool {
 	if !dataflow.IsError(v.Type()) || v.Referrers() == nil || depth > 2 {
 		return false

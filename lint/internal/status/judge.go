@@ -13,7 +13,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// Judge says what the functions of a package do with a status.
+// Judge says what the functions of a package do with a status. It is made once
+// for a package, remembers what it has found, and is not safe for concurrent
+// use.
 type Judge struct {
 	known *fact.Table
 	memo  map[*ssa.Function]bool // looks at a status
@@ -24,8 +26,9 @@ func New(known *fact.Table) *Judge {
 	return &Judge{known: known, memo: map[*ssa.Function]bool{}}
 }
 
-// Outcome evaluates the function for each status: does it certainly
-// return an error, or true?
+// Outcome evaluates a function for each HTTP status, and returns two masks: for
+// which statuses it certainly returns an error, and for which true. They become
+// facts, by which callers in other packages judge their own branches.
 func (j *Judge) Outcome(sc *fact.Scope) (fails, yesMask uint16) {
 	fn := sc.Fn
 	res := fn.Signature.Results()
@@ -93,8 +96,9 @@ func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, grpc bool) (mask uint1
 	return mask
 }
 
-// Undecided returns the branches that nobody can judge between one of the
-// statuses in mask and the next turn of l.
+// Undecided returns the branches that cannot be judged between one of the
+// responses in mask and the next turn of l: they look at something other than
+// the status, such as the body, and may end the loop by it.
 func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, mask uint16, grpc bool) (branches []*ssa.If) {
 	for i, r := range Responses(grpc) {
 		if mask&(1<<i) == 0 {
@@ -110,10 +114,12 @@ func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, mask uint16, grpc bo
 	return branches
 }
 
+// statusName marks integer parameters that hold a status.
 var statusName = regexp.MustCompile(`(?i)status|code`)
 
-// touches reports whether fn, or a function of this package that it
-// calls, looks at a status code.
+// touches reports whether fn, or a function of this package that it calls, looks
+// at a status code. To run a function once for each response is dear, so that
+// functions which cannot depend on one are left out.
 func (j *Judge) touches(fn *ssa.Function, depth int) bool {
 	if t, ok := j.memo[fn]; ok {
 		return t

@@ -20,7 +20,8 @@ func (w *world) turn(l *dataflow.Loop, again func()) map[*ssa.BasicBlock]bool {
 }
 
 // reach returns the blocks that can run under the assumption, from start, and
-// never past a block that stop names.
+// never past a block that stop names. A branch whose condition is certain is
+// followed one way, any other both ways.
 func (w *world) reach(start *ssa.BasicBlock, stop func(*ssa.BasicBlock) bool) map[*ssa.BasicBlock]bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	work := []*ssa.BasicBlock{start}
@@ -36,6 +37,8 @@ func (w *world) reach(start *ssa.BasicBlock, stop func(*ssa.BasicBlock) bool) ma
 		}
 		succs := b.Succs
 		if i := dataflow.IfOf(b); i != nil {
+			// A merged condition is evaluated by reach itself, so that it must not be
+			// asked for again further down.
 			if _, isPhi := i.Cond.(*ssa.Phi); !isPhi || w.depth == 0 {
 				switch w.condAt(i) {
 				case yes:
@@ -54,6 +57,8 @@ func (w *world) reach(start *ssa.BasicBlock, stop func(*ssa.BasicBlock) bool) ma
 	return seen
 }
 
+// condAt evaluates the condition of a branch. The depth is raised for a merged
+// one, which keeps its evaluation from beginning another of its kind.
 func (w *world) condAt(i *ssa.If) truth {
 	if p, ok := i.Cond.(*ssa.Phi); ok {
 		w.depth += 2
@@ -94,7 +99,8 @@ func (w *world) result(fn *ssa.Function, index int, wantNil bool) truth {
 }
 
 // cellValue follows the read of a variable that could not be lifted (a result
-// of a function that defers) to the last store before it.
+// of a function that defers) to the last store before it, through blocks with a
+// single predecessor. Where paths meet, the read is returned as it is.
 func cellValue(v ssa.Value) ssa.Value {
 	u, ok := v.(*ssa.UnOp)
 	if !ok || u.Op != token.MUL {

@@ -34,7 +34,8 @@ func (w *world) contains(set, v ssa.Value) truth {
 var searchWord = regexp.MustCompile(`(?i)contains|includes|^has|^in([A-Z]|$)|member|oneOf|anyOf`)
 
 // searches evaluates a function of the package that looks for the status in a
-// slice: containsInt([]int{429, 503}, status).
+// slice: containsInt([]int{429, 503}, status). Its name says what it does; its
+// loop could not be evaluated.
 func (w *world) searches(c *ssa.Call) truth {
 	args := c.Common().Args
 	if len(args) != 2 || !searchWord.MatchString(dataflow.CalleeName(c.Common())) {
@@ -49,6 +50,8 @@ func (w *world) searches(c *ssa.Call) truth {
 
 // membersOf returns the integers in a map or slice literal, or in the package
 // variable that is initialized with one. Keys whose value is false are none.
+// The set is known only if all of it is: one entry that is computed, or a set
+// that a function builds, leaves it open.
 func membersOf(set ssa.Value) (members map[int64]bool, ok bool) {
 	switch v := set.(type) {
 	case *ssa.UnOp:
@@ -81,6 +84,7 @@ func initial(g *ssa.Global) (v ssa.Value) {
 	return v
 }
 
+// mapMembers reads the keys of a map literal off its updates.
 func mapMembers(m *ssa.MakeMap) (map[int64]bool, bool) {
 	members := map[int64]bool{}
 	for _, ref := range *m.Referrers() {
@@ -104,6 +108,7 @@ func mapMembers(m *ssa.MakeMap) (map[int64]bool, bool) {
 	return members, true
 }
 
+// sliceMembers reads the elements of a slice literal off the stores to its array.
 func sliceMembers(s *ssa.Slice) (map[int64]bool, bool) {
 	a, ok := s.X.(*ssa.Alloc)
 	if !ok {

@@ -10,7 +10,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// statusValue returns the assumed value of v when v is the status.
+// statusValue returns the assumed value of v when v is the status: a field or a
+// method of a response, a parameter that holds it, or a variable that is set
+// from one. A constant beside it is what the variable began with.
 func (w *world) statusValue(v ssa.Value) (int64, bool) {
 	switch v := v.(type) {
 	case *ssa.Convert:
@@ -87,7 +89,7 @@ func isStatusField(name string, t types.Type) bool {
 	return basic && dataflow.IsInteger(t) && statusField.MatchString(name)
 }
 
-// statusField names fields and variables that hold the status of an answer
+// statusField names fields and variables that hold the status of a response
 // besides the StatusCode of net/http.
 var statusField = regexp.MustCompile(`(?i)^(http|resp|response)?_?status(_?code)?$|^(http|resp|response)_?code$|^code$`)
 

@@ -11,6 +11,10 @@ import (
 
 // world is one assumption under which code is evaluated: every response has
 // this status (or every gRPC error this code), and nothing else fails.
+//
+// Code is evaluated for the one question whether a branch is certainly taken. A
+// condition that depends on anything but the assumption is maybe, and maybe is
+// kept apart from no all the way up: the rules report only what is certain.
 type world struct {
 	status int64
 	grpc   bool
@@ -24,7 +28,8 @@ type world struct {
 	nest   int           // evaluations under way
 }
 
-// world assumes a status for the function of f, its parameters included.
+// world assumes a status for a function, its parameters included: an integer
+// parameter of a telling name holds the status, and one of codes.Code the code.
 func (j *Judge) world(sc *fact.Scope, status int64, grpc bool) *world {
 	w := &world{status: status, grpc: grpc, judge: j, scope: sc, params: map[int]int64{}, steps: new(int)}
 	*w.steps = evalSteps
@@ -38,6 +43,9 @@ func (j *Judge) world(sc *fact.Scope, status int64, grpc bool) *world {
 	return w
 }
 
+// evalSteps bounds the values that one evaluation looks at, helpers included,
+// and evalNest how deeply they may lie in each other. Generated code has
+// functions with thousands of branches.
 const evalSteps, evalNest = 4000, 40
 
 // enough counts a step of the evaluation and reports whether to give up.
@@ -46,6 +54,8 @@ func (w *world) enough() bool {
 	return *w.steps < 0 || w.nest > evalNest
 }
 
+// truth is what is known of a condition. The zero value is maybe, so what is not
+// recognized is not certain.
 type truth int
 
 const (
