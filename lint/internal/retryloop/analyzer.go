@@ -25,7 +25,8 @@ var Analyzer = &analysis.Analyzer{
 	FactTypes:  []analysis.Fact{new(fact.Summary)},
 }
 
-// Result is what the other analyzers work on.
+// Result is what the other analyzers work on. The package of the standard
+// library, about which the tables know enough, has no functions in it.
 type Result struct {
 	Pkg     *ssa.Package
 	Funcs   []*ssa.Function // with bodies, literals included, in source order
@@ -41,6 +42,9 @@ func (r *Result) Summary(c *ssa.CallCommon) *fact.Summary { return r.known.Of(c)
 // Local returns the summary of a function of this package.
 func (r *Result) Local(fn *ssa.Function) *fact.Summary { return r.known.Local(fn) }
 
+// run builds the SSA form. Imported packages are made without bodies: what is
+// known of them comes by facts. Calls that do not return end their blocks, as
+// the control-flow graphs of the ctrlflow analyzer have it.
 func run(pass *analysis.Pass) (any, error) {
 	if standard(pass) {
 		return newResult(pass, nil), nil
@@ -101,6 +105,7 @@ var stdRoots = strings.Fields(`archive bufio bytes cmp compress container contex
 	errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect
 	regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak cmd`)
 
+// add adds a function and the literals in it.
 func (r *Result) add(fn *ssa.Function) {
 	if len(fn.Blocks) == 0 {
 		return
@@ -111,8 +116,9 @@ func (r *Result) add(fn *ssa.Function) {
 	}
 }
 
-// export writes the facts about exported and unexported functions alike: an
-// unexported method may be reached through an exported one.
+// export writes the facts about the package's exported functions and methods,
+// those of unexported types too: a caller reaches them through an interface or a
+// field. Functions without anything to say get none.
 func (r *Result) export(pass *analysis.Pass) {
 	for _, fn := range r.Funcs {
 		obj, ok := fn.Object().(*types.Func)

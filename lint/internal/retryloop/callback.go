@@ -10,7 +10,8 @@ import (
 )
 
 // RetriedCallback returns the function that c hands to a helper which calls it
-// again when it fails, or nil.
+// again when it fails, or nil. The helper is one of the package or of another,
+// which has a region that calls its parameter, or one of a known library.
 func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
 	sum := r.known.Of(c.Common())
 	if (sum == nil || !sum.Retrier) && !knownRetrier(c.Common()) {
@@ -32,8 +33,9 @@ func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
 	return nil
 }
 
-// RetriedMethod returns the HTTP method that c hands to a function which
-// retries it, or "".
+// RetriedMethod returns the HTTP method that c hands to a function which retries
+// it, or "". Such a function cannot know whether a repetition is safe: the
+// choice of the method is the caller's, and so is the finding.
 func (r *Result) RetriedMethod(c *ssa.Call) string {
 	sum := r.known.Of(c.Common())
 	if sum == nil {
@@ -48,7 +50,8 @@ func (r *Result) RetriedMethod(c *ssa.Call) string {
 }
 
 // Selective reports whether the helper that c calls, or its options, choose
-// which errors are tried again, or whether the callback marks some as final.
+// which errors are tried again. What the callback returns as an error is then
+// not retried for certain.
 func (r *Result) Selective(c *ssa.Call) bool {
 	fn := dataflow.Static(c.Common())
 	if fn == nil || len(fn.Blocks) == 0 || !r.known.Own(fn) {
@@ -62,6 +65,7 @@ func (r *Result) Selective(c *ssa.Call) bool {
 	return false
 }
 
+// selectWord marks options that say what is tried again, or what is not.
 var selectWord = regexp.MustCompile(`(?i)retry.?if|^if|handle|classif|predicate|abort`)
 
 // selectiveCall reports whether a call of a library is given an option that

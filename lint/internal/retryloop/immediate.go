@@ -13,7 +13,8 @@ import (
 
 // immediate reports whether a region without any wait is worth a word: one that
 // says that it retries, goes to a boundary, and has no backoff hidden in a
-// callee.
+// callee. A loop that resolves a conflict, takes the next candidate or is paced
+// by a channel goes on at once for a reason.
 func (r *Region) immediate() bool {
 	if !r.Pure || r.Loop == nil || !r.Spoken || r.Waiting {
 		return false
@@ -78,7 +79,9 @@ var (
 )
 
 // candidates reports whether each attempt goes to another receiver or with
-// other arguments that the loop itself obtains: failover, not retry.
+// other arguments that the loop itself obtains: failover, not retry. Numbers and
+// texts may vary, such as the number of the attempt, and so may the error of the
+// last one.
 func (r *Region) candidates() bool {
 	fromLoop := func(v ssa.Value) bool {
 		p, ok := v.(*ssa.Phi)
@@ -106,6 +109,7 @@ func (r *Region) candidates() bool {
 	return false
 }
 
+// originOf returns the call that v is a result of, or v.
 func originOf(v ssa.Value) ssa.Value {
 	if e, ok := v.(*ssa.Extract); ok {
 		return e.Tuple

@@ -28,7 +28,8 @@ func (r *Region) Contains(in ssa.Instruction) bool {
 	return r.Loop == nil || r.Loop.Contains(in)
 }
 
-// Again reports whether another attempt may follow in.
+// Again reports whether another attempt may follow in: some path from its block
+// comes back to the head of the loop.
 func (r *Region) Again(in ssa.Instruction) bool {
 	if !r.Loop.Contains(in) {
 		return false
@@ -38,7 +39,8 @@ func (r *Region) Again(in ssa.Instruction) bool {
 }
 
 // InFailedTurn reports whether in runs in a turn that fails: on the way to one
-// of the region's failures, or after it.
+// of the region's failures, or after it. What runs only in turns that succeed
+// is not repeated.
 func (r *Region) InFailedTurn(in ssa.Instruction) bool {
 	for _, t := range r.Tests {
 		succeeds := func(e dataflow.Edge) bool { return e == t.ok() }
@@ -89,7 +91,7 @@ func (r *Region) CalleeSummary(c *ssa.Call) *fact.Summary { return r.f.Known.Of(
 
 // InspectsError reports whether the region looks into the errors of its
 // operations before it tries again: errors.Is, a predicate, a type assertion, a
-// comparison of texts.
+// comparison of texts. What it then retries is its choice, and less is certain.
 func (r *Region) InspectsError() bool {
 	found := false
 	r.Each(func(in ssa.Instruction) {

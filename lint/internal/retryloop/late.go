@@ -7,9 +7,10 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// CheckedLate reports whether the region's counter is tested only at the head
-// or at the foot of the loop, so that the wait after the last failure leads to
-// no attempt.
+// CheckedLate reports whether the region's counter is tested only at the head or
+// at the foot of the loop, so that the wait after the last failure leads to no
+// attempt. A second look at the counter is most likely the one that avoids it,
+// and a wait that not every attempt passes may be meant for something else.
 func (r *Region) CheckedLate() bool {
 	if r.Loop == nil || !r.Bound.Counter || r.WaitFirst || len(r.Waits) == 0 {
 		return false

@@ -27,12 +27,13 @@ var retriers = map[string]map[string]bool{
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/retry": {"RetryContext": true},
 }
 
+// knownRetrier reports whether c calls such a function.
 func knownRetrier(c *ssa.CallCommon) bool {
 	return retriers[dataflow.CalleePkg(c)][dataflow.CalleeName(c)]
 }
 
-// sdks are clients that retry by themselves, with the attempts that they make
-// by default.
+// sdks are clients that retry by themselves, with the attempts that they make by
+// default: retries around them multiply.
 var sdks = []struct {
 	pkg      string
 	attempts int

@@ -8,8 +8,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// recursion finds a function that, after a failure and a wait, calls itself
-// with the same operation.
+// recursion finds a function that, after a failure and a wait, calls itself with
+// the same operation. Its whole body stands for the loop. Without a wait it is
+// taken for a descent, as of a tree, in which a failure is no reason to go on.
 func (f *finder) recursion() *Region {
 	var self *ssa.Call
 	for _, b := range f.Fn.Blocks {
@@ -91,6 +92,7 @@ func (f *finder) passesVarying(self *ssa.Call) bool {
 	return false
 }
 
+// waitUses reports whether p is converted to a duration.
 func waitUses(p ssa.Value) bool {
 	if p.Referrers() == nil {
 		return false

@@ -26,7 +26,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
-// Region is one retry.
+// Region is one retry: a loop, or a function that calls itself, in which a
+// failure of an operation leads to another attempt at the same operation. What
+// it holds is fixed when it is found; its methods look into the code again.
 type Region struct {
 	Fn    *ssa.Function
 	Loop  *dataflow.Loop // nil for a recursion
@@ -55,13 +57,16 @@ type Region struct {
 	f *finder
 }
 
-// finders finds and remembers the regions of a package's functions.
+// finders finds and remembers the regions of a package's functions, with all
+// that is known of the package meanwhile. Whether a callee retries is asked
+// while its caller is judged, so that regions are found on demand.
 type finders struct {
 	known *fact.Table
 	judge *status.Judge
 	memo  map[*ssa.Function]*finder
 }
 
+// newFinders returns the finders of a package, which may be nil.
 func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
 	p := &finders{memo: map[*ssa.Function]*finder{}}
 	p.known = fact.NewTable(pass, pkg, p.summarize)
@@ -79,7 +84,8 @@ func (p *finders) of(fn *ssa.Function) *finder {
 	return f
 }
 
-// finder finds the regions of one function.
+// finder finds the regions of one function. done is set before they are sought:
+// a function that leads back to itself sees none of its own.
 type finder struct {
 	*fact.Scope
 	pkg   *finders
@@ -106,7 +112,9 @@ func (f *finder) regions() []*Region {
 	return found
 }
 
-// region judges one loop; nil when it is no retry.
+// region judges one loop; nil when it is no retry. It follows each test of a
+// failure both ways: the failure must lead to another attempt at the same
+// operation, and then a success must not, or only past other work.
 func (f *finder) region(l *dataflow.Loop) *Region {
 	tests := besideErrors(f.tests(l), l)
 	if len(tests) == 0 {
@@ -133,6 +141,7 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 			continue
 		}
 		okBlocks, goesOn := l.Walk(t.ok().To(), notFailing)
+		// The graph may go on where the program does not: a flag ends it.
 		if goesOn && l.EndsByFlag(t.ok(), notFailing, append(slices.Clip(r.Ops), t.Ops...)) {
 			goesOn = false
 		}
@@ -151,6 +160,8 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 		return nil
 	}
 	r.Waits = f.regionWaits(r, onFailure, onSuccess)
+	// A loop that goes on in any case, and waits for nothing after a failure,
+	// is a consumer that takes the next item.
 	if !r.Pure && len(r.Waits) == 0 {
 		return nil
 	}
@@ -165,6 +176,7 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 	if r.Weak && !(r.Spoken && r.Pure) && !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.lone() }) {
 		return nil // a nil result may mean that there is nothing yet
 	}
+	// Without a wait, most loops that go on after a failure are no retries.
 	if len(r.Waits) == 0 && !r.immediate() {
 		return nil
 	}
@@ -172,7 +184,9 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 }
 
 // besideErrors leaves out the tests of a result beside an error, unless the
-// error leads to another attempt too: otherwise they wait for the result.
+// error leads to another attempt too: otherwise they wait for the result. A
+// lookup that yields neither error nor value says "not yet", and a loop around
+// it polls.
 func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 	var retried []*ssa.Call
 	for _, t := range tests {
@@ -186,7 +200,8 @@ func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 }
 
 // carried reports whether t looks at the failure of the turn before: no
-// operation of this turn has run yet.
+// operation of this turn has run yet, as in for err := op(); err != nil; err =
+// op() {}. Its other edge is the end of the loop, and says nothing of a turn.
 func carried(l *dataflow.Loop, t *Test) bool {
 	intoOp := func(e dataflow.Edge) bool {
 		return slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == e.To() })
@@ -217,6 +232,7 @@ func onlyPredicate(t *Test) bool {
 
 // regionWaits returns the waits between a failure and the next attempt. In a
 // region that goes on after success, a wait that success meets too is a tick.
+// An operation that waits as well, such as a long poll, is no wait of its own.
 func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlock]bool) []*delay.Wait {
 	var waits []*delay.Wait
 	for _, b := range f.Fn.Blocks {
@@ -259,6 +275,7 @@ func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
 }
 
 // describe fills in what follows from the operations, the waits and the names.
+// The order matters: the name of the wait is among the names that are read.
 func (f *finder) describe(r *Region) {
 	for _, c := range r.Ops {
 		r.Boundary = max(r.Boundary, send.BoundaryOf(f.Known, c))

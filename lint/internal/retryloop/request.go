@@ -47,8 +47,8 @@ func (r *Region) Responses() []*ssa.Call {
 }
 
 // Mentions reports whether the region's function, or a function of the package
-// that the region calls, has a string constant, a field or a callee of a name
-// that re matches.
+// that it calls, has a string constant, a field or a callee of a name that re
+// matches. It looks three calls deep: a header is parsed close to the loop.
 func (r *Region) Mentions(re *regexp.Regexp) bool {
 	seen := map[*ssa.Function]bool{}
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
@@ -59,6 +59,7 @@ func (r *Region) Mentions(re *regexp.Regexp) bool {
 	return false
 }
 
+// mentions is Mentions for one function. seen keeps it from going around.
 func mentions(known *fact.Table, fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.Function]bool, depth int) bool {
 	if fn == nil || seen[fn] {
 		return false

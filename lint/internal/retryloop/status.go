@@ -22,7 +22,8 @@ func (r *Region) RetriedStatuses(grpc bool) uint16 {
 }
 
 // OnlyRefused reports whether the region tries again only what a server refused
-// with 429, and so did not carry out: repeating such a write does no harm.
+// with 429, and so did not carry out: repeating such a write does no harm. All
+// tests must look at a status; a broken connection says nothing of the server.
 func (r *Region) OnlyRefused() bool {
 	if r.Loop == nil || slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Status }) {
 		return false
@@ -62,9 +63,9 @@ func (r *Result) RetriesCertificateErrors(fn *ssa.Function) bool {
 	return r.pkg.judge.YesToCertificate(fn)
 }
 
-// Doubtful reports whether, between one of the answers in mask and the next
-// attempt, a branch that nobody can judge may leave the region: the answer's
-// body may say more than its status.
+// Doubtful reports whether, between one of the responses in mask and the next
+// attempt, a branch that cannot be judged may leave the region: the body of the
+// response may say more than its status.
 func (r *Region) Doubtful(mask uint16, grpc bool) bool {
 	return slices.ContainsFunc(r.f.pkg.judge.Undecided(r.f.Scope, r.Loop, mask, grpc), func(br *ssa.If) bool {
 		return r.mayLeave(br.Block()) && !r.plainExit(br.Cond, 0)
@@ -79,8 +80,9 @@ func (r *Region) mayLeave(b *ssa.BasicBlock) bool {
 	return one != other
 }
 
-// plainExit reports whether a condition says nothing of the answer: a counter,
-// a clock, a context, an error of something else, a setting.
+// plainExit reports whether a condition says nothing of the response: a counter,
+// a clock, a context, an error of something else, a setting. What is computed
+// outside of the loop cannot depend on a response in it.
 func (r *Region) plainExit(v ssa.Value, depth int) bool {
 	if depth > 5 {
 		return false

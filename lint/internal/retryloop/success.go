@@ -16,7 +16,9 @@ import (
 var questionWord = regexp.MustCompile(`(?i)^(is|has|have|can|should|check|exists?|alive|healthy|valid|needs|was|are|does|in|ok|test|probe|want|support)`)
 
 // reportsSuccess reports whether c calls a function of the package that does
-// something and tells by its bool result whether that failed.
+// something and says by its bool result whether that failed: somewhere it
+// returns whether an error was nil. A question about a state says that too, so
+// that names which ask are left out.
 func reportsSuccess(known *fact.Table, c *ssa.CallCommon) bool {
 	fn := dataflow.Static(c)
 	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {

@@ -11,7 +11,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
-// summarize fills in what callers need to know of a function.
+// summarize fills in what callers need to know of a function. The parts come
+// from the packages that judge them; regions come last, since they ask for the
+// summaries of the functions that they call.
 func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 	calls(s, sum)
 	if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
@@ -24,7 +26,9 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 }
 
 // calls gathers what a function's calls do: waits outside loops, requests,
-// remote calls.
+// remote calls. A wait in a loop belongs to that loop; the first one outside
+// makes the function a helper that waits. It is a bare one when it does little
+// else, and then counts as a wait under any name.
 func calls(s *fact.Scope, sum *fact.Summary) {
 	keyed := send.MentionsKey(s.Fn)
 	others := 0
@@ -58,7 +62,10 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 	}
 }
 
-// noteRetry notes that the function has the region r.
+// noteRetry notes that the function has the region r. A loop that polls is not
+// noted: callers that retry it do not multiply attempts. Requests whose method
+// the caller chooses are noted as retried, for the caller to be judged by,
+// unless a key or a refusal by 429 makes the repetition safe.
 func noteRetry(s *fact.Summary, r *Region) {
 	if !r.Pure || r.Waiting {
 		return

@@ -12,7 +12,8 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
-// Test is one branch on the failure of an operation of the loop.
+// Test is one branch on the failure of an operation of the loop. Its two edges
+// are what a region is made of: where a failure goes, and where a success does.
 type Test struct {
 	If     *ssa.If
 	Fail   int         // which successor a failure takes
@@ -22,16 +23,19 @@ type Test struct {
 	Nil    bool        // the test looks at a result beside an error
 }
 
+// fail and ok are the edges that a failure and a success take.
 func (t *Test) fail() dataflow.Edge { return dataflow.Edge{From: t.If.Block(), I: t.Fail} }
 
 func (t *Test) ok() dataflow.Edge { return dataflow.Edge{From: t.If.Block(), I: 1 - t.Fail} }
 
-// lone reports whether t looks at a pointer that says nothing of a failure.
+// lone reports whether t compares a result that may be nil and has no error
+// beside it. That says nothing of a failure: nil may be a fair result.
 func (t *Test) lone() bool {
 	_, isComparison := t.If.Cond.(*ssa.BinOp)
 	return t.Bool && isComparison
 }
 
+// failureWord marks predicates on errors: their yes is a failure that may pass.
 var failureWord = regexp.MustCompile(`(?i)retr|tempor|transient|timeout|recoverable|^Is|^As$|conn.*(err|refused|reset)`)
 
 // tests returns the failure tests of l. Those without Ops test something that
@@ -117,7 +121,8 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 }
 
 // nilTest recognizes resp == nil: beside an error it is a failure as well, and
-// where there is no error it may be one.
+// where there is no error it may be one. Only the first result of several is
+// looked at then, since a second one is a detail of it.
 func (f *finder) nilTest(x ssa.Value, op token.Token, t *Test, l *dataflow.Loop) *Test {
 	e, ok := x.(*ssa.Extract)
 	if !ok {
@@ -143,8 +148,8 @@ func (f *finder) nilTest(x ssa.Value, op token.Token, t *Test, l *dataflow.Loop)
 	return t
 }
 
-// callTest recognizes a predicate on an error or on an answer, and an
-// operation that reports success as a bool.
+// callTest recognizes a predicate on an error or on a response, and an operation
+// that reports success as a bool.
 func (f *finder) callTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 	if failureWord.MatchString(dataflow.CalleeName(c.Common())) {
 		for _, a := range c.Common().Args {
@@ -166,8 +171,10 @@ func (f *finder) callTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 	return f.boolTest(c, t, l)
 }
 
-// boolTest recognizes if c.send() { return }: an operation of a telling name
-// that reports success as a bool.
+// boolTest recognizes if c.send() { return }: an operation that reports success
+// as a bool. Its name and its boundary say so, or its body, which returns
+// whether an error was nil. Calls of many parameters are left alone: their bool
+// is rarely about success.
 func (f *finder) boolTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 	if !l.Contains(c) || c.Common().Signature().Params().Len() > 6 {
 		return nil
@@ -180,11 +187,13 @@ func (f *finder) boolTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 	return t
 }
 
+// boolOp marks functions that do something and may fail at it, by their name.
 var boolOp = regexp.MustCompile(`(?i)^(try)?(send|post|publish|push|upload|deliver|submit|connect|reconnect|dial|fetch|download|call|do|write|register|notify)`)
 
 func implementsError(v ssa.Value) bool { return dataflow.IsError(v.Type()) }
 
-// opsOf returns the operations of l that may have produced the error v.
+// opsOf returns the operations of l that may have produced the error v. What
+// only computes is none, and neither is a wait, whose error is a context's end.
 func (f *finder) opsOf(v ssa.Value, l *dataflow.Loop) []*ssa.Call {
 	var ops []*ssa.Call
 	for _, c := range f.Origins(v, l) {

@@ -15,7 +15,9 @@ var (
 	awaitWord = regexp.MustCompile(`(?i)^(wait|poll|await|ensure.*ready|monitor|watch|reconcile|elect|campaign|heartbeat|keepalive|supervis|probe|expect|eventually|check.*(ready|health|up|alive))|wait(for|until|ing)|until|ready|poll|listen|leader|(^|[^b])lock|watch|heartbeat|keep.?alive|daemon|supervisor|health`)
 )
 
-// words reads the names in and around a region.
+// words reads the names in and around a region. They are evidence, not proof:
+// they raise or lower a confidence, and decide only where code cannot, as in a
+// loop without a wait. Those of the functions around a literal count too.
 func (r *Region) words() {
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
 		name := fn.Name()
