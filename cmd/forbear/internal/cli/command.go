@@ -1,0 +1,105 @@
+// Package cli is the vocabulary of forbear's commands: how a command describes
+// itself, what it reads and writes, and which exit codes it ends with. It knows
+// none of the commands; main lists them.
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The exit codes of every command.
+const (
+	ExitOK    = 0 // pass
+	ExitFound = 1 // findings, or a negative answer
+	ExitUsage = 2 // could not judge: bad usage, unreadable input
+)
+
+// Command is one subcommand.
+type Command struct {
+	Name     string
+	Summary  string // one line, for the list
+	Usage    string // what follows "forbear NAME"
+	About    string // paragraphs, for --help
+	Examples string
+	// Run gets the arguments after the name. It ends early when ctx does.
+	Run func(ctx context.Context, std *Streams, args []string) int
+}
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Fail says on standard error why the command could not judge.
+func (s *Streams) Fail(format string, args ...any) int {
+	fmt.Fprintf(s.Err, "forbear: "+format+"\n", args...)
+	return ExitUsage
+}
+
+// Flags returns the command's flag set. Its errors and help are written by
+// Parse.
+func (c *Command) Flags() *flag.FlagSet {
+	f := flag.NewFlagSet(c.Name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	return f
+}
+
+// Parse reads the flags, of which at most operands arguments may remain. done
+// says that the command is over, with that exit code: help was asked for, or
+// the usage was wrong.
+func (c *Command) Parse(std *Streams, f *flag.FlagSet, args []string, operands int) (code int, done bool) {
+	err := f.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		c.help(std.Out, f)
+		return ExitOK, true
+	case err != nil:
+		return std.Fail("%s: %v (see forbear %s --help)", c.Name, err, c.Name), true
+	case f.NArg() > operands:
+		return std.Fail("%s: unexpected argument %q (see forbear %s --help)", c.Name, f.Arg(operands), c.Name), true
+	}
+	return ExitOK, false
+}
+
+// Operands parses flags that may stand before, between and behind operands.
+func (c *Command) Operands(std *Streams, f *flag.FlagSet, args []string) (operands []string, code int, done bool) {
+	for {
+		if code, done := c.Parse(std, f, args, len(args)); done {
+			return nil, code, true
+		}
+		if f.NArg() == 0 {
+			return operands, ExitOK, false
+		}
+		operands = append(operands, f.Arg(0))
+		args = f.Args()[1:]
+	}
+}
+
+// help writes the command's manual.
+func (c *Command) help(w io.Writer, f *flag.FlagSet) {
+	fmt.Fprintf(w, "forbear %s: %s\n\n", c.Name, c.Summary)
+	fmt.Fprintf(w, "Usage: %s\n", strings.TrimSpace("forbear "+c.Name+" "+c.Usage))
+	if c.About != "" {
+		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.About))
+	}
+	any := false
+	f.VisitAll(func(*flag.Flag) { any = true })
+	if any {
+		fmt.Fprint(w, "\nFlags:\n")
+		f.SetOutput(w)
+		f.PrintDefaults()
+	}
+	if c.Examples != "" {
+		fmt.Fprint(w, "\nExamples:\n")
+		for line := range strings.Lines(strings.TrimSpace(c.Examples)) {
+			fmt.Fprint(w, "  ", line)
+		}
+		fmt.Fprintln(w)
+	}
+}
