@@ -19,9 +19,6 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// Default is the database of whoever names none.
-const Default = "forbear.db"
-
 // DB is an open database with its store.
 type DB struct {
 	*sqlstore.Store

@@ -1,3 +1,7 @@
+// Package dlq is the command dlq: what an operator does with dead letters. It
+// works on the database itself and not through serve's API, so that letters can
+// be looked at while no process serves. Only the sending of a redrive is left to
+// a running serve, which paces it and counts its outcomes.
 package dlq
 
 import (
@@ -11,7 +15,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
@@ -19,6 +22,7 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
+// Command returns the command dlq.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "dlq",
@@ -61,7 +65,8 @@ forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		q := newDLQ(f, std)
+		q := &dlq{std: std}
+		q.register(f)
 		if len(args) == 0 {
 			return std.Fail("dlq: what shall be done? want %s (see forbear dlq --help)", verbNames())
 		}
@@ -71,93 +76,34 @@ forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 		} else {
 			args = args[1:]
 		}
-		for { // flags may stand behind an operand
-			if code, done := c.Parse(std, f, args, len(args)); done {
-				return code
-			}
-			if f.NArg() == 0 {
-				break
-			}
-			q.operands = append(q.operands, f.Arg(0))
-			args = f.Args()[1:]
+		operands, code, done := c.Operands(std, f, args)
+		if done {
+			return code
 		}
 		f.Visit(func(fl *flag.Flag) { q.filtered = q.filtered || filterFlags[fl.Name] })
+		if err := q.check(verb, operands); err != nil {
+			return std.Fail("dlq: %v", err)
+		}
 		return q.run(ctx, verb)
 	}
 	return c
 }
 
-// filterFlags are those that choose letters.
-var filterFlags = map[string]bool{"queue": true, "destination": true, "reason": true, "error-type": true, "event-id": true, "state": true, "since": true, "until": true}
-
 // dlq is one run of the command.
 type dlq struct {
 	std      *cli.Streams
 	db       *database.DB
-	database *string
+	cipher   deadletter.Cipher // nil without a key file
+	database string
 	keyFile  string
-	operands []string
-	id       string
-	filtered bool
+	id       string // the operand, or ""
+	filtered bool   // a flag chooses letters
 
 	filter              deadletter.Filter
 	format, who, why    string
 	reveal, dryRun, all bool
 	wait                bool
 	job                 deadletter.Job
-}
-
-func newDLQ(f *flag.FlagSet, std *cli.Streams) *dlq {
-	q := &dlq{std: std, database: database.Flag(f)}
-	f.StringVar(&q.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "the `file` with the key that serve encrypts payloads under (also from FORBEAR_ENCRYPTION_KEY_FILE)")
-	f.StringVar(&q.filter.Queue, "queue", "", "letters of this `queue`")
-	f.StringVar(&q.filter.Destination, "destination", "", "letters to this destination: a webhook `endpoint`")
-	f.StringVar(&q.filter.Reason, "reason", "", "letters with this `reason`, such as exhausted")
-	f.StringVar(&q.filter.ErrorType, "error-type", "", "letters with this last error `type`, such as http_503")
-	f.StringVar(&q.filter.EventID, "event-id", "", "letters of this message `id`")
-	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
-	f.Func("since", "letters from this `time` on: RFC 3339, or an age such as 24h", timeFlag(&q.filter.Since))
-	f.Func("until", "letters before this `time`", timeFlag(&q.filter.Until))
-	f.StringVar(&q.filter.After, "after", "", "list: go on behind the letter with this `id`")
-	f.IntVar(&q.filter.Limit, "limit", 100, "list: at most this `many`, up to 1000")
-	f.StringVar(&q.format, "o", "text", "output `format`: text or json")
-	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: payloads and credentials too; audited")
-	f.StringVar(&q.who, "actor", cli.Actor(), "your `name`, for the audit")
-	f.StringVar(&q.why, "why", "", "discard: the `reason`")
-	f.BoolVar(&q.all, "all", false, "redrive: all dead letters of the queue")
-	f.BoolVar(&q.dryRun, "dry-run", false, "redrive: only count")
-	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
-	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: `letters` a second")
-	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `part` fails; 1 never stops")
-	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: leave letters alone that were redriven this `often`")
-	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
-	return q
-}
-
-// timeFlag reads a time, or an age.
-func timeFlag(t *time.Time) func(string) error {
-	return func(v string) error {
-		if age, err := time.ParseDuration(v); err == nil {
-			*t = time.Now().Add(-age)
-			return nil
-		}
-		at, err := time.Parse(time.RFC3339, v)
-		if err != nil {
-			return errors.New("want an RFC 3339 time such as 2026-03-01T12:00:00Z, or an age such as 24h")
-		}
-		*t = at
-		return nil
-	}
-}
-
-func stateFlag(s *deadletter.State) func(string) error {
-	return func(v string) error {
-		*s = deadletter.State(v)
-		if !slices.Contains([]deadletter.State{deadletter.Dead, deadletter.Redriving, deadletter.Resolved, deadletter.Discarded}, *s) {
-			return errors.New("want dead, redriving, resolved or discarded")
-		}
-		return nil
-	}
 }
 
 // verb is one thing that dlq does.
@@ -173,7 +119,7 @@ var verbs = map[string]verb{
 	"show":     {"the id of a letter", true, (*dlq).show},
 	"discard":  {"the id of a letter", true, (*dlq).discard},
 	"export":   {"", false, (*dlq).export},
-	"read":     {"the file of an export", true, nil},
+	"read":     {"the file of an export", true, (*dlq).read},
 	"audit":    {"", false, (*dlq).audits},
 	"redrive":  {"the id of a letter", false, (*dlq).redrive},
 	"redrives": {"", false, (*dlq).redrives},
@@ -184,49 +130,62 @@ var verbs = map[string]verb{
 
 func verbNames() string { return strings.Join(slices.Sorted(maps.Keys(verbs)), ", ") }
 
-func (q *dlq) run(ctx context.Context, name string) int {
+// check says what is wrong with the command line, before the database is opened,
+// and takes the operand.
+func (q *dlq) check(name string, operands []string) error {
 	v, known := verbs[name]
 	switch {
 	case !known:
-		return q.std.Fail("dlq: unknown verb %q: want %s", name, verbNames())
+		return fmt.Errorf("unknown verb %q: want %s", name, verbNames())
 	case q.format != "text" && q.format != "json":
-		return q.std.Fail("dlq: unknown format %q: want text or json", q.format)
+		return fmt.Errorf("unknown format %q: want text or json", q.format)
 	case q.filter.Limit < 1 || q.filter.Limit > deadletter.MaxList:
-		return q.std.Fail("dlq: --limit %d is not 1 to %d", q.filter.Limit, deadletter.MaxList)
-	case v.needed && len(q.operands) == 0:
-		return q.std.Fail("dlq: %s wants %s", name, v.operand)
-	case v.operand == "" && len(q.operands) > 0, len(q.operands) > 1:
-		return q.std.Fail("dlq: %s: unexpected argument %q", name, q.operands[len(q.operands)-1])
+		return fmt.Errorf("--limit %d is not 1 to %d", q.filter.Limit, deadletter.MaxList)
+	case v.needed && len(operands) == 0:
+		return fmt.Errorf("%s wants %s", name, v.operand)
+	case v.operand == "" && len(operands) > 0, len(operands) > 1:
+		return fmt.Errorf("%s: unexpected argument %q", name, operands[len(operands)-1])
 	}
-	if len(q.operands) > 0 {
-		q.id = q.operands[0]
+	if len(operands) > 0 {
+		q.id = operands[0]
 	}
-	opts, cipher, err := q.ciphers()
-	if err != nil {
-		return q.std.Fail("dlq: %v", err)
-	}
-	if name == "read" {
-		v.do = func(q *dlq, ctx context.Context) (int, error) { return q.read(ctx, cipher) }
-	}
-	if err := exists(*q.database); err != nil {
-		return q.std.Fail("dlq: %v", err)
-	}
-	if q.db, err = database.Open(ctx, *q.database, opts...); err != nil {
+	return nil
+}
+
+// run opens the database and does what the verb says. A letter that is not
+// there, or is in another state, is a negative result: exit code 1. What keeps
+// the command from judging is 2.
+func (q *dlq) run(ctx context.Context, name string) int {
+	if err := q.open(ctx); err != nil {
 		return q.std.Fail("dlq: %v", err)
 	}
 	defer func() { _ = q.db.Close() }()
 	if err := q.upToDate(ctx); err != nil {
 		return q.std.Fail("dlq: %v", err)
 	}
-	code, err := v.do(q, ctx)
+	code, err := verbs[name].do(q, ctx)
 	switch {
 	case errors.Is(err, deadletter.ErrNotFound), errors.Is(err, deadletter.ErrState), errors.Is(err, deadletter.ErrRedriveLimit):
-		fmt.Fprintf(q.std.Err, "forbear: dlq: %v\n", err)
+		q.std.Fail("dlq: %v", err)
 		return cli.ExitFound
 	case err != nil:
 		return q.std.Fail("dlq: %v", err)
 	}
 	return code
+}
+
+// open opens the database, under the key that serve encrypts payloads with.
+func (q *dlq) open(ctx context.Context) error {
+	c, err := database.Cipher(q.keyFile)
+	if err != nil {
+		return err
+	}
+	if err := exists(q.database); err != nil {
+		return err
+	}
+	q.cipher = c
+	q.db, err = database.Open(ctx, q.database, sqlstore.WithCipher(c))
+	return err
 }
 
 // upToDate refuses a database of an earlier version: processes of that version
@@ -244,7 +203,7 @@ func (q *dlq) upToDate(ctx context.Context) error {
 }
 
 // exists refuses an SQLite file that is not there: opening it would make one,
-// empty, and tell nobody that its name was misspelt.
+// empty, and hide that its name was misspelt.
 func exists(name string) error {
 	if strings.Contains(name, "://") {
 		return nil
@@ -256,29 +215,19 @@ func exists(name string) error {
 	return nil
 }
 
-// ciphers returns what the key file says.
-func (q *dlq) ciphers() ([]sqlstore.Option, deadletter.Cipher, error) {
-	keys, err := database.ReadKeys(q.keyFile)
-	if err != nil || len(keys) == 0 {
-		return nil, nil, err
-	}
-	c, err := sqlstore.NewCipher(keys...)
-	return []sqlstore.Option{sqlstore.WithCipher(c)}, c, err
-}
-
-// json writes v when that was asked for.
+// json writes v as a line of JSON, when that format was asked for.
 func (q *dlq) json(v any) bool {
 	if q.format != "json" {
 		return false
 	}
 	enc := json.NewEncoder(q.std.Out)
-	enc.SetEscapeHTML(false)
+	enc.SetEscapeHTML(false) // payloads are shown as they are
 	_ = enc.Encode(v)
 	return true
 }
 
 // nothing says that nothing was found.
 func (q *dlq) nothing(what string) (int, error) {
-	fmt.Fprintf(q.std.Err, "forbear: dlq: %s\n", what)
+	q.std.Fail("dlq: %s", what)
 	return cli.ExitFound, nil
 }

@@ -22,17 +22,11 @@ import (
 func deadDatabase(t *testing.T, n int, keyFile string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "forbear.db")
-	var opts []sqlstore.Option
-	if keys, err := database.ReadKeys(keyFile); err != nil {
+	c, err := database.Cipher(keyFile)
+	if err != nil {
 		t.Fatal(err)
-	} else if len(keys) > 0 {
-		c, err := sqlstore.NewCipher(keys...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts = append(opts, sqlstore.WithCipher(c))
 	}
-	db, err := database.Open(t.Context(), path, opts...)
+	db, err := database.Open(t.Context(), path, sqlstore.WithCipher(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +169,7 @@ func TestDLQWithEncryption(t *testing.T) {
 	if r := clitest.Run(t, Command(), "", "show", "l0", "--reveal", "--database", db); r.Code != 2 || strings.Contains(r.Out+r.Errors, "planted") {
 		t.Errorf("without the key: %+v", r)
 	}
-	keys, err := database.ReadKeys(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := sqlstore.NewCipher(keys...)
+	c, err := database.Cipher(key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,7 +173,7 @@ func (q *dlq) line(l deadletter.Letter) error {
 }
 
 // read prints an export that serve has written before its letters expired.
-func (q *dlq) read(ctx context.Context, c deadletter.Cipher) (int, error) {
+func (q *dlq) read(ctx context.Context) (int, error) {
 	f, err := os.Open(q.id)
 	if err != nil {
 		return 0, err
@@ -182,7 +182,7 @@ func (q *dlq) read(ctx context.Context, c deadletter.Cipher) (int, error) {
 	if err := q.noted(ctx, "file "+q.id); err != nil {
 		return 0, err
 	}
-	if err := deadletter.ReadExport(f, c, q.line); err != nil {
+	if err := deadletter.ReadExport(f, q.cipher, q.line); err != nil {
 		return 0, fmt.Errorf("%s: %w", q.id, err)
 	}
 	return cli.ExitOK, nil

@@ -25,7 +25,7 @@ type Options struct {
 	SecretsDir string         // where file: references are looked up
 	ExportDir  string         // where expired dead letters go
 	Retention  time.Duration
-	Keys       []sqlstore.Key // encryption at rest; none: off
+	Cipher     sqlstore.Cipher // encryption at rest; nil: off
 	Notifiers  []deadletter.Notifier
 	// Alerts is where alerts are delivered as webhooks; nil: nowhere.
 	Alerts *webhook.Endpoint
@@ -40,7 +40,6 @@ type Options struct {
 	Wrap      func(http.RoundTripper) http.RoundTripper
 	Transport http.RoundTripper // for tests
 	Now       func() time.Time
-	cipher    sqlstore.Cipher
 	Poll      time.Duration // how often to look for work that nobody told of; default 1 s
 }
 
@@ -69,15 +68,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	var opts []sqlstore.Option
-	if len(o.Keys) > 0 {
-		c, err := sqlstore.NewCipher(o.Keys...)
-		if err != nil {
-			return nil, err
-		}
-		o.cipher = c
-		opts = append(opts, sqlstore.WithCipher(c))
-	}
+	opts := []sqlstore.Option{sqlstore.WithCipher(o.Cipher)}
 	if o.Now != nil {
 		opts = append(opts, sqlstore.WithClock(o.Now))
 	}
@@ -127,7 +118,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	}
 	s.Alerter = deadletter.NewAlerter(db, o.Logger, o.Notifiers...)
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
-	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Cipher: o.cipher, Log: o.Logger}
+	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
 	s.Handler = s.handler(o)
 	return s, nil
 }

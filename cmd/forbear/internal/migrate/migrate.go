@@ -28,12 +28,13 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		name := database.Flag(f)
+		var name string
+		database.Flag(f, &name, database.Usage)
 		status := f.Bool("status", false, "only tell which steps are applied")
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}
-		db, err := database.Open(ctx, *name)
+		db, err := database.Open(ctx, name)
 		if err != nil {
 			return std.Fail("migrate: %v", err)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 )
 
-// adminFlags say where serve has its admin endpoint.
+// adminFlags say where serve has its admin endpoint. The zero value puts it on
+// loopback next to the gateway, without a token.
 type adminFlags struct {
 	address   string
 	tokenFile string
@@ -24,8 +25,9 @@ func (a *adminFlags) register(f *flag.FlagSet) {
 }
 
 // listen opens the admin endpoint's listener: at the address asked for, or next
-// to the gateway's. A default address that is taken gives way to a free one.
-// Without an endpoint l is nil.
+// to the gateway's. A default address that is taken gives way to a free one: a
+// second gateway on the machine must start all the same. Without an endpoint l
+// is nil.
 func (a *adminFlags) listen(main net.Addr, token string) (l net.Listener, err error) {
 	if a.address == "off" {
 		return nil, nil
@@ -45,7 +47,9 @@ func (a *adminFlags) listen(main net.Addr, token string) (l net.Listener, err er
 }
 
 // start serves the admin endpoint, and returns its base URL, "" when it is off,
-// and what ends it. main is the gateway's own address.
+// and what ends it. main is the gateway's own address. The endpoint is apart
+// from the gateway's address: a caller that may send requests through
+// the gateway may not for that reason force its breakers.
 func (a *adminFlags) start(main net.Addr, w *watch) (base string, stop func(), err error) {
 	token, err := cli.AdminToken(a.tokenFile)
 	if err != nil {

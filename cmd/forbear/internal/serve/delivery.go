@@ -3,81 +3,67 @@ package serve
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/sqlstore"
-	"github.com/forbear-go/forbear/webhook"
 )
 
 // delivery is serve's durable side: its flags, and the service that they make.
+// The zero value delivers, and has no service until start.
 type delivery struct {
-	taken atomic.Pointer[map[string]bool] // hosts that the gateway's routes take whole; "*" is all
-
 	off       bool
-	listen    string
+	listen    string // of the API; "" puts it on the gateway's address
 	options   durable.Options
-	slack     string
-	manager   string
-	hook      string
-	hookKey   string // reference of its signing secret
-	reach     []netip.Prefix
-	command   string
+	alert     alertFlags
 	keyFile   string
 	tokenFile string
 
-	service *durable.Service
-	server  *http.Server // when the API has an address of its own
+	taken   atomic.Pointer[map[string]bool] // hosts that the gateway's routes take whole; "*" is all
+	service *durable.Service                // nil where nothing is delivered
+	server  *http.Server                    // when the API has an address of its own
 	done    chan error
 	cancel  context.CancelFunc
 }
 
-func newDelivery(f *flag.FlagSet) *delivery {
-	d := &delivery{}
+func (d *delivery) register(f *flag.FlagSet) {
 	o := &d.options
 	f.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks")
-	f.StringVar(&o.Database, "database", cmp.Or(os.Getenv("FORBEAR_DATABASE"), database.Default), "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
+	database.Flag(f, &o.Database, "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
 	f.StringVar(&d.listen, "api", "", "an `address` of its own for the delivery API (default: /v1/ on the gateway's)")
 	f.StringVar(&d.tokenFile, "api-token-file", "", "the `file` with the token that the API demands (also from FORBEAR_API_TOKEN); needed beyond loopback")
-	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", func(v string) error {
-		p, err := netip.ParsePrefix(v)
-		o.Allow = append(o.Allow, p)
-		return err
-	})
+	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
 	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
 	f.StringVar(&d.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "encrypt payloads at rest, and exports, under the key in this `file` (also from FORBEAR_ENCRYPTION_KEY_FILE)")
 	f.DurationVar(&o.Retention, "dlq-retention", deadletter.DefaultRetention, "how long dead letters are kept")
 	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
-	f.StringVar(&d.slack, "alert-slack", "", "send alerts to this Slack-compatible `URL`")
-	f.StringVar(&d.manager, "alert-alertmanager", "", "send alerts to this Alertmanager `URL`")
-	f.StringVar(&d.hook, "alert-webhook", "", "deliver alerts to this `URL`, durably, as signed webhooks")
-	f.StringVar(&d.hookKey, "alert-webhook-secret", "", "the secret that signs them, as a `reference`: env:NAME or file:NAME")
-	f.Func("alert-allow-target", "a private `prefix` that --alert-slack and --alert-alertmanager may be in; may be repeated", func(v string) error {
-		p, err := netip.ParsePrefix(v)
-		d.reach = append(d.reach, p)
-		return err
-	})
-	f.StringVar(&d.command, "alert-command", "", "run this `command` with each alert as JSON on its standard input")
-	return d
+	d.alert.register(f)
 }
 
-// start opens the database and begins to deliver. address is the gateway's.
+// prefixes reads a flag that may be repeated into list.
+func prefixes(list *[]netip.Prefix) func(string) error {
+	return func(v string) error {
+		p, err := netip.ParsePrefix(v)
+		*list = append(*list, p)
+		return err
+	}
+}
+
+// start opens the database and begins to deliver. address is the gateway's: the
+// API is there unless it has one of its own, and what listens beyond loopback
+// demands a token (R-9). A process that is already asked to end opens nothing.
 func (d *delivery) start(ctx context.Context, address string, w *watch) (err error) {
 	if d.off || ctx.Err() != nil {
 		return nil
@@ -87,14 +73,14 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	if o.Token, err = d.token(); err != nil {
 		return err
 	}
-	if o.Keys, err = d.keys(); err != nil {
+	if o.Cipher, err = database.Cipher(d.keyFile); err != nil {
 		return err
 	}
-	o.Open = !loopback(cmp.Or(d.listen, address))
-	if o.Notifiers, err = d.notifiers(); err != nil {
+	o.Open = !durable.Loopback(cmp.Or(d.listen, address))
+	if o.Notifiers, err = d.alert.notifiers(o.Allow); err != nil {
 		return err
 	}
-	if o.Alerts, err = d.alerts(); err != nil {
+	if o.Alerts, err = d.alert.endpoint(); err != nil {
 		return err
 	}
 	if d.service, err = durable.New(ctx, o); err != nil {
@@ -119,7 +105,8 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	return nil
 }
 
-// stop lets the attempts under way finish and closes the database.
+// stop lets the attempts under way finish and closes the database. The API goes
+// first, so that it acknowledges nothing that the closed database cannot keep.
 func (d *delivery) stop() error {
 	if d.service == nil {
 		return nil
@@ -134,7 +121,47 @@ func (d *delivery) stop() error {
 	return cmp.Or(err, d.service.Close())
 }
 
-// mount puts the API before the gateway.
+// token returns the token that the API demands, or "". The minimum length
+// refuses a file that holds a placeholder.
+func (d *delivery) token() (string, error) {
+	if d.tokenFile == "" {
+		return os.Getenv("FORBEAR_API_TOKEN"), nil
+	}
+	b, err := os.ReadFile(d.tokenFile)
+	token := strings.TrimSpace(string(b))
+	if err == nil && len(token) < 16 {
+		err = fmt.Errorf("%s: a token has at least 16 characters", d.tokenFile)
+	}
+	return token, err
+}
+
+// database returns that of the deliveries, or nil where there are none.
+func (d *delivery) database() *database.DB {
+	if d.service == nil {
+		return nil
+	}
+	return d.service.DB
+}
+
+// openOwn opens the database that deliveries would be kept in, for a gateway
+// that delivers nothing and still honors idempotency keys.
+func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB, error) {
+	c, err := database.Cipher(d.keyFile)
+	if err != nil {
+		return nil, err
+	}
+	db, err := database.Open(ctx, d.options.Database, sqlstore.WithCipher(c))
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Update(ctx, log); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// mount puts the API before the gateway, where both share an address.
 func (d *delivery) mount(next http.Handler) http.Handler {
 	if d.service == nil || d.listen != "" {
 		return next
@@ -148,7 +175,7 @@ func (d *delivery) mount(next http.Handler) http.Handler {
 	})
 }
 
-// claims notes what the gateway's routes take as a whole: everything, by the
+// claims records what the gateway's routes take as a whole: everything, by the
 // prefix "/", or a host. There the API steps back, for a request to /v1 of an
 // upstream must not end here; --api gives the API an address of its own.
 func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
@@ -167,6 +194,8 @@ func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
 	}
 }
 
+// claimed reports whether a route takes all requests to a host, given as in the
+// Host header, with or without a port.
 func (d *delivery) claimed(host string) bool {
 	taken := d.taken.Load()
 	if taken == nil || len(*taken) == 0 {
@@ -178,81 +207,12 @@ func (d *delivery) claimed(host string) bool {
 	return (*taken)["*"] || (*taken)[strings.ToLower(host)]
 }
 
-// clash refuses a route of the gateway that the API would hide.
+// clash refuses a route of the gateway that the API would hide. It is refused at
+// the start and not resolved: whichever of the two gave way, its callers would
+// get 404s that the policy file does not explain.
 func (d *delivery) clash(prefix string) error {
 	if d.off || d.listen != "" || prefix != "/v1" && !strings.HasPrefix(prefix, "/v1/") {
 		return nil
 	}
 	return fmt.Errorf("the route %s is where the delivery API is: give the API an address of its own with --api, or switch it off with --no-delivery", prefix)
-}
-
-func (d *delivery) token() (string, error) {
-	if d.tokenFile == "" {
-		return os.Getenv("FORBEAR_API_TOKEN"), nil
-	}
-	b, err := os.ReadFile(d.tokenFile)
-	if err == nil && len(strings.TrimSpace(string(b))) < 16 {
-		err = fmt.Errorf("%s: a token has at least 16 characters", d.tokenFile)
-	}
-	return strings.TrimSpace(string(b)), err
-}
-
-func (d *delivery) keys() ([]sqlstore.Key, error) { return database.ReadKeys(d.keyFile) }
-
-// notifiers returns those that are told directly. They reach public addresses,
-// and what was allowed: an address in a flag is the operator's, and a name may
-// still resolve to where nobody meant it to.
-func (d *delivery) notifiers() (list []deadletter.Notifier, err error) {
-	guard := webhook.Guard{Allow: slices.Concat(d.options.Allow, d.reach)}
-	client := &http.Client{Transport: guard.Transport(forbear.DefaultConnect), Timeout: 10 * time.Second}
-	for _, n := range []struct {
-		label, url string
-		format     deadletter.AlertFormat
-	}{{"slack", d.slack, deadletter.FormatSlack}, {"alertmanager", alertmanager(d.manager), deadletter.FormatAlertmanager}} {
-		if n.url == "" {
-			continue
-		}
-		if err := guard.CheckURL(n.url); err != nil {
-			return nil, fmt.Errorf("--alert-%s: %w (see --alert-allow-target)", n.label, err)
-		}
-		list = append(list, &deadletter.HTTPNotifier{Label: n.label, URL: n.url, Format: n.format, Client: client})
-	}
-	if args := strings.Fields(d.command); len(args) > 0 {
-		list = append(list, &deadletter.CommandNotifier{Label: "command", Args: args})
-	}
-	return list, nil
-}
-
-// alertmanager completes an address without a path.
-func alertmanager(address string) string {
-	if u, err := url.Parse(address); err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" {
-		return u.JoinPath("/api/v2/alerts").String()
-	}
-	return address
-}
-
-// alerts returns the endpoint that alerts are delivered to, or nil.
-func (d *delivery) alerts() (*webhook.Endpoint, error) {
-	switch {
-	case d.hook == "" && d.hookKey == "":
-		return nil, nil
-	case d.hook == "":
-		return nil, errors.New("--alert-webhook-secret is of no use without --alert-webhook")
-	case d.hookKey == "":
-		return nil, fmt.Errorf("--alert-webhook needs --alert-webhook-secret: env:ALERTS, for instance, is the variable %sALERTS", durable.SecretPrefix)
-	}
-	return &webhook.Endpoint{URL: d.hook, Secrets: []string{d.hookKey}}, nil
-}
-
-// loopback reports whether an address is reachable from this machine only.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // fleet lets all gateways of a service share one retry budget for each
-// dependency. The zero value, without a store, leaves each its own.
+// dependency (R-7): with a budget each, 200 quiet gateways would have 200 floors
+// of three retries. The zero value, without a store, leaves each its own.
 type fleet struct {
 	url     string
-	log     *slog.Logger
 	store   *redisstore.Store
 	budgets map[string]*budget.Fleet // by dependency
 }
@@ -24,8 +24,10 @@ func (f *fleet) register(set *flag.FlagSet) {
 	set.StringVar(&f.url, "fleet-budget", "", "share the retry budgets of all processes of the service on this Redis or Valkey `url`, such as redis://127.0.0.1:6379/0")
 }
 
-// options returns what makes the Retryer of a dependency share its budget.
-func (f *fleet) options(service string, dep policyfile.Dependency) ([]forbear.Option, error) {
+// options returns what makes the Retryer of a dependency share its budget. The
+// budget's key is the service and the dependency: two services that call one
+// dependency do not share.
+func (f *fleet) options(log *slog.Logger, service string, dep policyfile.Dependency) ([]forbear.Option, error) {
 	if f.url == "" {
 		return nil, nil
 	}
@@ -37,7 +39,7 @@ func (f *fleet) options(service string, dep policyfile.Dependency) ([]forbear.Op
 		f.store = store
 	}
 	shared, err := budget.NewFleet(dep.Policy.Budget, f.store, service+"/"+dep.Name,
-		budget.FleetOptions{Logger: f.log, Strict: dep.Policy.Strict})
+		budget.FleetOptions{Logger: log, Strict: dep.Policy.Strict})
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,8 @@ func (f *fleet) options(service string, dep policyfile.Dependency) ([]forbear.Op
 	return []forbear.Option{forbear.WithBudget(shared)}, nil
 }
 
-// close gives back what this process holds of the budgets.
+// close gives back what this process holds of the budgets, so that the others
+// need not wait for its lease to run out.
 func (f *fleet) close() {
 	for _, b := range f.budgets {
 		_ = b.Close()

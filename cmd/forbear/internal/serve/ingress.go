@@ -3,11 +3,11 @@ package serve
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,11 +16,11 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/policyfile"
-	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// ingress is what the routes with idempotency keys have in common. Their
-// records are in the database of the deliveries.
+// ingress is what the routes with idempotency keys have in common. Their
+// records are in the database of the deliveries. A gateway without such a route
+// opens no database for them.
 type ingress struct {
 	records  lateStore
 	requests *prometheus.CounterVec
@@ -45,18 +45,20 @@ func (s *server) startIngress(ctx context.Context) error {
 }
 
 // openRecords opens the records, once, when the file has a route that needs
-// them. Before serve has begun it does nothing.
+// them. Before serve has begun it does nothing, and so does it afterwards: a
+// reload may come in between ctx's end and the end of the process.
 func (s *server) openRecords(file *policyfile.File) error {
 	in := &s.ingress
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed(file) {
+	keyed := slices.ContainsFunc(file.Gateway.Routes, func(r policyfile.Route) bool { return r.Idempotency.On })
+	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed {
 		return nil
 	}
 	db := s.delivery.database()
 	if db == nil {
 		var err error
-		if db, err = s.delivery.openOwn(in.run); err != nil {
+		if db, err = s.delivery.openOwn(in.run, s.log); err != nil {
 			return err
 		}
 		in.own = db
@@ -64,16 +66,6 @@ func (s *server) openRecords(file *policyfile.File) error {
 	in.records.Store = db.Idempotency()
 	in.sweeper.Go(func() { idempotency.RunSweeper(in.run, in.records.Store, s.log) })
 	return nil
-}
-
-// keyed reports whether a route of the file honors keys.
-func keyed(file *policyfile.File) bool {
-	for _, r := range file.Gateway.Routes {
-		if r.Idempotency.On {
-			return true
-		}
-	}
-	return false
 }
 
 // stop waits for the sweeper, which ends with serve's context, and closes what
@@ -86,39 +78,9 @@ func (in *ingress) stop() error {
 	return in.own.Close()
 }
 
-// database returns that of the deliveries, or nil where there are none.
-func (d *delivery) database() *database.DB {
-	if d.service == nil {
-		return nil
-	}
-	return d.service.DB
-}
-
-// openOwn opens the database that deliveries would be kept in.
-func (d *delivery) openOwn(ctx context.Context) (*database.DB, error) {
-	keys, err := d.keys()
-	if err != nil {
-		return nil, err
-	}
-	var opts []sqlstore.Option
-	if len(keys) > 0 {
-		c, err := sqlstore.NewCipher(keys...)
-		if err != nil {
-			return nil, err
-		}
-		opts = append(opts, sqlstore.WithCipher(c))
-	}
-	db, err := database.Open(ctx, d.options.Database, opts...)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := db.Migrate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("database schema: %w", err), db.Close())
-	}
-	return db, nil
-}
-
-// ingressOf returns what a route of the file says about keys, or nil.
+// ingressOf returns what a route of the file says about keys, or nil. The store
+// is the same for all routes, so that a key means one request of a caller
+// however it arrives.
 func (s *server) ingressOf(file *policyfile.File, r policyfile.Route) (*gateway.Ingress, error) {
 	in := r.Idempotency
 	if !in.On {
@@ -137,8 +99,9 @@ func (s *server) ingressOf(file *policyfile.File, r policyfile.Route) (*gateway.
 	}, nil
 }
 
-// scopeOf returns the function that finds the caller. Files of keys are beside
-// the policy file, unless their path says otherwise.
+// scopeOf returns the function that finds the caller: the keys of one caller
+// must not reach the records of another. Files of keys are beside the policy
+// file, unless their path says otherwise.
 func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request) (string, error), error) {
 	switch {
 	case p.Single:
@@ -161,7 +124,9 @@ func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request)
 	return gateway.JWT{Claim: cmp.Or(p.JWT.Claim, "sub"), Keys: keys, Issuer: p.JWT.Issuer, Audience: p.JWT.Audience, Leeway: p.JWT.Leeway}.Principal, nil
 }
 
-// countKeyed counts what becomes of the keyed requests of a dependency.
+// countKeyed counts what becomes of the keyed requests of a dependency. The
+// counter is registered with the first such route: a gateway without one shows
+// no metric that stays at zero.
 func (s *server) countKeyed(dependency string) func(idempotency.Event) {
 	if s.watch.registry == nil {
 		return nil

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -18,7 +17,9 @@ import (
 )
 
 // watch is everything that looks at what serve does: the log, the metrics, the
-// counts behind the admin endpoint, and the export to a collector.
+// counts behind the admin endpoint, and the export to a collector. Calls and
+// deliveries are observed by the same ones, so that an operator finds both in
+// one place. None of them sees a body, a query or a credential.
 type watch struct {
 	log       *slog.Logger
 	sampler   *forbear.LogSampler
@@ -28,19 +29,9 @@ type watch struct {
 	telemetry *telemetry // nil unless the environment asks for it
 }
 
-// newLogger returns the log of a command, as text or JSON.
-func newLogger(w io.Writer, format string) (*slog.Logger, bool) {
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, nil)), true
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, nil)), true
-	default:
-		return nil, false
-	}
-}
-
-// newWatch makes the observers of the named service.
+// newWatch makes the observers of the named service. metrics is the policy
+// file's word: without it there is no /metrics, and the admin endpoint keeps the
+// counts that it needs itself.
 func newWatch(ctx context.Context, log *slog.Logger, service string, metrics bool) (*watch, error) {
 	w := &watch{log: log, sampler: &forbear.LogSampler{}, stats: gateway.NewStats(service)}
 	if metrics {
@@ -54,7 +45,7 @@ func newWatch(ctx context.Context, log *slog.Logger, service string, metrics boo
 	return w, err
 }
 
-// options returns what the Retryers are built with.
+// options returns the observers that each Retryer is built with.
 func (w *watch) options() []forbear.Option {
 	opts := []forbear.Option{
 		forbear.WithObserver(forbear.LogObserver{Logger: w.log, Sampler: w.sampler}),
@@ -66,8 +57,9 @@ func (w *watch) options() []forbear.Option {
 	return append(opts, w.telemetry.options()...)
 }
 
-// inbound counts the requests of callers; those about the gateway's own health
-// are none.
+// inbound counts the requests of callers, for the multiplier of outgoing over
+// incoming. Probes of the gateway's own health are not counted: they come at a
+// steady pace, and would hide a storm on a quiet gateway.
 func (w *watch) inbound(next http.Handler) http.Handler {
 	counted := w.stats.CountIncoming(next)
 	if w.metrics != nil {
@@ -83,7 +75,7 @@ func (w *watch) inbound(next http.Handler) http.Handler {
 	})
 }
 
-// page answers GET /metrics.
+// page serves GET /metrics; nil where the policy file switches metrics off.
 func (w *watch) page() http.Handler {
 	if w.registry == nil {
 		return nil
@@ -93,11 +85,12 @@ func (w *watch) page() http.Handler {
 	})
 }
 
-// flushEvery is how often the log tells what it has left out.
+// flushEvery is how often the log says what the sampler has left out of it.
 const flushEvery = 10 * time.Second
 
-// flush keeps the count of lines left out from waiting for the next storm,
-// until ctx ends.
+// flush logs the count of lines left out, until ctx ends. The sampler itself
+// writes it only with the next line that it lets through, which after a storm
+// may be a day away.
 func (w *watch) flush(ctx context.Context) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -112,7 +105,8 @@ func (w *watch) flush(ctx context.Context) {
 	}
 }
 
-// close sends what is left to the collector.
+// close sends what is left to the collector. The exporter's own error is not
+// logged: it may hold the collector's URL and headers.
 func (w *watch) close(ctx context.Context) {
 	if err := w.telemetry.shutdown(ctx); err != nil {
 		w.log.Warn("telemetry was not exported in full")

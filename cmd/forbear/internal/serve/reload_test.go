@@ -123,7 +123,7 @@ func TestReloadKeepsRetryers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{watch: w, log: slog.New(slog.DiscardHandler), delivery: &delivery{}, fleet: &fleet{}}
+	s := &server{watch: w, log: slog.New(slog.DiscardHandler)}
 	const routes = "gateway: {routes: [{prefix: /a, dependency: a}, {prefix: /b, dependency: b}]}\n"
 	apply := func(retries string) (a, b *forbear.Retryer) {
 		f := parse("dependencies: {a: {url: 'http://a'}, b: {url: 'http://b', max_retries: " + retries + "}}\n" + routes)

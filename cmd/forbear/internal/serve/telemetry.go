@@ -22,7 +22,8 @@ import (
 	"github.com/forbear-go/forbear/otelretry"
 )
 
-// telemetry exports to an OpenTelemetry collector. A nil one does nothing.
+// telemetry exports to an OpenTelemetry collector. A nil one does nothing, so
+// that its users need not ask whether there is one.
 type telemetry struct {
 	meters   *sdkmetric.MeterProvider
 	traces   *sdktrace.TracerProvider
@@ -34,7 +35,8 @@ type telemetry struct {
 var tracecontext = propagation.TraceContext{}
 
 // wantsTelemetry reports whether the environment asks for an export: names an
-// endpoint, or an exporter.
+// endpoint, or an exporter. The exporters' own default is a collector on
+// localhost, which would log a failure every minute where there is none.
 func wantsTelemetry() bool {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return false
@@ -50,7 +52,9 @@ func wantsTelemetry() bool {
 	return false
 }
 
-// newTelemetry builds what the OTEL_ variables ask for; nil when they do not.
+// newTelemetry builds what the OTEL_ variables ask for; nil when they ask for
+// nothing. There are no flags: an operator who runs a collector has these
+// variables in every process.
 func newTelemetry(ctx context.Context, log *slog.Logger, service string) (*telemetry, error) {
 	if !wantsTelemetry() {
 		return nil, nil
@@ -80,7 +84,7 @@ func newTelemetry(ctx context.Context, log *slog.Logger, service string) (*telem
 	return t, err
 }
 
-// options returns what the Retryers are built with.
+// options returns the observer of the metrics, for each Retryer.
 func (t *telemetry) options() []forbear.Option {
 	if t == nil {
 		return nil
@@ -88,7 +92,7 @@ func (t *telemetry) options() []forbear.Option {
 	return []forbear.Option{forbear.WithObserver(t.observer)}
 }
 
-// wrap makes a span of each attempt.
+// wrap makes a span of each attempt, and sends its id along to the upstream.
 func (t *telemetry) wrap(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
@@ -96,7 +100,8 @@ func (t *telemetry) wrap(next http.RoundTripper) http.RoundTripper {
 	return otelretry.NewTransport(next, otelretry.WithTracerProvider(t.traces), otelretry.WithPropagator(tracecontext))
 }
 
-// inbound makes a span of each call, under that of the caller.
+// inbound makes a span of each call, under that of the caller: the attempts are
+// its children, so that a trace shows what was one request to the caller.
 func (t *telemetry) inbound(next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -109,7 +114,7 @@ func (t *telemetry) inbound(next http.Handler) http.Handler {
 	})
 }
 
-// shutdown sends what is left.
+// shutdown sends what is left, until ctx ends.
 func (t *telemetry) shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil
