@@ -1,26 +1,25 @@
+// Package check is the commands check and rules: policy files held against the
+// standard, as a gate of a CI pipeline. The judging is policyfile/check's; here
+// are the flags, the formats and the exit codes.
 package check
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
-	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
+// Command returns the command check.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "check",
@@ -46,13 +45,18 @@ forbear check --explain FC105
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		q := newGate(f)
+		q := &gate{std: std, failOn: report.Error}
+		q.register(f)
 		files, code, done := c.Operands(std, f, args)
 		if done {
 			return code
 		}
 		q.files = files
-		return q.run(ctx, std)
+		code, err := q.run(ctx)
+		if err != nil {
+			return std.Fail("check: %v", err)
+		}
+		return code
 	}
 	return c
 }
@@ -60,6 +64,7 @@ forbear check --explain FC105
 // gate is one run of check.
 type gate struct {
 	check.Options
+	std           *cli.Streams
 	files         []string
 	outputs       []output
 	failOn        report.Severity
@@ -71,11 +76,7 @@ type gate struct {
 	metrics       string
 }
 
-// output is a format and where it goes: "" is standard output.
-type output struct{ format, file string }
-
-func newGate(f *flag.FlagSet) *gate {
-	q := &gate{failOn: report.Error}
+func (q *gate) register(f *flag.FlagSet) {
 	f.Func("o", "output `format[:file]`: text, json, sarif, github, junit or markdown; may be repeated", func(v string) error {
 		format, file, _ := strings.Cut(v, ":")
 		if !slices.Contains(append(report.Formats(), "markdown"), format) {
@@ -101,57 +102,50 @@ func newGate(f *flag.FlagSet) *gate {
 		q.Now, err = time.Parse(time.RFC3339, v)
 		return err
 	})
-	return q
 }
 
-func (q *gate) run(ctx context.Context, std *cli.Streams) int {
+// run judges the files. Exit code 2 takes precedence over 1: a gate that could
+// not read a file must not look as if it had judged all of them. For the same
+// reason no baseline is written then.
+func (q *gate) run(ctx context.Context) (int, error) {
 	if q.explain != "" {
-		return explainRule(std, q.explain)
+		return explainRule(q.std, q.explain), nil
 	}
 	if len(q.files) == 0 {
-		return std.Fail("check: which files? see forbear check --help")
+		return 0, errors.New("which files? see forbear check --help")
 	}
-	sources, unread := q.read(std)
+	sources, unread := q.read()
 	if q.checklist {
-		return q.answers(ctx, std, sources, unread)
+		return q.answers(ctx, sources, unread)
 	}
 	result := check.Run(sources, q.Options)
 	for _, err := range result.Unjudged {
-		fmt.Fprintln(std.Err, err)
+		fmt.Fprintln(q.std.Err, err)
 	}
 	rep := q.report(result)
-	if q.baseline != "" {
-		data, err := os.ReadFile(q.baseline)
-		if err != nil {
-			return std.Fail("check: %v", err)
-		}
-		b, err := report.ReadBaseline(data)
-		if err != nil {
-			return std.Fail("check: %s: %v", q.baseline, err)
-		}
-		b.Apply(rep)
-		result.Findings = rep.Findings
+	if err := q.lift(rep); err != nil {
+		return 0, err
 	}
-	if err := q.write(std, sources, result, rep); err != nil {
-		return std.Fail("check: %v", err)
+	result.Findings = rep.Findings
+	if err := q.writeReport(sources, result, rep); err != nil {
+		return 0, err
 	}
 	if unread || len(result.Unjudged) > 0 {
-		return cli.ExitUsage
+		return cli.ExitUsage, nil
 	}
 	if q.writeBaseline != "" {
-		if err := toFile(q.writeBaseline, rep.WriteBaseline); err != nil {
-			return std.Fail("check: %v", err)
-		}
-		return cli.ExitOK
+		return cli.ExitOK, toFile(q.writeBaseline, rep.WriteBaseline)
 	}
 	if worst, any := result.Worst(); any && worst >= q.failOn {
-		return cli.ExitFound
+		return cli.ExitFound, nil
 	}
-	return cli.ExitOK
+	return cli.ExitOK, nil
 }
 
-// read reads all files, and tells the faults of those that cannot be read.
-func (q *gate) read(std *cli.Streams) (sources []check.Source, unread bool) {
+// read reads all files. The faults of those that cannot be read go to standard
+// error, and the others are judged all the same: a pipeline shows everything
+// that there is to mend at once.
+func (q *gate) read() (sources []check.Source, unread bool) {
 	for _, name := range q.files {
 		data, err := policyfile.Read(name)
 		var s check.Source
@@ -164,151 +158,28 @@ func (q *gate) read(std *cli.Streams) (sources []check.Source, unread bool) {
 		}
 		unread = true
 		if _, ok := errors.AsType[*policyfile.Error](err); ok {
-			fmt.Fprintln(std.Err, err) // each line names its place
+			fmt.Fprintln(q.std.Err, err) // each line names its place
 		} else {
-			std.Fail("check: %v", err)
+			q.std.Fail("check: %v", err)
 		}
 	}
 	return sources, unread
 }
 
-func (q *gate) report(result *check.Result) *report.Report {
-	rep := &report.Report{
-		Tool: "check", Version: version.Read().Version, Files: q.files, Findings: result.Findings, Rules: check.Rules(),
-		Extra: map[string]any{"loads": result.Loads},
+// lift marks the findings that the baseline knows: a project that adopts the
+// gate with old findings fails only on new ones.
+func (q *gate) lift(rep *report.Report) error {
+	if q.baseline == "" {
+		return nil
 	}
-	if dir, err := os.Getwd(); err == nil {
-		rep.Root = "file://" + filepath.ToSlash(dir) + "/"
-	}
-	return rep
-}
-
-func (q *gate) write(std *cli.Streams, sources []check.Source, result *check.Result, rep *report.Report) error {
-	outputs := q.outputs
-	if len(outputs) == 0 {
-		outputs = []output{{"text", ""}}
-	}
-	for _, o := range outputs {
-		write := func(w io.Writer) error { return rep.Write(w, o.format) }
-		switch o.format {
-		case "text":
-			write = func(w io.Writer) error { return writeText(w, result, rep) }
-		case "markdown":
-			write = func(w io.Writer) error { return check.Markdown(w, sources, result) }
-		}
-		var err error
-		if o.file == "" {
-			err = write(std.Out)
-		} else {
-			err = toFile(o.file, write)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func toFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
+	data, err := os.ReadFile(q.baseline)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
-}
-
-// writeText writes the findings, the worst cases and the sum.
-func writeText(w io.Writer, result *check.Result, rep *report.Report) error {
-	if err := rep.Text(w); err != nil {
-		return err
+	b, err := report.ReadBaseline(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.baseline, err)
 	}
-	counting := rep.Counting()
-	if len(counting) > 0 {
-		fmt.Fprintln(w)
-	}
-	if err := check.Table(w, result); err != nil {
-		return err
-	}
-	count := map[report.Severity]int{}
-	for _, f := range counting {
-		count[f.Severity]++
-	}
-	for _, f := range rep.Findings {
-		if f.Suppressed != "" {
-			fmt.Fprintf(w, "lifted: %s %s: %s\n", f.ID, f.Message, f.Suppressed)
-		}
-	}
-	_, err := fmt.Fprintf(w, "%s, %s, %s\n", plural(count[report.Error], "error"), plural(count[report.Warning], "warning"), plural(count[report.Note], "note"))
-	return err
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func explainRule(std *cli.Streams, id string) int {
-	r, ok := check.RuleOf(strings.ToUpper(id))
-	if !ok {
-		var known []string
-		for _, r := range check.Rules() {
-			known = append(known, r.ID)
-		}
-		if near, ok := nearest.Of(strings.ToUpper(id), known); ok {
-			return std.Fail("unknown finding %q: did you mean %s?", id, near)
-		}
-		return std.Fail("unknown finding %q: see forbear rules list", id)
-	}
-	waivable := "no waiver lifts it"
-	if r.Waivable {
-		waivable = "a waiver of " + r.Standard + " lifts it"
-	}
-	title := r.ID + " " + r.Name
-	if r.Standard != "" {
-		title += " (" + r.Standard + ")"
-	}
-	fmt.Fprintf(std.Out, "%s: %s\n\n%s\n\nWhy: %s\nFix: %s\n%s.\n", title, r.Severity, r.Summary, r.Why, r.Fix, strings.ToUpper(waivable[:1])+waivable[1:])
-	return cli.ExitOK
-}
-
-func RulesCommand() *cli.Command {
-	c := &cli.Command{
-		Name:    "rules",
-		Summary: "list what check can find",
-		Usage:   "list [-o text|json] | explain ID",
-		Examples: `
-forbear rules list
-forbear rules list -o json
-forbear rules explain FC105
-`,
-	}
-	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
-		f := c.Flags()
-		format := f.String("o", "text", "output format: `text or json`")
-		words, code, done := c.Operands(std, f, args)
-		switch {
-		case done:
-			return code
-		case len(words) == 2 && words[0] == "explain":
-			return explainRule(std, words[1])
-		case len(words) != 1 || words[0] != "list":
-			return std.Fail("rules: want list or explain ID (see forbear rules --help)")
-		}
-		switch *format {
-		case "json":
-			enc := json.NewEncoder(std.Out)
-			enc.SetIndent("", "  ")
-			_ = enc.Encode(map[string]any{"schema": "forbear/rules/v1", "rules": check.Rules()})
-		case "text":
-			for _, r := range check.Rules() {
-				fmt.Fprintf(std.Out, "%-6s %-8s %-12s %s\n", r.ID, r.Severity, r.Standard, r.Summary)
-			}
-		default:
-			return std.Fail("rules: unknown format %q: want text or json", *format)
-		}
-		return cli.ExitOK
-	}
-	return c
+	b.Apply(rep)
+	return nil
 }

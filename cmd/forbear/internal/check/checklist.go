@@ -3,7 +3,6 @@ package check
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,63 +13,52 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// answers answers the review questions. Anything but yes to all fails.
-func (q *gate) answers(ctx context.Context, std *cli.Streams, sources []check.Source, unread bool) int {
+// answers answers the review questions, with evidence. Anything but yes to all
+// fails, "cannot judge" included: without --metrics the questions about metrics have
+// no evidence.
+func (q *gate) answers(ctx context.Context, sources []check.Source, unread bool) (int, error) {
 	var metrics map[string]bool
 	if q.metrics != "" {
 		var err error
 		if metrics, err = scrape(ctx, q.metrics); err != nil {
-			std.Fail("check: scraping %s: %v", q.metrics, err)
+			q.std.Fail("check: scraping %s: %v", q.metrics, err)
 			unread = true
 		}
 	}
 	result := check.Run(sources, q.Options)
 	answers := check.Checklist(sources, result, metrics, q.metrics)
-	outputs := q.outputs
-	if len(outputs) == 0 {
-		outputs = []output{{"text", ""}}
-	}
-	for _, o := range outputs {
-		write := func(w io.Writer) error { return check.WriteAnswers(w, answers) }
-		switch o.format {
+	err := q.write(func(format string) (func(io.Writer) error, error) {
+		switch format {
 		case "text":
+			return func(w io.Writer) error { return check.WriteAnswers(w, answers) }, nil
 		case "json":
-			write = func(w io.Writer) error {
-				enc := json.NewEncoder(w)
-				enc.SetIndent("", "  ")
-				return enc.Encode(map[string]any{"schema": "forbear/checklist/v1", "files": q.files, "answers": answers})
-			}
+			return func(w io.Writer) error {
+				return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": q.files, "answers": answers})
+			}, nil
 		default:
-			return std.Fail("check: --checklist is written as text or json, not %s", o.format)
+			return nil, fmt.Errorf("--checklist is written as text or json, not %s", format)
 		}
-		var err error
-		if o.file == "" {
-			err = write(std.Out)
-		} else {
-			err = toFile(o.file, write)
-		}
-		if err != nil {
-			return std.Fail("check: %v", err)
-		}
-	}
-	if unread || len(result.Unjudged) > 0 {
-		return cli.ExitUsage
+	})
+	if err != nil || unread || len(result.Unjudged) > 0 {
+		return cli.ExitUsage, err
 	}
 	for _, a := range answers {
 		if a.Verdict != check.Yes {
-			return cli.ExitFound
+			return cli.ExitFound, nil
 		}
 	}
-	return cli.ExitOK
+	return cli.ExitOK, nil
 }
 
+// What a scrape may take and hold. A large service exposes a few megabytes.
 const (
 	scrapeTime = 10 * time.Second
 	maxScrape  = 16 << 20
 )
 
 // scrape returns the names of the metrics at url, in the text format of
-// Prometheus or OpenMetrics.
+// Prometheus or OpenMetrics. The names are the evidence: a metric that a service
+// has never emitted is not on its page.
 func scrape(ctx context.Context, url string) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTime)
 	defer cancel()

@@ -1,10 +1,15 @@
 // Package cli is the vocabulary of forbear's commands: how a command describes
 // itself, what it reads and writes, and which exit codes it ends with. It knows
 // none of the commands; main lists them.
+//
+// A command is a value, not an interface: its words for help are data, and Run
+// is a function. It gets its streams and a context and returns an exit code, so
+// that a test runs it in its own process, as [Program] does.
 package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,14 +17,17 @@ import (
 	"strings"
 )
 
-// The exit codes of every command.
+// The exit codes of every command. Scripts and pipelines branch on them, so a
+// finding is never mistaken for a typing error: whether 1 fails a build is the
+// caller's choice, and 2 always should.
 const (
 	ExitOK    = 0 // pass
 	ExitFound = 1 // findings, or a negative answer
 	ExitUsage = 2 // could not judge: bad usage, unreadable input
 )
 
-// Command is one subcommand.
+// Command is one subcommand. Name, Summary and Run are needed; what is empty of
+// the rest is left out of --help.
 type Command struct {
 	Name     string
 	Summary  string // one line, for the list
@@ -30,20 +38,33 @@ type Command struct {
 	Run func(ctx context.Context, std *Streams, args []string) int
 }
 
-// Streams are what a command reads and writes.
+// Streams are what a command reads and writes. Results go to Out and nothing
+// else does, so that it can be piped; faults and progress go to Err. In may be
+// nil for a command that reads nothing.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Fail says on standard error why the command could not judge.
+// Fail says on standard error why the command could not judge, and returns
+// ExitUsage, for a return statement. Every fault begins with "forbear: ", so
+// that it can be told apart in the log of a pipeline.
 func (s *Streams) Fail(format string, args ...any) int {
 	fmt.Fprintf(s.Err, "forbear: "+format+"\n", args...)
 	return ExitUsage
 }
 
-// Flags returns the command's flag set. Its errors and help are written by
-// Parse.
+// WriteJSON writes v as indented JSON, for documents that people read and diff.
+// What is a line among many, a program reads: that stays on one line, and each
+// command writes it itself.
+func WriteJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// Flags returns the command's flag set. It writes nothing by itself: Parse writes
+// errors and help, in the form that all commands share.
 func (c *Command) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -67,7 +88,9 @@ func (c *Command) Parse(std *Streams, f *flag.FlagSet, args []string, operands i
 	return ExitOK, false
 }
 
-// Operands parses flags that may stand before, between and behind operands.
+// Operands parses flags that may stand before, between and behind operands, which
+// package flag does not allow: it stops at the first operand. As far as done and
+// code go it is Parse; how many operands there may be is the command's to check.
 func (c *Command) Operands(std *Streams, f *flag.FlagSet, args []string) (operands []string, code int, done bool) {
 	for {
 		if code, done := c.Parse(std, f, args, len(args)); done {
@@ -81,7 +104,7 @@ func (c *Command) Operands(std *Streams, f *flag.FlagSet, args []string) (operan
 	}
 }
 
-// help writes the command's manual.
+// help writes the command's manual: what --help and forbear help NAME print.
 func (c *Command) help(w io.Writer, f *flag.FlagSet) {
 	fmt.Fprintf(w, "forbear %s: %s\n\n", c.Name, c.Summary)
 	fmt.Fprintf(w, "Usage: %s\n", strings.TrimSpace("forbear "+c.Name+" "+c.Usage))

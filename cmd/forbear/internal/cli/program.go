@@ -8,10 +8,12 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
-// Program is the list of its commands, in the order in which help shows them.
+// Program is the list of its commands, in the order in which help shows them. A
+// handful of commands needs no map: the list keeps the order.
 type Program []*Command
 
-// NewProgram returns a program of the commands and of help, which it adds.
+// NewProgram returns a program of the commands and of help, which it adds: help
+// lists all commands, itself included, so that it is made with the list.
 func NewProgram(commands ...*Command) Program {
 	p := append(Program{}, commands...)
 	help := &Command{
@@ -42,7 +44,9 @@ forbear help explain
 	return p
 }
 
-// Run is the whole program, but for the process around it.
+// Run is the whole program, but for the process around it: signals and the exit
+// are main's. args are those after the program's name. The flags that other
+// programs have for help and version work too.
 func (p Program) Run(ctx context.Context, std *Streams, args []string) int {
 	if len(args) == 0 {
 		p.overview(std.Err)
@@ -72,7 +76,7 @@ func (p Program) Find(name string) (*Command, bool) {
 	return nil, false
 }
 
-// unknown refuses a command that does not exist, naming the nearest that does.
+// unknown refuses a command that does not exist, and names the nearest that does.
 func (p Program) unknown(std *Streams, name string) int {
 	var names []string
 	for _, c := range p {
@@ -84,7 +88,7 @@ func (p Program) unknown(std *Streams, name string) int {
 	return std.Fail("unknown command %q: see forbear help", name)
 }
 
-// overview lists the commands.
+// overview lists the commands: what help prints, and a call without arguments.
 func (p Program) overview(w io.Writer) {
 	fmt.Fprint(w, "forbear: retries that know when to stop\n\nUsage: forbear COMMAND [FLAGS]\n\nCommands:\n")
 	for _, c := range p {

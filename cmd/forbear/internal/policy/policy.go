@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -87,12 +86,10 @@ func policyDiff(std *cli.Streams, before, after, format string) int {
 	}
 	changes := policyfile.Diff(old, is)
 	if format == "json" {
-		enc := json.NewEncoder(std.Out)
-		enc.SetIndent("", "  ")
 		if changes == nil {
-			changes = []policyfile.Change{}
+			changes = []policyfile.Change{} // [] and not null
 		}
-		_ = enc.Encode(map[string]any{"schema": "forbear/diff/v1", "changes": changes})
+		_ = cli.WriteJSON(std.Out, map[string]any{"schema": "forbear/diff/v1", "changes": changes})
 	} else {
 		for _, c := range changes {
 			fmt.Fprintln(std.Out, c.Text)

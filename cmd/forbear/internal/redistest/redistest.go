@@ -1,4 +1,6 @@
-// Package redistest gives tests a Redis of their own.
+// Package redistest gives tests a Redis of their own, from the machine's binary.
+// A fake would agree with our own idea of its scripts and expiries, which is what
+// the tests are to check.
 package redistest
 
 import (
@@ -8,8 +10,8 @@ import (
 	"time"
 )
 
-// Start starts Debian's redis-server on a free port, without a file, and
-// returns its address.
+// Start starts Debian's redis-server on a free port, without a file, and returns
+// its address. The server ends with the test.
 func Start(t *testing.T) string {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")

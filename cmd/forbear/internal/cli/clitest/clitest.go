@@ -1,4 +1,6 @@
-// Package clitest runs forbear's commands in tests.
+// Package clitest runs forbear's commands in tests: in the process of the test,
+// under its context, and with all that they write at hand. What only a process
+// can show, such as signals, is tested with the binary, beside main.
 package clitest
 
 import (
@@ -18,7 +20,8 @@ type Result struct {
 	Out, Errors string
 }
 
-// Run runs a command in this process.
+// Run runs a command in this process. args are those after its name. It ends with
+// the test at the latest, whose context it gets.
 func Run(t testing.TB, c *cli.Command, stdin string, args ...string) Result {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -26,7 +29,8 @@ func Run(t testing.TB, c *cli.Command, stdin string, args ...string) Result {
 	return Result{code, out.String(), errs.String()}
 }
 
-// Words splits a command line as a shell does, as far as quotes go.
+// Words splits a command line as a shell does, as far as single quotes go: enough
+// for the examples of the manuals and guides, which tests run as they stand.
 func Words(line string) (args []string) {
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
@@ -38,7 +42,8 @@ func Words(line string) (args []string) {
 	return args
 }
 
-// File writes a file of that name and returns its path.
+// File writes a file of that name into a folder of the test's own and returns its
+// path.
 func File(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -48,7 +53,8 @@ func File(t testing.TB, name, text string) string {
 	return path
 }
 
-// Buffer may be written and read at the same time.
+// Buffer may be written and read at the same time: a test reads the log of a
+// serve that is still running.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
