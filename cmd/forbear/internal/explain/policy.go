@@ -1,6 +1,4 @@
-// Package policies gives the commands their policies: from files, and from the
-// overrides of a single question.
-package policies
+package explain
 
 import (
 	"errors"
@@ -11,10 +9,10 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// Overlay lays the policy fields in data, in the form of a policy file, over
+// overlay lays the policy fields in data, in the form of a policy file, over
 // base. Its error is one line, without positions: data is part of something
 // larger.
-func Overlay(data []byte, base forbear.Policy) (forbear.Policy, error) {
+func overlay(data []byte, base forbear.Policy) (forbear.Policy, error) {
 	p, err := policyfile.ParsePolicy("policy", data, base)
 	e, ok := errors.AsType[*policyfile.Error](err)
 	if !ok {
@@ -34,8 +32,10 @@ func Overlay(data []byte, base forbear.Policy) (forbear.Policy, error) {
 	return p, errors.New(strings.Join(lines, "; "))
 }
 
-// Load reads a policy file and returns the policy of one of its dependencies.
-func Load(path, dependency string) (forbear.Policy, error) {
+// loadPolicy reads a policy file and returns the policy of one of its
+// dependencies. The file is held to the standard: what serve would refuse, explain
+// does not explain.
+func loadPolicy(path, dependency string) (forbear.Policy, error) {
 	f, err := policyfile.Load(path)
 	if err != nil {
 		return forbear.Policy{}, err
