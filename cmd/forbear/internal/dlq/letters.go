@@ -12,8 +12,11 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
+// table returns a writer that aligns columns. It must be flushed.
 func (q *dlq) table() *tabwriter.Writer { return tabwriter.NewWriter(q.std.Out, 0, 0, 2, ' ', 0) }
 
+// list writes one line for each letter. A full page says how to go on: the id of
+// the last letter, so that letters that come or go meanwhile shift nothing.
 func (q *dlq) list(ctx context.Context) (int, error) {
 	list, err := q.db.List(ctx, q.filter)
 	if err != nil {
@@ -40,6 +43,7 @@ func (q *dlq) list(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
+// stats counts the letters. No letter at all is a good result: exit code 0.
 func (q *dlq) stats(ctx context.Context) (int, error) {
 	list, err := q.db.Stats(ctx)
 	if err != nil {
@@ -59,7 +63,8 @@ func (q *dlq) stats(ctx context.Context) (int, error) {
 	return cli.ExitOK, w.Flush()
 }
 
-// noted writes to the audit before anything is revealed.
+// noted writes to the audit before anything is revealed. What cannot be written
+// down is not shown.
 func (q *dlq) noted(ctx context.Context, target string) error {
 	if !q.reveal {
 		return nil
@@ -67,6 +72,7 @@ func (q *dlq) noted(ctx context.Context, target string) error {
 	return q.db.Audit(ctx, deadletter.Entry{Who: q.who, Action: "reveal", Target: target, Detail: "dlq command"})
 }
 
+// show writes one letter with its history.
 func (q *dlq) show(ctx context.Context) (int, error) {
 	l, err := q.db.Get(ctx, q.id)
 	if err == nil {
@@ -123,6 +129,8 @@ func (q *dlq) print(l *deadletter.Letter) {
 	}
 }
 
+// discard gives a letter up. The reason is demanded: months later the audit is all
+// that says why an event was never delivered.
 func (q *dlq) discard(ctx context.Context) (int, error) {
 	if q.why == "" {
 		return 0, errors.New("discard wants a reason: --why")
@@ -136,6 +144,8 @@ func (q *dlq) discard(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
+// export writes all letters that the filter chooses, page by page: an export may
+// be larger than the memory.
 func (q *dlq) export(ctx context.Context) (int, error) {
 	if err := q.noted(ctx, "export"); err != nil {
 		return 0, err
@@ -188,6 +198,7 @@ func (q *dlq) read(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
+// audits writes the latest entries of the audit trail.
 func (q *dlq) audits(ctx context.Context) (int, error) {
 	list, err := q.db.Audits(ctx, q.filter.Limit)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// redrive writes the job of a redrive, for a running serve to send. The plan is
+// made here, so that the operator sees the count before anything is sent.
 func (q *dlq) redrive(ctx context.Context) (int, error) {
 	if q.id != "" {
 		l, err := q.db.Get(ctx, q.id)
@@ -52,6 +54,7 @@ func (q *dlq) redrive(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
+// deadLetters is a count with its noun.
 func deadLetters(n int) string {
 	if n == 1 {
 		return "1 dead letter"
@@ -59,7 +62,9 @@ func deadLetters(n int) string {
 	return fmt.Sprint(n, " dead letters")
 }
 
-// await waits for the end of a redrive, with its progress on a terminal.
+// await waits for the end of a redrive, with its progress on a terminal. The job
+// is serve's: when the operator stops waiting, the redrive goes on, and the
+// message says how to hold it.
 func (q *dlq) await(ctx context.Context, j deadletter.Job) (_ int, err error) {
 	live := cli.Terminal(q.std.Err)
 	for j.State.Open() {
@@ -97,6 +102,7 @@ func progress(j *deadletter.Job) string {
 	return s
 }
 
+// redrives lists the redrives and how far they are.
 func (q *dlq) redrives(ctx context.Context) (int, error) {
 	list, err := q.db.Jobs(ctx)
 	if err != nil {
@@ -117,7 +123,8 @@ func (q *dlq) redrives(ctx context.Context) (int, error) {
 	return cli.ExitOK, w.Flush()
 }
 
-// setJob pauses, resumes or cancels a redrive.
+// setJob pauses, resumes or cancels a redrive. The job is in the database: any
+// serve that sends its letters goes by the state there.
 func setJob(state deadletter.JobState) func(*dlq, context.Context) (int, error) {
 	return func(q *dlq, ctx context.Context) (int, error) {
 		if _, err := q.db.Job(ctx, q.id); err != nil {

@@ -1,3 +1,6 @@
+// Package forrst is the command forrst: the migration of Forrst documents from the
+// retryable field to the retry extension. What to change is package forrst's of
+// the library; here are files, their modes and the exit codes.
 package forrst
 
 import (
@@ -14,9 +17,11 @@ import (
 	"github.com/forbear-go/forbear/forrst"
 )
 
-// maxDocument bounds what is read of one document.
+// maxDocument bounds what is read of one document, in bytes. A longer file was
+// hardly written by hand, and is more likely named by mistake.
 const maxDocument = 16 << 20
 
+// Command returns the command forrst.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "forrst",
@@ -64,10 +69,13 @@ forbear forrst migrate docs/errors.md examples/rate-limited.json
 	return c
 }
 
-// migration is one run of forrst migrate.
+// migration is one run of forrst migrate. The zero value rewrites the files and
+// prints no diff.
 type migration struct{ dry, diff bool }
 
-// file rewrites one file and returns the exit code for it.
+// file rewrites one file and returns the exit code for it. What it could not
+// rewrite goes to standard error as file:line, which editors can follow. A file
+// without changes is not written, and keeps its time.
 func (m migration) file(std *cli.Streams, name string) int {
 	text, mode, err := readDocument(name)
 	if err != nil {
@@ -98,6 +106,7 @@ func (m migration) file(std *cli.Streams, name string) int {
 	return code
 }
 
+// readDocument reads a regular file and its mode, which the new text keeps.
 func readDocument(name string) (text []byte, mode fs.FileMode, err error) {
 	info, err := os.Stat(name)
 	switch {
@@ -113,7 +122,8 @@ func readDocument(name string) (text []byte, mode fs.FileMode, err error) {
 }
 
 // writeDocument replaces a file in one step: a run that is cut off leaves the
-// old text.
+// old text. The new file is in the same folder, as a rename does not cross file
+// systems.
 func writeDocument(name string, text []byte, mode fs.FileMode) error {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target // the link stays a link

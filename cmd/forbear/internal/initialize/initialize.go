@@ -1,3 +1,5 @@
+// Package initialize is the command init: a commented policy file to start from.
+// Go reserves the name init for functions, so the package has the long one.
 package initialize
 
 import (
@@ -13,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
+// Command returns the command init.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "init",
@@ -59,6 +62,7 @@ forbear init --service checkout --dependency search=http://search.internal --fil
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}
+		// What init writes must load: a name or URL from the flags may not.
 		text := p.text()
 		if _, err := policyfile.Parse(*file, []byte(text)); err != nil {
 			return std.Fail("init: the flags do not make a policy file:\n%v", err)
@@ -76,14 +80,15 @@ forbear init --service checkout --dependency search=http://search.internal --fil
 	return c
 }
 
-// plan is what init knows.
+// plan is what init knows. The zero value makes a file with one example.
 type plan struct {
 	service, owner string
 	instances      int
 	deps           []planned
 }
 
-// planned is a dependency with what its document says.
+// planned is a dependency with what its document says. One that comes from a flag
+// has a name and perhaps a URL, and nothing else.
 type planned struct {
 	name, url string
 	from      string // the document, or ""
@@ -92,6 +97,8 @@ type planned struct {
 	unkeyed   []string // those that do not, as "POST /orders"
 }
 
+// text returns the file. It is put together as text and not marshalled, because
+// the comments are what a newcomer reads it for.
 func (p *plan) text() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -122,6 +129,8 @@ func (p *plan) text() string {
 	return b.String()
 }
 
+// dependency writes one dependency. The choice of idempotency errs towards
+// not retrying: a key that the server ignores protects from nothing.
 func (p *plan) dependency(line func(string, ...any), d planned) {
 	line("  %s:", d.name)
 	if d.from != "" {
@@ -156,7 +165,8 @@ func (p *plan) dependency(line func(string, ...any), d planned) {
 	line("")
 }
 
-// label turns a title into a name.
+// label turns the title of an API into the name of a dependency: what policy
+// files and metric labels allow, and no longer than 64 bytes.
 func label(title string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -172,6 +182,7 @@ func label(title string) string {
 	return cmp.Or(strings.Trim(name[:min(len(name), most)], "-"), "api")
 }
 
+// sorted lists methods from the safe ones to those that need a key.
 func sorted(methods map[string]bool) (list []string) {
 	for _, m := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"} {
 		if methods[m] {
@@ -181,7 +192,8 @@ func sorted(methods map[string]bool) (list []string) {
 	return slices.Clip(list)
 }
 
-// create writes a new file, and refuses to replace one unless it may.
+// create writes a new file, and refuses to replace one unless it may: a policy
+// file that exists holds decisions that init cannot know.
 func create(name string, data []byte, replace bool) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if replace {

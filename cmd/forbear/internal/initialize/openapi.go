@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// openAPI is the part of an OpenAPI 3 document that init looks at.
+// openAPI is the part of an OpenAPI 3 document that init looks at. All else is
+// passed over, so that extensions and later versions do no harm.
 type openAPI struct {
 	OpenAPI string `yaml:"openapi"`
 	Info    struct {
@@ -25,13 +26,16 @@ type openAPI struct {
 	} `yaml:"components"`
 }
 
+// parameter is one of an operation, in place or as a reference to a shared one.
 type parameter struct {
 	Ref  string `yaml:"$ref"`
 	Name string `yaml:"name"`
 	In   string `yaml:"in"`
 }
 
-// fromOpenAPI reads a dependency from its description, in YAML or JSON.
+// fromOpenAPI reads a dependency from its description, in YAML or JSON. Paths are
+// visited in order, so that the same document makes the same file. The URL is
+// taken when it is whole and names no user.
 func fromOpenAPI(name string, data []byte) (planned, error) {
 	var doc openAPI
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -79,7 +83,8 @@ func fromOpenAPI(name string, data []byte) (planned, error) {
 	return d, nil
 }
 
-// keyed reports whether a list of parameters has the Idempotency-Key header.
+// keyed reports whether a list of parameters has the Idempotency-Key header. A
+// list that cannot be read has none: the operation is then not retried.
 func (o *openAPI) keyed(list yaml.Node) bool {
 	var params []parameter
 	if list.Kind == 0 || list.Decode(&params) != nil {
@@ -96,6 +101,8 @@ func (o *openAPI) keyed(list yaml.Node) bool {
 	return false
 }
 
+// oneLine removes control characters: a path goes into a comment, and a line feed
+// in it would end the comment.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -1,3 +1,6 @@
+// Package keys is the command keys: what an operator does with idempotency records
+// whose outcome is unknown (R-6). Nothing settles them by itself, as a guess would
+// do the work twice or not at all.
 package keys
 
 import (
@@ -17,6 +20,7 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
+// Command returns the command keys.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "keys",
@@ -80,7 +84,7 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 	return c
 }
 
-// keyring is one run of the command.
+// keyring is one run of the command, with the flags of both verbs.
 type keyring struct {
 	std           *cli.Streams
 	filter        idempotency.Filter
@@ -91,7 +95,9 @@ type keyring struct {
 	who, why      string
 }
 
-// check says what is wrong with the command line.
+// check says what is wrong with the command line, before a database is opened. A
+// status that is not final, such as 503, is refused: duplicates would be given it
+// for good.
 func (k *keyring) check(verb string) error {
 	switch verb {
 	case "list":
@@ -123,7 +129,8 @@ func (k *keyring) check(verb string) error {
 	}
 }
 
-// listed is one line of a list in JSON.
+// listed is one line of a list in JSON. Of a response it has the status alone: the
+// body is the caller's.
 type listed struct {
 	Scope     string            `json:"scope"`
 	Key       string            `json:"key"`
@@ -136,6 +143,8 @@ type listed struct {
 	Note      string            `json:"note,omitempty"`
 }
 
+// list writes the records that the filter chooses. Scope, operation and note come
+// from callers, and are quoted: they cannot steer the terminal.
 func (k *keyring) list(ctx context.Context, db *keyStore) int {
 	records, err := db.records.List(ctx, k.filter)
 	if err != nil {
@@ -167,6 +176,9 @@ func (k *keyring) list(ctx context.Context, db *keyStore) int {
 	return code
 }
 
+// settle ends a held record, as done or as undone. The audit comes first: a
+// settlement that nothing tells of must not exist, while an entry without one is
+// seen when the command fails.
 func (k *keyring) settle(ctx context.Context, db *keyStore) int {
 	res := idempotency.Resolution{By: k.who, Why: k.why}
 	detail := "undone: " + k.why

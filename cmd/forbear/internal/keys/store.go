@@ -13,7 +13,8 @@ import (
 	"github.com/forbear-go/forbear/redisstore"
 )
 
-// keyStore is where the records are.
+// keyStore is where the records are. Redis and SQL share the two operations that
+// the command needs, and differ in the audit trail.
 type keyStore struct {
 	records interface {
 		List(context.Context, idempotency.Filter) ([]idempotency.Record, error)

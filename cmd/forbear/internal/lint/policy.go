@@ -14,10 +14,11 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// lintPolicy reads a policy file for the linter: the attempts that its kinds
-// and policies allow, the answers that its policies retry, the headers of its
-// keys, and its waivers as far as they are valid.
-func lintPolicy(name, signers string) (*driver.Policy, error) {
+// readPolicy reads a policy file for the linter: the attempts that its kinds
+// and policies allow, the responses that its policies retry, the headers of its
+// keys, and its waivers as far as they are valid. Patterns are checked last, for
+// all dependencies together.
+func readPolicy(name, signers string) (*driver.Policy, error) {
 	f, err := policyfile.Load(name)
 	if err != nil {
 		return nil, err
@@ -29,14 +30,14 @@ func lintPolicy(name, signers string) (*driver.Policy, error) {
 		if len(f.Lint.Code[d.Name]) == 0 {
 			continue
 		}
-		limits, err := lintLimits(&d.Policy)
+		l, err := limits(&d.Policy)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", d.At, d.Name, err)
 		}
-		p.Dependencies = append(p.Dependencies, settings.Dependency{Name: d.Name, Code: lintPatterns(f.Lint.Code[d.Name]), Limits: limits})
+		p.Dependencies = append(p.Dependencies, settings.Dependency{Name: d.Name, Code: patterns(f.Lint.Code[d.Name]), Limits: l})
 	}
 	for i := range f.Waivers {
-		if err := lintWaiver(f, &f.Waivers[i], signers, p); err != nil {
+		if err := addWaiver(f, &f.Waivers[i], signers, p); err != nil {
 			return nil, err
 		}
 	}
@@ -56,9 +57,10 @@ func widest(p *forbear.Policy) int {
 	return max(high, p.Retries()+1)
 }
 
-// lintLimits asks the one place that decides what a policy retries, and returns
-// where that differs from the standard.
-func lintLimits(p *forbear.Policy) (settings.Limits, error) {
+// limits asks the one place that decides what a policy retries, and returns
+// where that differs from the standard. The linter knows the standard itself, so
+// that a policy without overrides adds nothing.
+func limits(p *forbear.Policy) (settings.Limits, error) {
 	l := settings.Limits{MaxAttempts: p.Retries() + 1}
 	if p.Disabled {
 		return l, nil // a single attempt says all
@@ -82,7 +84,8 @@ func lintLimits(p *forbear.Policy) (settings.Limits, error) {
 	return l, nil
 }
 
-// retries reports whether a policy retries an answer: a status or a gRPC code.
+// retries reports whether a policy retries a response: a status or a gRPC code. The
+// situation has no history, so that count and deadline never decide.
 func retries(p *forbear.Policy, answer string) (bool, error) {
 	s := explain.Situation{ID: answer, Base: p, Protocol: "grpc", Code: answer}
 	if status, err := strconv.Atoi(answer); err == nil {
@@ -92,9 +95,11 @@ func retries(p *forbear.Policy, answer string) (bool, error) {
 	return x.Decision == "retry", err
 }
 
-// lintWaiver adds a waiver that is valid, for the code that it names and for
-// that of its dependency. Of others it notes why they do not count.
-func lintWaiver(f *policyfile.File, w *policyfile.Waiver, signers string, p *driver.Policy) error {
+// addWaiver adds a waiver that is valid, for the code that it names and for
+// that of its dependency. Of others it notes why they do not count. The linter
+// counts whole days, the last one included; the policy file's end is an instant,
+// and excluded.
+func addWaiver(f *policyfile.File, w *policyfile.Waiver, signers string, p *driver.Policy) error {
 	code := w.CodeIn(f)
 	if len(code) == 0 {
 		return nil // it is about the policy alone
@@ -111,16 +116,17 @@ func lintWaiver(f *policyfile.File, w *policyfile.Waiver, signers string, p *dri
 		p.Notes = append(p.Notes, fmt.Sprintf("%s: a waiver does not count: %s", w.At, strings.Join(why, "; ")))
 	} else {
 		p.Waivers = append(p.Waivers, &settings.Waiver{
-			ID: w.ID, Rule: w.Rule, Code: lintPatterns(code), Reason: w.Reason,
+			ID: w.ID, Rule: w.Rule, Code: patterns(code), Reason: w.Reason,
 			Expires: settings.Day(w.Expires.Add(-time.Nanosecond).UTC().Format(time.DateOnly)),
 		})
 	}
 	return nil
 }
 
-func lintPatterns(list []string) (patterns []settings.Pattern) {
+// patterns turns the file's patterns into the settings' own type.
+func patterns(list []string) (out []settings.Pattern) {
 	for _, s := range list {
-		patterns = append(patterns, settings.Pattern(s))
+		out = append(out, settings.Pattern(s))
 	}
-	return patterns
+	return out
 }

@@ -1,3 +1,7 @@
+// Package migrate is the command migrate: the schema of the database, apart from
+// serve. An operator who grants serve no right to change tables runs it as another
+// user; one who upgrades a fleet runs it when no process of the old version is
+// left.
 package migrate
 
 import (
@@ -8,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 )
 
+// Command returns the command migrate.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "migrate",
@@ -48,6 +53,7 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 		if err != nil {
 			return std.Fail("migrate: %v", err)
 		}
+		// Without --status none is missing here, and the code is 0.
 		code := cli.ExitOK
 		for _, m := range list {
 			when := "missing"

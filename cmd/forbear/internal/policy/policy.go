@@ -1,3 +1,6 @@
+// Package policy is the command policy: what people do with policy files besides
+// checking them. It writes schemas, differences, canonical text, and what the
+// approvers of a waiver sign.
 package policy
 
 import (
@@ -10,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
+// Command returns the command policy.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "policy",
@@ -45,19 +49,20 @@ forbear policy payload policy.yaml W-1
 			_, _ = std.Out.Write(policyfile.Schema())
 			return cli.ExitOK
 		case len(words) == 3 && words[0] == "diff":
-			return policyDiff(std, words[1], words[2], *format)
+			return diff(std, words[1], words[2], *format)
 		case len(words) == 2 && words[0] == "format":
-			return policyFormat(std, words[1])
+			return writeFormatted(std, words[1])
 		case len(words) == 3 && words[0] == "payload":
-			return policyPayload(std, words[1], words[2])
+			return writePayload(std, words[1], words[2])
 		}
 		return std.Fail("policy: want schema, diff OLD NEW, format FILE or payload FILE WAIVER (see forbear policy --help)")
 	}
 	return c
 }
 
-// inspect reads a policy file whether or not it keeps to the standard. A file
-// that cannot be read is told of on standard error.
+// inspect reads a policy file whether or not it keeps to the standard: a diff may
+// be about the change that mends it, and a waiver is signed before it counts. The
+// faults of a file that cannot be read go to standard error.
 func inspect(std *cli.Streams, path string) (*policyfile.File, bool) {
 	data, err := policyfile.Read(path)
 	var f *policyfile.File
@@ -75,7 +80,9 @@ func inspect(std *cli.Streams, path string) (*policyfile.File, bool) {
 	return nil, false
 }
 
-func policyDiff(std *cli.Streams, before, after, format string) int {
+// diff says what a change means. Exit code 1 says that there is one, as
+// diff(1) has it.
+func diff(std *cli.Streams, before, after, format string) int {
 	old, ok := inspect(std, before)
 	if !ok {
 		return cli.ExitUsage
@@ -101,7 +108,9 @@ func policyDiff(std *cli.Streams, before, after, format string) int {
 	return cli.ExitOK
 }
 
-func policyFormat(std *cli.Streams, path string) int {
+// writeFormatted writes a file with its profiles laid out, so that a reviewer sees
+// the values that are in force.
+func writeFormatted(std *cli.Streams, path string) int {
 	f, err := policyfile.Load(path)
 	if err != nil {
 		fmt.Fprintln(std.Err, err)
@@ -115,7 +124,9 @@ func policyFormat(std *cli.Streams, path string) int {
 	return cli.ExitOK
 }
 
-func policyPayload(std *cli.Streams, path, id string) int {
+// writePayload writes the bytes that the approvers of a waiver sign. The values
+// that it lifts are among them: a signature for 7 retries does not lift 9.
+func writePayload(std *cli.Streams, path, id string) int {
 	f, ok := inspect(std, path)
 	if !ok {
 		return cli.ExitUsage

@@ -1,3 +1,6 @@
+// Package top is the command top: it watches a running serve through its admin
+// endpoint. It keeps nothing between two looks but the counts of the last one, so
+// that any number of operators can watch at once.
 package top
 
 import (
@@ -16,8 +19,11 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 )
 
+// defaultAdmin is where serve has its admin endpoint by default: next to the
+// gateway's port.
 const defaultAdmin = "http://127.0.0.1:8081"
 
+// Command returns the command top.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "top",
@@ -71,6 +77,8 @@ type top struct {
 }
 
 // flags registers those of the command; fault judges them once they are parsed.
+// An address with a user is refused: the password would be in the list of
+// processes, and the token has a better place.
 func (t *top) flags(f *flag.FlagSet) (count *int, fault func() error) {
 	admin := f.String("admin", defaultAdmin, "the `URL` of the admin endpoint")
 	tokenFile := f.String("admin-token-file", "", "a `file` with its bearer token (default: $"+cli.EnvAdminToken+")")
@@ -94,7 +102,9 @@ func (t *top) flags(f *flag.FlagSet) (count *int, fault func() error) {
 	}
 }
 
-// run looks until ctx ends, or count views were shown.
+// run looks until ctx ends, or count views were shown. The first look must
+// succeed, as a wrong address would otherwise wait for ever. A later one may fail:
+// serve is being restarted, and top is what an operator watches it with.
 func (t *top) run(ctx context.Context, count int) error {
 	before, err := t.status(ctx)
 	if err != nil {
@@ -128,7 +138,8 @@ func (t *top) run(ctx context.Context, count int) error {
 	return nil
 }
 
-// maxStatus bounds what is read of a status.
+// maxStatus bounds what is read of a status, in bytes: what is at the address may
+// be something else than forbear.
 const maxStatus = 16 << 20
 
 // status asks the admin endpoint.
@@ -154,7 +165,7 @@ func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 	return s, nil
 }
 
-// show writes a view as it was asked for.
+// show writes a view as it was asked for: JSON, a table on a terminal, or lines.
 func (t *top) show(v *view) error {
 	switch {
 	case t.json:

@@ -14,7 +14,7 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 )
 
-// view is what happened between two looks.
+// view is what happened between two looks. Its JSON is a format that scripts read.
 type view struct {
 	At       time.Time `json:"at"`
 	Service  string    `json:"service"`
@@ -22,32 +22,33 @@ type view struct {
 	Outgoing float64   `json:"outgoing_per_second"`
 	// Multiplier is outgoing over incoming; 0 when nothing came in. Deliveries
 	// are not in it: no request that came in stands behind them.
-	Multiplier   float64   `json:"multiplier"`
-	Dependencies []topLine `json:"dependencies"`
+	Multiplier   float64 `json:"multiplier"`
+	Dependencies []line  `json:"dependencies"`
 }
 
-// topLine is one dependency of a view.
-type topLine struct {
-	Dependency    string       `json:"dependency"`
-	Initial       float64      `json:"initial_per_second"`
-	Retries       float64      `json:"retries_per_second"`
-	Ratio         float64      `json:"retry_ratio"`
-	Amplification float64      `json:"amplification"`
-	BudgetUsed    float64      `json:"budget_used"`
-	BudgetAllowed float64      `json:"budget_allowed"`
-	Breaker       string       `json:"breaker"`
-	FailureRate   float64      `json:"failure_rate"`
-	BreakerCause  string       `json:"breaker_cause,omitempty"` // of the latest move
-	BudgetSpent   bool         `json:"budget_exhausted"`
-	NextProbe     time.Time    `json:"next_probe,omitzero"`
-	Suppressed    float64      `json:"suppressed_per_second"`
-	Layered       int64        `json:"layered_sends"`
-	Certificates  int64        `json:"certificate_errors"`
-	Types         []topOutcome `json:"error_types"`
+// line is one dependency of a view. Rates are of the interval between the looks;
+// budget and breaker are as they stood at the second.
+type line struct {
+	Dependency    string    `json:"dependency"`
+	Initial       float64   `json:"initial_per_second"`
+	Retries       float64   `json:"retries_per_second"`
+	Ratio         float64   `json:"retry_ratio"`
+	Amplification float64   `json:"amplification"`
+	BudgetUsed    float64   `json:"budget_used"`
+	BudgetAllowed float64   `json:"budget_allowed"`
+	Breaker       string    `json:"breaker"`
+	FailureRate   float64   `json:"failure_rate"`
+	BreakerCause  string    `json:"breaker_cause,omitempty"` // of the latest move
+	BudgetSpent   bool      `json:"budget_exhausted"`
+	NextProbe     time.Time `json:"next_probe,omitzero"`
+	Suppressed    float64   `json:"suppressed_per_second"`
+	Layered       int64     `json:"layered_sends"`
+	Certificates  int64     `json:"certificate_errors"`
+	Types         []outcome `json:"error_types"`
 }
 
-// topOutcome is what became of the calls with one error_type since serve began.
-type topOutcome struct {
+// outcome is what became of the calls with one error_type since serve began.
+type outcome struct {
 	Type   string `json:"error_type"`
 	Saved  int64  `json:"success_after_retry"`
 	Failed int64  `json:"failed"`
@@ -65,7 +66,7 @@ func newView(before, now gateway.Status) *view {
 		}
 		return float64(b-a) / seconds
 	}
-	v := &view{At: now.At, Service: cli.Printable(now.Service), Incoming: rate(before.Incoming, now.Incoming), Dependencies: []topLine{}}
+	v := &view{At: now.At, Service: cli.Printable(now.Service), Incoming: rate(before.Incoming, now.Incoming), Dependencies: []line{}}
 	deliveries := 0.0
 	old := map[string]gateway.DependencyStatus{}
 	for _, d := range before.Dependencies {
@@ -73,7 +74,7 @@ func newView(before, now gateway.Status) *view {
 	}
 	for _, d := range now.Dependencies {
 		o := old[d.Dependency]
-		l := topLine{
+		l := line{
 			Dependency: cli.Printable(d.Dependency), Initial: rate(o.Initial, d.Initial), Retries: rate(o.Retries, d.Retries),
 			BudgetUsed: d.Budget.Used, BudgetAllowed: d.Budget.Allowed, Breaker: "none",
 			Suppressed: rate(sum(o.Suppressed), sum(d.Suppressed)), Layered: d.Layered, Certificates: d.CertErrors,
@@ -96,7 +97,9 @@ func newView(before, now gateway.Status) *view {
 	return v
 }
 
-func (l *topLine) read(b *gateway.BreakerStatus) {
+// read takes over where the breaker stands. Names come from another process, which
+// may be a later version: they are shown as they are, as far as a terminal can.
+func (l *line) read(b *gateway.BreakerStatus) {
 	l.Breaker, l.FailureRate = cli.Printable(b.State), b.FailureRate
 	l.BreakerCause, l.BudgetSpent, l.NextProbe = cli.Printable(b.Cause), b.BudgetExhausted, b.NextProbe
 	if b.Forced {
@@ -104,6 +107,7 @@ func (l *topLine) read(b *gateway.BreakerStatus) {
 	}
 }
 
+// sum adds up what was suppressed for all reasons.
 func sum(m map[string]int64) (n int64) {
 	for _, v := range m {
 		n += v
@@ -112,8 +116,8 @@ func sum(m map[string]int64) (n int64) {
 }
 
 // outcomes lists the error types of a dependency, the most frequent first.
-func outcomes(d gateway.DependencyStatus) []topOutcome {
-	list := []topOutcome{}
+func outcomes(d gateway.DependencyStatus) []outcome {
+	list := []outcome{}
 	all := maps.Clone(d.Failed)
 	if all == nil {
 		all = map[string]int64{}
@@ -122,16 +126,17 @@ func outcomes(d gateway.DependencyStatus) []topOutcome {
 		all[t] += 0
 	}
 	for t := range all {
-		list = append(list, topOutcome{Type: cli.Printable(t), Saved: d.Recovered[t], Failed: d.Failed[t]})
+		list = append(list, outcome{Type: cli.Printable(t), Saved: d.Recovered[t], Failed: d.Failed[t]})
 	}
-	slices.SortFunc(list, func(a, b topOutcome) int {
+	slices.SortFunc(list, func(a, b outcome) int {
 		return cmp.Or(cmp.Compare(b.Saved+b.Failed, a.Saved+a.Failed), cmp.Compare(a.Type, b.Type))
 	})
 	return list
 }
 
-// budget says what is left of the retry budget.
-func (l *topLine) budget() string {
+// budget says what is left of the retry budget: what may still be sent, not what
+// was. An operator asks how far away the limit is.
+func (l *line) budget() string {
 	if l.BudgetAllowed <= 0 {
 		return "none"
 	}
@@ -140,7 +145,7 @@ func (l *topLine) budget() string {
 
 // breaker says where the breaker stands at the given time, and what is behind
 // it.
-func (l *topLine) breaker(at time.Time) string {
+func (l *line) breaker(at time.Time) string {
 	if l.Breaker == "none" {
 		return l.Breaker
 	}
@@ -158,10 +163,12 @@ func (l *topLine) breaker(at time.Time) string {
 	return s
 }
 
-// maxShown is how many error types the table shows for a dependency.
+// maxShown is how many error types the table shows for a dependency. The lines and
+// the JSON have all of them.
 const maxShown = 5
 
-// table is the view for a terminal.
+// table is the view for a terminal: the dependencies side by side, and below them
+// what retries have saved.
 func (v *view) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "forbear top  %s  %s   in %.1f/s   out %.1f/s   multiplier %.2f\n\n",
@@ -185,8 +192,9 @@ func (v *view) table() string {
 	return b.String()
 }
 
-// notes tells what needs a look at once.
-func (l *topLine) notes() string {
+// notes name what needs a look at once, whatever the rates are: retries below
+// these multiply, and a certificate error may be an attack (R-9).
+func (l *line) notes() string {
 	var notes []string
 	if l.Layered > 0 {
 		notes = append(notes, "a layer below retries")
@@ -197,7 +205,8 @@ func (l *topLine) notes() string {
 	return strings.Join(notes, ", ")
 }
 
-// lines is the view for a file or a pipe: key=value, one line a dependency.
+// lines is the view for a file or a pipe: key=value, one line a dependency and
+// interval, so that grep and awk need no state.
 func (v *view) lines() string {
 	var b strings.Builder
 	for _, l := range v.Dependencies {

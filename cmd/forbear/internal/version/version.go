@@ -1,3 +1,5 @@
+// Package version is the command version, and what other commands say of the
+// binary: a report names the tool that made it.
 package version
 
 import (
@@ -10,8 +12,9 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 )
 
-// build is what the binary knows of its own making.
-type build struct {
+// Build is what the binary knows of its own making. Revision is empty in a binary
+// that was built outside a checkout, as go install does.
+type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
@@ -19,6 +22,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
+// Command returns the command version.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "version",
@@ -49,8 +53,10 @@ forbear version -o json
 	return c
 }
 
-func Read() build {
-	b := build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+// Read returns the build information that the Go tool has put into the binary. A
+// version stamped at link time could disagree with it, so there is none.
+func Read() Build {
+	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

@@ -1,6 +1,7 @@
-// Package flaky is an upstream that fails on request: the URL says how. It
-// remembers almost nothing: which attempt it is asked by, it reads off
-// X-Retry-Attempt.
+// Package flaky is an upstream that fails on request: the URL says how. It is what
+// serve's sample stands in front of, and what the guides try things on. It
+// remembers almost nothing: which attempt a request is, it reads off the header
+// X-Retry-Attempt, so that concurrent calls do not disturb each other.
 package flaky
 
 import (
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// Manual is what GET / answers.
+// Manual is the response to GET /.
 const Manual = `A flaky upstream. It fails as the path says, and then answers.
 
   /flaky/ok                        answers at once
@@ -39,7 +40,7 @@ func Handler() http.Handler {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte(Manual))
 	})
-	mux.HandleFunc("/flaky/ok", answer)
+	mux.HandleFunc("/flaky/ok", succeed)
 	mux.HandleFunc("/flaky/status/{code}", status)
 	mux.HandleFunc("/flaky/retry-after/{seconds}", retryAfter)
 	mux.HandleFunc("/flaky/reset", reset)
@@ -49,10 +50,11 @@ func Handler() http.Handler {
 	return mux
 }
 
-// upstream counts the requests to one-in.
+// upstream counts the requests to one-in, the one fault that spans calls.
 type upstream struct{ count atomic.Uint64 }
 
-// attempt returns the number of the attempt that r is, the first being 1.
+// attempt returns the number of the attempt that r is, the first being 1. A client
+// that sends no header, or nonsense, is always at its first.
 func attempt(r *http.Request) int {
 	n, err := strconv.Atoi(r.Header.Get("X-Retry-Attempt"))
 	if err != nil || n < 0 {
@@ -61,7 +63,8 @@ func attempt(r *http.Request) int {
 	return n + 1
 }
 
-// fails reports whether this attempt is among those that shall fail.
+// fails reports whether this attempt is among those that shall fail: the first
+// times of a call, unless the query says another number.
 func fails(r *http.Request, times int) bool {
 	if n, err := strconv.Atoi(r.URL.Query().Get("times")); err == nil {
 		times = n
@@ -69,9 +72,11 @@ func fails(r *http.Request, times int) bool {
 	return attempt(r) <= times
 }
 
+// always is more attempts than any call makes.
 const always = 1 << 30
 
-// report is the body of every answer.
+// report is the body of every response but the stream's: a user sees which attempt
+// got through, and with which key.
 type report struct {
 	Attempt int    `json:"attempt"`
 	Method  string `json:"method"`
@@ -89,12 +94,14 @@ func write(w http.ResponseWriter, r *http.Request, code int, fault string) {
 	})
 }
 
-func answer(w http.ResponseWriter, r *http.Request) { write(w, r, http.StatusOK, "") }
+func succeed(w http.ResponseWriter, r *http.Request) { write(w, r, http.StatusOK, "") }
 
+// refuse says what is wrong with the URL. A misspelt fault must not look like one.
 func refuse(w http.ResponseWriter, r *http.Request, what string) {
 	write(w, r, http.StatusBadRequest, what+": see GET /")
 }
 
+// status fails with any status that a client can see as final.
 func status(w http.ResponseWriter, r *http.Request) {
 	code, err := strconv.Atoi(r.PathValue("code"))
 	switch {
@@ -103,10 +110,11 @@ func status(w http.ResponseWriter, r *http.Request) {
 	case fails(r, always):
 		write(w, r, code, "status "+strconv.Itoa(code))
 	default:
-		answer(w, r)
+		succeed(w, r)
 	}
 }
 
+// retryAfter asks for a wait, in seconds, as RFC 9110 section 10.2.3 has it.
 func retryAfter(w http.ResponseWriter, r *http.Request) {
 	seconds := r.PathValue("seconds")
 	if _, err := strconv.ParseUint(seconds, 10, 32); err != nil {
@@ -114,16 +122,17 @@ func retryAfter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !fails(r, 1) {
-		answer(w, r)
+		succeed(w, r)
 		return
 	}
 	w.Header().Set("Retry-After", seconds)
 	write(w, r, http.StatusTooManyRequests, "come back in "+seconds+" s")
 }
 
+// reset cuts the connection before a byte of the response.
 func reset(w http.ResponseWriter, r *http.Request) {
 	if !fails(r, 1) {
-		answer(w, r)
+		succeed(w, r)
 		return
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()
@@ -136,6 +145,8 @@ func reset(w http.ResponseWriter, r *http.Request) {
 	_ = conn.Close()
 }
 
+// delay sends the response late, for timeouts. A minute at most: a longer one would
+// only hold connections.
 func delay(w http.ResponseWriter, r *http.Request) {
 	d, err := time.ParseDuration(r.PathValue("duration"))
 	if err != nil || d < 0 || d > time.Minute {
@@ -145,7 +156,7 @@ func delay(w http.ResponseWriter, r *http.Request) {
 	if fails(r, always) && !pause(r, d) {
 		return
 	}
-	answer(w, r)
+	succeed(w, r)
 }
 
 // pause waits for d and reports whether the caller is still there.
@@ -160,6 +171,7 @@ func pause(r *http.Request, d time.Duration) bool {
 	}
 }
 
+// oneIn fails every nth request of all clients, for rates of failure.
 func (f *upstream) oneIn(w http.ResponseWriter, r *http.Request) {
 	n, err := strconv.ParseUint(r.PathValue("n"), 10, 32)
 	if err != nil || n == 0 {
@@ -170,9 +182,11 @@ func (f *upstream) oneIn(w http.ResponseWriter, r *http.Request) {
 		write(w, r, http.StatusServiceUnavailable, "one in "+strconv.FormatUint(n, 10))
 		return
 	}
-	answer(w, r)
+	succeed(w, r)
 }
 
+// stream sends events one by one. Each is flushed, so that a client sees that the
+// gateway holds nothing back.
 func stream(w http.ResponseWriter, r *http.Request) {
 	n, err := strconv.Atoi(r.PathValue("n"))
 	if err != nil || n < 1 || n > 300 {
