@@ -19,10 +19,9 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// Default is the database of whoever names none.
-const Default = "forbear.db"
-
-// DB is an open database with its store.
+// DB is an open database with its store. It is safe for concurrent use. SQLite has
+// two pools: one connection that writes, as it allows no second writer, and a few
+// that read meanwhile.
 type DB struct {
 	*sqlstore.Store
 	pools []*sql.DB
@@ -54,7 +53,7 @@ func (d *DB) Pending(ctx context.Context) (names []string, err error) {
 }
 
 // Update brings the schema up to date. With much in the database that takes a
-// while, which is told beforehand.
+// while, which the log says beforehand: an operator must not take it for a hang.
 func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
 	steps, err := d.Pending(ctx)
 	if err == nil && len(steps) > 0 {
@@ -90,6 +89,7 @@ func redact(name string) string {
 	return u.Scheme + "://" + u.Host + u.Path
 }
 
+// openSQLite opens the pools of a file, which the first connection makes.
 func openSQLite(ctx context.Context, path string, opts []sqlstore.Option) (*DB, error) {
 	writeName, readName := sqlstore.SQLiteNames(path)
 	write, err := sql.Open("sqlite", writeName)
@@ -108,6 +108,8 @@ func openSQLite(ctx context.Context, path string, opts []sqlstore.Option) (*DB, 
 	return &DB{Store: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}}, nil
 }
 
+// openPostgres opens a pool, small enough that a few processes fit into a server's
+// default of 100 connections.
 func openPostgres(ctx context.Context, name string, opts []sqlstore.Option) (*DB, error) {
 	cfg, err := pgx.ParseConfig(name)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 // scrapeTimeout bounds what a scrape asks the database.
 const scrapeTimeout = 2 * time.Second
 
+// The metrics of delivery that are not those of any call: what came in, what waits,
+// and what the dispatcher cannot serve.
 var (
 	accepted  = prometheus.NewDesc("webhook_messages_accepted_total", "Messages accepted by this process.", nil, nil)
 	delivered = prometheus.NewDesc("webhook_deliveries_total", "Deliveries that succeeded.", nil, nil)
@@ -86,6 +88,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// number is a truth as a gauge.
 func number(b bool) float64 {
 	if b {
 		return 1

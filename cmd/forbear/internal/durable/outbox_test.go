@@ -69,8 +69,16 @@ func TestOutbox(t *testing.T) {
 // With a key nothing of a message is readable in the files, and everything is
 // there with it.
 func TestEncryptionAtRest(t *testing.T) {
+	cipher := func(keys ...sqlstore.Key) sqlstore.Cipher {
+		c, err := sqlstore.NewCipher(keys...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := sqlstore.NewKey("k1")
 	o := Options{
-		Database: t.TempDir() + "/forbear.db", Keys: []sqlstore.Key{sqlstore.NewKey("k1")},
+		Database: t.TempDir() + "/forbear.db", Cipher: cipher(first),
 		Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(400), nil }),
 	}
 	s, stop := start(t, o)
@@ -88,7 +96,7 @@ func TestEncryptionAtRest(t *testing.T) {
 			t.Errorf("%q can be read in the files", planted)
 		}
 	}
-	o.Keys = []sqlstore.Key{sqlstore.NewKey("k2"), o.Keys[0]} // rotated
+	o.Cipher = cipher(sqlstore.NewKey("k2"), first) // rotated
 	s, _ = start(t, o)
 	if l, err := s.DB.Get(t.Context(), l.ID); err != nil || string(l.Payload) != "planted-payload" {
 		t.Errorf("after a rotation: %q, %v", l.Payload, err)

@@ -6,14 +6,15 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// Answer is what explain says about one situation.
+// Answer is what explain says about one situation. Its JSON is a format that other
+// programs read: a field may be added, and none changes its meaning.
 type Answer struct {
 	ID       string   `json:"id"`
 	Decision string   `json:"decision"` // retry, stop or success
 	Reason   string   `json:"reason"`
 	Rule     string   `json:"rule"`
 	Class    string   `json:"class"`
-	WaitMin  int64    `json:"wait_min_ms"`
+	WaitMin  int64    `json:"wait_min_ms"` // the bounds of the draw, the hint's spread included
 	WaitMax  int64    `json:"wait_max_ms"`
 	Retries  int      `json:"max_retries"`
 	Notes    []string `json:"notes"`
@@ -32,12 +33,11 @@ type Step struct {
 // Explanation is an answer together with what a reader wants beside it.
 type Explanation struct {
 	Answer
-	Type      string // the error_type label
-	Attempt   int
-	Policy    forbear.Policy // with defaults
-	Reasoning forbear.Reason
-	Wait      struct{ Floor, Ceiling time.Duration }
-	Steps     []Step // the attempts to come, should each fail alike; the last one is the stop
+	Type    string // the error_type label
+	Attempt int
+	Policy  forbear.Policy // with defaults
+	Wait    struct{ Floor, Ceiling time.Duration }
+	Steps   []Step // the attempts to come, should each fail alike; the last one is the stop
 }
 
 // Explain decides about a situation.
@@ -49,10 +49,9 @@ func Explain(s Situation) (Explanation, error) {
 	d := s.decide(&f, f.state, f.now, 0)
 	f.explain(d)
 	x := Explanation{
-		Type:      f.failure.Type,
-		Attempt:   f.state.Attempt,
-		Policy:    f.policy.WithDefaults(),
-		Reasoning: d.Reason,
+		Type:    f.failure.Type,
+		Attempt: f.state.Attempt,
+		Policy:  f.policy.WithDefaults(),
 		Answer: Answer{
 			ID:       s.ID,
 			Decision: decision(d),
@@ -74,6 +73,7 @@ func Explain(s Situation) (Explanation, error) {
 	return x, nil
 }
 
+// decision is the one word of a decision that a program branches on.
 func decision(d forbear.Decision) string {
 	switch {
 	case d.Retry:
