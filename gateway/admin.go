@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -38,17 +39,10 @@ func CheckAdmin(address, token string) error {
 	if err != nil {
 		return err
 	}
-	if token == "" && !loopback(host) {
+	if token == "" && !loopback.Host(host) {
 		return errors.New("the admin endpoint listens beyond loopback only with a token")
 	}
 	return nil
-}
-
-// loopback reports whether a host name or address means this machine.
-func loopback(host string) bool {
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // admin is the endpoint behind its guards.
@@ -94,11 +88,7 @@ func (a *admin) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if a.Token == "" {
-			host, _, err := net.SplitHostPort(r.Host)
-			if err != nil {
-				host = r.Host
-			}
-			if !loopback(host) {
+			if !loopback.Host(r.Host) {
 				refuse(w, r, http.StatusForbidden, "host", "Wrong host", "without a token the admin endpoint answers to loopback names only")
 				return
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
@@ -96,7 +97,7 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	if o.Keys, err = d.keys(); err != nil {
 		return err
 	}
-	o.Open = !loopback(cmp.Or(d.listen, address))
+	o.Open = !loopback.Host(cmp.Or(d.listen, address))
 	if o.Notifiers, err = d.notifiers(); err != nil {
 		return err
 	}
@@ -266,17 +267,4 @@ func (d *delivery) alerts() (*webhook.Endpoint, error) {
 		return nil, fmt.Errorf("--alert-webhook needs --alert-webhook-secret: env:ALERTS, for instance, is the variable %sALERTS", durable.SecretPrefix)
 	}
 	return &webhook.Endpoint{URL: d.hook, Secrets: []string{d.hookKey}}, nil
-}
-
-// loopback reports whether an address is reachable from this machine only.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -12,11 +12,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -102,24 +102,12 @@ func authorize(o Options, next http.Handler) http.Handler {
 		case o.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) != 1:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", "the API token is missing or wrong")
-		case o.Token == "" && !localHost(r.Host):
+		case o.Token == "" && !loopback.Host(r.Host):
 			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API answers on loopback names only")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-func localHost(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // stream is an answer that is written bit by bit.
