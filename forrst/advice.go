@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // Phase is how far the migration from the retryable boolean to the extension
@@ -253,9 +254,6 @@ func (a *Advice) allow(yes bool) {
 	}
 }
 
-// maxSpread bounds the spread above a server's wait, as httpretry does.
-const maxSpread = 5 * time.Second
-
 // time turns strategy and wait into a hint. after is the extension's when given
 // and the default's otherwise; floor is what the rest of the message asks for,
 // when told. A wait that the server gave is a floor, never a fixed interval: a
@@ -278,7 +276,9 @@ func (a *Advice) time(after time.Duration, given bool, floor time.Duration, told
 	default:
 		h.NoBackoff = true
 	}
-	h.Spread = min(h.Floor, maxSpread)
+	// Not a tenth, as elsewhere: where the backoff is dropped, this is all the
+	// jitter that there is.
+	h.Spread = spread.Over(h.Floor, 1)
 }
 
 // serverWait returns the longest wait that the message asks for beside the

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // StatusError is what a failed response looks like as an error: it is what a
@@ -83,7 +84,7 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 	if floor, ok := serverWait(resp.Header, now, limited); ok {
 		f.Hint.Floor = floor
-		f.Hint.Spread = spreadOver(floor, defaultSpread)
+		f.Hint.Spread = spread.Over(floor, spread.Share)
 	}
 	f.Hint.Stop = saysStop(resp.Header)
 	return f
@@ -140,11 +141,4 @@ func NeedsKey(method string) bool {
 		return false
 	}
 	return true
-}
-
-// maxHintSpread bounds the spread above a server's wait.
-const maxHintSpread = 5 * time.Second
-
-func spreadOver(floor time.Duration, fraction float64) time.Duration {
-	return time.Duration(min(float64(floor)*fraction, float64(maxHintSpread)))
 }

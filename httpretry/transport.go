@@ -11,13 +11,12 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/internal/spread"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
-const (
-	defaultBodyLimit = 64 << 10
-	defaultSpread    = 0.1
-)
+// defaultBodyLimit is how many bytes of a request's body are kept for replay.
+const defaultBodyLimit = 64 << 10
 
 // errNoRetryer is the fault of a transport that was made without a Retryer.
 var errNoRetryer = errors.New("httpretry: no Retryer for the request")
@@ -43,7 +42,7 @@ type transport struct {
 // when [WithRetryer] chooses one for every request. The result is safe for
 // concurrent use; CloseIdleConnections of an http.Client reaches next.
 func NewTransport(next http.RoundTripper, r *forbear.Retryer, opts ...Option) http.RoundTripper {
-	t := &transport{next: next, retryer: r, bodyLimit: defaultBodyLimit, spread: defaultSpread}
+	t := &transport{next: next, retryer: r, bodyLimit: defaultBodyLimit, spread: spread.Share}
 	for _, opt := range opts {
 		opt(t)
 	}
@@ -225,8 +224,8 @@ func (x *exchange) classify(resp *http.Response, err error) forbear.Failure {
 		return x.envelope.Classify(resp)
 	}
 	f := Classify(x.req, resp, err)
-	if x.t.spread != defaultSpread {
-		f.Hint.Spread = spreadOver(f.Hint.Floor, x.t.spread)
+	if x.t.spread != spread.Share {
+		f.Hint.Spread = spread.Over(f.Hint.Floor, x.t.spread)
 	}
 	return f
 }

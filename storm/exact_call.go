@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // The failures that attempts come back with.
@@ -13,13 +14,13 @@ var (
 	failedTimeout = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout}
 )
 
-// shedFailure returns a 503 with the service's Retry-After: a floor, and 10 % of
-// it (at most 5 s) as a spread, as the HTTP edge makes of it.
+// shedFailure returns a 503 with the service's Retry-After: a floor and a spread,
+// as the HTTP edge makes of it.
 func shedFailure(v *Service) forbear.Failure {
 	f := failedShed
 	if v.RetryAfter > 0 {
 		f.Hint.Floor = v.RetryAfter.D()
-		f.Hint.Spread = min(v.RetryAfter.D()/10, 5*time.Second)
+		f.Hint.Spread = spread.Over(v.RetryAfter.D(), spread.Share)
 	}
 	return f
 }
