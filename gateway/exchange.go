@@ -5,18 +5,15 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/inbound"
 )
 
-// Names of headers in their canonical form.
-const (
-	headerCorrelation = "X-Correlation-Id"
-	headerRequestID   = "X-Request-Id"
-)
+// headerCorrelation is the name in its canonical form.
+const headerCorrelation = "X-Correlation-Id"
 
 // exchange is one request of a caller, and the context of the call that it
 // becomes.
@@ -48,17 +45,12 @@ func newExchange(r *http.Request) *exchange {
 
 // forward sends the request on, under what its headers say of the call.
 func (x *exchange) forward(w http.ResponseWriter, rt *route) {
-	r, ctx := x.in, context.Context(x)
-	if n, ok := number(r.Header, httpretry.HeaderAttempt); ok && n > 0 && n < 1000 {
-		ctx = forbear.ContextWithAttempt(ctx, forbear.Attempt{
-			Dependency: rt.Retryer.Dependency(),
-			Number:     int(n) + 1,
-		})
-	}
-	if ms, ok := number(r.Header, httpretry.HeaderDeadline); ok {
+	r := x.in
+	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
+	if deadline, ok := inbound.Deadline(r.Header[httpretry.HeaderDeadline]); ok {
 		// What is kept is for the gateway's own answer. The transport takes as
 		// much off again for the dependency's.
-		deadline := time.UnixMilli(ms).Add(-httpretry.SafetyMargin)
+		deadline = deadline.Add(-httpretry.SafetyMargin)
 		if time.Until(deadline) <= 0 {
 			x.problem(w, lateCaller)
 			return
@@ -74,44 +66,13 @@ func (x *exchange) forward(w http.ResponseWriter, rt *route) {
 	rt.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// number reads a header that holds a number.
-func number(h http.Header, name string) (int64, bool) {
-	v := h[name]
-	if len(v) != 1 {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(v[0], 10, 64)
-	return n, err == nil
-}
-
-// maxCorrelation is the longest correlation id that is taken over.
-const maxCorrelation = 128
-
 // correlation returns the caller's correlation id, or a new one where it brought
 // none that could go into logs and headers.
 func correlation(r *http.Request) string {
-	for _, name := range [...]string{headerCorrelation, headerRequestID} {
-		if v := r.Header[name]; len(v) == 1 && isID(v[0]) {
-			return v[0]
-		}
-	}
-	if id := httpretry.TraceID(r.Header); id != "" {
+	if id := inbound.Correlation(r.Header); id != "" {
 		return id
 	}
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
 	return hex.EncodeToString(b[:])
-}
-
-// isID reports whether s is visible ASCII of a sensible length.
-func isID(s string) bool {
-	if s == "" || len(s) > maxCorrelation {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
 }

@@ -3,13 +3,13 @@ package grpcretry
 import (
 	"context"
 	"hash/maphash"
-	"strconv"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/inbound"
 )
 
 // TrailerExhausted in the trailer of a failed call says that a layer below has
@@ -23,7 +23,7 @@ const TrailerExhausted = "forbear-retries-exhausted"
 // their retries. The deadline travels with gRPC itself.
 func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		ctx, below := inbound(ctx)
+		ctx, below := served(ctx)
 		reply, err := handler(ctx, req)
 		if exhausted(err, below) {
 			_ = grpc.SetTrailer(ctx, metadata.Pairs(TrailerExhausted, "true"))
@@ -35,7 +35,7 @@ func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 // StreamServerInterceptor is [UnaryServerInterceptor] for streams.
 func StreamServerInterceptor() grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		ctx, below := inbound(stream.Context())
+		ctx, below := served(stream.Context())
 		err := handler(srv, &inboundStream{stream, ctx})
 		if exhausted(err, below) {
 			stream.SetTrailer(metadata.Pairs(TrailerExhausted, "true"))
@@ -51,15 +51,11 @@ type inboundStream struct {
 
 func (s *inboundStream) Context() context.Context { return s.ctx }
 
-// inbound hands what the wire says to the context of a handler.
-func inbound(ctx context.Context) (context.Context, *forbear.Exhaustion) {
+// served returns the context of a handler: with the number of the attempt that
+// it serves, and watched for the exhaustion of the calls below.
+func served(ctx context.Context) (context.Context, *forbear.Exhaustion) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	if v := md[HeaderAttempts]; len(v) == 1 {
-		if n, err := strconv.Atoi(v[0]); err == nil && n > 0 && n < 1<<30 {
-			ctx = forbear.ContextWithAttempt(ctx, forbear.Attempt{Dependency: "inbound", Number: n + 1})
-		}
-	}
-	return forbear.WatchExhaustion(ctx)
+	return forbear.WatchExhaustion(inbound.Retry(ctx, "inbound", md[HeaderAttempts]))
 }
 
 // exhausted reports whether a handler failed because the calls below it did, for

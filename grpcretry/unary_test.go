@@ -23,9 +23,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/lattice"
 )

@@ -3,10 +3,10 @@ package httpretry
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -14,9 +14,6 @@ import (
 // is taken off the deadline that goes to the next service, and a request with
 // less left is not begun.
 const SafetyMargin = 100 * time.Millisecond
-
-// maxInboundHeader bounds what is believed of a header from outside.
-const maxInboundHeader = 128
 
 // Inbound is middleware for a server whose handlers make calls of their own. It
 // hands what the wire says to the request's context: the deadline, the number
@@ -30,14 +27,12 @@ const maxInboundHeader = 128
 func Inbound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		if id := correlation(r.Header); id != "" {
+		if id := inbound.Correlation(r.Header); id != "" {
 			ctx = forbear.WithCorrelationID(ctx, id)
 			w.Header().Set(HeaderCorrelation, id)
 		}
-		if n, err := strconv.Atoi(bounded(r.Header.Get(HeaderAttempt))); err == nil && n > 0 {
-			ctx = forbear.ContextWithAttempt(ctx, forbear.Attempt{Dependency: "inbound", Number: n + 1})
-		}
-		if deadline, ok := parseDeadline(r.Header.Get(HeaderDeadline)); ok {
+		ctx = inbound.Retry(ctx, "inbound", r.Header[HeaderAttempt])
+		if deadline, ok := inbound.Deadline(r.Header[HeaderDeadline]); ok {
 			if time.Until(deadline) < SafetyMargin {
 				problem.Write(w, problem.Problem{
 					Type: problem.Namespace + "deadline", Title: "No time left", Status: http.StatusGatewayTimeout,
@@ -53,38 +48,6 @@ func Inbound(next http.Handler) http.Handler {
 		ctx, below := forbear.WatchExhaustion(ctx)
 		next.ServeHTTP(&marking{ResponseWriter: w, below: below}, r.WithContext(ctx))
 	})
-}
-
-// correlation returns the id that a request came with.
-func correlation(h http.Header) string {
-	if id := bounded(h.Get(HeaderCorrelation)); id != "" {
-		return id
-	}
-	if id := bounded(h.Get(HeaderRequestID)); id != "" {
-		return id
-	}
-	return TraceID(h)
-}
-
-// bounded returns a header value that is short and printable, or "".
-func bounded(v string) string {
-	if len(v) > maxInboundHeader {
-		return ""
-	}
-	for i := range len(v) {
-		if v[i] < ' ' || v[i] > '~' {
-			return ""
-		}
-	}
-	return v
-}
-
-func parseDeadline(v string) (time.Time, bool) {
-	ms, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || ms <= 0 {
-		return time.Time{}, false
-	}
-	return time.UnixMilli(ms), true
 }
 
 // marking adds the exhaustion mark to a failed answer.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -90,6 +91,6 @@ func (s *Shedder) turnAway(w http.ResponseWriter, r *http.Request) {
 	problem.Write(w, problem.Problem{
 		Type: problem.Namespace + "overloaded", Title: "Overloaded", Status: http.StatusServiceUnavailable,
 		Detail:   "the server is shedding load; come back after the time given",
-		Instance: r.URL.EscapedPath(), CorrelationID: correlation(r.Header),
+		Instance: r.URL.EscapedPath(), CorrelationID: inbound.Correlation(r.Header),
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -152,11 +153,10 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 // correlation returns the caller's id, when it is fit to be repeated, or a new
 // one.
 func correlation(r *http.Request) string {
-	id := r.Header.Get("X-Correlation-ID")
-	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return webhook.NewID("req")
+	if id := inbound.ID(r.Header.Values("X-Correlation-ID")); id != "" {
+		return id
 	}
-	return id
+	return webhook.NewID("req")
 }
 
 // actor names who asks, for the audit.
