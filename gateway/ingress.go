@@ -6,14 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptrace"
 	"net/http/httputil"
-	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/problem"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // Ingress makes a route honor idempotency keys on behalf of its target, which
@@ -87,24 +86,14 @@ func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
 // request that failed. net/http by itself repeats some that carry a key.
 type once struct{ next http.RoundTripper }
 
-var errResend = errors.New("the connection broke after the request was sent")
-
 // RoundTrip implements [http.RoundTripper].
 func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
-	var sent atomic.Bool
+	var guard resend.Guard
 	ctx, cancel := context.WithCancelCause(r.Context())
-	trace := &httptrace.ClientTrace{
-		WroteHeaders: func() { sent.Store(true) },
-		GetConn: func(string) {
-			if sent.Load() {
-				cancel(errResend)
-			}
-		},
-	}
-	resp, err := o.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err := o.next.RoundTrip(r.WithContext(guard.Watch(ctx, func() { cancel(resend.Err) })))
 	if err != nil {
 		cancel(nil)
-		if sent.Load() {
+		if guard.Sent() {
 			idempotency.MarkUnknown(r.Context())
 		} else {
 			idempotency.MarkUndone(r.Context())

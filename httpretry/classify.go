@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/internal/spread"
 )
 
@@ -58,7 +59,7 @@ func classifyError(req *http.Request, err error) forbear.Failure {
 		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCanceled, Err: err}
 	}
 	switch {
-	case errors.Is(err, errResend):
+	case errors.Is(err, resend.Err):
 		return forbear.Failure{Class: forbear.ClassTransient, Type: forbear.TypeResend, Err: err}
 	case known:
 		return f
