@@ -18,6 +18,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/loopback"
+	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -204,30 +205,17 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, r, status, kind, detail)
 }
 
-// problem is RFC 9457's.
-type problem struct {
-	Type          string `json:"type"`
-	Title         string `json:"title"`
-	Status        int    `json:"status"`
-	Detail        string `json:"detail"`
-	Instance      string `json:"instance"`
-	CorrelationID string `json:"correlation_id"`
-}
-
+// writeProblem responds with a problem document, under the correlation id that
+// the response has been given, or else the caller's.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, detail string) {
 	id := w.Header().Get("X-Correlation-ID")
 	if id == "" {
 		id = correlation(r)
-		w.Header().Set("X-Correlation-ID", id)
 	}
-	body, _ := json.Marshal(problem{
-		Type: "urn:forbear:problem:" + kind, Title: http.StatusText(status), Status: status,
+	problem.Write(w, problem.Problem{
+		Type: problem.Namespace + kind, Title: http.StatusText(status), Status: status,
 		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: id,
 	})
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n'))
 }
 
 // read reads a JSON body; unknown fields are refused, so that a misspelt one
