@@ -166,5 +166,5 @@ func answer(w http.ResponseWriter, v any) {
 
 // refuse answers with problem details.
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, detail string) {
-	newExchange(r).problem(w, problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail})
+	newIncoming(r).problem(w, problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail})
 }

@@ -16,7 +16,7 @@ func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 			status, body = http.StatusServiceUnavailable, `{"status":"draining"}`
 		}
 	default:
-		newExchange(r).problem(w, noRoute)
+		newIncoming(r).problem(w, noRoute)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -129,7 +129,7 @@ func (rt *route) ingressAnswer(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return errors.New("a switch of protocols cannot be kept")
 	}
-	resp.Header[headerCorrelation] = exchangeOf(resp.Request).id[:1:1]
+	resp.Header[headerCorrelation] = incomingOf(resp.Request).id[:1:1]
 	return nil
 }
 
@@ -142,5 +142,5 @@ func (rt *route) ingressFailed(w http.ResponseWriter, r *http.Request, err error
 	if f := rt.Retryer.Classify(context.WithoutCancel(r.Context()), err); f.Class == forbear.ClassTimeout || errors.Is(err, context.DeadlineExceeded) {
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
 	}
-	exchangeOf(r).problem(w, p)
+	incomingOf(r).problem(w, p)
 }

@@ -25,7 +25,7 @@ var (
 )
 
 // problem answers with p, completed.
-func (x *exchange) problem(w http.ResponseWriter, p problem.Problem) {
+func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
 	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
 	problem.Write(w, p)
 }
@@ -33,7 +33,7 @@ func (x *exchange) problem(w http.ResponseWriter, p problem.Problem) {
 // failed answers for a dependency that did not. The error's own text stays
 // inside: it may hold the URL.
 func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
-	x := exchangeOf(r)
+	x := incomingOf(r)
 	p := problem.Problem{
 		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
 		Detail:     "the dependency could not be reached or broke off",

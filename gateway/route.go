@@ -75,7 +75,7 @@ func (rt *route) rewrite(pr *httputil.ProxyRequest) {
 		h["X-Forwarded-For"] = chain
 	}
 	pr.SetXForwarded()
-	h[headerCorrelation] = exchangeOf(out).id[:1:1]
+	h[headerCorrelation] = incomingOf(out).id[:1:1]
 	delete(h, httpretry.HeaderAttempt) // the attempts from here on are our own
 }
 
@@ -99,7 +99,7 @@ func (rt *route) answer(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
-	resp.Header[headerCorrelation] = exchangeOf(resp.Request).id[:1:1]
+	resp.Header[headerCorrelation] = incomingOf(resp.Request).id[:1:1]
 	if e, ok := httpretry.Outcome(resp); ok {
 		stopped(resp.Header, e)
 	}

@@ -41,8 +41,8 @@ func (c *capture) free() {
 	captures.Put(c)
 }
 
-// exchange is one unary call: what all its attempts share.
-type exchange struct {
+// unaryCall is one unary call: what all its attempts share.
+type unaryCall struct {
 	c       *client
 	r       *forbear.Retryer
 	method  string
@@ -71,7 +71,7 @@ func (c *client) unary(ctx context.Context, method string, req, reply any, cc *g
 	if err != nil {
 		return refusal(ctx, err)
 	}
-	x := exchange{
+	x := unaryCall{
 		c: c, r: r, method: method, req: req, reply: reply, cc: cc, invoker: invoker, opts: opts,
 		timeout: policy.AttemptTimeout(), total: policy.Total,
 	}
@@ -105,7 +105,7 @@ func (c *client) pick(method string) (*forbear.Retryer, *forbear.Policy) {
 }
 
 // retry is everything after a failed first attempt.
-func (x *exchange) retry(ctx context.Context, call *forbear.Call, got *capture, err error) error {
+func (x *unaryCall) retry(ctx context.Context, call *forbear.Call, got *capture, err error) error {
 	x.own = x.c.facts(ctx, x.method, &call.State)
 	for {
 		var trailer metadata.MD
@@ -148,7 +148,7 @@ func committed(trailer metadata.MD) bool {
 
 // attempt makes one attempt. The first runs under the caller's own context,
 // untouched, when that ends soon enough.
-func (x *exchange) attempt(ctx context.Context, call *forbear.Call, opts []grpc.CallOption) error {
+func (x *unaryCall) attempt(ctx context.Context, call *forbear.Call, opts []grpc.CallOption) error {
 	if number := call.Attempt(); number > 1 {
 		ctx = retryContext(ctx, call, number, x.own)
 	}
@@ -169,7 +169,7 @@ var errAttemptTimeout = errors.New("attempt timed out")
 
 // limit returns the attempt's own timeout, or 0 where the caller's deadline is
 // no later. The total is hard: no attempt outlives it.
-func (x *exchange) limit(ctx context.Context, call *forbear.Call) time.Duration {
+func (x *unaryCall) limit(ctx context.Context, call *forbear.Call) time.Duration {
 	if x.c.noTimeout {
 		return 0
 	}

@@ -24,7 +24,7 @@ type attempt struct {
 	limit  time.Duration
 
 	req  *http.Request // the clone, or the caller's own when nothing changes
-	body body
+	body responseBody
 
 	*extras // nil in the bare attempts of a transport with everything off
 }

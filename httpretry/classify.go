@@ -131,15 +131,3 @@ func saysStop(h http.Header) bool {
 	return strings.EqualFold(h.Get("X-Should-Retry"), "false") ||
 		len(h["X-Envoy-Overloaded"]) > 0 || len(h[HeaderNoRetry]) > 0
 }
-
-// NeedsKey reports whether a request with this method is safe to repeat only
-// with an idempotency key: every method but the idempotent ones of RFC
-// 9110 section 9.2.2. An unknown method is not idempotent.
-func NeedsKey(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
-		http.MethodPut, http.MethodDelete:
-		return false
-	}
-	return true
-}

@@ -15,36 +15,36 @@ import (
 // headerCorrelation is the name in its canonical form.
 const headerCorrelation = "X-Correlation-Id"
 
-// exchange is one request of a caller, and the context of the call that it
+// incoming is one request of a caller, and the context of the call that it
 // becomes.
-type exchange struct {
+type incoming struct {
 	context.Context
 	id [1]string     // the correlation id, ready to be the value of a header
 	in *http.Request // as the caller sent it
 }
 
-// exchangeOf returns the exchange that a forwarded request belongs to.
-func exchangeOf(r *http.Request) *exchange {
-	return r.Context().Value(exchangeKey{}).(*exchange) // forward put it there
+// incomingOf returns the request that a forwarded request belongs to.
+func incomingOf(r *http.Request) *incoming {
+	return r.Context().Value(incomingKey{}).(*incoming) // forward put it there
 }
 
-type exchangeKey struct{}
+type incomingKey struct{}
 
-// Value makes the exchange known to those who handle its outgoing request.
-func (x *exchange) Value(key any) any {
-	if key == (exchangeKey{}) {
+// Value makes the request known to those who handle its outgoing request.
+func (x *incoming) Value(key any) any {
+	if key == (incomingKey{}) {
 		return x
 	}
 	return x.Context.Value(key)
 }
 
-func newExchange(r *http.Request) *exchange {
+func newIncoming(r *http.Request) *incoming {
 	id := correlation(r)
-	return &exchange{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r}
+	return &incoming{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r}
 }
 
 // forward sends the request on, under what its headers say of the call.
-func (x *exchange) forward(w http.ResponseWriter, rt *route) {
+func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 	r := x.in
 	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
 	if deadline, ok := inbound.Deadline(r.Header[httpretry.HeaderDeadline]); ok {
