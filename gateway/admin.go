@@ -22,10 +22,10 @@ import (
 type AdminConfig struct {
 	// Stats is what it shows, and through which it finds the Retryers.
 	Stats *Stats
-	// Metrics answers GET /metrics; nil means that there is no such page.
+	// Metrics serves GET /metrics; nil means that there is no such page.
 	Metrics http.Handler
 	// Token is what callers must bring as "Authorization: Bearer TOKEN".
-	// Without one, only requests to a loopback name are answered, and the
+	// Without one, only requests to a loopback name are served, and the
 	// endpoint must listen on loopback: see [CheckAdmin].
 	Token string
 	// Logger gets each override with its actor. Nil means slog.Default().
@@ -107,7 +107,7 @@ func (a *admin) guard(next http.Handler) http.Handler {
 }
 
 func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
-	answer(w, a.Stats.Status(time.Now()))
+	respond(w, a.Stats.Status(time.Now()))
 }
 
 // maxOverride bounds the body of an override.
@@ -156,15 +156,16 @@ func (a *admin) override(w http.ResponseWriter, r *http.Request) {
 	default:
 		b.Release()
 	}
-	answer(w, breakerStatus(b, time.Now()))
+	respond(w, breakerStatus(b, time.Now()))
 }
 
-func answer(w http.ResponseWriter, v any) {
+// respond writes v as JSON.
+func respond(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// refuse answers with problem details.
+// refuse responds with problem details (RFC 9457).
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, detail string) {
 	newIncoming(r).problem(w, problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail})
 }

@@ -48,7 +48,7 @@ func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 	r := x.in
 	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
 	if deadline, ok := inbound.Deadline(r.Header[httpretry.HeaderDeadline]); ok {
-		// What is kept is for the gateway's own answer. The transport takes as
+		// What is kept is for the gateway's own response. The transport takes as
 		// much off again for the dependency's.
 		deadline = deadline.Add(-httpretry.SafetyMargin)
 		if time.Until(deadline) <= 0 {

@@ -18,14 +18,14 @@ import (
 // Ingress makes a route honor idempotency keys on behalf of its target, which
 // need not know of them: POST and PATCH are done once and never retried by the
 // gateway. What the target may have done is not done again: when it breaks off
-// or times out after the request was sent, or answers 502 or 504 itself, the
-// key is held until an operator has settled it ([idempotency.Store.Resolve]).
+// or times out after the request was sent, or responds with 502 or 504 itself, the
+// key is held until an operator has resolved it ([idempotency.Store.Resolve]).
 type Ingress struct {
 	Store idempotency.Store
 	// Options are those of the middleware. Scope is required, such as
 	// [PrincipalHeader] or a [JWT].
 	Options idempotency.Options
-	// Timeout bounds an answer of the target, body included. Default 30 s.
+	// Timeout bounds a response of the target, body included. Default 30 s.
 	Timeout time.Duration
 	// Transport sends the requests. Nil means that of the gateway's Config, and
 	// else one made by [NewTransport].
@@ -71,7 +71,7 @@ func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
 		in.Options.Logger = c.Logger
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressAnswer, ErrorHandler: rt.ingressFailed,
+		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressResponse, ErrorHandler: rt.ingressFailed,
 		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
 	}
 	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -104,7 +104,7 @@ func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// watched marks the run when its answer breaks off.
+// watched marks the run when its response breaks off.
 type watched struct {
 	io.ReadCloser
 	ctx    context.Context //nolint:containedctx // the request's, for its mark
@@ -125,7 +125,7 @@ func (b *watched) Close() error {
 	return err
 }
 
-func (rt *route) ingressAnswer(resp *http.Response) error {
+func (rt *route) ingressResponse(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return errors.New("a switch of protocols cannot be kept")
 	}
@@ -133,7 +133,7 @@ func (rt *route) ingressAnswer(resp *http.Response) error {
 	return nil
 }
 
-// ingressFailed answers for a target that did not.
+// ingressFailed responds for a target that did not.
 func (rt *route) ingressFailed(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.Problem{
 		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,

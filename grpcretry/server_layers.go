@@ -18,8 +18,8 @@ const TrailerExhausted = "forbear-retries-exhausted"
 
 // UnaryServerInterceptor returns an interceptor for a server whose handlers make
 // calls of their own. It hands the number of the attempt to the handler's
-// context, so that a call made inside somebody's retry is not retried again, and
-// marks a failed answer with [TrailerExhausted] when the calls below have used
+// context, so that a call made inside a caller's retry is not retried again, and
+// marks a failed response with [TrailerExhausted] when the calls below have used
 // their retries. The deadline travels with gRPC itself.
 func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -74,7 +74,7 @@ func exhaustedBelow(err error, trailer metadata.MD) bool {
 // outside.
 var sendSeed = maphash.MakeSeed()
 
-// noteSend tells an outer retry what is being sent, so that a layer in between
+// noteSend reports to an outer retry what is being sent, so that a layer in between
 // that repeats it by itself is noticed.
 func noteSend(ctx context.Context, cc *grpc.ClientConn, method string, req any) {
 	if _, ok := forbear.AttemptFrom(ctx); !ok {

@@ -16,7 +16,7 @@ import (
 )
 
 // capture asks gRPC for the trailer of one call. It is pooled, because every
-// call needs one and few have anything to tell.
+// call needs one and few have a trailer to show.
 type capture struct {
 	trailer metadata.MD
 	option  grpc.CallOption // fills trailer
@@ -61,7 +61,7 @@ type unaryCall struct {
 func (c *client) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	noteSend(ctx, cc, method, req)
 	r, policy := c.pick(method)
-	if !c.settled.Load() {
+	if !c.warned.Load() {
 		c.watch(cc, method)
 	}
 	if policy.Keys == forbear.KeyGenerate {
@@ -139,9 +139,9 @@ func (x *unaryCall) retry(ctx context.Context, call *forbear.Call, got *capture,
 	}
 }
 
-// committed reports whether a trailer shows that the headers of an answer came
-// before it: gRPC then counts the call as answered (gRFC A6). A trailer that
-// came alone holds the content type; of an empty one nothing can be told.
+// committed reports whether a trailer shows that the headers of a response came
+// before it: gRPC then counts the call as committed (gRFC A6). A trailer that
+// came alone holds the content type; an empty one says nothing.
 func committed(trailer metadata.MD) bool {
 	return len(trailer) > 0 && len(trailer["content-type"]) == 0
 }
@@ -197,7 +197,7 @@ func retryContext(ctx context.Context, call *forbear.Call, number int, own bool)
 }
 
 // attemptsBefore is the metadata of retries that have no other, by their number.
-// It is shared, and nobody changes it: who asks for outgoing metadata gets a
+// It is shared, and never changed: who asks for outgoing metadata gets a
 // copy.
 var attemptsBefore = func() (all [5]metadata.MD) {
 	for i := range all {

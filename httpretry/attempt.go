@@ -216,7 +216,7 @@ func (e *timeoutError) Error() string {
 }
 
 // Unwrap keeps the context's error to itself: it is canceled by the timeout,
-// and whoever asks for [context.Canceled] wants to know of the caller.
+// and a caller that asks for [context.Canceled] asks about its own.
 func (e *timeoutError) Unwrap() error {
 	if errors.Is(e.err, context.Canceled) {
 		return nil

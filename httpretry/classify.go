@@ -91,7 +91,7 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 	return f
 }
 
-// classOf is R-4's table. Statuses that nobody lists are terminal: unknown
+// classOf is R-4's table. Statuses that it does not list are terminal: unknown
 // means do not retry.
 func classOf(status int) forbear.Class {
 	switch status {

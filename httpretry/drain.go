@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Bounds on what is read of a body that nobody wants. Beyond them a new
+// Bounds on what is read of a body that is not handed over. Beyond them a new
 // connection is cheaper.
 const (
 	maxDrain     = 256 << 10
 	maxDrainTime = 250 * time.Millisecond
 )
 
-// discard empties the body of a response that nobody will see, so that its
+// discard empties the body of a response that is not handed over, so that its
 // connection can be used again, and closes it. The call began at start. It
 // returns how long that took, which is part of the wait before the next attempt.
 func (x *exchange) discard(a *attempt, resp *http.Response, start time.Time) (took time.Duration) {

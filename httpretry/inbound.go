@@ -17,13 +17,13 @@ const SafetyMargin = 100 * time.Millisecond
 
 // Inbound is middleware for a server whose handlers make calls of their own. It
 // hands what the wire says to the request's context: the deadline, the number
-// of the attempt, so that a call made inside somebody's retry is not retried
-// again, and the correlation id. On the way out it marks a failed answer when
+// of the attempt, so that a call made inside a caller's retry is not retried
+// again, and the correlation id. On the way out it marks a failed response when
 // the calls below have used their retries, so that the caller does not begin
 // its own.
 //
-// A request whose deadline leaves less than the safety margin is answered at
-// once with 504 and a problem document.
+// A request whose deadline leaves less than the safety margin gets 504 and a
+// problem document at once.
 func Inbound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -50,7 +50,7 @@ func Inbound(next http.Handler) http.Handler {
 	})
 }
 
-// marking adds the exhaustion mark to a failed answer.
+// marking adds the exhaustion mark to a failed response.
 type marking struct {
 	http.ResponseWriter
 	below *forbear.Exhaustion

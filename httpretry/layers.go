@@ -46,7 +46,7 @@ func small(s string) int {
 // outside.
 var sendSeed = maphash.MakeSeed()
 
-// noteSend tells an outer retry what is being sent, so that a layer in between
+// noteSend reports to an outer retry what is being sent, so that a layer in between
 // that repeats it by itself is noticed.
 func noteSend(req *http.Request) {
 	if _, ok := forbear.AttemptFrom(req.Context()); !ok {

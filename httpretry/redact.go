@@ -14,7 +14,7 @@ import (
 
 // redacted returns err with a text that may be logged. What a transport below
 // says can hold the URL with its query and password (an inner http.Client says
-// so with each error), and net/http quotes what it could not read of an answer.
+// so with each error), and net/http quotes what it could not read of a response.
 // Type, wrapping and methods of the original are still there for errors.Is and
 // errors.As; only what is printed changes, and only when it must.
 func redacted(req *http.Request, err error) error {

@@ -32,8 +32,8 @@ const (
 )
 
 // Shedder turns requests away while the server is overloaded: 503 with a
-// Retry-After that differs from answer to answer, so that the clients do not
-// come back together. It is told the load by whoever measures it. The zero
+// Retry-After that differs from response to response, so that the clients do not
+// come back together. Whatever measures the load calls SetLoad. The zero
 // value sheds nothing. It is safe for concurrent use.
 type Shedder struct {
 	// Priority says how important a request is; nil means Normal for all.
@@ -46,7 +46,7 @@ type Shedder struct {
 	shed [3]atomic.Int64
 }
 
-// SetLoad tells how overloaded the server is.
+// SetLoad sets how overloaded the server is.
 func (s *Shedder) SetLoad(l Load) { s.load.Store(uint32(l)) }
 
 // Shed returns how many requests of a priority were turned away so far.
