@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // Phase is how far the migration from the retryable boolean to the extension
@@ -31,7 +32,7 @@ const (
 	Queued                    // the server took the call to do it later: a success too
 	Failed                    // the call failed; Advice.Failure says how
 	Malformed                 // the envelope breaks the protocol
-	IDMismatch                // the envelope answers another request
+	IDMismatch                // the envelope belongs to another request
 )
 
 // Source says what decided about a failed call.
@@ -61,7 +62,7 @@ type Advice struct {
 
 // Exchange is what came back for one request.
 type Exchange struct {
-	// RequestID is the id of the request; "" accepts any answer.
+	// RequestID is the id of the request; "" accepts any response.
 	RequestID string
 	// Status and Header are HTTP's; 0 for another transport.
 	Status int
@@ -78,7 +79,7 @@ type CodeError string
 // Error returns "forrst error UNAVAILABLE".
 func (e CodeError) Error() string { return "forrst error " + string(e) }
 
-// ErrIDMismatch says that a response answers another request.
+// ErrIDMismatch says that a response belongs to another request.
 var ErrIDMismatch = errors.New("forrst response answers another request")
 
 // Advise reads what came back. It never fails: what cannot be read is advice
@@ -90,7 +91,7 @@ func (p Phase) Advise(x Exchange) Advice {
 		return x.byHTTP()
 	case err != nil:
 		return broken(Malformed, "forrst_malformed", err)
-	case x.RequestID != "" && !resp.answers(x.RequestID):
+	case x.RequestID != "" && !resp.belongs(x.RequestID):
 		return broken(IDMismatch, "forrst_id_mismatch", ErrIDMismatch)
 	case resp.queued():
 		return Advice{Outcome: Queued, Failure: forbear.Failure{Class: forbear.ClassSuccess}, Source: FromNothing}
@@ -100,12 +101,12 @@ func (p Phase) Advise(x Exchange) Advice {
 	return p.failed(resp, x)
 }
 
-// byHTTP judges an answer that is no Forrst envelope, such as a proxy's page.
+// byHTTP judges a response that is no Forrst envelope, such as a proxy's page.
 func (x Exchange) byHTTP() Advice {
 	req := &http.Request{Method: http.MethodPost}
 	resp := &http.Response{StatusCode: x.Status, Header: x.Header, Body: http.NoBody}
 	a := Advice{Outcome: Failed, Source: FromHTTP, Failure: httpretry.Classify(req, resp, nil)}
-	if a.Failure.Class == forbear.ClassSuccess { // a redirect, say: not an answer
+	if a.Failure.Class == forbear.ClassSuccess { // a redirect, say: not a response
 		a.Failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "forrst_malformed", Err: ErrForeign}
 	}
 	if a.Failure.Class.Retryable() {
@@ -121,9 +122,10 @@ func broken(o Outcome, label string, err error) Advice {
 	}
 }
 
-// answers reports whether r answers the request with that id. A null id is for
-// requests that the server could not read, and so goes with errors only.
-func (r *Response) answers(id string) bool {
+// belongs reports whether r is the response to the request with that id. A null
+// id is for requests that the server could not read, and so goes with errors
+// only.
+func (r *Response) belongs(id string) bool {
 	if r.ID == nil {
 		return len(r.Errors) > 0
 	}
@@ -151,10 +153,10 @@ func (r *Response) queued() bool {
 // server's own waits are floors, of which the longest counts.
 func (p Phase) failed(r *Response, x Exchange) Advice {
 	g, guided := readGuidance(r.Extensions)
-	floor, told := r.serverWait(x)
+	floor, asked := r.serverWait(x)
 	var all Advice
 	for i := range r.Errors {
-		a := p.one(&r.Errors[i], g, guided, floor, told)
+		a := p.one(&r.Errors[i], g, guided, floor, asked)
 		if i == 0 {
 			all = a
 			continue
@@ -189,7 +191,7 @@ func (a Advice) stops() bool { return !a.Failure.Class.Retryable() || a.Failure.
 func wait(h forbear.Hint) time.Duration { return max(h.Floor, h.Base) }
 
 // one returns the advice for one error.
-func (p Phase) one(e *Error, g guidance, guided bool, floor time.Duration, told bool) Advice {
+func (p Phase) one(e *Error, g guidance, guided bool, floor time.Duration, asked bool) Advice {
 	row, _ := Default(e.Code)
 	a := Advice{
 		Outcome: Failed, Source: FromDefault, Strategy: row.Strategy,
@@ -202,7 +204,7 @@ func (p Phase) one(e *Error, g guidance, guided bool, floor time.Duration, told 
 	flag, flagged := e.Retryable()
 	switch {
 	case row.class == forbear.ClassUnauthorized:
-		return a // the same credentials again help nobody
+		return a // the same credentials again help no one
 	case guided:
 		p.byExtension(&a, g)
 	case flagged && p < Phase3:
@@ -217,7 +219,7 @@ func (p Phase) one(e *Error, g guidance, guided bool, floor time.Duration, told 
 	if guided && g.hasAfter {
 		after, given = g.after, true
 	}
-	a.time(after, given, floor, told)
+	a.time(after, given, floor, asked)
 	if guided && !given && (a.Strategy != Immediate || g.strategy == "") {
 		a.Source = FromExtensionDefault
 	}
@@ -253,22 +255,19 @@ func (a *Advice) allow(yes bool) {
 	}
 }
 
-// maxSpread bounds the spread above a server's wait, as httpretry does.
-const maxSpread = 5 * time.Second
-
 // time turns strategy and wait into a hint. after is the extension's when given
 // and the default's otherwise; floor is what the rest of the message asks for,
-// when told. A wait that the server gave is a floor, never a fixed interval: a
+// when asked is set. A wait that the server gave is a floor, never a fixed interval: a
 // spread lies above it.
-func (a *Advice) time(after time.Duration, given bool, floor time.Duration, told bool) {
+func (a *Advice) time(after time.Duration, given bool, floor time.Duration, asked bool) {
 	h := &a.Failure.Hint
 	h.Floor = floor
 	switch {
 	case given:
 		h.Floor = max(floor, after)
-	case a.Strategy == Fixed && !told:
+	case a.Strategy == Fixed && !asked:
 		if after == 0 {
-			after = forbear.DefaultBase // nobody knows better
+			after = forbear.DefaultBase // nothing better is known
 		}
 		h.Floor = after
 	}
@@ -278,7 +277,9 @@ func (a *Advice) time(after time.Duration, given bool, floor time.Duration, told
 	default:
 		h.NoBackoff = true
 	}
-	h.Spread = min(h.Floor, maxSpread)
+	// Not a tenth, as elsewhere: where the backoff is dropped, this is all the
+	// jitter that there is.
+	h.Spread = spread.Over(h.Floor, 1)
 }
 
 // serverWait returns the longest wait that the message asks for beside the
@@ -314,7 +315,7 @@ func (r *Response) serverWait(x Exchange) (floor time.Duration, ok bool) {
 }
 
 // headerWait returns the wait of the HTTP headers. Those of rate limits come
-// with every answer of some servers, and count for a limited call alone.
+// with every response of some servers, and count for a limited call alone.
 func headerWait(x Exchange, limited bool) (time.Duration, bool) {
 	h := x.Header
 	if !limited {

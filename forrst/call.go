@@ -33,7 +33,7 @@ type call struct {
 
 	id     string // of the latest attempt
 	longer int    // how often a longer deadline was asked for
-	answer []byte // the latest answer's body, when it was read
+	latest []byte // the latest response's body, when it was read
 }
 
 // newCall reads a request envelope; ok is false for anything else.
@@ -127,7 +127,7 @@ func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Du
 			deadline = forbear.Ceiling(deadline, max(left, time.Millisecond), c.longer)
 			edits = append(edits, c.setDeadline(deadline)...)
 		}
-		// The server must not answer after the deadline, and a second covers
+		// The server must not respond after the deadline, and a second covers
 		// the way: waiting longer is waiting for nothing.
 		limit = min(limit, satAdd(deadline, time.Second))
 	}
@@ -164,21 +164,21 @@ func (c *call) addKey() edit {
 	return edit{list.end - 1, list.end - 1, entry}
 }
 
-// restoreID hands an answer over under the id that the caller sent.
+// restoreID hands a response over under the id that the caller sent.
 func (c *call) restoreID(resp *http.Response) {
-	if c.answer == nil || c.id == c.callerID {
+	if c.latest == nil || c.id == c.callerID {
 		return
 	}
-	doc, err := parse(c.answer)
+	doc, err := parse(c.latest)
 	if err != nil || !doc.object {
 		return
 	}
 	id, ok := doc.get("id")
 	var given string
-	if !ok || json.Unmarshal(c.answer[id.start:id.end], &given) != nil || given != c.id {
+	if !ok || json.Unmarshal(c.latest[id.start:id.end], &given) != nil || given != c.id {
 		return
 	}
-	body := apply(c.answer, []edit{{id.start, id.end, strconv.Quote(c.callerID)}})
+	body := apply(c.latest, []edit{{id.start, id.end, strconv.Quote(c.callerID)}})
 	resp.Body = &joined{bytes.NewReader(body), resp.Body}
 	resp.ContentLength = int64(len(body))
 	resp.Header.Del("Content-Length")

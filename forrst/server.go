@@ -13,9 +13,9 @@ import (
 // knows better than the protocol's defaults; nil takes the defaults. Of several
 // errors, the first that must not be retried speaks for all, else the one with
 // the longest wait. A wait that an error's details name (retry_after) is never
-// undercut. An empty id answers a request that could not be read.
+// undercut. An empty id is for a request that could not be read.
 //
-// Refuse without an error to report answers INTERNAL_ERROR.
+// Refuse without an error to report sends INTERNAL_ERROR.
 func Refuse(id string, guide *Retry, errs ...Error) *Response {
 	if len(errs) == 0 {
 		errs = []Error{{Code: "INTERNAL_ERROR", Message: "no error was given"}}

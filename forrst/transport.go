@@ -16,7 +16,7 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 )
 
-// Options says how a transport reads answers and which calls it may repeat. The
+// Options says how a transport reads responses and which calls it may repeat. The
 // zero value obeys what every phase of the migration sends and repeats only
 // calls with an idempotency key.
 type Options struct {
@@ -25,7 +25,7 @@ type Options struct {
 	// Idempotent reports whether a function may be repeated without an
 	// idempotency key, such as one that only reads. nil means none.
 	Idempotent func(function string) bool
-	// MaxBody bounds the requests and answers that are read as envelopes;
+	// MaxBody bounds the requests and responses that are read as envelopes;
 	// what is longer is judged by HTTP's rules. Default 4 MiB.
 	MaxBody int
 	// Logger gets the warning of Phase2, once for each transport. Default
@@ -45,7 +45,7 @@ type transport struct {
 }
 
 // NewTransport returns a RoundTripper that retries Forrst calls as their
-// answers say and as r decides, over [httpretry.NewTransport] with next. A
+// responses say and as r decides, over [httpretry.NewTransport] with next. A
 // request whose body is no Forrst request envelope is treated as plain HTTP. A
 // policy with [forbear.KeyGenerate] gives calls without an idempotency key one.
 // The result is safe for concurrent use.
@@ -128,7 +128,7 @@ type joined struct {
 	io.Closer
 }
 
-// Classify implements [httpretry.Envelope]: the answer's own envelope rules,
+// Classify implements [httpretry.Envelope]: the response's own envelope rules,
 // not the HTTP status.
 func (c *call) Classify(resp *http.Response) forbear.Failure {
 	body, whole, err := read(resp.Body, c.o.MaxBody)
@@ -146,11 +146,11 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 	}
 	if !whole {
 		resp.Body = &joined{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
-		c.answer = nil
+		c.latest = nil
 		return httpretry.Classify(&http.Request{Method: http.MethodPost}, resp, nil)
 	}
 	resp.Body = &joined{bytes.NewReader(body), resp.Body}
-	c.answer = body
+	c.latest = body
 	a := c.o.Phase.Advise(Exchange{
 		RequestID: c.id, Status: resp.StatusCode, Header: resp.Header, Body: body, Now: time.Now(),
 	})

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -21,10 +22,10 @@ import (
 type AdminConfig struct {
 	// Stats is what it shows, and through which it finds the Retryers.
 	Stats *Stats
-	// Metrics answers GET /metrics; nil means that there is no such page.
+	// Metrics serves GET /metrics; nil means that there is no such page.
 	Metrics http.Handler
 	// Token is what callers must bring as "Authorization: Bearer TOKEN".
-	// Without one, only requests to a loopback name are answered, and the
+	// Without one, only requests to a loopback name are served, and the
 	// endpoint must listen on loopback: see [CheckAdmin].
 	Token string
 	// Logger gets each override with its actor. Nil means slog.Default().
@@ -38,17 +39,10 @@ func CheckAdmin(address, token string) error {
 	if err != nil {
 		return err
 	}
-	if token == "" && !loopback(host) {
+	if token == "" && !loopback.Host(host) {
 		return errors.New("the admin endpoint listens beyond loopback only with a token")
 	}
 	return nil
-}
-
-// loopback reports whether a host name or address means this machine.
-func loopback(host string) bool {
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // admin is the endpoint behind its guards.
@@ -94,11 +88,7 @@ func (a *admin) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if a.Token == "" {
-			host, _, err := net.SplitHostPort(r.Host)
-			if err != nil {
-				host = r.Host
-			}
-			if !loopback(host) {
+			if !loopback.Host(r.Host) {
 				refuse(w, r, http.StatusForbidden, "host", "Wrong host", "without a token the admin endpoint answers to loopback names only")
 				return
 			}
@@ -117,7 +107,7 @@ func (a *admin) guard(next http.Handler) http.Handler {
 }
 
 func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
-	answer(w, a.Stats.Status(time.Now()))
+	respond(w, a.Stats.Status(time.Now()))
 }
 
 // maxOverride bounds the body of an override.
@@ -166,15 +156,16 @@ func (a *admin) override(w http.ResponseWriter, r *http.Request) {
 	default:
 		b.Release()
 	}
-	answer(w, breakerStatus(b, time.Now()))
+	respond(w, breakerStatus(b, time.Now()))
 }
 
-func answer(w http.ResponseWriter, v any) {
+// respond writes v as JSON.
+func respond(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// refuse answers with problem details.
+// refuse responds with problem details (RFC 9457).
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, detail string) {
-	newExchange(r).problem(w, problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail})
+	newIncoming(r).problem(w, problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/credential/oauth"
+	"github.com/forbear-go/forbear/internal/loopback"
 )
 
 // Reference says where a secret is: in an environment variable or in a file.
@@ -68,7 +69,7 @@ func (s CredentialSource) check() error {
 		switch {
 		case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
 			return errors.New("credentials: token_url is no address")
-		case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		case u.Scheme != "https" && (u.Scheme != "http" || !loopback.Host(u.Hostname())):
 			return errors.New("credentials: token_url is not https, and the client's secret would go out in clear")
 		}
 		secret = s.ClientSecret

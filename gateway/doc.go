@@ -16,14 +16,14 @@
 //
 // What the caller sees:
 //
-//   - An answer of the dependency as it came, streamed. When it is a failure
+//   - A response of the dependency as it came, streamed. When it is a failure
 //     that was not retried (further), Forbear-Stop says why and
 //     Forbear-Attempts how many attempts were made.
-//   - Where there is no answer, problem details (RFC 9457): 502 for network
+//   - Where there is no response, problem details (RFC 9457): 502 for network
 //     errors, 504 for timeouts, 503 when the budget, the breaker, the bulkhead or
 //     the health gate left it at that. They hold no query string, no header and no text of
 //     an error.
-//   - X-Correlation-ID, its own or a new one, on every answer. The retries are
+//   - X-Correlation-ID, its own or a new one, on every response. The retries are
 //     logged under it.
 //
 // What callers may send: X-Request-Deadline (epoch milliseconds) bounds the

@@ -142,7 +142,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		rt = g.prefix(r.URL.Path)
 	}
-	x := newExchange(r)
+	x := newIncoming(r)
 	switch {
 	case unclean(r.URL.Path):
 		x.problem(w, badPath)

@@ -4,7 +4,7 @@ import "net/http"
 
 const healthPrefix = "/health/"
 
-// health answers whether the gateway lives, and whether it should be sent
+// health says whether the gateway lives, and whether it should be sent
 // requests. Neither touches a dependency: a dependency that is down is what the
 // gateway is there for.
 func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
@@ -16,7 +16,7 @@ func (g *Gateway) health(w http.ResponseWriter, r *http.Request) {
 			status, body = http.StatusServiceUnavailable, `{"status":"draining"}`
 		}
 	default:
-		newExchange(r).problem(w, noRoute)
+		newIncoming(r).problem(w, noRoute)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

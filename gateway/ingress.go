@@ -6,28 +6,27 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptrace"
 	"net/http/httputil"
-	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/problem"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // Ingress makes a route honor idempotency keys on behalf of its target, which
 // need not know of them: POST and PATCH are done once and never retried by the
 // gateway. What the target may have done is not done again: when it breaks off
-// or times out after the request was sent, or answers 502 or 504 itself, the
-// key is held until an operator has settled it ([idempotency.Store.Resolve]).
+// or times out after the request was sent, or responds with 502 or 504 itself, the
+// key is held until an operator has resolved it ([idempotency.Store.Resolve]).
 type Ingress struct {
 	Store idempotency.Store
 	// Options are those of the middleware. Scope is required, such as
 	// [PrincipalHeader] or a [JWT].
 	Options idempotency.Options
-	// Timeout bounds an answer of the target, body included. Default 30 s.
+	// Timeout bounds a response of the target, body included. Default 30 s.
 	Timeout time.Duration
 	// Transport sends the requests. Nil means that of the gateway's Config, and
 	// else one made by [NewTransport].
@@ -73,7 +72,7 @@ func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
 		in.Options.Logger = c.Logger
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressAnswer, ErrorHandler: rt.ingressFailed,
+		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressResponse, ErrorHandler: rt.ingressFailed,
 		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
 	}
 	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,24 +87,14 @@ func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
 // request that failed. net/http by itself repeats some that carry a key.
 type once struct{ next http.RoundTripper }
 
-var errResend = errors.New("the connection broke after the request was sent")
-
 // RoundTrip implements [http.RoundTripper].
 func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
-	var sent atomic.Bool
+	var guard resend.Guard
 	ctx, cancel := context.WithCancelCause(r.Context())
-	trace := &httptrace.ClientTrace{
-		WroteHeaders: func() { sent.Store(true) },
-		GetConn: func(string) {
-			if sent.Load() {
-				cancel(errResend)
-			}
-		},
-	}
-	resp, err := o.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err := o.next.RoundTrip(r.WithContext(guard.Watch(ctx, func() { cancel(resend.Err) })))
 	if err != nil {
 		cancel(nil)
-		if sent.Load() {
+		if guard.Sent() {
 			idempotency.MarkUnknown(r.Context())
 		} else {
 			idempotency.MarkUndone(r.Context())
@@ -116,7 +105,7 @@ func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// watched marks the run when its answer breaks off.
+// watched marks the run when its response breaks off.
 type watched struct {
 	io.ReadCloser
 	ctx    context.Context //nolint:containedctx // the request's, for its mark
@@ -137,11 +126,11 @@ func (b *watched) Close() error {
 	return err
 }
 
-func (rt *route) ingressAnswer(resp *http.Response) error {
+func (rt *route) ingressResponse(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return errors.New("a switch of protocols cannot be kept")
 	}
-	resp.Header[headerCorrelation] = exchangeOf(resp.Request).id[:1:1]
+	resp.Header[headerCorrelation] = incomingOf(resp.Request).id[:1:1]
 	return nil
 }
 
@@ -154,5 +143,5 @@ func (rt *route) ingressFailed(w http.ResponseWriter, r *http.Request, err error
 	if f := httpretry.Classify(r.WithContext(context.WithoutCancel(r.Context())), nil, err); f.Class == forbear.ClassTimeout || errors.Is(err, context.DeadlineExceeded) {
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
 	}
-	exchangeOf(r).problem(w, p)
+	incomingOf(r).problem(w, p)
 }

@@ -20,8 +20,8 @@ import (
 var errPrincipal = errors.New("no principal")
 
 // PrincipalHeader finds the principal in a header that an authenticating proxy
-// in front sets, and that it takes off what comes from outside: whoever can set
-// it gets the stored answers of everybody.
+// in front sets, and that it takes off what comes from outside: a caller that can
+// set it gets the stored responses of all others.
 func PrincipalHeader(name string) func(*http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
 		if v := r.Header.Values(name); len(v) == 1 && v[0] != "" {
@@ -32,7 +32,7 @@ func PrincipalHeader(name string) func(*http.Request) (string, error) {
 }
 
 // JWT finds the principal in a claim of the bearer token, after checking the
-// token's signature and times: a stored answer is given without asking the
+// token's signature and times: a stored response is given without asking the
 // service, so that an unchecked token would open it.
 type JWT struct {
 	Claim string // such as "sub"

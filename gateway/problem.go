@@ -24,16 +24,16 @@ var (
 	}
 )
 
-// problem answers with p, completed.
-func (x *exchange) problem(w http.ResponseWriter, p problem.Problem) {
+// problem responds with p, completed.
+func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
 	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
 	problem.Write(w, p)
 }
 
-// failed answers for a dependency that did not. The error's own text stays
+// failed responds for a dependency that did not. The error's own text stays
 // inside: it may hold the URL.
 func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
-	x := exchangeOf(r)
+	x := incomingOf(r)
 	p := problem.Problem{
 		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
 		Detail:     "the dependency could not be reached or broke off",
@@ -41,7 +41,7 @@ func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		if e.Reason == forbear.ReasonCanceled {
-			return // nobody is there to read an answer
+			return // the caller has gone
 		}
 		fill(&p, e)
 		stopped(w.Header(), e)

@@ -11,12 +11,12 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 )
 
-// The headers that the gateway adds to an answer that is a failure.
+// The headers that the gateway adds to a response that is a failure.
 const (
-	// HeaderStop tells why it was not retried (further), as
+	// HeaderStop says why it was not retried (further), as
 	// [forbear.Reason.String] says it.
 	HeaderStop = "Forbear-Stop"
-	// HeaderAttempts tells how many attempts were made.
+	// HeaderAttempts says how many attempts were made.
 	HeaderAttempts = "Forbear-Attempts"
 )
 
@@ -35,7 +35,7 @@ func newRoute(r Route, t http.RoundTripper, logger *slog.Logger) *route {
 	rt.proxy = httputil.ReverseProxy{
 		Rewrite:        rt.rewrite,
 		Transport:      t,
-		ModifyResponse: rt.answer,
+		ModifyResponse: rt.response,
 		ErrorHandler:   rt.failed,
 		BufferPool:     &buffers,
 		ErrorLog:       slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
@@ -75,7 +75,7 @@ func (rt *route) rewrite(pr *httputil.ProxyRequest) {
 		h["X-Forwarded-For"] = chain
 	}
 	pr.SetXForwarded()
-	h[headerCorrelation] = exchangeOf(out).id[:1:1]
+	h[headerCorrelation] = incomingOf(out).id[:1:1]
 	delete(h, httpretry.HeaderAttempt) // the attempts from here on are our own
 }
 
@@ -94,12 +94,12 @@ func join(base, path string) string {
 	}
 }
 
-// answer completes what the dependency answered.
-func (rt *route) answer(resp *http.Response) error {
+// response completes what the dependency sent.
+func (rt *route) response(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
-	resp.Header[headerCorrelation] = exchangeOf(resp.Request).id[:1:1]
+	resp.Header[headerCorrelation] = incomingOf(resp.Request).id[:1:1]
 	if e, ok := httpretry.Outcome(resp); ok {
 		stopped(resp.Header, e)
 	}

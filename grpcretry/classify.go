@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // Names of metadata that this package reads or writes.
@@ -93,14 +94,9 @@ func wraps(err error) bool {
 // classOf is R-4's table.
 func classOf(c codes.Code) forbear.Class { return grpccode.Class(uint32(c)) }
 
-const (
-	hintSpread    = 10 // per cent of the server's wait
-	maxHintSpread = 5 * time.Second
-)
-
 // floor returns the hint for a server's wait.
 func floor(d time.Duration) forbear.Hint {
-	return forbear.Hint{Floor: d, Spread: min(d/100*hintSpread, maxHintSpread)}
+	return forbear.Hint{Floor: d, Spread: spread.Over(d, spread.Share)}
 }
 
 // pushback reads gRFC A6: one number of milliseconds takes the backoff's place;

@@ -25,7 +25,7 @@ const holdBack = 30 * time.Second
 // gRPC reports a refused certificate as UNAVAILABLE, with the cause in the text
 // alone, and goes on connecting; these keep the typed error for the
 // interceptors, and hold further handshakes with that address back for half a
-// minute, so that a request is not offered again and again to whoever
+// minute, so that a request is not offered again and again to what
 // intercepts it. They are safe for concurrent use; clones share what they
 // remember. Use them for one connection.
 type Credentials struct {
@@ -66,7 +66,7 @@ func (c *Credentials) ClientHandshake(ctx context.Context, authority string, raw
 	}
 	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if err != nil {
-		c.memory.note(place, err)
+		c.memory.record(place, err)
 		return conn, info, err
 	}
 	c.memory.refused.Store(nil)
@@ -84,27 +84,27 @@ type watchedConn struct {
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err != nil && err != io.EOF {
-		c.memory.note(c.place, err)
+		c.memory.record(c.place, err)
 	}
 	return n, err
 }
 
 // Write looks for the reason of a broken connection where the server may have
-// left it: in an alert that nobody has read yet.
+// left it: in an alert that is still unread.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if err != nil {
 		_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 		var rest [1]byte
 		if _, rerr := c.Conn.Read(rest[:]); rerr != nil {
-			c.memory.note(c.place, rerr)
+			c.memory.record(c.place, rerr)
 		}
 	}
 	return n, err
 }
 
-// note remembers a certificate failure, and nothing else.
-func (m *memory) note(place string, err error) {
+// record remembers a certificate failure, and nothing else.
+func (m *memory) record(place string, err error) {
 	f, ok := forbear.ClassifyNet(err)
 	if !ok || f.Class != forbear.ClassCertificate {
 		return

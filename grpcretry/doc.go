@@ -33,6 +33,6 @@
 // status.Code and status.Convert read it as before.
 //
 // In servers, [UnaryServerIdempotency] does calls once per idempotency key, and
-// [UnaryServerInterceptor] tells the layers of each other: a call made inside a
+// [UnaryServerInterceptor] makes the layers known to each other: a call made inside a
 // retry is tried once, and a failure whose retries are used up below says so.
 package grpcretry

@@ -72,7 +72,7 @@ func (c *client) idempotent(method string) bool {
 			maps.Copy(next, *known)
 		}
 		next[method] = yes
-		c.levels.CompareAndSwap(known, &next) // whoever comes second asks again
+		c.levels.CompareAndSwap(known, &next) // a caller that comes second asks again
 	}
 	return yes
 }

@@ -28,12 +28,12 @@ type client struct {
 	noTimeout  bool
 	noPushback bool
 	levels     atomic.Pointer[map[string]bool] // idempotency by method, as declared in .proto files
-	settled    atomic.Bool                     // gRPC's own retries are off, or were warned of
+	warned     atomic.Bool                     // gRPC's own retries are off, or were warned of
 	watched    atomic.Int64                    // calls looked at for them
 }
 
 // WithRetryer chooses the Retryer by full method ("/package.Service/Method"),
-// for a connection whose methods have policies of their own. A nil answer falls
+// for a connection whose methods have policies of their own. Nil falls
 // back to the one that was passed in.
 func WithRetryer(choose func(method string) *forbear.Retryer) Option {
 	return func(c *client) { c.choose = choose }
@@ -134,7 +134,7 @@ func DialOptions(r *forbear.Retryer, opts ...Option) []grpc.DialOption {
 		grpc.WithChainUnaryInterceptor(c.unary),
 		grpc.WithChainStreamInterceptor(c.stream),
 	}
-	c.settled.Store(true) // nothing to warn of
+	c.warned.Store(true) // nothing to warn of
 	if c.transport != nil {
 		dial = append(dial, grpc.WithTransportCredentials(c.transport))
 	}

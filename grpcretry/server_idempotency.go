@@ -27,7 +27,7 @@ type IdempotencyOptions struct {
 	Methods []string
 	// Principal returns whose call it is: the authenticated caller or tenant,
 	// never the value of a credential, which changes when it is refreshed. An
-	// error, or an empty name, is answered with UNAUTHENTICATED.
+	// error, or an empty name, gets UNAUTHENTICATED.
 	Principal func(ctx context.Context) (string, error)
 	// Fate overrides what becomes of a call that ended with a code. Nil means
 	// [DefaultFate]. The handler's own idempotency.MarkFinal, MarkUndone or
@@ -44,7 +44,7 @@ type IdempotencyOptions struct {
 	Options idempotency.Options
 }
 
-// HeaderReplayed marks an answer that comes from the store, in the headers.
+// HeaderReplayed marks a response that comes from the store, in the headers.
 const HeaderReplayed = "idempotent-replayed"
 
 // UnaryServerIdempotency returns an interceptor that does calls of the chosen
@@ -62,7 +62,7 @@ const HeaderReplayed = "idempotent-replayed"
 // not replayable) or UNAVAILABLE with RetryInfo (the store is down; nothing
 // runs unprotected); a google.rpc.ErrorInfo of domain [ErrorDomain] names the
 // reason. The handler's context outlives the caller's: it has no deadline but
-// the options' MaxRun, and the answer is stored before it goes out. Headers and
+// the options' MaxRun, and the response is stored before it goes out. Headers and
 // trailers that the handler sets are not stored.
 //
 // Interceptors that authenticate come before this one, and so do those that
@@ -102,7 +102,7 @@ func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc
 // DefaultFate says what becomes of a call that ended with a code. OK is kept,
 // and so is what repeating does not change. What clients may retry, what
 // another credential may change, and the server's own failures are released.
-// DEADLINE_EXCEEDED and CANCELLED tell nothing about the work, which may have
+// DEADLINE_EXCEEDED and CANCELLED say nothing about the work, which may have
 // been done: they are held, unless rerun says that it may be repeated.
 func DefaultFate(c codes.Code, rerun bool) idempotency.Fate {
 	switch c {
@@ -155,7 +155,7 @@ func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 	r := (&http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: info.FullMethod}, Header: http.Header{idempotency.Header: md.Get(HeaderKey)},
 	}).WithContext(context.WithValue(ctx, callKey{}, c))
-	var a answer
+	var a response
 	s.handler.ServeHTTP(&a, r)
 	if a.header.Get(headerFresh) != "" {
 		return c.reply, c.err
@@ -196,28 +196,28 @@ func fingerprint(method string, req proto.Message) string {
 	return idempotency.Digest("grpc1", method, string(b))
 }
 
-// answer is what the middleware answers with: the handler's own answer, a stored
+// response is what the middleware responds with: the handler's own, a stored
 // one, or a problem of its own.
-type answer struct {
+type response struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (a *answer) Header() http.Header {
+func (a *response) Header() http.Header {
 	if a.header == nil {
 		a.header = http.Header{}
 	}
 	return a.header
 }
 
-func (a *answer) WriteHeader(status int) {
+func (a *response) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
 	}
 }
 
-func (a *answer) Write(p []byte) (int, error) {
+func (a *response) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	return a.body.Write(p)
 }

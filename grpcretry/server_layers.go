@@ -3,13 +3,13 @@ package grpcretry
 import (
 	"context"
 	"hash/maphash"
-	"strconv"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/inbound"
 )
 
 // TrailerExhausted in the trailer of a failed call says that a layer below has
@@ -18,12 +18,12 @@ const TrailerExhausted = "forbear-retries-exhausted"
 
 // UnaryServerInterceptor returns an interceptor for a server whose handlers make
 // calls of their own. It hands the number of the attempt to the handler's
-// context, so that a call made inside somebody's retry is not retried again, and
-// marks a failed answer with [TrailerExhausted] when the calls below have used
+// context, so that a call made inside a caller's retry is not retried again, and
+// marks a failed response with [TrailerExhausted] when the calls below have used
 // their retries. The deadline travels with gRPC itself.
 func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		ctx, below := inbound(ctx)
+		ctx, below := served(ctx)
 		reply, err := handler(ctx, req)
 		if exhausted(err, below) {
 			_ = grpc.SetTrailer(ctx, metadata.Pairs(TrailerExhausted, "true"))
@@ -35,7 +35,7 @@ func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 // StreamServerInterceptor is [UnaryServerInterceptor] for streams.
 func StreamServerInterceptor() grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		ctx, below := inbound(stream.Context())
+		ctx, below := served(stream.Context())
 		err := handler(srv, &inboundStream{stream, ctx})
 		if exhausted(err, below) {
 			stream.SetTrailer(metadata.Pairs(TrailerExhausted, "true"))
@@ -51,15 +51,11 @@ type inboundStream struct {
 
 func (s *inboundStream) Context() context.Context { return s.ctx }
 
-// inbound hands what the wire says to the context of a handler.
-func inbound(ctx context.Context) (context.Context, *forbear.Exhaustion) {
+// served returns the context of a handler: with the number of the attempt that
+// it serves, and watched for the exhaustion of the calls below.
+func served(ctx context.Context) (context.Context, *forbear.Exhaustion) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	if v := md[HeaderAttempts]; len(v) == 1 {
-		if n, err := strconv.Atoi(v[0]); err == nil && n > 0 && n < 1<<30 {
-			ctx = forbear.ContextWithAttempt(ctx, forbear.Attempt{Dependency: "inbound", Number: n + 1})
-		}
-	}
-	return forbear.WatchExhaustion(ctx)
+	return forbear.WatchExhaustion(inbound.Retry(ctx, "inbound", md[HeaderAttempts]))
 }
 
 // exhausted reports whether a handler failed because the calls below it did, for
@@ -78,7 +74,7 @@ func exhaustedBelow(err error, trailer metadata.MD) bool {
 // outside.
 var sendSeed = maphash.MakeSeed()
 
-// noteSend tells an outer retry what is being sent, so that a layer in between
+// noteSend reports to an outer retry what is being sent, so that a layer in between
 // that repeats it by itself is noticed.
 func noteSend(ctx context.Context, cc *grpc.ClientConn, method string, req any) {
 	if _, ok := forbear.AttemptFrom(ctx); !ok {

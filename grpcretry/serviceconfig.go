@@ -24,13 +24,13 @@ const watchedCalls = 64
 
 // watch warns once when gRPC itself retries the method below the interceptor:
 // when its service config has a retryPolicy. Whether the connection was dialed
-// with grpc.WithDisableRetry gRPC does not tell.
+// with grpc.WithDisableRetry gRPC does not say.
 func (c *client) watch(cc *grpc.ClientConn, method string) {
 	if cc == nil || c.watched.Add(1) > watchedCalls {
-		c.settled.Store(true)
+		c.warned.Store(true)
 		return
 	}
-	if cc.GetMethodConfig(method).RetryPolicy == nil || c.settled.Swap(true) {
+	if cc.GetMethodConfig(method).RetryPolicy == nil || c.warned.Swap(true) {
 		return
 	}
 	c.logger.LogAttrs(context.Background(), slog.LevelWarn,
@@ -42,14 +42,14 @@ func (c *client) watch(cc *grpc.ClientConn, method string) {
 // grpc.WithDisableRetry, for those who use an interceptor without
 // [DialOptions], which would otherwise warn once.
 func WithRetryDisabled() Option {
-	return func(c *client) { c.settled.Store(true) }
+	return func(c *client) { c.warned.Store(true) }
 }
 
 // Import is what a retryPolicy of a gRPC service config becomes.
 type Import struct {
 	// Methods are those that the policy is for, as the interceptor sees them:
 	// "/package.Service/Method", "/package.Service/*", or "*" for all. They
-	// are the methods that somebody has declared safe to retry.
+	// are the methods that are declared safe to retry.
 	Methods []string
 	Policy  forbear.Policy
 	// Throttle is the config's retryThrottling, as a budget, or nil.

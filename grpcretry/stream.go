@@ -13,7 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// stream is the interceptor for streams. Only a stream of answers to one
+// stream is the interceptor for streams. Only a stream of responses to one
 // request can be sent again.
 func (c *client) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if desc.ClientStreams || !desc.ServerStreams {
@@ -42,7 +42,7 @@ func (c *client) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 	return s, nil
 }
 
-// serverStream is a stream of answers that begins again for as long as none has
+// serverStream is a stream of responses that begins again for as long as none has
 // arrived. Like every grpc.ClientStream it may be sent on by one goroutine and
 // received from by one other.
 type serverStream struct {
@@ -67,7 +67,7 @@ type serverStream struct {
 }
 
 // start opens the stream of the attempt under way and sends what the caller has
-// sent so far. The attempt's timeout covers the time until the first answer.
+// sent so far. The attempt's timeout covers the time until the first response.
 func (s *serverStream) start() error {
 	ctx, number := s.ctx, s.call.Attempt()
 	if number > 1 {
@@ -160,8 +160,8 @@ func (s *serverStream) finishAttempt() {
 	}
 }
 
-// settle ends the call: an answer has begun, or the stream is empty.
-func (s *serverStream) settle() {
+// commit ends the call: a response has begun, or the stream is empty.
+func (s *serverStream) commit() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -169,7 +169,7 @@ func (s *serverStream) settle() {
 	s.call.Succeed(s.ctx)
 }
 
-// abandon ends a call whose caller has gone before any answer came.
+// abandon ends a call whose caller has gone before any response came.
 func (s *serverStream) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *serverStream) RecvMsg(m any) error {
 		switch {
 		case s.ended: // abandoned meanwhile
 		case err == nil || errors.Is(err, io.EOF):
-			s.settle()
+			s.commit()
 		default:
 			if timer != nil && !timer.Stop() {
 				err = s.timedOut(cs.Context(), err)
@@ -225,7 +225,7 @@ func (s *serverStream) over(err error) {
 }
 
 // SendMsg implements [grpc.ClientStream]. The message is kept until the first
-// answer has arrived and must not be changed.
+// response has arrived and must not be changed.
 func (s *serverStream) SendMsg(m any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *serverStream) CloseSend() error {
 }
 
 // Header implements [grpc.ClientStream]. A caller that has seen the headers of
-// an answer has begun to read it: there is no other attempt after that.
+// a response has begun to read it: there is no other attempt after that.
 func (s *serverStream) Header() (metadata.MD, error) {
 	s.mu.Lock()
 	cs := s.current
@@ -276,7 +276,7 @@ func (s *serverStream) Context() context.Context {
 	return s.current.Context()
 }
 
-// attemptTimeout is an attempt that brought no answer in its time.
+// attemptTimeout is an attempt that brought no response in its time.
 type attemptTimeout struct{ error }
 
 func (e *attemptTimeout) Unwrap() error { return e.error }

@@ -16,7 +16,7 @@ import (
 )
 
 // capture asks gRPC for the trailer of one call. It is pooled, because every
-// call needs one and few have anything to tell.
+// call needs one and few have a trailer to show.
 type capture struct {
 	trailer metadata.MD
 	option  grpc.CallOption // fills trailer
@@ -41,8 +41,8 @@ func (c *capture) free() {
 	captures.Put(c)
 }
 
-// exchange is one unary call: what all its attempts share.
-type exchange struct {
+// unaryCall is one unary call: what all its attempts share.
+type unaryCall struct {
 	c       *client
 	r       *forbear.Retryer
 	method  string
@@ -60,7 +60,7 @@ type exchange struct {
 func (c *client) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	noteSend(ctx, cc, method, req)
 	r, policy := c.pick(method)
-	if !c.settled.Load() {
+	if !c.warned.Load() {
 		c.watch(cc, method)
 	}
 	if policy.Keys == forbear.KeyGenerate {
@@ -70,7 +70,7 @@ func (c *client) unary(ctx context.Context, method string, req, reply any, cc *g
 	if err != nil {
 		return refusal(ctx, err)
 	}
-	x := exchange{
+	x := unaryCall{
 		c: c, r: r, method: method, req: req, reply: reply, cc: cc, invoker: invoker, opts: opts,
 		timeout: policy.AttemptTimeout(),
 	}
@@ -104,7 +104,7 @@ func (c *client) pick(method string) (*forbear.Retryer, *forbear.Policy) {
 }
 
 // retry is everything after a failed first attempt.
-func (x *exchange) retry(ctx context.Context, call *forbear.Call, got *capture, err error) error {
+func (x *unaryCall) retry(ctx context.Context, call *forbear.Call, got *capture, err error) error {
 	x.own = x.c.facts(ctx, x.method, &call.State)
 	for {
 		var trailer metadata.MD
@@ -138,16 +138,16 @@ func (x *exchange) retry(ctx context.Context, call *forbear.Call, got *capture, 
 	}
 }
 
-// committed reports whether a trailer shows that the headers of an answer came
-// before it: gRPC then counts the call as answered (gRFC A6). A trailer that
-// came alone holds the content type; of an empty one nothing can be told.
+// committed reports whether a trailer shows that the headers of a response came
+// before it: gRPC then counts the call as committed (gRFC A6). A trailer that
+// came alone holds the content type; an empty one says nothing.
 func committed(trailer metadata.MD) bool {
 	return len(trailer) > 0 && len(trailer["content-type"]) == 0
 }
 
 // attempt makes one attempt. The first runs under the caller's own context,
 // untouched, when that ends soon enough.
-func (x *exchange) attempt(ctx context.Context, call *forbear.Call, opts []grpc.CallOption) error {
+func (x *unaryCall) attempt(ctx context.Context, call *forbear.Call, opts []grpc.CallOption) error {
 	if number := call.Attempt(); number > 1 {
 		ctx = retryContext(ctx, call, number, x.own)
 	}
@@ -168,7 +168,7 @@ var errAttemptTimeout = errors.New("attempt timed out")
 
 // limit returns the attempt's own timeout, or 0 where the caller's deadline is
 // no later. The total is hard: no attempt outlives it.
-func (x *exchange) limit(ctx context.Context, call *forbear.Call) time.Duration {
+func (x *unaryCall) limit(ctx context.Context, call *forbear.Call) time.Duration {
 	if x.c.noTimeout {
 		return 0
 	}
@@ -190,7 +190,7 @@ func retryContext(ctx context.Context, call *forbear.Call, number int, own bool)
 }
 
 // attemptsBefore is the metadata of retries that have no other, by their number.
-// It is shared, and nobody changes it: who asks for outgoing metadata gets a
+// It is shared, and never changed: who asks for outgoing metadata gets a
 // copy.
 var attemptsBefore = func() (all [5]metadata.MD) {
 	for i := range all {

@@ -6,43 +6,35 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // attempt is one send: the cloned request, its timeout, its watch over
 // net/http's re-sends, and later the body of its response. It is one
 // allocation, because it is made for every request.
-//
-// It is also the context of that request: the embedded one, with the trace.
 type attempt struct {
-	context.Context
-	parent context.Context // what Context was derived from
+	ctx    context.Context // ends with the attempt
+	parent context.Context // what ctx was derived from
 	cancel context.CancelFunc
 	timer  *time.Timer
 	limit  time.Duration
 
 	req  *http.Request // the clone, or the caller's own when nothing changes
-	body body
+	body responseBody
 
 	*extras // nil in the bare attempts of a transport with everything off
 }
 
 // extras is the larger part of an attempt.
 type extras struct {
-	clone   http.Request
-	trace   httptrace.ClientTrace
-	callers *httptrace.ClientTrace // that of the caller's context, or nil
-	traced  bool                   // Value answers for the trace
-	number  [1]string
-	due     [1]string
-
-	sent   atomic.Bool // the headers are on the wire
-	resend atomic.Bool // net/http was about to send them again
+	clone  http.Request
+	guard  resend.Guard
+	number [1]string // the value of HeaderAttempt
+	due    [1]string // that of HeaderDeadline
 }
 
 // full is an attempt with its extras, in one piece.
@@ -62,11 +54,15 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	a := &f.attempt
 	a.extras = &f.rest
 	a.parent = call.Context(x.req.Context())
-	a.Context = a.parent
+	a.ctx = a.parent
 	if !t.noTimeout || !t.noTrace {
-		a.Context, a.cancel = context.WithCancel(a.parent)
+		a.ctx, a.cancel = context.WithCancel(a.parent)
 	}
-	a.clone = *x.req.WithContext(a.watch(!t.noTrace))
+	ctx := a.ctx
+	if !t.noTrace {
+		ctx = a.guard.Watch(ctx, a.cancel)
+	}
+	a.clone = *x.req.WithContext(ctx)
 	a.req = &a.clone
 	x.setBody(a.req)
 	x.setHeaders(a, call.Attempt())
@@ -148,10 +144,10 @@ func count(facts ...bool) (n int) {
 // that was stopped. net/http knows both only as a canceled context.
 func (a *attempt) explain(err error) error {
 	switch {
-	case err == nil || a.cancel == nil || a.Context.Err() == nil || a.parent.Err() != nil:
+	case err == nil || a.cancel == nil || a.ctx.Err() == nil || a.parent.Err() != nil:
 		return err
-	case a.extras != nil && a.resend.Load():
-		return errResend
+	case a.extras != nil && a.guard.Stopped():
+		return resend.Err
 	default:
 		return &timeoutError{after: a.limit, err: err}
 	}
@@ -209,7 +205,7 @@ func (e *timeoutError) Error() string {
 }
 
 // Unwrap keeps the context's error to itself: it is canceled by the timeout,
-// and whoever asks for [context.Canceled] wants to know of the caller.
+// and a caller that asks for [context.Canceled] asks about its own.
 func (e *timeoutError) Unwrap() error {
 	if errors.Is(e.err, context.Canceled) {
 		return nil

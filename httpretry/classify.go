@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/resend"
+	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // StatusError is what a failed response looks like as an error: it is what a
@@ -57,7 +59,7 @@ func classifyError(req *http.Request, err error) forbear.Failure {
 		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCanceled, Err: err}
 	}
 	switch {
-	case errors.Is(err, errResend):
+	case errors.Is(err, resend.Err):
 		return forbear.Failure{Class: forbear.ClassTransient, Type: forbear.TypeResend, Err: err}
 	case known:
 		return f
@@ -83,13 +85,13 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 	if floor, ok := serverWait(resp.Header, now, limited); ok {
 		f.Hint.Floor = floor
-		f.Hint.Spread = spreadOver(floor, defaultSpread)
+		f.Hint.Spread = spread.Over(floor, spread.Share)
 	}
 	f.Hint.Stop = saysStop(resp.Header)
 	return f
 }
 
-// classOf is R-4's table. Statuses that nobody lists are terminal: unknown
+// classOf is R-4's table. Statuses that it does not list are terminal: unknown
 // means do not retry.
 func classOf(status int) forbear.Class {
 	switch status {
@@ -128,23 +130,4 @@ func typeOf(status int) string {
 func saysStop(h http.Header) bool {
 	return strings.EqualFold(h.Get("X-Should-Retry"), "false") ||
 		len(h["X-Envoy-Overloaded"]) > 0 || len(h[HeaderNoRetry]) > 0
-}
-
-// NeedsKey reports whether a request with this method is safe to repeat only
-// with an idempotency key: every method but the idempotent ones of RFC
-// 9110 section 9.2.2. An unknown method is not idempotent.
-func NeedsKey(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
-		http.MethodPut, http.MethodDelete:
-		return false
-	}
-	return true
-}
-
-// maxHintSpread bounds the spread above a server's wait.
-const maxHintSpread = 5 * time.Second
-
-func spreadOver(floor time.Duration, fraction float64) time.Duration {
-	return time.Duration(min(float64(floor)*fraction, float64(maxHintSpread)))
 }

@@ -17,14 +17,14 @@
 //     takes them over as attempts: one at once, charged to the budget, the
 //     others after the backoff.
 //
-// What it does with an answer:
+// What it does with a response:
 //
 //   - Statuses and errors are classified by [Classify] after.
 //     Retry-After and its relatives are a floor under the wait.
-//   - The body of an answer that is not handed over is drained, within limits,
+//   - The body of a response that is not handed over is drained, within limits,
 //     so that its connection can be used again, and closed.
 //   - When the retrying stops, the caller gets the last response as it came:
-//     status, headers, body unread. [Outcome] tells why it stopped. A network
+//     status, headers, body unread. [Outcome] has the reason. A network
 //     error comes as a [*forbear.Error] that unwraps to the original.
 //
 // What forbear prints of a failure, in errors and logs, holds no query string,
@@ -32,8 +32,8 @@
 // below quotes them; that error itself is still there for errors.As. An
 // http.Client puts the request's URL in front of each error it returns.
 //
-// The per-attempt timeout covers the headers and, for an answer of declared and
-// modest length, the body. A longer or streaming body may take any time, as
+// The per-attempt timeout covers the headers and, for a response of declared
+// and modest length, the body. A longer or streaming body may take any time, as
 // long as it does not stall for longer than that timeout. Upgraded connections
 // (101) are left alone.
 package httpretry

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Bounds on what is read of a body that nobody wants. Beyond them a new
+// Bounds on what is read of a body that is not handed over. Beyond them a new
 // connection is cheaper.
 const (
 	maxDrain     = 256 << 10

@@ -17,7 +17,7 @@ type Envelope interface {
 	// Send gives the clone for the attempt with that number its body, and
 	// returns how long the attempt may take, at most limit.
 	Send(req *http.Request, number int, limit time.Duration) (time.Duration, error)
-	// Classify judges an answer instead of [Classify]. What it reads of the
+	// Classify judges a response instead of [Classify]. What it reads of the
 	// body it puts back.
 	Classify(resp *http.Response) forbear.Failure
 }

@@ -3,10 +3,10 @@ package httpretry
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -15,29 +15,24 @@ import (
 // less left is not begun.
 const SafetyMargin = 100 * time.Millisecond
 
-// maxInboundHeader bounds what is believed of a header from outside.
-const maxInboundHeader = 128
-
 // Inbound is middleware for a server whose handlers make calls of their own. It
 // hands what the wire says to the request's context: the deadline, the number
-// of the attempt, so that a call made inside somebody's retry is not retried
-// again, and the correlation id. On the way out it marks a failed answer when
+// of the attempt, so that a call made inside a caller's retry is not retried
+// again, and the correlation id. On the way out it marks a failed response when
 // the calls below have used their retries, so that the caller does not begin
 // its own.
 //
-// A request whose deadline leaves less than the safety margin is answered at
-// once with 504 and a problem document.
+// A request whose deadline leaves less than the safety margin gets 504 and a
+// problem document at once.
 func Inbound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		if id := correlation(r.Header); id != "" {
+		if id := inbound.Correlation(r.Header); id != "" {
 			ctx = forbear.WithCorrelationID(ctx, id)
 			w.Header().Set(HeaderCorrelation, id)
 		}
-		if n, err := strconv.Atoi(bounded(r.Header.Get(HeaderAttempt))); err == nil && n > 0 {
-			ctx = forbear.ContextWithAttempt(ctx, forbear.Attempt{Dependency: "inbound", Number: n + 1})
-		}
-		if deadline, ok := parseDeadline(r.Header.Get(HeaderDeadline)); ok {
+		ctx = inbound.Retry(ctx, "inbound", r.Header[HeaderAttempt])
+		if deadline, ok := inbound.Deadline(r.Header[HeaderDeadline]); ok {
 			if time.Until(deadline) < SafetyMargin {
 				problem.Write(w, problem.Problem{
 					Type: problem.Namespace + "deadline", Title: "No time left", Status: http.StatusGatewayTimeout,
@@ -55,39 +50,7 @@ func Inbound(next http.Handler) http.Handler {
 	})
 }
 
-// correlation returns the id that a request came with.
-func correlation(h http.Header) string {
-	if id := bounded(h.Get(HeaderCorrelation)); id != "" {
-		return id
-	}
-	if id := bounded(h.Get(HeaderRequestID)); id != "" {
-		return id
-	}
-	return TraceID(h)
-}
-
-// bounded returns a header value that is short and printable, or "".
-func bounded(v string) string {
-	if len(v) > maxInboundHeader {
-		return ""
-	}
-	for i := range len(v) {
-		if v[i] < ' ' || v[i] > '~' {
-			return ""
-		}
-	}
-	return v
-}
-
-func parseDeadline(v string) (time.Time, bool) {
-	ms, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || ms <= 0 {
-		return time.Time{}, false
-	}
-	return time.UnixMilli(ms), true
-}
-
-// marking adds the exhaustion mark to a failed answer.
+// marking adds the exhaustion mark to a failed response.
 type marking struct {
 	http.ResponseWriter
 	below *forbear.Exhaustion

@@ -10,8 +10,8 @@ import (
 type Option func(*transport)
 
 // WithRetryer chooses the Retryer for each request, for one transport that
-// serves many dependencies. A nil answer falls back to the one that was passed
-// to [NewTransport].
+// serves many dependencies. Where it returns nil, the transport falls back to the one passed to
+// [NewTransport].
 func WithRetryer(choose func(*http.Request) *forbear.Retryer) Option {
 	return func(t *transport) { t.choose = choose }
 }
@@ -23,7 +23,7 @@ func WithBodyLimit(bytes int) Option {
 }
 
 // WithHintSpread sets how far above the server's wait a retry may come, as a
-// fraction of that wait, so that a crowd that was told the same number does not
+// fraction of that wait, so that a crowd that was given the same number does not
 // return at the same moment. Default 0.1, at most 5 s; 0 switches it off.
 func WithHintSpread(fraction float64) Option {
 	return func(t *transport) { t.spread = max(fraction, 0) }

@@ -10,7 +10,7 @@ import (
 type outcomeKey struct{}
 
 // withOutcome attaches the reason why the retrying stopped to the request that
-// the response answers, so that it survives any wrapping of the body.
+// the response belongs to, so that it survives any wrapping of the body.
 func withOutcome(resp *http.Response, req *http.Request, e *forbear.Error) {
 	if resp.Request != nil {
 		req = resp.Request
@@ -18,7 +18,7 @@ func withOutcome(resp *http.Response, req *http.Request, e *forbear.Error) {
 	resp.Request = req.WithContext(context.WithValue(req.Context(), outcomeKey{}, e))
 }
 
-// Outcome tells why a transport of this package stopped retrying and handed
+// Outcome returns why a transport of this package stopped retrying and handed
 // resp over as it was. ok is false for a response that is not a failure, or
 // that did not come through such a transport.
 func Outcome(resp *http.Response) (e *forbear.Error, ok bool) {

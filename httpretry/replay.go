@@ -47,7 +47,7 @@ func (r *replay) reader() io.ReadCloser {
 }
 
 // finish says that no further reader will be made. The source is closed with
-// the last reader: an upload may outlast the answer to it.
+// the last reader: an upload may outlast its response.
 func (r *replay) finish() {
 	if r == nil {
 		return
@@ -61,7 +61,7 @@ func (r *replay) finish() {
 	}
 }
 
-// closed notes the end of one reader.
+// closed records the end of one reader.
 func (r *replay) closed() error {
 	r.mu.Lock()
 	r.open--

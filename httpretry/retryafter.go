@@ -25,7 +25,7 @@ func ParseRetryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 }
 
 // serverWait is ParseRetryAfter; limited says whether the rate-limit headers,
-// which many servers send with every answer, are a reason to wait here.
+// which many servers send with every response, are a reason to wait here.
 func serverWait(h http.Header, now time.Time, limited bool) (d time.Duration, ok bool) {
 	most := func(wait time.Duration, readable bool) {
 		if readable {

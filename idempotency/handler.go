@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-
 	"net/http"
 	"strings"
 	"time"
@@ -48,7 +47,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	x := &exchange{h: h, w: w, r: r, ctx: context.WithoutCancel(r.Context())}
+	x := &keyedRequest{h: h, w: w, r: r, ctx: context.WithoutCancel(r.Context())}
 	c, p, result := h.read(x)
 	if result != "" {
 		x.refuse(p, result)
@@ -63,7 +62,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // read turns the request into a claim, or says what is wrong with it. The body
 // is read whole.
-func (h *handler) read(x *exchange) (c Claim, p refusal, bad Result) {
+func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 	key, err := readKey(x.r.Header)
 	switch {
 	case errors.Is(err, errNoKey):
@@ -100,8 +99,8 @@ func operation(r *http.Request) string {
 	return op[:min(len(op), 200)]
 }
 
-// exchange is one request on its way.
-type exchange struct {
+// keyedRequest is one request with a key, on its way through the middleware.
+type keyedRequest struct {
 	h      *handler
 	w      http.ResponseWriter
 	r      *http.Request
@@ -110,7 +109,7 @@ type exchange struct {
 	waited time.Duration
 }
 
-func (x *exchange) refuse(p refusal, why Result) {
+func (x *keyedRequest) refuse(p refusal, why Result) {
 	if (why == TooLarge || why == Overloaded) && x.r.ProtoMajor == 1 {
 		x.w.Header().Set("Connection", "close") // the rest of the body is not waited for
 	}
@@ -119,7 +118,7 @@ func (x *exchange) refuse(p refusal, why Result) {
 }
 
 // serve claims, waits for another's run where there is one, and runs.
-func (x *exchange) serve(c Claim) {
+func (x *keyedRequest) serve(c Claim) {
 	h := x.h
 	start := time.Now()
 	for {
@@ -149,7 +148,7 @@ func (x *exchange) serve(c Claim) {
 // claim asks the store, whether or not the client is still there: its request
 // has come whole. A claim whose answer was lost may have been granted: it is
 // taken back, so that the client's next attempt does not meet it.
-func (x *exchange) claim(c Claim) (Verdict, error) {
+func (x *keyedRequest) claim(c Claim) (Verdict, error) {
 	ctx := limit(x.ctx, x.h.StoreTimeout)
 	defer ctx.end()
 	v, err := x.h.store.Claim(ctx, c)
@@ -171,13 +170,13 @@ func (h *handler) takeBack(t Token) {
 	}
 }
 
-func (x *exchange) storeFailed(err error) {
+func (x *keyedRequest) storeFailed(err error) {
 	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency store failed: request refused", slog.String("error", err.Error()))
 	x.refuse(storeDown(), StoreError)
 }
 
 // settled answers a request that is not to run.
-func (x *exchange) settled(v Verdict) {
+func (x *keyedRequest) settled(v Verdict) {
 	switch v.Outcome {
 	case Replay:
 		x.replay(v.Record.Answer)
@@ -193,7 +192,7 @@ func (x *exchange) settled(v Verdict) {
 }
 
 // replay gives the stored answer.
-func (x *exchange) replay(a *Answer) {
+func (x *keyedRequest) replay(a *Answer) {
 	if a == nil {
 		x.storeFailed(errors.New("completed record has no answer"))
 		return
@@ -212,7 +211,7 @@ func (x *exchange) replay(a *Answer) {
 
 // request returns the request as the handler gets it: with the body that was
 // read, and a context that outlives the connection.
-func (x *exchange) request(ctx context.Context) *http.Request {
+func (x *keyedRequest) request(ctx context.Context) *http.Request {
 	r := x.r.WithContext(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(x.body))
 	r.ContentLength = int64(len(x.body))

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -94,9 +95,7 @@ func storeDown() refusal {
 // write answers with p.
 func (p refusal) write(w http.ResponseWriter, r *http.Request) {
 	p.Instance = r.URL.EscapedPath()
-	if id := r.Header.Get(problem.HeaderCorrelation); CheckKey(id) == nil {
-		p.CorrelationID = id
-	}
+	p.CorrelationID = inbound.ID(r.Header.Values(problem.HeaderCorrelation))
 	if p.wait > 0 {
 		seconds := int64((p.wait + time.Second - 1) / time.Second)
 		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))

@@ -16,7 +16,7 @@ const (
 
 // run runs the handler under the claim, and stores its answer before the first
 // byte of it goes out.
-func (x *exchange) run(c Claim, rec Record) {
+func (x *keyedRequest) run(c Claim, rec Record) {
 	h := x.h
 	ctx, end := context.WithCancelCause(x.ctx)
 	u := &run{Context: ctx, deadline: time.Now().Add(h.MaxRun), token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt}
@@ -39,7 +39,7 @@ func (x *exchange) run(c Claim, rec Record) {
 }
 
 // fate says what becomes of a run that has answered.
-func (x *exchange) fate(u *run, status int) Fate {
+func (x *keyedRequest) fate(u *run, status int) Fate {
 	if f, ok := u.marked(); ok {
 		return f
 	}
@@ -47,7 +47,7 @@ func (x *exchange) fate(u *run, status int) Fate {
 }
 
 // finish ends the claim as the answer demands, and answers.
-func (x *exchange) finish(u *run, out *recorder) {
+func (x *keyedRequest) finish(u *run, out *recorder) {
 	h := x.h
 	out.WriteHeader(200)
 	if out.lost || out.opened {
@@ -78,7 +78,7 @@ func (x *exchange) finish(u *run, out *recorder) {
 
 // open stores the tombstone of an answer that goes out as it is written. One
 // that is not to be kept needs none.
-func (x *exchange) open(u *run, out *recorder, tombstone string) bool {
+func (x *keyedRequest) open(u *run, out *recorder, tombstone string) bool {
 	h := x.h
 	if x.fate(u, out.status) != Keep {
 		return true
@@ -93,7 +93,7 @@ func (x *exchange) open(u *run, out *recorder, tombstone string) bool {
 }
 
 // afterOpen ends a run whose answer has gone out, or is not to.
-func (x *exchange) afterOpen(u *run, out *recorder) {
+func (x *keyedRequest) afterOpen(u *run, out *recorder) {
 	if out.lost {
 		x.fenced(u)
 		return
@@ -111,7 +111,7 @@ func (x *exchange) afterOpen(u *run, out *recorder) {
 
 // panicked ends a run that did: a known end, unless it is past the point of no
 // return or says itself that nobody knows.
-func (x *exchange) panicked(u *run) {
+func (x *keyedRequest) panicked(u *run) {
 	f, marked := u.marked()
 	err := x.end(func(ctx context.Context) error {
 		if marked && f != Retry {
@@ -124,7 +124,7 @@ func (x *exchange) panicked(u *run) {
 
 // end tries to write the end of a run, on a context of its own: that the client
 // has left is what idempotency is for.
-func (x *exchange) end(write func(ctx context.Context) error) error {
+func (x *keyedRequest) end(write func(ctx context.Context) error) error {
 	return wait.Persist(func() error {
 		ctx := limit(x.ctx, endTimeout)
 		defer ctx.end()
@@ -135,7 +135,7 @@ func (x *exchange) end(write func(ctx context.Context) error) error {
 func isFenced(err error) bool { return errors.Is(err, ErrFenced) }
 
 // ended observes what came of a run.
-func (x *exchange) ended(u *run, err error) {
+func (x *keyedRequest) ended(u *run, err error) {
 	if err == nil {
 		x.h.Observe(Event{Result: Executed, Attempt: u.attempt, Waited: x.waited})
 		return
@@ -150,7 +150,7 @@ func (x *exchange) ended(u *run, err error) {
 
 // fenced answers for a run whose claim has passed to another: its own answer is
 // not the one that counts.
-func (x *exchange) fenced(u *run) {
+func (x *keyedRequest) fenced(u *run) {
 	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: run lost its claim, its answer is dropped", slog.String("operation", operation(x.r)))
 	ctx, cancel := context.WithTimeout(x.ctx, endTimeout)
 	defer cancel()
@@ -172,7 +172,7 @@ var errRollback = errors.New("rolled back")
 
 // transact is serve in one transaction. An answer that is too large is held
 // back whole, since the commit comes first.
-func (x *exchange) transact(c Claim) {
+func (x *keyedRequest) transact(c Claim) {
 	h := x.h
 	start := time.Now()
 	for {
@@ -223,7 +223,7 @@ func (x *exchange) transact(c Claim) {
 
 // suspend holds the key of a run that was rolled back but may have had effects
 // elsewhere.
-func (x *exchange) suspend(c Claim) {
+func (x *keyedRequest) suspend(c Claim) {
 	c.Rerun = false
 	err := x.end(func(ctx context.Context) error {
 		v, err := x.h.store.Claim(ctx, c)

@@ -64,7 +64,7 @@ const (
 
 // wait waits at most limit for the run that v found, here or in another
 // process, to end or to be abandoned. It reports whether to claim again.
-func (x *exchange) wait(v Verdict, limit time.Duration) bool {
+func (x *keyedRequest) wait(v Verdict, limit time.Duration) bool {
 	h, id, ctx := x.h, v.Record.ID, x.r.Context()
 	f := h.flights.join(id)
 	if f == nil {

@@ -34,7 +34,7 @@ type Options struct {
 	Credentials *credential.Cache
 	// TokenPath is the path that needs no Authorization. Default [TokenPath].
 	TokenPath string
-	// Logger is told once which SDK is above. Default slog.Default().
+	// Logger gets, once, which SDK is above. Default slog.Default().
 	Logger *slog.Logger
 	// HTTP are further options for the transport that retries.
 	HTTP []httpretry.Option
@@ -102,19 +102,19 @@ func sdkRetries(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// StopError is the end of a call whose last answer the SDK would have retried.
+// StopError is the end of a call whose last response the SDK would have retried.
 // It unwraps to the [*forbear.Error] that says why it was not tried again.
 type StopError struct {
 	StatusCode int
 	Header     http.Header
-	// Body is the beginning of the answer's body. It is not part of Error.
+	// Body is the beginning of the response's body. It is not part of Error.
 	Body     []byte
 	Attempts int
 
 	why error
 }
 
-// maxErrorBody bounds what is kept of an answer's body.
+// maxErrorBody bounds what is kept of a response's body.
 const maxErrorBody = 64 << 10
 
 func stopped(resp *http.Response) *StopError {
@@ -136,7 +136,7 @@ func (e *StopError) Unwrap() error { return e.why }
 // SDK is what the SDK above a [Client] says of itself.
 type SDK struct{ Language, Name, Version string }
 
-// SDKOf reads the headers that the SDKs stamp on their requests. Whoever sees
+// SDKOf reads the headers that the SDKs stamp on their requests. Who sees
 // them and retries by itself should know that another retrying layer is above,
 // unless it is a [Client].
 func SDKOf(h http.Header) (SDK, bool) {

@@ -36,7 +36,7 @@ func ClassifyCode(code uint32, err error) forbear.Failure {
 var ErrSetting = errors.New("unknown setting of an SDK")
 
 // SDKAttempts returns how many times the SDK of a language sends a request that
-// is always answered with a retryable status, under the named setting of its
+// always gets a retryable status, under the named setting of its
 // retries: "WithMaxAttempts(1)", "WithoutRetries()" (on the call) and "client
 // WithoutRetries()" for go, "max_retries: 0" for python, "maxRetries: 0" for
 // javascript, "maxRetries(0)" for java. An empty setting is the default.
@@ -96,7 +96,7 @@ func number(s string) (int, bool) {
 	return n, err == nil && n < 1000
 }
 
-// Amplification returns how many requests reach Lattice when every answer is
+// Amplification returns how many requests reach Lattice when every response is
 // retryable and a utility above the SDK makes that many attempts; layered says
 // that both retry.
 func Amplification(language, setting string, utilityAttempts int) (requests int, layered bool, err error) {

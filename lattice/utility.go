@@ -90,7 +90,7 @@ func (u *Utility) attempt(ctx context.Context, op func(context.Context) error) e
 	return err
 }
 
-// count notes an attempt and warns when the layer below retries too.
+// count records an attempt and warns when the layer below retries too.
 func (u *Utility) count(ctx context.Context, wire int64) {
 	u.requests.Add(wire)
 	u.attempts.Add(1)

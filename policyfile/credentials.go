@@ -1,11 +1,12 @@
 package policyfile
 
 import (
-	"net"
 	"net/url"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/internal/loopback"
 )
 
 // Credentials says where the gateway finds the Authorization for requests to a
@@ -91,16 +92,11 @@ func (r *policyReader) tokenURL(n *yaml.Node, into *string) {
 		r.refuse(r.at(n), "R-9", r.owner, what, "%s holds credentials, which do not belong into a policy file", what)
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		r.fault(n, "", "%s has a query or a fragment: want %s", what, want)
-	case u.Scheme == "http" && !thisMachine(u.Hostname()):
+	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
 		r.refuse(r.at(n), "R-9", r.owner, what, "%s of %s is not https: the client's secret would go out in clear", what, r.owner)
 	default:
 		*into = s
 	}
-}
-
-func thisMachine(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // maxScopes bounds how many scopes are asked for.

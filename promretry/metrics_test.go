@@ -214,7 +214,7 @@ func TestScrapePassesTheLinter(t *testing.T) {
 // there are, the number of series is bounded and no foreign text is a label.
 func TestCardinalityIsBounded(t *testing.T) {
 	m := promretry.New()
-	ctx := context.Background()
+	o, ctx := m.Observer(), context.Background()
 	evil := []string{
 		"https://pay.test/charge?token=s3cr3t", "Bearer abc", "4111 1111 1111 1111", "jane@example.com",
 		"dial tcp 10.0.0.1: refused", strings.Repeat("a", 65), "", "a\nb", "k=v",
@@ -226,12 +226,12 @@ func TestCardinalityIsBounded(t *testing.T) {
 		}
 		info := forbear.Info{Dependency: name, Attempt: i}
 		f := forbear.Failure{Class: forbear.ClassTransient, Type: name}
-		m.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
+		o.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
 		info.Dependency = "one"
-		m.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
-		m.Stopped(ctx, forbear.Stopped{Info: info, Failure: f, Attempts: i + 1, Reason: forbear.ReasonExhausted})
-		m.Succeeded(ctx, forbear.Succeeded{Info: forbear.Info{Dependency: "one", Attempt: 2}, FailedBefore: name})
-		m.DeadLettered(ctx, forbear.DeadLettered{Queue: name})
+		o.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
+		o.Stopped(ctx, forbear.Stopped{Info: info, Failure: f, Attempts: i + 1, Reason: forbear.ReasonExhausted})
+		o.Succeeded(ctx, forbear.Succeeded{Info: forbear.Info{Dependency: "one", Attempt: 2}, FailedBefore: name})
+		o.DeadLettered(ctx, forbear.DeadLettered{Queue: name})
 	}
 	got := scrape(t, m)
 	for _, e := range evil {

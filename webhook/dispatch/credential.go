@@ -1,19 +1,16 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
+	tokens "github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/credential/oauth"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -75,41 +72,59 @@ func secretFile(dir, name string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// credential fetches the Authorization of one endpoint for each attempt. It is
-// never persisted, and when it cannot be had nothing is sent: a retry never
-// goes out with less than the original had (R-9).
+// credential is the Authorization of one endpoint, had for each attempt. It is
+// never persisted, and when it cannot be had nothing is sent: a retry never goes
+// out with less than the original had (R-9).
 type credential struct {
 	auth    *webhook.Auth
 	secrets Secrets
-	client  *http.Client
-	now     func() time.Time
-	fetched func(context.Context, error) // told of each fetch of a token
-
-	// One fetch at a time. Not a mutex, since who waits may have to give up.
-	fetching chan struct{}
-
-	mu      sync.Mutex
-	token   string
-	expires time.Time
-	err     error     // of the latest fetch, when it failed
-	failed  time.Time // then, on the monotonic clock
+	cache   *tokens.Cache // nil unless tokens are fetched
 }
 
+// early is how long before its end a token is not used any more, beyond the
+// cache's own margin of 10 s: an attempt may take as long to begin.
+const early = 20 * time.Second
+
+// newCredential returns the credential that auth asks for, which may be none.
+// fetched observes each fetch of a token.
 func newCredential(auth *webhook.Auth, d *Dispatcher, fetched func(context.Context, error)) *credential {
-	return &credential{auth: auth, secrets: d.cfg.Secrets, client: d.client, now: d.now, fetched: fetched, fetching: make(chan struct{}, 1)}
+	c := &credential{auth: auth, secrets: d.cfg.Secrets}
+	if !c.refreshable() {
+		return c
+	}
+	source := &oauth.ClientCredentials{
+		URL: auth.TokenURL, ID: auth.ClientID, Scopes: auth.Scopes, Early: early, HTTP: d.client,
+		Secret: func(ctx context.Context) (string, error) { return c.secrets.lookup(ctx, auth.ClientSecret) },
+	}
+	c.cache = tokens.New(tokens.SourceFunc(func(ctx context.Context) (tokens.Token, error) {
+		t, err := source.Token(ctx)
+		if err != nil && !errors.Is(err, ErrSecret) {
+			err = fmt.Errorf("%w: %w", ErrSecret, err)
+		}
+		fetched(ctx, err)
+		if err != nil {
+			err = fetchError{err}
+		}
+		return t, err
+	}))
+	return c
 }
 
-// early is how long before its end a token is not used any more.
-const early = 30 * time.Second
+// fetchError brings the error of a fetch through the cache, which puts words of
+// its own before it: an operator reads what is not available, and where.
+type fetchError struct{ error }
 
 // refreshable reports whether a refused credential can be replaced.
 func (c *credential) refreshable() bool { return c.auth != nil && c.auth.TokenURL != "" }
 
 // drop forgets a token that was refused.
 func (c *credential) drop() {
-	c.mu.Lock()
-	c.token = ""
-	c.mu.Unlock()
+	if c.cache == nil {
+		return
+	}
+	if t, ok := c.cache.Current(); ok {
+		c.cache.Refused(t)
+	}
 }
 
 // value returns the Authorization, or "" when the endpoint has none.
@@ -117,80 +132,17 @@ func (c *credential) value(ctx context.Context) (string, error) {
 	switch {
 	case c.auth == nil:
 		return "", nil
-	case c.auth.TokenURL == "":
+	case c.cache == nil:
 		return c.secrets.lookup(ctx, c.auth.Secret)
 	}
-	asked := time.Now()
-	if token, err := c.known(asked); token != "" || err != nil {
-		return token, err
+	t, err := c.cache.Token(ctx)
+	if err == nil {
+		return t.Value, nil
 	}
-	select {
-	case c.fetching <- struct{}{}:
-		defer func() { <-c.fetching }()
-	case <-ctx.Done():
-		return "", fmt.Errorf("%w: token request: %w", ErrSecret, context.Cause(ctx))
+	if e, ok := errors.AsType[fetchError](err); ok {
+		return "", e.error
 	}
-	if token, err := c.known(asked); token != "" || err != nil {
-		return token, err
-	}
-	token, expires, err := c.fetch(ctx)
-	c.fetched(ctx, err)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.token, c.expires, c.err, c.failed = token, expires, err, time.Now()
-	return token, err
-}
-
-// known returns the token that is good, or how the fetch failed that ended
-// after the caller had asked.
-func (c *credential) known(asked time.Time) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.err != nil && c.failed.After(asked):
-		return "", c.err
-	case c.token != "" && c.now().Before(c.expires.Add(-early)):
-		return c.token, nil
-	}
-	return "", nil
-}
-
-// fetch asks for a token: RFC 6749 section 4.4.
-func (c *credential) fetch(ctx context.Context) (token string, expires time.Time, err error) {
-	secret, err := c.secrets.lookup(ctx, c.auth.ClientSecret)
-	if err != nil {
-		return "", expires, err
-	}
-	form := url.Values{"grant_type": {"client_credentials"}}
-	if len(c.auth.Scopes) > 0 {
-		form.Set("scope", strings.Join(c.auth.Scopes, " "))
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.auth.TokenURL, strings.NewReader(form.Encode()))
-	if err != nil {
-		return "", expires, fmt.Errorf("%w: token_url: %w", ErrSecret, bare(err))
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.SetBasicAuth(url.QueryEscape(c.auth.ClientID), url.QueryEscape(secret))
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return "", expires, fmt.Errorf("%w: token request to %s: %w", ErrSecret, req.URL.Host, bare(err))
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return "", expires, fmt.Errorf("%w: token request to %s: response %d", ErrSecret, req.URL.Host, resp.StatusCode)
-	}
-	var t struct {
-		AccessToken string `json:"access_token"`
-		TokenType   string `json:"token_type"`
-		ExpiresIn   int64  `json:"expires_in"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&t); err != nil || t.AccessToken == "" {
-		return "", expires, fmt.Errorf("%w: token request to %s: the response cannot be read", ErrSecret, req.URL.Host)
-	}
-	if kind := cmp.Or(t.TokenType, "Bearer"); !strings.EqualFold(kind, "Bearer") {
-		return "", expires, fmt.Errorf("%w: token request to %s: the type of the token is not Bearer", ErrSecret, req.URL.Host)
-	}
-	return "Bearer " + t.AccessToken, c.now().Add(time.Duration(cmp.Or(t.ExpiresIn, 300)) * time.Second), nil
+	return "", fmt.Errorf("%w: token request: %w", ErrSecret, err)
 }
 
 // bare takes the URL, which may hold a query, out of a client's error.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/spread"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -20,7 +21,7 @@ func Refusal(retryAfter time.Duration) forbear.Failure {
 	f := failedShed
 	if retryAfter > 0 {
 		f.Hint.Floor = retryAfter
-		f.Hint.Spread = min(retryAfter/10, 5*time.Second)
+		f.Hint.Spread = spread.Over(retryAfter, spread.Share)
 	}
 	return f
 }

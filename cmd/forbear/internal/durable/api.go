@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/inbound"
+	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -104,7 +104,7 @@ func authorize(o Options, next http.Handler) http.Handler {
 		case o.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) != 1:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", "the API token is missing or wrong")
-		case o.Token == "" && !Loopback(r.Host):
+		case o.Token == "" && !loopback.Host(r.Host):
 			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API answers on loopback names only")
 		default:
 			next.ServeHTTP(w, r)
@@ -112,29 +112,13 @@ func authorize(o Options, next http.Handler) http.Handler {
 	})
 }
 
-// Loopback reports whether an address, with or without a port, is reached from
-// this machine only. A name other than localhost is not: it resolves to what its
-// owner says, at any time.
-func Loopback(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && ip.Unmap().IsLoopback()
-}
-
 // correlation returns the caller's id, when it is fit to be repeated, or a new
 // one.
 func correlation(r *http.Request) string {
-	id := r.Header.Get("X-Correlation-ID")
-	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return webhook.NewID("req")
+	if id := inbound.ID(r.Header.Values("X-Correlation-ID")); id != "" {
+		return id
 	}
-	return id
+	return webhook.NewID("req")
 }
 
 // read reads a JSON body; unknown fields are refused, so that a misspelt one

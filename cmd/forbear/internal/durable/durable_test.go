@@ -22,7 +22,7 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+var thisMachine = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
 var quiet = slog.New(slog.DiscardHandler)
 
@@ -58,7 +58,7 @@ func start(t *testing.T, o Options) (s *Service, stop func()) {
 		o.Logger = quiet
 	}
 	if o.Allow == nil {
-		o.Allow = loopback
+		o.Allow = thisMachine
 	}
 	s, err := New(t.Context(), o)
 	if err != nil {

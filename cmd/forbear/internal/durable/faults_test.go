@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 func child() {
 	ctx := context.Background()
-	s, err := New(ctx, Options{Database: os.Getenv(childDatabase), Allow: loopback, Logger: quiet})
+	s, err := New(ctx, Options{Database: os.Getenv(childDatabase), Allow: thisMachine, Logger: quiet})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -191,7 +191,7 @@ func (p *producers) end() []string {
 // prepare adds the endpoint "a" to a database that no process has open.
 func prepare(t *testing.T, database, url string) {
 	t.Helper()
-	s, err := New(t.Context(), Options{Database: database, Allow: loopback, Logger: quiet})
+	s, err := New(t.Context(), Options{Database: database, Allow: thisMachine, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestFrozenProcess(t *testing.T) {
 	work.wg.Wait()
 	twice := s.arrive(t, work.acked, 30*time.Second)
 	t.Logf("%d messages acknowledged, 0 lost, %d delivered twice", len(work.acked), twice)
-	svc, err := New(t.Context(), Options{Database: database, Allow: loopback, Logger: quiet})
+	svc, err := New(t.Context(), Options{Database: database, Allow: thisMachine, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +418,7 @@ func backlog(t *testing.T, n int, limit time.Duration) {
 		}
 		inner.ServeHTTP(w, r)
 	})
-	setup, err := New(t.Context(), Options{Database: database, Allow: loopback, Logger: quiet})
+	setup, err := New(t.Context(), Options{Database: database, Allow: thisMachine, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,9 +439,9 @@ func backlog(t *testing.T, n int, limit time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, _ := json.Marshal(webhook.Progress{
+	state, _ := json.Marshal(forbear.Progress{
 		Attempts: 1, State: forbear.State{Attempt: 1}, Postponed: 1,
-		Pending: &webhook.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-time.Hour)},
+		Pending: &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-time.Hour)},
 	})
 	if _, err := db.Exec(`UPDATE forbear_deliveries SET progress = ?`, string(state)); err != nil {
 		t.Fatal(err)

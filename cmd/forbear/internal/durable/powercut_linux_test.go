@@ -155,7 +155,7 @@ func TestPowerCutLosesWhatIsNotSynced(t *testing.T) {
 	d := newDisk(t)
 	database := filepath.Join(d.dir, "forbear.db")
 	prepare(t, database, "http://127.0.0.1:9/")
-	svc, err := New(t.Context(), Options{Database: database + "?_pragma=synchronous(OFF)", Allow: loopback, Logger: quiet})
+	svc, err := New(t.Context(), Options{Database: database + "?_pragma=synchronous(OFF)", Allow: thisMachine, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

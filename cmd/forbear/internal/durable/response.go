@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -94,32 +95,17 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, r, status, kind, detail)
 }
 
-// problem is RFC 9457's, with the id that finds the request in the log.
-type problem struct {
-	Type          string `json:"type"`
-	Title         string `json:"title"`
-	Status        int    `json:"status"`
-	Detail        string `json:"detail"`
-	Instance      string `json:"instance"`
-	CorrelationID string `json:"correlation_id"`
-}
-
 // writeProblem writes a problem. Its instance is the path alone: a query may hold
 // what nothing may repeat.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, detail string) {
 	id := w.Header().Get("X-Correlation-ID")
 	if id == "" {
 		id = correlation(r)
-		w.Header().Set("X-Correlation-ID", id)
 	}
-	body, _ := json.Marshal(problem{
-		Type: "urn:forbear:problem:" + kind, Title: http.StatusText(status), Status: status,
+	problem.Write(w, problem.Problem{
+		Type: problem.Namespace + kind, Title: http.StatusText(status), Status: status,
 		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: id,
 	})
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n'))
 }
 
 // nonNil makes an empty list [] in JSON and not null, which clients would have to

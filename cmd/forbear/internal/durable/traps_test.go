@@ -13,7 +13,7 @@ import (
 // another is a process that accepts messages and delivers none.
 func another(t *testing.T, database string) *Service {
 	t.Helper()
-	s, err := New(t.Context(), Options{Database: database, Allow: loopback, Logger: quiet})
+	s, err := New(t.Context(), Options{Database: database, Allow: thisMachine, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

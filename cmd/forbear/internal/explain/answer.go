@@ -85,18 +85,14 @@ func decision(d forbear.Decision) string {
 	}
 }
 
-// decide asks the decision, and then the budget, as a Retryer does. spent is
-// the number of retries that the call has made since the budget was read.
+// decide asks the engine. spent is the number of retries that the call has made
+// since the budget was read.
 func (s *Situation) decide(f *facts, state forbear.State, now time.Time, spent int64) forbear.Decision {
-	d := forbear.Decide(&f.policy, state, f.failure, now, func() float64 { return 0 })
-	if !d.Retry || s.Budget == nil {
-		return d
+	known := f.known
+	if b := s.Budget; b != nil {
+		known.BudgetSpent = f.policy.WithDefaults().Budget.Spent(b.Initial, b.Retries+spent)
 	}
-	b := f.policy.WithDefaults().Budget
-	if s.Budget.Retries+spent+1 > b.Allowed(s.Budget.Initial) {
-		return forbear.Decision{Reason: forbear.ReasonBudget, Class: d.Class, Cost: d.Cost}
-	}
-	return d
+	return f.policy.Decide(state, known, f.failure, now, func() float64 { return 0 })
 }
 
 // steps lists what follows, should every attempt fail like this one and every

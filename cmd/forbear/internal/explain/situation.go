@@ -143,6 +143,7 @@ func notJSON(err error) error {
 type facts struct {
 	policy  forbear.Policy
 	state   forbear.State
+	known   forbear.Facts
 	failure forbear.Failure
 	now     time.Time
 	notes   []string
@@ -172,7 +173,8 @@ func (s *Situation) facts() (f facts, err error) {
 	if err != nil {
 		return f, err
 	}
-	if f.state, err = s.state(f.now); err != nil {
+	f.state = s.state(f.now)
+	if f.known, err = s.known(); err != nil {
 		return f, err
 	}
 	if f.failure, err = protocol.classify(s, &f); err != nil {
@@ -238,29 +240,34 @@ func (s *Situation) policy() (forbear.Policy, error) {
 }
 
 // state is what the call has used, in the terms of the decision.
-func (s *Situation) state(now time.Time) (forbear.State, error) {
+func (s *Situation) state(now time.Time) forbear.State {
 	st := forbear.State{
-		Attempt:        max(deref(s.AttemptsMade, 1), 1),
-		Start:          now.Add(-time.Duration(s.ElapsedMS) * time.Millisecond),
-		DNSFailures:    s.DNSFailures,
-		Key:            s.IdempotencyKey,
-		Unreplayable:   !deref(s.Replayable, true),
-		Refreshable:    s.TokenRefresh,
-		ExhaustedBelow: s.ExhaustedBelow,
+		Attempt:      max(deref(s.AttemptsMade, 1), 1),
+		Start:        now.Add(-time.Duration(s.ElapsedMS) * time.Millisecond),
+		DNSFailures:  s.DNSFailures,
+		Key:          s.IdempotencyKey,
+		Unreplayable: !deref(s.Replayable, true),
+		Refreshable:  s.TokenRefresh,
 	}
 	if s.RemainingMS != nil {
 		st.Deadline = now.Add(time.Duration(*s.RemainingMS) * time.Millisecond)
 	}
+	return st
+}
+
+// known is what is known of the moment, but for the budget.
+func (s *Situation) known() (forbear.Facts, error) {
+	k := forbear.Facts{ExhaustedBelow: s.ExhaustedBelow}
 	switch s.Breaker {
 	case "", "closed":
 	case "open":
-		st.Breaker = breaker.Open
+		k.Breaker = breaker.Open
 	case "half-open":
-		st.Breaker = breaker.HalfOpen
+		k.Breaker = breaker.HalfOpen
 	default:
-		return st, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
+		return k, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
 	}
-	return st, nil
+	return k, nil
 }
 
 // deref returns what p points at, or otherwise for a field that is not there.

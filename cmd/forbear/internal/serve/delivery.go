@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/sqlstore"
 )
@@ -76,7 +77,7 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	if o.Cipher, err = database.Cipher(d.keyFile); err != nil {
 		return err
 	}
-	o.Open = !durable.Loopback(cmp.Or(d.listen, address))
+	o.Open = !loopback.Host(cmp.Or(d.listen, address))
 	if o.Notifiers, err = d.alert.notifiers(o.Allow); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -57,7 +58,7 @@ type kept struct {
 	retryer *forbear.Retryer
 	from    retryerInput
 
-	credentials *forbear.Credentials // nil where the policy file names none
+	credentials *credential.Cache // nil where the policy file names none
 	source      policyfile.Credentials
 }
 
@@ -158,7 +159,7 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (kept
 // credentials returns what the policy file names for a dependency, or nil. The
 // present ones stay, with their token, while the file says the same of them: a
 // reload must not send every process to the token endpoint at once.
-func (s *server) credentials(dep policyfile.Dependency) (*forbear.Credentials, error) {
+func (s *server) credentials(dep policyfile.Dependency) (*credential.Cache, error) {
 	c := dep.Credentials
 	if reflect.ValueOf(c).IsZero() {
 		return nil, nil

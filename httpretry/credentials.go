@@ -14,7 +14,7 @@ import (
 // WithCredentials authorizes every attempt with a token of c, which replaces
 // the request's own Authorization. An expired token is refreshed before the
 // attempt, and one that a 401 refused is refreshed once, outside the count of
-// retries; a 401 stays the answer when there is none but the refused one.
+// retries; when the source has none but the refused one, the 401 is handed over.
 // When no token can be had the call ends with that error: no attempt goes out
 // without one. A redirect to another origin carries none.
 func WithCredentials(c *credential.Cache) Option {
@@ -47,8 +47,8 @@ func (x *exchange) authorize(a *attempt, call *forbear.Call) error {
 	return nil
 }
 
-// refused drops the token of an attempt that was answered with 401, and looks
-// for another one while that answer can still be handed over. A source that has
+// refused drops the token of an attempt whose response is 401, and looks for
+// another one while that response can still be handed over. A source that has
 // the same one again has nothing fresher: that would only be refused again.
 func (x *exchange) refused(call *forbear.Call, resp *http.Response) {
 	if x.token.Value == "" || resp == nil || resp.StatusCode != http.StatusUnauthorized {
@@ -79,7 +79,7 @@ func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (credential.T
 }
 
 // sameOrigin reports whether req goes where the chain of redirects that led to
-// it began, and never left: a way back was chosen by somebody else.
+// it began, and never left: a way back was chosen by another server.
 func sameOrigin(req *http.Request) bool {
 	here := origin(req.URL)
 	for at := req; at.Response != nil && at.Response.Request != nil; {

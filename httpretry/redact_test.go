@@ -137,7 +137,7 @@ func TestShortParametersLeaveTheTextReadable(t *testing.T) {
 }
 
 // What the text no longer says can still be asked for.
-func TestDiscreetErrorsKeepTheirTypes(t *testing.T) {
+func TestRedactedErrorsKeepTheirTypes(t *testing.T) {
 	req := newRequest(t, http.MethodGet, "http://127.0.0.1:1/?token=s3cr3t", "", "")
 	_, err := over(t, &script{steps: []step{innerClient{}.RoundTrip}}, forbear.Policy{Disabled: true}).RoundTrip(req)
 	if e, ok := errors.AsType[*url.Error](err); !ok || !strings.Contains(e.URL, "s3cr3t") {

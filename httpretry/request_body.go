@@ -6,9 +6,9 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// rewind readies the request's body for a next attempt while the answer to the
-// last one can still be handed over: with a body that is gone, or that the
-// caller's GetBody cannot give again, the call ends with that answer.
+// rewind readies the request's body for a next attempt while the response
+// to the last one can still be handed over: with a body that is gone, or that the
+// caller's GetBody cannot give again, the call ends with that response.
 func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
 	if x.body != nil {
 		s.Unreplayable = !x.body.replayable()

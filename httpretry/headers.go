@@ -6,7 +6,7 @@ const (
 	HeaderAttempt = "X-Retry-Attempt"
 	// HeaderKey carries the idempotency key.
 	HeaderKey = "Idempotency-Key"
-	// HeaderDeadline carries the time by which an answer is of use, in
+	// HeaderDeadline carries the time by which a response is of use, in
 	// milliseconds since 1970 (INTG-STD-035).
 	HeaderDeadline = "X-Request-Deadline"
 	// HeaderCorrelation and HeaderRequestID carry the correlation id.
@@ -15,6 +15,6 @@ const (
 	// HeaderExhausted on a response says that a layer below has used its
 	// retries, and those above should not begin theirs.
 	HeaderExhausted = "X-Forbear-Retries-Exhausted"
-	// HeaderNoRetry on a response asks everybody above not to retry.
+	// HeaderNoRetry on a response asks all layers above not to retry.
 	HeaderNoRetry = "X-Forbear-No-Retry"
 )

@@ -27,16 +27,16 @@ import (
 // IN_PROGRESS, OUTCOME_UNKNOWN, NOT_REPLAYABLE or STORE_UNAVAILABLE.
 const ErrorDomain = "idempotency.forbear"
 
-// headerFresh marks the handler's own answer on its way through the middleware.
+// headerFresh marks the handler's own response on its way through the middleware.
 // It is not among the headers that are stored.
 const headerFresh = "X-Forbear-Fresh"
 
-// A call's answer is stored as HTTP would have it: the status that belongs to
+// A call's response is stored as HTTP would have it: the status that belongs to
 // the code, and as body the reply or, for an error, its google.rpc.Status; the
 // media type names the message.
 const mediaType = "application/x-protobuf"
 
-// encoded is an answer as it is stored.
+// encoded is a response as it is stored.
 type encoded struct {
 	code        codes.Code
 	contentType string
@@ -75,9 +75,9 @@ func statusOf(err error) *status.Status {
 	return s
 }
 
-// stored returns what a call gets that was not run: a stored answer, or why
+// stored returns what a call gets that was not run: a stored response, or why
 // there is none.
-func (a *answer) stored(ctx context.Context, method string) (any, error) {
+func (a *response) stored(ctx context.Context, method string) (any, error) {
 	if strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") {
 		return nil, a.problem()
 	}
@@ -108,7 +108,7 @@ func (a *answer) stored(ctx context.Context, method string) (any, error) {
 }
 
 // empty returns the method's reply without anything in it: the work is known to
-// be done, and its answer is not.
+// be done, and its response is not.
 func empty(method string) (any, error) {
 	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
@@ -121,7 +121,7 @@ func empty(method string) (any, error) {
 }
 
 // problem turns the middleware's own problem document into a status.
-func (a *answer) problem() error {
+func (a *response) problem() error {
 	var p struct{ Type, Detail string }
 	if err := json.Unmarshal(a.body.Bytes(), &p); err != nil {
 		return status.Error(codes.Internal, "idempotency: the problem cannot be read")
@@ -190,7 +190,7 @@ var httpStatuses = map[codes.Code]int{
 	codes.Unauthenticated:    http.StatusUnauthorized,
 }
 
-// codeOf is the code that an operator means who settles a key with a status.
+// codeOf is the code that an operator means who resolves a key with a status.
 func codeOf(httpStatus int) codes.Code {
 	switch httpStatus {
 	case http.StatusBadRequest:

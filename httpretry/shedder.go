@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -31,8 +32,8 @@ const (
 )
 
 // Shedder turns requests away while the server is overloaded: 503 with a
-// Retry-After that differs from answer to answer, so that the clients do not
-// come back together. It is told the load by whoever measures it. The zero
+// Retry-After that differs from response to response, so that the clients do not
+// come back together. Whatever measures the load calls SetLoad. The zero
 // value sheds nothing. It is safe for concurrent use.
 type Shedder struct {
 	// Priority says how important a request is; nil means Normal for all.
@@ -45,7 +46,7 @@ type Shedder struct {
 	shed [3]atomic.Int64
 }
 
-// SetLoad tells how overloaded the server is.
+// SetLoad sets how overloaded the server is.
 func (s *Shedder) SetLoad(l Load) { s.load.Store(uint32(l)) }
 
 // Shed returns how many requests of a priority were turned away so far.
@@ -90,6 +91,6 @@ func (s *Shedder) turnAway(w http.ResponseWriter, r *http.Request) {
 	problem.Write(w, problem.Problem{
 		Type: problem.Namespace + "overloaded", Title: "Overloaded", Status: http.StatusServiceUnavailable,
 		Detail:   "the server is shedding load; come back after the time given",
-		Instance: r.URL.EscapedPath(), CorrelationID: correlation(r.Header),
+		Instance: r.URL.EscapedPath(), CorrelationID: inbound.Correlation(r.Header),
 	})
 }

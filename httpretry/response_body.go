@@ -5,17 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// body is the body of a response that was handed over. It ends the attempt when
+// responseBody is the body of a response that was handed over. It ends the attempt when
 // it is closed or used up. Like those of net/http it may be closed while it is
 // being read.
-type body struct {
+type responseBody struct {
 	io.ReadCloser
 	a      *attempt
 	stream bool // the timeout covers each read by itself
 	done   atomic.Bool
 }
 
-func (b *body) Read(p []byte) (int, error) {
+func (b *responseBody) Read(p []byte) (int, error) {
 	timed := b.stream && b.a.timer != nil && !b.done.Load()
 	if timed {
 		b.a.timer.Reset(b.a.limit)
@@ -34,7 +34,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *body) Close() error {
+func (b *responseBody) Close() error {
 	b.done.Store(true)
 	err := b.ReadCloser.Close()
 	b.a.end()

@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// discreet returns err with a text that may be logged. What a transport below
+// redacted returns err with a text that may be logged. What a transport below
 // says can hold the URL with its query and password (an inner http.Client says
-// so with each error), and net/http quotes what it could not read of an answer.
+// so with each error), and net/http quotes what it could not read of a response.
 // Type, wrapping and methods of the original are still there for errors.Is and
 // errors.As; only what is printed changes, and only when it must.
-func discreet(req *http.Request, err error) error {
+func redacted(req *http.Request, err error) error {
 	if err == nil {
 		return nil
 	}
 	var text string
-	if quotesAnswer(err) {
+	if quotesResponse(err) {
 		text = "malformed HTTP response"
 	} else {
 		text = without(err.Error(), secretsOf(req, err))
@@ -33,16 +33,16 @@ func discreet(req *http.Request, err error) error {
 	if text == err.Error() {
 		return err
 	}
-	return &discreetError{text: text, err: err}
+	return &redactedError{text: text, err: err}
 }
 
-type discreetError struct {
+type redactedError struct {
 	text string
 	err  error
 }
 
-func (e *discreetError) Error() string { return e.text }
-func (e *discreetError) Unwrap() error { return e.err }
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.err }
 
 // minSecret is the length from which a value is looked for by itself. Shorter
 // ones would be found everywhere; they are still removed as part of a URL.
@@ -105,9 +105,9 @@ func without(text string, secrets []string) string {
 	return text
 }
 
-// quotesAnswer reports whether err is net/textproto's word on a header that it
+// quotesResponse reports whether err is net/textproto's word on a header that it
 // could not read, which holds that header.
-func quotesAnswer(err error) bool {
+func quotesResponse(err error) bool {
 	_, ok := errors.AsType[textproto.ProtocolError](err)
 	return ok
 }

@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/inbound"
+)
+
+// headerCorrelation is the name in its canonical form.
+const headerCorrelation = "X-Correlation-Id"
+
+// incoming is one request of a caller, and the context of the call that it
+// becomes.
+type incoming struct {
+	context.Context
+	id [1]string     // the correlation id, ready to be the value of a header
+	in *http.Request // as the caller sent it
+}
+
+// incomingOf returns the request that a forwarded request belongs to.
+func incomingOf(r *http.Request) *incoming {
+	return r.Context().Value(incomingKey{}).(*incoming) // forward put it there
+}
+
+type incomingKey struct{}
+
+// Value makes the request known to those who handle its outgoing request.
+func (x *incoming) Value(key any) any {
+	if key == (incomingKey{}) {
+		return x
+	}
+	return x.Context.Value(key)
+}
+
+func newIncoming(r *http.Request) *incoming {
+	id := correlation(r)
+	return &incoming{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r}
+}
+
+// forward sends the request on, under what its headers say of the call.
+func (x *incoming) forward(w http.ResponseWriter, rt *route) {
+	r := x.in
+	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
+	if deadline, ok := inbound.Deadline(r.Header[httpretry.HeaderDeadline]); ok {
+		// What is kept is for the gateway's own response. The transport takes as
+		// much off again for the dependency's.
+		deadline = deadline.Add(-httpretry.SafetyMargin)
+		if time.Until(deadline) <= 0 {
+			x.problem(w, lateCaller)
+			return
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	if rt.keyed(r) {
+		rt.ingress.ServeHTTP(w, r.WithContext(ctx))
+		return
+	}
+	rt.proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// correlation returns the caller's correlation id, or a new one where it brought
+// none that could go into logs and headers.
+func correlation(r *http.Request) string {
+	if id := inbound.Correlation(r.Header); id != "" {
+		return id
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,94 @@
+// Package inbound reads what the headers of a request from outside say of the
+// call that it belongs to: the attempt, the deadline, the correlation id. The
+// middleware of the HTTP and the gRPC edge and the gateway read them here, so
+// that all believe the same.
+//
+// Each header counts only when it is there once and within its bounds; what
+// cannot be read says nothing.
+package inbound
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+const (
+	// maxRetries bounds the attempts before a request's own that are believed.
+	maxRetries = 1000
+	// maxID bounds a correlation id, in bytes.
+	maxID = 128
+)
+
+// Retry returns ctx as that of a caller's attempt, when the header with the
+// number of attempts before it has a number above zero: calls made under it are
+// inside a retry, and are not retried again. dependency names what the
+// attempt is made of.
+func Retry(ctx context.Context, dependency string, header []string) context.Context {
+	n, err := strconv.Atoi(only(header))
+	if err != nil || n <= 0 || n >= maxRetries {
+		return ctx
+	}
+	return forbear.ContextWithAttempt(ctx, forbear.Attempt{Dependency: dependency, Number: n + 1})
+}
+
+// Deadline reads the time by which the caller wants its response, in
+// milliseconds since 1970 (INTG-STD-035).
+func Deadline(header []string) (due time.Time, ok bool) {
+	ms, err := strconv.ParseInt(only(header), 10, 64)
+	if err != nil || ms <= 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(ms), true
+}
+
+// Correlation returns the id that a request came with, in its own header or
+// that of the request's id, and else the id of its trace; "" when it has none
+// that could go into logs and headers.
+func Correlation(h http.Header) string {
+	for _, name := range [...]string{"X-Correlation-Id", "X-Request-Id"} {
+		if id := ID(h[name]); id != "" {
+			return id
+		}
+	}
+	return Trace(h)
+}
+
+// ID returns the id that a header holds, or "": at most 128 bytes of visible
+// ASCII, so that it can neither break a line of a log nor begin a header.
+func ID(header []string) string {
+	id := only(header)
+	if len(id) > maxID {
+		return ""
+	}
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return ""
+		}
+	}
+	return id
+}
+
+// Trace returns the id of the trace that a request belongs to, by W3C Trace
+// Context, or "".
+func Trace(h http.Header) string {
+	parts := strings.Split(ID(h["Traceparent"]), "-")
+	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" ||
+		strings.Trim(parts[1], "0123456789abcdef") != "" {
+		return ""
+	}
+	return parts[1]
+}
+
+// only returns the value of a header that is there once, or "". Of several, none
+// is the caller's: something in between has added its own.
+func only(header []string) string {
+	if len(header) != 1 {
+		return ""
+	}
+	return header[0]
+}

@@ -1,0 +1,69 @@
+package inbound_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/inbound"
+)
+
+func TestRetry(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		header []string
+		want   int // the number of the attempt; 0: none
+	}{
+		{"none", nil, 0},
+		{"first", []string{"0"}, 0},
+		{"second", []string{"1"}, 2},
+		{"most", []string{"999"}, 1000},
+		{"absurd", []string{"1000"}, 0},
+		{"beyond all numbers", []string{"99999999999999999999"}, 0},
+		{"negative", []string{"-1"}, 0},
+		{"no number", []string{"x"}, 0},
+		{"twice", []string{"1", "2"}, 0},
+	} {
+		a, ok := forbear.AttemptFrom(inbound.Retry(t.Context(), "orders", tc.header))
+		if ok != (tc.want > 0) || a.Number != tc.want || ok && a.Dependency != "orders" {
+			t.Errorf("%s: %+v, %v; want attempt %d", tc.name, a, ok, tc.want)
+		}
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	for value, want := range map[string]int64{"1000": 1000, "1": 1, "0": 0, "-5": 0, "": 0, "tomorrow": 0, "1e9": 0} {
+		if due, ok := inbound.Deadline([]string{value}); ok != (want > 0) || ok && due.UnixMilli() != want {
+			t.Errorf("%q: %v, %v", value, due, ok)
+		}
+	}
+	if _, ok := inbound.Deadline([]string{"1000", "1000"}); ok {
+		t.Error("two deadlines are believed")
+	}
+}
+
+func TestCorrelation(t *testing.T) {
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for _, tc := range []struct {
+		name string
+		h    http.Header
+		want string
+	}{
+		{"none", http.Header{}, ""},
+		{"its own", http.Header{"X-Correlation-Id": {"a"}, "X-Request-Id": {"b"}}, "a"},
+		{"the request's", http.Header{"X-Request-Id": {"b"}}, "b"},
+		{"its own cannot be used", http.Header{"X-Correlation-Id": {"a b"}, "X-Request-Id": {"b"}}, "b"},
+		{"a line break", http.Header{"X-Correlation-Id": {"a\nb"}}, ""},
+		{"not ASCII", http.Header{"X-Correlation-Id": {"ä"}}, ""},
+		{"longest", http.Header{"X-Correlation-Id": {strings.Repeat("x", 128)}}, strings.Repeat("x", 128)},
+		{"too long", http.Header{"X-Correlation-Id": {strings.Repeat("x", 129)}}, ""},
+		{"twice", http.Header{"X-Correlation-Id": {"a", "b"}}, ""},
+		{"the trace's", http.Header{"Traceparent": {"00-" + trace + "-00f067aa0ba902b7-01"}}, trace},
+		{"no trace", http.Header{"Traceparent": {"00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01"}}, ""},
+	} {
+		if got := inbound.Correlation(tc.h); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
