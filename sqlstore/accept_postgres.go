@@ -34,23 +34,6 @@ func (t *tx) acceptTogether(calls []*acceptance) error {
 	return nil
 }
 
-// take reports whether nothing that the call names was taken, and takes it.
-func (a *acceptance) take(taken map[identity]bool) bool {
-	for i := range a.rows {
-		for _, e := range a.rows[i].Endpoints {
-			if taken[identity{a.rows[i].ID, e}] {
-				return false
-			}
-		}
-	}
-	for i := range a.rows {
-		for _, e := range a.rows[i].Endpoints {
-			taken[identity{a.rows[i].ID, e}] = true
-		}
-	}
-	return true
-}
-
 // entry is one delivery that is asked for.
 type entry struct {
 	call     *acceptance
@@ -64,7 +47,8 @@ type entry struct {
 }
 
 func (e *entry) identity() identity { return identity{e.m.ID, e.endpoint} }
-func (e *entry) key() ordering      { return ordering{e.endpoint, e.m.Key} }
+
+func (e *entry) key() ordering { return ordering{e.endpoint, e.m.Key} }
 
 // acceptApart adds the messages of calls that have no identity in common.
 //

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -27,6 +26,41 @@ func (s *Store) Heads(ctx context.Context) (heads []webhook.Head, err error) {
 			SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)
 		SELECT endpoint, (SELECT min(due) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint = e.endpoint) - {t} FROM e WHERE endpoint IS NOT NULL`, after(0))
 	return heads, err
+}
+
+// next tells when the first waiting delivery of each endpoint is due.
+func (t *tx) next(endpoints []string) (heads []webhook.Head, err error) {
+	if len(endpoints) == 0 {
+		return nil, nil
+	}
+	list, err := json.Marshal(endpoints)
+	if err != nil {
+		return nil, err
+	}
+	text := `SELECT e.value, (SELECT min(due) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint = e.value) - {t} FROM json_each(?) e`
+	args := []any{after(0), string(list)}
+	if t.d.postgres {
+		text = `SELECT e.value, (SELECT min(due) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint = e.value) - {t} FROM json_array_elements_text(?::json) e`
+	}
+	rows, err := t.query(text, args...)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(r *sql.Rows) error {
+		h, ok, err := scanHead(r)
+		if ok {
+			heads = append(heads, h)
+		}
+		return err
+	})
+	return heads, err
+}
+
+func scanHead(r *sql.Rows) (h webhook.Head, ok bool, err error) {
+	var in sql.NullInt64
+	err = r.Scan(&h.Endpoint, &in)
+	h.In = time.Duration(in.Int64) * time.Microsecond
+	return h, in.Valid, err
 }
 
 // claimed are the columns that scanClaim reads.
@@ -90,68 +124,6 @@ func until(list []webhook.Delivery, end time.Time) []webhook.Delivery {
 		list[i].LeaseEnd = end
 	}
 	return list
-}
-
-// claimPostgres takes all lanes in one statement. SKIP LOCKED leaves what other
-// processes are about to take; the materialised CTE keeps the planner from
-// running the locking query more often than once.
-func (s *Store) claimPostgres(t *tx, c claim) (list []webhook.Delivery, err error) {
-	spec, err := json.Marshal(c.lanes)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := t.query(`WITH lanes AS (SELECT "Endpoint" AS endpoint, "Max" AS n FROM json_to_recordset(?::json) AS x("Endpoint" text, "Max" int)),
-		picked AS MATERIALIZED (SELECT d.id FROM lanes CROSS JOIN LATERAL
-			(SELECT id FROM forbear_deliveries WHERE endpoint = lanes.endpoint AND state = 0 AND `+c.which+` LIMIT lanes.n FOR UPDATE SKIP LOCKED) d),
-		d AS (UPDATE forbear_deliveries f SET state = 1, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} FROM picked WHERE f.id = picked.id RETURNING f.*)
-		SELECT `+claimed+` FROM d JOIN forbear_messages m ON m.seq = d.message ORDER BY d.due`,
-		string(spec), c.bound, c.owner, after(c.lease))
-	if err != nil {
-		return nil, err
-	}
-	err = each(rows, func(r *sql.Rows) error {
-		d, err := s.scanClaim(r)
-		list = append(list, d)
-		return err
-	})
-	return list, err
-}
-
-func (s *Store) claimSQLite(t *tx, c claim) (list []webhook.Delivery, err error) {
-	for _, lane := range c.lanes {
-		from := len(list)
-		rows, err := t.query(`SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
-			WHERE d.endpoint = ? AND d.state = 0 AND d.`+c.which+` LIMIT ?`, lane.Endpoint, c.bound, lane.Max)
-		if err != nil {
-			return nil, err
-		}
-		err = each(rows, func(r *sql.Rows) error {
-			d, err := s.scanClaim(r)
-			list = append(list, d)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if from == len(list) {
-			continue
-		}
-		ids := []byte("[")
-		for i := from; i < len(list); i++ {
-			d := &list[i]
-			d.Fence++
-			d.Claims++
-			if i > from {
-				ids = append(ids, ',')
-			}
-			ids = strconv.AppendInt(ids, d.ID, 10)
-		}
-		if _, err := t.exec(`UPDATE forbear_deliveries SET state = 1, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} WHERE id IN (SELECT value FROM json_each(?))`,
-			c.owner, after(c.lease), string(append(ids, ']'))); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }
 
 // Reclaim implements webhook.Store. The attempt that may have been made is
