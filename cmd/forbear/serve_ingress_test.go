@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
 // ledger is a service that writes down what it is asked to do before anything

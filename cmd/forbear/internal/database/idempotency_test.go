@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/storetest"
 )
 

@@ -20,8 +20,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 

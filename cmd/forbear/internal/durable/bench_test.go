@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 

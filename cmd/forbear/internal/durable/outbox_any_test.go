@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )

@@ -20,10 +20,10 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/vectors"
 	"github.com/forbear-go/forbear/promretry"
 )

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/vectors"
 )
 
