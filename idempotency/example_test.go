@@ -92,7 +92,7 @@ func ExampleStore() {
 }
 
 // Book a payment in the transaction of its key: both are committed, or neither.
-// This one needs a database; cmd/forbear's tests run the like of it on SQLite
+// This one needs a database; sqlstore/sqltest runs the like of it on SQLite
 // and PostgreSQL.
 func ExampleTx() {
 	var store *sqlstore.Store // after Migrate

@@ -1,4 +1,4 @@
-package database
+package sqltest
 
 import (
 	"database/sql"
@@ -35,7 +35,7 @@ func before(t *testing.T, driver, name string) {
 		}
 	}
 	for _, file := range []string{"0001_delivery.sql", "0010_idempotency.sql"} {
-		text, err := os.ReadFile(filepath.Join("../../../../sqlstore/migrations", file))
+		text, err := os.ReadFile(filepath.Join("../migrations", file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,17 +67,15 @@ func TestMigrationOfIdentity(t *testing.T) {
 				name, _ = sqlstore.SQLiteNames(name)
 			}
 			before(t, c.driver, name)
-			old, err := Open(t.Context(), c.database)
+			old, end, err := connect(t.Context(), c.database)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if steps, err := old.Pending(t.Context()); err != nil || fmt.Sprint(steps) != "[0020_identity]" {
-				t.Errorf("lacks %v, %v", steps, err)
+			if steps, err := old.Migrations(t.Context()); err != nil || len(steps) != 3 || steps[1].Applied.IsZero() || !steps[2].Applied.IsZero() || steps[2].Name != "identity" {
+				t.Errorf("its steps are %+v, %v; want the last not to be applied", steps, err)
 			}
-			if err := old.Close(); err != nil {
-				t.Fatal(err)
-			}
-			db := openTest(t, c.database)
+			end()
+			db := open(t, c.database)
 			if again, err := db.Migrate(t.Context()); err != nil || len(again) != 0 {
 				t.Errorf("a second time: %v, %v", again, err)
 			}
