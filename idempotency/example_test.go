@@ -95,8 +95,8 @@ func ExampleStore() {
 // This one needs a database; sqlstore/sqltest runs the like of it on SQLite
 // and PostgreSQL.
 func ExampleTx() {
-	var store *sqlstore.Store // after Migrate
-	var pool *sql.DB          // to the same database
+	var db *sqlstore.DB // after Migrate
+	var pool *sql.DB    // to the same database
 	pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tx := idempotency.Tx(r.Context())
 		if _, err := tx.ExecContext(r.Context(), `INSERT INTO payments (amount) VALUES (100)`); err != nil {
@@ -105,7 +105,7 @@ func ExampleTx() {
 		}
 		w.WriteHeader(http.StatusCreated)
 	})
-	h, err := idempotency.Handler(store.Transactions(pool), idempotency.Options{
+	h, err := idempotency.Handler(db.Transactions(pool), idempotency.Options{
 		Scope: idempotency.SingleTenant(), Transaction: true, Production: true,
 	}, pay)
 	if err != nil {

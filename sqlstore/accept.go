@@ -7,38 +7,39 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// Accept implements webhook.Store.
-func (s *Store) Accept(ctx context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
+// Accept implements webhook.Store. It is durable when it returns: what it says
+// is accepted will be sent.
+func (w *Webhooks) Accept(ctx context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
 	a := &acceptance{rows: make([]encoded, len(msgs)), ordered: ordered}
 	for i, m := range msgs {
 		var err error
-		if a.rows[i], err = s.encode(m); err != nil {
+		if a.rows[i], err = w.db.encode(m); err != nil {
 			return nil, fmt.Errorf("message %q: %w", m.ID, err)
 		}
 	}
 	if err := a.distinct(); err != nil {
 		return nil, err
 	}
-	if err := s.submit(ctx, &op{accept: a, keys: a.keys()}); err != nil {
+	if err := w.db.submit(ctx, &op{accept: a, keys: a.keys()}); err != nil {
 		return nil, err
 	}
 	if a.refused != nil {
 		return nil, a.refused
 	}
-	responses := make([]webhook.Accepted, len(msgs))
+	list := make([]webhook.Accepted, len(msgs))
 	for i := range a.rows {
-		responses[i] = webhook.Accepted{ID: a.rows[i].ID, Duplicate: !a.rows[i].fresh}
+		list[i] = webhook.Accepted{ID: a.rows[i].ID, Duplicate: !a.rows[i].fresh}
 	}
-	s.notify.wake()
-	return responses, nil
+	w.db.notify.wake()
+	return list, nil
 }
 
 // acceptance is one call of Accept, or one row of the outbox: all of it is
 // accepted, or nothing.
 type acceptance struct {
 	rows    []encoded
-	ordered map[string]bool
-	refused error // the response: an ErrConflict
+	ordered map[string]bool // endpoints that keep the order of keys
+	refused error           // the result: an ErrConflict
 }
 
 // keys returns the locks of the keys whose order the call decides about.
@@ -90,7 +91,8 @@ func conflict(id, endpoint string) error {
 }
 
 // acceptAll adds the messages of several calls. Each call learns by itself that
-// it was refused: that is no error of the transaction that it shares.
+// it was refused: that is no error of the transaction that it shares. What an
+// earlier try of the transaction has noted is forgotten first.
 func (t *tx) acceptAll(calls []*acceptance) error {
 	for _, a := range calls {
 		a.refused = nil
@@ -98,15 +100,17 @@ func (t *tx) acceptAll(calls []*acceptance) error {
 			a.rows[i].fresh = false
 		}
 	}
-	if t.d.postgres {
-		return t.acceptTogether(calls)
+	return t.db.d.acceptAll(t, calls)
+}
+
+// compare refuses the call when what is stored under the identity is another
+// message; the same one again is a duplicate, which is no fault.
+func (a *acceptance) compare(t *tx, m *encoded, endpoint string) error {
+	k, err := t.known(m.ID, endpoint)
+	if err == nil && a.refused == nil && !m.SameContent(&k.Message) {
+		a.refused = conflict(m.ID, endpoint)
 	}
-	for _, a := range calls {
-		if err := t.accept(a); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // undo makes the transaction fail when a refused call has added something. It

@@ -2,14 +2,12 @@ package sqlstore
 
 import (
 	"database/sql"
-	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// attemptRow is an attempt as its row wants it.
+// attemptRow is an attempt as its row wants it. Times are microseconds.
 type attemptRow struct {
 	Delivery  int64   `json:"delivery"`
 	Claim     int     `json:"claim"`
@@ -26,13 +24,10 @@ type attemptRow struct {
 
 const attemptColumns = `delivery, claim, n, due, at, took, wait, error_type, status, worker, response`
 
-// attemptGroup is the number of attempts in one statement on SQLite.
-const attemptGroup = 8
-
-var attemptsInsert = `INSERT INTO forbear_attempts (` + attemptColumns + `) VALUES ` +
-	strings.TrimSuffix(strings.Repeat("("+placeholders(11)+"), ", attemptGroup), ", ") + ` ON CONFLICT DO NOTHING`
-
-func (t *tx) recordAttempts(rows []settled) error {
+// recordAttempts adds the attempts that were written back under a good lease to
+// the history of their deliveries. A claim has one attempt at most, so that a
+// write-back that is repeated adds nothing.
+func (t *tx) recordAttempts(rows []writeBack) error {
 	var list []attemptRow
 	for i := range rows {
 		r := &rows[i]
@@ -52,45 +47,13 @@ func (t *tx) recordAttempts(rows []settled) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if t.d.postgres {
-		spec, err := json.Marshal(list)
-		if err != nil {
-			return err
-		}
-		_, err = t.exec(`INSERT INTO forbear_attempts (`+attemptColumns+`) SELECT `+attemptColumns+` FROM json_to_recordset(?::json)
-			AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text) ON CONFLICT DO NOTHING`, string(spec))
-		return err
-	}
-	for len(list) >= attemptGroup {
-		args := make([]any, 0, attemptGroup*11)
-		for _, a := range list[:attemptGroup] {
-			args = append(args, a.Delivery, a.Claim, a.N, a.Due, a.At, a.Took, a.Wait, a.ErrorType, a.Status, a.Worker, a.Response)
-		}
-		if _, err := t.exec(attemptsInsert, args...); err != nil {
-			return err
-		}
-		list = list[attemptGroup:]
-	}
-	for _, a := range list {
-		if _, err := t.exec(`INSERT INTO forbear_attempts (`+attemptColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			a.Delivery, a.Claim, a.N, a.Due, a.At, a.Took, a.Wait, a.ErrorType, a.Status, a.Worker, a.Response); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.db.d.addAttempts(t, list)
 }
 
 // history returns the attempts of one delivery in their order.
 func (t *tx) history(delivery int64) (list []webhook.Attempt, err error) {
-	rows, err := t.query(historyQuery, delivery)
-	if err != nil {
-		return nil, err
-	}
-	return list, each(rows, func(r *sql.Rows) error {
-		a, err := scanAttempt(r)
-		list = append(list, a)
-		return err
-	})
+	err = t.each(into(&list, scanAttempt), historyQuery, delivery)
+	return list, err
 }
 
 const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, '') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`

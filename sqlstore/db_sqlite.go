@@ -4,14 +4,13 @@ import (
 	"database/sql"
 	"net/url"
 	"strings"
-	"time"
 )
 
-// SQLite returns a store over two pools on one SQLite file: one for the single
-// writer and one for reads. Open both with the source names of [SQLiteNames].
-// The pools stay the caller's to close, after the store.
-func SQLite(write, read *sql.DB, opts ...Option) *Store {
-	return open(&dialect{now: time.Now}, write, read, 1, opts)
+// SQLite opens the database in one SQLite file over two pools: one for the
+// single writer and one for reads. Open both with the source names of
+// [SQLiteNames]. The pools stay the caller's to close, after the database.
+func SQLite(write, read *sql.DB, opts ...Option) *DB {
+	return open(sqlite{}, write, read, opts)
 }
 
 // SQLiteNames returns the data source names for the writing and the reading
@@ -27,3 +26,7 @@ func SQLiteNames(path string) (write, read string) {
 	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)" + more
 	return base + "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + "&_pragma=query_only(1)"
 }
+
+// start starts the one writer: SQLite takes one at a time, and a second would
+// only wait for it.
+func (sqlite) start(db *DB, write *sql.DB) { db.startWriter(write, db.ops) }

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -8,11 +9,26 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/webhook"
+)
+
+// DeadLetters is the view of a database that keeps dead letters, redrives, their
+// alerts and the audit trail. It implements deadletter.Store. Make it with
+// [DB.DeadLetters]. It is safe for concurrent use.
+type DeadLetters struct{ db *DB }
+
+// DeadLetters returns the dead letters of the database.
+func (db *DB) DeadLetters() *DeadLetters { return &DeadLetters{db} }
+
+// What statements say of a letter's state, to set it or to ask for it.
+const (
+	letterDead      = `state = '` + string(deadletter.Dead) + `'`
+	letterRedriving = `state = '` + string(deadletter.Redriving) + `'`
+	letterDiscarded = `state = '` + string(deadletter.Discarded) + `'`
 )
 
 // letterRow is a letter as its row wants it: what is the original's, payload
-// and headers, apart from the rest, so that it can be encrypted.
+// and headers, apart from the rest, so that it can be encrypted and the rest
+// can be searched.
 type letterRow struct {
 	deadletter.Letter
 	sealed []byte
@@ -24,7 +40,7 @@ type original struct {
 	Headers []deadletter.Header `json:"headers"`
 }
 
-func (s *Store) prepare(l deadletter.Letter) (letterRow, error) {
+func (db *DB) encodeLetter(l deadletter.Letter) (letterRow, error) {
 	if l.ID == "" || l.Queue == "" || l.Reason == "" {
 		return letterRow{}, fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
 	}
@@ -32,84 +48,46 @@ func (s *Store) prepare(l deadletter.Letter) (letterRow, error) {
 	if err != nil {
 		return letterRow{}, err
 	}
-	sealed, err := s.seal(plain)
+	sealed, err := db.seal(plain)
 	l.Payload, l.Headers = nil, nil
 	return letterRow{l, sealed}, err
 }
 
-func (s *Store) prepareLetters(outcomes []webhook.Outcome) (map[int64]letterRow, error) {
-	var letters map[int64]letterRow
-	for _, o := range outcomes {
-		if o.Kind != webhook.Dead {
-			continue
-		}
-		if o.Dead == nil {
-			return nil, fmt.Errorf("delivery %d: dead without a letter", o.ID)
-		}
-		l, err := s.prepare(*o.Dead)
-		if err != nil {
-			return nil, err
-		}
-		if letters == nil {
-			letters = map[int64]letterRow{}
-		}
-		letters[o.ID] = l
-	}
-	return letters, nil
-}
-
-// bury adds the letter of a delivery with its history, or returns the letter
-// that was being redriven to the dead ones.
-func (s *Store) bury(t *tx, delivery int64, redriven string, l letterRow) (err error) {
-	if l.History, err = t.history(delivery); err != nil {
-		return err
-	}
-	if len(l.History) > 0 {
-		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
-	}
-	if redriven == "" {
-		return t.putLetter(l)
-	}
-	l.ID = redriven
-	meta, err := json.Marshal(l.Letter)
-	if err != nil {
-		return err
-	}
-	if _, err = t.exec(`UPDATE forbear_letters SET state = 'dead', outcome = 'dead', reason = ?, error_type = ?, meta = ?, dead_at = {t} WHERE id = ?`,
-		l.Reason, l.ErrorType, string(meta), after(0), l.ID); err != nil {
-		return err
-	}
-	t.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
-	return nil
-}
-
+// putLetter adds a letter and raises its alert. One that is there already has
+// raised its own.
 func (t *tx) putLetter(l letterRow) error {
 	meta, err := json.Marshal(l.Letter)
 	if err != nil {
 		return err
 	}
 	n, err := t.exec(`INSERT INTO forbear_letters (id, queue, dest, event_id, reason, error_type, state, dead_at, meta, sealed)
-		VALUES (?, ?, ?, ?, ?, ?, 'dead', {t}, ?, ?) ON CONFLICT (id) DO NOTHING`,
-		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, after(0), string(meta), l.sealed)
-	if err != nil || n == 0 {
-		return err
+		VALUES (?, ?, ?, ?, ?, ?, ?, {t}, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), string(meta), l.sealed)
+	if err == nil && n > 0 {
+		t.raise(alertOf(l.Letter))
 	}
-	t.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
-	return nil
+	return err
+}
+
+// alertOf is the alert that a letter raises.
+func alertOf(l deadletter.Letter) deadletter.Alert {
+	return deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description}
 }
 
 // Put implements deadletter.Store.
-func (s *Store) Put(ctx context.Context, l deadletter.Letter) error {
-	row, err := s.prepare(l)
+func (l *DeadLetters) Put(ctx context.Context, letter deadletter.Letter) error {
+	row, err := l.db.encodeLetter(letter)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(t *tx) error { return t.putLetter(row) })
+	return l.db.write(ctx, func(t *tx) error { return t.putLetter(row) })
 }
 
 const letterColumns = `id, state, dead_at, redrives, COALESCE(redriven, 0), COALESCE(redriver, ''), COALESCE(job, ''), outcome, COALESCE(discard, ''), meta, sealed`
 
-func (s *Store) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
+// scanLetter reads a letter: what changes has columns, which count, and all
+// else is in meta as it was put.
+func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 	var id, state, redriver, job, outcome, discard, meta string
 	var deadAt, redriven int64
 	var redrives int
@@ -120,7 +98,7 @@ func (s *Store) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 	if err := json.Unmarshal([]byte(meta), &l); err != nil {
 		return l, fmt.Errorf("dead letter %q: %w", id, err)
 	}
-	plain, err := s.unseal(sealed)
+	plain, err := db.unseal(sealed)
 	if err != nil {
 		return l, fmt.Errorf("dead letter %q: %w", id, err)
 	}
@@ -135,8 +113,8 @@ func (s *Store) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 }
 
 // Get implements deadletter.Store.
-func (s *Store) Get(ctx context.Context, id string) (deadletter.Letter, error) {
-	list, err := s.List(ctx, deadletter.Filter{IDs: []string{id}, Limit: 1})
+func (l *DeadLetters) Get(ctx context.Context, id string) (deadletter.Letter, error) {
+	list, err := l.List(ctx, deadletter.Filter{IDs: []string{id}, Limit: 1})
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
 	}
@@ -146,8 +124,29 @@ func (s *Store) Get(ctx context.Context, id string) (deadletter.Letter, error) {
 	return list[0], nil
 }
 
-// where turns a filter into a condition.
-func where(f deadletter.Filter) (string, []any) {
+// defaultList is the number of letters in a page when the filter says none.
+const defaultList = 100
+
+// List implements deadletter.Store.
+func (l *DeadLetters) List(ctx context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
+	cond, args := letterFilter(f)
+	if f.After != "" {
+		cond, args = cond+" AND seq > (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
+	}
+	limit := min(cmp.Or(max(f.Limit, 0), defaultList), deadletter.MaxList)
+	err = l.db.each(ctx, into(&list, l.db.scanLetter), `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
+	return list, err
+}
+
+// Count implements deadletter.Store.
+func (l *DeadLetters) Count(ctx context.Context, f deadletter.Filter) (n int, err error) {
+	cond, args := letterFilter(f)
+	err = l.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM forbear_letters WHERE `+cond, args...)
+	return n, err
+}
+
+// letterFilter turns a filter into a condition, but for what pages a list.
+func letterFilter(f deadletter.Filter) (string, []any) {
 	cond, args := []string{"1 = 1"}, []any(nil)
 	add := func(c string, a ...any) { cond, args = append(cond, c), append(args, a...) }
 	for _, c := range []struct{ column, value string }{
@@ -185,48 +184,23 @@ func where(f deadletter.Filter) (string, []any) {
 	return strings.Join(cond, " AND "), args
 }
 
-// List implements deadletter.Store.
-func (s *Store) List(ctx context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
-	cond, args := where(f)
-	if f.After != "" {
-		cond, args = cond+" AND seq > (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
-	}
-	limit := f.Limit
-	if limit <= 0 {
-		limit = 100
-	}
-	err = s.query(ctx, func(r *sql.Rows) error {
-		l, err := s.scanLetter(r)
-		list = append(list, l)
-		return err
-	}, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, min(limit, deadletter.MaxList))...)
-	return list, err
-}
-
-// Count implements deadletter.Store.
-func (s *Store) Count(ctx context.Context, f deadletter.Filter) (n int, err error) {
-	cond, args := where(f)
-	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM forbear_letters WHERE `+cond, args...)
-	return n, err
+func scanStat(r *sql.Rows) (s deadletter.Stat, err error) {
+	var oldest, newest int64
+	err = r.Scan(&s.Queue, &s.Reason, &s.State, &s.Count, &oldest, &newest)
+	s.Oldest, s.Newest = at(oldest), at(newest)
+	return s, err
 }
 
 // Stats implements deadletter.Store.
-func (s *Store) Stats(ctx context.Context) (list []deadletter.Stat, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error {
-		var st deadletter.Stat
-		var oldest, newest int64
-		err := r.Scan(&st.Queue, &st.Reason, &st.State, &st.Count, &oldest, &newest)
-		st.Oldest, st.Newest = at(oldest), at(newest)
-		list = append(list, st)
-		return err
-	}, `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY queue, reason, state ORDER BY queue, reason, state`)
+func (l *DeadLetters) Stats(ctx context.Context) (list []deadletter.Stat, err error) {
+	err = l.db.each(ctx, into(&list, scanStat), `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY queue, reason, state ORDER BY queue, reason, state`)
 	return list, err
 }
 
 // Discard implements deadletter.Store.
-func (s *Store) Discard(ctx context.Context, id, by, why string) error {
-	return s.write(ctx, func(t *tx) error {
-		n, err := t.exec(`UPDATE forbear_letters SET state = 'discarded', discard = ? WHERE id = ? AND state = 'dead'`, why, id)
+func (l *DeadLetters) Discard(ctx context.Context, id, by, why string) error {
+	return l.db.write(ctx, func(t *tx) error {
+		n, err := t.exec(`UPDATE forbear_letters SET `+letterDiscarded+`, discard = ? WHERE id = ? AND `+letterDead, why, id)
 		if err != nil {
 			return err
 		}
@@ -237,7 +211,7 @@ func (s *Store) Discard(ctx context.Context, id, by, why string) error {
 	})
 }
 
-// whyNot tells why a letter could not change: it is unknown, or in another
+// whyNot finds out why a letter could not change: it is unknown, or in another
 // state.
 func (t *tx) whyNot(id string) error {
 	var state string
@@ -253,10 +227,10 @@ func (t *tx) whyNot(id string) error {
 }
 
 // Remove implements deadletter.Store.
-func (s *Store) Remove(ctx context.Context, ids []string) (int, error) {
-	return do(ctx, s, func(t *tx) (removed int, err error) {
+func (l *DeadLetters) Remove(ctx context.Context, ids []string) (int, error) {
+	return do(ctx, l.db, func(t *tx) (removed int, err error) {
 		for _, id := range ids {
-			n, err := t.exec(`DELETE FROM forbear_letters WHERE id = ? AND state <> 'redriving'`, id)
+			n, err := t.exec(`DELETE FROM forbear_letters WHERE id = ? AND NOT `+letterRedriving, id)
 			if err != nil {
 				return 0, err
 			}

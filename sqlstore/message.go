@@ -8,18 +8,20 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// encoded is a message as its row wants it.
+// encoded is a message as its row wants it. It is made before the transaction,
+// so that no writer waits for a cipher.
 type encoded struct {
 	webhook.Message
-	meta string
-	body []byte
-	made int64
-	wait time.Duration
+	meta string        // an envelope, sealed
+	body []byte        // sealed
+	made int64         // microseconds
+	wait time.Duration // until it may be sent
 
-	fresh bool // the response: it is new at one of its endpoints
+	fresh bool // the result: it is new at one of its endpoints
 }
 
-// envelope is what a row keeps of a message besides its id, time and body.
+// envelope is what a row keeps of a message besides its id, time and body. Its
+// names are on disk.
 type envelope struct {
 	Type           string           `json:"type,omitempty"`
 	Source         string           `json:"source,omitempty"`
@@ -36,7 +38,9 @@ type envelope struct {
 // parsed when they are claimed.
 const plain = ""
 
-func (s *Store) encode(m webhook.Message) (encoded, error) {
+// encode makes a row of a message. Its not-before becomes a wait, so that the
+// store's clock counts from when the row is written.
+func (db *DB) encode(m webhook.Message) (encoded, error) {
 	e := encoded{Message: m, made: m.Created.UnixMicro()}
 	v := envelope{m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, m.Headers, m.NotBefore}
 	if v.CorrelationID == m.ID {
@@ -47,17 +51,17 @@ func (s *Store) encode(m webhook.Message) (encoded, error) {
 		return e, err
 	}
 	if string(text) != "{}" {
-		if e.meta, err = s.sealText(text); err != nil {
+		if e.meta, err = db.sealText(text); err != nil {
 			return e, err
 		}
 	}
 	if m.Body == nil {
 		m.Body = []byte{}
 	}
-	if e.body, err = s.seal(m.Body); err != nil {
+	if e.body, err = db.seal(m.Body); err != nil {
 		return e, err
 	}
-	now := s.d.now()
+	now := db.now()
 	if m.Created.IsZero() {
 		e.made = now.UnixMicro()
 	}
@@ -69,9 +73,9 @@ func (s *Store) encode(m webhook.Message) (encoded, error) {
 
 // decode is the inverse of encode, but for the endpoints, which are the
 // deliveries.
-func (s *Store) decode(id, meta string, made int64, body []byte) (m webhook.Message, err error) {
+func (db *DB) decode(id, meta string, made int64, body []byte) (m webhook.Message, err error) {
 	if meta != plain {
-		text, err := s.unsealText(meta)
+		text, err := db.unsealText(meta)
 		if err != nil {
 			return m, err
 		}
@@ -85,6 +89,6 @@ func (s *Store) decode(id, meta string, made int64, body []byte) (m webhook.Mess
 		}
 	}
 	m.ID, m.CorrelationID, m.Created = id, cmp.Or(m.CorrelationID, id), at(made)
-	m.Body, err = s.unseal(body)
+	m.Body, err = db.unseal(body)
 	return m, err
 }

@@ -10,13 +10,23 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
+// A redrive job is claimed as a delivery is: under a lease, with a fence that
+// each claim counts up. Its progress is in spec; its state has a column, which
+// operators may set meanwhile.
+
+// What statements say of a job's state.
+const (
+	jobRunning = `state = '` + string(deadletter.JobRunning) + `'`
+	jobOngoing = `state IN ('` + string(deadletter.JobRunning) + `', '` + string(deadletter.JobPaused) + `')`
+)
+
 // PutJob implements deadletter.Store.
-func (s *Store) PutJob(ctx context.Context, j deadletter.Job) error {
+func (l *DeadLetters) PutJob(ctx context.Context, j deadletter.Job) error {
 	spec, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(t *tx) error {
+	return l.db.write(ctx, func(t *tx) error {
 		if _, err := t.exec(`INSERT INTO forbear_jobs (id, spec, state, created) VALUES (?, ?, ?, {t})`, j.ID, string(spec), string(j.State), after(0)); err != nil {
 			return err
 		}
@@ -38,55 +48,49 @@ func scanJob(r *sql.Rows) (j deadletter.Job, err error) {
 }
 
 // Job implements deadletter.Store.
-func (s *Store) Job(ctx context.Context, id string) (j deadletter.Job, err error) {
-	found := false
-	err = s.query(ctx, func(r *sql.Rows) error {
-		found = true
-		j, err = scanJob(r)
-		return err
-	}, `SELECT `+jobColumns+` FROM forbear_jobs WHERE id = ?`, id)
-	if err == nil && !found {
+func (l *DeadLetters) Job(ctx context.Context, id string) (deadletter.Job, error) {
+	var list []deadletter.Job
+	err := l.db.each(ctx, into(&list, scanJob), `SELECT `+jobColumns+` FROM forbear_jobs WHERE id = ?`, id)
+	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound)
 	}
-	return j, err
+	if err != nil {
+		return deadletter.Job{}, err
+	}
+	return list[0], nil
 }
 
-// Jobs implements deadletter.Store.
-func (s *Store) Jobs(ctx context.Context) (list []deadletter.Job, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error {
-		j, err := scanJob(r)
-		list = append(list, j)
-		return err
-	}, `SELECT `+jobColumns+` FROM forbear_jobs ORDER BY created DESC LIMIT 100`)
+// Jobs implements deadletter.Store: the last hundred.
+func (l *DeadLetters) Jobs(ctx context.Context) (list []deadletter.Job, err error) {
+	err = l.db.each(ctx, into(&list, scanJob), `SELECT `+jobColumns+` FROM forbear_jobs ORDER BY created DESC LIMIT 100`)
 	return list, err
 }
 
-// ClaimJob implements deadletter.Store.
-func (s *Store) ClaimJob(ctx context.Context, owner string, lease time.Duration) (deadletter.Job, bool, error) {
-	j, err := do(ctx, s, func(t *tx) (j deadletter.Job, err error) {
-		rows, err := t.query(`UPDATE forbear_jobs SET owner = ?, lease = {t}, fence = fence + 1 WHERE lease < {t} AND state = 'running'
-			AND id = (SELECT id FROM forbear_jobs WHERE state = 'running' AND lease < {t} ORDER BY created LIMIT 1) RETURNING `+jobColumns, owner, after(lease), after(0), after(0))
-		if err != nil {
-			return j, err
-		}
-		return j, each(rows, func(r *sql.Rows) error {
-			j, err = scanJob(r)
-			return err
-		})
+// ClaimJob implements deadletter.Store. The condition stands twice: of two
+// processes that find the same job, the second sees the lease of the first when
+// it comes to write.
+func (l *DeadLetters) ClaimJob(ctx context.Context, owner string, lease time.Duration) (j deadletter.Job, ok bool, err error) {
+	list, err := do(ctx, l.db, func(t *tx) (list []deadletter.Job, err error) {
+		err = t.each(into(&list, scanJob), `UPDATE forbear_jobs SET owner = ?, lease = {t}, fence = fence + 1 WHERE lease < {t} AND `+jobRunning+`
+			AND id = (SELECT id FROM forbear_jobs WHERE `+jobRunning+` AND lease < {t} ORDER BY created LIMIT 1) RETURNING `+jobColumns, owner, after(lease), after(0), after(0))
+		return list, err
 	})
-	return j, j.ID != "", err
+	if err != nil || len(list) == 0 {
+		return j, false, err
+	}
+	return list[0], true, nil
 }
 
 // UpdateJob implements deadletter.Store.
-func (s *Store) UpdateJob(ctx context.Context, j deadletter.Job, lease time.Duration) (deadletter.Job, error) {
+func (l *DeadLetters) UpdateJob(ctx context.Context, j deadletter.Job, lease time.Duration) (deadletter.Job, error) {
 	spec, err := json.Marshal(j)
 	if err != nil {
 		return j, err
 	}
-	return do(ctx, s, func(t *tx) (deadletter.Job, error) {
+	return do(ctx, l.db, func(t *tx) (deadletter.Job, error) {
 		var state string
-		// What somebody else has set since, a pause or a cancellation, stays.
-		ok, err := t.row([]any{&state}, `UPDATE forbear_jobs SET spec = ?, lease = {t}, state = CASE WHEN state = 'running' THEN ? ELSE state END WHERE id = ? AND fence = ? RETURNING state`,
+		// What an operator has set since, a pause or a cancellation, stays.
+		ok, err := t.row([]any{&state}, `UPDATE forbear_jobs SET spec = ?, lease = {t}, state = CASE WHEN `+jobRunning+` THEN ? ELSE state END WHERE id = ? AND fence = ? RETURNING state`,
 			string(spec), after(lease), string(j.State), j.ID, j.Fence)
 		if err == nil && !ok {
 			err = fmt.Errorf("redrive %q: %w", j.ID, own(deadletter.ErrFenced))
@@ -97,10 +101,11 @@ func (s *Store) UpdateJob(ctx context.Context, j deadletter.Job, lease time.Dura
 	})
 }
 
-// SetJobState implements deadletter.Store.
-func (s *Store) SetJobState(ctx context.Context, id string, state deadletter.JobState, by string) error {
-	return s.write(ctx, func(t *tx) error {
-		n, err := t.exec(`UPDATE forbear_jobs SET state = ?, lease = 0 WHERE id = ? AND state IN ('running', 'paused')`, string(state), id)
+// SetJobState implements deadletter.Store. Without a lease the job may be
+// claimed at once when it goes on.
+func (l *DeadLetters) SetJobState(ctx context.Context, id string, state deadletter.JobState, by string) error {
+	return l.db.write(ctx, func(t *tx) error {
+		n, err := t.exec(`UPDATE forbear_jobs SET state = ?, lease = 0 WHERE id = ? AND `+jobOngoing, string(state), id)
 		if err == nil && n == 0 {
 			err = fmt.Errorf("redrive %q: %w", id, own(deadletter.ErrState))
 		}

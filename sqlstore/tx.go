@@ -9,55 +9,43 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// tx is a transaction as the stores see it.
+// tx is a transaction, or a connection on which each statement is one, as the
+// concepts see it. It belongs to one goroutine.
 type tx struct {
 	ctx      context.Context //nolint:containedctx // the group's, set by the writer
-	s        *Store
-	d        *dialect
+	db       *DB
 	conn     *sql.Conn
-	prepared map[string]*sql.Stmt
-	alerts   []deadletter.Alert // raised at the end of the transaction
+	prepared map[string]*sql.Stmt // by text, where the driver does not keep its own; nil: not
+	alerts   []deadletter.Alert   // raised at the end of the transaction
+}
+
+// run runs a statement.
+func (t *tx) run(text string, args ...any) (sql.Result, error) {
+	stmt, err := t.stmt(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case stmt != nil:
+		return stmt.ExecContext(t.ctx, t.db.args(args)...)
+	default:
+		return t.conn.ExecContext(t.ctx, t.db.sql(text), t.db.args(args)...)
+	}
 }
 
 // exec runs a statement and returns the number of rows that it changed.
 func (t *tx) exec(text string, args ...any) (int64, error) {
-	var res sql.Result
-	stmt, err := t.stmt(text)
-	switch {
-	case err != nil:
-		return 0, err
-	case stmt != nil:
-		res, err = stmt.ExecContext(t.ctx, t.d.args(args)...)
-	default:
-		res, err = t.conn.ExecContext(t.ctx, t.d.sql(text), t.d.args(args)...)
-	}
+	res, err := t.run(text, args...)
 	if err != nil {
 		return 0, err
 	}
 	return res.RowsAffected()
 }
 
-// insert adds one row on SQLite and returns its id; ok is false when it was
-// there.
-func (t *tx) insert(text string, args ...any) (id int64, ok bool, err error) {
-	stmt, err := t.stmt(text)
-	if err != nil {
-		return 0, false, err
-	}
-	res, err := stmt.ExecContext(t.ctx, t.d.args(args)...)
-	if err != nil {
-		return 0, false, err
-	}
-	n, err := res.RowsAffected()
-	if err != nil || n == 0 {
-		return 0, false, err
-	}
-	id, err = res.LastInsertId()
-	return id, true, err
-}
-
 // execOnce runs a statement that is not worth preparing.
-func (t *tx) execOnce(text string) (sql.Result, error) { return t.conn.ExecContext(t.ctx, text) }
+func (t *tx) execOnce(text string) error {
+	_, err := t.conn.ExecContext(t.ctx, text)
+	return err
+}
 
 func (t *tx) query(text string, args ...any) (*sql.Rows, error) {
 	stmt, err := t.stmt(text)
@@ -65,10 +53,20 @@ func (t *tx) query(text string, args ...any) (*sql.Rows, error) {
 	case err != nil:
 		return nil, err
 	case stmt != nil:
-		return stmt.QueryContext(t.ctx, t.d.args(args)...)
+		return stmt.QueryContext(t.ctx, t.db.args(args)...)
 	default:
-		return t.conn.QueryContext(t.ctx, t.d.sql(text), t.d.args(args)...)
+		return t.conn.QueryContext(t.ctx, t.db.sql(text), t.db.args(args)...)
 	}
+}
+
+// each calls f for every row of a query. The connection has one conversation at
+// a time: f runs no statement of its own.
+func (t *tx) each(f func(*sql.Rows) error, text string, args ...any) error {
+	rows, err := t.query(text, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, f)
 }
 
 // row scans the first row of a query; ok is false when there is none.
@@ -92,7 +90,7 @@ func (t *tx) stmt(text string) (*sql.Stmt, error) {
 	if s := t.prepared[text]; s != nil {
 		return s, nil
 	}
-	s, err := t.conn.PrepareContext(t.ctx, t.d.sql(text))
+	s, err := t.conn.PrepareContext(t.ctx, t.db.sql(text))
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +107,23 @@ func each(rows *sql.Rows, f func(*sql.Rows) error) (err error) {
 		}
 	}
 	return rows.Err()
+}
+
+// into makes of scan, which reads one row, what each wants to fill a list.
+func into[T any](list *[]T, scan func(*sql.Rows) (T, error)) func(*sql.Rows) error {
+	return func(r *sql.Rows) error {
+		v, err := scan(r)
+		if err == nil {
+			*list = append(*list, v)
+		}
+		return err
+	}
+}
+
+// one scans a row of one column.
+func one[T any](r *sql.Rows) (v T, err error) {
+	err = r.Scan(&v)
+	return v, err
 }
 
 // placeholders returns "?, ?, ?".

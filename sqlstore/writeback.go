@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -12,109 +13,49 @@ import (
 
 // Turn implements webhook.Store. What the outcomes let go, the next message of
 // a key, can be claimed in the same turn.
-func (s *Store) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, error) {
-	rows := make([]settled, len(turn.Outcomes))
-	for i := range turn.Outcomes {
-		var err error
-		if rows[i], err = settle(&turn.Outcomes[i]); err != nil {
-			return webhook.Turned{}, err
-		}
-	}
-	letters, err := s.prepareLetters(turn.Outcomes)
+func (w *Webhooks) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, error) {
+	rows, err := newWriteBacks(turn.Outcomes)
 	if err != nil {
 		return webhook.Turned{}, err
 	}
-	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: `due <= {now} ORDER BY due`}
+	letters, err := w.db.encodeLetters(turn.Outcomes)
+	if err != nil {
+		return webhook.Turned{}, err
+	}
+	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: claimDue}
 	end := time.Now().Add(turn.Lease)
-	// A lease ends with the machine that holds it, when the database is on the
-	// same one: a claim does not wait for the disk.
-	as := op{volatile: len(rows) == 0 && !s.d.postgres}
-	for i := range rows {
-		if r := &rows[i]; r.Finished && r.OrderKey != "" {
-			as.keys.add(r.Endpoint, r.OrderKey)
-		}
-	}
 	box := new(webhook.Turned)
-	as.run = func(t *tx) (err error) {
-		box.OK, err = s.finish(t, rows, letters)
-		return err
-	}
-	as.last = func(t *tx) (err error) {
-		if box.Claimed, err = s.claim(t, c); err == nil {
-			box.Next, err = t.next(short(turn.Lanes, box.Claimed))
-		}
-		return err
+	as := op{
+		keys: finishedKeys(rows),
+		// A lease ends with the machine that holds it: a claim alone need not
+		// wait for the disk.
+		volatile: len(rows) == 0,
+		run: func(t *tx) (err error) {
+			box.OK, err = t.writeBack(rows, letters)
+			return err
+		},
+		last: func(t *tx) (err error) {
+			if box.Claimed, err = t.claim(c); err == nil {
+				box.Next, err = t.heads(short(turn.Lanes, box.Claimed))
+			}
+			return err
+		},
 	}
 	written := as.keys != 0 && len(turn.Lanes) > 0
 	if written {
 		// In a transaction of its own, so that the keys are free before others
 		// are claimed.
-		back := op{keys: as.keys, run: as.run}
-		if err := s.submit(ctx, &back); err != nil {
+		if err := w.db.submit(ctx, &op{keys: as.keys, run: as.run}); err != nil {
 			return webhook.Turned{}, err
 		}
 		as = op{last: as.last}
 	}
-	done, err := submitted(ctx, s, &as, box)
+	done, err := submitted(ctx, w.db, &as, box)
 	if err != nil && written {
 		return webhook.Turned{OK: box.OK}, nil // the claim is made with the next turn
 	}
 	until(done.Claimed, end)
 	return done, err
-}
-
-// settled is an outcome as its row wants it.
-type settled struct {
-	*webhook.Outcome `json:"-"`
-
-	ID       int64   `json:"id"`
-	Fence    int64   `json:"fence"`
-	State    int     `json:"state"`
-	After    int64   `json:"after"` // microseconds
-	Progress *string `json:"progress"`
-	Finished bool    `json:"finished"`
-
-	// What the write returned: whether the row was still this lease's, and the
-	// letter that it redrives.
-	ok     bool
-	letter string
-}
-
-func settle(o *webhook.Outcome) (settled, error) {
-	s := settled{Outcome: o, ID: o.ID, Fence: o.Fence, After: o.After.Microseconds()}
-	switch o.Kind {
-	case webhook.Delivered:
-		s.State, s.Finished = delivered, true
-	case webhook.Dead:
-		s.State, s.Finished = dead, true
-	}
-	if o.Kind != webhook.Delivered && !(o.Kind == webhook.Released && o.Progress == webhook.Progress{}) {
-		text, err := json.Marshal(o.Progress)
-		if err != nil {
-			return s, err
-		}
-		p := string(text)
-		s.Progress = &p
-	}
-	return s, nil
-}
-
-// finish writes outcomes back, with their history and what they entail.
-func (s *Store) finish(t *tx, rows []settled, letters map[int64]letterRow) ([]bool, error) {
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	if err := t.settle(rows); err != nil {
-		return nil, err
-	}
-	if err := t.recordAttempts(rows); err != nil {
-		return nil, err
-	}
-	ok := make([]bool, len(rows))
-	for i := range rows {
-		ok[i] = rows[i].ok
-	}
-	return ok, s.followUp(t, rows, letters)
 }
 
 // short returns the endpoints that got less than they wanted.
@@ -131,42 +72,88 @@ func short(lanes []webhook.Lane, claimed []webhook.Delivery) (endpoints []string
 	return endpoints
 }
 
-// settle writes the states back, fenced.
-func (t *tx) settle(rows []settled) (err error) {
+// writeBack is an outcome as its row wants it.
+type writeBack struct {
+	*webhook.Outcome `json:"-"`
+
+	ID       int64    `json:"id"`
+	Fence    int64    `json:"fence"`
+	State    rowState `json:"state"`
+	After    int64    `json:"after"` // microseconds
+	Progress *string  `json:"progress"`
+	Finished bool     `json:"finished"`
+
+	// What the write returned: whether the row was still this lease's, and the
+	// letter that it redrives.
+	ok     bool
+	letter string
+}
+
+func newWriteBacks(outcomes []webhook.Outcome) ([]writeBack, error) {
+	rows := make([]writeBack, len(outcomes))
+	for i := range outcomes {
+		o := &outcomes[i]
+		r := writeBack{Outcome: o, ID: o.ID, Fence: o.Fence, State: waiting, After: o.After.Microseconds()}
+		switch o.Kind {
+		case webhook.Delivered:
+			r.State, r.Finished = delivered, true
+		case webhook.Dead:
+			r.State, r.Finished = dead, true
+		}
+		// What is delivered needs its progress no more, and what was released
+		// untouched keeps the one that it has.
+		if o.Kind != webhook.Delivered && !(o.Kind == webhook.Released && o.Progress == webhook.Progress{}) {
+			text, err := json.Marshal(o.Progress)
+			if err != nil {
+				return nil, err
+			}
+			r.Progress = new(string(text))
+		}
+		rows[i] = r
+	}
+	return rows, nil
+}
+
+// finishedKeys returns the locks of the keys whose next message may go.
+func finishedKeys(rows []writeBack) (keys keyLocks) {
 	for i := range rows {
-		rows[i].ok, rows[i].letter = false, ""
+		if r := &rows[i]; r.Finished && r.OrderKey != "" {
+			keys.add(r.Endpoint, r.OrderKey)
+		}
 	}
-	if t.d.postgres {
-		return t.settlePostgres(rows)
-	}
-	if err := t.settleDelivered(rows); err != nil {
-		return err
+	return keys
+}
+
+// writeBack writes outcomes back, fenced, with their history and what they
+// entail. ok has a place for each: false for one whose lease has passed to
+// another, for which nothing is written.
+func (t *tx) writeBack(rows []writeBack, letters map[int64]letterRow) (ok []bool, err error) {
+	if len(rows) == 0 {
+		return nil, nil
 	}
 	for i := range rows {
-		r := &rows[i]
-		if r.Kind == webhook.Delivered {
-			continue
-		}
-		var finished any
-		if r.Finished {
-			finished = after(0)
-		}
-		r.ok, err = t.row([]any{&r.letter}, `UPDATE forbear_deliveries SET state = ?, due = CASE WHEN ? IS NULL THEN {t} ELSE due END, progress = COALESCE(?, progress), finished = ?, lease = NULL
-			WHERE id = ? AND fence = ? AND state = 1 RETURNING COALESCE(letter, '')`,
-			r.State, finished, after(r.Outcome.After), r.Progress, finished, r.ID, r.Fence)
-		if err != nil {
-			return err
-		}
+		rows[i].ok, rows[i].letter = false, "" // of an earlier try
 	}
-	return nil
+	if err := t.db.d.writeStates(t, rows); err != nil {
+		return nil, err
+	}
+	if err := t.recordAttempts(rows); err != nil {
+		return nil, err
+	}
+	ok = make([]bool, len(rows))
+	for i := range rows {
+		ok[i] = rows[i].ok
+	}
+	return ok, t.followUp(rows, letters)
 }
 
 // leaseID names one claim of a delivery.
 type leaseID struct{ id, fence int64 }
 
-// note notes which rows were written.
-func note(found *sql.Rows, index map[leaseID]*settled) error {
-	return each(found, func(r *sql.Rows) error {
+// written returns the function for each that marks the rows which a statement
+// has written: it returns id, fence and letter.
+func written(index map[leaseID]*writeBack) func(*sql.Rows) error {
+	return func(r *sql.Rows) error {
 		var id leaseID
 		var letter string
 		err := r.Scan(&id.id, &id.fence, &letter)
@@ -174,13 +161,13 @@ func note(found *sql.Rows, index map[leaseID]*settled) error {
 			row.ok, row.letter = true, letter
 		}
 		return err
-	})
+	}
 }
 
-// followUp does what a settled delivery entails, in the same transaction: its
-// letter and alert, the redrive that it belongs to, the next of its key, whose
-// lock the transaction holds.
-func (s *Store) followUp(t *tx, rows []settled, letters map[int64]letterRow) error {
+// followUp does what a delivery that was written back entails, in the same
+// transaction: its letter and alert, the redrive that it belongs to, the next
+// of its key, whose lock the transaction holds.
+func (t *tx) followUp(rows []writeBack, letters map[int64]letterRow) error {
 	var keys []ordering
 	for i := range rows {
 		r := &rows[i]
@@ -190,7 +177,7 @@ func (s *Store) followUp(t *tx, rows []settled, letters map[int64]letterRow) err
 		var err error
 		switch {
 		case r.Kind == webhook.Dead:
-			err = s.bury(t, r.ID, r.letter, letters[r.ID])
+			err = t.deadLetter(r.ID, r.letter, letters[r.ID])
 		case r.letter == "":
 		case r.Kind == webhook.Delivered:
 			err = t.endRedrive(r.letter, deadletter.OutcomeDelivered)
@@ -205,4 +192,49 @@ func (s *Store) followUp(t *tx, rows []settled, letters map[int64]letterRow) err
 		}
 	}
 	return t.promote(keys)
+}
+
+// encodeLetters encodes the letters of the outcomes that have one, by the id of
+// the delivery.
+func (db *DB) encodeLetters(outcomes []webhook.Outcome) (map[int64]letterRow, error) {
+	letters := map[int64]letterRow{}
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.Kind != webhook.Dead {
+			continue
+		}
+		if o.Dead == nil {
+			return nil, fmt.Errorf("delivery %d: dead without a letter", o.ID)
+		}
+		var err error
+		if letters[o.ID], err = db.encodeLetter(*o.Dead); err != nil {
+			return nil, err
+		}
+	}
+	return letters, nil
+}
+
+// deadLetter adds the letter of a delivery with its history, or returns the
+// letter that was being redriven to the dead ones.
+func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error) {
+	if l.History, err = t.history(delivery); err != nil {
+		return err
+	}
+	if len(l.History) > 0 {
+		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
+	}
+	if redriven == "" {
+		return t.putLetter(l)
+	}
+	l.ID = redriven
+	meta, err := json.Marshal(l.Letter)
+	if err != nil {
+		return err
+	}
+	if _, err = t.exec(`UPDATE forbear_letters SET `+letterDead+`, outcome = ?, reason = ?, error_type = ?, meta = ?, dead_at = {t} WHERE id = ?`,
+		string(deadletter.OutcomeDead), l.Reason, l.ErrorType, string(meta), after(0), l.ID); err != nil {
+		return err
+	}
+	t.raise(alertOf(l.Letter))
+	return nil
 }

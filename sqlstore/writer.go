@@ -1,37 +1,43 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"runtime"
-	"slices"
-	"time"
 )
 
 // writer is the group commit: it gathers the writes that wait and commits them
 // in one transaction, so that many of them share one fsync. It has its own
-// connection and runs under a background context: a caller's context only
-// guards that caller's wait, since a canceled member would otherwise roll back
-// the transaction of all others.
+// connection and runs under a background context: see [op].
 //
-// SQLite has one writer, PostgreSQL a few.
+// SQLite has one writer, PostgreSQL a few. Three rules keep what was
+// acknowledged, and keep writers from harming each other:
+//
+//   - A write is acknowledged after the commit that it is in, never before.
+//   - After any error the transaction is rolled back and its members are
+//     replayed one by one, each in a transaction of its own. A statement that
+//     failed may have ended the transaction without a word (a full disk does),
+//     and what ran before it in the group must not be taken for done.
+//   - Locks are taken in one order by all writers of all processes: see
+//     [writer.run].
 type writer struct {
-	s    *Store
-	db   *sql.DB
-	d    *dialect
+	db   *DB
+	pool *sql.DB
 	ops  <-chan *op
 	next *op // taken out of ops, and not for the group that was being gathered
 	conn *sql.Conn
 	tx   *tx
 }
 
-const (
-	maxGroup     = 256              // writes in one transaction
-	groupTimeout = 30 * time.Second // of one transaction on PostgreSQL
-)
+// maxGroup is how many writes are in one transaction at most.
+const maxGroup = 256
+
+// startWriter starts a writer for what is sent to ops, until ops is closed.
+func (db *DB) startWriter(pool *sql.DB, ops <-chan *op) {
+	db.group.Go((&writer{db: db, pool: pool, ops: ops}).loop)
+}
 
 // loop runs until ops is closed.
 func (w *writer) loop() {
@@ -60,13 +66,13 @@ func (w *writer) first() *op {
 
 // gather adds the writes that wait.
 func (w *writer) gather(group []*op) []*op {
-	for len(group) < maxGroup && w.next == nil && !w.alone(group[0]) {
+	for len(group) < maxGroup && w.next == nil && !w.db.d.alone(group[0]) {
 		select {
 		case o, ok := <-w.ops:
 			if !ok {
 				return group
 			}
-			if w.alone(o) {
+			if w.db.d.alone(o) {
 				w.next = o
 				return group
 			}
@@ -78,19 +84,13 @@ func (w *writer) gather(group []*op) []*op {
 	return group
 }
 
-// alone reports whether a write must not share its transaction. SQLite has one
-// writer, and no locks to wait for.
-func (w *writer) alone(o *op) bool { return o.alone && w.d.postgres }
-
 // commit runs a group in one transaction. When anything fails the transaction
 // is rolled back and the members are replayed one by one, each in its own, so
-// that a bad one harms nobody else; a full disk takes the same path.
+// that a bad one harms no other; a full disk takes the same path.
 func (w *writer) commit(group []*op) {
-	if w.d.postgres {
-		var later []*op
-		if group, later = apart(group); len(later) > 0 {
-			defer w.commit(later)
-		}
+	group, later := w.db.d.apart(group)
+	if len(later) > 0 {
+		defer w.commit(later)
 	}
 	err := w.together(group)
 	if err == nil {
@@ -108,25 +108,16 @@ func (w *writer) commit(group []*op) {
 	}
 }
 
+// together runs a group in one transaction, all of it or nothing.
 func (w *writer) together(group []*op) (err error) {
-	ctx := context.Background()
-	if w.d.postgres {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, cmp.Or(group[0].limit, groupTimeout))
-		defer cancel()
-	}
+	ctx, cancel := w.db.d.bounded(group)
+	defer cancel()
 	if err := w.connect(ctx); err != nil {
 		return err
 	}
 	w.tx.ctx, w.tx.alerts = ctx, nil
-	begin := "BEGIN ISOLATION LEVEL READ COMMITTED" // what was committed before a lock was had is seen
-	if !w.d.postgres {
-		begin = "BEGIN IMMEDIATE"
-		if !slices.ContainsFunc(group, func(o *op) bool { return !o.volatile }) {
-			defer w.unsynced()(&err)
-		}
-	}
-	if _, err := w.tx.exec(begin); err != nil {
+	defer w.db.d.unsynced(w, group)(&err)
+	if _, err := w.tx.exec(w.db.d.begin()); err != nil {
 		w.drop()
 		return err
 	}
@@ -137,7 +128,7 @@ func (w *writer) together(group []*op) (err error) {
 	}
 	// The database may have ended the transaction by itself; a rollback that
 	// fails for another reason costs the connection.
-	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && (w.d.postgres || !w.alive()) {
+	if _, rollback := w.tx.exec("ROLLBACK"); rollback != nil && !w.db.d.reusable(w) {
 		w.drop()
 	}
 	return err
@@ -156,7 +147,7 @@ func (w *writer) run(group []*op) error {
 			calls = append(calls, o.accept)
 		}
 	}
-	if err := w.tx.lockKeys(keys); err != nil {
+	if err := w.db.d.lockKeys(w.tx, keys); err != nil {
 		return err
 	}
 	if len(calls) > 0 {
@@ -181,20 +172,21 @@ func (w *writer) run(group []*op) error {
 	return w.tx.raiseAll()
 }
 
+// connect takes a connection out of the pool for the writer alone, unless it
+// has one.
 func (w *writer) connect(ctx context.Context) error {
 	if w.conn != nil {
 		return nil
 	}
-	conn, err := w.db.Conn(ctx)
+	conn, err := w.pool.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	w.conn = conn
-	w.tx = &tx{s: w.s, d: w.d, conn: conn}
-	if w.d.postgres {
-		return w.settings(ctx)
+	w.conn, w.tx = conn, &tx{ctx: ctx, db: w.db, conn: conn}
+	if err := w.db.d.session(ctx, w.tx); err != nil {
+		w.drop()
+		return err
 	}
-	w.tx.prepared = map[string]*sql.Stmt{}
 	return nil
 }
 

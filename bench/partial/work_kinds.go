@@ -55,7 +55,7 @@ func deliver(ctx context.Context, url string, p forbear.Policy) error {
 		return err
 	}
 	d, err := webhook.New(webhook.Config{
-		Store: store, Alerts: store, Options: middle,
+		Store: store.Webhooks(), Alerts: store.DeadLetters(), Options: middle,
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})
 	if err != nil {

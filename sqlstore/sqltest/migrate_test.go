@@ -80,7 +80,7 @@ func TestMigrationOfIdentity(t *testing.T) {
 				t.Errorf("a second time: %v, %v", again, err)
 			}
 			admit := func(m *webhook.Message) (bool, error) { return false, nil }
-			if done, err := db.Relay(t.Context(), 10, admit); err != nil || done.Rows != 2 || done.Accepted != 1 || len(done.Dead) != 1 || done.Dead[0].Reason != deadletter.ReasonConflict {
+			if done, err := db.Webhooks().Relay(t.Context(), 10, admit); err != nil || done.Rows != 2 || done.Accepted != 1 || len(done.Dead) != 1 || done.Dead[0].Reason != deadletter.ReasonConflict {
 				t.Fatalf("relayed %+v, %v", done, err)
 			}
 			for _, m := range []struct {
@@ -95,12 +95,12 @@ func TestMigrationOfIdentity(t *testing.T) {
 				{"done", "c", "", "other", false, nil},
 				{"both", "b", "", "third", true, nil},
 			} {
-				got, err := db.Accept(t.Context(), []webhook.Message{{ID: m.id, Endpoints: []string{m.endpoint}, Key: m.key, Body: []byte(m.body)}}, nil)
+				got, err := db.Webhooks().Accept(t.Context(), []webhook.Message{{ID: m.id, Endpoints: []string{m.endpoint}, Key: m.key, Body: []byte(m.body)}}, nil)
 				if !errors.Is(err, m.err) || err == nil && got[0].Duplicate != m.duplicate {
 					t.Errorf("%s to %s with %q: got %+v, %v", m.id, m.endpoint, m.body, got, err)
 				}
 			}
-			turn, err := db.Turn(t.Context(), webhook.Turn{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}, {Endpoint: "b", Max: 9}}})
+			turn, err := db.Webhooks().Turn(t.Context(), webhook.Turn{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}, {Endpoint: "b", Max: 9}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestMigrationOfIdentity(t *testing.T) {
 			if _, err := raw.ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, type, body) VALUES ('new', 'a', 'order.shipped', '{}')`); err != nil {
 				t.Fatal(err)
 			}
-			if age, err := db.OutboxAge(t.Context()); err != nil || age < 0 || age > time.Since(began)+time.Second {
+			if age, err := db.Webhooks().OutboxAge(t.Context()); err != nil || age < 0 || age > time.Since(began)+time.Second {
 				t.Errorf("the new row is %v old, %v", age, err)
 			}
 		})

@@ -13,15 +13,15 @@ import (
 )
 
 // connect opens a database by its postgres:// URL or its file, with a schema as
-// it is. close ends the store, and then its pools.
-func connect(ctx context.Context, place string) (store *sqlstore.Store, close func(), err error) {
+// it is. close closes it, and then its pools.
+func connect(ctx context.Context, place string) (db *sqlstore.DB, close func(), err error) {
 	if strings.HasPrefix(place, "postgres://") {
 		pool, err := sql.Open("pgx", place)
 		if err != nil {
 			return nil, nil, err
 		}
-		store := sqlstore.Postgres(pool)
-		return store, func() { _ = store.Close(); _ = pool.Close() }, nil
+		db := sqlstore.Postgres(pool)
+		return db, func() { _ = db.Close(); _ = pool.Close() }, nil
 	}
 	writeName, readName := sqlstore.SQLiteNames(place)
 	write, err := sql.Open("sqlite", writeName)
@@ -36,21 +36,21 @@ func connect(ctx context.Context, place string) (store *sqlstore.Store, close fu
 	if err != nil {
 		return nil, nil, err
 	}
-	store = sqlstore.SQLite(write, read)
-	return store, func() { _ = store.Close(); _ = read.Close(); _ = write.Close() }, nil
+	db = sqlstore.SQLite(write, read)
+	return db, func() { _ = db.Close(); _ = read.Close(); _ = write.Close() }, nil
 }
 
 // open opens a database for the time of a test, and brings its schema up to
 // date.
-func open(t *testing.T, place string) *sqlstore.Store {
+func open(t *testing.T, place string) *sqlstore.DB {
 	t.Helper()
-	store, end, err := connect(t.Context(), place)
+	db, end, err := connect(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
-	if _, err := store.Migrate(t.Context()); err != nil {
+	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return store
+	return db
 }

@@ -15,7 +15,7 @@ import (
 // from behind would overtake it.
 func TestOneRelayAtATime(t *testing.T) {
 	name := pgtest.Start(t).Database(t)
-	first, second := open(t, name), open(t, name)
+	first, second := open(t, name).Webhooks(), open(t, name).Webhooks()
 	raw, err := sql.Open("pgx", name)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestOneRelayAtATime(t *testing.T) {
 // others for good: PostgreSQL ends it.
 func TestFrozenTransactionEnds(t *testing.T) {
 	name := pgtest.Start(t).Database(t)
-	frozen, other := open(t, name), open(t, name)
+	frozen, other := open(t, name).Webhooks(), open(t, name).Webhooks()
 	raw, err := sql.Open("pgx", name)
 	if err != nil {
 		t.Fatal(err)

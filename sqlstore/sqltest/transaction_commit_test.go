@@ -26,7 +26,7 @@ import (
 )
 
 // exact puts the transaction mode before pay, on the given pool.
-func exact(t *testing.T, store *sqlstore.Store, pool *sql.DB, pay http.HandlerFunc) func(key string) (status int, replayed bool) {
+func exact(t *testing.T, store *sqlstore.DB, pool *sql.DB, pay http.HandlerFunc) func(key string) (status int, replayed bool) {
 	t.Helper()
 	h, err := idempotency.Handler(store.Transactions(pool), idempotency.Options{
 		Scope: idempotency.SingleTenant(), Transaction: true, Logger: slog.New(slog.DiscardHandler),

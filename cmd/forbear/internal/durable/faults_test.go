@@ -311,7 +311,7 @@ func TestFrozenProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = svc.Close() }()
-	if n, err := svc.DB.Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 }

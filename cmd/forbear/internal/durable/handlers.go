@@ -84,7 +84,7 @@ func (s *Service) getMessage(r *http.Request) (int, any, error) {
 // audit notes who did what. Where nothing may happen unnoted, the store does
 // it in the same transaction instead.
 func (s *Service) audit(r *http.Request, action, target, detail string) {
-	if err := s.DB.Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: action, Target: target, Detail: detail}); err != nil {
+	if err := s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: action, Target: target, Detail: detail}); err != nil {
 		s.log.Error("audit not written", "action", action, "target", target, "error", err.Error())
 	}
 }
@@ -119,7 +119,7 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 	case "", "false":
 		return false, nil
 	case "true":
-		return true, s.DB.Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: "reveal", Target: target})
+		return true, s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: "reveal", Target: target})
 	default:
 		return false, fmt.Errorf("%w: reveal %.20q is not true or false", errBadRequest, v)
 	}
@@ -130,7 +130,7 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	list, err := s.DB.List(r.Context(), f)
+	list, err := s.DB.DeadLetters().List(r.Context(), f)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -143,7 +143,7 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 }
 
 func (s *Service) getLetter(r *http.Request) (int, any, error) {
-	l, err := s.DB.Get(r.Context(), r.PathValue("id"))
+	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -166,7 +166,7 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	f.Limit = deadletter.MaxList
 	return http.StatusOK, stream{"application/jsonl", func(w io.Writer) error {
 		for {
-			list, err := s.DB.List(r.Context(), f)
+			list, err := s.DB.DeadLetters().List(r.Context(), f)
 			if err != nil || len(list) == 0 {
 				return err
 			}
@@ -184,7 +184,7 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 }
 
 func (s *Service) letterStats(r *http.Request) (int, any, error) {
-	list, err := s.DB.Stats(r.Context())
+	list, err := s.DB.DeadLetters().Stats(r.Context())
 	return http.StatusOK, map[string]any{"stats": nonNil(list)}, err
 }
 
@@ -198,10 +198,10 @@ func (s *Service) discardLetter(r *http.Request) (int, any, error) {
 	if strings.TrimSpace(body.Reason) == "" {
 		return 0, nil, fmt.Errorf("%w: a letter is discarded for a reason", errBadRequest)
 	}
-	if err := s.DB.Discard(r.Context(), r.PathValue("id"), actor(r), body.Reason); err != nil {
+	if err := s.DB.DeadLetters().Discard(r.Context(), r.PathValue("id"), actor(r), body.Reason); err != nil {
 		return 0, nil, err
 	}
-	l, err := s.DB.Get(r.Context(), r.PathValue("id"))
+	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
 	return http.StatusOK, l.Mask(), err
 }
 
@@ -234,21 +234,21 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 }
 
 func (s *Service) listRedrives(r *http.Request) (int, any, error) {
-	list, err := s.DB.Jobs(r.Context())
+	list, err := s.DB.DeadLetters().Jobs(r.Context())
 	return http.StatusOK, map[string]any{"redrives": nonNil(list)}, err
 }
 
 func (s *Service) getRedrive(r *http.Request) (int, any, error) {
-	j, err := s.DB.Job(r.Context(), r.PathValue("id"))
+	j, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id"))
 	return http.StatusOK, j, err
 }
 
 func (s *Service) setRedrive(state deadletter.JobState) func(*http.Request) (int, any, error) {
 	return func(r *http.Request) (int, any, error) {
-		if _, err := s.DB.Job(r.Context(), r.PathValue("id")); err != nil {
+		if _, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id")); err != nil {
 			return 0, nil, err
 		}
-		if err := s.DB.SetJobState(r.Context(), r.PathValue("id"), state, actor(r)); err != nil {
+		if err := s.DB.DeadLetters().SetJobState(r.Context(), r.PathValue("id"), state, actor(r)); err != nil {
 			return 0, nil, err
 		}
 		return s.getRedrive(r)
@@ -256,7 +256,7 @@ func (s *Service) setRedrive(state deadletter.JobState) func(*http.Request) (int
 }
 
 func (s *Service) listAlerts(r *http.Request) (int, any, error) {
-	list, err := s.DB.Alerts(r.Context(), 100)
+	list, err := s.DB.DeadLetters().Alerts(r.Context(), 100)
 	return http.StatusOK, map[string]any{"alerts": nonNil(list)}, err
 }
 
@@ -270,7 +270,7 @@ func (s *Service) testAlerts(r *http.Request) (int, any, error) {
 }
 
 func (s *Service) listAudit(r *http.Request) (int, any, error) {
-	list, err := s.DB.Audits(r.Context(), 200)
+	list, err := s.DB.DeadLetters().Audits(r.Context(), 200)
 	return http.StatusOK, map[string]any{"audit": nonNil(list)}, err
 }
 
