@@ -81,8 +81,8 @@ type Fleet struct {
 
 // FleetOptions tune a [Fleet]. The zero value is good for most.
 type FleetOptions struct {
-	// Interval is the mean time between settlements; each is drawn between
-	// three and five quarters of it. Default 250 ms.
+	// Interval is the mean time between settlements; each is drawn with full
+	// jitter, from nothing to twice of it. Default 250 ms.
 	Interval time.Duration
 	// Timeout bounds one settlement. Default 100 ms.
 	Timeout time.Duration

@@ -3,11 +3,10 @@ package budget
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/label"
-	"github.com/forbear-go/forbear/internal/tick"
+	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -18,13 +17,13 @@ func (b *Fleet) run(ctx context.Context) {
 	defer close(b.done)
 	// The first reading says how large a hold may be, so the second settlement
 	// follows soon.
-	wait := b.opts.Interval / 10
+	next := b.opts.Interval / 10
 	for {
 		_ = b.settle(ctx, false)
-		if !tick.Wait(ctx, wait) {
+		if !wait.Sleep(ctx, next) {
 			return
 		}
-		wait = b.opts.Interval*3/4 + rand.N(b.opts.Interval/2+1)
+		next = wait.Jitter(2 * b.opts.Interval)
 	}
 }
 

@@ -6,12 +6,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
+
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Options say how a [Consumer] works. Group, Store, DLQ and Retryer are
@@ -54,7 +55,6 @@ const MinWindow = 7 * 24 * time.Hour
 
 const (
 	endTimeout = 2 * time.Second
-	endTries   = 3
 	minLease   = 100 * time.Millisecond
 )
 
@@ -194,6 +194,6 @@ func again(wait time.Duration, why string, err error) Decision {
 	return Decision{Action: RetryAt, At: time.Now().Add(wait), Reason: why, Duplicate: true, Err: err}
 }
 
-// soon is when an event comes again because a store or the queue is down: 1 to
-// 9 s, so that a crowd spreads.
-func soon() time.Duration { return time.Second + mathrand.N(8*time.Second) }
+// soon is when an event comes again because a store or the queue is down: within
+// 10 s, so that a crowd spreads.
+func soon() time.Duration { return wait.Jitter(10 * time.Second) }

@@ -4,27 +4,21 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // end writes to the store on a context of its own.
-func (r *run) end(ctx context.Context, write func(ctx context.Context) error) (err error) {
-	for try := range endTries {
-		//forbear:ignore FB1020 the end of an event is written although its caller has left
-		time.Sleep(rand.N(time.Duration(try)*50*time.Millisecond + 1))
+func (r *run) end(ctx context.Context, write func(ctx context.Context) error) error {
+	return wait.Persist(func() error {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-		err = write(limited)
-		cancel()
-		if err == nil || errors.Is(err, idempotency.ErrFenced) {
-			return err
-		}
-	}
-	return err
+		defer cancel()
+		return write(limited)
+	}, func(err error) bool { return errors.Is(err, idempotency.ErrFenced) })
 }
 
 // done marks the event as processed; only then may it be acknowledged.

@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // run is one claim of an event.
@@ -113,7 +114,7 @@ func (r *run) do(ctx context.Context) Decision {
 		now := time.Now()
 		d := c.Retryer.Next(st, f, now)
 		r.note(ctx, f, d, took, now)
-		if !d.Retry || inPlace >= c.InPlace || now.Add(d.Wait).Sub(began) > c.InPlaceFor || !sleep(ctx, d.Wait) {
+		if !d.Retry || inPlace >= c.InPlace || now.Add(d.Wait).Sub(began) > c.InPlaceFor || !wait.Sleep(ctx, d.Wait) {
 			return r.after(ctx, d, f, time.Until(now.Add(d.Wait)))
 		}
 	}
@@ -152,18 +153,6 @@ func (r *run) after(ctx context.Context, d forbear.Decision, f forbear.Failure, 
 		return r.putOff(ctx, d.Reason, f.Hint.Floor)
 	default:
 		return r.dead(ctx, d.Reason.String(), d.Reason, f, "")
-	}
-}
-
-// sleep waits in place; false means that ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Notifier tells somebody of an alert. It is called again when it fails, so
@@ -84,7 +85,7 @@ func (a *Alerter) Run(ctx context.Context) {
 		}
 		wg.Wait()
 		if len(list) == 0 {
-			pause(ctx, cmp.Or(a.Poll, alertPoll))
+			wait.Sleep(ctx, cmp.Or(a.Poll, alertPoll))
 		}
 	}
 }
@@ -103,7 +104,7 @@ func (a *Alerter) send(ctx context.Context, alert Alert) {
 		alert.Sent = append(alert.Sent, n.Name())
 	}
 	alert.Tries++
-	wait := min(time.Second<<min(alert.Tries, 10), alertMax)
+	ceiling := min(time.Second<<min(alert.Tries, 10), alertMax)
 	alert.Error = ""
 	if err := errors.Join(errs...); err != nil {
 		alert.Error = err.Error()
@@ -111,7 +112,7 @@ func (a *Alerter) send(ctx context.Context, alert Alert) {
 	// Written even when the sender is being stopped.
 	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertTimeout)
 	defer cancel()
-	if err := a.store.FinishAlert(done, alert, len(errs) == 0, wait/2+rand.N(wait/2)); err != nil {
+	if err := a.store.FinishAlert(done, alert, len(errs) == 0, wait.Jitter(ceiling)); err != nil {
 		a.log.Warn("alert sent and not noted: it will be sent again", slog.String("error", err.Error()))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Target puts a letter's work on its way again. It keeps the letter's id and
@@ -95,7 +97,7 @@ func (r *Redriver) Run(ctx context.Context) {
 			jobs.Go(func() { r.work(ctx, j) })
 			continue
 		}
-		pause(ctx, cmp.Or(r.Poll, jobPoll))
+		wait.Sleep(ctx, cmp.Or(r.Poll, jobPoll))
 	}
 }
 
@@ -129,7 +131,7 @@ func (r *Redriver) work(ctx context.Context, j Job) {
 		case err == nil:
 			j = now
 		}
-		pause(ctx, jobStep)
+		wait.Sleep(ctx, jobStep)
 	}
 }
 
@@ -235,13 +237,4 @@ func (r *Redriver) send(ctx context.Context, l Letter) error {
 		return err
 	}
 	return r.store.Audit(ctx, Entry{Who: l.RedrivenBy, Action: "redrive-refused", Target: l.ID, Detail: err.Error()})
-}
-
-func pause(ctx context.Context, wait time.Duration) {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

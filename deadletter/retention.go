@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // DefaultRetention is how long letters are kept.
@@ -35,7 +37,7 @@ func (r *Retention) Run(ctx context.Context) {
 		if _, err := r.Once(ctx); err != nil && ctx.Err() == nil && r.Log != nil {
 			r.Log.Error("expired dead letters not exported: they are kept", slog.String("error", err.Error()))
 		}
-		pause(ctx, retentionEvery)
+		wait.Sleep(ctx, retentionEvery)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // RoundTripper follows a script without a network, with the errors that a
@@ -34,7 +36,7 @@ func (rt *RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close() // a RoundTripper must; its error is the request's own affair
 	}
-	if !pause(r.Context(), step.Delay) {
+	if step.Delay > 0 && !wait.Sleep(r.Context(), step.Delay) {
 		return nil, r.Context().Err()
 	}
 	switch {

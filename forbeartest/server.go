@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Server is an HTTP/1.1 server on the loopback that follows a script and
@@ -70,7 +72,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	served := r.Context().Value(connKey{}).(*atomic.Int64)
 	reused := served.Add(1) > 1
 	step := s.take(r, reused)
-	if !pause(r.Context(), step.Delay) {
+	if step.Delay > 0 && !wait.Sleep(r.Context(), step.Delay) {
 		reset(w)
 		return
 	}

@@ -1,7 +1,6 @@
 package forbeartest
 
 import (
-	"context"
 	"io"
 	"maps"
 	"net/http"
@@ -182,19 +181,4 @@ func (s *script) Script(steps ...Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps, s.next = steps, 0
-}
-
-// pause waits for d and reports whether it could: false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

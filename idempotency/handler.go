@@ -9,11 +9,13 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	mathrand "math/rand/v2"
+
 	"net/http"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Handler puts idempotency keys in front of next: a POST or PATCH without a
@@ -159,7 +161,7 @@ func (x *exchange) claim(c Claim) (Verdict, error) {
 
 func (h *handler) takeBack(t Token) {
 	for _, ceiling := range []time.Duration{1, time.Second, 5 * time.Second} {
-		time.Sleep(mathrand.N(ceiling)) // at once, then with full jitter
+		time.Sleep(wait.Jitter(ceiling)) // at once, then with full jitter
 		ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 		err := h.store.Release(ctx, t)
 		cancel()

@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 const (
 	endTimeout = 2 * time.Second
-	endTries   = 3
 )
 
 // run runs the handler under the claim, and stores its answer before the first
@@ -124,20 +124,17 @@ func (x *exchange) panicked(u *run) {
 
 // end tries to write the end of a run, on a context of its own: that the client
 // has left is what idempotency is for.
-func (x *exchange) end(write func(ctx context.Context) error) (err error) {
-	for try := range endTries {
-		time.Sleep(rand.N(time.Duration(try)*50*time.Millisecond + 1))
+func (x *exchange) end(write func(ctx context.Context) error) error {
+	return wait.Persist(func() error {
 		ctx := limit(x.ctx, endTimeout)
-		err = write(ctx)
-		ctx.end()
-		if err == nil || errors.Is(err, ErrFenced) {
-			return err
-		}
-	}
-	return err
+		defer ctx.end()
+		return write(ctx)
+	}, isFenced)
 }
 
-// ended tells what came of a run.
+func isFenced(err error) bool { return errors.Is(err, ErrFenced) }
+
+// ended observes what came of a run.
 func (x *exchange) ended(u *run, err error) {
 	if err == nil {
 		x.h.Observe(Event{Result: Executed, Attempt: u.attempt, Waited: x.waited})

@@ -3,8 +3,9 @@ package idempotency
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 const (
@@ -19,12 +20,8 @@ func RunSweeper(ctx context.Context, store Store, log *slog.Logger) {
 		log = slog.Default()
 	}
 	for {
-		t := time.NewTimer(sweepEvery/2 + rand.N(sweepEvery))
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if !wait.Sleep(ctx, wait.Jitter(2*sweepEvery)) {
 			return
-		case <-t.C:
 		}
 		for n := sweepBatch; n == sweepBatch && ctx.Err() == nil; {
 			var err error

@@ -1,9 +1,10 @@
 package idempotency
 
 import (
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // flights lets duplicates within one process wait for each other.
@@ -76,15 +77,11 @@ func (x *exchange) wait(v Verdict, limit time.Duration) bool {
 		if left <= 0 {
 			return false
 		}
-		t := time.NewTimer(min(left, poll/2+rand.N(poll)))
-		select {
-		case <-f.done:
-			t.Stop()
+		if wait.Woken(ctx, min(left, wait.Jitter(2*poll)), f.done) {
 			return true
-		case <-ctx.Done():
-			t.Stop()
+		}
+		if ctx.Err() != nil {
 			return false
-		case <-t.C:
 		}
 		if h.Transaction {
 			return true // what a transaction has written shows when it ends

@@ -15,12 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Options say how [Run] works. Queue and Dial are required.
@@ -67,18 +67,9 @@ func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 			failures = 0
 		}
 		o.Logger.LogAttrs(ctx, slog.LevelWarn, "connection lost", slog.String("queue", o.Queue), slog.String("error", fmt.Sprint(err)))
-		pause(ctx, rand.N(min(reconnectBase<<min(failures, 5), reconnectCap)))
+		wait.Sleep(ctx, wait.Jitter(min(reconnectBase<<min(failures, 5), reconnectCap)))
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // connected works on one connection until it is lost or ctx ends.

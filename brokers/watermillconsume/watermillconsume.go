@@ -25,6 +25,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Options are those of the consumer and of the middleware. The Source of an
@@ -92,8 +93,8 @@ func (m *middleware) consume(c *consume.Consumer, h message.HandlerFunc, msg *me
 			return nil
 		}
 		now := time.Now()
-		wait, left := d.Wait(now), m.Hold-now.Sub(began)
-		if !pause(ctx, min(wait, left)) || wait > left {
+		away, left := d.Wait(now), m.Hold-now.Sub(began)
+		if !wait.Sleep(ctx, min(away, left)) || away > left {
 			return fmt.Errorf("%w: %s", ErrAgain, d.Reason)
 		}
 	}
@@ -116,17 +117,6 @@ func (m *middleware) handle(ctx context.Context, _ consume.Event) error {
 		return forbear.Retryable(err, forbear.Hint{})
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(max(d, 0))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Decode reads a CloudEvent whose attributes are in the metadata, with the
