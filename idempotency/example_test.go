@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -20,7 +21,7 @@ func ExampleHandler() {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, "payment %d", payments)
 	})
-	h, err := idempotency.Handler(idempotency.NewMemory(nil), idempotency.Options{
+	h, err := idempotency.Handler(&memstore.Idempotency{}, idempotency.Options{
 		Scope: func(r *http.Request) (string, error) { return r.Header.Get("X-Principal"), nil }, // set by your authentication
 	}, pay)
 	if err != nil {
@@ -53,7 +54,7 @@ func ExampleHandler() {
 // Look a record up whose outcome is unknown, and settle it after a look into
 // the books.
 func ExampleStore() {
-	store := idempotency.NewMemory(nil)
+	store := &memstore.Idempotency{}
 	h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant()}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		idempotency.MarkUnknown(r.Context()) // the bank's connection broke
 		w.WriteHeader(http.StatusBadGateway)

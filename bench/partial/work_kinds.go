@@ -15,7 +15,7 @@ import (
 	"github.com/forbear-go/forbear/batch"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -116,7 +116,7 @@ func handleEvents(ctx context.Context, url string, p forbear.Policy) error {
 	}
 	c, err := consume.New(func(ctx context.Context, e consume.Event) error {
 		return post(ctx, url, e.ID, consume.Attempt(ctx))
-	}, consume.Options{Group: "g", Store: idempotency.NewMemory(nil), DLQ: letters{}, Retryer: r})
+	}, consume.Options{Group: "g", Store: &memstore.Idempotency{}, DLQ: letters{}, Retryer: r})
 	if err != nil {
 		return err
 	}

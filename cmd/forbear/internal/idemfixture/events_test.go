@@ -25,6 +25,7 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/promretry"
 )
 
@@ -117,7 +118,7 @@ func newEventWorld(t *testing.T, store, place string, on servers) *eventWorld {
 	}
 	switch store {
 	case "memory":
-		w.keys = idempotency.NewMemory(nil)
+		w.keys = &memstore.Idempotency{}
 	case "redis": // the letters are in SQLite
 		w.redis, w.redisURL = on.redis, on.redis.database()
 		w.keys = openRedis(t, w.redisURL)
