@@ -15,7 +15,7 @@ import (
 	"github.com/forbear-go/forbear/batch"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -56,7 +56,7 @@ func deliver(ctx context.Context, url string, p forbear.Policy) error {
 		return err
 	}
 	d, err := dispatch.New(dispatch.Config{
-		Store: store, Alerts: store, Options: middle,
+		Store: store.Webhooks(), Alerts: store.DeadLetters(), Options: middle,
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ func handleEvents(ctx context.Context, url string, p forbear.Policy) error {
 	}
 	c, err := consume.New(func(ctx context.Context, e consume.Event) error {
 		return post(ctx, url, e.ID, consume.Attempt(ctx))
-	}, consume.Options{Group: "g", Store: idempotency.NewMemory(nil), DLQ: letters{}, Retryer: r})
+	}, consume.Options{Group: "g", Store: &memstore.Idempotency{}, DLQ: letters{}, Retryer: r})
 	if err != nil {
 		return err
 	}

@@ -23,13 +23,13 @@ import (
 // two pools: one connection that writes, as it allows no second writer, and a few
 // that read meanwhile.
 type DB struct {
-	*sqlstore.Store
+	*sqlstore.DB
 	pools []*sql.DB
 }
 
 // Close ends the writes under way and closes the pools.
 func (d *DB) Close() error {
-	errs := []error{d.Store.Close()}
+	errs := []error{d.DB.Close()}
 	for _, p := range d.pools {
 		errs = append(errs, p.Close())
 	}
@@ -105,7 +105,7 @@ func openSQLite(ctx context.Context, path string, opts []sqlstore.Option) (*DB, 
 		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), write.Close())
 	}
 	read.SetMaxOpenConns(4)
-	return &DB{Store: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}}, nil
+	return &DB{DB: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}}, nil
 }
 
 // openPostgres opens a pool, small enough that a few processes fit into a server's
@@ -124,7 +124,7 @@ func openPostgres(ctx context.Context, name string, opts []sqlstore.Option) (*DB
 	}
 	listen := func(ctx context.Context, channel string, wake func()) error { return listen(ctx, cfg, channel, wake) }
 	opts = append([]sqlstore.Option{sqlstore.WithListener(listen)}, opts...)
-	return &DB{Store: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
+	return &DB{DB: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
 }
 
 // listen waits for notifications on a connection of its own.

@@ -35,7 +35,7 @@ func deadDatabase(t *testing.T, n int, keyFile string) string {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if err := db.Put(t.Context(), dead(i)); err != nil {
+		if err := db.DeadLetters().Put(t.Context(), dead(i)); err != nil {
 			t.Fatal(err)
 		}
 	}

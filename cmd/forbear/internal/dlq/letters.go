@@ -18,7 +18,7 @@ func (q *dlq) table() *tabwriter.Writer { return tabwriter.NewWriter(q.std.Out, 
 // list writes one line for each letter. A full page says how to go on: the id of
 // the last letter, so that letters that come or go meanwhile shift nothing.
 func (q *dlq) list(ctx context.Context) (int, error) {
-	list, err := q.db.List(ctx, q.filter)
+	list, err := q.db.DeadLetters().List(ctx, q.filter)
 	if err != nil {
 		return 0, err
 	}
@@ -45,7 +45,7 @@ func (q *dlq) list(ctx context.Context) (int, error) {
 
 // stats counts the letters. No letter at all is a good result: exit code 0.
 func (q *dlq) stats(ctx context.Context) (int, error) {
-	list, err := q.db.Stats(ctx)
+	list, err := q.db.DeadLetters().Stats(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -69,12 +69,12 @@ func (q *dlq) noted(ctx context.Context, target string) error {
 	if !q.reveal {
 		return nil
 	}
-	return q.db.Audit(ctx, deadletter.Entry{Who: q.who, Action: "reveal", Target: target, Detail: "dlq command"})
+	return q.db.DeadLetters().Audit(ctx, deadletter.Entry{Who: q.who, Action: "reveal", Target: target, Detail: "dlq command"})
 }
 
 // show writes one letter with its history.
 func (q *dlq) show(ctx context.Context) (int, error) {
-	l, err := q.db.Get(ctx, q.id)
+	l, err := q.db.DeadLetters().Get(ctx, q.id)
 	if err == nil {
 		err = q.noted(ctx, l.ID)
 	}
@@ -135,7 +135,7 @@ func (q *dlq) discard(ctx context.Context) (int, error) {
 	if q.why == "" {
 		return 0, errors.New("discard wants a reason: --why")
 	}
-	if err := q.db.Discard(ctx, q.id, q.who, q.why); err != nil {
+	if err := q.db.DeadLetters().Discard(ctx, q.id, q.who, q.why); err != nil {
 		return 0, err
 	}
 	if !q.json(map[string]string{"id": q.id, "state": string(deadletter.Discarded)}) {
@@ -153,7 +153,7 @@ func (q *dlq) export(ctx context.Context) (int, error) {
 	q.filter.Limit = deadletter.MaxList
 	n := 0
 	for {
-		list, err := q.db.List(ctx, q.filter)
+		list, err := q.db.DeadLetters().List(ctx, q.filter)
 		if err != nil {
 			return 0, err
 		}
@@ -200,7 +200,7 @@ func (q *dlq) read(ctx context.Context) (int, error) {
 
 // audits writes the latest entries of the audit trail.
 func (q *dlq) audits(ctx context.Context) (int, error) {
-	list, err := q.db.Audits(ctx, q.filter.Limit)
+	list, err := q.db.DeadLetters().Audits(ctx, q.filter.Limit)
 	if err != nil {
 		return 0, err
 	}

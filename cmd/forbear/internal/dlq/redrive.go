@@ -16,7 +16,7 @@ import (
 // made here, so that the operator sees the count before anything is sent.
 func (q *dlq) redrive(ctx context.Context) (int, error) {
 	if q.id != "" {
-		l, err := q.db.Get(ctx, q.id)
+		l, err := q.db.DeadLetters().Get(ctx, q.id)
 		if err != nil {
 			return 0, err
 		}
@@ -26,7 +26,7 @@ func (q *dlq) redrive(ctx context.Context) (int, error) {
 	}
 	q.filter.Queue, q.filter.Limit = cmp.Or(q.filter.Queue, webhook.Queue), 0
 	// The sending is serve's: here the job is only written.
-	r := deadletter.NewRedriver(q.db, "", map[string]deadletter.Target{q.filter.Queue: nil}, nil)
+	r := deadletter.NewRedriver(q.db.DeadLetters(), "", map[string]deadletter.Target{q.filter.Queue: nil}, nil)
 	q.job.Filter, q.job.By = q.filter, q.who
 	plan, err := r.Plan(ctx, q.job)
 	if err != nil {
@@ -74,7 +74,7 @@ func (q *dlq) await(ctx context.Context, j deadletter.Job) (_ int, err error) {
 			return cli.ExitUsage, nil
 		case <-time.After(200 * time.Millisecond):
 		}
-		if j, err = q.db.Job(ctx, j.ID); err != nil {
+		if j, err = q.db.DeadLetters().Job(ctx, j.ID); err != nil {
 			return 0, err
 		}
 		if live {
@@ -104,7 +104,7 @@ func progress(j *deadletter.Job) string {
 
 // redrives lists the redrives and how far they are.
 func (q *dlq) redrives(ctx context.Context) (int, error) {
-	list, err := q.db.Jobs(ctx)
+	list, err := q.db.DeadLetters().Jobs(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -127,10 +127,10 @@ func (q *dlq) redrives(ctx context.Context) (int, error) {
 // serve that sends its letters goes by the state there.
 func setJob(state deadletter.JobState) func(*dlq, context.Context) (int, error) {
 	return func(q *dlq, ctx context.Context) (int, error) {
-		if _, err := q.db.Job(ctx, q.id); err != nil {
+		if _, err := q.db.DeadLetters().Job(ctx, q.id); err != nil {
 			return 0, err
 		}
-		if err := q.db.SetJobState(ctx, q.id, state, q.who); err != nil {
+		if err := q.db.DeadLetters().SetJobState(ctx, q.id, state, q.who); err != nil {
 			return 0, err
 		}
 		if !q.json(map[string]string{"id": q.id, "state": string(state)}) {

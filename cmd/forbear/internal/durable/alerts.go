@@ -6,7 +6,7 @@ import (
 
 // listAlerts lists the latest alerts.
 func (s *Service) listAlerts(r *http.Request) (int, any, error) {
-	list, err := s.DB.Alerts(r.Context(), 100)
+	list, err := s.DB.DeadLetters().Alerts(r.Context(), 100)
 	return http.StatusOK, map[string]any{"alerts": nonNil(list)}, err
 }
 

@@ -24,7 +24,7 @@ func actor(r *http.Request) string {
 // it in the same transaction instead; here the deed is done, and a failure to
 // record it is an error in the log.
 func (s *Service) audit(r *http.Request, action, target, detail string) {
-	if err := s.DB.Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: action, Target: target, Detail: detail}); err != nil {
+	if err := s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: action, Target: target, Detail: detail}); err != nil {
 		s.log.Error("audit not written", "action", action, "target", target, "error", err.Error())
 	}
 }
@@ -36,7 +36,7 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 	case "", "false":
 		return false, nil
 	case "true":
-		return true, s.DB.Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: "reveal", Target: target})
+		return true, s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: "reveal", Target: target})
 	default:
 		return false, fmt.Errorf("%w: reveal %.20q is not true or false", errBadRequest, v)
 	}
@@ -44,6 +44,6 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 
 // listAudit lists the latest entries of the audit trail.
 func (s *Service) listAudit(r *http.Request) (int, any, error) {
-	list, err := s.DB.Audits(r.Context(), 200)
+	list, err := s.DB.DeadLetters().Audits(r.Context(), 200)
 	return http.StatusOK, map[string]any{"audit": nonNil(list)}, err
 }

@@ -110,7 +110,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		o.Transport = o.Wrap(o.Transport)
 	}
 	s.Dispatcher, err = dispatch.New(dispatch.Config{
-		Store: db, Alerts: db, Guard: guard, Secrets: dispatch.LocalSecrets(SecretPrefix, o.SecretsDir),
+		Store: db.Webhooks(), Alerts: db.DeadLetters(), Guard: guard, Secrets: dispatch.LocalSecrets(SecretPrefix, o.SecretsDir),
 		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	targets := map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive, webhook.AlertQueue: s.Dispatcher.Redrive}
-	s.Redriver = deadletter.NewRedriver(db, webhook.NewID("w"), targets, o.Logger)
+	s.Redriver = deadletter.NewRedriver(db.DeadLetters(), webhook.NewID("w"), targets, o.Logger)
 	if o.Alerts != nil {
 		n, err := dispatch.NewNotifier(ctx, s.Dispatcher, *o.Alerts)
 		if err != nil {
@@ -128,9 +128,9 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		}
 		o.Notifiers = append(o.Notifiers, n)
 	}
-	s.Alerter = deadletter.NewAlerter(db, o.Logger, o.Notifiers...)
+	s.Alerter = deadletter.NewAlerter(db.DeadLetters(), o.Logger, o.Notifiers...)
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
-	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
+	s.retention = &deadletter.Retention{Store: db.DeadLetters(), Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
 	s.Handler = s.handler(o)
 	return s, nil
 }

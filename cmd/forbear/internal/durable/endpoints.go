@@ -102,7 +102,7 @@ func (s *Service) checkState(r *http.Request, e webhook.Endpoint) error {
 	if e.State == "" {
 		return nil
 	}
-	list, err := s.DB.Endpoints(r.Context())
+	list, err := s.DB.Webhooks().Endpoints(r.Context())
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	list, err := s.DB.List(r.Context(), f)
+	list, err := s.DB.DeadLetters().List(r.Context(), f)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -32,7 +32,7 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 
 // getLetter shows one dead letter, masked unless the caller asks to see it.
 func (s *Service) getLetter(r *http.Request) (int, any, error) {
-	l, err := s.DB.Get(r.Context(), r.PathValue("id"))
+	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -57,7 +57,7 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	f.Limit = deadletter.MaxList
 	return http.StatusOK, stream{"application/jsonl", func(w io.Writer) error {
 		for {
-			list, err := s.DB.List(r.Context(), f)
+			list, err := s.DB.DeadLetters().List(r.Context(), f)
 			if err != nil || len(list) == 0 {
 				return err
 			}
@@ -76,7 +76,7 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 
 // letterStats counts the letters by queue, reason and state.
 func (s *Service) letterStats(r *http.Request) (int, any, error) {
-	list, err := s.DB.Stats(r.Context())
+	list, err := s.DB.DeadLetters().Stats(r.Context())
 	return http.StatusOK, map[string]any{"stats": nonNil(list)}, err
 }
 
@@ -92,10 +92,10 @@ func (s *Service) discardLetter(r *http.Request) (int, any, error) {
 	if strings.TrimSpace(body.Reason) == "" {
 		return 0, nil, fmt.Errorf("%w: a letter is discarded for a reason", errBadRequest)
 	}
-	if err := s.DB.Discard(r.Context(), r.PathValue("id"), actor(r), body.Reason); err != nil {
+	if err := s.DB.DeadLetters().Discard(r.Context(), r.PathValue("id"), actor(r), body.Reason); err != nil {
 		return 0, nil, err
 	}
-	l, err := s.DB.Get(r.Context(), r.PathValue("id"))
+	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
 	return http.StatusOK, l.Mask(), err
 }
 

@@ -43,13 +43,13 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 
 // listRedrives lists the redrives, those that are over included.
 func (s *Service) listRedrives(r *http.Request) (int, any, error) {
-	list, err := s.DB.Jobs(r.Context())
+	list, err := s.DB.DeadLetters().Jobs(r.Context())
 	return http.StatusOK, map[string]any{"redrives": nonNil(list)}, err
 }
 
 // getRedrive shows how far a redrive is.
 func (s *Service) getRedrive(r *http.Request) (int, any, error) {
-	j, err := s.DB.Job(r.Context(), r.PathValue("id"))
+	j, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id"))
 	return http.StatusOK, j, err
 }
 
@@ -57,10 +57,10 @@ func (s *Service) getRedrive(r *http.Request) (int, any, error) {
 // whatever state was asked for.
 func (s *Service) setRedrive(state deadletter.JobState) func(*http.Request) (int, any, error) {
 	return func(r *http.Request) (int, any, error) {
-		if _, err := s.DB.Job(r.Context(), r.PathValue("id")); err != nil {
+		if _, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id")); err != nil {
 			return 0, nil, err
 		}
-		if err := s.DB.SetJobState(r.Context(), r.PathValue("id"), state, actor(r)); err != nil {
+		if err := s.DB.DeadLetters().SetJobState(r.Context(), r.PathValue("id"), state, actor(r)); err != nil {
 			return 0, nil, err
 		}
 		return s.getRedrive(r)

@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 	if v := claim("b"); v.Outcome != idempotency.Replay || v.Record.Answer.Status != 201 {
 		t.Errorf("a duplicate gets %+v", v)
 	}
-	audit, err := db.Audits(t.Context(), 10)
+	audit, err := db.DeadLetters().Audits(t.Context(), 10)
 	if err != nil || len(audit) == 0 || audit[0].Who != "ann" || audit[0].Action != "settle" {
 		t.Errorf("audit %+v, %v", audit, err)
 	}

@@ -44,5 +44,5 @@ func openKeyStore(ctx context.Context, name, prefix string) (*keyStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keyStore{db.Idempotency(), db.Audit, db.Close}, nil
+	return &keyStore{db.Idempotency(), db.DeadLetters().Audit, db.Close}, nil
 }

@@ -1,4 +1,4 @@
-package database
+package sqltest
 
 import (
 	"database/sql"
@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -35,7 +35,7 @@ func before(t *testing.T, driver, name string) {
 		}
 	}
 	for _, file := range []string{"0001_delivery.sql", "0010_idempotency.sql"} {
-		text, err := os.ReadFile(filepath.Join("../../../../sqlstore/migrations", file))
+		text, err := os.ReadFile(filepath.Join("../migrations", file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,22 +67,20 @@ func TestMigrationOfIdentity(t *testing.T) {
 				name, _ = sqlstore.SQLiteNames(name)
 			}
 			before(t, c.driver, name)
-			old, err := Open(t.Context(), c.database)
+			old, end, err := connect(t.Context(), c.database)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if steps, err := old.Pending(t.Context()); err != nil || fmt.Sprint(steps) != "[0020_identity]" {
-				t.Errorf("lacks %v, %v", steps, err)
+			if steps, err := old.Migrations(t.Context()); err != nil || len(steps) != 3 || steps[1].Applied.IsZero() || !steps[2].Applied.IsZero() || steps[2].Name != "identity" {
+				t.Errorf("its steps are %+v, %v; want the last not to be applied", steps, err)
 			}
-			if err := old.Close(); err != nil {
-				t.Fatal(err)
-			}
-			db := openTest(t, c.database)
+			end()
+			db := open(t, c.database)
 			if again, err := db.Migrate(t.Context()); err != nil || len(again) != 0 {
 				t.Errorf("a second time: %v, %v", again, err)
 			}
 			admit := func(m *webhook.Message) (bool, error) { return false, nil }
-			if done, err := db.Relay(t.Context(), 10, admit); err != nil || done.Rows != 2 || done.Accepted != 1 || len(done.Dead) != 1 || done.Dead[0].Reason != deadletter.ReasonConflict {
+			if done, err := db.Webhooks().Relay(t.Context(), 10, admit); err != nil || done.Rows != 2 || done.Accepted != 1 || len(done.Dead) != 1 || done.Dead[0].Reason != deadletter.ReasonConflict {
 				t.Fatalf("relayed %+v, %v", done, err)
 			}
 			for _, m := range []struct {
@@ -97,12 +95,12 @@ func TestMigrationOfIdentity(t *testing.T) {
 				{"done", "c", "", "other", false, nil},
 				{"both", "b", "", "third", true, nil},
 			} {
-				got, err := db.Accept(t.Context(), []webhook.Message{{ID: m.id, Endpoints: []string{m.endpoint}, Key: m.key, Body: []byte(m.body)}}, nil)
+				got, err := db.Webhooks().Accept(t.Context(), []webhook.Message{{ID: m.id, Endpoints: []string{m.endpoint}, Key: m.key, Body: []byte(m.body)}}, nil)
 				if !errors.Is(err, m.err) || err == nil && got[0].Duplicate != m.duplicate {
 					t.Errorf("%s to %s with %q: got %+v, %v", m.id, m.endpoint, m.body, got, err)
 				}
 			}
-			turn, err := db.Turn(t.Context(), webhook.Turn{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}, {Endpoint: "b", Max: 9}}})
+			turn, err := db.Webhooks().Turn(t.Context(), webhook.Turn{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}, {Endpoint: "b", Max: 9}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +127,7 @@ func TestMigrationOfIdentity(t *testing.T) {
 			if _, err := raw.ExecContext(t.Context(), `INSERT INTO forbear_outbox (message_id, endpoint, type, body) VALUES ('new', 'a', 'order.shipped', '{}')`); err != nil {
 				t.Fatal(err)
 			}
-			if age, err := db.OutboxAge(t.Context()); err != nil || age < 0 || age > time.Since(began)+time.Second {
+			if age, err := db.Webhooks().OutboxAge(t.Context()); err != nil || age < 0 || age > time.Since(began)+time.Second {
 				t.Errorf("the new row is %v old, %v", age, err)
 			}
 		})

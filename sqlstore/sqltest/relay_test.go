@@ -1,4 +1,4 @@
-package database
+package sqltest
 
 import (
 	"database/sql"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -15,7 +15,7 @@ import (
 // from behind would overtake it.
 func TestOneRelayAtATime(t *testing.T) {
 	name := pgtest.Start(t).Database(t)
-	first, second := openTest(t, name), openTest(t, name)
+	first, second := open(t, name).Webhooks(), open(t, name).Webhooks()
 	raw, err := sql.Open("pgx", name)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestOneRelayAtATime(t *testing.T) {
 // others for good: PostgreSQL ends it.
 func TestFrozenTransactionEnds(t *testing.T) {
 	name := pgtest.Start(t).Database(t)
-	frozen, other := openTest(t, name), openTest(t, name)
+	frozen, other := open(t, name).Webhooks(), open(t, name).Webhooks()
 	raw, err := sql.Open("pgx", name)
 	if err != nil {
 		t.Fatal(err)

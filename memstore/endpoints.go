@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 )
 
 // PutEndpoint implements [webhook.Store].
-func (m *Memory) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
+func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old, known := m.endpoints[e.ID]
@@ -32,7 +32,7 @@ func (m *Memory) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.End
 }
 
 // Endpoints implements [webhook.Store].
-func (m *Memory) Endpoints(context.Context) (list []webhook.Endpoint, err error) {
+func (m *Store) Endpoints(context.Context) (list []webhook.Endpoint, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.endpoints {
@@ -43,7 +43,7 @@ func (m *Memory) Endpoints(context.Context) (list []webhook.Endpoint, err error)
 }
 
 // SetEndpointState implements [webhook.Store].
-func (m *Memory) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, reason string, failing time.Time) error {
+func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, reason string, failing time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, ok := m.endpoints[id]

@@ -1,10 +1,9 @@
 // Package pgtest starts a PostgreSQL server of the tests' own, from the
-// machine's binaries, on a free port and in a temporary folder.
+// machine's binaries, on a free port and in a temporary folder. It imports no
+// driver, which is why the tests of every module can share it.
 package pgtest
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"net"
 	"os"
@@ -17,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
 // Server is a running PostgreSQL.
@@ -40,7 +37,10 @@ func Start(t testing.TB) *Server {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if path, err := exec.LookPath("initdb"); err == nil {
-		found = append(found, filepath.Dir(path))
+		// A link to it has none of its siblings beside it.
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			found = append(found, filepath.Dir(real))
+		}
 	}
 	if len(found) == 0 {
 		if os.Getenv("CI") == "true" {
@@ -111,13 +111,8 @@ func (s *Server) Boot(t testing.TB) {
 		t.Fatal(err)
 	}
 	_ = log.Close()
-	db, err := sql.Open("pgx", s.URL("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
 	for range 300 {
-		if err = db.Ping(); err == nil {
+		if _, err = s.psql("SELECT 1"); err == nil {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -144,14 +139,15 @@ func (s *Server) URL(database string) string {
 // Exec runs a statement as the superuser.
 func (s *Server) Exec(t testing.TB, statement string) {
 	t.Helper()
-	db, err := sql.Open("pgx", s.URL("postgres"))
-	if err != nil {
-		t.Fatal(err)
+	if out, err := s.psql(statement); err != nil {
+		t.Fatalf("%s: %v\n%s", statement, err, out)
 	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.ExecContext(context.Background(), statement); err != nil {
-		t.Fatal(err)
-	}
+}
+
+// psql runs a statement through PostgreSQL's own client, so that this package
+// needs no driver and each module may use it with the driver that it has.
+func (s *Server) psql(statement string) ([]byte, error) {
+	return s.command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", statement, s.URL("postgres")).CombinedOutput()
 }
 
 // Database makes an empty database and returns its URL.

@@ -1,4 +1,4 @@
-package database
+package sqltest
 
 import (
 	"context"
@@ -35,11 +35,11 @@ func transaction() (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "shop.db")
-	db, err := Open(ctx, path)
+	db, end, err := connect(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer end()
 	if _, err := db.Migrate(ctx); err != nil {
 		return err
 	}

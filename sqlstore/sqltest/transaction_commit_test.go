@@ -1,4 +1,4 @@
-package database
+package sqltest
 
 import (
 	"bytes"
@@ -20,13 +20,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // exact puts the transaction mode before pay, on the given pool.
-func exact(t *testing.T, store *DB, pool *sql.DB, pay http.HandlerFunc) func(key string) (status int, replayed bool) {
+func exact(t *testing.T, store *sqlstore.DB, pool *sql.DB, pay http.HandlerFunc) func(key string) (status int, replayed bool) {
 	t.Helper()
 	h, err := idempotency.Handler(store.Transactions(pool), idempotency.Options{
 		Scope: idempotency.SingleTenant(), Transaction: true, Logger: slog.New(slog.DiscardHandler),
@@ -70,7 +70,7 @@ func TestTransactionCommitFails(t *testing.T) {
 		{"postgres", "pgx", pg.Database(t)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store := openTest(t, c.place)
+			store := open(t, c.place)
 			name := c.place
 			if c.driver == "sqlite" {
 				name, _ = sqlstore.SQLiteNames(c.place)
@@ -113,7 +113,7 @@ func TestTransactionCommitFails(t *testing.T) {
 // other is refused, and its retry runs again, once.
 func TestTransactionSerializationFailure(t *testing.T) {
 	place := pgtest.Start(t).Database(t)
-	store := openTest(t, place)
+	store := open(t, place)
 	pool, err := sql.Open("pgx", place+"&default_transaction_isolation=serializable")
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestTransactionConnectionLostDuringCommit(t *testing.T) {
 	}{{"before the server saw it", 1, false, 2}, {"after the server did it", 2, true, 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			place := pg.Database(t)
-			store := openTest(t, place)
+			store := open(t, place)
 			cfg, err := pgx.ParseConfig(place)
 			if err != nil {
 				t.Fatal(err)
@@ -248,7 +248,7 @@ func TestTransactionConnectionLostDuringCommit(t *testing.T) {
 // leave the pool to others.
 func TestDuplicatesDoNotExhaustThePool(t *testing.T) {
 	place := pgtest.Start(t).Database(t)
-	store := openTest(t, place)
+	store := open(t, place)
 	gate := make(chan struct{})
 	var runs atomic.Int64
 	pay := func(w http.ResponseWriter, r *http.Request) {

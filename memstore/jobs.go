@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type alert struct {
 	due  time.Time
 }
 
-func (m *Memory) job(id string) *job {
+func (m *Store) job(id string) *job {
 	for _, j := range m.jobs {
 		if j.ID == id {
 			return j
@@ -34,7 +34,7 @@ func (m *Memory) job(id string) *job {
 }
 
 // PutJob implements [deadletter.Store].
-func (m *Memory) PutJob(_ context.Context, j deadletter.Job) error {
+func (m *Store) PutJob(_ context.Context, j deadletter.Job) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.job(j.ID) != nil {
@@ -47,7 +47,7 @@ func (m *Memory) PutJob(_ context.Context, j deadletter.Job) error {
 }
 
 // Job implements [deadletter.Store].
-func (m *Memory) Job(_ context.Context, id string) (deadletter.Job, error) {
+func (m *Store) Job(_ context.Context, id string) (deadletter.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if j := m.job(id); j != nil {
@@ -57,7 +57,7 @@ func (m *Memory) Job(_ context.Context, id string) (deadletter.Job, error) {
 }
 
 // Jobs implements [deadletter.Store].
-func (m *Memory) Jobs(context.Context) (list []deadletter.Job, err error) {
+func (m *Store) Jobs(context.Context) (list []deadletter.Job, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, j := range slices.Backward(m.jobs) {
@@ -67,7 +67,7 @@ func (m *Memory) Jobs(context.Context) (list []deadletter.Job, err error) {
 }
 
 // ClaimJob implements [deadletter.Store].
-func (m *Memory) ClaimJob(_ context.Context, _ string, lease time.Duration) (deadletter.Job, bool, error) {
+func (m *Store) ClaimJob(_ context.Context, _ string, lease time.Duration) (deadletter.Job, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -82,7 +82,7 @@ func (m *Memory) ClaimJob(_ context.Context, _ string, lease time.Duration) (dea
 }
 
 // UpdateJob implements [deadletter.Store].
-func (m *Memory) UpdateJob(_ context.Context, j deadletter.Job, lease time.Duration) (deadletter.Job, error) {
+func (m *Store) UpdateJob(_ context.Context, j deadletter.Job, lease time.Duration) (deadletter.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.job(j.ID)
@@ -97,7 +97,7 @@ func (m *Memory) UpdateJob(_ context.Context, j deadletter.Job, lease time.Durat
 }
 
 // SetJobState implements [deadletter.Store].
-func (m *Memory) SetJobState(_ context.Context, id string, s deadletter.JobState, by string) error {
+func (m *Store) SetJobState(_ context.Context, id string, s deadletter.JobState, by string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j := m.job(id)
@@ -110,7 +110,7 @@ func (m *Memory) SetJobState(_ context.Context, id string, s deadletter.JobState
 }
 
 // Raise implements [deadletter.Store].
-func (m *Memory) Raise(_ context.Context, a deadletter.Alert) error {
+func (m *Store) Raise(_ context.Context, a deadletter.Alert) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.raise(a)
@@ -119,7 +119,7 @@ func (m *Memory) Raise(_ context.Context, a deadletter.Alert) error {
 
 // raise joins the open alert of the queue and reason, or opens one: due at once
 // when the last one is long ago, otherwise when the gathering ends.
-func (m *Memory) raise(a deadletter.Alert) {
+func (m *Store) raise(a deadletter.Alert) {
 	now := time.Now()
 	due := now
 	for _, old := range m.alerts {
@@ -140,7 +140,7 @@ func (m *Memory) raise(a deadletter.Alert) {
 }
 
 // ClaimAlerts implements [deadletter.Store].
-func (m *Memory) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (list []deadletter.Alert, err error) {
+func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (list []deadletter.Alert, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -154,7 +154,7 @@ func (m *Memory) ClaimAlerts(_ context.Context, limit int, lease time.Duration) 
 }
 
 // FinishAlert implements [deadletter.Store].
-func (m *Memory) FinishAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
+func (m *Store) FinishAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, old := range m.alerts {
@@ -167,7 +167,7 @@ func (m *Memory) FinishAlert(_ context.Context, a deadletter.Alert, sent bool, a
 }
 
 // Alerts implements [deadletter.Store].
-func (m *Memory) Alerts(_ context.Context, limit int) (list []deadletter.Alert, err error) {
+func (m *Store) Alerts(_ context.Context, limit int) (list []deadletter.Alert, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range slices.Backward(m.alerts) {
@@ -179,20 +179,20 @@ func (m *Memory) Alerts(_ context.Context, limit int) (list []deadletter.Alert, 
 }
 
 // Audit implements [deadletter.Store].
-func (m *Memory) Audit(_ context.Context, e deadletter.Entry) error {
+func (m *Store) Audit(_ context.Context, e deadletter.Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.audit(e)
 	return nil
 }
 
-func (m *Memory) audit(e deadletter.Entry) {
+func (m *Store) audit(e deadletter.Entry) {
 	e.At = time.Now()
 	m.audits = append(m.audits, e)
 }
 
 // Audits implements [deadletter.Store].
-func (m *Memory) Audits(_ context.Context, limit int) (list []deadletter.Entry, err error) {
+func (m *Store) Audits(_ context.Context, limit int) (list []deadletter.Entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range slices.Backward(m.audits) {

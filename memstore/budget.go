@@ -1,4 +1,4 @@
-package forbeartest
+package memstore
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/forbear-go/forbear/budget"
 )
 
-// BudgetStore is a [budget.Store] in memory, for tests of what uses a
+// Budget is a [budget.Store] in memory, for tests of what uses a
 // fleet's budget. The zero value is empty and ready. It goes by time.Now, so a
 // synctest bubble may turn its clock. It is safe for concurrent use.
-type BudgetStore struct {
+type Budget struct {
 	mu      sync.Mutex
 	err     error
 	budgets map[string]*sharedBudget
@@ -30,21 +30,21 @@ type sharer struct {
 }
 
 // Fail makes every settlement fail with err, until Fail(nil).
-func (s *BudgetStore) Fail(err error) {
+func (s *Budget) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 }
 
 // Clear loses all data, as a restart without persistence does.
-func (s *BudgetStore) Clear() {
+func (s *Budget) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.budgets)
 }
 
 // Settle implements [budget.Store].
-func (s *BudgetStore) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
+func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {

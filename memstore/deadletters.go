@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 )
 
 // find returns the letter with that id, or nil.
-func (m *Memory) find(id string) *deadletter.Letter {
+func (m *Store) find(id string) *deadletter.Letter {
 	for _, l := range m.letters {
 		if l.ID == id {
 			return l
@@ -22,7 +22,7 @@ func (m *Memory) find(id string) *deadletter.Letter {
 
 // bury adds the letter of a delivery, or returns the one that was being
 // redriven to the dead ones.
-func (m *Memory) bury(d *delivery, l deadletter.Letter) {
+func (m *Store) bury(d *delivery, l deadletter.Letter) {
 	if l.History = slices.Clone(d.history); len(l.History) > 0 {
 		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
 	}
@@ -36,7 +36,7 @@ func (m *Memory) bury(d *delivery, l deadletter.Letter) {
 	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: old.ID, Detail: l.Description})
 }
 
-func (m *Memory) put(l deadletter.Letter) {
+func (m *Store) put(l deadletter.Letter) {
 	if m.find(l.ID) != nil {
 		return
 	}
@@ -46,7 +46,7 @@ func (m *Memory) put(l deadletter.Letter) {
 }
 
 // Put implements [deadletter.Store].
-func (m *Memory) Put(_ context.Context, l deadletter.Letter) error {
+func (m *Store) Put(_ context.Context, l deadletter.Letter) error {
 	if l.ID == "" || l.Queue == "" || l.Reason == "" {
 		return fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
 	}
@@ -57,7 +57,7 @@ func (m *Memory) Put(_ context.Context, l deadletter.Letter) error {
 }
 
 // Get implements [deadletter.Store].
-func (m *Memory) Get(_ context.Context, id string) (deadletter.Letter, error) {
+func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if l := m.find(id); l != nil {
@@ -78,7 +78,7 @@ func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
 }
 
 // List implements [deadletter.Store].
-func (m *Memory) List(_ context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
+func (m *Store) List(_ context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	behind := f.After == ""
@@ -92,7 +92,7 @@ func (m *Memory) List(_ context.Context, f deadletter.Filter) (list []deadletter
 }
 
 // Count implements [deadletter.Store].
-func (m *Memory) Count(_ context.Context, f deadletter.Filter) (n int, err error) {
+func (m *Store) Count(_ context.Context, f deadletter.Filter) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range m.letters {
@@ -104,7 +104,7 @@ func (m *Memory) Count(_ context.Context, f deadletter.Filter) (n int, err error
 }
 
 // Stats implements [deadletter.Store].
-func (m *Memory) Stats(context.Context) (list []deadletter.Stat, err error) {
+func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range m.letters {
@@ -119,7 +119,7 @@ func (m *Memory) Stats(context.Context) (list []deadletter.Stat, err error) {
 }
 
 // dead returns the dead letter with that id, or why there is none.
-func (m *Memory) dead(id string) (*deadletter.Letter, error) {
+func (m *Store) dead(id string) (*deadletter.Letter, error) {
 	switch l := m.find(id); {
 	case l == nil:
 		return nil, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
@@ -131,7 +131,7 @@ func (m *Memory) dead(id string) (*deadletter.Letter, error) {
 }
 
 // Discard implements [deadletter.Store].
-func (m *Memory) Discard(_ context.Context, id, by, why string) error {
+func (m *Store) Discard(_ context.Context, id, by, why string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, err := m.dead(id)
@@ -144,7 +144,7 @@ func (m *Memory) Discard(_ context.Context, id, by, why string) error {
 }
 
 // Remove implements [deadletter.Store].
-func (m *Memory) Remove(_ context.Context, ids []string) (int, error) {
+func (m *Store) Remove(_ context.Context, ids []string) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := len(m.letters)
@@ -155,7 +155,7 @@ func (m *Memory) Remove(_ context.Context, ids []string) (int, error) {
 }
 
 // BeginRedrive implements [deadletter.Store].
-func (m *Memory) BeginRedrive(_ context.Context, id, job, by string, limit int) (deadletter.Letter, error) {
+func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (deadletter.Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, err := m.dead(id)
@@ -172,14 +172,14 @@ func (m *Memory) BeginRedrive(_ context.Context, id, job, by string, limit int) 
 }
 
 // EndRedrive implements [deadletter.Store].
-func (m *Memory) EndRedrive(_ context.Context, id string, o deadletter.Outcome) error {
+func (m *Store) EndRedrive(_ context.Context, id string, o deadletter.Outcome) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endRedrive(id, o)
 	return nil
 }
 
-func (m *Memory) endRedrive(id string, o deadletter.Outcome) {
+func (m *Store) endRedrive(id string, o deadletter.Outcome) {
 	l := m.find(id)
 	if l == nil || l.State != deadletter.Redriving {
 		return

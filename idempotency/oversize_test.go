@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // A thousand requests at once that are too large and do not say so: each is
@@ -24,7 +25,7 @@ import (
 func TestOversizeRequestsDoNotFillTheMemory(t *testing.T) {
 	const clients, limit, bound = 1000, 1 << 20, 200 << 20
 	var runs atomic.Int64
-	h, err := idempotency.Handler(idempotency.NewMemory(nil), idempotency.Options{Scope: idempotency.SingleTenant()},
+	h, err := idempotency.Handler(&memstore.Idempotency{}, idempotency.Options{Scope: idempotency.SingleTenant()},
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs.Add(1) }))
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package database
+package sqltest
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -32,7 +32,7 @@ func TestTransactions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			place := c.place(t)
-			store := openTest(t, place)
+			store := open(t, place)
 			name := place
 			if c.name == "sqlite" {
 				name, _ = sqlstore.SQLiteNames(place)
