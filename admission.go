@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // This file says how a live call begins: what lets it in, and how one ends that
@@ -15,7 +16,7 @@ func (r *Retryer) admitCall(ctx context.Context, c *Call) (why Reason) {
 	// The default MinAttempt is about retries; a caller in a hurry may still
 	// try once.
 	if least := r.given.MinAttempt; least > 0 {
-		if d, ok := ctx.Deadline(); ok && d.Sub(c.Start()) < least {
+		if d, ok := ctx.Deadline(); ok && d.Sub(c.start()) < least {
 			return ReasonDeadline
 		}
 	}
@@ -23,7 +24,7 @@ func (r *Retryer) admitCall(ctx context.Context, c *Call) (why Reason) {
 		if !r.bulkhead.Enter() {
 			if r.breaker != nil {
 				permit, _ := r.breaker.Glance()
-				r.breaker.Record(permit, breaker.Failed, c.Start())
+				r.breaker.Record(permit, breaker.Failed, c.start())
 			}
 			return ReasonBulkheadFull
 		}
@@ -36,14 +37,14 @@ func (r *Retryer) admitCall(ctx context.Context, c *Call) (why Reason) {
 	if c.permit, closed = r.breaker.Glance(); closed {
 		return ReasonNone
 	}
-	c.permit, why = r.admit(c.Start())
+	c.permit, why = r.admit(c.start())
 	return why
 }
 
 // refuse ends a call that was not let in.
 func (r *Retryer) refuse(ctx context.Context, c *Call, why Reason, f Failure) error {
 	d := Decision{Reason: why, Class: f.Class}
-	c.stopped(ctx, d, f, c.Start(), 0)
+	c.stopped(ctx, d, f, c.start(), 0)
 	e := c.Err(d, f)
 	e.Attempts = 0
 	return e
@@ -51,7 +52,7 @@ func (r *Retryer) refuse(ctx context.Context, c *Call, why Reason, f Failure) er
 
 // endedReason returns why a call is over whose caller has ended.
 func endedReason(f Failure) Reason {
-	if f.Type == TypeCallerDeadline {
+	if f.Type == errtype.CallerDeadline {
 		return ReasonDeadline
 	}
 	return ReasonCanceled

@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // TestBreakerOpensInTheMiddle: the breaker wraps the retries and ends running
@@ -106,9 +107,9 @@ func TestLayerBelowIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = r.Do(t.Context(), func(ctx context.Context) error {
-			forbear.NoteSend(ctx, 1)
-			forbear.NoteSend(ctx, 2) // another request is no repetition
-			forbear.NoteSend(ctx, 1) // this one is
+			layer.NoteSend(ctx, 1)
+			layer.NoteSend(ctx, 2) // another request is no repetition
+			layer.NoteSend(ctx, 1) // this one is
 			return forbear.Retryable(errFlaky, forbear.Hint{})
 		})
 		if len(seen) != 1 || seen[0].Sends != 2 || r.LayeredSends() != 3 {

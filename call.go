@@ -6,6 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -67,7 +68,7 @@ func (r *Retryer) begin(ctx context.Context, c *Call) error {
 	if r.ratio != nil {
 		r.ratio.RequestAt(c.began)
 	} else {
-		r.budget.Request(c.Start())
+		r.budget.Request(c.start())
 	}
 	if r.observers.started {
 		r.attemptStarted(ctx, c.info(ctx, true))
@@ -78,8 +79,8 @@ func (r *Retryer) begin(ctx context.Context, c *Call) error {
 // Attempt returns the number of the attempt under way; the first is 1.
 func (c *Call) Attempt() int { return c.State.attempt() }
 
-// Start returns when the call began.
-func (c *Call) Start() time.Time { return window.Epoch().Add(c.began) }
+// start returns when the call began.
+func (c *Call) start() time.Time { return window.Epoch().Add(c.began) }
 
 // tried returns when the attempt under way began.
 func (c *Call) tried() time.Time { return window.Epoch().Add(c.attempted) }
@@ -93,7 +94,7 @@ func (c *Call) Context(ctx context.Context) context.Context {
 	if c.Attempt() == 1 {
 		return ctx
 	}
-	return &attemptCtx{Context: ctx, dependency: c.r.dependency, number: c.Attempt(), retryer: c.r}
+	return c.r.retryContext(ctx, c.Attempt())
 }
 
 // Limit returns the time that the attempt under way gets of the usual one: half for
@@ -147,7 +148,7 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 	now := time.Now()
 	if !c.read {
 		c.read = true
-		c.State.Start = c.Start()
+		c.State.Start = c.start()
 		readContext(ctx, &c.State, &c.Facts)
 	}
 	if c.r.observers.ended {
@@ -171,7 +172,7 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 // stopped reports the end of the call after so many attempts.
 func (c *Call) stopped(ctx context.Context, d Decision, f Failure, now time.Time, attempts int) {
 	if c.r.observers.stopped {
-		c.r.stopped(ctx, c.info(ctx, true), d, f, now.Sub(c.Start()), attempts, now)
+		c.r.stopped(ctx, c.info(ctx, true), d, f, now.Sub(c.start()), attempts, now)
 	}
 }
 
@@ -206,7 +207,7 @@ func (c *Call) Err(d Decision, f Failure) *Error {
 		Reason:     d.Reason,
 		Type:       f.Type,
 		Attempts:   c.Attempt(),
-		Elapsed:    time.Since(c.Start()),
+		Elapsed:    time.Since(c.start()),
 		Err:        f.Err,
 		class:      d.Class,
 	}
@@ -227,7 +228,7 @@ func (c *Call) info(ctx context.Context, name bool) Info {
 	}
 	key := c.State.Key
 	if key == "" {
-		key = IdempotencyKey(ctx)
+		key = layer.Key(ctx)
 	}
 	return Info{
 		Dependency:     c.r.dependency,

@@ -3,30 +3,18 @@ package forbear
 import (
 	"context"
 	"errors"
+
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
-// Labels of failures that no protocol owns. Protocol packages add their own,
-// such as "http_503".
-const (
-	TypeUnknown        = "unknown"
-	TypeMarked         = "retryable_error"
-	TypeTerminal       = "terminal_error"
-	TypeCanceled       = "canceled"
-	TypeCallerDeadline = "caller_deadline"
-	TypeTimeout        = "timeout"
-	TypeCertificate    = "tls_certificate"
-	TypeResend         = "transport_resend"
-	TypeExhaustedBelow = "exhausted_below"
-)
-
-// Classifier turns an error into a failure when it knows the error; ok is false
+// classifier turns an error into a failure when it knows the error; ok is false
 // when it does not, and the next one is asked.
-type Classifier func(err error) (f Failure, ok bool)
+type classifier = func(err error) (f Failure, ok bool)
 
 // classify asks, in this order: certificates (a fact that no mark can lift),
 // the caller's own end, the operation's marks, a timeout that forbear itself
 // has set, the user's classifiers, an inner forbear. Nobody knowing means [Unknown], which is not retried.
-func classify(ctx context.Context, err error, chain []Classifier) Failure {
+func classify(ctx context.Context, err error, chain []classifier) Failure {
 	if f, ok := certificate(err); ok {
 		return f
 	}
@@ -34,14 +22,14 @@ func classify(ctx context.Context, err error, chain []Classifier) Failure {
 		return f
 	}
 	if m, ok := errors.AsType[*mark](err); ok {
-		label := TypeMarked
+		label := errtype.Marked
 		if m.class == ClassTerminal {
-			label = TypeTerminal
+			label = errtype.Terminal
 		}
 		return Failure{Class: m.class, Type: label, Hint: m.hint, Err: err}
 	}
 	if _, ok := err.(*attemptTimeout); ok {
-		return Failure{Class: ClassTimeout, Type: TypeTimeout, Err: err}
+		return Failure{Class: ClassTimeout, Type: errtype.Timeout, Err: err}
 	}
 	for _, c := range chain {
 		if f, ok := c(err); ok {
@@ -56,7 +44,7 @@ func classify(ctx context.Context, err error, chain []Classifier) Failure {
 		f.Err = err
 		return f
 	}
-	return Failure{Type: TypeUnknown, Err: err}
+	return Failure{Type: errtype.Unknown, Err: err}
 }
 
 // callerEnded recognises that the call is over because the caller ended it.
@@ -65,8 +53,8 @@ func callerEnded(ctx context.Context, err error) (Failure, bool) {
 	case nil:
 		return Failure{}, false
 	case context.DeadlineExceeded:
-		return Failure{Class: ClassCanceled, Type: TypeCallerDeadline, Err: err}, true
+		return Failure{Class: ClassCanceled, Type: errtype.CallerDeadline, Err: err}, true
 	default:
-		return Failure{Class: ClassCanceled, Type: TypeCanceled, Err: err}, true
+		return Failure{Class: ClassCanceled, Type: errtype.Canceled, Err: err}, true
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // ClassifyNet recognises the network failures of through any
@@ -40,7 +42,7 @@ func certificate(err error) (Failure, bool) {
 	if !anyInTree(err, isCertificate) {
 		return Failure{}, false
 	}
-	return Failure{Class: ClassCertificate, Type: TypeCertificate, Unsent: true, Err: err}, true
+	return Failure{Class: ClassCertificate, Type: errtype.Certificate, Unsent: true, Err: err}, true
 }
 
 func isCertificate(err error) bool {
@@ -212,10 +214,10 @@ func socket(err error) (Class, string, bool) {
 
 func timeout(err error) (Class, string, bool) {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) {
-		return ClassTimeout, TypeTimeout, true
+		return ClassTimeout, errtype.Timeout, true
 	}
 	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
-		return ClassTimeout, TypeTimeout, true
+		return ClassTimeout, errtype.Timeout, true
 	}
 	return 0, "", false
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // Decision is the answer to one failure.
@@ -24,9 +26,6 @@ type Decision struct {
 	// durable work may make beyond it.
 	Paced bool
 }
-
-// Rule returns the rule of the standard behind the decision, such as "R-5".
-func (d Decision) Rule() string { return d.Reason.Rule() }
 
 // Decide answers whether, when and why a failed attempt may be followed by
 // another, when nothing is known of the moment: see [Policy.Decide].
@@ -87,7 +86,7 @@ func askCanceled(f *Failure, d *Decision) Reason {
 	if d.Class != ClassCanceled {
 		return ReasonNone
 	}
-	if f.Type == TypeCallerDeadline {
+	if f.Type == errtype.CallerDeadline {
 		return ReasonDeadline
 	}
 	return ReasonCanceled
@@ -117,7 +116,7 @@ func askClass(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason
 	if known.ExhaustedBelow && !p.Kind.Durable() {
 		return ReasonExhaustedBelow
 	}
-	if f.Type == TypeResend && s.Resends == 0 {
+	if f.Type == errtype.Resend && s.Resends == 0 {
 		d.Reason = ReasonResend
 	}
 	return ReasonNone
@@ -153,7 +152,7 @@ func askCount(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason
 		return ReasonNone // outside the count, inside deadline and budget
 	case limit <= 0:
 		return ReasonDisabled
-	case s.Retries() >= limit:
+	case s.retries() >= limit:
 		return ReasonExhausted
 	}
 	if d.Class == ClassDNS {
@@ -196,10 +195,10 @@ func (p *Policy) schedule(d Decision, s *State, h Hint, now time.Time, draw func
 	spread := max(min(h.Spread, room-max(high, floor)), 0)
 	d.Retry = true
 	d.Floor = floor
-	d.Ceiling = satAdd(max(high, floor), spread)
-	d.Wait = max(between(low, high, draw()), h.Floor)
+	d.Ceiling = backoff.Sum(max(high, floor), spread)
+	d.Wait = max(backoff.Between(low, high, draw()), h.Floor)
 	if spread > 0 {
-		d.Wait += between(0, spread, draw())
+		d.Wait += backoff.Between(0, spread, draw())
 	}
 	return d
 }

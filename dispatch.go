@@ -12,7 +12,7 @@ import (
 func (r *Retryer) attemptStarted(ctx context.Context, i Info) {
 	for _, o := range r.observers.list {
 		if o.AttemptStarted != nil {
-			o.AttemptStarted(ctx, AttemptStarted{i})
+			o.AttemptStarted(ctx, i)
 		}
 	}
 }

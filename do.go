@@ -15,7 +15,7 @@ import (
 // On failure the error is an [*Error] that unwraps to op's last error.
 func (r *Retryer) Do(ctx context.Context, op func(ctx context.Context) error) error {
 	if op == nil {
-		return ErrNilFunc
+		return errNilFunc
 	}
 	var call Call
 	err := r.begin(ctx, &call)
@@ -36,7 +36,7 @@ func (r *Retryer) Do(ctx context.Context, op func(ctx context.Context) error) er
 func DoValue[T any](ctx context.Context, r *Retryer, op func(ctx context.Context) (T, error)) (T, error) {
 	var v T
 	if op == nil {
-		return v, ErrNilFunc
+		return v, errNilFunc
 	}
 	err := r.Do(ctx, func(ctx context.Context) (err error) {
 		v, err = op(ctx)

@@ -224,7 +224,7 @@ func (c *DurableCall) attempt(ctx context.Context, now time.Time, op func(contex
 	}()
 	durable := c.r.policy.Kind.Durable()
 	if !durable && c.Attempts > 0 {
-		ctx = &attemptCtx{Context: ctx, dependency: c.r.dependency, number: c.Attempts + 1, retryer: c.r}
+		ctx = c.r.retryContext(ctx, c.Attempts+1)
 	}
 	if !durable && c.r.policy.PerAttempt == 0 {
 		return op(ctx)
@@ -280,9 +280,6 @@ func (c *DurableCall) Earned() <-chan struct{} {
 func (c *DurableCall) Timeout(now time.Time) time.Duration {
 	return limit(c.r.policy.AttemptTimeout(), c.permit, c.r.policy.remaining(&c.State, now))
 }
-
-// Probe reports whether the attempt under way tries out a dependency that was down.
-func (c *DurableCall) Probe() bool { return c.permit.Probe }
 
 // GiveUp ends a call that waits, for a reason of its caller's, and returns the
 // error to end with.
@@ -356,7 +353,3 @@ func (c *DurableCall) info(attempt int) Info {
 		Attempt: max(attempt, 1), MaxAttempts: c.r.policy.limit(&c.State, Hint{}) + 1,
 	}
 }
-
-// Failure returns the latest failed attempt, as far as it is known: an earlier
-// process may have seen it. It is zero for a call that has not failed.
-func (c *DurableCall) Failure() Failure { return c.latest(ReasonNone) }

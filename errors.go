@@ -27,8 +27,8 @@ var (
 	ErrRefreshFailed   = credential.ErrRefreshFailed
 	ErrWeakCredential  = credential.ErrWeak
 
-	// ErrNilFunc is returned for a nil operation.
-	ErrNilFunc = errors.New("nil function")
+	// errNilFunc is returned for a nil operation, which is a mistake of the program.
+	errNilFunc = errors.New("nil function")
 	// ErrPolicy is what errors of [New] match when the policy was refused.
 	ErrPolicy = errors.New("policy refused")
 )

@@ -66,7 +66,7 @@ func ExampleDecide() {
 	var p forbear.Policy
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	say := func(d forbear.Decision) {
-		fmt.Println(d.Retry, d.Reason, d.Rule(), d.Floor, d.Wait, d.Ceiling)
+		fmt.Println(d.Retry, d.Reason, d.Reason.Rule(), d.Floor, d.Wait, d.Ceiling)
 	}
 	unavailable := forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
 	say(forbear.Decide(&p, forbear.State{Attempt: 2}, unavailable, now, middle))

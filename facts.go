@@ -32,7 +32,7 @@ func (r *Retryer) facts(known Facts, now time.Time) Facts {
 	if r.breaker != nil && r.breaker.State() == breaker.Open {
 		known.Breaker = breaker.Open
 	}
-	known.Unhealthy = known.Unhealthy || r.gate != nil && !r.gate.Healthy(r.dependency, now)
+	known.Unhealthy = known.Unhealthy || r.healthy != nil && !r.healthy(now)
 	known.NotOwner = known.NotOwner || r.policy.Owner != "" && r.service != "" && r.policy.Owner != r.service
 	return known
 }

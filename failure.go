@@ -101,22 +101,6 @@ type Hint struct {
 	LongerDeadline bool
 }
 
-// Merge returns the stricter of both hints, field by field: the larger floor,
-// the smaller count, any Stop.
-func (h Hint) Merge(o Hint) Hint {
-	h.Floor = max(h.Floor, o.Floor)
-	h.Spread = max(h.Spread, o.Spread)
-	h.Base = max(h.Base, o.Base)
-	if h.MaxRetries == 0 || o.MaxRetries > 0 && o.MaxRetries < h.MaxRetries {
-		h.MaxRetries = o.MaxRetries
-	}
-	h.Stop = h.Stop || o.Stop
-	h.NoBackoff = h.NoBackoff || o.NoBackoff
-	h.SameKey = h.SameKey || o.SameKey
-	h.LongerDeadline = h.LongerDeadline || o.LongerDeadline
-	return h
-}
-
 // Outcome returns what a circuit breaker makes of f; counts is false for a
 // failure that says nothing about the dependency.
 func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {

@@ -56,21 +56,6 @@ func TestHintsThatStop(t *testing.T) {
 	}
 }
 
-func TestHintMergeIsTheStricter(t *testing.T) {
-	a := forbear.Hint{Floor: 1, Spread: 5, Base: 3, MaxRetries: 4, SameKey: true}
-	b := forbear.Hint{Floor: 2, Spread: 1, MaxRetries: 2, Stop: true, NoBackoff: true, LongerDeadline: true}
-	want := forbear.Hint{Floor: 2, Spread: 5, Base: 3, MaxRetries: 2, Stop: true, NoBackoff: true, SameKey: true, LongerDeadline: true}
-	if got := a.Merge(b); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got := b.Merge(a); got != want {
-		t.Errorf("the other way: got %+v, want %+v", got, want)
-	}
-	if got := (forbear.Hint{}).Merge(a); got != a {
-		t.Errorf("with nothing: got %+v, want %+v", got, a)
-	}
-}
-
 // credentials are refreshed once, outside the count, inside deadline and
 // budget.
 func TestTokenRefresh(t *testing.T) {
@@ -84,8 +69,8 @@ func TestTokenRefresh(t *testing.T) {
 		}
 	}
 	next(denied, forbear.ReasonRefresh)
-	if s.Retries() != 0 {
-		t.Errorf("the refresh counts as %d retries", s.Retries())
+	if s.Attempt-1-s.Refreshes != 0 {
+		t.Errorf("the refresh counts as a retry: %+v", s)
 	}
 	next(denied, forbear.ReasonUnauthorized)
 	next(transient, forbear.ReasonRetryable)
@@ -121,7 +106,7 @@ func TestDecorrelatedJitter(t *testing.T) {
 		if d.Floor != time.Second || d.Ceiling != want || d.Wait < time.Second || d.Wait > want {
 			t.Errorf("after %v: got %+v, want [1s, %v]", prev, d, want)
 		}
-		prev = s.After(d).PrevWait
+		prev = d.Wait
 	}
 	if prev < 19*time.Second {
 		t.Errorf("ten draws near the top end at %v, want the cap", prev)
@@ -166,7 +151,7 @@ func TestScheduleOfOnesOwn(t *testing.T) {
 func TestHealthGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{}
-		r := quiet(t, forbear.Policy{}, forbear.WithHealthGate(g))
+		r := quiet(t, forbear.Policy{}, forbear.WithHealthGate(g.healthy))
 		op, runs := failTimes(9, forbear.Retryable(errFlaky, forbear.Hint{}))
 		if err := r.Do(t.Context(), op); !errors.Is(err, forbear.ErrUnhealthy) || *runs != 2 {
 			t.Errorf("got %v after %d attempts, want the gate to stop the second retry", err, *runs)
@@ -177,7 +162,7 @@ func TestHealthGate(t *testing.T) {
 // gate is healthy once.
 type gate struct{ asked int }
 
-func (g *gate) Healthy(dependency string, _ time.Time) bool {
+func (g *gate) healthy(time.Time) bool {
 	g.asked++
-	return dependency == "payments" && g.asked < 2
+	return g.asked < 2
 }

@@ -66,8 +66,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// ParseKind is the inverse of [Kind.String].
-func ParseKind(name string) (Kind, error) {
+// parseKind is the inverse of [Kind.String].
+func parseKind(name string) (Kind, error) {
 	for k, l := range kinds {
 		if l.name == name {
 			return Kind(k), nil
@@ -81,6 +81,6 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (k *Kind) UnmarshalText(text []byte) (err error) {
-	*k, err = ParseKind(string(text))
+	*k, err = parseKind(string(text))
 	return err
 }

@@ -18,12 +18,6 @@ func (r *Retryer) Next(s *State, f Failure, now time.Time) Decision {
 	return r.next(s, Facts{}, breaker.Permit{}, &f, now)
 }
 
-// NextWith is Next for a call that knows of more than its Retryer: that a layer below
-// has given up, that it runs inside a retry of an outer layer.
-func (r *Retryer) NextWith(s *State, known Facts, f Failure, now time.Time) Decision {
-	return r.next(s, known, breaker.Permit{}, &f, now)
-}
-
 // next is Next for an attempt that had a permit, under facts that its call knows.
 func (r *Retryer) next(s *State, known Facts, permit breaker.Permit, f *Failure, now time.Time) Decision {
 	if f.Class == ClassDNS {

@@ -22,7 +22,7 @@ type Observer struct {
 
 	// AttemptStarted is called before each attempt, AttemptEnded after it, the
 	// successful ones included.
-	AttemptStarted func(context.Context, AttemptStarted)
+	AttemptStarted func(context.Context, Info)
 	AttemptEnded   func(context.Context, AttemptEnded)
 	// RetryScheduled is called for each retry, before its wait.
 	RetryScheduled func(context.Context, RetryScheduled)
@@ -56,9 +56,6 @@ type Info struct {
 	Attempt        int // the first is 1
 	MaxAttempts    int
 }
-
-// AttemptStarted is the event before an attempt.
-type AttemptStarted struct{ Info }
 
 // AttemptEnded is the event after an attempt. Failure.Class is ClassSuccess for
 // a good one.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // all keeps every event that recorder does not.
@@ -134,7 +135,7 @@ func TestCertificateAndDeadLetterEvents(t *testing.T) {
 		var seen all
 		r := quiet(t, forbear.Policy{Kind: forbear.Event}, forbear.WithObserver(seen.observer()), forbear.WithDeadLetter(&sink{}))
 		_ = r.Do(t.Context(), func(context.Context) error { return x509.UnknownAuthorityError{} })
-		if len(seen.stops) != 1 || seen.stops[0].Reason != forbear.ReasonCertificate || seen.stops[0].Failure.Type != forbear.TypeCertificate {
+		if len(seen.stops) != 1 || seen.stops[0].Reason != forbear.ReasonCertificate || seen.stops[0].Failure.Type != errtype.Certificate {
 			t.Errorf("certificates: %+v", seen.stops)
 		}
 		if len(seen.dead) != 1 || seen.dead[0].Queue != "payments" || seen.dead[0].Reason != forbear.ReasonCertificate {
@@ -145,7 +146,7 @@ func TestCertificateAndDeadLetterEvents(t *testing.T) {
 
 func TestMetricsDoNotSilenceTheLog(t *testing.T) {
 	lines := logged(t, func(t *testing.T) {
-		r, err := forbear.New("payments", forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&forbear.Observer{KeepsLog: true, AttemptStarted: func(context.Context, forbear.AttemptStarted) {}}))
+		r, err := forbear.New("payments", forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&forbear.Observer{KeepsLog: true, AttemptStarted: func(context.Context, forbear.Info) {}}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,8 @@ func (r *recorder) note(i forbear.Info, format string, args ...any) {
 	r.infos = append(r.infos, i)
 }
 
-func (r *recorder) AttemptStarted(_ context.Context, e forbear.AttemptStarted) {
-	r.note(e.Info, "start %d", e.Attempt)
+func (r *recorder) AttemptStarted(_ context.Context, e forbear.Info) {
+	r.note(e, "start %d", e.Attempt)
 }
 
 func (r *recorder) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
@@ -87,7 +87,7 @@ func TestEventsComeInOrder(t *testing.T) {
 
 type startOnly struct{ n int }
 
-func (s *startOnly) AttemptStarted(context.Context, forbear.AttemptStarted) { s.n++ }
+func (s *startOnly) AttemptStarted(context.Context, forbear.Info) { s.n++ }
 
 func TestAnObserverMayWantOneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -74,7 +74,7 @@ func WithRand(rand func() float64) Option {
 
 // WithClassifier adds classifiers for the errors of [Retryer.Do]. They are
 // asked in order, after the operation's own marks; the first that knows wins.
-func WithClassifier(c ...Classifier) Option {
+func WithClassifier(c ...func(err error) (f Failure, ok bool)) Option {
 	return func(r *Retryer) error {
 		r.classifiers = append(r.classifiers, c...)
 		return nil
@@ -138,17 +138,11 @@ func WithBreaker(b *breaker.Breaker) Option {
 	}
 }
 
-// WithHealthGate asks g before every retry whether the dependency looks
-// healthy.
-func WithHealthGate(g HealthGate) Option {
+// WithHealthGate asks healthy before every retry whether the dependency looks well
+// enough for one. It must not block.
+func WithHealthGate(healthy func(now time.Time) bool) Option {
 	return func(r *Retryer) error {
-		r.gate = g
+		r.healthy = healthy
 		return nil
 	}
-}
-
-// HealthGate tells whether a dependency looks healthy enough for a retry. It
-// must not block.
-type HealthGate interface {
-	Healthy(dependency string, now time.Time) bool
 }

@@ -73,9 +73,9 @@ type Backoff struct {
 type Jitter uint8
 
 const (
-	// JitterDefault is full jitter, or, where a schedule rules, a draw
+	// jitterDefault is full jitter, or, where a schedule rules, a draw
 	// between the step before and the step itself.
-	JitterDefault Jitter = iota
+	jitterDefault Jitter = iota
 	// JitterFull draws from [0, ceiling].
 	JitterFull
 	// JitterDecorrelated draws from [base, 3 x previous wait], within the cap.
@@ -96,12 +96,12 @@ const (
 	KeyRefuse
 )
 
-// The figures of the standard.
+// The figures of the standard, where a policy sets none.
 const (
-	DefaultBase       = time.Second
-	DefaultCap        = 30 * time.Second
-	DefaultConnect    = 2 * time.Second
-	DefaultMinAttempt = 100 * time.Millisecond
+	defaultConnect    = 2 * time.Second
+	defaultBase       = time.Second
+	defaultCap        = 30 * time.Second
+	defaultMinAttempt = 100 * time.Millisecond
 )
 
 var webhookSchedule = []time.Duration{
@@ -122,10 +122,10 @@ func (p Policy) WithDefaults() Policy {
 		p.MaxRetries = cmp.Or(p.MaxRetries, l.count)
 	}
 	p.Total = cmp.Or(p.Total, l.total)
-	p.Connect = cmp.Or(p.Connect, DefaultConnect)
-	p.MinAttempt = cmp.Or(p.MinAttempt, DefaultMinAttempt)
-	p.Backoff.Base = cmp.Or(p.Backoff.Base, DefaultBase)
-	p.Backoff.Cap = cmp.Or(p.Backoff.Cap, max(DefaultCap, p.Backoff.Base))
+	p.Connect = cmp.Or(p.Connect, defaultConnect)
+	p.MinAttempt = cmp.Or(p.MinAttempt, defaultMinAttempt)
+	p.Backoff.Base = cmp.Or(p.Backoff.Base, defaultBase)
+	p.Backoff.Cap = cmp.Or(p.Backoff.Cap, max(defaultCap, p.Backoff.Base))
 	if p.Kind == Webhook && p.Backoff.Schedule == nil {
 		p.Backoff.Schedule = webhookSchedule
 	}

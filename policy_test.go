@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // Each way in which a policy may leave the standard, and what the user reads.
@@ -115,7 +116,7 @@ func TestGoodPolicies(t *testing.T) {
 
 func TestWaivers(t *testing.T) {
 	many := forbear.Policy{MaxRetries: 9}
-	lax := forbear.Policy{Classify: map[string]forbear.Class{forbear.TypeCertificate: forbear.ClassTransient}}
+	lax := forbear.Policy{Classify: map[string]forbear.Class{errtype.Certificate: forbear.ClassTransient}}
 	waiver := func(rule, dependency, reason string, expires time.Time) forbear.Waiver {
 		return forbear.Waiver{Rule: rule, Dependency: dependency, Reason: reason, Expires: expires}
 	}
@@ -205,11 +206,12 @@ func TestPolicyIsPlainData(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for k := forbear.Sync; k <= forbear.Batch; k++ {
-		if got, err := forbear.ParseKind(k.String()); err != nil || got != k {
+		var got forbear.Kind
+		if err := got.UnmarshalText([]byte(k.String())); err != nil || got != k {
 			t.Errorf("%v: got %v, %v", k, got, err)
 		}
 	}
-	if _, err := forbear.ParseKind("cron"); err == nil {
+	if err := new(forbear.Kind).UnmarshalText([]byte("cron")); err == nil {
 		t.Error("cron is no kind")
 	}
 	for c := forbear.ClassUnknown; c <= forbear.ClassCanceled; c++ {

@@ -22,12 +22,12 @@ type Retryer struct {
 	policy     Policy // with defaults
 	given      Policy // as it was passed in
 	budget     budget.Budget
-	ratio      *budget.Ratio // budget, when it is of the default kind
-	outcomes   outcomeBudget // budget, when it cares how calls end
-	gate       HealthGate
-	breaker    *breaker.Breaker  // nil when the policy has none
-	bulkhead   *breaker.Bulkhead // nil when the policy sets no bound
-	pace       *pace             // nil for calls that somebody waits for
+	ratio      *budget.Ratio            // budget, when it is of the default kind
+	outcomes   outcomeBudget            // budget, when it cares how calls end
+	healthy    func(now time.Time) bool // the health gate, or nil
+	breaker    *breaker.Breaker         // nil when the policy has none
+	bulkhead   *breaker.Bulkhead        // nil when the policy sets no bound
+	pace       *pace                    // nil for calls that somebody waits for
 	service    string
 
 	layeredOnce  sync.Once
@@ -36,7 +36,7 @@ type Retryer struct {
 	observers   observers
 	observed    bool
 	correlate   func(context.Context) string
-	classifiers []Classifier
+	classifiers []classifier
 	waivers     []Waiver
 	sink        DeadLetterSink
 	callerSink  bool
@@ -72,7 +72,7 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 			errs = append(errs, fmt.Errorf("dependency %q: %w", dependency, err))
 		}
 	}
-	if v := r.unwaived(p.Violations()); len(v) > 0 {
+	if v := r.unwaived(p.violations()); len(v) > 0 {
 		errs = append(errs, &policyError{dependency, v})
 	}
 	if p.Kind.Durable() && r.sink == nil && !r.callerSink {

@@ -27,9 +27,6 @@ func NewSet(service string, fallback Policy, opts ...Option) (*Set, error) {
 	return &Set{service: service, fallback: fallback, opts: opts, retryers: map[string]*Retryer{}}, nil
 }
 
-// Service returns the name of the service.
-func (s *Set) Service() string { return s.service }
-
 // Configure sets the policy of one dependency. A Retryer that was handed out
 // before keeps its old policy.
 func (s *Set) Configure(dependency string, p Policy, opts ...Option) error {

@@ -14,9 +14,6 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.Service() != "shop" {
-		t.Errorf("service %q", set.Service())
-	}
 	if err := set.Configure("search", forbear.Policy{MaxRetries: 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/backoff"
 )
 
 // The worked numbers of the standard and its companions, by name.
@@ -24,7 +25,7 @@ func decide(p forbear.Policy, s forbear.State, f forbear.Failure) forbear.Decisi
 // 32,000 ms capped at 30 s.
 func TestLessonCeilings500To16000AndCap30s(t *testing.T) {
 	for n, want := range []time.Duration{500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000} {
-		if got := forbear.Ceiling(500*time.Millisecond, 30*time.Second, n); got != want*time.Millisecond {
+		if got := backoff.Ceiling(500*time.Millisecond, 30*time.Second, n); got != want*time.Millisecond {
 			t.Errorf("attempt %d: got %v, want %v", n, got, want*time.Millisecond)
 		}
 	}
@@ -51,7 +52,7 @@ func TestByTheNumbers100_200_400Against50_100_200(t *testing.T) {
 		if got := decide(p, forbear.State{Attempt: i + 1}, transient).Wait; got != want*time.Millisecond {
 			t.Errorf("R-1, mean before retry %d: got %v, want %v", i+1, got, want*time.Millisecond)
 		}
-		lesson := forbear.Ceiling(base, limit, i+1) / 2
+		lesson := backoff.Ceiling(base, limit, i+1) / 2
 		if lesson != 2*want*time.Millisecond {
 			t.Errorf("lesson, mean before retry %d: got %v, want %v", i+1, lesson, 2*want*time.Millisecond)
 		}
@@ -61,7 +62,7 @@ func TestByTheNumbers100_200_400Against50_100_200(t *testing.T) {
 		t.Errorf("the lesson's expected elapsed time: got %v, want 700ms", sum)
 	}
 	// The cap is reached from n = 5 on: log2(20) is 4.3.
-	if a, b := forbear.Ceiling(base, limit, 4), forbear.Ceiling(base, limit, 5); a != 1600*time.Millisecond || b != limit {
+	if a, b := backoff.Ceiling(base, limit, 4), backoff.Ceiling(base, limit, 5); a != 1600*time.Millisecond || b != limit {
 		t.Errorf("around the cap: got %v and %v", a, b)
 	}
 }
@@ -74,7 +75,7 @@ func TestR1Defaults(t *testing.T) {
 			t.Errorf("retry %d: got [%v, %v], want [0, %v]", i+1, d.Floor, d.Ceiling, want*time.Second)
 		}
 	}
-	if got := forbear.Ceiling(forbear.DefaultBase, forbear.DefaultCap, 5); got != 30*time.Second {
+	if got := backoff.Ceiling(time.Second, 30*time.Second, 5); got != 30*time.Second {
 		t.Errorf("2^5: got %v, want the cap", got)
 	}
 }
@@ -135,7 +136,7 @@ func TestRetryAfter45OverComputed3s(t *testing.T) {
 		t.Errorf("got %+v, want a wait of 45s", d)
 	}
 	// In a synchronous call of 30 s it fails at once.
-	if d := decide(forbear.Policy{}, forbear.State{}, f); d.Retry || d.Reason != forbear.ReasonHintTooLong || d.Rule() != "R-5" {
+	if d := decide(forbear.Policy{}, forbear.State{}, f); d.Retry || d.Reason != forbear.ReasonHintTooLong || d.Reason.Rule() != "R-5" {
 		t.Errorf("sync: got %+v, want after_exceeds_deadline", d)
 	}
 }

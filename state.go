@@ -48,8 +48,8 @@ const MaxKeyLen = 64
 // attempt returns the number of the latest attempt.
 func (s *State) attempt() int { return max(s.Attempt, 1) }
 
-// Retries returns the number of retries that count against the limit.
-func (s *State) Retries() int { return max(s.attempt()-1-s.Refreshes, 0) }
+// retries returns the number of retries that count against the limit.
+func (s *State) retries() int { return max(s.attempt()-1-s.Refreshes, 0) }
 
 // keyed reports whether the call carries a valid idempotency key.
 func (s *State) keyed() bool { return s.Key != "" && len(s.Key) <= MaxKeyLen }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/label"
 )
 
@@ -38,18 +39,18 @@ func (w Waiver) covers(v *Violation, dependency string, now time.Time) bool {
 		w.Reason != "" && (w.Expires.IsZero() || now.Before(w.Expires))
 }
 
-// Validate returns all violations of p, joined, or nil. Each one is a
-// [*Violation].
+// Validate returns all the ways in which p leaves the standard, joined, or nil: it
+// is an error with a method Unwrap() []error, and each of those is a [*Violation].
 func (p *Policy) Validate() error {
 	var errs []error
-	for _, v := range p.Violations() {
+	for _, v := range p.violations() {
 		errs = append(errs, v)
 	}
 	return errors.Join(errs...)
 }
 
-// Violations lists what [Policy.Validate] joins.
-func (p *Policy) Violations() []*Violation {
+// violations lists what Validate joins.
+func (p *Policy) violations() []*Violation {
 	var c checker
 	if int(p.Kind) >= len(kinds) {
 		c.add("kind", "", "%d is unknown", p.Kind)
@@ -189,7 +190,7 @@ func (c *checker) budget(p *Policy) {
 func (c *checker) classes(p *Policy) {
 	for label, class := range p.Classify {
 		switch {
-		case label == TypeCertificate || !class.overridable() && class <= ClassCanceled:
+		case label == errtype.Certificate || !class.overridable() && class <= ClassCanceled:
 			c.add("classify."+label, "R-9", "cannot be %s: certificates and cancellations are facts", class)
 		case class > ClassCanceled:
 			c.add("classify."+label, "", "has an unknown class")

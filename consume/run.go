@@ -117,7 +117,7 @@ func (r *run) attempt(ctx context.Context) (forbear.Decision, error) {
 
 // after ends the claim as the engine's decision demands.
 func (r *run) after(ctx context.Context, d forbear.Decision, err error, wait time.Duration) Decision {
-	switch f := r.call.Failure(); {
+	switch f := (forbear.Failure{Type: r.call.Last, Err: err}); {
 	case d.Reason == forbear.ReasonSuccess:
 		return r.done(ctx)
 	case d.Reason == forbear.ReasonCanceled:

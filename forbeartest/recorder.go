@@ -31,7 +31,7 @@ func (r *Recorder) Observer() *forbear.Observer {
 	}
 }
 
-func (r *Recorder) attemptStarted(_ context.Context, e forbear.AttemptStarted) {
+func (r *Recorder) attemptStarted(_ context.Context, e forbear.Info) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, fmt.Sprintf("attempt %d", e.Attempt))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/spread"
 )
 
@@ -174,7 +175,7 @@ func (a Advice) merge(b Advice) Advice {
 	case b.stops():
 		a = b
 	default:
-		h := a.Failure.Hint.Merge(b.Failure.Hint)
+		h := hint.Stricter(a.Failure.Hint, b.Failure.Hint)
 		// One immediate error does not take away the other's backoff.
 		h.NoBackoff = a.Failure.Hint.NoBackoff && b.Failure.Hint.NoBackoff
 		if wait(b.Failure.Hint) > wait(a.Failure.Hint) {
@@ -267,7 +268,7 @@ func (a *Advice) time(after time.Duration, given bool, floor time.Duration, aske
 		h.Floor = max(floor, after)
 	case a.Strategy == Fixed && !asked:
 		if after == 0 {
-			after = forbear.DefaultBase // nothing better is known
+			after = (&forbear.Policy{}).WithDefaults().Backoff.Base // nothing better is known
 		}
 		h.Floor = after
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/backoff"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
@@ -124,12 +125,12 @@ func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Du
 			if d, ok := req.Context().Deadline(); ok {
 				left = min(left, time.Until(d))
 			}
-			deadline = forbear.Ceiling(deadline, max(left, time.Millisecond), c.longer)
+			deadline = backoff.Ceiling(deadline, max(left, time.Millisecond), c.longer)
 			edits = append(edits, c.setDeadline(deadline)...)
 		}
 		// The server must not respond after the deadline, and a second covers
 		// the way: waiting longer is waiting for nothing.
-		limit = min(limit, satAdd(deadline, time.Second))
+		limit = min(limit, backoff.Sum(deadline, time.Second))
 	}
 	if c.keyMade {
 		edits = append(edits, c.addKey())
@@ -192,11 +193,4 @@ func inOrder(edits []edit) []edit {
 		}
 	}
 	return edits
-}
-
-func satAdd(a, b time.Duration) time.Duration {
-	if c := a + b; c >= a {
-		return c
-	}
-	return a
 }

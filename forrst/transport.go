@@ -14,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // Options says how a transport reads responses and which calls it may repeat. The
@@ -137,9 +138,9 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 		switch {
 		case known:
 		case errors.Is(err, context.Canceled) && c.ctx.Err() == nil:
-			f = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout, Err: err} // the attempt's own
+			f = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: err} // the attempt's own
 		default:
-			f = forbear.Failure{Type: forbear.TypeUnknown, Err: err}
+			f = forbear.Failure{Type: errtype.Unknown, Err: err}
 		}
 		resp.Body = &joined{io.MultiReader(bytes.NewReader(body), failing{err}), resp.Body}
 		return f

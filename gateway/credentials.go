@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/credential/oauth"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/loopback"
 )
 
@@ -52,7 +52,7 @@ func (s CredentialSource) Credentials() (*credential.Cache, error) {
 	return credential.New(&oauth.ClientCredentials{
 		URL: s.TokenURL, ID: s.ClientID, Secret: s.ClientSecret.secret, Scopes: s.Scopes, StatusIsFinal: true,
 		HTTP: &http.Client{
-			Transport: NewTransport(cmp.Or(s.Connect, forbear.DefaultConnect)),
+			Transport: NewTransport(cmp.Or(s.Connect, httpretry.DefaultConnect)),
 			// A redirect would send the client's secret to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},

@@ -51,7 +51,7 @@ func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
 
 // fill says what e was about.
 func fill(p *problem.Problem, e *forbear.Error) {
-	p.Reason, p.Rule, p.ErrorType, p.Attempts = e.Reason.String(), e.Rule(), e.Type, e.Attempts
+	p.Reason, p.Rule, p.ErrorType, p.Attempts = e.Reason.String(), e.Reason.Rule(), e.Type, e.Attempts
 	class := e.Failure().Class
 	switch {
 	case e.Reason == forbear.ReasonBudget, e.Reason == forbear.ReasonBreakerOpen,

@@ -14,7 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/spread"
 )
 
@@ -58,9 +60,9 @@ func Classify(ctx context.Context, err error, trailer metadata.MD) forbear.Failu
 	switch ctx.Err() {
 	case nil:
 	case context.DeadlineExceeded:
-		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCallerDeadline, Err: err}
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.CallerDeadline, Err: err}
 	default:
-		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCanceled, Err: err}
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.Canceled, Err: err}
 	}
 	if !bare {
 		if e, ok := errors.AsType[*forbear.Error](err); ok {
@@ -74,10 +76,10 @@ func Classify(ctx context.Context, err error, trailer metadata.MD) forbear.Failu
 	case !ok && known:
 		return f
 	case !ok: // not gRPC's own, for all that status.Code calls it UNKNOWN
-		return forbear.Failure{Type: forbear.TypeUnknown, Err: err}
+		return forbear.Failure{Type: errtype.Unknown, Err: err}
 	}
 	f = forbear.Failure{Class: classOf(s.Code()), Type: grpccode.Label(uint32(s.Code())), Err: err}
-	f.Hint = retryInfo(s).Merge(pushback(trailer[TrailerPushback]))
+	f.Hint = hint.Stricter(retryInfo(s), pushback(trailer[TrailerPushback]))
 	return f
 }
 
@@ -129,7 +131,7 @@ func retryInfo(s *status.Status) (h forbear.Hint) {
 		if d < 0 {
 			return forbear.Hint{Stop: true}
 		}
-		h = h.Merge(floor(d))
+		h = hint.Stricter(h, floor(d))
 	}
 	return h
 }

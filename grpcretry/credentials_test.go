@@ -22,6 +22,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // certificate makes a self-signed certificate for 127.0.0.1.
@@ -91,7 +92,7 @@ func TestExpiredCertificate(t *testing.T) {
 	end := time.Now().Add(5 * time.Second)
 	err := check(t, t.Context(), conn)
 	e, ok := errors.AsType[*forbear.Error](err)
-	if !ok || e.Reason != forbear.ReasonCertificate || e.Attempts != 1 || e.Type != forbear.TypeCertificate {
+	if !ok || e.Reason != forbear.ReasonCertificate || e.Attempts != 1 || e.Type != errtype.Certificate {
 		t.Fatalf("%v; want one attempt and tls_certificate", err)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok || status.Code(err) != codes.Unavailable {

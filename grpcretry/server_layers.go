@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/inbound"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // TrailerExhausted in the trailer of a failed call says that a layer below has
@@ -53,14 +54,14 @@ func (s *inboundStream) Context() context.Context { return s.ctx }
 
 // served returns the context of a handler: with the number of the attempt that
 // it serves, and watched for the exhaustion of the calls below.
-func served(ctx context.Context) (context.Context, *forbear.Exhaustion) {
+func served(ctx context.Context) (context.Context, *layer.Exhaustion) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	return forbear.WatchExhaustion(inbound.Retry(ctx, "inbound", md[HeaderAttempts]))
+	return layer.Watch(inbound.Retry(ctx, "inbound", md[HeaderAttempts]))
 }
 
 // exhausted reports whether a handler failed because the calls below it did, for
 // good.
-func exhausted(err error, below *forbear.Exhaustion) bool {
+func exhausted(err error, below *layer.Exhaustion) bool {
 	return err != nil && (below.Below() || forbear.ExhaustedBelow(err))
 }
 
@@ -95,5 +96,5 @@ func noteSend(ctx context.Context, cc *grpc.ClientConn, method string, req any) 
 		_ = h.WriteByte(0)
 	}
 	_, _ = h.Write(body)
-	forbear.NoteSend(ctx, h.Sum64())
+	layer.NoteSend(ctx, h.Sum64())
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // stream is the interceptor for streams. Only a stream of responses to one
@@ -124,7 +125,7 @@ func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
 		s.finishAttempt()
 		f := Classify(s.ctx, err, trailer)
 		if t, ok := errors.AsType[*attemptTimeout](err); ok {
-			f = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout, Err: t}
+			f = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: t}
 		}
 		s.call.Facts.ExhaustedBelow = exhaustedBelow(err, trailer)
 		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/resend"
 	"github.com/forbear-go/forbear/internal/spread"
 )
@@ -41,7 +42,7 @@ func ClassifyAt(req *http.Request, resp *http.Response, err error, now time.Time
 		return classifyError(req, err)
 	}
 	if resp == nil {
-		return forbear.Failure{Type: forbear.TypeUnknown}
+		return forbear.Failure{Type: errtype.Unknown}
 	}
 	return classifyResponse(req, resp, now)
 }
@@ -54,20 +55,20 @@ func classifyError(req *http.Request, err error) forbear.Failure {
 	switch req.Context().Err() {
 	case nil:
 	case context.DeadlineExceeded:
-		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCallerDeadline, Err: err}
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.CallerDeadline, Err: err}
 	default:
-		return forbear.Failure{Class: forbear.ClassCanceled, Type: forbear.TypeCanceled, Err: err}
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.Canceled, Err: err}
 	}
 	switch {
 	case errors.Is(err, resend.Err):
-		return forbear.Failure{Class: forbear.ClassTransient, Type: forbear.TypeResend, Err: err}
+		return forbear.Failure{Class: forbear.ClassTransient, Type: errtype.Resend, Err: err}
 	case known:
 		return f
 	}
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		return e.Failure()
 	}
-	return forbear.Failure{Type: forbear.TypeUnknown, Err: err}
+	return forbear.Failure{Type: errtype.Unknown, Err: err}
 }
 
 func classifyResponse(req *http.Request, resp *http.Response, now time.Time) forbear.Failure {

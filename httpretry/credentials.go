@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
@@ -69,7 +68,7 @@ func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (credential.T
 	if token, ok := x.t.credentials.Current(); ok {
 		return token, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, x.total-time.Since(call.Start()))
+	limited, cancel := context.WithTimeout(ctx, call.Limit(x.total))
 	defer cancel()
 	token, err := x.t.credentials.Token(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear"
 )
 
 // Bounds on what is read of a body that is not handed over. Beyond them a new
@@ -15,12 +17,12 @@ const (
 )
 
 // discard empties the body of a response that nobody will see, so that its
-// connection can be used again, and closes it. The call began at start. The time
+// connection can be used again, and closes it. The time
 // that takes is part of the wait before the next attempt.
-func (x *exchange) discard(a *attempt, resp *http.Response, start time.Time) {
+func (x *exchange) discard(a *attempt, resp *http.Response, call *forbear.Call) {
 	if resp != nil && resp.Body != nil {
 		if resp.Body != http.NoBody {
-			x.empty(a, resp.Body, start)
+			x.empty(a, resp.Body, call)
 		}
 		_ = resp.Body.Close()
 	}
@@ -28,8 +30,8 @@ func (x *exchange) discard(a *attempt, resp *http.Response, start time.Time) {
 }
 
 // empty reads body within the bounds and the call's total.
-func (x *exchange) empty(a *attempt, body io.ReadCloser, start time.Time) {
-	limit := max(min(maxDrainTime, x.total-time.Since(start)), 1)
+func (x *exchange) empty(a *attempt, body io.ReadCloser, call *forbear.Call) {
+	limit := call.Limit(maxDrainTime)
 	switch {
 	case a.timer == nil:
 		x.closeLate(body, limit)

@@ -16,8 +16,8 @@ import (
 // to the calls that its handlers make.
 func ExampleInbound() {
 	h := httpretry.Inbound(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a, _ := forbear.AttemptFrom(r.Context())
-		fmt.Printf("attempt %d of somebody, for %s\n", a.Number, forbear.CorrelationID(r.Context()))
+		n, _ := forbear.AttemptFrom(r.Context())
+		fmt.Printf("attempt %d of somebody, for %s\n", n, forbear.CorrelationID(r.Context()))
 	}))
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set(httpretry.HeaderAttempt, "1")

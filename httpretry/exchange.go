@@ -75,7 +75,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			x.closeNext()
 			return x.stop(a, resp, call.Err(d, f))
 		}
-		x.discard(a, resp, call.Start())
+		x.discard(a, resp, call)
 		if f.Hint.LongerDeadline {
 			x.timeout *= 2
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/inbound"
+	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -45,7 +46,7 @@ func Inbound(next http.Handler) http.Handler {
 			ctx, cancel = context.WithDeadline(ctx, deadline)
 			defer cancel()
 		}
-		ctx, below := forbear.WatchExhaustion(ctx)
+		ctx, below := layer.Watch(ctx)
 		next.ServeHTTP(&marking{ResponseWriter: w, below: below}, r.WithContext(ctx))
 	})
 }
@@ -53,7 +54,7 @@ func Inbound(next http.Handler) http.Handler {
 // marking adds the exhaustion mark to a failed response.
 type marking struct {
 	http.ResponseWriter
-	below *forbear.Exhaustion
+	below *layer.Exhaustion
 	wrote bool
 }
 

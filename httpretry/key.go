@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
@@ -23,7 +24,7 @@ func NeedsKey(method string) bool {
 // caller's context names, or one that forbear makes, if the policy says so.
 func (x *exchange) ownKey(mode forbear.KeyMode) string {
 	// A redirect to another origin is another server's operation.
-	if key := forbear.IdempotencyKey(x.req.Context()); key != "" && sameOrigin(x.req) {
+	if key := layer.Key(x.req.Context()); key != "" && sameOrigin(x.req) {
 		return key
 	}
 	if mode != forbear.KeyGenerate {

@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 			if got := req.Header.Get(httpretry.HeaderKey); got != tc.key {
 				t.Errorf("the caller's request now has the key %q", got)
 			}
-			if e, _ := httpretry.Outcome(resp); tc.attempts == 1 && (e.Reason != forbear.ReasonNoKey || e.Rule() != "R-6") {
+			if e, _ := httpretry.Outcome(resp); tc.attempts == 1 && (e.Reason != forbear.ReasonNoKey || e.Reason.Rule() != "R-6") {
 				t.Errorf("the outcome is %v", e)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // repeated returns the number of the attempt that an SDK above says it is
@@ -59,7 +60,7 @@ func noteSend(req *http.Request) {
 		_ = h.WriteByte(0)
 		_, _ = h.WriteString(part)
 	}
-	forbear.NoteSend(req.Context(), h.Sum64())
+	layer.NoteSend(req.Context(), h.Sum64())
 }
 
 // exhaustedBelow reports whether another forbear, in this process or further

@@ -191,7 +191,7 @@ type counter struct {
 	last      atomic.Pointer[forbear.Failure]
 }
 
-func (c *counter) AttemptStarted(context.Context, forbear.AttemptStarted) { c.n.Add(1) }
+func (c *counter) AttemptStarted(context.Context, forbear.Info) { c.n.Add(1) }
 func (c *counter) RetryScheduled(_ context.Context, e forbear.RetryScheduled) {
 	c.waited.Add(int64(e.Backoff))
 }

@@ -48,9 +48,12 @@ func NewTransport(next http.RoundTripper, r *forbear.Retryer, opts ...Option) ht
 	return t
 }
 
+// DefaultConnect bounds the making of a connection where no policy does.
+var DefaultConnect = forbear.Policy{}.WithDefaults().Connect
+
 // newBase returns net/http's default transport with the connect timeout of r.
 func newBase(r *forbear.Retryer) http.RoundTripper {
-	connect := forbear.DefaultConnect
+	connect := DefaultConnect
 	if r != nil {
 		connect = r.Policy().Connect
 	}

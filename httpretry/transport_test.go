@@ -115,9 +115,9 @@ func TestLastResponseIsHandedOverUnread(t *testing.T) {
 			if !ok {
 				t.Fatal("no outcome")
 			}
-			if e.Reason != tc.reason || e.Rule() != tc.rule || e.Attempts != tc.attempts || len(s.requests()) != tc.attempts {
+			if e.Reason != tc.reason || e.Reason.Rule() != tc.rule || e.Attempts != tc.attempts || len(s.requests()) != tc.attempts {
 				t.Errorf("got %v (%s) after %d attempts, %d requests; want %v (%s) after %d",
-					e.Reason, e.Rule(), e.Attempts, len(s.requests()), tc.reason, tc.rule, tc.attempts)
+					e.Reason, e.Reason.Rule(), e.Attempts, len(s.requests()), tc.reason, tc.rule, tc.attempts)
 			}
 			if got := resp.Request.Header.Get(httpretry.HeaderAttempt); got != strconv.Itoa(tc.attempts-1) {
 				t.Errorf("the response is said to answer attempt %q", got)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // Extract reads the HTTP status and the headers off an error of the SDK; ok is
@@ -121,7 +122,7 @@ func (u *Utility) Classify(ctx context.Context, err error) forbear.Failure {
 	}
 	f := httpretry.Classify(req, &http.Response{StatusCode: status, Header: header, Body: http.NoBody}, nil)
 	if f.Class == forbear.ClassSuccess { // an error with the status of a success
-		f = forbear.Failure{Type: forbear.TypeUnknown}
+		f = forbear.Failure{Type: errtype.Unknown}
 	}
 	f.Err = err
 	return f

@@ -23,8 +23,8 @@ func TestIncomingRequestsAreCounted(t *testing.T) {
 	}
 	var inside bool
 	h := r.obs.Inbound(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		a, ok := forbear.AttemptFrom(req.Context())
-		inside = ok && a.Number == 2
+		n, ok := forbear.AttemptFrom(req.Context())
+		inside = ok && n == 2
 	}))
 	req := httptest.NewRequest(http.MethodGet, "/", nil)
 	req.Header.Set("X-Retry-Attempt", "1")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/label"
 )
 
@@ -183,7 +184,7 @@ func (o *Observer) stopped(ctx context.Context, e forbear.Stopped) {
 	case forbear.ReasonHintTooLong:
 		o.inst.timeBudget.Add(ctx, 1, o.of(e.Dependency))
 	case forbear.ReasonDeadline:
-		if e.Attempts == 0 || e.Failure.Type != forbear.TypeCallerDeadline {
+		if e.Attempts == 0 || e.Failure.Type != errtype.CallerDeadline {
 			o.inst.timeBudget.Add(ctx, 1, o.of(e.Dependency))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // TraceID returns the id of the trace that ctx belongs to, or "": pass it to
@@ -162,8 +163,8 @@ func requestAttributes(req *http.Request, method string) []attribute.KeyValue {
 	if port := portOf(req.URL); port > 0 {
 		attrs = append(attrs, attribute.Int("server.port", port))
 	}
-	if a, ok := forbear.AttemptFrom(req.Context()); ok && a.Number > 1 {
-		attrs = append(attrs, attribute.Int("http.request.resend_count", a.Number-1))
+	if n, _ := forbear.AttemptFrom(req.Context()); n > 1 {
+		attrs = append(attrs, attribute.Int("http.request.resend_count", n-1))
 	}
 	return attrs
 }
@@ -187,7 +188,7 @@ func Traced(name string, op func(context.Context) error, opts ...TraceOption) fu
 	t := newTracing(opts)
 	return func(ctx context.Context) error {
 		number, dependency := 1, ""
-		if a, ok := forbear.AttemptFrom(ctx); ok {
+		if a := layer.Of(ctx); a != nil {
 			number, dependency = a.Number, a.Dependency
 		}
 		ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(attribute.Int("forbear.attempt", number)))

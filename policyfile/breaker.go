@@ -3,8 +3,9 @@ package policyfile
 import (
 	"reflect"
 
-	"github.com/forbear-go/forbear/breaker"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/breaker"
 )
 
 // breaker reads the section of that name.

@@ -4,9 +4,10 @@ import (
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/nearest"
-	"go.yaml.in/yaml/v4"
 )
 
 // maxClasses bounds the overrides of one policy.

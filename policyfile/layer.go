@@ -4,9 +4,11 @@ import (
 	"maps"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
-	"go.yaml.in/yaml/v4"
+	"github.com/forbear-go/forbear/internal/violation"
 )
 
 // layer is a policy together with where each of its fields was written: that of
@@ -125,7 +127,7 @@ func (r *policyReader) forget(field string, drop func()) {
 // judge holds a finished policy against the standard, and notes each violation
 // where the field was written.
 func (d *decoder) judge(l layer, dependency string, waivers ...Waiver) {
-	for _, v := range l.policy.Violations() {
+	for _, v := range violation.Of(&l.policy) {
 		note, waived := waiver(waivers, v.Rule, dependency, d.now)
 		if waived && !d.inspect {
 			continue

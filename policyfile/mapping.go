@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/forbear-go/forbear/internal/nearest"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/internal/nearest"
 )
 
 // fields says what a mapping may hold, and how each key's value is read.

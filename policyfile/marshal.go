@@ -6,8 +6,9 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear"
 )
 
 // Marshal writes f as a policy file. Profiles are written out: each dependency

@@ -4,9 +4,10 @@ import (
 	"maps"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
-	"go.yaml.in/yaml/v4"
 )
 
 // fields returns the policy fields, together with those of the caller.

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/nearest"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/internal/nearest"
 )
 
 // scalar returns the text of a value that is no mapping, no list and not empty.

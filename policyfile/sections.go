@@ -3,9 +3,10 @@ package policyfile
 import (
 	"slices"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/nearest"
-	"go.yaml.in/yaml/v4"
 )
 
 // file reads the whole document. Sections are read in the order in which they

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear"
 )
 
 // Waiver lifts one rule for one dependency until a day. The library believes

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/label"
 )
 
@@ -208,7 +209,7 @@ func (m *Metrics) stopped(_ context.Context, e forbear.Stopped) {
 		s.timeBudget.Inc()
 	case forbear.ReasonDeadline:
 		// An attempt that the caller's deadline cut short was begun.
-		if e.Attempts == 0 || e.Failure.Type != forbear.TypeCallerDeadline {
+		if e.Attempts == 0 || e.Failure.Type != errtype.CallerDeadline {
 			s.timeBudget.Inc()
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/promretry"
 )
 
@@ -156,9 +157,9 @@ func (s *stage) start(t *testing.T) {
 	sdk := retryer(t, s.m, "sdk", p)
 	s.calls(t, 1, func(ctx context.Context, down bool) {
 		_ = sdk.Do(ctx, func(ctx context.Context) error {
-			forbear.NoteSend(ctx, 1)
+			layer.NoteSend(ctx, 1)
 			if down {
-				forbear.NoteSend(ctx, 1) // once more, unasked
+				layer.NoteSend(ctx, 1) // once more, unasked
 			}
 			return shaky(&n, down)(ctx)
 		})

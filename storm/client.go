@@ -26,14 +26,12 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 			Ratio: c.Budget.Ratio, Window: c.Budget.Window.D(), MinRetries: c.Budget.MinRetries,
 		},
 	}
-	kind, err := forbear.ParseKind(cmp.Or(c.Kind, "sync"))
-	if err != nil {
+	if err := p.Kind.UnmarshalText([]byte(cmp.Or(c.Kind, "sync"))); err != nil {
 		return p, at("kind", "%v", err)
 	}
-	p.Kind = kind
 	if c.Retries != nil {
 		p.Disabled = *c.Retries == 0
-		if p.MaxRetries = *c.Retries; kind == forbear.Webhook && *c.Retries > 0 {
+		if p.MaxRetries = *c.Retries; p.Kind == forbear.Webhook && *c.Retries > 0 {
 			p.MaxRetries, p.MaxAttempts = 0, *c.Retries+1
 		}
 	}
@@ -58,7 +56,7 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 		p.Budget.Window = p.Backoff.Base
 	}
 	// A short window brings a cap that fits when none was named.
-	if w := p.Budget.Window; w > 0 && w < forbear.DefaultCap && p.Backoff.Cap == 0 {
+	if w := p.Budget.Window; w > 0 && w < p.WithDefaults().Backoff.Cap && p.Backoff.Cap == 0 {
 		p.Backoff.Cap = w
 	}
 	return p, nil

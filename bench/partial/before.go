@@ -39,7 +39,7 @@ const (
 func openBefore(rt http.RoundTripper, url string) (call, error) {
 	b := &before{}
 	r, err := forbear.New("dependency", policy(breaker.Policy{Disabled: true}),
-		forbear.WithObserver(b.observer()), forbear.WithHealthGate(b))
+		forbear.WithObserver(b.observer()), forbear.WithHealthGate(b.healthy))
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +141,8 @@ func (b *before) open(now time.Time) {
 
 func (b *before) move(to breaker.State) { b.state, b.generation = to, b.generation+1 }
 
-// Healthy implements [forbear.HealthGate]: an open breaker ends the retries.
-func (b *before) Healthy(string, time.Time) bool {
+// healthy is a health gate: an open breaker ends the retries.
+func (b *before) healthy(time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state != breaker.Open

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 const (
@@ -33,7 +33,7 @@ func Retry(ctx context.Context, dependency string, header []string) context.Cont
 	if err != nil || n <= 0 || n >= maxRetries {
 		return ctx
 	}
-	return forbear.ContextWithAttempt(ctx, forbear.Attempt{Dependency: dependency, Number: n + 1})
+	return &layer.Attempt{Context: ctx, Dependency: dependency, Number: n + 1}
 }
 
 // Deadline reads the time by which the caller wants its response, in

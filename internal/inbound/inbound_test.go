@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/inbound"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 func TestRetry(t *testing.T) {
@@ -25,9 +25,9 @@ func TestRetry(t *testing.T) {
 		{"no number", []string{"x"}, 0},
 		{"twice", []string{"1", "2"}, 0},
 	} {
-		a, ok := forbear.AttemptFrom(inbound.Retry(t.Context(), "orders", tc.header))
-		if ok != (tc.want > 0) || a.Number != tc.want || ok && a.Dependency != "orders" {
-			t.Errorf("%s: %+v, %v; want attempt %d", tc.name, a, ok, tc.want)
+		a := layer.Of(inbound.Retry(t.Context(), "orders", tc.header))
+		if (a != nil) != (tc.want > 0) || a != nil && (a.Number != tc.want || a.Dependency != "orders") {
+			t.Errorf("%s: %+v; want attempt %d", tc.name, a, tc.want)
 		}
 	}
 }

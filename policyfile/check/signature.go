@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/violation"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -49,7 +50,7 @@ type payload struct {
 func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 	lifts := []string{}
 	if d, ok := f.Dependency(w.Dependency); ok {
-		for _, v := range d.Policy.Violations() {
+		for _, v := range violation.Of(&d.Policy) {
 			if v.Rule == w.Rule {
 				lifts = append(lifts, v.Field+" "+d.Value(v.Field))
 			}

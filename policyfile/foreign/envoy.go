@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/policyfile"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // The defaults of Envoy's route and of its RetryPolicy.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/violation"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -100,7 +101,7 @@ var fields = []string{"max_retries", "total", "backoff.base", "backoff.cap", "bu
 
 // add finishes a dependency: the ranges of the standard hold for it too.
 func (r *reader) add(d policyfile.Dependency) {
-	for _, v := range d.Policy.Violations() {
+	for _, v := range violation.Of(&d.Policy) {
 		if v.Rule == "" || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
 			continue
 		}

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
-	"go.yaml.in/yaml/v4"
 )
 
 // grpcMaxAttempts is what gRPC's clients cut maxAttempts to.

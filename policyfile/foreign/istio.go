@@ -4,8 +4,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/forbear-go/forbear/policyfile"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // istioRetries is how often Istio retries a route that says nothing of retries.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -106,7 +107,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		cfg.Secrets = LocalSecrets("", "")
 	}
 	if cfg.Transport == nil {
-		cfg.Transport = cfg.Guard.Transport(forbear.DefaultConnect)
+		cfg.Transport = cfg.Guard.Transport(httpretry.DefaultConnect)
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

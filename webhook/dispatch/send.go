@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -87,10 +88,10 @@ func noResponse(ctx, actx context.Context, req *http.Request, err error) forbear
 	// The attempt's own timeout is not the caller's deadline.
 	f := httpretry.Classify(req.WithContext(context.WithoutCancel(ctx)), nil, err)
 	if f.Class != forbear.ClassCertificate && ctx.Err() == nil && context.Cause(actx) == errAttemptTimeout {
-		f = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout, Err: err}
+		f = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: err}
 	}
 	if ctx.Err() != nil {
-		f.Class, f.Type = forbear.ClassCanceled, forbear.TypeCanceled
+		f.Class, f.Type = forbear.ClassCanceled, errtype.Canceled
 	}
 	return f
 }

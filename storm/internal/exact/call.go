@@ -113,9 +113,7 @@ func (x *engine) send(i int32) {
 				return
 			}
 		}
-		if x.kept[i].call.Probe() {
-			timeout = x.now + e.Plan.Timeout/2
-		}
+		timeout = x.now + int64(x.kept[i].call.Timeout(x.clock()))
 	}
 	if c.parent < 0 && c.attempt > 1 {
 		x.rec.Now.Retry++

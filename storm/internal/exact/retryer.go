@@ -74,13 +74,15 @@ func (x *engine) decide(i int32, f *forbear.Failure, below bool) forbear.Decisio
 	if !x.m.Edges[c.edge].Plan.Baseline.Oblivious {
 		known.ExhaustedBelow, known.Inner = below, c.inner
 	}
+	var k *forbear.DurableCall
 	if x.keeps {
-		k := x.kept[i].call
-		k.Facts = known
-		return k.Fail(none, *f, time.Duration(x.now-c.sent), x.clock())
+		k = x.kept[i].call
+	} else {
+		k = x.caller(c).Passing()
+		k.Progress = forbear.Progress{State: x.stateOf(c)}
 	}
-	s := x.stateOf(c)
-	return x.caller(c).Retryer.NextWith(&s, known, *f, x.clock())
+	k.Facts = known
+	return k.Fail(none, *f, time.Duration(x.now-c.sent), x.clock())
 }
 
 // putOff lets call i come again when the Retryer says, unless its total is over

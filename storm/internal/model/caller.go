@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -16,6 +17,7 @@ type Caller struct {
 	Budget   budget.Budget
 	Adaptive *budget.Adaptive // nil without throttling
 	outcomes outcomes         // nil when the budget does not count successes
+	passing  *forbear.DurableCall
 }
 
 // outcomes is what a budget implements that earns by good calls.
@@ -46,6 +48,15 @@ func (p *Plan) Caller(draw func() float64, processes, unit float64) (*Caller, er
 		b.Adaptive = budget.NewAdaptive(p.ThrottleK, cmp.Or(p.ThrottleWindow, 2*time.Minute))
 	}
 	return b, nil
+}
+
+// Passing returns a call to put one decision to the Retryer with: the same each
+// time, since there may be millions of calls of which nothing is kept.
+func (b *Caller) Passing() *forbear.DurableCall {
+	if b.passing == nil {
+		b.passing = b.Retryer.Durable(context.Background(), forbear.Progress{})
+	}
+	return b.passing
 }
 
 // budget returns the budget of one caller, or the baseline in its place.

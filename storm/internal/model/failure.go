@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/spread"
 	"github.com/forbear-go/forbear/internal/window"
 )
@@ -11,7 +12,7 @@ import (
 // The failures that attempts come back with.
 var (
 	FailedResponse = forbear.Failure{Class: forbear.ClassTransient, Type: "http_500"}
-	FailedTimeout  = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout}
+	FailedTimeout  = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout}
 	failedShed     = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
 )
 

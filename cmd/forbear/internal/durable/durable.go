@@ -20,6 +20,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
@@ -104,7 +105,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	var err error
 	guard := webhook.Guard{Allow: o.Allow}
 	if o.Transport == nil {
-		o.Transport = guard.Transport(forbear.DefaultConnect)
+		o.Transport = guard.Transport(httpretry.DefaultConnect)
 	}
 	if o.Wrap != nil {
 		o.Transport = o.Wrap(o.Transport)

@@ -56,7 +56,7 @@ func Explain(s Situation) (Explanation, error) {
 			ID:       s.ID,
 			Decision: decision(d),
 			Reason:   d.Reason.String(),
-			Rule:     d.Rule(),
+			Rule:     d.Reason.Rule(),
 			Class:    d.Class.String(),
 			Retries:  f.policy.Retries(),
 			Notes:    f.notes,

@@ -227,7 +227,7 @@ func (s *Situation) policy() (forbear.Policy, error) {
 	}
 	switch {
 	case s.Kind != "":
-		if p.Kind, err = forbear.ParseKind(s.Kind); err != nil {
+		if err = p.Kind.UnmarshalText([]byte(s.Kind)); err != nil {
 			return p, err
 		}
 	case s.Protocol == "grpc" && s.Base == nil:

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -42,7 +42,7 @@ func (a *alertFlags) register(f *flag.FlagSet) {
 // a name may still resolve to a place that the operator never meant.
 func (a *alertFlags) notifiers(allow []netip.Prefix) (list []deadletter.Notifier, err error) {
 	guard := webhook.Guard{Allow: slices.Concat(allow, a.reach)}
-	client := &http.Client{Transport: guard.Transport(forbear.DefaultConnect), Timeout: 10 * time.Second}
+	client := &http.Client{Transport: guard.Transport(httpretry.DefaultConnect), Timeout: 10 * time.Second}
 	for _, n := range []struct {
 		label, url string
 		format     deadletter.AlertFormat
