@@ -150,7 +150,7 @@ func (c *DurableCall) Fail(ctx context.Context, f Failure, took time.Duration, n
 	d := c.r.next(&c.State, c.Facts, c.permit, &f, now)
 	c.permit = breaker.Permit{}
 	c.failedAt = now
-	if d.Reason.Momentary() {
+	if d.Reason.Momentary() && c.r.policy.Kind.paced() { // others do not wait
 		c.Pending = c.pending()
 	}
 	return c.decided(ctx, d, f, now)
@@ -174,7 +174,10 @@ func (c *DurableCall) takeBack(now time.Time) {
 	}
 	c.r.Refund(c.granted, now)
 	c.State.Attempt--
-	c.granted, c.Pending = Decision{}, c.pending()
+	c.granted = Decision{}
+	if c.r.policy.Kind.paced() {
+		c.Pending = c.pending()
+	}
 }
 
 // Succeed ends the call after a good attempt, which took the given time.

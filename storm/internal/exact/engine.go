@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
@@ -38,7 +39,8 @@ type engine struct {
 	services []serviceState
 	callers  [][]*model.Caller // by edge and instance
 	calls    []call
-	kept     []kept // goes with calls when any plan keeps something
+	kept     []kept              // goes with calls when any plan keeps something
+	passing  forbear.DurableCall // of a call that is not kept, for one decision
 	keeps    bool
 	tasks    []task
 	freeCall []int32 // calls that have ended

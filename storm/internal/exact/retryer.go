@@ -16,7 +16,7 @@ import (
 // kept is what must outlive an attempt, where a plan has a breaker or is durable:
 // the call as the Retryer knows it.
 type kept struct {
-	call *forbear.DurableCall
+	call forbear.DurableCall
 	put  bool // the call was put off at least once
 }
 
@@ -43,7 +43,8 @@ func (x *engine) stateOf(c *call) forbear.State {
 // from the engine, which may have a throttle in front of it.
 func (x *engine) keep(i int32) {
 	c := &x.calls[i]
-	x.kept[i] = kept{call: x.caller(c).Retryer.Durable(none, forbear.Progress{State: x.stateOf(c)})}
+	x.kept[i].put = false
+	x.caller(c).Begin(&x.kept[i].call, x.stateOf(c))
 }
 
 // admit asks whether the next attempt of call i may be made.
@@ -74,12 +75,11 @@ func (x *engine) decide(i int32, f *forbear.Failure, below bool) forbear.Decisio
 	if !x.m.Edges[c.edge].Plan.Baseline.Oblivious {
 		known.ExhaustedBelow, known.Inner = below, c.inner
 	}
-	var k *forbear.DurableCall
+	k := &x.passing
 	if x.keeps {
-		k = x.kept[i].call
+		k = &x.kept[i].call
 	} else {
-		k = x.caller(c).Passing()
-		k.Progress = forbear.Progress{State: x.stateOf(c)}
+		x.caller(c).Begin(k, x.stateOf(c))
 	}
 	k.Facts = known
 	return k.Fail(none, *f, time.Duration(x.now-c.sent), x.clock())
@@ -109,7 +109,7 @@ func (x *engine) putOff(i int32, d forbear.Decision) {
 // reconsider asks again about the failure of call i. Its backoff, and what the
 // server asked for, count from the failure.
 func (x *engine) reconsider(i int32) {
-	k, p := x.kept[i].call, x.m.Edges[x.calls[i].edge].Plan
+	k, p := &x.kept[i].call, x.m.Edges[x.calls[i].edge].Plan
 	failed := k.Pending.At
 	d := k.Ask(none, x.clock())
 	switch {

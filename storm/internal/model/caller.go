@@ -15,9 +15,9 @@ import (
 type Caller struct {
 	Retryer  *forbear.Retryer
 	Budget   budget.Budget
-	Adaptive *budget.Adaptive // nil without throttling
-	outcomes outcomes         // nil when the budget does not count successes
-	passing  *forbear.DurableCall
+	Adaptive *budget.Adaptive     // nil without throttling
+	outcomes outcomes             // nil when the budget does not count successes
+	fresh    *forbear.DurableCall // a call of which nothing is known
 }
 
 // outcomes is what a budget implements that earns by good calls.
@@ -50,13 +50,14 @@ func (p *Plan) Caller(draw func() float64, processes, unit float64) (*Caller, er
 	return b, nil
 }
 
-// Passing returns a call to put one decision to the Retryer with: the same each
-// time, since there may be millions of calls of which nothing is kept.
-func (b *Caller) Passing() *forbear.DurableCall {
-	if b.passing == nil {
-		b.passing = b.Retryer.Durable(context.Background(), forbear.Progress{})
+// Begin makes of c a call in state s that has not been put to the Retryer yet. It
+// reuses c's room, since there may be millions of calls.
+func (b *Caller) Begin(c *forbear.DurableCall, s forbear.State) {
+	if b.fresh == nil {
+		b.fresh = b.Retryer.Durable(context.Background(), forbear.Progress{})
 	}
-	return b.passing
+	*c = *b.fresh
+	c.State = s
 }
 
 // budget returns the budget of one caller, or the baseline in its place.
