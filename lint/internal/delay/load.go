@@ -8,10 +8,8 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// load follows a read of a variable to what is stored in it. Stores in the loop
-// come first: they are what the next attempt sees. A cell without any goes back
-// to what it began with, and what is written elsewhere, such as a field of a
-// configuration, stays as it is.
+// load follows a read of a variable to what is stored in it, unless its name, or
+// the response that it belongs to, says that a server chose it.
 func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 	if v.Op != token.MUL {
 		if v.Op == token.SUB {
@@ -43,9 +41,17 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 			return
 		}
 	}
-	stores := fr.s.StoresTo(addr)
 	s.stack[addr] = s.arith
 	defer delete(s.stack, addr)
+	s.stored(addr, fr)
+}
+
+// stored walks what is stored to a variable that a wait is read from. Stores in
+// the loop come first: they are what the next attempt sees. A cell without any
+// goes back to what it began with, and what is written elsewhere, such as a
+// field of a configuration, stays as it is.
+func (s *slicer) stored(addr ssa.Value, fr *frame) {
+	stores := fr.s.StoresTo(addr)
 	inLoop := false
 	for _, st := range stores {
 		if fr.l == nil || fr.l.Contains(st) {
@@ -56,7 +62,8 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 	if inLoop {
 		return
 	}
-	if _, isAlloc := addr.(*ssa.Alloc); isAlloc {
+	switch a := addr.(type) {
+	case *ssa.Alloc:
 		if escapesInLoop(addr, fr.l) {
 			s.fl.plug = true
 			return
@@ -67,13 +74,15 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 		if len(stores) > 0 {
 			return
 		}
-	}
-	if _, free := addr.(*ssa.FreeVar); free && variableGrows(addr.(*ssa.FreeVar)) {
-		s.fl.plug = true
-		return
-	}
-	if fa, ok := addr.(*ssa.FieldAddr); ok && s.ofStruct(fa, fr) {
-		return
+	case *ssa.FreeVar:
+		if variableGrows(a) {
+			s.fl.plug = true
+			return
+		}
+	case *ssa.FieldAddr:
+		if s.ofStruct(a, fr) {
+			return
+		}
 	}
 	s.fl.fixed = true
 }
