@@ -18,7 +18,7 @@ var Doc = &rule.Doc{
 	Name:  "TooManyAttempts",
 	Title: "attempts over the allowed range",
 	Text: `The standard allows 1 to 5 retries for synchronous calls and 1 to 10 for events. Source
-does not tell which of them a call is, so only counts above the widest range are reported, unless
+does not say which of them a call is, so only counts above the widest range are reported, unless
 the settings or a policy file say more: max_attempts, for everything or for the code of one
 dependency.`,
 	Bad:      `for i := 0; i < 50; i++ { ... }`,

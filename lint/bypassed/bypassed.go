@@ -18,7 +18,7 @@ var Doc = &rule.Doc{
 	ID:    "FB1050",
 	Name:  "BypassedClient",
 	Title: "retry client built but bypassed",
-	Text: `retryablehttp.Client.HTTPClient is the plain client inside: whoever takes it makes no
+	Text: `retryablehttp.Client.HTTPClient is the plain client inside: code that takes it makes no
 retries at all, although the code reads as if it did. StandardClient() is the one to pass on.
 
 Reported are that field passed on, returned, stored or called, and retry clients that are

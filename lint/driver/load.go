@@ -23,7 +23,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// loaded is what the go command told about the packages to be judged.
+// loaded holds the packages to be judged, as the go command lists them.
 type loaded struct {
 	roots  []*packages.Package // asked for
 	order  []*packages.Package // roots and what they need of the same modules, dependencies first

@@ -24,7 +24,7 @@ func serviceConfigs(p *rule.Pass) {
 			if v == nil || v.Kind() != constant.String {
 				return true
 			}
-			if _, isName := e.(*ast.Ident); isName { // told where the constant is
+			if _, isName := e.(*ast.Ident); isName { // reported where the constant is
 				return false
 			}
 			serviceConfig(p, e, constant.StringVal(v))

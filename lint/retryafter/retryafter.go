@@ -19,7 +19,7 @@ var Doc = &rule.Doc{
 	ID:    "FB1055",
 	Name:  "RetryAfterIgnored",
 	Title: "Retry-After ignored on 429 or 503",
-	Text: `A server that answers 429 or 503 with Retry-After says when to come back. Coming back
+	Text: `A server that sends Retry-After with a 429 or 503 says when to come back. Coming back
 earlier is another 429, and for some servers a ban.
 
 Reported are retries on these statuses when neither the function nor a helper of the package that

@@ -220,10 +220,10 @@ func (p *parser) limits(l *Limits, path ...any) {
 		p.fault(at("max_attempts"), "max_attempts is %d: want at least 1, or nothing", l.MaxAttempts)
 	}
 	for _, list := range []struct {
-		key     string
-		answers []string
+		key   string
+		names []string
 	}{{"retryable", l.Retryable}, {"final", l.Final}} {
-		for i, a := range list.answers {
+		for i, a := range list.names {
 			if known := status.Names(); !slices.Contains(known, a) {
 				p.fault(at(list.key, i), "%s: %q is none of the answers that are told apart: %s", list.key, a, strings.Join(known, ", "))
 			}

@@ -15,7 +15,7 @@ var Doc = &rule.Doc{
 	ID:    "FB1012",
 	Name:  "NoTotalDuration",
 	Title: "retry without a total duration",
-	Text: `A count of attempts bounds no time: five attempts against a server that answers after
+	Text: `A count of attempts bounds no time: five attempts against a server that responds after
 a minute take five minutes. The standard limits a synchronous call, waits included, to 30 s.
 
 Reported with low confidence are retries that have a count but neither a deadline nor a context;

@@ -18,7 +18,7 @@ var Doc = &rule.Doc{
 	ID:    "FB1030",
 	Name:  "UnkeyedWrite",
 	Title: "POST or PATCH retried without an idempotency key",
-	Text: `A POST whose answer was lost may have been carried out. Repeating it charges the
+	Text: `A POST whose response was lost may have been carried out. Repeating it charges the
 card twice, unless both requests carry the same Idempotency-Key and the server honors it.
 
 Reported are retries that reach a request whose method is POST or PATCH by constant,

@@ -89,7 +89,7 @@ func (s *slicer) stored(addr ssa.Value, fr *frame) {
 
 // ofStruct judges a field of a local struct by where the struct as a whole comes
 // from: a parameter leaves it to the caller, a result that is fetched anew for
-// each attempt to whoever made it.
+// each attempt to the function that made it.
 func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 	local, ok := fa.X.(*ssa.Alloc)
 	if !ok {

@@ -12,5 +12,5 @@ const (
 	Growing                  // grows, without randomness
 	EqualJitter              // half fixed, half random
 	Jittered                 // random
-	Server                   // told by the server
+	Server                   // named by the server
 )

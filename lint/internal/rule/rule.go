@@ -206,7 +206,7 @@ func (p *Pass) exempt(pos token.Pos) bool {
 }
 
 // generated reports whether a file is made by a program. What cgo makes of a
-// file that somebody has written is not.
+// file that was written by hand is not.
 func generated(f *ast.File) bool {
 	if !ast.IsGenerated(f) {
 		return false
