@@ -59,6 +59,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 		return false
 	}
 	v.seen[x] = true
+	// A variable that is not lifted is what the loop stores in it.
 	if a, ok := x.(*ssa.Alloc); ok {
 		return v.cell(a, depth)
 	}
@@ -78,6 +79,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 	case *ssa.Lookup:
 		return v.item(x.Index, depth+1)
 	case *ssa.UnOp:
+		// A tick is no item: the clock sends the same thing each time.
 		if x.Op == token.ARROW {
 			return !IsTimeChan(x.X.Type())
 		}

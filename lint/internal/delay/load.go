@@ -11,6 +11,8 @@ import (
 // load follows a read of a variable to what is stored in it, unless its name, or
 // the response that it belongs to, says that a server chose it.
 func (s *slicer) load(v *ssa.UnOp, fr *frame) {
+	// Of the operators with one operand, only * reads a variable. A receive
+	// yields what another goroutine has decided.
 	if v.Op != token.MUL {
 		if v.Op == token.SUB {
 			s.walk(v.X, fr)
@@ -64,6 +66,7 @@ func (s *slicer) stored(addr ssa.Value, fr *frame) {
 	}
 	switch a := addr.(type) {
 	case *ssa.Alloc:
+		// A decoder or a flag parser may have written to it by its address.
 		if escapesInLoop(addr, fr.l) {
 			s.fl.plug = true
 			return
@@ -100,6 +103,7 @@ func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 		case *ssa.Parameter:
 			s.fl.fixed, s.fl.param = true, true
 			return true
+		// What is fetched anew for each attempt may be another wait each time.
 		case *ssa.Call, *ssa.Extract:
 			if fr.l == nil || fr.l.Contains(st) {
 				s.fl.plug = true
@@ -156,7 +160,8 @@ func originCall(v ssa.Value) *ssa.Call {
 }
 
 // escapesInLoop reports whether the address of a variable is handed to a call
-// inside l, which may change it.
+// inside l, which may change it, or to a closure that does. l is nil for helpers,
+// in which any call counts.
 func escapesInLoop(addr ssa.Value, l *dataflow.Loop) bool {
 	if addr.Referrers() == nil {
 		return false

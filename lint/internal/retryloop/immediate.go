@@ -19,6 +19,7 @@ func (r *Region) immediate() bool {
 	if !r.Pure || r.Loop == nil || !r.Spoken || r.Waiting {
 		return false
 	}
+	// Two attempts are a fallback as often as a retry.
 	if r.Bound.Known && r.Bound.Limit <= 2 || r.candidates() {
 		return false
 	}

@@ -43,7 +43,7 @@ func (r *Region) CheckedLate() bool {
 }
 
 // waitsBefore reports whether a wait comes before block b in every turn: b is
-// the foot of the loop.
+// the foot of the loop, where the counter is looked at too late.
 func (r *Region) waitsBefore(b *ssa.BasicBlock) bool {
 	for _, w := range r.Waits {
 		if w.Instr.Block() == b || w.Instr.Block().Dominates(b) {

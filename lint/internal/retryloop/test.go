@@ -57,8 +57,8 @@ func (f *finder) tests(l *dataflow.Loop) []*Test {
 	return found
 }
 
-// test recognizes err != nil, errors.Is(err, x), retryable(err) and
-// comparisons of status codes; nil for any other branch.
+// test recognizes err != nil, errors.Is(err, x), retryable(err) and comparisons
+// of status codes; nil for any other branch. A negation swaps the edges.
 func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 	cond, fail := i.Cond, 0
 	for {

@@ -60,7 +60,8 @@ func (r *Region) words() {
 var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|no.?progress|would.?block|heartbeat|^(Err|E)(Exist|EXIST|AGAIN|WOULDBLOCK|INTR)$`)
 
 // loopNode finds the statement of the region's loop: the smallest for or range
-// statement that encloses all its operations and waits; nil for goto loops.
+// statement that encloses all its operations and waits; nil for goto loops. SSA
+// keeps no link from a loop to its statement, so that positions have to do.
 func loopNode(r *Region) ast.Node {
 	syntax := r.Fn.Syntax()
 	if syntax == nil {

@@ -33,6 +33,7 @@ func (w *world) isNil(v ssa.Value, depth int) truth {
 		if !w.grpc && givenResponse(v.Parent()) {
 			return yes
 		}
+	// A concrete error in an interface is an error, whatever it holds.
 	case *ssa.MakeInterface:
 		return no
 	case *ssa.ChangeInterface:
@@ -75,6 +76,7 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 	case name == "Permanent" || name == "Unrecoverable": // a failure, but a final one
 		return maybe
 	}
+	// The generated client returns the failure that is assumed.
 	if w.grpc && w.status != 0 && isRPC(com) {
 		w.used = true
 		return no
@@ -83,6 +85,7 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 	if fn == nil || w.depth > 3 {
 		return yes
 	}
+	// A function of another package is known by its fact alone.
 	if len(fn.Blocks) == 0 || !w.judge.known.Own(fn) {
 		if sum := w.judge.known.Of(com); sum != nil && !w.grpc && sum.Fails&Bit(w.status) != 0 {
 			w.used = true

@@ -124,6 +124,7 @@ func (j *Judge) touches(fn *ssa.Function, depth int) bool {
 	if t, ok := j.memo[fn]; ok {
 		return t
 	}
+	// A function that leads back to itself adds nothing to what it looks at.
 	j.memo[fn] = false
 	found := false
 	for i, p := range fn.Params {
