@@ -111,12 +111,7 @@ func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 
 // storesFreeVar reports whether a closure changes a variable around it.
 func storesFreeVar(fn *ssa.Function) bool {
-	for _, v := range fn.FreeVars {
-		if dataflow.StoredIn(fn, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fn.FreeVars, func(v *ssa.FreeVar) bool { return dataflow.StoredIn(fn, v) })
 }
 
 // inOtherLoop reports whether a phi outside the region's loop belongs to a loop

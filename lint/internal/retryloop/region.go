@@ -268,12 +268,7 @@ func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
 	if in == nil || in.Parent != l {
 		return false
 	}
-	for _, t := range f.tests(in) {
-		if len(t.Ops) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.tests(in), func(t *Test) bool { return len(t.Ops) > 0 })
 }
 
 // describe fills in what follows from the operations, the waits and the names.

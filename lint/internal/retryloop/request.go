@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -27,12 +28,10 @@ func (r *Region) ReadOnly() bool {
 	if send.ReadOnlyName(r.Fn) {
 		return true
 	}
-	for _, op := range r.Ops {
-		if g := dataflow.Static(op.Common()); g != nil && send.ReadOnlyName(g) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Ops, func(op *ssa.Call) bool {
+		g := dataflow.Static(op.Common())
+		return g != nil && send.ReadOnlyName(g)
+	})
 }
 
 // Responses returns the operations of the region that yield an HTTP response,

@@ -2,6 +2,7 @@ package status
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -116,12 +117,7 @@ func isRPC(c *ssa.CallCommon) bool {
 // givenResponse reports whether fn is handed a response beside an error: then
 // the error says that there was none, and is nil under the assumption.
 func givenResponse(fn *ssa.Function) bool {
-	for _, p := range fn.Params {
-		if n := dataflow.TypeName(p.Type()); strings.HasSuffix(n, "Response") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool { return strings.HasSuffix(dataflow.TypeName(p.Type()), "Response") })
 }
 
 // coded reports whether the gRPC code of the error v is looked at, here or in a

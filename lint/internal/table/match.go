@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/lint/internal/rule"
@@ -55,12 +56,7 @@ func Find(p *rule.Pass, v Verdict) []Match {
 }
 
 func (e *Entry) imported(pkg *types.Package) bool {
-	for _, imp := range pkg.Imports() {
-		if e.covers(imp.Path()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pkg.Imports(), func(imp *types.Package) bool { return e.covers(imp.Path()) })
 }
 
 func (e *Entry) covers(path string) bool {
