@@ -29,6 +29,9 @@ dependency.`,
 // Analyzer finds retries that attempt too often.
 var Analyzer = rule.New(Doc, run)
 
+// run takes the limit from the code's own dependency, as the settings or its
+// policy have it. Configured counts of known libraries are judged like counters;
+// where a library counts retries, the first attempt is added.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		limit, whose := limitAt(p, r.Pos)

@@ -267,6 +267,7 @@ func (o *options) confidences(set *settings.Settings) (err error) {
 	return nil
 }
 
+// readBaseline reads accepted findings; without a name there are none.
 func readBaseline(name string) (*report.Baseline, error) {
 	if name == "" {
 		return nil, nil
@@ -282,6 +283,7 @@ func readBaseline(name string) (*report.Baseline, error) {
 	return b, nil
 }
 
+// explain prints the documentation of a rule.
 func explain(id string, stdout, stderr io.Writer) int {
 	d, ok := lint.Explain(id)
 	if !ok {

@@ -85,6 +85,7 @@ func unusedWaivers(s *settings.Settings, stderr io.Writer) {
 	}
 }
 
+// patterns lists patterns for people.
 func patterns(list []settings.Pattern) (text string) {
 	for i, p := range list {
 		if i > 0 {

@@ -46,6 +46,9 @@ case 408, 429, 500, 502, 503, 504:
 // Analyzer finds retries on responses that will not change.
 var Analyzer = rule.New(Doc, run)
 
+// run asks each place that chooses what is retried: loops, predicates and what
+// they are handed to, callbacks, lists, service configs, certificates, options
+// of libraries.
 func run(p *rule.Pass) {
 	regions(p)
 	predicates(p)
@@ -99,6 +102,8 @@ func confidence(r *retryloop.Region, names []string) rule.Confidence {
 	return c
 }
 
+// soft reports whether all names are of responses that may pass in some systems:
+// what is not there yet, a conflict, a token that is about to be renewed.
 func soft(names []string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return n != "404" && n != "409" && n != "NOT_FOUND" && n != "401" })
 }
@@ -119,6 +124,7 @@ func forbidden(l config.Limits, mask uint16, grpc, refresh bool) []string {
 	return names
 }
 
+// refreshWord marks calls that get new credentials.
 var refreshWord = regexp.MustCompile(`(?i)refresh|renew|token|auth|login|sign|credential|nonce`)
 
 // refreshes reports whether a region gets new credentials between attempts.
@@ -137,6 +143,8 @@ func refreshes(r *retryloop.Region) bool {
 }
 
 var (
+	// predicateWord marks functions, fields and lists that say what is retried;
+	// negative marks those that say the opposite, or count retries.
 	predicateWord = regexp.MustCompile(`(?i)retr(y|i)`)
 	negative      = regexp.MustCompile(`(?i)non|not|never|no_?retr|cannot|dont|don't|stop|unretr|fatal|permanent|terminal|after|count|max`)
 )

@@ -33,6 +33,8 @@ func serviceConfigs(p *rule.Pass) {
 	}
 }
 
+// serviceConfig judges one text. Text that is no JSON is not judged: it may be
+// a part of one that is put together elsewhere.
 func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 	if !strings.Contains(text, "retryableStatusCodes") {
 		return

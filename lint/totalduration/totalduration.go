@@ -35,8 +35,12 @@ err := retryer.Do(ctx, send)`,
 // Analyzer finds retries without a limit in time.
 var Analyzer = rule.New(Doc, run)
 
+// limit is what the standard allows in all where no policy says otherwise (R-3).
 const limit = 30 * time.Second
 
+// run reports counted loops without a deadline. Where the waits alone are known
+// to last longer than the limit, that is a warning; else it is a hint, since the
+// operation may have a timeout that is not seen here.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || !r.Bound.Counter || r.Bound.Deadline || r.Bound.Context || r.Waiting || r.Weak {

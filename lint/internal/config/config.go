@@ -75,6 +75,8 @@ func (w *Waiver) Name() string {
 	return w.Rule
 }
 
+// current holds the settings in force. Analyzers have no other way to be given
+// any that go vet, golangci-lint and the driver share.
 var current atomic.Pointer[Settings]
 
 // Set puts s in force. It must be called before any analysis runs.

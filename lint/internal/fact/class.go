@@ -5,6 +5,7 @@ package fact
 // on one path is not reported for another.
 type Class int
 
+// The classes, from the one that says least.
 const (
 	Pluggable   Class = iota // decided elsewhere: no judgment
 	Immediate                // no wait at all

@@ -35,6 +35,7 @@ type Summary struct {
 // AFact makes Summary a fact.
 func (*Summary) AFact() {}
 
+// String is what analysis drivers print of a fact.
 func (s *Summary) String() string {
 	return fmt.Sprintf("wait=%v delay=%d retrier=%v retries=%v sends=%v remote=%v fails=%b yes=%b",
 		s.Wait != nil, s.Delay, s.Retrier, s.Retries, s.Sends, s.Remote, s.Fails, s.Yes)

@@ -192,6 +192,7 @@ func (f *finder) boolTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 // boolOp marks functions that do something and may fail at it, by their name.
 var boolOp = regexp.MustCompile(`(?i)^(try)?(send|post|publish|push|upload|deliver|submit|connect|reconnect|dial|fetch|download|call|do|write|register|notify)`)
 
+// implementsError reports whether v is an error.
 func implementsError(v ssa.Value) bool { return dataflow.IsError(v.Type()) }
 
 // opsOf returns the operations of l that may have produced the error v. What

@@ -9,6 +9,7 @@ import (
 )
 
 var (
+	// retryWord marks code that says that it retries.
 	retryWord = regexp.MustCompile(`(?i)retr(y|ie)|attempt|tries|backoff|reconnect|redial|try.?again`)
 	// awaitWord marks functions that wait for a state, take a lock or keep
 	// something going, rather than retry a call.

@@ -32,6 +32,7 @@ func (w *world) contains(set, v ssa.Value) truth {
 	return truthOf(members[s])
 }
 
+// searchWord marks functions that look for an element of a list.
 var searchWord = regexp.MustCompile(`(?i)contains|includes|^has|^in([A-Z]|$)|member|oneOf|anyOf`)
 
 // searches evaluates a function of the package that looks for the status in a
