@@ -54,6 +54,7 @@ func runDirectives(pass *analysis.Pass) (any, error) {
 	return found, nil
 }
 
+// quote quotes what a directive names, which may be nothing.
 func quote(s string) string {
 	if s == "" {
 		return `""`

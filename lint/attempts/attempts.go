@@ -18,7 +18,7 @@ var Doc = &rule.Doc{
 	Name:  "TooManyAttempts",
 	Title: "attempts over the allowed range",
 	Text: `The standard allows 1 to 5 retries for synchronous calls and 1 to 10 for events. Source
-does not tell which of them a call is, so only counts above the widest range are reported, unless
+does not say which of them a call is, so only counts above the widest range are reported, unless
 the settings or a policy file say more: max_attempts, for everything or for the code of one
 dependency.`,
 	Bad:      `for i := 0; i < 50; i++ { ... }`,
@@ -29,6 +29,9 @@ dependency.`,
 // Analyzer finds retries that attempt too often.
 var Analyzer = rule.New(Doc, run)
 
+// run takes the limit from the code's own dependency, as the settings or its
+// policy have it. Configured counts of known libraries are judged like counters;
+// where a library counts retries, the first attempt is added.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		limit, whose := limitAt(p, r.Pos)

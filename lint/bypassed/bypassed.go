@@ -18,7 +18,7 @@ var Doc = &rule.Doc{
 	ID:    "FB1050",
 	Name:  "BypassedClient",
 	Title: "retry client built but bypassed",
-	Text: `retryablehttp.Client.HTTPClient is the plain client inside: whoever takes it makes no
+	Text: `retryablehttp.Client.HTTPClient is the plain client inside: code that takes it makes no
 retries at all, although the code reads as if it did. StandardClient() is the one to pass on.
 
 Reported are that field passed on, returned, stored or called, and retry clients that are
@@ -47,6 +47,8 @@ func run(p *rule.Pass) {
 	unused(p)
 }
 
+// configures marks functions that set up a client, for which the inner one is
+// the place to do it.
 var configures = regexp.MustCompile(`(?i)config|set|instrument|wrap|apply|patch|trace|with|new`)
 
 // fields reports uses of the inner client.
@@ -121,6 +123,7 @@ func storesField(a *ast.AssignStmt, sel ast.Expr) bool {
 	return false
 }
 
+// exprName is the last name of a function's expression.
 func exprName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -36,6 +36,9 @@ case <-time.After(d):
 // Analyzer finds sleeps that ignore a context.
 var Analyzer = rule.New(Doc, run)
 
+// run reports each retry once, at its first deaf sleep: one helper mends all.
+// Only time.Sleep itself counts. What a helper does with a context is not seen
+// from here.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		for _, w := range r.Waits {

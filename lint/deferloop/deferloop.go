@@ -37,6 +37,8 @@ Reported are defers from which another attempt may follow. A defer on the way ou
 // Analyzer finds defers inside retry loops.
 var Analyzer = rule.New(Doc, run)
 
+// run looks at defers that a failing turn reaches and that another turn may
+// follow. In the last turn, or in one that succeeds, a defer is right.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Loop == nil {

@@ -37,6 +37,8 @@ body or is given the response.`,
 // Analyzer finds responses that are left open.
 var Analyzer = rule.New(Doc, run)
 
+// run looks at regions that test a status: only there has a failed attempt
+// yielded a response whose body must be read and closed.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Loop == nil || !r.OnStatus() {

@@ -16,11 +16,14 @@ type factStore struct {
 	m  map[factKey]analysis.Fact
 }
 
+// factKey names a fact about a function.
 type factKey struct {
 	fn  string
 	typ reflect.Type
 }
 
+// keyOf returns the key of a fact; ok is false for objects that have no facts
+// here. Instances of a generic function share those of their origin.
 func keyOf(obj types.Object, f analysis.Fact) (factKey, bool) {
 	fn, ok := obj.(*types.Func)
 	if !ok || fn.Pkg() == nil {
@@ -29,6 +32,8 @@ func keyOf(obj types.Object, f analysis.Fact) (factKey, bool) {
 	return factKey{fn.Origin().FullName(), reflect.TypeOf(f)}, true
 }
 
+// exportObject and importObject are those of analysis.Pass. A fact is copied on
+// import, since analyzers own what they are given.
 func (s *factStore) exportObject(obj types.Object, f analysis.Fact) {
 	k, ok := keyOf(obj, f)
 	if !ok {

@@ -20,6 +20,8 @@ type finding struct {
 	callees    []string
 }
 
+// finding turns a rule's finding into one of the report, with places in files
+// instead of positions.
 func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 	at := r.place(f.Pos, f.End, "")
 	out := &finding{confidence: f.Confidence, callees: f.Callees, Finding: report.Finding{

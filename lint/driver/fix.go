@@ -50,6 +50,7 @@ func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, 
 	return applied, nil
 }
 
+// same reports whether two edits are one: fixes of several findings may agree.
 func same(e, o report.Edit) bool {
 	return e.Start == o.Start && e.End == o.End && e.NewText == o.NewText
 }

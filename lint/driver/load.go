@@ -23,7 +23,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// loaded is what the go command told about the packages to be judged.
+// loaded holds the packages to be judged, as the go command lists them.
 type loaded struct {
 	roots  []*packages.Package // asked for
 	order  []*packages.Package // roots and what they need of the same modules, dependencies first
@@ -36,6 +36,8 @@ type loaded struct {
 	made map[string]bool
 }
 
+// listMode asks for what it takes to check one package from source at a time:
+// its files, and the export data of what it imports.
 const listMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedDeps | packages.NeedExportFile | packages.NeedModule | packages.NeedTypesSizes
 
@@ -150,10 +152,12 @@ type importer struct {
 	pkgs map[string]*types.Package
 }
 
+// newImporter returns an importer without any files yet.
 func newImporter(fset *token.FileSet) *importer {
 	return &importer{fset: fset, files: map[string]string{}, pkgs: map[string]*types.Package{}}
 }
 
+// load returns a package by its path, which is read at its first use.
 func (i *importer) load(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
@@ -186,6 +190,7 @@ type view struct {
 	pkg *packages.Package
 }
 
+// Import implements types.Importer.
 func (v view) Import(path string) (*types.Package, error) {
 	if dep := v.pkg.Imports[path]; dep != nil {
 		path = dep.PkgPath

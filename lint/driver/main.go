@@ -128,7 +128,7 @@ func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, 
 	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit (-o json for JSON)")
 	fs.StringVar(&o.config, "config", "", "`file` with settings and a library table (default: .forbear-lint.yaml here or above)")
 	if reader != nil {
-		fs.StringVar(&o.policy, "policy", "", "policy `file` that gives ranges, answers, headers and waivers (default: forbear.yaml here or above; none for none)")
+		fs.StringVar(&o.policy, "policy", "", "policy `file` that gives ranges, responses, headers and waivers (default: forbear.yaml here or above; none for none)")
 		fs.StringVar(&o.signers, "allowed-signers", "", "the `file` that says who may sign the policy's waivers (see ssh-keygen(1))")
 	}
 	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
@@ -253,7 +253,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error
 	return ExitPass, nil
 }
 
-// confidences settles what fails and what is shown.
+// confidences decides what fails and what is shown.
 func (o *options) confidences(set *settings.Settings) (err error) {
 	if !o.failOnSaid {
 		if o.failOn, err = set.Least(); err != nil {
@@ -267,6 +267,7 @@ func (o *options) confidences(set *settings.Settings) (err error) {
 	return nil
 }
 
+// readBaseline reads accepted findings; without a name there are none.
 func readBaseline(name string) (*report.Baseline, error) {
 	if name == "" {
 		return nil, nil
@@ -282,6 +283,7 @@ func readBaseline(name string) (*report.Baseline, error) {
 	return b, nil
 }
 
+// explain prints the documentation of a rule.
 func explain(id string, stdout, stderr io.Writer) int {
 	d, ok := lint.Explain(id)
 	if !ok {

@@ -121,6 +121,7 @@ func writeText(w io.Writer, rep *report.Report, packages int) error {
 	return err
 }
 
+// plural counts something for people.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -128,6 +129,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// toFile writes a file, and reports what its closing finds too: a report that is
+// cut off must not pass for one.
 func toFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {

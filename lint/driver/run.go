@@ -186,4 +186,5 @@ func (r *runner) analyze(u *unit, a *analysis.Analyzer, results map[*analysis.An
 	return nil
 }
 
+// allAnalyzers are those of the rules, and the one that judges directives.
 func allAnalyzers() []*analysis.Analyzer { return append(lint.Analyzers(), lint.Directives) }

@@ -13,7 +13,7 @@ import (
 type Policy struct {
 	// Settings hold its dependencies' limits and its valid waivers.
 	settings.Settings
-	// Notes are told the user, each with its place: waivers that do not count,
+	// Notes go to standard error, each with its place: waivers that do not count,
 	// and why.
 	Notes []string
 }
@@ -76,7 +76,7 @@ func short(name string) string {
 	return name
 }
 
-// unusedWaivers tells of waivers that have lifted nothing in a whole run.
+// unusedWaivers reports waivers that have lifted nothing in a whole run.
 func unusedWaivers(s *settings.Settings, stderr io.Writer) {
 	for _, w := range s.Waivers {
 		if !w.Used() {
@@ -85,6 +85,7 @@ func unusedWaivers(s *settings.Settings, stderr io.Writer) {
 	}
 }
 
+// patterns lists patterns for people.
 func patterns(list []settings.Pattern) (text string) {
 	for i, p := range list {
 		if i > 0 {

@@ -41,6 +41,7 @@ func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error)
 	return set, nil
 }
 
+// git runs git in dir and returns what it prints.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir

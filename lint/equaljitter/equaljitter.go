@@ -25,6 +25,9 @@ of that form that are kept for a later attempt: handed to a store, or added to a
 // Analyzer finds equal jitter.
 var Analyzer = rule.New(Doc, run)
 
+// run reports the waits of regions, and those that are drawn for a later
+// attempt. No loop proves that the latter belong to a retry, so that they are
+// warnings.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Delay.Class == fact.EqualJitter {

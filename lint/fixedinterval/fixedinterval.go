@@ -39,6 +39,9 @@ resp, err := forbear.DoValue(ctx, r, call)`,
 // Analyzer finds fixed-interval retries.
 var Analyzer = rule.New(Doc, run)
 
+// run reports waits that are the same every time, none at all among them, and
+// constants that a server's word falls back on. A loop without a wait is surer
+// when it counts its attempts at a boundary.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		switch r.Delay.Class {

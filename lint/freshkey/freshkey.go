@@ -63,6 +63,8 @@ func run(p *rule.Pass) {
 	}
 }
 
+// report reports the place where the key is set: that is where it must not be
+// made.
 func report(p *rule.Pass, r *retryloop.Region, in ssa.Instruction) {
 	p.Report(rule.Finding{
 		Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
@@ -70,6 +72,7 @@ func report(p *rule.Pass, r *retryloop.Region, in ssa.Instruction) {
 	})
 }
 
+// callback looks into a function that a helper calls for each attempt.
 func callback(p *rule.Pass, c *ssa.Call) {
 	op := p.RetriedCallback(c)
 	if op == nil {
@@ -115,6 +118,7 @@ func keySet(in ssa.Instruction) ssa.Value {
 	return nil
 }
 
+// maker marks calls that yield another value each time.
 var maker = regexp.MustCompile(`(?i)uuid|ulid|ksuid|xid|nanoid|rand|^New(String|V[147]|Random)?$|generate|(new|make|next).*(key|id)$`)
 
 // fresh reports whether v comes from a generator that is called inside.

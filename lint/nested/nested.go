@@ -34,6 +34,8 @@ are constant.`,
 // Analyzer finds nested retries.
 var Analyzer = rule.New(Doc, run)
 
+// run reports a retry around a client, a helper or a loop that retries by
+// itself. The product of the attempts is what the dependency sees in an outage.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || r.Waiting || r.Weak {

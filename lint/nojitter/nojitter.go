@@ -37,6 +37,7 @@ libraries that build such a schedule.`,
 // Analyzer finds backoff without jitter.
 var Analyzer = rule.New(Doc, run)
 
+// run reports growing waits: the verdict is made by the package delay.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Delay.Class == fact.Growing {

@@ -57,7 +57,7 @@ func literal(v ssa.Value) *ssa.Function {
 }
 
 // callbacks reports functions that a helper calls again when they fail, and
-// that certainly fail on a final answer.
+// that certainly fail on a final response.
 func callbacks(p *rule.Pass) {
 	for _, fn := range p.Funcs {
 		for c := range dataflow.Instrs[*ssa.Call](fn) {

@@ -38,6 +38,7 @@ func lists(p *rule.Pass) {
 	}
 }
 
+// lastName is the name of what is assigned to: a variable or a field.
 func lastName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

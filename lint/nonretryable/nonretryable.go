@@ -1,4 +1,4 @@
-// Package nonretryable reports retries on answers that will not change: most
+// Package nonretryable reports retries on responses that will not change: most
 // 4xx statuses, their gRPC counterparts, certificate errors (FB1035).
 package nonretryable
 
@@ -43,9 +43,12 @@ case 408, 429, 500, 502, 503, 504:
 	Standard: "R-4, R-9",
 }
 
-// Analyzer finds retries on answers that will not change.
+// Analyzer finds retries on responses that will not change.
 var Analyzer = rule.New(Doc, run)
 
+// run asks each place that chooses what is retried: loops, predicates and what
+// they are handed to, callbacks, lists, service configs, certificates, options
+// of libraries.
 func run(p *rule.Pass) {
 	regions(p)
 	predicates(p)
@@ -57,7 +60,7 @@ func run(p *rule.Pass) {
 	libraries(p)
 }
 
-// regions reports loops that begin another attempt after a final answer.
+// regions reports loops that begin another attempt after a final response.
 func regions(p *rule.Pass) {
 	for _, r := range p.Regions {
 		refresh := refreshes(r)
@@ -83,7 +86,7 @@ func certain(r *retryloop.Region, names []string, mask uint16, grpc bool) rule.C
 	return c
 }
 
-// confidence is high for a plain retry, and medium where only answers remain
+// confidence is high for a plain retry, and medium where only responses remain
 // that an eventually consistent service may change.
 func confidence(r *retryloop.Region, names []string) rule.Confidence {
 	c := rule.High
@@ -99,11 +102,13 @@ func confidence(r *retryloop.Region, names []string) rule.Confidence {
 	return c
 }
 
+// soft reports whether all names are of responses that may pass in some systems:
+// what is not there yet, a conflict, a token that is about to be renewed.
 func soft(names []string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return n != "404" && n != "409" && n != "NOT_FOUND" && n != "401" })
 }
 
-// forbidden names the answers of mask that must not be retried where the limits
+// forbidden names the responses of mask that must not be retried where the limits
 // hold.
 func forbidden(l config.Limits, mask uint16, grpc, refresh bool) []string {
 	var names []string
@@ -119,6 +124,7 @@ func forbidden(l config.Limits, mask uint16, grpc, refresh bool) []string {
 	return names
 }
 
+// refreshWord marks calls that get new credentials.
 var refreshWord = regexp.MustCompile(`(?i)refresh|renew|token|auth|login|sign|credential|nonce`)
 
 // refreshes reports whether a region gets new credentials between attempts.
@@ -137,11 +143,13 @@ func refreshes(r *retryloop.Region) bool {
 }
 
 var (
+	// predicateWord marks functions, fields and lists that say what is retried;
+	// negative marks those that say the opposite, or count retries.
 	predicateWord = regexp.MustCompile(`(?i)retr(y|i)`)
 	negative      = regexp.MustCompile(`(?i)non|not|never|no_?retr|cannot|dont|don't|stop|unretr|fatal|permanent|terminal|after|count|max`)
 )
 
-// predicates reports functions that call a final answer retryable.
+// predicates reports functions that call a final response retryable.
 func predicates(p *rule.Pass) {
 	for _, fn := range p.Funcs {
 		name := fn.Name()
@@ -152,7 +160,7 @@ func predicates(p *rule.Pass) {
 	}
 }
 
-// judge reports a predicate that calls a final answer retryable.
+// judge reports a predicate that calls a final response retryable.
 func judge(p *rule.Pass, fn *ssa.Function, name string) {
 	for _, grpc := range []bool{false, true} {
 		mask := p.PredicateYes(fn, grpc)

@@ -24,7 +24,7 @@ func serviceConfigs(p *rule.Pass) {
 			if v == nil || v.Kind() != constant.String {
 				return true
 			}
-			if _, isName := e.(*ast.Ident); isName { // told where the constant is
+			if _, isName := e.(*ast.Ident); isName { // reported where the constant is
 				return false
 			}
 			serviceConfig(p, e, constant.StringVal(v))
@@ -33,6 +33,8 @@ func serviceConfigs(p *rule.Pass) {
 	}
 }
 
+// serviceConfig judges one text. Text that is no JSON is not judged: it may be
+// a part of one that is put together elsewhere.
 func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 	if !strings.Contains(text, "retryableStatusCodes") {
 		return

@@ -45,6 +45,8 @@ func New(conf any) (register.LinterPlugin, error) {
 	return &linter{s}, nil
 }
 
+// read takes the settings from golangci-lint's own configuration when it holds
+// any, and from the file of settings otherwise.
 func read(conf any) (*settings.Settings, error) {
 	if conf == nil {
 		if name := settings.Discover(".", settings.FileName); name != "" {
@@ -59,6 +61,7 @@ func read(conf any) (*settings.Settings, error) {
 	return settings.Parse("settings", text)
 }
 
+// linter is the plugin with its settings.
 type linter struct{ settings *settings.Settings }
 
 // BuildAnalyzers puts the settings in force and returns the analyzers.

@@ -19,7 +19,7 @@ var Doc = &rule.Doc{
 	ID:    "FB1055",
 	Name:  "RetryAfterIgnored",
 	Title: "Retry-After ignored on 429 or 503",
-	Text: `A server that answers 429 or 503 with Retry-After says when to come back. Coming back
+	Text: `A server that sends Retry-After with a 429 or 503 says when to come back. Coming back
 earlier is another 429, and for some servers a ban.
 
 Reported are retries on these statuses when neither the function nor a helper of the package that
@@ -39,10 +39,14 @@ it calls mentions Retry-After (or a rate-limit reset); with high confidence when
 // Analyzer finds retries that ignore Retry-After.
 var Analyzer = rule.New(Doc, run)
 
+// mention marks the headers that say when to come back.
 var mention = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*reset|x-ratelimit`)
 
+// These are the statuses with which servers send Retry-After.
 var tooMany, unavailable = status.Bit(429), status.Bit(503)
 
+// run reports loops that certainly retry one of them and look at no header. A
+// loop that names 429 knows of the limit, which makes the finding sure.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Loop == nil || len(r.Responses()) == 0 {

@@ -41,6 +41,7 @@ for range 3 {
 // Analyzer finds bodies that are not rewound.
 var Analyzer = rule.New(Doc, run)
 
+// run reports a region once, by the first operation that sends a spent body.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Loop == nil || !r.Pure || rewinds(r) {
@@ -106,6 +107,8 @@ func builder(v ssa.Value, depth int) *ssa.Call {
 	return nil
 }
 
+// bodyArg returns the last argument, which is the body in all functions of
+// net/http that take one; nil without arguments.
 func bodyArg(c *ssa.Call) ssa.Value {
 	args := c.Common().Args
 	if len(args) == 0 {
@@ -154,6 +157,8 @@ func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
 	return false
 }
 
+// makesReader reports whether a call makes a reader that is spent once it has
+// been read.
 func makesReader(c *ssa.Call) bool {
 	switch dataflow.CalleePkg(c.Common()) + "." + dataflow.CalleeName(c.Common()) {
 	case "bytes.NewReader", "bytes.NewBuffer", "bytes.NewBufferString", "strings.NewReader", "bufio.NewReader":

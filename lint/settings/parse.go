@@ -48,6 +48,7 @@ type parser struct {
 	errs []error
 }
 
+// fault notes a fault with its place. The text says what is wanted instead.
 func (p *parser) fault(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %s", p.name, max(n.Line, 1), max(n.Column, 1), fmt.Sprintf(format, args...)))
 }
@@ -86,6 +87,7 @@ func (p *parser) keys(n *yaml.Node, t reflect.Type) {
 	}
 }
 
+// unknown notes a key that does not exist, with the nearest that does.
 func (p *parser) unknown(key *yaml.Node, known map[string]reflect.Type) {
 	var names []string
 	for name := range known {
@@ -114,6 +116,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
+// lineRE is how the decoder names a place. Its columns are not known.
 var lineRE = regexp.MustCompile(`^line (\d+): `)
 
 // decode reads the values.
@@ -203,6 +206,8 @@ var (
 	standardRE = regexp.MustCompile(`^R-([1-8]|10)$`)
 )
 
+// patterns checks where a dependency or a waiver counts; the code is required,
+// since nothing is meant to count everywhere by omission.
 func (p *parser) patterns(list []Pattern, path ...any) {
 	if len(list) == 0 {
 		p.fault(p.node(path...), "code is missing: want patterns such as internal/payments/...")
@@ -214,16 +219,17 @@ func (p *parser) patterns(list []Pattern, path ...any) {
 	}
 }
 
+// limits checks what is said of attempts and responses.
 func (p *parser) limits(l *Limits, path ...any) {
 	at := func(more ...any) *yaml.Node { return p.node(slices.Concat(path, more)...) }
 	if l.MaxAttempts < 0 {
 		p.fault(at("max_attempts"), "max_attempts is %d: want at least 1, or nothing", l.MaxAttempts)
 	}
 	for _, list := range []struct {
-		key     string
-		answers []string
+		key   string
+		names []string
 	}{{"retryable", l.Retryable}, {"final", l.Final}} {
-		for i, a := range list.answers {
+		for i, a := range list.names {
 			if known := status.Names(); !slices.Contains(known, a) {
 				p.fault(at(list.key, i), "%s: %q is none of the answers that are told apart: %s", list.key, a, strings.Join(known, ", "))
 			}
@@ -236,6 +242,8 @@ func (p *parser) limits(l *Limits, path ...any) {
 	}
 }
 
+// waiver checks a waiver: it names a rule that may be lifted, some code, a
+// reason and a last day. Certificates cannot be waived (R-9).
 func (p *parser) waiver(w *Waiver, path ...any) {
 	if w == nil {
 		p.fault(p.node(path...), "an empty waiver")

@@ -15,7 +15,7 @@ var Doc = &rule.Doc{
 	ID:    "FB1012",
 	Name:  "NoTotalDuration",
 	Title: "retry without a total duration",
-	Text: `A count of attempts bounds no time: five attempts against a server that answers after
+	Text: `A count of attempts bounds no time: five attempts against a server that responds after
 a minute take five minutes. The standard limits a synchronous call, waits included, to 30 s.
 
 Reported with low confidence are retries that have a count but neither a deadline nor a context;
@@ -35,8 +35,12 @@ err := retryer.Do(ctx, send)`,
 // Analyzer finds retries without a limit in time.
 var Analyzer = rule.New(Doc, run)
 
+// limit is what the standard allows in all where no policy says otherwise (R-3).
 const limit = 30 * time.Second
 
+// run reports counted loops without a deadline. Where the waits alone are known
+// to last longer than the limit, that is a warning; else it is a hint, since the
+// operation may have a timeout that is not seen here.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || !r.Bound.Counter || r.Bound.Deadline || r.Bound.Context || r.Waiting || r.Weak {

@@ -38,8 +38,12 @@ return err`,
 // Analyzer finds retries without an end.
 var Analyzer = rule.New(Doc, run)
 
+// supervisor marks functions that keep something going for as long as the
+// program runs: that they never give up is their purpose.
 var supervisor = regexp.MustCompile(`(?i)run|start|serve|loop|main|daemon|supervis|worker|keep|listen|consume|watch|forever|connect`)
 
+// run reports loops that only a success ends. The caller's context may be a
+// limit, and a supervisor needs none; both are hints.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || r.Bound.Counter || r.Bound.Deadline || r.Weak {

@@ -31,6 +31,8 @@ func callers(p *rule.Pass) {
 	}
 }
 
+// looksAt marks what a wrapper reads before it repeats a request: its method, or
+// its key.
 var looksAt = regexp.MustCompile(`(?i)^(Method|MethodGet|GET|idempoten.*|.*idempoten.*)$`)
 
 // wrappers reports functions that retry any request they are given without a

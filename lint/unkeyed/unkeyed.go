@@ -18,7 +18,7 @@ var Doc = &rule.Doc{
 	ID:    "FB1030",
 	Name:  "UnkeyedWrite",
 	Title: "POST or PATCH retried without an idempotency key",
-	Text: `A POST whose answer was lost may have been carried out. Repeating it charges the
+	Text: `A POST whose response was lost may have been carried out. Repeating it charges the
 card twice, unless both requests carry the same Idempotency-Key and the server honors it.
 
 Reported are retries that reach a request whose method is POST or PATCH by constant,
@@ -48,6 +48,8 @@ for range 3 {
 // Analyzer finds writes that are retried without a key.
 var Analyzer = rule.New(Doc, run)
 
+// run reports writes that a region repeats, that a helper repeats, and whose
+// method a caller chooses for code that repeats it.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || r.Keyed() || r.OnlyRefused() {
@@ -85,6 +87,8 @@ func callbacks(p *rule.Pass) {
 	}
 }
 
+// report reports the first write of a callback that has no key. A write that is
+// found through helpers, or under a name that reads, is less sure.
 func report(p *rule.Pass, c *ssa.Call, op *ssa.Function) {
 	for _, s := range p.Local(op).Sends {
 		if s.Keyed || s.Method != "POST" && s.Method != "PATCH" {

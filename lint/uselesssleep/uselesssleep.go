@@ -34,6 +34,8 @@ return err`,
 // Analyzer finds waits after the last attempt.
 var Analyzer = rule.New(Doc, run)
 
+// run reports pure retries only: what goes on after a success may have a use
+// for the wait.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Pure && !r.Waiting && !r.Weak && r.CheckedLate() {

@@ -30,7 +30,7 @@ import (
 )
 
 // configVariable names the variable that holds the path of the settings. The
-// go command does not change it, so that the tool's version can tell of it.
+// go command does not change it, so that the tool's version can depend on it.
 const configVariable = "FORBEAR_LINT_CONFIG"
 
 func main() {

@@ -51,6 +51,7 @@ func Of(f *dataflow.Func, l *dataflow.Loop, ops []*ssa.Call) Bound {
 		if i == nil {
 			continue
 		}
+		// A branch that cannot leave the loop says nothing about its end.
 		leaves := false
 		for _, s := range blk.Succs {
 			if _, back := l.Walk(s, nil); !back {
@@ -96,6 +97,7 @@ func (r *reader) contextBound(v ssa.Value) {
 					r.b.Deadline = true
 				}
 				return
+			// These add no end in time; the context that they wrap may have one.
 			case "WithCancel", "WithValue", "WithCancelCause":
 				v = x.Common().Args[0]
 			default:

@@ -9,7 +9,7 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// CountsIn reports whether a condition compares a counter of l.
+// CountsIn reports whether a condition compares a counter of l, on either side.
 func CountsIn(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) bool {
 	b, ok := v.(*ssa.BinOp)
 	return ok && (counter(f, b.X, l, 0) || counter(f, b.Y, l, 0))
@@ -52,7 +52,7 @@ func counter(f *dataflow.Func, v ssa.Value, l *dataflow.Loop, depth int) bool {
 }
 
 // steps reports whether e is p plus or minus a constant, through the merges of
-// the loop's branches.
+// the loop's branches: a counter that only some turns raise still counts.
 func steps(e ssa.Value, p *ssa.Phi, depth int) bool {
 	if depth > 5 {
 		return false
@@ -91,6 +91,7 @@ func (r *reader) limit(counter, max ssa.Value, op token.Token) {
 		return
 	}
 	start := counterStart(counter)
+	// The loop runs from start up to n, or down to it.
 	attempts := n - start
 	switch {
 	case start > n: // counts down

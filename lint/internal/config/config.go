@@ -34,10 +34,10 @@ type Limits struct {
 	// MaxAttempts is the largest number of attempts that FB1011 accepts. 0
 	// means 11: ten retries, the widest range of the standard.
 	MaxAttempts int `yaml:"max_attempts,omitempty"`
-	// Retryable lists answers that FB1035 accepts although the standard does
+	// Retryable lists responses that FB1035 accepts although the standard does
 	// not: "404", "NOT_FOUND".
 	Retryable []string `yaml:"retryable,omitempty"`
-	// Final lists answers that FB1035 does not accept although the standard
+	// Final lists responses that FB1035 does not accept although the standard
 	// does: "503".
 	Final []string `yaml:"final,omitempty"`
 }
@@ -75,6 +75,8 @@ func (w *Waiver) Name() string {
 	return w.Rule
 }
 
+// current holds the settings in force. Analyzers have no other way to be given
+// any that go vet, golangci-lint and the driver share.
 var current atomic.Pointer[Settings]
 
 // Set puts s in force. It must be called before any analysis runs.
@@ -129,13 +131,13 @@ func (s *Settings) Lift(at Place, rules ...string) *Waiver {
 	return nil
 }
 
-// MayRetry reports whether an answer may be retried: a status or the name of a
+// MayRetry reports whether a response may be retried: a status or the name of a
 // gRPC code. standard is what the standard says of it.
-func (l Limits) MayRetry(answer string, standard bool) bool {
+func (l Limits) MayRetry(name string, standard bool) bool {
 	switch {
-	case slices.Contains(l.Final, answer):
+	case slices.Contains(l.Final, name):
 		return false
-	case slices.Contains(l.Retryable, answer):
+	case slices.Contains(l.Retryable, name):
 		return true
 	}
 	return standard

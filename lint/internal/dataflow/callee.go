@@ -8,7 +8,8 @@ import (
 )
 
 // Callee returns the function that c calls, or the interface method; nil for a
-// call of a function value.
+// call of a function value. An instance is its generic function here too, so
+// that facts about the one hold for the other.
 func Callee(c *ssa.CallCommon) *types.Func {
 	if c.IsInvoke() {
 		return c.Method
@@ -78,8 +79,8 @@ func CalleePkg(c *ssa.CallCommon) string {
 	return ""
 }
 
-// Describe names a call for people: "http.Client.Do", "connect", "fn (a
-// function value)".
+// Describe names a call for people: "http.Client.Do", "connect", "a function
+// value". Findings and their fingerprints hold these names.
 func Describe(c *ssa.CallCommon) string {
 	f := Callee(c)
 	if f == nil {

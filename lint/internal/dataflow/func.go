@@ -73,7 +73,8 @@ func (r *Func) StoresTo(addr ssa.Value) []*ssa.Store {
 	return found
 }
 
-// sameBase reports whether two addresses certainly name the same variable.
+// sameBase reports whether two addresses certainly name the same variable: they
+// are one value, or the same path of fields and reads leads to them.
 func sameBase(a, b ssa.Value) bool {
 	if a == b {
 		return true
@@ -89,6 +90,8 @@ func sameBase(a, b ssa.Value) bool {
 	return false
 }
 
+// StoredIn reports whether fn stores to the address itself. For a captured
+// variable that is the free variable of the closure.
 func StoredIn(fn *ssa.Function, addr ssa.Value) bool {
 	for s := range Instrs[*ssa.Store](fn) {
 		if s.Addr == addr {

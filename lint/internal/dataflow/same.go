@@ -3,6 +3,7 @@ package dataflow
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -59,6 +60,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 		return false
 	}
 	v.seen[x] = true
+	// A variable that is not lifted is what the loop stores in it.
 	if a, ok := x.(*ssa.Alloc); ok {
 		return v.cell(a, depth)
 	}
@@ -78,18 +80,14 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 	case *ssa.Lookup:
 		return v.item(x.Index, depth+1)
 	case *ssa.UnOp:
+		// A tick is no item: the clock sends the same thing each time.
 		if x.Op == token.ARROW {
 			return !IsTimeChan(x.X.Type())
 		}
 		if v.item(x.X, depth+1) {
 			return true
 		}
-		for _, s := range v.f.stores[x.X] {
-			if v.stores(s) && v.item(s.Val, depth+1) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v.f.stores[x.X], func(s *ssa.Store) bool { return v.stores(s) && v.item(s.Val, depth+1) })
 	case *ssa.Select:
 		return true
 	case *ssa.Phi:
@@ -98,19 +96,9 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 		if CalleeName(x.Common()) == "Next" || CalleeName(x.Common()) == "Text" || CalleeName(x.Common()) == "Pop" {
 			return true
 		}
-		for _, a := range x.Common().Args {
-			if v.item(a, depth+1) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(x.Common().Args, func(a ssa.Value) bool { return v.item(a, depth+1) })
 	}
-	for _, op := range in.Operands(nil) {
-		if *op != nil && v.item(*op, depth+1) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(in.Operands(nil), func(op *ssa.Value) bool { return *op != nil && v.item(*op, depth+1) })
 }
 
 // storedItem reports whether the loop stores an item in a field of the struct

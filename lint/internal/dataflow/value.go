@@ -80,7 +80,7 @@ func ConstString(v ssa.Value) (string, bool) {
 	return constant.StringVal(c.Value), true
 }
 
-// IfOf returns the If that ends b, or nil.
+// IfOf returns the branch that ends b, or nil when b goes one way.
 func IfOf(b *ssa.BasicBlock) *ssa.If {
 	if len(b.Instrs) == 0 {
 		return nil
@@ -95,7 +95,8 @@ func IsNil(v ssa.Value) bool {
 	return ok && c.IsNil()
 }
 
-// Flip turns "c op x" into "x op' c".
+// Flip turns "c op x" into "x op' c", so that the constant of a comparison is
+// looked for on one side only.
 func Flip(op token.Token) token.Token {
 	switch op {
 	case token.LSS:

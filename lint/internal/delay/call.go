@@ -17,6 +17,7 @@ func (s *slicer) call(c *ssa.Call, fr *frame) {
 	com := c.Common()
 	name, pkg := dataflow.CalleeName(com), dataflow.CalleePkg(com)
 	switch {
+	// The operation itself said how long to wait.
 	case s.ops[c]:
 		s.fl.server = true
 	case randPkgs[pkg] || jitterWord.MatchString(name):
@@ -25,6 +26,7 @@ func (s *slicer) call(c *ssa.Call, fr *frame) {
 		s.fl.server = true
 	case name == "min" || name == "max" || pkg == "math" || pkg == "strconv" || pkg == "time" && name != "Now" && name != "Since" && name != "Until":
 		s.calc(c, name, fr)
+	// A policy behind an interface or a function value may be any policy.
 	case com.IsInvoke() || dataflow.Static(com) == nil:
 		s.fl.plug = true
 	default:
@@ -47,6 +49,7 @@ func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 		}
 		s.walk(a, fr)
 	}
+	// All operands were constants: so is the result.
 	if len(c.Common().Args) > 0 && s.fl == (flags{}) {
 		s.fl.fixed = true
 	}
@@ -58,6 +61,8 @@ func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 func (s *slicer) helper(c *ssa.Call, fr *frame) {
 	com := c.Common()
 	fn := dataflow.Static(com)
+	// Without a body, or too deep in helpers that call helpers, only the fact
+	// is left.
 	if len(fn.Blocks) == 0 || fr.depth >= 4 {
 		sum := fr.s.Known.Of(com)
 		if sum == nil || sum.Delay == fact.Pluggable {
@@ -87,7 +92,8 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 }
 
 // stepsByArgument reports whether fn chooses among constants and is given
-// something that the loop varies: the number of the attempt.
+// something that the loop varies, such as the number of the attempt: a schedule
+// that is written as a switch.
 func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 	values := map[int64]bool{}
 	for ret := range dataflow.Instrs[*ssa.Return](fn) {
@@ -105,16 +111,12 @@ func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 
 // storesFreeVar reports whether a closure changes a variable around it.
 func storesFreeVar(fn *ssa.Function) bool {
-	for _, v := range fn.FreeVars {
-		if dataflow.StoredIn(fn, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fn.FreeVars, func(v *ssa.FreeVar) bool { return dataflow.StoredIn(fn, v) })
 }
 
-// inOtherLoop reports whether a phi outside the region's loop belongs to a
-// loop around it, whose iterations may vary the wait.
+// inOtherLoop reports whether a phi outside the region's loop belongs to a loop
+// around it, whose iterations may vary the wait. Each of them begins a new
+// series of attempts.
 func inOtherLoop(v *ssa.Phi, fr *frame) bool {
 	for l := fr.l.Parent; l != nil; l = l.Parent {
 		if l.Header == v.Block() {

@@ -16,6 +16,7 @@ func equalJitter(v *ssa.BinOp) bool {
 	if v.Op != token.ADD {
 		return false
 	}
+	// Either side may be the fixed one.
 	for _, p := range [2][2]ssa.Value{{v.X, v.Y}, {v.Y, v.X}} {
 		half := halfOf(p[0])
 		if half == nil {

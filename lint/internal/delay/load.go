@@ -8,11 +8,11 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 )
 
-// load follows a read of a variable to what is stored in it. Stores in the loop
-// come first: they are what the next attempt sees. A cell without any goes back
-// to what it began with, and what is written elsewhere, such as a field of a
-// configuration, stays as it is.
+// load follows a read of a variable to what is stored in it, unless its name, or
+// the response that it belongs to, says that a server chose it.
 func (s *slicer) load(v *ssa.UnOp, fr *frame) {
+	// Of the operators with one operand, only * reads a variable. A receive
+	// yields what another goroutine has decided.
 	if v.Op != token.MUL {
 		if v.Op == token.SUB {
 			s.walk(v.X, fr)
@@ -43,9 +43,17 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 			return
 		}
 	}
-	stores := fr.s.StoresTo(addr)
 	s.stack[addr] = s.arith
 	defer delete(s.stack, addr)
+	s.stored(addr, fr)
+}
+
+// stored walks what is stored to a variable that a wait is read from. Stores in
+// the loop come first: they are what the next attempt sees. A cell without any
+// goes back to what it began with, and what is written elsewhere, such as a
+// field of a configuration, stays as it is.
+func (s *slicer) stored(addr ssa.Value, fr *frame) {
+	stores := fr.s.StoresTo(addr)
 	inLoop := false
 	for _, st := range stores {
 		if fr.l == nil || fr.l.Contains(st) {
@@ -56,7 +64,9 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 	if inLoop {
 		return
 	}
-	if _, isAlloc := addr.(*ssa.Alloc); isAlloc {
+	switch a := addr.(type) {
+	case *ssa.Alloc:
+		// A decoder or a flag parser may have written to it by its address.
 		if escapesInLoop(addr, fr.l) {
 			s.fl.plug = true
 			return
@@ -67,20 +77,22 @@ func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 		if len(stores) > 0 {
 			return
 		}
-	}
-	if _, free := addr.(*ssa.FreeVar); free && variableGrows(addr.(*ssa.FreeVar)) {
-		s.fl.plug = true
-		return
-	}
-	if fa, ok := addr.(*ssa.FieldAddr); ok && s.ofStruct(fa, fr) {
-		return
+	case *ssa.FreeVar:
+		if variableGrows(a) {
+			s.fl.plug = true
+			return
+		}
+	case *ssa.FieldAddr:
+		if s.ofStruct(a, fr) {
+			return
+		}
 	}
 	s.fl.fixed = true
 }
 
 // ofStruct judges a field of a local struct by where the struct as a whole comes
 // from: a parameter leaves it to the caller, a result that is fetched anew for
-// each attempt to whoever made it.
+// each attempt to the function that made it.
 func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 	local, ok := fa.X.(*ssa.Alloc)
 	if !ok {
@@ -91,6 +103,7 @@ func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 		case *ssa.Parameter:
 			s.fl.fixed, s.fl.param = true, true
 			return true
+		// What is fetched anew for each attempt may be another wait each time.
 		case *ssa.Call, *ssa.Extract:
 			if fr.l == nil || fr.l.Contains(st) {
 				s.fl.plug = true
@@ -147,7 +160,8 @@ func originCall(v ssa.Value) *ssa.Call {
 }
 
 // escapesInLoop reports whether the address of a variable is handed to a call
-// inside l, which may change it.
+// inside l, which may change it, or to a closure that does. l is nil for helpers,
+// in which any call counts.
 func escapesInLoop(addr ssa.Value, l *dataflow.Loop) bool {
 	if addr.Referrers() == nil {
 		return false

@@ -29,6 +29,7 @@ type frame struct {
 // more arithmetic than at its first visit is computed from itself, as in d *= 2.
 // A cycle without arithmetic is a variable that a loop leaves as it is.
 type slicer struct {
+	// fl is what was met so far.
 	fl    flags
 	seen  map[ssa.Value]int // arithmetic depth of the last visit
 	stack map[ssa.Value]int // value -> arithmetic depth at entry
@@ -61,6 +62,7 @@ func (s *slicer) walk(v ssa.Value, fr *frame) {
 	if s.steps++; v == nil || s.steps > 2000 {
 		return
 	}
+	// The walk has come back to a value that it is in the middle of.
 	if entry, open := s.stack[v]; open {
 		if s.arith > entry {
 			s.fl.growing = true
@@ -90,6 +92,7 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 		s.constant(v)
 	case *ssa.Parameter:
 		s.parameter(v, fr)
+	// What lies outside of the function is taken not to change meanwhile.
 	case *ssa.FreeVar, *ssa.Global:
 		s.fl.fixed = true
 		s.named(v)
@@ -117,6 +120,7 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 	case *ssa.UnOp:
 		s.load(v, fr)
 	case *ssa.Field:
+		// A field of what the operation returned: result.After.
 		if c := originCall(v.X); c != nil && s.ops[c] {
 			s.fl.server = true
 			return
@@ -136,13 +140,15 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 		s.walk(v.Tuple, fr)
 	case *ssa.Call:
 		s.call(v, fr)
+	// A value of a kind that no wait is known to be made of.
 	default:
 		s.fl.plug = true
 	}
 }
 
 // raised reports whether some turns of l set the variable p to a constant and
-// others leave it as it is: its value goes up (or down) in steps.
+// others leave it as it is: its value goes up (or down) in steps, as in if n > 3
+// { wait = time.Minute }. That is no cycle of arithmetic, and grows all the same.
 func raised(p *ssa.Phi, l *dataflow.Loop) bool {
 	kept, set := false, false
 	seen := map[ssa.Value]bool{p: true}

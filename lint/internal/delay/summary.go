@@ -18,6 +18,7 @@ func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
 	if p := uncapped(w.D); p != nil {
 		return &fact.Wait{Param: slices.Index(s.Fn.Params, p)}
 	}
+	// Not the parameter itself, so the helper has a say.
 	d := Classify(s, w.D, nil, nil)
 	if d.Class == fact.Fixed && d.Param { // computed from a parameter: the caller decides
 		d.Class = fact.Pluggable

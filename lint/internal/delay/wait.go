@@ -65,6 +65,9 @@ func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 		}
 		return nil
 	}
+	// A helper that waits for its parameter is a sleep by another name. One that
+	// decides by itself counts when it is called for its wait: by its name, or
+	// because it does little else.
 	if sum := s.Known.Of(com); sum != nil && sum.Wait != nil {
 		if sum.Wait.Param >= 0 && sum.Wait.Param < len(com.Args) {
 			return &Wait{Instr: c, D: com.Args[sum.Wait.Param]}
@@ -120,6 +123,7 @@ func chanWait(s *fact.Scope, in ssa.Instruction, ch ssa.Value, l *dataflow.Loop)
 				}
 				continue
 			}
+			// The channel or the timer is kept in a variable.
 			st := s.StoresTo(v.X)
 			if len(st) == 0 {
 				return w
@@ -143,6 +147,7 @@ func afterCall(w *Wait, c *ssa.Call, l *dataflow.Loop) *Wait {
 	case "NewTicker", "Tick", "Ticker":
 		w.Ticker = true
 	case "NewTimer", "After", "Timer":
+		// It fires once, for the whole loop.
 		if l != nil && !l.Contains(c) && reset(c, l) == nil {
 			return nil
 		}

@@ -5,6 +5,7 @@ package fact
 // on one path is not reported for another.
 type Class int
 
+// The classes, from the one that says least.
 const (
 	Pluggable   Class = iota // decided elsewhere: no judgment
 	Immediate                // no wait at all
@@ -12,5 +13,5 @@ const (
 	Growing                  // grows, without randomness
 	EqualJitter              // half fixed, half random
 	Jittered                 // random
-	Server                   // told by the server
+	Server                   // named by the server
 )

@@ -119,7 +119,7 @@ func f() { func() { generic[int]() }(); strings.ToUpper("") }`)
 	if known.Own(ssatest.Call(t, f, "ToUpper").Common().StaticCallee()) {
 		t.Error("strings.ToUpper: got its own, want not")
 	}
-	if known.Scope(f) != known.Scope(f) {
+	if first := known.Scope(f); first != known.Scope(f) {
 		t.Error("a function has two scopes, want one")
 	}
 }

@@ -35,12 +35,13 @@ type Summary struct {
 // AFact makes Summary a fact.
 func (*Summary) AFact() {}
 
+// String is what analysis drivers print of a fact.
 func (s *Summary) String() string {
 	return fmt.Sprintf("wait=%v delay=%d retrier=%v retries=%v sends=%v remote=%v fails=%b yes=%b",
 		s.Wait != nil, s.Delay, s.Retrier, s.Retries, s.Sends, s.Remote, s.Fails, s.Yes)
 }
 
-// Empty reports whether there is nothing to tell callers, so that no fact need
+// Empty reports whether there is nothing for callers to know, so that no fact need
 // be stored.
 func (s *Summary) Empty() bool {
 	return s.Wait == nil && s.Delay == Pluggable && !s.Retrier && !s.Retries && len(s.Sends) == 0 && len(s.Retried) == 0 && !s.Remote && !s.Local && s.Fails == 0 && s.Yes == 0

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -57,12 +58,7 @@ func (r *Result) Selective(c *ssa.Call) bool {
 	if fn == nil || len(fn.Blocks) == 0 || !r.known.Own(fn) {
 		return selectiveCall(c)
 	}
-	for _, reg := range r.pkg.of(fn).regions() {
-		if reg.InspectsError() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.pkg.of(fn).regions(), func(reg *Region) bool { return reg.InspectsError() })
 }
 
 // selectWord marks options that say what is tried again, or what is not.

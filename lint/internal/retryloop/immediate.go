@@ -19,6 +19,7 @@ func (r *Region) immediate() bool {
 	if !r.Pure || r.Loop == nil || !r.Spoken || r.Waiting {
 		return false
 	}
+	// Two attempts are a fallback as often as a retry.
 	if r.Bound.Known && r.Bound.Limit <= 2 || r.candidates() {
 		return false
 	}
@@ -74,6 +75,9 @@ func blocks(c *ssa.CallCommon) bool {
 }
 
 var (
+	// hiddenPause marks calls that may wait in a way that is not seen: a policy's
+	// next step, a limiter, a connection that is made anew. conflictWord marks those
+	// that resolve a conflict, which may go on at once.
 	hiddenPause  = regexp.MustCompile(`(?i)retry|backoff|next|ongoing|continue|allow|wait|sleep|delay|pause|limit|refresh|reconnect|reset|renew|resolve|rotate|rand|attempt`)
 	conflictWord = regexp.MustCompile(`(?i)conflict|exist|precondition|collision|modified|stale|CompareAnd|Is(NotFound|Gone)|Version`)
 )

@@ -67,7 +67,7 @@ func (r *Region) Origins(v ssa.Value) []*ssa.Call { return r.f.Origins(v, r.Loop
 func (r *Region) StoresTo(addr ssa.Value) []*ssa.Store { return r.f.StoresTo(addr) }
 
 // Inside returns the region of the same function whose loop lies inside this
-// one's and whose failure this one retries, or nil.
+// one's and whose failure this one retries, or nil: attempts multiply.
 func (r *Region) Inside() *Region {
 	if r.Loop == nil {
 		return nil
@@ -114,7 +114,7 @@ func (r *Region) InspectsError() bool {
 	return found
 }
 
-// tested reports whether the result of c, or a part of it, is branched on.
+// tested reports whether v, or a part of it, is branched on.
 func tested(v ssa.Value) bool {
 	if v.Referrers() == nil {
 		return false

@@ -1,10 +1,13 @@
 package retryloop
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/bound"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
 )
 
 // CheckedLate reports whether the region's counter is tested only at the head or
@@ -43,12 +46,7 @@ func (r *Region) CheckedLate() bool {
 }
 
 // waitsBefore reports whether a wait comes before block b in every turn: b is
-// the foot of the loop.
+// the foot of the loop, where the counter is looked at too late.
 func (r *Region) waitsBefore(b *ssa.BasicBlock) bool {
-	for _, w := range r.Waits {
-		if w.Instr.Block() == b || w.Instr.Block().Dominates(b) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Waits, func(w *delay.Wait) bool { return w.Instr.Block() == b || w.Instr.Block().Dominates(b) })
 }

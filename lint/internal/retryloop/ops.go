@@ -8,12 +8,7 @@ import (
 
 // anyHas reports whether one of the sets holds b.
 func anyHas(sets []map[*ssa.BasicBlock]bool, b *ssa.BasicBlock) bool {
-	for _, s := range sets {
-		if s[b] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sets, func(s map[*ssa.BasicBlock]bool) bool { return s[b] })
 }
 
 // isOp reports whether c is one of the operations.

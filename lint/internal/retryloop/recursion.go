@@ -29,6 +29,8 @@ func (f *finder) recursion() *Region {
 	}
 	r := &Region{Fn: f.Fn, f: f, Pure: true, Pos: self.Pos()}
 	for _, t := range f.tests(all) {
+		// The call of itself must be on the failing side alone. That its own
+		// result is tested is no retry of another operation.
 		if isOp(self, t.Ops) || !t.fail().To().Dominates(self.Block()) || len(t.fail().To().Preds) > 1 {
 			continue
 		}
@@ -52,6 +54,7 @@ func (f *finder) recursion() *Region {
 		return nil
 	}
 	f.describe(r)
+	// A loop counts in its branches; a recursion by what it passes on.
 	r.Bound.Counter = countsDown(self)
 	if r.Delay.Class == fact.Fixed && r.Delay.Param && f.passesVarying(self) {
 		r.Delay.Class = fact.Growing

@@ -120,6 +120,34 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 	if len(tests) == 0 {
 		return nil
 	}
+	r := &Region{Fn: f.Fn, Loop: l, f: f, Pure: true}
+	onFailure, onSuccess := r.follow(tests)
+	if len(r.Tests) == 0 {
+		return nil
+	}
+	r.Waits = f.regionWaits(r, onFailure, onSuccess)
+	// A loop that goes on in any case, and waits for nothing after a failure or
+	// walks over items, is a consumer that takes the next one.
+	if !r.Pure && (len(r.Waits) == 0 || dataflow.ItemLoop(f.Func, l)) {
+		return nil
+	}
+	r.Weak = !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.Bool })
+	f.describe(r)
+	if r.Weak && !(r.Spoken && r.Pure) && !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.lone() }) {
+		return nil // a nil result may mean that there is nothing yet
+	}
+	// Without a wait, most loops that go on after a failure are no retries.
+	if len(r.Waits) == 0 && !r.immediate() {
+		return nil
+	}
+	return r
+}
+
+// follow keeps the tests after whose failure the same operation is attempted
+// again, with their operations, and finds out whether a success ends the
+// region. It returns the blocks that each failure and each success leads to.
+func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlock]bool) {
+	l := r.Loop
 	failing := map[dataflow.Edge]bool{}
 	for _, t := range tests {
 		failing[t.fail()] = true
@@ -130,14 +158,12 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 	// is no success.
 	first, _ := l.WalkTurn(notFailing)
 
-	r := &Region{Fn: f.Fn, Loop: l, f: f, Pure: true}
-	var onFailure, onSuccess []map[*ssa.BasicBlock]bool
 	for _, t := range tests {
 		if len(t.Ops) == 0 {
 			continue
 		}
 		failBlocks, again := l.Walk(t.fail().To(), nil)
-		if !again || !dataflow.SameOperation(f.Func, t.Ops, t.ok(), l) {
+		if !again || !dataflow.SameOperation(r.f.Func, t.Ops, t.ok(), l) {
 			continue
 		}
 		okBlocks, goesOn := l.Walk(t.ok().To(), notFailing)
@@ -156,31 +182,7 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 		}
 		onSuccess = append(onSuccess, okBlocks)
 	}
-	if len(r.Tests) == 0 {
-		return nil
-	}
-	r.Waits = f.regionWaits(r, onFailure, onSuccess)
-	// A loop that goes on in any case, and waits for nothing after a failure,
-	// is a consumer that takes the next item.
-	if !r.Pure && len(r.Waits) == 0 {
-		return nil
-	}
-	if dataflow.ItemLoop(f.Func, l) && !r.Pure {
-		return nil
-	}
-	r.Weak = true
-	for _, t := range r.Tests {
-		r.Weak = r.Weak && t.Bool
-	}
-	f.describe(r)
-	if r.Weak && !(r.Spoken && r.Pure) && !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.lone() }) {
-		return nil // a nil result may mean that there is nothing yet
-	}
-	// Without a wait, most loops that go on after a failure are no retries.
-	if len(r.Waits) == 0 && !r.immediate() {
-		return nil
-	}
-	return r
+	return onFailure, onSuccess
 }
 
 // besideErrors leaves out the tests of a result beside an error, unless the
@@ -266,12 +268,7 @@ func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
 	if in == nil || in.Parent != l {
 		return false
 	}
-	for _, t := range f.tests(in) {
-		if len(t.Ops) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.tests(in), func(t *Test) bool { return len(t.Ops) > 0 })
 }
 
 // describe fills in what follows from the operations, the waits and the names.

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -21,20 +22,20 @@ func (r *Region) Keyed() bool { return send.Keyed(r.Fn) }
 // idempotency key.
 func (r *Result) MentionsKey(fn *ssa.Function) bool { return send.Keyed(fn) }
 
-// ReadOnly reports whether the region's names say that it only reads.
+// ReadOnly reports whether the names of the region's function, or of those that
+// it attempts, say that it only reads.
 func (r *Region) ReadOnly() bool {
 	if send.ReadOnlyName(r.Fn) {
 		return true
 	}
-	for _, op := range r.Ops {
-		if g := dataflow.Static(op.Common()); g != nil && send.ReadOnlyName(g) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Ops, func(op *ssa.Call) bool {
+		g := dataflow.Static(op.Common())
+		return g != nil && send.ReadOnlyName(g)
+	})
 }
 
-// Responses returns the operations of the region that yield an HTTP response.
+// Responses returns the operations of the region that yield an HTTP response,
+// whose body must be drained and whose headers may say when to come back.
 func (r *Region) Responses() []*ssa.Call {
 	var found []*ssa.Call
 	for _, c := range r.Ops {

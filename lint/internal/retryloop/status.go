@@ -33,23 +33,13 @@ func (r *Region) OnlyRefused() bool {
 
 // OnStatus reports whether a branch of the region itself looks at a status.
 func (r *Region) OnStatus() bool {
-	for _, t := range r.Tests {
-		if t.Status {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Tests, func(t *Test) bool { return t.Status })
 }
 
 // OnCertificateError reports whether a branch on an error of crypto/x509 leads
 // to another attempt.
 func (r *Region) OnCertificateError() bool {
-	for _, t := range r.Tests {
-		if status.CertificateTest(t.If.Cond) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Tests, func(t *Test) bool { return status.CertificateTest(t.If.Cond) })
 }
 
 // PredicateYes returns for which statuses (or codes) fn certainly returns true.

@@ -37,7 +37,7 @@ func reportsSuccess(known *fact.Table, c *ssa.CallCommon) bool {
 }
 
 // failureOfCall reports whether v is the error of a call that a retry may be
-// about.
+// about, and not of a parser or a reader.
 func failureOfCall(v ssa.Value) bool {
 	if !dataflow.IsError(v.Type()) {
 		return false

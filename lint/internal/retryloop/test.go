@@ -57,8 +57,8 @@ func (f *finder) tests(l *dataflow.Loop) []*Test {
 	return found
 }
 
-// test recognizes err != nil, errors.Is(err, x), retryable(err) and
-// comparisons of status codes; nil for any other branch.
+// test recognizes err != nil, errors.Is(err, x), retryable(err) and comparisons
+// of status codes; nil for any other branch. A negation swaps the edges.
 func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 	cond, fail := i.Cond, 0
 	for {
@@ -71,41 +71,7 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 	t := &Test{If: i, Fail: fail}
 	switch c := cond.(type) {
 	case *ssa.BinOp:
-		x, y, op := c.X, c.Y, c.Op
-		if dataflow.IsNil(x) {
-			x, y = y, x
-		}
-		if dataflow.IsNil(y) && implementsError(x) {
-			if op == token.EQL {
-				t.Fail = 1 - fail
-			} else if op != token.NEQ {
-				return nil
-			}
-			t.Ops = f.opsOf(x, l)
-			break
-		}
-		if implementsError(x) && implementsError(y) && (op == token.EQL || op == token.NEQ) { // err == io.EOF
-			if op == token.NEQ {
-				return nil
-			}
-			t.Ops = f.opsOf(x, l)
-			break
-		}
-		if dataflow.IsNil(y) && (op == token.EQL || op == token.NEQ) {
-			return f.nilTest(x, op, t, l)
-		}
-		failOnTrue, ok := status.Comparison(x, y, op)
-		if !ok {
-			return nil
-		}
-		if !failOnTrue {
-			t.Fail = 1 - fail
-		}
-		t.Status = true
-		if _, isConst := x.(*ssa.Const); isConst {
-			x = y
-		}
-		t.Ops = status.Sources(f.Func, x, l)
+		return f.compareTest(c, t, l)
 	case *ssa.Call:
 		return f.callTest(c, t, l)
 	case *ssa.Extract: // if e, ok := err.(T); ok
@@ -114,9 +80,45 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 			return nil
 		}
 		t.Ops = f.opsOf(a.X, l)
-	default:
+		return t
+	}
+	return nil
+}
+
+// compareTest recognizes a comparison of an error with nil or with another
+// error, of a result with nil, of a status or a code with a constant. t takes
+// the failure to be what the branch is true for.
+func (f *finder) compareTest(c *ssa.BinOp, t *Test, l *dataflow.Loop) *Test {
+	x, y := c.X, c.Y
+	if dataflow.IsNil(x) {
+		x, y = y, x
+	}
+	if dataflow.IsNil(y) || implementsError(x) && implementsError(y) {
+		isEqual := c.Op == token.EQL
+		switch {
+		case !isEqual && c.Op != token.NEQ:
+			return nil
+		case !implementsError(x):
+			return f.nilTest(x, c.Op, t, l)
+		case dataflow.IsNil(y) && isEqual:
+			t.Fail = 1 - t.Fail
+		case !dataflow.IsNil(y) && !isEqual: // err != io.EOF may be a success
+			return nil
+		}
+		t.Ops = f.opsOf(x, l)
+		return t
+	}
+	failOnTrue, ok := status.Comparison(x, y, c.Op)
+	if !ok {
 		return nil
 	}
+	if !failOnTrue {
+		t.Fail = 1 - t.Fail
+	}
+	if _, isConst := x.(*ssa.Const); isConst {
+		x = y
+	}
+	t.Status, t.Ops = true, status.Sources(f.Func, x, l)
 	return t
 }
 
@@ -190,6 +192,7 @@ func (f *finder) boolTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 // boolOp marks functions that do something and may fail at it, by their name.
 var boolOp = regexp.MustCompile(`(?i)^(try)?(send|post|publish|push|upload|deliver|submit|connect|reconnect|dial|fetch|download|call|do|write|register|notify)`)
 
+// implementsError reports whether v is an error.
 func implementsError(v ssa.Value) bool { return dataflow.IsError(v.Type()) }
 
 // opsOf returns the operations of l that may have produced the error v. What

@@ -9,6 +9,7 @@ import (
 )
 
 var (
+	// retryWord marks code that says that it retries.
 	retryWord = regexp.MustCompile(`(?i)retr(y|ie)|attempt|tries|backoff|reconnect|redial|try.?again`)
 	// awaitWord marks functions that wait for a state, take a lock or keep
 	// something going, rather than retry a call.
@@ -60,7 +61,8 @@ func (r *Region) words() {
 var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|no.?progress|would.?block|heartbeat|^(Err|E)(Exist|EXIST|AGAIN|WOULDBLOCK|INTR)$`)
 
 // loopNode finds the statement of the region's loop: the smallest for or range
-// statement that encloses all its operations and waits; nil for goto loops.
+// statement that encloses all its operations and waits; nil for goto loops. SSA
+// keeps no link from a loop to its statement, so that positions have to do.
 func loopNode(r *Region) ast.Node {
 	syntax := r.Fn.Syntax()
 	if syntax == nil {

@@ -54,6 +54,7 @@ var Directives = &analysis.Analyzer{
 }
 
 var (
+	// nolintRE is the form of golangci-lint, with the reason behind a second //.
 	nolintRE = regexp.MustCompile(`^//\s?nolint:([\w,-]+)\s*(?://\s*(.*))?$`)
 	ruleRE   = regexp.MustCompile(`^FB\d{4}(,FB\d{4})*$`)
 )
@@ -147,6 +148,7 @@ func (s *DirectiveSet) match(fset *token.FileSet, f *Finding) *Directive {
 	return nil
 }
 
+// names reports whether the directive is about a rule.
 func (d *Directive) names(rule string) bool {
 	if d.Rules == nil {
 		return true

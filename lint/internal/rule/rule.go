@@ -152,6 +152,8 @@ func RegionFinding(r *retryloop.Region, c Confidence, message string, fixes ...a
 	return f
 }
 
+// keywordEnd is the end of the keyword that a finding underlines: for, or
+// nothing for a recursion.
 func keywordEnd(r *retryloop.Region) token.Pos {
 	if r.Node == nil {
 		return r.Pos
@@ -187,6 +189,9 @@ func (p *Pass) enclosing(pos token.Pos) string {
 	return ""
 }
 
+// exempt reports whether nothing is judged at pos: in tests, in examples, in
+// files that a program has made. Retries there serve another purpose, or are
+// mended elsewhere.
 func (p *Pass) exempt(pos token.Pos) bool {
 	name := p.Fset.Position(pos).Filename
 	if strings.HasSuffix(name, "_test.go") {
@@ -206,7 +211,7 @@ func (p *Pass) exempt(pos token.Pos) bool {
 }
 
 // generated reports whether a file is made by a program. What cgo makes of a
-// file that somebody has written is not.
+// file that was written by hand is not.
 func generated(f *ast.File) bool {
 	if !ast.IsGenerated(f) {
 		return false

@@ -71,6 +71,7 @@ func requestArg(s *fact.Scope, v ssa.Value, sum *fact.Summary) {
 // are left out where they have functions of their own: only writes need a key.
 func directSend(c *ssa.CallCommon) []fact.Send {
 	name, pkg := dataflow.CalleeName(c), dataflow.CalleePkg(c)
+	// arg is where the method stands among the arguments.
 	arg := -1
 	switch {
 	case pkg == "net/http" && name == "NewRequest", pkg == "github.com/hashicorp/go-retryablehttp" && name == "NewRequest":
@@ -171,6 +172,7 @@ func Effects(known *fact.Table, c *ssa.CallCommon, keyed bool, sum *fact.Summary
 		if snd.Param >= 0 {
 			snd.Method, snd.Param = MethodArg(c, snd.Param)
 		}
+		// The method is computed on the way: nothing is known of it any more.
 		if snd.Method == "" && snd.Param < 0 {
 			continue
 		}

@@ -99,6 +99,7 @@ func dotted(name string) string {
 	return name
 }
 
+// functions yields the declared functions and methods, in source order.
 func (p *Package) functions() func(yield func(*ssa.Function) bool) {
 	return func(yield func(*ssa.Function) bool) {
 		for _, f := range p.Pass.Files {
@@ -156,6 +157,7 @@ type builder struct {
 	done    map[string]*types.Package
 }
 
+// check parses and type-checks one source.
 func (b *builder) check(path, src string) ([]*ast.File, *types.Package, *types.Info, error) {
 	f, err := parser.ParseFile(b.fset, path+"/p.go", src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {

@@ -33,12 +33,16 @@ func statusTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 	if !isInt {
 		return false, false
 	}
+	// status/100 == 4 compares classes.
 	if n < 10 && hundreds(x) != nil {
 		n *= 100
 	}
+	// Fields that are called code hold other numbers too.
 	if n < 100 || n > 600 {
 		return false, false
 	}
+	// Equality with a failure, or inequality with a success, is a failure. An
+	// order is one when its limit lies at the first failure or above.
 	switch op {
 	case token.EQL:
 		return n >= 300, true

@@ -18,6 +18,8 @@ func (w *world) cond(v ssa.Value) truth {
 	}
 	w.nest++
 	defer func() { w.nest-- }()
+	// The error is of the kind that the condition asks for: that is the
+	// assumption.
 	if w.cert && CertificateTest(v) {
 		w.used = true
 		return yes
@@ -117,6 +119,8 @@ func (w *world) compare(b *ssa.BinOp) truth {
 	}
 	if dataflow.IsNil(y) && (op == token.EQL || op == token.NEQ) {
 		t := maybe
+		// An operation that yields a response has worked. Without an error there is
+		// a response, and with gRPC the error is the response.
 		if dataflow.IsError(x.Type()) {
 			t = w.isNil(x, 0)
 		} else if dataflow.IsNamed(x.Type(), "net/http", "Response") && !w.grpc {

@@ -2,6 +2,7 @@ package status
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -33,6 +34,7 @@ func (w *world) isNil(v ssa.Value, depth int) truth {
 		if !w.grpc && givenResponse(v.Parent()) {
 			return yes
 		}
+	// A concrete error in an interface is an error, whatever it holds.
 	case *ssa.MakeInterface:
 		return no
 	case *ssa.ChangeInterface:
@@ -75,6 +77,7 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 	case name == "Permanent" || name == "Unrecoverable": // a failure, but a final one
 		return maybe
 	}
+	// The generated client returns the failure that is assumed.
 	if w.grpc && w.status != 0 && isRPC(com) {
 		w.used = true
 		return no
@@ -83,6 +86,7 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 	if fn == nil || w.depth > 3 {
 		return yes
 	}
+	// A function of another package is known by its fact alone.
 	if len(fn.Blocks) == 0 || !w.judge.known.Own(fn) {
 		if sum := w.judge.known.Of(com); sum != nil && !w.grpc && sum.Fails&Bit(w.status) != 0 {
 			w.used = true
@@ -113,12 +117,7 @@ func isRPC(c *ssa.CallCommon) bool {
 // givenResponse reports whether fn is handed a response beside an error: then
 // the error says that there was none, and is nil under the assumption.
 func givenResponse(fn *ssa.Function) bool {
-	for _, p := range fn.Params {
-		if n := dataflow.TypeName(p.Type()); strings.HasSuffix(n, "Response") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool { return strings.HasSuffix(dataflow.TypeName(p.Type()), "Response") })
 }
 
 // coded reports whether the gRPC code of the error v is looked at, here or in a

@@ -52,6 +52,8 @@ func (j *Judge) Outcome(sc *fact.Scope) (fails, yesMask uint16) {
 	return fails, yesMask
 }
 
+// Yes returns the responses for which the predicate fn certainly returns true,
+// as a mask; none when it does not look at a status.
 func (j *Judge) Yes(fn *ssa.Function, grpc bool) uint16 {
 	sc := j.known.Scope(fn)
 	res := fn.Signature.Results()
@@ -68,6 +70,8 @@ func (j *Judge) Yes(fn *ssa.Function, grpc bool) uint16 {
 	return mask
 }
 
+// YesToCertificate reports whether the predicate fn certainly returns true for
+// an error of crypto/x509 that it asks for.
 func (j *Judge) YesToCertificate(fn *ssa.Function) bool {
 	res := fn.Signature.Results()
 	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) {
@@ -124,6 +128,7 @@ func (j *Judge) touches(fn *ssa.Function, depth int) bool {
 	if t, ok := j.memo[fn]; ok {
 		return t
 	}
+	// A function that leads back to itself adds nothing to what it looks at.
 	j.memo[fn] = false
 	found := false
 	for i, p := range fn.Params {

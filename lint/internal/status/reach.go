@@ -72,6 +72,7 @@ func (w *world) condAt(i *ssa.If) truth {
 // result evaluates what fn returns: its bool result, or whether result index
 // is a nil error. Only an agreement of all live returns counts.
 func (w *world) result(fn *ssa.Function, index int, wantNil bool) truth {
+	// Returns that the assumption rules out do not count.
 	live := w.reach(fn.Blocks[0], nil)
 	var returns agreement
 	for b := range live {
@@ -131,7 +132,8 @@ func cellValue(v ssa.Value) ssa.Value {
 	return v
 }
 
-// livePhi replaces a phi that has one live edge with that edge's value.
+// livePhi replaces a phi that has one live edge with that edge's value: the
+// result of a function that sets it on several paths, of which one is left.
 func (w *world) livePhi(v ssa.Value, live map[*ssa.BasicBlock]bool) ssa.Value {
 	p, ok := v.(*ssa.Phi)
 	if !ok {

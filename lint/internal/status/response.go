@@ -65,6 +65,7 @@ func FindCode(name string) (r Response, ok bool) {
 	return find(true, func(r Response) bool { return r.Name == name })
 }
 
+// find returns the failure of a list that is looked for.
 func find(grpc bool, is func(Response) bool) (Response, bool) {
 	list := Responses(grpc)[1:]
 	if i := slices.IndexFunc(list, is); i >= 0 {

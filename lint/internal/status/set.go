@@ -17,7 +17,8 @@ func (w *world) looksUp(l *ssa.Lookup) truth {
 }
 
 // contains evaluates whether a set holds the status: a map or a slice literal
-// that a variable of the package, or the value itself, is made of.
+// that a variable of the package, or the value itself, is made of. A set of
+// which all is known decides the branch for certain.
 func (w *world) contains(set, v ssa.Value) truth {
 	s, known := w.statusValue(v)
 	if !known {
@@ -31,6 +32,7 @@ func (w *world) contains(set, v ssa.Value) truth {
 	return truthOf(members[s])
 }
 
+// searchWord marks functions that look for an element of a list.
 var searchWord = regexp.MustCompile(`(?i)contains|includes|^has|^in([A-Z]|$)|member|oneOf|anyOf`)
 
 // searches evaluates a function of the package that looks for the status in a
@@ -70,7 +72,8 @@ func membersOf(set ssa.Value) (members map[int64]bool, ok bool) {
 	return nil, false
 }
 
-// initial returns what the package's initialization stores in g, or nil.
+// initial returns what the package's initialization stores in g, or nil. A
+// variable that is set elsewhere too is believed to keep what it began with.
 func initial(g *ssa.Global) (v ssa.Value) {
 	init := g.Pkg.Func("init")
 	if init == nil {

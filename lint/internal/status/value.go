@@ -19,6 +19,7 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 		return w.statusValue(v.X)
 	case *ssa.ChangeType:
 		return w.statusValue(v.X)
+	// A parameter holds the status when the caller's argument does.
 	case *ssa.Parameter:
 		for i, p := range w.scope.Fn.Params {
 			if p == v {
@@ -28,6 +29,8 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 		}
 		return 0, false
 	case *ssa.Phi:
+		// Codes are taken from errors; a merged one has more sources than the
+		// assumption speaks of.
 		if w.grpc {
 			return 0, false
 		}
@@ -62,7 +65,7 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 }
 
 // IsStatus reports whether v is the status code of a response: a field or a
-// method named StatusCode, or an integer field of a like name.
+// method named StatusCode, or an integer field of a like name. A nil v is none.
 func IsStatus(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.UnOp:
@@ -93,7 +96,8 @@ func isStatusField(name string, t types.Type) bool {
 // besides the StatusCode of net/http.
 var statusField = regexp.MustCompile(`(?i)^(http|resp|response)?_?status(_?code)?$|^(http|resp|response)_?code$|^code$`)
 
-// isCode reports whether v is a gRPC code taken from an error or a status.
+// isCode reports whether v is a gRPC code taken from an error or a status: the
+// result of a function or method Code of that type.
 func isCode(v ssa.Value) bool {
 	c, ok := v.(*ssa.Call)
 	return ok && dataflow.IsNamed(v.Type(), "google.golang.org/grpc/codes", "Code") && dataflow.CalleeName(c.Common()) == "Code"

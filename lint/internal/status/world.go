@@ -64,6 +64,7 @@ const (
 	no
 )
 
+// not negates what is certain, and leaves the rest open.
 func (t truth) not() truth {
 	switch t {
 	case yes:

@@ -31,6 +31,7 @@ type Fix struct {
 	Changes string `yaml:"changes"`
 }
 
+// check reports what is wrong with the fix of an entry.
 func (f *Fix) check() error {
 	var errs []error
 	said := 0

@@ -6,8 +6,10 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/send"
 )
@@ -54,15 +56,13 @@ func Find(p *rule.Pass, v Verdict) []Match {
 	return found
 }
 
+// imported reports whether a package imports one that e is about. Most packages
+// import none, and are done with that.
 func (e *Entry) imported(pkg *types.Package) bool {
-	for _, imp := range pkg.Imports() {
-		if e.covers(imp.Path()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pkg.Imports(), func(imp *types.Package) bool { return e.covers(imp.Path()) })
 }
 
+// covers reports whether e is about the package with the given path.
 func (e *Entry) covers(path string) bool {
 	for _, p := range e.Package {
 		if root, ok := strings.CutSuffix(p, "/..."); ok {
@@ -85,6 +85,8 @@ type matcher struct {
 	called map[*ast.Ident]bool
 }
 
+// visit looks at one node of the declaration. A function that is called is not
+// its use as a value, so that calls are remembered before their names are seen.
 func (m *matcher) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -128,7 +130,7 @@ func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
 	}
 	name := fn.Name()
 	if recv := fn.Type().(*types.Signature).Recv(); recv != nil {
-		name = typeName(recv.Type()) + "." + name
+		name = dataflow.TypeName(recv.Type()) + "." + name
 	}
 	for _, e := range m.active {
 		if e.covers(fn.Pkg().Path()) {
@@ -137,16 +139,8 @@ func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
 	}
 }
 
-func typeName(t types.Type) string {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok {
-		return n.Obj().Name()
-	}
-	return ""
-}
-
+// typePkg is the import path of a named type, or of what t points to; "" for any
+// other.
 func typePkg(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -157,6 +151,8 @@ func typePkg(t types.Type) string {
 	return ""
 }
 
+// nameOf is the name of the function that e calls, or nil. Instances are named
+// by their generic function.
 func nameOf(e ast.Expr) *ast.Ident {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -182,6 +178,7 @@ func (m *matcher) argument(e *Entry, c *ast.CallExpr) bool {
 	return e.equals(m.p.TypesInfo.Types[c.Args[*e.Arg]].Value)
 }
 
+// equals reports whether a constant is the one that e asks for, if any.
 func (e *Entry) equals(v constant.Value) bool {
 	if e.Equals == nil {
 		return true
@@ -193,10 +190,12 @@ func (e *Entry) equals(v constant.Value) bool {
 	return ok && f == *e.Equals
 }
 
+// literal matches a composite literal by its type, and by the fields that it
+// must leave out or set.
 func (m *matcher) literal(lit *ast.CompositeLit) {
 	t := m.p.TypesInfo.TypeOf(lit)
 	for _, e := range m.active {
-		if e.Literal == "" || typeName(t) != e.Literal || !e.covers(typePkg(t)) {
+		if e.Literal == "" || dataflow.TypeName(t) != e.Literal || !e.covers(typePkg(t)) {
 			continue
 		}
 		if e.Missing != "" && !zeroField(m.p, lit, e.Missing) || e.Present != "" && zeroField(m.p, lit, e.Present) {
@@ -222,6 +221,8 @@ func zeroField(p *rule.Pass, lit *ast.CompositeLit, field string) bool {
 	return true
 }
 
+// assign matches an assignment to a field, as of a client that is configured
+// after it was made.
 func (m *matcher) assign(l, r ast.Expr) {
 	sel, ok := ast.Unparen(l).(*ast.SelectorExpr)
 	if !ok {
@@ -233,12 +234,13 @@ func (m *matcher) assign(l, r ast.Expr) {
 	}
 	v := m.p.TypesInfo.Types[r].Value
 	for _, e := range m.active {
-		if e.Field == typeName(t)+"."+sel.Sel.Name && e.covers(typePkg(t)) && e.equals(v) {
+		if e.Field == dataflow.TypeName(t)+"."+sel.Sel.Name && e.covers(typePkg(t)) && e.equals(v) {
 			m.addValue(e, sel, sel.Sel, r)
 		}
 	}
 }
 
+// add notes a match, unless something else in the declaration speaks against it.
 func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
 	if !m.siblings(e) {
 		return
@@ -251,6 +253,7 @@ func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
 	m.found = append(m.found, match)
 }
 
+// addValue notes an assignment with what is assigned.
 func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v ast.Expr) {
 	if m.siblings(e) {
 		m.found = append(m.found, Match{Entry: e, Node: n, Name: id, Arg: v, Value: m.p.TypesInfo.Types[v].Value})

@@ -33,6 +33,7 @@ const (
 	BypassedField Verdict = "bypassed"      // FB1050: a field that leads around the retries
 )
 
+// verdicts lists the names that an entry may use.
 func verdicts() []string {
 	var names []string
 	for _, v := range []Verdict{Fixed, NoJitter, EqualJitter, Unbounded, Attempts, Unkeyed, NonRetryable, RetryClient, BypassedField} {
@@ -82,6 +83,7 @@ var (
 	users    atomic.Pointer[[]*Entry]
 )
 
+// mustParse reads the table that is built in, and panics when it is at fault.
 func mustParse(b []byte) []*Entry {
 	list, err := Parse(b)
 	if err != nil {
