@@ -37,7 +37,7 @@ func (s *Service) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector]: the counts of this process, and
 // what the store holds. What retries and dead letters are counted as is
-// promretry's business, as for all other calls. A store that does not answer
+// promretry's business, as for all other calls. A store that does not respond
 // has its part left out.
 func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, k prometheus.ValueType, v float64, labels ...string) {

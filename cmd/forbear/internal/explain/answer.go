@@ -126,7 +126,7 @@ func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 	}
 }
 
-// explain adds what the numbers alone do not tell.
+// explain adds what the numbers alone do not say.
 func (f *facts) explain(d forbear.Decision) {
 	h := f.failure.Hint
 	if h.Floor > 0 && d.Class.Retryable() {

@@ -177,8 +177,8 @@ func (k *keyring) list(ctx context.Context, db *keyStore) int {
 }
 
 // settle ends a held record, as done or as undone. The audit comes first: a
-// settlement that nothing tells of must not exist, while an entry without one is
-// seen when the command fails.
+// record that was ended without a trace must not exist, while an entry for a record
+// that was not ended is seen when the command fails.
 func (k *keyring) settle(ctx context.Context, db *keyStore) int {
 	res := idempotency.Resolution{By: k.who, Why: k.why}
 	detail := "undone: " + k.why
