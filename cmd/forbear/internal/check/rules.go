@@ -50,7 +50,8 @@ forbear rules explain FC105
 	return c
 }
 
-// explainRule writes what a finding means, why it matters and how to mend it.
+// explainRule writes what a finding means, why it matters and how to mend it. Case
+// does not matter, and a slip gets the nearest id as a hint.
 func explainRule(std *cli.Streams, id string) int {
 	r, ok := check.RuleOf(strings.ToUpper(id))
 	if !ok {

@@ -24,7 +24,8 @@ var openAPI []byte
 // maxRequest bounds a request's body: a message of 256 KiB in base64, and more.
 const maxRequest = 1 << 20
 
-// route is one operation of the API.
+// route is one operation of the API. It returns what to send and not how: adapt
+// gives every response its headers, and every error its problem.
 type route struct {
 	method, path string
 	serve        func(*http.Request) (status int, body any, err error)
@@ -128,7 +129,7 @@ func Loopback(hostport string) bool {
 }
 
 // correlation returns the caller's id, when it is fit to be repeated, or a new
-// one.
+// one. Spaces and control characters could forge a line of the log.
 func correlation(r *http.Request) string {
 	id := r.Header.Get("X-Correlation-ID")
 	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {

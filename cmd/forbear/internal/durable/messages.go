@@ -11,7 +11,8 @@ import (
 )
 
 // newMessage is the body of POST /v1/messages. Either payload, any JSON, or
-// payload_base64 is set.
+// payload_base64 is set. Endpoint and endpoints add up: with several, the message
+// is accepted at all of them or at none.
 type newMessage struct {
 	ID             string           `json:"id"`
 	Endpoint       string           `json:"endpoint"`

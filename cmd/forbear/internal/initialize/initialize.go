@@ -83,7 +83,7 @@ forbear init --service checkout --dependency search=http://search.internal --fil
 // plan is what init knows. The zero value makes a file with one example.
 type plan struct {
 	service, owner string
-	instances      int
+	instances      int // 0: not known, and left out
 	deps           []planned
 }
 
@@ -91,8 +91,8 @@ type plan struct {
 // has a name and perhaps a URL, and nothing else.
 type planned struct {
 	name, url string
-	from      string // the document, or ""
-	methods   []string
+	from      string   // the document, or ""
+	methods   []string // that the document has
 	keyed     int      // writes that take an Idempotency-Key
 	unkeyed   []string // those that do not, as "POST /orders"
 }

@@ -86,13 +86,18 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 
 // keyring is one run of the command, with the flags of both verbs.
 type keyring struct {
-	std           *cli.Streams
-	filter        idempotency.Filter
-	state, format string
-	id            idempotency.ID
-	done          int
-	undone        bool
-	who, why      string
+	std *cli.Streams
+
+	// Of list.
+	filter idempotency.Filter
+	state  string // as it was given; check puts it into the filter
+	format string // text or json
+
+	// Of settle.
+	id       idempotency.ID
+	done     int  // the status that duplicates get, or 0
+	undone   bool // the next attempt runs
+	who, why string
 }
 
 // check says what is wrong with the command line, before a database is opened. A

@@ -36,6 +36,7 @@ func (s *sim) schema(context.Context, string) int {
 	return s.wrote(err, cli.ExitOK)
 }
 
+// json writes v as a document.
 func (s *sim) json(v any) int {
 	return s.wrote(cli.WriteJSON(s.std.Out, v), cli.ExitOK)
 }
@@ -157,7 +158,8 @@ func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
 }
 
 // progress returns a function that shows the progress of a long work on a
-// terminal, or nil.
+// terminal, or nil. The time that is left is that of the runs so far: it is rough,
+// as runs near the edge of a map take longer.
 func (s *sim) progress(what string) func(done, of int) {
 	if !cli.Terminal(s.std.Err) {
 		return nil
