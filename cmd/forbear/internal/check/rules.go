@@ -64,6 +64,7 @@ func explainRule(std *cli.Streams, id string) int {
 		}
 		return std.Fail("unknown finding %q: see forbear rules list", id)
 	}
+	// Whether a waiver helps is what a team asks next.
 	waivable := "no waiver lifts it"
 	if r.Waivable {
 		waivable = "a waiver of " + r.Standard + " lifts it"

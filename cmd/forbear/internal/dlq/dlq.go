@@ -121,6 +121,8 @@ type verb struct {
 	do      func(*dlq, context.Context) (int, error)
 }
 
+// verbs by name. A redrive is chosen by an id or by a filter, so that it takes an
+// operand and does not need it.
 var verbs = map[string]verb{
 	"stats":    {"", false, (*dlq).stats},
 	"list":     {"", false, (*dlq).list},

@@ -4,12 +4,10 @@
 package keys
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -54,7 +52,8 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		}
 		f := c.Flags()
 		k := &keyring{std: std}
-		name := f.String("database", cmp.Or(os.Getenv("FORBEAR_DATABASE"), database.Default), "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
+		var name string
+		database.Flag(f, &name, "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
 		prefix := f.String("prefix", "", "on Redis: what the `names` of the service's records begin with")
 		f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`, or all")
 		f.StringVar(&k.filter.Scope, "scope", "", "list: records of this `principal`")
@@ -71,7 +70,7 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		if err := k.check(verb); err != nil {
 			return std.Fail("keys: %v (see forbear keys --help)", err)
 		}
-		db, err := openKeyStore(ctx, *name, *prefix)
+		db, err := openKeyStore(ctx, name, *prefix)
 		if err != nil {
 			return std.Fail("keys: %v", err)
 		}

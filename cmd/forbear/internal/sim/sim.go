@@ -62,7 +62,7 @@ forbear sim serve
 		if err != nil {
 			return std.Fail("%v", err)
 		}
-		return v.do(s, ctx, strings.Join(operands[1:], ""))
+		return v.do(s, ctx, strings.Join(operands[1:], "")) // one or none
 	}
 	return c
 }
