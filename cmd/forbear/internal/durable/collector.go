@@ -58,7 +58,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 		for _, l := range list {
 			send(letters, prometheus.GaugeValue, float64(l.Count), l.Queue, l.Reason, string(l.State))
 		}
-		if len(list) == 0 {
+		if len(list) == 0 { // zero is a figure, and a missing series is not
 			send(letters, prometheus.GaugeValue, 0, webhook.Queue, "exhausted", string(deadletter.Dead))
 		}
 	}
@@ -69,6 +69,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
+	// Both states are always there: a gauge that vanishes at zero breaks alerts.
 	served, states := map[string]bool{}, map[webhook.EndpointState]int{webhook.Enabled: 0, webhook.Disabled: 0}
 	for _, e := range all {
 		states[e.State]++
@@ -78,6 +79,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 		send(endpoints, prometheus.GaugeValue, float64(n), string(state))
 	}
 	if heads, err := s.DB.Heads(ctx); err == nil {
+		// What waits for a disabled endpoint is not late: it is held on purpose.
 		late := time.Duration(0)
 		for _, h := range heads {
 			if served[h.Endpoint] {

@@ -118,6 +118,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := s.Dispatcher.Load(ctx); err != nil {
 		return nil, err
 	}
+	// Alerts that could not be delivered are redriven like messages.
 	targets := map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive, webhook.AlertQueue: s.Dispatcher.Redrive}
 	s.Redriver = deadletter.NewRedriver(db, webhook.NewID("w"), targets, o.Logger)
 	if o.Alerts != nil {
@@ -128,6 +129,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		o.Notifiers = append(o.Notifiers, n)
 	}
 	s.Alerter = deadletter.NewAlerter(db, o.Logger, o.Notifiers...)
+	// A test that shortens the poll of the dispatcher means all of them.
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
 	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
 	s.Handler = s.handler(o)

@@ -106,6 +106,7 @@ func (t *top) flags(f *flag.FlagSet) (count *int, fault func() error) {
 // succeed, as a wrong address would otherwise wait for ever. A later one may fail:
 // serve is being restarted, and top is what an operator watches it with.
 func (t *top) run(ctx context.Context, count int) error {
+	// A rate needs two looks, so that the first view comes after one interval.
 	before, err := t.status(ctx)
 	if err != nil {
 		return err
@@ -123,6 +124,7 @@ func (t *top) run(ctx context.Context, count int) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
+			// A look that failed counts as a view: --count ends in any case.
 			t.write(fmt.Sprintf("%s %v; waiting\n", time.Now().Format(time.TimeOnly), err))
 			if count > 0 {
 				shown++

@@ -69,6 +69,8 @@ func newView(before, now gateway.Status) *view {
 		return float64(b-a) / seconds
 	}
 	v := &view{At: now.At, Service: cli.Printable(now.Service), Incoming: rate(before.Incoming, now.Incoming), Dependencies: []line{}}
+	// A message that came in once may be delivered for days: deliveries are no sign
+	// of a storm, and stay out of the multiplier.
 	deliveries := 0.0
 	old := map[string]gateway.DependencyStatus{}
 	for _, d := range before.Dependencies {
@@ -119,7 +121,7 @@ func sum(m map[string]int64) (n int64) {
 
 // outcomes lists the error types of a dependency, the most frequent first.
 func outcomes(d gateway.DependencyStatus) []outcome {
-	list := []outcome{}
+	list := []outcome{} // [] in JSON when there is none
 	all := maps.Clone(d.Failed)
 	if all == nil {
 		all = map[string]int64{}
