@@ -123,6 +123,7 @@ func (s *Server) Boot(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
+	//forbear:ignore FB1001,FB1011,FB1054 no call has failed: the server is starting
 	for range 300 {
 		if err = db.Ping(); err == nil {
 			return
