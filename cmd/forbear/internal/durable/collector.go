@@ -79,7 +79,6 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 		send(endpoints, prometheus.GaugeValue, float64(n), string(state))
 	}
 	if heads, err := s.DB.Heads(ctx); err == nil {
-		// What waits for a disabled endpoint is not late: it is held on purpose.
 		late := time.Duration(0)
 		for _, h := range heads {
 			if served[h.Endpoint] {

@@ -129,7 +129,6 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		o.Notifiers = append(o.Notifiers, n)
 	}
 	s.Alerter = deadletter.NewAlerter(db, o.Logger, o.Notifiers...)
-	// A test that shortens the poll of the dispatcher means all of them.
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
 	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
 	s.Handler = s.handler(o)

@@ -95,7 +95,7 @@ func (s *Service) discardLetter(r *http.Request) (int, any, error) {
 	if err := s.DB.Discard(r.Context(), r.PathValue("id"), actor(r), body.Reason); err != nil {
 		return 0, nil, err
 	}
-	l, err := s.DB.Get(r.Context(), r.PathValue("id")) // as it is now
+	l, err := s.DB.Get(r.Context(), r.PathValue("id"))
 	return http.StatusOK, l.Mask(), err
 }
 

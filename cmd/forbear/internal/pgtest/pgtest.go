@@ -1,6 +1,5 @@
 // Package pgtest starts a PostgreSQL server of the tests' own, from the
-// machine's binaries, on a free port and in a temporary folder. Locks, isolation
-// and notifications are what the stores rely on, and no fake has them.
+// machine's binaries, on a free port and in a temporary folder.
 package pgtest
 
 import (
@@ -22,8 +21,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// Server is a running PostgreSQL. Database is safe for concurrent use, so that
-// parallel tests have a database each on one server.
+// Server is a running PostgreSQL.
 type Server struct {
 	dir, bin string
 	port     int
@@ -67,7 +65,6 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// unprivileged finds a user for the server, and gives it the folder.
 func (s *Server) unprivileged(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{"postgres", "nobody"} {
@@ -86,8 +83,6 @@ func (s *Server) unprivileged(t testing.TB) {
 	t.Fatal("no unprivileged user to run PostgreSQL as")
 }
 
-// command is a command of PostgreSQL's, under that user. It dies with the test
-// binary, even when that is killed.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Dir = s.dir
@@ -95,7 +90,6 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command to its end.
 func (s *Server) run(t testing.TB, name string, args ...string) {
 	t.Helper()
 	if out, err := s.command(name, args...).CombinedOutput(); err != nil {
@@ -103,8 +97,7 @@ func (s *Server) run(t testing.TB, name string, args ...string) {
 	}
 }
 
-// Boot starts the server and waits until it takes connections. It may be called
-// again after Halt: the data are still there, as after a crash.
+// Boot starts the server and waits until it answers.
 func (s *Server) Boot(t testing.TB) {
 	t.Helper()
 	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
@@ -123,7 +116,6 @@ func (s *Server) Boot(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	//forbear:ignore FB1001,FB1011,FB1054 no call has failed: the server is starting
 	for range 300 {
 		if err = db.Ping(); err == nil {
 			return
@@ -170,8 +162,6 @@ func (s *Server) Database(t testing.TB) string {
 	return s.URL(name)
 }
 
-// freePort returns a port that is free now: the server has no way to say which one
-// it took.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
