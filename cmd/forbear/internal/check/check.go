@@ -61,21 +61,24 @@ forbear check --explain FC105
 	return c
 }
 
-// gate is one run of check.
+// gate is one run of check. Its Options are check's own; the rest is what the
+// command makes of the result.
 type gate struct {
 	check.Options
 	std           *cli.Streams
 	files         []string
-	outputs       []output
-	failOn        report.Severity
-	baseline      string
-	writeBaseline string
-	explain       string
-	from          string
-	checklist     bool
-	metrics       string
+	outputs       []output        // in the order of the flags
+	failOn        report.Severity // the least that is exit code 1
+	baseline      string          // file of findings that do not count, or ""
+	writeBaseline string          // file to write such findings to, or ""
+	explain       string          // finding to explain instead, or ""
+	from          string          // format of the files, or "" to detect it
+	checklist     bool            // answer the review questions instead
+	metrics       string          // page of metrics to scrape for them, or ""
 }
 
+// register registers the flags. Formats and severities are checked while they are
+// parsed, so that a slip in a pipeline fails before anything is judged.
 func (q *gate) register(f *flag.FlagSet) {
 	f.Func("o", "output `format[:file]`: text, json, sarif, github, junit or markdown; may be repeated", func(v string) error {
 		format, file, _ := strings.Cut(v, ":")
@@ -122,6 +125,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	for _, err := range result.Unjudged {
 		fmt.Fprintln(q.std.Err, err)
 	}
+	// The baseline marks findings as suppressed, and those do not count below.
 	rep := q.report(result)
 	if err := q.lift(rep); err != nil {
 		return 0, err
@@ -134,6 +138,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 		return cli.ExitUsage, nil
 	}
 	if q.writeBaseline != "" {
+		// To take the present findings as given is to pass.
 		return cli.ExitOK, toFile(q.writeBaseline, rep.WriteBaseline)
 	}
 	if worst, any := result.Worst(); any && worst >= q.failOn {

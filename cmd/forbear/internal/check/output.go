@@ -40,6 +40,8 @@ func (q *gate) write(in func(format string) (func(io.Writer) error, error)) erro
 	return nil
 }
 
+// toFile writes a file of its own for an output. A disk that is full shows when the
+// file is closed, so that error counts too.
 func toFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -103,6 +105,7 @@ func writeText(w io.Writer, result *check.Result, rep *report.Report) error {
 	return err
 }
 
+// plural is a count with its noun.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

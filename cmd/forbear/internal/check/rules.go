@@ -50,7 +50,8 @@ forbear rules explain FC105
 	return c
 }
 
-// explainRule writes what a finding means, why it matters and how to mend it.
+// explainRule writes what a finding means, why it matters and how to mend it. Case
+// does not matter, and a slip gets the nearest id as a hint.
 func explainRule(std *cli.Streams, id string) int {
 	r, ok := check.RuleOf(strings.ToUpper(id))
 	if !ok {
@@ -63,6 +64,7 @@ func explainRule(std *cli.Streams, id string) int {
 		}
 		return std.Fail("unknown finding %q: see forbear rules list", id)
 	}
+	// Whether a waiver helps is what a team asks next.
 	waivable := "no waiver lifts it"
 	if r.Waivable {
 		waivable = "a waiver of " + r.Standard + " lifts it"

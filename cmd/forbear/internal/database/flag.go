@@ -31,8 +31,8 @@ const minKey = 32
 
 // Cipher returns the cipher of a key file, or nil without one. The file holds
 // any 32 bytes or more, and the key is a digest of all of them. Its id, which is
-// stored beside what is sealed, is a digest of the key, so that the id tells
-// nothing of it.
+// stored beside what is sealed, is a digest of the key, so that the id gives
+// nothing of it away.
 func Cipher(file string) (sqlstore.Cipher, error) {
 	if file == "" {
 		return nil, nil

@@ -44,11 +44,13 @@ type Content struct {
 	Headers []Header
 }
 
-// Sum is a digest.
+// Sum is a digest. Contents are compared by it: a report of a long run holds tens
+// of thousands.
 type Sum [12]byte
 
 func (s Sum) String() string { return hex.EncodeToString(s[:4]) }
 
+// digest is the digest of texts in their order.
 func digest(parts ...string) (s Sum) {
 	text, _ := json.Marshal(parts) // keeps the parts apart
 	sum := sha256.Sum256(text)

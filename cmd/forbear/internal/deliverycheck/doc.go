@@ -1,12 +1,12 @@
 // Package deliverycheck checks durable delivery from outside. It makes random
 // traffic whose ids collide on purpose, over HTTP and through the outbox table,
 // against real processes that it kills; it receives what they send, and judges
-// every offer by what was answered, what arrived and which dead letters there
+// every offer by what the API responded, what arrived and which dead letters there
 // are. It knows forbear's public face alone: the API, the outbox table and the
 // requests that endpoints see.
 //
 // A run has four parts. [Traffic] makes the offers and writes down in a [Ledger]
-// what was offered and how it was answered. A [Fleet] runs the processes and
+// what was offered and what the response was. A [Fleet] runs the processes and
 // kills them. A [Receiver] writes down what arrives. [Judge] compares the three,
 // with the dead letters, and returns a [Report].
 //
@@ -29,7 +29,7 @@
 //     killed in between.
 //  6. At an ordered endpoint the messages of one key that were offered one after
 //     another through the same channel are sent in that order: the next one not
-//     before the one before was answered with 2xx, and the one before never
+//     before the one before got its 2xx, and the one before never
 //     again after that.
 //  7. A row of the outbox that can never be sent becomes a dead letter with the
 //     reason "invalid" and its payload, and holds no other row up.

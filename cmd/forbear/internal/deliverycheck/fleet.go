@@ -42,7 +42,7 @@ type process struct {
 	addr string
 }
 
-// Start adds a process, and waits until it answers.
+// Start adds a process, and waits until it responds.
 func (f *Fleet) Start(ctx context.Context) error {
 	p, err := f.add()
 	if err != nil {
@@ -61,6 +61,7 @@ func (f *Fleet) Launch(n int) error {
 	return nil
 }
 
+// add starts a process at a new address.
 func (f *Fleet) add() (*process, error) {
 	addr, err := f.address()
 	if err != nil {
@@ -88,6 +89,7 @@ func (f *Fleet) address() (string, error) {
 	return "", errors.New("no free port")
 }
 
+// spawn starts a process at an address, new or that of one that was killed.
 func (f *Fleet) spawn(addr string) (*process, error) {
 	cmd := f.Command(addr)
 	in, err := cmd.StdinPipe()
@@ -100,9 +102,11 @@ func (f *Fleet) spawn(addr string) (*process, error) {
 	return &process{cmd, in, addr}, nil
 }
 
-// patience is how long a process may take to answer, however slow the machine.
+// patience is how long a process may take to respond, however slow the machine.
 const patience = time.Minute
 
+// ready waits until the API responds. Producers do not need it: to them a process
+// that is starting is as good as one that was killed.
 func (p *process) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -120,6 +124,8 @@ func (p *process) ready(ctx context.Context) error {
 	}
 }
 
+// kill ends the process without a chance to write anything back, which is what the
+// run is for.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()

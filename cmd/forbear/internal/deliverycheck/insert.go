@@ -61,7 +61,8 @@ func InsertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, co
 	return nil
 }
 
-// fill begins a transaction and inserts the rows.
+// fill begins a transaction and inserts the rows, as an application would: with a
+// statement of its own, and only the columns that it has values for.
 func fill(ctx context.Context, db *sql.DB, postgres bool, rows []row) (*sql.Tx, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

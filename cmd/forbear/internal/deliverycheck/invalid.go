@@ -15,6 +15,7 @@ type fault struct {
 	spoil func(o *Offer, r row)
 }
 
+// faults are those that every database lets in.
 var faults = []fault{
 	{"unknown endpoint", func(o *Offer, r row) { o.Endpoints = []string{"nowhere"}; r["endpoint"] = "nowhere" }},
 	{"not_before in nanoseconds", func(_ *Offer, r row) { r["not_before"] = time.Now().UnixNano() }},

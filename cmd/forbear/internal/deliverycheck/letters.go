@@ -30,6 +30,7 @@ func (l *Letter) content() Content {
 	return Content{string(l.Payload), l.Type, l.Source, l.Subject, l.Key, l.IdempotencyKey, l.ContentType, l.Headers}
 }
 
+// String gives all facts of a letter.
 func (l *Letter) String() string {
 	c := l.content()
 	return fmt.Sprintf("letter %s reason %s destination %s event_id %s content %s: %s; payload %s", l.ID, l.Reason, l.Destination, l.EventID, c.Sum(), l.Description, clip(string(l.Payload)))
@@ -38,7 +39,8 @@ func (l *Letter) String() string {
 // readers is how many calls read letters at a time.
 const readers = 8
 
-// ReadLetters lists all dead letters and reads each with its payload.
+// ReadLetters lists all dead letters and reads each with its payload, which a list
+// does not show.
 func ReadLetters(ctx context.Context, addr string) ([]Letter, error) {
 	var list []Letter
 	for after := ""; ; {

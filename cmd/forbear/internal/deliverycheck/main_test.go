@@ -129,7 +129,7 @@ func seed(t *testing.T) uint64 {
 func (b *bench) verdict(t *testing.T, ledger *Ledger, lastKill time.Time) {
 	t.Helper()
 	ev := &Evidence{Endpoints: b.endpoints, Offers: ledger.Offers()}
-	if err := Settle(t.Context(), b.db, b.receiver, Promised(ev.Offers), lastKill); err != nil {
+	if err := AwaitQuiet(t.Context(), b.db, b.receiver, Promised(ev.Offers), lastKill); err != nil {
 		t.Fatal(err)
 	}
 	var err error

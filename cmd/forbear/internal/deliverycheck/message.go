@@ -5,12 +5,13 @@ import (
 	"fmt"
 )
 
+// keyName names the kth key.
 func keyName(k int) string { return fmt.Sprintf("key-%02d", k) }
 
 // id makes a new id.
 func (p *producer) id() string { return fmt.Sprintf("m%d", p.ids.Add(1)) }
 
-// Body is what bodies say of themselves, for whoever reads a report.
+// Body is what bodies say of themselves, for the reader of a report.
 type Body struct {
 	Token    string `json:"token"` // unique
 	Endpoint string `json:"endpoint"`
@@ -58,6 +59,7 @@ func (p *producer) rival(victim *Offer, endpoint string) Content {
 	return c
 }
 
+// word makes a value for a field, one of a thousand: rivals may have it in common.
 func (p *producer) word(name string) string { return fmt.Sprintf("%s.%d", name, p.r.IntN(1000)) }
 
 func (p *producer) setType(c *Content)           { c.Type = p.word("type") }

@@ -35,7 +35,8 @@ const maxCalls = 2000
 // post makes the next offer over HTTP.
 func (p *producer) post(ctx context.Context) error { return p.offer(ctx, p.next()) }
 
-// offer calls any of the processes, and repeats the call until it is answered.
+// offer calls any of the processes, and repeats the call until there is
+// a response: an offer without an end could not be judged.
 func (p *producer) offer(ctx context.Context, o *Offer) error {
 	body, idHeader := p.request(o)
 	o.Begin = p.Clock.Tick()
@@ -84,7 +85,7 @@ func (p *producer) request(o *Offer) (body []byte, idHeader string) {
 }
 
 // call makes one call and takes its response down. It reports false when the
-// call was not answered, or with a status that asks for another one.
+// call got no response, or one with a status that asks for another one.
 func (o *Offer) call(ctx context.Context, client *http.Client, addr string, body []byte, idHeader string) (bool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/messages", bytes.NewReader(body))
 	if err != nil {

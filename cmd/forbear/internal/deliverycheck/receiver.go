@@ -34,7 +34,7 @@ func (a *Arrival) String() string {
 // Receiver is an HTTP server for each endpoint. It is safe for concurrent use.
 type Receiver struct {
 	clock   *Clock
-	failing float64 // the part of the requests that is answered with 503
+	failing float64 // the part of the requests that gets 503
 	servers []*http.Server
 	urls    map[string]string
 
@@ -61,6 +61,8 @@ func NewReceiver(clock *Clock, endpoints []Endpoint, failing float64, seed uint6
 	return r, nil
 }
 
+// path is where an endpoint is, on its own server: a request to another path went
+// to the wrong one.
 func path(endpoint string) string { return "/hook/" + endpoint }
 
 // URL returns the address of an endpoint.
@@ -73,6 +75,7 @@ func (r *Receiver) Close() {
 	}
 }
 
+// handler takes every request, whole or not at all.
 func (r *Receiver) handler(e Endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
@@ -88,7 +91,8 @@ func (r *Receiver) handler(e Endpoint) http.Handler {
 	})
 }
 
-// record numbers an arrival, decides about its response and keeps it.
+// record numbers an arrival, decides about its response and keeps it, under one
+// lock: the numbers must have the order of the responses.
 func (r *Receiver) record(a *Arrival) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

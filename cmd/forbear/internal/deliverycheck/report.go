@@ -19,7 +19,7 @@ type Report struct {
 	Offers, Results map[string]int
 	Letters         map[string]int // by reason
 	Arrivals        int            // failed attempts included
-	Failed          int            // answered with 503
+	Failed          int            // those that got 503
 	Resends         int            // of what had been taken before
 	Kills           int
 	Ordered         int // messages whose order was judged
@@ -28,6 +28,8 @@ type Report struct {
 	Violations []Violation
 }
 
+// newReport counts what a run was made of. A run without violations says something
+// only when its figures show that there was enough to violate.
 func newReport(ev *Evidence) *Report {
 	r := &Report{Offers: map[string]int{}, Results: map[string]int{}, Letters: map[string]int{}, Arrivals: len(ev.Arrivals), Kills: len(ev.Kills)}
 	for _, o := range ev.Offers {
@@ -54,6 +56,7 @@ func newReport(ev *Evidence) *Report {
 	return r
 }
 
+// add adds a breach of a rule.
 func (r *Report) add(rule int, format string, args ...any) {
 	r.Violations = append(r.Violations, Violation{rule, fmt.Sprintf(format, args...)})
 }
@@ -68,7 +71,7 @@ func (r *Report) Count(rule int) (n int) {
 	return n
 }
 
-// Summary returns the figures.
+// Summary returns the figures, as lines of text.
 func (r *Report) Summary() string {
 	var b strings.Builder
 	table := func(name string, m map[string]int) {
@@ -92,7 +95,8 @@ func (r *Report) Summary() string {
 	return b.String()
 }
 
-// First returns up to n violations, of each rule some.
+// First returns up to n violations, of each rule some: one fault of the product
+// usually breaks a rule hundreds of times.
 func (r *Report) First(n int) string {
 	var b strings.Builder
 	of := map[int]int{}

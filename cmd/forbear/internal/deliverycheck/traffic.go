@@ -75,6 +75,8 @@ type producer struct {
 	count   map[string]int // of the messages of a key
 }
 
+// producer makes the ith producer, with its own random numbers and its share of
+// the keys: the order within a key is known only when one producer makes it.
 func (t *Traffic) producer(i int) *producer {
 	p := &producer{Traffic: t, n: i, channel: HTTP, r: rand.New(rand.NewPCG(t.Seed, uint64(100+i))), count: map[string]int{}}
 	if i%outboxEvery == 0 {
@@ -86,6 +88,7 @@ func (t *Traffic) producer(i int) *producer {
 	return p
 }
 
+// run makes offers until there are enough of all producers together.
 func (p *producer) run(ctx context.Context) error {
 	for p.Made() < 1 {
 		if p.Hold != nil && p.Made() > 0.8 {

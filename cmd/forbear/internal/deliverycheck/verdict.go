@@ -39,7 +39,8 @@ type entry struct {
 	letters   int
 }
 
-// judge compares.
+// judge compares what a run left behind, story by story. It adds the violations to
+// its report.
 type judge struct {
 	*Report
 	ev        *Evidence
@@ -48,7 +49,8 @@ type judge struct {
 	ids       map[string][]*story // of the same id
 }
 
-// Judge holds the evidence to the rules.
+// Judge holds the evidence to the rules. It looks at a run as a whole, after its
+// end: what is missing can be missed only then.
 func Judge(ev *Evidence) *Report {
 	j := &judge{newReport(ev), ev, map[string]Endpoint{}, map[Identity]*story{}, map[string][]*story{}}
 	for _, e := range ev.Endpoints {
@@ -63,12 +65,12 @@ func Judge(ev *Evidence) *Report {
 	for _, s := range list {
 		j.arrived(s)
 		j.promised(s)
-		j.buried(s)
+		j.deadLettered(s)
 		j.invalid(s)
 		j.counted(s)
 	}
 	for _, o := range ev.Offers {
-		j.answered(o)
+		j.responded(o)
 	}
 	j.ordered(list)
 	if ev.Left > 0 {
@@ -137,6 +139,7 @@ func (s *story) offer(o *Offer) {
 	}
 }
 
+// entry returns what was offered with a content, or nil.
 func (s *story) entry(sum Sum) *entry {
 	for _, e := range s.entries {
 		if e.sum == sum {
@@ -181,7 +184,8 @@ func (s *story) decide() {
 	}
 }
 
-// facts gives everything that is known of an identity.
+// facts gives everything that is known of an identity. A violation is read long
+// after its run, which cannot be made again exactly.
 func (s *story) facts() (text string) {
 	for _, o := range s.offers {
 		text += "\n    " + o.String()

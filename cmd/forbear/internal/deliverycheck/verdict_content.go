@@ -71,9 +71,9 @@ func (j *judge) promised(s *story) {
 	}
 }
 
-// buried judges what became of the rows of the outbox that could be sent (rules
+// deadLettered judges what became of the rows of the outbox that could be sent (rules
 // 2 and 4): each arrived, or is a letter.
-func (j *judge) buried(s *story) {
+func (j *judge) deadLettered(s *story) {
 	for i := range s.letters {
 		l := &s.letters[i]
 		c := l.content()

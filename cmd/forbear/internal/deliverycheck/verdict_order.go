@@ -13,7 +13,7 @@ type link struct {
 	early, late int64
 	tx, row     int   // of the outbox, when it was one row alone
 	first, last int64 // arrivals, failed attempts included
-	good        int64 // the first that was answered with 2xx
+	good        int64 // the first that got 2xx
 }
 
 // line is the messages of one key at one endpoint that came through one channel.
@@ -44,6 +44,7 @@ func (j *judge) ordered(list []*story) {
 	}
 }
 
+// sorted puts the lines in order, so that reports of one run can be compared.
 func sorted(lines map[line][]*link) (list []line) {
 	for at := range lines {
 		list = append(list, at)

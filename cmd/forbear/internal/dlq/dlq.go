@@ -89,7 +89,8 @@ forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 	return c
 }
 
-// dlq is one run of the command.
+// dlq is one run of the command. The flags of all verbs are in it: a flag that a
+// verb has no use for is ignored, as with --limit and show.
 type dlq struct {
 	std      *cli.Streams
 	db       *database.DB
@@ -99,20 +100,29 @@ type dlq struct {
 	id       string // the operand, or ""
 	filtered bool   // a flag chooses letters
 
-	filter              deadletter.Filter
-	format, who, why    string
-	reveal, dryRun, all bool
-	wait                bool
-	job                 deadletter.Job
+	filter deadletter.Filter
+	format string // text or json
+	who    string // for the audit
+	why    string // of a discard
+	reveal bool   // payloads and credentials too
+
+	// Of a redrive.
+	job    deadletter.Job // its rate and its limits
+	all    bool           // every letter, without a filter
+	dryRun bool           // only count
+	wait   bool           // until it is over
 }
 
-// verb is one thing that dlq does.
+// verb is one thing that dlq does. It returns the exit code, or an error that run
+// turns into one.
 type verb struct {
 	operand string // what its operand is; "" takes none
 	needed  bool
 	do      func(*dlq, context.Context) (int, error)
 }
 
+// verbs by name. A redrive is chosen by an id or by a filter, so that it takes an
+// operand and does not need it.
 var verbs = map[string]verb{
 	"stats":    {"", false, (*dlq).stats},
 	"list":     {"", false, (*dlq).list},
@@ -128,6 +138,7 @@ var verbs = map[string]verb{
 	"cancel":   {"the id of a redrive", true, setJob(deadletter.JobCanceled)},
 }
 
+// verbNames lists the verbs for a message.
 func verbNames() string { return strings.Join(slices.Sorted(maps.Keys(verbs)), ", ") }
 
 // check says what is wrong with the command line, before the database is opened,
@@ -226,7 +237,8 @@ func (q *dlq) json(v any) bool {
 	return true
 }
 
-// nothing says that nothing was found.
+// nothing says that nothing was found, on standard error: a list stays empty for
+// the program that it is piped into.
 func (q *dlq) nothing(what string) (int, error) {
 	q.std.Fail("dlq: %s", what)
 	return cli.ExitFound, nil

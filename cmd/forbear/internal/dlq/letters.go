@@ -90,8 +90,9 @@ func (q *dlq) show(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
-// print shows a letter as text. What came from elsewhere cannot steer the
-// terminal, but for a payload that was asked for, which is shown as it is.
+// print shows a letter as text, from the reason of its death to its history. What
+// came from elsewhere cannot steer the terminal, but for a payload that was asked
+// for, which is shown as it is.
 func (q *dlq) print(l *deadletter.Letter) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(q.std.Out, "  %-12s %s\n", name, cli.Printable(fmt.Sprintf(format, args...)))
@@ -174,7 +175,8 @@ func (q *dlq) export(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
-// line writes a letter as JSON, masked unless more was asked for.
+// line writes a letter as a line of JSON, masked unless more was asked for. It is
+// the format of deadletter.Export, which read takes back.
 func (q *dlq) line(l deadletter.Letter) error {
 	if !q.reveal {
 		l = l.Mask()
@@ -182,7 +184,9 @@ func (q *dlq) line(l deadletter.Letter) error {
 	return deadletter.Export(q.std.Out, l)
 }
 
-// read prints an export that serve has written before its letters expired.
+// read prints an export that serve has written before its letters expired. It
+// needs the database as well, for the audit: what left the database does not
+// leave the audit's reach.
 func (q *dlq) read(ctx context.Context) (int, error) {
 	f, err := os.Open(q.id)
 	if err != nil {

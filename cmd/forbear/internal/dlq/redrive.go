@@ -20,10 +20,12 @@ func (q *dlq) redrive(ctx context.Context) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		// An id is enough: its queue says which sender the job is for.
 		q.filter.IDs, q.filter.Queue = []string{q.id}, l.Queue
 	} else if !q.filtered && !q.all {
 		return 0, errors.New("redrive: which letters? (an id, a filter flag, or --all)")
 	}
+	// The limit is that of a list: a redrive takes all that the filter chooses.
 	q.filter.Queue, q.filter.Limit = cmp.Or(q.filter.Queue, webhook.Queue), 0
 	// The sending is serve's: here the job is only written.
 	r := deadletter.NewRedriver(q.db.DeadLetters(), "", map[string]deadletter.Target{q.filter.Queue: nil}, nil)

@@ -24,7 +24,8 @@ var openAPI []byte
 // maxRequest bounds a request's body: a message of 256 KiB in base64, and more.
 const maxRequest = 1 << 20
 
-// route is one operation of the API.
+// route is one operation of the API. It returns what to send and not how: adapt
+// gives every response its headers, and every error its problem.
 type route struct {
 	method, path string
 	serve        func(*http.Request) (status int, body any, err error)
@@ -113,7 +114,7 @@ func authorize(o Options, next http.Handler) http.Handler {
 }
 
 // correlation returns the caller's id, when it is fit to be repeated, or a new
-// one.
+// one. Spaces and control characters could forge a line of the log.
 func correlation(r *http.Request) string {
 	if id := inbound.ID(r.Header.Values("X-Correlation-ID")); id != "" {
 		return id

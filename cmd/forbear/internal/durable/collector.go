@@ -37,7 +37,7 @@ func (s *Service) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector]: the counts of this process, and
 // what the store holds. What retries and dead letters are counted as is
-// promretry's business, as for all other calls. A store that does not answer
+// promretry's business, as for all other calls. A store that does not respond
 // has its part left out.
 func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, k prometheus.ValueType, v float64, labels ...string) {
@@ -58,7 +58,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 		for _, l := range list {
 			send(letters, prometheus.GaugeValue, float64(l.Count), l.Queue, l.Reason, string(l.State))
 		}
-		if len(list) == 0 {
+		if len(list) == 0 { // zero is a figure, and a missing series is not
 			send(letters, prometheus.GaugeValue, 0, webhook.Queue, "exhausted", string(deadletter.Dead))
 		}
 	}
@@ -69,6 +69,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
+	// Both states are always there: a gauge that vanishes at zero breaks alerts.
 	served, states := map[string]bool{}, map[webhook.EndpointState]int{webhook.Enabled: 0, webhook.Disabled: 0}
 	for _, e := range all {
 		states[e.State]++

@@ -120,6 +120,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := s.Dispatcher.Load(ctx); err != nil {
 		return nil, err
 	}
+	// Alerts that could not be delivered are redriven like messages.
 	targets := map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive, webhook.AlertQueue: s.Dispatcher.Redrive}
 	s.Redriver = deadletter.NewRedriver(db.DeadLetters(), webhook.NewID("w"), targets, o.Logger)
 	if o.Alerts != nil {

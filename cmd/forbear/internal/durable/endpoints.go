@@ -32,7 +32,7 @@ func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
 	return 0, nil, fmt.Errorf("endpoint %q: %w", r.PathValue("id"), webhook.ErrNotFound)
 }
 
-// tagged is a response with an ETag.
+// tagged is a response with an ETag, which adapt sends.
 type tagged struct {
 	tag  string
 	body any
@@ -69,7 +69,9 @@ func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 	return http.StatusOK, withTag(e), nil
 }
 
-// replace puts an endpoint, if the condition holds when it is written.
+// replace puts an endpoint, if the condition holds when it is written. Without a
+// condition a PUT replaces what is there, as PUT does; with If-None-Match it adds;
+// with If-Match it goes through the same comparison as a PATCH.
 func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (webhook.Endpoint, error) {
 	e.Version = 0 // the body's says nothing: If-Match does
 	if c.create {
@@ -90,10 +92,13 @@ func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (web
 		*stored = e
 		return err
 	})
+	// If-Match on an endpoint that is not there is 412 and not 404: the condition is
+	// asked first (RFC 9110 section 13.1.1).
 	return put, c.missing(e.ID, err)
 }
 
-// theWay says how the state of an endpoint is changed.
+// theWay says how the state of an endpoint is changed, for the errors of those who
+// tried to write it.
 const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/test-and-enable serves it again"
 
 // checkState refuses a state that the endpoint is not in: a body that says

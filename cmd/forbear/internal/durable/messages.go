@@ -11,7 +11,8 @@ import (
 )
 
 // newMessage is the body of POST /v1/messages. Either payload, any JSON, or
-// payload_base64 is set.
+// payload_base64 is set. Endpoint and endpoints add up: with several, the message
+// is accepted at all of them or at none.
 type newMessage struct {
 	ID             string           `json:"id"`
 	Endpoint       string           `json:"endpoint"`
@@ -49,6 +50,7 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 		IdempotencyKey: n.IdempotencyKey, CorrelationID: cmp.Or(n.CorrelationID, r.Header.Get("X-Correlation-ID")), ContentType: n.ContentType,
 		Headers: n.Headers, NotBefore: n.NotBefore, Body: n.Payload,
 	}
+	// What came in base64 is of a type that only the caller knows.
 	if n.Base64 != nil {
 		m.Body = n.Base64
 		m.ContentType = cmp.Or(m.ContentType, "application/octet-stream")
@@ -69,11 +71,12 @@ func (s *Service) getMessage(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	// An endpoint's response is text of a stranger's, which may repeat the payload.
 	shown, err := s.reveal(r, "message "+r.PathValue("id"))
 	for _, i := range list {
 		for k := range i.History {
 			if !shown {
-				i.History[k].Response = "" // it may hold anything
+				i.History[k].Response = ""
 			}
 		}
 	}

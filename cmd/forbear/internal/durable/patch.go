@@ -121,7 +121,7 @@ func merge(target, patch map[string]any, path string) error {
 }
 
 // differences names the fields in which two objects differ, down to the second
-// level.
+// level, which is as far as an operator thinks of an endpoint: policy.max_retries.
 func differences(a, b map[string]any, path string) (names []string) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

@@ -59,40 +59,48 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 // its contents is the store's or the dispatcher's to name.
 var errBadRequest = errors.New("bad request")
 
+// faults are the mistakes of callers, each with its status and the kind of its
+// problem. The first that an error is counts.
+var faults = []struct {
+	err    error
+	status int
+	kind   string
+}{
+	{errBadRequest, http.StatusBadRequest, "bad-request"},
+	{errPrecondition, http.StatusPreconditionFailed, "precondition-failed"},
+	{webhook.ErrVersion, http.StatusPreconditionFailed, "precondition-failed"},
+	{errMediaType, http.StatusUnsupportedMediaType, "unsupported-media-type"},
+	{webhook.ErrInvalid, http.StatusUnprocessableEntity, "invalid"},
+	{webhook.ErrBlocked, http.StatusUnprocessableEntity, "invalid"},
+	{webhook.ErrUnknownEndpoint, http.StatusUnprocessableEntity, "unknown-endpoint"},
+	{webhook.ErrNotFound, http.StatusNotFound, "not-found"},
+	{deadletter.ErrNotFound, http.StatusNotFound, "not-found"},
+	{webhook.ErrConflict, http.StatusConflict, "message-conflict"},
+	{deadletter.ErrState, http.StatusConflict, "conflict"},
+	{deadletter.ErrRedriveLimit, http.StatusConflict, "conflict"},
+}
+
 // fail turns an error into a problem. What is not known to be the caller's mistake
-// is the store's: 503 and no detail, which could hold the database's address.
+// is the store's: 503 and no detail, which could hold the database's address. What
+// was not acknowledged may be sent again.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var status int
-	var kind string
-	detail := err.Error()
-	tooLarge, isLarge := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case isLarge:
-		status, kind, detail = http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)
-	case errors.Is(err, errBadRequest):
-		status, kind = http.StatusBadRequest, "bad-request"
-	case errors.Is(err, errPrecondition), errors.Is(err, webhook.ErrVersion):
-		status, kind = http.StatusPreconditionFailed, "precondition-failed"
-	case errors.Is(err, errMediaType):
-		status, kind = http.StatusUnsupportedMediaType, "unsupported-media-type"
-		w.Header().Set("Accept-Patch", mergePatch)
-	case errors.Is(err, webhook.ErrInvalid), errors.Is(err, webhook.ErrBlocked):
-		status, kind = http.StatusUnprocessableEntity, "invalid"
-	case errors.Is(err, webhook.ErrUnknownEndpoint):
-		status, kind = http.StatusUnprocessableEntity, "unknown-endpoint"
-	case errors.Is(err, webhook.ErrNotFound), errors.Is(err, deadletter.ErrNotFound):
-		status, kind = http.StatusNotFound, "not-found"
-	case errors.Is(err, webhook.ErrConflict):
-		status, kind = http.StatusConflict, "message-conflict"
-	case errors.Is(err, deadletter.ErrState), errors.Is(err, deadletter.ErrRedriveLimit):
-		status, kind = http.StatusConflict, "conflict"
-	default:
-		// The store: what was not acknowledged may be sent again.
-		s.log.Error("request failed", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
-		status, kind, detail = http.StatusServiceUnavailable, "unavailable", "the store did not take the request: nothing was acknowledged, try again"
-		w.Header().Set("Retry-After", "1")
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		writeProblem(w, r, http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes", large.Limit))
+		return
 	}
-	writeProblem(w, r, status, kind, detail)
+	for _, f := range faults {
+		if !errors.Is(err, f.err) {
+			continue
+		}
+		if f.err == errMediaType {
+			w.Header().Set("Accept-Patch", mergePatch) // RFC 5789 section 2.2
+		}
+		writeProblem(w, r, f.status, f.kind, err.Error())
+		return
+	}
+	s.log.Error("request failed", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
+	w.Header().Set("Retry-After", "1")
+	writeProblem(w, r, http.StatusServiceUnavailable, "unavailable", "the store did not take the request: nothing was acknowledged, try again")
 }
 
 // writeProblem writes a problem. Its instance is the path alone: a query may hold

@@ -20,17 +20,18 @@ type Answer struct {
 	Notes    []string `json:"notes"`
 }
 
-// Step is one attempt that may follow.
+// Step is one attempt that may follow, or the stop that ends the course.
 type Step struct {
 	Attempt     int
 	Floor       time.Duration
 	Ceiling     time.Duration
 	AtTheLatest time.Duration // after the present, every wait at its longest
 	Reason      forbear.Reason
-	Retry       bool
+	Retry       bool // false for the stop
 }
 
-// Explanation is an answer together with what a reader wants beside it.
+// Explanation is an answer together with what a reader wants beside it. Programs
+// get the answer alone.
 type Explanation struct {
 	Answer
 	Type    string // the error_type label
@@ -40,7 +41,8 @@ type Explanation struct {
 	Steps   []Step // the attempts to come, should each fail alike; the last one is the stop
 }
 
-// Explain decides about a situation.
+// Explain decides about a situation. An error is a situation that means nothing,
+// and not a failure that is not retried.
 func Explain(s Situation) (Explanation, error) {
 	f, err := s.facts()
 	if err != nil {
@@ -115,6 +117,8 @@ func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 		}
 		d.Wait = d.Ceiling
 		state, now = state.After(d), at
+		// A name that does not resolve now will not in a moment either: the next
+		// attempt counts as one more such failure.
 		if f.failure.Class == forbear.ClassDNS && state.DNSFailures > 0 {
 			state.DNSFailures++
 		}
@@ -122,7 +126,7 @@ func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 	}
 }
 
-// explain adds what the numbers alone do not tell.
+// explain adds what the numbers alone do not say.
 func (f *facts) explain(d forbear.Decision) {
 	h := f.failure.Hint
 	if h.Floor > 0 && d.Class.Retryable() {
@@ -160,7 +164,8 @@ func milliseconds(d time.Duration) int64 {
 	return int64(ms)
 }
 
-// brief rounds a duration to what a reader needs.
+// brief rounds a duration to what a reader needs: milliseconds, where there are
+// seconds too.
 func brief(d time.Duration) time.Duration {
 	if d > time.Second {
 		return d.Round(time.Millisecond)

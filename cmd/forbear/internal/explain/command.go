@@ -68,9 +68,10 @@ func explainLines(std *cli.Streams) int {
 // question is one situation given by flags.
 type question struct {
 	Situation
-	lines              bool // situations come as JSON lines instead
-	format             string
-	config, dependency string
+	lines      bool   // situations come as JSON lines instead
+	format     string // text or json
+	config     string // policy file, or ""
+	dependency string // in that file
 }
 
 // answer explains the one situation. The protocol follows from what failed, so

@@ -78,7 +78,7 @@ func pairs(list *[][2]string, want string) func(string) error {
 	}
 }
 
-// readBudget reads --budget.
+// readBudget reads --budget: two counts, as the metrics of a dependency show them.
 func (s *Situation) readBudget(v string) error {
 	initial, retries, ok := strings.Cut(v, "/")
 	a, errA := strconv.ParseInt(initial, 10, 64)
@@ -110,7 +110,7 @@ func (s *Situation) readMessage(v string) error {
 		s.Message = json.RawMessage(v)
 		return nil
 	}
-	raw, err := json.Marshal(v) // no JSON: an answer all the same
+	raw, err := json.Marshal(v)
 	s.Message = raw
 	return err
 }

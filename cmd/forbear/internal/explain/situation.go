@@ -139,7 +139,8 @@ func notJSON(err error) error {
 	}
 }
 
-// facts are a situation in the terms of the decision.
+// facts are a situation in the terms of the decision, with the notes that its
+// reading left.
 type facts struct {
 	policy  forbear.Policy
 	state   forbear.State
@@ -193,7 +194,8 @@ func (f *facts) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
 
-// check refuses numbers that mean nothing.
+// check refuses numbers that mean nothing, such as a negative count, and those
+// beyond maxCount. Remaining time may be negative: the deadline has passed.
 func (s *Situation) check() error {
 	for _, n := range []struct {
 		name  string
@@ -216,7 +218,9 @@ func (s *Situation) check() error {
 	return nil
 }
 
-// policy returns the profile's policy, or Base, under the situation's own.
+// policy returns the profile's policy, or Base, under the situation's own fields.
+// A gRPC situation without a kind is of kind grpc; one with a policy file has the
+// file's kind.
 func (s *Situation) policy() (forbear.Policy, error) {
 	p, err := forbear.Profile(s.Profile)
 	if err != nil {

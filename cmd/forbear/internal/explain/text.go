@@ -27,6 +27,8 @@ func explanation(x Explanation, budget *Budget) string {
 	b.WriteString("\n\n")
 	line("failure", "%s, class %s", cmp.Or(x.Type, "none"), x.Class)
 	line("attempt", "%d of %d, within %v in all", x.Attempt, x.Retries+1, x.Policy.Total)
+	// What is allowed is the policy's number, floor included; R-7 counts the
+	// retries of the whole dependency against it, and not those of one call.
 	if budget != nil {
 		p := x.Policy.Budget
 		allowed := "any number of"
@@ -41,6 +43,7 @@ func explanation(x Explanation, budget *Budget) string {
 	if len(x.Steps) == 0 {
 		return b.String()
 	}
+	// The course is the worst case: every wait at its longest.
 	b.WriteString("\n  should every attempt fail like this one:\n\n")
 	fmt.Fprintf(&b, "    %-9s %-18s %s\n", "attempt", "wait", "sent at the latest after")
 	for _, s := range x.Steps {

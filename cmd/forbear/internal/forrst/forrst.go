@@ -71,7 +71,10 @@ forbear forrst migrate docs/errors.md examples/rate-limited.json
 
 // migration is one run of forrst migrate. The zero value rewrites the files and
 // prints no diff.
-type migration struct{ dry, diff bool }
+type migration struct {
+	dry  bool // print the diff, write nothing
+	diff bool // print the diff of what is written
+}
 
 // file rewrites one file and returns the exit code for it. What it could not
 // rewrite goes to standard error as file:line, which editors can follow. A file

@@ -6,9 +6,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -35,28 +35,7 @@ forbear init --service checkout --dependency search=http://search.internal --fil
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
 		var p plan
-		f.StringVar(&p.service, "service", "my-service", "the `name` of the service")
-		f.IntVar(&p.instances, "instances", 0, "how many instances of it run, at most")
-		f.StringVar(&p.owner, "owner", "", "who owns the retries (default: the service)")
-		f.Func("dependency", "a dependency, as `name=url` or name; may be repeated", func(v string) error {
-			name, url, _ := strings.Cut(v, "=")
-			if name == "" {
-				return errors.New("want name=url")
-			}
-			p.deps = append(p.deps, planned{name: name, url: url})
-			return nil
-		})
-		f.Func("openapi", "a dependency described by this OpenAPI `file`; may be repeated", func(v string) error {
-			data, err := policyfile.Read(v)
-			if err != nil {
-				return err
-			}
-			d, err := fromOpenAPI(v, data)
-			if err == nil {
-				p.deps = append(p.deps, d)
-			}
-			return err
-		})
+		p.register(f)
 		file := f.String("file", "policy.yaml", "the `file` to write; - is standard output")
 		force := f.Bool("force", false, "replace the file when it exists")
 		if code, done := c.Parse(std, f, args, 0); done {
@@ -83,7 +62,7 @@ forbear init --service checkout --dependency search=http://search.internal --fil
 // plan is what init knows. The zero value makes a file with one example.
 type plan struct {
 	service, owner string
-	instances      int
+	instances      int // 0: not known, and left out
 	deps           []planned
 }
 
@@ -91,10 +70,37 @@ type plan struct {
 // has a name and perhaps a URL, and nothing else.
 type planned struct {
 	name, url string
-	from      string // the document, or ""
-	methods   []string
+	from      string   // the document, or ""
+	methods   []string // that the document has
 	keyed     int      // writes that take an Idempotency-Key
 	unkeyed   []string // those that do not, as "POST /orders"
+}
+
+// register registers the flags that describe the service. An OpenAPI document is
+// read while the flags are parsed, so that its faults are those of the flag.
+func (p *plan) register(f *flag.FlagSet) {
+	f.StringVar(&p.service, "service", "my-service", "the `name` of the service")
+	f.IntVar(&p.instances, "instances", 0, "how many instances of it run, at most")
+	f.StringVar(&p.owner, "owner", "", "who owns the retries (default: the service)")
+	f.Func("dependency", "a dependency, as `name=url` or name; may be repeated", func(v string) error {
+		name, url, _ := strings.Cut(v, "=")
+		if name == "" {
+			return errors.New("want name=url")
+		}
+		p.deps = append(p.deps, planned{name: name, url: url})
+		return nil
+	})
+	f.Func("openapi", "a dependency described by this OpenAPI `file`; may be repeated", func(v string) error {
+		data, err := policyfile.Read(v)
+		if err != nil {
+			return err
+		}
+		d, err := fromOpenAPI(v, data)
+		if err == nil {
+			p.deps = append(p.deps, d)
+		}
+		return err
+	})
 }
 
 // text returns the file. It is put together as text and not marshalled, because
@@ -147,7 +153,7 @@ func (p *plan) dependency(line func(string, ...any), d planned) {
 		line("    # %s takes no Idempotency-Key: a repetition may do it twice", op)
 	}
 	switch {
-	case d.from == "":
+	case d.from == "": // nothing is known of its keys
 		line("    idempotency: reuse     # POST and PATCH only with the caller's key; generate, when the server honors keys")
 	case len(d.unkeyed) == 0 && d.keyed > 0:
 		line("    idempotency: generate  # every write takes a key")
@@ -156,6 +162,7 @@ func (p *plan) dependency(line func(string, ...any), d planned) {
 	default:
 		line("    idempotency: refuse    # no write takes a key: POST and PATCH are not retried")
 	}
+	// The standard's defaults, written out: they are what a team changes first.
 	line("    max_retries: 3         # allowed: 1-5 (R-2)")
 	line("    total: 30s             # all attempts and all waits (R-3)")
 	line("    per_attempt: 5s")
@@ -180,16 +187,6 @@ func label(title string) string {
 	}, title)
 	const most = 64
 	return cmp.Or(strings.Trim(name[:min(len(name), most)], "-"), "api")
-}
-
-// sorted lists methods from the safe ones to those that need a key.
-func sorted(methods map[string]bool) (list []string) {
-	for _, m := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"} {
-		if methods[m] {
-			list = append(list, m)
-		}
-	}
-	return slices.Clip(list)
 }
 
 // create writes a new file, and refuses to replace one unless it may: a policy

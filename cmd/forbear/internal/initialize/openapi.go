@@ -10,6 +10,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// methods are those of operations, from the safe ones to those that need a key: in
+// this order the policy file has them.
+var methods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"}
+
 // openAPI is the part of an OpenAPI 3 document that init looks at. All else is
 // passed over, so that extensions and later versions do no harm.
 type openAPI struct {
@@ -45,26 +49,28 @@ func fromOpenAPI(name string, data []byte) (planned, error) {
 		return planned{}, fmt.Errorf("%s is no OpenAPI 3 document", name)
 	}
 	d := planned{name: label(doc.Info.Title), from: name}
+	// The first server is the one that clients are to use. A relative URL is that
+	// of the document's own host, which a file does not have.
 	if len(doc.Servers) > 0 {
 		if u, err := url.Parse(doc.Servers[0].URL); err == nil && u.Host != "" && u.User == nil {
 			d.url = doc.Servers[0].URL
 		}
 	}
-	methods := map[string]bool{}
+	has := map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		item := doc.Paths[path]
 		shared := doc.keyed(item["parameters"])
 		for _, key := range slices.Sorted(maps.Keys(item)) {
 			method := strings.ToUpper(key)
-			switch method {
-			case "GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH":
-			default:
+			if !slices.Contains(methods, method) {
 				continue // parameters, servers, summary, x-...
 			}
-			methods[method] = true
+			has[method] = true
 			if method != "POST" && method != "PATCH" {
 				continue
 			}
+			// A path may give its parameters to all of its operations, and each
+			// operation adds its own.
 			var op struct {
 				Parameters yaml.Node `yaml:"parameters"`
 			}
@@ -79,7 +85,7 @@ func fromOpenAPI(name string, data []byte) (planned, error) {
 			}
 		}
 	}
-	d.methods = sorted(methods)
+	d.methods = slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return !has[m] })
 	return d, nil
 }
 

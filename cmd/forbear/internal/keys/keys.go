@@ -4,12 +4,10 @@
 package keys
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -54,7 +52,8 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		}
 		f := c.Flags()
 		k := &keyring{std: std}
-		name := f.String("database", cmp.Or(os.Getenv("FORBEAR_DATABASE"), database.Default), "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
+		var name string
+		database.Flag(f, &name, "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
 		prefix := f.String("prefix", "", "on Redis: what the `names` of the service's records begin with")
 		f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`, or all")
 		f.StringVar(&k.filter.Scope, "scope", "", "list: records of this `principal`")
@@ -71,7 +70,7 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		if err := k.check(verb); err != nil {
 			return std.Fail("keys: %v (see forbear keys --help)", err)
 		}
-		db, err := openKeyStore(ctx, *name, *prefix)
+		db, err := openKeyStore(ctx, name, *prefix)
 		if err != nil {
 			return std.Fail("keys: %v", err)
 		}
@@ -86,13 +85,18 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 
 // keyring is one run of the command, with the flags of both verbs.
 type keyring struct {
-	std           *cli.Streams
-	filter        idempotency.Filter
-	state, format string
-	id            idempotency.ID
-	done          int
-	undone        bool
-	who, why      string
+	std *cli.Streams
+
+	// Of list.
+	filter idempotency.Filter
+	state  string // as it was given; check puts it into the filter
+	format string // text or json
+
+	// Of settle.
+	id       idempotency.ID
+	done     int  // the status that duplicates get, or 0
+	undone   bool // the next attempt runs
+	who, why string
 }
 
 // check says what is wrong with the command line, before a database is opened. A
@@ -177,8 +181,8 @@ func (k *keyring) list(ctx context.Context, db *keyStore) int {
 }
 
 // settle ends a held record, as done or as undone. The audit comes first: a
-// settlement that nothing tells of must not exist, while an entry without one is
-// seen when the command fails.
+// record that was ended without a trace must not exist, while an entry for a record
+// that was not ended is seen when the command fails.
 func (k *keyring) settle(ctx context.Context, db *keyStore) int {
 	res := idempotency.Resolution{By: k.who, Why: k.why}
 	detail := "undone: " + k.why

@@ -29,7 +29,7 @@ type keyStore struct {
 func openKeyStore(ctx context.Context, name, prefix string) (*keyStore, error) {
 	if strings.HasPrefix(name, "redis://") || strings.HasPrefix(name, "rediss://") {
 		r, err := redisstore.OpenIdempotency(ctx, name, redisstore.IdempotencyOptions{
-			Prefix: prefix, Evicting: true, // who settles writes no new records
+			Prefix: prefix, Evicting: true, // an operator writes no new records
 			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})
 		if err != nil {

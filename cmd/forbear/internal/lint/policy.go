@@ -50,6 +50,7 @@ func readPolicy(name, signers string) (*driver.Policy, error) {
 // widest returns how many attempts code may make that belongs to no dependency:
 // what the kind allows, or what the policy does by a waiver.
 func widest(p *forbear.Policy) int {
+	// The ranges of kinds are retries, but those of webhooks, which are attempts.
 	_, _, high := p.Kind.Range()
 	if p.Kind != forbear.Webhook {
 		high++
@@ -65,7 +66,7 @@ func limits(p *forbear.Policy) (settings.Limits, error) {
 	if p.Disabled {
 		return l, nil // a single attempt says all
 	}
-	standard := forbear.Policy{}
+	standard := forbear.Policy{} // its zero value is the standard's defaults
 	for _, answer := range settings.Answers() {
 		here, err := retries(p, answer)
 		if err != nil {

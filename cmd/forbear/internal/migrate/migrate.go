@@ -44,6 +44,8 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 			return std.Fail("migrate: %v", err)
 		}
 		defer func() { _ = db.Close() }()
+		// All missing steps are one transaction: a migration that fails leaves the
+		// schema as it was.
 		if !*status {
 			if _, err := db.Migrate(ctx); err != nil {
 				return std.Fail("migrate: %v", err)

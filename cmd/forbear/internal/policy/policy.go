@@ -94,7 +94,7 @@ func diff(std *cli.Streams, before, after, format string) int {
 	changes := policyfile.Diff(old, is)
 	if format == "json" {
 		if changes == nil {
-			changes = []policyfile.Change{} // [] and not null
+			changes = []policyfile.Change{} // [] and not null, which a script would trip over
 		}
 		_ = cli.WriteJSON(std.Out, map[string]any{"schema": "forbear/diff/v1", "changes": changes})
 	} else {

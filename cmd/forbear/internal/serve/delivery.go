@@ -84,6 +84,7 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	if o.Alerts, err = d.alert.endpoint(); err != nil {
 		return err
 	}
+	// What may refuse to start comes before the database is opened.
 	if d.service, err = durable.New(ctx, o); err != nil {
 		return err
 	}

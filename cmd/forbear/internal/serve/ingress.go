@@ -55,6 +55,8 @@ func (s *server) openRecords(file *policyfile.File) error {
 	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed {
 		return nil
 	}
+	// Records and deliveries share a database: on SQLite a second one would be a
+	// second file for the operator to back up.
 	db := s.delivery.database()
 	if db == nil {
 		var err error

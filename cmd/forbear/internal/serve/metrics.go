@@ -22,11 +22,11 @@ import (
 // one place. None of them sees a body, a query or a credential.
 type watch struct {
 	log       *slog.Logger
-	sampler   *forbear.LogSampler
-	stats     *gateway.Stats
-	metrics   *promretry.Metrics // nil when the policy file switches them off
-	registry  *prometheus.Registry
-	telemetry *telemetry // nil unless the environment asks for it
+	sampler   *forbear.LogSampler  // one for all Retryers: the bound is the process's
+	stats     *gateway.Stats       // behind /admin/status and forbear top
+	metrics   *promretry.Metrics   // nil when the policy file switches them off
+	registry  *prometheus.Registry // nil without them
+	telemetry *telemetry           // nil unless the environment asks for it
 }
 
 // newWatch makes the observers of the named service. metrics is the policy
@@ -47,6 +47,8 @@ func newWatch(ctx context.Context, log *slog.Logger, service string, metrics boo
 
 // options returns the observers that each Retryer is built with.
 func (w *watch) options() []forbear.Option {
+	// The first observer replaces the library's own log, which has no sampler: a
+	// gateway in an outage would write a line for each refusal.
 	opts := []forbear.Option{
 		forbear.WithObserver(forbear.LogObserver(w.log, w.sampler)),
 		forbear.WithObserver(w.stats.Observer()),

@@ -80,7 +80,7 @@ func (s *server) refused(err error) {
 	}
 }
 
-// fileStamp tells whether a file has changed. The zero value is that of a file
+// fileStamp is what a file was at the last look. The zero value is that of a file
 // that was never read.
 type fileStamp struct {
 	info os.FileInfo

@@ -89,6 +89,8 @@ func (s *server) run(ctx context.Context, address string) error {
 	}
 	defer stopAdmin()
 	go s.watch.flush(ctx)
+	// The delivery API is outermost: its requests are the operator's, and do not
+	// count as incoming calls.
 	srv := gateway.NewServer(s.delivery.mount(s.watch.inbound(&s.live)))
 	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
 	failed := make(chan error, 1)

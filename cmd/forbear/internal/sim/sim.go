@@ -62,7 +62,7 @@ forbear sim serve
 		if err != nil {
 			return std.Fail("%v", err)
 		}
-		return v.do(s, ctx, strings.Join(operands[1:], ""))
+		return v.do(s, ctx, strings.Join(operands[1:], "")) // one or none
 	}
 	return c
 }
@@ -71,13 +71,20 @@ forbear sim serve
 type sim struct {
 	std *cli.Streams
 
-	output, engine, listen  string
-	seed                    uint64
-	force                   bool
-	duration, step, longest time.Duration
+	output string // format of the result
+	listen string // of serve
+
+	// What is laid over the scenario.
+	engine         string
+	seed           uint64
+	duration, step time.Duration
+	policy         string // FILE#DEPENDENCY
+	force          bool   // run what is over storm's bounds
+
+	// The bounds of sweep, curve and least.
 	loadFrom, loadTo        float64
 	loads, triggers, points int
-	policy                  string
+	longest                 time.Duration
 }
 
 // register registers the flags of all verbs in one set, so that flags may stand
@@ -130,7 +137,8 @@ func on(do func(*sim, context.Context, storm.Scenario) int) func(*sim, context.C
 	}
 }
 
-// check says what is wrong with the command line, or returns the verb.
+// check says what is wrong with the command line, or returns the verb. Nothing is
+// simulated before: some runs take minutes.
 func (s *sim) check(operands []string) (v verb, err error) {
 	var names []string
 	for _, v := range verbs {

@@ -36,6 +36,7 @@ func (s *sim) schema(context.Context, string) int {
 	return s.wrote(err, cli.ExitOK)
 }
 
+// json writes v as a document.
 func (s *sim) json(v any) int {
 	return s.wrote(cli.WriteJSON(s.std.Out, v), cli.ExitOK)
 }
@@ -66,19 +67,11 @@ func (s *sim) runOne(ctx context.Context, scenario storm.Scenario) int {
 	if err != nil {
 		return s.refuse(err)
 	}
-	code := judged(r)
-	switch s.output {
-	case "json":
-		return max(s.json(r), code)
-	case "csv":
-		return s.wrote(r.WriteCSV(s.std.Out), code)
-	case "svg":
-		return s.wrote(r.WriteSVG(s.std.Out), code)
-	case "html":
+	if s.output == "html" {
 		one := []storm.Compared{{Variant: storm.Variant{Name: "as-is", Title: "as configured"}, Result: r}}
-		return s.wrote(storm.WriteHTML(s.std.Out, scenario.Name, scenario.Description, one), code)
+		return s.wrote(storm.WriteHTML(s.std.Out, scenario.Name, scenario.Description, one), judged(r))
 	}
-	return s.wrote(r.WriteText(s.std.Out), code)
+	return max(s.draw("run", r), judged(r))
 }
 
 // compare runs the scenario under each kind of retrying, side by side.
@@ -119,15 +112,15 @@ func (s *sim) curve(ctx context.Context, scenario storm.Scenario) int {
 	return s.draw("curve", c)
 }
 
-// drawing is what many runs add up to: a map or a curve.
+// drawing is what a run or many of them come to: a course, a map or a curve.
 type drawing interface {
 	WriteCSV(w io.Writer) error
 	WriteSVG(w io.Writer) error
 	WriteText(w io.Writer) error
 }
 
-// draw writes what a verb has found. Its exit code is 0 whatever the runs came
-// to: trouble at the edge of a map is what the map is for.
+// draw writes what a verb has found. Its exit code does not depend on that: trouble
+// at the edge of a map is what the map is for.
 func (s *sim) draw(verb string, d drawing) int {
 	switch s.output {
 	case "json":
@@ -165,7 +158,8 @@ func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
 }
 
 // progress returns a function that shows the progress of a long work on a
-// terminal, or nil.
+// terminal, or nil. The time that is left is that of the runs so far: it is rough,
+// as runs near the edge of a map take longer.
 func (s *sim) progress(what string) func(done, of int) {
 	if !cli.Terminal(s.std.Err) {
 		return nil

@@ -68,9 +68,9 @@ forbear top --count 1 -o json
 // top is one run of the command.
 type top struct {
 	out      io.Writer
-	tty      bool
-	base     string
-	token    string
+	tty      bool   // rewrite the view in place
+	base     string // of the admin endpoint, without a path
+	token    string // "" without one
 	interval time.Duration
 	json     bool
 	client   http.Client
@@ -106,6 +106,7 @@ func (t *top) flags(f *flag.FlagSet) (count *int, fault func() error) {
 // succeed, as a wrong address would otherwise wait for ever. A later one may fail:
 // serve is being restarted, and top is what an operator watches it with.
 func (t *top) run(ctx context.Context, count int) error {
+	// A rate needs two looks, so that the first view comes after one interval.
 	before, err := t.status(ctx)
 	if err != nil {
 		return err
@@ -123,6 +124,7 @@ func (t *top) run(ctx context.Context, count int) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
+			// A look that failed counts as a view: --count ends in any case.
 			t.write(fmt.Sprintf("%s %v; waiting\n", time.Now().Format(time.TimeOnly), err))
 			if count > 0 {
 				shown++
@@ -142,7 +144,8 @@ func (t *top) run(ctx context.Context, count int) error {
 // be something else than forbear.
 const maxStatus = 16 << 20
 
-// status asks the admin endpoint.
+// status asks the admin endpoint for its counts since serve began. What happened
+// between two looks is their difference, so that a look that fails loses nothing.
 func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+"/admin/status", nil)
 	if err != nil {
@@ -178,7 +181,8 @@ func (t *top) show(v *view) error {
 	return nil
 }
 
-// write shows text: in place on a terminal, below what was there elsewhere.
+// write shows text: in place on a terminal, below what was there elsewhere. The
+// screen is not cleared first, which would flicker.
 func (t *top) write(text string) {
 	if t.tty {
 		// Home, each line cleared behind its text, and the rest of the screen.

@@ -30,20 +30,20 @@ type view struct {
 // budget and breaker are as they stood at the second.
 type line struct {
 	Dependency    string    `json:"dependency"`
-	Initial       float64   `json:"initial_per_second"`
+	Initial       float64   `json:"initial_per_second"` // first attempts
 	Retries       float64   `json:"retries_per_second"`
-	Ratio         float64   `json:"retry_ratio"`
-	Amplification float64   `json:"amplification"`
-	BudgetUsed    float64   `json:"budget_used"`
-	BudgetAllowed float64   `json:"budget_allowed"`
+	Ratio         float64   `json:"retry_ratio"`    // retries to first attempts (R-7)
+	Amplification float64   `json:"amplification"`  // sends for each call
+	BudgetUsed    float64   `json:"budget_used"`    // retries in the budget's window
+	BudgetAllowed float64   `json:"budget_allowed"` // 0: no budget
 	Breaker       string    `json:"breaker"`
-	FailureRate   float64   `json:"failure_rate"`
+	FailureRate   float64   `json:"failure_rate"`            // of the breaker's window
 	BreakerCause  string    `json:"breaker_cause,omitempty"` // of the latest move
 	BudgetSpent   bool      `json:"budget_exhausted"`
 	NextProbe     time.Time `json:"next_probe,omitzero"`
-	Suppressed    float64   `json:"suppressed_per_second"`
+	Suppressed    float64   `json:"suppressed_per_second"` // retries that were not sent
 	Layered       int64     `json:"layered_sends"`
-	Certificates  int64     `json:"certificate_errors"`
+	Certificates  int64     `json:"certificate_errors"` // since serve began
 	Types         []outcome `json:"error_types"`
 }
 
@@ -54,10 +54,12 @@ type outcome struct {
 	Failed int64  `json:"failed"`
 }
 
-// delivered begins the names of dependencies that webhooks are delivered to.
+// delivered begins the names of dependencies that webhooks are delivered to. They
+// are shown with the others, and stay out of the multiplier.
 const delivered = "webhook:"
 
-// newView compares two looks. Counts that went back are those of a new process.
+// newView compares two looks. Counts that went back are those of a new process,
+// which began at zero: their rate is of what it has counted since.
 func newView(before, now gateway.Status) *view {
 	seconds := max(now.At.Sub(before.At).Seconds(), 0.001)
 	rate := func(a, b int64) float64 {
@@ -67,6 +69,8 @@ func newView(before, now gateway.Status) *view {
 		return float64(b-a) / seconds
 	}
 	v := &view{At: now.At, Service: cli.Printable(now.Service), Incoming: rate(before.Incoming, now.Incoming), Dependencies: []line{}}
+	// A message that came in once may be delivered for days: deliveries are no sign
+	// of a storm, and stay out of the multiplier.
 	deliveries := 0.0
 	old := map[string]gateway.DependencyStatus{}
 	for _, d := range before.Dependencies {
@@ -117,7 +121,7 @@ func sum(m map[string]int64) (n int64) {
 
 // outcomes lists the error types of a dependency, the most frequent first.
 func outcomes(d gateway.DependencyStatus) []outcome {
-	list := []outcome{}
+	list := []outcome{} // [] in JSON when there is none
 	all := maps.Clone(d.Failed)
 	if all == nil {
 		all = map[string]int64{}
@@ -144,7 +148,8 @@ func (l *line) budget() string {
 }
 
 // breaker says where the breaker stands at the given time, and what is behind
-// it.
+// it. The cause is said of an open one alone, and a spent budget of any: it stops
+// retries whether or not it opens the breaker (INTG-STD-033).
 func (l *line) breaker(at time.Time) string {
 	if l.Breaker == "none" {
 		return l.Breaker

@@ -16,8 +16,8 @@ import (
 // that was built outside a checkout, as go install does.
 type Build struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
+	Revision string `json:"revision,omitempty"` // of the checkout
+	Modified bool   `json:"modified,omitempty"` // the checkout had changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }

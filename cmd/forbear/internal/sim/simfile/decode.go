@@ -62,10 +62,12 @@ func (d *decoder) decode(n *yaml.Node, path string, v reflect.Value) {
 		d.fault(n, "aliases are not supported here: write it out")
 		return
 	}
+	// A pointer is a field that may be left out: it is there, so it gets a value.
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
+	// Durations and enumerations read themselves, as they do from JSON.
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if n.Kind != yaml.ScalarNode {
 			d.fault(n, "%s: want a value such as 500ms", path)
@@ -102,6 +104,8 @@ func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 		d.fault(n, "%swant a mapping", prefix(path))
 		return
 	}
+	// The JSON tags name the fields; one without a tag, or with "-", is not for
+	// files.
 	fields, names := map[string]int{}, []string{}
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")

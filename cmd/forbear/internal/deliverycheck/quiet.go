@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// The times of a run, which are the product's own: its leases and its schedule.
 const (
 	// lease is how long a delivery that a dead process held is left alone, with
 	// the time to find it.
@@ -16,7 +17,8 @@ const (
 	stuck = 45 * time.Second
 	// longest bounds the wait for a run that does make progress.
 	longest = 10 * time.Minute
-	look    = 100 * time.Millisecond
+	// look is how often the outbox and the arrivals are counted meanwhile.
+	look = 100 * time.Millisecond
 )
 
 // Promised returns the identities of which something has to arrive.
@@ -42,11 +44,11 @@ func Left(ctx context.Context, db *sql.DB) (n int, err error) {
 	return n, err
 }
 
-// Settle waits until the outbox is empty, all promised messages have arrived
+// AwaitQuiet waits until the outbox is empty, all promised messages have arrived
 // and, after a kill, until what the dead process held may have been sent again.
 // It gives up, without an error, when nothing happens any more: what is missing
 // is for the judgement to find.
-func Settle(ctx context.Context, db *sql.DB, r *Receiver, promised []Identity, lastKill time.Time) error {
+func AwaitQuiet(ctx context.Context, db *sql.DB, r *Receiver, promised []Identity, lastKill time.Time) error {
 	began, moved := time.Now(), time.Now()
 	var before [3]int
 	for {

@@ -1,7 +1,3 @@
-// Package idemfixture is the service that the conformance scenarios of
-// idempotency are run against: a process of its own, which can be killed and
-// frozen. What its handler does is written down by a ledger in the process of
-// the test, which survives it.
 package idemfixture
 
 import (

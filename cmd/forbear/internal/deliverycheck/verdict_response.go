@@ -1,9 +1,9 @@
 package deliverycheck
 
-// answered judges the response to one HTTP offer by what had been offered
+// responded judges the response to one HTTP offer by what had been offered
 // before it (rules 2 and 3). Only what can be known is judged: of two calls in
 // flight together either may have been first.
-func (j *judge) answered(o *Offer) {
+func (j *judge) responded(o *Offer) {
 	if o.Channel != HTTP {
 		return
 	}
@@ -51,7 +51,7 @@ func count(b bool) int {
 }
 
 // before reports whether another offer of the same content, or of another one,
-// may have been there when o was answered.
+// may have been there when o got its response.
 func (s *story) before(o *Offer, same bool) bool {
 	for _, p := range s.offers {
 		if p != o && p.standing() && (p.Sum == o.Sum) == same && p.Begin < o.End {
