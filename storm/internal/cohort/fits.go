@@ -8,7 +8,8 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// notes says where the cohort engine cannot be trusted in this run.
+// notes says where the cohort engine cannot be trusted in this run. Each note
+// names what to do: nearly always, to take the exact engine.
 func (x *engine) notes() {
 	r := x.rec
 	if float64(x.knife)*x.dt > 1 {

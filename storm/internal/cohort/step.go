@@ -6,7 +6,8 @@ import (
 )
 
 // admit puts this step's arrivals before the service: outages and full queues
-// answer at once.
+// refuse at once. All classes and lanes get the same share of the room, as they
+// arrive mixed.
 func (x *engine) admit(perSecond float64) {
 	room := math.Inf(1)
 	if x.v.Bound >= 0 {
@@ -39,7 +40,7 @@ func (x *engine) admit(perSecond float64) {
 	x.rec.Services[0].Shed += offered * (1 - in)
 	for _, c := range x.classes {
 		if c.lost != nil && x.cond.Cut >= c.cut {
-			// Lost samples are told by their timeout, as the mass is.
+			// The timeout shows that a sample is lost, as it does for the mass.
 			c.samples = append(c.samples, c.arriving...)
 			c.arriving = c.arriving[:0]
 			continue
@@ -59,7 +60,9 @@ func (x *engine) admit(perSecond float64) {
 	x.q.close(x.t)
 }
 
-// served ends the service of the given part of what arrived in step s.
+// served ends the service of the given part of what arrived in step s. Some of it
+// is in time and some is not; of what is, the errors of the faults take their part.
+// What is late has failed already when its timeout was over, and is waste.
 func (x *engine) served(s int, part, perSecond float64) {
 	wait := float64(x.t-s) * x.dt
 	service := x.v.Time.Seconds()
@@ -103,7 +106,7 @@ func (x *engine) served(s int, part, perSecond float64) {
 	}
 }
 
-// errorRate returns the share of class c's answers that are errors now.
+// errorRate returns the share of class c's responses that are errors now.
 func (x *engine) errorRate(c *class) float64 {
 	f := &x.cond.Failing
 	if f[model.FailSticky] > 0 && c.luck <= f[model.FailSticky] {
@@ -116,21 +119,23 @@ func (x *engine) errorRate(c *class) float64 {
 	return 1 - ok
 }
 
+// succeeded ends n calls of class c well, which were made at step start.
 func (x *engine) succeeded(c *class, n, start, service float64) {
 	latency := (float64(x.t)-start)*x.dt + service + float64(c.g.plan.RTT)/1e9
 	x.rec.Finish(true, int64(latency*1e9), n)
 	x.ended(c, n)
 }
 
-// ended lets the users of a closed loop think again.
+// ended lets the users of a closed loop, n of them, think again.
 func (x *engine) ended(c *class, n float64) {
 	if c.g.fleet.Users > 0 {
 		c.g.idle += n
 	}
 }
 
-// expired fails what class c sent one timeout ago and has not got back. Its
-// work stays in the queue, unless the service drops it.
+// expired fails what class c sent one timeout ago and has not got back: what was
+// lost on the way, and what is still in the queue. Its work stays there, unless the
+// service drops it.
 func (x *engine) expired(c *class, perSecond float64) {
 	s := x.t - c.expire
 	c.dropped = 0

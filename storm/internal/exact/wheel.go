@@ -30,8 +30,8 @@ const (
 // the order in which they were put in. Slots keep their memory, so that a run in
 // steady state allocates nothing. Times must not lie before the last one popped.
 //
-// A heap would do the same in logarithmic time; with a million pending timeouts,
-// most of which never matter, that is most of a run.
+// A heap would take logarithmic time, and a run in trouble has a million pending
+// timeouts, most of which never matter.
 type wheel struct {
 	shift    uint // log2 of the fine slot's width in ns
 	fine     [][]event
