@@ -9,7 +9,8 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// AsPolicy returns the forbear policy that c stands for, without validating it.
+// AsPolicy returns the forbear policy that c stands for, without validating it: a
+// word that is unknown is an error, a value outside the standard's ranges is not.
 func (c *Client) AsPolicy() (forbear.Policy, error) {
 	if c.Policy != nil {
 		p := *c.Policy
@@ -64,7 +65,8 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	return p, nil
 }
 
-// plan checks c and makes it ready.
+// plan checks c and makes it ready for the engines. Making a caller once, and
+// throwing it away, is the check: the Retryer itself judges the policy.
 func (c *Client) plan() (*model.Plan, error) {
 	p, err := c.AsPolicy()
 	if err != nil {

@@ -2,7 +2,7 @@ package storm
 
 import "context"
 
-// Variant is a way of retrying, to be laid over a scenario.
+// Variant is a way of retrying, to be laid over a scenario with [Scenario.With].
 type Variant struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
@@ -38,7 +38,8 @@ func Variants() []Variant {
 }
 
 // With returns s with every client retrying as v says. What the clients say of
-// counts, waits and budgets stays.
+// counts, waits and budgets stays, and so does the leave to say more than the
+// standard allows.
 func (s Scenario) With(v Variant) Scenario {
 	return s.withClients(func(c *Client) {
 		unchecked := c.Baseline.Unchecked

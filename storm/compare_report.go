@@ -8,7 +8,9 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
-// WriteComparison writes results side by side.
+// WriteComparison writes results side by side for a terminal: a table, and below it
+// a sparkline of the attempts and one of the goodput for each. All share one scale,
+// so that the eye can compare them.
 func WriteComparison(w io.Writer, all []Compared) error {
 	var b strings.Builder
 	if len(all) > 0 {
@@ -43,7 +45,8 @@ func WriteComparison(w io.Writer, all []Compared) error {
 	return err
 }
 
-// notes returns the notes of all results, each once.
+// notes returns the notes of all results, each once, with the variant that has it
+// first.
 func notes(all []Compared) (out []string) {
 	seen := map[string]bool{}
 	for _, c := range all {

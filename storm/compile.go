@@ -13,7 +13,8 @@ type compiled struct {
 	m *model.Model
 }
 
-// compile checks s, resolves its names and turns its words into effects.
+// compile checks s, resolves its names and turns its words into effects. The edges
+// of the fleets come first, in the order of the fleets.
 func compile(s Scenario) (*compiled, error) {
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
@@ -59,7 +60,8 @@ func compile(s Scenario) (*compiled, error) {
 	return &compiled{s, m}, nil
 }
 
-// model returns v as the engines want it.
+// model returns v as the engines want it: with one bound of the queue, in
+// requests, and the failure that a refusal is.
 func (v *Service) model() model.Service {
 	bound := -1.0
 	switch {
@@ -75,7 +77,8 @@ func (v *Service) model() model.Service {
 	}
 }
 
-// model returns what f does to the service of that index.
+// model returns what f does to the service of that index. Nothing below knows of
+// kinds: a new kind of fault that is a mixture of these effects is a case here.
 func (f *Fault) model(service int) model.Fault {
 	w := model.Fault{Service: service, At: f.At.D(), End: (f.At + f.For).D(), Factor: 1}
 	switch f.Kind {

@@ -58,7 +58,7 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	return c, nil
 }
 
-// failing returns s with a first fault that fails the given share.
+// failing returns a copy of s with a first fault that fails the given share.
 func (s Scenario) failing(share float64) Scenario {
 	s.Faults = append([]Fault(nil), s.Faults...)
 	s.Faults[0].Rate = share

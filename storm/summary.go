@@ -7,7 +7,8 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// result turns the counts of a run into rates and judges them.
+// result turns the counts of a run into rates and judges them. A run that is stuck
+// although the load alone is too much is overloaded, with or without its fault.
 func (c *compiled) result(engine EngineKind, rec *model.Record) *Result {
 	s := &c.s
 	res := &Result{
@@ -36,7 +37,8 @@ func (c *compiled) result(engine EngineKind, rec *model.Record) *Result {
 	return res
 }
 
-// fill adds one number per bin to each series.
+// fill adds one number per bin to each series. The multiplier of a bin without
+// calls is 0 when retries came in it: it has no value, and 0 is seen to be none.
 func (s *Series) fill(bins []model.Tally, bin Duration) {
 	perSecond := 1e9 / float64(bin)
 	for i := range bins {
@@ -62,7 +64,8 @@ func (s *Series) fill(bins []model.Tally, bin Duration) {
 	}
 }
 
-// fill sums the bins up.
+// fill sums the bins up. Verdict, recovery and costs are for [judge] and the second
+// run to say.
 func (s *Summary) fill(rec *model.Record, bin Duration) {
 	for i := range rec.Bins {
 		b := &rec.Bins[i]
@@ -94,7 +97,7 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 }
 
 // multipliers finds the peak over spans of a second, where noise is small, and
-// the end's.
+// the multiplier and goodput of the last tenth of the run.
 func (s *Summary) multipliers(bins []model.Tally, bin Duration) {
 	if len(bins) == 0 {
 		return

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Bounds of a scenario.
+// Bounds of a scenario. They keep a slip of the pen from a run of hours, and hold
+// more than any real system: a billion requests a second, a day, ten layers.
 const (
 	MaxDepth     = 10
 	MaxServices  = 64
@@ -19,7 +20,9 @@ const (
 	maxBins      = 20_000
 )
 
-// WithDefaults returns s with its zero fields filled in. It does not validate.
+// WithDefaults returns s with its zero fields filled in. It does not validate. The
+// fleets, services and faults of the result are copies, free to be changed; the
+// pointers in a [Client] are not.
 func (s Scenario) WithDefaults() Scenario {
 	s.Duration = cmp.Or(s.Duration, Duration(time.Minute))
 	s.Seed = cmp.Or(s.Seed, 1)
@@ -89,6 +92,8 @@ func (s Scenario) Validate() error {
 	return errors.Join(c.errs...)
 }
 
+// checker gathers what is wrong with a scenario, so that a user sees all of it at
+// once. Each method looks at one part, and reports by the path of the field.
 type checker struct {
 	s    Scenario
 	errs []error
@@ -112,12 +117,14 @@ func (c *checker) number(path string, v, low, high float64) {
 	}
 }
 
+// span complains about d unless it is in [0, high].
 func (c *checker) span(path string, d Duration, high time.Duration) {
 	if d < 0 || d.D() > high {
 		c.add(path, "%v is outside 0s to %v", d, high)
 	}
 }
 
+// head looks at the scenario's own fields.
 func (c *checker) head() {
 	s := &c.s
 	c.word("engine", "EngineKind", string(s.Engine))
@@ -141,6 +148,7 @@ func (c *checker) head() {
 	}
 }
 
+// known complains unless a service has that name.
 func (c *checker) known(path, name string) {
 	for i := range c.s.Services {
 		if c.s.Services[i].Name == name {
@@ -150,6 +158,8 @@ func (c *checker) known(path, name string) {
 	c.add(path, "no service is called %q", name)
 }
 
+// client looks at how a fleet or a service calls. What is in range for the
+// simulator may still be refused by the standard: the plan's Retryer says so.
 func (c *checker) client(path string, k *Client) {
 	for _, f := range []struct {
 		name string
@@ -167,6 +177,8 @@ func (c *checker) client(path string, k *Client) {
 	}
 }
 
+// fleet looks at fleet i. A fleet is an open loop, a closed one or a burst; a mix
+// is two fleets.
 func (c *checker) fleet(i int) {
 	f := &c.s.Fleets[i]
 	path := fmt.Sprintf("fleets[%d]", i)
@@ -189,6 +201,7 @@ func (c *checker) fleet(i int) {
 	c.client(path+".client", &f.Client)
 }
 
+// service looks at service i, and notes its name in seen.
 func (c *checker) service(i int, seen map[string]bool) {
 	v := &c.s.Services[i]
 	path := fmt.Sprintf("services[%d]", i)
@@ -226,6 +239,7 @@ func (c *checker) service(i int, seen map[string]bool) {
 	}
 }
 
+// fault looks at fault i, all of whose fields have their defaults.
 func (c *checker) fault(i int) {
 	f := &c.s.Faults[i]
 	path := fmt.Sprintf("faults[%d]", i)
@@ -252,7 +266,8 @@ func (c *checker) fault(i int) {
 	c.known(path+".service", f.Service)
 }
 
-// depth refuses cycles and stacks of more than MaxDepth services.
+// depth refuses cycles and stacks of more than MaxDepth services: with a fan-out of
+// two, ten layers make 512 of one request. It wants names that are known to be good.
 func (c *checker) depth() {
 	index := map[string]int{}
 	for i, v := range c.s.Services {

@@ -38,6 +38,7 @@ func (p *Plan) Caller(draw func() float64, processes, unit float64) (*Caller, er
 		}
 	}
 	var err error
+	// The policy as it was given is what is judged: defaults are always in range.
 	if b.Retryer, err = forbear.New(dependency, p.Given, opts...); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}

@@ -45,6 +45,7 @@ const (
 	Red    = "#c53030"
 )
 
+// Sizes are in pixels of a picture that scales to its page.
 const (
 	panelWidth  = 720
 	panelHeight = 170
@@ -81,6 +82,8 @@ func (c *Chart) panelSVG(p Panel) string {
 	return b.String()
 }
 
+// drawPanel draws p: the span of the fault below everything, the grid, the lines, the
+// level and the names. The scale ends at a round number above the peak.
 func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
 	top := p.Level
 	for _, l := range p.Lines {
@@ -118,7 +121,8 @@ func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
 }
 
 // drawLine draws at most one point per pixel, the peak of the bins that fall
-// on it; gaps stay gaps.
+// on it; gaps stay gaps. y turns a value into a height. A picture of 20,000 bins is
+// as small as one of 600.
 func drawLine(b *strings.Builder, l Line, w int, y func(float64) float64) {
 	n := len(l.Values)
 	if n == 0 {
@@ -155,7 +159,8 @@ func drawLine(b *strings.Builder, l Line, w int, y func(float64) float64) {
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.5"/>`, path.String(), l.Color)
 }
 
-// roundUp returns the next 1, 2 or 5 times a power of ten.
+// roundUp returns the next round number: 1, 1.5, 2, 3, 4, 5 or 7.5 times a power of
+// ten. A tick of rounding does not count as being above.
 func roundUp(v float64) float64 {
 	if !(v > 0) {
 		return 1

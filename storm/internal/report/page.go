@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// pageTemplate is self-contained: no script, no network, no font.
+// pageTemplate is self-contained: no script, no network, no font. It can be mailed,
+// or kept beside an incident, and looks the same in ten years.
 var pageTemplate = template.Must(template.New("report").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
