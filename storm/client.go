@@ -12,6 +12,7 @@ import (
 // AsPolicy returns the forbear policy that c stands for, without validating it: a
 // word that is unknown is an error, a value outside the standard's ranges is not.
 func (c *Client) AsPolicy() (forbear.Policy, error) {
+	// A policy of the caller's own is taken as it is.
 	if c.Policy != nil {
 		p := *c.Policy
 		p.Breaker.Disabled = p.Breaker.Disabled || c.NoBreaker
@@ -32,6 +33,7 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 		return p, at("kind", "%v", err)
 	}
 	p.Kind = kind
+	// A webhook's policy counts attempts; none at all is a policy that is disabled.
 	if c.Retries != nil {
 		p.Disabled = *c.Retries == 0
 		if p.MaxRetries = *c.Retries; kind == forbear.Webhook && *c.Retries > 0 {
@@ -88,6 +90,7 @@ func (c *Client) plan() (*model.Plan, error) {
 		Limit: p.Retries(), Breaker: !p.Breaker.Disabled,
 		ThrottleK: c.Throttle.K, ThrottleWindow: c.Throttle.Window.D(), NewBudget: c.NewBudget,
 	}
+	// A batch is not durable by its kind, and is put off all the same.
 	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
 		(w.Breaker || !c.Baseline.NoBudget)
 	if _, err := w.Caller(func() float64 { return 0 }, 1, 1); err != nil {

@@ -13,6 +13,8 @@ type Variant struct {
 // Variants returns the ways that [Compare] sets side by side, from the worst
 // habit to the standard. Each adds one thing to the one before it.
 func Variants() []Variant {
+	// Oblivious layers are what most stacks have: only the last variant knows of the
+	// others.
 	return []Variant{
 		{"none", "no backoff", func(c *Client) {
 			c.Baseline = Baseline{Wait: "none", NoBudget: true, Oblivious: true}

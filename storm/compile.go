@@ -54,6 +54,7 @@ func compile(s Scenario) (*compiled, error) {
 	for _, f := range s.Faults {
 		m.Faults = append(m.Faults, f.model(index[f.Service]))
 	}
+	// Last, as the load of a service spreads over all edges.
 	for i := range s.Fleets {
 		m.Load(m.Edges[i].To, s.Fleets[i].Rate)
 	}
@@ -63,6 +64,7 @@ func compile(s Scenario) (*compiled, error) {
 // model returns v as the engines want it: with one bound of the queue, in
 // requests, and the failure that a refusal is.
 func (v *Service) model() model.Service {
+	// A bound in seconds counts at the nominal capacity, whatever the faults leave.
 	bound := -1.0
 	switch {
 	case v.QueueLength > 0:

@@ -47,6 +47,7 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 		if err != nil {
 			return err
 		}
+		// Without breakers, more calls end well by what the breakers cost.
 		calls, good, _ := r.during()
 		good /= max(calls, 1)
 		c.Points[i] = Point{share, good, good + r.Summary.BreakerCost, r.Summary.Multiplier, r.Summary.Verdict}

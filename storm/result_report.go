@@ -33,6 +33,7 @@ func (r *Result) Headline() string {
 	case SelfInflicted:
 		return fmt.Sprintf("SELF-INFLICTED: the fault costs %.0f %% of the calls while it lasts, and the breakers another %.0f %%", 100*s.FaultCost, 100*s.BreakerCost)
 	}
+	// A run with a fault is steady only when the fault lasts to its end.
 	if r.Trigger != nil {
 		return fmt.Sprintf("steady: the fault lasts, with a goodput of %.0f %%", 100*min(s.FinalGoodput, 1)) // what was put off comes on top
 	}
@@ -48,6 +49,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		step = ", step " + r.Step.String()
 	}
 	fmt.Fprintf(&b, "%s: %v simulated by the %s engine%s, seed %d\n%s\n\n", r.Scenario, r.Duration, r.Engine, step, r.Seed, r.Headline())
+	// Lines that would say nothing are left out.
 	s := &r.Summary
 	fmt.Fprintf(&b, "calls %s   attempts %s   retries %s   good %s   failed %s\n",
 		report.Amount(s.Calls), report.Amount(s.Attempts), report.Amount(s.Retries), report.Amount(s.Good), report.Amount(s.Failed))
@@ -76,7 +78,8 @@ func (r *Result) WriteText(w io.Writer) error {
 }
 
 // rows returns the series of r that a text shows, with what they have in common
-// on one scale.
+// on one scale: retries are a part of the attempts, goodput of what was offered.
+// Breakers have a row when one was open.
 func (r *Result) rows() []report.Row {
 	s := &r.Series
 	total := s.attempts()
@@ -134,7 +137,8 @@ func (r *Result) WriteSVG(w io.Writer) error {
 	return c.WriteSVG(w)
 }
 
-// WriteCSV writes one line per bin.
+// WriteCSV writes one line per bin, at the time of its begin. A latency without
+// good calls is an empty cell.
 func (r *Result) WriteCSV(w io.Writer) error {
 	s := &r.Series
 	const header = "t_s,offered,fresh,retry,good,failed,multiplier,p50_ms,p99_ms,queue_s,budget,breaker,wasted"

@@ -27,6 +27,7 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 	if err := e.refuse(o); err != nil {
 		return nil, err
 	}
+	// The clock on the wall times the run and has no part in it.
 	start := time.Now()
 	stop := func() bool { return ctx.Err() != nil }
 	res, err := c.simulate(e, stop)

@@ -89,6 +89,8 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Counts and rates are scaled up; latencies, multipliers and shares are those of
+	// the whole already.
 	r.Scale = k
 	r.Notes = append(r.Notes, fmt.Sprintf("a sample: one of every %.4g requests, instances and servers was run exactly, and the counts are scaled up", k))
 	r.refusals *= k

@@ -24,9 +24,11 @@ func Schema() []byte {
 // choices are the words that a field takes, by type or by type and field. The
 // schema lists them, and validation holds scenarios to them.
 var choices = map[string][]string{
-	"EngineKind":     {"auto", "exact", "cohort"},
-	"FaultKind":      {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition"},
-	"ErrorMode":      {"independent", "sticky", "load"},
+	// The types.
+	"EngineKind": {"auto", "exact", "cohort"},
+	"FaultKind":  {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition"},
+	"ErrorMode":  {"independent", "sticky", "load"},
+	// The fields of a plain string.
 	"Client.kind":    {"sync", "grpc", "event", "webhook", "batch"},
 	"Client.jitter":  {"full", "decorrelated"},
 	"Client.rtt_law": {"fixed", "exponential"},

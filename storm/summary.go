@@ -48,6 +48,7 @@ func (s *Series) fill(bins []model.Tally, bin Duration) {
 		s.Retry = append(s.Retry, b.Retry*perSecond)
 		s.Good = append(s.Good, b.Good*perSecond)
 		s.Failed = append(s.Failed, b.Failed*perSecond)
+		// A quiet bin sends what it is asked to.
 		m := 1.0
 		if b.Calls > 0 {
 			m = b.Attempts() / b.Calls
@@ -77,6 +78,7 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 		s.MaxQueue = max(s.MaxQueue, b.Queue)
 	}
 	s.Multiplier = s.Attempts / max(s.Calls, 1e-12)
+	// Waste is a part of the work of all services, those of the layers below included.
 	var work, wasted float64
 	for i := range rec.Services {
 		work += rec.Services[i].Served
@@ -116,6 +118,7 @@ func (s *Summary) multipliers(bins []model.Tally, bin Duration) {
 		}
 	}
 	s.PeakMultiplier = max(s.PeakMultiplier, s.Multiplier)
+	// The last tenth, where a run that is stuck shows what it is stuck at.
 	var end model.Tally
 	for _, b := range bins[len(bins)-max(1, len(bins)/10):] {
 		end.Calls += b.Calls

@@ -73,6 +73,8 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 		return nil, at("bounds", "the longest trigger %v is not positive", b.Longest)
 	}
 	w := &Sweep{Scenario: s.Name, Options: b}
+	// Loads are spread from end to end; triggers begin at a part of the longest, as a
+	// fault of no length is none.
 	for i := range b.Loads {
 		w.Loads = append(w.Loads, b.LoadFrom+(b.LoadTo-b.LoadFrom)*float64(i)/float64(max(b.Loads-1, 1)))
 	}

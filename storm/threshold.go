@@ -38,6 +38,7 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 		t.Engine = r.Engine
 		return r.Summary.Verdict == Metastable, nil
 	}
+	// When the longest does not stick, none does: longer faults are worse.
 	low, high := Duration(0), t.Longest
 	ok, err := stays(high)
 	if err != nil || !ok {

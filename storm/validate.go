@@ -28,6 +28,7 @@ func (s Scenario) WithDefaults() Scenario {
 	s.Seed = cmp.Or(s.Seed, 1)
 	s.Engine = cmp.Or(s.Engine, Auto)
 	s.Bin = cmp.Or(s.Bin, max(s.Duration/600, Duration(time.Millisecond)))
+	// Copies, as the defaults must not show in the caller's scenario.
 	s.Fleets = append([]Fleet(nil), s.Fleets...)
 	s.Services = append([]Service(nil), s.Services...)
 	s.Faults = append([]Fault(nil), s.Faults...)
@@ -59,6 +60,7 @@ func (s Scenario) WithDefaults() Scenario {
 		f.Rate = cmp.Or(f.Rate, 1)
 		f.Share = cmp.Or(f.Share, 1)
 		f.Mode = cmp.Or(f.Mode, Independent)
+		// What a factor is of, and so its default, depends on the kind.
 		switch f.Kind {
 		case SlowStart:
 			f.Factor = cmp.Or(f.Factor, 0.1)
@@ -86,7 +88,7 @@ func (s Scenario) Validate() error {
 	for i := range c.s.Faults {
 		c.fault(i)
 	}
-	if len(c.errs) == 0 {
+	if len(c.errs) == 0 { // the names are good
 		c.depth()
 	}
 	return errors.Join(c.errs...)
@@ -255,11 +257,14 @@ func (c *checker) fault(i int) {
 	c.span(path+".at", f.At, c.s.Duration.D())
 	c.number(path+".rate", f.Rate, 0, 1)
 	c.number(path+".share", f.Share, 0, 1)
+	// A spike multiplies the load; any other factor leaves a part of the capacity.
 	high := 1.0
 	if f.Kind == Spike {
 		high = 1000
 	}
 	c.number(path+".factor", f.Factor, 0, high)
+	// Nothing at all is a pause, which lets a queue wait; a tiny rest of capacity
+	// would make services of days.
 	if f.Kind == Brownout || f.Kind == SlowStart {
 		c.number(path+".factor", f.Factor, 0.001, 1)
 	}

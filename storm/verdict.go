@@ -49,6 +49,8 @@ func judge(r *Result, patience, lasting float64) {
 		s.Verdict = Steady
 		return
 	}
+	// Without a fault there is nothing to recover from: what is bad at the end is
+	// bad by itself.
 	span := windowFor(r)
 	if r.Trigger == nil {
 		s.Verdict = Steady
@@ -76,6 +78,7 @@ func judge(r *Result, patience, lasting float64) {
 		s.Verdict, s.Recovery = Undecided, -1
 		return
 	}
+	// The last bad span decides: a run that comes back and fails again is not back.
 	last := lastBad(r, first, span, usual)
 	switch {
 	case last < first:

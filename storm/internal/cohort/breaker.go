@@ -15,19 +15,24 @@ import (
 // away. A breaker counts attempts, and opens at a number of them: no mass could
 // stand for that.
 type breakers struct {
-	all    []*model.Caller
-	unit   float64 // mass that one sampled attempt stands for
-	saved  float64 // mass since the last one
-	next   int
-	closed float64 // share
+	all []*model.Caller
+	// unit is the mass that one sampled attempt stands for, and saved the mass
+	// since the last one.
+	unit, saved float64
+	// next is the instance that makes the next sampled attempt.
+	next int
+	// closed is the share of the instances whose breaker is closed.
+	closed float64
 }
 
 // sample is one attempt under way, of one representative.
 type sample struct {
+	// state holds the breaker's permit.
 	state  forbear.State
 	caller *model.Caller
 	step   int
-	u      float64 // its place in the mass of its step, 0 to 1
+	// u is its place in the mass of its step, from 0 (served first) to 1.
+	u float64
 }
 
 // What one group samples at most. The masses cost nothing for each request; samples
@@ -75,6 +80,7 @@ func (x *engine) offer(c *class, n float64) float64 {
 			c.arriving = append(c.arriving, s)
 		}
 	}
+	// A half-open breaker lets probes through, not the mass.
 	closed := 0
 	for _, b := range f.all {
 		if b.Retryer.Breaker().State() == breaker.Closed {

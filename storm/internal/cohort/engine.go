@@ -21,15 +21,17 @@ type engine struct {
 
 	groups  []*group
 	classes []*class
-	lanes   int // of all classes together
-	q       *queue
-	v       *model.Service
-	cond    model.Condition
-	shed    forbear.Failure // of a full queue
-	load    model.LoadMeter
-	tenth   int // steps in a tenth of a second
-	rec     *model.Record
-	draw    func() float64
+	// lanes are those of all classes together: the width of the queue.
+	lanes int
+	q     *queue
+	v     *model.Service
+	cond  model.Condition
+	shed  forbear.Failure // of a full queue
+	load  model.LoadMeter
+	// tenth is the number of steps in a tenth of a second.
+	tenth int
+	rec   *model.Record
+	draw  func() float64
 	// edge is set in a step in which the wait is about the timeout: there the
 	// result hangs on how single waits spread. edges counts such steps in a row,
 	// and knife is the most of them.
@@ -105,6 +107,7 @@ func (x *engine) step() {
 	x.knife, x.edge = max(x.knife, x.edges), false
 	now := int64(float64(x.t) * x.dt * 1e9)
 	x.cond = x.m.Condition(0, now)
+	// perSecond is what the servers can do now.
 	factor := x.cond.Factor
 	if x.v.QueueSlowdown > 0 {
 		factor /= 1 + x.v.QueueSlowdown*x.q.total/x.v.Capacity
@@ -126,6 +129,7 @@ func (x *engine) step() {
 	}
 	x.load.Add(sum)
 	x.admit(perSecond)
+	// A service without a capacity takes everything; one that pauses takes nothing.
 	switch {
 	case x.v.Capacity == 0:
 		x.q.serve(math.Inf(1), func(s int, part float64) { x.served(s, part, 1) })

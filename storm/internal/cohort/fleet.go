@@ -69,6 +69,7 @@ func (x *engine) newGroup(f *model.Fleet, e *model.Edge, share float64) (*group,
 	if e.Plan.Baseline.NoBudget && !e.Plan.Breaker {
 		time *= 10 // nothing is counted: it is only to see the deadline come
 	}
+	// No unit is so small that a quiet fleet asks for fractions of a request.
 	g.unit = max(rate*share*time, float64(f.Burst)/1000, 1e-3)
 	processes := float64(e.Instances) * share
 	// The group's own Retryer has the budget; the breakers are apart.

@@ -22,9 +22,12 @@ type group struct {
 	share     float64 // of the fleet
 	instances int     // of the fleet
 	unit      float64
-	requested float64   // fresh mass that the budget has not seen yet
-	idle      float64   // users of a closed loop that think
-	breakers  *breakers // nil without any
+	// requested is the fresh mass that the budget has not seen yet.
+	requested float64
+	// idle are the users of a closed loop that think.
+	idle float64
+	// breakers is nil without any.
+	breakers *breakers
 }
 
 // class is the part of a group whose calls all have the same luck: sticky errors

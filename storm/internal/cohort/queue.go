@@ -10,15 +10,19 @@ import (
 // that a step can be found again when its timeout is over.
 type queue struct {
 	lanes int
-	n     []float64 // mass by step and lane, as admitted
-	start []float64 // mean start of that mass, in steps
-	all   []float64 // mass by step that is still to be worked on
-	// arrived is all before anything was dropped.
-	arrived []float64
-	left    []float64 // part of the step's mass that is not served yet
-	head    int
-	tail    int // first step that has not arrived
-	total   float64
+	// n is the mass by step and lane, as admitted, and start its mean start, in
+	// steps.
+	n, start []float64
+	// all is the mass by step that is still to be worked on, and arrived the same
+	// before anything was dropped.
+	all, arrived []float64
+	// left is the part of the step's mass that is not served yet.
+	left []float64
+	// head is the first step that is not served, tail the first that has not
+	// arrived.
+	head, tail int
+	// total is the mass in the queue.
+	total float64
 }
 
 // queues keeps the memory of finished runs: a page whose sliders move makes a

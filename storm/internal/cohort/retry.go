@@ -110,7 +110,7 @@ func (x *engine) ask(c *class, k int, start float64, kind int) {
 	a := &c.lanes[k].rulings[kind]
 	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.shed, byTimeout: model.FailedTimeout}[kind]
 	s := forbear.State{Attempt: k + 1, Start: x.epoch.Add(time.Duration(start * x.dt * 1e9))}
-	before := s
+	before := s // as the decision saw it, for sampling it again
 	d := c.g.caller.Retryer.Next(&s, f, x.clock())
 	a.left, a.retry, a.why = c.g.unit, d.Retry, d.Reason
 	if d.Reason == forbear.ReasonBudget {
@@ -131,6 +131,7 @@ func (x *engine) ask(c *class, k int, start float64, kind int) {
 // equal mass. The samples are quantiles of the first draw, with a second number
 // beside it for what draws twice; a uniform law comes down to a single box.
 func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure) []box {
+	// Sixteen boxes follow the waits of any policy or baseline closely enough.
 	const samples, parts = 256, 16
 	now := x.clock()
 	waits := make([]float64, 0, samples)
@@ -143,6 +144,7 @@ func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure)
 		waits = append(waits, p.Wait(&d, k+1, draw).Seconds()/x.dt)
 	}
 	slices.Sort(waits)
+	// edge is halfway between two samples, and half a gap beyond the outermost.
 	edge := func(i int) float64 {
 		switch i {
 		case 0:

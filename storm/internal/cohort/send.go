@@ -18,6 +18,7 @@ func (x *engine) requests(g *group, spike float64) {
 		n = f.Rate * g.share * spike * x.dt
 	}
 	x.rec.Now.Calls += n
+	// Whole units are counted; the rest of one waits for the next step.
 	for g.requested += n; g.requested >= g.unit; g.requested -= g.unit {
 		g.caller.Budget.Request(x.clock())
 	}
@@ -42,6 +43,7 @@ func (x *engine) send(c *class) (sum float64) {
 		l.now = l.due
 		offered += max(l.now.n, 0)
 	}
+	// The breakers see samples of all attempt numbers alike.
 	c.admitted = x.offer(c, offered)
 	for k := range c.lanes {
 		l := &c.lanes[k]

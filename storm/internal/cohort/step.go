@@ -16,7 +16,7 @@ func (x *engine) admit(perSecond float64) {
 	if x.v.Shed > 0 {
 		room = min(room, x.v.Shed.Seconds()*perSecond)
 	}
-	// What is served within the step does not wait.
+	// What is served within the step does not wait, and needs no room.
 	room += perSecond*x.dt - x.q.total
 	var offered float64
 	for _, c := range x.classes {
@@ -35,7 +35,7 @@ func (x *engine) admit(perSecond float64) {
 	}
 	in := 1.0
 	if offered > 0 && x.v.Capacity > 0 {
-		in = min(1, max(0, room)/offered)
+		in = min(1, max(0, room)/offered) // all have the same chance
 	}
 	x.rec.Services[0].Shed += offered * (1 - in)
 	for _, c := range x.classes {
@@ -70,6 +70,7 @@ func (x *engine) served(s int, part, perSecond float64) {
 		service = float64(x.v.Concurrency) / perSecond
 	}
 	for _, c := range x.classes {
+		// good is the share that a client still waits for.
 		good := 1.0
 		if x.v.Capacity > 0 {
 			good = inTime(c.limit-service, wait, perSecond, x.dt)
@@ -81,6 +82,7 @@ func (x *engine) served(s int, part, perSecond float64) {
 		if x.t-s >= c.expire {
 			good = 0
 		}
+		// A lane's part of the mass splits three ways: late, failed, good.
 		p := x.errorRate(c)
 		for k := range c.lanes {
 			i := s*x.q.lanes + c.first + k
@@ -108,6 +110,7 @@ func (x *engine) served(s int, part, perSecond float64) {
 
 // errorRate returns the share of class c's responses that are errors now.
 func (x *engine) errorRate(c *class) float64 {
+	// Independent and load-coupled errors hit each attempt anew, one after the other.
 	f := &x.cond.Failing
 	if f[model.FailSticky] > 0 && c.luck <= f[model.FailSticky] {
 		return 1
@@ -154,6 +157,7 @@ func (x *engine) expired(c *class, perSecond float64) {
 	if left <= 0 || x.q.all[s] <= 0 {
 		return
 	}
+	// late is the share that is not served just in time.
 	late := 1.0
 	if x.v.DropExpired {
 		c.dropped = x.q.arrived[s] / x.dt

@@ -59,6 +59,7 @@ func (x *engine) nextArrival(i int) {
 	x.push(x.now+int64(gap+0.5), evArrival, uint32(i), s.gen&genMask)
 }
 
+// onArrival begins the request that is due and schedules the one after it.
 func (x *engine) onArrival(e event) {
 	i := int(e.idx)
 	if x.fleets[i].gen&genMask != e.gen() {

@@ -36,13 +36,15 @@ type engine struct {
 
 	fleets   []fleetState
 	services []serviceState
-	callers  [][]*model.Caller // by edge and instance
-	calls    []call
-	kept     []kept // goes with calls when any plan keeps something
-	keeps    bool
-	tasks    []task
-	freeCall []int32 // calls that have ended
-	freeTask []int32
+	// callers are by edge and instance.
+	callers [][]*model.Caller
+	calls   []call
+	// kept goes with calls when any plan keeps something.
+	kept  []kept
+	keeps bool
+	tasks []task
+	// freeCall and freeTask are what has ended, to be used again.
+	freeCall, freeTask []int32
 
 	rec *model.Record
 }
@@ -89,12 +91,15 @@ func newEngine(m *model.Model) (*engine, error) {
 		}
 	}
 	x.fleets = make([]fleetState, len(m.Fleets))
+	// As many slots as there are events when all goes wrong; in quiet times some
+	// stay empty, which costs less than full ones.
 	attempts, _ := worst(m)
 	x.w = newWheel(attempts * perAttempt)
 	x.seed()
 	return x, nil
 }
 
+// push puts an event on the wheel. gen is 0 for events that nothing makes stale.
 func (x *engine) push(at int64, kind, idx, gen uint32) {
 	x.w.push(event{at: at, idx: idx, gk: gen<<4 | kind})
 }

@@ -90,6 +90,7 @@ func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
 		top = max(top, Peak(l.Values))
 	}
 	top = roundUp(top)
+	// The plot is what is left of the panel beside its labels.
 	const w, h = panelWidth - plotLeft - plotRight, panelHeight - plotTop - plotBottom
 	y := func(v float64) float64 { return plotTop + h*(1-min(v/top, 1)) }
 	if c.Fault != nil && c.Duration > 0 {
@@ -113,6 +114,7 @@ func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
 		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#718096" stroke-dasharray="4 3"><title>%s</title></path>`, plotLeft, y(p.Level), w, p.Note)
 	}
 	fmt.Fprintf(b, `<text x="%d" y="15" font-weight="600" fill="#1a202c">%s</text>`, plotLeft, html.EscapeString(p.Title))
+	// The names of the lines stand at the right, the first outermost.
 	x := panelWidth - plotRight
 	for _, l := range p.Lines {
 		fmt.Fprintf(b, `<text x="%d" y="15" text-anchor="end" fill="%s">%s</text>`, x, l.Color, l.Name)
@@ -130,6 +132,7 @@ func drawLine(b *strings.Builder, l Line, w int, y func(float64) float64) {
 	}
 	points := min(n, w)
 	var path, area strings.Builder
+	// A gap ends the area at its last point and lets the path begin anew.
 	started, last := false, 0.0
 	for i := range points {
 		v := greatest(l.Values[i*n/points : max((i+1)*n/points, i*n/points+1)])

@@ -21,7 +21,7 @@ type Cell struct {
 	Letter byte
 }
 
-// WriteSVG draws the map. At most about six columns get their label.
+// WriteSVG draws the map, with a label beside each row. At most about six columns get their label.
 func (g *Grid) WriteSVG(w io.Writer) error {
 	const left, top, cell = 70, 54, 26
 	nx, ny := len(g.Columns), len(g.Rows)

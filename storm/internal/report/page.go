@@ -41,7 +41,8 @@ type Page struct {
 	Runs         []Run
 }
 
-// Run is one run on a [Page], its numbers with their units.
+// Run is one run on a [Page], its numbers with their units. Verdict is the class by
+// which the style sheet colors it, too.
 type Run struct {
 	Name, Verdict, Headline                                     string
 	Recovery, Load, Peak, Good, Wasted, P50, P99, Queue, Engine string

@@ -17,6 +17,7 @@ func Sparkline(values []float64, width int, top float64) string {
 	var b strings.Builder
 	levels := []rune(sparks)
 	for i := range min(width, len(values)) {
+		// The values that fall on this character.
 		from, to := i*len(values)/width, (i+1)*len(values)/width
 		if len(values) < width {
 			from, to = i, i+1
