@@ -6,14 +6,17 @@ import "context"
 type Curve struct {
 	Scenario string     `json:"scenario"`
 	Engine   EngineKind `json:"engine"`
-	Points   []Point    `json:"points"` // by rising Share
+	// Points are by rising Share.
+	Points []Point `json:"points"`
 }
 
 // Point is one run of a curve. Shares are of 0 to 1; those of calls are counted
 // while the fault lasts.
 type Point struct {
-	Share float64 `json:"share"` // of the attempts that fail
-	Good  float64 `json:"good"`  // of the calls that end well
+	// Share is that of the attempts that fail.
+	Share float64 `json:"share"`
+	// Good is the share of the calls that end well.
+	Good float64 `json:"good"`
 	// Unguarded is what ends well without circuit breakers.
 	Unguarded  float64 `json:"good_without_breakers"`
 	Multiplier float64 `json:"multiplier"`

@@ -11,8 +11,10 @@ import (
 
 // Limits of a run without [Options.Force].
 const (
-	MaxMemory = 2 << 30 // bytes
-	MaxTime   = 10 * time.Minute
+	// MaxMemory is in bytes.
+	MaxMemory = 2 << 30
+	// MaxTime is that of a run, or of all runs of a study together.
+	MaxTime = 10 * time.Minute
 )
 
 // Estimate is what a run would need, at most. It errs on the high side: it assumes

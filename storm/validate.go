@@ -10,14 +10,19 @@ import (
 // Bounds of a scenario. They keep a slip of the pen from a run of hours, and hold
 // more than any real system: a billion requests a second, a day, ten layers.
 const (
-	MaxDepth     = 10
-	MaxServices  = 64
-	MaxFleets    = 32
-	MaxFaults    = 64
+	// MaxDepth is the number of layers of services.
+	MaxDepth = 10
+	// MaxServices, MaxFleets and MaxFaults are those of one scenario.
+	MaxServices = 64
+	MaxFleets   = 32
+	MaxFaults   = 64
+	// MaxInstances is the number of processes of one caller: each has a Retryer.
 	MaxInstances = 100_000
-	MaxRate      = 1e9
-	maxDuration  = 24 * time.Hour
-	maxBins      = 20_000
+	// MaxRate is in requests a second, of a load and of a capacity.
+	MaxRate     = 1e9
+	maxDuration = 24 * time.Hour
+	// maxBins keeps a result below a few megabytes.
+	maxBins = 20_000
 )
 
 // WithDefaults returns s with its zero fields filled in. It does not validate. The

@@ -36,21 +36,28 @@ type group struct {
 type class struct {
 	g     *group
 	share float64 // of the group
-	luck  float64 // the class is hit by a sticky fault of at least this rate
-	cut   float64 // and by a partition of at least this share
+	// A sticky fault of at least the rate luck hits the class, and so does a
+	// partition of at least the share cut.
+	luck, cut float64
 
-	first  int // its first lane
-	lanes  []lane
-	expire int     // steps until an attempt times out
-	limit  float64 // seconds of queue and service that still are in time
+	// first is the number of its first lane in the queue.
+	first int
+	lanes []lane
+	// expire is the number of steps until an attempt times out, and limit the
+	// seconds of queue and service that still are in time.
+	expire int
+	limit  float64
 	// dropped is the arrival rate of what expired and was dropped just now.
 	dropped float64
 	// admitted is the share of this step's attempts that the breakers let by.
 	admitted float64
 	// arriving and samples are the attempts that breakers get to see.
 	arriving, samples []sample
-	concluded         int    // samples[:concluded] have ended
-	lost              []mass // ring by step and lane: sent, and lost on the way
+	// concluded is how many of the samples have ended.
+	concluded int
+	// lost is a ring, by step and lane, of what was sent and lost on the way; nil
+	// where no partition is.
+	lost []mass
 }
 
 // lane is one attempt number of a class. Retries that wait are spread over the

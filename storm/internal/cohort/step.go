@@ -1,8 +1,9 @@
 package cohort
 
 import (
-	"github.com/forbear-go/forbear/storm/internal/model"
 	"math"
+
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 // admit puts this step's arrivals before the service: outages and full queues

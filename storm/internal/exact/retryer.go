@@ -14,11 +14,17 @@ import (
 
 // kept is what must outlive an attempt, where a plan has a breaker or is durable.
 type kept struct {
-	state    forbear.State    // holds the breaker's permit of the attempt under way
-	pending  *forbear.Failure // whose decision was put off, if any
-	failedAt int64            // when that was
-	put      bool             // the call was put off at least once
-	refused  uint8            // how often by the budget, as far as that counts
+	// state holds the breaker's permit of the attempt under way.
+	state forbear.State
+	// pending is the failure whose decision was put off, if any, and failedAt when
+	// it was.
+	pending  *forbear.Failure
+	failedAt int64
+	// put says that the call was put off at least once.
+	put bool
+	// refused is how often the budget put it off, as far as that counts: the waits
+	// between grow with it.
+	refused uint8
 }
 
 // caller returns the process that makes call c.

@@ -9,9 +9,11 @@ import (
 
 // Grid is a map of colored cells with a letter in each. Rows go up.
 type Grid struct {
-	Title, About  string
+	Title, About string
+	// Rows and Columns are their labels.
 	Rows, Columns []string
-	Cell          func(row, column int) Cell
+	// Cell returns one square, by the indices of its row and column.
+	Cell func(row, column int) Cell
 }
 
 // Cell is one square of a [Grid].
