@@ -9,7 +9,7 @@ RACE = $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 # Suites that show nothing more under the race detector and take many times as
 # long: arithmetic on one goroutine, analyzers, and tests that drive processes of
 # their own. Where they are concurrent in themselves, a smaller run is raced.
-PLAIN = forbear/(storm|(grpcretry/)?internal/partial|lint(/.*)?|brokers(/.*)?|cmd/forbear/internal/(durable|idemfixture|deliverycheck))$$
+PLAIN = forbear/(storm(/internal/.*)?|(grpcretry/)?internal/partial|lint(/.*)?|brokers(/.*)?|cmd/forbear/internal/(durable|idemfixture|deliverycheck))$$
 
 # The smaller run of internal/durable: what drives no process and waits for no
 # whole day.

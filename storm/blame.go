@@ -2,7 +2,7 @@ package storm
 
 import "math"
 
-// This file tells a fault from what the circuit breakers make of it.
+// This file separates a fault from what the circuit breakers make of it.
 //
 // A run in which breakers refused something is made a second time without any:
 // same arrivals, same fault, same waits and budgets. While the fault lasts, what
@@ -26,7 +26,8 @@ func (s Scenario) unguarded() Scenario {
 	return s.withClients(func(c *Client) { c.Breaker, c.NoBreaker = false, true })
 }
 
-// blame finds out what the breakers of a run cost, and judges it anew.
+// blame finds out what the breakers of a run cost, and judges it anew. It takes a
+// second run; where breakers refused next to nothing, there is nothing to find.
 func (c *compiled) blame(r *Result, e Estimate, stop func() bool) error {
 	if !c.m.Guarded() || r.Stopped || r.refusals < suspicious*r.Summary.Calls {
 		return nil

@@ -111,3 +111,13 @@ func TestNoDefaultIsSelfInflicted(t *testing.T) {
 		}
 	}
 }
+
+// The cohort engine ends what is refused, and says so.
+func TestCohortSaysThatItHasNoPace(t *testing.T) {
+	for kind, noted := range map[forbear.Kind]int{forbear.Event: 1, forbear.Sync: 0} {
+		r := mustRun(t, partial(forbear.Policy{Kind: kind}, 0.3, Cohort))
+		if len(r.Notes) != noted || r.Summary.Postponed > 0 {
+			t.Errorf("%s: notes %q, want %d; put off %.0f times", kind, r.Notes, noted, r.Summary.Postponed)
+		}
+	}
+}

@@ -9,8 +9,10 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// AsPolicy returns the forbear policy that c stands for, without validating it.
+// AsPolicy returns the forbear policy that c stands for, without validating it: a
+// word that is unknown is an error, a value outside the standard's ranges is not.
 func (c *Client) AsPolicy() (forbear.Policy, error) {
+	// A policy of the caller's own is taken as it is.
 	if c.Policy != nil {
 		p := *c.Policy
 		p.Breaker.Disabled = p.Breaker.Disabled || c.NoBreaker
@@ -29,6 +31,7 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	if err := p.Kind.UnmarshalText([]byte(cmp.Or(c.Kind, "sync"))); err != nil {
 		return p, at("kind", "%v", err)
 	}
+	// A webhook's policy counts attempts; none at all is a policy that is disabled.
 	if c.Retries != nil {
 		p.Disabled = *c.Retries == 0
 		if p.MaxRetries = *c.Retries; p.Kind == forbear.Webhook && *c.Retries > 0 {
@@ -62,7 +65,8 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	return p, nil
 }
 
-// plan checks c and makes it ready.
+// plan checks c and makes it ready for the engines. Making a caller once, and
+// throwing it away, is the check: the Retryer itself judges the policy.
 func (c *Client) plan() (*model.Plan, error) {
 	p, err := c.AsPolicy()
 	if err != nil {
@@ -84,6 +88,7 @@ func (c *Client) plan() (*model.Plan, error) {
 		Limit: p.Retries(), Breaker: !p.Breaker.Disabled,
 		ThrottleK: c.Throttle.K, ThrottleWindow: c.Throttle.Window.D(), NewBudget: c.NewBudget,
 	}
+	// A batch is not durable by its kind, and is put off all the same.
 	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
 		(w.Breaker || !c.Baseline.NoBudget)
 	if _, err := w.Caller(func() float64 { return 0 }, 1, 1); err != nil {

@@ -2,7 +2,7 @@ package storm
 
 import "context"
 
-// Variant is a way of retrying, to be laid over a scenario.
+// Variant is a way of retrying, to be laid over a scenario with [Scenario.With].
 type Variant struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
@@ -13,6 +13,8 @@ type Variant struct {
 // Variants returns the ways that [Compare] sets side by side, from the worst
 // habit to the standard. Each adds one thing to the one before it.
 func Variants() []Variant {
+	// Oblivious layers are what most stacks have: only the last variant knows of the
+	// others.
 	return []Variant{
 		{"none", "no backoff", func(c *Client) {
 			c.Baseline = Baseline{Wait: "none", NoBudget: true, Oblivious: true}
@@ -38,7 +40,8 @@ func Variants() []Variant {
 }
 
 // With returns s with every client retrying as v says. What the clients say of
-// counts, waits and budgets stays.
+// counts, waits and budgets stays, and so does the leave to say more than the
+// standard allows.
 func (s Scenario) With(v Variant) Scenario {
 	return s.withClients(func(c *Client) {
 		unchecked := c.Baseline.Unchecked

@@ -8,7 +8,9 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
-// WriteComparison writes results side by side.
+// WriteComparison writes results side by side for a terminal: a table, and below it
+// a sparkline of the attempts and one of the goodput for each. All share one scale,
+// so that the eye can compare them.
 func WriteComparison(w io.Writer, all []Compared) error {
 	var b strings.Builder
 	if len(all) > 0 {
@@ -26,6 +28,7 @@ func WriteComparison(w io.Writer, all []Compared) error {
 		fmt.Fprintf(&b, "%-22s %-14s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9.4g %7.3g\n", c.Variant.Title, s.Verdict, recovery,
 			s.Multiplier, s.PeakMultiplier, 100*s.Good/max(s.Calls, 1), 100*s.Wasted, s.P99, s.MaxQueue)
 	}
+	// One scale for all attempts, and one for all goodput.
 	b.WriteString("\nattempts a second (same scale), then good calls\n")
 	top, good := 0.0, 0.0
 	for _, c := range all {
@@ -43,7 +46,8 @@ func WriteComparison(w io.Writer, all []Compared) error {
 	return err
 }
 
-// notes returns the notes of all results, each once.
+// notes returns the notes of all results, each once, with the variant that has it
+// first.
 func notes(all []Compared) (out []string) {
 	seen := map[string]bool{}
 	for _, c := range all {
@@ -63,6 +67,7 @@ func WriteHTML(w io.Writer, title, about string, all []Compared) error {
 	page := report.Page{Title: title, About: about}
 	for _, c := range all {
 		r, s := c.Result, &c.Result.Summary
+		// Numbers come with their units: the page only sets them out.
 		recovery := "never"
 		if s.Recovery >= 0 {
 			recovery = report.Amount(s.Recovery) + " s"

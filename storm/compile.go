@@ -13,7 +13,8 @@ type compiled struct {
 	m *model.Model
 }
 
-// compile checks s, resolves its names and turns its words into effects.
+// compile checks s, resolves its names and turns its words into effects. The edges
+// of the fleets come first, in the order of the fleets.
 func compile(s Scenario) (*compiled, error) {
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
@@ -53,14 +54,17 @@ func compile(s Scenario) (*compiled, error) {
 	for _, f := range s.Faults {
 		m.Faults = append(m.Faults, f.model(index[f.Service]))
 	}
+	// Last, as the load of a service spreads over all edges.
 	for i := range s.Fleets {
 		m.Load(m.Edges[i].To, s.Fleets[i].Rate)
 	}
 	return &compiled{s, m}, nil
 }
 
-// model returns v as the engines want it.
+// model returns v as the engines want it: with one bound of the queue, in
+// requests, and the failure that a refusal is.
 func (v *Service) model() model.Service {
+	// A bound in seconds counts at the nominal capacity, whatever the faults leave.
 	bound := -1.0
 	switch {
 	case v.QueueLength > 0:
@@ -75,7 +79,8 @@ func (v *Service) model() model.Service {
 	}
 }
 
-// model returns what f does to the service of that index.
+// model returns what f does to the service of that index. Nothing below knows of
+// kinds: a new kind of fault that is a mixture of these effects is a case here.
 func (f *Fault) model(service int) model.Fault {
 	w := model.Fault{Service: service, At: f.At.D(), End: (f.At + f.For).D(), Factor: 1}
 	switch f.Kind {

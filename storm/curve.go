@@ -6,14 +6,17 @@ import "context"
 type Curve struct {
 	Scenario string     `json:"scenario"`
 	Engine   EngineKind `json:"engine"`
-	Points   []Point    `json:"points"` // by rising Share
+	// Points are by rising Share.
+	Points []Point `json:"points"`
 }
 
 // Point is one run of a curve. Shares are of 0 to 1; those of calls are counted
 // while the fault lasts.
 type Point struct {
-	Share float64 `json:"share"` // of the attempts that fail
-	Good  float64 `json:"good"`  // of the calls that end well
+	// Share is that of the attempts that fail.
+	Share float64 `json:"share"`
+	// Good is the share of the calls that end well.
+	Good float64 `json:"good"`
 	// Unguarded is what ends well without circuit breakers.
 	Unguarded  float64 `json:"good_without_breakers"`
 	Multiplier float64 `json:"multiplier"`
@@ -47,6 +50,7 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 		if err != nil {
 			return err
 		}
+		// Without breakers, more calls end well by what the breakers cost.
 		calls, good, _ := r.during()
 		good /= max(calls, 1)
 		c.Points[i] = Point{share, good, good + r.Summary.BreakerCost, r.Summary.Multiplier, r.Summary.Verdict}
@@ -58,7 +62,7 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	return c, nil
 }
 
-// failing returns s with a first fault that fails the given share.
+// failing returns a copy of s with a first fault that fails the given share.
 func (s Scenario) failing(share float64) Scenario {
 	s.Faults = append([]Fault(nil), s.Faults...)
 	s.Faults[0].Rate = share

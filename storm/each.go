@@ -18,6 +18,7 @@ func each(ctx context.Context, n int, progress func(done, of int), f func(i int)
 		slots = make(chan struct{}, runtime.GOMAXPROCS(0))
 	)
 	for i := range n {
+		// One at a time gets in, so that the calls begin in order.
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break

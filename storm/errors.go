@@ -20,6 +20,7 @@ func (e *FieldError) Error() string {
 	return e.Path + ": " + e.Detail
 }
 
+// at returns a fault of the field at path.
 func at(path, format string, args ...any) error {
 	return &FieldError{path, fmt.Sprintf(format, args...)}
 }
@@ -38,7 +39,9 @@ func within(outer string, err error) error {
 	return &FieldError{outer, err.Error()}
 }
 
-// FieldErrors lists the faults in an error of [Scenario.Validate].
+// FieldErrors lists the faults in an error of [Scenario.Validate], or of a function
+// that validates. An error of another kind comes as one fault without a path, so that
+// nothing is lost on the way to a user.
 func FieldErrors(err error) []*FieldError {
 	if err == nil {
 		return nil

@@ -9,20 +9,23 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// Limits of a run that nobody forces.
+// Limits of a run without [Options.Force].
 const (
-	MaxMemory = 2 << 30 // bytes
-	MaxTime   = 10 * time.Minute
+	// MaxMemory is in bytes.
+	MaxMemory = 2 << 30
+	// MaxTime is that of a run, or of all runs of a study together.
+	MaxTime = 10 * time.Minute
 )
 
-// Estimate is what a run would need.
+// Estimate is what a run would need, at most. It errs on the high side: it assumes
+// that every call fails as often as its policy allows.
 type Estimate struct {
 	Engine EngineKind
-	Events float64
+	Events float64 // or steps of the cohort engine
 	Memory float64 // bytes
 	Time   time.Duration
 
-	// Scale is one of how many requests the exact engine would run.
+	// Scale is one of how many requests the exact engine would run; 0 is all.
 	Scale float64
 }
 
@@ -36,6 +39,7 @@ func (e *TooLargeError) Error() string {
 		e.Estimate.Events, bytesText(MaxMemory), MaxTime)
 }
 
+// bytesText writes a number of bytes for people.
 func bytesText(b float64) string {
 	if b < 1<<30 {
 		return fmt.Sprintf("%.0f MiB", b/(1<<20))
@@ -60,7 +64,7 @@ func (e Estimate) times(n int) Estimate {
 	return e
 }
 
-// refuse returns a [*TooLargeError] for what is too much and not forced.
+// refuse returns a [*TooLargeError] for what is too much and not forced, else nil.
 func (e Estimate) refuse(o Options) error {
 	if !o.Force && (e.Memory > MaxMemory || e.Time > MaxTime) {
 		return &TooLargeError{e}
@@ -78,6 +82,8 @@ func (c *compiled) choose() Estimate {
 	return e
 }
 
+// chooseEngine returns the estimate of one run. Auto prefers the exact engine while
+// it is quick; then the cohort engine, where the scenario fits it; then a sample.
 func (c *compiled) chooseEngine() Estimate {
 	single, mass := estimate(Exact, exact.Cost(c.m)), estimate(Cohort, cohort.Cost(c.m))
 	switch c.s.Engine {
@@ -101,6 +107,7 @@ func (c *compiled) chooseEngine() Estimate {
 	return single
 }
 
+// estimate returns the cost of one run on an engine.
 func estimate(engine EngineKind, c model.Cost) Estimate {
 	return Estimate{Engine: engine, Events: c.Events, Memory: c.Memory, Time: c.Time}
 }

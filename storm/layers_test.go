@@ -41,8 +41,8 @@ func TestLayersKnowOfEachOther(t *testing.T) {
 		middles, leafs [2]float64 // arrivals for one call, at least and at most
 	}{
 		{"exhausted below", patient, patient, [2]float64{1, 1}, [2]float64{2.95, 3}},
-		{"exhausted below, and nobody listens", oblivious(patient), patient, [2]float64{2.95, 3}, [2]float64{4.9, 5}},
-		{"exhausted below, and nobody knows", oblivious(patient), oblivious(patient), [2]float64{2.95, 3}, [2]float64{8.85, 9}},
+		{"exhausted below, and no one listens", oblivious(patient), patient, [2]float64{2.95, 3}, [2]float64{4.9, 5}},
+		{"exhausted below, and no one knows", oblivious(patient), oblivious(patient), [2]float64{2.95, 3}, [2]float64{8.85, 9}},
 		{"the layer below leaves it to this one", patient, disabled, [2]float64{2.95, 3}, [2]float64{2.95, 3}},
 		{"a hasty client", hasty, slow, [2]float64{2.8, 3}, [2]float64{4.5, 5}},
 		{"a hasty client, and the middle does not know", hasty, oblivious(slow), [2]float64{2.8, 3}, [2]float64{8, 9}},

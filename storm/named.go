@@ -68,7 +68,7 @@ func Named() []Scenario {
 			Fault{Kind: Pause, At: 10 * second, For: 1500 * milli}),
 		simple("knife-edge", "the queue's bound is just the clients' timeout: the cohort engine says that it cannot be trusted",
 			60*second, fleet(10_000, 100, naive), Service{Name: "service", Capacity: 14_286, Queue: 500 * milli}, brownout),
-		simple("closed-loop", "users that wait for an answer before they ask again", 60*second,
+		simple("closed-loop", "users that wait for a response before they send again", 60*second,
 			Fleet{Name: "users", Users: 20_000, Think: 2 * second, Instances: 100, Client: naive},
 			Service{Name: "service", Capacity: 14_000}, brownout),
 		simple("hundred-million", "the metastable case at 100 million requests a second",

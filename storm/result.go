@@ -151,6 +151,7 @@ func (s *Series) P50Float() []float64 { return plain(s.P50) }
 // P99Float returns P99 in the same way.
 func (s *Series) P99Float() []float64 { return plain(s.P99) }
 
+// plain returns n as floats; what is not a number stays none.
 func plain(n []number) []float64 {
 	out := make([]float64, len(n))
 	for i, v := range n {
@@ -159,7 +160,7 @@ func plain(n []number) []float64 {
 	return out
 }
 
-// attempts returns all that was sent, first attempts and retries.
+// attempts returns all that was sent by bin, first attempts and retries.
 func (s *Series) attempts() []float64 {
 	total := make([]float64, len(s.Fresh))
 	for i := range total {

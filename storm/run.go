@@ -8,7 +8,7 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/exact"
 )
 
-// Options are for whoever runs a scenario. The zero value is fine.
+// Options are what a run is allowed to do. The zero value is fine.
 type Options struct {
 	// Force runs what would need more than MaxMemory or MaxTime.
 	Force bool
@@ -27,6 +27,7 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 	if err := e.refuse(o); err != nil {
 		return nil, err
 	}
+	// The clock on the wall times the run and has no part in it.
 	start := time.Now()
 	stop := func() bool { return ctx.Err() != nil }
 	res, err := c.simulate(e, stop)
@@ -52,6 +53,7 @@ func (c *compiled) simulate(e Estimate, stop func() bool) (*Result, error) {
 	return c.runOn(e.Engine, stop)
 }
 
+// runOn runs c once, whole, on one engine.
 func (c *compiled) runOn(engine EngineKind, stop func() bool) (*Result, error) {
 	run := exact.Run
 	if engine == Cohort {
@@ -76,6 +78,7 @@ func (s Scenario) Fits() error {
 	return c.fits()
 }
 
+// fits returns why the cohort engine cannot run c, or nil.
 func (c *compiled) fits() error {
 	if why := cohort.Unfit(c.m); why != "" {
 		return at("engine", "the cohort engine cannot run this scenario: %s", why)

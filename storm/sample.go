@@ -12,10 +12,12 @@ import (
 // service's capacity. Rates and waits are then as in the whole; only chance is
 // larger.
 
-// affordable is the time for which Auto takes the exact engine.
+// affordable is the time for which Auto takes the exact engine: as long as a user
+// at a terminal waits without wondering.
 const affordable = 3 * time.Second
 
-// sampleScale returns one of how many requests to run, or 1 for all.
+// sampleScale returns one of how many requests to run, or 1 for all: as few as are
+// affordable, by the exact engine's estimate for all of them.
 func (c *compiled) sampleScale(exact Estimate) float64 {
 	for i := range c.s.Fleets {
 		if c.s.Fleets[i].Burst > 0 {
@@ -35,7 +37,10 @@ func (c *compiled) sampleScale(exact Estimate) float64 {
 	return max(1, min(math.Ceil(k), rate/100))
 }
 
-// sampled returns s with one of k of everything.
+// sampled returns s with one of k of everything that there is many of: requests,
+// users, instances, servers, places in a queue. Times stay. A bucket of an instance
+// is scaled so that all buckets together hold one of k, whatever the rounding of the
+// instances.
 func (s Scenario) sampled(k float64) Scenario {
 	part := func(n int) int { return max(1, int(float64(n)/k+0.5)) }
 	s.Engine = Exact
@@ -84,6 +89,8 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Counts and rates are scaled up; latencies, multipliers and shares are those of
+	// the whole already.
 	r.Scale = k
 	r.Notes = append(r.Notes, fmt.Sprintf("a sample: one of every %.4g requests, instances and servers was run exactly, and the counts are scaled up", k))
 	r.refusals *= k
@@ -102,6 +109,7 @@ func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
 	return r, nil
 }
 
+// scale multiplies all values by k.
 func scale(values []float64, k float64) {
 	for i := range values {
 		values[i] *= k

@@ -5,7 +5,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 )
 
-// Scenario is one thing to simulate: who calls, what answers, what breaks.
+// Scenario is one thing to simulate: who calls, what serves, what breaks.
 // Zero fields have the defaults that [Scenario.WithDefaults] fills in.
 type Scenario struct {
 	Name        string `json:"name,omitzero" doc:"short name, used in reports"`
@@ -23,7 +23,7 @@ type Scenario struct {
 	Bin Duration `json:"bin,omitzero" doc:"width of the results' bins; default a 600th of the duration"`
 
 	Fleets   []Fleet   `json:"fleets" doc:"who sends requests"`
-	Services []Service `json:"services" doc:"what answers; the first is the default target"`
+	Services []Service `json:"services" doc:"what serves; the first is the default target"`
 	Faults   []Fault   `json:"faults,omitzero" doc:"what goes wrong, and when"`
 }
 
@@ -47,9 +47,9 @@ type Fleet struct {
 	// Rate is the load of an open loop, in requests a second, of all instances
 	// together.
 	Rate float64 `json:"rate,omitzero" doc:"open loop: fresh requests a second of the whole fleet"`
-	// Users is the size of a closed loop: each user waits for an answer, then
-	// thinks, then asks again.
-	Users int `json:"users,omitzero" doc:"closed loop: users that wait for an answer before they ask again"`
+	// Users is the size of a closed loop: each user waits for a response, then
+	// thinks, then sends the next request.
+	Users int `json:"users,omitzero" doc:"closed loop: users that wait for a response before they send again"`
 	// Think is the mean (exponential) think time of a closed loop. Default 1 s.
 	Think Duration `json:"think,omitzero" doc:"closed loop: mean think time; default 1s"`
 	// Burst sends this many requests at one instant, and no others.
@@ -64,7 +64,7 @@ type Fleet struct {
 	Client Client `json:"client,omitzero" doc:"how the fleet calls and retries"`
 }
 
-// Service answers requests: a FIFO queue before servers of a total capacity,
+// Service serves requests: a FIFO queue before servers of a total capacity,
 // then, if it has any, calls to other services.
 type Service struct {
 	Name string `json:"name" doc:"name, unique"`
@@ -88,15 +88,15 @@ type Service struct {
 	// a queue that costs memory costs speed.
 	QueueSlowdown float64 `json:"queue_slowdown,omitzero" doc:"capacity is divided by 1 + this x queue in seconds"`
 	// Queue bounds the waiting requests by time: at most Queue x Capacity of
-	// them. 0 is unbounded; what does not fit is answered 503 at once.
+	// them. 0 is unbounded; what does not fit is refused with 503 at once.
 	Queue Duration `json:"queue,omitzero" doc:"bound of the queue, in seconds of nominal capacity; 0 is unbounded"`
 	// QueueLength bounds the queue by number instead.
 	QueueLength int `json:"queue_length,omitzero" doc:"bound of the queue, in requests"`
-	// Shed answers 503 while the wait at the present capacity exceeds it.
-	Shed Duration `json:"shed,omitzero" doc:"load shedding: answer 503 while the expected wait is longer"`
+	// Shed responds with 503 while the wait at the present capacity exceeds it.
+	Shed Duration `json:"shed,omitzero" doc:"load shedding: respond with 503 while the expected wait is longer"`
 	// RetryAfter goes with every 503 of the queue's bound, of shedding and of
 	// outages, as a Retry-After header would.
-	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 503 answers"`
+	RetryAfter Duration `json:"retry_after,omitzero" doc:"Retry-After that goes with 503 responses"`
 	// DropExpired lets the service throw away requests whose client has given
 	// up (deadline propagation) without working on them.
 	DropExpired bool `json:"drop_expired,omitzero" doc:"deadline propagation: drop queued requests whose client has given up"`
@@ -119,7 +119,7 @@ type FaultKind string
 
 // The faults.
 const (
-	Outage    FaultKind = "outage"     // every request (or Rate of them) is answered 503 at once
+	Outage    FaultKind = "outage"     // every request (or Rate of them) gets a 503 at once
 	Errors    FaultKind = "errors"     // Rate of the served requests fail, by Mode
 	Brownout  FaultKind = "brownout"   // capacity x Factor
 	SlowStart FaultKind = "slow_start" // capacity climbs from Factor back to 1
@@ -161,7 +161,7 @@ type Fault struct {
 type Client struct {
 	// Policy, when set, is used instead of the fields from Kind to Budget.
 	Policy *forbear.Policy `json:"-"`
-	// PolicyRef names a policy of a policy file; whoever reads the scenario
+	// PolicyRef names a policy of a policy file; the reader of the scenario
 	// resolves it into Policy.
 	PolicyRef string `json:"policy,omitzero" doc:"a dependency's policy from a policy file: FILE or FILE#DEPENDENCY"`
 

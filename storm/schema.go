@@ -24,9 +24,11 @@ func Schema() []byte {
 // choices are the words that a field takes, by type or by type and field. The
 // schema lists them, and validation holds scenarios to them.
 var choices = map[string][]string{
-	"EngineKind":     {"auto", "exact", "cohort"},
-	"FaultKind":      {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition"},
-	"ErrorMode":      {"independent", "sticky", "load"},
+	// The types.
+	"EngineKind": {"auto", "exact", "cohort"},
+	"FaultKind":  {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition"},
+	"ErrorMode":  {"independent", "sticky", "load"},
+	// The fields of a plain string.
 	"Client.kind":    {"sync", "grpc", "event", "webhook", "batch"},
 	"Client.jitter":  {"full", "decorrelated"},
 	"Client.rtt_law": {"fixed", "exponential"},
@@ -46,6 +48,8 @@ func unknown(path, choice, word string, more ...string) error {
 	return at(path, "%q is unknown: want %s or %s%s", word, strings.Join(c[:last], ", "), c[last], strings.Join(more, ""))
 }
 
+// schemaOf returns the schema of values of type t. What reads itself from text is a
+// duration: there is no other such type in a scenario. No number may be negative.
 func schemaOf(t reflect.Type) map[string]any {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -73,6 +77,8 @@ func schemaOf(t reflect.Type) map[string]any {
 	}
 }
 
+// structSchema returns the schema of a struct, from its json and doc tags. A field
+// without omitzero is required, and none but its fields are allowed.
 func structSchema(t reflect.Type) map[string]any {
 	properties := map[string]any{}
 	var required []string

@@ -7,7 +7,8 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// result turns the counts of a run into rates and judges them.
+// result turns the counts of a run into rates and judges them. A run that is stuck
+// although the load alone is too much is overloaded, with or without its fault.
 func (c *compiled) result(engine EngineKind, rec *model.Record) *Result {
 	s := &c.s
 	res := &Result{
@@ -36,7 +37,8 @@ func (c *compiled) result(engine EngineKind, rec *model.Record) *Result {
 	return res
 }
 
-// fill adds one number per bin to each series.
+// fill adds one number per bin to each series. The multiplier of a bin without
+// calls is 0 when retries came in it: it has no value, and 0 is seen to be none.
 func (s *Series) fill(bins []model.Tally, bin Duration) {
 	perSecond := 1e9 / float64(bin)
 	for i := range bins {
@@ -46,6 +48,7 @@ func (s *Series) fill(bins []model.Tally, bin Duration) {
 		s.Retry = append(s.Retry, b.Retry*perSecond)
 		s.Good = append(s.Good, b.Good*perSecond)
 		s.Failed = append(s.Failed, b.Failed*perSecond)
+		// A quiet bin sends what it is asked to.
 		m := 1.0
 		if b.Calls > 0 {
 			m = b.Attempts() / b.Calls
@@ -62,7 +65,8 @@ func (s *Series) fill(bins []model.Tally, bin Duration) {
 	}
 }
 
-// fill sums the bins up.
+// fill sums the bins up. Verdict, recovery and costs are for [judge] and the second
+// run to say.
 func (s *Summary) fill(rec *model.Record, bin Duration) {
 	for i := range rec.Bins {
 		b := &rec.Bins[i]
@@ -74,6 +78,7 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 		s.MaxQueue = max(s.MaxQueue, b.Queue)
 	}
 	s.Multiplier = s.Attempts / max(s.Calls, 1e-12)
+	// Waste is a part of the work of all services, those of the layers below included.
 	var work, wasted float64
 	for i := range rec.Services {
 		work += rec.Services[i].Served
@@ -94,7 +99,7 @@ func (s *Summary) fill(rec *model.Record, bin Duration) {
 }
 
 // multipliers finds the peak over spans of a second, where noise is small, and
-// the end's.
+// the multiplier and goodput of the last tenth of the run.
 func (s *Summary) multipliers(bins []model.Tally, bin Duration) {
 	if len(bins) == 0 {
 		return
@@ -113,6 +118,7 @@ func (s *Summary) multipliers(bins []model.Tally, bin Duration) {
 		}
 	}
 	s.PeakMultiplier = max(s.PeakMultiplier, s.Multiplier)
+	// The last tenth, where a run that is stuck shows what it is stuck at.
 	var end model.Tally
 	for _, b := range bins[len(bins)-max(1, len(bins)/10):] {
 		end.Calls += b.Calls

@@ -18,7 +18,7 @@ type Sweep struct {
 	Options  SweepBounds `json:"bounds"`
 }
 
-// Cell is one run of a sweep.
+// Cell is one run of a sweep: the few numbers of its [Summary] that a map shows.
 type Cell struct {
 	Verdict    Verdict `json:"verdict"`
 	Recovery   float64 `json:"recovery_s"`
@@ -36,9 +36,11 @@ type SweepBounds struct {
 	Triggers int      `json:"triggers"`
 }
 
-// MaxCells bounds a sweep.
+// MaxCells bounds the runs of a sweep or a curve: at a hundredth of a second each,
+// it is under two minutes.
 const MaxCells = 10_000
 
+// withDefaults returns b with its zero fields filled in.
 func (b SweepBounds) withDefaults() SweepBounds {
 	if b.LoadFrom == 0 && b.LoadTo == 0 {
 		b.LoadFrom, b.LoadTo = 0.5, 1.5
@@ -55,7 +57,9 @@ func (b SweepBounds) withDefaults() SweepBounds {
 	return b
 }
 
-// RunSweep runs s for every load and trigger length. progress may be nil.
+// RunSweep runs s for every load and trigger length, on all processors. progress
+// may be nil. Before the first run it refuses, with a [*TooLargeError], a sweep that
+// would need too much.
 func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progress func(done, of int)) (*Sweep, error) {
 	s, b = s.WithDefaults(), b.withDefaults()
 	switch {
@@ -69,6 +73,8 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 		return nil, at("bounds", "the longest trigger %v is not positive", b.Longest)
 	}
 	w := &Sweep{Scenario: s.Name, Options: b}
+	// Loads are spread from end to end; triggers begin at a part of the longest, as a
+	// fault of no length is none.
 	for i := range b.Loads {
 		w.Loads = append(w.Loads, b.LoadFrom+(b.LoadTo-b.LoadFrom)*float64(i)/float64(max(b.Loads-1, 1)))
 	}
@@ -97,7 +103,8 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	return w, nil
 }
 
-// affordable refuses a sweep whose largest run, times their number, is too much.
+// affordable refuses a sweep whose largest run, times their number, is too much,
+// and notes the engine. The last load and trigger are the greatest.
 func (w *Sweep) affordable(s Scenario, o Options) error {
 	e, err := s.loaded(w.Loads[len(w.Loads)-1]).lengthened(w.Triggers[len(w.Triggers)-1]).Estimate()
 	if err != nil {
@@ -107,7 +114,8 @@ func (w *Sweep) affordable(s Scenario, o Options) error {
 	return e.times(len(w.Loads) * len(w.Triggers)).refuse(o)
 }
 
-// loaded returns s with k times the load.
+// loaded returns s with k times the load, of open and closed loops and of bursts.
+// The services stay as large as they are.
 func (s Scenario) loaded(k float64) Scenario {
 	s.Fleets = append([]Fleet(nil), s.Fleets...)
 	for i := range s.Fleets {

@@ -8,7 +8,8 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
-// WriteText writes the map for a terminal: one row for each load.
+// WriteText writes the map for a terminal: one row for each load, the greatest on
+// top, and one letter for each trigger.
 func (s *Sweep) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: what stays, by load and length of the first fault (%s engine)\n", s.Scenario, s.Engine)
@@ -26,6 +27,7 @@ func (s *Sweep) WriteText(w io.Writer) error {
 	return err
 }
 
+// letter returns what stands for c in a map of text.
 func (c Cell) letter() byte {
 	switch {
 	case c.Verdict == Metastable:
@@ -73,6 +75,8 @@ func (s *Sweep) WriteSVG(w io.Writer) error {
 	return g.WriteSVG(w)
 }
 
+// color returns what stands for c in a picture. Forty seconds are as bad as any
+// recovery looks.
 func (c Cell) color() string {
 	switch c.Verdict {
 	case Metastable:

@@ -38,6 +38,7 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 		t.Engine = r.Engine
 		return r.Summary.Verdict == Metastable, nil
 	}
+	// When the longest does not stick, none does: longer faults are worse.
 	low, high := Duration(0), t.Longest
 	ok, err := stays(high)
 	if err != nil || !ok {
@@ -60,7 +61,8 @@ func LeastTrigger(ctx context.Context, s Scenario, o Options, longest time.Durat
 }
 
 // lengthened returns s with a first fault of length d, and as much time after
-// it as s has.
+// it as s has: a verdict on a longer fault needs as long a look. Faults that begin
+// when the first is over keep their distance from it.
 func (s Scenario) lengthened(d Duration) Scenario {
 	faults := append([]Fault(nil), s.Faults...)
 	more := d - faults[0].For

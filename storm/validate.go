@@ -7,24 +7,33 @@ import (
 	"time"
 )
 
-// Bounds of a scenario.
+// Bounds of a scenario. They keep a slip of the pen from a run of hours, and hold
+// more than any real system: a billion requests a second, a day, ten layers.
 const (
-	MaxDepth     = 10
-	MaxServices  = 64
-	MaxFleets    = 32
-	MaxFaults    = 64
+	// MaxDepth is the number of layers of services.
+	MaxDepth = 10
+	// MaxServices, MaxFleets and MaxFaults are those of one scenario.
+	MaxServices = 64
+	MaxFleets   = 32
+	MaxFaults   = 64
+	// MaxInstances is the number of processes of one caller: each has a Retryer.
 	MaxInstances = 100_000
-	MaxRate      = 1e9
-	maxDuration  = 24 * time.Hour
-	maxBins      = 20_000
+	// MaxRate is in requests a second, of a load and of a capacity.
+	MaxRate     = 1e9
+	maxDuration = 24 * time.Hour
+	// maxBins keeps a result below a few megabytes.
+	maxBins = 20_000
 )
 
-// WithDefaults returns s with its zero fields filled in. It does not validate.
+// WithDefaults returns s with its zero fields filled in. It does not validate. The
+// fleets, services and faults of the result are copies, free to be changed; the
+// pointers in a [Client] are not.
 func (s Scenario) WithDefaults() Scenario {
 	s.Duration = cmp.Or(s.Duration, Duration(time.Minute))
 	s.Seed = cmp.Or(s.Seed, 1)
 	s.Engine = cmp.Or(s.Engine, Auto)
 	s.Bin = cmp.Or(s.Bin, max(s.Duration/600, Duration(time.Millisecond)))
+	// Copies, as the defaults must not show in the caller's scenario.
 	s.Fleets = append([]Fleet(nil), s.Fleets...)
 	s.Services = append([]Service(nil), s.Services...)
 	s.Faults = append([]Fault(nil), s.Faults...)
@@ -56,6 +65,7 @@ func (s Scenario) WithDefaults() Scenario {
 		f.Rate = cmp.Or(f.Rate, 1)
 		f.Share = cmp.Or(f.Share, 1)
 		f.Mode = cmp.Or(f.Mode, Independent)
+		// What a factor is of, and so its default, depends on the kind.
 		switch f.Kind {
 		case SlowStart:
 			f.Factor = cmp.Or(f.Factor, 0.1)
@@ -83,12 +93,14 @@ func (s Scenario) Validate() error {
 	for i := range c.s.Faults {
 		c.fault(i)
 	}
-	if len(c.errs) == 0 {
+	if len(c.errs) == 0 { // the names are good
 		c.depth()
 	}
 	return errors.Join(c.errs...)
 }
 
+// checker gathers what is wrong with a scenario, so that a user sees all of it at
+// once. Each method looks at one part, and reports by the path of the field.
 type checker struct {
 	s    Scenario
 	errs []error
@@ -112,12 +124,14 @@ func (c *checker) number(path string, v, low, high float64) {
 	}
 }
 
+// span complains about d unless it is in [0, high].
 func (c *checker) span(path string, d Duration, high time.Duration) {
 	if d < 0 || d.D() > high {
 		c.add(path, "%v is outside 0s to %v", d, high)
 	}
 }
 
+// head looks at the scenario's own fields.
 func (c *checker) head() {
 	s := &c.s
 	c.word("engine", "EngineKind", string(s.Engine))
@@ -141,6 +155,7 @@ func (c *checker) head() {
 	}
 }
 
+// known complains unless a service has that name.
 func (c *checker) known(path, name string) {
 	for i := range c.s.Services {
 		if c.s.Services[i].Name == name {
@@ -150,6 +165,8 @@ func (c *checker) known(path, name string) {
 	c.add(path, "no service is called %q", name)
 }
 
+// client looks at how a fleet or a service calls. What is in range for the
+// simulator may still be refused by the standard: the plan's Retryer says so.
 func (c *checker) client(path string, k *Client) {
 	for _, f := range []struct {
 		name string
@@ -167,6 +184,8 @@ func (c *checker) client(path string, k *Client) {
 	}
 }
 
+// fleet looks at fleet i. A fleet is an open loop, a closed one or a burst; a mix
+// is two fleets.
 func (c *checker) fleet(i int) {
 	f := &c.s.Fleets[i]
 	path := fmt.Sprintf("fleets[%d]", i)
@@ -189,6 +208,7 @@ func (c *checker) fleet(i int) {
 	c.client(path+".client", &f.Client)
 }
 
+// service looks at service i, and notes its name in seen.
 func (c *checker) service(i int, seen map[string]bool) {
 	v := &c.s.Services[i]
 	path := fmt.Sprintf("services[%d]", i)
@@ -226,6 +246,7 @@ func (c *checker) service(i int, seen map[string]bool) {
 	}
 }
 
+// fault looks at fault i, all of whose fields have their defaults.
 func (c *checker) fault(i int) {
 	f := &c.s.Faults[i]
 	path := fmt.Sprintf("faults[%d]", i)
@@ -241,18 +262,22 @@ func (c *checker) fault(i int) {
 	c.span(path+".at", f.At, c.s.Duration.D())
 	c.number(path+".rate", f.Rate, 0, 1)
 	c.number(path+".share", f.Share, 0, 1)
+	// A spike multiplies the load; any other factor leaves a part of the capacity.
 	high := 1.0
 	if f.Kind == Spike {
 		high = 1000
 	}
 	c.number(path+".factor", f.Factor, 0, high)
+	// Nothing at all is a pause, which lets a queue wait; a tiny rest of capacity
+	// would make services of days.
 	if f.Kind == Brownout || f.Kind == SlowStart {
 		c.number(path+".factor", f.Factor, 0.001, 1)
 	}
 	c.known(path+".service", f.Service)
 }
 
-// depth refuses cycles and stacks of more than MaxDepth services.
+// depth refuses cycles and stacks of more than MaxDepth services: with a fan-out of
+// two, ten layers make 512 of one request. It wants names that are known to be good.
 func (c *checker) depth() {
 	index := map[string]int{}
 	for i, v := range c.s.Services {

@@ -38,7 +38,9 @@ func (s *Scenario) lasting() float64 {
 }
 
 // judge sets the verdict and the recovery time. lasting is what a fault without
-// an end lets pass; 0 is for one that ends, or lets nothing pass.
+// an end lets pass; 0 is for one that ends, or lets nothing pass. It compares the
+// goodput after the last fault with that before the first one: a run that was in
+// trouble before is overloaded, and one that is too short for patience undecided.
 func judge(r *Result, patience, lasting float64) {
 	s := &r.Summary
 	bin := r.Bin.Seconds()
@@ -47,6 +49,8 @@ func judge(r *Result, patience, lasting float64) {
 		s.Verdict = Steady
 		return
 	}
+	// Without a fault there is nothing to recover from: what is bad at the end is
+	// bad by itself.
 	span := windowFor(r)
 	if r.Trigger == nil {
 		s.Verdict = Steady
@@ -74,6 +78,7 @@ func judge(r *Result, patience, lasting float64) {
 		s.Verdict, s.Recovery = Undecided, -1
 		return
 	}
+	// The last bad span decides: a run that comes back and fails again is not back.
 	last := lastBad(r, first, span, usual)
 	switch {
 	case last < first:
@@ -99,7 +104,9 @@ func windowFor(r *Result) int {
 	return max(1, min(n, int(2/bin), len(r.Series.Good)))
 }
 
-// usualGoodput returns the part of calls that ended well before the trouble.
+// usualGoodput returns the part of calls that ended well in the bins before the
+// trouble. A lead of less than a second says nothing: all calls are taken to end
+// well then. 0 says that fewer than half did, which is no state to go back to.
 func usualGoodput(r *Result, bins int) float64 {
 	var fresh, good float64
 	for i := range min(bins, len(r.Series.Offered)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/forbear-go/forbear/storm"
 )
 
-// encode writes the answer by hand: its series are long, and four digits of
+// encode writes the response by hand: its series are long, and four digits of
 // each number are enough for a screen.
 func encode(results []storm.Compared, herds []herd, took time.Duration) []byte {
 	b := make([]byte, 0, 64<<10)
@@ -35,6 +35,7 @@ func encode(results []storm.Compared, herds []herd, took time.Duration) []byte {
 	return append(b, "]}\n"...)
 }
 
+// appendJSON appends v, or null where it has no JSON.
 func appendJSON(b []byte, v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -43,6 +44,8 @@ func appendJSON(b []byte, v any) []byte {
 	return append(b, text...)
 }
 
+// appendResult appends one variant: what encoding/json makes of its head, and its
+// series in the same object.
 func appendResult(b []byte, c storm.Compared) []byte {
 	r := c.Result
 	head := struct {
@@ -85,6 +88,7 @@ func appendResult(b []byte, c storm.Compared) []byte {
 	return append(b, '}')
 }
 
+// series appends an array of short numbers.
 func series(b []byte, values []float64) []byte {
 	b = append(b, '[')
 	for i, v := range values {
@@ -96,7 +100,8 @@ func series(b []byte, values []float64) []byte {
 	return append(b, ']')
 }
 
-// short writes v with four significant digits, NaN as null.
+// short writes v with four significant digits, NaN as null: a curve has a gap there.
+// Whole numbers keep all digits.
 func short(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):

@@ -8,14 +8,17 @@ import (
 	"github.com/forbear-go/forbear/storm"
 )
 
-// herd is a histogram of retries by millisecond.
+// herd is a histogram of retries by millisecond, for the picture of the waves that
+// clients make when they fail together.
 type herd struct {
 	name   string
 	counts []float64
 }
 
 // herds plays out what q's clients do when all of them fail at one instant,
-// without jitter and with it.
+// without jitter and with it: the first fleet's client against a service that is
+// down. Breaker and round trip are left out, as they would blur the waves. It
+// returns nil when no herd is asked for, or one that the page could not draw.
 func herds(ctx context.Context, q request) (all []herd) {
 	if q.Herd <= 0 || q.Herd > 10_000 || len(q.Scenario.Fleets) == 0 {
 		return nil

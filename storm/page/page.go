@@ -21,7 +21,10 @@ import (
 //go:embed static
 var static embed.FS
 
+// Limits of what a request may cost. The page is for a laptop or an internal
+// network, and its sliders make many requests a second.
 const (
+	// maxBody is the size of a request; the page's own have about 1 KiB.
 	maxBody = 64 << 10
 	// maxEvents is the size up to which the page prefers the exact engine.
 	maxEvents = 150_000
@@ -29,6 +32,7 @@ const (
 	maxTime = 2 * time.Second
 	// busy is the number of requests that are computed at once.
 	busy = 2
+	// bins is the number of points of a curve: more than its pixels on a phone.
 	bins = 300
 )
 
@@ -48,6 +52,8 @@ func Handler() http.Handler {
 	return http.NewCrossOriginProtection().Handler(secure(mux))
 }
 
+// secure sets the headers of every response: nothing is loaded from elsewhere, and
+// no other site may frame the page.
 func secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -59,6 +65,8 @@ func secure(next http.Handler) http.Handler {
 	})
 }
 
+// handler computes. Its slots bound how many requests it computes at once; others
+// wait for one, for as long as their client does.
 type handler struct {
 	slots chan struct{}
 }
@@ -72,6 +80,8 @@ type request struct {
 	Herd int `json:"herd,omitzero"`
 }
 
+// problem is an error as RFC 9457 has it, with one entry for each field that is
+// wrong, for the page to show beside the slider.
 type problem struct {
 	Type   string        `json:"type"`
 	Title  string        `json:"title"`
@@ -85,6 +95,7 @@ type fieldDetail struct {
 	Detail string `json:"detail"`
 }
 
+// refuse responds with a problem.
 func refuse(w http.ResponseWriter, status int, err error) {
 	p := problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error()}
 	for _, f := range storm.FieldErrors(err) {
@@ -97,11 +108,14 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
+// scenarios lists the named scenarios, from which the page fills its menu.
 func (h *handler) scenarios(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(storm.Named())
 }
 
+// run computes what the page asks for. When the client has gone, as it does when the
+// slider has moved on, the work ends and nothing is written.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.slots <- struct{}{}:
@@ -132,7 +146,8 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(encode(results, herds(r.Context(), q), time.Since(start)))
 }
 
-// compute runs the variants side by side.
+// compute runs the variants side by side, each with the same seed. It returns the
+// first error in the order of the variants.
 func compute(ctx context.Context, q request) ([]storm.Compared, error) {
 	if len(q.Variants) == 0 || len(q.Variants) > 8 {
 		return nil, fmt.Errorf("%d variants: want 1 to 8", len(q.Variants))
@@ -144,6 +159,7 @@ func compute(ctx context.Context, q request) ([]storm.Compared, error) {
 	if d := q.Scenario.Duration; q.Scenario.Bin == 0 && d > 0 {
 		q.Scenario.Bin = max(d/bins, storm.Duration(time.Millisecond))
 	}
+	// Each variant writes to its own place; the wait group makes that visible.
 	results := make([]storm.Compared, len(q.Variants))
 	errs := make([]error, len(q.Variants))
 	var wg sync.WaitGroup
@@ -170,8 +186,10 @@ func compute(ctx context.Context, q request) ([]storm.Compared, error) {
 	return results, nil
 }
 
-// one runs s with the engine that answers soon enough.
+// one runs s with the engine that is soon done, and refuses what no engine does in
+// time. Where the scenario says which engine, that is taken.
 func one(ctx context.Context, s storm.Scenario) (*storm.Result, error) {
+	// Auto would take the exact engine for as long as three seconds.
 	if s.Engine == "" || s.Engine == storm.Auto {
 		s.Engine = storm.Exact
 		e, err := s.Estimate()
@@ -196,7 +214,8 @@ func one(ctx context.Context, s storm.Scenario) (*storm.Result, error) {
 }
 
 // coarse reports whether steps of 10 ms, a tenth of the shortest time that
-// matters, are fine enough for curves that are being dragged.
+// matters, are fine enough for curves that are being dragged. Zero fields have
+// defaults that are.
 func coarse(s storm.Scenario) bool {
 	const least = storm.Duration(100 * time.Millisecond)
 	for _, f := range s.Fleets {

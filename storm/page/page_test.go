@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	if w.Code != http.StatusOK {
 		t.Fatalf("%d: %s", w.Code, w.Body)
 	}
-	var answer struct {
+	var response struct {
 		Results []struct {
 			Name    string                   `json:"name"`
 			Fresh   []float64                `json:"fresh"`
@@ -46,11 +46,11 @@ func TestRun(t *testing.T) {
 			Counts []float64 `json:"counts"`
 		} `json:"herds"`
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+	if err := json.Unmarshal(w.Body.Bytes(), &response); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"recovered", "metastable", "metastable", "metastable", "recovered", "recovered"}
-	for i, r := range answer.Results {
+	for i, r := range response.Results {
 		if r.Summary.Verdict != want[i] {
 			t.Errorf("%q: %s, want %s", r.Name, r.Summary.Verdict, want[i])
 		}
@@ -58,8 +58,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("%q: %d and %d bins, want %d", r.Name, len(r.Fresh), len(r.P99), bins)
 		}
 	}
-	if len(answer.Herds) != 2 || answer.Herds[0].Counts[100] != 1000 || answer.Herds[0].Counts[300] != 1000 {
-		t.Errorf("herds: without jitter, all 1,000 come at 100 ms and at 300 ms: %v", answer.Herds)
+	if len(response.Herds) != 2 || response.Herds[0].Counts[100] != 1000 || response.Herds[0].Counts[300] != 1000 {
+		t.Errorf("herds: without jitter, all 1,000 come at 100 ms and at 300 ms: %v", response.Herds)
 	}
 	t.Logf("%d bytes", w.Body.Len())
 }

@@ -9,42 +9,49 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// fuses are the circuit breakers of a group: a few representative instances,
+// breakers are the circuit breakers of a group: a few representative instances,
 // each with a real Retryer whose breaker sees single sampled attempts, among the
 // masses of all others, at the rate at which an instance of the fleet makes them.
 // The share of them that is not closed is the share of the mass that is turned
-// away.
-type fuses struct {
-	all    []*model.Caller
-	unit   float64 // mass that one sampled attempt stands for
-	saved  float64 // mass since the last one
-	next   int
-	closed float64 // share
+// away. A breaker counts attempts, and opens at a number of them: no mass could
+// stand for that.
+type breakers struct {
+	all []*model.Caller
+	// unit is the mass that one sampled attempt stands for, and saved the mass
+	// since the last one.
+	unit, saved float64
+	// next is the instance that makes the next sampled attempt.
+	next int
+	// closed is the share of the instances whose breaker is closed.
+	closed float64
 }
 
 // sample is one attempt under way, of one representative.
 type sample struct {
 	call *forbear.DurableCall
 	step int
-	u    float64 // its place in the mass of its step, 0 to 1
+	// u is its place in the mass of its step, from 0 (served first) to 1.
+	u float64
 }
 
 // none is the context of a simulation: no caller leaves before its deadline.
 var none = context.Background()
 
+// What one group samples at most. The masses cost nothing for each request; samples
+// do.
 const (
-	mostFuses   = 16
-	mostSamples = 1600 // a second, of all representatives of a group together
+	mostBreakers = 16
+	mostSamples  = 1600 // a second, of all representatives of a group together
 )
 
-// newFuses returns the breakers of g, or nil when its policy has none. Their
+// newBreakers returns the breakers of g, or nil when its policy has none. Their
 // budgets are not asked: the group's is.
-func (x *engine) newFuses(g *group, instances float64, rate float64) (*fuses, error) {
+func (x *engine) newBreakers(g *group, instances float64, rate float64) (*breakers, error) {
 	if !g.plan.Breaker {
 		return nil, nil
 	}
-	n := max(1, min(mostFuses, int(instances)))
-	f := &fuses{closed: 1}
+	n := max(1, min(mostBreakers, int(instances)))
+	f := &breakers{closed: 1}
 	p := *g.plan
 	p.Baseline.NoBudget = true
 	for range n {
@@ -59,22 +66,23 @@ func (x *engine) newFuses(g *group, instances float64, rate float64) (*fuses, er
 	return f, nil
 }
 
-// offer samples the attempts that class c is about to make, and returns the
-// share of them that the breakers let through.
+// offer samples the n attempts that class c is about to make, and returns the
+// share of them that the breakers let through. A sample that a half-open breaker
+// admits is its probe.
 func (x *engine) offer(c *class, n float64) float64 {
-	f := c.g.fuses
+	f := c.g.breakers
 	if f == nil {
 		return 1
 	}
 	now := x.clock()
 	for f.saved += n; f.saved >= f.unit; f.saved -= f.unit {
-		fuse := f.all[f.next].Retryer
-		s := sample{call: fuse.Durable(none, forbear.Progress{}), step: x.t, u: x.draw()}
+		s := sample{call: f.all[f.next].Retryer.Durable(none, forbear.Progress{}), step: x.t, u: x.draw()}
 		f.next = (f.next + 1) % len(f.all)
 		if s.call.Ask(none, now).Retry {
 			c.arriving = append(c.arriving, s)
 		}
 	}
+	// A half-open breaker lets probes through, not the mass.
 	closed := 0
 	for _, b := range f.all {
 		if b.Retryer.Breaker().State() == breaker.Closed {
@@ -86,7 +94,8 @@ func (x *engine) offer(c *class, n float64) float64 {
 }
 
 // enter puts the sampled arrivals of class c before the service, of which the
-// given part gets in.
+// given part gets in. An outage and a full queue refuse each of them by chance, as
+// they refuse their share of the mass.
 func (x *engine) enter(c *class, in float64) {
 	for i := range c.arriving {
 		s := &c.arriving[i]
@@ -99,11 +108,12 @@ func (x *engine) enter(c *class, in float64) {
 	c.arriving = c.arriving[:0]
 }
 
-// settle ends the samples of class c that have been served or have timed out.
-// The queue is first in, first out, so they end in order.
-func (x *engine) settle(c *class, perSecond float64) {
-	for ; c.settled < len(c.samples); c.settled++ {
-		s := &c.samples[c.settled]
+// concludeSamples ends the samples of class c that have been served or have timed
+// out. The queue is first in, first out, so they end in order. What has ended is
+// cut off when it is the greater part, so that the slice does not grow.
+func (x *engine) concludeSamples(c *class, perSecond float64) {
+	for ; c.concluded < len(c.samples); c.concluded++ {
+		s := &c.samples[c.concluded]
 		served := s.step < x.q.head || s.step < x.q.tail && x.q.left[s.step] <= 1-s.u
 		late := x.t-s.step >= c.expire
 		if !served && !late {
@@ -120,23 +130,25 @@ func (x *engine) settle(c *class, perSecond float64) {
 			s.call.Succeed(none, service, x.clock())
 		}
 	}
-	if c.settled > len(c.samples)/2 {
-		c.samples = append(c.samples[:0], c.samples[c.settled:]...)
-		c.settled = 0
+	if c.concluded > len(c.samples)/2 {
+		c.samples = append(c.samples[:0], c.samples[c.concluded:]...)
+		c.concluded = 0
 	}
 }
 
-// end fails a sample. What its Retryer decides is the group's business.
+// end fails a sample, for its breaker to count. What its Retryer decides does not
+// matter: the group's decides for the mass.
 func (x *engine) end(s *sample, f *forbear.Failure) {
 	s.call.Fail(none, *f, 0, x.clock())
 }
 
-// budgetRefused tells the breakers of g that the budget has refused retries.
+// budgetRefused lets the breakers of g count that the budget has refused retries:
+// a policy may have them open for that.
 func (x *engine) budgetRefused(g *group) {
-	if g.fuses == nil {
+	if g.breakers == nil {
 		return
 	}
-	for _, b := range g.fuses.all {
+	for _, b := range g.breakers.all {
 		b.Retryer.Breaker().BudgetRefused(x.clock())
 	}
 }

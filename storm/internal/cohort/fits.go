@@ -8,7 +8,8 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// notes says where the cohort engine cannot be trusted in this run.
+// notes says where the cohort engine cannot be trusted in this run. Each note
+// names what to do: nearly always, to take the exact engine.
 func (x *engine) notes() {
 	r := x.rec
 	if float64(x.knife)*x.dt > 1 {
@@ -24,6 +25,7 @@ func (x *engine) notes() {
 		r.Notes = append(r.Notes, fmt.Sprintf("few requests: %.2g per step, so that chance, which is left out here, matters: use the exact engine", perStep))
 	}
 	for _, g := range x.groups {
+		// Work that comes again needs a memory of each call, which a mass has not.
 		p := g.plan
 		if p.Durable && r.Refused[forbear.ReasonBudget]+r.Refused[forbear.ReasonBreakerOpen] > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("fleet %q: durable work that is refused is put off and comes again, at a pace that successes earn; the cohort engine ends it: use the exact engine", g.fleet.Name))
@@ -31,6 +33,7 @@ func (x *engine) notes() {
 		if p.Limit == 0 || p.Baseline.NoBudget {
 			continue
 		}
+		// A budget of a few retries is spent by chance here and idle there.
 		each := g.fleet.Rate * p.Policy.Budget.Window.Seconds() / float64(g.instances)
 		if g.fleet.Rate > 0 && each*p.Policy.Budget.Ratio < 5 {
 			r.Notes = append(r.Notes, fmt.Sprintf("fleet %q: a budget window holds %.3g requests of an instance, so that budgets are spent unevenly; the cohort engine spends them evenly", g.fleet.Name, each))
@@ -47,6 +50,8 @@ func Unfit(m *model.Model) string {
 	case v.PerConcurrent > 0:
 		return "service times depend on single requests (per_concurrent)"
 	}
+	// A mass moves as one: what differs from call to call does not fit, nor do times
+	// in service or on the way that are long beside a timeout.
 	for i := range m.Edges {
 		p := m.Edges[i].Plan
 		switch {
@@ -78,6 +83,7 @@ func Cost(m *model.Model) model.Cost {
 	for i := range m.Edges {
 		lanes += m.Edges[i].Plan.Limit + 1
 	}
+	// Each step keeps its masses until the end, and moves each lane once.
 	steps := m.Duration.Seconds() / stepOf(m).Seconds()
 	return model.Cost{
 		Events: steps,

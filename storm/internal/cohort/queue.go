@@ -5,23 +5,28 @@ import (
 	"sync"
 )
 
-// queue is a FIFO of the masses that arrived in each step. The head may
-// be served in part.
+// queue is a FIFO of the masses that arrived in each step, lane by lane. The head
+// may be served in part. Nothing moves in it: head and tail are steps of the run, so
+// that a step can be found again when its timeout is over.
 type queue struct {
 	lanes int
-	n     []float64 // mass by step and lane, as admitted
-	start []float64 // mean start of that mass, in steps
-	all   []float64 // mass by step that is still to be worked on
-	// arrived is all before anything was dropped.
-	arrived []float64
-	left    []float64 // part of the step's mass that is not served yet
-	head    int
-	tail    int // first step that has not arrived
-	total   float64
+	// n is the mass by step and lane, as admitted, and start its mean start, in
+	// steps.
+	n, start []float64
+	// all is the mass by step that is still to be worked on, and arrived the same
+	// before anything was dropped.
+	all, arrived []float64
+	// left is the part of the step's mass that is not served yet.
+	left []float64
+	// head is the first step that is not served, tail the first that has not
+	// arrived.
+	head, tail int
+	// total is the mass in the queue.
+	total float64
 }
 
-// queues keeps the memory of finished runs: a page that is being dragged makes
-// a hundred a second.
+// queues keeps the memory of finished runs: a page whose sliders move makes a
+// hundred a second, with about a megabyte each.
 var queues sync.Pool
 
 // newQueue returns an empty queue for so many steps.
@@ -48,7 +53,7 @@ func zeros(old []float64, n int) []float64 {
 	return old
 }
 
-// put appends mass to the step t; close ends the step.
+// put appends mass to the step t, which close ends.
 func (q *queue) put(t, lane int, m mass) {
 	if m.n <= 0 {
 		return
@@ -60,6 +65,7 @@ func (q *queue) put(t, lane int, m mass) {
 	q.total += m.n
 }
 
+// close ends step t: what is in it can be served from now on.
 func (q *queue) close(t int) {
 	q.left[t] = 1
 	q.arrived[t] = q.all[t]
@@ -101,8 +107,8 @@ func (q *queue) ahead(s int, enough float64) float64 {
 	return sum
 }
 
-// inTime returns the part of a mass with the given mean wait that was answered
-// within limit: the wait is a sum of service times, so it spreads with
+// inTime returns the part of a mass with the given mean wait that was served
+// within limit, all in seconds: the wait is a sum of service times, so it spreads with
 // sqrt(wait / rate). At a knife edge, where wait and limit are about equal, all
 // or nothing would be wrong by half.
 func inTime(limit, wait, perSecond, dt float64) float64 {
@@ -118,7 +124,7 @@ func inTime(limit, wait, perSecond, dt float64) float64 {
 	return 0.5 * math.Erfc(-z/math.Sqrt2)
 }
 
-// lastMoment returns the part of requests that are answered in time by a
+// lastMoment returns the part of requests that are served in time by a
 // service that drops the expired ones and is behind. What is left of the time of
 // the request that it takes up grows by the gap to the next arrival and shrinks
 // by the service, and starts anew with a gap where nothing was left: that is

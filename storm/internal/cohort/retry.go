@@ -9,7 +9,8 @@ import (
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
-// turnedAway ends the given share of lane k's attempts at the breakers.
+// turnedAway ends the given share of lane k's attempts at the breakers. First
+// attempts that are not made count as turned away, retries as refused.
 func (x *engine) turnedAway(c *class, k int, share float64) {
 	l := &c.lanes[k]
 	n := l.now.n * share
@@ -21,7 +22,7 @@ func (x *engine) turnedAway(c *class, k int, share float64) {
 	x.refuse(c, forbear.ReasonBreakerOpen, n)
 }
 
-// refuse ends n calls.
+// refuse ends n calls for the given reason.
 func (x *engine) refuse(c *class, why forbear.Reason, n float64) {
 	x.rec.Refuse(why, n)
 	x.rec.Finish(false, 0, n)
@@ -46,9 +47,10 @@ func (x *engine) full(c *class, k int, n, start float64) {
 	x.failed(c, k, n, start, byShed, float64(p.RTT)/1e9)
 }
 
-// granted returns how much of n may be retried, and takes it.
+// granted returns how much of n may be retried, and takes it out of the rulings,
+// asking for new ones as they are used up.
 func (x *engine) granted(c *class, k int, n, start float64, kind int) (sum float64) {
-	a := &c.lanes[k].answers[kind]
+	a := &c.lanes[k].rulings[kind]
 	for n-sum > 1e-12*c.g.unit {
 		if a.left <= 0 {
 			x.ask(c, k, start, kind)
@@ -67,12 +69,13 @@ func (x *engine) granted(c *class, k int, n, start float64, kind int) (sum float
 
 // failed asks what follows for n failures of attempt k+1, and puts the retries
 // into the ring of the next lane. The caller learns of it after so many seconds.
+// A refusal of the budget holds for all that is left of the step: it is spent.
 func (x *engine) failed(c *class, k int, n, start float64, kind int, after float64) {
-	a := &c.lanes[k].answers[kind]
+	a := &c.lanes[k].rulings[kind]
 	// What the instances behind open breakers leave of their budgets is not
 	// there for the others: each request of those counts for more.
 	weight := 1.0
-	if f := c.g.fuses; f != nil && f.closed < 1 && k+1 < len(c.lanes) {
+	if f := c.g.breakers; f != nil && f.closed < 1 && k+1 < len(c.lanes) {
 		// An open breaker ends the sequences that are under way.
 		x.refuse(c, forbear.ReasonBreakerOpen, n*(1-f.closed))
 		n *= f.closed
@@ -100,12 +103,14 @@ func (x *engine) failed(c *class, k int, n, start float64, kind int, after float
 	}
 }
 
-// ask puts one failure, which stands for a unit, to the Retryer.
+// ask puts one failure, which stands for a unit, to the Retryer. Boxes are kept
+// while floor and ceiling stay what they were: sampling them is most of the cost of
+// a decision.
 func (x *engine) ask(c *class, k int, start float64, kind int) {
-	a := &c.lanes[k].answers[kind]
+	a := &c.lanes[k].rulings[kind]
 	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.shed, byTimeout: model.FailedTimeout}[kind]
 	s := forbear.State{Attempt: k + 1, Start: x.epoch.Add(time.Duration(start * x.dt * 1e9))}
-	before := s
+	before := s // as the decision saw it, for sampling it again
 	d := c.g.caller.Retryer.Next(&s, f, x.clock())
 	a.left, a.retry, a.why = c.g.unit, d.Retry, d.Reason
 	if d.Reason == forbear.ReasonBudget {
@@ -123,8 +128,10 @@ func (x *engine) ask(c *class, k int, start float64, kind int) {
 }
 
 // boxes samples the waits that the policy draws and cuts them into parts of
-// equal mass.
+// equal mass. The samples are quantiles of the first draw, with a second number
+// beside it for what draws twice; a uniform law comes down to a single box.
 func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure) []box {
+	// Sixteen boxes follow the waits of any policy or baseline closely enough.
 	const samples, parts = 256, 16
 	now := x.clock()
 	waits := make([]float64, 0, samples)
@@ -137,6 +144,7 @@ func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure)
 		waits = append(waits, p.Wait(&d, k+1, draw).Seconds()/x.dt)
 	}
 	slices.Sort(waits)
+	// edge is halfway between two samples, and half a gap beyond the outermost.
 	edge := func(i int) float64 {
 		switch i {
 		case 0:
@@ -159,7 +167,8 @@ func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure)
 	return all
 }
 
-// even reports whether the sorted waits, in steps, are those of a uniform law.
+// even reports whether the sorted waits, in steps, are those of a uniform law:
+// none is a quarter of a step or more away from its place.
 func even(waits []float64) bool {
 	n := float64(len(waits) - 1)
 	for i, w := range waits {
@@ -170,7 +179,8 @@ func even(waits []float64) bool {
 	return true
 }
 
-// radical returns the van der Corput sequence in base 2.
+// radical returns the i-th number of the van der Corput sequence in base 2, which
+// fills (0, 1) evenly whatever its length.
 func radical(i int) float64 {
 	v, scale := 0.0, 0.5
 	for ; i > 0; i >>= 1 {
@@ -180,7 +190,8 @@ func radical(i int) float64 {
 	return v
 }
 
-// schedule adds n, spread over the boxes, to the coming arrivals of l.
+// schedule adds n, spread over the boxes, to the coming arrivals of l. Waits count
+// from the step in which the caller learns of the failure.
 func (x *engine) schedule(l *lane, boxes []box, n, start float64, after int) {
 	size := len(l.ring)
 	for _, b := range boxes {

@@ -7,7 +7,8 @@ import (
 )
 
 // admit puts this step's arrivals before the service: outages and full queues
-// answer at once.
+// refuse at once. All classes and lanes get the same share of the room, as they
+// arrive mixed.
 func (x *engine) admit(perSecond float64) {
 	room := math.Inf(1)
 	if x.v.Bound >= 0 {
@@ -16,7 +17,7 @@ func (x *engine) admit(perSecond float64) {
 	if x.v.Shed > 0 {
 		room = min(room, x.v.Shed.Seconds()*perSecond)
 	}
-	// What is served within the step does not wait.
+	// What is served within the step does not wait, and needs no room.
 	room += perSecond*x.dt - x.q.total
 	var offered float64
 	for _, c := range x.classes {
@@ -35,12 +36,12 @@ func (x *engine) admit(perSecond float64) {
 	}
 	in := 1.0
 	if offered > 0 && x.v.Capacity > 0 {
-		in = min(1, max(0, room)/offered)
+		in = min(1, max(0, room)/offered) // all have the same chance
 	}
 	x.rec.Services[0].Shed += offered * (1 - in)
 	for _, c := range x.classes {
 		if c.lost != nil && x.cond.Cut >= c.cut {
-			// Lost samples are told by their timeout, as the mass is.
+			// The timeout shows that a sample is lost, as it does for the mass.
 			c.samples = append(c.samples, c.arriving...)
 			c.arriving = c.arriving[:0]
 			continue
@@ -60,7 +61,9 @@ func (x *engine) admit(perSecond float64) {
 	x.q.close(x.t)
 }
 
-// served ends the service of the given part of what arrived in step s.
+// served ends the service of the given part of what arrived in step s. Some of it
+// is in time and some is not; of what is, the errors of the faults take their part.
+// What is late has failed already when its timeout was over, and is waste.
 func (x *engine) served(s int, part, perSecond float64) {
 	wait := float64(x.t-s) * x.dt
 	service := x.v.Time.Seconds()
@@ -68,6 +71,7 @@ func (x *engine) served(s int, part, perSecond float64) {
 		service = float64(x.v.Concurrency) / perSecond
 	}
 	for _, c := range x.classes {
+		// good is the share that a client still waits for.
 		good := 1.0
 		if x.v.Capacity > 0 {
 			good = inTime(c.limit-service, wait, perSecond, x.dt)
@@ -79,6 +83,7 @@ func (x *engine) served(s int, part, perSecond float64) {
 		if x.t-s >= c.expire {
 			good = 0
 		}
+		// A lane's part of the mass splits three ways: late, failed, good.
 		p := x.errorRate(c)
 		for k := range c.lanes {
 			i := s*x.q.lanes + c.first + k
@@ -104,8 +109,9 @@ func (x *engine) served(s int, part, perSecond float64) {
 	}
 }
 
-// errorRate returns the share of class c's answers that are errors now.
+// errorRate returns the share of class c's responses that are errors now.
 func (x *engine) errorRate(c *class) float64 {
+	// Independent and load-coupled errors hit each attempt anew, one after the other.
 	f := &x.cond.Failing
 	if f[model.FailSticky] > 0 && c.luck <= f[model.FailSticky] {
 		return 1
@@ -117,21 +123,23 @@ func (x *engine) errorRate(c *class) float64 {
 	return 1 - ok
 }
 
+// succeeded ends n calls of class c well, which were made at step start.
 func (x *engine) succeeded(c *class, n, start, service float64) {
 	latency := (float64(x.t)-start)*x.dt + service + float64(c.g.plan.RTT)/1e9
 	x.rec.Finish(true, int64(latency*1e9), n)
 	x.ended(c, n)
 }
 
-// ended lets the users of a closed loop think again.
+// ended lets the users of a closed loop, n of them, think again.
 func (x *engine) ended(c *class, n float64) {
 	if c.g.fleet.Users > 0 {
 		c.g.idle += n
 	}
 }
 
-// expired fails what class c sent one timeout ago and has not got back. Its
-// work stays in the queue, unless the service drops it.
+// expired fails what class c sent one timeout ago and has not got back: what was
+// lost on the way, and what is still in the queue. Its work stays there, unless the
+// service drops it.
 func (x *engine) expired(c *class, perSecond float64) {
 	s := x.t - c.expire
 	c.dropped = 0
@@ -150,6 +158,7 @@ func (x *engine) expired(c *class, perSecond float64) {
 	if left <= 0 || x.q.all[s] <= 0 {
 		return
 	}
+	// late is the share that is not served just in time.
 	late := 1.0
 	if x.v.DropExpired {
 		c.dropped = x.q.arrived[s] / x.dt

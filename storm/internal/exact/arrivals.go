@@ -4,9 +4,13 @@ import "github.com/forbear-go/forbear/storm/internal/model"
 
 // fleetState is the arrival process of one fleet.
 type fleetState struct {
-	gen    uint32  // of the arrival that is on the wheel; older ones are stale
-	factor float64 // on the load, of the spikes that hold now
-	next   int32   // instance that takes the next request
+	// gen is that of the arrival that is on the wheel; older ones are stale.
+	gen uint32
+	// factor is that on the load, of the spikes that hold now.
+	factor float64
+	// next is the instance that takes the next request: they take turns, as behind
+	// a load balancer.
+	next int32
 }
 
 // seed puts in what is known from the start: the first requests of every fleet,
@@ -59,6 +63,7 @@ func (x *engine) nextArrival(i int) {
 	x.push(x.now+int64(gap+0.5), evArrival, uint32(i), s.gen&genMask)
 }
 
+// onArrival begins the request that is due and schedules the one after it.
 func (x *engine) onArrival(e event) {
 	i := int(e.idx)
 	if x.fleets[i].gen&genMask != e.gen() {

@@ -11,18 +11,26 @@ import (
 // call is one logical call. There may be millions, so it is kept small; what
 // only some plans need is in [kept].
 type call struct {
-	start    int64
-	deadline int64 // 0: none
+	start int64
+	// deadline is what the layer above has left of its time; 0 is none.
+	deadline int64
 	prevWait int64
-	sent     int64 // the attempt under way
-	parent   int32 // task that waits for it, or -1 for a fleet's call
+	// sent is when the attempt under way was.
+	sent int64
+	// parent is the task that waits for the call, or -1 for a fleet's call.
+	parent   int32
 	edge     int32
 	instance int32
-	gen      uint32  // of what is under way; everything older is stale
-	luck     float32 // decides on sticky errors, the same for every attempt
-	attempt  int16
-	lastCost budget.Cost // of the last retry, for the budget that gives it back
-	inner    bool        // an attempt of a layer above is a retry already
+	// gen is the generation of what is under way. It grows with every attempt,
+	// response and timeout, and everything older is stale.
+	gen uint32
+	// luck decides on sticky errors, the same for every attempt.
+	luck    float32
+	attempt int16
+	// lastCost is that of the last retry, for the budget that gets it back.
+	lastCost budget.Cost
+	// inner says that an attempt of a layer above is a retry already.
+	inner bool
 }
 
 // genMask is the part of a generation that fits into an [event].
@@ -42,6 +50,7 @@ func (x *engine) begin(e int, instance, parent int32, deadline int64, inner bool
 		}
 	}
 	c := &x.calls[i]
+	// The generation goes on, so that events of the call that was here are stale.
 	*c = call{
 		start: x.now, deadline: deadline, parent: parent, edge: int32(e), instance: instance,
 		gen: c.gen + 1, luck: x.luck.Float32(), attempt: 1, inner: inner,
@@ -69,7 +78,7 @@ func (x *engine) first(i int32) {
 		}
 	}
 	b, now := x.caller(c), x.clock()
-	b.Budget.Request(now)
+	b.Budget.Request(now) // first attempts are what a budget is a part of
 	if b.Adaptive != nil {
 		p := b.Adaptive.RejectProbability(now)
 		b.Adaptive.Request(now)
@@ -121,6 +130,7 @@ func (x *engine) send(i int32) {
 	if c.deadline > 0 {
 		timeout = min(timeout, c.deadline)
 	}
+	// What would happen after the end need not be on the wheel.
 	if timeout < x.end {
 		x.push(timeout, evTimeout, uint32(i), c.gen&genMask)
 	}
@@ -179,6 +189,8 @@ func (x *engine) deliver(t int32) {
 	}
 }
 
+// onTimeout fails the attempt under way, if it is still the one that the event is
+// about. Its task goes on.
 func (x *engine) onTimeout(e event) {
 	c := &x.calls[e.idx]
 	if c.gen&genMask != e.gen() {
@@ -196,7 +208,7 @@ func (x *engine) failed(i int32, f *forbear.Failure, below bool) {
 	switch {
 	case d.Retry:
 		x.grant(i, d, p.Wait(&d, int(x.calls[i].attempt), x.draw))
-	case p.Durable && d.Reason.Momentary():
+	case p.Durable && d.Reason.Momentary(): // not now, and perhaps later
 		x.putOff(i, d)
 	default:
 		x.refuse(i, d.Reason)

@@ -51,6 +51,7 @@ func Contend(p *model.Plan, c Rivals) (took time.Duration, writes int, err error
 	for i := range all {
 		w.push(event{at: net(), idx: uint32(i), gk: read})
 	}
+	// Every step of a client is one message, which the next event waits for.
 	epoch, version := model.StartOfTime(), 0
 	for {
 		e, ok := w.pop()

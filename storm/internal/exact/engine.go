@@ -37,14 +37,17 @@ type engine struct {
 
 	fleets   []fleetState
 	services []serviceState
-	callers  [][]*model.Caller // by edge and instance
-	calls    []call
-	kept     []kept              // goes with calls when any plan keeps something
-	passing  forbear.DurableCall // of a call that is not kept, for one decision
-	keeps    bool
-	tasks    []task
-	freeCall []int32 // calls that have ended
-	freeTask []int32
+	// callers are by edge and instance.
+	callers [][]*model.Caller
+	calls   []call
+	// kept goes with calls when any plan keeps something.
+	kept  []kept
+	keeps bool
+	// passing is a call that is not kept, for one decision.
+	passing forbear.DurableCall
+	tasks   []task
+	// freeCall and freeTask are what has ended, to be used again.
+	freeCall, freeTask []int32
 
 	rec *model.Record
 }
@@ -91,12 +94,15 @@ func newEngine(m *model.Model) (*engine, error) {
 		}
 	}
 	x.fleets = make([]fleetState, len(m.Fleets))
+	// As many slots as there are events when all goes wrong; in quiet times some
+	// stay empty, which costs less than full ones.
 	attempts, _ := worst(m)
 	x.w = newWheel(attempts * perAttempt)
 	x.seed()
 	return x, nil
 }
 
+// push puts an event on the wheel. gen is 0 for events that nothing makes stale.
 func (x *engine) push(at int64, kind, idx, gen uint32) {
 	x.w.push(event{at: at, idx: idx, gk: gen<<4 | kind})
 }

@@ -17,7 +17,8 @@ import (
 // the call as the Retryer knows it.
 type kept struct {
 	call forbear.DurableCall
-	put  bool // the call was put off at least once
+	// put says that the call was put off at least once.
+	put bool
 }
 
 // none is the context of a simulation: no caller leaves before its deadline.

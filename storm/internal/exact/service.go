@@ -9,11 +9,15 @@ import (
 // task is one attempt, as its service sees it. It outlives the attempt: a service
 // does not know that a client has given up, and works on.
 type task struct {
-	at      int64 // when it reached the service
-	call    int32
-	callGen uint32 // of the call when it was sent; see call.gen
+	// at is when it reached the service.
+	at   int64
+	call int32
+	// callGen is the call's generation when the attempt was sent: when the call
+	// has another by now, its client no longer waits for this one.
+	callGen uint32
 	service int32
-	pending int32 // calls to the layers below that have not ended
+	// pending are the calls to the layers below that have not ended.
+	pending int32
 	luck    float32
 	retry   bool
 	status  status
@@ -32,20 +36,27 @@ const (
 
 // serviceState is a FIFO queue before a number of servers.
 type serviceState struct {
-	v     *model.Service
-	cond  model.Condition
-	bound int // of the queue; -1: none
-	mean  float64
-	mu    float64 // of the lognormal
-	sigma float64
+	v *model.Service
+	// cond is what the faults make of it now.
+	cond model.Condition
+	// bound is that of the queue; negative is none.
+	bound int
+	// mean is the service time in ns, with all of the capacity.
+	mean float64
+	// mu and sigma are those of the lognormal whose mean is 1.
+	mu, sigma float64
 
-	queue  []int32 // ring of tasks
+	// queue is a ring of tasks, whose length is a power of two.
+	queue  []int32
 	head   int
 	length int
-	busy   int // requests in service
-	load   model.LoadMeter
-	tenth  int64 // of a second, up to which load is advanced
-	// loadFaults says that a fault of the scenario is coupled to the load.
+	// busy are the requests in service.
+	busy int
+
+	// load is measured up to the given tenth of a second, and only where a fault of
+	// the scenario is coupled to it.
+	load       model.LoadMeter
+	tenth      int64
 	loadFaults bool
 }
 
@@ -63,7 +74,8 @@ func (v *serviceState) init(s *model.Service) {
 	v.queue = make([]int32, 64)
 }
 
-// queueSeconds returns how long the queue would take at nominal capacity.
+// queueSeconds returns how long the queue would take at nominal capacity; without
+// one there is no queue.
 func (v *serviceState) queueSeconds() float64 {
 	if v.v.Capacity == 0 {
 		return 0
@@ -91,7 +103,8 @@ func (v *serviceState) dequeue() int32 {
 	return t
 }
 
-// factor returns the part of the capacity that is there.
+// factor returns the part of the capacity that is there: what the faults leave, less
+// what a long queue costs.
 func (v *serviceState) factor() float64 {
 	f := v.cond.Factor
 	if v.v.QueueSlowdown > 0 {
@@ -100,7 +113,8 @@ func (v *serviceState) factor() float64 {
 	return f
 }
 
-// free reports whether another request can be served at once.
+// free reports whether another request can be served at once. Without a capacity
+// there are as many servers as requests.
 func (v *serviceState) free() bool {
 	return v.cond.Factor > 0 && (v.v.Capacity == 0 || v.busy < v.v.Concurrency)
 }
@@ -150,7 +164,8 @@ func (x *engine) arrive(t int32) {
 	v.enqueue(t)
 }
 
-// expected returns the wait of a request that comes now, in seconds.
+// expected returns the wait of a request that comes now, in seconds, at the present
+// capacity. That is what a service that sheds load can know.
 func (v *serviceState) expected() float64 {
 	return v.queueSeconds() / max(v.factor(), 1e-9)
 }
@@ -162,6 +177,7 @@ func (x *engine) serve(t int32) {
 	k := &x.tasks[t]
 	v := &x.services[k.service]
 	v.busy++
+	// A service that has begun keeps its speed when a fault begins or ends.
 	d := v.mean / v.factor()
 	switch v.v.Law {
 	case model.Exponential:
@@ -203,7 +219,7 @@ func (x *engine) done(t int32) {
 	i := k.service
 	v := &x.services[i]
 	v.busy--
-	stale := x.calls[k.call].gen != k.callGen
+	stale := x.calls[k.call].gen != k.callGen // the client has given up
 	x.rec.Served(i, stale)
 	if v.length > 0 {
 		x.kick(i)
@@ -265,12 +281,16 @@ func (x *engine) below(t, service int32) {
 			deadline = min(deadline, c.deadline)
 		}
 	}
+	// Beginning a call may end it, and may move the tasks: the task is looked up by
+	// its index each time.
 	n := int32(0)
 	for _, e := range x.m.Out[service] {
 		n += int32(x.m.Edges[e].FanOut)
 	}
 	// One more, so that calls that end at once do not respond too early.
 	x.tasks[t].pending = n + 1
+	// Below a retry, or below what is itself below one, there is one attempt. A
+	// call that has gone on without this task is no longer what it was.
 	inner := k.retry || c.inner && c.gen == k.callGen
 	for _, e := range x.m.Out[service] {
 		g := &x.m.Edges[e]

@@ -30,19 +30,25 @@ const (
 // the order in which they were put in. Slots keep their memory, so that a run in
 // steady state allocates nothing. Times must not lie before the last one popped.
 //
-// A heap would do the same in logarithmic time; with a million pending timeouts,
-// most of which never matter, that is most of a run.
+// A heap would take logarithmic time, and a run in trouble has a million pending
+// timeouts, most of which never matter.
 type wheel struct {
-	shift    uint // log2 of the fine slot's width in ns
-	fine     [][]event
-	coarse   [][]event
-	spare    [][]event // memory of coarse slots that have been read
-	far      []event   // beyond the coarse level
-	hand     int64     // fine slot that is being read
-	pos      int       // next event in it
-	fineEnd  int64     // first fine slot number beyond the fine level
-	n        int
-	occupied int // events in the fine level
+	// shift is log2 of the fine slot's width in ns. Slots are numbered from the
+	// start of the run; the levels hold those of a number modulo their size.
+	shift  uint
+	fine   [][]event
+	coarse [][]event
+	// spare is the memory of coarse slots that have been read.
+	spare [][]event
+	// far is what lies beyond the coarse level.
+	far []event
+	// hand is the fine slot that is being read, and pos the next event in it.
+	hand int64
+	pos  int
+	// fineEnd is the first slot beyond the fine level.
+	fineEnd int64
+	// n are all events, and occupied those in the fine level.
+	n, occupied int
 }
 
 // newWheel returns an empty wheel for about the given number of events a second: a
@@ -95,7 +101,8 @@ func (w *wheel) place(e event) {
 	w.coarse[i] = append(w.coarse[i], e)
 }
 
-// insert puts e into the slot under the hand, behind what is due no later.
+// insert puts e into the slot under the hand, behind what is due no later. The slot
+// is sorted already, and what has been popped stays before pos.
 func (w *wheel) insert(e event) {
 	i := w.hand & (fineSlots - 1)
 	s := append(w.fine[i], e)
@@ -108,7 +115,8 @@ func (w *wheel) insert(e event) {
 	w.occupied++
 }
 
-// pop returns the earliest event; ok is false when there is none.
+// pop returns the earliest event; ok is false when there is none. Of several at one
+// instant it is the first that was pushed.
 func (w *wheel) pop() (e event, ok bool) {
 	for {
 		s := w.fine[w.hand&(fineSlots-1)]

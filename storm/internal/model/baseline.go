@@ -8,7 +8,8 @@ import (
 	"github.com/forbear-go/forbear/internal/backoff"
 )
 
-// This file holds what is not forbear's: the baselines.
+// This file holds what is not forbear's: the baselines. They exist to be compared
+// with, and nothing outside the simulator can have them.
 
 // Wait returns the wait that the baseline puts in the place of d's, before retry
 // number n (the first is 1).
@@ -27,7 +28,7 @@ func (p *Plan) Wait(d *forbear.Decision, n int, draw func() float64) time.Durati
 	return ceiling
 }
 
-// Unlimited is the budget of those who have none.
+// Unlimited is the budget of clients that have none.
 type Unlimited struct{}
 
 // Request implements [budget.Budget].

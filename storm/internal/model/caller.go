@@ -33,6 +33,7 @@ func (p *Plan) Caller(draw func() float64, processes, unit float64) (*Caller, er
 	opts := []forbear.Option{
 		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithRand(draw), forbear.WithBudget(b.Budget),
 	}
+	// A waiver names the dependency and the rule, as it has to in a policy file.
 	const dependency = "simulated"
 	if p.Baseline.Unchecked {
 		for _, rule := range []string{"R-1", "R-2", "R-3", "R-7", "INTG-STD-033"} {
@@ -40,6 +41,7 @@ func (p *Plan) Caller(draw func() float64, processes, unit float64) (*Caller, er
 		}
 	}
 	var err error
+	// The policy as it was given is what is judged: defaults are always in range.
 	if b.Retryer, err = forbear.New(dependency, p.Given, opts...); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/forbear-go/forbear/internal/window"
 )
 
-// The failures that attempts come back with.
+// The failures that attempts come back with, as the HTTP edge would classify them:
+// a 500, and an attempt that took too long.
 var (
 	FailedResponse = forbear.Failure{Class: forbear.ClassTransient, Type: "http_500"}
 	FailedTimeout  = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout}

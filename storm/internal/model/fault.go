@@ -9,17 +9,26 @@ const Fleets = -1
 // any kind comes down to these effects; the zero value of each is none, save for
 // Factor.
 type Fault struct {
+	// Service is the index of the one that is hit, or Fleets.
 	Service int
 	At, End time.Duration
-	Outage  float64        // share of requests that are answered 503 at once
-	Failing [Modes]float64 // share of the served requests that fail, by mode
-	Factor  float64        // of the capacity; 1 is all of it, 0 a pause
-	Climbs  bool           // the capacity climbs from Factor back to 1
-	Cut     float64        // share of the client instances that is cut off
-	Spike   float64        // factor of all fleets' load; 0 is none
+	// Outage is the share of requests that get a 503 at once, without work.
+	Outage float64
+	// Failing is the share of the served requests that fail, by mode.
+	Failing [Modes]float64
+	// Factor is the part of the capacity that is left; 1 is all of it, 0 a pause.
+	Factor float64
+	// Climbs lets the capacity climb from Factor back to 1 until End.
+	Climbs bool
+	// Cut is the share of the client instances that a partition cuts off.
+	Cut float64
+	// Spike is the factor on the load of all fleets; 0 is none.
+	Spike float64
 }
 
-// The ways in which requests are chosen to fail.
+// The ways in which requests are chosen to fail. At 1,000 requests a second, a
+// rate of a half and three retries they end at 1,875, 2,500 and about 3,140
+// requests a second, so that the choice matters more than the rate.
 const (
 	FailIndependent = iota // each attempt anew
 	FailSticky             // the same calls, on every attempt
@@ -27,12 +36,13 @@ const (
 	Modes
 )
 
-// Condition is what the faults together make of one service at one time.
+// Condition is what the faults together make of one service at one time. Its
+// fields are those of a [Fault].
 type Condition struct {
-	Factor  float64 // of its capacity
-	Outage  float64 // share of requests answered 503 at once
+	Factor  float64
+	Outage  float64
 	Failing [Modes]float64
-	Cut     float64 // share of the client instances that is cut off
+	Cut     float64
 }
 
 // holds reports whether f holds at t, in ns since the start.

@@ -9,16 +9,23 @@ import (
 // Model is a valid scenario with its names resolved and its defaults filled in.
 // An engine reads it and never writes to it, so that runs may share one.
 type Model struct {
-	Seed     uint64
+	// Seed starts the streams of random numbers: the same seed, the same run.
+	Seed uint64
+	// Duration is how long is simulated.
 	Duration time.Duration
-	Bin      time.Duration // width of a bin of the record
-	Step     time.Duration // of the cohort engine; 0 lets it choose
+	// Bin is the width of a bin of the record.
+	Bin time.Duration
+	// Step is that of the cohort engine; 0 lets it choose.
+	Step time.Duration
 
 	Fleets   []Fleet
 	Services []Service
 	Faults   []Fault
-	Edges    []Edge  // Edges[i] is that of Fleets[i]; those of the services follow
-	Out      [][]int // edges that leave each service
+	// Edges are the callers. Edges[i] is that of Fleets[i]; those of the services
+	// follow.
+	Edges []Edge
+	// Out lists, by service, the edges that leave it.
+	Out [][]int
 	// Nominal is each service's load without faults and retries, in requests a
 	// second; only open loops count.
 	Nominal []float64
@@ -26,19 +33,24 @@ type Model struct {
 
 // Fleet is where calls come from. Exactly one of Rate, Users and Burst is set.
 type Fleet struct {
-	Name    string
-	Rate    float64 // of an open loop, in requests a second of all instances
-	Regular bool    // evenly spaced instead of Poisson
-	Users   int     // of a closed loop
-	Think   time.Duration
-	Burst   int // requests at the instant BurstAt
+	Name string
+	// Rate is the load of an open loop, in requests a second of all instances.
+	Rate float64
+	// Regular spaces an open loop evenly instead of by Poisson.
+	Regular bool
+	// Users is the size of a closed loop: each waits for a response and then
+	// thinks, for Think in the mean, before the next request.
+	Users int
+	Think time.Duration
+	// Burst is the number of requests at the instant BurstAt.
+	Burst   int
 	BurstAt time.Duration
 }
 
 // Law is the distribution of a service's times.
 type Law string
 
-// The laws.
+// The laws. They are called as scenario files call them.
 const (
 	Exponential Law = "exponential"
 	Fixed       Law = "fixed"
@@ -47,26 +59,41 @@ const (
 
 // Service is a FIFO queue before a number of servers.
 type Service struct {
-	Capacity    float64 // requests a second of all servers together; 0 is unlimited
-	Concurrency int     // servers
-	Time        time.Duration
-	Law         Law
-	CV          float64 // of a lognormal
+	// Capacity is what all servers together can do, in requests a second; 0 is
+	// unlimited.
+	Capacity float64
+	// Concurrency is the number of servers.
+	Concurrency int
+	// Time is the mean service time where Capacity is 0; else it follows from
+	// Concurrency and Capacity.
+	Time time.Duration
+	Law  Law
+	// CV is the coefficient of variation of a lognormal.
+	CV float64
 	// PerConcurrent lengthens a service for each request that is in service.
 	PerConcurrent time.Duration
-	QueueSlowdown float64       // capacity is divided by 1 + this x queue in seconds
-	Bound         float64       // of the queue, in requests; negative is none
-	Shed          time.Duration // expected wait above which requests are refused
-	DropExpired   bool          // what no client waits for is thrown away
-	Refusal       forbear.Failure
+	// QueueSlowdown divides the capacity by 1 + this x queue in seconds.
+	QueueSlowdown float64
+	// Bound is the most requests that may wait; negative is no bound.
+	Bound float64
+	// Shed is the expected wait above which requests are refused; 0 is off.
+	Shed time.Duration
+	// DropExpired throws away what no client waits for, without working on it.
+	DropExpired bool
+	// Refusal is the failure that a refused request comes back with.
+	Refusal forbear.Failure
 }
 
 // Edge is a caller and what it calls.
 type Edge struct {
-	Plan      *Plan
-	To        int // service
-	FanOut    int // calls for each request of the caller
-	Instances int // processes of the caller, each with its own budget and breaker
+	Plan *Plan
+	// To is the index of the service that is called.
+	To int
+	// FanOut is the number of calls for each request of the caller.
+	FanOut int
+	// Instances is the number of processes of the caller, each with a budget and
+	// a breaker of its own.
+	Instances int
 }
 
 // Load adds rate to the nominal load of service i and of all that it calls.

@@ -10,15 +10,19 @@ import (
 // Plan is how the instances of a caller call: a policy, and what replaces parts
 // of its decisions in a comparison.
 type Plan struct {
-	Given    forbear.Policy // what the Retryer judges and runs
-	Policy   forbear.Policy // the same with defaults
-	Baseline Baseline
-	Timeout  int64 // of an attempt, in ns
-	RTT      int64 // network round trip, in ns
+	// Given is the policy that the Retryers judge and run, Policy the same with
+	// its defaults.
+	Given, Policy forbear.Policy
+	Baseline      Baseline
+	// Timeout is that of an attempt, and RTT the network round trip, in ns: the
+	// engines' clock is an integer.
+	Timeout, RTT int64
 	// RTTExponential draws each way of the round trip instead of halving it.
 	RTTExponential bool
-	Limit          int // retries
-	Breaker        bool
+	// Limit is the number of retries after the first attempt.
+	Limit int
+	// Breaker says that the policy has a circuit breaker.
+	Breaker bool
 	// Durable says that what is refused for now is put off. With a baseline in
 	// the place of the budget a refusal is final, as it is in the original.
 	Durable bool
@@ -31,17 +35,23 @@ type Plan struct {
 }
 
 // Baseline is what forbear forbids and others do. Each field replaces one part
-// of a real decision.
+// of a real decision; the zero value replaces nothing.
 type Baseline struct {
-	Wait      string // none, fixed, exponential or equal; empty is the decision's
-	NoBudget  bool
-	Bucket    Bucket
-	Oblivious bool // retry what a layer below has given up
-	Unchecked bool // accept what the standard's ranges exclude
+	// Wait is none, fixed, exponential or equal; empty is the decision's wait.
+	Wait string
+	// NoBudget lets every retry pass.
+	NoBudget bool
+	// Bucket, unless its Size is 0, takes the place of the policy's budget.
+	Bucket Bucket
+	// Oblivious callers retry what a layer below has given up, and retry inside
+	// another layer's retry.
+	Oblivious bool
+	// Unchecked accepts what the standard's ranges exclude.
+	Unchecked bool
 }
 
 // Bucket is a full bucket of Size retries to which every first attempt adds
-// Deposit. A Size of 0 is no bucket.
+// Deposit.
 type Bucket struct{ Deposit, Size float64 }
 
 // Keeps reports whether something must outlive the attempts of p: the permits of

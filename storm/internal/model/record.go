@@ -7,48 +7,62 @@ import (
 )
 
 // Record is what happens in a run, counted in bins. The engine that fills it
-// owns it until the run is over.
+// owns it until the run is over. Counts are those of fleets' calls; what layers
+// below make of them is in Services.
 type Record struct {
 	Bins     []Tally
 	Services []ServiceTally
-	Now      Tally // of the bin that is open
+	// Now is the bin that is open.
+	Now Tally
 	// Refused are the calls that ended, and Postponed those that were put off,
 	// by reason.
 	Refused, Postponed [64]float64
 
-	Events  int64         // of the exact engine, or steps of the cohort engine
-	Step    time.Duration // of the cohort engine
-	Stopped bool          // the run was broken off
-	Notes   []string      // where the record should not be trusted, and why
+	// Events are those of the exact engine, or the steps of the cohort engine.
+	Events int64
+	// Step is that of the cohort engine; 0 for the exact one.
+	Step time.Duration
+	// Stopped says that the run was broken off.
+	Stopped bool
+	// Notes say where the record should not be trusted, and why.
+	Notes []string
 
 	latency *histogram // of the open bin
-	total   *histogram
-	sum     float64 // of latencies, in seconds
-	want    int     // bins of the whole run
+	total   *histogram // of the closed ones
+	sum     float64    // of latencies, in seconds
+	want    int        // bins of the whole run
 }
 
 // Tally counts one bin. Counts may be fractions: the cohort engine moves masses.
 type Tally struct {
-	Calls           float64
-	Turned          float64 // calls that were turned away before their first attempt
-	Retry           float64
-	Good            float64
-	Failed          float64
-	Wasted          float64 // served, and no client waited for it
-	Queue           float64 // the longest, in seconds
-	Budget, Breaker float64 // share that is used, and that is not closed, at the end of the bin
-	P50, P99        float64 // latency of good calls, in seconds; NaN without any
+	Calls float64
+	// Turned are the calls that were turned away before their first attempt.
+	Turned float64
+	Retry  float64
+	Good   float64
+	Failed float64
+	// Wasted are the requests that were served although no client waited.
+	Wasted float64
+	// Queue is the longest of all services, in seconds of nominal capacity.
+	Queue float64
+	// Budget is the share of the budgets that is used, and Breaker that of the
+	// breakers that are not closed, at the end of the bin.
+	Budget, Breaker float64
+	// P50 and P99 are latencies of good calls, in seconds; NaN without any.
+	P50, P99 float64
 }
 
 // Attempts returns how many were sent.
 func (t *Tally) Attempts() float64 { return t.Calls - t.Turned + t.Retry }
 
-// ServiceTally counts one service over the run.
+// ServiceTally counts one service over the run, the attempts of all callers.
 type ServiceTally struct {
 	Arrivals, Retries, Served, Wasted, Shed float64
-	MaxQueue                                float64   // in seconds
-	Current                                 float64   // arrivals in the open bin
-	Load                                    []float64 // arrivals by bin
+	// MaxQueue is the longest queue, in seconds of nominal capacity.
+	MaxQueue float64
+	// Current are the arrivals in the open bin, Load those by closed bin.
+	Current float64
+	Load    []float64
 }
 
 // NewRecord returns the empty record of a run of m.
@@ -83,7 +97,7 @@ func (r *Record) Served(service int32, stale bool) {
 	}
 }
 
-// Refuse counts n calls that end for the given reason.
+// Refuse counts n calls that end for the given reason. How they end is for Finish.
 func (r *Record) Refuse(why forbear.Reason, n float64) { r.Refused[why] += n }
 
 // Finish counts the end of n calls of a fleet, which took latency ns.

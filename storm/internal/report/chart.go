@@ -45,6 +45,7 @@ const (
 	Red    = "#c53030"
 )
 
+// Sizes are in pixels of a picture that scales to its page.
 const (
 	panelWidth  = 720
 	panelHeight = 170
@@ -81,12 +82,15 @@ func (c *Chart) panelSVG(p Panel) string {
 	return b.String()
 }
 
+// drawPanel draws p: the span of the fault below everything, the grid, the lines, the
+// level and the names. The scale ends at a round number above the peak.
 func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
 	top := p.Level
 	for _, l := range p.Lines {
 		top = max(top, Peak(l.Values))
 	}
 	top = roundUp(top)
+	// The plot is what is left of the panel beside its labels.
 	const w, h = panelWidth - plotLeft - plotRight, panelHeight - plotTop - plotBottom
 	y := func(v float64) float64 { return plotTop + h*(1-min(v/top, 1)) }
 	if c.Fault != nil && c.Duration > 0 {
@@ -110,6 +114,7 @@ func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
 		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#718096" stroke-dasharray="4 3"><title>%s</title></path>`, plotLeft, y(p.Level), w, p.Note)
 	}
 	fmt.Fprintf(b, `<text x="%d" y="15" font-weight="600" fill="#1a202c">%s</text>`, plotLeft, html.EscapeString(p.Title))
+	// The names of the lines stand at the right, the first outermost.
 	x := panelWidth - plotRight
 	for _, l := range p.Lines {
 		fmt.Fprintf(b, `<text x="%d" y="15" text-anchor="end" fill="%s">%s</text>`, x, l.Color, l.Name)
@@ -118,7 +123,8 @@ func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
 }
 
 // drawLine draws at most one point per pixel, the peak of the bins that fall
-// on it; gaps stay gaps.
+// on it; gaps stay gaps. y turns a value into a height. A picture of 20,000 bins is
+// as small as one of 600.
 func drawLine(b *strings.Builder, l Line, w int, y func(float64) float64) {
 	n := len(l.Values)
 	if n == 0 {
@@ -126,6 +132,7 @@ func drawLine(b *strings.Builder, l Line, w int, y func(float64) float64) {
 	}
 	points := min(n, w)
 	var path, area strings.Builder
+	// A gap ends the area at its last point and lets the path begin anew.
 	started, last := false, 0.0
 	for i := range points {
 		v := greatest(l.Values[i*n/points : max((i+1)*n/points, i*n/points+1)])
@@ -155,7 +162,8 @@ func drawLine(b *strings.Builder, l Line, w int, y func(float64) float64) {
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.5"/>`, path.String(), l.Color)
 }
 
-// roundUp returns the next 1, 2 or 5 times a power of ten.
+// roundUp returns the next round number: 1, 1.5, 2, 3, 4, 5 or 7.5 times a power of
+// ten. A tick of rounding does not count as being above.
 func roundUp(v float64) float64 {
 	if !(v > 0) {
 		return 1

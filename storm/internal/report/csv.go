@@ -11,6 +11,7 @@ import (
 func WriteCSV(w io.Writer, header string, n int, line func(i int) []any) error {
 	b := bufio.NewWriter(w)
 	b.WriteString(header)
+	// A line begins with the end of the one before it. Errors wait for the flush.
 	var text []byte
 	for i := range n {
 		text = append(text[:0], '\n')

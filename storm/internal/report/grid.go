@@ -9,9 +9,11 @@ import (
 
 // Grid is a map of colored cells with a letter in each. Rows go up.
 type Grid struct {
-	Title, About  string
+	Title, About string
+	// Rows and Columns are their labels.
 	Rows, Columns []string
-	Cell          func(row, column int) Cell
+	// Cell returns one square, by the indices of its row and column.
+	Cell func(row, column int) Cell
 }
 
 // Cell is one square of a [Grid].
@@ -21,7 +23,7 @@ type Cell struct {
 	Letter byte
 }
 
-// WriteSVG draws the map. At most about six columns get their label.
+// WriteSVG draws the map, with a label beside each row. At most about six columns get their label.
 func (g *Grid) WriteSVG(w io.Writer) error {
 	const left, top, cell = 70, 54, 26
 	nx, ny := len(g.Columns), len(g.Rows)

@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// pageTemplate is self-contained: no script, no network, no font.
+// pageTemplate is self-contained: no script, no network, no font. It can be mailed,
+// or kept beside an incident, and looks the same in ten years.
 var pageTemplate = template.Must(template.New("report").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -40,7 +41,8 @@ type Page struct {
 	Runs         []Run
 }
 
-// Run is one run on a [Page], its numbers with their units.
+// Run is one run on a [Page], its numbers with their units. Verdict is the class by
+// which the style sheet colors it, too.
 type Run struct {
 	Name, Verdict, Headline                                     string
 	Recovery, Load, Peak, Good, Wasted, P50, P99, Queue, Engine string

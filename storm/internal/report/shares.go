@@ -15,7 +15,7 @@ type Shares struct {
 	Lines        []Line    // the last is drawn on top, and named first
 }
 
-// WriteSVG draws the lines.
+// WriteSVG draws the lines on a grid of quarters.
 func (s *Shares) WriteSVG(w io.Writer) error {
 	const left, top, width, height = 52, 50, 560, 260
 	x := func(v float64) float64 { return left + v*width }

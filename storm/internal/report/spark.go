@@ -7,14 +7,17 @@ import (
 	"time"
 )
 
+// sparks are the levels of a sparkline, from nothing to the top.
 const sparks = "▁▂▃▄▅▆▇█"
 
-// Sparkline draws values in width characters, from 0 to top. Where there is no
-// value it leaves a space.
+// Sparkline draws values in width characters, from 0 to top. A character shows the
+// peak of the values that fall on it, so that a spike of one bin is not lost; where
+// there is no value it leaves a space. Fewer values than characters take one each.
 func Sparkline(values []float64, width int, top float64) string {
 	var b strings.Builder
 	levels := []rune(sparks)
 	for i := range min(width, len(values)) {
+		// The values that fall on this character.
 		from, to := i*len(values)/width, (i+1)*len(values)/width
 		if len(values) < width {
 			from, to = i, i+1

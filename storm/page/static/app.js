@@ -9,7 +9,7 @@ const controls = [
   { id: "load", group: "load", label: "Load", ...log(100, 1e8), start: 4, text: (v) => amount(v) + " req/s" },
   { id: "use", group: "load", label: "Load as a part of the capacity", ...lin(20, 130, 1), start: 70, text: (v) => v + " %" },
   { id: "clients", group: "load", label: "Client instances", ...log(1, 1e5), start: 2, text: amount, value: (p) => Math.max(1, Math.round(10 ** p)) },
-  { id: "loop", group: "load", label: "Clients", options: [["open", "send at their own pace"], ["closed", "wait for each answer"]] },
+  { id: "loop", group: "load", label: "Clients", options: [["open", "send at their own pace"], ["closed", "wait for each response"]] },
   { id: "fault", group: "fault", label: "Kind", options: [["brownout", "brownout"], ["outage", "outage (503)"], ["errors", "errors, each attempt anew"], ["sticky", "errors, always the same calls"], ["load", "errors, by load"], ["pause", "pause (GC)"], ["slow_start", "slow start"], ["spike", "spike of load"], ["partition", "partition"]] },
   { id: "length", group: "fault", label: "Length", ...log(0.1, 30), start: 1, text: (v) => v + " s" },
   { id: "depth", group: "fault", label: "Severity", ...lin(5, 100, 5), start: 50, text: (v) => severity(v) },
@@ -213,9 +213,9 @@ async function ask() {
 
 let last = null;
 
-function show(answer, took) {
-  last = answer;
-  const r = answer.results[0];
+function show(response, took) {
+  last = response;
+  const r = response.results[0];
   const s = r.summary;
   const verdict = byId("verdict");
   if (verdict.textContent !== r.headline) verdict.textContent = r.headline;
@@ -229,8 +229,8 @@ function show(answer, took) {
   ]);
   byId("notes").textContent = (r.notes || []).join(" ");
   byId("engine").textContent = "Computed by the " + r.engine + " engine" + (r.step ? ", step " + r.step : "") +
-    ", in " + answer.took_ms.toFixed(1) + " ms for " + answer.results.length + " policies; " + Math.round(took) + " ms with the way here.";
-  table(answer.results);
+    ", in " + response.took_ms.toFixed(1) + " ms for " + response.results.length + " policies; " + Math.round(took) + " ms with the way here.";
+  table(response.results);
   draw();
 }
 
