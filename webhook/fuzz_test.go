@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// What is kept of an answer is text of a bounded size, without the credential
+// What is kept of a response is text of a bounded size, without the credential
 // that was sent.
 func FuzzRedact(f *testing.F) {
 	f.Add([]byte("denied: Bearer s3cr3t-token-value"), "Bearer s3cr3t-token-value")

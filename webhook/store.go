@@ -46,13 +46,13 @@ type Store interface {
 	Accept(ctx context.Context, msgs []Message, ordered map[string]bool) ([]Accepted, error)
 	// Relay accepts up to limit rows of the outbox table, in the order of their
 	// ids, each in the transaction that removes it. One process works at a time:
-	// the others are told that there was nothing. A row that cannot be
+	// for the others there is nothing. A row that cannot be
 	// accepted becomes a dead letter and holds no one up. admit completes a
-	// message and tells whether its endpoint keeps the order of keys; with
+	// message and reports whether its endpoint keeps the order of keys; with
 	// [ErrInvalid] or [ErrUnknownEndpoint] it says that the row is at fault.
 	Relay(ctx context.Context, limit int, admit func(*Message) (ordered bool, err error)) (Relayed, error)
 
-	// Heads tells for each endpoint with waiting deliveries when the first is
+	// Heads returns for each endpoint with waiting deliveries when the first is
 	// due.
 	Heads(ctx context.Context) ([]Head, error)
 	// Turn writes back what became of claimed deliveries and then takes due
@@ -96,8 +96,8 @@ type Turn struct {
 }
 
 // Turned is what came of a Turn. OK has a place for each outcome: false for one
-// whose lease has passed to another, for which nothing was written. Next tells
-// of the lanes that got less than they wanted when more will be due; one that
+// whose lease has passed to another, for which nothing was written. Next
+// lists the lanes that got less than they wanted when more will be due; one that
 // has nothing waiting is not among them.
 type Turned struct {
 	OK      []bool
@@ -162,7 +162,7 @@ const (
 	Dead                  // failed for good
 )
 
-// Waker is a [Store] that hears of work accepted by other processes.
+// Waker is a [Store] that learns of work that other processes accept.
 type Waker interface {
 	// Wakes calls wake when there may be work, until ctx ends. Calls may be
 	// missed: the dispatcher looks by itself as well.
