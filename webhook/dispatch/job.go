@@ -10,7 +10,8 @@ import (
 
 // job is one claimed delivery at work on its lane, until it is written back. It
 // carries the delivery through one attempt, or through a decision that was put
-// off, and belongs to one goroutine.
+// off, and belongs to one goroutine. Its delivery is written back exactly once:
+// every way through process ends in writeBack or deadLetter.
 //
 // What an attempt comes to passes three hands: the response, the decision about
 // it, and the outcome that the store is given. Every question to the endpoint's
@@ -18,7 +19,7 @@ import (
 type job struct {
 	lane     *lane
 	delivery *webhook.Delivery
-	made     *webhook.Attempt // by this job; nil while there is none
+	made     *webhook.Attempt // the record of the attempt; nil while there is none
 }
 
 // process does the job. Right before a send it looks at everything that may have
@@ -61,8 +62,10 @@ func (j *job) attempt() {
 	d, st := l.d, &dl.Progress.State
 	number := max(st.Attempt, 1)
 	if number == 1 {
-		l.retryer.Requested(d.now())
+		l.retryer.Requested(d.now()) // first attempts are what the budget's ratio counts
 	}
+	// The wall clock for what is stored, the monotonic one for what is measured: an
+	// attempt does not become slow by a clock that is set.
 	began, mono := d.now(), time.Now()
 	l.begin()
 	r := l.ep.send(d.sendCtx, &dl.Message, number, j.timeout())
@@ -105,7 +108,9 @@ func (j *job) timeout() time.Duration {
 	return limit
 }
 
-// conclude decides what follows a failed attempt.
+// conclude decides what follows a failed attempt: the retry with its wait, a
+// decision that is put off, or the end. The record of the attempt is written back
+// with each of them.
 func (j *job) conclude(r *response) {
 	l, p := j.lane, &j.delivery.Progress
 	now := l.d.now()
@@ -150,7 +155,9 @@ func (j *job) askAgain(f forbear.Failure, now time.Time) forbear.Decision {
 	return j.ask(j.lane.retryer.Reconsider, f, now)
 }
 
-// ask puts the question of what follows a failure, with the facts around it.
+// ask puts the question of what follows a failure, with the facts around it:
+// every message has a key to be repeated under, and a token that was refused
+// can be replaced where it was fetched.
 func (j *job) ask(question func(*forbear.State, forbear.Failure, time.Time) forbear.Decision, f forbear.Failure, now time.Time) forbear.Decision {
 	st := &j.delivery.Progress.State
 	st.Start, st.NeedsKey, st.Key = j.delivery.Start, true, j.delivery.Message.SentKey()
@@ -173,7 +180,8 @@ func (j *job) refuse(dec forbear.Decision, f forbear.Failure) {
 }
 
 // putOff postpones the decision: until the breaker lets an attempt through, or
-// for a time that doubles while the budget stays spent.
+// for a time that doubles while the budget stays spent. The pending failure keeps
+// the count of refusals, so that a new failure begins anew.
 func (j *job) putOff(why forbear.Reason) {
 	l, p := j.lane, &j.delivery.Progress
 	p.Postponed++
@@ -187,7 +195,8 @@ func (j *job) putOff(why forbear.Reason) {
 	j.writeBack(webhook.Postponed, after)
 }
 
-// expire ends a delivery whose time is over.
+// expire ends a delivery whose time is over: its failure is the latest one,
+// or the deadline itself when it was never attempted.
 func (j *job) expire() {
 	f := forbear.Failure{Type: forbear.ReasonDeadline.String()}
 	if p := j.delivery.Progress.Pending; p != nil {
@@ -196,7 +205,8 @@ func (j *job) expire() {
 	j.refuse(forbear.Decision{Reason: forbear.ReasonDeadline}, f)
 }
 
-// info says which delivery an event belongs to.
+// info says which delivery an event belongs to: all of its attempts have one
+// correlation id and one key, in whichever process they are made.
 func (j *job) info(attempt int) forbear.Info {
 	m := &j.delivery.Message
 	i := j.lane.retryer.Info(&j.delivery.Progress.State, m.CorrelationID)
