@@ -59,7 +59,7 @@ type Dispatcher struct {
 	log    *slog.Logger
 	client *http.Client // for tokens; attempts use the transport itself
 	now    func() time.Time
-	outbox *forbear.Retryer // the observers hear of the outbox's dead letters from it
+	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
 	// lanes holds a lane for each endpoint. Load replaces the map and never
 	// changes it, so that readers need no lock.

@@ -41,7 +41,7 @@ func (j *job) outcome(kind webhook.OutcomeKind) webhook.Outcome {
 }
 
 // written learns from outcomes that the store has taken: when what was put off is
-// due, and which dead letters the observers are to hear of. ok is false for a
+// due, and which dead letters the observers have to see. ok is false for a
 // delivery whose lease has passed to another process.
 func (d *Dispatcher) written(batch []webhook.Outcome, ok []bool) {
 	now := time.Now()

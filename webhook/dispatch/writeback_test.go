@@ -26,7 +26,7 @@ func (s *refusing) Turn(context.Context, webhook.Turn) (webhook.Turned, error) {
 	return webhook.Turned{OK: []bool{true}}, nil
 }
 
-// What was written tells the lane when it has work again; a delivery whose lease
+// What was written makes the lane due when it has work again; a delivery whose lease
 // was lost is another process's.
 func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
 	for _, c := range []struct {
