@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -101,7 +100,7 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 func (d *Dispatcher) overdue(ctx context.Context) {
 	// By endpoint, since each has a total of its own.
 	for id, l := range *d.lanes.Load() {
-		total := cmp.Or(l.retryer.Policy().Total, 24*time.Hour)
+		total := l.retryer.Policy().Total
 		spec := webhook.Lane{Endpoint: id, Max: overdueBatch}
 		for ctx.Err() == nil {
 			list, err := d.cfg.Store.Overdue(ctx, d.cfg.Owner, time.Duration(d.lease.Load()), total, spec)
