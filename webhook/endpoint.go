@@ -75,6 +75,7 @@ const (
 	FormatBinary     Format = "cloudevents-binary" // the payload, with ce- headers
 )
 
+// The bounds of what is accepted.
 const (
 	maxConcurrency = 1000      // of one endpoint
 	maxMessageSize = 256 << 10 // CloudEvents' bound, spec/6
@@ -94,7 +95,8 @@ type Auth struct {
 	Scopes       []string `json:"scopes,omitempty"`
 }
 
-// IsRef reports whether s refers to a secret instead of being one.
+// IsRef reports whether s refers to a secret instead of being one. References may
+// be stored, shown and logged; secrets may be stored.
 func IsRef(s string) bool { return strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") }
 
 // Mask returns e without its secrets, header values and the queries of its
@@ -119,6 +121,7 @@ func (e Endpoint) Mask() Endpoint {
 	return e
 }
 
+// maskSecret masks a secret and leaves a reference as it is.
 func maskSecret(s string) string {
 	if s == "" || IsRef(s) {
 		return s
@@ -126,6 +129,7 @@ func maskSecret(s string) string {
 	return deadletter.Masked
 }
 
+// maskQuery masks the query of an address, where receivers like to put keys.
 func maskQuery(address string) string {
 	if bare, _, ok := strings.Cut(address, "?"); ok {
 		return bare + "?" + deadletter.Masked
@@ -164,6 +168,7 @@ func placeholders(e *Endpoint) (fields []string) {
 	return fields
 }
 
+// maskedQuery reports whether an address has the query that [maskQuery] makes.
 func maskedQuery(address string) bool {
 	_, query, _ := strings.Cut(address, "?")
 	return strings.Contains(query, deadletter.Masked)

@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
 )
 
+// defaultContentType is that of a message which names none.
 const defaultContentType = "application/json"
 
-// Encode returns the request body of a message in the endpoint's format,
-// and sets the headers that belong to it.
+// Encode returns the request body of a message in the endpoint's format, and sets
+// the headers that belong to it. The two CloudEvents formats follow the JSON
+// event format and the binary content mode of the HTTP binding, version 1.0.
 func (m *Message) Encode(f Format, h http.Header) ([]byte, error) {
 	ct := cmp.Or(m.ContentType, defaultContentType)
 	switch f {
@@ -30,6 +33,7 @@ func (m *Message) Encode(f Format, h http.Header) ([]byte, error) {
 }
 
 // attributes are a message's CloudEvents attributes, but for its content type.
+// Those that CloudEvents requires have a value even when the message names none.
 func attributes(m *Message) map[string]string {
 	a := map[string]string{
 		"specversion": "1.0",
@@ -50,7 +54,8 @@ func attributes(m *Message) map[string]string {
 }
 
 // structured is the JSON event format: JSON data as it is, other data in
-// base64.
+// base64. A body that only claims to be JSON goes as base64 too, since it would
+// make the whole event unreadable.
 func structured(m *Message, ct string) ([]byte, error) {
 	event := map[string]any{"datacontenttype": ct}
 	for k, v := range attributes(m) {
@@ -67,15 +72,13 @@ func structured(m *Message, ct string) ([]byte, error) {
 }
 
 // percent encodes an attribute for a header, as the HTTP binding says: what is
-// not printable ASCII, the space, the quote and the percent sign.
+// not printable ASCII, the space, the quote and the percent sign. Header values
+// are ASCII, and CloudEvents attributes may be any text.
 func percent(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '%' {
-			const digits = "0123456789ABCDEF"
-			b.WriteByte('%')
-			b.WriteByte(digits[c>>4])
-			b.WriteByte(digits[c&15])
+			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)
 		}

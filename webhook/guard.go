@@ -42,6 +42,7 @@ var (
 	sixto4 = netip.MustParsePrefix("2002::/16")
 )
 
+// prefixes parses prefixes that are written in the code.
 func prefixes(texts ...string) (list []netip.Prefix) {
 	for _, t := range texts {
 		list = append(list, netip.MustParsePrefix(t))
@@ -63,6 +64,8 @@ func (g Guard) Check(ip netip.Addr) error {
 	return nil
 }
 
+// public reports whether ip belongs to the internet. An IPv4 address
+// within an IPv6 one counts as what it is, or a translator would lead inside.
 func public(ip netip.Addr) bool {
 	if !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() {
 		return false
@@ -133,7 +136,8 @@ func (g Guard) control(_ context.Context, _, address string, _ syscall.RawConn) 
 }
 
 // Transport returns a transport that connects only where g allows, uses no
-// proxy, and verifies certificates.
+// proxy, and verifies certificates. A proxy would be connected to instead of the
+// address that is checked. Connections are kept, up to 128 idle ones for each host.
 func (g Guard) Transport(connect time.Duration) *http.Transport {
 	d := &net.Dialer{Timeout: connect, ControlContext: g.control}
 	return &http.Transport{

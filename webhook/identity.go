@@ -35,7 +35,8 @@ func (m *Message) SameContent(o *Message) bool {
 }
 
 // SentKey returns the Idempotency-Key of all attempts of a message: its own, or
-// its id, shortened to what R-6 allows.
+// its id, hashed when it is longer than R-6 allows. It depends on nothing else, so
+// that it is the same in each attempt and in each process.
 func (m *Message) SentKey() string {
 	if k := cmp.Or(m.IdempotencyKey, m.ID); len(k) <= forbear.MaxKeyLen {
 		return k
@@ -44,6 +45,8 @@ func (m *Message) SentKey() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// crockford is the alphabet of ids: its order is that of the numbers, and no two
+// of its characters are mistaken for each other.
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
 // NewID returns a random id that sorts by the time of its making, which keeps

@@ -33,7 +33,7 @@ func QueueOf(endpoint string) string {
 const Queue = "webhooks"
 
 // FromLetter returns the message that a letter of the webhooks' queue was, for
-// its one endpoint.
+// its one endpoint: with its id and its key, so that its receiver recognises it.
 func FromLetter(l deadletter.Letter) Message {
 	return Message{
 		ID: l.EventID, Endpoints: []string{l.Destination}, Type: l.Type, Source: l.Source, Subject: l.Subject, Key: l.PartitionKey,
@@ -42,8 +42,10 @@ func FromLetter(l deadletter.Letter) Message {
 	}
 }
 
-// DeadLetter returns the letter that a delivery to endpoint e becomes. Its
-// failure is the latest one, if there was any.
+// DeadLetter returns the letter that a delivery to endpoint e becomes: all
+// that a redrive needs, and all that an operator asks. The store adds the history
+// of attempts that it has. Its failure is the latest one, if there was any; a
+// receiver that said 410 is gone, whatever the decision was called.
 func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int, now time.Time) *deadletter.Letter {
 	m := &dl.Message
 	letter := &deadletter.Letter{
@@ -71,7 +73,7 @@ func statusOf(errorType string) int {
 }
 
 // policyVersion names the policy that a letter was decided under: the version
-// of its endpoint and a digest.
+// of its endpoint, and a digest by which letters under the same policy are found.
 func policyVersion(e *Endpoint) string {
 	text, err := json.Marshal(e.Policy)
 	if err != nil {
@@ -82,7 +84,7 @@ func policyVersion(e *Endpoint) string {
 }
 
 // describe says in one line why a letter was written, without anything of the
-// payload or of the answers: it goes into lists and alerts.
+// payload or of the responses: it goes into lists and alerts.
 func describe(l *deadletter.Letter) string {
 	s := l.Reason
 	if l.ErrorType != "" {

@@ -33,7 +33,7 @@ type Message struct {
 	Body      []byte    `json:"-"`
 }
 
-// Accepted is the answer to one message.
+// Accepted is the response to one message.
 type Accepted struct {
 	ID string `json:"id"`
 	// Duplicate says that this message was accepted before at each of its

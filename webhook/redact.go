@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxResponse is how much of an answer's body is kept.
+// MaxResponse is how much of a response's body is kept, in bytes. Receivers say
+// there why they refuse; more than that is a page for a browser.
 const MaxResponse = 4 << 10
 
 const redacted = "[redacted]"
@@ -21,12 +22,16 @@ var secretly = []*regexp.Regexp{
 	regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}`),
 }
 
-// Redact makes the beginning of an answer safe to keep: at most 4 KiB of text,
-// without the credential that was sent and without what looks like one.
+// Redact makes the beginning of a response safe to keep: at most [MaxResponse]
+// bytes of text, without the credential that was sent and without what looks like
+// one. Receivers echo requests, and histories are read by more people than may
+// know the secrets.
 func Redact(body []byte, sent string) string {
 	s := strings.ToValidUTF8(string(body), "?")
 	if sent != "" {
 		s = strings.ReplaceAll(s, sent, redacted)
+		// The token without its scheme, unless it is so short that it would be
+		// found in ordinary words.
 		if _, token, ok := strings.Cut(sent, " "); ok && len(token) > 4 {
 			s = strings.ReplaceAll(s, token, redacted)
 		}
@@ -35,7 +40,7 @@ func Redact(body []byte, sent string) string {
 		s = re.ReplaceAllString(s, "${1}"+redacted)
 	}
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+		if control(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r

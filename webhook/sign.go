@@ -23,7 +23,8 @@ const (
 )
 
 // Signer makes the webhook-signature of an attempt, with all secrets of an
-// endpoint.
+// endpoint: while a secret is rotated the receiver may know either. The zero
+// value signs nothing. Sign is safe for concurrent use, Add is not.
 type Signer struct {
 	hmacKeys []*sync.Pool // of hash.Hash: one that was used before starts quicker
 	keys     []ed25519.PrivateKey
@@ -32,7 +33,7 @@ type Signer struct {
 // ParseSecret checks a signing secret. Its error does not show the secret.
 func ParseSecret(secret string) error { return new(Signer).Add(secret) }
 
-// NewSecret returns a random symmetric secret.
+// NewSecret returns a random symmetric secret of 32 bytes.
 func NewSecret() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails
@@ -48,23 +49,17 @@ func NewKeyPair() (secret, public string) {
 
 // Add adds a secret to sign with. Its error does not show the secret.
 func (s *Signer) Add(secret string) error {
-	kind, text := "", secret
-	for _, p := range []string{secretPrefix, privatePrefix} {
-		if rest, ok := strings.CutPrefix(secret, p); ok {
-			kind, text = p, rest
-		}
-	}
+	kind, text, _ := strings.Cut(secret, "_")
+	kind += "_"
 	raw, err := base64.StdEncoding.DecodeString(text)
 	switch {
-	case kind == "" || err != nil:
+	case kind != secretPrefix && kind != privatePrefix || err != nil:
 		return fmt.Errorf("%w secret: want %s or %s and base64", ErrInvalid, secretPrefix, privatePrefix)
 	case kind == secretPrefix && (len(raw) < 24 || len(raw) > 64):
 		return fmt.Errorf("%w secret: %d bytes, want 24 to 64", ErrInvalid, len(raw))
 	case kind == secretPrefix:
 		s.hmacKeys = append(s.hmacKeys, &sync.Pool{New: func() any { return hmac.New(sha256.New, raw) }})
-	case len(raw) == ed25519.SeedSize:
-		s.keys = append(s.keys, ed25519.NewKeyFromSeed(raw))
-	case len(raw) == ed25519.PrivateKeySize:
+	case len(raw) == ed25519.SeedSize || len(raw) == ed25519.PrivateKeySize: // which begins with its seed
 		s.keys = append(s.keys, ed25519.NewKeyFromSeed(raw[:ed25519.SeedSize]))
 	default:
 		return fmt.Errorf("%w secret: an ed25519 key of %d bytes, want 32 or 64", ErrInvalid, len(raw))
@@ -76,7 +71,8 @@ func (s *Signer) Add(secret string) error {
 func (s *Signer) Empty() bool { return len(s.hmacKeys) == 0 && len(s.keys) == 0 }
 
 // Sign returns the value of webhook-signature: one signature for each secret,
-// separated by spaces.
+// separated by spaces. What is signed is "id.timestamp.body", so that neither the
+// id nor the time can be exchanged.
 func (s *Signer) Sign(id string, at time.Time, body []byte) string {
 	head := make([]byte, 0, 160)
 	head = append(append(head, id...), '.')
@@ -97,6 +93,7 @@ func (s *Signer) Sign(id string, at time.Time, body []byte) string {
 	return string(out)
 }
 
+// appendSignature adds one signature to the header's value, behind its version.
 func appendSignature(out []byte, version string, sum []byte) []byte {
 	if len(out) > 0 {
 		out = append(out, ' ')
@@ -107,11 +104,14 @@ func appendSignature(out []byte, version string, sum []byte) []byte {
 // ErrSignature is what errors of [Verify] match.
 var ErrSignature = errors.New("webhook signature refused")
 
-// Tolerance is how far a timestamp may be from the receiver's clock.
+// Tolerance is how far a timestamp may be from the receiver's clock. It bounds
+// how long an attempt that was recorded on its way can be replayed.
 const Tolerance = 5 * time.Minute
 
 // Verify is for receivers in Go: it checks the three headers of an attempt
-// against a secret ("whsec_...") or a public key ("whpk_...").
+// against a secret ("whsec_...") or a public key ("whpk_..."). body has to be what
+// arrived, byte for byte: JSON that was decoded and encoded again does not match.
+// Its errors match [ErrSignature].
 func Verify(secret, id, timestamp, signature string, body []byte, now time.Time) error {
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil {
@@ -134,6 +134,9 @@ func Verify(secret, id, timestamp, signature string, body []byte, now time.Time)
 	return fmt.Errorf("%w: no signature matches", ErrSignature)
 }
 
+// verifier returns what checks one signature of content. Each version of the
+// scheme belongs to one kind of key, so that a receiver cannot be made to take a
+// public key for a symmetric secret.
 func verifier(secret string, content []byte) (func(version string, sum []byte) bool, error) {
 	if text, ok := strings.CutPrefix(secret, publicPrefix); ok {
 		key, err := base64.StdEncoding.DecodeString(text)

@@ -25,9 +25,10 @@ const VersionNone int64 = -1
 
 // Store keeps endpoints, messages, deliveries and attempts. Every write is
 // durable when its method returns, but for claims that end with the machine
-// that made them, and a canceled context ends the caller's wait, not the write. The store's own clock counts for what is due and for
-// leases: times go in as durations. Implementations are safe for concurrent use
-// by many processes and pass storetest.
+// that made them, and a canceled context ends the caller's wait, not the write.
+// The store's own clock counts for what is due and for leases: times go in as
+// durations. Implementations are safe for concurrent use by many processes and
+// pass storetest.
 type Store interface {
 	// PutEndpoint adds an endpoint or replaces one, counting its version up, and
 	// returns it with the state that is stored. e.Version is what the write
@@ -46,13 +47,13 @@ type Store interface {
 	Accept(ctx context.Context, msgs []Message, ordered map[string]bool) ([]Accepted, error)
 	// Relay accepts up to limit rows of the outbox table, in the order of their
 	// ids, each in the transaction that removes it. One process works at a time:
-	// the others are told that there was nothing. A row that cannot be
-	// accepted becomes a dead letter and holds no one up. admit completes a
-	// message and tells whether its endpoint keeps the order of keys; with
-	// [ErrInvalid] or [ErrUnknownEndpoint] it says that the row is at fault.
+	// for the others there is nothing. A row that cannot be accepted becomes a
+	// dead letter and holds no other up. admit completes a message and reports
+	// whether its endpoint keeps the order of keys; with [ErrInvalid] or
+	// [ErrUnknownEndpoint] it says that the row is at fault.
 	Relay(ctx context.Context, limit int, admit func(*Message) (ordered bool, err error)) (Relayed, error)
 
-	// Heads tells for each endpoint with waiting deliveries when the first is
+	// Heads returns for each endpoint with waiting deliveries when the first is
 	// due.
 	Heads(ctx context.Context) ([]Head, error)
 	// Turn writes back what became of claimed deliveries and then takes due
@@ -96,9 +97,9 @@ type Turn struct {
 }
 
 // Turned is what came of a Turn. OK has a place for each outcome: false for one
-// whose lease has passed to another, for which nothing was written. Next tells
-// of the lanes that got less than they wanted when more will be due; one that
-// has nothing waiting is not among them.
+// whose lease has passed to another, for which nothing was written. Next lists
+// the lanes that got less than they wanted when more will be due; one that has
+// nothing waiting is not among them.
 type Turned struct {
 	OK      []bool
 	Claimed []Delivery
@@ -162,7 +163,7 @@ const (
 	Dead                  // failed for good
 )
 
-// Waker is a [Store] that hears of work accepted by other processes.
+// Waker is a [Store] that learns of work that other processes accept.
 type Waker interface {
 	// Wakes calls wake when there may be work, until ctx ends. Calls may be
 	// missed: the dispatcher looks by itself as well.

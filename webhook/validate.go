@@ -13,13 +13,15 @@ import (
 )
 
 // Prepare completes a message that was handed in at the given time, and refuses
-// it when it could never be delivered.
+// it with [ErrInvalid] when it could never be delivered. Whatever it lets through
+// survives every store and every format: the limits are the same for all, so that
+// a message does not depend on where it is kept.
 func (m *Message) Prepare(now time.Time) error {
 	if m.ID == "" {
 		m.ID = NewID("msg")
 	}
 	if m.CorrelationID == "" {
-		m.CorrelationID = clip(m.ID, 128)
+		m.CorrelationID = clip(m.ID, 128) // an id that is too long is one fault, not two
 	}
 	m.Created = now
 	return m.check()
@@ -32,7 +34,7 @@ type faults struct {
 	list []error
 }
 
-// when adds a fault if there is one.
+// when adds a fault if there is one. It matches [ErrInvalid].
 func (f *faults) when(wrong bool, format string, args ...any) {
 	if wrong {
 		f.list = append(f.list, fmt.Errorf("%w "+f.of+": "+format, append([]any{ErrInvalid}, args...)...))
@@ -58,7 +60,8 @@ func (m *Message) check() error {
 }
 
 // Validate refuses an endpoint that could not be served, with all of its faults
-// at once. It does not look up what the references name.
+// at once. It does not look up what the references name. What lists show cannot be
+// put: a placeholder in the place of a value would replace it.
 func (e *Endpoint) Validate(g Guard) error {
 	f := faults{of: "endpoint"}
 	f.when(!visible(e.ID, 64) || strings.ContainsAny(e.ID, "/?#%"), "id is not 1 to 64 visible characters without / ? # %%")
@@ -80,7 +83,8 @@ func (e *Endpoint) Validate(g Guard) error {
 }
 
 // ownHeaders are headers that a message or an endpoint may not set: the
-// transport's, forbear's and those that carry credentials.
+// transport's, forbear's and those that carry credentials, which would be
+// persisted. Names are in canonical form.
 var ownHeaders = map[string]bool{
 	"Authorization": true, "Proxy-Authorization": true, "Cookie": true, "Host": true, "Content-Length": true,
 	"Transfer-Encoding": true, "Connection": true, "Upgrade": true, "Te": true, "Trailer": true, "Keep-Alive": true,
@@ -88,6 +92,8 @@ var ownHeaders = map[string]bool{
 	"Idempotency-Key": true, "Content-Type": true, "User-Agent": true,
 }
 
+// checkHeaders refuses headers that would be refused by a receiver, start a line
+// of their own, or replace forbear's.
 func checkHeaders(headers []Header) error {
 	var errs []error
 	if len(headers) > 64 {
@@ -110,24 +116,22 @@ func checkHeaders(headers []Header) error {
 // back: UTF-8 without control characters.
 func printable(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, control) }
 
+// control reports whether r is a control character of ASCII: those end a header
+// line, and PostgreSQL refuses text with a zero.
 func control(r rune) bool { return r < ' ' || r == 0x7f }
 
+// visible reports whether s is 1 to limit characters of ASCII that can be seen:
+// what fits into a header, a path and a log line without an escape.
 func visible(s string, limit int) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= limit
+	return s != "" && len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
+
+// tokenChars are the characters of a token beside letters and digits.
+const tokenChars = "!#$%&'*+-.^_`|~"
 
 // token reports whether s is a token of RFC 9110 section 5.6.2.
 func token(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 128
+	return visible(s, 128) && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(tokenChars, r))
+	})
 }

@@ -13,9 +13,12 @@ import (
 
 // Accept takes messages over: when it returns without an error they are on
 // disk, and will be delivered or become dead letters. [webhook.ErrConflict]
-// refuses all of them when the id of one stands for another message.
+// refuses all of them when the id of one stands for another message. After any
+// error nothing was promised, and the same call may be made again: messages that
+// were taken are duplicates then.
 func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]webhook.Accepted, error) {
 	admit := d.admitter(ctx)
+	// A message without a key has no order to keep, whatever its endpoint.
 	ordered := map[string]bool{}
 	for i := range msgs {
 		m := &msgs[i]
@@ -35,9 +38,10 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]web
 	now := time.Now()
 	for i := range msgs {
 		if accepted[i].Duplicate {
-			continue
+			continue // its lane knows of it, or the next look will
 		}
 		d.stats.accepted.Add(1)
+		// The lanes count on the monotonic clock, NotBefore is of the wall's.
 		due := now.Add(max(msgs[i].NotBefore.Sub(d.now()), 0))
 		for _, e := range msgs[i].Endpoints {
 			d.dueAt(e, due)
@@ -49,7 +53,8 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]web
 
 // admitter returns admit for a few messages. It reads the endpoints once more,
 // at the most, when it meets one that it does not know: another process may
-// have just added it.
+// have just added it. Not more often, or messages to an endpoint that does not
+// exist would read the whole list each.
 func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) error {
 	read := false
 	return func(m *webhook.Message) error {
@@ -65,7 +70,8 @@ func (d *Dispatcher) admitter(ctx context.Context) func(*webhook.Message) error 
 	}
 }
 
-// admit completes a message and refuses what could not be delivered.
+// admit completes a message and refuses what could not be delivered: with
+// [webhook.ErrInvalid], or with [webhook.ErrUnknownEndpoint].
 func (d *Dispatcher) admit(m *webhook.Message) error {
 	if err := m.Prepare(d.now().UTC()); err != nil {
 		return err
@@ -78,7 +84,9 @@ func (d *Dispatcher) admit(m *webhook.Message) error {
 	return nil
 }
 
-// relay empties the outbox, as messages that are accepted like all others.
+// relay empties the outbox, as messages that are accepted like all others. A row
+// that is refused has become a dead letter, of which the observers learn here:
+// there is no endpoint, and so no lane, whose Retryer could say so.
 func (d *Dispatcher) relay(ctx context.Context) {
 	for ctx.Err() == nil {
 		admit := d.admitter(ctx)
@@ -100,7 +108,8 @@ func (d *Dispatcher) relay(ctx context.Context) {
 }
 
 // Redrive is the target of the webhooks' dead letters: it puts the message of a
-// letter on its way again.
+// letter on its way again, with a count of attempts and 24 hours of its own. An
+// error that matches [deadletter.ErrRefused] would come again each time.
 func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) error {
 	m := webhook.FromLetter(l)
 	err := d.admitter(ctx)(&m)
@@ -118,7 +127,9 @@ func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) error {
 	return nil
 }
 
-// Deliveries returns how a message fares at each of its endpoints.
+// Deliveries returns how a message fares at each of its endpoints, with the
+// history of its attempts. The error matches [webhook.ErrNotFound] when the store
+// has no such message, or has it no more.
 func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]webhook.Info, error) {
 	list, err := d.cfg.Store.Deliveries(ctx, message)
 	if err == nil && len(list) == 0 {

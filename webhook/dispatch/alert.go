@@ -19,7 +19,7 @@ import (
 type Notifier struct{ d *Dispatcher }
 
 // NewNotifier makes the endpoint of alerts, or changes it, and returns its
-// notifier. e needs a URL and a secret; its ID is [AlertEndpoint].
+// notifier. e needs a URL and a secret; its ID is [webhook.AlertEndpoint].
 func NewNotifier(ctx context.Context, d *Dispatcher, e webhook.Endpoint) (*Notifier, error) {
 	if len(e.Secrets) == 0 {
 		return nil, fmt.Errorf("%w alert endpoint: a secret to sign with is missing", webhook.ErrInvalid)
@@ -51,8 +51,8 @@ func (e *endpoint) configured(c webhook.Endpoint) bool {
 // Name implements [deadletter.Notifier].
 func (n *Notifier) Name() string { return "webhook" }
 
-// Notify implements [deadletter.Notifier]. A test alert is sent at once, so
-// that whoever pressed the button learns how it was taken.
+// Notify implements [deadletter.Notifier]. A test alert is sent at once and past
+// the queue, so that the operator who asked for it learns how it was taken.
 func (n *Notifier) Notify(ctx context.Context, a deadletter.Alert) error {
 	if a.Queue == webhook.AlertQueue {
 		return nil
@@ -72,6 +72,8 @@ func (n *Notifier) Notify(ctx context.Context, a deadletter.Alert) error {
 	return err
 }
 
+// alertMessage returns the message that an alert is delivered as: the alert in
+// the envelope of Standard Webhooks.
 func alertMessage(a deadletter.Alert) (webhook.Message, error) {
 	plain, err := deadletter.FormatPlain.Encode(a)
 	if err != nil {
@@ -79,7 +81,7 @@ func alertMessage(a deadletter.Alert) (webhook.Message, error) {
 	}
 	body, err := json.Marshal(map[string]any{"type": "forbear.alert", "timestamp": a.Last.UTC().Format(time.RFC3339), "data": json.RawMessage(plain)})
 	return webhook.Message{
-		// The same alert, told again, is the same message.
+		// An alert that is raised again while it is open is the same message.
 		ID: fmt.Sprintf("alert-%d-%d", a.ID, a.First.UnixMicro()), Endpoints: []string{webhook.AlertEndpoint},
 		Type: "forbear.alert", Source: "urn:forbear", Subject: a.Queue, Body: body,
 	}, err
@@ -91,6 +93,8 @@ func (n *Notifier) Health() error {
 	if l == nil {
 		return errors.New("the endpoint of alerts is gone")
 	}
+	// Disabled comes first: a disabled endpoint fails no more, and looks for no
+	// credential.
 	switch e, why := l.ep.config(), l.ep.hold.reason(); {
 	case e.State != webhook.Enabled:
 		return fmt.Errorf("the endpoint of alerts is disabled: %s", e.Reason)

@@ -40,7 +40,7 @@ func TestAlertsAreDelivered(t *testing.T) {
 		secret, down := webhook.NewSecret(), true
 		var bodies []string
 		r := &receiver{}
-		r.answer = func(_ int, req *http.Request) int {
+		r.respond = func(_ int, req *http.Request) int {
 			if down {
 				return 503
 			}
@@ -87,7 +87,7 @@ func TestAlertsAreDelivered(t *testing.T) {
 // an alert about those is not sent the same way: one does not bring the next.
 func TestAlertsDoNotBreedAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &receiver{answer: always(400)}
+		r := &receiver{respond: always(400)}
 		s := &storetest.Memory{}
 		_, a := alerting(t, s, r, webhook.NewSecret())
 		if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
@@ -113,7 +113,7 @@ func TestAlertsDoNotBreedAlerts(t *testing.T) {
 
 func TestAlertEndpointIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := run(t, &storetest.Memory{}, dispatch.Config{Transport: &receiver{answer: always(200)}})
+		d := run(t, &storetest.Memory{}, dispatch.Config{Transport: &receiver{respond: always(200)}})
 		for _, c := range []struct {
 			name string
 			e    webhook.Endpoint

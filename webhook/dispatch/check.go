@@ -20,6 +20,8 @@ func (d *Dispatcher) checkEndpoint(ctx context.Context, e *webhook.Endpoint) err
 	return err
 }
 
+// checkSecrets refuses secrets that nothing can be signed with, and references
+// that name no such secret. Its errors show positions and references, no secrets.
 func (d *Dispatcher) checkSecrets(ctx context.Context, secrets []string) error {
 	if len(secrets) > 10 {
 		return fmt.Errorf("%w endpoint: %d secrets, at most 10", webhook.ErrInvalid, len(secrets))
@@ -47,6 +49,10 @@ func (d *Dispatcher) checkSecrets(ctx context.Context, secrets []string) error {
 	return errors.Join(errs...)
 }
 
+// checkAuth refuses a source of the Authorization that could not work: it is one
+// reference, or OAuth client credentials in full. A token's server is held to the
+// same addresses as the endpoints, and to TLS unless addresses inside are allowed,
+// as in development.
 func (d *Dispatcher) checkAuth(ctx context.Context, a *webhook.Auth) error {
 	ref := ""
 	switch {

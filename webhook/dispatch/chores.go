@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -18,9 +17,11 @@ const (
 	choresGrace  = 5 * time.Second // for alerts that cannot be stored, at the end
 )
 
-// startChores starts those who write alerts and states. A store that is away
-// must not hold up the workers, who may raise one with each attempt. The
-// returned function lets the chores that there are finish.
+// startChores starts the goroutines that write alerts and states. A store that is
+// away must not hold up the workers, which may raise an alert with each attempt.
+// There are two, so that an alert that is tried again and again does not hold up
+// the state of an endpoint. The returned function lets the chores that there are
+// finish; nothing may be added from then on.
 func (d *Dispatcher) startChores(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var helpers sync.WaitGroup
@@ -39,10 +40,12 @@ func (d *Dispatcher) startChores(ctx context.Context) (end func()) {
 	}
 }
 
-// chore runs f outside of the workers.
+// chore runs f outside of the workers. It waits when there are too many: a worker
+// that goes on would have to drop an alert.
 func (d *Dispatcher) chore(f func(context.Context)) { d.chores <- f }
 
-// raise stores an alert. It must not be lost, so that it is tried again.
+// raise stores an alert. It must not be lost, so that it is tried until the
+// store takes it, or the grace of a stop is over.
 func (d *Dispatcher) raise(a deadletter.Alert) {
 	d.chore(func(ctx context.Context) {
 		backoff := wait.Backoff{Base: 100 * time.Millisecond, Cap: 10 * time.Second}
@@ -58,7 +61,7 @@ func (d *Dispatcher) raise(a deadletter.Alert) {
 }
 
 // setState stores how an endpoint fares. A write that fails is not repeated: the
-// next change brings another.
+// next change brings another, and a late one could undo that.
 func (d *Dispatcher) setState(id string, s webhook.EndpointState, why string, failing time.Time) {
 	d.chore(func(ctx context.Context) {
 		if err := d.cfg.Store.SetEndpointState(ctx, id, s, why, failing); err != nil {
@@ -67,7 +70,8 @@ func (d *Dispatcher) setState(id string, s webhook.EndpointState, why string, fa
 	})
 }
 
-// reclaim takes back what dead processes held.
+// reclaim takes back what dead processes held, in batches, so that one that held
+// much does not stop the others' writes for long.
 func (d *Dispatcher) reclaim(ctx context.Context) {
 	for ctx.Err() == nil {
 		n, err := d.cfg.Store.Reclaim(ctx, storeBatch)
@@ -94,8 +98,9 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 // overdue dead-letters what could not be attempted within its total: deliveries
 // to endpoints that are disabled, held or slowed, whose lanes claim nothing.
 func (d *Dispatcher) overdue(ctx context.Context) {
+	// By endpoint, since each has a total of its own.
 	for id, l := range *d.lanes.Load() {
-		total := cmp.Or(l.retryer.Policy().Total, 24*time.Hour)
+		total := l.retryer.Policy().Total
 		spec := webhook.Lane{Endpoint: id, Max: overdueBatch}
 		for ctx.Err() == nil {
 			list, err := d.cfg.Store.Overdue(ctx, d.cfg.Owner, time.Duration(d.lease.Load()), total, spec)

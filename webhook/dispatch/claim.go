@@ -9,7 +9,9 @@ import (
 )
 
 const (
-	maxClaim = 2000 // deliveries at once
+	// maxClaim bounds the deliveries that are claimed at once: they are in memory,
+	// under leases that run.
+	maxClaim = 2000
 	// A lane that found less than it wanted, though more is due, is not asked
 	// again at once: another process is about to take it.
 	breath = 5 * time.Millisecond
@@ -53,7 +55,8 @@ func earliest(a, b time.Time) time.Time {
 }
 
 // step writes outcomes back and claims, in one step of the store. When it fails,
-// the lanes may want again, and the outcomes are written apart from the loop.
+// the lanes may want again, and the outcomes are written apart from the loop,
+// which goes on: the next claim may well succeed.
 func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.Outcome) {
 	done, err := d.cfg.Store.Turn(ctx, webhook.Turn{Outcomes: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: c.specs})
 	if err == nil {
@@ -62,7 +65,7 @@ func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.Outcome) 
 		return
 	}
 	for i, l := range c.lanes {
-		l.take(nil, c.specs[i].Max)
+		l.take(nil, c.specs[i].Max) // gives the rate back
 	}
 	d.look() // what is due is to be asked again
 	if len(back) > 0 {
@@ -73,7 +76,8 @@ func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.Outcome) 
 	wait.Sleep(ctx, wait.Jitter(stumble))
 }
 
-// hand gives the lanes what was claimed for them.
+// hand gives the lanes what was claimed for them. Each lane that wanted gets its
+// share, if only an empty one, so that its rate is right.
 func (d *Dispatcher) hand(c claim, done *webhook.Turned) {
 	claimed := make(map[string][]*webhook.Delivery, len(c.lanes))
 	for i := range done.Claimed {

@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// Alerter takes what an operator has to know, durably. A deadletter.Store is one.
+// Alerter takes what an operator has to know, durably. A [deadletter.Store] is one.
 type Alerter interface {
 	Raise(ctx context.Context, a deadletter.Alert) error
 }
@@ -60,7 +60,7 @@ type Dispatcher struct {
 	log    *slog.Logger
 	client *http.Client // for tokens; attempts use the transport itself
 	now    func() time.Time
-	outbox *forbear.Retryer // the observers hear of the outbox's dead letters from it
+	outbox *forbear.Retryer // reports the outbox's dead letters to the observers
 
 	// lanes holds a lane for each endpoint. Load replaces the map and never
 	// changes it, so that readers need no lock.
@@ -71,9 +71,9 @@ type Dispatcher struct {
 	reload  atomic.Bool  // another process has changed something
 	lease   atomic.Int64 // a [time.Duration], for the slowest endpoint
 
-	wakes    chan struct{} // a lane may want work
-	looks    chan struct{} // the store may hold work that the lanes do not know of
-	outcomes chan webhook.Outcome
+	wakes    chan struct{}        // a lane may want work
+	looks    chan struct{}        // the store may hold work that the lanes do not know of
+	outcomes chan webhook.Outcome // from the jobs to the main loop
 	chores   chan func(context.Context)
 
 	workers   sync.WaitGroup  // each makes attempts for one lane
@@ -90,11 +90,14 @@ type counters struct{ accepted, delivered, failed, postponed, dead atomic.Int64 
 
 // Stats counts what a dispatcher has done since it was made.
 type Stats struct {
+	// Failed counts attempts and Postponed decisions; the others are messages, or
+	// their deliveries.
 	Accepted, Delivered, Failed, Postponed, Dead int64
 }
 
 // New returns a dispatcher. It does nothing until Run, but accepts messages
-// once [Dispatcher.Load] has read the endpoints.
+// once [Dispatcher.Load] has read the endpoints. Many may share one store, in one
+// process or in many.
 func New(cfg Config) (*Dispatcher, error) {
 	if cfg.Store == nil || cfg.Alerts == nil {
 		return nil, errors.New("webhook: a dispatcher needs a store and a place for alerts")

@@ -2,10 +2,10 @@
 // was accepted is delivered at least once, or becomes a dead letter with an
 // alert. It is never dropped, and the number of its attempts survives restarts.
 //
-// A [Dispatcher] takes due deliveries from a [webhook.Store] under a lease, sends them,
-// and writes back what became of them. What follows a failed attempt is decided
-// by the endpoint's [forbear.Retryer], as everywhere in forbear, from the state
-// that is persisted with the delivery. A spent budget or an open breaker
+// A [Dispatcher] claims due deliveries from a [webhook.Store] under a lease, sends
+// them, and writes back what became of them. What follows a failed attempt is
+// decided by the endpoint's [forbear.Retryer], as everywhere in forbear, from the
+// state that is persisted with the delivery. A spent budget or an open breaker
 // postpones the decision and consumes no attempt.
 //
 // Each endpoint is a lane of its own, with its concurrency, its rate and its
@@ -13,4 +13,17 @@
 //
 // Receivers see the same webhook-id in every attempt, which is what they
 // recognise duplicates by. Attempts are signed as Standard Webhooks says.
+//
+// # The way of a delivery
+//
+// The main loop (loop.go) asks the lanes (lane.go) what they can take and claims
+// it in one step of the store (claim.go). A lane gives each delivery a slot, where
+// a job (job.go) looks at the lease, the endpoint and the 24 hours, makes the
+// attempt (send.go), and asks the Retryer what follows. The outcome goes back to
+// the loop, which writes it with others (writeback.go).
+//
+// A lane that may not send claims nothing, so that its deliveries stay in the
+// store: while its endpoint lacks a credential (hold.go), between the probes of an
+// endpoint that is down (pacing.go), and for moments while its budget is spent
+// (patience.go).
 package dispatch

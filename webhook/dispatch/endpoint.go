@@ -44,9 +44,10 @@ func (d *Dispatcher) newEndpoint(conf webhook.Endpoint) (*endpoint, error) {
 	return &endpoint{d: d, plain: plain, hold: &hold{}, conf: conf}, nil
 }
 
+// id names the endpoint: it never changes.
 func (e *endpoint) id() string { return e.conf.ID }
 
-// slots returns how many attempts may be in flight.
+// slots returns how many attempts may be in flight, from this process.
 func (e *endpoint) slots() int {
 	if e.conf.Concurrency <= 0 {
 		return defaultSlots
@@ -70,7 +71,9 @@ func (e *endpoint) enabled() bool {
 }
 
 // adopt takes over the state that the store has for the same configuration, and
-// reports whether it enables the endpoint. That forgets its failures.
+// reports whether it enables the endpoint. That forgets its failures, or the next
+// one would disable it again. FailingSince is not taken over while the state stays:
+// this process knows better what it has sent.
 func (e *endpoint) adopt(stored *webhook.Endpoint) (enabled bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,7 +89,9 @@ func (e *endpoint) adopt(stored *webhook.Endpoint) (enabled bool) {
 
 // record counts the response to an attempt. The store learns when a row of
 // failures begins and ends, and of an endpoint that is no more, or has failed for
-// too long: nothing is sent to it from then on.
+// too long: nothing is sent to it from then on. Between, nothing is written: a
+// write for each attempt would double what a delivery costs. at is of the wall
+// clock, since it is stored and compared with what other processes have stored.
 func (e *endpoint) record(r *response, at time.Time) {
 	e.mu.Lock()
 	was, why := e.conf.FailingSince, ""
@@ -103,6 +108,7 @@ func (e *endpoint) record(r *response, at time.Time) {
 	}
 	since := e.conf.FailingSince
 	e.mu.Unlock()
+	// Without the lock: a chore may have to wait for its place.
 	switch id := e.id(); {
 	case why != "":
 		e.d.log.Error("endpoint disabled", slog.String("endpoint", id), slog.String("reason", why))
@@ -131,7 +137,8 @@ func (e *endpoint) hopeless(r *response, at time.Time) string {
 }
 
 // signing returns the endpoint's signer; references are looked up each time,
-// so that a rotated secret is used at once.
+// so that a rotated secret is used at once. A secret that is configured as it is
+// is parsed for the first attempt only.
 func (e *endpoint) signing(ctx context.Context) (*webhook.Signer, error) {
 	e.mu.Lock()
 	known := e.signer

@@ -58,7 +58,7 @@ func TestEndpointIsDisabled(t *testing.T) {
 	}
 }
 
-// The store hears of the begin and the end of a row of failures, and of nothing
+// The store learns of the begin and the end of a row of failures, and of nothing
 // between: a write for each attempt would double what a delivery costs.
 func TestRowOfFailuresIsStoredTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,13 +13,14 @@ import (
 
 // PutEndpoint checks an endpoint and adds or replaces it. All faults are found
 // at once. e.Version is the version that it is to replace: 0 for any or none,
-// [VersionNone] for none; when another is stored, nothing is written and the
-// error is [ErrVersion]. The endpoint's state stays as it is: see Disable and
+// [webhook.VersionNone] for none; when another is stored, nothing is written and the
+// error is [webhook.ErrVersion]. The endpoint's state stays as it is: see Disable and
 // TestAndEnable.
 func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	if err := d.checkEndpoint(ctx, &e); err != nil {
 		return e, err
 	}
+	// The state is the store's: a configuration that is put must not enable.
 	e.State, e.Reason, e.Since, e.FailingSince, e.Held = "", "", time.Time{}, time.Time{}, ""
 	look := time.Now()
 	e, err := d.cfg.Store.PutEndpoint(ctx, e)
@@ -35,7 +36,8 @@ func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webho
 	return e, nil
 }
 
-// updates is how often a change is made anew because another write came first.
+// updates is how often a change is made anew because another write came first:
+// one of those writes succeeds each time, so that only a crowd gets there.
 const updates = 32
 
 // UpdateEndpoint changes an endpoint: change is handed what is stored, secrets
@@ -66,7 +68,8 @@ func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(
 	return webhook.Endpoint{}, fmt.Errorf("endpoint %q: other writes came first, %d times", id, updates)
 }
 
-// stored returns a copy of an endpoint as the store has it.
+// stored returns a copy of an endpoint as the store has it. It shares nothing with
+// what a store in memory keeps, so that a change that fails changes nothing.
 func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, error) {
 	list, err := d.cfg.Store.Endpoints(ctx)
 	if err != nil {
@@ -86,7 +89,8 @@ func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, e
 	return e, nil
 }
 
-// reread makes a change of an endpoint known at once.
+// reread makes a change of an endpoint known at once in this process; others
+// learn of it within seconds, or from a [webhook.Waker].
 func (d *Dispatcher) reread(ctx context.Context) error {
 	err := d.Load(ctx)
 	d.wake()
@@ -118,7 +122,8 @@ func (d *Dispatcher) Held() map[string]string {
 }
 
 // Disable stops sending to an endpoint. Its messages are kept until R-3's 24
-// hours are over, and then become dead letters.
+// hours are over, and then become dead letters. Attempts under way are not cut
+// off. why is shown to operators.
 func (d *Dispatcher) Disable(ctx context.Context, id, why string) error {
 	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Disabled, why, time.Time{}); err != nil {
 		return err
@@ -136,7 +141,7 @@ type TestResult struct {
 }
 
 // TestAndEnable sends a test message to an endpoint and enables it when that
-// was accepted.
+// was accepted. A response that refuses it is no error of the call.
 func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, error) {
 	out, err := d.try(ctx, webhook.Message{ID: webhook.NewID("msg_test"), Endpoints: []string{id}, Type: "forbear.test", Body: []byte(`{"type":"forbear.test"}`)})
 	if err != nil || !out.OK {

@@ -51,7 +51,7 @@ func (v *vault) remove(ref string) {
 
 func dispatcher(t *testing.T, s *storetest.Memory, v *vault) *dispatch.Dispatcher {
 	t.Helper()
-	d, err := dispatch.New(dispatch.Config{Store: s, Alerts: s, Logger: quiet, Secrets: v.get, Transport: &receiver{answer: always(200)}})
+	d, err := dispatch.New(dispatch.Config{Store: s, Alerts: s, Logger: quiet, Secrets: v.get, Transport: &receiver{respond: always(200)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,16 +25,19 @@ type hold struct {
 	until time.Time // of the next look, on the monotonic clock
 }
 
-// The wait before a look is drawn between a floor and twice that, so that
-// processes that began together do not look together. The floor doubles.
+// The wait before a look is a floor and up to as much more, so that processes that
+// began together do not look together. The floor doubles from firstLook to
+// lastLook: most secrets come back within seconds, with a deployment, and a vault
+// that is down for hours must not be asked by every endpoint all the time.
 const (
 	firstLook = 5 * time.Second
 	lastLook  = 30 * time.Second
 )
 
-// missing notes that a look which began at the given time found no credential.
+// missing records that a look which began at the given time found no credential.
 // began says that the hold begins. counts is false for a look that was under
-// way when another had found the same.
+// way when another had found the same: all slots of a lane may find out at once,
+// and that is one find.
 func (h *hold) missing(why string, look time.Time) (began, counts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +54,7 @@ func (h *hold) missing(why string, look time.Time) (began, counts bool) {
 	return began, true
 }
 
-// found notes that a look which began at the given time found the credential,
+// found records that a look which began at the given time found the credential,
 // and reports whether that ends the hold. A look that was under way when the
 // hold began does not: what one finds and another does not would begin and end
 // it all the time.
@@ -124,8 +127,8 @@ func (j *job) unready(r *response) {
 	j.writeBack(webhook.Postponed, 0)
 }
 
-// ready notes that a look found the endpoint's credential. When the endpoint was
-// held, its deliveries go on at once.
+// ready records that a look found the endpoint's credential. When the endpoint
+// was held, its deliveries go on at once.
 func (e *endpoint) ready(look time.Time) {
 	if !e.hold.found(look) {
 		return

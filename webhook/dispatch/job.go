@@ -10,7 +10,8 @@ import (
 
 // job is one claimed delivery at work on its lane, until it is written back. It
 // carries the delivery through one attempt, or through a decision that was put
-// off, and belongs to one goroutine.
+// off, and belongs to one goroutine. Its delivery is written back exactly once:
+// every way through process ends in writeBack or deadLetter.
 //
 // What an attempt comes to passes three hands: the response, the decision about
 // it, and the outcome that the store is given. The decisions are the engine's: a
@@ -19,7 +20,7 @@ type job struct {
 	lane     *lane
 	delivery *webhook.Delivery
 	call     *forbear.DurableCall // nil before resume
-	made     *webhook.Attempt     // by this job; nil while there is none
+	made     *webhook.Attempt     // the record of the attempt; nil while there is none
 }
 
 // resume goes on with the delivery's call, with what the engine has to know of the
@@ -66,6 +67,8 @@ func (j *job) leaseLasts() bool {
 func (j *job) attempt() {
 	l, dl := j.lane, j.delivery
 	d, number := l.d, j.call.Attempts+1
+	// The wall clock for what is stored, the monotonic one for what is measured: an
+	// attempt does not become slow by a clock that is set.
 	began, mono := d.now(), time.Now()
 	l.begin()
 	r := l.ep.send(d.sendCtx, &dl.Message, number, j.call.Timeout(began))
@@ -94,7 +97,9 @@ func (j *job) attempt() {
 	j.conclude(&r, took)
 }
 
-// conclude decides what follows a failed attempt.
+// conclude decides what follows a failed attempt: the retry with its wait, a
+// decision that is put off, or the end. The record of the attempt is written back
+// with each of them.
 func (j *job) conclude(r *response, took time.Duration) {
 	d, now := j.lane.d, j.lane.d.now()
 	d.stats.failed.Add(1)
@@ -125,7 +130,8 @@ func (j *job) refuse(dec forbear.Decision, now time.Time) {
 	j.writeBack(webhook.Postponed, after)
 }
 
-// expire ends a delivery whose time is over.
+// expire ends a delivery whose time is over: its failure is the latest one,
+// or the deadline itself when it was never attempted.
 func (j *job) expire() {
 	j.resume()
 	_ = j.call.GiveUp(context.Background(), forbear.ReasonDeadline, j.lane.d.now())

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -63,6 +64,11 @@ func TestJobExpires(t *testing.T) {
 			if o.Dead.ErrorType != last || (o.Dead.Status == 503) != (last != "") {
 				t.Errorf("the letter says %q, %d", o.Dead.ErrorType, o.Dead.Status)
 			}
+			want := forbear.Failure{Type: cmp.Or(last, "deadline")}
+			if e := r.events.Stops(); len(e) != 1 || e[0].Failure != want || e[0].Attempts != 4 || e[0].Elapsed != 24*time.Hour {
+				t.Errorf("observed is %+v, want the failure %+v", e, want)
+			}
+			r.events.Reset()
 		}
 	})
 }
@@ -214,22 +220,57 @@ func TestGoneIsALetterAndDisables(t *testing.T) {
 	})
 }
 
+// down makes the endpoint fail until its breaker opens, and waits until it lets
+// a probe through.
+func down(r *rig) {
+	r.Helper()
+	for r.l.breaker() != breaker.Open {
+		r.process(r.job())
+	}
+	time.Sleep(time.Minute)
+}
+
 // An attempt that a stop cuts off says nothing of the receiver: it is neither
 // counted nor recorded, and the breaker gets its permit back.
 func TestAttemptCutOffByAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *rig
+		stopping := false
 		r = newRig(t, respond(func(req *http.Request) (*http.Response, error) {
+			if !stopping {
+				return status(503)(req)
+			}
+			time.Sleep(time.Second)
 			r.d.abort()
 			<-req.Context().Done()
 			return nil, context.Cause(req.Context())
-		}), webhook.Endpoint{})
-		o := r.process(r.job())
-		if o.Kind != webhook.Released || o.Attempt != nil || o.Progress.Attempts != 0 {
-			t.Errorf("got %+v", o)
+		}), webhook.Endpoint{Concurrency: 1})
+		down(r)
+		failures := r.l.ep.failures
+		stopping = true
+		for range 10 { // more than there are permits for probes
+			if o := r.process(r.job()); o.Kind != webhook.Released || o.Attempt != nil || o.Progress.Attempts != 0 {
+				t.Errorf("got %+v", o)
+			}
 		}
-		if r.l.ep.config().FailingSince != (time.Time{}) || r.l.latency != 0 || r.l.sending != 0 {
-			t.Error("the attempt counts as one")
+		if r.l.ep.failures != failures || r.l.latency != 0 || r.l.sending != 0 {
+			t.Errorf("the attempt counts as one: latency %v, %d failures", r.l.latency, r.l.ep.failures)
+		}
+	})
+}
+
+// A failure is one failure, however often its decision is asked for: resolution
+// may fail twice, and asking again is no second time.
+func TestPendingFailureIsCountedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, status(503), noBreaker())
+		spent(r)
+		j := r.job()
+		j.delivery.Progress.Pending = &forbear.Pending{Class: forbear.ClassDNS, Type: "dns_failure", At: time.Now()}
+		j.delivery.Progress.State = forbear.State{Attempt: 1, DNSFailures: 1}
+		o := r.process(j)
+		if o.Kind != webhook.Postponed || o.Progress.State.DNSFailures != 1 {
+			t.Errorf("got %+v", o)
 		}
 	})
 }
@@ -270,10 +311,7 @@ func TestProbesAreShort(t *testing.T) {
 		if limit != 10*time.Second {
 			t.Fatalf("an attempt gets %v", limit)
 		}
-		for r.l.breaker() != breaker.Open {
-			r.process(r.job())
-		}
-		time.Sleep(time.Minute)
+		down(r)
 		if o := r.process(r.job()); o.Attempt == nil || limit != 5*time.Second {
 			t.Errorf("a probe gets %v", limit)
 		}

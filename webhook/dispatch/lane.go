@@ -33,7 +33,8 @@ type lane struct {
 	restrained time.Time
 }
 
-// quick is the latency up to which a lane takes deliveries ahead.
+// quick is the latency up to which a lane takes deliveries ahead. Behind slower
+// attempts their leases would run out in the buffer.
 const quick = 200 * time.Millisecond
 
 // serves reports whether the lane was made for e's configuration, and if so
@@ -51,7 +52,8 @@ func (l *lane) serves(e *webhook.Endpoint) bool {
 }
 
 // want returns how many deliveries the lane can take now, and otherwise when it
-// should be asked again; zero means: when something happens.
+// should be asked again; zero means: when something happens. The rate is taken
+// along, and [lane.take] gives back what was not claimed.
 func (l *lane) want(now time.Time) (n int, next time.Time) {
 	if !l.ep.enabled() {
 		return 0, time.Time{}
@@ -66,6 +68,7 @@ func (l *lane) want(now time.Time) (n int, next time.Time) {
 	case l.restrained.After(now):
 		return 0, l.restrained
 	}
+	// Not for a few: a claim costs the store the same for one as for fifty.
 	limit := l.depth()
 	n = limit - l.inFlight - len(l.buffer)
 	if n < max(limit/4, 1) && l.inFlight > 0 {
@@ -142,7 +145,9 @@ func (l *lane) take(list []*webhook.Delivery, n int) {
 	}
 }
 
-// work does jobs in one slot until the lane has none left.
+// work does jobs in one slot until the lane has none left. It wakes the main loop
+// when the buffer is half empty, so that the next claim is there before it is
+// quite empty, and when the slot becomes free.
 func (l *lane) work(j *job) {
 	for {
 		j.process()
@@ -163,7 +168,8 @@ func (l *lane) work(j *job) {
 	}
 }
 
-// drain empties the buffer, when the dispatcher stops.
+// drain empties the buffer, when the dispatcher stops: what waits for a slot goes
+// back to the store at once, and not after the attempts under way.
 func (l *lane) drain() []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +178,8 @@ func (l *lane) drain() []*job {
 	return list
 }
 
-// dueAt notes that the lane has work from t on.
+// dueAt records that the lane has work from t on. The earliest such time counts,
+// until the lane has asked for a claim.
 func (l *lane) dueAt(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,7 +219,8 @@ func (l *lane) end(r *response, took time.Duration) {
 	}
 }
 
-// inherit takes over what another lane knows of the same receiver.
+// inherit takes over what another lane knows of the same receiver. The breaker,
+// the budget and the pacing stay while the policy and the concurrency do.
 func (l *lane) inherit(old *lane) {
 	old.mu.Lock()
 	l.latency = old.latency

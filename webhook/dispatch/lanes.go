@@ -19,7 +19,7 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	d.reload.Store(false)
+	d.reload.Store(false) // before the list is read: a change from now on is another
 	list, err := d.cfg.Store.Endpoints(ctx)
 	if err != nil {
 		return err
@@ -50,7 +50,8 @@ func (d *Dispatcher) Load(ctx context.Context) error {
 }
 
 // leaseTime covers the longest attempt, the wait for a slot and the writing
-// back.
+// back. What a dead process held stays for as long, so that it is not longer than
+// it must be.
 func leaseTime(lanes map[string]*lane) time.Duration {
 	longest := 10 * time.Second
 	for _, l := range lanes {
@@ -97,7 +98,8 @@ func (l *lane) newRetryer() (err error) {
 	return err
 }
 
-// lane returns the lane of an endpoint, or nil.
+// lane returns the lane of an endpoint, or nil. Callers that wait in between ask
+// again: a change of the endpoint may have replaced it.
 func (d *Dispatcher) lane(id string) *lane { return (*d.lanes.Load())[id] }
 
 // dueAt lets the lane of an endpoint know that it has work from t on.

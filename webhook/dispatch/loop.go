@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	maxBack    = 1024 // outcomes written back at once
-	maxWriting = 2    // steps that write back at a time
+	maxBack = 1024 // outcomes written back at once
+	// While one step waits for the disk another prepares its write. More would
+	// compete for the same rows, in smaller batches.
+	maxWriting = 2
 	// An outcome waits this long for company, unless there are enough: what
 	// shares a step shares its wait for the disk.
 	lull   = 4 * time.Millisecond
@@ -68,7 +70,8 @@ func (l *loop) run(ctx context.Context, quiet chan struct{}) {
 	}
 }
 
-// step makes one step beside the loop.
+// step makes one step beside the loop, and wakes it at the end: what the step
+// held up can go on.
 func (l *loop) step(ctx context.Context, c claim, back []webhook.Outcome) {
 	claims, writes := len(c.lanes) > 0, len(back) > 0
 	if claims {
@@ -103,7 +106,7 @@ func (l *loop) gather() bool {
 	return l.open || len(l.back) > 0
 }
 
-// add keeps an outcome that was received; ok is false for the end of them.
+// add keeps an outcome that was received; ok is false when the channel is closed.
 func (l *loop) add(o webhook.Outcome, ok bool) {
 	if l.open = ok; !ok {
 		return
@@ -132,7 +135,8 @@ func (l *loop) take() (back []webhook.Outcome, ripe time.Time) {
 func ordered(o webhook.Outcome) bool { return o.OrderKey != "" }
 
 // await waits for something to do: outcomes that are worth a look, a wake, the
-// time again, the end.
+// time again, the end. Most outcomes are worth none: under load they come by the
+// thousand, and each look asks all the lanes.
 func (l *loop) await(ended <-chan struct{}, again time.Time) {
 	var late <-chan time.Time
 	if !again.IsZero() {

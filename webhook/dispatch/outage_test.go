@@ -27,7 +27,7 @@ func TestPolicyBreakerOfAnEndpoint(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &receiver{answer: always(503)}
+				r := &receiver{respond: always(503)}
 				e := webhook.Endpoint{ID: "a", URL: "https://example.com/", Concurrency: 1}
 				e.Policy.Breaker = c.breaker
 				d := run(t, &storetest.Memory{}, dispatch.Config{Transport: r}, e)
@@ -55,7 +55,7 @@ func TestPolicyBreakerOfAnEndpoint(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := &receiver{answer: always(503)}
+			r := &receiver{respond: always(503)}
 			e := webhook.Endpoint{ID: "a", URL: "https://example.com/", Concurrency: 1}
 			e.Policy.Breaker.Disabled = true
 			d := run(t, &storetest.Memory{}, dispatch.Config{Transport: r}, e)
@@ -69,17 +69,17 @@ func TestPolicyBreakerOfAnEndpoint(t *testing.T) {
 }
 
 // Five good probes close the breaker, one after the other, and what was due
-// meanwhile follows. One alert tells of the outage.
+// meanwhile follows. There is one alert about the outage.
 func TestEndpointRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &receiver{answer: always(503)}
+		r := &receiver{respond: always(503)}
 		s := &storetest.Memory{}
 		d := run(t, s, dispatch.Config{Transport: r}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
 		accept(t, d, 200)
 		time.Sleep(10 * time.Minute)
 		r.mu.Lock()
 		down := len(r.sent)
-		r.answer, r.most, r.takes = always(200), 0, time.Second
+		r.respond, r.most, r.takes = always(200), 0, time.Second
 		r.mu.Unlock()
 		if down > 45 { // 20 and what was in flight, and the probes
 			t.Errorf("%d sends in an outage of ten minutes", down)
@@ -160,7 +160,7 @@ func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &storetest.Memory{}
 				putOff(t, s, c.n)
-				r := &receiver{answer: func(n int, _ *http.Request) int {
+				r := &receiver{respond: func(n int, _ *http.Request) int {
 					if c.fails > 0 && n%c.fails == c.fails-1 {
 						return 503
 					}
@@ -214,7 +214,7 @@ func TestBacklogKeepsToTheBudget(t *testing.T) {
 				s := &storetest.Memory{}
 				putOff(t, s, 5000)
 				good := 0
-				r := &receiver{answer: func(n int, _ *http.Request) int {
+				r := &receiver{respond: func(n int, _ *http.Request) int {
 					if n*7%10 < fails {
 						return 503
 					}
@@ -245,7 +245,7 @@ func TestBacklogKeepsToTheBudget(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &storetest.Memory{}
 			putOff(t, s, 5000)
-			r := &receiver{answer: always(503)}
+			r := &receiver{respond: always(503)}
 			e := webhook.Endpoint{ID: "a", URL: "https://example.com/"}
 			e.Policy.Breaker.Disabled = true
 			run(t, s, dispatch.Config{Transport: r}, e)

@@ -17,7 +17,7 @@ import (
 //
 // It follows the breaker as an observer of its moves, and outlives the lane.
 type pacing struct {
-	opened func() // called when an outage begins
+	opened func() // called when an outage begins, with the lock held
 
 	mu    sync.Mutex
 	wait  time.Duration // the breaker's own, when the outage began
@@ -25,6 +25,8 @@ type pacing struct {
 	until time.Time     // on the monotonic clock
 }
 
+// slowest bounds the wait for a probe: an endpoint that was down for a day is found
+// within minutes when it is back.
 const slowest = 10 * time.Minute
 
 // observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
@@ -52,7 +54,7 @@ func (p *pacing) breakerMoved(e breaker.Transition) {
 	}
 }
 
-// probeAt returns when the next probe may be claimed.
+// probeAt returns when the next probe may be claimed, on the monotonic clock.
 func (p *pacing) probeAt() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +93,7 @@ func (l *lane) probing(now time.Time, n int) (int, time.Time) {
 		if at := l.pacing.probeAt(); now.Before(at) {
 			return 0, at
 		}
-		fallthrough
+		fallthrough // the breaker moves when the probe asks it
 	case breaker.HalfOpen:
 		if l.busy() {
 			return 0, time.Time{} // the probe's end asks again

@@ -9,11 +9,11 @@ import (
 )
 
 // Each opening that no recovery came between doubles the wait for the next
-// probe, up to ten minutes; the outage is told once.
+// probe, up to ten minutes; the outage is reported once.
 func TestPacingDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
-		p := &pacing{opened: func() { told++ }}
+		outages := 0
+		p := &pacing{opened: func() { outages++ }}
 		open := breaker.Transition{From: breaker.HalfOpen, To: breaker.Open, OpenFor: 5 * time.Second}
 		want := 5 * time.Second
 		for range 10 {
@@ -26,15 +26,15 @@ func TestPacingDoubles(t *testing.T) {
 			}
 			want = min(2*want, slowest)
 		}
-		if told != 1 {
-			t.Errorf("told %d times of one outage", told)
+		if outages != 1 {
+			t.Errorf("%d reports of one outage", outages)
 		}
 		p.breakerMoved(breaker.Transition{From: breaker.HalfOpen, To: breaker.Closed})
 		p.breakerMoved(open)
-		if got := time.Until(p.probeAt()); got != 5*time.Second || told != 2 {
-			t.Errorf("after a recovery: %v, told %d times", got, told)
+		if got := time.Until(p.probeAt()); got != 5*time.Second || outages != 2 {
+			t.Errorf("after a recovery: %v, %d reports", got, outages)
 		}
-		// Held open by hand: the breaker does not move, and nobody spins.
+		// Held open by hand: the breaker does not move, and no lane spins.
 		time.Sleep(time.Hour)
 		if off := p.refused(); off < 5*time.Second {
 			t.Errorf("behind a breaker that is held open: again in %v", off)

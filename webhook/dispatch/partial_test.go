@@ -22,7 +22,7 @@ func deliver(t *testing.T, ids []string, share float64, e webhook.Endpoint, watc
 	w := &partial.Work{Share: partial.Always(share)}
 	synctest.Test(t, func(t *testing.T) {
 		w.Begin()
-		r := &receiver{takes: 10 * time.Millisecond, answer: func(_ int, req *http.Request) int {
+		r := &receiver{takes: 10 * time.Millisecond, respond: func(_ int, req *http.Request) int {
 			if w.Try(t, req.Header.Get("Webhook-Id")) {
 				return 200
 			}
@@ -51,7 +51,7 @@ func messages(n int) (ids []string) {
 }
 
 // TestPartialFailure: an endpoint that fails a part of its attempts gets its
-// messages nearly as soon as from somebody who has no budget and no breaker, and
+// messages nearly as soon as from a sender without a budget and a breaker, and
 // with as few sends.
 func TestPartialFailure(t *testing.T) {
 	unbound := forbear.Policy{Breaker: breaker.Policy{Disabled: true}, Budget: budget.Policy{MinRetries: 1 << 30}}

@@ -53,7 +53,8 @@ func (j *job) askPatiently() (forbear.Decision, time.Time) {
 }
 
 // mayWait takes one of the places to wait in, when there is something to wait
-// for. It is given back with waited.
+// for: without an attempt under way no success can come. It is given back with
+// waited.
 func (l *lane) mayWait() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +72,8 @@ func (l *lane) waited() {
 	l.waiting--
 }
 
-// restrain makes the lane claim nothing for a moment, or until a success.
+// restrain makes the lane claim nothing for a moment, or until a success: what is
+// due would be claimed, refused and put off one by one.
 func (l *lane) restrain() {
 	l.mu.Lock()
 	l.restrained = time.Now().Add(restraint)

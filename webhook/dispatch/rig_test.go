@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/forbeartest"
 	"github.com/forbear-go/forbear/storetest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -28,16 +30,20 @@ func status(code int) respond {
 // back stays in the dispatcher's channel, where tests read it.
 type rig struct {
 	*testing.T
-	d     *Dispatcher
-	l     *lane
-	store *storetest.Memory
+	d      *Dispatcher
+	l      *lane
+	store  *storetest.Memory
+	events *forbeartest.Recorder
 }
 
 // newRig returns a rig for endpoint "a".
-func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint) *rig {
+func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint, opts ...forbear.Option) *rig {
 	t.Helper()
-	s := &storetest.Memory{}
-	d, err := New(Config{Store: s, Alerts: s, Transport: rt, Logger: slog.New(slog.DiscardHandler), Secrets: LocalSecrets("TEST_", "")})
+	s, events := &storetest.Memory{}, &forbeartest.Recorder{}
+	d, err := New(Config{
+		Store: s, Alerts: s, Transport: rt, Logger: slog.New(slog.DiscardHandler), Secrets: LocalSecrets("TEST_", ""),
+		Options: append(opts, forbear.WithoutLog(), forbear.WithObserver(events.Observer())),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +54,7 @@ func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint) *rig {
 	if _, err := d.PutEndpoint(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t, d, d.lane("a"), s}
+	return &rig{t, d, d.lane("a"), s, events}
 }
 
 // job returns a job for a delivery that was claimed just now.

@@ -11,16 +11,22 @@ import (
 )
 
 const (
-	reloadEvery  = 5 * time.Second  // look at the endpoints
-	overdueEvery = 30 * time.Second // look for what waits for too long
-	sweepEvery   = 30 * time.Second
-	headsEvery   = 25 * time.Millisecond  // at most
+	reloadEvery  = 5 * time.Second        // look at the endpoints, which other processes change
+	overdueEvery = 30 * time.Second       // look for what waits for too long
+	sweepEvery   = 30 * time.Second       // delete old history
+	headsEvery   = 25 * time.Millisecond  // read what is due, at most
 	headsRetry   = 100 * time.Millisecond // when the store could not be read
 )
 
 // Run delivers until ctx ends. Then it takes nothing more, lets the attempts
 // under way finish and be written back, and returns what it holds to the store.
-// Attempts that outlast their timeout are cut off.
+// Attempts that outlast their timeout are cut off. It runs once: a dispatcher that
+// has ended does not start again.
+//
+// The order of the end matters. Polls end first, since they make work. Then the
+// last claim has to be with its lane, the buffers are emptied, and the workers
+// finish; only then is no outcome to come any more, and the loop ends when it has
+// written the last. Alerts may be raised until then, so that chores end last.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if err := d.Load(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -63,7 +69,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// every runs f at once and then at the interval.
+// every runs f at once and then at the interval, which counts from the end of f: a
+// slow store is not asked more often than it can say.
 func every(ctx context.Context, interval time.Duration, f func(context.Context)) {
 	for ctx.Err() == nil {
 		f(ctx)
@@ -72,7 +79,9 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 }
 
 // scout reads the endpoints and looks for work that the lanes do not know of,
-// apart from the main loop, which does not wait for it.
+// apart from the main loop, which does not wait for it. It reads when something
+// has hinted at work, and now and then without: hints from other processes may be
+// lost.
 func (d *Dispatcher) scout(ctx context.Context) {
 	loaded := time.Now()
 	for ctx.Err() == nil {

@@ -44,6 +44,8 @@ func (r *response) missing() string {
 	return strings.ToValidUTF8(s[:min(len(s), 256)], "")
 }
 
+// errAttemptTimeout is the cause of a context that an attempt outlasted, and
+// distinguishes it from a stop.
 var errAttemptTimeout = errors.New("attempt timed out")
 
 // send makes one attempt, within limit. Without its credential nothing is sent
@@ -60,9 +62,10 @@ func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, li
 	if err != nil {
 		return response{unready: err, look: look}
 	}
-	e.ready(look)
+	e.ready(look) // before the send, which may take long
 	req, err := e.request(actx, m, sign, attempt)
 	if err != nil {
+		// The same message would fail in the same way each time.
 		return response{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: "unsendable", Err: err}}
 	}
 	if auth != "" {
@@ -135,7 +138,8 @@ type lines struct {
 	values []string
 }
 
-// put sets one header; name is in canonical form.
+// put sets one header, which replaces one of the same name; name is in canonical
+// form.
 func (l *lines) put(name, value string) {
 	l.values = append(l.values, value)
 	n := len(l.values)

@@ -26,7 +26,7 @@ func TestNothingIsSentUnderAnOldLease(t *testing.T) {
 		var mu sync.Mutex
 		sends := map[string]int{}
 		r := &receiver{takes: 9500 * time.Millisecond}
-		r.answer = func(_ int, req *http.Request) int {
+		r.respond = func(_ int, req *http.Request) int {
 			mu.Lock()
 			defer mu.Unlock()
 			sends[req.Header.Get("Webhook-Id")]++
@@ -66,7 +66,7 @@ func TestDeadlineIsLookedAtRightBeforeTheSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var late []time.Duration
 		began := time.Now()
-		r := &slowFor{id: "slow", takes: 9 * time.Second, answer: func(req *http.Request) (int, string) {
+		r := &slowFor{id: "slow", takes: 9 * time.Second, respond: func(req *http.Request) (int, string) {
 			if req.Header.Get("Webhook-Id") != "late" {
 				return 200, ""
 			}
@@ -97,18 +97,18 @@ func TestDeadlineIsLookedAtRightBeforeTheSend(t *testing.T) {
 	})
 }
 
-// slowFor answers one message slowly and the others at once.
+// slowFor responds to one message slowly and to the others at once.
 type slowFor struct {
-	id     string
-	takes  time.Duration
-	answer func(*http.Request) (status int, retryAfter string)
+	id      string
+	takes   time.Duration
+	respond func(*http.Request) (status int, retryAfter string)
 }
 
 func (s *slowFor) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("Webhook-Id") == s.id {
 		time.Sleep(s.takes)
 	}
-	status, after := s.answer(req)
+	status, after := s.respond(req)
 	h := http.Header{}
 	if after != "" {
 		h.Set("Retry-After", after)
@@ -118,7 +118,7 @@ func (s *slowFor) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // Lanes: what is due for an endpoint that hangs does not stand at the head of
 // the claims, and takes no place from another.
-func TestDeadEndpointHoldsNobodyUp(t *testing.T) {
+func TestDeadEndpointHoldsNoOtherUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var latest time.Duration
@@ -193,7 +193,7 @@ func (g *gated) Turn(ctx context.Context, t webhook.Turn) (webhook.Turned, error
 func TestDisabledDuringAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gated{Memory: &storetest.Memory{}, claimed: make(chan struct{}), letGo: make(chan struct{})}
-		r := &receiver{answer: always(200)}
+		r := &receiver{respond: always(200)}
 		d, err := dispatch.New(dispatch.Config{Store: g, Alerts: g, Transport: r, Logger: quiet})
 		if err != nil {
 			t.Fatal(err)

@@ -15,11 +15,11 @@ import (
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
-// receiver is an endpoint whose answers a test decides. It takes as long as it
-// is told for each, and keeps count.
+// receiver is an endpoint whose responses a test decides. Each takes a given
+// time, and it keeps count.
 type receiver struct {
 	mu       sync.Mutex
-	answer   func(n int, r *http.Request) int // of send n, from 0
+	respond  func(n int, r *http.Request) int // of send n, from 0
 	takes    time.Duration
 	sent     []time.Time
 	retries  int // of sent
@@ -37,7 +37,7 @@ func (r *receiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.inFlight++
 	r.most = max(r.most, r.inFlight)
 	takes := r.takes
-	status := r.answer(n, req)
+	status := r.respond(n, req)
 	r.mu.Unlock()
 	if takes > 0 {
 		time.Sleep(takes)

@@ -21,7 +21,8 @@ func (j *job) writeBack(kind webhook.OutcomeKind, after time.Duration) {
 // release gives the delivery back as it was, unattempted.
 func (j *job) release(after time.Duration) { j.writeBack(webhook.Released, after) }
 
-// deadLetter ends the delivery for good.
+// deadLetter ends the delivery for good. The store writes the letter with the
+// outcome, in one step, and raises its alert.
 func (j *job) deadLetter(why forbear.Reason) {
 	l := j.lane
 	o := j.outcome(webhook.Dead)
@@ -44,7 +45,7 @@ func (j *job) outcome(kind webhook.OutcomeKind) webhook.Outcome {
 }
 
 // written learns from outcomes that the store has taken: when what was put off is
-// due, and which dead letters the observers are to hear of. ok is false for a
+// due, and which dead letters the observers have to see. ok is false for a
 // delivery whose lease has passed to another process.
 func (d *Dispatcher) written(batch []webhook.Outcome, ok []bool) {
 	now := time.Now()
@@ -67,14 +68,16 @@ func (d *Dispatcher) written(batch []webhook.Outcome, ok []bool) {
 
 const (
 	// rewriteFor is how long outcomes are tried to be written. It is long, since
-	// what was sent would be sent again; by then the leases have ended.
+	// what was sent would be sent again: a store that is back before the leases
+	// end, or before another process looks, still takes them.
 	rewriteFor = 5 * time.Minute
 	// rewriteAtStop is how many tries there are at least when Run is to end: a
 	// few seconds' worth.
 	rewriteAtStop = 6
 )
 
-// rewrite writes outcomes that the store did not take at first.
+// rewrite writes outcomes that the store did not take at first. They claim nothing:
+// the loop does that, and the leases of what this would claim might not last.
 func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.Outcome, err error) {
 	deadline := time.Now().Add(rewriteFor)
 	backoff := wait.Backoff{Base: 20 * time.Millisecond, Cap: 2 * time.Second}

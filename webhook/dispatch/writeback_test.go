@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/storetest"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -25,7 +26,7 @@ func (s *refusing) Turn(context.Context, webhook.Turn) (webhook.Turned, error) {
 	return webhook.Turned{OK: []bool{true}}, nil
 }
 
-// What was written tells the lane when it has work again; a delivery whose lease
+// What was written makes the lane due when it has work again; a delivery whose lease
 // was lost is another process's.
 func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
 	for _, c := range []struct {
@@ -53,6 +54,31 @@ func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
 			})
 		})
 	}
+}
+
+// letters records the dead letters that observers hear of.
+type letters []forbear.DeadLettered
+
+func (l *letters) DeadLettered(_ context.Context, e forbear.DeadLettered) { *l = append(*l, e) }
+
+// A dead letter is observed when it is on disk, and not by a process that lost
+// its lease.
+func TestWrittenDeadLettersAreObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen letters
+		r := newRig(t, status(400), webhook.Endpoint{}, forbear.WithObserver(&forbear.Observer{DeadLettered: seen.DeadLettered}))
+		o := r.process(r.job())
+		for _, ok := range []bool{false, true} {
+			if len(seen) != 0 {
+				t.Errorf("observed before it is written: %+v", seen)
+			}
+			r.d.written([]webhook.Outcome{o}, []bool{ok})
+		}
+		want := forbear.DeadLettered{Dependency: "webhook:a", Queue: webhook.Queue, Reason: forbear.ReasonTerminal}
+		if len(seen) != 1 || seen[0] != want {
+			t.Errorf("observed is %+v, want %+v", seen, want)
+		}
+	})
 }
 
 // Outcomes that the store refuses are written when it is back, or given up after

@@ -1,0 +1,71 @@
+package webhook
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestMessagesAreChecked(t *testing.T) {
+	ok := func() Message { return Message{Endpoints: []string{"a"}, Body: []byte("{}")} }
+	for _, c := range []struct {
+		name string
+		edit func(*Message)
+	}{
+		{"no endpoint", func(m *Message) { m.Endpoints = nil }},
+		{"id with a space", func(m *Message) { m.ID = "a b" }},
+		{"id with a line break", func(m *Message) { m.ID = "a\r\nX: 1" }},
+		{"long key", func(m *Message) { m.IdempotencyKey = strings.Repeat("k", 65) }},
+		{"large body", func(m *Message) { m.Body = make([]byte, maxMessageSize+1) }},
+		{"authorization", func(m *Message) { m.Headers = []Header{{Name: "authorization", Value: "x"}} }},
+		{"signature", func(m *Message) { m.Headers = []Header{{Name: "Webhook-Signature", Value: "x"}} }},
+		{"header with a line break", func(m *Message) { m.Headers = []Header{{Name: "X-A", Value: "1\r\nX-B: 2"}} }},
+		{"header name", func(m *Message) { m.Headers = []Header{{Name: "X A", Value: "1"}} }},
+		{"content type", func(m *Message) { m.ContentType = "a\nb" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := ok()
+			if c.edit(&m); !errors.Is(m.check(), ErrInvalid) {
+				t.Errorf("accepted: %+v", m)
+			}
+		})
+	}
+	m := ok()
+	if err := m.check(); err != nil {
+		t.Error(err)
+	}
+	m.ID = strings.Repeat("i", 128)
+	if k := m.SentKey(); len(k) != 64 || k != m.SentKey() {
+		t.Errorf("key of a long id is %q", k)
+	}
+}
+
+// A message that is accepted becomes a request whose headers are its own and
+// cannot start a line of their own, in every format.
+func FuzzMessage(f *testing.F) {
+	f.Add("m1", "order.made", "/shop", "a\"b%ü", "k", "text/plain", "X-A", "1", []byte("{}"))
+	f.Add("a b", "\r\nX: 1", "", "", "", "a\nb", "webhook-id", "\n", []byte{0})
+	f.Fuzz(func(t *testing.T, id, kind, source, subject, key, contentType, name, value string, body []byte) {
+		m := Message{ID: id, Endpoints: []string{"a"}, Type: kind, Source: source, Subject: subject, Key: key, ContentType: contentType, Headers: []Header{{Name: name, Value: value}}, Body: body}
+		if m.check() != nil {
+			return
+		}
+		for _, format := range []Format{FormatRaw, FormatStructured, FormatBinary} {
+			h := http.Header{}
+			if _, err := m.Encode(format, h); err != nil {
+				t.Fatalf("accepted, and not encoded as %q: %v", format, err)
+			}
+			for k, values := range h {
+				for _, v := range values {
+					if !token(k) || strings.ContainsAny(v, "\r\n\x00") {
+						t.Errorf("%q: header %q is %q", format, k, v)
+					}
+				}
+			}
+		}
+		if k := m.SentKey(); k != "" && len(k) > 64 {
+			t.Errorf("key %q", k)
+		}
+	})
+}
