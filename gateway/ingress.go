@@ -111,6 +111,8 @@ type watched struct {
 	cancel context.CancelCauseFunc
 }
 
+// Read marks the outcome as unknown when the body ends before its end: the work
+// may be done, and the caller has half of its result.
 func (b *watched) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
@@ -119,12 +121,15 @@ func (b *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the context of the send, which the body needed until now.
 func (b *watched) Close() error {
 	err := b.ReadCloser.Close()
 	b.cancel(nil)
 	return err
 }
 
+// ingressResponse completes a response that will be stored. One that switches
+// protocols has no end to store.
 func (rt *route) ingressResponse(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return errors.New("a switch of protocols cannot be kept")

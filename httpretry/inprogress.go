@@ -45,6 +45,8 @@ type rejoined struct {
 	io.Closer
 }
 
+// failing is the end of a body that broke while its beginning was read: the caller
+// meets the same error at the same place.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
