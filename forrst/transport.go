@@ -16,8 +16,8 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 )
 
-// Options says how a transport reads responses and which calls it may repeat. The
-// zero value obeys what every phase of the migration sends and repeats only
+// Options says how a transport reads responses and which calls it may repeat.
+// The zero value obeys what every phase of the migration sends and repeats only
 // calls with an idempotency key.
 type Options struct {
 	// Phase of the migration from the retryable boolean. Default Phase1.
@@ -67,6 +67,7 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
+// callKey is where the context of a request has its call.
 type callKey struct{}
 
 // callOf finds the call that a request carries.
@@ -163,6 +164,8 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 	return a.Failure
 }
 
+// failing is the end of a body that broke while it was read, for a reader to meet
+// at the same place.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
