@@ -71,7 +71,7 @@ func Attempt(ctx context.Context) int {
 	return 0
 }
 
-// MarkFinal says that the answer stands, whatever its status: the work is past
+// MarkFinal says that the response stands, whatever its status: the work is past
 // the point of no return. A panic after it is an unknown outcome.
 func MarkFinal(ctx context.Context) { mark(ctx, Keep) }
 
@@ -84,7 +84,7 @@ func MarkUnknown(ctx context.Context) { mark(ctx, Suspend) }
 func MarkUndone(ctx context.Context) { mark(ctx, Retry) }
 
 // Marked returns what the run that ctx belongs to has been marked with. It is
-// for transports whose answers have fates of their own.
+// for transports whose responses have rules of their own.
 func Marked(ctx context.Context) (f Fate, ok bool) {
 	if r := runOf(ctx); r != nil {
 		return r.marked()
@@ -118,8 +118,8 @@ func Tx(ctx context.Context) *sql.Tx {
 type Transactor interface {
 	Store
 	// Transact claims in a transaction of its own and, when that is granted,
-	// calls run in it. An answer is stored and committed with everything that
+	// calls run in it. A response is stored and committed with everything that
 	// run wrote; nil, or an error, rolls all of it back. A duplicate of a run
-	// under way is told so at once and holds no connection.
+	// under way is refused at once and holds no connection.
 	Transact(ctx context.Context, c Claim, run func(ctx context.Context, tx *sql.Tx, rec Record) (*Answer, error)) (Verdict, error)
 }

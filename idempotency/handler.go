@@ -18,9 +18,9 @@ import (
 )
 
 // Handler puts idempotency keys in front of next: a POST or PATCH without a
-// good key is refused, one that was done before gets its stored answer, and
+// good key is refused, one that was done before gets its stored response, and
 // everything else passes. The handler sees a request whose context outlives the
-// client's connection, and whose answer goes out after it is stored. All faults
+// client's connection, and whose response goes out after it is stored. All faults
 // of the options are returned together.
 func Handler(store Store, opts Options, next http.Handler) (http.Handler, error) {
 	if err := opts.complete(store); err != nil {
@@ -132,7 +132,7 @@ func (x *keyedRequest) serve(c Claim) {
 			return
 		}
 		if v.Outcome != InProgress {
-			x.settled(v)
+			x.respond(v)
 			return
 		}
 		left := h.Wait - time.Since(start)
@@ -146,7 +146,7 @@ func (x *keyedRequest) serve(c Claim) {
 }
 
 // claim asks the store, whether or not the client is still there: its request
-// has come whole. A claim whose answer was lost may have been granted: it is
+// has come whole. A claim whose response was lost may have been granted: it is
 // taken back, so that the client's next attempt does not meet it.
 func (x *keyedRequest) claim(c Claim) (Verdict, error) {
 	ctx := limit(x.ctx, x.h.StoreTimeout)
@@ -175,8 +175,8 @@ func (x *keyedRequest) storeFailed(err error) {
 	x.refuse(storeDown(), StoreError)
 }
 
-// settled answers a request that is not to run.
-func (x *keyedRequest) settled(v Verdict) {
+// respond serves a request that is not to run, as the store's verdict says.
+func (x *keyedRequest) respond(v Verdict) {
 	switch v.Outcome {
 	case Replay:
 		x.replay(v.Record.Answer)
@@ -191,7 +191,7 @@ func (x *keyedRequest) settled(v Verdict) {
 	}
 }
 
-// replay gives the stored answer.
+// replay sends the stored response.
 func (x *keyedRequest) replay(a *Answer) {
 	if a == nil {
 		x.storeFailed(errors.New("completed record has no answer"))

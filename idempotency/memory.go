@@ -157,7 +157,7 @@ func (m *Memory) Resolve(_ context.Context, id ID, res Resolution) error {
 	}
 	retention := r.Expires.Sub(r.LeaseEnd)
 	r.Note = res.Text()
-	r.Owner = "" // whoever still runs has lost it
+	r.Owner = "" // a run that still goes on has lost it
 	r.State, r.Expires = Released, now.Add(retention)
 	if res.Answer != nil {
 		r.State, r.Answer, r.Completed = Completed, res.Answer, now
