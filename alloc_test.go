@@ -10,7 +10,6 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/forbeartest"
 )
 
 func quiet(t testing.TB, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
@@ -100,8 +99,15 @@ func BenchmarkDoSuccessWithoutBreaker(b *testing.B) {
 	})
 }
 
+// noStore is a budget's store that grants nothing and notes nothing.
+type noStore struct{}
+
+func (noStore) Settle(context.Context, string, time.Duration, budget.Settlement) (budget.Reading, error) {
+	return budget.Reading{}, nil
+}
+
 func TestDoUnderAFleetBudgetAllocatesNothing(t *testing.T) {
-	b, err := budget.NewFleet(budget.Policy{}, &forbeartest.BudgetStore{}, "k", budget.FleetOptions{Interval: time.Second})
+	b, err := budget.NewFleet(budget.Policy{}, noStore{}, "k", budget.FleetOptions{Interval: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

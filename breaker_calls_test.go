@@ -101,7 +101,7 @@ func TestOnlyTheOwnerRetries(t *testing.T) {
 func TestLayerBelowIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []forbear.LayeredRetry
-		r, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(layerObserver(func(e forbear.LayeredRetry) { seen = append(seen, e) })))
+		r, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(&forbear.Observer{LayeredRetry: func(_ context.Context, e forbear.LayeredRetry) { seen = append(seen, e) }}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,10 +116,6 @@ func TestLayerBelowIsNoticed(t *testing.T) {
 		}
 	})
 }
-
-type layerObserver func(forbear.LayeredRetry)
-
-func (o layerObserver) LayeredRetry(_ context.Context, e forbear.LayeredRetry) { o(e) }
 
 // A call that succeeds after a wait counts as good when it does, not when it
 // began.
@@ -160,7 +156,7 @@ func TestLateSuccessCountsWhenItHappens(t *testing.T) {
 // again after it.
 func TestBreakerOpensDuringTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := quiet(t, forbear.Policy{}, forbear.WithDraw(func() float64 { return 0.5 }))
+		r := quiet(t, forbear.Policy{}, forbear.WithRand(func() float64 { return 0.5 }))
 		attempts := 0
 		time.AfterFunc(100*time.Millisecond, func() { r.Breaker().Force(breaker.Open, "ada", time.Now()) })
 		err := r.Do(t.Context(), func(context.Context) error {

@@ -24,21 +24,21 @@ import (
 //
 // A Call belongs to one goroutine. The zero value is not usable.
 type Call struct {
-	// State may be adjusted before Fail: NeedsKey, Key, Unreplayable.
+	// State and Facts may be adjusted before Fail: NeedsKey, Key, Unreplayable,
+	// Refreshable; ExhaustedBelow.
 	State State
-	// Patient says that the call may wait for another moment: a refusal that is
-	// [Reason.Momentary] does not end it, and [Call.Resume] asks again.
-	Patient bool
+	Facts Facts
 
 	r           *Retryer
-	began       time.Duration // since the windows' epoch
+	permit      breaker.Permit // of the attempt under way
+	began       time.Duration  // since the windows' epoch
 	timer       *time.Timer
 	correlation string
 	failed      string // error_type of the latest failed attempt
 	lastCost    budget.Cost
 	lastPaced   bool
 	attempted   time.Duration // when the attempt under way began, from the same zero as began
-	failedAt    time.Duration // when the latest attempt failed, likewise
+	failedAt    time.Duration // when the latest one failed, likewise
 	read        bool
 	entered     bool // holds a place in the bulkhead
 }
@@ -58,34 +58,21 @@ func (r *Retryer) begin(ctx context.Context, c *Call) error {
 	c.attempted = c.began
 	if ctx.Err() != nil {
 		f, _ := callerEnded(ctx, context.Cause(ctx))
-		return r.refuse(ctx, c, f)
+		return r.refuse(ctx, c, endedReason(f), f)
 	}
 	if refused := r.admitCall(ctx, c); refused != ReasonNone {
-		return r.turnAway(ctx, c, refused)
+		c.leave()
+		return r.refuse(ctx, c, refused, Failure{Class: ClassTerminal, Type: refused.String()})
 	}
 	if r.ratio != nil {
 		r.ratio.RequestAt(c.began)
 	} else {
 		r.budget.Request(c.Start())
 	}
-	if len(r.observers.start) > 0 {
-		c.started(ctx)
+	if r.observers.started {
+		r.attemptStarted(ctx, c.info(ctx, true))
 	}
 	return nil
-}
-
-// refuse ends a call whose caller has ended before it began.
-func (r *Retryer) refuse(ctx context.Context, c *Call, f Failure) error {
-	reason := ReasonCanceled
-	if f.Type == TypeCallerDeadline {
-		reason = ReasonDeadline
-	}
-	if len(r.observers.stop) > 0 {
-		c.stopped(ctx, Decision{Reason: reason, Class: f.Class}, f, c.Start(), 0)
-	}
-	e := c.Err(Decision{Reason: reason, Class: f.Class}, f)
-	e.Attempts = 0
-	return e
 }
 
 // Attempt returns the number of the attempt under way; the first is 1.
@@ -109,10 +96,20 @@ func (c *Call) Context(ctx context.Context) context.Context {
 	return &attemptCtx{Context: ctx, dependency: c.r.dependency, number: c.Attempt(), retryer: c.r}
 }
 
+// Limit returns the time that the attempt under way gets of the usual one: half for
+// a probe of a dependency that was down (INTG-STD-033), and never more than is left
+// of the policy's total.
+func (c *Call) Limit(usual time.Duration) time.Duration {
+	return limit(usual, c.permit, c.r.policy.Total-c.elapsed())
+}
+
+// latency returns how long the attempt under way has taken.
+func (c *Call) latency() time.Duration { return time.Since(window.Epoch()) - c.attempted }
+
 // Succeed ends the call after a good attempt.
 func (c *Call) Succeed(ctx context.Context) {
 	if c.r.breaker != nil || c.r.pace != nil {
-		c.r.Succeeded(&c.State, c.latency(), c.tried())
+		c.r.recordGood(c.permit, c.latency(), c.tried())
 	}
 	c.succeeded(ctx)
 }
@@ -124,7 +121,7 @@ func (c *Call) succeedUntimed(ctx context.Context) {
 		c.r.pace.ended(breaker.Good, c.tried())
 	}
 	if c.r.breaker != nil {
-		c.r.breaker.RecordGoodAt(c.State.permit, c.attempted)
+		c.r.breaker.RecordGoodAt(c.permit, c.attempted)
 	}
 	c.succeeded(ctx)
 }
@@ -132,12 +129,16 @@ func (c *Call) succeedUntimed(ctx context.Context) {
 // succeeded is the part of Succeed that needs no clock.
 func (c *Call) succeeded(ctx context.Context) {
 	c.leave()
-	if c.r.outcomes != nil {
-		c.r.outcomes.Succeeded(time.Now(), c.Attempt()-1, c.lastCost)
+	r := c.r
+	if r.outcomes != nil {
+		r.outcomes.Succeeded(time.Now(), c.Attempt()-1, c.lastCost)
 	}
-	if len(c.r.observers.end)+len(c.r.observers.success) > 0 {
-		c.endedWell(ctx)
+	if !r.observers.ended && !r.observers.succeeded {
+		return
 	}
+	info, took := c.info(ctx, false), c.latency()
+	r.attemptEnded(ctx, info, Failure{Class: ClassSuccess}, took)
+	r.callSucceeded(ctx, info, took+c.attempted-c.began, c.failed)
 }
 
 // Fail decides what follows a failed attempt. On a retry the caller calls Wait
@@ -147,51 +148,30 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 	if !c.read {
 		c.read = true
 		c.State.Start = c.Start()
-		c.State.readContext(ctx)
+		readContext(ctx, &c.State, &c.Facts)
 	}
-	if len(c.r.observers.end) > 0 {
-		c.ended(ctx, f)
+	if c.r.observers.ended {
+		c.r.attemptEnded(ctx, c.info(ctx, true), f, c.latency())
 	}
 	c.failed, c.failedAt = f.Type, now.Sub(window.Epoch())
-	d := c.r.Next(&c.State, f, now)
+	d := c.r.next(&c.State, c.Facts, c.permit, &f, now)
 	if d.Retry {
 		c.lastCost, c.lastPaced = d.Cost, d.Paced
-	} else {
-		c.leave()
+		if c.r.observers.scheduled {
+			c.r.retryScheduled(ctx, c.info(ctx, true), d, f)
+		}
+		return d
 	}
-	c.decided(ctx, d, f, now, c.made(d))
+	c.leave()
+	noteExhaustion(ctx, d)
+	c.stopped(ctx, d, f, now, c.Attempt())
 	return d
 }
 
-// made returns the number of attempts that the refusal d ends the call after; 0
-// when it does not.
-func (c *Call) made(d Decision) int {
-	if c.Patient && d.Reason.Momentary() {
-		return 0
-	}
-	return c.Attempt()
-}
-
-// decided tells what follows failure f: the retry, or the end of the call after
-// so many attempts. Of a retry that is only put off, 0 are told.
-func (c *Call) decided(ctx context.Context, d Decision, f Failure, now time.Time, made int) {
-	if len(c.r.observers.level) > 0 && (d.Retry || d.Reason == ReasonBudget) {
-		c.budgetLevel(ctx, now)
-	}
-	if d.Retry {
-		if len(c.r.observers.retry) > 0 {
-			c.scheduled(ctx, d, f)
-		}
-		return
-	}
-	if made > 0 {
-		noteExhaustion(ctx, d)
-	}
-	if d.Reason == ReasonCertificate && len(c.r.observers.certificate) > 0 {
-		c.certificateRefused(ctx, f)
-	}
-	if len(c.r.observers.stop) > 0 {
-		c.stopped(ctx, d, f, now, made)
+// stopped reports the end of the call after so many attempts.
+func (c *Call) stopped(ctx context.Context, d Decision, f Failure, now time.Time, attempts int) {
+	if c.r.observers.stopped {
+		c.r.stopped(ctx, c.info(ctx, true), d, f, now.Sub(c.Start()), attempts, now)
 	}
 }
 
@@ -199,16 +179,14 @@ func (c *Call) decided(ctx context.Context, d Decision, f Failure, now time.Time
 // all, and returns the error to end with. The budget gets its retry back.
 func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
 	d := Decision{Reason: why, Class: f.Class}
-	c.r.Withdraw(&c.State)
+	c.r.withdraw(c.permit)
 	made := 0
 	if c.Attempt() > 1 {
 		c.unmade(Decision{Retry: true, Cost: c.lastCost, Paced: c.lastPaced})
 		made = c.Attempt()
 	}
 	c.leave()
-	if len(c.r.observers.stop) > 0 {
-		c.stopped(ctx, d, f, time.Now(), made)
-	}
+	c.stopped(ctx, d, f, time.Now(), made)
 	e := c.Err(d, f)
 	e.Attempts = made
 	return e
@@ -217,7 +195,7 @@ func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
 // Aborted gives back what the attempt under way holds, the breaker's permit and
 // the place in the bulkhead, when it ended in a panic and nothing else is called.
 func (c *Call) Aborted() {
-	c.r.Withdraw(&c.State)
+	c.r.withdraw(c.permit)
 	c.leave()
 }
 
@@ -236,4 +214,36 @@ func (c *Call) Err(d Decision, f Failure) *Error {
 		e.RetryAfter = f.Hint.Floor
 	}
 	return e
+}
+
+// info returns what all events of the call have in common. name asks for a
+// correlation id to be made where there is none.
+func (c *Call) info(ctx context.Context, name bool) Info {
+	if c.correlation == "" {
+		c.correlation = c.r.CorrelationID(ctx)
+	}
+	if c.correlation == "" && name {
+		c.correlation = newID()
+	}
+	key := c.State.Key
+	if key == "" {
+		key = IdempotencyKey(ctx)
+	}
+	return Info{
+		Dependency:     c.r.dependency,
+		CorrelationID:  c.correlation,
+		IdempotencyKey: key,
+		Attempt:        c.Attempt(),
+		MaxAttempts:    c.r.policy.limit(&c.State, Hint{}) + 1,
+	}
+}
+
+// CorrelationID returns the id under which the calls made under ctx are logged:
+// that of [WithCorrelationID], or of [WithCorrelation]; "" when one will be made.
+func (r *Retryer) CorrelationID(ctx context.Context) string {
+	id := CorrelationID(ctx)
+	if id == "" && r.correlate != nil {
+		id = r.correlate(ctx)
+	}
+	return id
 }

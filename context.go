@@ -87,8 +87,9 @@ func (c *attemptCtx) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// readContext copies into s what the caller's context says about the call.
-func (s *State) readContext(ctx context.Context) {
+// readContext copies into s and known what the caller's context says about the
+// call.
+func readContext(ctx context.Context, s *State, known *Facts) {
 	if d, ok := ctx.Deadline(); ok {
 		s.Deadline = earlier(s.Deadline, d)
 	}
@@ -96,7 +97,7 @@ func (s *State) readContext(ctx context.Context) {
 		s.Limit, s.Limited = n, true
 	}
 	if a, ok := AttemptFrom(ctx); ok && a.Number > 1 {
-		s.Inner = true
+		known.Inner = true
 	}
 	// Where safety hangs on the key, the edge knows whether it was sent.
 	if s.Key == "" && !s.NeedsKey {

@@ -29,45 +29,53 @@ type Decision struct {
 func (d Decision) Rule() string { return d.Reason.Rule() }
 
 // Decide answers whether, when and why a failed attempt may be followed by
+// another, when nothing is known of the moment: see [Policy.Decide].
+func Decide(p *Policy, s State, f Failure, now time.Time, draw func() float64) Decision {
+	return p.Decide(s, Facts{}, f, now, draw)
+}
+
+// Decide answers whether, when and why a failed attempt may be followed by
 // another. It is a pure function: the time and the randomness are arguments,
-// draw returns numbers in [0, 1), nothing is kept. The budget is not its
-// business: [Retryer.Next] asks it last.
+// draw returns numbers in [0, 1), nothing is kept.
 //
 // The questions come in a fixed order, and the first that says stop wins:
 // canceled? class terminal? replayable and keyed? breaker and health? retries
-// left? does the wait fit into what is left of the deadline?
-func Decide(p *Policy, s State, f Failure, now time.Time, draw func() float64) Decision {
+// left? does the wait fit into what is left of the deadline? budget?
+func (p *Policy) Decide(s State, known Facts, f Failure, now time.Time, draw func() float64) Decision {
 	q := p.WithDefaults()
-	return q.decide(&s, &f, now, draw)
+	return q.decide(&s, &known, &f, now, draw)
 }
 
 // decide is Decide for a policy whose defaults are filled in.
-func (p *Policy) decide(s *State, f *Failure, now time.Time, draw func() float64) Decision {
+func (p *Policy) decide(s *State, known *Facts, f *Failure, now time.Time, draw func() float64) Decision {
 	d := Decision{Class: p.classOf(f), Cost: costOf(f.Class)}
-	if r := p.refusal(s, f, &d); r != ReasonNone {
+	if r := p.refusal(s, known, f, &d); r != ReasonNone {
 		return d.stop(r)
 	}
 	if d.Reason == ReasonNone {
 		d.Reason = ReasonRetryable
 	}
-	return p.schedule(d, s, f.Hint, now, draw)
+	if d = p.schedule(d, s, f.Hint, now, draw); d.Retry && known.BudgetSpent {
+		return d.stop(ReasonBudget)
+	}
+	return d
 }
 
 // refusal asks the questions in their order; the first that objects wins.
-func (p *Policy) refusal(s *State, f *Failure, d *Decision) Reason {
+func (p *Policy) refusal(s *State, known *Facts, f *Failure, d *Decision) Reason {
 	if r := askCanceled(f, d); r != ReasonNone {
 		return r
 	}
-	if r := askClass(p, s, f, d); r != ReasonNone {
+	if r := askClass(p, s, known, f, d); r != ReasonNone {
 		return r
 	}
 	if r := askReplay(p, s, f); r != ReasonNone {
 		return r
 	}
-	if r := askHealth(s); r != ReasonNone {
+	if r := askHealth(known); r != ReasonNone {
 		return r
 	}
-	return askCount(p, s, f, d)
+	return askCount(p, s, known, f, d)
 }
 
 // stop returns d as a refusal for the given reason.
@@ -85,7 +93,7 @@ func askCanceled(f *Failure, d *Decision) Reason {
 	return ReasonCanceled
 }
 
-func askClass(p *Policy, s *State, f *Failure, d *Decision) Reason {
+func askClass(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason {
 	switch {
 	case d.Class == ClassSuccess:
 		return ReasonSuccess
@@ -106,7 +114,7 @@ func askClass(p *Policy, s *State, f *Failure, d *Decision) Reason {
 	}
 	// What one layer has given up, a synchronous one above does not try
 	// again; a durable one may come back later.
-	if s.ExhaustedBelow && !p.Kind.Durable() {
+	if known.ExhaustedBelow && !p.Kind.Durable() {
 		return ReasonExhaustedBelow
 	}
 	if f.Type == TypeResend && s.Resends == 0 {
@@ -125,21 +133,21 @@ func askReplay(p *Policy, s *State, f *Failure) Reason {
 	return ReasonNone
 }
 
-func askHealth(s *State) Reason {
-	if s.Breaker == breaker.Open {
+func askHealth(known *Facts) Reason {
+	if known.Breaker == breaker.Open {
 		return ReasonBreakerOpen
 	}
-	if s.Unhealthy {
+	if known.Unhealthy {
 		return ReasonUnhealthy
 	}
 	return ReasonNone
 }
 
-func askCount(p *Policy, s *State, f *Failure, d *Decision) Reason {
+func askCount(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason {
 	switch limit := p.limit(s, f.Hint); {
-	case s.Inner:
+	case known.Inner:
 		return ReasonInner
-	case s.NotOwner:
+	case known.NotOwner:
 		return ReasonNotOwner
 	case d.Reason == ReasonRefresh:
 		return ReasonNone // outside the count, inside deadline and budget

@@ -3,6 +3,7 @@ package forbear
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Do calls op until it succeeds, fails for good, or the policy, the deadline or
@@ -46,7 +47,7 @@ func DoValue[T any](ctx context.Context, r *Retryer, op func(ctx context.Context
 
 // attempt runs op once.
 func (r *Retryer) attempt(ctx context.Context, call *Call, op func(context.Context) error) error {
-	if !call.State.permit.Probe {
+	if !call.permit.Probe {
 		return r.timed(ctx, call, op)
 	}
 	// A panic must not keep the permit: with all of them gone the breaker would
@@ -67,11 +68,11 @@ func (r *Retryer) timed(ctx context.Context, call *Call, op func(context.Context
 	if r.policy.PerAttempt == 0 {
 		return op(ctx)
 	}
-	// The total is hard: no attempt outlives it.
-	limit := min(r.policy.PerAttempt, max(r.policy.Total-call.elapsed(), 1))
-	if call.State.Probe() {
-		limit /= 2 // INTG-STD-033
-	}
+	return r.within(ctx, call.Limit(r.policy.PerAttempt), op)
+}
+
+// within runs op under a time limit of the attempt's own.
+func (r *Retryer) within(ctx context.Context, limit time.Duration, op func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
 	defer cancel()
 	err := op(ctx)
@@ -95,7 +96,7 @@ func (r *Retryer) succeed(ctx context.Context, call *Call) {
 func (r *Retryer) retry(ctx context.Context, call *Call, op func(context.Context) error, err error) error {
 	for {
 		f := classify(ctx, err, r.classifiers)
-		call.State.ExhaustedBelow = ExhaustedBelow(err)
+		call.Facts.ExhaustedBelow = ExhaustedBelow(err)
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			return r.finish(ctx, call.Err(d, f))

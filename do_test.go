@@ -112,7 +112,7 @@ func TestNilMarksStayNil(t *testing.T) {
 // Between attempts Do waits what the decision says, to the nanosecond.
 func TestDoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := quiet(t, forbear.Policy{}, forbear.WithDraw(half))
+		r := quiet(t, forbear.Policy{}, forbear.WithRand(half))
 		start, at := time.Now(), []time.Duration(nil)
 		err := r.Do(t.Context(), func(ctx context.Context) error {
 			at = append(at, time.Since(start))
@@ -134,7 +134,7 @@ func TestPerAttemptTimeout(t *testing.T) {
 		return ctx.Err()
 	}
 	bubble(t, "a slow attempt is retried", func(t *testing.T) {
-		r := quiet(t, forbear.Policy{PerAttempt: time.Second}, forbear.WithClassifier(forbear.ClassifyNet), forbear.WithDraw(half))
+		r := quiet(t, forbear.Policy{PerAttempt: time.Second}, forbear.WithClassifier(forbear.ClassifyNet), forbear.WithRand(half))
 		runs, start := 0, time.Now()
 		err := r.Do(t.Context(), func(ctx context.Context) error {
 			if runs++; runs < 3 {
@@ -161,7 +161,7 @@ func TestCancelDuringTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.NewTokenBucket(10, 0)
 		var seen recorder
-		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b), forbear.WithDraw(half), forbear.WithObserver(&seen))
+		r := quiet(t, forbear.Policy{}, forbear.WithBudget(b), forbear.WithRand(half), forbear.WithObserver(seen.observer()))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("the user went home")
 		time.AfterFunc(200*time.Millisecond, func() { cancel(gone) })
@@ -190,7 +190,7 @@ func TestCancelDuringTheWait(t *testing.T) {
 
 func TestDeadlines(t *testing.T) {
 	bubble(t, "no attempt without time for it", func(t *testing.T) {
-		r := quiet(t, forbear.Policy{}, forbear.WithDraw(half))
+		r := quiet(t, forbear.Policy{}, forbear.WithRand(half))
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Millisecond)
 		defer cancel()
 		op, runs := failTimes(9, forbear.Retryable(errFlaky, forbear.Hint{}))
@@ -201,7 +201,7 @@ func TestDeadlines(t *testing.T) {
 		}
 	})
 	bubble(t, "a wait is cut to what is left", func(t *testing.T) {
-		r := quiet(t, forbear.Policy{}, forbear.WithDraw(func() float64 { return 0.999 }))
+		r := quiet(t, forbear.Policy{}, forbear.WithRand(func() float64 { return 0.999 }))
 		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
 		defer cancel()
 		op, runs := failTimes(1, forbear.Retryable(errFlaky, forbear.Hint{}))
@@ -263,7 +263,7 @@ func TestWithMaxRetries(t *testing.T) {
 		{"webhooks count attempts", forbear.Policy{Kind: forbear.Webhook}, 99, 8},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
-			r := quiet(t, tt.policy, forbear.WithBudget(unlimited()), forbear.WithDraw(func() float64 { return 0 }), forbear.WithCallerDeadLetter())
+			r := quiet(t, tt.policy, forbear.WithBudget(unlimited()), forbear.WithRand(func() float64 { return 0 }), forbear.WithCallerDeadLetter())
 			op, runs := failTimes(100, forbear.Retryable(errFlaky, forbear.Hint{}))
 			err := r.Do(forbear.WithMaxRetries(t.Context(), tt.n), op)
 			if *runs != tt.attempts || !errors.Is(err, forbear.ErrExhausted) {

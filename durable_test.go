@@ -2,7 +2,9 @@ package forbear_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,54 +23,97 @@ func webhooks(t *testing.T, opts ...forbear.Option) *forbear.Retryer {
 var unavailable = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
 
 // A failure that waits for its decision is one failure, however often it is
-// asked about.
-func TestReconsiderCountsAFailureOnce(t *testing.T) {
-	r, now := webhooks(t, forbear.WithoutLog()), time.Now()
-	var first forbear.State
-	if d := r.Next(&first, unavailable, now); !d.Retry {
+// asked about, and whoever asks: here another process each time.
+func TestPendingFailureCountsOnce(t *testing.T) {
+	r, now, ctx := webhooks(t, forbear.WithoutLog()), time.Now(), t.Context()
+	ask := func(p forbear.Progress) (*forbear.DurableCall, forbear.Decision) {
+		c := r.Durable(ctx, p)
+		return c, c.Ask(ctx, now)
+	}
+	first, _ := ask(forbear.Progress{})
+	if d := first.Fail(ctx, unavailable, 0, now); !d.Retry {
 		t.Fatalf("the floor of one retry was refused: %s", d.Reason)
 	}
-	late := forbear.State{}
-	dns := forbear.Failure{Class: forbear.ClassDNS, Type: "dns"}
-	if d := r.Next(&late, dns, now); d.Reason != forbear.ReasonBudget {
+	late, _ := ask(forbear.Progress{})
+	if d := late.Fail(ctx, forbear.Failure{Class: forbear.ClassDNS, Type: "dns"}, 0, now); d.Reason != forbear.ReasonBudget {
 		t.Fatalf("got %s, want the budget to be spent", d.Reason)
 	}
 	for range 100 {
-		if d := r.Reconsider(&late, dns, now); d.Reason != forbear.ReasonBudget || late.Attempt != 1 || late.DNSFailures != 1 {
-			t.Fatalf("got %s with %+v, want it put off and nothing consumed", d.Reason, late)
+		c, d := ask(stored(t, late.Progress))
+		if s := c.State; d.Reason != forbear.ReasonBudget || s.Attempt != 1 || s.DNSFailures != 1 || c.Attempts != 1 {
+			t.Fatalf("got %s with %+v, want it put off and nothing consumed", d.Reason, c.Progress)
 		}
 	}
 	if s := r.Breaker().State(); s != breaker.Closed {
 		t.Errorf("two failures opened the breaker: %s", s)
 	}
 	now = now.Add(31 * time.Second)
-	if d := r.Reconsider(&late, dns, now); !d.Retry || late.Attempt != 2 {
-		t.Errorf("in the next window: got %s, %+v", d.Reason, late)
+	if c, d := ask(stored(t, late.Progress)); !d.Retry || c.State.Attempt != 2 || c.Pending != nil {
+		t.Errorf("in the next window: got %s, %+v", d.Reason, c.Progress)
 	}
 }
 
-// What an open breaker has put off is let through by Admit, as a probe.
-func TestReconsiderBehindAnOpenBreaker(t *testing.T) {
-	r, now := webhooks(t, forbear.WithoutLog()), time.Now()
-	s := forbear.State{}
+// stored returns what another process reads of p.
+func stored(t *testing.T, p forbear.Progress) (read forbear.Progress) {
+	t.Helper()
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// What an open breaker has put off is let through later, as a probe.
+func TestDurableBehindAnOpenBreaker(t *testing.T) {
+	r, now, ctx := webhooks(t, forbear.WithoutLog()), time.Now(), t.Context()
+	var c *forbear.DurableCall
 	for range 20 {
-		s = forbear.State{}
-		if r.Admit(&s, now) == forbear.ReasonNone {
-			r.Next(&s, unavailable, now)
+		c = r.Durable(ctx, forbear.Progress{})
+		if d := c.Ask(ctx, now); d.Retry {
+			c.Fail(ctx, unavailable, 0, now)
 		}
 	}
-	if d := r.Reconsider(&s, unavailable, now); d.Reason != forbear.ReasonBreakerOpen {
+	d := c.Ask(ctx, now)
+	if d.Reason != forbear.ReasonBreakerOpen {
 		t.Fatalf("got %s, want an open breaker", d.Reason)
 	}
+	if wait := c.Postpone(ctx, d, now); wait < 5*time.Second || wait > 6250*time.Millisecond {
+		t.Errorf("put off for %v, want the five seconds of the breaker and up to a quarter more", wait)
+	}
 	now = now.Add(time.Minute)
-	if why := r.Admit(&s, now); why != forbear.ReasonNone || !s.Probe() {
-		t.Fatalf("after the wait: %s, probe %v", why, s.Probe())
+	if d := c.Ask(ctx, now); !d.Retry || d.Wait != 0 || c.Timeout(now) != 5*time.Second {
+		t.Fatalf("after the wait: %s, %v for the attempt; want a probe with half of the time", d.Reason, c.Timeout(now))
 	}
-	if d := r.Reconsider(&s, unavailable, now); !d.Retry {
-		t.Fatalf("the probe was refused: %s", d.Reason)
-	}
-	if r.Succeeded(&s, time.Millisecond, now); r.Breaker().State() != breaker.HalfOpen {
+	if c.Succeed(ctx, time.Millisecond, now); r.Breaker().State() != breaker.HalfOpen {
 		t.Errorf("one good probe of five: %s", r.Breaker().State())
+	}
+}
+
+// Refusals spread and grow, and never come before the server's own wait is over.
+func TestPostponeGrows(t *testing.T) {
+	r, now, ctx := webhooks(t, forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.999 })), time.Now(), t.Context()
+	for range 2 { // the second is beyond the floor of one retry
+		c := r.Durable(ctx, forbear.Progress{})
+		c.Ask(ctx, now)
+		d := c.Fail(ctx, unavailable, 0, now)
+		if d.Retry {
+			continue
+		}
+		for n, most := range []time.Duration{3, 5, 9, 17} {
+			if wait := c.Postpone(ctx, d, now); wait <= most*time.Second*9/10 || wait > most*time.Second {
+				t.Errorf("refusal %d: put off for %v, want nearly %v s", n+1, wait, most)
+			}
+		}
+		if c.Postponed != 4 || c.Pending.Refused != 4 {
+			t.Errorf("got %+v", c.Progress)
+		}
+		c.Pending.Until = now.Add(time.Hour)
+		if wait := c.Postpone(ctx, d, now); wait != time.Hour {
+			t.Errorf("put off for %v, want the hour that the server asked for (R-5)", wait)
+		}
 	}
 }
 
@@ -80,7 +125,7 @@ func (o *durableEvents) note(format string, args ...any) {
 }
 
 func (o *durableEvents) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
-	o.note("attempt %d of %d %q", e.Attempt, e.MaxAttempts, e.Failure.Type)
+	o.note("%s", strings.TrimSpace(fmt.Sprintf("attempt %d of %d %q %.1s", e.Attempt, e.MaxAttempts, e.Failure.Type, e.CorrelationID)))
 }
 
 func (o *durableEvents) RetryScheduled(_ context.Context, e forbear.RetryScheduled) {
@@ -91,37 +136,44 @@ func (o *durableEvents) Stopped(_ context.Context, e forbear.Stopped) {
 	o.note("stopped %s after %d", e.Reason, e.Attempts)
 }
 
-func (o *durableEvents) BudgetLevel(_ context.Context, e forbear.BudgetLevel) {
-	o.note("budget %.0f of %.0f", e.Level.Used, e.Level.Allowed)
-}
-
 func (o *durableEvents) Succeeded(_ context.Context, e forbear.Succeeded) {
 	o.note("done %d after %s", e.Attempt, e.FailedBefore)
 }
 
-func (o *durableEvents) CertificateRefused(_ context.Context, e forbear.CertificateRefused) {
-	o.note("certificate %s", e.CorrelationID)
-}
-
-func TestDurableCallsAreTold(t *testing.T) {
+// A durable call reports what a live one does, with the names that it was given.
+func TestDurableCallsAreObserved(t *testing.T) {
 	o := &durableEvents{}
-	r, now, ctx := webhooks(t, forbear.WithObserver(o)), time.Now(), t.Context()
-	s := forbear.State{NeedsKey: true, Key: "k"}
-	i := r.Info(&s, "c")
-	r.Attempted(ctx, i, unavailable, time.Second)
-	r.Decided(ctx, i, r.Next(&s, unavailable, now), unavailable, time.Second, 1, now)
-	i = r.Info(&s, "c")
-	r.Attempted(ctx, i, unavailable, time.Second)
-	r.Decided(ctx, i, r.Next(&s, unavailable, now), unavailable, time.Second, 0, now)
-	refused := forbear.Failure{Class: forbear.ClassCertificate, Type: "certificate"}
-	r.Decided(ctx, i, r.Next(&s, refused, now), refused, time.Second, 2, now)
-	r.Done(ctx, i, time.Minute, unavailable.Type)
+	r, now := webhooks(t, forbear.WithObserver(o.observer())), time.Now()
+	ctx := forbear.WithCorrelationID(t.Context(), "c")
+	call := func(p forbear.Progress) *forbear.DurableCall {
+		p.State.NeedsKey, p.State.Key = true, "k"
+		c := r.Durable(ctx, p)
+		c.Ask(ctx, now)
+		return c
+	}
+	c := call(forbear.Progress{})
+	c.Fail(ctx, unavailable, time.Second, now)
+	c = call(c.Progress) // another process, which has nothing to refund
+	c.Postpone(ctx, c.Fail(ctx, unavailable, time.Second, now), now)
+	c.Ask(ctx, now) // still refused, and not put off once more
+	now = now.Add(31 * time.Second)
+	c.Ask(ctx, now)
+	now = now.Add(time.Minute)
+	c = call(c.Progress)
+	c.Succeed(ctx, time.Second, now)
+	c = call(forbear.Progress{})
+	c.Fail(ctx, forbear.Failure{Class: forbear.ClassCertificate, Type: "certificate"}, time.Second, now)
 	want := []string{
-		`attempt 1 of 5 "http_503"`, "budget 1 of 1", "retry 2 k",
-		`attempt 2 of 5 "http_503"`, "budget 1 of 1", "stopped budget_exhausted after 0",
-		"certificate c", "stopped tls_certificate after 2", "done 2 after http_503",
+		`attempt 1 of 5 "http_503" c`, "retry 2 k",
+		`attempt 2 of 5 "http_503" c`, "stopped budget_exhausted after 0", "retry 3 k",
+		`attempt 3 of 5 "" c`, "done 3 after http_503",
+		`attempt 1 of 5 "certificate" c`, "stopped tls_certificate after 1",
 	}
 	if got := fmt.Sprint(o.log); got != fmt.Sprint(want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+}
+
+func (o *durableEvents) observer() *forbear.Observer {
+	return &forbear.Observer{AttemptEnded: o.AttemptEnded, RetryScheduled: o.RetryScheduled, Stopped: o.Stopped, Succeeded: o.Succeeded}
 }

@@ -56,14 +56,6 @@ func (r *Retryer) Repeated(ctx context.Context, attempt int) {
 	r.layered(ctx, LayeredRetry{Info: Info{Attempt: 1}, Sends: attempt, Above: true})
 }
 
-// Refreshed tells the observers that credentials were fetched anew for a retry,
-// or why they could not be. Protocol edges call it.
-func (r *Retryer) Refreshed(ctx context.Context, err error) {
-	for _, o := range r.observers.refresh {
-		o.TokenRefreshed(ctx, TokenRefreshed{Dependency: r.dependency, Err: err})
-	}
-}
-
 // sends counts the requests of one attempt by their identity. The zero value
 // has seen none, and takes hardly any room: most attempts never use it.
 type sends struct {
@@ -92,16 +84,6 @@ func (s *sends) note(id uint64) int {
 		s.seen = append(s.seen, sent{id, 1})
 	}
 	return 1
-}
-
-func (r *Retryer) layered(ctx context.Context, e LayeredRetry) {
-	r.layeredSends.Add(1)
-	r.layeredOnce.Do(func() {
-		e.Dependency, e.CorrelationID, e.MaxAttempts = r.dependency, CorrelationID(ctx), r.policy.Retries()+1
-		for _, o := range r.observers.layer {
-			o.LayeredRetry(ctx, e)
-		}
-	})
 }
 
 // LayeredSends returns how many sends other layers have added by themselves so

@@ -92,7 +92,7 @@ func (l load) simulate(t testing.TB, p forbear.Policy, b budget.Budget) sent {
 	}
 	draw := rand.New(rand.NewPCG(1, 2)).Float64
 	p.Breaker.Disabled = true // the budget alone is on trial
-	r := quiet(t, p, forbear.WithBudget(b), forbear.WithDraw(draw), forbear.WithCallerDeadLetter())
+	r := quiet(t, p, forbear.WithBudget(b), forbear.WithRand(draw), forbear.WithCallerDeadLetter())
 	return l.run(r, b)
 }
 

@@ -9,26 +9,37 @@ import (
 	"github.com/forbear-go/forbear/internal/label"
 )
 
-// LogObserver writes every retry and every failed end of a call to a
-// structured log with R-10's fields and nothing else of the request. A
-// certificate failure is an ERROR. The zero value writes to slog.Default() and
-// leaves nothing out.
-type LogObserver struct {
-	Logger *slog.Logger
-	// Sampler thins out the lines about suppressed calls and retries in a
-	// storm. Retries that are sent are always logged.
-	Sampler *LogSampler
+// LogObserver returns an observer that writes every retry and every failed end of
+// a call to a structured log, with R-10's fields and nothing else of the request.
+// A refused certificate is an ERROR. A nil logger is slog.Default(). sampler, which
+// may be nil, thins out the lines about suppressed calls and retries in a storm;
+// retries that are sent are always logged.
+func LogObserver(logger *slog.Logger, sampler *LogSampler) *Observer {
+	o := logObserver{logger, sampler}
+	return &Observer{
+		RetryScheduled: o.retryScheduled,
+		Stopped:        o.stopped,
+		BreakerMoved:   o.breakerMoved,
+		LayeredRetry:   o.layeredRetry,
+		TokenRefreshed: o.tokenRefreshed,
+		DeadLettered:   o.deadLettered,
+	}
 }
 
-func (o LogObserver) logger() *slog.Logger {
-	if o.Logger != nil {
-		return o.Logger
+type logObserver struct {
+	to      *slog.Logger
+	sampler *LogSampler
+}
+
+// logger asks for the default each time, since the program may set it later.
+func (o logObserver) logger() *slog.Logger {
+	if o.to != nil {
+		return o.to
 	}
 	return slog.Default()
 }
 
-// RetryScheduled implements [RetryObserver].
-func (o LogObserver) RetryScheduled(ctx context.Context, e RetryScheduled) {
+func (o logObserver) retryScheduled(ctx context.Context, e RetryScheduled) {
 	l := o.logger()
 	if !l.Enabled(ctx, slog.LevelWarn) {
 		return
@@ -38,8 +49,7 @@ func (o LogObserver) RetryScheduled(ctx context.Context, e RetryScheduled) {
 		slog.String("error_type", label.Clean(e.Failure.Type)))...)
 }
 
-// Stopped implements [StopObserver].
-func (o LogObserver) Stopped(ctx context.Context, e Stopped) {
+func (o logObserver) stopped(ctx context.Context, e Stopped) {
 	l, level := o.logger(), slog.LevelWarn
 	switch e.Reason {
 	case ReasonCertificate:
@@ -50,9 +60,9 @@ func (o LogObserver) Stopped(ctx context.Context, e Stopped) {
 	if !l.Enabled(ctx, level) {
 		return
 	}
-	if o.Sampler != nil {
-		o.Sampler.report(ctx, l, time.Now(), false)
-		if e.Reason.Suppressed() && !o.Sampler.keep(e.Dependency, e.Reason, time.Now()) {
+	if o.sampler != nil {
+		o.sampler.report(ctx, l, time.Now(), false)
+		if e.Reason.Suppressed() && !o.sampler.keep(e.Dependency, e.Reason, time.Now()) {
 			return
 		}
 	}
@@ -62,8 +72,7 @@ func (o LogObserver) Stopped(ctx context.Context, e Stopped) {
 		slog.String("reason", e.Reason.String()))...)
 }
 
-// BreakerMoved implements [BreakerObserver].
-func (o LogObserver) BreakerMoved(e breaker.Transition) {
+func (o logObserver) breakerMoved(e breaker.Transition) {
 	attrs := []slog.Attr{
 		slog.String("dependency", label.Clean(e.Dependency)),
 		slog.String("previous", e.From.String()), slog.String("new", e.To.String()),
@@ -77,8 +86,7 @@ func (o LogObserver) BreakerMoved(e breaker.Transition) {
 	o.logger().LogAttrs(context.Background(), slog.LevelWarn, "circuit breaker moved", attrs...)
 }
 
-// LayeredRetry implements [LayerObserver].
-func (o LogObserver) LayeredRetry(ctx context.Context, e LayeredRetry) {
+func (o logObserver) layeredRetry(ctx context.Context, e LayeredRetry) {
 	message := "a layer below retries by itself"
 	if e.Above {
 		message = "a layer above retries by itself"
@@ -87,16 +95,15 @@ func (o LogObserver) LayeredRetry(ctx context.Context, e LayeredRetry) {
 		slog.Int("sends", e.Sends))...)
 }
 
-// TokenRefreshed implements [RefreshObserver]. The error's text may hold what a
-// token server said, so only the fact is logged.
-func (o LogObserver) TokenRefreshed(ctx context.Context, e TokenRefreshed) {
+// tokenRefreshed logs the fact alone: the error's text may hold what a token
+// server said.
+func (o logObserver) tokenRefreshed(ctx context.Context, e TokenRefreshed) {
 	if e.Err != nil {
 		o.logger().LogAttrs(ctx, slog.LevelError, "token refresh failed", slog.String("dependency", label.Clean(e.Dependency)))
 	}
 }
 
-// DeadLettered implements [DeadLetterObserver].
-func (o LogObserver) DeadLettered(ctx context.Context, e DeadLettered) {
+func (o logObserver) deadLettered(ctx context.Context, e DeadLettered) {
 	o.logger().LogAttrs(ctx, slog.LevelWarn, "dead letter",
 		slog.String("dependency", label.Clean(e.Dependency)),
 		slog.String("queue", label.Clean(e.Queue)), slog.String("reason", e.Reason.String()))

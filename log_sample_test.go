@@ -24,8 +24,8 @@ func TestSamplerLeavesOutRefusalsOnly(t *testing.T) {
 		l := slog.New(slog.NewJSONHandler(&out, nil))
 		s := &forbear.LogSampler{Lines: 5}
 		var seen recorder
-		r := quiet(t, forbear.Policy{Breaker: breaker.Policy{Disabled: true}}, forbear.WithDraw(half),
-			forbear.WithObserver(forbear.LogObserver{Logger: l, Sampler: s}), forbear.WithObserver(&seen))
+		r := quiet(t, forbear.Policy{Breaker: breaker.Policy{Disabled: true}}, forbear.WithRand(half),
+			forbear.WithObserver(forbear.LogObserver(l, s)), forbear.WithObserver(seen.observer()))
 		var wg sync.WaitGroup
 		for range 300 {
 			wg.Go(func() { _ = r.Do(context.Background(), failing) })
@@ -72,7 +72,7 @@ func TestSamplerLeavesOutRefusalsOnly(t *testing.T) {
 // A certificate failure is never sampled away.
 func TestSamplerKeepsCertificates(t *testing.T) {
 	var out bytes.Buffer
-	o := forbear.LogObserver{Logger: slog.New(slog.NewJSONHandler(&out, nil)), Sampler: &forbear.LogSampler{Lines: 1}}
+	o := forbear.LogObserver(slog.New(slog.NewJSONHandler(&out, nil)), &forbear.LogSampler{Lines: 1})
 	for range 20 {
 		o.Stopped(t.Context(), forbear.Stopped{Reason: forbear.ReasonCertificate})
 	}
@@ -94,7 +94,7 @@ func TestDisabledLogAllocatesAtMostTwo(t *testing.T) {
 			})
 		}
 		off := slog.New(slog.NewTextHandler(&bytes.Buffer{}, &slog.HandlerOptions{Level: slog.LevelError}))
-		without, with := measure(), measure(forbear.WithObserver(forbear.LogObserver{Logger: off}))
+		without, with := measure(), measure(forbear.WithObserver(forbear.LogObserver(off, nil)))
 		if with > without+2 {
 			t.Errorf("%v allocations with a disabled log, %v without", with, without)
 		}

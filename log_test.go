@@ -34,7 +34,7 @@ func logged(t *testing.T, f func(t *testing.T)) []string {
 
 func doLogged(t *testing.T, p forbear.Policy, op func(context.Context) error) {
 	t.Helper()
-	r, err := forbear.New("payments", p, forbear.WithDraw(half))
+	r, err := forbear.New("payments", p, forbear.WithRand(half))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestSilenceIsExplicit(t *testing.T) {
 }
 
 func quietlyObserved(t *testing.T) *forbear.Retryer {
-	r, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(&recorder{}))
+	r, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver((&recorder{}).observer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func quietlyObserved(t *testing.T) *forbear.Retryer {
 // grow without bound.
 func TestLogInjectionIsStripped(t *testing.T) {
 	var out bytes.Buffer
-	o := forbear.LogObserver{Logger: slog.New(slog.NewTextHandler(&out, nil))}
+	o := forbear.LogObserver(slog.New(slog.NewTextHandler(&out, nil)), nil)
 	evil := "x\nlevel=ERROR msg=\"all is lost\"\r\u2028\u2029\u0085\x1b[2J\x00" + strings.Repeat("a", 1000)
 	info := forbear.Info{Dependency: evil, CorrelationID: evil, IdempotencyKey: evil, Attempt: 2, MaxAttempts: 4}
 	o.RetryScheduled(t.Context(), forbear.RetryScheduled{Info: info, Failure: forbear.Failure{Type: evil}})

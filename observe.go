@@ -2,81 +2,55 @@ package forbear
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 )
 
-// An observer is any value that has one or more of the methods below; pass it
-// to [WithObserver]. Each method takes one struct, so that a new field or a new
-// event breaks nobody, and an event that nobody listens to costs nothing.
-// Methods are called synchronously, from many goroutines.
-type (
-	// AttemptStartObserver is told before each attempt.
-	AttemptStartObserver interface {
-		AttemptStarted(context.Context, AttemptStarted)
-	}
-	// AttemptEndObserver is told after each attempt, the successful ones too.
-	AttemptEndObserver interface {
-		AttemptEnded(context.Context, AttemptEnded)
-	}
-	// SuccessObserver is told when a call ends well.
-	SuccessObserver interface {
-		Succeeded(context.Context, Succeeded)
-	}
-	// RetryObserver is told of each retry, before its wait.
-	RetryObserver interface {
-		RetryScheduled(context.Context, RetryScheduled)
-	}
-	// StopObserver is told when a failed call ends: exhausted, suppressed
-	// (see [Reason.Exhausted] and [Reason.Suppressed]) or final.
-	StopObserver interface {
-		Stopped(context.Context, Stopped)
-	}
-	// BudgetObserver is told of the budget's level after each retry that it
-	// was asked for.
-	BudgetObserver interface {
-		BudgetLevel(context.Context, BudgetLevel)
-	}
-	// BreakerObserver is told of each transition of the circuit breaker. It is
-	// called with the breaker's lock held: it must not ask the breaker back.
-	BreakerObserver interface {
-		BreakerMoved(breaker.Transition)
-	}
-	// CertificateObserver is told at once when a peer's certificate was
-	// refused, which may be an attack.
-	CertificateObserver interface {
-		CertificateRefused(context.Context, CertificateRefused)
-	}
-	// LayerObserver is told, once per dependency, that a layer below or above
-	// retries by itself.
-	LayerObserver interface {
-		LayeredRetry(context.Context, LayeredRetry)
-	}
-	// RefreshObserver is told of each refresh of credentials.
-	RefreshObserver interface {
-		TokenRefreshed(context.Context, TokenRefreshed)
-	}
-	// DeadLetterObserver is told when failed work has reached a dead-letter
-	// queue.
-	DeadLetterObserver interface {
-		DeadLettered(context.Context, DeadLettered)
-	}
-	// AttachObserver is told of each Retryer that it was passed to, so that it
-	// can read the budget, the breaker and the bulkhead whenever it is asked.
-	AttachObserver interface {
-		Attached(*Retryer)
-	}
-)
+// Observer is a set of callbacks, in the manner of net/http/httptrace.ClientTrace:
+// set those that you want and pass it to [WithObserver]. An event that nobody
+// observes costs nothing, and a new event breaks no observer. Callbacks run
+// synchronously, from many goroutines; they must be quick.
+type Observer struct {
+	// KeepsLog says that this is no log: the default log stays on beside it.
+	KeepsLog bool
+
+	// Attached is called once for each Retryer that the Observer was passed to,
+	// so that it can read the budget, the breaker and the bulkhead when it likes.
+	Attached func(*Retryer)
+
+	// AttemptStarted is called before each attempt, AttemptEnded after it, the
+	// successful ones included.
+	AttemptStarted func(context.Context, AttemptStarted)
+	AttemptEnded   func(context.Context, AttemptEnded)
+	// RetryScheduled is called for each retry, before its wait.
+	RetryScheduled func(context.Context, RetryScheduled)
+	// Succeeded is called when a call ends well.
+	Succeeded func(context.Context, Succeeded)
+	// Stopped is called when a failed call ends: exhausted, suppressed (see
+	// [Reason.Exhausted] and [Reason.Suppressed]) or final. A refused
+	// certificate, which may be an attack, has [ReasonCertificate].
+	Stopped func(context.Context, Stopped)
+
+	// BreakerMoved is called at each transition of the circuit breaker, with the
+	// breaker's lock held: it must not ask the breaker back.
+	BreakerMoved func(breaker.Transition)
+	// LayeredRetry is called, once for each dependency, when a layer below or
+	// above is seen to retry by itself.
+	LayeredRetry func(context.Context, LayeredRetry)
+	// TokenRefreshed is called after each refresh of credentials.
+	TokenRefreshed func(context.Context, TokenRefreshed)
+	// DeadLettered is called when failed work has reached a dead-letter queue.
+	DeadLettered func(context.Context, DeadLettered)
+}
 
 // Info says which call an event belongs to.
 type Info struct {
 	Dependency string
 	// CorrelationID is that of the context, or of [WithCorrelation], or one
 	// made for the call. A call that succeeds at once may have none when
-	// nobody was told of its start.
+	// no observer asks for its start.
 	CorrelationID  string
 	IdempotencyKey string
 	Attempt        int // the first is 1
@@ -92,7 +66,7 @@ type AttemptEnded struct {
 	Info
 	Failure Failure
 	// Latency is how long the attempt took, the waits apart. For HTTP it ends
-	// with the headers of the answer.
+	// with the headers of the response.
 	Latency time.Duration
 	// Slow says that a breaker counts a good attempt as slow.
 	Slow bool
@@ -133,18 +107,6 @@ type Stopped struct {
 	Level budget.Level
 }
 
-// BudgetLevel is the event of a budget that was asked for a retry.
-type BudgetLevel struct {
-	Dependency string
-	Level      budget.Level
-}
-
-// CertificateRefused is the event of a peer that could not prove who it is.
-type CertificateRefused struct {
-	Info
-	Failure Failure
-}
-
 // LayeredRetry is the event of another layer that retries by itself: one below
 // that sends the same request more than once in one attempt, or one above.
 type LayeredRetry struct {
@@ -170,44 +132,26 @@ type DeadLettered struct {
 	Reason     Reason
 }
 
-// observers holds each observer under the events that it wants, so that an
-// event nobody wants costs one look at a length.
+// observers are those of one Retryer, and which of the frequent events any of them
+// wants: an event that nobody observes costs one look at a flag.
 type observers struct {
-	start   []AttemptStartObserver
-	end     []AttemptEndObserver
-	success []SuccessObserver
-	retry   []RetryObserver
-	stop    []StopObserver
-	level   []BudgetObserver
+	list []*Observer
 
-	breaker     []BreakerObserver
-	certificate []CertificateObserver
-	layer       []LayerObserver
-	refresh     []RefreshObserver
-	dead        []DeadLetterObserver
-	attach      []AttachObserver
+	started, ended, scheduled, succeeded, stopped bool
 }
 
-// add registers o under every event that it has a method for.
-func (os *observers) add(o any) error {
-	known := []bool{
-		into(&os.start, o), into(&os.end, o), into(&os.success, o), into(&os.retry, o), into(&os.stop, o),
-		into(&os.level, o), into(&os.breaker, o), into(&os.certificate, o), into(&os.layer, o),
-		into(&os.refresh, o), into(&os.dead, o), into(&os.attach, o),
-	}
-	for _, k := range known {
-		if k {
-			return nil
-		}
-	}
-	return fmt.Errorf("observer %T observes nothing: it has none of the event methods", o)
+func (os *observers) add(o *Observer) {
+	os.list = append(os.list, o)
+	os.started = os.started || o.AttemptStarted != nil
+	os.ended = os.ended || o.AttemptEnded != nil
+	os.scheduled = os.scheduled || o.RetryScheduled != nil
+	os.succeeded = os.succeeded || o.Succeeded != nil
+	os.stopped = os.stopped || o.Stopped != nil
 }
 
-// into appends o to the observers of one event, if it wants that event.
-func into[T any](list *[]T, o any) bool {
-	v, ok := o.(T)
-	if ok {
-		*list = append(*list, v)
-	}
-	return ok
+// empty reports whether o has no callback, which is a mistake.
+func (o *Observer) empty() bool {
+	return o.Attached == nil && o.AttemptStarted == nil && o.AttemptEnded == nil && o.RetryScheduled == nil &&
+		o.Succeeded == nil && o.Stopped == nil && o.BreakerMoved == nil && o.LayeredRetry == nil &&
+		o.TokenRefreshed == nil && o.DeadLettered == nil
 }

@@ -18,8 +18,6 @@ type all struct {
 	ended    []forbear.AttemptEnded
 	good     []forbear.Succeeded
 	stops    []forbear.Stopped
-	levels   []forbear.BudgetLevel
-	refused  []forbear.CertificateRefused
 	dead     []forbear.DeadLettered
 	attached []*forbear.Retryer
 }
@@ -28,18 +26,13 @@ func (a *all) AttemptEnded(_ context.Context, e forbear.AttemptEnded) { a.ended 
 func (a *all) Succeeded(_ context.Context, e forbear.Succeeded)       { a.good = append(a.good, e) }
 func (a *all) Stopped(_ context.Context, e forbear.Stopped)           { a.stops = append(a.stops, e) }
 
-func (a *all) BudgetLevel(_ context.Context, e forbear.BudgetLevel) { a.levels = append(a.levels, e) }
-
-func (a *all) CertificateRefused(_ context.Context, e forbear.CertificateRefused) {
-	a.refused = append(a.refused, e)
-}
 func (a *all) DeadLettered(_ context.Context, e forbear.DeadLettered) { a.dead = append(a.dead, e) }
 func (a *all) Attached(r *forbear.Retryer)                            { a.attached = append(a.attached, r) }
 
 func TestSuccessTellsAttemptsLatencyAndWhatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen all
-		r := quiet(t, forbear.Policy{}, forbear.WithObserver(&seen), forbear.WithDraw(half))
+		r := quiet(t, forbear.Policy{}, forbear.WithObserver(seen.observer()), forbear.WithRand(half))
 		calls := 0
 		err := r.Do(t.Context(), func(context.Context) error {
 			calls++
@@ -61,9 +54,6 @@ func TestSuccessTellsAttemptsLatencyAndWhatFailed(t *testing.T) {
 		if len(seen.good) != 1 || seen.good[0].Attempt != 3 || seen.good[0].FailedBefore != "retryable_error" ||
 			seen.good[0].Elapsed != 1560*time.Millisecond {
 			t.Errorf("got %+v", seen.good)
-		}
-		if len(seen.levels) != 2 || seen.levels[1].Level.Used != 2 || seen.levels[1].Dependency != "payments" {
-			t.Errorf("budget levels: %+v", seen.levels)
 		}
 		if len(seen.attached) != 1 || seen.attached[0] != r {
 			t.Errorf("attached: %v", seen.attached)
@@ -88,7 +78,7 @@ func TestStoppedCountsAttemptsMade(t *testing.T) {
 			var seen all
 			ctx, cancel := context.WithTimeout(t.Context(), tt.left)
 			defer cancel()
-			_ = quiet(t, tt.policy, forbear.WithObserver(&seen)).Do(ctx, tt.op)
+			_ = quiet(t, tt.policy, forbear.WithObserver(seen.observer())).Do(ctx, tt.op)
 			if len(seen.stops) != 1 || seen.stops[0].Attempts != tt.made || seen.stops[0].Reason != tt.why {
 				t.Errorf("got %+v, want %d attempts and %v", seen.stops, tt.made, tt.why)
 			}
@@ -109,12 +99,12 @@ type paced []bool
 
 func (p *paced) RetryScheduled(_ context.Context, e forbear.RetryScheduled) { *p = append(*p, e.Paced) }
 
-// A retry of durable work beyond the budget's share says so, in Do and for those
-// who keep the State themselves; one within the share does not.
+// A retry of durable work beyond the budget's share says so, in Do and for durable
+// calls; one within the share does not.
 func TestPacedRetriesAreTold(t *testing.T) {
 	bubble(t, "within the share", func(t *testing.T) {
 		var seen paced
-		r := quiet(t, forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(unlimited()), forbear.WithObserver(&seen))
+		r := quiet(t, forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(unlimited()), forbear.WithObserver(seen.observer()))
 		op, _ := failTimes(1, forbear.Retryable(errFlaky, forbear.Hint{}))
 		if err := r.Do(t.Context(), op); err != nil || !slices.Equal(seen, paced{false}) {
 			t.Errorf("%v, paced %v; want one retry that is not", err, seen)
@@ -122,7 +112,7 @@ func TestPacedRetriesAreTold(t *testing.T) {
 	})
 	bubble(t, "beyond it", func(t *testing.T) {
 		var seen paced
-		r := quiet(t, forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(spent{}), forbear.WithObserver(&seen))
+		r := quiet(t, forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(spent{}), forbear.WithObserver(seen.observer()))
 		if err := r.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -130,11 +120,11 @@ func TestPacedRetriesAreTold(t *testing.T) {
 		if err := r.Do(t.Context(), op); err != nil || !slices.Equal(seen, paced{true}) {
 			t.Errorf("%v, paced %v; want one retry that a success has earned", err, seen)
 		}
-		s, now := forbear.State{}, time.Now()
-		d := r.Next(&s, unavailable, now)
-		r.Decided(t.Context(), r.Info(&s, "c"), d, unavailable, 0, 0, now)
+		c, now := r.Durable(t.Context(), forbear.Progress{}), time.Now()
+		c.Ask(t.Context(), now)
+		d := c.Fail(t.Context(), unavailable, 0, now)
 		if !slices.Equal(seen, paced{true, true}) {
-			t.Errorf("paced %v after Decided %+v, want a second one", seen, d)
+			t.Errorf("paced %v after %+v, want a second one", seen, d)
 		}
 	})
 }
@@ -142,10 +132,10 @@ func TestPacedRetriesAreTold(t *testing.T) {
 func TestCertificateAndDeadLetterEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen all
-		r := quiet(t, forbear.Policy{Kind: forbear.Event}, forbear.WithObserver(&seen), forbear.WithDeadLetter(&sink{}))
+		r := quiet(t, forbear.Policy{Kind: forbear.Event}, forbear.WithObserver(seen.observer()), forbear.WithDeadLetter(&sink{}))
 		_ = r.Do(t.Context(), func(context.Context) error { return x509.UnknownAuthorityError{} })
-		if len(seen.refused) != 1 || seen.refused[0].Failure.Type != forbear.TypeCertificate {
-			t.Errorf("certificates: %+v", seen.refused)
+		if len(seen.stops) != 1 || seen.stops[0].Reason != forbear.ReasonCertificate || seen.stops[0].Failure.Type != forbear.TypeCertificate {
+			t.Errorf("certificates: %+v", seen.stops)
 		}
 		if len(seen.dead) != 1 || seen.dead[0].Queue != "payments" || seen.dead[0].Reason != forbear.ReasonCertificate {
 			t.Errorf("dead letters: %+v", seen.dead)
@@ -153,14 +143,9 @@ func TestCertificateAndDeadLetterEvents(t *testing.T) {
 	})
 }
 
-// keepsLog is an observer that is no log.
-type keepsLog struct{ startOnly }
-
-func (*keepsLog) KeepsLog() bool { return true }
-
 func TestMetricsDoNotSilenceTheLog(t *testing.T) {
 	lines := logged(t, func(t *testing.T) {
-		r, err := forbear.New("payments", forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&keepsLog{}))
+		r, err := forbear.New("payments", forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&forbear.Observer{KeepsLog: true, AttemptStarted: func(context.Context, forbear.AttemptStarted) {}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +159,7 @@ func TestMetricsDoNotSilenceTheLog(t *testing.T) {
 func TestCorrelationComesFromTheContextThenTheTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen recorder
-		r := quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&seen),
+		r := quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithObserver(seen.observer()),
 			forbear.WithCorrelation(func(context.Context) string { return "trace-1" }))
 		_ = r.Do(t.Context(), failing)
 		if got := seen.infos[0].CorrelationID; got != "trace-1" {
@@ -196,4 +181,12 @@ func TestReasonsAreExhaustedOrSuppressedNeverBoth(t *testing.T) {
 			t.Errorf("%v is both", r)
 		}
 	}
+}
+
+func (o *all) observer() *forbear.Observer {
+	return &forbear.Observer{AttemptEnded: o.AttemptEnded, Succeeded: o.Succeeded, Stopped: o.Stopped, AttemptStarted: o.AttemptStarted, RetryScheduled: o.RetryScheduled, DeadLettered: o.DeadLettered, Attached: o.Attached}
+}
+
+func (o *paced) observer() *forbear.Observer {
+	return &forbear.Observer{RetryScheduled: o.RetryScheduled}
 }

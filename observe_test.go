@@ -48,7 +48,7 @@ func TestEventsComeInOrder(t *testing.T) {
 	bubble(t, "success after a retry", func(t *testing.T) {
 		var seen recorder
 		op, _ := failTimes(1, forbear.Retryable(errFlaky, forbear.Hint{}))
-		if err := quiet(t, forbear.Policy{}, forbear.WithObserver(&seen)).Do(t.Context(), op); err != nil {
+		if err := quiet(t, forbear.Policy{}, forbear.WithObserver(seen.observer())).Do(t.Context(), op); err != nil {
 			t.Fatal(err)
 		}
 		if want := []string{"start 1", "end 1", "retry 2", "start 2", "end 2"}; !slices.Equal(seen.events, want) {
@@ -58,7 +58,7 @@ func TestEventsComeInOrder(t *testing.T) {
 	bubble(t, "exhausted", func(t *testing.T) {
 		var seen recorder
 		ctx := forbear.WithIdempotencyKey(forbear.WithCorrelationID(t.Context(), "c-1"), "k-1")
-		_ = quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&seen)).Do(ctx, failing)
+		_ = quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithObserver(seen.observer())).Do(ctx, failing)
 		if want := []string{"start 1", "end 1", "retry 2", "start 2", "end 2", "stop 2 exhausted"}; !slices.Equal(seen.events, want) {
 			t.Errorf("got %q, want %q", seen.events, want)
 		}
@@ -70,7 +70,7 @@ func TestEventsComeInOrder(t *testing.T) {
 	})
 	bubble(t, "one correlation id a call", func(t *testing.T) {
 		var seen recorder
-		r := quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithObserver(&seen))
+		r := quiet(t, forbear.Policy{MaxRetries: 1}, forbear.WithObserver(seen.observer()))
 		_ = r.Do(t.Context(), failing)
 		first := seen.infos[0].CorrelationID
 		for _, info := range seen.infos {
@@ -92,7 +92,7 @@ func (s *startOnly) AttemptStarted(context.Context, forbear.AttemptStarted) { s.
 func TestAnObserverMayWantOneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s startOnly
-		_ = quiet(t, forbear.Policy{MaxRetries: 2}, forbear.WithObserver(&s)).Do(t.Context(), failing)
+		_ = quiet(t, forbear.Policy{MaxRetries: 2}, forbear.WithObserver(s.observer())).Do(t.Context(), failing)
 		if s.n != 3 {
 			t.Errorf("%d events, want 3", s.n)
 		}
@@ -100,7 +100,7 @@ func TestAnObserverMayWantOneEvent(t *testing.T) {
 }
 
 func TestObserverThatObservesNothingIsRefused(t *testing.T) {
-	_, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(struct{}{}))
+	_, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(&forbear.Observer{KeepsLog: true}))
 	if err == nil || !strings.Contains(err.Error(), "observes nothing") {
 		t.Errorf("got %v", err)
 	}
@@ -110,7 +110,7 @@ func TestNilCollaboratorsAreRefused(t *testing.T) {
 	for name, opt := range map[string]forbear.Option{
 		"budget": forbear.WithBudget(nil),
 		"sink":   forbear.WithDeadLetter(nil),
-		"draw":   forbear.WithDraw(nil),
+		"draw":   forbear.WithRand(nil),
 	} {
 		if _, err := forbear.New("payments", forbear.Policy{}, opt); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -193,4 +193,12 @@ func TestExhaustedWorkReachesTheSink(t *testing.T) {
 			t.Errorf("letters %v, error %v", q.letters, err)
 		}
 	})
+}
+
+func (o *recorder) observer() *forbear.Observer {
+	return &forbear.Observer{AttemptStarted: o.AttemptStarted, AttemptEnded: o.AttemptEnded, RetryScheduled: o.RetryScheduled, Stopped: o.Stopped}
+}
+
+func (o *startOnly) observer() *forbear.Observer {
+	return &forbear.Observer{AttemptStarted: o.AttemptStarted}
 }

@@ -12,16 +12,16 @@ import (
 // Option changes what a [Retryer] runs with; what it may do is the [Policy]'s.
 type Option func(*Retryer) error
 
-// WithObserver adds an observer: a value with one or more of the event methods,
-// such as [RetryObserver]. The first observer replaces the default log, unless
-// it says with a method KeepsLog() bool that it is none: metrics beside the log
-// do not silence it.
-func WithObserver(o any) Option {
+// WithObserver adds an observer. The first one replaces the default log, unless it
+// says that it is none: metrics beside the log do not silence it.
+func WithObserver(o *Observer) Option {
 	return func(r *Retryer) error {
-		if k, ok := o.(interface{ KeepsLog() bool }); !ok || !k.KeepsLog() {
-			r.observed = true
+		if o == nil || o.empty() {
+			return errors.New("observer observes nothing: it has none of the callbacks")
 		}
-		return r.observers.add(o)
+		r.observed = r.observed || !o.KeepsLog
+		r.observers.add(o)
+		return nil
 	}
 }
 
@@ -59,15 +59,15 @@ func WithBudget(b budget.Budget) Option {
 	}
 }
 
-// WithDraw replaces the source of randomness, for simulations and tests that
-// must come out the same each time. draw returns numbers in [0, 1); a Retryer
+// WithRand replaces the source of randomness, for simulations and tests that
+// must come out the same each time. rand returns numbers in [0, 1); a Retryer
 // that is used from several goroutines calls it from all of them.
-func WithDraw(draw func() float64) Option {
+func WithRand(rand func() float64) Option {
 	return func(r *Retryer) error {
-		if draw == nil {
-			return errors.New("nil draw")
+		if rand == nil {
+			return errors.New("nil source of randomness")
 		}
-		r.draw = draw
+		r.rand = rand
 		return nil
 	}
 }

@@ -1,6 +1,7 @@
 package forbear_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -25,21 +26,40 @@ func newDurable(t *testing.T, k forbear.Kind) *durable {
 
 var refused = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
 
-// first makes a first attempt and returns the State of one that failed.
-func (d *durable) first(fails bool) (s *forbear.State, dec forbear.Decision) {
-	d.r.Requested(d.now)
+// first makes the first attempt of a call and returns it with what was decided.
+func (d *durable) first(fails bool) (*forbear.DurableCall, forbear.Decision) {
 	d.firsts++
-	return d.attempt(&forbear.State{}, fails)
+	return d.attempt(d.r.Durable(context.Background(), forbear.Progress{}), fails)
 }
 
-func (d *durable) attempt(s *forbear.State, fails bool) (*forbear.State, forbear.Decision) {
+// attempt makes one attempt, without regard to any backoff.
+func (d *durable) attempt(c *forbear.DurableCall, fails bool) (*forbear.DurableCall, forbear.Decision) {
+	ctx := context.Background()
+	for dec := c.Ask(ctx, d.now); dec.Wait > 0 || !dec.Retry; dec = c.Ask(ctx, d.now) {
+		if !dec.Retry {
+			return c, dec
+		}
+	}
 	d.sends++
 	if fails {
-		return s, d.r.Next(s, refused, d.now)
+		return c, c.Fail(ctx, refused, 0, d.now)
 	}
 	d.good++
-	d.r.Succeeded(s, 0, d.now)
-	return s, forbear.Decision{}
+	c.Succeed(ctx, 0, d.now)
+	return c, forbear.Decision{}
+}
+
+// uncounted is a call whose first attempt the budget does not know, so that its
+// share stays at the floor of durable kinds.
+func (d *durable) uncounted(p forbear.Progress) *forbear.DurableCall {
+	p.State.Attempt, p.State.Start = 1, d.now
+	return d.r.Durable(context.Background(), p)
+}
+
+// reconsider asks about one failure whose retry was put off.
+func (d *durable) reconsider() forbear.Decision {
+	p := &forbear.Pending{Class: refused.Class, Type: refused.Type, At: d.now}
+	return d.uncounted(forbear.Progress{Attempts: 1, Pending: p}).Ask(context.Background(), d.now)
 }
 
 // Each success earns two retries beyond the share, up to a hundred; a minute
@@ -54,14 +74,13 @@ func TestSuccessesEarnRetries(t *testing.T) {
 		}{{0, 0, 0}, {3, 6, 0}, {3, 6, time.Minute}, {3, 0, time.Minute + 1}, {500, 100, 0}} {
 			d := newDurable(t, kind)
 			for range tt.good {
-				d.r.Succeeded(&forbear.State{}, 0, d.now)
+				d.attempt(d.uncounted(forbear.Progress{}), false)
 			}
 			d.now = d.now.Add(tt.later)
 			got, share := 0, 0
 			for range 200 {
-				// A failure of a call that nobody counted: the share is the
-				// floor of durable kinds at the most.
-				switch dec := d.r.Reconsider(&forbear.State{}, refused, d.now); {
+				// The share is the floor of durable kinds at the most.
+				switch dec := d.reconsider(); {
 				case dec.Paced:
 					got++
 				case dec.Retry:
@@ -78,9 +97,9 @@ func TestSuccessesEarnRetries(t *testing.T) {
 // A retry that is not made goes back to where it came from.
 func TestPacedRetryGoesBack(t *testing.T) {
 	d := newDurable(t, forbear.Webhook)
-	d.r.Succeeded(&forbear.State{}, 0, d.now)
+	d.attempt(d.uncounted(forbear.Progress{}), false)
 	for i := range 10 {
-		dec := d.r.Reconsider(&forbear.State{}, refused, d.now)
+		dec := d.reconsider()
 		if !dec.Retry || dec.Paced != (i > 0) { // the first is the floor's
 			t.Fatalf("retry %d: %+v", i, dec)
 		}
@@ -99,7 +118,7 @@ func TestFailuresHalveWhatIsEarned(t *testing.T) {
 	count := func() (n int) {
 		var back []forbear.Decision
 		for {
-			dec := d.r.Reconsider(&forbear.State{}, refused, d.now)
+			dec := d.reconsider()
 			if dec.Paced {
 				back = append(back, dec)
 			} else if !dec.Retry {
@@ -112,14 +131,14 @@ func TestFailuresHalveWhatIsEarned(t *testing.T) {
 		return len(back)
 	}
 	for range 10 { // the share
-		d.r.Reconsider(&forbear.State{}, refused, d.now)
+		d.reconsider()
 	}
 	if n := count(); n != 100 {
 		t.Fatalf("%d earned", n)
 	}
 	fail := func(n int) {
 		for range n {
-			if _, dec := d.attempt(&forbear.State{}, true); dec.Paced {
+			if _, dec := d.attempt(d.uncounted(forbear.Progress{}), true); dec.Paced {
 				d.r.Refund(dec, d.now)
 			}
 		}
@@ -157,35 +176,25 @@ func TestPaceIsBounded(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(share), 3))
 			d := newDurable(t, forbear.Webhook)
 			d.r = quiet(t, forbear.Policy{Kind: forbear.Webhook, Breaker: breaker.Policy{Disabled: true}}, forbear.WithCallerDeadLetter())
-			var waiting []*forbear.State
+			var waiting []*forbear.DurableCall
 			done, dead := 0, 0
-			ended := func(s *forbear.State, dec forbear.Decision) {
+			ended := func(c *forbear.DurableCall, dec forbear.Decision) {
 				switch {
 				case dec == forbear.Decision{}:
 					done++
 				case dec.Retry, dec.Reason == forbear.ReasonBudget:
-					waiting = append(waiting, s)
+					waiting = append(waiting, c)
 				default:
 					dead++
 				}
 			}
-			granted := map[*forbear.State]bool{}
 			for range 20_000 {
 				d.now = d.now.Add(10 * time.Millisecond)
-				if s, dec := d.first(rng.IntN(100) < share); true {
-					granted[s] = dec.Retry
-					ended(s, dec)
-				}
+				ended(d.first(rng.IntN(100) < share))
 				for range min(len(waiting), 20) { // all that waits asks by turns
-					s := waiting[0]
+					c := waiting[0]
 					waiting = waiting[1:]
-					if !granted[s] && !d.r.Reconsider(s, refused, d.now).Retry {
-						waiting = append(waiting, s)
-						continue
-					}
-					s, dec := d.attempt(s, rng.IntN(100) < share)
-					granted[s] = dec.Retry
-					ended(s, dec)
+					ended(d.attempt(c, rng.IntN(100) < share))
 				}
 			}
 			bound := float64(d.firsts)*1.2 + float64(d.good)

@@ -20,6 +20,7 @@ import (
 type situation struct {
 	policy  forbear.Policy
 	state   forbear.State
+	facts   forbear.Facts
 	failure forbear.Failure
 }
 
@@ -54,7 +55,10 @@ func anySituation(rng *rand.Rand) situation {
 		state: forbear.State{
 			Attempt: rng.IntN(12), PrevWait: duration(time.Hour), DNSFailures: rng.IntN(3), Refreshes: rng.IntN(2),
 			Limit: rng.IntN(12), Limited: some(5), NeedsKey: some(4), Unreplayable: some(10), Refreshable: some(2),
+		},
+		facts: forbear.Facts{
 			Breaker: breaker.State(rng.IntN(3) * rng.IntN(2)), Unhealthy: some(10), ExhaustedBelow: some(10), Inner: some(10),
+			BudgetSpent: some(10),
 		},
 		failure: forbear.Failure{
 			Class: forbear.Class(rng.IntN(10)), Unsent: some(4),
@@ -112,7 +116,7 @@ func (q situation) check(t *testing.T, d forbear.Decision) {
 	case forbear.ClassTerminal, forbear.ClassCertificate, forbear.ClassCanceled, forbear.ClassUnknown, forbear.ClassSuccess:
 		broken("a class that is never retried")
 	}
-	if p.Disabled && d.Reason != forbear.ReasonRefresh || q.state.Inner || h.Stop || q.state.Unreplayable {
+	if p.Disabled && d.Reason != forbear.ReasonRefresh || q.facts.Inner || q.facts.BudgetSpent || h.Stop || q.state.Unreplayable {
 		broken("a retry in spite of a plain no")
 	}
 }
@@ -120,10 +124,10 @@ func (q situation) check(t *testing.T, d forbear.Decision) {
 func TestDecideLaws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	retries := 0
-	for range 60_000 {
+	for range 70_000 {
 		q := anySituation(rng)
 		before := q
-		d := forbear.Decide(&q.policy, q.state, q.failure, epoch, rng.Float64)
+		d := q.policy.Decide(q.state, q.facts, q.failure, epoch, rng.Float64)
 		if q.check(t, d); t.Failed() {
 			return
 		}
@@ -145,7 +149,7 @@ func TestDecideBoundsHoldForEveryDraw(t *testing.T) {
 	for range 20_000 {
 		q := anySituation(rng)
 		for _, u := range []float64{0, math.Nextafter(1, 0), 0.5} {
-			q.check(t, forbear.Decide(&q.policy, q.state, q.failure, epoch, func() float64 { return u }))
+			q.check(t, q.policy.Decide(q.state, q.facts, q.failure, epoch, func() float64 { return u }))
 		}
 		if t.Failed() {
 			return
@@ -166,10 +170,11 @@ func TestStateRoundTripDecidesTheSame(t *testing.T) {
 		if err := json.Unmarshal(data, &back); err != nil {
 			t.Fatal(err)
 		}
+		back.Key = q.state.Key // which is stored with the request
 		u := rng.Float64()
 		draw := func() float64 { return u }
-		a := forbear.Decide(&q.policy, q.state, q.failure, epoch, draw)
-		b := forbear.Decide(&q.policy, back, q.failure, epoch, draw)
+		a := q.policy.Decide(q.state, q.facts, q.failure, epoch, draw)
+		b := q.policy.Decide(back, q.facts, q.failure, epoch, draw)
 		if a != b {
 			t.Fatalf("before %+v, after %+v\n%s", a, b, data)
 		}

@@ -40,7 +40,7 @@ type Retryer struct {
 	waivers     []Waiver
 	sink        DeadLetterSink
 	callerSink  bool
-	draw        func() float64
+	rand        func() float64
 }
 
 // New returns a Retryer for the named dependency. It refuses a policy outside
@@ -49,13 +49,17 @@ type Retryer struct {
 func New(dependency string, p Policy, opts ...Option) (*Retryer, error) {
 	r, err := build(dependency, p, opts)
 	if err == nil {
-		r.attach()
+		for _, o := range r.observers.list {
+			if o.Attached != nil {
+				o.Attached(r)
+			}
+		}
 	}
 	return r, err
 }
 
 func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
-	r := &Retryer{dependency: dependency, given: p, policy: p.WithDefaults(), draw: rand.Float64}
+	r := &Retryer{dependency: dependency, given: p, policy: p.WithDefaults(), rand: rand.Float64}
 	var errs []error
 	if dependency == "" {
 		errs = append(errs, errors.New("dependency has no name"))
@@ -92,16 +96,9 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 	}
 	r.outcomes, _ = r.budget.(outcomeBudget)
 	if !r.observed {
-		_ = r.observers.add(LogObserver{})
+		r.observers.add(LogObserver(nil, nil))
 	}
 	return r, nil
-}
-
-// attach tells the observers that ask for it of a Retryer that is in use.
-func (r *Retryer) attach() {
-	for _, o := range r.observers.attach {
-		o.Attached(r)
-	}
 }
 
 // Must returns r, or panics with err. It is for variables of package scope.
@@ -126,9 +123,6 @@ func (r *Retryer) unwaived(found []*Violation) (left []*Violation) {
 	return left
 }
 
-// Service returns the name given by [WithService], or "".
-func (r *Retryer) Service() string { return r.service }
-
 // Dependency returns the name of the dependency.
 func (r *Retryer) Dependency() string { return r.dependency }
 
@@ -138,65 +132,20 @@ func (r *Retryer) Policy() Policy { return r.policy }
 // Level returns the reading of the budget.
 func (r *Retryer) Level(now time.Time) budget.Level { return r.budget.Level(now) }
 
-// Next decides what follows a failed attempt and commits it: it takes the
-// retry's cost from the budget and advances s. Every live use of forbear goes
-// through here, [Retryer.Do] and the protocol edges by way of [Call], the
-// durable ones directly with the State that they persist.
-//
-// A retry that is granted and then not sent is given back with
-// [Retryer.Refund].
-func (r *Retryer) Next(s *State, f Failure, now time.Time) Decision {
-	if s.Attempt = s.attempt(); s.Start.IsZero() {
-		s.Start = now
-	}
-	if f.Class == ClassDNS {
-		s.DNSFailures++
-	}
-	r.report(s, &f, now)
-	d := r.decide(s, &f, now)
-	if r.outcomes != nil && d.Class.Retryable() {
-		r.outcomes.Failed(now)
-	}
-	return r.commit(s, d, now)
-}
+// Breaker returns the circuit breaker, or nil when the policy has none.
+func (r *Retryer) Breaker() *breaker.Breaker { return r.breaker }
 
-// commit takes the cost of a granted retry from the budget and advances s.
-func (r *Retryer) commit(s *State, d Decision, now time.Time) Decision {
-	if d.Retry {
-		d = r.spend(d, now)
+// Bulkhead returns the bulkhead, or nil when the policy sets no bound.
+func (r *Retryer) Bulkhead() *breaker.Bulkhead { return r.bulkhead }
+
+func (r *Retryer) breakerMoved(e breaker.Transition) {
+	e.Dependency = r.dependency
+	if r.pace != nil && e.To == breaker.Closed {
+		r.pace.forget()
 	}
-	*s = s.After(d)
-	return d
-}
-
-// Refund gives back a granted retry that was not sent.
-func (r *Retryer) Refund(d Decision, now time.Time) {
-	switch {
-	case d.Paced:
-		r.pace.giveBack()
-	case d.Retry:
-		r.budget.Refund(now, d.Cost)
-	}
-}
-
-// outcomeBudget is a [budget.Budget] that also learns how calls end; token
-// buckets live on that.
-type outcomeBudget interface {
-	budget.Budget
-	// Failed notes a failed attempt of a retryable kind, before Spend.
-	Failed(now time.Time)
-	// Succeeded notes a successful call. retries is the number of its retries
-	// and last the cost of the last one.
-	Succeeded(now time.Time, retries int, last budget.Cost)
-}
-
-func costOf(c Class) budget.Cost {
-	switch c {
-	case ClassTimeout:
-		return budget.Timeout
-	case ClassThrottled:
-		return budget.Throttled
-	default:
-		return budget.Transient
+	for _, o := range r.observers.list {
+		if o.BreakerMoved != nil {
+			o.BreakerMoved(e)
+		}
 	}
 }

@@ -172,33 +172,32 @@ func TestDecisionOrder(t *testing.T) {
 	type question struct {
 		name   string
 		reason forbear.Reason
-		object func(p *forbear.Policy, s *forbear.State, f *forbear.Failure)
+		object func(s *forbear.State, k *forbear.Facts, f *forbear.Failure)
 	}
 	questions := []question{
-		{"canceled", forbear.ReasonCanceled, func(_ *forbear.Policy, _ *forbear.State, f *forbear.Failure) { f.Class = forbear.ClassCanceled }},
-		{"class", forbear.ReasonTerminal, func(_ *forbear.Policy, _ *forbear.State, f *forbear.Failure) {
+		{"canceled", forbear.ReasonCanceled, func(_ *forbear.State, _ *forbear.Facts, f *forbear.Failure) { f.Class = forbear.ClassCanceled }},
+		{"class", forbear.ReasonTerminal, func(_ *forbear.State, _ *forbear.Facts, f *forbear.Failure) {
 			if f.Class != forbear.ClassCanceled {
 				f.Class = forbear.ClassTerminal
 			}
 		}},
-		{"server said stop", forbear.ReasonServerStop, func(_ *forbear.Policy, _ *forbear.State, f *forbear.Failure) { f.Hint.Stop = true }},
-		{"exhausted below", forbear.ReasonExhaustedBelow, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.ExhaustedBelow = true }},
-		{"key", forbear.ReasonNoKey, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.NeedsKey = true }},
-		{"replay", forbear.ReasonNotReplayable, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Unreplayable = true }},
-		{"breaker", forbear.ReasonBreakerOpen, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Breaker = breaker.Open }},
-		{"health", forbear.ReasonUnhealthy, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Unhealthy = true }},
-		{"inner layer", forbear.ReasonInner, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Inner = true }},
-		{"count", forbear.ReasonExhausted, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Attempt = 4 }},
-		{"deadline", forbear.ReasonDeadline, func(_ *forbear.Policy, s *forbear.State, _ *forbear.Failure) { s.Start = epoch.Add(-time.Hour) }},
+		{"server said stop", forbear.ReasonServerStop, func(_ *forbear.State, _ *forbear.Facts, f *forbear.Failure) { f.Hint.Stop = true }},
+		{"exhausted below", forbear.ReasonExhaustedBelow, func(_ *forbear.State, k *forbear.Facts, _ *forbear.Failure) { k.ExhaustedBelow = true }},
+		{"key", forbear.ReasonNoKey, func(s *forbear.State, _ *forbear.Facts, _ *forbear.Failure) { s.NeedsKey = true }},
+		{"replay", forbear.ReasonNotReplayable, func(s *forbear.State, _ *forbear.Facts, _ *forbear.Failure) { s.Unreplayable = true }},
+		{"breaker", forbear.ReasonBreakerOpen, func(_ *forbear.State, k *forbear.Facts, _ *forbear.Failure) { k.Breaker = breaker.Open }},
+		{"health", forbear.ReasonUnhealthy, func(_ *forbear.State, k *forbear.Facts, _ *forbear.Failure) { k.Unhealthy = true }},
+		{"inner layer", forbear.ReasonInner, func(_ *forbear.State, k *forbear.Facts, _ *forbear.Failure) { k.Inner = true }},
+		{"count", forbear.ReasonExhausted, func(s *forbear.State, _ *forbear.Facts, _ *forbear.Failure) { s.Attempt = 4 }},
+		{"deadline", forbear.ReasonDeadline, func(s *forbear.State, _ *forbear.Facts, _ *forbear.Failure) { s.Start = epoch.Add(-time.Hour) }},
 	}
-	spent := budget.NewTokenBucket(0, 0)
 	decideWith := func(objecting ...question) forbear.Reason {
-		p, s, f := forbear.Policy{}, forbear.State{Start: epoch}, transient
-		for _, q := range objecting {
-			q.object(&p, &s, &f)
-		}
 		// The budget always objects, and must never be asked before the others.
-		return quiet(t, p, forbear.WithBudget(spent)).Next(&s, f, epoch).Reason
+		p, s, known, f := forbear.Policy{}, forbear.State{Start: epoch}, forbear.Facts{BudgetSpent: true}, transient
+		for _, q := range objecting {
+			q.object(&s, &known, &f)
+		}
+		return p.Decide(s, known, f, epoch, half).Reason
 	}
 	if got := decideWith(); got != forbear.ReasonBudget {
 		t.Errorf("budget alone: got %v", got)

@@ -1,15 +1,11 @@
 package forbear
 
-import (
-	"time"
+import "time"
 
-	"github.com/forbear-go/forbear/breaker"
-)
-
-// State is what one logical call has used so far, and the facts around it that
-// a decision needs. It is plain data: the durable mouths persist it between
-// attempts. The zero value is the state of a call that needs no idempotency
-// key and whose first attempt has just failed.
+// State is what one logical call has used so far. It is plain data, and durable
+// calls store it between their attempts; what is known of the moment is in
+// [Facts]. The zero value is the state of a call that needs no idempotency key and
+// whose first attempt has just failed.
 type State struct {
 	// Attempt is the number of the latest attempt, the first being 1; 0 is
 	// read as 1.
@@ -22,7 +18,7 @@ type State struct {
 	// PrevWait is the wait before the latest attempt, for decorrelated jitter.
 	PrevWait time.Duration `json:"prev_wait,omitempty"`
 	// DNSFailures counts the attempts that failed at name resolution, the
-	// latest included; 0 means that nobody counted.
+	// latest included; 0 means that they were not counted.
 	DNSFailures int `json:"dns_failures,omitempty"`
 	// Refreshes counts the attempts that followed a token refresh. They do
 	// not count as retries (R-9 against R-4).
@@ -36,32 +32,15 @@ type State struct {
 
 	// NeedsKey says that the operation is not idempotent by itself (POST,
 	// PATCH), so that only Key makes a retry safe (R-6).
-	NeedsKey bool   `json:"needs_key,omitempty"`
-	Key      string `json:"key,omitempty"`
+	NeedsKey bool `json:"needs_key,omitempty"`
+	// Key is the idempotency key. It is stored with the request, not here.
+	Key string `json:"-"`
 	// Unreplayable says that the request cannot be sent again: its body is
 	// gone.
 	Unreplayable bool `json:"unreplayable,omitempty"`
 	// Refreshable says that a source of fresh credentials is at hand.
 	Refreshable bool `json:"refreshable,omitempty"`
-
-	// NotOwner says that another service owns the retries of this dependency.
-	NotOwner bool `json:"not_owner,omitempty"`
-	// Breaker is the state of the dependency's circuit breaker.
-	Breaker breaker.State `json:"breaker,omitempty"`
-	// Unhealthy is the health gate's answer.
-	Unhealthy bool `json:"unhealthy,omitempty"`
-	// ExhaustedBelow says that a layer below has already used its retries.
-	ExhaustedBelow bool `json:"exhausted_below,omitempty"`
-	// Inner says that the call runs inside a retry of an outer layer, which
-	// leaves it a single attempt.
-	Inner bool `json:"inner,omitempty"`
-
-	permit breaker.Permit // of the attempt under way
 }
-
-// Probe reports whether the attempt under way tries out a dependency whose
-// breaker was open. It should get half the usual time.
-func (s *State) Probe() bool { return s.permit.Probe }
 
 // MaxKeyLen is the longest idempotency key that the standard allows (R-6).
 const MaxKeyLen = 64

@@ -9,25 +9,24 @@ import (
 
 // This is the one file that sleeps.
 
-// Wait waits as d says and begins the next attempt. When the caller ends first,
+// Wait waits as d says, counted from the failure, and begins the next attempt. When the caller ends first,
 // the budget gets its retry back, and the error holds both the last failure f
 // and the caller's end.
 func (c *Call) Wait(ctx context.Context, d Decision, f Failure) error {
-	if !c.sleep(ctx, d.Wait) {
+	if !c.sleep(ctx, d.Wait-(time.Since(window.Epoch())-c.failedAt)) {
 		c.unmade(d)
 		return c.abandon(ctx, f)
 	}
 	c.attempted = time.Since(window.Epoch())
-	if why := c.r.Admit(&c.State, window.Epoch().Add(c.attempted)); why != ReasonNone {
+	var why Reason
+	if c.permit, why = c.r.admit(window.Epoch().Add(c.attempted)); why != ReasonNone {
 		c.unmade(d)
 		stop := Decision{Reason: why, Class: d.Class}
-		if len(c.r.observers.stop) > 0 {
-			c.stopped(ctx, stop, f, time.Now(), c.Attempt())
-		}
+		c.stopped(ctx, stop, f, time.Now(), c.Attempt())
 		return c.Err(stop, f)
 	}
-	if len(c.r.observers.start) > 0 {
-		c.started(ctx)
+	if c.r.observers.started {
+		c.r.attemptStarted(ctx, c.info(ctx, true))
 	}
 	return nil
 }
@@ -42,7 +41,7 @@ func (r *Retryer) Ready(ctx context.Context) error {
 			break
 		}
 		// Not all at once: the first to come takes the probe.
-		t := time.NewTimer(wait + time.Duration(r.draw()*float64(wait/10)))
+		t := time.NewTimer(wait + time.Duration(r.rand()*float64(wait/10)))
 		select {
 		case <-t.C:
 		case <-ctx.Done():
@@ -84,14 +83,8 @@ func (c *Call) sleep(ctx context.Context, d time.Duration) bool {
 func (c *Call) abandon(ctx context.Context, f Failure) error {
 	gone, _ := callerEnded(ctx, f.Err)
 	gone.Err = &abandoned{last: f.Err, cause: context.Cause(ctx)}
-	reason := ReasonCanceled
-	if gone.Type == TypeCallerDeadline {
-		reason = ReasonDeadline
-	}
-	d := Decision{Reason: reason, Class: ClassCanceled}
-	if len(c.r.observers.stop) > 0 {
-		c.stopped(ctx, d, gone, time.Now(), c.Attempt())
-	}
+	d := Decision{Reason: endedReason(gone), Class: ClassCanceled}
+	c.stopped(ctx, d, gone, time.Now(), c.Attempt())
 	return c.Err(d, gone)
 }
 

@@ -147,7 +147,7 @@ func TestDependencyDownForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls, done atomic.Int64
 		var refused refusals
-		r := retryer(t, forbear.Policy{}, forbear.WithObserver(&refused))
+		r := retryer(t, forbear.Policy{}, forbear.WithObserver(refused.observer()))
 		start := time.Now()
 		report, err := batch.Run(t.Context(), r, numbers(2000), func(context.Context, int) error {
 			if at := time.Since(start); at > time.Second && at < 2*time.Minute {
@@ -312,4 +312,8 @@ func TestOptionsAreChecked(t *testing.T) {
 			t.Errorf("%q is missing in %v", want, err)
 		}
 	}
+}
+
+func (o *refusals) observer() *forbear.Observer {
+	return &forbear.Observer{Stopped: o.Stopped}
 }

@@ -18,81 +18,72 @@ type item[T any] struct {
 	value T
 	id    string // "" without Options.ID
 
-	call      forbear.Call
-	begun     bool
-	end       time.Time        // of its total
-	last      forbear.Decision // the latest
-	failure   forbear.Failure  // that it is about
-	attempts  int
-	ended     time.Time // of the latest attempt
-	postponed int       // retries
+	call  *forbear.DurableCall // nil before it was looked at
+	end   time.Time            // of its total
+	last  forbear.Decision     // the latest
+	ended time.Time            // of the latest attempt
 
 	until time.Time // see waiting
 	probe bool      // begun while the breaker was not closed
 	over  bool
 }
 
+// begun reports whether an attempt was let through: the item's total counts from
+// there.
+func (it *item[T]) begun() bool { return it.call != nil && it.call.State.Attempt > 0 }
+
+// attempts returns how many were made.
+func (it *item[T]) attempts() int {
+	if it.call == nil {
+		return 0
+	}
+	return it.call.Attempts
+}
+
+// lastError returns the error_type of the latest failure, or "".
+func (it *item[T]) lastError() string {
+	if it.call == nil {
+		return ""
+	}
+	return it.call.Last
+}
+
 // step takes an item as far as one attempt goes. It reports whether that was
 // its end.
 func (b *run[T]) step(ctx context.Context, it *item[T]) (over bool) {
-	switch {
-	case it.begun:
-		before := it.last
-		if it.last = it.call.Resume(ctx, before, it.failure); before.Retry {
-			it.count()
+	if it.call == nil {
+		if b.Journal != nil && b.Journal.Finished(it.id) {
+			b.tally.skipped()
+			return true
 		}
-	case b.Journal != nil && b.Journal.Finished(it.id):
-		b.tally.skipped()
-		return true
-	default:
-		b.begin(ctx, it)
+		it.call = b.r.Durable(ctx, forbear.Progress{})
 	}
+	fresh := it.last.Retry // a refusal now is a new one
+	it.last = it.call.Ask(ctx, time.Now())
+	it.end = it.call.State.Start.Add(b.r.Policy().Total)
 	if it.last.Retry && it.last.Wait == 0 {
 		b.attempt(ctx, it)
-		it.count()
+		fresh = true
 	}
-	if it.last.Retry || it.last.Reason.Momentary() {
+	switch {
+	case it.last.Retry:
+		return false
+	case it.last.Reason.Momentary():
+		if fresh {
+			it.call.Postpone(ctx, it.last, time.Now()) // counted; the schedule knows when
+		}
 		return false
 	}
 	b.conclude(ctx, it)
 	return true
 }
 
-// begin begins the call of an item, which has the policy's total from now on
-//
-func (b *run[T]) begin(ctx context.Context, it *item[T]) {
-	call, err := b.r.Begin(ctx)
-	if e, refused := errors.AsType[*forbear.Error](err); refused {
-		it.last = forbear.Decision{Reason: e.Reason}
-		return
-	}
-	it.call, it.begun = call, true
-	it.call.Patient = true
-	it.end = call.Start().Add(b.r.Policy().Total)
-	it.last = forbear.Decision{Retry: true}
-}
-
 // attempt calls the function once, and decides what follows.
 func (b *run[T]) attempt(ctx context.Context, it *item[T]) {
 	ctx, cancel := context.WithDeadline(ctx, it.end)
 	defer cancel()
-	it.last, it.failure = it.call.Try(ctx, func(ctx context.Context) (err error) {
-		it.attempts++
-		defer func() {
-			if v := recover(); v != nil {
-				err = forbear.Terminal(fmt.Errorf("panicked: %T", v))
-			}
-		}()
-		return b.fn(ctx, it.value)
-	})
+	it.last, _ = it.call.Try(ctx, func(ctx context.Context) error { return b.fn(ctx, it.value) })
 	it.ended = time.Now()
-}
-
-// count counts a retry that has just been put off.
-func (it *item[T]) count() {
-	if it.last.Reason.Momentary() {
-		it.postponed++
-	}
 }
 
 // conclude says what has become of an item whose call is over. It is postponed
@@ -102,11 +93,11 @@ func (b *run[T]) conclude(ctx context.Context, it *item[T]) {
 	switch why := it.last.Reason; {
 	case why == forbear.ReasonSuccess:
 		b.finish(it.id, Done)
-		b.tally.done(it.attempts)
+		b.tally.done(it.attempts())
 	case ctx.Err() != nil, b.cutShort(ctx, it):
-		b.tally.postponed(it.id, forbear.ReasonCanceled, it.failure.Type, it.attempts)
+		b.tally.postponed(it.id, forbear.ReasonCanceled, it.lastError(), it.attempts())
 	case why == forbear.ReasonDeadline && b.outageIn(it):
-		b.tally.postponed(it.id, forbear.ReasonBreakerOpen, it.failure.Type, it.attempts)
+		b.tally.postponed(it.id, forbear.ReasonBreakerOpen, it.lastError(), it.attempts())
 	default:
 		b.failed(ctx, it)
 	}
@@ -115,7 +106,7 @@ func (b *run[T]) conclude(ctx context.Context, it *item[T]) {
 // outageIn reports whether the breaker has let nothing through at some time since
 // the item's first attempt.
 func (b *run[T]) outageIn(it *item[T]) bool {
-	return time.Duration(b.outage.Load()) >= it.call.Start().Sub(b.began)
+	return time.Duration(b.outage.Load()) >= it.call.State.Start.Sub(b.began)
 }
 
 // cutShort reports whether no time was left because the run ends before the
@@ -125,7 +116,7 @@ func (b *run[T]) cutShort(ctx context.Context, it *item[T]) bool {
 		return false
 	}
 	d, ok := ctx.Deadline()
-	return ok && (!it.begun || d.Before(it.end))
+	return ok && (!it.begun() || d.Before(it.end))
 }
 
 // postpone leaves an item that waits to a later run.
@@ -134,17 +125,17 @@ func (b *run[T]) postpone(ctx context.Context, it *item[T]) {
 	if errors.Is(context.Cause(b.feeding), ErrPostponed) {
 		why = forbear.ReasonBreakerOpen
 	}
-	if it.begun {
-		it.call.GiveUp(ctx, it.last, it.failure, why)
+	if it.begun() {
+		_ = it.call.GiveUp(ctx, why, time.Now())
 	}
-	b.tally.postponed(it.id, why, it.failure.Type, it.attempts)
+	b.tally.postponed(it.id, why, it.lastError(), it.attempts())
 }
 
 // failed puts the item into the dead-letter queue and only then into the
 // journal.
 func (b *run[T]) failed(ctx context.Context, it *item[T]) {
-	e := it.call.Err(it.last, it.failure)
-	b.tally.failed(it.id, e.Reason, e.Type, it.attempts)
+	e := it.call.Err(it.last, time.Now())
+	b.tally.failed(it.id, e.Reason, e.Type, it.attempts())
 	if b.DLQ == nil {
 		return
 	}
@@ -186,7 +177,7 @@ func (b *run[T]) letter(it *item[T], e *forbear.Error) (deadletter.Letter, error
 	return deadletter.Letter{
 		ID: letterID(b.Queue, it.id), Queue: b.Queue, Destination: b.r.Dependency(), EventID: it.id, Payload: body, ContentType: media,
 		Reason: e.Reason.String(), ErrorType: e.Type, Policy: b.r.Policy(),
-		Attempts: it.attempts, MaxAttempts: b.r.Policy().MaxRetries + 1, Postponed: it.postponed,
+		Attempts: it.attempts(), MaxAttempts: b.r.Policy().MaxRetries + 1, Postponed: it.call.Postponed,
 		FirstAttempt: now.Add(-e.Elapsed), LastAttempt: it.ended, DeadAt: now, State: deadletter.Dead,
 	}, nil
 }

@@ -163,7 +163,7 @@ func TestEveryOtherAttemptFails(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := dependency{seed: seed, share: constant(0.5), takes: 10 * time.Millisecond}
 			m := &moves{}
-			report, _ := d.run(t, forbear.Policy{}, batch.Options[int]{}, numbers(partialItems), forbear.WithObserver(m))
+			report, _ := d.run(t, forbear.Policy{}, batch.Options[int]{}, numbers(partialItems), forbear.WithObserver(m.observer()))
 			allowed := d.allowed(partialItems, 4, 0.5)
 			t.Logf("seed %d: %d of %d, the breaker moved %d times; %v", seed, len(d.done), allowed, len(m.list), report)
 			if len(d.doneAt) != len(d.done) || report.Done != len(d.done) {
@@ -204,7 +204,7 @@ func TestDeadDependency(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := dependency{share: constant(1), takes: 10 * time.Millisecond}
 			m, fetched := &moves{}, []time.Time{}
-			report, _ := d.run(t, forbear.Policy{}, batch.Options[int]{Concurrency: workers}, fetches(numbers(partialItems), &fetched), forbear.WithObserver(m))
+			report, _ := d.run(t, forbear.Policy{}, batch.Options[int]{Concurrency: workers}, fetches(numbers(partialItems), &fetched), forbear.WithObserver(m.observer()))
 			sends, firsts := d.totals()
 			opened := m.list[0].At
 			t.Logf("%d workers: %d sends for %d first attempts, %d items fetched, %d of them since the breaker opened, in %d openings; %v",
@@ -376,7 +376,7 @@ func TestBulkheadBoundsTheWorkers(t *testing.T) {
 		o := &told{}
 		p := calm()
 		p.MaxConcurrent = 3
-		report, err := batch.Run(t.Context(), retryer(t, p, forbear.WithObserver(o)), numbers(100), func(context.Context, int) error {
+		report, err := batch.Run(t.Context(), retryer(t, p, forbear.WithObserver(o.observer())), numbers(100), func(context.Context, int) error {
 			most.Store(max(most.Load(), under.Add(1)))
 			time.Sleep(time.Millisecond)
 			under.Add(-1)
@@ -409,7 +409,7 @@ func TestObserversAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &told{}
 		d := dependency{share: constant(0.5), takes: 10 * time.Millisecond}
-		report, _ := d.run(t, forbear.Policy{Backoff: forbear.Backoff{Base: 50 * time.Millisecond}, Breaker: breaker.Policy{Disabled: true}}, batch.Options[int]{}, numbers(1000), forbear.WithObserver(o))
+		report, _ := d.run(t, forbear.Policy{Backoff: forbear.Backoff{Base: 50 * time.Millisecond}, Breaker: breaker.Policy{Disabled: true}}, batch.Options[int]{}, numbers(1000), forbear.WithObserver(o.observer()))
 		sends, _ := d.totals()
 		t.Logf("%d retries were put off first", o.putOff.Load())
 		if o.attempts.Load() != int64(sends) || o.retries.Load() != int64(report.Retries) ||
@@ -418,4 +418,12 @@ func TestObserversAreTold(t *testing.T) {
 				o.attempts.Load(), o.retries.Load(), o.successes.Load(), o.stops.Load(), o.putOff.Load(), sends, report)
 		}
 	})
+}
+
+func (o *moves) observer() *forbear.Observer {
+	return &forbear.Observer{BreakerMoved: o.BreakerMoved}
+}
+
+func (o *told) observer() *forbear.Observer {
+	return &forbear.Observer{AttemptEnded: o.AttemptEnded, RetryScheduled: o.RetryScheduled, Succeeded: o.Succeeded, Stopped: o.Stopped}
 }

@@ -208,7 +208,7 @@ func (s *schedule[T]) returned(it *item[T], now time.Time) {
 	case it.last.Retry:
 		s.due.add(it, now.Add(it.last.Wait))
 		return
-	case it.begun:
+	case it.begun():
 		s.late.add(it, it.end)
 	default:
 		s.held = append(s.held, it)

@@ -53,7 +53,7 @@ func funcs(failures int) []Peer {
 		forbearFuncs("forbear", failures, ctx, watching, forbear.WithoutLog()),
 		forbearFuncs("forbear, no breaker", failures, ctx, unbroken, forbear.WithoutLog()),
 		forbearFuncs("forbear, logging JSON", failures, ctx, watching, forbear.WithObserver(
-			forbear.LogObserver{Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))})),
+			forbear.LogObserver(slog.New(slog.NewJSONHandler(io.Discard, nil)), nil))),
 		{Name: "retry-go, built once", Module: modRetryGo, New: func() func() error {
 			op := flaky(failures, errFlaky)
 			noContext := func() error { return op(context.Background()) }

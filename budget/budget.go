@@ -116,6 +116,10 @@ func (b Policy) Allowed(initial int64) int64 {
 	return max(share/whole, int64(b.MinRetries))
 }
 
+// Spent reports whether no retry is left in a window with so many initial requests
+// and retries.
+func (b Policy) Spent(initial, retries int64) bool { return retries+1 > b.Allowed(initial) }
+
 // MaxAmplification returns what the budget lets the load grow to, as a multiple
 // of the initial requests, leaving aside the floor for quiet clients.
 func (b Policy) MaxAmplification() float64 {

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/forbeartest"
 	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 var errNoStore = errors.New("connection refused")
@@ -22,7 +22,7 @@ var errNoStore = errors.New("connection refused")
 // fleet is a number of instances in a synctest bubble, and an exact record of
 // what they sent.
 type fleet struct {
-	store     *forbeartest.BudgetStore
+	store     *memstore.Budget
 	instances []*budget.Fleet
 	initial   []time.Time
 	retries   []time.Time
@@ -46,7 +46,7 @@ func (f *fleet) down(down bool) {
 }
 
 func newFleet(t *testing.T, n int, opts budget.FleetOptions) *fleet {
-	f := &fleet{store: &forbeartest.BudgetStore{}}
+	f := &fleet{store: &memstore.Budget{}}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -340,7 +340,7 @@ func TestFleetBudgetClose(t *testing.T) {
 }
 
 func TestNewFleetBudgetRefuses(t *testing.T) {
-	store := &forbeartest.BudgetStore{}
+	store := &memstore.Budget{}
 	for _, tt := range []struct {
 		name  string
 		p     budget.Policy
@@ -364,7 +364,7 @@ func TestNewFleetBudgetRefuses(t *testing.T) {
 }
 
 func TestFleetBudgetSuccessAllocatesNothing(t *testing.T) {
-	b, err := budget.NewFleet(budget.Policy{}, &forbeartest.BudgetStore{}, "k", budget.FleetOptions{})
+	b, err := budget.NewFleet(budget.Policy{}, &memstore.Budget{}, "k", budget.FleetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

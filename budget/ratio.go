@@ -39,7 +39,7 @@ func (b *Ratio) Spend(now time.Time, _ Cost) bool {
 	defer b.mu.Unlock()
 	used := b.retries.Sum(now)
 	// Below the floor it does not matter how many requests there were.
-	if used >= int64(b.policy.MinRetries) && used+1 > b.policy.Allowed(b.initial.Sum(now)) {
+	if used >= int64(b.policy.MinRetries) && b.policy.Spent(b.initial.Sum(now), used) {
 		return false
 	}
 	b.retries.Add(now, 1)

@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // letters is a dead-letter queue that can be down.
@@ -63,7 +64,7 @@ func retryer(t *testing.T, p forbear.Policy, opts ...forbear.Option) *forbear.Re
 }
 
 func options(t *testing.T, q *letters) consume.Options {
-	return consume.Options{Group: "g", Store: idempotency.NewMemory(nil), DLQ: q, Retryer: retryer(t, forbear.Policy{})}
+	return consume.Options{Group: "g", Store: &memstore.Idempotency{}, DLQ: q, Retryer: retryer(t, forbear.Policy{})}
 }
 
 func consumer(t *testing.T, o consume.Options, h consume.Handler) *consume.Consumer {

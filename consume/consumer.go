@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-
 	"time"
 
 	"github.com/forbear-go/forbear"

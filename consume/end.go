@@ -12,8 +12,8 @@ import (
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-// end writes to the store on a context of its own.
-func (r *run) end(ctx context.Context, write func(ctx context.Context) error) error {
+// write writes to the store on a context of its own.
+func (r *run) write(ctx context.Context, write func(ctx context.Context) error) error {
 	return wait.Persist(func() error {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		defer cancel()
@@ -22,15 +22,13 @@ func (r *run) end(ctx context.Context, write func(ctx context.Context) error) er
 }
 
 // done marks the event as processed; only then may it be acknowledged.
-func (r *run) done(ctx context.Context, took time.Duration) Decision {
-	r.c.Retryer.Attempted(r.named(ctx), r.info(ctx), forbear.Failure{Class: forbear.ClassSuccess}, took)
-	err := r.end(ctx, func(ctx context.Context) error {
+func (r *run) done(ctx context.Context) Decision {
+	err := r.write(ctx, func(ctx context.Context) error {
 		return r.c.Store.Complete(ctx, r.token, idempotency.Answer{Status: 200}, r.c.Window)
 	})
 	if err != nil {
 		return comeAgain(r.c.Lease, "store", err)
 	}
-	r.c.Retryer.Done(r.named(ctx), r.info(ctx), time.Since(r.p.State.Start), r.lastError())
 	r.c.redriven(ctx, r.e, deadletter.OutcomeDelivered)
 	return Decision{Action: Ack, Reason: "done"}
 }
@@ -51,8 +49,8 @@ func (r *run) give(ctx context.Context, wait time.Duration, why string, cause er
 	if r.p.Due = time.Now().Add(wait); r.p.Verdict != nil {
 		r.p.Due = time.Time{}
 	}
-	err := r.end(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, r.p) })
-	err = errors.Join(err, r.end(ctx, func(ctx context.Context) error { return r.c.Store.Release(ctx, r.token) }))
+	err := r.write(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, r.stored()) })
+	err = errors.Join(err, r.write(ctx, func(ctx context.Context) error { return r.c.Store.Release(ctx, r.token) }))
 	d := comeAgain(wait, why, cause)
 	if err != nil && !errors.Is(err, idempotency.ErrFenced) {
 		d.Err = errors.Join(cause, err)
@@ -60,33 +58,23 @@ func (r *run) give(ctx context.Context, wait time.Duration, why string, cause er
 	return d
 }
 
-// putOff lets the event come again without using up an attempt, up to the total
-// duration.
-func (r *run) putOff(ctx context.Context, why forbear.Reason, least time.Duration) Decision {
-	n := 0
-	if w := r.p.Pending; w != nil && why == forbear.ReasonBudget {
-		n = w.Refused
-		w.Refused++
-	}
-	wait := max(r.c.Retryer.PutOff(why, n, time.Now()), least)
-	r.p.Postponed++
-	if time.Since(r.p.State.Start)+wait > r.c.Retryer.Policy().Total {
-		return r.dead(ctx, forbear.ReasonDeadline.String(), forbear.ReasonDeadline, forbear.Failure{Type: cmp.Or(r.lastError(), why.String())}, "put off until its time ran out: "+why.String())
-	}
-	return r.give(ctx, wait, why.String(), nil)
+// stored returns what the next claim has to know.
+func (r *run) stored() progress {
+	r.p.Progress = r.call.Progress
+	return r.p
 }
 
 // dead puts the event into the dead-letter queue, and only then lets the source
 // forget it.
 func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f forbear.Failure, description string) Decision {
 	r.last = false
-	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.p, reason, f, description), why); err != nil {
+	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.stored(), reason, f, description), why); err != nil {
 		r.p.Verdict = &verdict{Reason: reason, Type: f.Type, Description: description}
 		return r.give(ctx, soon(), "dead_letter_queue", errors.Join(f.Err, err))
 	}
 	// A redrive begins with a fresh count.
-	err := r.end(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, progress{Claims: r.rec.Attempt}) })
-	err = errors.Join(err, r.end(ctx, func(ctx context.Context) error { return r.c.Store.Hold(ctx, r.token, buried) }))
+	err := r.write(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, progress{Claims: r.rec.Attempt}) })
+	err = errors.Join(err, r.write(ctx, func(ctx context.Context) error { return r.c.Store.Hold(ctx, r.token, buried) }))
 	return Decision{Action: DeadLettered, Reason: reason, Err: errors.Join(f.Err, err)}
 }
 
@@ -117,7 +105,7 @@ func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure
 		EventID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Subject, PartitionKey: e.Key, CorrelationID: e.CorrelationID,
 		Payload: e.Data, ContentType: e.ContentType, Headers: headers,
 		Reason: reason, ErrorType: f.Type, Description: description,
-		Policy: policy, Attempts: p.Made, MaxAttempts: policy.MaxRetries + 1, Postponed: p.Postponed, History: p.History,
+		Policy: policy, Attempts: p.Attempts, MaxAttempts: policy.MaxRetries + 1, Postponed: p.Postponed, History: p.History,
 		EnqueuedAt: cmp.Or(e.Time, now), DeadAt: now, State: deadletter.Dead,
 	}
 	if n := len(p.History); n > 0 {

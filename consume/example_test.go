@@ -8,7 +8,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // Any broker is consumed like this: make an event of its message, ask, and do
@@ -19,7 +19,7 @@ func ExampleConsumer_Consume() {
 		return nil
 	}, consume.Options{
 		Group:   "mail",
-		Store:   idempotency.NewMemory(nil),
+		Store:   &memstore.Idempotency{},
 		DLQ:     &letters{},
 		Retryer: forbear.Must(forbear.New("smtp", forbear.Policy{Kind: forbear.Event}, forbear.WithCallerDeadLetter())),
 	})
@@ -48,7 +48,7 @@ func ExampleConsumer_Redrive() {
 		return nil
 	}, consume.Options{
 		Group:   "mail",
-		Store:   idempotency.NewMemory(nil),
+		Store:   &memstore.Idempotency{},
 		DLQ:     q,
 		Retryer: forbear.Must(forbear.New("crm", forbear.Policy{Kind: forbear.Event}, forbear.WithoutLog(), forbear.WithCallerDeadLetter())),
 	})

@@ -116,7 +116,7 @@ func events() (ids []string) {
 // events done nearly as soon as by somebody who has no budget and no breaker,
 // and with as few sends.
 func TestPartialFailure(t *testing.T) {
-	middle := forbear.WithDraw(func() float64 { return 0.5 }) // so that two runs can be compared by a few late ones
+	middle := forbear.WithRand(func() float64 { return 0.5 }) // so that two runs can be compared by a few late ones
 	for _, base := range []time.Duration{50 * time.Millisecond, time.Second} {
 		policy := forbear.Policy{Backoff: forbear.Backoff{Base: base}}
 		unbound := policy

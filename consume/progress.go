@@ -17,14 +17,11 @@ import (
 // store, beside the event's record, so that no adapter has to: most brokers
 // cannot change a message that they hold.
 type progress struct {
-	State     forbear.State        `json:"state"`
-	Made      int                  `json:"made,omitempty"`      // attempts
-	Claims    int                  `json:"claims,omitempty"`    // that ended in order
-	Postponed int                  `json:"postponed,omitempty"` // by the budget or the breaker
-	Due       time.Time            `json:"due,omitzero"`        // not before
-	History   []deadletter.Attempt `json:"history,omitempty"`
-	Pending   *pending             `json:"pending,omitempty"`
-	Verdict   *verdict             `json:"verdict,omitempty"`
+	forbear.Progress
+	Claims  int                  `json:"claims,omitempty"` // that ended in order
+	Due     time.Time            `json:"due,omitzero"`     // not before
+	History []deadletter.Attempt `json:"history,omitempty"`
+	Verdict *verdict             `json:"verdict,omitempty"`
 }
 
 // verdict is the end of an event that the dead-letter queue did not take yet.
@@ -43,25 +40,6 @@ func (v *verdict) why() forbear.Reason {
 		}
 	}
 	return forbear.ReasonTerminal
-}
-
-// pending is the failure whose retry the budget or the breaker has put off: the
-// decision is asked for again, without another attempt.
-type pending struct {
-	Class forbear.Class `json:"class"`
-	Type  string        `json:"type"`
-	At    time.Time     `json:"at"`
-	Until time.Time     `json:"until,omitzero"` // what the dependency asked for
-	// Refused counts how often the budget has refused the retry.
-	Refused int `json:"refused,omitempty"`
-}
-
-func (p *pending) failure(now time.Time) forbear.Failure {
-	f := forbear.Failure{Class: p.Class, Type: p.Type}
-	if p.Until.After(now) {
-		f.Hint.Floor = p.Until.Sub(now)
-	}
-	return f
 }
 
 // progressID names what the n-th claim of an event has left. A claim that died

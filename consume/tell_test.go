@@ -20,7 +20,7 @@ func TestRetriesAreLogged(t *testing.T) {
 		var text strings.Builder
 		o := options(t, &letters{})
 		o.Retryer = forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithCallerDeadLetter(), forbear.WithBudget(&gateBudget{open: true}),
-			forbear.WithObserver(forbear.LogObserver{Logger: slog.New(slog.NewTextHandler(&text, nil))})))
+			forbear.WithObserver(forbear.LogObserver(slog.New(slog.NewTextHandler(&text, nil)), nil))))
 		c := consumer(t, o, func(ctx context.Context, _ consume.Event) error {
 			if forbear.CorrelationID(ctx) != "corr-1" {
 				t.Errorf("the handler's correlation id is %q", forbear.CorrelationID(ctx))

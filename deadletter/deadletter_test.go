@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -62,7 +62,7 @@ func TestMask(t *testing.T) {
 }
 
 func TestJobsAreChecked(t *testing.T) {
-	s := &storetest.Memory{}
+	s := &memstore.Store{}
 	bury(t, s, 3)
 	r := deadletter.NewRedriver(s, "w", map[string]deadletter.Target{"orders": nil}, quiet)
 	orders := deadletter.Filter{Queue: "orders"}
@@ -91,7 +91,7 @@ func TestJobsAreChecked(t *testing.T) {
 }
 
 // redriving runs a redriver whose target is told of each letter.
-func redriving(t *testing.T, s *storetest.Memory, target deadletter.Target) *deadletter.Redriver {
+func redriving(t *testing.T, s *memstore.Store, target deadletter.Target) *deadletter.Redriver {
 	t.Helper()
 	r := deadletter.NewRedriver(s, "w", map[string]deadletter.Target{"orders": target}, quiet)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,7 +104,7 @@ func redriving(t *testing.T, s *storetest.Memory, target deadletter.Target) *dea
 // A process that does not send for a queue leaves its jobs to the one that does.
 func TestRedriveOfAnotherProcessesQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		bury(t, s, 3)
 		other := deadletter.NewRedriver(s, "other", map[string]deadletter.Target{"webhooks": func(context.Context, deadletter.Letter) error {
 			t.Error("a letter of another queue")
@@ -137,7 +137,7 @@ func start(t *testing.T, r *deadletter.Redriver, j deadletter.Job) {
 // are known.
 func TestRedriveKeepsItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		bury(t, s, 100)
 		var mu sync.Mutex
 		var sent []time.Time
@@ -168,7 +168,7 @@ func TestRedriveKeepsItsRate(t *testing.T) {
 // A pause holds the letters that are left; a canceled redrive sends none.
 func TestRedriveIsPausedAndCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		bury(t, s, 100)
 		var mu sync.Mutex
 		sent := 0
@@ -207,7 +207,7 @@ func TestRedriveIsPausedAndCanceled(t *testing.T) {
 // A letter that a crash left between being marked and being sent is sent again.
 func TestRedriveResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		bury(t, s, 2)
 		if err := s.PutJob(t.Context(), deadletter.Job{ID: "job", Filter: deadletter.Filter{Queue: "orders", State: deadletter.Dead}, By: "ann", State: deadletter.JobRunning, Rate: 10, StopRatio: 1, MaxRedrives: 3}); err != nil {
 			t.Fatal(err)
@@ -258,7 +258,7 @@ func (f *flaky) set(down bool) { f.mu.Lock(); f.down = down; f.mu.Unlock() }
 // One notifier that fails neither loses an alert nor repeats it to another.
 func TestAlerterTellsEachOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		bad, good := &flaky{down: true}, named{&flaky{}, "good"}
 		a := deadletter.NewAlerter(s, quiet, bad, good)
 		bury(t, s, 5) // all before the first is told of, or they are two alerts

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // Keep what could not be done, before its source is acknowledged.
 func ExampleStore() {
 	ctx := context.Background()
-	var store deadletter.Store = &storetest.Memory{} // sqlstore's lasts
+	var store deadletter.Store = &memstore.Store{} // sqlstore's lasts
 	err := store.Put(ctx, deadletter.Letter{
 		ID: "dlq_1", Queue: "orders", Destination: "billing", EventID: "order-4711", Reason: "exhausted", ErrorType: "http_503",
 		Payload: []byte(`{"card":"4111"}`), Headers: []deadletter.Header{{Name: "Authorization", Value: "Bearer t0k3n"}},
@@ -38,7 +38,7 @@ func ExampleStore() {
 func ExampleRedriver() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	store := &storetest.Memory{}
+	store := &memstore.Store{}
 	for i := range 3 {
 		_ = store.Put(ctx, deadletter.Letter{ID: fmt.Sprint("dlq_", i), Queue: "orders", EventID: fmt.Sprint("order-", i), Reason: "exhausted"})
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // mirror is a cipher that only turns bytes around.
@@ -39,7 +39,7 @@ func TestRetentionExports(t *testing.T) {
 	for name, cipher := range map[string]deadletter.Cipher{"plain": nil, "sealed": mirror{}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &storetest.Memory{}
+				s := &memstore.Store{}
 				bury(t, s, 20)
 				if _, err := s.BeginRedrive(t.Context(), "l007", "job", "ann", 3); err != nil {
 					t.Fatal(err)
@@ -90,7 +90,7 @@ func TestRetentionExports(t *testing.T) {
 // Without a folder, or when it cannot be written to, nothing is removed.
 func TestRetentionKeepsWhatItCannotExport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		bury(t, s, 3)
 		time.Sleep(deadletter.DefaultRetention + time.Hour)
 		for _, dir := range []string{"", filepath.Join(t.TempDir(), "missing")} {

@@ -56,8 +56,8 @@ func ExampleRoundTripper() {
 func ExampleRecorder() {
 	var rec forbeartest.Recorder
 	r, err := forbear.New("payments", forbear.Policy{},
-		forbear.WithObserver(&rec),
-		forbear.WithDraw(func() float64 { return 0.01 })) // one hundredth of each ceiling
+		forbear.WithObserver(rec.Observer()),
+		forbear.WithRand(func() float64 { return 0.01 })) // one hundredth of each ceiling
 	if err != nil {
 		fmt.Println(err)
 		return

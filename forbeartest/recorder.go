@@ -21,15 +21,23 @@ type Recorder struct {
 	events   []string
 }
 
-// AttemptStarted implements [forbear.AttemptStartObserver].
-func (r *Recorder) AttemptStarted(_ context.Context, e forbear.AttemptStarted) {
+// Observer returns what to pass to [forbear.WithObserver].
+func (r *Recorder) Observer() *forbear.Observer {
+	return &forbear.Observer{
+		AttemptStarted: r.attemptStarted,
+		AttemptEnded:   r.attemptEnded,
+		RetryScheduled: r.retryScheduled,
+		Stopped:        r.stopped,
+	}
+}
+
+func (r *Recorder) attemptStarted(_ context.Context, e forbear.AttemptStarted) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, fmt.Sprintf("attempt %d", e.Attempt))
 }
 
-// AttemptEnded implements [forbear.AttemptEndObserver].
-func (r *Recorder) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
+func (r *Recorder) attemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.attempts = append(r.attempts, e)
@@ -40,16 +48,14 @@ func (r *Recorder) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	r.events = append(r.events, "failed: "+e.Failure.Type)
 }
 
-// RetryScheduled implements [forbear.RetryObserver].
-func (r *Recorder) RetryScheduled(_ context.Context, e forbear.RetryScheduled) {
+func (r *Recorder) retryScheduled(_ context.Context, e forbear.RetryScheduled) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.retries = append(r.retries, e)
 	r.events = append(r.events, fmt.Sprintf("retry in %v", e.Backoff))
 }
 
-// Stopped implements [forbear.StopObserver].
-func (r *Recorder) Stopped(_ context.Context, e forbear.Stopped) {
+func (r *Recorder) stopped(_ context.Context, e forbear.Stopped) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stops = append(r.stops, e)

@@ -14,7 +14,7 @@ import (
 func TestRecorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rec forbeartest.Recorder
-		r, err := forbear.New("payments", forbear.Policy{MaxRetries: 2}, forbear.WithObserver(&rec), forbear.WithDraw(func() float64 { return 0.5 }))
+		r, err := forbear.New("payments", forbear.Policy{MaxRetries: 2}, forbear.WithObserver(rec.Observer()), forbear.WithRand(func() float64 { return 0.5 }))
 		if err != nil {
 			t.Fatal(err)
 		}

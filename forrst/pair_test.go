@@ -115,7 +115,7 @@ func send(t *testing.T, s *server, p forbear.Policy, o forrst.Options, body stri
 	t.Helper()
 	opts := []forbear.Option{
 		forbear.WithoutLog(), forbear.WithBudget(budget.NewTokenBucket(1000, 1)),
-		forbear.WithDraw(func() float64 { return longest }),
+		forbear.WithRand(func() float64 { return longest }),
 	}
 	if p.Kind.Durable() {
 		opts = append(opts, forbear.WithCallerDeadLetter())

@@ -26,7 +26,7 @@ func adminOf(t *testing.T, token string, p forbear.Policy) (http.Handler, *forbe
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
 	stats := gateway.NewStats("checkout")
-	r, err := forbear.New("payments", p, forbear.WithObserver(stats), forbear.WithObserver(forbear.LogObserver{Logger: logger}))
+	r, err := forbear.New("payments", p, forbear.WithObserver(stats.Observer()), forbear.WithObserver(forbear.LogObserver(logger, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

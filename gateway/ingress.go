@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/internal/resend"
@@ -138,13 +139,13 @@ func (rt *route) ingressResponse(resp *http.Response) error {
 	return nil
 }
 
-// ingressFailed responds for a target that did not.
+// ingressFailed responds in place of a target that did not.
 func (rt *route) ingressFailed(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.Problem{
 		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
 		Detail: "the service could not be reached or broke off", Dependency: rt.Retryer.Dependency(),
 	}
-	if f := rt.Retryer.Classify(context.WithoutCancel(r.Context()), err); f.Class == forbear.ClassTimeout || errors.Is(err, context.DeadlineExceeded) {
+	if f := httpretry.Classify(r.WithContext(context.WithoutCancel(r.Context())), nil, err); f.Class == forbear.ClassTimeout || errors.Is(err, context.DeadlineExceeded) {
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
 	}
 	incomingOf(r).problem(w, p)

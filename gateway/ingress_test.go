@@ -20,13 +20,14 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 const ingressKey = "7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2"
 
 // ingress puts a gateway with idempotency before a service that counts its
 // effects.
-func ingress(t *testing.T, timeout time.Duration, service http.HandlerFunc) (post func() (status int, body string, replayed bool), effects *atomic.Int64, store *idempotency.Memory) {
+func ingress(t *testing.T, timeout time.Duration, service http.HandlerFunc) (post func() (status int, body string, replayed bool), effects *atomic.Int64, store *memstore.Idempotency) {
 	t.Helper()
 	effects = &atomic.Int64{}
 	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +46,7 @@ func ingress(t *testing.T, timeout time.Duration, service http.HandlerFunc) (pos
 	if err != nil {
 		t.Fatal(err)
 	}
-	store = idempotency.NewMemory(nil)
+	store = &memstore.Idempotency{}
 	g, err := gateway.New(gateway.Config{
 		Logger: slog.New(slog.DiscardHandler),
 		Routes: []gateway.Route{{
@@ -157,7 +158,7 @@ func TestIngressReleasesWhatWasNotDone(t *testing.T) {
 
 func TestIngressRefusedConnectionIsReleased(t *testing.T) {
 	retryer := forbear.Must(forbear.New("gone", forbear.Policy{}, forbear.WithoutLog()))
-	store := idempotency.NewMemory(nil)
+	store := &memstore.Idempotency{}
 	dead := httptest.NewServer(http.NotFoundHandler())
 	target, _ := url.Parse(dead.URL)
 	dead.Close()

@@ -43,9 +43,6 @@ type counts struct {
 // NewStats returns Stats for the named service.
 func NewStats(service string) *Stats { return &Stats{service: service, deps: map[string]*counts{}} }
 
-// KeepsLog says that the counts do not replace the log.
-func (s *Stats) KeepsLog() bool { return true }
-
 func (s *Stats) of(dependency string) *counts {
 	s.mu.RLock()
 	c := s.deps[dependency]
@@ -62,8 +59,18 @@ func (s *Stats) of(dependency string) *counts {
 	return c
 }
 
-// Attached implements [forbear.AttachObserver].
-func (s *Stats) Attached(r *forbear.Retryer) {
+// Observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
+func (s *Stats) Observer() *forbear.Observer {
+	return &forbear.Observer{
+		KeepsLog:     true,
+		Attached:     s.attached,
+		AttemptEnded: s.attemptEnded,
+		Succeeded:    s.succeeded,
+		Stopped:      s.stopped,
+	}
+}
+
+func (s *Stats) attached(r *forbear.Retryer) {
 	c := s.of(r.Dependency())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +94,7 @@ func (s *Stats) CountIncoming(next http.Handler) http.Handler {
 	})
 }
 
-// AttemptEnded implements [forbear.AttemptEndObserver].
-func (s *Stats) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
+func (s *Stats) attemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	if c := s.of(e.Dependency); e.Attempt <= 1 {
 		c.initial.Add(1)
 	} else {
@@ -96,8 +102,7 @@ func (s *Stats) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	}
 }
 
-// Succeeded implements [forbear.SuccessObserver].
-func (s *Stats) Succeeded(_ context.Context, e forbear.Succeeded) {
+func (s *Stats) succeeded(_ context.Context, e forbear.Succeeded) {
 	if e.Attempt <= 1 {
 		return
 	}
@@ -107,8 +112,7 @@ func (s *Stats) Succeeded(_ context.Context, e forbear.Succeeded) {
 	c.recovered[s.labels.Bounded("error_type", e.FailedBefore)]++
 }
 
-// Stopped implements [forbear.StopObserver].
-func (s *Stats) Stopped(_ context.Context, e forbear.Stopped) {
+func (s *Stats) stopped(_ context.Context, e forbear.Stopped) {
 	c := s.of(e.Dependency)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -84,7 +84,7 @@ func TestExpiredCertificate(t *testing.T) {
 	var handshakes atomic.Int64
 	server := counting{credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}}), &handshakes}
 	var stops stopCounter
-	r := retryer(t, quick(), forbear.WithObserver(&stops))
+	r := retryer(t, quick(), forbear.WithObserver(stops.observer()))
 	conn := start(t, &service{}, tcp(t), []grpc.ServerOption{grpc.Creds(server)},
 		grpcretry.DialOptions(r, grpcretry.WithIdempotent(checkMethod),
 			grpcretry.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool})))...)
@@ -143,4 +143,8 @@ func TestGoodCertificate(t *testing.T) {
 	if err := check(t, t.Context(), conn); err != nil || s.attempts() != 3 {
 		t.Errorf("%d attempts, %v; want 3", s.attempts(), err)
 	}
+}
+
+func (o *stopCounter) observer() *forbear.Observer {
+	return &forbear.Observer{Stopped: o.Stopped}
 }

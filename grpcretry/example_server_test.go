@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // orders answers Check with the number of the order that it took.
@@ -27,7 +28,7 @@ func (o *orders) Check(context.Context, *healthpb.HealthCheckRequest) (*healthpb
 
 // A call that comes twice with one key is done once.
 func ExampleUnaryServerIdempotency() {
-	once, err := grpcretry.UnaryServerIdempotency(idempotency.NewMemory(nil), grpcretry.IdempotencyOptions{
+	once, err := grpcretry.UnaryServerIdempotency(&memstore.Idempotency{}, grpcretry.IdempotencyOptions{
 		Methods:   []string{"/grpc.health.v1.Health/Check"},
 		Principal: func(context.Context) (string, error) { return "ann", nil }, // whom your authentication found
 	})

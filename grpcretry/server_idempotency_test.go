@@ -25,6 +25,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // shop is a service whose Check is done once per key. What Check does is run;
@@ -139,7 +140,7 @@ func refused(t *testing.T, err error, code codes.Code, why string, waits bool) {
 }
 
 func TestOncePerKey(t *testing.T) {
-	s := open(t, idempotency.NewMemory(nil), nil, options())
+	s := open(t, &memstore.Idempotency{}, nil, options())
 	s.want(t, as(t.Context(), "ann", "k1"), "book", 1, false)
 	s.want(t, as(t.Context(), "ann", "k1"), "book", 1, true)
 	s.want(t, as(t.Context(), "ann", `"k1"`), "book", 1, true) // the same key, quoted
@@ -172,7 +173,7 @@ func TestOncePerKey(t *testing.T) {
 func TestKeyOfAnotherMethod(t *testing.T) {
 	o := options()
 	o.Methods = []string{"/grpc.health.v1.Health/*"}
-	s := open(t, idempotency.NewMemory(nil), nil, o)
+	s := open(t, &memstore.Idempotency{}, nil, o)
 	s.want(t, as(t.Context(), "ann", "k1"), "", 1, false)
 	_, err := healthpb.NewHealthClient(s.conn).List(as(t.Context(), "ann", "k1"), &healthpb.HealthListRequest{})
 	refused(t, err, codes.InvalidArgument, "KEY_REUSED", false)
@@ -184,7 +185,7 @@ func TestFingerprintOfOnesOwn(t *testing.T) {
 	o.Fingerprint = func(method string, req proto.Message) string {
 		return idempotency.Digest(method, req.(*healthpb.HealthCheckRequest).GetService()[:4])
 	}
-	s := open(t, idempotency.NewMemory(nil), nil, o)
+	s := open(t, &memstore.Idempotency{}, nil, o)
 	s.want(t, as(t.Context(), "ann", "k"), "book, new", 1, false)
 	s.want(t, as(t.Context(), "ann", "k"), "book, used", 1, true)
 	_, _, err := s.buy(as(t.Context(), "ann", "k"), "shoe")
@@ -200,7 +201,7 @@ func TestFateOfCodes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := open(t, idempotency.NewMemory(nil), func(_ context.Context, n int64) error {
+			s := open(t, &memstore.Idempotency{}, func(_ context.Context, n int64) error {
 				if n == 1 {
 					return detailed.Err()
 				}
@@ -268,7 +269,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&o)
 			}
-			s := open(t, idempotency.NewMemory(nil), tc.run, o)
+			s := open(t, &memstore.Idempotency{}, tc.run, o)
 			_, _, _ = s.buy(as(t.Context(), "ann", "k"), "book")
 			_, _, err := s.buy(as(t.Context(), "ann", "k"), "book")
 			if status.Code(err) != tc.code || s.runs.Load() != tc.runs {
@@ -282,7 +283,7 @@ func TestDuplicatesOfARunUnderWay(t *testing.T) {
 	free := make(chan struct{})
 	o := options()
 	o.Options.Wait = 50 * time.Millisecond
-	s := open(t, idempotency.NewMemory(nil), func(context.Context, int64) error { <-free; return nil }, o)
+	s := open(t, &memstore.Idempotency{}, func(context.Context, int64) error { <-free; return nil }, o)
 	var wg sync.WaitGroup
 	wg.Go(func() { s.want(t, as(t.Context(), "ann", "k"), "book", 1, false) })
 	for s.runs.Load() == 0 {
@@ -299,7 +300,7 @@ func TestDuplicatesOfARunUnderWay(t *testing.T) {
 
 // A duplicate that comes while the first runs waits for its answer.
 func TestDuplicatesWait(t *testing.T) {
-	s := open(t, idempotency.NewMemory(nil), func(context.Context, int64) error { time.Sleep(100 * time.Millisecond); return nil }, options())
+	s := open(t, &memstore.Idempotency{}, func(context.Context, int64) error { time.Sleep(100 * time.Millisecond); return nil }, options())
 	var wg sync.WaitGroup
 	var fresh atomic.Int64
 	for range 10 {
@@ -323,7 +324,7 @@ func TestDuplicatesWait(t *testing.T) {
 // a context that nobody canceled.
 func TestCallerLeavesAndComesBack(t *testing.T) {
 	ended := make(chan error, 1)
-	s := open(t, idempotency.NewMemory(nil), func(ctx context.Context, _ int64) error {
+	s := open(t, &memstore.Idempotency{}, func(ctx context.Context, _ int64) error {
 		time.Sleep(150 * time.Millisecond)
 		ended <- ctx.Err()
 		return nil
@@ -366,7 +367,7 @@ func (c *cutting) cut() {
 // The connection breaks when the work is done and before its answer is out: the
 // client tries again with the same key, and the work is done once.
 func TestBrokenConnectionIsRetriedAndDoneOnce(t *testing.T) {
-	once, err := grpcretry.UnaryServerIdempotency(idempotency.NewMemory(nil), options())
+	once, err := grpcretry.UnaryServerIdempotency(&memstore.Idempotency{}, options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +405,7 @@ func (m *moody) Complete(ctx context.Context, t idempotency.Token, a idempotency
 }
 
 func TestStoreDown(t *testing.T) {
-	store := &moody{Store: idempotency.NewMemory(nil)}
+	store := &moody{Store: &memstore.Idempotency{}}
 	o := options()
 	o.Options.Wait = -1
 	s := open(t, store, nil, o)
@@ -427,7 +428,7 @@ func TestStoreDown(t *testing.T) {
 func TestLargeReplyIsNotReplayable(t *testing.T) {
 	o := options()
 	o.Options.MaxResponse = 1
-	s := open(t, idempotency.NewMemory(nil), nil, o)
+	s := open(t, &memstore.Idempotency{}, nil, o)
 	s.want(t, as(t.Context(), "ann", "k"), "book", 1, false)
 	_, _, err := s.buy(as(t.Context(), "ann", "k"), "book")
 	refused(t, err, codes.FailedPrecondition, "NOT_REPLAYABLE", false)
@@ -443,7 +444,7 @@ func TestSettledKeys(t *testing.T) {
 		codes.AlreadyExists:      {Status: 409},
 		codes.FailedPrecondition: {Status: 422},
 	} {
-		store := idempotency.NewMemory(nil)
+		store := &memstore.Idempotency{}
 		s := open(t, store, func(context.Context, int64) error { return context.Canceled }, options())
 		_, _, _ = s.buy(as(t.Context(), "ann", "k"), "book")
 		id := idempotency.ID{Scope: "ann", Key: idempotency.Digest("k")}
@@ -467,7 +468,7 @@ func TestServerOptionsAreChecked(t *testing.T) {
 	} {
 		o := options()
 		change(&o)
-		if _, err := grpcretry.UnaryServerIdempotency(idempotency.NewMemory(nil), o); err == nil {
+		if _, err := grpcretry.UnaryServerIdempotency(&memstore.Idempotency{}, o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

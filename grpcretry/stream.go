@@ -29,7 +29,7 @@ func (c *client) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 		return nil, refusal(ctx, err)
 	}
 	s := &serverStream{
-		c: c, ctx: ctx, method: method, call: call, timeout: policy.AttemptTimeout(), total: policy.Total,
+		c: c, ctx: ctx, method: method, call: call, timeout: policy.AttemptTimeout(),
 		open: func(ctx context.Context) (grpc.ClientStream, error) { return streamer(ctx, desc, cc, method, opts...) },
 	}
 	if err := s.start(); err != nil {
@@ -52,7 +52,6 @@ type serverStream struct {
 	method  string
 	open    func(context.Context) (grpc.ClientStream, error)
 	timeout time.Duration
-	total   time.Duration
 	stop    func() bool
 
 	mu      sync.Mutex
@@ -81,7 +80,7 @@ func (s *serverStream) start() error {
 	}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	if !s.c.noTimeout {
-		limit := min(s.timeout, max(s.total-time.Since(s.call.Start()), 1))
+		limit := s.call.Limit(s.timeout)
 		cancel := s.cancel
 		s.timer = time.AfterFunc(limit, func() { cancel(errAttemptTimeout) })
 	}
@@ -129,7 +128,7 @@ func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
 		if t, ok := errors.AsType[*attemptTimeout](err); ok {
 			f = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout, Err: t}
 		}
-		s.call.State.ExhaustedBelow = exhaustedBelow(err, trailer)
+		s.call.Facts.ExhaustedBelow = exhaustedBelow(err, trailer)
 		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
 			s.ended = true
 			return s.call.Abandon(s.ctx, f, forbear.ReasonRefreshFailed)

@@ -56,7 +56,6 @@ type unaryCall struct {
 	invoker grpc.UnaryInvoker
 	opts    []grpc.CallOption
 	timeout time.Duration
-	total   time.Duration
 	own     bool  // the caller's context has metadata
 	used    *slot // the token of the latest attempt; nil without tokens
 }
@@ -78,7 +77,7 @@ func (c *client) unary(ctx context.Context, method string, req, reply any, cc *g
 	}
 	x := unaryCall{
 		c: c, r: r, method: method, req: req, reply: reply, cc: cc, invoker: invoker, opts: opts,
-		timeout: policy.AttemptTimeout(), total: policy.Total,
+		timeout: policy.AttemptTimeout(),
 	}
 	if c.noPushback {
 		err = x.attempt(ctx, &call, opts)
@@ -120,7 +119,7 @@ func (x *unaryCall) retry(ctx context.Context, call *forbear.Call, got *capture,
 		}
 		err = x.c.explain(err)
 		f := Classify(ctx, err, trailer)
-		call.State.ExhaustedBelow = exhaustedBelow(err, trailer)
+		call.Facts.ExhaustedBelow = exhaustedBelow(err, trailer)
 		call.State.Unreplayable = committed(trailer)
 		if errors.Is(err, forbear.ErrRefreshFailed) && f.Class != forbear.ClassCanceled {
 			return call.Abandon(ctx, f, forbear.ReasonRefreshFailed)
@@ -181,13 +180,7 @@ func (x *unaryCall) limit(ctx context.Context, call *forbear.Call) time.Duration
 	if x.c.noTimeout {
 		return 0
 	}
-	limit := x.timeout
-	if call.State.Probe() {
-		limit /= 2
-	}
-	if call.Attempt() > 1 {
-		limit = min(limit, max(x.total-time.Since(call.Start()), 1))
-	}
+	limit := call.Limit(x.timeout)
 	if d, ok := ctx.Deadline(); ok && time.Until(d) <= limit {
 		return 0
 	}

@@ -69,7 +69,7 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	if err := x.authorize(a, call); err != nil {
 		return a, err
 	}
-	limit := x.limit(call)
+	limit := call.Limit(x.timeout)
 	if x.envelope != nil {
 		var err error
 		if limit, err = x.envelope.Send(a.req, call.Attempt(), limit); err != nil {
@@ -96,17 +96,6 @@ func (x *exchange) bareAttempt(call *forbear.Call) *attempt {
 		x.setBody(a.req)
 	}
 	return a
-}
-
-// limit returns the time that the attempt under way gets. The total is hard
-// no attempt outlives it. A probe of a dependency that was down gets
-// half (INTG-STD-035).
-func (x *exchange) limit(call *forbear.Call) time.Duration {
-	timeout := x.timeout
-	if call.State.Probe() {
-		timeout /= 2
-	}
-	return min(timeout, max(x.total-time.Since(call.Start()), 1))
 }
 
 // numbered reports whether the caller's request has an attempt number of its

@@ -45,7 +45,7 @@ func TestCorrelationOfRetries(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var seen ids
-				opts := []forbear.Option{forbear.WithObserver(&seen)}
+				opts := []forbear.Option{forbear.WithObserver(seen.observer())}
 				if tt.hook != "" {
 					opts = append(opts, forbear.WithCorrelation(func(context.Context) string { return tt.hook }))
 				}
@@ -75,4 +75,8 @@ func TestCorrelationOfRetries(t *testing.T) {
 			})
 		})
 	}
+}
+
+func (o *ids) observer() *forbear.Observer {
+	return &forbear.Observer{RetryScheduled: o.RetryScheduled}
 }

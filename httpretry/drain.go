@@ -14,24 +14,22 @@ const (
 	maxDrainTime = 250 * time.Millisecond
 )
 
-// discard empties the body of a response that is not handed over, so that its
-// connection can be used again, and closes it. The call began at start. It
-// returns how long that took, which is part of the wait before the next attempt.
-func (x *exchange) discard(a *attempt, resp *http.Response, start time.Time) (took time.Duration) {
+// discard empties the body of a response that nobody will see, so that its
+// connection can be used again, and closes it. The call began at start. The time
+// that takes is part of the wait before the next attempt.
+func (x *exchange) discard(a *attempt, resp *http.Response, start time.Time) {
 	if resp != nil && resp.Body != nil {
 		if resp.Body != http.NoBody {
-			took = x.empty(a, resp.Body, start)
+			x.empty(a, resp.Body, start)
 		}
 		_ = resp.Body.Close()
 	}
 	a.end()
-	return took
 }
 
 // empty reads body within the bounds and the call's total.
-func (x *exchange) empty(a *attempt, body io.ReadCloser, start time.Time) time.Duration {
-	began := time.Now()
-	limit := max(min(maxDrainTime, x.total-began.Sub(start)), 1)
+func (x *exchange) empty(a *attempt, body io.ReadCloser, start time.Time) {
+	limit := max(min(maxDrainTime, x.total-time.Since(start)), 1)
 	switch {
 	case a.timer == nil:
 		x.closeLate(body, limit)
@@ -40,7 +38,6 @@ func (x *exchange) empty(a *attempt, body io.ReadCloser, start time.Time) time.D
 		a.timer.Reset(min(limit, a.limit))
 	}
 	drain(body)
-	return time.Since(began)
 }
 
 // lateClose closes a body that takes too long, for attempts that have no

@@ -70,14 +70,14 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			return resp, nil
 		}
 		x.rewind(&call.State, &f)
-		call.State.ExhaustedBelow = exhaustedBelow(resp, err)
+		call.Facts.ExhaustedBelow = exhaustedBelow(resp, err)
 		x.refused(call, resp)
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			x.closeNext()
 			return x.stop(a, resp, call.Err(d, f))
 		}
-		d.Wait -= x.discard(a, resp, call.Start())
+		x.discard(a, resp, call.Start())
 		if f.Hint.LongerDeadline {
 			x.timeout *= 2
 		}

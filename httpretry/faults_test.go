@@ -56,7 +56,7 @@ func cut(t *testing.T, w http.ResponseWriter, write string, reset bool) {
 func send(t *testing.T, req *http.Request, p forbear.Policy, opts ...httpretry.Option) (*http.Response, *counter, error) {
 	t.Helper()
 	rec := &counter{}
-	r, err := forbear.New("payments", p, forbear.WithObserver(rec))
+	r, err := forbear.New("payments", p, forbear.WithObserver(rec.observer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestNameNotFound(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, "udp", dns.LocalAddr().String())
 	}}}
 	rec := &counter{}
-	r, err := forbear.New("payments", fast, forbear.WithObserver(rec))
+	r, err := forbear.New("payments", fast, forbear.WithObserver(rec.observer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestRefusedCertificatesAreTriedOnce(t *testing.T) {
 				base.TLSClientConfig.RootCAs = pool
 			}
 			rec := &counter{}
-			r, err := forbear.New("payments", fast, forbear.WithObserver(rec))
+			r, err := forbear.New("payments", fast, forbear.WithObserver(rec.observer()))
 			if err != nil {
 				t.Fatal(err)
 			}

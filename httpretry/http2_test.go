@@ -123,7 +123,7 @@ func TestHTTP2RefusalsAreBounded(t *testing.T) {
 			t.Run(name+" "+tc.name, func(t *testing.T) {
 				s := newH2Server(t, refuse)
 				rec := &counter{}
-				r, err := forbear.New("payments", fast, forbear.WithObserver(rec))
+				r, err := forbear.New("payments", fast, forbear.WithObserver(rec.observer()))
 				if err != nil {
 					t.Fatal(err)
 				}

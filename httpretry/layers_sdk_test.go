@@ -43,7 +43,7 @@ func TestAnSDKAboveThatRetries(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			seen := &layerCount{}
 			s := &script{steps: []step{status(503)}}
-			r := quiet(t, fast, forbear.WithObserver(seen), forbear.WithBudget(budget.NewTokenBucket(100, 0)))
+			r := quiet(t, fast, forbear.WithObserver(seen.observer()), forbear.WithBudget(budget.NewTokenBucket(100, 0)))
 			rt := httpretry.NewTransport(s, r)
 			for range 2 {
 				req := newRequest(t, http.MethodGet, "http://payments.test/", "", "")
@@ -67,4 +67,8 @@ func TestAnSDKAboveThatRetries(t *testing.T) {
 			}
 		})
 	}
+}
+
+func (o *layerCount) observer() *forbear.Observer {
+	return &forbear.Observer{LayeredRetry: o.LayeredRetry}
 }

@@ -43,7 +43,7 @@ func TestSecretsReachNoError(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			logs := &capture{}
-			r, err := forbear.New("payments", fast, forbear.WithObserver(forbear.LogObserver{Logger: logs.logger()}))
+			r, err := forbear.New("payments", fast, forbear.WithObserver(forbear.LogObserver(logs.logger(), nil)))
 			if err != nil {
 				t.Fatal(err)
 			}

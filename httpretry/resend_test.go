@@ -123,7 +123,7 @@ func TestSendsOnTheWireAreAttempts(t *testing.T) {
 			t.Cleanup(base.CloseIdleConnections)
 			s.warm(t, base, 8)
 			attempts := &counter{}
-			r, err := forbear.New("payments", fast, forbear.WithObserver(attempts))
+			r, err := forbear.New("payments", fast, forbear.WithObserver(attempts.observer()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestOneDeadConnectionCostsOneImmediateRetry(t *testing.T) {
 	s.warm(t, base, 1)
 	rec := &counter{}
 	slow := forbear.Policy{Backoff: forbear.Backoff{Base: 20 * time.Second}} // any backoff would be noticed
-	r, err := forbear.New("payments", slow, forbear.WithObserver(rec))
+	r, err := forbear.New("payments", slow, forbear.WithObserver(rec.observer()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,3 +196,7 @@ func (c *counter) RetryScheduled(_ context.Context, e forbear.RetryScheduled) {
 	c.waited.Add(int64(e.Backoff))
 }
 func (c *counter) Stopped(_ context.Context, e forbear.Stopped) { c.last.Store(&e.Failure) }
+
+func (o *counter) observer() *forbear.Observer {
+	return &forbear.Observer{AttemptStarted: o.AttemptStarted, RetryScheduled: o.RetryScheduled, Stopped: o.Stopped}
+}

@@ -92,7 +92,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.prepare(&call.State, &policy)
 	x.openEnvelope(&call.State)
 	if n := repeated(req.Header); n > 1 {
-		call.State.Inner = true // one layer retries, and this one is inside
+		call.Facts.Inner = true // one layer retries, and this one is inside
 		r.Repeated(req.Context(), n)
 	}
 	panicked := true

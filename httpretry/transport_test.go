@@ -173,7 +173,7 @@ func TestRetryAfterIsAFloor(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{steps: []step{status(503, tc.header), status(200)}}
-				r := quiet(t, forbear.Policy{}, forbear.WithDraw(func() float64 { return tc.draw }))
+				r := quiet(t, forbear.Policy{}, forbear.WithRand(func() float64 { return tc.draw }))
 				start := time.Now()
 				resp, err := httpretry.NewTransport(s, r, tc.opts...).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
 				if err != nil {
@@ -391,7 +391,7 @@ func TestTotalIsHard(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := forbear.Policy{MaxRetries: 5, Total: 10 * time.Second, PerAttempt: 5 * time.Second}
-					r := quiet(t, p, forbear.WithDraw(func() float64 { return draw }), forbear.WithBudget(budget.NewTokenBucket(100, 0)))
+					r := quiet(t, p, forbear.WithRand(func() float64 { return draw }), forbear.WithBudget(budget.NewTokenBucket(100, 0)))
 					start := time.Now()
 					resp, err := httpretry.NewTransport(&script{steps: []step{answer}}, r).
 						RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
@@ -453,7 +453,7 @@ func TestUnwantedBodiesDoNotHoldUp(t *testing.T) {
 					resp.Body, resp.ContentLength = stuck, 100
 					return resp, err
 				}, status(200)}}
-				r := quiet(t, forbear.Policy{}, forbear.WithDraw(func() float64 { return tc.draw }))
+				r := quiet(t, forbear.Policy{}, forbear.WithRand(func() float64 { return tc.draw }))
 				start := time.Now()
 				resp, err := httpretry.NewTransport(s, r, opts...).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
 				if err != nil {
@@ -486,7 +486,7 @@ func TestEveryUnwantedBodyHasItsMoment(t *testing.T) {
 					return resp, err
 				}
 				s := &script{steps: []step{status(503), hold, hold, status(503), hold, status(200)}}
-				r := quiet(t, forbear.Policy{MaxRetries: 5}, forbear.WithDraw(func() float64 { return 0 }),
+				r := quiet(t, forbear.Policy{MaxRetries: 5}, forbear.WithRand(func() float64 { return 0 }),
 					forbear.WithBudget(budget.NewTokenBucket(10, 0)))
 				start := time.Now()
 				resp, err := httpretry.NewTransport(s, r, opts...).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))

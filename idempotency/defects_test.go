@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // These tests hold what other libraries were seen to get wrong. The table in
@@ -41,7 +42,7 @@ func direct(t *testing.T, store idempotency.Store, o idempotency.Options, do htt
 // next of many polls.
 func TestDuplicatesAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		send := direct(t, idempotency.NewMemory(nil), idempotency.Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		send := direct(t, &memstore.Idempotency{}, idempotency.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			time.Sleep(300 * time.Millisecond)
 			w.WriteHeader(201)
 		})
@@ -63,7 +64,7 @@ func TestDuplicatesAreWoken(t *testing.T) {
 func TestWaitersLeaveTheKeyUsable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		send := direct(t, idempotency.NewMemory(nil), idempotency.Options{Wait: 50 * time.Millisecond, MaxWaiters: 4}, func(w http.ResponseWriter, _ *http.Request) {
+		send := direct(t, &memstore.Idempotency{}, idempotency.Options{Wait: 50 * time.Millisecond, MaxWaiters: 4}, func(w http.ResponseWriter, _ *http.Request) {
 			if runs++; runs == 1 {
 				time.Sleep(time.Second)
 				w.WriteHeader(503)
@@ -97,12 +98,12 @@ func TestWaitersLeaveTheKeyUsable(t *testing.T) {
 
 // ordered notes when an answer is stored.
 type ordered struct {
-	*idempotency.Memory
+	*memstore.Idempotency
 	stored atomic.Bool
 }
 
 func (o *ordered) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, retention time.Duration) error {
-	err := o.Memory.Complete(ctx, t, a, retention)
+	err := o.Idempotency.Complete(ctx, t, a, retention)
 	o.stored.Store(err == nil)
 	return err
 }
@@ -128,7 +129,7 @@ func (e *early) check() {
 // large to be kept.
 func TestAnswerIsStoredBeforeItIsSent(t *testing.T) {
 	for _, size := range []int{10, 5000} {
-		store := &ordered{Memory: idempotency.NewMemory(nil)}
+		store := &ordered{Idempotency: &memstore.Idempotency{}}
 		h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant(), MaxResponse: 1000}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(201)
 			for range size / 10 {
@@ -167,7 +168,7 @@ func TestNothingPassesTheRecorder(t *testing.T) {
 func TestCrashHoldsTheKeyForALeaseOnly(t *testing.T) {
 	for _, rerun := range []bool{false, true} {
 		var later atomic.Int64
-		store := idempotency.NewMemory(func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
+		store := &memstore.Idempotency{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }}
 		dead := make(chan struct{})
 		s := serveOn(t, store, idempotency.Options{Wait: -1, Rerun: rerun}, func(w http.ResponseWriter, _ *http.Request, n int64) {
 			if n == 1 {
@@ -194,11 +195,11 @@ func TestCrashHoldsTheKeyForALeaseOnly(t *testing.T) {
 // A lease is never without end: neither by a zero nor by a slip.
 func TestLeaseIsNeverWithoutEnd(t *testing.T) {
 	for _, lease := range []time.Duration{-time.Second, time.Millisecond} {
-		if _, err := idempotency.Handler(idempotency.NewMemory(nil), idempotency.Options{Scope: byHeader, Lease: lease}, http.NotFoundHandler()); err == nil {
+		if _, err := idempotency.Handler(&memstore.Idempotency{}, idempotency.Options{Scope: byHeader, Lease: lease}, http.NotFoundHandler()); err == nil {
 			t.Errorf("lease %v was taken", lease)
 		}
 	}
-	store := idempotency.NewMemory(nil)
+	store := &memstore.Idempotency{}
 	var left time.Duration
 	send := direct(t, store, idempotency.Options{}, func(_ http.ResponseWriter, r *http.Request) {
 		list, err := store.List(r.Context(), idempotency.Filter{State: idempotency.Started})
@@ -215,7 +216,7 @@ func TestLeaseIsNeverWithoutEnd(t *testing.T) {
 
 // Two processes on one store run an operation once.
 func TestTwoProcessesRunOnce(t *testing.T) {
-	store := idempotency.NewMemory(nil)
+	store := &memstore.Idempotency{}
 	var runs atomic.Int64
 	do := func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(20 * time.Millisecond)

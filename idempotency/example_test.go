@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
@@ -20,7 +21,7 @@ func ExampleHandler() {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, "payment %d", payments)
 	})
-	h, err := idempotency.Handler(idempotency.NewMemory(nil), idempotency.Options{
+	h, err := idempotency.Handler(&memstore.Idempotency{}, idempotency.Options{
 		Scope: func(r *http.Request) (string, error) { return r.Header.Get("X-Principal"), nil }, // set by your authentication
 	}, pay)
 	if err != nil {
@@ -53,7 +54,7 @@ func ExampleHandler() {
 // Look a record up whose outcome is unknown, and settle it after a look into
 // the books.
 func ExampleStore() {
-	store := idempotency.NewMemory(nil)
+	store := &memstore.Idempotency{}
 	h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant()}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		idempotency.MarkUnknown(r.Context()) // the bank's connection broke
 		w.WriteHeader(http.StatusBadGateway)
@@ -92,11 +93,11 @@ func ExampleStore() {
 }
 
 // Book a payment in the transaction of its key: both are committed, or neither.
-// This one needs a database; cmd/forbear's tests run the like of it on SQLite
+// This one needs a database; sqlstore/sqltest runs the like of it on SQLite
 // and PostgreSQL.
 func ExampleTx() {
-	var store *sqlstore.Store // after Migrate
-	var pool *sql.DB          // to the same database
+	var db *sqlstore.DB // after Migrate
+	var pool *sql.DB    // to the same database
 	pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tx := idempotency.Tx(r.Context())
 		if _, err := tx.ExecContext(r.Context(), `INSERT INTO payments (amount) VALUES (100)`); err != nil {
@@ -105,7 +106,7 @@ func ExampleTx() {
 		}
 		w.WriteHeader(http.StatusCreated)
 	})
-	h, err := idempotency.Handler(store.Transactions(pool), idempotency.Options{
+	h, err := idempotency.Handler(db.Transactions(pool), idempotency.Options{
 		Scope: idempotency.SingleTenant(), Transaction: true, Production: true,
 	}, pay)
 	if err != nil {

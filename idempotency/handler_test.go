@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 const key = "7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2"
@@ -41,7 +42,7 @@ func byHeader(r *http.Request) (string, error) {
 
 func serve(t *testing.T, o idempotency.Options, do func(w http.ResponseWriter, r *http.Request, n int64)) *service {
 	t.Helper()
-	return serveOn(t, idempotency.NewMemory(nil), o, do)
+	return serveOn(t, &memstore.Idempotency{}, o, do)
 }
 
 func serveOn(t *testing.T, store idempotency.Store, o idempotency.Options, do func(w http.ResponseWriter, r *http.Request, n int64)) *service {
@@ -430,13 +431,13 @@ func TestOptionsAreChecked(t *testing.T) {
 		opts  idempotency.Options
 		ok    bool
 	}{
-		"good":        {idempotency.NewMemory(nil), idempotency.Options{Scope: byHeader}, true},
+		"good":        {&memstore.Idempotency{}, idempotency.Options{Scope: byHeader}, true},
 		"no store":    {nil, idempotency.Options{Scope: byHeader}, false},
-		"no scope":    {idempotency.NewMemory(nil), idempotency.Options{}, false},
-		"under 24 h":  {idempotency.NewMemory(nil), idempotency.Options{Scope: byHeader, Retention: 23 * time.Hour}, false},
-		"24 h":        {idempotency.NewMemory(nil), idempotency.Options{Scope: byHeader, Retention: 24 * time.Hour}, true},
-		"forgetful":   {idempotency.NewMemory(nil), idempotency.Options{Scope: byHeader, Production: true}, false},
-		"transaction": {idempotency.NewMemory(nil), idempotency.Options{Scope: byHeader, Transaction: true}, false},
+		"no scope":    {&memstore.Idempotency{}, idempotency.Options{}, false},
+		"under 24 h":  {&memstore.Idempotency{}, idempotency.Options{Scope: byHeader, Retention: 23 * time.Hour}, false},
+		"24 h":        {&memstore.Idempotency{}, idempotency.Options{Scope: byHeader, Retention: 24 * time.Hour}, true},
+		"forgetful":   {&memstore.Idempotency{}, idempotency.Options{Scope: byHeader, Production: true}, false},
+		"transaction": {&memstore.Idempotency{}, idempotency.Options{Scope: byHeader, Transaction: true}, false},
 	} {
 		if _, err := idempotency.Handler(tt.store, tt.opts, http.NotFoundHandler()); (err == nil) != tt.ok {
 			t.Errorf("%s: got %v", name, err)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // A run has a deadline, which its context and those made from it show; until
 // then the heartbeat keeps its lease.
 func TestRunHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := idempotency.NewMemory(nil)
+		store := &memstore.Idempotency{}
 		h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant(), MaxRun: 5 * time.Minute},
 			http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				ctx := r.Context()

@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -210,4 +211,25 @@ func (c Claim) begin(rec Record, now time.Time) Record {
 // holder may still write the end of it.
 func (r *Record) Holds(t Token) bool {
 	return (r.State == Started || r.State == Held) && r.Owner == t.Owner && (t.Fence == 0 || r.Fence == t.Fence)
+}
+
+// Max returns the number of records in one page of a list.
+func (f Filter) Max() int {
+	if f.Limit <= 0 {
+		return 100
+	}
+	return min(f.Limit, 1000)
+}
+
+// Settle makes a record that was abandoned by now what the next claim would
+// make of it: held, unless it may be repeated.
+func (r *Record) Settle(now time.Time) {
+	if r.State == Started && !r.Rerun && !r.LeaseEnd.After(now) {
+		r.State, r.Note = Held, Abandoned
+	}
+}
+
+// Text is what a record notes of its resolution.
+func (r Resolution) Text() string {
+	return "resolved by " + cmp.Or(r.By, "somebody") + ": " + cmp.Or(r.Why, "no reason given")
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // faulty is a store whose calls fail on demand.
 type faulty struct {
-	*idempotency.Memory
+	*memstore.Idempotency
 	claims, ends atomic.Bool
 }
 
@@ -23,18 +24,18 @@ func (f *faulty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ve
 	if f.claims.Load() {
 		return idempotency.Verdict{}, errDown
 	}
-	return f.Memory.Claim(ctx, c)
+	return f.Idempotency.Claim(ctx, c)
 }
 
 func (f *faulty) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, d time.Duration) error {
 	if f.ends.Load() {
 		return errDown
 	}
-	return f.Memory.Complete(ctx, t, a, d)
+	return f.Idempotency.Complete(ctx, t, a, d)
 }
 
 func TestStoreDownAtClaimFailsClosed(t *testing.T) {
-	f := &faulty{Memory: idempotency.NewMemory(nil)}
+	f := &faulty{Idempotency: &memstore.Idempotency{}}
 	s := serveOn(t, f, idempotency.Options{}, nil)
 	f.claims.Store(true)
 	r := s.send()
@@ -48,7 +49,7 @@ func TestStoreDownAtClaimFailsClosed(t *testing.T) {
 
 func TestStoreDownAtCompletionDoesNotRunAgain(t *testing.T) {
 	var skew atomic.Int64
-	f := &faulty{Memory: idempotency.NewMemory(func() time.Time { return time.Now().Add(time.Duration(skew.Load())) })}
+	f := &faulty{Idempotency: &memstore.Idempotency{Now: func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }}}
 	s := serveOn(t, f, idempotency.Options{Wait: -1}, nil)
 	f.ends.Store(true)
 	s.want(s.send(), 201, "", false, 1) // the answer is true all the same
@@ -73,7 +74,7 @@ func TestStoreDownAtCompletionDoesNotRunAgain(t *testing.T) {
 // that counts and not its own.
 func TestFencedRunGivesTheStoredAnswer(t *testing.T) {
 	var skew atomic.Int64
-	store := idempotency.NewMemory(func() time.Time { return time.Now().Add(time.Duration(skew.Load())) })
+	store := &memstore.Idempotency{Now: func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }}
 	first, gate := make(chan struct{}), make(chan struct{})
 	fences := make(chan int64, 2)
 	s := serveOn(t, store, idempotency.Options{Rerun: true}, func(w http.ResponseWriter, r *http.Request, n int64) {
@@ -104,7 +105,7 @@ func TestFencedRunGivesTheStoredAnswer(t *testing.T) {
 // A run that loses its lease to another is told so.
 func TestLostLeaseEndsTheRun(t *testing.T) {
 	var skew atomic.Int64
-	store := idempotency.NewMemory(func() time.Time { return time.Now().Add(time.Duration(skew.Load())) })
+	store := &memstore.Idempotency{Now: func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }}
 	first, ended := make(chan struct{}), make(chan error, 1)
 	s := serveOn(t, store, idempotency.Options{Rerun: true, Lease: 150 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request, n int64) {
 		if n == 1 {

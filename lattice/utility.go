@@ -68,7 +68,7 @@ func (u *Utility) Do(ctx context.Context, op func(ctx context.Context) error) er
 			return nil
 		}
 		f := u.Classify(ctx, err)
-		call.State.ExhaustedBelow = forbear.ExhaustedBelow(err)
+		call.Facts.ExhaustedBelow = forbear.ExhaustedBelow(err)
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			return call.Err(d, f)

@@ -2,7 +2,7 @@
 //
 //	o, err := otelretry.New()
 //	payments, err := forbear.New("payments", policy,
-//		forbear.WithObserver(o), forbear.WithCorrelation(otelretry.TraceID))
+//		forbear.WithObserver(o.Observer()), forbear.WithCorrelation(otelretry.TraceID))
 //	client := &http.Client{Transport: httpretry.NewTransport(
 //		otelretry.NewTransport(http.DefaultTransport), payments)}
 //

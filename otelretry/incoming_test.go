@@ -40,7 +40,7 @@ func TestBudgetFloor(t *testing.T) {
 	r := newRig(t)
 	p := quick
 	p.Budget = budget.Policy{MinRetries: 6, Window: 30 * time.Second}
-	if _, err := forbear.New("payments", p, forbear.WithObserver(r.obs), forbear.WithoutLog()); err != nil {
+	if _, err := forbear.New("payments", p, forbear.WithObserver(r.obs.Observer()), forbear.WithoutLog()); err != nil {
 		t.Fatal(err)
 	}
 	if v, ok := r.values(t)["retry_budget_floor_retries_per_second{dependency=payments,service=checkout}"]; !ok || v != 0.2 {

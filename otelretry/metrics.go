@@ -59,9 +59,6 @@ func New(opts ...Option) (*Observer, error) {
 	return o, nil
 }
 
-// KeepsLog says that metrics do not replace the log.
-func (o *Observer) KeepsLog() bool { return true }
-
 // of returns the attributes of a dependency and more.
 func (o *Observer) of(dependency string, more ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributes(append(more, attribute.String("service", o.service),
@@ -74,9 +71,24 @@ func (o *Observer) errorType(t string) attribute.KeyValue {
 
 func reason(r forbear.Reason) attribute.KeyValue { return attribute.String("reason", r.String()) }
 
-// Attached implements [forbear.AttachObserver]: what alerts take the increase of
+// Observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
+func (o *Observer) Observer() *forbear.Observer {
+	return &forbear.Observer{
+		KeepsLog:       true,
+		Attached:       o.attached,
+		AttemptEnded:   o.attemptEnded,
+		RetryScheduled: o.retryScheduled,
+		Succeeded:      o.succeeded,
+		Stopped:        o.stopped,
+		BreakerMoved:   o.breakerMoved,
+		TokenRefreshed: o.tokenRefreshed,
+		DeadLettered:   o.deadLettered,
+	}
+}
+
+// attached : what alerts take the increase of
 // begins at 0 rather than at its first event.
-func (o *Observer) Attached(r *forbear.Retryer) {
+func (o *Observer) attached(r *forbear.Retryer) {
 	ctx := context.Background()
 	if r.Breaker() != nil {
 		for _, move := range [...][2]breaker.State{
@@ -104,8 +116,7 @@ func (o *Observer) Attached(r *forbear.Retryer) {
 // maxAttempt bounds the attribute attempt_number.
 const maxAttempt = 16
 
-// AttemptEnded implements [forbear.AttemptEndObserver].
-func (o *Observer) AttemptEnded(ctx context.Context, e forbear.AttemptEnded) {
+func (o *Observer) attemptEnded(ctx context.Context, e forbear.AttemptEnded) {
 	kind := attribute.String("attempt", "first")
 	if e.Attempt <= 1 {
 		o.inst.initial.Add(ctx, 1, o.of(e.Dependency))
@@ -132,25 +143,22 @@ func outcome(e forbear.AttemptEnded) string {
 	}
 }
 
-// Succeeded implements [forbear.SuccessObserver].
-func (o *Observer) Succeeded(ctx context.Context, e forbear.Succeeded) {
+func (o *Observer) succeeded(ctx context.Context, e forbear.Succeeded) {
 	o.inst.attempts.Record(ctx, int64(e.Attempt), o.of(e.Dependency))
 	if e.Attempt > 1 {
 		o.inst.recovered.Add(ctx, 1, o.of(e.Dependency, o.errorType(e.FailedBefore)))
 	}
 }
 
-// RetryScheduled implements [forbear.RetryObserver].
-func (o *Observer) RetryScheduled(ctx context.Context, e forbear.RetryScheduled) {
+func (o *Observer) retryScheduled(ctx context.Context, e forbear.RetryScheduled) {
 	o.inst.backoff.Record(ctx, e.Backoff.Seconds(), o.of(e.Dependency))
 	if e.Paced {
 		o.inst.paced.Add(ctx, 1, o.of(e.Dependency))
 	}
-	o.scheduled(ctx, e)
+	o.spanRetry(ctx, e)
 }
 
-// Stopped implements [forbear.StopObserver].
-func (o *Observer) Stopped(ctx context.Context, e forbear.Stopped) {
+func (o *Observer) stopped(ctx context.Context, e forbear.Stopped) {
 	if e.Attempts > 0 {
 		o.inst.attempts.Record(ctx, int64(e.Attempts), o.of(e.Dependency))
 		o.inst.failed.Add(ctx, 1, o.of(e.Dependency, o.errorType(e.Failure.Type), reason(e.Reason)))
@@ -170,6 +178,8 @@ func (o *Observer) Stopped(ctx context.Context, e forbear.Stopped) {
 		}
 	case forbear.ReasonBulkheadFull:
 		o.inst.rejections.Add(ctx, 1, o.of(e.Dependency))
+	case forbear.ReasonCertificate:
+		o.inst.certificates.Add(ctx, 1, o.of(e.Dependency))
 	case forbear.ReasonHintTooLong:
 		o.inst.timeBudget.Add(ctx, 1, o.of(e.Dependency))
 	case forbear.ReasonDeadline:
@@ -177,16 +187,10 @@ func (o *Observer) Stopped(ctx context.Context, e forbear.Stopped) {
 			o.inst.timeBudget.Add(ctx, 1, o.of(e.Dependency))
 		}
 	}
-	o.stopped(ctx, e)
+	o.spanStopped(ctx, e)
 }
 
-// CertificateRefused implements [forbear.CertificateObserver].
-func (o *Observer) CertificateRefused(ctx context.Context, e forbear.CertificateRefused) {
-	o.inst.certificates.Add(ctx, 1, o.of(e.Dependency))
-}
-
-// BreakerMoved implements [forbear.BreakerObserver].
-func (o *Observer) BreakerMoved(e breaker.Transition) {
+func (o *Observer) breakerMoved(e breaker.Transition) {
 	ctx := context.Background()
 	o.inst.breakerMoves.Add(ctx, 1, o.moved(e.Dependency, e.From, e.To))
 	if e.To == breaker.Open {
@@ -202,8 +206,7 @@ func (o *Observer) opened(dependency string, why breaker.Cause) metric.Measureme
 	return o.of(dependency, attribute.String("cause", why.String()))
 }
 
-// TokenRefreshed implements [forbear.RefreshObserver].
-func (o *Observer) TokenRefreshed(ctx context.Context, e forbear.TokenRefreshed) {
+func (o *Observer) tokenRefreshed(ctx context.Context, e forbear.TokenRefreshed) {
 	result := "ok"
 	if e.Err != nil {
 		result = "failed"
@@ -211,7 +214,6 @@ func (o *Observer) TokenRefreshed(ctx context.Context, e forbear.TokenRefreshed)
 	o.inst.refreshes.Add(ctx, 1, o.of(e.Dependency, attribute.String("outcome", result)))
 }
 
-// DeadLettered implements [forbear.DeadLetterObserver].
-func (o *Observer) DeadLettered(ctx context.Context, e forbear.DeadLettered) {
+func (o *Observer) deadLettered(ctx context.Context, e forbear.DeadLettered) {
 	o.inst.dead.Add(ctx, 1, metric.WithAttributes(attribute.String("queue", o.labels.Bounded("queue", e.Queue))))
 }

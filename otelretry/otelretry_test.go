@@ -54,7 +54,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) retryer(t *testing.T, opts ...forbear.Option) *forbear.Retryer {
 	t.Helper()
-	made, err := forbear.New("payments", quick, append(opts, forbear.WithObserver(r.obs), forbear.WithoutLog(),
+	made, err := forbear.New("payments", quick, append(opts, forbear.WithObserver(r.obs.Observer()), forbear.WithoutLog(),
 		forbear.WithCorrelation(otelretry.TraceID))...)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestMetricsBearTheNamesOfTheStandard(t *testing.T) {
 		return nil
 	})
 	_ = payments.Do(t.Context(), func(context.Context) error { return forbear.Retryable(errors.New("flaky"), forbear.Hint{}) })
-	r.obs.DeadLettered(t.Context(), forbear.DeadLettered{Queue: "orders-dlq"})
+	r.obs.Observer().DeadLettered(t.Context(), forbear.DeadLettered{Queue: "orders-dlq"})
 	payments.Breaker().Force(breaker.Open, "jane", time.Now())
 	_ = payments.Do(t.Context(), func(context.Context) error { return nil })
 	got := r.values(t)
@@ -249,7 +249,7 @@ func TestASpentBudgetIsShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			payments, err := forbear.New("payments", tt.policy, forbear.WithBudget(spent{}), forbear.WithObserver(r.obs), forbear.WithoutLog())
+			payments, err := forbear.New("payments", tt.policy, forbear.WithBudget(spent{}), forbear.WithObserver(r.obs.Observer()), forbear.WithoutLog())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -310,7 +310,7 @@ func TestNoForeignTextBecomesALabel(t *testing.T) {
 	r := newRig(t)
 	const secret = "https://pay.test/?token=s3cr3t"
 	info := forbear.Info{Dependency: secret, Attempt: 1}
-	r.obs.Stopped(t.Context(), forbear.Stopped{Info: info, Attempts: 1, Failure: forbear.Failure{Type: secret}})
+	r.obs.Observer().Stopped(t.Context(), forbear.Stopped{Info: info, Attempts: 1, Failure: forbear.Failure{Type: secret}})
 	for name := range r.values(t) {
 		if strings.Contains(name, "s3cr3t") {
 			t.Error(name)

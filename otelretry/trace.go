@@ -26,7 +26,7 @@ func TraceID(ctx context.Context) string {
 }
 
 // scheduled marks a retry in the span around the call.
-func (o *Observer) scheduled(ctx context.Context, e forbear.RetryScheduled) {
+func (o *Observer) spanRetry(ctx context.Context, e forbear.RetryScheduled) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
@@ -39,7 +39,7 @@ func (o *Observer) scheduled(ctx context.Context, e forbear.RetryScheduled) {
 }
 
 // stopped marks the end of a failed call there.
-func (o *Observer) stopped(ctx context.Context, e forbear.Stopped) {
+func (o *Observer) spanStopped(ctx context.Context, e forbear.Stopped) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return

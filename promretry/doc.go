@@ -4,7 +4,7 @@
 //
 //	m := promretry.New(promretry.WithService("checkout"))
 //	prometheus.MustRegister(m)
-//	payments, err := forbear.New("payments", policy, forbear.WithObserver(m))
+//	payments, err := forbear.New("payments", policy, forbear.WithObserver(m.Observer()))
 //	handler = m.Inbound(handler) // counts the requests that come in
 //
 // The metrics of R-10 carry their names; those of the circuit breaker and the

@@ -18,7 +18,7 @@ func ExampleNew() {
 	m := promretry.New(promretry.WithService("checkout"))
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(m)
-	payments, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(m), forbear.WithoutLog())
+	payments, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(m.Observer()), forbear.WithoutLog())
 	if err != nil {
 		fmt.Println(err)
 		return

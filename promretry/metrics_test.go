@@ -47,7 +47,7 @@ func half() float64 { return 0.5 }
 
 func retryer(t testing.TB, m *promretry.Metrics, name string, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
 	t.Helper()
-	r, err := forbear.New(name, p, append(opts, forbear.WithObserver(m), forbear.WithoutLog(), forbear.WithDraw(half))...)
+	r, err := forbear.New(name, p, append(opts, forbear.WithObserver(m.Observer()), forbear.WithoutLog(), forbear.WithRand(half))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestScrapePassesTheLinter(t *testing.T) {
 // there are, the number of series is bounded and no foreign text is a label.
 func TestCardinalityIsBounded(t *testing.T) {
 	m := promretry.New()
-	ctx := context.Background()
+	o, ctx := m.Observer(), context.Background()
 	evil := []string{
 		"https://pay.test/charge?token=s3cr3t", "Bearer abc", "4111 1111 1111 1111", "jane@example.com",
 		"dial tcp 10.0.0.1: refused", strings.Repeat("a", 65), "", "a\nb", "k=v",
@@ -226,12 +226,12 @@ func TestCardinalityIsBounded(t *testing.T) {
 		}
 		info := forbear.Info{Dependency: name, Attempt: i}
 		f := forbear.Failure{Class: forbear.ClassTransient, Type: name}
-		m.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
+		o.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
 		info.Dependency = "one"
-		m.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
-		m.Stopped(ctx, forbear.Stopped{Info: info, Failure: f, Attempts: i + 1, Reason: forbear.ReasonExhausted})
-		m.Succeeded(ctx, forbear.Succeeded{Info: forbear.Info{Dependency: "one", Attempt: 2}, FailedBefore: name})
-		m.DeadLettered(ctx, forbear.DeadLettered{Queue: name})
+		o.AttemptEnded(ctx, forbear.AttemptEnded{Info: info, Failure: f})
+		o.Stopped(ctx, forbear.Stopped{Info: info, Failure: f, Attempts: i + 1, Reason: forbear.ReasonExhausted})
+		o.Succeeded(ctx, forbear.Succeeded{Info: forbear.Info{Dependency: "one", Attempt: 2}, FailedBefore: name})
+		o.DeadLettered(ctx, forbear.DeadLettered{Queue: name})
 	}
 	got := scrape(t, m)
 	for _, e := range evil {
@@ -254,7 +254,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 func TestLogStaysOnBesideMetrics(t *testing.T) {
 	var log bytes.Buffer
 	m := promretry.New()
-	r, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(m))
+	r, err := forbear.New("payments", forbear.Policy{}, forbear.WithObserver(m.Observer()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,9 +57,6 @@ func New(opts ...Option) *Metrics {
 	return m
 }
 
-// KeepsLog says that metrics do not replace the log.
-func (m *Metrics) KeepsLog() bool { return true }
-
 // Describe implements [prometheus.Collector].
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.collectors {
@@ -89,10 +86,25 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Attached implements [forbear.AttachObserver]: the series of a dependency
+// Observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
+func (m *Metrics) Observer() *forbear.Observer {
+	return &forbear.Observer{
+		KeepsLog:       true,
+		Attached:       m.attached,
+		AttemptEnded:   m.attemptEnded,
+		RetryScheduled: m.retryScheduled,
+		Succeeded:      m.succeeded,
+		Stopped:        m.stopped,
+		BreakerMoved:   m.breakerMoved,
+		TokenRefreshed: m.tokenRefreshed,
+		DeadLettered:   m.deadLettered,
+	}
+}
+
+// attached : the series of a dependency
 // begin at 0 rather than at their first event. A later Retryer of the same
 // dependency takes the place of the one before.
-func (m *Metrics) Attached(r *forbear.Retryer) {
+func (m *Metrics) attached(r *forbear.Retryer) {
 	s := m.of(r.Dependency())
 	p := r.Policy()
 	for n := 2; n <= p.Retries()+1; n++ {
@@ -128,9 +140,9 @@ func (m *Metrics) Attached(r *forbear.Retryer) {
 	m.retryers = append(m.retryers, attached{r, s})
 }
 
-// AttemptEnded implements [forbear.AttemptEndObserver]. Attempts are counted at
+// attemptEnded Attempts are counted at
 // their end, so what could not be sent is not among them.
-func (m *Metrics) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
+func (m *Metrics) attemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	s := m.of(e.Dependency)
 	if e.Attempt <= 1 {
 		s.initial.Inc()
@@ -155,15 +167,13 @@ func (m *Metrics) AttemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	}
 }
 
-// Succeeded implements [forbear.SuccessObserver].
-func (m *Metrics) Succeeded(_ context.Context, e forbear.Succeeded) {
+func (m *Metrics) succeeded(_ context.Context, e forbear.Succeeded) {
 	if e.Attempt > 1 {
 		m.of(e.Dependency).recovered(e.FailedBefore).Inc()
 	}
 }
 
-// RetryScheduled implements [forbear.RetryObserver].
-func (m *Metrics) RetryScheduled(_ context.Context, e forbear.RetryScheduled) {
+func (m *Metrics) retryScheduled(_ context.Context, e forbear.RetryScheduled) {
 	s := m.of(e.Dependency)
 	s.backoff.Observe(e.Backoff.Seconds())
 	if e.Paced {
@@ -171,8 +181,7 @@ func (m *Metrics) RetryScheduled(_ context.Context, e forbear.RetryScheduled) {
 	}
 }
 
-// Stopped implements [forbear.StopObserver].
-func (m *Metrics) Stopped(_ context.Context, e forbear.Stopped) {
+func (m *Metrics) stopped(_ context.Context, e forbear.Stopped) {
 	s := m.of(e.Dependency)
 	if e.Attempts > 0 {
 		s.attempts.Observe(float64(e.Attempts))
@@ -193,6 +202,8 @@ func (m *Metrics) Stopped(_ context.Context, e forbear.Stopped) {
 		}
 	case forbear.ReasonBulkheadFull:
 		s.rejections().Inc()
+	case forbear.ReasonCertificate:
+		s.certificates.Inc()
 	case forbear.ReasonHintTooLong:
 		s.timeBudget.Inc()
 	case forbear.ReasonDeadline:
@@ -203,13 +214,7 @@ func (m *Metrics) Stopped(_ context.Context, e forbear.Stopped) {
 	}
 }
 
-// CertificateRefused implements [forbear.CertificateObserver].
-func (m *Metrics) CertificateRefused(_ context.Context, e forbear.CertificateRefused) {
-	m.of(e.Dependency).certificates.Inc()
-}
-
-// BreakerMoved implements [forbear.BreakerObserver].
-func (m *Metrics) BreakerMoved(e breaker.Transition) {
+func (m *Metrics) breakerMoved(e breaker.Transition) {
 	s := m.of(e.Dependency)
 	s.moved(e.From, e.To).Inc()
 	if e.To == breaker.Open {
@@ -217,8 +222,7 @@ func (m *Metrics) BreakerMoved(e breaker.Transition) {
 	}
 }
 
-// TokenRefreshed implements [forbear.RefreshObserver].
-func (m *Metrics) TokenRefreshed(_ context.Context, e forbear.TokenRefreshed) {
+func (m *Metrics) tokenRefreshed(_ context.Context, e forbear.TokenRefreshed) {
 	outcome := "ok"
 	if e.Err != nil {
 		outcome = "failed"
@@ -226,8 +230,7 @@ func (m *Metrics) TokenRefreshed(_ context.Context, e forbear.TokenRefreshed) {
 	m.vectors.refreshes.WithLabelValues(m.service, m.of(e.Dependency).dependency, outcome).Inc()
 }
 
-// DeadLettered implements [forbear.DeadLetterObserver].
-func (m *Metrics) DeadLettered(_ context.Context, e forbear.DeadLettered) {
+func (m *Metrics) deadLettered(_ context.Context, e forbear.DeadLettered) {
 	m.vectors.dead.WithLabelValues(m.labels.Bounded("queue", e.Queue)).Inc()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/redisstore"
 )
 
@@ -23,7 +24,7 @@ func TestScriptsAgreeWithTheStateMachine(t *testing.T) {
 	for seed := range uint64(150) {
 		emptied(t, s)
 		m := &model{t: t, redis: i, client: c, rng: rand.New(rand.NewPCG(seed, 1)), id: idempotency.ID{Scope: "s", Key: fmt.Sprint("k", seed)}}
-		m.memory = idempotency.NewMemory(func() time.Time { return time.Now().Add(m.offset) })
+		m.memory = &memstore.Idempotency{Now: func() time.Time { return time.Now().Add(m.offset) }}
 		for range 25 {
 			m.step()
 		}
@@ -35,7 +36,7 @@ func TestScriptsAgreeWithTheStateMachine(t *testing.T) {
 
 type model struct {
 	t      *testing.T
-	memory *idempotency.Memory
+	memory *memstore.Idempotency
 	redis  *redisstore.Idempotency
 	client *redis.Client
 	rng    *rand.Rand

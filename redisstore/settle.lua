@@ -1,5 +1,5 @@
 -- One settlement of a shared retry budget, in one atomic step. What it must do
--- is written down at forbear.BudgetStore.
+-- is written down at budget.Store.
 --
 -- KEYS  1 window   hash: "gen", "born", "held", "live", and a ring of 32 slots
 --                  "s0".."s31", each "number initial retries"

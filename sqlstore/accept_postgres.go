@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// maxRows is how many deliveries one statement adds on PostgreSQL.
+// maxRows is how many deliveries one statement adds. It is a power of two: see
+// [acceptTexts].
 const maxRows = 64
 
-// acceptTogether adds what several calls ask for in as few round trips as
-// possible. A call that names what an earlier one names as well comes behind
-// it, and finds it known.
-func (t *tx) acceptTogether(calls []*acceptance) error {
+// acceptAll adds what several calls ask for in as few round trips as possible.
+// A call that names what an earlier one names as well comes behind it, and
+// finds it known.
+func (postgres) acceptAll(t *tx, calls []*acceptance) error {
 	for len(calls) > 0 {
 		taken := map[identity]bool{}
 		var now, later []*acceptance
@@ -57,37 +58,38 @@ type entry struct {
 	m        *encoded
 	endpoint string
 	ordered  bool // it keeps its key's order
-	state    int
+	state    rowState
 	// number is its id, which is its place in the order of its key, and seq the
-	// message's, when they were drawn beforehand; 0 otherwise.
+	// message's, when the sequences gave them beforehand; 0 otherwise.
 	number, seq int64
 }
 
 func (e *entry) identity() identity { return identity{e.m.ID, e.endpoint} }
-func (e *entry) key() ordering      { return ordering{e.endpoint, e.m.Key} }
+
+func (e *entry) key() ordering { return ordering{e.endpoint, e.m.Key} }
 
 // acceptApart adds the messages of calls that have no identity in common.
 //
 // They are added in the order of their identities, whatever order they came
 // in: two writers with the same ones cannot wait for each other. The places of
-// ordered ones are drawn before, in the order in which they came.
+// ordered ones are taken before, in the order in which they came.
 func (t *tx) acceptApart(calls []*acceptance) error {
 	var list []*entry
 	for _, a := range calls {
 		for i := range a.rows {
 			m := &a.rows[i]
 			for _, endpoint := range m.Endpoints {
-				list = append(list, &entry{call: a, m: m, endpoint: endpoint, ordered: a.orders(m, endpoint)})
+				list = append(list, &entry{call: a, m: m, endpoint: endpoint, ordered: a.orders(m, endpoint), state: waiting})
 			}
 		}
 	}
-	if err := t.place(list); err != nil {
+	if err := t.takePlaces(list); err != nil {
 		return err
 	}
 	slices.SortFunc(list, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.m.ID, b.m.ID), cmp.Compare(a.endpoint, b.endpoint))
 	})
-	if err := t.share(list); err != nil {
+	if err := t.numberShared(list); err != nil {
 		return err
 	}
 	fresh := make(map[identity]bool, len(list))
@@ -96,12 +98,12 @@ func (t *tx) acceptApart(calls []*acceptance) error {
 			return err
 		}
 	}
-	return t.judge(calls, list, fresh)
+	return t.conclude(calls, list, fresh)
 }
 
-// place draws the places of ordered deliveries, and holds those behind one of
-// their key that is not finished.
-func (t *tx) place(list []*entry) error {
+// takePlaces gives ordered deliveries their ids, in the order in which they
+// came, and holds those behind one of their key that is not finished.
+func (t *tx) takePlaces(list []*entry) error {
 	type place struct {
 		ordering
 
@@ -122,13 +124,8 @@ func (t *tx) place(list []*entry) error {
 	if err != nil {
 		return err
 	}
-	rows, err := t.query(`SELECT x.n, nextval(`+deliverySequence+`), EXISTS (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = x.e AND d.okey = x.k AND d.state IN (0, 1, 4))
-		FROM (SELECT * FROM json_to_recordset(?::json) AS x(n int, e text, k text) ORDER BY n) x`, string(spec))
-	if err != nil {
-		return err
-	}
-	before := map[ordering]bool{}
-	return each(rows, func(r *sql.Rows) error {
+	before := map[ordering]bool{} // keys with one in this very list
+	return t.each(func(r *sql.Rows) error {
 		var n int
 		var number int64
 		var busy bool
@@ -141,11 +138,13 @@ func (t *tx) place(list []*entry) error {
 		}
 		before[e.key()] = true
 		return nil
-	})
+	}, `SELECT x.n, nextval(`+deliverySequence+`), EXISTS (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = x.e AND d.okey = x.k AND d.`+stateUnfinished+`)
+		FROM (SELECT * FROM json_to_recordset(?::json) AS x(n int, e text, k text) ORDER BY n) x`, string(spec))
 }
 
-// share draws the numbers of messages that have several deliveries.
-func (t *tx) share(list []*entry) error {
+// numberShared numbers the messages that have several deliveries: these must
+// name the same one, and may come in different statements.
+func (t *tx) numberShared(list []*entry) error {
 	shared := map[*encoded]int64{}
 	for _, e := range list {
 		if len(e.m.Endpoints) > 1 {
@@ -155,26 +154,20 @@ func (t *tx) share(list []*entry) error {
 	if len(shared) == 0 {
 		return nil
 	}
-	rows, err := t.query(`SELECT nextval(`+messageSequence+`) FROM generate_series(1, ?::int)`, len(shared))
+	var numbers []int64
+	err := t.each(into(&numbers, one[int64]), `SELECT nextval(`+messageSequence+`) FROM generate_series(1, ?::int)`, len(shared))
 	if err != nil {
 		return err
 	}
-	var drawn []int64
-	err = each(rows, func(r *sql.Rows) error {
-		var seq int64
-		err := r.Scan(&seq)
-		drawn = append(drawn, seq)
-		return err
-	})
 	for _, e := range list {
 		seq, several := shared[e.m]
-		if several && seq == 0 && len(drawn) > 0 {
-			seq, drawn = drawn[0], drawn[1:]
+		if several && seq == 0 && len(numbers) > 0 {
+			seq, numbers = numbers[0], numbers[1:]
 			shared[e.m] = seq
 		}
 		e.seq = seq
 	}
-	return err
+	return nil
 }
 
 // The sequences, looked up once a statement.
@@ -201,6 +194,8 @@ var acceptTexts = func() (texts [7]string) {
 	return texts
 }()
 
+// acceptRows adds up to maxRows deliveries with their messages, and notes in
+// fresh which were not known.
 func (t *tx) acceptRows(list []*entry, fresh map[identity]bool) error {
 	size := bits.Len(uint(len(list) - 1))
 	args := make([]any, 0, 10<<size+2)
@@ -220,21 +215,17 @@ func (t *tx) acceptRows(list []*entry, fresh map[identity]bool) error {
 	for range 1<<size - len(list) {
 		args = append(args, "", nil, nil, nil, nil, nil, nil, nil, nil, nil)
 	}
-	found, err := t.query(acceptTexts[size], append(args, after(0), after(0))...)
-	if err != nil {
-		return err
-	}
-	return each(found, func(r *sql.Rows) error {
+	return t.each(func(r *sql.Rows) error {
 		var i identity
 		err := r.Scan(&i.id, &i.endpoint)
 		fresh[i] = true
 		return err
-	})
+	}, acceptTexts[size], append(args, after(0), after(0))...)
 }
 
-// judge tells the calls what became of them: what is not fresh is a duplicate,
-// or a conflict.
-func (t *tx) judge(calls []*acceptance, list []*entry, fresh map[identity]bool) error {
+// conclude notes what became of each call: what is not fresh is a duplicate, or
+// a conflict.
+func (t *tx) conclude(calls []*acceptance, list []*entry, fresh map[identity]bool) error {
 	added := map[*acceptance]bool{}
 	var keys []ordering // another one may be held behind what was not added
 	for _, e := range list {
@@ -242,12 +233,8 @@ func (t *tx) judge(calls []*acceptance, list []*entry, fresh map[identity]bool) 
 			e.m.fresh, added[e.call] = true, true
 			continue
 		}
-		known, err := t.known(e.m.ID, e.endpoint, false)
-		if err != nil {
+		if err := e.call.compare(t, e.m, e.endpoint); err != nil {
 			return err
-		}
-		if e.call.refused == nil && !e.m.SameContent(&known.Message) {
-			e.call.refused = conflict(e.m.ID, e.endpoint)
 		}
 		if e.ordered {
 			keys = append(keys, e.key())
@@ -259,4 +246,9 @@ func (t *tx) judge(calls []*acceptance, list []*entry, fresh map[identity]bool) 
 		}
 	}
 	return t.promote(keys)
+}
+
+func (postgres) addMessage(t *tx, m *encoded) (seq int64, err error) {
+	_, err = t.row([]any{&seq}, insertMessage+` RETURNING seq`, m.meta, m.body, m.made)
+	return seq, err
 }

@@ -11,22 +11,30 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
+// An alert gathers what is raised for one queue and reason while it is open. A
+// claim closes it, so that what is raised while it is being sent opens another.
+
+// alertUndone is the condition of the index of alerts that are due: open or
+// claimed.
+const alertUndone = `state < ` + string(alertSent)
+
 // Raise implements deadletter.Store.
-func (s *Store) Raise(ctx context.Context, a deadletter.Alert) error {
-	return s.write(ctx, func(t *tx) error { t.raise(a); return nil })
+func (l *DeadLetters) Raise(ctx context.Context, a deadletter.Alert) error {
+	return l.db.write(ctx, func(t *tx) error { t.raise(a); return nil })
 }
 
-// raise raises an alert with the transaction.
+// raise raises an alert with the transaction, at its end.
 func (t *tx) raise(a deadletter.Alert) { t.alerts = append(t.alerts, a) }
 
 // raiseAll raises the alerts of the transaction, in one order: the open alert
-// of a queue and reason is a row that all writers want.
+// of a queue and reason is a row that all writers want. They are its last
+// locks, and held for the time of a commit.
 func (t *tx) raiseAll() error {
 	slices.SortStableFunc(t.alerts, func(a, b deadletter.Alert) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Reason, b.Reason))
 	})
 	for _, a := range t.alerts {
-		if err := t.join(a); err != nil {
+		if err := t.joinAlert(a); err != nil {
 			return err
 		}
 	}
@@ -34,12 +42,13 @@ func (t *tx) raiseAll() error {
 	return nil
 }
 
-// join joins the open alert of the queue and reason, or opens one: due at
+// joinAlert joins the open alert of the queue and reason, or opens one: due at
 // once when the last one is long ago, otherwise when the gathering ends.
-func (t *tx) join(a deadletter.Alert) error {
+func (t *tx) joinAlert(a deadletter.Alert) error {
+	const isOpen, isClosed = `state = ` + string(alertOpen), `state > ` + string(alertOpen)
 	_, err := t.exec(`INSERT INTO forbear_alerts (queue, reason, state, count, first_at, last_at, due, letter, detail)
-		VALUES (?, ?, 0, 1, {t}, {t}, CASE WHEN {t} - COALESCE((SELECT max(last_at) FROM forbear_alerts WHERE queue = ? AND reason = ? AND state > 0), 0) < ? THEN {t} ELSE {t} END, ?, ?)
-		ON CONFLICT (queue, reason) WHERE state = 0 DO UPDATE SET count = forbear_alerts.count + 1, last_at = EXCLUDED.last_at, letter = EXCLUDED.letter, detail = EXCLUDED.detail`,
+		VALUES (?, ?, `+string(alertOpen)+`, 1, {t}, {t}, CASE WHEN {t} - COALESCE((SELECT max(last_at) FROM forbear_alerts WHERE queue = ? AND reason = ? AND `+isClosed+`), 0) < ? THEN {t} ELSE {t} END, ?, ?)
+		ON CONFLICT (queue, reason) WHERE `+isOpen+` DO UPDATE SET count = forbear_alerts.count + 1, last_at = EXCLUDED.last_at, letter = EXCLUDED.letter, detail = EXCLUDED.detail`,
 		a.Queue, a.Reason, after(0), after(0), after(0), a.Queue, a.Reason, deadletter.CoalesceFor.Microseconds(), after(deadletter.CoalesceFor), after(0), a.Letter, a.Detail)
 	return err
 }
@@ -47,7 +56,7 @@ func (t *tx) join(a deadletter.Alert) error {
 const alertColumns = `id, queue, reason, state, count, first_at, last_at, letter, detail, spec`
 
 func scanAlert(r *sql.Rows) (a deadletter.Alert, err error) {
-	var state int
+	var state rowState
 	var first, last int64
 	var id int64
 	var queue, reason, letter, detail, spec string
@@ -57,53 +66,38 @@ func scanAlert(r *sql.Rows) (a deadletter.Alert, err error) {
 	}
 	err = json.Unmarshal([]byte(spec), &a)
 	a.ID, a.Queue, a.Reason, a.Count, a.Letter, a.Detail = id, queue, reason, count, letter, detail
-	a.First, a.Last, a.Done = at(first), at(last), state == 2
+	a.First, a.Last, a.Done = at(first), at(last), state == alertSent
 	return a, err
 }
 
 // ClaimAlerts implements deadletter.Store. A claimed alert is due again when
 // its lease ends: a process that dies while sending loses nothing.
-func (s *Store) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
-	lock := ""
-	if s.d.postgres {
-		lock = " FOR UPDATE SKIP LOCKED"
-	}
-	return do(ctx, s, func(t *tx) (list []deadletter.Alert, err error) {
-		rows, err := t.query(`UPDATE forbear_alerts SET state = 1, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE state < 2 AND due <= {now} ORDER BY due LIMIT ?`+lock+`) RETURNING `+alertColumns,
+func (l *DeadLetters) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
+	return do(ctx, l.db, func(t *tx) (list []deadletter.Alert, err error) {
+		err = t.each(into(&list, scanAlert), `UPDATE forbear_alerts SET state = `+string(alertClaimed)+`, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE `+alertUndone+` AND due <= {now} ORDER BY due LIMIT ? {skip locked}) RETURNING `+alertColumns,
 			after(lease), after(0), limit)
-		if err != nil {
-			return nil, err
-		}
-		return list, each(rows, func(r *sql.Rows) error {
-			a, err := scanAlert(r)
-			list = append(list, a)
-			return err
-		})
+		return list, err
 	})
 }
 
 // FinishAlert implements deadletter.Store.
-func (s *Store) FinishAlert(ctx context.Context, a deadletter.Alert, sent bool, wait time.Duration) error {
+func (l *DeadLetters) FinishAlert(ctx context.Context, a deadletter.Alert, sent bool, wait time.Duration) error {
 	spec, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	state := 1
+	state := alertClaimed
 	if sent {
-		state = 2
+		state = alertSent
 	}
-	return s.write(ctx, func(t *tx) error {
-		_, err := t.exec(`UPDATE forbear_alerts SET state = ?, spec = ?, due = {t} WHERE id = ? AND state = 1`, state, string(spec), after(wait), a.ID)
+	return l.db.write(ctx, func(t *tx) error {
+		_, err := t.exec(`UPDATE forbear_alerts SET state = ?, spec = ?, due = {t} WHERE id = ? AND state = `+string(alertClaimed), state, string(spec), after(wait), a.ID)
 		return err
 	})
 }
 
 // Alerts implements deadletter.Store.
-func (s *Store) Alerts(ctx context.Context, limit int) (list []deadletter.Alert, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error {
-		a, err := scanAlert(r)
-		list = append(list, a)
-		return err
-	}, `SELECT `+alertColumns+` FROM forbear_alerts ORDER BY id DESC LIMIT ?`, limit)
+func (l *DeadLetters) Alerts(ctx context.Context, limit int) (list []deadletter.Alert, err error) {
+	err = l.db.each(ctx, into(&list, scanAlert), `SELECT `+alertColumns+` FROM forbear_alerts ORDER BY id DESC LIMIT ?`, limit)
 	return list, err
 }

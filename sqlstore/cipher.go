@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Cipher encrypts at rest.
+// Cipher encrypts at rest: [WithCipher]. Both methods are safe for concurrent
+// use.
 type Cipher interface {
 	Seal(plain []byte) ([]byte, error)
 	Open(sealed []byte) ([]byte, error)
@@ -52,12 +53,15 @@ func NewKey(id string) Key {
 	return k
 }
 
+// keyring is the cipher of several keys. What it seals names its key, so that
+// keys can be rotated without rewriting what is stored.
 type keyring struct {
-	aeads   map[string]cipher.AEAD
-	current string
+	aeads   map[string]cipher.AEAD // by the key's id
+	current string                 // the id of the key that seals
 }
 
-// Seal implements [Cipher]: the length of the key's id, the id, the box.
+// Seal implements [Cipher]: the length of the key's id, the id, the box. The
+// first two are authenticated with it.
 func (c *keyring) Seal(plain []byte) ([]byte, error) {
 	head := append([]byte{byte(len(c.current))}, c.current...)
 	return c.aeads[c.current].Seal(head, nil, plain, head), nil
@@ -80,39 +84,41 @@ func (c *keyring) Open(sealed []byte) ([]byte, error) {
 // sealedText marks a text that was encrypted.
 const sealedText = "sealed:"
 
-func (s *Store) seal(plain []byte) ([]byte, error) {
-	if s.cipher == nil {
+// seal and its three like encrypt when the database has a cipher, and pass the
+// content on as it is otherwise.
+func (db *DB) seal(plain []byte) ([]byte, error) {
+	if db.cipher == nil {
 		return plain, nil
 	}
-	return s.cipher.Seal(plain)
+	return db.cipher.Seal(plain)
 }
 
-func (s *Store) unseal(sealed []byte) ([]byte, error) {
-	if s.cipher == nil {
+func (db *DB) unseal(sealed []byte) ([]byte, error) {
+	if db.cipher == nil {
 		return sealed, nil
 	}
-	return s.cipher.Open(sealed)
+	return db.cipher.Open(sealed)
 }
 
-func (s *Store) sealText(plain []byte) (string, error) {
-	if s.cipher == nil {
+func (db *DB) sealText(plain []byte) (string, error) {
+	if db.cipher == nil {
 		return string(plain), nil
 	}
-	sealed, err := s.cipher.Seal(plain)
+	sealed, err := db.cipher.Seal(plain)
 	return sealedText + base64.StdEncoding.EncodeToString(sealed), err
 }
 
-func (s *Store) unsealText(text string) ([]byte, error) {
+func (db *DB) unsealText(text string) ([]byte, error) {
 	box, ok := strings.CutPrefix(text, sealedText)
 	if !ok {
 		return []byte(text), nil // written before encryption was switched on
 	}
-	if s.cipher == nil {
+	if db.cipher == nil {
 		return nil, errors.New("encrypted, and no key is configured")
 	}
 	sealed, err := base64.StdEncoding.DecodeString(box)
 	if err != nil {
 		return nil, err
 	}
-	return s.cipher.Open(sealed)
+	return db.cipher.Open(sealed)
 }

@@ -5,34 +5,59 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
 )
+
+// A claim takes deliveries that are due under a lease: the row's owner, the end
+// of the lease, and a fence that each claim counts up. A write-back carries the
+// fence, so that a process whose lease has passed to another writes nothing.
+// Claims are counted apart from attempts: a crash loop burns no retries.
 
 // Heads implements webhook.Store. It hops from endpoint to endpoint on the
 // index of waiting deliveries: its cost is that of the endpoints, not of the
 // deliveries.
-func (s *Store) Heads(ctx context.Context) (heads []webhook.Head, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error {
-		h, ok, err := scanHead(r)
-		if ok {
-			heads = append(heads, h)
-		}
-		return err
-	}, `WITH RECURSIVE e (endpoint) AS (
-			SELECT min(endpoint) FROM forbear_deliveries WHERE state = 0
+func (w *Webhooks) Heads(ctx context.Context) (heads []webhook.Head, err error) {
+	err = w.db.each(ctx, intoHeads(&heads), `WITH RECURSIVE e (endpoint) AS (
+			SELECT min(endpoint) FROM forbear_deliveries WHERE `+stateWaiting+`
 			UNION ALL
-			SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)
-		SELECT endpoint, (SELECT min(due) FROM forbear_deliveries d WHERE d.state = 0 AND d.endpoint = e.endpoint) - {t} FROM e WHERE endpoint IS NOT NULL`, after(0))
+			SELECT (SELECT min(d.endpoint) FROM forbear_deliveries d WHERE d.`+stateWaiting+` AND d.endpoint > e.endpoint) FROM e WHERE e.endpoint IS NOT NULL)
+		SELECT endpoint, (SELECT min(due) FROM forbear_deliveries d WHERE d.`+stateWaiting+` AND d.endpoint = e.endpoint) - {t} FROM e WHERE endpoint IS NOT NULL`, after(0))
 	return heads, err
 }
 
-// claimed are the columns that scanClaim reads.
+// heads finds when the first waiting delivery of each endpoint is due.
+func (t *tx) heads(endpoints []string) (heads []webhook.Head, err error) {
+	if len(endpoints) == 0 {
+		return nil, nil
+	}
+	list, err := json.Marshal(endpoints)
+	if err != nil {
+		return nil, err
+	}
+	err = t.each(intoHeads(&heads), `SELECT e.value, (SELECT min(due) FROM forbear_deliveries d WHERE d.`+stateWaiting+` AND d.endpoint = e.value) - {t} FROM {texts} e`, after(0), string(list))
+	return heads, err
+}
+
+// intoHeads adds heads to a list; an endpoint with nothing waiting has none.
+func intoHeads(list *[]webhook.Head) func(*sql.Rows) error {
+	return func(r *sql.Rows) error {
+		var h webhook.Head
+		var in sql.NullInt64
+		err := r.Scan(&h.Endpoint, &in)
+		if h.In = time.Duration(in.Int64) * time.Microsecond; in.Valid {
+			*list = append(*list, h)
+		}
+		return err
+	}
+}
+
+// claimed are the columns that scanClaim reads of a delivery d and its message.
 const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), d.message_id, m.created, m.meta, m.body`
 
-func (s *Store) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
+func (db *DB) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
 	var due, start, made int64
 	var progress, id, meta string
 	var body []byte
@@ -45,23 +70,8 @@ func (s *Store) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
 			return d, fmt.Errorf("delivery %d: %w", d.ID, err)
 		}
 	}
-	d.Message, err = s.decode(id, meta, made, body)
+	d.Message, err = db.decode(id, meta, made, body)
 	return d, err
-}
-
-// Overdue implements webhook.Store. It looks outside of the writers, since the
-// look may have to pass a million that are scheduled, and mostly finds nothing.
-func (s *Store) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane webhook.Lane) ([]webhook.Delivery, error) {
-	found := false
-	err := s.query(ctx, func(*sql.Rows) error { found = true; return nil },
-		`SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND state = 0 AND start < {now} LIMIT 1`, lane.Endpoint, after(-age))
-	if err != nil || !found {
-		return nil, err
-	}
-	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: `start < {now} ORDER BY start`, bound: after(-age)}
-	end := time.Now().Add(lease)
-	list, err := doLast(ctx, s, func(t *tx) ([]webhook.Delivery, error) { return s.claim(t, c) })
-	return until(list, end), err
 }
 
 // claim says what to take.
@@ -73,14 +83,20 @@ type claim struct {
 	bound after
 }
 
-func (s *Store) claim(t *tx, c claim) ([]webhook.Delivery, error) {
+// claimDue is a claim's which for the deliveries that are due, and claimOld for
+// those that began before its bound, due or not.
+const (
+	claimDue = `due <= {now} ORDER BY due`
+	claimOld = `start < {now} ORDER BY start`
+)
+
+// claim takes deliveries. It comes last in its transaction: it locks rows that
+// a write-back may wait for, and waits for none.
+func (t *tx) claim(c claim) ([]webhook.Delivery, error) {
 	if len(c.lanes) == 0 {
 		return nil, nil
 	}
-	if s.d.postgres {
-		return s.claimPostgres(t, c)
-	}
-	return s.claimSQLite(t, c)
+	return t.db.d.claim(t, c)
 }
 
 // until notes when the leases end. They are counted from before the question,
@@ -92,109 +108,65 @@ func until(list []webhook.Delivery, end time.Time) []webhook.Delivery {
 	return list
 }
 
-// claimPostgres takes all lanes in one statement. SKIP LOCKED leaves what other
-// processes are about to take; the materialised CTE keeps the planner from
-// running the locking query more often than once.
-func (s *Store) claimPostgres(t *tx, c claim) (list []webhook.Delivery, err error) {
-	spec, err := json.Marshal(c.lanes)
-	if err != nil {
+// Overdue implements webhook.Store. It looks outside of the writers, since the
+// look may have to pass a million that are scheduled, and mostly finds nothing.
+func (w *Webhooks) Overdue(ctx context.Context, owner string, lease, age time.Duration, lane webhook.Lane) ([]webhook.Delivery, error) {
+	found := false
+	err := w.db.each(ctx, func(*sql.Rows) error { found = true; return nil },
+		`SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND `+stateWaiting+` AND start < {now} LIMIT 1`, lane.Endpoint, after(-age))
+	if err != nil || !found {
 		return nil, err
 	}
-	rows, err := t.query(`WITH lanes AS (SELECT "Endpoint" AS endpoint, "Max" AS n FROM json_to_recordset(?::json) AS x("Endpoint" text, "Max" int)),
-		picked AS MATERIALIZED (SELECT d.id FROM lanes CROSS JOIN LATERAL
-			(SELECT id FROM forbear_deliveries WHERE endpoint = lanes.endpoint AND state = 0 AND `+c.which+` LIMIT lanes.n FOR UPDATE SKIP LOCKED) d),
-		d AS (UPDATE forbear_deliveries f SET state = 1, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} FROM picked WHERE f.id = picked.id RETURNING f.*)
-		SELECT `+claimed+` FROM d JOIN forbear_messages m ON m.seq = d.message ORDER BY d.due`,
-		string(spec), c.bound, c.owner, after(c.lease))
-	if err != nil {
-		return nil, err
-	}
-	err = each(rows, func(r *sql.Rows) error {
-		d, err := s.scanClaim(r)
-		list = append(list, d)
-		return err
-	})
-	return list, err
+	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: claimOld, bound: after(-age)}
+	end := time.Now().Add(lease)
+	list, err := doLast(ctx, w.db, func(t *tx) ([]webhook.Delivery, error) { return t.claim(c) })
+	return until(list, end), err
 }
 
-func (s *Store) claimSQLite(t *tx, c claim) (list []webhook.Delivery, err error) {
-	for _, lane := range c.lanes {
-		from := len(list)
-		rows, err := t.query(`SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
-			WHERE d.endpoint = ? AND d.state = 0 AND d.`+c.which+` LIMIT ?`, lane.Endpoint, c.bound, lane.Max)
-		if err != nil {
-			return nil, err
-		}
-		err = each(rows, func(r *sql.Rows) error {
-			d, err := s.scanClaim(r)
-			list = append(list, d)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if from == len(list) {
-			continue
-		}
-		ids := []byte("[")
-		for i := from; i < len(list); i++ {
-			d := &list[i]
-			d.Fence++
-			d.Claims++
-			if i > from {
-				ids = append(ids, ',')
-			}
-			ids = strconv.AppendInt(ids, d.ID, 10)
-		}
-		if _, err := t.exec(`UPDATE forbear_deliveries SET state = 1, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} WHERE id IN (SELECT value FROM json_each(?))`,
-			c.owner, after(c.lease), string(append(ids, ']'))); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+// lost is a delivery whose lease ran out.
+type lost struct {
+	id, due, lease, claims int64
+	owner, progress        string
 }
 
-// Reclaim implements webhook.Store. The attempt that may have been made is
-// recorded as interrupted: a possible duplicate, in plain sight.
-func (s *Store) Reclaim(ctx context.Context, limit int) (int, error) {
-	lock := ""
-	if s.d.postgres {
-		lock = " FOR UPDATE SKIP LOCKED"
-	}
-	return doLast(ctx, s, func(t *tx) (n int, err error) {
-		type lost struct {
-			id, due, lease, claims int64
-			owner, progress        string
-		}
+func scanLost(r *sql.Rows) (l lost, err error) {
+	err = r.Scan(&l.id, &l.due, &l.lease, &l.claims, &l.owner, &l.progress)
+	return l, err
+}
+
+// Reclaim implements webhook.Store.
+func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
+	return doLast(ctx, w.db, func(t *tx) (int, error) {
 		var list []lost
-		rows, err := t.query(`SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE state = 1 AND lease < {now} ORDER BY lease LIMIT ?`+lock, after(0), limit)
-		if err != nil {
-			return 0, err
-		}
-		err = each(rows, func(r *sql.Rows) error {
-			var l lost
-			err := r.Scan(&l.id, &l.due, &l.lease, &l.claims, &l.owner, &l.progress)
-			list = append(list, l)
-			return err
-		})
+		err := t.each(into(&list, scanLost), `SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE `+stateLeased+` AND lease < {now} ORDER BY lease LIMIT ? {skip locked}`, after(0), limit)
 		if err != nil {
 			return 0, err
 		}
 		for _, l := range list {
-			var p webhook.Progress
-			if l.progress != "" {
-				if err := json.Unmarshal([]byte(l.progress), &p); err != nil {
-					return 0, err
-				}
-			}
-			if _, err := t.exec(`INSERT INTO forbear_attempts (delivery, claim, n, due, at, took, wait, error_type, status, worker) VALUES (?, ?, ?, ?, ?, 0, 0, 'interrupted', 0, ?) ON CONFLICT DO NOTHING`,
-				l.id, l.claims, p.Attempts+1, l.due, l.lease, l.owner); err != nil {
-				return 0, err
-			}
-			if _, err := t.exec(`UPDATE forbear_deliveries SET state = 0 WHERE id = ?`, l.id); err != nil {
+			if err := t.reclaim(l); err != nil {
 				return 0, err
 			}
 		}
 		return len(list), nil
 	})
+}
+
+// interrupted is the error type of an attempt that no one saw the end of.
+const interrupted = "interrupted"
+
+// reclaim lets a lost delivery be claimed again. The attempt that may have been
+// made is recorded as interrupted: a possible duplicate, in plain sight.
+func (t *tx) reclaim(l lost) error {
+	var p forbear.Progress
+	if l.progress != "" {
+		if err := json.Unmarshal([]byte(l.progress), &p); err != nil {
+			return err
+		}
+	}
+	if _, err := t.exec(`INSERT INTO forbear_attempts (delivery, claim, n, due, at, took, wait, error_type, status, worker) VALUES (?, ?, ?, ?, ?, 0, 0, ?, 0, ?) ON CONFLICT DO NOTHING`,
+		l.id, l.claims, p.Attempts+1, l.due, l.lease, interrupted, l.owner); err != nil {
+		return err
+	}
+	_, err := t.exec(`UPDATE forbear_deliveries SET `+stateWaiting+` WHERE id = ?`, l.id)
+	return err
 }

@@ -1,77 +1,116 @@
 package sqlstore
 
 import (
-	"strconv"
+	"context"
+	"database/sql"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/webhook"
 )
 
-// dialect is what differs between the databases. Statements are written once,
-// with ? for an argument and {t} for one of type [after]: a time relative to
-// the store's clock. {now} is {t} where an index is to find what is before it:
-// PostgreSQL's clock is volatile, and would be asked, and compared, for each
-// row of a million that are scheduled.
-type dialect struct {
-	postgres bool
-	now      func() time.Time // SQLite's clock: it has one host
-	texts    sync.Map         // as written -> as sent
+// dialect is what differs between the databases. It has two implementations,
+// [sqlite] and [postgres], whose methods stand in files that end with _sqlite
+// and _postgres; no other file asks which database it works on.
+//
+// The two differ in more than their words. SQLite has one host and one writer,
+// so that a transaction has the database for itself: it needs no locks, and one
+// row at a time is quick, since no statement crosses a network. PostgreSQL has
+// many writers in many processes: it needs locks, taken in one order, and few
+// round trips, which is why its statements work on whole groups.
+type dialect interface {
+	// name is how a migration marks a statement as being for this database
+	// alone.
+	name() string
+	// sql turns a statement into what the database wants: see [vocabulary].
+	sql(text string) string
+	// moment is an argument for {t} and {now}. now is the process's clock.
+	moment(a after, now time.Time) int64
+
+	// start starts the writers of a database, and what else runs beside it.
+	start(db *DB, write *sql.DB)
+	// session prepares a new connection of a writer.
+	session(ctx context.Context, t *tx) error
+	// alone reports whether a write must not share its transaction.
+	alone(o *op) bool
+	// apart takes out of a group what cannot be in the same transaction as the
+	// others: it comes in the next one.
+	apart(group []*op) (now, later []*op)
+	// bounded returns the context of a group's transaction.
+	bounded(group []*op) (context.Context, context.CancelFunc)
+	// begin is the statement that begins a writer's transaction.
+	begin() string
+	// unsynced lets a group of volatile writes be committed without waiting for
+	// the disk, where that is safe, until the returned function is called.
+	unsynced(w *writer, group []*op) func(*error)
+	// reusable reports whether a connection can begin another transaction after
+	// a rollback that failed.
+	reusable(w *writer) bool
+	// single runs f as a transaction of its own, outside of the order in which
+	// the writers take their locks. t ends with f.
+	single(ctx context.Context, db *DB, f func(t *tx) error) error
+
+	// lockKeys waits for locks, and holds them until the transaction ends.
+	lockKeys(t *tx, k keyLocks) error
+	// tryLock reports whether a lock was free, and holds it then until the
+	// transaction ends.
+	tryLock(t *tx, n int) (bool, error)
+	// tryLockRecord is tryLock for an idempotency record.
+	tryLockRecord(t *tx, id idempotency.ID) (bool, error)
+	// lockSchema waits until no one else changes the schema.
+	lockSchema(t *tx) error
+
+	// acceptAll adds the messages of calls, and notes at each call and message
+	// what became of it.
+	acceptAll(t *tx, calls []*acceptance) error
+	// addMessage adds one message and returns its number.
+	addMessage(t *tx, m *encoded) (seq int64, err error)
+	// claim takes deliveries for lanes, of which there is at least one.
+	claim(t *tx, c claim) ([]webhook.Delivery, error)
+	// writeStates writes the states of deliveries back, fenced by their leases,
+	// and marks the rows that were written.
+	writeStates(t *tx, rows []writeBack) error
+	// addAttempts adds at least one attempt to the history.
+	addAttempts(t *tx, list []attemptRow) error
 }
+
+// vocabulary is the words in braces that statements are written with, for one
+// database. Statements are written once:
+//
+//   - ? is an argument, {t} one of type [after]: a time relative to the store's
+//     clock. {now} is {t} where an index is to find what is before it.
+//   - {skip locked} takes the rows of a SELECT and passes over what others have
+//     taken; {lock delivery} waits for the row that is called d.
+//   - {ids} are the rows of an argument that is a JSON array of numbers, {texts}
+//     a table with the column value of an array of strings, and {keys} the table
+//     x with the columns e and k of an array of [ordering].
+//   - {serial}, {bytes}, {hot} and {clustered} are words of the migrations.
+type vocabulary struct{ *strings.Replacer }
 
 // after is an argument: the store's present, plus a duration.
 type after time.Duration
 
-// pgNow is PostgreSQL's own clock in microseconds.
-const pgNow = "(extract(epoch from clock_timestamp())*1000000)::bigint"
-
-// sql returns the statement as the database wants it.
-func (d *dialect) sql(text string) string {
-	if s, ok := d.texts.Load(text); ok {
+// sql is the dialect's sql, asked once for each text.
+func (db *DB) sql(text string) string {
+	if s, ok := db.texts.Load(text); ok {
 		return s.(string)
 	}
-	s := d.translate(text)
-	d.texts.Store(text, s)
+	s := db.d.sql(text)
+	db.texts.Store(text, s)
 	return s
 }
 
-func (d *dialect) translate(text string) string {
-	if !d.postgres {
-		return strings.NewReplacer("{t}", "?", "{now}", "?").Replace(text)
-	}
-	var b strings.Builder
-	n := 0
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '?':
-			n++
-			b.WriteString("$" + strconv.Itoa(n))
-		case strings.HasPrefix(text[i:], "{t}"):
-			n++
-			b.WriteString("(" + pgNow + "+$" + strconv.Itoa(n) + "::bigint)")
-			i += len("{t}") - 1
-		case strings.HasPrefix(text[i:], "{now}"):
-			n++
-			b.WriteString("(SELECT " + pgNow + "+$" + strconv.Itoa(n) + "::bigint)")
-			i += len("{now}") - 1
-		default:
-			b.WriteByte(text[i])
-		}
-	}
-	return b.String()
-}
-
-// args makes arguments that drivers know.
-func (d *dialect) args(args []any) []any {
+// args makes arguments that drivers know, in place. Times become microseconds.
+func (db *DB) args(args []any) []any {
 	for i, a := range args {
 		switch v := a.(type) {
 		case after:
-			if d.postgres {
-				args[i] = time.Duration(v).Microseconds()
-			} else {
-				args[i] = d.now().Add(time.Duration(v)).UnixMicro()
-			}
+			args[i] = db.d.moment(v, db.now())
 		case time.Time:
 			args[i] = micros(v)
+		case rowState:
+			args[i] = v.number()
 		}
 	}
 	return args
@@ -91,17 +130,4 @@ func at(us int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(us).UTC()
-}
-
-// schema fills the words of a migration that differ.
-func (d *dialect) schema(text string) string {
-	r := strings.NewReplacer("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{bytes}", "BLOB", "{hot}", "", "{clustered}", "WITHOUT ROWID")
-	if d.postgres {
-		r = strings.NewReplacer("{serial}", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY", "{bytes}", "BYTEA",
-			// Rows change three times in their short lives: room on the page
-			// keeps that page theirs, and an early vacuum keeps claims quick.
-			"{hot}", "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",
-			"{clustered}", "")
-	}
-	return r.Replace(text)
 }

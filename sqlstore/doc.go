@@ -1,10 +1,19 @@
-// Package sqlstore keeps deliveries, dead letters and what belongs to them in
-// SQLite or PostgreSQL, over database/sql. It imports no driver: the caller
-// opens the pools.
+// Package sqlstore keeps deliveries, dead letters, idempotency records and what
+// belongs to them in SQLite or PostgreSQL, over database/sql. It imports no
+// driver: the caller opens the pools.
 //
-// All stores share one list of migrations, one writer and one dialect layer:
+// [SQLite] and [Postgres] return a [DB], on which each concept has a view:
 //
-//   - Statements are written once; [dialect] turns them into what the database
+//	db := sqlstore.Postgres(pool)
+//	_, err := db.Migrate(ctx)
+//	db.Webhooks()      // webhook.Store: endpoints, deliveries, the outbox
+//	db.DeadLetters()   // deadletter.Store: letters, redrives, alerts, the audit
+//	db.Idempotency()   // idempotency.Store
+//	db.Transactions(p) // idempotency.Transactor, with the application's pool
+//
+// All views share one list of migrations, one group commit and one dialect:
+//
+//   - Statements are written once; a [dialect] turns them into what the database
 //     wants. Times are microseconds of the store's clock: the database's own on
 //     PostgreSQL, the process's on SQLite, which has one host.
 //   - Writes go through the group commit of [writer]: those that wait are
@@ -14,4 +23,8 @@
 //     read-only pool. On PostgreSQL any number of processes share the work:
 //     due deliveries are claimed in batches with FOR UPDATE SKIP LOCKED, under
 //     a lease with a fencing token.
+//
+// The files are named by concept, and what one of the databases does in its own
+// way is in a file that ends with its name. The tests on real databases are the
+// nested module sqltest.
 package sqlstore

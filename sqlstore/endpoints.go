@@ -17,7 +17,7 @@ const (
 )
 
 // PutEndpoint implements webhook.Store.
-func (s *Store) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
+func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	expected := e.Version
 	e.Version, e.Held = 0, "" // not of the configuration
 	e.Reason, e.Since, e.FailingSince = "", time.Time{}, time.Time{}
@@ -28,7 +28,7 @@ func (s *Store) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.En
 	if err != nil {
 		return e, err
 	}
-	spec, err := s.sealText(plain)
+	spec, err := w.db.sealText(plain)
 	if err != nil {
 		return e, err
 	}
@@ -41,7 +41,7 @@ func (s *Store) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.En
 		text = `UPDATE forbear_endpoints SET spec = ?, version = version + 1 WHERE id = ? AND version = ?` + endpointState
 		args = []any{spec, e.ID, expected}
 	}
-	stored, err := do(ctx, s, func(t *tx) (*webhook.Endpoint, error) {
+	stored, err := do(ctx, w.db, func(t *tx) (*webhook.Endpoint, error) {
 		return t.putEndpoint(e, text, slices.Clone(args)) // a replay wants them as they were
 	})
 	switch {
@@ -50,7 +50,7 @@ func (s *Store) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.En
 	case stored == nil:
 		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrVersion)
 	}
-	s.notify.wake()
+	w.db.notify.wake()
 	return *stored, nil
 }
 
@@ -69,14 +69,14 @@ func (t *tx) putEndpoint(e webhook.Endpoint, text string, args []any) (*webhook.
 }
 
 // Endpoints implements webhook.Store.
-func (s *Store) Endpoints(ctx context.Context) (list []webhook.Endpoint, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error {
+func (w *Webhooks) Endpoints(ctx context.Context) (list []webhook.Endpoint, err error) {
+	err = w.db.each(ctx, func(r *sql.Rows) error {
 		var id, spec, state, reason string
 		var since, failing, version int64
 		if err := r.Scan(&id, &spec, &state, &reason, &since, &failing, &version); err != nil {
 			return err
 		}
-		plain, err := s.unsealText(spec)
+		plain, err := w.db.unsealText(spec)
 		if err != nil {
 			return fmt.Errorf("endpoint %q: %w", id, err)
 		}
@@ -93,8 +93,8 @@ func (s *Store) Endpoints(ctx context.Context) (list []webhook.Endpoint, err err
 }
 
 // SetEndpointState implements webhook.Store.
-func (s *Store) SetEndpointState(ctx context.Context, id string, state webhook.EndpointState, reason string, failing time.Time) error {
-	err := s.write(ctx, func(t *tx) error {
+func (w *Webhooks) SetEndpointState(ctx context.Context, id string, state webhook.EndpointState, reason string, failing time.Time) error {
+	err := w.db.write(ctx, func(t *tx) error {
 		n, err := t.exec(`UPDATE forbear_endpoints SET since = CASE WHEN state = ? THEN since ELSE {t} END,
 			state = ?, reason = ?, failing_since = ? WHERE id = ?`,
 			string(state), after(0), string(state), reason, failing, id)
@@ -103,6 +103,6 @@ func (s *Store) SetEndpointState(ctx context.Context, id string, state webhook.E
 		}
 		return err
 	})
-	s.notify.wake()
+	w.db.notify.wake()
 	return err
 }

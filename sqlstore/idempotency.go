@@ -11,51 +11,62 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-// Idempotency is the store's side of package idempotency: it implements
-// idempotency.Store. Make it with [Store.Idempotency]. It is safe for
+// Idempotency is the view of a database that keeps idempotency records. It
+// implements idempotency.Store. Make it with [DB.Idempotency]. It is safe for
 // concurrent use.
-type Idempotency struct{ s *Store }
+type Idempotency struct{ db *DB }
 
 // Idempotency returns the idempotency records of the database.
-func (s *Store) Idempotency() *Idempotency { return &Idempotency{s} }
+func (db *DB) Idempotency() *Idempotency { return &Idempotency{db} }
 
-// The states of a record.
-var recordStates = []idempotency.State{1: idempotency.Started, 2: idempotency.Completed, 3: idempotency.Released, 4: idempotency.Held}
+// recordStates are the states of a record by what their rows have.
+var recordStates = map[rowState]idempotency.State{
+	keyStarted: idempotency.Started, keyCompleted: idempotency.Completed, keyReleased: idempotency.Released, keyHeld: idempotency.Held,
+}
 
+// What statements say of a record's state, to set it or to ask for it.
 const (
-	rowExpired   = `(r.expires <= {t} AND (r.state IN (2, 3) OR r.state = 1 AND r.rerun = 1))`
-	rowAbandoned = `(state = 1 AND rerun = 0 AND lease <= {t})`
-	rowHeldBy    = ` WHERE scope = ? AND hash = ? AND owner = ? AND (fence = ? OR CAST(? AS BIGINT) = 0) AND state IN (1, 4)`
+	recordStarted   = `state = ` + string(keyStarted)
+	recordCompleted = `state = ` + string(keyCompleted)
+	recordReleased  = `state = ` + string(keyReleased)
+	recordHeld      = `state = ` + string(keyHeld)
+	recordTaken     = `state IN (` + string(keyStarted) + `, ` + string(keyHeld) + `)` // as forbear_idempotency_held has it
+	recordNotHeld   = `state <> ` + string(keyHeld)                                    // as forbear_idempotency_expires has it
 )
 
-// single runs f: on SQLite in the group commit, on PostgreSQL on a connection
-// of the pool, each statement for itself. There the database groups commits,
-// and a group of ours would lock many keys in any order.
-func single[T any](ctx context.Context, s *Store, f func(*tx) (T, error)) (T, error) {
-	var zero T
-	if !s.d.postgres {
-		return do(ctx, s, f)
+// The conditions of the state machine, which idempotency.Claim.Against has in
+// Go. One that is started and may not be rerun does not expire: it is held when
+// its lease is over, for no one knows whether it happened.
+const (
+	rowExpired   = `(r.expires <= {t} AND (r.state IN (` + string(keyCompleted) + `, ` + string(keyReleased) + `) OR r.` + recordStarted + ` AND r.rerun = 1))`
+	rowAbandoned = `(` + recordStarted + ` AND rerun = 0 AND lease <= {t})`
+	rowHeldBy    = ` WHERE scope = ? AND hash = ? AND owner = ? AND (fence = ? OR CAST(? AS BIGINT) = 0) AND ` + recordTaken
+)
+
+// single runs f as a transaction of its own.
+func single[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (result T, err error) {
+	box := new(T) // f may still run when a caller has left
+	if err := db.d.single(ctx, db, fill(box, f)); err != nil {
+		return result, err
 	}
-	conn, err := s.reads.Conn(ctx)
-	if err != nil {
-		return zero, err
-	}
-	defer func() { _ = conn.Close() }()
-	return f(&tx{ctx: ctx, s: s, d: s.d, conn: conn})
+	return *box, nil
 }
 
 // Claim implements idempotency.Store.
 func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Verdict, error) {
-	return single(ctx, i.s, func(t *tx) (idempotency.Verdict, error) { return i.s.claimKey(t, c) })
+	return single(ctx, i.db, func(t *tx) (idempotency.Verdict, error) { return t.claimRecord(c) })
 }
 
 // claimTries bounds the claims of a record that changes between the two
 // statements of one.
 const claimTries = 5
 
-var errUnsettled = errors.New("idempotency record changes too quickly")
+// errUnsteady gives up a claim after that many.
+var errUnsteady = errors.New("idempotency record changes too quickly")
 
-func (s *Store) claimKey(t *tx, c idempotency.Claim) (v idempotency.Verdict, err error) {
+// claimRecord grants a claim in one statement, or reads why it is not granted.
+// Between the two statements the record may change: then it begins again.
+func (t *tx) claimRecord(c idempotency.Claim) (v idempotency.Verdict, err error) {
 	//forbear:ignore FB1001 no call has failed: another process has changed the record between two statements
 	for range claimTries {
 		rec, granted, err := t.insertClaim(c)
@@ -65,7 +76,7 @@ func (s *Store) claimKey(t *tx, c idempotency.Claim) (v idempotency.Verdict, err
 		if granted {
 			return idempotency.Verdict{Outcome: idempotency.Acquired, Record: rec, LeaseLeft: c.Lease}, nil
 		}
-		rec, now, err := s.readRecord(t, c.ID)
+		rec, now, err := t.readRecord(c.ID)
 		if errors.Is(err, idempotency.ErrNotFound) {
 			continue // swept in between
 		}
@@ -78,7 +89,7 @@ func (s *Store) claimKey(t *tx, c idempotency.Claim) (v idempotency.Verdict, err
 			continue // ended in between
 		}
 		if outcome == idempotency.Unknown && !held {
-			n, err := t.exec(`UPDATE forbear_idempotency SET state = 4, note = ? WHERE scope = ? AND hash = ? AND owner = ? AND `+rowAbandoned,
+			n, err := t.exec(`UPDATE forbear_idempotency SET `+recordHeld+`, note = ? WHERE scope = ? AND hash = ? AND owner = ? AND `+rowAbandoned,
 				idempotency.Abandoned, c.ID.Scope, c.ID.Key, rec.Owner, after(0))
 			if err != nil {
 				return v, err
@@ -89,7 +100,7 @@ func (s *Store) claimKey(t *tx, c idempotency.Claim) (v idempotency.Verdict, err
 		}
 		return idempotency.Verdict{Outcome: outcome, Record: next, LeaseLeft: max(next.LeaseEnd.Sub(now), 0)}, nil
 	}
-	return v, own(errUnsettled)
+	return v, own(errUnsteady)
 }
 
 // insertClaim is the one statement of a claim that is granted. Its condition is
@@ -103,12 +114,12 @@ func (t *tx) insertClaim(c idempotency.Claim) (rec idempotency.Record, granted b
 	rec = idempotency.Record{ID: c.ID, Fingerprint: c.Fingerprint, Operation: c.Operation, State: idempotency.Started, Rerun: c.Rerun, Owner: c.Owner}
 	granted, err = t.row([]any{&rec.Fence, &rec.Attempt, &lease, &created, &expires},
 		`INSERT INTO forbear_idempotency AS r (scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, expires)
-		VALUES (?, ?, ?, ?, 1, ?, ?, 1, 1, {t}, {t}, {t})
-		ON CONFLICT (scope, hash) DO UPDATE SET fingerprint = EXCLUDED.fingerprint, operation = EXCLUDED.operation, state = 1, rerun = EXCLUDED.rerun, owner = EXCLUDED.owner,
+		VALUES (?, ?, ?, ?, `+string(keyStarted)+`, ?, ?, 1, 1, {t}, {t}, {t})
+		ON CONFLICT (scope, hash) DO UPDATE SET fingerprint = EXCLUDED.fingerprint, operation = EXCLUDED.operation, `+recordStarted+`, rerun = EXCLUDED.rerun, owner = EXCLUDED.owner,
 			fence = r.fence + 1, attempt = CASE WHEN `+rowExpired+` THEN 1 ELSE r.attempt + 1 END, lease = EXCLUDED.lease,
 			created = CASE WHEN `+rowExpired+` THEN EXCLUDED.created ELSE r.created END, completed = NULL, expires = EXCLUDED.expires,
 			status = NULL, header = NULL, body = NULL, tombstone = '', note = ''
-		WHERE `+rowExpired+` OR r.fingerprint = EXCLUDED.fingerprint AND (r.state = 3 OR r.state = 1 AND r.lease <= {t} AND r.rerun = 1 AND EXCLUDED.rerun = 1)
+		WHERE `+rowExpired+` OR r.fingerprint = EXCLUDED.fingerprint AND (r.`+recordReleased+` OR r.`+recordStarted+` AND r.lease <= {t} AND r.rerun = 1 AND EXCLUDED.rerun = 1)
 		RETURNING fence, attempt, lease, created, expires`,
 		c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, rerun, c.Owner, after(c.Lease), after(0), after(c.Lease+c.Retention),
 		after(0), after(0), after(0), after(0))
@@ -119,40 +130,36 @@ func (t *tx) insertClaim(c idempotency.Claim) (rec idempotency.Record, granted b
 const recordColumns = `scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, COALESCE(completed, 0), expires, COALESCE(status, 0), COALESCE(header, ''), tombstone, note`
 
 // readRecord returns a record and the store's time.
-func (s *Store) readRecord(t *tx, id idempotency.ID) (rec idempotency.Record, now time.Time, err error) {
-	rows, err := t.query(`SELECT `+recordColumns+`, body, {t} FROM forbear_idempotency WHERE scope = ? AND hash = ?`, after(0), id.Scope, id.Key)
-	if err != nil {
-		return rec, now, err
-	}
-	err = idempotency.ErrNotFound
-	scan := each(rows, func(r *sql.Rows) error {
-		var body []byte
+func (t *tx) readRecord(id idempotency.ID) (rec idempotency.Record, now time.Time, err error) {
+	found := false
+	err = t.each(func(r *sql.Rows) (err error) {
+		found = true
 		var us int64
-		rec, err = s.scanRecord(r, &body, &us)
+		rec, err = t.db.scanWhole(r, &us)
 		now = at(us)
-		if err == nil && rec.Answer != nil {
-			rec.Answer.Body, err = s.openBody(body)
-		}
 		return err
-	})
-	if scan != nil {
-		return rec, now, scan
+	}, `SELECT `+recordColumns+`, body, {t} FROM forbear_idempotency WHERE scope = ? AND hash = ?`, after(0), id.Scope, id.Key)
+	if err == nil && !found {
+		err = own(idempotency.ErrNotFound)
 	}
-	if err != nil {
-		return rec, now, own(err)
-	}
-	return rec, now, nil
+	return rec, now, err
 }
 
-func (s *Store) openBody(body []byte) ([]byte, error) {
-	if len(body) == 0 {
-		return nil, nil
+// scanWhole reads a record with its body, which is the first column after the
+// others.
+func (db *DB) scanWhole(r *sql.Rows, more ...any) (rec idempotency.Record, err error) {
+	var body []byte
+	rec, err = db.scanRecord(r, append([]any{&body}, more...)...)
+	if err == nil && rec.Answer != nil && len(body) > 0 {
+		rec.Answer.Body, err = db.unseal(body)
 	}
-	return s.unseal(body)
+	return rec, err
 }
 
-func (s *Store) scanRecord(r *sql.Rows, more ...any) (rec idempotency.Record, err error) {
-	var state, rerun, status int
+// scanRecord reads what a list shows: all but the body.
+func (db *DB) scanRecord(r *sql.Rows, more ...any) (rec idempotency.Record, err error) {
+	var state rowState
+	var rerun, status int
 	var lease, created, completed, expires int64
 	var header, tombstone string
 	dest := []any{
@@ -162,14 +169,15 @@ func (s *Store) scanRecord(r *sql.Rows, more ...any) (rec idempotency.Record, er
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return rec, err
 	}
-	if state < 1 || state >= len(recordStates) {
-		return rec, fmt.Errorf("idempotency record has state %d", state)
+	known := false
+	if rec.State, known = recordStates[state]; !known {
+		return rec, fmt.Errorf("idempotency record has state %s", state)
 	}
-	rec.State, rec.Rerun = recordStates[state], rerun != 0
+	rec.Rerun = rerun != 0
 	rec.LeaseEnd, rec.Created, rec.Completed, rec.Expires = at(lease), at(created), at(completed), at(expires)
 	if rec.State == idempotency.Completed {
 		rec.Answer = &idempotency.Answer{Status: status, Tombstone: tombstone}
-		plain, err := s.unsealText(header)
+		plain, err := db.unsealText(header)
 		if err != nil {
 			return rec, err
 		}
@@ -183,10 +191,11 @@ func (s *Store) scanRecord(r *sql.Rows, more ...any) (rec idempotency.Record, er
 
 // update runs a statement on the record that k holds.
 func (i *Idempotency) update(ctx context.Context, k idempotency.Token, set string, args ...any) error {
-	_, err := single(ctx, i.s, func(t *tx) (struct{}, error) { return struct{}{}, t.updateHeld(k, set, args...) })
-	return err
+	return i.db.d.single(ctx, i.db, func(t *tx) error { return t.updateHeld(k, set, args...) })
 }
 
+// updateHeld is update in a transaction that is there already. It copies its
+// arguments, since a replay wants them as they were.
 func (t *tx) updateHeld(k idempotency.Token, set string, args ...any) error {
 	all := append(append([]any{}, args...), k.ID.Scope, k.ID.Key, k.Owner, k.Fence, k.Fence)
 	n, err := t.exec(`UPDATE forbear_idempotency SET `+set+rowHeldBy, all...)
@@ -198,38 +207,39 @@ func (t *tx) updateHeld(k idempotency.Token, set string, args ...any) error {
 
 // Renew implements idempotency.Store.
 func (i *Idempotency) Renew(ctx context.Context, k idempotency.Token, lease time.Duration) error {
-	return i.update(ctx, k, `state = 1, note = '', expires = expires + ({t} - lease), lease = {t}`, after(lease), after(lease))
+	return i.update(ctx, k, recordStarted+`, note = '', expires = expires + ({t} - lease), lease = {t}`, after(lease), after(lease))
 }
 
-const setCompleted = `state = 2, note = '', status = ?, header = ?, body = ?, tombstone = ?, completed = {t}, expires = {t}`
+const setCompleted = recordCompleted + `, note = '', status = ?, header = ?, body = ?, tombstone = ?, completed = {t}, expires = {t}`
 
 // Complete implements idempotency.Store.
 func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idempotency.Answer, retention time.Duration) error {
-	header, body, err := i.s.sealAnswer(a)
+	header, body, err := i.db.sealAnswer(a)
 	if err != nil {
 		return err
 	}
 	return i.update(ctx, k, setCompleted, a.Status, header, body, a.Tombstone, after(0), after(retention))
 }
 
-func (s *Store) sealAnswer(a idempotency.Answer) (header string, body []byte, err error) {
+// sealAnswer makes the columns of a stored response.
+func (db *DB) sealAnswer(a idempotency.Answer) (header string, body []byte, err error) {
 	plain, err := json.Marshal(a.Header)
 	if err != nil {
 		return "", nil, err
 	}
-	if header, err = s.sealText(plain); err != nil || len(a.Body) == 0 {
+	if header, err = db.sealText(plain); err != nil || len(a.Body) == 0 {
 		return header, []byte{}, err
 	}
-	body, err = s.seal(a.Body)
+	body, err = db.seal(a.Body)
 	return header, body, err
 }
 
 // Release implements idempotency.Store.
 func (i *Idempotency) Release(ctx context.Context, k idempotency.Token) error {
-	return i.update(ctx, k, `state = 3, note = ''`)
+	return i.update(ctx, k, recordReleased+`, note = ''`)
 }
 
 // Hold implements idempotency.Store.
 func (i *Idempotency) Hold(ctx context.Context, k idempotency.Token, why string) error {
-	return i.update(ctx, k, `state = 4, note = ?`, why)
+	return i.update(ctx, k, recordHeld+`, note = ?`, why)
 }

@@ -10,20 +10,17 @@ import (
 )
 
 // Get implements idempotency.Store.
-func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (rec idempotency.Record, err error) {
-	err = idempotency.ErrNotFound
-	scan := i.s.query(ctx, func(r *sql.Rows) error {
-		var body []byte
-		rec, err = i.s.scanRecord(r, &body)
-		if err == nil && rec.Answer != nil {
-			rec.Answer.Body, err = i.s.openBody(body)
-		}
-		return err
-	}, `SELECT `+recordColumns+`, body FROM forbear_idempotency WHERE scope = ? AND hash = ?`, id.Scope, id.Key)
-	if scan != nil {
-		return idempotency.Record{}, scan
+func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (idempotency.Record, error) {
+	var list []idempotency.Record
+	scan := func(r *sql.Rows) (idempotency.Record, error) { return i.db.scanWhole(r) }
+	err := i.db.each(ctx, into(&list, scan), `SELECT `+recordColumns+`, body FROM forbear_idempotency WHERE scope = ? AND hash = ?`, id.Scope, id.Key)
+	if err == nil && len(list) == 0 {
+		err = idempotency.ErrNotFound
 	}
-	return rec, err
+	if err != nil {
+		return idempotency.Record{}, err
+	}
+	return list[0], nil
 }
 
 // List implements idempotency.Store.
@@ -35,18 +32,18 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) (list []id
 	switch f.State {
 	case "":
 	case idempotency.Held:
-		where, args = append(where, "state IN (1, 4) AND (state = 4 OR "+rowAbandoned+")"), append(args, after(0))
+		where, args = append(where, recordTaken+" AND ("+recordHeld+" OR "+rowAbandoned+")"), append(args, after(0))
 	case idempotency.Started:
-		where, args = append(where, "state = 1 AND NOT "+rowAbandoned), append(args, after(0))
+		where, args = append(where, recordStarted+" AND NOT "+rowAbandoned), append(args, after(0))
 	default:
-		where, args = append(where, "state = ?"), append(args, slices.Index(recordStates, f.State))
+		where, args = append(where, "state = ?"), append(args, recordState(f.State))
 	}
 	if f.After != (idempotency.ID{}) {
 		where, args = append(where, "(scope, hash) > (?, ?)"), append(args, f.After.Scope, f.After.Key)
 	}
-	err = i.s.query(ctx, func(r *sql.Rows) error {
+	err = i.db.each(ctx, func(r *sql.Rows) error {
 		var now int64
-		rec, err := i.s.scanRecord(r, &now)
+		rec, err := i.db.scanRecord(r, &now)
 		rec.Settle(at(now))
 		list = append(list, rec)
 		return err
@@ -54,20 +51,30 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) (list []id
 	return list, err
 }
 
+// recordState is the inverse of recordStates. One that no record has finds none.
+func recordState(s idempotency.State) rowState {
+	for row, state := range recordStates {
+		if state == s {
+			return row
+		}
+	}
+	return "-1"
+}
+
 // Resolve implements idempotency.Store.
 func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
-	set, args := `state = 3`, []any{}
+	set, args := recordReleased, []any{}
 	if a := res.Answer; a != nil {
-		header, body, err := i.s.sealAnswer(*a)
+		header, body, err := i.db.sealAnswer(*a)
 		if err != nil {
 			return err
 		}
-		set, args = `state = 2, status = ?, header = ?, body = ?, tombstone = ?, completed = {t}`, []any{a.Status, header, body, a.Tombstone, after(0)}
+		set, args = recordCompleted+`, status = ?, header = ?, body = ?, tombstone = ?, completed = {t}`, []any{a.Status, header, body, a.Tombstone, after(0)}
 	}
-	n, err := single(ctx, i.s, func(t *tx) (int64, error) {
-		// Without its owner, whoever still runs has lost it.
+	n, err := single(ctx, i.db, func(t *tx) (int64, error) {
+		// Without an owner, a run that still goes on has lost it.
 		all := append(slices.Clone(args), res.Text(), after(0), id.Scope, id.Key, after(0))
-		return t.exec(`UPDATE forbear_idempotency SET `+set+`, owner = '', note = ?, expires = {t} + (expires - lease) WHERE scope = ? AND hash = ? AND (state = 4 OR `+rowAbandoned+`)`, all...)
+		return t.exec(`UPDATE forbear_idempotency SET `+set+`, owner = '', note = ?, expires = {t} + (expires - lease) WHERE scope = ? AND hash = ? AND (`+recordHeld+` OR `+rowAbandoned+`)`, all...)
 	})
 	if err != nil || n > 0 {
 		return err
@@ -80,8 +87,8 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 
 // Sweep implements idempotency.Store.
 func (i *Idempotency) Sweep(ctx context.Context, limit int) (int, error) {
-	n, err := single(ctx, i.s, func(t *tx) (int64, error) {
-		return t.exec(`DELETE FROM forbear_idempotency WHERE (scope, hash) IN (SELECT scope, hash FROM forbear_idempotency r WHERE state <> 4 AND expires <= {now} AND `+rowExpired+` LIMIT ?) AND expires <= {t}`,
+	n, err := single(ctx, i.db, func(t *tx) (int64, error) {
+		return t.exec(`DELETE FROM forbear_idempotency WHERE (scope, hash) IN (SELECT scope, hash FROM forbear_idempotency r WHERE `+recordNotHeld+` AND expires <= {now} AND `+rowExpired+` LIMIT ?) AND expires <= {t}`,
 			after(0), after(0), limit, after(0))
 	})
 	return int(n), err

@@ -11,14 +11,14 @@ import (
 )
 
 // Transactions is an [Idempotency] with the transaction mode: it implements
-// idempotency.Transactor. Make it with [Store.Transactions]. It is safe for
+// idempotency.Transactor. Make it with [DB.Transactions]. It is safe for
 // concurrent use.
 type Transactions struct {
 	*Idempotency
-	db *sql.DB
+	pool *sql.DB // the application's
 
 	mu      sync.Mutex
-	running map[idempotency.ID]bool
+	running map[idempotency.ID]bool // in this process
 }
 
 // Transactions returns the idempotency records together with the pool on which
@@ -26,8 +26,8 @@ type Transactions struct {
 // PostgreSQL the application's own; on SQLite one opened with the writing
 // source name of [SQLiteNames], and not the one that the store writes with. On
 // SQLite all transactions of a file wait for each other: short handlers only.
-func (s *Store) Transactions(db *sql.DB) *Transactions {
-	return &Transactions{Idempotency: s.Idempotency(), db: db, running: map[idempotency.ID]bool{}}
+func (db *DB) Transactions(pool *sql.DB) *Transactions {
+	return &Transactions{Idempotency: db.Idempotency(), pool: pool, running: map[idempotency.ID]bool{}}
 }
 
 // begin takes note of a run, unless one is there.
@@ -41,6 +41,7 @@ func (x *Transactions) begin(id idempotency.ID) bool {
 	return true
 }
 
+// end lets another run begin.
 func (x *Transactions) end(id idempotency.ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -56,7 +57,7 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 		return busy, nil
 	}
 	defer x.end(c.ID)
-	conn, err := x.db.Conn(ctx)
+	conn, err := x.pool.Conn(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -73,17 +74,13 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 			}
 		}
 	}()
-	t := &tx{ctx: ctx, s: x.s, d: x.s.d, conn: conn} // the connection that txn is on
-	if x.s.d.postgres {
-		var free bool
-		if _, err := t.row([]any{&free}, `SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, 11))`, c.ID.Scope+"\n"+c.ID.Key); err != nil {
-			return v, err
-		}
-		if !free {
-			return busy, nil
-		}
+	t := &tx{ctx: ctx, db: x.db, conn: conn} // the connection that txn is on
+	if free, err := x.db.d.tryLockRecord(t, c.ID); err != nil {
+		return v, err
+	} else if !free {
+		return busy, nil
 	}
-	if v, err = x.s.claimKey(t, c); err != nil {
+	if v, err = t.claimRecord(c); err != nil {
 		return v, err
 	}
 	if v.Outcome == idempotency.Acquired {
@@ -91,7 +88,7 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 		if err != nil || answer == nil {
 			return v, err
 		}
-		header, body, err := x.s.sealAnswer(*answer)
+		header, body, err := x.db.sealAnswer(*answer)
 		if err != nil {
 			return v, err
 		}

@@ -24,7 +24,7 @@ type Migration struct {
 	text    string
 }
 
-// ErrNewer is what a store answers whose database was made by a later forbear.
+// ErrNewer refuses a database that a later forbear has migrated.
 var ErrNewer = errors.New("the database is newer than this forbear")
 
 // migrations lists the embedded steps in order. All stores of this package
@@ -57,8 +57,8 @@ const migrationTimeout = time.Hour
 
 // Migrate brings the schema up to date and returns the steps that were
 // applied. Several processes may call it at the same time.
-func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
-	return doAs(ctx, s, op{alone: true, limit: migrationTimeout}, func(t *tx) (applied []Migration, err error) {
+func (db *DB) Migrate(ctx context.Context) ([]Migration, error) {
+	return doAs(ctx, db, op{alone: true, limit: migrationTimeout}, func(t *tx) (applied []Migration, err error) {
 		if err := t.lockSchema(); err != nil {
 			return nil, err
 		}
@@ -70,8 +70,8 @@ func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
 			if !m.Applied.IsZero() {
 				continue
 			}
-			for _, statement := range s.d.statements(m.text) {
-				if _, err := t.execOnce(statement); err != nil {
+			for _, statement := range statements(db.d, m.text) {
+				if err := t.execOnce(statement); err != nil {
 					return nil, fmt.Errorf("migration %04d_%s: %w", m.Version, m.Name, err)
 				}
 			}
@@ -85,8 +85,8 @@ func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
 }
 
 // Migrations lists all steps with the time when they were applied.
-func (s *Store) Migrations(ctx context.Context) ([]Migration, error) {
-	return do(ctx, s, func(t *tx) ([]Migration, error) {
+func (db *DB) Migrations(ctx context.Context) ([]Migration, error) {
+	return do(ctx, db, func(t *tx) ([]Migration, error) {
 		if err := t.lockSchema(); err != nil {
 			return nil, err
 		}
@@ -94,27 +94,22 @@ func (s *Store) Migrations(ctx context.Context) ([]Migration, error) {
 	})
 }
 
-// lockSchema makes concurrent migrations wait for each other.
+// lockSchema makes concurrent migrations wait for each other, and makes the
+// table that says which steps were applied.
 func (t *tx) lockSchema() error {
-	if t.d.postgres {
-		if _, err := t.exec(`SELECT pg_advisory_xact_lock(?)`, int64(0x666f72626561)); err != nil {
-			return err
-		}
+	if err := t.db.d.lockSchema(t); err != nil {
+		return err
 	}
-	_, err := t.execOnce(migrationTable)
-	return err
+	return t.execOnce(migrationTable)
 }
 
+// migrationState lists the steps with the time when each was applied.
 func (t *tx) migrationState() ([]Migration, error) {
 	list, err := migrations()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := t.query(`SELECT version, applied FROM forbear_migrations ORDER BY version`)
-	if err != nil {
-		return nil, err
-	}
-	return list, each(rows, func(r *sql.Rows) error {
+	return list, t.each(func(r *sql.Rows) error {
 		var version int
 		var applied int64
 		if err := r.Scan(&version, &applied); err != nil {
@@ -127,17 +122,13 @@ func (t *tx) migrationState() ([]Migration, error) {
 			}
 		}
 		return fmt.Errorf("migration %d: %w", version, ErrNewer)
-	})
+	}, `SELECT version, applied FROM forbear_migrations ORDER BY version`)
 }
 
-// statements splits a migration into the statements of this dialect. One that
+// statements splits a migration into the statements for a dialect. One that
 // begins with {sqlite} or {postgres} is for that alone. No statement of ours
 // holds a semicolon.
-func (d *dialect) statements(text string) (list []string) {
-	ours, theirs := "{sqlite}", "{postgres}"
-	if d.postgres {
-		ours, theirs = theirs, ours
-	}
+func statements(d dialect, text string) (list []string) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "--") {
@@ -145,11 +136,11 @@ func (d *dialect) statements(text string) (list []string) {
 		}
 	}
 	for s := range strings.SplitSeq(b.String(), ";") {
-		s = strings.TrimSpace(s)
-		if s == "" || strings.HasPrefix(s, theirs) {
+		s, ours := strings.CutPrefix(strings.TrimSpace(s), "{"+d.name()+"}")
+		if s == "" || !ours && strings.HasPrefix(s, "{") {
 			continue
 		}
-		list = append(list, d.schema(strings.TrimPrefix(s, ours)))
+		list = append(list, d.sql(s))
 	}
 	return list
 }

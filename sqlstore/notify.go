@@ -17,10 +17,11 @@ const notifyEvery = 20 * time.Millisecond
 // commits of all.
 type notifier struct {
 	mu      sync.Mutex
-	send    func() // nil: nobody to tell
+	send    func() // nil: there are no others
 	pending bool
 }
 
+// wake lets others know soon. The first of many calls does it for all.
 func (n *notifier) wake() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -37,19 +38,19 @@ func (n *notifier) wake() {
 }
 
 // sendNotify is best effort: polling finds what a notification missed.
-func (s *Store) sendNotify() {
+func (db *DB) sendNotify() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = s.reads.ExecContext(ctx, "SELECT pg_notify('"+channel+"', '')")
+	_, _ = db.reads.ExecContext(ctx, "SELECT pg_notify('"+channel+"', '')")
 }
 
 // Wakes implements webhook.Waker.
-func (s *Store) Wakes(ctx context.Context, wake func()) {
-	if s.listen == nil {
+func (w *Webhooks) Wakes(ctx context.Context, wake func()) {
+	if w.db.listen == nil {
 		return
 	}
 	for ctx.Err() == nil {
-		_ = s.listen(ctx, channel, wake) // the connection may drop
+		_ = w.db.listen(ctx, channel, wake) // the connection may drop
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):

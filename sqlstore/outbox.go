@@ -28,13 +28,13 @@ type admit = func(*webhook.Message) (ordered bool, err error)
 // Relay implements webhook.Store. One transaction moves many rows. When it
 // fails the rows are moved one by one, so that the one to blame, if there is
 // one, becomes a dead letter and holds no one up.
-func (s *Store) Relay(ctx context.Context, limit int, ok admit) (webhook.Relayed, error) {
-	ids, err := s.outboxHead(ctx, limit)
+func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Relayed, error) {
+	ids, err := w.outboxHead(ctx, limit)
 	if err != nil || len(ids) == 0 {
 		return webhook.Relayed{}, err
 	}
 	move := func(limit int, last bool) (webhook.Relayed, error) {
-		return do(ctx, s, func(t *tx) (webhook.Relayed, error) { return t.relay(limit, ok, last) })
+		return do(ctx, w.db, func(t *tx) (webhook.Relayed, error) { return t.relay(limit, ok, last) })
 	}
 	done, err := move(limit, false)
 	if err == nil || ctx.Err() != nil {
@@ -63,20 +63,15 @@ func (s *Store) Relay(ctx context.Context, limit int, ok admit) (webhook.Relayed
 }
 
 // outboxHead returns the ids of the first rows.
-func (s *Store) outboxHead(ctx context.Context, limit int) (ids []int64, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error {
-		var id int64
-		err := r.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
+func (w *Webhooks) outboxHead(ctx context.Context, limit int) (ids []int64, err error) {
+	err = w.db.each(ctx, into(&ids, one[int64]), `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
 	return ids, err
 }
 
 // OutboxAge returns how long the first row of the outbox has been waiting; 0
 // when there is none.
-func (s *Store) OutboxAge(ctx context.Context) (age time.Duration, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error {
+func (w *Webhooks) OutboxAge(ctx context.Context) (age time.Duration, err error) {
+	err = w.db.each(ctx, func(r *sql.Rows) error {
 		var now int64
 		var created any // SQLite takes anything
 		if err := r.Scan(&created, &now); err != nil {
@@ -95,7 +90,7 @@ func (s *Store) OutboxAge(ctx context.Context) (age time.Duration, err error) {
 // transactions commit. last says that a row that cannot be moved becomes a
 // dead letter, whatever the reason.
 func (t *tx) relay(limit int, ok admit, last bool) (done webhook.Relayed, err error) {
-	if mine, err := t.tryLock(relayLock); err != nil || !mine {
+	if mine, err := t.db.d.tryLock(t, relayLock); err != nil || !mine {
 		return done, err
 	}
 	list, err := t.outboxRows(limit)
@@ -140,7 +135,7 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 		if err != nil { // it could not be found out
 			return err
 		}
-		m, err := t.s.encode(o.msg)
+		m, err := t.db.encode(o.msg)
 		if err != nil {
 			return err
 		}
@@ -148,7 +143,7 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 		keys |= o.call.keys()
 		calls = append(calls, o.call)
 	}
-	if err := t.lockKeys(keys); err != nil {
+	if err := t.db.d.lockKeys(t, keys); err != nil {
 		return err
 	}
 	if last && len(calls) > 0 {
@@ -173,7 +168,7 @@ func (t *tx) acceptOrBlame(o *outboxRow, calls []*acceptance) error {
 	if o.bad = o.call.refused; err == nil {
 		return nil
 	}
-	plain, err2 := t.s.encode(webhook.Message{ID: webhook.NewID("probe"), Endpoints: o.msg.Endpoints})
+	plain, err2 := t.db.encode(webhook.Message{ID: webhook.NewID("probe"), Endpoints: o.msg.Endpoints})
 	if err2 != nil {
 		return err2
 	}
@@ -192,14 +187,14 @@ var errTaken = errors.New("taken")
 
 // sheltered runs f so that its failure does not end the transaction.
 func (t *tx) sheltered(f func() error) error {
-	if _, err := t.execOnce("SAVEPOINT forbear_row"); err != nil {
+	if err := t.execOnce("SAVEPOINT forbear_row"); err != nil {
 		return err
 	}
 	err := f()
 	if err == nil {
 		return nil
 	}
-	if _, back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row"); back != nil {
+	if back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row"); back != nil {
 		return back // the connection is gone
 	}
 	return err
@@ -210,11 +205,7 @@ func (t *tx) deleteOutbox(ids []int64) error {
 	if err != nil {
 		return err
 	}
-	text := `DELETE FROM forbear_outbox WHERE id IN (SELECT value FROM json_each(?))`
-	if t.d.postgres {
-		text = `DELETE FROM forbear_outbox WHERE id IN (SELECT value::bigint FROM json_array_elements_text(?::json))`
-	}
-	_, err = t.exec(text, string(spec))
+	_, err = t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, string(spec))
 	return err
 }
 
@@ -222,13 +213,13 @@ func (t *tx) deleteOutbox(ids []int64) error {
 // as it is, unless that is too large: then the row is kept beside the outbox.
 func (t *tx) refuse(o *outboxRow) (deadletter.Letter, error) {
 	l := o.letter()
-	l.State, l.EnqueuedAt, l.DeadAt = deadletter.Dead, t.d.now(), t.d.now()
+	l.State, l.EnqueuedAt, l.DeadAt = deadletter.Dead, t.db.now(), t.db.now()
 	if o.large {
 		if _, err := t.exec(`INSERT INTO forbear_outbox_refused (letter, `+outboxColumns+`) SELECT CAST(? AS TEXT), `+outboxColumns+` FROM forbear_outbox WHERE id = ?`, l.ID, o.id); err != nil {
 			return l, err
 		}
 	}
-	row, err := t.s.prepare(l)
+	row, err := t.db.encodeLetter(l)
 	if err != nil {
 		return l, err
 	}

@@ -45,19 +45,11 @@ const maxColumn = 4 << 10
 // outboxRows reads the first rows, as many as fit. Those that another
 // transaction holds, an application's own perhaps, are passed over.
 func (t *tx) outboxRows(limit int) ([]*outboxRow, error) {
-	lock := ""
-	if t.d.postgres {
-		lock = " FOR UPDATE SKIP LOCKED"
-	}
-	rows, err := t.query(`SELECT id, `+outboxSize+` FROM forbear_outbox ORDER BY id LIMIT ?`+lock, limit)
-	if err != nil {
-		return nil, err
-	}
 	var list []*outboxRow
 	known := map[int64]*outboxRow{}
 	var fit []int64
 	total := int64(0)
-	err = each(rows, func(r *sql.Rows) error {
+	err := t.each(func(r *sql.Rows) error {
 		o := &outboxRow{}
 		var size int64
 		if err := r.Scan(&o.id, &size); err != nil {
@@ -76,7 +68,7 @@ func (t *tx) outboxRows(limit int) ([]*outboxRow, error) {
 			o.bad = fmt.Errorf("a row of %d bytes, at most %d are moved: it is kept in forbear_outbox_refused", size, maxOutboxRow)
 		}
 		return nil
-	})
+	}, `SELECT id, `+outboxSize+` FROM forbear_outbox ORDER BY id LIMIT ? {skip locked}`, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -99,16 +91,7 @@ func (t *tx) readOutbox(ids []int64, known map[int64]*outboxRow) error {
 	if err != nil {
 		return err
 	}
-	from := `json_each(?)`
-	value := `value`
-	if t.d.postgres {
-		from, value = `json_array_elements_text(?::json)`, `value::bigint`
-	}
-	rows, err := t.query(`SELECT `+outboxColumns+` FROM forbear_outbox WHERE id IN (SELECT `+value+` FROM `+from+`)`, string(spec))
-	if err != nil {
-		return err
-	}
-	return each(rows, func(r *sql.Rows) error {
+	return t.each(func(r *sql.Rows) error {
 		var v [14]any
 		dest := make([]any, len(v))
 		for i := range v {
@@ -123,7 +106,7 @@ func (t *tx) readOutbox(ids []int64, known map[int64]*outboxRow) error {
 		}
 		known[id].fill(v[1:])
 		return nil
-	})
+	}, `SELECT `+outboxColumns+` FROM forbear_outbox WHERE id IN ({ids})`, string(spec))
 }
 
 // readLarge reads the beginning of what identifies a row.

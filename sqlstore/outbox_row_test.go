@@ -50,7 +50,7 @@ func FuzzOutboxRow(f *testing.F) {
 		if !utf8.ValidString(kind + headers) {
 			return // a dispatcher refuses it
 		}
-		s := &Store{d: &dialect{now: time.Now}}
+		s := &DB{now: time.Now}
 		e, err := s.encode(m)
 		if err != nil {
 			t.Fatal(err)

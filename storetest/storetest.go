@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -330,7 +331,7 @@ func testProgress(t *testing.T, s Store) {
 	o := outcome(d, webhook.Retried)
 	o.After = time.Millisecond
 	o.Progress.Attempts, o.Progress.State.Attempt, o.Progress.Postponed = 1, 2, 3
-	o.Progress.Pending = &webhook.Pending{Type: "http_503", Status: 503, At: d.Due}
+	o.Progress.Pending = &forbear.Pending{Type: "http_503", At: d.Due}
 	finish(t, s, o)
 	time.Sleep(5 * time.Millisecond)
 	d2 := claim(t, s, "a", 1)
@@ -338,7 +339,7 @@ func testProgress(t *testing.T, s Store) {
 		t.Fatal("not due again")
 	}
 	p := d2[0].Progress
-	if p.Attempts != 1 || p.State.Attempt != 2 || p.Postponed != 3 || p.Pending == nil || p.Pending.Status != 503 || !p.Pending.At.Equal(d.Due) {
+	if p.Attempts != 1 || p.State.Attempt != 2 || p.Postponed != 3 || p.Pending == nil || p.Pending.Type != "http_503" || !p.Pending.At.Equal(d.Due) {
 		t.Errorf("got %+v", p)
 	}
 	if !d2[0].Start.Equal(d.Start) {

@@ -26,22 +26,12 @@ func (s Scenario) unguarded() Scenario {
 	return s.withClients(func(c *Client) { c.Breaker, c.NoBreaker = false, true })
 }
 
-// guarded reports whether any client has a breaker.
-func (m *model) guarded() bool {
-	for i := range m.edges {
-		if m.edges[i].plan.breaker {
-			return true
-		}
-	}
-	return false
-}
-
 // blame finds out what the breakers of a run cost, and judges it anew.
-func (m *model) blame(r *Result, e Estimate, stop func() bool) error {
-	if !m.guarded() || r.Stopped || r.refusals < suspicious*r.Summary.Calls {
+func (c *compiled) blame(r *Result, e Estimate, stop func() bool) error {
+	if !c.m.Guarded() || r.Stopped || r.refusals < suspicious*r.Summary.Calls {
 		return nil
 	}
-	bare, err := compile(m.s.unguarded())
+	bare, err := compile(c.s.unguarded())
 	if err != nil {
 		return err
 	}

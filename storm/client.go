@@ -2,30 +2,12 @@ package storm
 
 import (
 	"cmp"
-	"fmt"
-	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
-
-// plan is a [Client] made ready to be instantiated.
-type plan struct {
-	policy  forbear.Policy // with defaults
-	given   Client
-	timeout int64 // ns
-	breaker bool
-	// durable says that what is refused for now is put off. With a baseline in
-	// the place of the budget a refusal is final, as it is in the original.
-	durable bool
-	rtt     int64
-	limit   int // retries
-}
-
-// keeps reports whether something must outlive the attempts of p: the permits of
-// a breaker, or what was put off.
-func (p *plan) keeps() bool { return p.breaker || p.durable }
 
 // AsPolicy returns the forbear policy that c stands for, without validating it.
 func (c *Client) AsPolicy() (forbear.Policy, error) {
@@ -55,19 +37,17 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 			p.MaxRetries, p.MaxAttempts = 0, *c.Retries+1
 		}
 	}
-	switch c.Jitter {
-	case "", "full":
-	case "decorrelated":
-		p.Backoff.Jitter = forbear.JitterDecorrelated
-	default:
-		return p, at("jitter", "%q is unknown: want full or decorrelated (others are baselines: see baseline.wait)", c.Jitter)
+	if err := unknown("jitter", "Client.jitter", cmp.Or(c.Jitter, "full"), " (others are baselines: see baseline.wait)"); err != nil {
+		return p, err
 	}
-	switch c.Budget.Of {
-	case "", "initial":
-	case "total":
+	if c.Jitter == "decorrelated" {
+		p.Backoff.Jitter = forbear.JitterDecorrelated
+	}
+	if err := unknown("budget.of", "Budget.of", cmp.Or(c.Budget.Of, "initial")); err != nil {
+		return p, err
+	}
+	if c.Budget.Of == "total" {
 		p.Budget.Of = budget.OfTotal
-	default:
-		return p, at("budget.of", "%q is unknown: want initial or total", c.Budget.Of)
 	}
 	// A window shorter than the cap is refused; a scenario that sets only a
 	// cap means a window that fits it.
@@ -85,92 +65,31 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 }
 
 // plan checks c and makes it ready.
-func (c *Client) plan() (*plan, error) {
+func (c *Client) plan() (*model.Plan, error) {
 	p, err := c.AsPolicy()
 	if err != nil {
 		return nil, err
 	}
-	switch c.Baseline.Wait {
-	case "", "none", "fixed", "exponential", "equal":
-	default:
-		return nil, at("baseline.wait", "%q is unknown: want none, fixed, exponential or equal", c.Baseline.Wait)
-	}
-	switch c.RTTLaw {
-	case "", "fixed", "exponential":
-	default:
-		return nil, at("rtt_law", "%q is unknown: want fixed or exponential", c.RTTLaw)
-	}
-	pl := &plan{given: *c, policy: p.WithDefaults(), rtt: int64(c.RTT)}
-	pl.timeout = int64(p.AttemptTimeout())
-	pl.limit = p.Retries()
-	pl.breaker = !p.Breaker.Disabled
-	pl.durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
-		(pl.breaker || !c.Baseline.NoBudget)
-	if _, err := pl.caller(func() float64 { return 0 }, 1, 1); err != nil {
+	if err := unknown("baseline.wait", "Baseline.wait", cmp.Or(c.Baseline.Wait, "none")); err != nil {
 		return nil, err
 	}
-	return pl, nil
-}
-
-// caller is one process that calls one dependency: its Retryer, and the parts
-// of it that the Retryer does not feed by itself.
-type caller struct {
-	r        *forbear.Retryer
-	budget   budget.Budget
-	outcomes interface {
-		Succeeded(now time.Time, retries int, last budget.Cost)
-	}
-	adaptive *budget.Adaptive
-}
-
-// caller makes one instance. It stands for so many processes, and each request
-// that it counts stands for unit requests: what a budget gives to a process
-// whatever its load is scaled by processes / unit. The exact engine has 1 and 1.
-func (p *plan) caller(draw func() float64, processes, unit float64) (*caller, error) {
-	b := &caller{}
-	switch {
-	case p.given.Baseline.NoBudget:
-		b.budget = unlimited{}
-	case p.given.Baseline.Bucket.Size > 0:
-		size := max(p.given.Baseline.Bucket.Size*processes/unit, 1)
-		b.budget = &depositBucket{size: size, deposit: p.given.Baseline.Bucket.Deposit, tokens: size}
-	case p.given.NewBudget != nil:
-		b.budget = p.given.NewBudget()
-	default:
-		bp := p.policy.Budget
-		bp.MinRetries = int(float64(bp.MinRetries) * processes / unit)
-		b.budget = budget.NewRatio(bp)
-	}
-	opts := []forbear.Option{
-		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithDraw(draw), forbear.WithBudget(b.budget),
-	}
-	const dependency = "simulated"
-	if p.given.Baseline.Unchecked {
-		for _, rule := range []string{"R-1", "R-2", "R-3", "R-7", "INTG-STD-033"} {
-			opts = append(opts, forbear.WithWaiver(forbear.Waiver{Rule: rule, Dependency: dependency, Reason: "simulation"}))
-		}
-	}
-	given, err := p.given.AsPolicy() // what was given is what is judged
-	if err != nil {
+	if err := unknown("rtt_law", "Client.rtt_law", cmp.Or(c.RTTLaw, "fixed")); err != nil {
 		return nil, err
 	}
-	r, err := forbear.New(dependency, given, opts...)
-	if err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
+	w := &model.Plan{
+		Given: p, Policy: p.WithDefaults(),
+		Baseline: model.Baseline{
+			Wait: c.Baseline.Wait, NoBudget: c.Baseline.NoBudget, Bucket: model.Bucket(c.Baseline.Bucket),
+			Oblivious: c.Baseline.Oblivious, Unchecked: c.Baseline.Unchecked,
+		},
+		Timeout: int64(p.AttemptTimeout()), RTT: int64(c.RTT), RTTExponential: c.RTTLaw == "exponential",
+		Limit: p.Retries(), Breaker: !p.Breaker.Disabled,
+		ThrottleK: c.Throttle.K, ThrottleWindow: c.Throttle.Window.D(), NewBudget: c.NewBudget,
 	}
-	b.r = r
-	b.outcomes, _ = b.budget.(interface {
-		Succeeded(now time.Time, retries int, last budget.Cost)
-	})
-	if k := p.given.Throttle.K; k > 0 {
-		b.adaptive = budget.NewAdaptive(k, cmp.Or(p.given.Throttle.Window.D(), 2*time.Minute))
+	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
+		(w.Breaker || !c.Baseline.NoBudget)
+	if _, err := w.Caller(func() float64 { return 0 }, 1, 1); err != nil {
+		return nil, err
 	}
-	return b, nil
-}
-
-// succeeded notes the good end of a call.
-func (b *caller) succeeded(now time.Time, retries int, last budget.Cost) {
-	if b.outcomes != nil {
-		b.outcomes.Succeeded(now, retries, last)
-	}
+	return w, nil
 }

@@ -1,11 +1,9 @@
 package storm
 
 import (
-	"math"
-	"math/rand/v2"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/exact"
 )
 
 // Contention is the model of the AWS Architecture Blog's "Exponential Backoff
@@ -30,22 +28,8 @@ type Contended struct {
 	Writes int
 }
 
-// contender is a client that wants the row.
-type contender struct {
-	version  int
-	attempt  int
-	prevWait time.Duration
-}
-
-// Run plays the contention out.
+// Run plays the contention out. The blog's clients never give up.
 func (c Contention) Run() (Contended, error) {
-	const (
-		read = iota
-		answerRead
-		write
-		won
-		lost
-	)
 	k := c.Client
 	k.Kind, k.Retries = "event", nil
 	k.Baseline.NoBudget = true
@@ -53,55 +37,9 @@ func (c Contention) Run() (Contended, error) {
 	if err != nil {
 		return Contended{}, err
 	}
-	// The blog's clients never give up.
-	plan.given.Baseline.Unchecked = true
-	plan.given.Retries = new(int)
-	*plan.given.Retries = 1 << 20
-	rng := rand.New(rand.NewPCG(c.Seed, 5))
-	b, err := plan.caller(rng.Float64, 1, 1)
-	if err != nil {
-		return Contended{}, err
-	}
-	net := func() int64 {
-		return int64(math.Abs(float64(c.NetMean) + float64(c.NetSpread)*rng.NormFloat64()))
-	}
-	all := make([]contender, c.Clients)
-	w := newWheel(float64(c.Clients) * 100)
-	for i := range all {
-		w.push(event{at: net(), idx: uint32(i), gk: read})
-	}
-	var out Contended
-	epoch, version := startOfTime(), 0
-	for {
-		e, ok := w.pop()
-		if !ok {
-			return out, nil
-		}
-		me := &all[e.idx]
-		next := event{at: e.at + net(), idx: e.idx}
-		switch e.kind() {
-		case read:
-			me.version = version
-			next.gk = answerRead
-		case answerRead:
-			next.gk = write
-		case write:
-			out.Writes++
-			if next.gk = lost; me.version == version {
-				version++
-				next.gk = won
-			}
-		case won:
-			out.Time = time.Duration(e.at)
-			continue
-		case lost:
-			me.attempt++
-			s := forbear.State{Attempt: me.attempt + c.FirstExponent, Start: epoch.Add(time.Duration(e.at)), PrevWait: me.prevWait}
-			d := b.r.Next(&s, failedAnswer, epoch.Add(time.Duration(e.at)))
-			me.prevWait = plan.wait(&d, me.attempt+c.FirstExponent, rng.Float64)
-			next.at += int64(me.prevWait)
-			next.gk = read
-		}
-		w.push(next)
-	}
+	plan.Given.MaxRetries, plan.Baseline.Unchecked = 1<<20, true
+	took, writes, err := exact.Contend(plan, exact.Rivals{
+		Clients: c.Clients, FirstExponent: c.FirstExponent, NetMean: c.NetMean, NetSpread: c.NetSpread, Seed: c.Seed,
+	})
+	return Contended{took, writes}, err
 }

@@ -3,6 +3,9 @@ package storm
 import (
 	"context"
 	"time"
+
+	"github.com/forbear-go/forbear/storm/internal/cohort"
+	"github.com/forbear-go/forbear/storm/internal/exact"
 )
 
 // Options are for whoever runs a scenario. The zero value is fine.
@@ -16,25 +19,21 @@ type Options struct {
 // lists them) and, with a [*TooLargeError], one that is too large. When ctx ends,
 // the result so far is returned with Stopped set, and the context's error.
 func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
-	m, err := compile(s)
+	c, err := compile(s)
 	if err != nil {
 		return nil, err
 	}
-	return m.run(ctx, o)
-}
-
-func (m *model) run(ctx context.Context, o Options) (*Result, error) {
-	e := choose(m)
+	e := c.choose()
 	if err := e.refuse(o); err != nil {
 		return nil, err
 	}
 	start := time.Now()
 	stop := func() bool { return ctx.Err() != nil }
-	res, err := m.simulate(e, stop)
+	res, err := c.simulate(e, stop)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.blame(res, e, stop); err != nil {
+	if err := c.blame(res, e, stop); err != nil {
 		return nil, err
 	}
 	res.Wall = time.Since(start)
@@ -45,35 +44,40 @@ func (m *model) run(ctx context.Context, o Options) (*Result, error) {
 	return res, nil
 }
 
-// simulate runs m once, in the way that was chosen for it.
-func (m *model) simulate(e Estimate, stop func() bool) (*Result, error) {
+// simulate runs c once, in the way that was chosen for it.
+func (c *compiled) simulate(e Estimate, stop func() bool) (*Result, error) {
 	if e.Scale > 1 {
-		return m.runSample(e.Scale, stop)
+		return c.runSample(e.Scale, stop)
 	}
-	return m.runOn(e.Engine, stop)
+	return c.runOn(e.Engine, stop)
 }
 
-func (m *model) runOn(engine EngineKind, stop func() bool) (*Result, error) {
+func (c *compiled) runOn(engine EngineKind, stop func() bool) (*Result, error) {
+	run := exact.Run
 	if engine == Cohort {
-		return m.runCohort(stop)
+		if err := c.fits(); err != nil {
+			return nil, err
+		}
+		run = cohort.Run
 	}
-	x, err := newExact(m)
+	rec, err := run(c.m, stop)
 	if err != nil {
 		return nil, err
 	}
-	done := x.run(stop)
-	res := x.rec.result(Exact)
-	res.Events, res.Stopped = x.events, !done
-	return res, nil
+	return c.result(engine, rec), nil
 }
 
 // Fits returns why the cohort engine cannot run s, or nil when it can.
 func (s Scenario) Fits() error {
-	m, err := compile(s)
+	c, err := compile(s)
 	if err != nil {
 		return err
 	}
-	if ok, why := cohortFits(m); !ok {
+	return c.fits()
+}
+
+func (c *compiled) fits() error {
+	if why := cohort.Unfit(c.m); why != "" {
 		return at("engine", "the cohort engine cannot run this scenario: %s", why)
 	}
 	return nil

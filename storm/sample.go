@@ -16,9 +16,9 @@ import (
 const affordable = 3 * time.Second
 
 // sampleScale returns one of how many requests to run, or 1 for all.
-func sampleScale(m *model, exact Estimate) float64 {
-	for i := range m.s.Fleets {
-		if m.s.Fleets[i].Burst > 0 {
+func (c *compiled) sampleScale(exact Estimate) float64 {
+	for i := range c.s.Fleets {
+		if c.s.Fleets[i].Burst > 0 {
 			return 1 // the crowd is the point
 		}
 	}
@@ -28,8 +28,8 @@ func sampleScale(m *model, exact Estimate) float64 {
 	}
 	// No less than a hundred requests a second are left.
 	rate := 0.0
-	for i := range m.s.Fleets {
-		f := &m.s.Fleets[i]
+	for i := range c.s.Fleets {
+		f := &c.s.Fleets[i]
 		rate += f.Rate + float64(f.Users)/max(f.Think.Seconds(), 0.01)
 	}
 	return max(1, min(math.Ceil(k), rate/100))
@@ -74,9 +74,9 @@ func (s Scenario) sampled(k float64) Scenario {
 	return s
 }
 
-// runSample runs one of k of m and scales the counts back up.
-func (m *model) runSample(k float64, stop func() bool) (*Result, error) {
-	small, err := compile(m.s.sampled(k))
+// runSample runs one of k of c and scales the counts back up.
+func (c *compiled) runSample(k float64, stop func() bool) (*Result, error) {
+	small, err := compile(c.s.sampled(k))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,8 @@ func Schema() []byte {
 	return append(b, '\n')
 }
 
+// choices are the words that a field takes, by type or by type and field. The
+// schema lists them, and validation holds scenarios to them.
 var choices = map[string][]string{
 	"EngineKind":     {"auto", "exact", "cohort"},
 	"FaultKind":      {"outage", "errors", "brownout", "slow_start", "pause", "spike", "partition"},
@@ -30,6 +33,17 @@ var choices = map[string][]string{
 	"Baseline.wait":  {"none", "fixed", "exponential", "equal"},
 	"Service.law":    {"exponential", "fixed", "lognormal"},
 	"Budget.of":      {"initial", "total"},
+}
+
+// unknown returns a fault of the field at path when word is not one of the
+// choices of that name. More, if any, follows the choices in the message.
+func unknown(path, choice, word string, more ...string) error {
+	c := choices[choice]
+	if slices.Contains(c, word) {
+		return nil
+	}
+	last := len(c) - 1
+	return at(path, "%q is unknown: want %s or %s%s", word, strings.Join(c[:last], ", "), c[last], strings.Join(more, ""))
 }
 
 func schemaOf(t reflect.Type) map[string]any {

@@ -98,6 +98,13 @@ func (c *checker) add(path, format string, args ...any) {
 	c.errs = append(c.errs, at(path, format, args...))
 }
 
+// word complains unless word is one of the choices of that name.
+func (c *checker) word(path, choice, word string) {
+	if err := unknown(path, choice, word); err != nil {
+		c.errs = append(c.errs, err)
+	}
+}
+
 // number complains about v unless it is in [low, high].
 func (c *checker) number(path string, v, low, high float64) {
 	if !(v >= low && v <= high) { // NaN too
@@ -113,11 +120,7 @@ func (c *checker) span(path string, d Duration, high time.Duration) {
 
 func (c *checker) head() {
 	s := &c.s
-	switch s.Engine {
-	case Auto, Exact, Cohort:
-	default:
-		c.add("engine", "%q is unknown: want auto, exact or cohort", s.Engine)
-	}
+	c.word("engine", "EngineKind", string(s.Engine))
 	if s.Duration <= 0 || s.Duration.D() > maxDuration {
 		c.add("duration", "%v is outside 1ns to %v", s.Duration, maxDuration)
 	}
@@ -206,11 +209,7 @@ func (c *checker) service(i int, seen map[string]bool) {
 	}{{"time", v.Time}, {"per_concurrent", v.PerConcurrent}, {"queue", v.Queue}, {"shed", v.Shed}, {"retry_after", v.RetryAfter}} {
 		c.span(path+"."+f.name, f.d, time.Hour)
 	}
-	switch v.Law {
-	case "exponential", "fixed", "lognormal":
-	default:
-		c.add(path+".law", "%q is unknown: want exponential, fixed or lognormal", v.Law)
-	}
+	c.word(path+".law", "Service.law", v.Law)
 	if v.Capacity == 0 && (v.Queue > 0 || v.Shed > 0 || v.QueueLength > 0 || v.QueueSlowdown > 0) {
 		c.add(path+".capacity", "is unlimited, so there is no queue to bound")
 	}
@@ -230,18 +229,12 @@ func (c *checker) service(i int, seen map[string]bool) {
 func (c *checker) fault(i int) {
 	f := &c.s.Faults[i]
 	path := fmt.Sprintf("faults[%d]", i)
-	switch f.Kind {
-	case Outage, Errors, Brownout, SlowStart, Pause, Spike, Partition:
-	case "":
+	if f.Kind == "" {
 		c.add(path+".kind", "is missing")
-	default:
-		c.add(path+".kind", "%q is unknown: want outage, errors, brownout, slow_start, pause, spike or partition", f.Kind)
+	} else {
+		c.word(path+".kind", "FaultKind", string(f.Kind))
 	}
-	switch f.Mode {
-	case Independent, Sticky, LoadCoupled:
-	default:
-		c.add(path+".mode", "%q is unknown: want independent, sticky or load", f.Mode)
-	}
+	c.word(path+".mode", "ErrorMode", string(f.Mode))
 	if f.For <= 0 {
 		c.add(path+".for", "%v is not positive", f.For)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 // brooker is the fleet of mbrooker/simulator_example: the failure rate does not
@@ -194,12 +195,12 @@ func vectorBrookerCollapse(t *testing.T, v *simVector) {
 
 // lateSpender allows everything and counts the retries of second 35.
 type lateSpender struct {
-	unlimited
+	model.Unlimited
 	n float64
 }
 
 func (b *lateSpender) Spend(now time.Time, _ budget.Cost) bool {
-	if t := now.Sub(startOfTime()); t >= 35*time.Second && t < 36*time.Second {
+	if t := now.Sub(model.StartOfTime()); t >= 35*time.Second && t < 36*time.Second {
 		b.n++
 	}
 	return true

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/race"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
 type simFile struct {
@@ -216,7 +217,7 @@ func vectorWaits(t *testing.T, v *simVector) {
 	first := int(p.Exponent[2] - '0')
 	policy := forbear.Policy{Kind: forbear.Event, MaxRetries: 10, Backoff: forbear.Backoff{Base: millis(p.BaseMS).D(), Cap: millis(p.CapMS).D()}}
 	decide := func(n int, u float64) forbear.Decision {
-		return forbear.Decide(&policy, forbear.State{Attempt: n + 1}, failedAnswer, time.Now(), func() float64 { return u })
+		return forbear.Decide(&policy, forbear.State{Attempt: n + 1}, model.FailedResponse, time.Now(), func() float64 { return u })
 	}
 	var sum, ceilings float64
 	for i := range want.Ceilings {
@@ -273,8 +274,8 @@ type contentionParams struct {
 	Runs          string  `json:"runs"`
 }
 
-// contend returns the mean time in ms and the mean number of writes.
-func contend(t *testing.T, p contentionParams) (time, writes float64) {
+// contention returns the mean time in ms and the mean number of writes.
+func contention(t *testing.T, p contentionParams) (time, writes float64) {
 	t.Helper()
 	k := Client{Base: millis(p.BaseMS), Cap: millis(p.CapMS)}
 	switch p.Strategy {
@@ -321,7 +322,7 @@ func vectorContention(t *testing.T, v *simVector) {
 	v.read(t, &p, &want, &tol)
 	is(t, "net_ms", p.Net, "abs(Normal(10,2)) per message, 4 messages per attempt")
 	is(t, "runs", p.Runs, ">=100")
-	took, writes := contend(t, p)
+	took, writes := contention(t, p)
 	near(t, "completion_ms", took, want.MS, tol.MS*want.MS)
 	near(t, "write_calls", writes, want.Calls, tol.Calls*want.Calls)
 }
@@ -339,7 +340,7 @@ func vectorContentionOrder(t *testing.T, v *simVector) {
 	names := strings.Split(want.Calls, "<")
 	took, writes := map[string]float64{}, map[string]float64{}
 	for _, n := range names {
-		took[n], writes[n] = contend(t, contentionParams{Clients: p.Clients, Strategy: n, BaseMS: 5, CapMS: 2000, FirstExponent: 1})
+		took[n], writes[n] = contention(t, contentionParams{Clients: p.Clients, Strategy: n, BaseMS: 5, CapMS: 2000, FirstExponent: 1})
 	}
 	order := func(by map[string]float64) string {
 		sorted := append([]string(nil), names...)

@@ -1,6 +1,10 @@
 package storm
 
-import "math"
+import (
+	"math"
+
+	"github.com/forbear-go/forbear/storm/internal/model"
+)
 
 // A run is back when its goodput, over a span with enough calls for a verdict,
 // is at least this part of what it was, less three standard deviations of the
@@ -10,11 +14,11 @@ const recoveredAt = 0.95
 // patience returns the least time after the last fault, in seconds, for which
 // goodput that stays away is called metastable: an open breaker must have had
 // its time, which grows with each probing that fails and ends at open_for.
-func (m *model) patience() float64 {
+func patience(m *model.Model) float64 {
 	wait := 0.0
-	for i := range m.edges {
-		if p := m.edges[i].plan; p.breaker {
-			wait = max(wait, p.policy.Breaker.OpenFor.Seconds())
+	for i := range m.Edges {
+		if p := m.Edges[i].Plan; p.Breaker {
+			wait = max(wait, p.Policy.Breaker.OpenFor.Seconds())
 		}
 	}
 	return wait + 5
@@ -22,10 +26,10 @@ func (m *model) patience() float64 {
 
 // lasting returns the part of the first attempts that faults which last to the
 // end of the run let pass, or 0 when there are other faults than of that kind.
-func (m *model) lasting() float64 {
+func (s *Scenario) lasting() float64 {
 	pass := 1.0
-	for _, f := range m.s.Faults {
-		if f.At+f.For < m.s.Duration || f.Kind != Errors && f.Kind != Outage {
+	for _, f := range s.Faults {
+		if f.At+f.For < s.Duration || f.Kind != Errors && f.Kind != Outage {
 			return 0
 		}
 		pass *= 1 - f.Rate

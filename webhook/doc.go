@@ -1,16 +1,11 @@
-// Package webhook delivers messages to HTTP endpoints, durably: a message that
-// was accepted is delivered at least once, or becomes a dead letter with an
-// alert. It is never dropped, and the number of its attempts survives restarts.
+// Package webhook holds what users, stores and receivers of webhooks speak of:
+// messages and endpoints, deliveries with their progress and their attempts, the
+// [Store] that keeps them, the signatures that receivers verify, and the outbox
+// row that an application writes in its own transaction.
 //
-// A [Dispatcher] takes due deliveries from a [Store] under a lease, sends them,
-// and writes back what became of them. What follows a failed attempt is decided
-// by the endpoint's [forbear.Retryer], as everywhere in forbear, from the state
-// that is persisted with the delivery. A spent budget or an open breaker
-// postpones the decision and consumes no attempt.
+// It starts nothing and sends nothing: package webhook/dispatch delivers.
 //
-// Each endpoint is a lane of its own, with its concurrency, its rate and its
-// breaker: one that hangs or fails delays no other.
-//
-// Receivers see the same webhook-id in every attempt, which is what they
-// recognise duplicates by. Attempts are signed as Standard Webhooks says.
+// A message that was accepted is delivered at least once, or becomes a dead
+// letter with an alert. Receivers see the same webhook-id in every attempt,
+// which is what they recognise duplicates by; see [Verify].
 package webhook

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -71,10 +73,11 @@ const (
 	FormatRaw        Format = ""                   // the payload as it is
 	FormatStructured Format = "cloudevents"        // one CloudEvents JSON object
 	FormatBinary     Format = "cloudevents-binary" // the payload, with ce- headers
-	maxConcurrency          = 1000                 // of one endpoint
-	defaultSlots            = 10                   // in flight, of one endpoint
-	defaultDisable          = 24 * time.Hour       // of failures
-	maxMessageSize          = 256 << 10            // CloudEvents' bound, spec/6
+)
+
+const (
+	maxConcurrency = 1000      // of one endpoint
+	maxMessageSize = 256 << 10 // CloudEvents' bound, spec/6
 )
 
 // Auth says where the Authorization of an endpoint comes from. It holds
@@ -91,18 +94,77 @@ type Auth struct {
 	Scopes       []string `json:"scopes,omitempty"`
 }
 
-// slots returns how many attempts may be in flight.
-func (e *Endpoint) slots() int {
-	if e.Concurrency <= 0 {
-		return defaultSlots
+// IsRef reports whether s refers to a secret instead of being one.
+func IsRef(s string) bool { return strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") }
+
+// Mask returns e without its secrets, header values and the queries of its
+// addresses. References to secrets are no secrets. What it returns cannot be
+// put: the placeholders are refused.
+func (e Endpoint) Mask() Endpoint {
+	secrets := make([]string, len(e.Secrets))
+	for i, s := range e.Secrets {
+		secrets[i] = maskSecret(s)
 	}
-	return e.Concurrency
+	headers := make([]Header, len(e.Headers))
+	for i, h := range e.Headers {
+		headers[i] = Header{Name: h.Name, Value: deadletter.Masked}
+	}
+	e.Secrets, e.Headers, e.URL = secrets, headers, maskQuery(e.URL)
+	if e.Auth != nil {
+		auth := *e.Auth
+		auth.Secret, auth.ClientSecret = maskSecret(auth.Secret), maskSecret(auth.ClientSecret)
+		auth.TokenURL = maskQuery(auth.TokenURL)
+		e.Auth = &auth
+	}
+	return e
 }
 
-// disableAfter returns how long the endpoint may fail before it is disabled.
-func (e *Endpoint) disableAfter() time.Duration {
-	if e.DisableAfter <= 0 {
-		return defaultDisable
+func maskSecret(s string) string {
+	if s == "" || IsRef(s) {
+		return s
 	}
-	return e.DisableAfter
+	return deadletter.Masked
+}
+
+func maskQuery(address string) string {
+	if bare, _, ok := strings.Cut(address, "?"); ok {
+		return bare + "?" + deadletter.Masked
+	}
+	return address
+}
+
+// placeholders names the fields that hold what [Endpoint.Mask] puts there
+// instead of their values. Written back, it would replace them.
+func placeholders(e *Endpoint) (fields []string) {
+	for i, s := range e.Secrets {
+		if s == deadletter.Masked {
+			fields = append(fields, fmt.Sprintf("secrets[%d]", i))
+		}
+	}
+	for _, h := range e.Headers {
+		if h.Value == deadletter.Masked {
+			fields = append(fields, fmt.Sprintf("the value of header %.40q", h.Name))
+		}
+	}
+	if maskedQuery(e.URL) {
+		fields = append(fields, "the query of url")
+	}
+	if a := e.Auth; a != nil {
+		for _, f := range []struct{ name, value string }{
+			{"auth.secret", a.Secret}, {"auth.client_id", a.ClientID}, {"auth.client_secret", a.ClientSecret},
+		} {
+			if f.value == deadletter.Masked {
+				fields = append(fields, f.name)
+			}
+		}
+		if maskedQuery(a.TokenURL) {
+			fields = append(fields, "the query of auth.token_url")
+		}
+	}
+	return fields
+}
+
+func maskedQuery(address string) bool {
+	_, query, _ := strings.Cut(address, "?")
+	return strings.Contains(query, deadletter.Masked)
 }

@@ -12,9 +12,9 @@ import (
 
 const defaultContentType = "application/json"
 
-// encodeBody returns the request body of a message in the endpoint's format,
+// Encode returns the request body of a message in the endpoint's format,
 // and sets the headers that belong to it.
-func encodeBody(f Format, m *Message, h http.Header) ([]byte, error) {
+func (m *Message) Encode(f Format, h http.Header) ([]byte, error) {
 	ct := cmp.Or(m.ContentType, defaultContentType)
 	switch f {
 	case FormatStructured:

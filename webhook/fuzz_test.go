@@ -14,8 +14,8 @@ func FuzzRedact(f *testing.F) {
 	f.Add([]byte("\xff\x00{\"token\":\"x\"}"), "")
 	f.Add([]byte(strings.Repeat("ü", 3000)), "Basic Zm9vOmJhcg==")
 	f.Fuzz(func(t *testing.T, body []byte, sent string) {
-		out := redact(body, sent)
-		if len(out) > maxResponse || !utf8.ValidString(out) || strings.ContainsRune(out, 0) {
+		out := Redact(body, sent)
+		if len(out) > MaxResponse || !utf8.ValidString(out) || strings.ContainsRune(out, 0) {
 			t.Errorf("%d bytes: %q", len(out), out)
 		}
 		if _, token, ok := strings.Cut(sent, " "); ok && len(token) > len(redacted) && utf8.ValidString(token) && !strings.ContainsFunc(token, control) &&
@@ -37,7 +37,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		for _, format := range []Format{FormatRaw, FormatStructured, FormatBinary} {
 			h := http.Header{}
-			if _, err := encodeBody(format, &m, h); err != nil {
+			if _, err := m.Encode(format, h); err != nil {
 				t.Fatalf("accepted, and not encoded as %q: %v", format, err)
 			}
 			for k, values := range h {
@@ -48,7 +48,7 @@ func FuzzMessage(f *testing.F) {
 				}
 			}
 		}
-		if k := m.key(); k != "" && len(k) > 64 {
+		if k := m.SentKey(); k != "" && len(k) > 64 {
 			t.Errorf("key %q", k)
 		}
 	})

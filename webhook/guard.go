@@ -146,7 +146,3 @@ func (g Guard) Transport(connect time.Duration) *http.Transport {
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 }
-
-// noRedirect keeps a client from following redirects: an endpoint is an
-// address, not a suggestion of one, and each hop would be another way in.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

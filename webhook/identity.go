@@ -3,8 +3,15 @@ package webhook
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
 	"errors"
 	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear"
 )
 
 // A message is identified by its endpoint and its id together, wherever it came
@@ -22,7 +29,31 @@ var ErrConflict = errors.New("the id stands for another message")
 // are equal: whether a receiver would be sent the same. When a message is due,
 // when it was made and what correlates it may differ from one offer to the next.
 func (m *Message) SameContent(o *Message) bool {
-	return m.Type == o.Type && m.Source == o.Source && m.Subject == o.Subject && m.Key == o.Key && m.key() == o.key() &&
+	return m.Type == o.Type && m.Source == o.Source && m.Subject == o.Subject && m.Key == o.Key && m.SentKey() == o.SentKey() &&
 		cmp.Or(m.ContentType, defaultContentType) == cmp.Or(o.ContentType, defaultContentType) &&
 		slices.Equal(m.Headers, o.Headers) && bytes.Equal(m.Body, o.Body)
+}
+
+// SentKey returns the Idempotency-Key of all attempts of a message: its own, or
+// its id, shortened to what R-6 allows.
+func (m *Message) SentKey() string {
+	if k := cmp.Or(m.IdempotencyKey, m.ID); len(k) <= forbear.MaxKeyLen {
+		return k
+	}
+	sum := sha256.Sum256([]byte(m.ID))
+	return hex.EncodeToString(sum[:])
+}
+
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// NewID returns a random id that sorts by the time of its making, which keeps
+// the indexes of a busy table together: "msg_" and 26 characters.
+func NewID(prefix string) string {
+	var b [16]byte
+	_, _ = rand.Read(b[6:]) // never fails
+	ms := uint64(time.Now().UnixMilli())
+	for i := range 6 {
+		b[i] = byte(ms >> (40 - 8*i))
+	}
+	return prefix + "_" + crockford.EncodeToString(b[:])
 }

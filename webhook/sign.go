@@ -22,15 +22,15 @@ const (
 	publicPrefix  = "whpk_"
 )
 
-// signer makes the webhook-signature of an attempt, with all secrets of an
+// Signer makes the webhook-signature of an attempt, with all secrets of an
 // endpoint.
-type signer struct {
+type Signer struct {
 	hmacKeys []*sync.Pool // of hash.Hash: one that was used before starts quicker
 	keys     []ed25519.PrivateKey
 }
 
 // ParseSecret checks a signing secret. Its error does not show the secret.
-func ParseSecret(secret string) error { return new(signer).add(secret) }
+func ParseSecret(secret string) error { return new(Signer).Add(secret) }
 
 // NewSecret returns a random symmetric secret.
 func NewSecret() string {
@@ -46,7 +46,8 @@ func NewKeyPair() (secret, public string) {
 	return privatePrefix + base64.StdEncoding.EncodeToString(key), publicPrefix + base64.StdEncoding.EncodeToString(pub)
 }
 
-func (s *signer) add(secret string) error {
+// Add adds a secret to sign with. Its error does not show the secret.
+func (s *Signer) Add(secret string) error {
 	kind, text := "", secret
 	for _, p := range []string{secretPrefix, privatePrefix} {
 		if rest, ok := strings.CutPrefix(secret, p); ok {
@@ -71,12 +72,12 @@ func (s *signer) add(secret string) error {
 	return nil
 }
 
-// empty reports whether there is nothing to sign with.
-func (s *signer) empty() bool { return len(s.hmacKeys) == 0 && len(s.keys) == 0 }
+// Empty reports whether there is nothing to sign with.
+func (s *Signer) Empty() bool { return len(s.hmacKeys) == 0 && len(s.keys) == 0 }
 
-// sign returns the value of webhook-signature: one signature for each secret,
+// Sign returns the value of webhook-signature: one signature for each secret,
 // separated by spaces.
-func (s *signer) sign(id string, at time.Time, body []byte) string {
+func (s *Signer) Sign(id string, at time.Time, body []byte) string {
 	head := make([]byte, 0, 160)
 	head = append(append(head, id...), '.')
 	head = append(strconv.AppendInt(head, at.Unix(), 10), '.')
@@ -143,8 +144,8 @@ func verifier(secret string, content []byte) (func(version string, sum []byte) b
 			return version == "v1a" && ed25519.Verify(key, content, sum)
 		}, nil
 	}
-	var s signer
-	if err := s.add(secret); err != nil || len(s.hmacKeys) != 1 {
+	var s Signer
+	if err := s.Add(secret); err != nil || len(s.hmacKeys) != 1 {
 		return nil, fmt.Errorf("%w: not a secret", ErrSignature)
 	}
 	mac := s.hmacKeys[0].Get().(hash.Hash)

@@ -141,13 +141,14 @@ type Outcome struct {
 	// After is when the delivery is due again: for Retried, Postponed and
 	// Released.
 	After    time.Duration
-	Progress Progress
+	Progress forbear.Progress
 	// Attempt is the record of the attempt; nil when none was made.
 	Attempt *Attempt
 	// Dead is the letter, for Dead. The store adds the history that it has.
 	Dead *deadletter.Letter
 
-	why forbear.Reason // of Dead
+	// Why is the reason of Dead for the observers. The store has no use for it.
+	Why forbear.Reason
 }
 
 // OutcomeKind says what becomes of a delivery.

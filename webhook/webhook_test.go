@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,8 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,11 +16,11 @@ import (
 
 // The test vector of the Standard Webhooks specification.
 func TestSignatureVector(t *testing.T) {
-	var s signer
-	if err := s.add("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"); err != nil {
+	var s Signer
+	if err := s.Add("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"); err != nil {
 		t.Fatal(err)
 	}
-	got := s.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	got := s.Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -33,14 +30,14 @@ func TestVerify(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	old, fresh := NewSecret(), NewSecret()
 	private, public := NewKeyPair()
-	var s signer
+	var s Signer
 	for _, secret := range []string{old, fresh, private} {
-		if err := s.add(secret); err != nil {
+		if err := s.Add(secret); err != nil {
 			t.Fatal(err)
 		}
 	}
 	body := []byte(`{"a":1}`)
-	sig := s.sign("msg_1", now, body)
+	sig := s.Sign("msg_1", now, body)
 	if n := len(strings.Fields(sig)); n != 3 {
 		t.Fatalf("%d signatures, want one for each secret: %s", n, sig)
 	}
@@ -175,7 +172,7 @@ func TestGuardAtConnectTime(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hit = true }))
 	defer inside.Close()
 	_, port, _ := net.SplitHostPort(inside.Listener.Addr().String())
-	client := &http.Client{Transport: Guard{}.Transport(time.Second), CheckRedirect: noRedirect}
+	client := &http.Client{Transport: Guard{}.Transport(time.Second)}
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]"} {
 		resp, err := client.Get("http://" + net.JoinHostPort(strings.Trim(host, "[]"), port))
 		if err == nil {
@@ -188,24 +185,12 @@ func TestGuardAtConnectTime(t *testing.T) {
 	if hit {
 		t.Error("the inside was reached")
 	}
-	// A redirect to the inside is not followed at all.
-	outside := httptest.NewServer(http.RedirectHandler(inside.URL, http.StatusTemporaryRedirect))
-	defer outside.Close()
-	open := &http.Client{Transport: Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}.Transport(time.Second), CheckRedirect: noRedirect}
-	resp, err := open.Get(outside.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusTemporaryRedirect || hit {
-		t.Errorf("the redirect was followed: %d", resp.StatusCode)
-	}
 }
 
 func TestCloudEvents(t *testing.T) {
 	m := &Message{ID: "m1", Type: "order.made", Source: "/shop", Subject: "a\"b%ü", Body: []byte(`{"n":1}`), Created: time.Unix(1, 0)}
 	h := http.Header{}
-	body, err := encodeBody(FormatStructured, m, h)
+	body, err := m.Encode(FormatStructured, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,12 +203,12 @@ func TestCloudEvents(t *testing.T) {
 		t.Errorf("structured: %v %s", h, body)
 	}
 	m.ContentType, m.Body = "application/x-thing", []byte{0, 1}
-	body, _ = encodeBody(FormatStructured, m, http.Header{})
+	body, _ = m.Encode(FormatStructured, http.Header{})
 	if !strings.Contains(string(body), `"data_base64":"AAE="`) {
 		t.Errorf("binary data: %s", body)
 	}
 	h = http.Header{}
-	body, _ = encodeBody(FormatBinary, m, h)
+	body, _ = m.Encode(FormatBinary, h)
 	if string(body) != "\x00\x01" || h.Get("Content-Type") != "application/x-thing" || h.Get("Ce-Id") != "m1" || h.Get("Ce-Specversion") != "1.0" || h.Get("Ce-Subject") != "a%22b%25%C3%BC" {
 		t.Errorf("binary: %v %q", h, body)
 	}
@@ -231,7 +216,7 @@ func TestCloudEvents(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	in := `{"token":"abc123secret","error":"bad Bearer eyJhbGciOi.eyJzdWIi.sig for ann@example.com", "password": "hunter22"} key whsec_MfKQ9r8GKYqrTwjUPD8 and own-token-4711` + "\x00\x1b[31m"
-	out := redact([]byte(in), "Bearer own-token-4711")
+	out := Redact([]byte(in), "Bearer own-token-4711")
 	for _, secret := range []string{"abc123secret", "eyJhbGciOi", "hunter22", "MfKQ9r8", "own-token-4711", "ann@example.com", "\x00", "\x1b"} {
 		if strings.Contains(out, secret) {
 			t.Errorf("%q is left in %s", secret, out)
@@ -240,7 +225,7 @@ func TestRedact(t *testing.T) {
 	if !strings.Contains(out, "bad") {
 		t.Errorf("nothing is left: %s", out)
 	}
-	if n := len(redact([]byte(strings.Repeat("ü", 5000)), "")); n > maxResponse {
+	if n := len(Redact([]byte(strings.Repeat("ü", 5000)), "")); n > MaxResponse {
 		t.Errorf("%d bytes kept", n)
 	}
 }
@@ -274,25 +259,8 @@ func TestMessagesAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	m.ID = strings.Repeat("i", 128)
-	if k := m.key(); len(k) != 64 || k != m.key() {
+	if k := m.SentKey(); len(k) != 64 || k != m.SentKey() {
 		t.Errorf("key of a long id is %q", k)
-	}
-}
-
-func TestLocalSecrets(t *testing.T) {
-	t.Setenv("P_NAME", "value")
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "empty"), []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := LocalSecrets("P_", dir)
-	if v, err := s(context.Background(), "env:NAME"); v != "value" || err != nil {
-		t.Errorf("got %q, %v", v, err)
-	}
-	for _, ref := range []string{"env:PATH", "file:../../etc/passwd", "file:/etc/passwd", "file:empty", "plain", ""} {
-		if v, err := s(context.Background(), ref); !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), ref) {
-			t.Errorf("%s: got %q, %v", ref, v, err)
-		}
 	}
 }
 
@@ -301,9 +269,9 @@ func FuzzVerify(f *testing.F) {
 	f.Add("whpk_", "-1", "v1a, v1,", []byte{})
 	f.Fuzz(func(t *testing.T, secret, stamp, sig string, body []byte) {
 		if Verify(secret, "msg_1", stamp, sig, body, time.Unix(1614265330, 0)) == nil {
-			var s signer
+			var s Signer
 			n, _ := strconv.ParseInt(stamp, 10, 64)
-			if s.add(secret) == nil && !strings.Contains(sig, strings.Fields(s.sign("msg_1", time.Unix(n, 0), body))[0][3:10]) {
+			if s.Add(secret) == nil && !strings.Contains(sig, strings.Fields(s.Sign("msg_1", time.Unix(n, 0), body))[0][3:10]) {
 				t.Errorf("accepted %q", sig)
 			}
 		}

@@ -15,11 +15,12 @@ import (
 
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // store is forbear's store with its pools, as `forbear serve` opens them.
 type store struct {
-	*sqlstore.Store
+	*sqlstore.DB
 	pools []*sql.DB
 }
 
@@ -36,7 +37,7 @@ func openStore(ctx context.Context, name string) (*store, error) {
 		pool.SetMaxOpenConns(16)
 		pool.SetMaxIdleConns(8)
 		s.pools = []*sql.DB{pool}
-		s.Store = sqlstore.Postgres(pool, sqlstore.WithListener(func(ctx context.Context, channel string, wake func()) error {
+		s.DB = sqlstore.Postgres(pool, sqlstore.WithListener(func(ctx context.Context, channel string, wake func()) error {
 			return listen(ctx, name, channel, wake)
 		}))
 	} else {
@@ -55,7 +56,7 @@ func openStore(ctx context.Context, name string) (*store, error) {
 		}
 		read.SetMaxOpenConns(4)
 		s.pools = []*sql.DB{write, read}
-		s.Store = sqlstore.SQLite(write, read)
+		s.DB = sqlstore.SQLite(write, read)
 	}
 	if _, err = s.Migrate(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -80,7 +81,7 @@ func listen(ctx context.Context, name, channel string, wake func()) error {
 }
 
 func (s *store) close() error {
-	errs := []error{s.Store.Close()}
+	errs := []error{s.DB.Close()}
 	for _, p := range s.pools {
 		errs = append(errs, p.Close())
 	}
@@ -90,7 +91,7 @@ func (s *store) close() error {
 // service is a store with a dispatcher over it.
 type service struct {
 	*store
-	d    *webhook.Dispatcher
+	d    *dispatch.Dispatcher
 	stop context.CancelFunc
 	done chan error
 }
@@ -103,8 +104,8 @@ func newService(ctx context.Context, t task, path string) (*service, error) {
 		return nil, err
 	}
 	s := &service{store: st}
-	s.d, err = webhook.New(webhook.Config{
-		Store: st, Alerts: st, Logger: slog.New(slog.DiscardHandler),
+	s.d, err = dispatch.New(dispatch.Config{
+		Store: st.Webhooks(), Alerts: st.DeadLetters(), Logger: slog.New(slog.DiscardHandler),
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	fiberredis "github.com/gofiber/storage/redis/v3"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/redisstore"
 )
 
@@ -45,7 +46,7 @@ func (s *servers) contenders(ctx context.Context, o options) ([]*contender, erro
 	if err != nil {
 		return nil, err
 	}
-	memory := func() (idempotency.Store, *client, error) { return idempotency.NewMemory(nil), nil, nil }
+	memory := func() (idempotency.Store, *client, error) { return &memstore.Idempotency{}, nil, nil }
 	onSQLite := func() (idempotency.Store, *client, error) { return sqlite.store, nil, nil }
 	onPostgres := func() (idempotency.Store, *client, error) { return pg.store, nil, nil }
 	all := []*contender{

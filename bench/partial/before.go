@@ -39,7 +39,7 @@ const (
 func openBefore(rt http.RoundTripper, url string) (call, error) {
 	b := &before{}
 	r, err := forbear.New("dependency", policy(breaker.Policy{Disabled: true}),
-		forbear.WithObserver(b), forbear.WithHealthGate(b))
+		forbear.WithObserver(b.observer()), forbear.WithHealthGate(b))
 	if err != nil {
 		return nil, err
 	}
@@ -165,4 +165,8 @@ func (b *before) Stopped(_ context.Context, e forbear.Stopped) {
 	defer b.mu.Unlock()
 	b.spent = time.Now()
 	b.judge(b.spent)
+}
+
+func (o *before) observer() *forbear.Observer {
+	return &forbear.Observer{RetryScheduled: o.RetryScheduled, Stopped: o.Stopped}
 }

@@ -15,15 +15,16 @@ import (
 	"github.com/forbear-go/forbear/batch"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 var (
 	// Waits are the middle of what they may be, so that two runs can be compared
 	// by a few late pieces.
-	middle = []forbear.Option{forbear.WithoutLog(), forbear.WithDraw(func() float64 { return 0.5 })}
+	middle = []forbear.Option{forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.5 })}
 	hurry  = forbear.Backoff{Base: 50 * time.Millisecond}
 )
 
@@ -54,8 +55,8 @@ func deliver(ctx context.Context, url string, p forbear.Policy) error {
 	if _, err := store.Migrate(ctx); err != nil {
 		return err
 	}
-	d, err := webhook.New(webhook.Config{
-		Store: store, Alerts: store, Options: middle,
+	d, err := dispatch.New(dispatch.Config{
+		Store: store.Webhooks(), Alerts: store.DeadLetters(), Options: middle,
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})
 	if err != nil {
@@ -116,7 +117,7 @@ func handleEvents(ctx context.Context, url string, p forbear.Policy) error {
 	}
 	c, err := consume.New(func(ctx context.Context, e consume.Event) error {
 		return post(ctx, url, e.ID, consume.Attempt(ctx))
-	}, consume.Options{Group: "g", Store: idempotency.NewMemory(nil), DLQ: letters{}, Retryer: r})
+	}, consume.Options{Group: "g", Store: &memstore.Idempotency{}, DLQ: letters{}, Retryer: r})
 	if err != nil {
 		return err
 	}

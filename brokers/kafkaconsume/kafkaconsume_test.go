@@ -16,7 +16,7 @@ import (
 	"github.com/forbear-go/forbear/brokers/kafkaconsume"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // broker is kfake, franz-go's fake of a Kafka cluster: it speaks the protocol
@@ -130,7 +130,7 @@ func (l *letters) Put(context.Context, deadletter.Letter) error {
 
 func options() consume.Options {
 	return consume.Options{
-		Group: "g", Store: idempotency.NewMemory(nil), DLQ: &letters{}, InPlace: -1,
+		Group: "g", Store: &memstore.Idempotency{}, DLQ: &letters{}, InPlace: -1,
 		Retryer: forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithoutLog(), forbear.WithCallerDeadLetter())),
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // letters is a dead-letter queue that can be down.
@@ -47,7 +47,7 @@ func (l *letters) all() []deadletter.Letter {
 func options(q *letters) watermillconsume.Options {
 	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 2, Backoff: forbear.Backoff{Base: time.Millisecond, Cap: time.Millisecond}, Budget: budget.Policy{MinRetries: 1000}}
 	return watermillconsume.Options{Options: consume.Options{
-		Group: "g", Store: idempotency.NewMemory(nil), DLQ: q, InPlace: -1,
+		Group: "g", Store: &memstore.Idempotency{}, DLQ: q, InPlace: -1,
 		Retryer: forbear.Must(forbear.New("ledger", p, forbear.WithoutLog(), forbear.WithCallerDeadLetter())),
 	}}
 }

@@ -7,33 +7,47 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/check"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/forrst"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/lint"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/policy"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/serve"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/sim"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/top"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := program().Run(ctx, &cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
-// commands lists the subcommands in the order in which help shows them.
-func commands() []*command {
-	return []*command{
-		serveCommand(),
-		explainCommand(),
-		forrstCommand(),
-		checkCommand(),
-		rulesCommand(),
-		policyCommand(),
-		initCommand(),
-		simCommand(),
-		lintCommand(),
-		topCommand(),
-		dlqCommand(),
-		keysCommand(),
-		migrateCommand(),
-		versionCommand(),
-		helpCommand(),
-	}
+// program lists the subcommands in the order in which help shows them.
+func program() cli.Program {
+	return cli.NewProgram(
+		serve.Command(),
+		explain.Command(),
+		forrst.Command(),
+		check.Command(),
+		check.RulesCommand(),
+		policy.Command(),
+		initialize.Command(),
+		sim.Command(),
+		lint.Command(),
+		top.Command(),
+		dlq.Command(),
+		keys.Command(),
+		migrate.Command(),
+		version.Command(),
+	)
 }

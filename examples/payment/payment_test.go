@@ -115,7 +115,7 @@ func TestFullJitter(t *testing.T) {
 	for _, draw := range []float64{0, 0.5, 0.999} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &processor{script: []answer{{status: 503}}}
-			_ = charge(t, p, forbear.WithDraw(func() float64 { return draw }))
+			_ = charge(t, p, forbear.WithRand(func() float64 { return draw }))
 			if len(p.at) != 4 {
 				t.Fatalf("%d sends, want 4", len(p.at))
 			}

@@ -25,7 +25,8 @@ var siblings = map[string][]string{
 	"consume":     {"deadletter", "idempotency"},
 	"batch":       {"deadletter", "idempotency"},
 	"sqlstore":    {"deadletter", "idempotency", "webhook"},
-	"storetest":   {"deadletter", "idempotency", "webhook"},
+	"storetest":   {"deadletter", "idempotency", "memstore", "webhook"},
+	"memstore":    {"deadletter", "idempotency", "webhook"},
 	"forrst":      {"httpretry"}, // its client sits on the HTTP transport
 	"lattice":     {"httpretry"}, // so does the client under the SDKs
 	"forbeartest": {},
@@ -141,6 +142,8 @@ func forbidden(folder, imported string, test bool) string {
 		return "the root module imports the standard library only, tests included: whoever needs more lives in a module of its own, so that nobody pays for a dependency they do not use"
 	case !ok || target == folder || target == "internal":
 		return ""
+	case imported == module+"/webhook/dispatch" && !test:
+		return "the dispatcher is for binaries: stores and their suites need package webhook alone"
 	case slices.Contains(leaves, folder) && !test:
 		return "a leaf imports internal packages only: the root is made of leaves, not the other way round"
 	case target == "" && folder != "", slices.Contains(leaves, target):
@@ -215,6 +218,8 @@ func TestForbidden(t *testing.T) {
 		{"httpretry", module + "/forrst", false, true},
 		{"gateway", module + "/httpretry", false, false},
 		{"deadletter", module + "/webhook", false, true},
+		{"sqlstore", module + "/webhook", false, false},
+		{"sqlstore", module + "/webhook/dispatch", false, true},
 		{"internal", module, false, false},
 		{"internal", module + "/httpretry", false, true},
 		{"httpretry", module + "/policyfile", false, true},

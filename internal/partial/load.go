@@ -45,7 +45,7 @@ func (l Load) Run(t *testing.T, edge Client, d Dependency, p forbear.Policy) Res
 		m.start = time.Now().Add(l.Warm)
 		m.end = m.start.Add(l.For)
 		waits := lockedRand{rand: rand.New(rand.NewPCG(l.Seed, 0))}
-		r, err := forbear.New("partial", p, forbear.WithObserver(&m), forbear.WithDraw(waits.draw))
+		r, err := forbear.New("partial", p, forbear.WithObserver(m.observer()), forbear.WithRand(waits.draw))
 		if err != nil {
 			t.Fatal(err)
 		}

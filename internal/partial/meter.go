@@ -154,3 +154,7 @@ func (m *meter) BreakerMoved(e breaker.Transition) {
 		m.result.Opened, m.result.OpenedCall = e.At.Sub(m.start), m.heard
 	}
 }
+
+func (o *meter) observer() *forbear.Observer {
+	return &forbear.Observer{BreakerMoved: o.BreakerMoved}
+}

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -131,19 +131,16 @@ func exprName(e ast.Expr) string {
 	return ""
 }
 
-func isClient(t types.Type) bool { return t != nil && retryloop.IsNamed(t, pkg, "Client") }
+func isClient(t types.Type) bool { return t != nil && dataflow.IsNamed(t, pkg, "Client") }
 
 // unused reports NewClient() results of which only fields are set.
 func unused(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				c, ok := in.(*ssa.Call)
-				if !ok || retryloop.CalleePkg(c.Common()) != pkg || retryloop.CalleeName(c.Common()) != "NewClient" || used(c) {
-					continue
-				}
-				p.Report(rule.Finding{Confidence: rule.High, Pos: c.Pos(), Function: rule.FunctionName(fn), Message: "the retry client is configured and then never used"})
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			if dataflow.CalleePkg(c.Common()) != pkg || dataflow.CalleeName(c.Common()) != "NewClient" || used(c) {
+				continue
 			}
+			p.Report(rule.Finding{Confidence: rule.High, Pos: c.Pos(), Function: rule.FunctionName(fn), Message: "the retry client is configured and then never used"})
 		}
 	}
 }

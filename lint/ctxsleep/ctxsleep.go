@@ -9,8 +9,9 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1020.
@@ -47,7 +48,7 @@ func run(p *rule.Pass) {
 				continue
 			}
 			c := rule.High
-			if !r.Pure || r.Weak || r.Waiting || r.Boundary == retryloop.Local || r.Boundary == retryloop.Unknown && !r.Spoken {
+			if !r.Pure || r.Weak || r.Waiting || r.Boundary == send.Local || r.Boundary == send.Unknown && !r.Spoken {
 				c = rule.Medium
 			}
 			path := enclosing(p, pos)
@@ -63,7 +64,7 @@ func run(p *rule.Pass) {
 // contextAt names a context.Context that is visible at pos, or "".
 func contextAt(p *rule.Pass, pos token.Pos) string {
 	for s := p.Pass.Pkg.Scope().Innermost(pos); s != nil && s != p.Pass.Pkg.Scope() && s != types.Universe; s = s.Parent() {
-		if obj, ok := s.Lookup("ctx").(*types.Var); ok && obj.Pos() < pos && retryloop.IsContext(obj.Type()) && !background(p, obj) {
+		if obj, ok := s.Lookup("ctx").(*types.Var); ok && obj.Pos() < pos && dataflow.IsContext(obj.Type()) && !background(p, obj) {
 			return "ctx"
 		}
 		for _, n := range s.Names() {
@@ -71,10 +72,10 @@ func contextAt(p *rule.Pass, pos token.Pos) string {
 			if !ok || n == "_" || obj.Pos() >= pos {
 				continue
 			}
-			if retryloop.IsContext(obj.Type()) && !background(p, obj) {
+			if dataflow.IsContext(obj.Type()) && !background(p, obj) {
 				return n
 			}
-			if retryloop.IsNamed(obj.Type(), "net/http", "Request") && parameter(obj) {
+			if dataflow.IsNamed(obj.Type(), "net/http", "Request") && parameter(obj) {
 				return n + ".Context()"
 			}
 		}

@@ -4,7 +4,7 @@ package deferloop
 import (
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -53,7 +53,7 @@ func run(p *rule.Pass) {
 			}
 			p.Report(rule.Finding{
 				Confidence: c, Pos: d.Pos(), Function: rule.FunctionName(r.Fn),
-				Message: "defers " + retryloop.Describe(d.Common()) + " in a loop that retries " + rule.Ops(r) + ": it runs only when the function returns",
+				Message: "defers " + dataflow.Describe(d.Common()) + " in a loop that retries " + rule.Ops(r) + ": it runs only when the function returns",
 			})
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 
 	"github.com/forbear-go/forbear/lint/deferloop"
-	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/config"
 )
 
 func Test(t *testing.T) {
@@ -16,7 +16,7 @@ func Test(t *testing.T) {
 // TestTurns shows findings of medium confidence: a loop that goes on after a
 // success is a retry with no more than that.
 func TestTurns(t *testing.T) {
-	rule.SetMinimum(rule.Medium)
-	defer rule.SetMinimum(rule.High)
+	config.Set(&config.Settings{Confidence: "medium"})
+	defer config.Set(nil)
 	analysistest.Run(t, analysistest.TestData(), deferloop.Analyzer, "turns")
 }

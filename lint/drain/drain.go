@@ -5,6 +5,7 @@ package drain
 import (
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
@@ -47,7 +48,7 @@ func run(p *rule.Pass) {
 				if !r.Pure {
 					c = rule.Medium
 				}
-				p.ReportRegion(r, c, "leaves the response of "+retryloop.Describe(op.Common())+" open before the next attempt")
+				p.ReportRegion(r, c, "leaves the response of "+dataflow.Describe(op.Common())+" open before the next attempt")
 				break
 			}
 		}
@@ -69,12 +70,12 @@ func handled(r *retryloop.Region, op *ssa.Call) bool {
 			return
 		}
 		for _, a := range com.Args {
-			if retryloop.IsNamed(a.Type(), "net/http", "Response") {
+			if dataflow.IsNamed(a.Type(), "net/http", "Response") {
 				done = true
 			}
 			if u, ok := a.(*ssa.UnOp); ok {
-				if fa, ok := u.X.(*ssa.FieldAddr); ok && retryloop.FieldName(fa.X.Type(), fa.Field) == "Body" {
-					done = done || retryloop.CalleePkg(com) != "io"
+				if fa, ok := u.X.(*ssa.FieldAddr); ok && dataflow.FieldName(fa.X.Type(), fa.Field) == "Body" {
+					done = done || dataflow.CalleePkg(com) != "io"
 				}
 			}
 		}

@@ -2,7 +2,7 @@
 package equaljitter
 
 import (
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -15,7 +15,8 @@ var Doc = &rule.Doc{
 	Text: `Half a fixed wait plus half a random one keeps a guaranteed minimum, at which clients
 cluster. The standard forbids it; full jitter draws from zero to the ceiling.
 
-Reported are waits of the form d/2 + random(d/2) in retries.`,
+Reported are waits of the form d/2 + random(d/2) in retries, and beside them growing waits
+of that form that are kept for a later attempt: handed to a store, or added to a time.`,
 	Bad:      `time.Sleep(d/2 + rand.N(d/2))`,
 	Good:     `time.Sleep(rand.N(d))`,
 	Standard: "R-1",
@@ -26,8 +27,16 @@ var Analyzer = rule.New(Doc, run)
 
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
-		if r.Delay.Class == retryloop.EqualJitter {
+		if r.Delay.Class == fact.EqualJitter {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" with equal jitter: half of the wait is fixed")
+		}
+	}
+	for _, fn := range p.Funcs {
+		for _, wait := range p.DeferredEqualJitter(fn) {
+			p.Report(rule.Finding{
+				Confidence: rule.Medium, Pos: wait.Pos(), Function: rule.FunctionName(fn),
+				Message: "keeps a wait with equal jitter for a later attempt: half of it is fixed",
+			})
 		}
 	}
 	table.Report(p, table.EqualJitter)

@@ -5,8 +5,9 @@ package fixedinterval
 import (
 	"fmt"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -41,16 +42,16 @@ var Analyzer = rule.New(Doc, run)
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		switch r.Delay.Class {
-		case retryloop.Fixed:
+		case fact.Fixed:
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure and waits "+rule.Wait(r)+" every time")
-		case retryloop.Immediate:
+		case fact.Immediate:
 			c := rule.RegionConfidence(r)
 
-			if r.Boundary != retryloop.Remote || !r.Bound.Counter {
+			if r.Boundary != send.Remote || !r.Bound.Counter {
 				c = min(c, rule.Medium)
 			}
 			p.ReportRegion(r, c, fmt.Sprintf("retries %s on failure without waiting at all", rule.Ops(r)))
-		case retryloop.Server:
+		case fact.Server:
 			if r.Delay.Mixed {
 				p.ReportRegion(r, min(rule.Medium, rule.RegionConfidence(r)), "retries "+rule.Ops(r)+" after what the server says, and otherwise after a fixed interval")
 			}

@@ -7,8 +7,10 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1031.
@@ -55,12 +57,8 @@ func run(p *rule.Pass) {
 		}
 	}
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				if c, ok := in.(*ssa.Call); ok {
-					callback(p, c)
-				}
-			}
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			callback(p, c)
 		}
 	}
 }
@@ -80,18 +78,16 @@ func callback(p *rule.Pass, c *ssa.Call) {
 	if in := within(op); in != nil {
 		p.Report(rule.Finding{
 			Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
-			Message: "makes a new idempotency key for each attempt of " + retryloop.Describe(c.Common()),
+			Message: "makes a new idempotency key for each attempt of " + dataflow.Describe(c.Common()),
 		})
 	}
 }
 
 // within returns the instruction of fn that sets a key made in fn itself.
 func within(fn *ssa.Function) ssa.Instruction {
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			if key := keySet(in); key != nil && fresh(key, func(ssa.Instruction) bool { return true }, 0) {
-				return in
-			}
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		if key := keySet(in); key != nil && fresh(key, func(ssa.Instruction) bool { return true }, 0) {
+			return in
 		}
 	}
 	return nil
@@ -101,18 +97,18 @@ func within(fn *ssa.Function) ssa.Instruction {
 func keySet(in ssa.Instruction) ssa.Value {
 	switch in := in.(type) {
 	case *ssa.Call:
-		name := retryloop.CalleeName(in.Common())
+		name := dataflow.CalleeName(in.Common())
 		if name != "Set" && name != "Add" && name != "SetHeader" && name != "AddHeader" {
 			return nil
 		}
 		args := in.Common().Args
 		for i, a := range args[:max(len(args)-1, 0)] {
-			if s, ok := retryloop.ConstString(a); ok && retryloop.IsKeyName(s) {
+			if s, ok := dataflow.ConstString(a); ok && send.IsKeyName(s) {
 				return args[i+1]
 			}
 		}
 	case *ssa.Store:
-		if fa, ok := in.Addr.(*ssa.FieldAddr); ok && retryloop.IsKeyName(retryloop.FieldName(fa.X.Type(), fa.Field)) {
+		if fa, ok := in.Addr.(*ssa.FieldAddr); ok && send.IsKeyName(dataflow.FieldName(fa.X.Type(), fa.Field)) {
 			return in.Val
 		}
 	}
@@ -131,7 +127,7 @@ func fresh(v ssa.Value, inside func(ssa.Instruction) bool, depth int) bool {
 		if !inside(v) {
 			return false
 		}
-		if maker.MatchString(retryloop.Describe(v.Common())) {
+		if maker.MatchString(dataflow.Describe(v.Common())) {
 			return true
 		}
 		for _, a := range v.Common().Args {

@@ -6,8 +6,11 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/bound"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1040.
@@ -43,31 +46,27 @@ func run(p *rule.Pass) {
 		for _, op := range r.Ops {
 			if s := r.CalleeSummary(op); s != nil && s.Retries && !s.Retrier {
 				c := rule.Medium
-				if r.Spoken && r.Boundary == retryloop.Remote && r.Bound.Counter {
+				if r.Spoken && r.Boundary == send.Remote && r.Bound.Counter {
 					c = rule.High
 				}
-				p.ReportRegion(r, c, "retries "+retryloop.Describe(op.Common())+", which retries itself"+product(r.Bound, s.Attempts))
+				p.ReportRegion(r, c, "retries "+dataflow.Describe(op.Common())+", which retries itself"+product(r.Bound, s.Attempts))
 				break
 			}
 			if n, ok := retryloop.RetryingSDK(op.Common()); ok {
-				p.ReportRegion(r, rule.Medium, "retries "+retryloop.Describe(op.Common())+", whose client retries by default"+product(r.Bound, n))
+				p.ReportRegion(r, rule.Medium, "retries "+dataflow.Describe(op.Common())+", whose client retries by default"+product(r.Bound, n))
 				break
 			}
 		}
 	}
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				if c, ok := in.(*ssa.Call); ok {
-					callback(p, c)
-				}
-			}
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			callback(p, c)
 		}
 	}
 }
 
 // product says how many attempts there may be in all.
-func product(b retryloop.Bound, inner int) string {
+func product(b bound.Bound, inner int) string {
 	if !b.Known || inner <= 1 {
 		return ""
 	}
@@ -81,23 +80,20 @@ func callback(p *rule.Pass, c *ssa.Call) {
 	if op == nil {
 		return
 	}
-	for _, b := range op.Blocks {
-		for _, in := range b.Instrs {
-			inner, ok := in.(*ssa.Call)
-			if !ok || retryloop.CalleeName(inner.Common()) == "Permanent" {
-				continue
-			}
-			n, sdk := retryloop.RetryingSDK(inner.Common())
-			s := p.Summary(inner.Common())
-			if !sdk && (s == nil || !s.Retries) {
-				continue
-			}
-			message := retryloop.Describe(c.Common()) + " retries " + retryloop.Describe(inner.Common()) + ", which retries itself"
-			if sdk {
-				message += fmt.Sprintf(" (%d attempts by default)", n)
-			}
-			p.Report(rule.Finding{Confidence: rule.Medium, Pos: c.Pos(), Function: rule.FunctionName(c.Parent()), Message: message})
-			return
+	for inner := range dataflow.Instrs[*ssa.Call](op) {
+		if dataflow.CalleeName(inner.Common()) == "Permanent" {
+			continue
 		}
+		n, sdk := retryloop.RetryingSDK(inner.Common())
+		s := p.Summary(inner.Common())
+		if !sdk && (s == nil || !s.Retries) {
+			continue
+		}
+		message := dataflow.Describe(c.Common()) + " retries " + dataflow.Describe(inner.Common()) + ", which retries itself"
+		if sdk {
+			message += fmt.Sprintf(" (%d attempts by default)", n)
+		}
+		p.Report(rule.Finding{Confidence: rule.Medium, Pos: c.Pos(), Function: rule.FunctionName(c.Parent()), Message: message})
+		return
 	}
 }

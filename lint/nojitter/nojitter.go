@@ -2,7 +2,7 @@
 package nojitter
 
 import (
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
@@ -39,7 +39,7 @@ var Analyzer = rule.New(Doc, run)
 
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
-		if r.Delay.Class == retryloop.Growing {
+		if r.Delay.Class == fact.Growing {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter")
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -22,17 +22,15 @@ func handed(p *rule.Pass) {
 		judge(p, fn, place)
 	}
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				switch in := in.(type) {
-				case *ssa.Store:
-					if f, ok := in.Addr.(*ssa.FieldAddr); ok {
-						predicate(in.Val, retryloop.FieldName(f.X.Type(), f.Field))
-					}
-				case *ssa.Call:
-					for _, a := range in.Common().Args {
-						predicate(a, retryloop.CalleeName(in.Common()))
-					}
+		for in := range dataflow.Instrs[ssa.Instruction](fn) {
+			switch in := in.(type) {
+			case *ssa.Store:
+				if f, ok := in.Addr.(*ssa.FieldAddr); ok {
+					predicate(in.Val, dataflow.FieldName(f.X.Type(), f.Field))
+				}
+			case *ssa.Call:
+				for _, a := range in.Common().Args {
+					predicate(a, dataflow.CalleeName(in.Common()))
 				}
 			}
 		}
@@ -62,27 +60,21 @@ func literal(v ssa.Value) *ssa.Function {
 // that certainly fail on a final answer.
 func callbacks(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				c, ok := in.(*ssa.Call)
-				if !ok {
-					continue
-				}
-				op := p.RetriedCallback(c)
-				if op == nil || p.Selective(c) {
-					continue
-				}
-				limits, _ := p.Limits(c.Pos())
-				names := forbidden(limits, p.Local(op).Fails, false, false)
-				if len(names) == 0 {
-					continue
-				}
-				helper := retryloop.Describe(c.Common())
-				p.Report(rule.Finding{
-					Confidence: confidence(nil, names), Pos: c.Pos(), Function: rule.FunctionName(fn), Callees: []string{helper},
-					Message: "retries through " + helper + " on status " + strings.Join(names, ", "),
-				})
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			op := p.RetriedCallback(c)
+			if op == nil || p.Selective(c) {
+				continue
 			}
+			limits, _ := p.Limits(c.Pos())
+			names := forbidden(limits, p.Local(op).Fails, false, false)
+			if len(names) == 0 {
+				continue
+			}
+			helper := dataflow.Describe(c.Common())
+			p.Report(rule.Finding{
+				Confidence: confidence(nil, names), Pos: c.Pos(), Function: rule.FunctionName(fn), Callees: []string{helper},
+				Message: "retries through " + helper + " on status " + strings.Join(names, ", "),
+			})
 		}
 	}
 }

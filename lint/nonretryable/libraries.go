@@ -3,12 +3,11 @@ package nonretryable
 import (
 	"go/ast"
 	"go/constant"
-	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -27,7 +26,7 @@ func libraries(p *rule.Pass) {
 				list = lit.Elts
 			}
 			for _, e := range list {
-				if name := finalAnswer(limits, p.TypesInfo.Types[e].Value); name != "" {
+				if name := finalName(limits, p.TypesInfo.Types[e].Value); name != "" {
 					names = append(names, name)
 				}
 			}
@@ -41,20 +40,16 @@ func libraries(p *rule.Pass) {
 	}
 }
 
-// finalAnswer names a constant that is a final status or gRPC code, and is ""
+// finalName names a constant that is a final status or gRPC code, and is ""
 // for any other.
-func finalAnswer(limits config.Limits, v constant.Value) string {
+func finalName(limits config.Limits, v constant.Value) string {
 	if v == nil || v.Kind() != constant.Int {
 		return ""
 	}
 	n, _ := constant.Int64Val(v)
-	grpc := n < 100
-	i := slices.Index(retryloop.Statuses[:], n)
-	if grpc {
-		i = slices.Index(retryloop.Codes[:], n)
-	}
-	if i < 1 || limits.MayRetry(answer(i, grpc), !final(i, grpc)) {
+	r, ok := status.Find(n, n < 100)
+	if !ok || limits.MayRetry(r.Name, !r.Final) {
 		return ""
 	}
-	return answer(i, grpc)
+	return r.Name
 }

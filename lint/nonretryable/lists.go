@@ -1,14 +1,13 @@
 package nonretryable
 
 import (
-	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/types"
 	"strings"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // lists reports tables of retryable statuses that hold a final one: a variable
@@ -72,23 +71,11 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		if c == nil || c.Kind() != constant.Int {
 			continue
 		}
-		s := c.String()
+		n, _ := constant.Int64Val(c)
 		grpc := types.TypeString(p.TypesInfo.TypeOf(el), nil) == "google.golang.org/grpc/codes.Code"
-		switch {
-		case grpc:
-			for i := 1; i < len(codeNames); i++ {
-				if s == fmt.Sprint(retryloop.Codes[i]) && !limits.MayRetry(codeNames[i], !final(i, true)) {
-					names = append(names, codeNames[i])
-				}
-			}
-			other = true
-		default:
-			other = other || s == "429" || s == "408" || len(s) == 3 && s[0] == '5'
-			for i := 1; i < len(retryloop.Statuses); i++ {
-				if s == fmt.Sprint(retryloop.Statuses[i]) && !limits.MayRetry(s, !final(i, false)) {
-					names = append(names, s)
-				}
-			}
+		other = other || grpc || n == 429 || n == 408 || n >= 500 && n < 600
+		if r, ok := status.Find(n, grpc); ok && !limits.MayRetry(r.Name, !r.Final) {
+			names = append(names, r.Name)
 		}
 	}
 	if len(names) == 0 || !other {

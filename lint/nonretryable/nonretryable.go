@@ -3,7 +3,6 @@
 package nonretryable
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,8 +10,10 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // Doc documents FB1035.
@@ -102,38 +103,21 @@ func soft(names []string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return n != "404" && n != "409" && n != "NOT_FOUND" && n != "401" })
 }
 
-var codeNames = [...]string{"OK", "INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "UNIMPLEMENTED", "UNAUTHENTICATED", "UNAVAILABLE"}
-
 // forbidden names the answers of mask that must not be retried where the limits
 // hold.
 func forbidden(l config.Limits, mask uint16, grpc, refresh bool) []string {
 	var names []string
-	for i := 1; i < 16; i++ {
-		if mask&(1<<i) == 0 {
+	for i, r := range status.Responses(grpc) {
+		if i == 0 || mask&(1<<i) == 0 {
 			continue
 		}
-		name := answer(i, grpc)
-		credential := name == "401" || name == "403" || name == "UNAUTHENTICATED"
-		if name != "" && !(refresh && credential) && !l.MayRetry(name, !final(i, grpc)) {
-			names = append(names, name)
+		credential := r.Name == "401" || r.Name == "403" || r.Name == "UNAUTHENTICATED"
+		if !(refresh && credential) && !l.MayRetry(r.Name, !r.Final) {
+			names = append(names, r.Name)
 		}
 	}
 	return names
 }
-
-// answer names the i-th of retryloop.Statuses, or of retryloop.Codes.
-func answer(i int, grpc bool) string {
-	switch {
-	case grpc && i < len(codeNames):
-		return codeNames[i]
-	case !grpc && i < len(retryloop.Statuses):
-		return fmt.Sprint(retryloop.Statuses[i])
-	}
-	return ""
-}
-
-// final reports whether the standard calls the i-th of them final.
-func final(i int, grpc bool) bool { return i <= 5 || i == 6 && !grpc }
 
 var refreshWord = regexp.MustCompile(`(?i)refresh|renew|token|auth|login|sign|credential|nonce`)
 
@@ -144,7 +128,7 @@ func refreshes(r *retryloop.Region) bool {
 	}
 	for b := range r.Loop.Blocks {
 		for _, in := range b.Instrs {
-			if c, ok := in.(*ssa.Call); ok && refreshWord.MatchString(retryloop.Describe(c.Common())) {
+			if c, ok := in.(*ssa.Call); ok && refreshWord.MatchString(dataflow.Describe(c.Common())) {
 				return true
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // serviceConfigs reports gRPC service configs, in the JSON form that clients
@@ -49,9 +49,9 @@ func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 	var names []string
 	for _, m := range config.MethodConfig {
 		for _, c := range m.RetryPolicy.RetryableStatusCodes {
-			i := codeIndex(c)
-			if i > 0 && !limits.MayRetry(codeNames[i], !final(i, true)) && !slices.Contains(names, codeNames[i]) {
-				names = append(names, codeNames[i])
+			r, ok := codeOf(c)
+			if ok && !limits.MayRetry(r.Name, !r.Final) && !slices.Contains(names, r.Name) {
+				names = append(names, r.Name)
 			}
 		}
 	}
@@ -64,14 +64,14 @@ func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 	})
 }
 
-// codeIndex finds a code of a service config, which is a name or a number, in
-// codeNames; -1 when it is none of them.
-func codeIndex(code any) int {
+// codeOf returns the failure that a service config names by its name or by its
+// number.
+func codeOf(code any) (status.Response, bool) {
 	switch c := code.(type) {
 	case string:
-		return slices.Index(codeNames[:], strings.ToUpper(c))
+		return status.FindCode(strings.ToUpper(c))
 	case float64:
-		return slices.Index(retryloop.Codes[:], int64(c))
+		return status.Find(int64(c), true)
 	}
-	return -1
+	return status.Response{}, false
 }

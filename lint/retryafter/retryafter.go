@@ -6,6 +6,8 @@ import (
 	"go/token"
 	"regexp"
 
+	"github.com/forbear-go/forbear/lint/internal/status"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
@@ -39,7 +41,7 @@ var Analyzer = rule.New(Doc, run)
 
 var mention = regexp.MustCompile(`(?i)retry.?after|rate.?limit.*reset|x-ratelimit`)
 
-const tooMany, unavailable = 1 << 7, 1 << 8 // in the order of retryloop.Statuses
+var tooMany, unavailable = status.Bit(429), status.Bit(503)
 
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
@@ -47,7 +48,7 @@ func run(p *rule.Pass) {
 		}
 		for _, op := range r.Ops {
 			if spent := spentBody(r, op); spent != "" {
-				p.ReportRegion(r, rule.High, "sends "+spent+" again by "+retryloop.Describe(op.Common())+" without rewinding it")
+				p.ReportRegion(r, rule.High, "sends "+spent+" again by "+dataflow.Describe(op.Common())+" without rewinding it")
 				break
 			}
 		}
@@ -57,10 +58,10 @@ func run(p *rule.Pass) {
 // spentBody says which body op sends that an earlier attempt has read.
 func spentBody(r *retryloop.Region, op *ssa.Call) string {
 	com := op.Common()
-	sends := retryloop.CalleePkg(com) == "net/http"
+	sends := dataflow.CalleePkg(com) == "net/http"
 	for _, a := range com.Args {
 		switch {
-		case retryloop.IsNamed(a.Type(), "net/http", "Request"):
+		case dataflow.IsNamed(a.Type(), "net/http", "Request"):
 			c := builder(a, 0)
 			if c == nil {
 				continue
@@ -91,8 +92,8 @@ func builder(v ssa.Value, depth int) *ssa.Call {
 	case *ssa.Extract:
 		return builder(v.Tuple, depth+1)
 	case *ssa.Call:
-		name := retryloop.CalleeName(v.Common())
-		if retryloop.CalleePkg(v.Common()) != "net/http" {
+		name := dataflow.CalleeName(v.Common())
+		if dataflow.CalleePkg(v.Common()) != "net/http" {
 			return nil
 		}
 		if name == "NewRequest" || name == "NewRequestWithContext" {
@@ -154,7 +155,7 @@ func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
 }
 
 func makesReader(c *ssa.Call) bool {
-	switch retryloop.CalleePkg(c.Common()) + "." + retryloop.CalleeName(c.Common()) {
+	switch dataflow.CalleePkg(c.Common()) + "." + dataflow.CalleeName(c.Common()) {
 	case "bytes.NewReader", "bytes.NewBuffer", "bytes.NewBufferString", "strings.NewReader", "bufio.NewReader":
 		return true
 	}
@@ -167,12 +168,12 @@ func rewinds(r *retryloop.Region) bool {
 	r.Each(func(in ssa.Instruction) {
 		switch in := in.(type) {
 		case *ssa.Call:
-			switch retryloop.CalleeName(in.Common()) {
+			switch dataflow.CalleeName(in.Common()) {
 			case "Seek", "Reset", "GetBody", "SetBody", "Rewind", "NopCloser", "Truncate":
 				found = true
 			}
 		case *ssa.Store:
-			if fa, ok := in.Addr.(*ssa.FieldAddr); ok && retryloop.FieldName(fa.X.Type(), fa.Field) == "Body" {
+			if fa, ok := in.Addr.(*ssa.FieldAddr); ok && dataflow.FieldName(fa.X.Type(), fa.Field) == "Body" {
 				found = true
 			}
 		}

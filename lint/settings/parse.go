@@ -15,7 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/lint"
-	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // Parse reads settings, as YAML or JSON; name stands for them in faults.
@@ -224,7 +224,7 @@ func (p *parser) limits(l *Limits, path ...any) {
 		answers []string
 	}{{"retryable", l.Retryable}, {"final", l.Final}} {
 		for i, a := range list.answers {
-			if known := config.Answers(); !slices.Contains(known, a) {
+			if known := status.Names(); !slices.Contains(known, a) {
 				p.fault(at(list.key, i), "%s: %q is none of the answers that are told apart: %s", list.key, a, strings.Join(known, ", "))
 			}
 		}

@@ -30,8 +30,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -61,24 +61,16 @@ type (
 // confidence that analyzers report is set too: it is for drivers that know no
 // confidences.
 func (s *Settings) Apply() error {
-	least, err := s.Least()
-	if err != nil {
+	if _, err := s.Least(); err != nil {
 		return err
 	}
-	rule.SetMinimum(least)
 	config.Set(&s.Settings)
-	retryloop.SetKeyNames(s.KeyHeaders...)
 	table.Set(s.Libraries)
 	return nil
 }
 
 // Least returns the least confidence that counts.
-func (s *Settings) Least() (rule.Confidence, error) {
-	if s.Confidence == "" {
-		return rule.High, nil
-	}
-	return rule.ParseConfidence(s.Confidence)
-}
+func (s *Settings) Least() (rule.Confidence, error) { return rule.Least(&s.Settings) }
 
 // Merge adds what o says where s says nothing; lists are joined, with those of
 // s first.
@@ -106,9 +98,9 @@ func (s *Settings) Check(name string) error {
 	return errors.Join(p.errs...)
 }
 
-// Answers returns the answers that rules tell apart: statuses and names of gRPC
-// codes.
-func Answers() []string { return config.Answers() }
+// Answers returns the responses that rules tell apart: statuses and names of
+// gRPC codes. Only these can be retryable or final.
+func Answers() []string { return status.Names() }
 
 // YAML writes s in the form that [Parse] reads.
 func (s *Settings) YAML() ([]byte, error) { return yaml.Marshal(s) }

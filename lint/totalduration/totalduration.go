@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Doc documents FB1012.
@@ -41,11 +42,11 @@ func run(p *rule.Pass) {
 		if !r.Pure || !r.Bound.Counter || r.Bound.Deadline || r.Bound.Context || r.Waiting || r.Weak {
 			continue
 		}
-		if r.Boundary == retryloop.Local {
+		if r.Boundary == send.Local {
 			continue
 		}
 		waits := time.Duration(0)
-		if r.Delay.Class == retryloop.Fixed && r.Delay.Known && r.Bound.Known {
+		if r.Delay.Class == fact.Fixed && r.Delay.Known && r.Bound.Known {
 			waits = r.Delay.Value * time.Duration(r.Bound.Limit-1)
 		}
 		if waits > limit {

@@ -6,12 +6,12 @@ import (
 
 	"golang.org/x/tools/go/analysis/analysistest"
 
-	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/totalduration"
 )
 
 func TestMain(m *testing.M) {
-	rule.SetMinimum(rule.Low)
+	config.Set(&config.Settings{Confidence: "low"})
 	os.Exit(m.Run())
 }
 

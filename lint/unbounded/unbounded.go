@@ -4,8 +4,8 @@ package unbounded
 import (
 	"regexp"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -46,7 +46,7 @@ func run(p *rule.Pass) {
 			continue
 		}
 		c := rule.Medium
-		if r.Bound.Context || r.Waiting || r.Boundary == retryloop.Local || r.Loop == nil || supervisor.MatchString(r.Fn.Name()) {
+		if r.Bound.Context || r.Waiting || r.Boundary == send.Local || r.Loop == nil || supervisor.MatchString(r.Fn.Name()) {
 			c = rule.Low
 		}
 		p.ReportRegion(r, c, "retries "+rule.Ops(r)+" without a limit of attempts or time")

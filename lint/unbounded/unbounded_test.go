@@ -6,12 +6,12 @@ import (
 
 	"golang.org/x/tools/go/analysis/analysistest"
 
-	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/unbounded"
 )
 
 func TestMain(m *testing.M) {
-	rule.SetMinimum(rule.Medium)
+	config.Set(&config.Settings{Confidence: "medium"})
 	os.Exit(m.Run())
 }
 

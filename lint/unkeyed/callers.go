@@ -5,31 +5,27 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // callers reports calls that hand the method POST or PATCH to a function which
 // retries whatever method it is given.
 func callers(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				c, ok := in.(*ssa.Call)
-				if !ok {
-					continue
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			if method := p.RetriedMethod(c); (method == "POST" || method == "PATCH") && !p.MentionsKey(fn) {
+				conf := rule.High
+				if send.ReadOnlyName(fn) {
+					conf = rule.Medium
 				}
-				if method := p.RetriedMethod(c); (method == "POST" || method == "PATCH") && !p.MentionsKey(fn) {
-					conf := rule.High
-					if retryloop.ReadOnlyName(fn) {
-						conf = rule.Medium
-					}
-					p.Report(rule.Finding{
-						Confidence: conf, Pos: c.Pos(), Function: rule.FunctionName(fn),
-						Message: retryloop.Describe(c.Common()) + " retries this " + method + " without an Idempotency-Key",
-						Callees: []string{retryloop.Describe(c.Common())},
-					})
-				}
+				p.Report(rule.Finding{
+					Confidence: conf, Pos: c.Pos(), Function: rule.FunctionName(fn),
+					Message: dataflow.Describe(c.Common()) + " retries this " + method + " without an Idempotency-Key",
+					Callees: []string{dataflow.Describe(c.Common())},
+				})
 			}
 		}
 	}
@@ -46,7 +42,7 @@ func wrappers(p *rule.Pass) {
 			continue
 		}
 		for _, op := range r.Ops {
-			if retryloop.CalleePkg(op.Common()) != "net/http" || !passesOn(r, op) {
+			if dataflow.CalleePkg(op.Common()) != "net/http" || !passesOn(r, op) {
 				continue
 			}
 			c := rule.Medium
@@ -62,7 +58,7 @@ func wrappers(p *rule.Pass) {
 // passesOn reports whether op sends a request that the function was given.
 func passesOn(r *retryloop.Region, op *ssa.Call) bool {
 	for _, a := range op.Common().Args {
-		if param, ok := a.(*ssa.Parameter); ok && retryloop.IsNamed(param.Type(), "net/http", "Request") {
+		if param, ok := a.(*ssa.Parameter); ok && dataflow.IsNamed(param.Type(), "net/http", "Request") {
 			return true
 		}
 	}

@@ -7,8 +7,9 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
 )
 
@@ -74,18 +75,12 @@ func run(p *rule.Pass) {
 // calls it again when it fails.
 func callbacks(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		for _, b := range fn.Blocks {
-			for _, in := range b.Instrs {
-				c, ok := in.(*ssa.Call)
-				if !ok {
-					continue
-				}
-				op := p.RetriedCallback(c)
-				if op == nil || p.MentionsKey(fn) {
-					continue
-				}
-				report(p, c, op)
+		for c := range dataflow.Instrs[*ssa.Call](fn) {
+			op := p.RetriedCallback(c)
+			if op == nil || p.MentionsKey(fn) {
+				continue
 			}
+			report(p, c, op)
 		}
 	}
 }
@@ -96,13 +91,13 @@ func report(p *rule.Pass, c *ssa.Call, op *ssa.Function) {
 			continue
 		}
 		conf := rule.High
-		if s.Depth > 1 || retryloop.ReadOnlyName(op) {
+		if s.Depth > 1 || send.ReadOnlyName(op) {
 			conf = rule.Medium
 		}
 		p.Report(rule.Finding{
 			Confidence: conf, Pos: c.Pos(), End: token.NoPos, Function: rule.FunctionName(c.Parent()),
-			Message: "retries " + s.Method + " through " + retryloop.Describe(c.Common()) + " without an Idempotency-Key",
-			Callees: []string{retryloop.Describe(c.Common())},
+			Message: "retries " + s.Method + " through " + dataflow.Describe(c.Common()) + " without an Idempotency-Key",
+			Callees: []string{dataflow.Describe(c.Common())},
 		})
 		return
 	}

@@ -50,7 +50,7 @@ func minute(d *policyfile.Dependency, failing float64) (outcome, error) {
 	p.Breaker = breaker.Policy{Disabled: true}
 	budget := budget.NewRatio(p.WithDefaults().Budget)
 	r, err := forbear.New(d.Name, p, forbear.WithoutLog(), forbear.WithCallerDeadLetter(),
-		forbear.WithBudget(budget), forbear.WithDraw(random.Float64))
+		forbear.WithBudget(budget), forbear.WithRand(random.Float64))
 	if err != nil {
 		return outcome{}, err
 	}

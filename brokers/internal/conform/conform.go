@@ -16,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // Broker is a broker with one queue, stream or topic, that is empty.
@@ -74,7 +75,7 @@ func newKit(t *testing.T, b Broker, handler func(ctx context.Context, e consume.
 		t.Fatal(err)
 	}
 	k := &kit{t: t, b: b, q: &letters{}, runs: map[string]int{}, handler: handler}
-	k.o = consume.Options{Group: "conform", Store: idempotency.NewMemory(nil), DLQ: k.q, Retryer: r, InPlace: -1, Lease: 300 * time.Millisecond}
+	k.o = consume.Options{Group: "conform", Store: &memstore.Idempotency{}, DLQ: k.q, Retryer: r, InPlace: -1, Lease: 300 * time.Millisecond}
 	return k
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 var errBusy = errors.New("ledger is busy")
@@ -54,7 +54,7 @@ func main() {
 		return err // unknown: not retried
 	}, consume.Options{
 		Group:   "bookkeeping",
-		Store:   idempotency.NewMemory(nil), // in production: sqlstore
+		Store:   &memstore.Idempotency{}, // in production: sqlstore
 		DLQ:     printer{},
 		Retryer: retryer,
 		Observe: func(e consume.Event, d consume.Decision) {

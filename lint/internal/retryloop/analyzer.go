@@ -4,10 +4,14 @@ import (
 	"go/ast"
 	"go/types"
 	"reflect"
+	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/ctrlflow"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
 // Analyzer builds the SSA form of a package, finds its retries, and exports
@@ -18,27 +22,32 @@ var Analyzer = &analysis.Analyzer{
 	Run:        run,
 	Requires:   []*analysis.Analyzer{ctrlflow.Analyzer},
 	ResultType: reflect.TypeFor[*Result](),
-	FactTypes:  []analysis.Fact{new(Summary)},
+	FactTypes:  []analysis.Fact{new(fact.Summary)},
 }
 
-// Result is what the other analyzers work on.
+// Result is what the other analyzers work on. The package of the standard
+// library, about which the tables know enough, has no functions in it.
 type Result struct {
 	Pkg     *ssa.Package
 	Funcs   []*ssa.Function // with bodies, literals included, in source order
 	Regions []*Region
 
-	sums *summaries
+	known *fact.Table
+	pkg   *finders
 }
 
 // Summary returns what is known of the function that c calls, or nil.
-func (r *Result) Summary(c *ssa.CallCommon) *Summary { return r.sums.of(c) }
+func (r *Result) Summary(c *ssa.CallCommon) *fact.Summary { return r.known.Of(c) }
 
 // Local returns the summary of a function of this package.
-func (r *Result) Local(fn *ssa.Function) *Summary { return r.sums.local(fn) }
+func (r *Result) Local(fn *ssa.Function) *fact.Summary { return r.known.Local(fn) }
 
+// run builds the SSA form. Imported packages are made without bodies: what is
+// known of them comes by facts. Calls that do not return end their blocks, as
+// the control-flow graphs of the ctrlflow analyzer have it.
 func run(pass *analysis.Pass) (any, error) {
 	if standard(pass) {
-		return &Result{sums: newSummaries(pass, nil)}, nil
+		return newResult(pass, nil), nil
 	}
 	cfgs := pass.ResultOf[ctrlflow.Analyzer].(*ctrlflow.CFGs)
 	prog := ssa.NewProgram(pass.Fset, ssa.BuilderMode(0))
@@ -49,7 +58,7 @@ func run(pass *analysis.Pass) (any, error) {
 	pkg := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
 	pkg.Build()
 
-	r := &Result{Pkg: pkg, sums: newSummaries(pass, pkg)}
+	r := newResult(pass, pkg)
 	for _, file := range pass.Files {
 		for _, d := range file.Decls {
 			decl, ok := d.(*ast.FuncDecl)
@@ -71,50 +80,32 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, fn := range r.Funcs {
-		r.Regions = append(r.Regions, r.sums.finder(fn).regions()...)
+		r.Regions = append(r.Regions, r.pkg.of(fn).regions()...)
 	}
 	r.export(pass)
 	return r, nil
 }
 
-func newSummaries(pass *analysis.Pass, pkg *ssa.Package) *summaries {
-	return &summaries{
-		pass: pass, pkg: pkg,
-		memo: map[*ssa.Function]*Summary{}, find: map[*ssa.Function]*finder{}, touches: map[*ssa.Function]bool{},
-	}
+func newResult(pass *analysis.Pass, pkg *ssa.Package) *Result {
+	p := newFinders(pass, pkg)
+	return &Result{Pkg: pkg, known: p.known, pkg: p}
 }
 
 // standard reports whether the package is one of the standard library, about
-// which the tables know what is needed.
+// which the tables know what is needed. Drivers without modules give none for
+// any package, so that the path has to tell.
 func standard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
-	first, _, _ := cutPath(path)
-	return pass.Module == nil && stdRoots[first] && path != "main"
-}
-
-func cutPath(path string) (first, rest string, found bool) {
-	for i := range len(path) {
-		if path[i] == '/' {
-			return path[:i], path[i+1:], true
-		}
-	}
-	return path, "", false
+	first, _, _ := strings.Cut(path, "/")
+	return pass.Module == nil && path != "main" && slices.Contains(stdRoots, first)
 }
 
 // stdRoots are the first elements of the standard library's import paths.
-var stdRoots = func() map[string]bool {
-	m := map[string]bool{}
-	for _, r := range []string{
-		"archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding",
-		"errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math",
-		"mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "structs",
-		"sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "vendor", "weak", "cmd",
-	} {
-		m[r] = true
-	}
-	return m
-}()
+var stdRoots = strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed encoding
+	errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect
+	regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak cmd`)
 
+// add adds a function and the literals in it.
 func (r *Result) add(fn *ssa.Function) {
 	if len(fn.Blocks) == 0 {
 		return
@@ -125,15 +116,16 @@ func (r *Result) add(fn *ssa.Function) {
 	}
 }
 
-// export writes the facts about exported and unexported functions alike: an
-// unexported method may be reached through an exported one.
+// export writes the facts about the package's exported functions and methods,
+// those of unexported types too: a caller reaches them through an interface or a
+// field. Functions without anything to say get none.
 func (r *Result) export(pass *analysis.Pass) {
 	for _, fn := range r.Funcs {
 		obj, ok := fn.Object().(*types.Func)
 		if !ok || !obj.Exported() || obj.Pkg() != pass.Pkg {
 			continue
 		}
-		if sum := r.sums.local(fn); !sum.empty() {
+		if sum := r.known.Local(fn); !sum.Empty() {
 			pass.ExportObjectFact(obj, sum)
 		}
 	}

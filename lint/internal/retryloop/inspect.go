@@ -1,11 +1,13 @@
 package retryloop
 
 import (
-	"go/types"
-	"regexp"
-	"strings"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
 // Each calls visit for every instruction of the region's loop (of the whole
@@ -23,32 +25,34 @@ func (r *Region) Each(visit func(ssa.Instruction)) {
 
 // Contains reports whether in belongs to the region's loop.
 func (r *Region) Contains(in ssa.Instruction) bool {
-	return r.Loop == nil || r.Loop.contains(in)
+	return r.Loop == nil || r.Loop.Contains(in)
 }
 
-// Again reports whether another attempt may follow in.
+// Again reports whether another attempt may follow in: some path from its block
+// comes back to the head of the loop.
 func (r *Region) Again(in ssa.Instruction) bool {
-	if !r.Loop.contains(in) {
+	if !r.Loop.Contains(in) {
 		return false
 	}
-	_, back := r.Loop.walk(in.Block(), nil)
+	_, back := r.Loop.Walk(in.Block(), nil)
 	return back || in.Block() == r.Loop.Header
 }
 
 // InFailedTurn reports whether in runs in a turn that fails: on the way to one
-// of the region's failures, or after it.
+// of the region's failures, or after it. What runs only in turns that succeed
+// is not repeated.
 func (r *Region) InFailedTurn(in ssa.Instruction) bool {
 	for _, t := range r.Tests {
-		succeeds := func(e edge) bool { return e == t.ok() }
-		turn, _ := r.Loop.walkTurn(succeeds)
+		succeeds := func(e dataflow.Edge) bool { return e == t.ok() }
+		turn, _ := r.Loop.WalkTurn(succeeds)
 		if !turn[in.Block()] {
 			continue
 		}
 		if in.Block() == r.Loop.Header && turn[t.If.Block()] {
 			return true
 		}
-		after, _ := r.Loop.walk(t.fail().to(), nil)
-		before, _ := r.Loop.walk(in.Block(), succeeds)
+		after, _ := r.Loop.Walk(t.fail().To(), nil)
+		before, _ := r.Loop.Walk(in.Block(), succeeds)
 		if after[in.Block()] || before[t.If.Block()] {
 			return true
 		}
@@ -57,10 +61,10 @@ func (r *Region) InFailedTurn(in ssa.Instruction) bool {
 }
 
 // Origins returns the calls inside the region that v carries results of.
-func (r *Region) Origins(v ssa.Value) []*ssa.Call { return r.f.res.origins(v, r.Loop) }
+func (r *Region) Origins(v ssa.Value) []*ssa.Call { return r.f.Origins(v, r.Loop) }
 
 // StoresTo returns the stores to the variable at addr.
-func (r *Region) StoresTo(addr ssa.Value) []*ssa.Store { return r.f.res.storesTo(addr) }
+func (r *Region) StoresTo(addr ssa.Value) []*ssa.Store { return r.f.StoresTo(addr) }
 
 // Inside returns the region of the same function whose loop lies inside this
 // one's and whose failure this one retries, or nil.
@@ -83,176 +87,17 @@ func (r *Region) Inside() *Region {
 
 // CalleeSummary returns what is known of the function behind a call of the
 // region.
-func (r *Region) CalleeSummary(c *ssa.Call) *Summary { return r.f.sums.of(c.Common()) }
-
-// Mentions reports whether the region's function, or a function of the package
-// that the region calls, has a string constant, a field or a callee of a name
-// that re matches.
-func (r *Region) Mentions(re *regexp.Regexp) bool {
-	seen := map[*ssa.Function]bool{}
-	for fn := r.Fn; fn != nil; fn = fn.Parent() {
-		if r.f.sums.mentions(fn, re, seen, 3) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *summaries) mentions(fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.Function]bool, depth int) bool {
-	if fn == nil || seen[fn] {
-		return false
-	}
-	seen[fn] = true
-	for _, b := range fn.Blocks {
-		for _, in := range b.Instrs {
-			switch in := in.(type) {
-			case *ssa.FieldAddr:
-				if re.MatchString(fieldName(in.X.Type(), in.Field)) {
-					return true
-				}
-			case *ssa.Field:
-				if re.MatchString(fieldName(in.X.Type(), in.Field)) {
-					return true
-				}
-			case ssa.CallInstruction:
-				c := in.Common()
-				if re.MatchString(calleeName(c)) {
-					return true
-				}
-				if g := static(c); g != nil && depth > 0 && len(g.Blocks) > 0 && s.own(g) && s.mentions(g, re, seen, depth-1) {
-					return true
-				}
-			}
-			for _, op := range in.Operands(nil) {
-				if *op == nil {
-					continue
-				}
-				if str, ok := ConstString(*op); ok && re.MatchString(str) {
-					return true
-				}
-				if f, ok := (*op).(*ssa.Function); ok && re.MatchString(f.Name()) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// Responses returns the operations of the region that yield an HTTP response.
-func (r *Region) Responses() []*ssa.Call {
-	var found []*ssa.Call
-	for _, c := range r.Ops {
-		res := c.Common().Signature().Results()
-		if res.Len() > 0 && isNamed(res.At(0).Type(), "net/http", "Response") {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
-// IsNamed reports whether t, or what it points to, is the named type.
-func IsNamed(t types.Type, pkg, name string) bool { return isNamed(t, pkg, name) }
-
-// CalleeName returns the name of what c calls.
-func CalleeName(c *ssa.CallCommon) string { return calleeName(c) }
-
-// CalleePkg returns the import path of what c calls, or "".
-func CalleePkg(c *ssa.CallCommon) string { return calleePkg(c) }
-
-// FieldName returns the name of a struct's field i.
-func FieldName(t types.Type, i int) string { return fieldName(t, i) }
-
-// CheckedLate reports whether the region's counter is tested only at the head
-// or at the foot of the loop, so that the wait after the last failure leads to
-// no attempt.
-func (r *Region) CheckedLate() bool {
-	if r.Loop == nil || !r.Bound.Counter || r.WaitFirst || len(r.Waits) == 0 {
-		return false
-	}
-	var count *ssa.BasicBlock // the only block that looks at the counter
-	for b := range r.Loop.Blocks {
-		i := ifOf(b)
-		if i == nil || !r.f.countsIn(i.Cond, r.Loop) {
-			continue
-		}
-		if count != nil {
-			return false
-		}
-		count = b
-	}
-	if count == nil {
-		return false
-	}
-	if count != r.Loop.Header && !r.waitsBefore(count) {
-		return false
-	}
-	for _, w := range r.Waits {
-		for _, op := range r.Ops {
-			if w.Instr.Block() != op.Block() && !op.Block().Dominates(w.Instr.Block()) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// waitsBefore reports whether a wait comes before block b in every turn: b is
-// the foot of the loop.
-func (r *Region) waitsBefore(b *ssa.BasicBlock) bool {
-	for _, w := range r.Waits {
-		if w.Instr.Block() == b || w.Instr.Block().Dominates(b) {
-			return true
-		}
-	}
-	return false
-}
-
-// countsIn reports whether a condition compares a counter of l.
-func (f *finder) countsIn(v ssa.Value, l *Loop) bool {
-	b, ok := v.(*ssa.BinOp)
-	return ok && (f.counter(b.X, l, 0) || f.counter(b.Y, l, 0))
-}
-
-// sdks are clients that retry by themselves, with the attempts that they make
-// by default.
-var sdks = []struct {
-	pkg      string
-	attempts int
-}{
-	{"github.com/aws/aws-sdk-go-v2/service", 3},
-	{"github.com/aws/aws-sdk-go/service", 4},
-	{"github.com/hashicorp/go-retryablehttp", 5},
-	{"github.com/minio/minio-go", 10},
-	{"github.com/stripe/stripe-go", 3},
-	{"github.com/Azure/azure-sdk-for-go/sdk", 4},
-	{"github.com/hetznercloud/hcloud-go", 5},
-	{"github.com/cloudflare/cloudflare-go", 4},
-	{"github.com/openai/openai-go", 3},
-	{"github.com/anthropics/anthropic-sdk-go", 3},
-}
-
-// RetryingSDK returns the number of attempts that the client behind c makes by
-// default, when it is known to retry.
-func RetryingSDK(c *ssa.CallCommon) (attempts int, ok bool) {
-	pkg := calleePkg(c)
-	for _, s := range sdks {
-		if strings.HasPrefix(pkg, s.pkg) && len(c.Signature().Params().String()) > 0 {
-			return s.attempts, true
-		}
-	}
-	return 0, false
-}
+func (r *Region) CalleeSummary(c *ssa.Call) *fact.Summary { return r.f.Known.Of(c.Common()) }
 
 // InspectsError reports whether the region looks into the errors of its
 // operations before it tries again: errors.Is, a predicate, a type assertion, a
-// comparison of texts.
+// comparison of texts. What it then retries is its choice, and less is certain.
 func (r *Region) InspectsError() bool {
 	found := false
 	r.Each(func(in ssa.Instruction) {
 		switch in := in.(type) {
 		case *ssa.TypeAssert:
-			found = found || isError(in.X.Type())
+			found = found || dataflow.IsError(in.X.Type())
 		case *ssa.Call:
 			com := in.Common()
 			if com.IsInvoke() && com.Method.Name() == "Error" {
@@ -260,7 +105,7 @@ func (r *Region) InspectsError() bool {
 				return
 			}
 			for _, a := range com.Args {
-				if isError(a.Type()) && tested(in) {
+				if dataflow.IsError(a.Type()) && tested(in) {
 					found = true
 				}
 			}
@@ -295,12 +140,10 @@ func tested(v ssa.Value) bool {
 	return false
 }
 
-// OnStatus reports whether a branch of the region itself looks at a status.
-func (r *Region) OnStatus() bool {
-	for _, t := range r.Tests {
-		if t.Status {
-			return true
-		}
-	}
-	return false
+// DeferredEqualJitter returns the waits with equal jitter that fn keeps for a
+// later attempt, outside of the regions, which judge their own waits.
+func (r *Result) DeferredEqualJitter(fn *ssa.Function) []*ssa.BinOp {
+	return slices.DeleteFunc(delay.Deferred(r.known.Scope(fn)), func(wait *ssa.BinOp) bool {
+		return slices.ContainsFunc(r.pkg.of(fn).regions(), func(reg *Region) bool { return reg.Contains(wait) })
+	})
 }

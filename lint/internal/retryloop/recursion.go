@@ -1,14 +1,21 @@
 package retryloop
 
-import "golang.org/x/tools/go/ssa"
+import (
+	"golang.org/x/tools/go/ssa"
 
-// recursion finds a function that, after a failure and a wait, calls itself
-// with the same operation.
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
+
+// recursion finds a function that, after a failure and a wait, calls itself with
+// the same operation. Its whole body stands for the loop. Without a wait it is
+// taken for a descent, as of a tree, in which a failure is no reason to go on.
 func (f *finder) recursion() *Region {
 	var self *ssa.Call
-	for _, b := range f.fn.Blocks {
+	for _, b := range f.Fn.Blocks {
 		for _, in := range b.Instrs {
-			if c, ok := in.(*ssa.Call); ok && c.Common().StaticCallee() == f.fn && f.innermost[b] == nil {
+			if c, ok := in.(*ssa.Call); ok && c.Common().StaticCallee() == f.Fn && f.Innermost[b] == nil {
 				self = c
 			}
 		}
@@ -16,13 +23,13 @@ func (f *finder) recursion() *Region {
 	if self == nil {
 		return nil
 	}
-	all := &Loop{Blocks: map[*ssa.BasicBlock]bool{}}
-	for _, b := range f.fn.Blocks {
+	all := &dataflow.Loop{Blocks: map[*ssa.BasicBlock]bool{}}
+	for _, b := range f.Fn.Blocks {
 		all.Blocks[b] = true
 	}
-	r := &Region{Fn: f.fn, f: f, Pure: true, Pos: self.Pos()}
+	r := &Region{Fn: f.Fn, f: f, Pure: true, Pos: self.Pos()}
 	for _, t := range f.tests(all) {
-		if isOp(self, t.Ops) || !t.fail().to().Dominates(self.Block()) || len(t.fail().to().Preds) > 1 {
+		if isOp(self, t.Ops) || !t.fail().To().Dominates(self.Block()) || len(t.fail().To().Preds) > 1 {
 			continue
 		}
 		r.Tests = append(r.Tests, t)
@@ -31,12 +38,12 @@ func (f *finder) recursion() *Region {
 	if len(r.Tests) == 0 {
 		return nil
 	}
-	for _, b := range f.fn.Blocks {
-		if !b.Dominates(self.Block()) || f.innermost[b] != nil {
+	for _, b := range f.Fn.Blocks {
+		if !b.Dominates(self.Block()) || f.Innermost[b] != nil {
 			continue
 		}
 		for _, in := range b.Instrs {
-			if w := f.waitOf(in, nil); w != nil && in != ssa.Instruction(self) && (b != self.Block() || before(in, self)) {
+			if w := delay.WaitOf(f.Scope, in, nil); w != nil && in != ssa.Instruction(self) && (b != self.Block() || dataflow.Before(in, self)) {
 				r.Waits = append(r.Waits, w)
 			}
 		}
@@ -45,16 +52,16 @@ func (f *finder) recursion() *Region {
 		return nil
 	}
 	f.describe(r)
-	r.Bound.Counter = f.countsDown(self)
-	if r.Delay.Class == Fixed && r.Delay.Param && f.passesVarying(self) {
-		r.Delay.Class = Growing
+	r.Bound.Counter = countsDown(self)
+	if r.Delay.Class == fact.Fixed && r.Delay.Param && f.passesVarying(self) {
+		r.Delay.Class = fact.Growing
 	}
 	return r
 }
 
 // countsDown reports whether the recursive call passes a parameter plus or
 // minus a constant.
-func (f *finder) countsDown(self *ssa.Call) bool {
+func countsDown(self *ssa.Call) bool {
 	for _, a := range self.Common().Args {
 		b, ok := a.(*ssa.BinOp)
 		if !ok {
@@ -71,13 +78,13 @@ func (f *finder) countsDown(self *ssa.Call) bool {
 // parameter: the wait grows from call to call.
 func (f *finder) passesVarying(self *ssa.Call) bool {
 	for i, a := range self.Common().Args {
-		if i < len(f.fn.Params) && isDuration(f.fn.Params[i].Type()) && a != ssa.Value(f.fn.Params[i]) {
+		if i < len(f.Fn.Params) && dataflow.IsDuration(f.Fn.Params[i].Type()) && a != ssa.Value(f.Fn.Params[i]) {
 			return true
 		}
 	}
 	for _, w := range self.Common().Args {
 		if b, ok := w.(*ssa.BinOp); ok {
-			if _, isParam := b.X.(*ssa.Parameter); isParam && f.waitUses(b.X) {
+			if _, isParam := b.X.(*ssa.Parameter); isParam && waitUses(b.X) {
 				return true
 			}
 		}
@@ -85,12 +92,13 @@ func (f *finder) passesVarying(self *ssa.Call) bool {
 	return false
 }
 
-func (f *finder) waitUses(p ssa.Value) bool {
+// waitUses reports whether p is converted to a duration.
+func waitUses(p ssa.Value) bool {
 	if p.Referrers() == nil {
 		return false
 	}
 	for _, ref := range *p.Referrers() {
-		if c, ok := ref.(*ssa.Convert); ok && isDuration(c.Type()) {
+		if c, ok := ref.(*ssa.Convert); ok && dataflow.IsDuration(c.Type()) {
 			return true
 		}
 	}

@@ -5,6 +5,9 @@
 // Polling (the failure leaves, "not yet" stays), tickers (success and failure
 // meet in the same wait), iteration over items (each turn is another
 // operation), compare-and-swap and lock loops are not retries.
+//
+// What the region finder puts together is judged below it: waits in the package
+// delay, limits in bound, requests and boundaries in send, statuses in status.
 package retryloop
 
 import (
@@ -12,20 +15,30 @@ import (
 	"go/token"
 	"slices"
 
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/bound"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/send"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
-// Region is one retry.
+// Region is one retry: a loop, or a function that calls itself, in which a
+// failure of an operation leads to another attempt at the same operation. What
+// it holds is fixed when it is found; its methods look into the code again.
 type Region struct {
 	Fn    *ssa.Function
-	Loop  *Loop       // nil for a recursion
-	Pos   token.Pos   // the loop keyword, or the recursive call
-	Node  ast.Node    // the loop statement, when there is one
-	Tests []*Test     // the branches on failure that lead to another attempt
-	Ops   []*ssa.Call // the operations that are attempted again
-	Waits []*Wait     // what lets time pass before another attempt
-	Delay Delay       // how the waits develop
-	Bound Bound
+	Loop  *dataflow.Loop // nil for a recursion
+	Pos   token.Pos      // the loop keyword, or the recursive call
+	Node  ast.Node       // the loop statement, when there is one
+	Tests []*Test        // the branches on failure that lead to another attempt
+	Ops   []*ssa.Call    // the operations that are attempted again
+	Waits []*delay.Wait  // what lets time pass before another attempt
+	Delay delay.Delay    // how the waits develop
+	Bound bound.Bound
 	// Pure regions end with the first success. The others go on after a
 	// success with something else, as consumers do.
 	Pure bool
@@ -35,7 +48,7 @@ type Region struct {
 	Waiting bool
 	// WaitFirst regions wait before the first attempt too, as pollers do.
 	WaitFirst bool
-	Boundary  Boundary // of the operations, the farthest
+	Boundary  send.Boundary // of the operations, the farthest
 	// Weak regions know failure only from a bool result.
 	Weak bool
 	// Callback regions attempt a function that was handed to them.
@@ -44,21 +57,40 @@ type Region struct {
 	f *finder
 }
 
-// finder finds the regions of one function.
-type finder struct {
-	fn        *ssa.Function
-	sums      *summaries
-	res       *resolver
-	loops     []*Loop
-	innermost map[*ssa.BasicBlock]*Loop
-	done      bool
-	found     []*Region // once done
+// finders finds and remembers the regions of a package's functions, with all
+// that is known of the package meanwhile. Whether a callee retries is asked
+// while its caller is judged, so that regions are found on demand.
+type finders struct {
+	known *fact.Table
+	judge *status.Judge
+	memo  map[*ssa.Function]*finder
 }
 
-func newFinder(s *summaries, fn *ssa.Function) *finder {
-	f := &finder{fn: fn, sums: s, res: newResolver(fn)}
-	f.loops, f.innermost = loopsOf(fn)
+// newFinders returns the finders of a package, which may be nil.
+func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
+	p := &finders{memo: map[*ssa.Function]*finder{}}
+	p.known = fact.NewTable(pass, pkg, p.summarize)
+	p.judge = status.New(p.known)
+	return p
+}
+
+// of returns the region finder of fn, made once.
+func (p *finders) of(fn *ssa.Function) *finder {
+	f := p.memo[fn]
+	if f == nil {
+		f = &finder{Scope: p.known.Scope(fn), pkg: p}
+		p.memo[fn] = f
+	}
 	return f
+}
+
+// finder finds the regions of one function. done is set before they are sought:
+// a function that leads back to itself sees none of its own.
+type finder struct {
+	*fact.Scope
+	pkg   *finders
+	done  bool
+	found []*Region // once done
 }
 
 // regions returns the retries of the function.
@@ -68,7 +100,7 @@ func (f *finder) regions() []*Region {
 	}
 	f.done = true
 	var found []*Region
-	for _, l := range f.loops {
+	for _, l := range f.Loops {
 		if r := f.region(l); r != nil {
 			found = append(found, r)
 		}
@@ -80,43 +112,46 @@ func (f *finder) regions() []*Region {
 	return found
 }
 
-// region judges one loop; nil when it is no retry.
-func (f *finder) region(l *Loop) *Region {
-	tests := f.besideErrors(f.tests(l), l)
+// region judges one loop; nil when it is no retry. It follows each test of a
+// failure both ways: the failure must lead to another attempt at the same
+// operation, and then a success must not, or only past other work.
+func (f *finder) region(l *dataflow.Loop) *Region {
+	tests := besideErrors(f.tests(l), l)
 	if len(tests) == 0 {
 		return nil
 	}
-	failing := map[edge]bool{}
+	failing := map[dataflow.Edge]bool{}
 	for _, t := range tests {
 		failing[t.fail()] = true
 	}
-	notFailing := func(e edge) bool { return failing[e] }
+	notFailing := func(e dataflow.Edge) bool { return failing[e] }
 
 	// A test that only a failure leads to looks at it once more: its other edge
 	// is no success.
-	first, _ := l.walkTurn(notFailing)
+	first, _ := l.WalkTurn(notFailing)
 
-	r := &Region{Fn: f.fn, Loop: l, f: f, Pure: true}
+	r := &Region{Fn: f.Fn, Loop: l, f: f, Pure: true}
 	var onFailure, onSuccess []map[*ssa.BasicBlock]bool
 	for _, t := range tests {
 		if len(t.Ops) == 0 {
 			continue
 		}
-		failBlocks, again := l.walk(t.fail().to(), nil)
-		if !again || !f.sameOperation(t, l) {
+		failBlocks, again := l.Walk(t.fail().To(), nil)
+		if !again || !dataflow.SameOperation(f.Func, t.Ops, t.ok(), l) {
 			continue
 		}
-		okBlocks, goesOn := l.walk(t.ok().to(), notFailing)
-		if goesOn && l.endsByFlag(t.ok(), notFailing, r.Ops, t.Ops) {
+		okBlocks, goesOn := l.Walk(t.ok().To(), notFailing)
+		// The graph may go on where the program does not: a flag ends it.
+		if goesOn && l.EndsByFlag(t.ok(), notFailing, append(slices.Clip(r.Ops), t.Ops...)) {
 			goesOn = false
 		}
 		r.Tests = append(r.Tests, t)
 		r.Ops = appendNew(r.Ops, t.Ops)
 		onFailure = append(onFailure, failBlocks)
-		if !first[t.If.Block()] || l.carried(t) {
+		if !first[t.If.Block()] || carried(l, t) {
 			continue
 		}
-		if goesOn && !f.onlyPredicate(t) {
+		if goesOn && !onlyPredicate(t) {
 			r.Pure = false
 		}
 		onSuccess = append(onSuccess, okBlocks)
@@ -125,10 +160,12 @@ func (f *finder) region(l *Loop) *Region {
 		return nil
 	}
 	r.Waits = f.regionWaits(r, onFailure, onSuccess)
+	// A loop that goes on in any case, and waits for nothing after a failure,
+	// is a consumer that takes the next item.
 	if !r.Pure && len(r.Waits) == 0 {
 		return nil
 	}
-	if f.itemLoop(l) && !r.Pure {
+	if dataflow.ItemLoop(f.Func, l) && !r.Pure {
 		return nil
 	}
 	r.Weak = true
@@ -139,18 +176,21 @@ func (f *finder) region(l *Loop) *Region {
 	if r.Weak && !(r.Spoken && r.Pure) && !slices.ContainsFunc(r.Tests, func(t *Test) bool { return !t.lone() }) {
 		return nil // a nil result may mean that there is nothing yet
 	}
-	if len(r.Waits) == 0 && !f.immediate(r) {
+	// Without a wait, most loops that go on after a failure are no retries.
+	if len(r.Waits) == 0 && !r.immediate() {
 		return nil
 	}
 	return r
 }
 
 // besideErrors leaves out the tests of a result beside an error, unless the
-// error leads to another attempt too: otherwise they wait for the result.
-func (f *finder) besideErrors(tests []*Test, l *Loop) []*Test {
+// error leads to another attempt too: otherwise they wait for the result. A
+// lookup that yields neither error nor value says "not yet", and a loop around
+// it polls.
+func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 	var retried []*ssa.Call
 	for _, t := range tests {
-		if _, again := l.walk(t.fail().to(), nil); again && !t.Nil {
+		if _, again := l.Walk(t.fail().To(), nil); again && !t.Nil {
 			retried = append(retried, t.Ops...)
 		}
 	}
@@ -160,10 +200,11 @@ func (f *finder) besideErrors(tests []*Test, l *Loop) []*Test {
 }
 
 // carried reports whether t looks at the failure of the turn before: no
-// operation of this turn has run yet.
-func (l *Loop) carried(t *Test) bool {
-	intoOp := func(e edge) bool {
-		return slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == e.to() })
+// operation of this turn has run yet, as in for err := op(); err != nil; err =
+// op() {}. Its other edge is the end of the loop, and says nothing of a turn.
+func carried(l *dataflow.Loop, t *Test) bool {
+	intoOp := func(e dataflow.Edge) bool {
+		return slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == e.To() })
 	}
 	if slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == l.Header }) {
 		return false
@@ -171,13 +212,13 @@ func (l *Loop) carried(t *Test) bool {
 	if t.If.Block() == l.Header {
 		return true
 	}
-	without, _ := l.walkTurn(intoOp)
+	without, _ := l.WalkTurn(intoOp)
 	return without[t.If.Block()]
 }
 
 // onlyPredicate reports whether t is a predicate on an error: its other edge is
 // no success.
-func (f *finder) onlyPredicate(t *Test) bool {
+func onlyPredicate(t *Test) bool {
 	c := t.If.Cond
 	if n, ok := c.(*ssa.UnOp); ok {
 		c = n.X
@@ -186,19 +227,20 @@ func (f *finder) onlyPredicate(t *Test) bool {
 		return true
 	}
 	b, ok := c.(*ssa.BinOp)
-	return ok && !t.Status && !isNil(b.X) && !isNil(b.Y)
+	return ok && !t.Status && !dataflow.IsNil(b.X) && !dataflow.IsNil(b.Y)
 }
 
 // regionWaits returns the waits between a failure and the next attempt. In a
 // region that goes on after success, a wait that success meets too is a tick.
-func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlock]bool) []*Wait {
-	var waits []*Wait
-	for _, b := range f.fn.Blocks {
+// An operation that waits as well, such as a long poll, is no wait of its own.
+func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlock]bool) []*delay.Wait {
+	var waits []*delay.Wait
+	for _, b := range f.Fn.Blocks {
 		if !r.Loop.Blocks[b] || !f.ownBlock(b, r.Loop) {
 			continue
 		}
 		for _, in := range b.Instrs {
-			w := f.waitOf(in, r.Loop)
+			w := delay.WaitOf(f.Scope, in, r.Loop)
 			if w == nil {
 				continue
 			}
@@ -216,8 +258,8 @@ func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlo
 
 // ownBlock reports whether b belongs to l itself and to no loop inside it that
 // could be a region of its own; a wait in a select loop still counts.
-func (f *finder) ownBlock(b *ssa.BasicBlock, l *Loop) bool {
-	in := f.innermost[b]
+func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
+	in := f.Innermost[b]
 	if in == l {
 		return true
 	}
@@ -232,71 +274,25 @@ func (f *finder) ownBlock(b *ssa.BasicBlock, l *Loop) bool {
 	return true
 }
 
-func anyHas(sets []map[*ssa.BasicBlock]bool, b *ssa.BasicBlock) bool {
-	for _, s := range sets {
-		if s[b] {
-			return true
-		}
-	}
-	return false
-}
-
-func isOp(c *ssa.Call, ops []*ssa.Call) bool {
-	return slices.Contains(ops, c)
-}
-
-func appendNew(ops, more []*ssa.Call) []*ssa.Call {
-	for _, c := range more {
-		if !isOp(c, ops) {
-			ops = append(ops, c)
-		}
-	}
-	return ops
-}
-
 // describe fills in what follows from the operations, the waits and the names.
+// The order matters: the name of the wait is among the names that are read.
 func (f *finder) describe(r *Region) {
 	for _, c := range r.Ops {
-		r.Boundary = max(r.Boundary, f.boundary(c))
+		r.Boundary = max(r.Boundary, send.BoundaryOf(f.Known, c))
 		if _, ok := c.Common().Value.(*ssa.Parameter); ok && !c.Common().IsInvoke() {
 			r.Callback = true
 		}
 	}
-	r.Delay = f.delayOf(r)
+	r.Delay = delay.Merge(f.Scope, r.Waits, r.Loop, r.Ops)
 	if r.Loop != nil {
-		r.Bound = f.bound(r.Loop, r.Ops)
+		r.Bound = bound.Of(f.Func, r.Loop, r.Ops)
 		r.Node = loopNode(r)
-		r.WaitFirst = f.waitFirst(r)
+		r.WaitFirst = delay.First(f.Scope, r.Loop, r.Waits, r.Ops)
 	}
 	if r.Node != nil {
 		r.Pos = r.Node.Pos()
 	} else if !r.Pos.IsValid() && len(r.Ops) > 0 {
 		r.Pos = r.Ops[0].Pos()
 	}
-	f.words(r)
-}
-
-// delayOf merges the classes of the region's waits: the most careful one wins,
-// and one wait that nobody can judge silences the rest.
-func (f *finder) delayOf(r *Region) Delay {
-	if len(r.Waits) == 0 {
-		return Delay{Class: Immediate}
-	}
-	var best Delay
-	for i, w := range r.Waits {
-		d := Delay{}
-		switch {
-		case w.Fact != nil:
-			d.Class = w.Fact.Class
-		case w.D != nil:
-			d = f.classify(w.D, r.Loop, r.Ops)
-		}
-		if d.Class == Pluggable {
-			return d
-		}
-		if i == 0 || d.Class > best.Class {
-			best = d
-		}
-	}
-	return best
+	r.words()
 }

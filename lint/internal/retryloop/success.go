@@ -6,28 +6,30 @@ import (
 	"regexp"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // questionWord marks functions that ask for a state rather than do something.
 var questionWord = regexp.MustCompile(`(?i)^(is|has|have|can|should|check|exists?|alive|healthy|valid|needs|was|are|does|in|ok|test|probe|want|support)`)
 
 // reportsSuccess reports whether c calls a function of the package that does
-// something and tells by its bool result whether that failed.
-func (s *summaries) reportsSuccess(c *ssa.CallCommon) bool {
-	fn := static(c)
-	if fn == nil || len(fn.Blocks) == 0 || !s.own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
+// something and says by its bool result whether that failed: somewhere it
+// returns whether an error was nil. A question about a state says that too, so
+// that names which ask are left out.
+func reportsSuccess(known *fact.Table, c *ssa.CallCommon) bool {
+	fn := dataflow.Static(c)
+	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
 		return false
 	}
 	res := fn.Signature.Results()
 	if res.Len() != 1 || !types.Identical(res.At(0).Type(), types.Typ[types.Bool]) {
 		return false
 	}
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok {
-			continue
-		}
-		if cmp, ok := ret.Results[0].(*ssa.BinOp); ok && cmp.Op == token.EQL && isNil(cmp.Y) && failureOfCall(cmp.X) {
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
+		if cmp, ok := ret.Results[0].(*ssa.BinOp); ok && cmp.Op == token.EQL && dataflow.IsNil(cmp.Y) && failureOfCall(cmp.X) {
 			return true
 		}
 	}
@@ -37,12 +39,12 @@ func (s *summaries) reportsSuccess(c *ssa.CallCommon) bool {
 // failureOfCall reports whether v is the error of a call that a retry may be
 // about.
 func failureOfCall(v ssa.Value) bool {
-	if !isError(v.Type()) {
+	if !dataflow.IsError(v.Type()) {
 		return false
 	}
 	if e, ok := v.(*ssa.Extract); ok {
 		v = e.Tuple
 	}
 	c, ok := v.(*ssa.Call)
-	return ok && !ignoredOp(c.Common())
+	return ok && !send.Ignored(c.Common())
 }

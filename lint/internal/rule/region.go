@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // RegionConfidence says how sure it is that a region is a retry of a call
@@ -15,13 +17,13 @@ func RegionConfidence(r *retryloop.Region) Confidence {
 		ticker = ticker || w.Ticker
 	}
 	switch {
-	case ticker && r.Waiting, r.Waiting && r.Boundary == retryloop.Local: // a lock file, a local state
+	case ticker && r.Waiting, r.Waiting && r.Boundary == send.Local: // a lock file, a local state
 		return Low
-	case !r.Pure, r.Weak, r.Boundary == retryloop.Local, ticker:
+	case !r.Pure, r.Weak, r.Boundary == send.Local, ticker:
 		return Medium
 	case r.Waiting, r.WaitFirst && !r.Spoken:
 		return Medium
-	case r.Boundary == retryloop.Remote, r.Spoken:
+	case r.Boundary == send.Remote, r.Spoken:
 		return High
 	}
 	return Medium
@@ -31,7 +33,7 @@ func RegionConfidence(r *retryloop.Region) Confidence {
 func Ops(r *retryloop.Region) string {
 	var names []string
 	for _, c := range r.Ops {
-		n := retryloop.Describe(c.Common())
+		n := dataflow.Describe(c.Common())
 		if !contains(names, n) {
 			names = append(names, n)
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 )
 
@@ -36,6 +37,15 @@ func ParseConfidence(s string) (Confidence, error) {
 		}
 	}
 	return Low, fmt.Errorf("confidence %q is none of low, medium, high", s)
+}
+
+// Least returns the least confidence that counts by the settings: high, when
+// they say nothing.
+func Least(s *config.Settings) (Confidence, error) {
+	if s.Confidence == "" {
+		return High, nil
+	}
+	return ParseConfidence(s.Confidence)
 }
 
 // Doc documents one rule.
@@ -78,13 +88,6 @@ type Pass struct {
 	doc   *Doc
 	found Findings
 }
-
-var flagConfidence = High
-
-// SetMinimum sets the least confidence that analyzers report as diagnostics
-// under drivers that know none (go vet, golangci-lint). It must be called
-// before any analysis runs.
-func SetMinimum(c Confidence) { flagConfidence = c }
 
 // New makes the analyzer of a rule.
 func New(doc *Doc, check func(*Pass)) *analysis.Analyzer {
@@ -138,8 +141,8 @@ func (p *Pass) ReportRegion(r *retryloop.Region, c Confidence, message string, f
 func RegionFinding(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) Finding {
 	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn)}
 	for _, op := range r.Ops {
-		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + retryloop.Describe(op.Common())})
-		f.Callees = append(f.Callees, retryloop.Describe(op.Common()))
+		f.Related = append(f.Related, analysis.RelatedInformation{Pos: op.Pos(), Message: "the call that is retried: " + dataflow.Describe(op.Common())})
+		f.Callees = append(f.Callees, dataflow.Describe(op.Common()))
 	}
 	for _, w := range r.Waits {
 		if w.Instr.Pos().IsValid() {
@@ -252,12 +255,16 @@ func (p *Pass) flush(dirs *DirectiveSet) {
 		}
 		p.found = nil
 	}
+	least, err := Least(settings)
+	if err != nil {
+		least = High // Apply has refused such settings
+	}
 	for _, f := range p.found {
 		f.Suppressed = dirs.match(p.Fset, f)
 		if f.Suppressed == nil {
 			f.Waived = settings.Lift(p.Place(f.Pos), p.rules(f)...)
 		}
-		if f.Suppressed != nil || f.Waived != nil || f.Confidence < flagConfidence {
+		if f.Suppressed != nil || f.Waived != nil || f.Confidence < least {
 			continue
 		}
 		p.Pass.Report(analysis.Diagnostic{

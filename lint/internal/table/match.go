@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
 // Match is one place that an entry judges.
@@ -273,7 +273,7 @@ func (m *matcher) keyed() bool {
 	found := false
 	ast.Inspect(m.scope, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			found = found || retryloop.IsKeyName(lit.Value)
+			found = found || send.IsKeyName(lit.Value)
 		}
 		return !found
 	})

@@ -19,18 +19,17 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// Default is the database of whoever names none.
-const Default = "forbear.db"
-
-// DB is an open database with its store.
+// DB is an open database with its store. It is safe for concurrent use. SQLite has
+// two pools: one connection that writes, as it allows no second writer, and a few
+// that read meanwhile.
 type DB struct {
-	*sqlstore.Store
+	*sqlstore.DB
 	pools []*sql.DB
 }
 
 // Close ends the writes under way and closes the pools.
 func (d *DB) Close() error {
-	errs := []error{d.Store.Close()}
+	errs := []error{d.DB.Close()}
 	for _, p := range d.pools {
 		errs = append(errs, p.Close())
 	}
@@ -54,7 +53,7 @@ func (d *DB) Pending(ctx context.Context) (names []string, err error) {
 }
 
 // Update brings the schema up to date. With much in the database that takes a
-// while, which is told beforehand.
+// while, which the log says beforehand: an operator must not take it for a hang.
 func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
 	steps, err := d.Pending(ctx)
 	if err == nil && len(steps) > 0 {
@@ -90,6 +89,7 @@ func redact(name string) string {
 	return u.Scheme + "://" + u.Host + u.Path
 }
 
+// openSQLite opens the pools of a file, which the first connection makes.
 func openSQLite(ctx context.Context, path string, opts []sqlstore.Option) (*DB, error) {
 	writeName, readName := sqlstore.SQLiteNames(path)
 	write, err := sql.Open("sqlite", writeName)
@@ -105,9 +105,11 @@ func openSQLite(ctx context.Context, path string, opts []sqlstore.Option) (*DB, 
 		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), write.Close())
 	}
 	read.SetMaxOpenConns(4)
-	return &DB{Store: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}}, nil
+	return &DB{DB: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}}, nil
 }
 
+// openPostgres opens a pool, small enough that a few processes fit into a server's
+// default of 100 connections.
 func openPostgres(ctx context.Context, name string, opts []sqlstore.Option) (*DB, error) {
 	cfg, err := pgx.ParseConfig(name)
 	if err != nil {
@@ -122,7 +124,7 @@ func openPostgres(ctx context.Context, name string, opts []sqlstore.Option) (*DB
 	}
 	listen := func(ctx context.Context, channel string, wake func()) error { return listen(ctx, cfg, channel, wake) }
 	opts = append([]sqlstore.Option{sqlstore.WithListener(listen)}, opts...)
-	return &DB{Store: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
+	return &DB{DB: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
 }
 
 // listen waits for notifications on a connection of its own.

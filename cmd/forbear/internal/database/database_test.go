@@ -1,11 +1,10 @@
 package database
 
 import (
+	"database/sql"
 	"path/filepath"
+	"slices"
 	"testing"
-
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
-	"github.com/forbear-go/forbear/storetest"
 )
 
 func openTest(t *testing.T, name string) *DB {
@@ -21,13 +20,41 @@ func openTest(t *testing.T, name string) *DB {
 	return db
 }
 
-func TestSQLite(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Store {
-		return openTest(t, filepath.Join(t.TempDir(), "forbear.db"))
-	})
-}
-
-func TestPostgreSQL(t *testing.T) {
-	server := pgtest.Start(t)
-	storetest.Run(t, func(t *testing.T) storetest.Store { return openTest(t, server.Database(t)) })
+// What a database in use lacks is named before it is brought up to date; an
+// empty one lacks nothing yet.
+func TestPendingSteps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "forbear.db")
+	empty, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending := func(db *DB) []string {
+		t.Helper()
+		steps, err := db.Pending(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return steps
+	}
+	if steps := pending(empty); steps != nil {
+		t.Errorf("an empty database lacks %v", steps)
+	}
+	if err := empty.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := openTest(t, path)
+	if steps := pending(db); steps != nil {
+		t.Errorf("one that is up to date lacks %v", steps)
+	}
+	raw, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	if _, err := raw.ExecContext(t.Context(), `DELETE FROM forbear_migrations WHERE version = 20`); err != nil {
+		t.Fatal(err)
+	}
+	if steps := pending(db); !slices.Equal(steps, []string{"0020_identity"}) {
+		t.Errorf("an older one lacks %v", steps)
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
 var endpoints = []Endpoint{

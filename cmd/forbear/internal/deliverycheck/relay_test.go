@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
 var oneOrdered = []Endpoint{{ID: "e", Ordered: true}}

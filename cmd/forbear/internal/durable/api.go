@@ -7,10 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,7 +15,6 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/loopback"
-	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -31,9 +27,11 @@ const maxRequest = 1 << 20
 // route is one operation of the API.
 type route struct {
 	method, path string
-	serve        func(*http.Request) (status int, answer any, err error)
+	serve        func(*http.Request) (status int, body any, err error)
 }
 
+// routes are all operations of the API. openapi.json describes the same ones, and a
+// test holds the two together.
 func (s *Service) routes() []route {
 	return []route{
 		{"POST", "/v1/messages", s.postMessage},
@@ -63,7 +61,9 @@ func (s *Service) routes() []route {
 	}
 }
 
-// handler is the API under /v1/.
+// handler is the API under /v1/. Paths are registered without their methods, so
+// that a wrong method and an unknown path get problems too, and not the plain text
+// of net/http.
 func (s *Service) handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	paths := map[string]map[string]http.HandlerFunc{}
@@ -112,45 +112,6 @@ func authorize(o Options, next http.Handler) http.Handler {
 	})
 }
 
-// stream is an answer that is written bit by bit.
-type stream struct {
-	contentType string
-	write       func(io.Writer) error
-}
-
-func (s *Service) adapt(rt route) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
-		w.Header().Set("X-Correlation-ID", correlation(r))
-		status, answer, err := rt.serve(r)
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if a, ok := answer.(tagged); ok {
-			w.Header().Set("ETag", a.tag)
-			answer = a.body
-		}
-		switch a := answer.(type) {
-		case stream:
-			w.Header().Set("Content-Type", a.contentType)
-			w.WriteHeader(status)
-			if err := a.write(w); err != nil {
-				s.log.Warn("answer cut off", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
-				panic(http.ErrAbortHandler) // a short answer must not look whole
-			}
-		default:
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			enc := json.NewEncoder(w)
-			enc.SetEscapeHTML(false)
-			_ = enc.Encode(answer)
-		}
-	}
-}
-
 // correlation returns the caller's id, when it is fit to be repeated, or a new
 // one.
 func correlation(r *http.Request) string {
@@ -158,64 +119,6 @@ func correlation(r *http.Request) string {
 		return id
 	}
 	return webhook.NewID("req")
-}
-
-// actor names who asks, for the audit.
-func actor(r *http.Request) string {
-	name := r.Header.Get("X-Forbear-Actor")
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		name = "anonymous"
-	}
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	return name + " at " + host
-}
-
-var errBadRequest = errors.New("bad request")
-
-func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, kind := http.StatusInternalServerError, "internal"
-	detail := err.Error()
-	tooLarge, isLarge := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case isLarge:
-		status, kind, detail = http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)
-	case errors.Is(err, errBadRequest):
-		status, kind = http.StatusBadRequest, "bad-request"
-	case errors.Is(err, errPrecondition), errors.Is(err, webhook.ErrVersion):
-		status, kind = http.StatusPreconditionFailed, "precondition-failed"
-	case errors.Is(err, errMediaType):
-		status, kind = http.StatusUnsupportedMediaType, "unsupported-media-type"
-		w.Header().Set("Accept-Patch", mergePatch)
-	case errors.Is(err, webhook.ErrInvalid), errors.Is(err, webhook.ErrBlocked):
-		status, kind = http.StatusUnprocessableEntity, "invalid"
-	case errors.Is(err, webhook.ErrUnknownEndpoint):
-		status, kind = http.StatusUnprocessableEntity, "unknown-endpoint"
-	case errors.Is(err, webhook.ErrNotFound), errors.Is(err, deadletter.ErrNotFound):
-		status, kind = http.StatusNotFound, "not-found"
-	case errors.Is(err, webhook.ErrConflict):
-		status, kind = http.StatusConflict, "message-conflict"
-	case errors.Is(err, deadletter.ErrState), errors.Is(err, deadletter.ErrRedriveLimit):
-		status, kind = http.StatusConflict, "conflict"
-	default:
-		// The store: what was not acknowledged may be sent again.
-		s.log.Error("request failed", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
-		status, kind, detail = http.StatusServiceUnavailable, "unavailable", "the store did not take the request: nothing was acknowledged, try again"
-		w.Header().Set("Retry-After", "1")
-	}
-	writeProblem(w, r, status, kind, detail)
-}
-
-// writeProblem responds with a problem document, under the correlation id that
-// the response has been given, or else the caller's.
-func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, detail string) {
-	id := w.Header().Get("X-Correlation-ID")
-	if id == "" {
-		id = correlation(r)
-	}
-	problem.Write(w, problem.Problem{
-		Type: problem.Namespace + kind, Title: http.StatusText(status), Status: status,
-		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: id,
-	})
 }
 
 // read reads a JSON body; unknown fields are refused, so that a misspelt one

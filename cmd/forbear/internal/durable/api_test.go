@@ -239,7 +239,7 @@ func TestRedriveStops(t *testing.T) {
 					t.Fatalf("got %+v, %v", j, err)
 				}
 				time.Sleep(30 * time.Second)
-				j, err = s.DB.Job(t.Context(), "job")
+				j, err = s.DB.DeadLetters().Job(t.Context(), "job")
 				if n := sends() - 40; err != nil || j.State != deadletter.JobStopped || !strings.Contains(j.Why, c.why) || n > c.most || n == 0 {
 					t.Errorf("%d sends; job %+v, %v", n, j, err)
 				}

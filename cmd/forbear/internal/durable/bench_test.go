@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -42,12 +42,12 @@ func BenchmarkStore(b *testing.B) {
 					msgs[i] = webhook.Message{ID: id, Endpoints: []string{"a"}, Body: body, CorrelationID: id, Created: time.Now()}
 				}
 				at := time.Now()
-				if _, err := db.Accept(b.Context(), msgs, nil); err != nil {
+				if _, err := db.Webhooks().Accept(b.Context(), msgs, nil); err != nil {
 					b.Fatal(err)
 				}
 				in += time.Since(at)
 				at = time.Now()
-				turn, err := db.Turn(b.Context(), webhook.Turn{Owner: "host-name-12345-abcdef", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: group}}})
+				turn, err := db.Webhooks().Turn(b.Context(), webhook.Turn{Owner: "host-name-12345-abcdef", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: group}}})
 				if err != nil || len(turn.Claimed) != group {
 					b.Fatal(len(turn.Claimed), err)
 				}
@@ -60,7 +60,7 @@ func BenchmarkStore(b *testing.B) {
 					}
 				}
 				at = time.Now()
-				if _, err := db.Turn(b.Context(), webhook.Turn{Outcomes: outcomes}); err != nil {
+				if _, err := db.Webhooks().Turn(b.Context(), webhook.Turn{Outcomes: outcomes}); err != nil {
 					b.Fatal(err)
 				}
 				back += time.Since(at)

@@ -13,6 +13,8 @@ import (
 // scrapeTimeout bounds what a scrape asks the database.
 const scrapeTimeout = 2 * time.Second
 
+// The metrics of delivery that are not those of any call: what came in, what waits,
+// and what the dispatcher cannot serve.
 var (
 	accepted  = prometheus.NewDesc("webhook_messages_accepted_total", "Messages accepted by this process.", nil, nil)
 	delivered = prometheus.NewDesc("webhook_deliveries_total", "Deliveries that succeeded.", nil, nil)
@@ -52,7 +54,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	if list, err := s.DB.Stats(ctx); err == nil {
+	if list, err := s.DB.DeadLetters().Stats(ctx); err == nil {
 		for _, l := range list {
 			send(letters, prometheus.GaugeValue, float64(l.Count), l.Queue, l.Reason, string(l.State))
 		}
@@ -60,10 +62,10 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 			send(letters, prometheus.GaugeValue, 0, webhook.Queue, "exhausted", string(deadletter.Dead))
 		}
 	}
-	if age, err := s.DB.OutboxAge(ctx); err == nil {
+	if age, err := s.DB.Webhooks().OutboxAge(ctx); err == nil {
 		send(outbox, prometheus.GaugeValue, age.Seconds())
 	}
-	all, err := s.DB.Endpoints(ctx)
+	all, err := s.DB.Webhooks().Endpoints(ctx)
 	if err != nil {
 		return
 	}
@@ -75,7 +77,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	for state, n := range states {
 		send(endpoints, prometheus.GaugeValue, float64(n), string(state))
 	}
-	if heads, err := s.DB.Heads(ctx); err == nil {
+	if heads, err := s.DB.Webhooks().Heads(ctx); err == nil {
 		late := time.Duration(0)
 		for _, h := range heads {
 			if served[h.Endpoint] {
@@ -86,6 +88,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// number is a truth as a gauge.
 func number(b bool) float64 {
 	if b {
 		return 1

@@ -20,12 +20,16 @@ type condition struct {
 	create bool     // If-None-Match: *
 }
 
+// errPrecondition is 412: nothing was written, because the endpoint is not what the
+// caller believes.
 var errPrecondition = errors.New("precondition failed")
 
-// tagOf is the entity tag of a version.
+// tagOf is the entity tag of a version. It is strong: equal versions are equal in
+// every byte of the configuration.
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// conditionOf reads If-Match and If-None-Match.
+// conditionOf reads If-Match and If-None-Match. The latter has one use here, to add
+// an endpoint and never to replace one; any other is refused rather than ignored.
 func conditionOf(r *http.Request) (c condition, err error) {
 	if lines, ok := r.Header["If-Match"]; ok {
 		c.given = true
@@ -44,7 +48,9 @@ func conditionOf(r *http.Request) (c condition, err error) {
 	return c, nil
 }
 
-// parseTags reads a list of entity tags and returns the strong ones.
+// parseTags reads a list of entity tags and returns the strong ones. It is strict:
+// a tag without its quotes, as people write it by hand, would match nothing, and
+// the caller would look for another writer who does not exist.
 func parseTags(text string) (tags []string, err error) {
 	for n := 0; ; n++ {
 		text = strings.TrimLeft(text, ", \t")
@@ -82,6 +88,7 @@ func (c condition) missing(id string, err error) error {
 	return err
 }
 
+// failed says which endpoint, and why.
 func (condition) failed(id, why string) error {
 	return fmt.Errorf("%w: endpoint %q: %s; nothing was written", errPrecondition, id, why)
 }

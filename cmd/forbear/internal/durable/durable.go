@@ -1,5 +1,11 @@
 // Package durable puts durable delivery together for serve: the database, the
-// dispatcher, redrives, alerts, retention, and their HTTP API.
+// dispatcher, redrives, alerts, retention, and their HTTP API under /v1/, which
+// openapi.json describes.
+//
+// The parts are the library's; what is here is how they fit: which store each of
+// them works on, what runs and in which order it ends, who may call the API, and
+// which errors are whose fault. The handlers are in a file for each resource:
+// messages, endpoints, letters, redrives, alerts, audit.
 package durable
 
 import (
@@ -16,16 +22,18 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
+	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
-// Options say how delivery is run.
+// Options say how delivery is run. Database is needed; the zero value of the rest
+// delivers to public addresses, without encryption, token or alerts but the log's.
 type Options struct {
 	Database   string         // a postgres:// URL or the path of an SQLite file
 	Allow      []netip.Prefix // addresses that webhooks may reach besides public ones
 	SecretsDir string         // where file: references are looked up
 	ExportDir  string         // where expired dead letters go
 	Retention  time.Duration
-	Keys       []sqlstore.Key // encryption at rest; none: off
+	Cipher     sqlstore.Cipher // encryption at rest; nil: off
 	Notifiers  []deadletter.Notifier
 	// Alerts is where alerts are delivered as webhooks; nil: nowhere.
 	Alerts *webhook.Endpoint
@@ -40,18 +48,18 @@ type Options struct {
 	Wrap      func(http.RoundTripper) http.RoundTripper
 	Transport http.RoundTripper // for tests
 	Now       func() time.Time
-	cipher    sqlstore.Cipher
-	Poll      time.Duration // how often to look for work that nobody told of; default 1 s
+	Poll      time.Duration // how often to look for work that no notification announced; default 1 s
 }
 
 // SecretPrefix begins the names of environment variables that env: references
 // may name.
 const SecretPrefix = "FORBEAR_SECRET_"
 
-// Service is durable delivery, running.
+// Service is durable delivery. Between New and Run it accepts messages and sends
+// none. Its parts are safe for concurrent use.
 type Service struct {
 	DB         *database.DB
-	Dispatcher *webhook.Dispatcher
+	Dispatcher *dispatch.Dispatcher
 	Redriver   *deadletter.Redriver
 	Alerter    *deadletter.Alerter
 	Handler    http.Handler
@@ -61,7 +69,8 @@ type Service struct {
 	log       *slog.Logger
 }
 
-// New opens the database and brings its schema up to date.
+// New opens the database and brings its schema up to date. An API that other
+// machines reach needs a token. After an error nothing is left open.
 func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Open && o.Token == "" {
 		return nil, fmt.Errorf("delivery: the API listens beyond loopback and needs a token")
@@ -69,15 +78,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	var opts []sqlstore.Option
-	if len(o.Keys) > 0 {
-		c, err := sqlstore.NewCipher(o.Keys...)
-		if err != nil {
-			return nil, err
-		}
-		o.cipher = c
-		opts = append(opts, sqlstore.WithCipher(c))
-	}
+	opts := []sqlstore.Option{sqlstore.WithCipher(o.Cipher)}
 	if o.Now != nil {
 		opts = append(opts, sqlstore.WithClock(o.Now))
 	}
@@ -93,6 +94,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
+// build puts the parts together on an open database. The endpoints are loaded
+// before the API can be called: a message to one of them must find it.
 func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := db.Update(ctx, o.Logger); err != nil {
 		return nil, err
@@ -106,8 +109,8 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if o.Wrap != nil {
 		o.Transport = o.Wrap(o.Transport)
 	}
-	s.Dispatcher, err = webhook.New(webhook.Config{
-		Store: db, Alerts: db, Guard: guard, Secrets: webhook.LocalSecrets(SecretPrefix, o.SecretsDir),
+	s.Dispatcher, err = dispatch.New(dispatch.Config{
+		Store: db.Webhooks(), Alerts: db.DeadLetters(), Guard: guard, Secrets: dispatch.LocalSecrets(SecretPrefix, o.SecretsDir),
 		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
 	})
 	if err != nil {
@@ -117,22 +120,24 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	targets := map[string]deadletter.Target{webhook.Queue: s.Dispatcher.Redrive, webhook.AlertQueue: s.Dispatcher.Redrive}
-	s.Redriver = deadletter.NewRedriver(db, webhook.NewID("w"), targets, o.Logger)
+	s.Redriver = deadletter.NewRedriver(db.DeadLetters(), webhook.NewID("w"), targets, o.Logger)
 	if o.Alerts != nil {
-		n, err := webhook.NewNotifier(ctx, s.Dispatcher, *o.Alerts)
+		n, err := dispatch.NewNotifier(ctx, s.Dispatcher, *o.Alerts)
 		if err != nil {
 			return nil, err
 		}
 		o.Notifiers = append(o.Notifiers, n)
 	}
-	s.Alerter = deadletter.NewAlerter(db, o.Logger, o.Notifiers...)
+	s.Alerter = deadletter.NewAlerter(db.DeadLetters(), o.Logger, o.Notifiers...)
 	s.Redriver.Poll, s.Alerter.Poll = o.Poll, o.Poll
-	s.retention = &deadletter.Retention{Store: db, Age: o.Retention, Dir: o.ExportDir, Cipher: o.cipher, Log: o.Logger}
+	s.retention = &deadletter.Retention{Store: db.DeadLetters(), Age: o.Retention, Dir: o.ExportDir, Cipher: o.Cipher, Log: o.Logger}
 	s.Handler = s.handler(o)
 	return s, nil
 }
 
-// Run delivers until ctx ends, and then lets what is under way finish.
+// Run delivers until ctx ends, and then lets what is under way finish. The
+// dispatcher's error is the one that counts: the other parts retry by themselves,
+// and log.
 func (s *Service) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Redriver.Run(ctx) })

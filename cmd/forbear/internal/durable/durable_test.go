@@ -143,7 +143,7 @@ func TestWholeSchedule(t *testing.T) {
 			}
 			previous = at
 		}
-		letters, err := s.DB.List(t.Context(), deadletter.Filter{})
+		letters, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("got %d letters, %v", len(letters), err)
 		}
@@ -151,7 +151,7 @@ func TestWholeSchedule(t *testing.T) {
 		if l.Reason != "exhausted" || l.Attempts != 8 || l.MaxAttempts != 8 || len(l.History) != 8 || l.ErrorType != "http_503" || l.EventID != id {
 			t.Errorf("the letter is %+v", l)
 		}
-		alerts, err := s.DB.Alerts(t.Context(), 10)
+		alerts, err := s.DB.DeadLetters().Alerts(t.Context(), 10)
 		if err != nil || len(alerts) != 1 || !alerts[0].Done || alerts[0].Reason != "exhausted" {
 			t.Errorf("alerts are %+v, %v", alerts, err)
 		}
@@ -185,7 +185,7 @@ func TestAttemptCountSurvivesRestart(t *testing.T) {
 		if n != 5 || fmt.Sprint(retryHeaders) != "[0 1 2 3 4]" {
 			t.Errorf("%d attempts numbered %v, want 5 numbered 0 to 4", n, retryHeaders)
 		}
-		if l, err := s.DB.List(t.Context(), deadletter.Filter{}); err != nil || len(l) != 1 || l[0].Attempts != 5 {
+		if l, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{}); err != nil || len(l) != 1 || l[0].Attempts != 5 {
 			t.Errorf("letters: %+v, %v", l, err)
 		}
 		stop()
@@ -223,7 +223,7 @@ func TestRetryAfter(t *testing.T) {
 				if c.attempts > 1 && sent[1].Sub(sent[0]) < c.floor {
 					t.Errorf("came back after %v, before %v", sent[1].Sub(sent[0]), c.floor)
 				}
-				letters, _ := s.DB.List(t.Context(), deadletter.Filter{})
+				letters, _ := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
 				if c.reason == "" && len(letters) != 0 || c.reason != "" && (len(letters) != 1 || letters[0].Reason != c.reason) {
 					t.Errorf("letters are %+v", letters)
 				}
@@ -254,7 +254,7 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 			t.Errorf("endpoint is %+v, %v", e[0], err)
 		}
 		reasons := map[string]bool{}
-		alerts, _ := s.DB.Alerts(t.Context(), 10)
+		alerts, _ := s.DB.DeadLetters().Alerts(t.Context(), 10)
 		for _, a := range alerts {
 			reasons[a.Reason] = true
 		}
@@ -289,11 +289,11 @@ func TestDeadlineIn24Hours(t *testing.T) {
 		}
 		send(t, s, webhook.Message{Endpoints: []string{"a"}})
 		time.Sleep(24*time.Hour - time.Minute)
-		if n, _ := s.DB.Count(t.Context(), deadletter.Filter{}); n != 0 {
+		if n, _ := s.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 {
 			t.Errorf("%d letters before 24 hours", n)
 		}
 		time.Sleep(3 * time.Minute)
-		l, err := s.DB.List(t.Context(), deadletter.Filter{})
+		l, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
 		if err != nil || len(l) != 1 || l[0].Reason != "deadline" || l[0].Attempts != 0 {
 			t.Errorf("letters are %+v, %v", l, err)
 		}
@@ -332,7 +332,7 @@ func TestBudgetPostponesAndConsumesNothing(t *testing.T) {
 			t.Errorf("%d sends during the outage of %d messages: a flood", during, total)
 		}
 		st := s.Dispatcher.Stats()
-		letters, _ := s.DB.Count(t.Context(), deadletter.Filter{})
+		letters, _ := s.DB.DeadLetters().Count(t.Context(), deadletter.Filter{})
 		t.Logf("%d sends during the outage, %d postponements, %d delivered, %d dead", during, st.Postponed, st.Delivered, letters)
 		if int(st.Delivered)+letters != total {
 			t.Errorf("%d delivered and %d dead of %d", st.Delivered, letters, total)
@@ -380,7 +380,7 @@ func TestTokenIsRefreshedBeforeALateRetry(t *testing.T) {
 			t.Errorf("sent %v while no token was to be had", seen)
 		}
 		mu.Unlock()
-		alerts, _ := s.DB.Alerts(t.Context(), 10)
+		alerts, _ := s.DB.DeadLetters().Alerts(t.Context(), 10)
 		if len(alerts) == 0 || alerts[0].Reason != "credential" {
 			t.Errorf("alerts are %+v", alerts)
 		}
@@ -415,7 +415,7 @@ func TestCertificateFailureIsDeadAtOnce(t *testing.T) {
 	if l.Reason != "tls_certificate" || l.Attempts != 1 {
 		t.Errorf("got %s after %d attempts", l.Reason, l.Attempts)
 	}
-	alerts, err := s.DB.Alerts(t.Context(), 10)
+	alerts, err := s.DB.DeadLetters().Alerts(t.Context(), 10)
 	if err != nil || len(alerts) == 0 || alerts[0].Reason != "tls_certificate" {
 		t.Errorf("alerts are %+v, %v", alerts, err)
 	}
@@ -424,7 +424,7 @@ func TestCertificateFailureIsDeadAtOnce(t *testing.T) {
 func waitLetters(t *testing.T, s *Service, n int) []deadletter.Letter {
 	t.Helper()
 	for range 400 {
-		list, err := s.DB.List(t.Context(), deadletter.Filter{})
+		list, err := s.DB.DeadLetters().List(t.Context(), deadletter.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

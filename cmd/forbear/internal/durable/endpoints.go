@@ -12,11 +12,13 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// listEndpoints lists the endpoints; their secrets are references, or masked.
 func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
 	list, err := s.Dispatcher.Endpoints(r.Context())
 	return http.StatusOK, map[string]any{"endpoints": nonNil(list)}, err
 }
 
+// getEndpoint shows one endpoint, with the tag that a conditional write names.
 func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
 	list, err := s.Dispatcher.Endpoints(r.Context())
 	if err != nil {
@@ -40,6 +42,9 @@ type tagged struct {
 // configuration: the state changes by itself, and is not what a write replaces.
 func withTag(e webhook.Endpoint) tagged { return tagged{tagOf(e.Version), e.Mask()} }
 
+// putEndpoint adds an endpoint or replaces its configuration. The state is not
+// among what it replaces: a client that puts its own copy every hour would
+// otherwise enable what the dispatcher has disabled.
 func (s *Service) putEndpoint(r *http.Request) (int, any, error) {
 	var e webhook.Endpoint
 	if err := read(r, &e); err != nil {
@@ -97,7 +102,7 @@ func (s *Service) checkState(r *http.Request, e webhook.Endpoint) error {
 	if e.State == "" {
 		return nil
 	}
-	list, err := s.DB.Endpoints(r.Context())
+	list, err := s.DB.Webhooks().Endpoints(r.Context())
 	if err != nil {
 		return err
 	}
@@ -113,6 +118,10 @@ func (s *Service) checkState(r *http.Request, e webhook.Endpoint) error {
 	return nil
 }
 
+// patchEndpoint changes the fields that the body names (RFC 7396). The patch is
+// merged in the write itself, so that of two operators who change different fields
+// at a time neither undoes the other. The audit names the fields, and not their
+// values.
 func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 	patch, err := readPatch(r)
 	if err != nil {
@@ -166,6 +175,7 @@ func checkPatch(patch map[string]any) error {
 	return nil
 }
 
+// disableEndpoint stops an endpoint. Its messages wait, and nothing is lost.
 func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
 	id := r.PathValue("id")
 	if err := s.Dispatcher.Disable(r.Context(), id, "disabled by "+actor(r)); err != nil {
@@ -175,6 +185,8 @@ func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
 	return s.getEndpoint(r)
 }
 
+// testEndpoint sends one test message, and enables the endpoint when it is taken:
+// an endpoint is not served again on an operator's word alone.
 func (s *Service) testEndpoint(r *http.Request) (int, any, error) {
 	res, err := s.Dispatcher.TestAndEnable(r.Context(), r.PathValue("id"))
 	if err == nil {

@@ -41,7 +41,7 @@ func ask(t *testing.T, s *Service, method, path, body string, header ...string) 
 // one returns the one endpoint as it is stored.
 func one(t *testing.T, s *Service) webhook.Endpoint {
 	t.Helper()
-	list, err := s.DB.Endpoints(t.Context())
+	list, err := s.DB.Webhooks().Endpoints(t.Context())
 	if err != nil || len(list) != 1 {
 		t.Fatalf("got %+v, %v", list, err)
 	}
@@ -231,7 +231,7 @@ func TestPatchIsAudited(t *testing.T) {
 	s, _ := start(t, Options{})
 	ask(t, s, "PUT", "/v1/endpoints/a", `{"url":"https://example.com/","rate":5,"policy":{"max_attempts":7}}`)
 	ask(t, s, "PATCH", "/v1/endpoints/a", `{"url":"https://example.com/?planted","rate":5,"headers":[{"name":"X-Planted","value":"planted"}],"policy":{"max_attempts":6}}`, "X-Forbear-Actor", "ann")
-	list, err := s.DB.Audits(t.Context(), 10)
+	list, err := s.DB.DeadLetters().Audits(t.Context(), 10)
 	i := slices.IndexFunc(list, func(e deadletter.Entry) bool { return e.Action == "endpoint-patch" })
 	if err != nil || i < 0 {
 		t.Fatalf("the audit is %+v, %v", list, err)
@@ -329,7 +329,7 @@ func TestPutLooksReferencesUp(t *testing.T) {
 			t.Errorf("%s: got %d %s", c.body, w.Code, w.Body)
 		}
 	}
-	if list, err := s.DB.Endpoints(t.Context()); err != nil || len(list) != 0 {
+	if list, err := s.DB.Webhooks().Endpoints(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("stored is %+v, %v", list, err)
 	}
 }

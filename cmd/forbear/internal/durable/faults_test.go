@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -311,7 +311,7 @@ func TestFrozenProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = svc.Close() }()
-	if n, err := svc.DB.Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 }
@@ -439,9 +439,9 @@ func backlog(t *testing.T, n int, limit time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, _ := json.Marshal(webhook.Progress{
+	state, _ := json.Marshal(forbear.Progress{
 		Attempts: 1, State: forbear.State{Attempt: 1}, Postponed: 1,
-		Pending: &webhook.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-time.Hour)},
+		Pending: &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now().Add(-time.Hour)},
 	})
 	if _, err := db.Exec(`UPDATE forbear_deliveries SET progress = ?`, string(state)); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -254,7 +254,7 @@ func readLetters(t *testing.T, svc *Service) map[string]deadletter.Letter {
 	t.Helper()
 	letters := map[string]deadletter.Letter{}
 	for f := (deadletter.Filter{Limit: 50}); ; {
-		list, err := svc.DB.List(t.Context(), f)
+		list, err := svc.DB.DeadLetters().List(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func TestRefusedRowIsKept(t *testing.T) {
 			t.Errorf("of m6 %d bytes are kept, %v", size, err)
 		}
 		reasons := map[string]bool{}
-		alerts, err := svc.DB.Alerts(t.Context(), 10)
+		alerts, err := svc.DB.DeadLetters().Alerts(t.Context(), 10)
 		for _, a := range alerts {
 			reasons[a.Reason] = true
 		}
@@ -351,10 +351,10 @@ func TestRefusedRowIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		waitFor(t, "the redrive's end", func() bool {
-			j, err := svc.DB.Job(context.WithoutCancel(t.Context()), "job")
+			j, err := svc.DB.DeadLetters().Job(context.WithoutCancel(t.Context()), "job")
 			return err == nil && j.State != deadletter.JobRunning
 		})
-		if n, err := svc.DB.Count(t.Context(), deadletter.Filter{State: deadletter.Dead}); n != 5 || err != nil { // m3's not_before is not the message's any more
+		if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{State: deadletter.Dead}); n != 5 || err != nil { // m3's not_before is not the message's any more
 			t.Errorf("%d letters are dead after the redrive, %v", n, err)
 		}
 	})

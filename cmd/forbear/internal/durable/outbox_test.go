@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
@@ -69,8 +69,16 @@ func TestOutbox(t *testing.T) {
 // With a key nothing of a message is readable in the files, and everything is
 // there with it.
 func TestEncryptionAtRest(t *testing.T) {
+	cipher := func(keys ...sqlstore.Key) sqlstore.Cipher {
+		c, err := sqlstore.NewCipher(keys...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := sqlstore.NewKey("k1")
 	o := Options{
-		Database: t.TempDir() + "/forbear.db", Keys: []sqlstore.Key{sqlstore.NewKey("k1")},
+		Database: t.TempDir() + "/forbear.db", Cipher: cipher(first),
 		Transport: roundTrip(func(*http.Request) (*http.Response, error) { return answer(400), nil }),
 	}
 	s, stop := start(t, o)
@@ -88,9 +96,9 @@ func TestEncryptionAtRest(t *testing.T) {
 			t.Errorf("%q can be read in the files", planted)
 		}
 	}
-	o.Keys = []sqlstore.Key{sqlstore.NewKey("k2"), o.Keys[0]} // rotated
+	o.Cipher = cipher(sqlstore.NewKey("k2"), first) // rotated
 	s, _ = start(t, o)
-	if l, err := s.DB.Get(t.Context(), l.ID); err != nil || string(l.Payload) != "planted-payload" {
+	if l, err := s.DB.DeadLetters().Get(t.Context(), l.ID); err != nil || string(l.Payload) != "planted-payload" {
 		t.Errorf("after a rotation: %q, %v", l.Payload, err)
 	}
 }
@@ -128,7 +136,7 @@ func TestRowTheStoreRefuses(t *testing.T) {
 		}
 		run(`INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ('m3', 'a', '3')`)
 		time.Sleep(1500 * time.Millisecond)
-		if age, err := svc.DB.OutboxAge(t.Context()); err != nil || age < time.Second/2 {
+		if age, err := svc.DB.Webhooks().OutboxAge(t.Context()); err != nil || age < time.Second/2 {
 			t.Errorf("the row has been waiting for %v, %v", age, err)
 		}
 		if svc.postgres() {
@@ -162,7 +170,7 @@ func TestOutboxKnowsNewEndpoints(t *testing.T) {
 		ids = append(ids, "m"+id)
 	}
 	s.arrive(t, ids, 30*time.Second)
-	if n, err := svc.DB.Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 	stop()
@@ -192,7 +200,7 @@ func TestOutboxAcrossCrashes(t *testing.T) {
 		}
 	}
 	twice := s.arrive(t, committed, time.Minute)
-	if n, err := svc.DB.Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
+	if n, err := svc.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 	t.Logf("%d rows around four crashes, 0 lost, 0 blamed, %d delivered twice", len(committed), twice)

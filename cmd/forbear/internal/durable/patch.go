@@ -19,6 +19,7 @@ import (
 // mergePatch is the media type of RFC 7396.
 const mergePatch = "application/merge-patch+json"
 
+// errMediaType is 415: a JSON Patch (RFC 6902), for one, would be misread.
 var errMediaType = errors.New("unsupported media type")
 
 // readPatch reads the body of a PATCH. One without a type is taken for what
@@ -41,7 +42,8 @@ func readPatch(r *http.Request) (map[string]any, error) {
 	return patch, nil
 }
 
-// object reads a JSON object, with its numbers as they are written.
+// object reads a JSON object, with its numbers as they are written: as float64 a
+// large one would come back changed by a patch of another field.
 func object(text []byte) (m map[string]any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()

@@ -182,7 +182,7 @@ func TestPowerCutKeepsLetters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 50 {
-		if err := svc.DB.Put(t.Context(), deadletter.Letter{ID: fmt.Sprint("l", i), Queue: "orders", Reason: "exhausted", Payload: []byte("x"), State: deadletter.Dead}); err != nil {
+		if err := svc.DB.DeadLetters().Put(t.Context(), deadletter.Letter{ID: fmt.Sprint("l", i), Queue: "orders", Reason: "exhausted", Payload: []byte("x"), State: deadletter.Dead}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,10 +194,10 @@ func TestPowerCutKeepsLetters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = again.Close() }()
-	if n, err := again.DB.Count(t.Context(), deadletter.Filter{}); n != 50 || err != nil {
+	if n, err := again.DB.DeadLetters().Count(t.Context(), deadletter.Filter{}); n != 50 || err != nil {
 		t.Errorf("%d letters of 50, %v", n, err)
 	}
-	alerts, err := again.DB.Alerts(t.Context(), 10)
+	alerts, err := again.DB.DeadLetters().Alerts(t.Context(), 10)
 	if err != nil || len(alerts) != 1 || alerts[0].Count != 50 {
 		t.Errorf("alerts are %+v, %v", alerts, err)
 	}

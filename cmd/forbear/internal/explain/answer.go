@@ -6,14 +6,15 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// Answer is what explain says about one situation.
+// Answer is what explain says about one situation. Its JSON is a format that other
+// programs read: a field may be added, and none changes its meaning.
 type Answer struct {
 	ID       string   `json:"id"`
 	Decision string   `json:"decision"` // retry, stop or success
 	Reason   string   `json:"reason"`
 	Rule     string   `json:"rule"`
 	Class    string   `json:"class"`
-	WaitMin  int64    `json:"wait_min_ms"`
+	WaitMin  int64    `json:"wait_min_ms"` // the bounds of the draw, the hint's spread included
 	WaitMax  int64    `json:"wait_max_ms"`
 	Retries  int      `json:"max_retries"`
 	Notes    []string `json:"notes"`
@@ -32,12 +33,11 @@ type Step struct {
 // Explanation is an answer together with what a reader wants beside it.
 type Explanation struct {
 	Answer
-	Type      string // the error_type label
-	Attempt   int
-	Policy    forbear.Policy // with defaults
-	Reasoning forbear.Reason
-	Wait      struct{ Floor, Ceiling time.Duration }
-	Steps     []Step // the attempts to come, should each fail alike; the last one is the stop
+	Type    string // the error_type label
+	Attempt int
+	Policy  forbear.Policy // with defaults
+	Wait    struct{ Floor, Ceiling time.Duration }
+	Steps   []Step // the attempts to come, should each fail alike; the last one is the stop
 }
 
 // Explain decides about a situation.
@@ -49,10 +49,9 @@ func Explain(s Situation) (Explanation, error) {
 	d := s.decide(&f, f.state, f.now, 0)
 	f.explain(d)
 	x := Explanation{
-		Type:      f.failure.Type,
-		Attempt:   f.state.Attempt,
-		Policy:    f.policy.WithDefaults(),
-		Reasoning: d.Reason,
+		Type:    f.failure.Type,
+		Attempt: f.state.Attempt,
+		Policy:  f.policy.WithDefaults(),
 		Answer: Answer{
 			ID:       s.ID,
 			Decision: decision(d),
@@ -74,6 +73,7 @@ func Explain(s Situation) (Explanation, error) {
 	return x, nil
 }
 
+// decision is the one word of a decision that a program branches on.
 func decision(d forbear.Decision) string {
 	switch {
 	case d.Retry:
@@ -85,18 +85,14 @@ func decision(d forbear.Decision) string {
 	}
 }
 
-// decide asks the decision, and then the budget, as a Retryer does. spent is
-// the number of retries that the call has made since the budget was read.
+// decide asks the engine. spent is the number of retries that the call has made
+// since the budget was read.
 func (s *Situation) decide(f *facts, state forbear.State, now time.Time, spent int64) forbear.Decision {
-	d := forbear.Decide(&f.policy, state, f.failure, now, func() float64 { return 0 })
-	if !d.Retry || s.Budget == nil {
-		return d
+	known := f.known
+	if b := s.Budget; b != nil {
+		known.BudgetSpent = f.policy.WithDefaults().Budget.Spent(b.Initial, b.Retries+spent)
 	}
-	b := f.policy.WithDefaults().Budget
-	if s.Budget.Retries+spent+1 > b.Allowed(s.Budget.Initial) {
-		return forbear.Decision{Reason: forbear.ReasonBudget, Class: d.Class, Cost: d.Cost}
-	}
-	return d
+	return f.policy.Decide(state, known, f.failure, now, func() float64 { return 0 })
 }
 
 // steps lists what follows, should every attempt fail like this one and every

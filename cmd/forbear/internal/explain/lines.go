@@ -9,7 +9,8 @@ import (
 	"io"
 )
 
-// MaxLine is the longest situation that is read, in bytes.
+// MaxLine is the longest situation that is read, in bytes. It bounds the memory
+// that one line can take, whatever is piped in.
 const MaxLine = 1 << 20
 
 // refusal is the answer to a situation that cannot be judged.
@@ -38,7 +39,8 @@ func Lines(r io.Reader, w io.Writer) (bad int, err error) {
 			}
 		}
 		if in.Buffered() == 0 || readErr != nil {
-			// Whoever waits for this answer before the next question has it.
+			// A program that waits for this answer before its next question has
+			// it. While more questions are waiting, answers are written in blocks.
 			if err := out.Flush(); err != nil {
 				return bad, err
 			}
@@ -52,6 +54,8 @@ func Lines(r io.Reader, w io.Writer) (bad int, err error) {
 	}
 }
 
+// answerLine judges one line. Every fault becomes an answer: the lines of output
+// stay as many as the questions.
 func answerLine(line []byte, number int, tooLong bool) (answer any, ok bool) {
 	if tooLong {
 		return refusal{Error: fmt.Sprintf("line %d is longer than %d bytes", number, MaxLine)}, false
@@ -68,7 +72,7 @@ func answerLine(line []byte, number int, tooLong bool) (answer any, ok bool) {
 }
 
 // readLine reads up to the next line feed. Of a line that is too long it keeps
-// nothing.
+// nothing, and reads on to its end, so that the next line is judged by itself.
 func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

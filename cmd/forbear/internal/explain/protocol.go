@@ -19,7 +19,8 @@ type protocol struct {
 	classify func(*Situation, *facts) (forbear.Failure, error)
 }
 
-// protocols is where a protocol is plugged in. Each has a file of its own.
+// protocols is where a protocol is plugged in. Each has a file of its own, which
+// asks the package that classifies the real thing.
 var protocols = map[string]protocol{
 	"http":   {[]string{"status", "headers"}, classifyHTTP},
 	"net":    {[]string{"error"}, classifyNet},

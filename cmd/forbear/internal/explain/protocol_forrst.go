@@ -11,7 +11,7 @@ import (
 )
 
 // classifyForrst asks forrst about a response envelope. A message that is a
-// JSON string is the raw body of an answer that may be no envelope at all.
+// JSON string is the raw body of a response that may be no envelope at all.
 // Forrst calls need an idempotency key, unless the method is "idempotent".
 func classifyForrst(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Message == nil {
@@ -40,7 +40,8 @@ func classifyForrst(s *Situation, f *facts) (forbear.Failure, error) {
 	return a.Failure, nil
 }
 
-// noteAdvice adds what the message said.
+// noteAdvice adds what the message said, and whether the server or a default said
+// it: the author of a server wants to see what its extension came to.
 func (f *facts) noteAdvice(a forrst.Advice) {
 	switch {
 	case a.Outcome == forrst.Queued:

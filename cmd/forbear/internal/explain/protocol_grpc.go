@@ -48,7 +48,7 @@ func classifyGRPC(s *Situation, f *facts) (forbear.Failure, error) {
 	return failure, nil
 }
 
-// grpcCode reads a code by name or number.
+// grpcCode reads a code by name or number, as logs have either.
 func grpcCode(name string) (codes.Code, error) {
 	if name == "" {
 		return 0, errors.New("code is missing")

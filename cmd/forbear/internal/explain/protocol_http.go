@@ -11,7 +11,7 @@ import (
 )
 
 // classifyHTTP asks httpretry about a response with the situation's status and
-// headers.
+// headers. The status may be one that no standard has: an upstream may send it.
 func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Status == 0 {
 		return forbear.Failure{}, errors.New("status is missing")
@@ -38,8 +38,8 @@ func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 	return httpretry.ClassifyAt(req, resp, nil, f.now), nil
 }
 
-// request builds the request that failed, and notes in the state what R-6 wants
-// to know of it.
+// request builds the request that failed, and puts into the state what R-6 wants
+// to know of it: whether the method needs a key. Its URL is never asked for.
 func (s *Situation) request(f *facts) (*http.Request, error) {
 	req, err := http.NewRequest(cmp.Or(s.Method, http.MethodGet), "http://dependency.test/", nil)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 )
 
 // classifyNet asks httpretry about a network error of the named kind. A kind
-// appears in Go as several errors; they must be of one mind.
+// appears in Go as several errors, by system and by layer; they must be of one
+// class, or the answer would depend on which of them a caller happens to meet.
 func classifyNet(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Error == "" {
 		return forbear.Failure{}, errors.New("error is missing")

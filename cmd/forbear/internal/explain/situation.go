@@ -1,5 +1,11 @@
-// Package explain answers whether a failed call would be tried again, when, and
-// by which rule. It asks the real classifiers and the real decision.
+// Package explain is the command explain: whether a failed call would be tried
+// again, when, and by which rule. It asks the real classifiers and the real
+// decision, so that its answer is what the library does and not a second opinion.
+//
+// A [Situation] is the question, by flags or as a line of JSON. Its protocol turns
+// it into a failure (protocol.go and a file for each protocol), [Explain] asks the
+// decision, and text.go or the JSON of [Answer] is what a reader gets. The linter
+// asks here too, what a policy retries.
 package explain
 
 import (
@@ -15,7 +21,6 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/policies"
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
@@ -27,21 +32,27 @@ type Situation struct {
 	Kind     string `json:"kind"`
 	Protocol string `json:"protocol"`
 
+	// The request. A missing replayable means true: most bodies are.
 	Method         string `json:"method"`
 	IdempotencyKey string `json:"idempotency_key"`
 	Replayable     *bool  `json:"replayable"`
 	TokenRefresh   bool   `json:"token_refresh"`
 
+	// The call so far. A missing attempts_made means 1, the attempt that failed;
+	// a missing remaining_ms, that the caller has no deadline; an empty now, the
+	// clock's.
 	AttemptsMade *int   `json:"attempts_made"`
 	DNSFailures  int    `json:"dns_failures"`
 	ElapsedMS    int64  `json:"elapsed_ms"`
 	RemainingMS  *int64 `json:"remaining_ms"`
 	Now          string `json:"now"`
 
+	// What stands around the call. A missing budget is never spent.
 	Breaker        string  `json:"breaker"`
 	ExhaustedBelow bool    `json:"exhausted_below"`
 	Budget         *Budget `json:"budget"`
 
+	// What failed, in the terms of the protocol: http, grpc, net and forrst.
 	Status  int         `json:"status"`
 	Headers [][2]string `json:"headers"`
 
@@ -53,13 +64,15 @@ type Situation struct {
 	Message json.RawMessage `json:"message"`
 	Phase   int             `json:"phase"`
 
+	// Policy holds fields of a policy file.
 	Policy json.RawMessage `json:"policy"`
 	// Base is the policy that Policy is laid over; nil means that of Profile
 	// and Kind.
 	Base *forbear.Policy `json:"-"`
 }
 
-// Budget is the use of a dependency's budget in its window.
+// Budget is the use of a dependency's budget in its window, as counts of requests
+// and retries: what an operator reads off the metrics.
 type Budget struct {
 	Initial int64 `json:"initial"`
 	Retries int64 `json:"retries"`
@@ -94,7 +107,8 @@ func Decode(data []byte) (Situation, error) {
 	return s, nil
 }
 
-// known are the names of a situation's fields.
+// known are the names of a situation's fields, read off the type itself: a list
+// beside it would be forgotten.
 var known = func() (names []string) {
 	for f := range reflect.TypeFor[Situation]().Fields() {
 		if name := f.Tag.Get("json"); name != "-" {
@@ -104,6 +118,7 @@ var known = func() (names []string) {
 	return names
 }()
 
+// unknown refuses a field, and names the nearest that exists.
 func unknown(name string) error {
 	if near, ok := nearest.Of(name, known); ok {
 		return fmt.Errorf("unknown field %q: did you mean %s?", name, near)
@@ -128,6 +143,7 @@ func notJSON(err error) error {
 type facts struct {
 	policy  forbear.Policy
 	state   forbear.State
+	known   forbear.Facts
 	failure forbear.Failure
 	now     time.Time
 	notes   []string
@@ -137,7 +153,9 @@ type facts struct {
 // allows, so that sums cannot overflow.
 const maxCount = 1 << 40
 
-// facts classifies the situation and gathers its state.
+// facts classifies the situation and gathers its state. Where the policy has
+// forbear generate keys, a call without one counts as having one, as it would in
+// the transport (R-6).
 func (s *Situation) facts() (f facts, err error) {
 	if err := s.check(); err != nil {
 		return f, err
@@ -155,7 +173,8 @@ func (s *Situation) facts() (f facts, err error) {
 	if err != nil {
 		return f, err
 	}
-	if f.state, err = s.state(f.now); err != nil {
+	f.state = s.state(f.now)
+	if f.known, err = s.known(); err != nil {
 		return f, err
 	}
 	if f.failure, err = protocol.classify(s, &f); err != nil {
@@ -168,6 +187,8 @@ func (s *Situation) facts() (f facts, err error) {
 	return f, nil
 }
 
+// note adds a line for the reader. Notes explain; the decision does not depend on
+// them.
 func (f *facts) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
@@ -213,36 +234,43 @@ func (s *Situation) policy() (forbear.Policy, error) {
 		p.Kind = forbear.GRPC
 	}
 	if len(s.Policy) > 0 {
-		return policies.Overlay(s.Policy, p)
+		return overlay(s.Policy, p)
 	}
 	return p, nil
 }
 
-func (s *Situation) state(now time.Time) (forbear.State, error) {
+// state is what the call has used, in the terms of the decision.
+func (s *Situation) state(now time.Time) forbear.State {
 	st := forbear.State{
-		Attempt:        max(deref(s.AttemptsMade, 1), 1),
-		Start:          now.Add(-time.Duration(s.ElapsedMS) * time.Millisecond),
-		DNSFailures:    s.DNSFailures,
-		Key:            s.IdempotencyKey,
-		Unreplayable:   !deref(s.Replayable, true),
-		Refreshable:    s.TokenRefresh,
-		ExhaustedBelow: s.ExhaustedBelow,
+		Attempt:      max(deref(s.AttemptsMade, 1), 1),
+		Start:        now.Add(-time.Duration(s.ElapsedMS) * time.Millisecond),
+		DNSFailures:  s.DNSFailures,
+		Key:          s.IdempotencyKey,
+		Unreplayable: !deref(s.Replayable, true),
+		Refreshable:  s.TokenRefresh,
 	}
 	if s.RemainingMS != nil {
 		st.Deadline = now.Add(time.Duration(*s.RemainingMS) * time.Millisecond)
 	}
+	return st
+}
+
+// known is what is known of the moment, but for the budget.
+func (s *Situation) known() (forbear.Facts, error) {
+	k := forbear.Facts{ExhaustedBelow: s.ExhaustedBelow}
 	switch s.Breaker {
 	case "", "closed":
 	case "open":
-		st.Breaker = breaker.Open
+		k.Breaker = breaker.Open
 	case "half-open":
-		st.Breaker = breaker.HalfOpen
+		k.Breaker = breaker.HalfOpen
 	default:
-		return st, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
+		return k, fmt.Errorf("unknown breaker state %q: want closed, open or half-open", s.Breaker)
 	}
-	return st, nil
+	return k, nil
 }
 
+// deref returns what p points at, or otherwise for a field that is not there.
 func deref[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

@@ -69,12 +69,12 @@ func (w *eventWorld) check(e *eventExpectation) {
 // letters are those in the queue.
 func (w *eventWorld) letters() []deadletter.Letter {
 	w.t.Helper()
-	list, err := w.db.List(w.t.Context(), deadletter.Filter{State: deadletter.Dead, Limit: deadletter.MaxList})
+	list, err := w.db.DeadLetters().List(w.t.Context(), deadletter.Filter{State: deadletter.Dead, Limit: deadletter.MaxList})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for i := range list { // a list leaves the payload out
-		if list[i], err = w.db.Get(w.t.Context(), list[i].ID); err != nil {
+		if list[i], err = w.db.DeadLetters().Get(w.t.Context(), list[i].ID); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -87,13 +87,13 @@ func (w *eventWorld) alerts() (n int) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {
-		deadletter.NewAlerter(w.db, slog.New(slog.DiscardHandler), (*pager)(w)).Run(ctx)
+		deadletter.NewAlerter(w.db.DeadLetters(), slog.New(slog.DiscardHandler), (*pager)(w)).Run(ctx)
 		close(done)
 	}()
 	time.Sleep(3 * time.Second)
 	cancel()
 	<-done
-	list, err := w.db.Alerts(w.t.Context(), 1000)
+	list, err := w.db.DeadLetters().Alerts(w.t.Context(), 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -20,11 +20,12 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/promretry"
 )
 
@@ -112,12 +113,12 @@ func newEventWorld(t *testing.T, store, place string, on servers) *eventWorld {
 		t.Fatal(err)
 	}
 	w := &eventWorld{
-		broker: newBroker(t), store: store, place: place, db: db, keys: db.Idempotency(), dlq: switched{Store: db},
+		broker: newBroker(t), store: store, place: place, db: db, keys: db.Idempotency(), dlq: switched{Store: db.DeadLetters()},
 		consumers: map[string]*consume.Consumer{}, registry: prometheus.NewRegistry(), metrics: promretry.New(), published: map[string]consume.Event{},
 	}
 	switch store {
 	case "memory":
-		w.keys = idempotency.NewMemory(nil)
+		w.keys = &memstore.Idempotency{}
 	case "redis": // the letters are in SQLite
 		w.redis, w.redisURL = on.redis, on.redis.database()
 		w.keys = openRedis(t, w.redisURL)
@@ -169,7 +170,7 @@ func (w *eventWorld) consumer(group string, process int) *consume.Consumer {
 
 func (w *eventWorld) build(group string, o consume.Options) (*consume.Consumer, error) {
 	retryer, err := forbear.New("orders", forbear.Policy{Kind: forbear.Event, MaxRetries: w.retries},
-		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithObserver(w.metrics))
+		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithObserver(w.metrics.Observer()))
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +341,7 @@ func (w *eventWorld) redrive(s *eventStep) {
 		w.redriven = append(w.redriven, time.Now())
 		return w.consumer(l.Destination, 0).Redrive(ctx, l)
 	}
-	r := deadletter.NewRedriver(w.db, "scenario", map[string]deadletter.Target{defaultGroup: target}, slog.New(slog.DiscardHandler))
+	r := deadletter.NewRedriver(w.db.DeadLetters(), "scenario", map[string]deadletter.Target{defaultGroup: target}, slog.New(slog.DiscardHandler))
 	for range max(s.Times, 1) {
 		j, err := r.Start(t.Context(), job, fmt.Sprint("job-", time.Now().UnixNano()))
 		if err != nil {
@@ -351,7 +352,7 @@ func (w *eventWorld) redrive(s *eventStep) {
 		go func() { r.Run(ctx); close(done) }()
 		for state := deadletter.JobRunning; state == deadletter.JobRunning; {
 			time.Sleep(time.Second)
-			now, err := w.db.Job(t.Context(), j.ID)
+			now, err := w.db.DeadLetters().Job(t.Context(), j.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/sqlstore"
 )
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/redisstore"
 	"github.com/forbear-go/forbear/sqlstore"
 )
@@ -113,7 +114,7 @@ func (f *fixture) skewed() time.Time { return f.host().Add(time.Duration(f.skew.
 func (f *fixture) open() (idempotency.Store, *sqlstore.Transactions, error) {
 	ctx := context.Background()
 	if f.Store == "memory" {
-		return idempotency.NewMemory(f.host), nil, nil
+		return &memstore.Idempotency{Now: f.host}, nil, nil
 	}
 	if f.Store == "redis" {
 		store, err := redisstore.OpenIdempotency(ctx, f.DB, redisstore.IdempotencyOptions{})

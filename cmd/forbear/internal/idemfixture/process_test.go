@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
 // TestProcesses kills and freezes the processes that run a request, for real.

@@ -19,9 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
 	"github.com/forbear-go/forbear/internal/vectors"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // TestVectors runs the scenarios over real HTTP against processes of their own,
@@ -142,7 +143,7 @@ func (r *runner) step(s *step) {
 	case "sweep":
 		r.post(r.at("A") + "/_fixture/sweep")
 	case "configure":
-		_, err := idempotency.Handler(idempotency.NewMemory(nil), idempotency.Options{Scope: principal, Retention: time.Duration(s.Retention)}, http.NotFoundHandler())
+		_, err := idempotency.Handler(&memstore.Idempotency{}, idempotency.Options{Scope: principal, Retention: time.Duration(s.Retention)}, http.NotFoundHandler())
 		if (err != nil) != s.ExpectError {
 			t.Errorf("configure %v: %v", time.Duration(s.Retention), err)
 		}

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/cmd/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/internal/pgtest"
 )
 
 // childEnv turns the test binary into a fixture.

@@ -1,0 +1,185 @@
+// Package check is the commands check and rules: policy files held against the
+// standard, as a gate of a CI pipeline. The judging is policyfile/check's; here
+// are the flags, the formats and the exit codes.
+package check
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/check"
+)
+
+// Command returns the command check.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "check",
+		Summary: "hold policy files against the standard, as a gate",
+		Usage:   "[FLAGS] FILE...",
+		About: `
+Check judges policy files, and the retry settings of others: gRPC service
+configs, Envoy and Istio, nginx, HAProxy. Files that are given together are
+judged together: who owns a dependency, and what the retries of several layers
+multiply to.
+
+Exit code 0 means that nothing was found at or above --fail-on, 1 that something
+was, 2 that a file could not be read or a question not be judged. A finding that
+a valid waiver lifts does not count.`,
+		Examples: `
+forbear check policy.yaml
+forbear check -o text -o sarif:check.sarif services/*/policy.yaml
+forbear check --max-amplification 1.5 --max-duration 10s services/*/policy.yaml
+forbear check --allowed-signers signers policy.yaml
+forbear check --checklist --metrics http://127.0.0.1:9090/metrics policy.yaml
+forbear check --explain FC105
+`,
+	}
+	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		q := &gate{std: std, failOn: report.Error}
+		q.register(f)
+		files, code, done := c.Operands(std, f, args)
+		if done {
+			return code
+		}
+		q.files = files
+		code, err := q.run(ctx)
+		if err != nil {
+			return std.Fail("check: %v", err)
+		}
+		return code
+	}
+	return c
+}
+
+// gate is one run of check.
+type gate struct {
+	check.Options
+	std           *cli.Streams
+	files         []string
+	outputs       []output
+	failOn        report.Severity
+	baseline      string
+	writeBaseline string
+	explain       string
+	from          string
+	checklist     bool
+	metrics       string
+}
+
+func (q *gate) register(f *flag.FlagSet) {
+	f.Func("o", "output `format[:file]`: text, json, sarif, github, junit or markdown; may be repeated", func(v string) error {
+		format, file, _ := strings.Cut(v, ":")
+		if !slices.Contains(append(report.Formats(), "markdown"), format) {
+			return fmt.Errorf("unknown format %q: want %s or markdown", format, strings.Join(report.Formats(), ", "))
+		}
+		q.outputs = append(q.outputs, output{format, file})
+		return nil
+	})
+	f.Func("fail-on", "the least `severity` that fails: error, warning or note (default error)", func(v string) (err error) {
+		q.failOn, err = report.ParseSeverity(v)
+		return err
+	})
+	f.Float64Var(&q.MaxAmplification, "max-amplification", 0, "fail when an outage may multiply a dependency's load by more, budgets included")
+	f.DurationVar(&q.MaxDuration, "max-duration", 0, "fail when a synchronous call may take longer")
+	f.StringVar(&q.AllowedSigners, "allowed-signers", "", "the `file` that says who may sign waivers (see ssh-keygen(1))")
+	f.StringVar(&q.baseline, "baseline", "", "findings in this `file` do not count")
+	f.StringVar(&q.writeBaseline, "write-baseline", "", "write what is found into this `file`, and pass")
+	f.StringVar(&q.explain, "explain", "", "tell what a finding's `id` means, and end")
+	f.StringVar(&q.from, "from", "", "what the files are: forbear, grpc, envoy, istio, nginx or haproxy (default: by their contents)")
+	f.BoolVar(&q.checklist, "checklist", false, "answer the review questions, with evidence")
+	f.StringVar(&q.metrics, "metrics", "", "for --checklist: scrape this `URL`")
+	f.Func("now", "the present, as an RFC 3339 time", func(v string) (err error) {
+		q.Now, err = time.Parse(time.RFC3339, v)
+		return err
+	})
+}
+
+// run judges the files. Exit code 2 takes precedence over 1: a gate that could
+// not read a file must not look as if it had judged all of them. For the same
+// reason no baseline is written then.
+func (q *gate) run(ctx context.Context) (int, error) {
+	if q.explain != "" {
+		return explainRule(q.std, q.explain), nil
+	}
+	if len(q.files) == 0 {
+		return 0, errors.New("which files? see forbear check --help")
+	}
+	sources, unread := q.read()
+	if q.checklist {
+		return q.answers(ctx, sources, unread)
+	}
+	result := check.Run(sources, q.Options)
+	for _, err := range result.Unjudged {
+		fmt.Fprintln(q.std.Err, err)
+	}
+	rep := q.report(result)
+	if err := q.lift(rep); err != nil {
+		return 0, err
+	}
+	result.Findings = rep.Findings
+	if err := q.writeReport(sources, result, rep); err != nil {
+		return 0, err
+	}
+	if unread || len(result.Unjudged) > 0 {
+		return cli.ExitUsage, nil
+	}
+	if q.writeBaseline != "" {
+		return cli.ExitOK, toFile(q.writeBaseline, rep.WriteBaseline)
+	}
+	if worst, any := result.Worst(); any && worst >= q.failOn {
+		return cli.ExitFound, nil
+	}
+	return cli.ExitOK, nil
+}
+
+// read reads all files. The faults of those that cannot be read go to standard
+// error, and the others are judged all the same: a pipeline shows everything
+// that there is to mend at once.
+func (q *gate) read() (sources []check.Source, unread bool) {
+	for _, name := range q.files {
+		data, err := policyfile.Read(name)
+		var s check.Source
+		if err == nil {
+			s, err = check.ReadAs(q.from, name, data)
+		}
+		if err == nil {
+			sources = append(sources, s)
+			continue
+		}
+		unread = true
+		if _, ok := errors.AsType[*policyfile.Error](err); ok {
+			fmt.Fprintln(q.std.Err, err) // each line names its place
+		} else {
+			q.std.Fail("check: %v", err)
+		}
+	}
+	return sources, unread
+}
+
+// lift marks the findings that the baseline knows: a project that adopts the
+// gate with old findings fails only on new ones.
+func (q *gate) lift(rep *report.Report) error {
+	if q.baseline == "" {
+		return nil
+	}
+	data, err := os.ReadFile(q.baseline)
+	if err != nil {
+		return err
+	}
+	b, err := report.ReadBaseline(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.baseline, err)
+	}
+	b.Apply(rep)
+	return nil
+}

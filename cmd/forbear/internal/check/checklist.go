@@ -1,0 +1,90 @@
+package check
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/policyfile/check"
+)
+
+// answers answers the review questions, with evidence. Anything but yes to all
+// fails, "cannot judge" included: without --metrics the questions about metrics have
+// no evidence.
+func (q *gate) answers(ctx context.Context, sources []check.Source, unread bool) (int, error) {
+	var metrics map[string]bool
+	if q.metrics != "" {
+		var err error
+		if metrics, err = scrape(ctx, q.metrics); err != nil {
+			q.std.Fail("check: scraping %s: %v", q.metrics, err)
+			unread = true
+		}
+	}
+	result := check.Run(sources, q.Options)
+	answers := check.Checklist(sources, result, metrics, q.metrics)
+	err := q.write(func(format string) (func(io.Writer) error, error) {
+		switch format {
+		case "text":
+			return func(w io.Writer) error { return check.WriteAnswers(w, answers) }, nil
+		case "json":
+			return func(w io.Writer) error {
+				return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": q.files, "answers": answers})
+			}, nil
+		default:
+			return nil, fmt.Errorf("--checklist is written as text or json, not %s", format)
+		}
+	})
+	if err != nil || unread || len(result.Unjudged) > 0 {
+		return cli.ExitUsage, err
+	}
+	for _, a := range answers {
+		if a.Verdict != check.Yes {
+			return cli.ExitFound, nil
+		}
+	}
+	return cli.ExitOK, nil
+}
+
+// What a scrape may take and hold. A large service exposes a few megabytes.
+const (
+	scrapeTime = 10 * time.Second
+	maxScrape  = 16 << 20
+)
+
+// scrape returns the names of the metrics at url, in the text format of
+// Prometheus or OpenMetrics. The names are the evidence: a metric that a service
+// has never emitted is not on its page.
+func scrape(ctx context.Context, url string) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, scrapeTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", resp.StatusCode)
+	}
+	names := map[string]bool{}
+	lines := bufio.NewScanner(io.LimitReader(resp.Body, maxScrape))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if end := strings.IndexAny(line, "{ \t"); end > 0 {
+			names[line[:end]] = true
+		}
+	}
+	return names, lines.Err()
+}

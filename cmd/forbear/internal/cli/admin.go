@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// EnvAdminToken is the variable with the token of the admin endpoint. A token has
+// no flag of its own: every user of a machine can read the arguments of its
+// processes.
+const EnvAdminToken = "FORBEAR_ADMIN_TOKEN"
+
+// AdminToken returns the bearer token of the admin endpoint, from the file or
+// else from the environment, or "". Serve demands it and top brings it. A file
+// that is empty is a fault: it would switch the demand off unnoticed.
+func AdminToken(file string) (string, error) {
+	if file == "" {
+		return os.Getenv(EnvAdminToken), nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(b))
+	if token == "" {
+		return "", fmt.Errorf("%s is empty", file)
+	}
+	return token, nil
+}

@@ -1,0 +1,97 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+)
+
+// Flags stand anywhere, and everything else is an operand.
+func TestOperands(t *testing.T) {
+	for _, tt := range []struct {
+		name, args string
+		want       []string
+		loud, done bool
+	}{
+		{"none", "", nil, false, false},
+		{"before", "--loud a b", []string{"a", "b"}, true, false},
+		{"between", "a --loud b", []string{"a", "b"}, true, false},
+		{"behind", "a b --loud", []string{"a", "b"}, true, false},
+		{"unknown", "a --quiet", nil, false, true},
+		{"help", "a --help", nil, false, true},
+	} {
+		c := &cli.Command{Name: "say"}
+		f := c.Flags()
+		loud := f.Bool("loud", false, "say it loud")
+		var b bytes.Buffer
+		got, _, done := c.Operands(&cli.Streams{Out: &b, Err: &b}, f, strings.Fields(tt.args))
+		if !slices.Equal(got, tt.want) || *loud != tt.loud || done != tt.done {
+			t.Errorf("%s: got %v, loud %v, done %v, want %+v", tt.name, got, *loud, done, tt)
+		}
+	}
+}
+
+// A program lists its commands in their order, and help is one of them.
+func TestProgram(t *testing.T) {
+	ran := ""
+	command := func(name string) *cli.Command {
+		return &cli.Command{Name: name, Summary: name + " it", Run: func(context.Context, *cli.Streams, []string) int {
+			ran = name
+			return cli.ExitFound
+		}}
+	}
+	p := cli.NewProgram(command("say"), command("version"))
+	whole := &cli.Command{Run: p.Run}
+	for args, want := range map[string]string{"say": "say", "-version": "version", "help say": "say"} {
+		ran = ""
+		if got := clitest.Run(t, whole, "", strings.Fields(args)...); got.Code != cli.ExitFound || ran != want {
+			t.Errorf("%s: ran %q with %+v, want %q", args, ran, got, want)
+		}
+	}
+	const list = "  say        say it\n  version    version it\n  help       list the commands, or tell about one\n"
+	if got := clitest.Run(t, whole, "", "--help"); got.Code != cli.ExitOK || !strings.Contains(got.Out, list) {
+		t.Errorf("--help: %+v", got)
+	}
+	if got := clitest.Run(t, whole, ""); got.Code != cli.ExitUsage || got.Out != "" || !strings.Contains(got.Errors, list) {
+		t.Errorf("nothing: %+v", got)
+	}
+}
+
+// A file comes before the environment, and an empty one is a fault.
+func TestAdminToken(t *testing.T) {
+	t.Setenv(cli.EnvAdminToken, "from-environment")
+	for _, tt := range []struct {
+		file, want string
+		fails      bool
+	}{
+		{"", "from-environment", false},
+		{clitest.File(t, "token", "from-file\n"), "from-file", false},
+		{clitest.File(t, "empty", "\n"), "", true},
+		{filepath.Join(t.TempDir(), "none"), "", true},
+	} {
+		if got, err := cli.AdminToken(tt.file); got != tt.want || (err != nil) != tt.fails {
+			t.Errorf("%q: got %q, %v, want %q", tt.file, got, err, tt.want)
+		}
+	}
+}
+
+func TestTerminal(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if cli.Terminal(f) || cli.Terminal(&bytes.Buffer{}) {
+		t.Error("a file or a buffer is taken for a terminal")
+	}
+	if got := cli.Printable("evil\x1b[2J\r\nname"); got != "evil[2Jname" {
+		t.Errorf("got %q", got)
+	}
+}

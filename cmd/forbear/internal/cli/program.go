@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/forbear-go/forbear/internal/nearest"
+)
+
+// Program is the list of its commands, in the order in which help shows them. A
+// handful of commands needs no map: the list keeps the order.
+type Program []*Command
+
+// NewProgram returns a program of the commands and of help, which it adds: help
+// lists all commands, itself included, so that it is made with the list.
+func NewProgram(commands ...*Command) Program {
+	p := append(Program{}, commands...)
+	help := &Command{
+		Name:    "help",
+		Summary: "list the commands, or tell about one",
+		Usage:   "[COMMAND]",
+		Examples: `
+forbear help
+forbear help explain
+`,
+	}
+	p = append(p, help)
+	help.Run = func(ctx context.Context, std *Streams, args []string) int {
+		f := help.Flags()
+		if code, done := help.Parse(std, f, args, 1); done {
+			return code
+		}
+		if f.NArg() == 0 {
+			p.overview(std.Out)
+			return ExitOK
+		}
+		about, ok := p.Find(f.Arg(0))
+		if !ok {
+			return p.unknown(std, f.Arg(0))
+		}
+		return about.Run(ctx, std, []string{"--help"})
+	}
+	return p
+}
+
+// Run is the whole program, but for the process around it: signals and the exit
+// are main's. args are those after the program's name. The flags that other
+// programs have for help and version work too.
+func (p Program) Run(ctx context.Context, std *Streams, args []string) int {
+	if len(args) == 0 {
+		p.overview(std.Err)
+		return ExitUsage
+	}
+	name := args[0]
+	switch name {
+	case "-h", "-help", "--help":
+		name = "help"
+	case "-version", "--version":
+		name = "version"
+	}
+	c, ok := p.Find(name)
+	if !ok {
+		return p.unknown(std, name)
+	}
+	return c.Run(ctx, std, args[1:])
+}
+
+// Find returns the command of that name.
+func (p Program) Find(name string) (*Command, bool) {
+	for _, c := range p {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+// unknown refuses a command that does not exist, and names the nearest that does.
+func (p Program) unknown(std *Streams, name string) int {
+	var names []string
+	for _, c := range p {
+		names = append(names, c.Name)
+	}
+	if near, ok := nearest.Of(name, names); ok {
+		return std.Fail("unknown command %q: did you mean %s?", name, near)
+	}
+	return std.Fail("unknown command %q: see forbear help", name)
+}
+
+// overview lists the commands: what help prints, and a call without arguments.
+func (p Program) overview(w io.Writer) {
+	fmt.Fprint(w, "forbear: retries that know when to stop\n\nUsage: forbear COMMAND [FLAGS]\n\nCommands:\n")
+	for _, c := range p {
+		fmt.Fprintf(w, "  %-10s %s\n", c.Name, c.Summary)
+	}
+	fmt.Fprint(w, "\nforbear COMMAND --help tells more, with examples.\n"+
+		"Exit codes: 0 pass, 1 findings or a negative answer, 2 could not judge.\n")
+}

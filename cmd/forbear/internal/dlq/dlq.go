@@ -1,0 +1,233 @@
+// Package dlq is the command dlq: what an operator does with dead letters. It
+// works on the database itself and not through serve's API, so that letters can
+// be looked at while no process serves. Only the sending of a redrive is left to
+// a running serve, which paces it and counts its outcomes.
+package dlq
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// Command returns the command dlq.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "dlq",
+		Summary: "list, show, redrive, discard, export and count dead letters",
+		Usage:   "VERB [FLAGS] [ID]",
+		About: `
+Dlq works on the database that serve works on: an SQLite file beside it, or the
+same PostgreSQL from anywhere.
+
+  stats                     count letters by queue, reason and state
+  list                      one line for each letter, the oldest first
+  show ID                   one letter with its history
+  redrive ID | FILTER       send letters on their way again, with their id and key
+  redrives                  the redrives and how far they are
+  pause, resume, cancel ID  a redrive
+  discard ID --why REASON   give a letter up; it stays listed until it expires
+  export                    letters as lines of JSON
+  read FILE                 print an export that serve has written and encrypted
+  audit                     who revealed, redrove and discarded what
+
+Lists and exports mask payloads and credentials; --reveal shows them, and is
+written to the audit trail with your name first.
+
+Redrive sends the letters that the filter chooses: --dry-run only counts them;
+--canary sends one, and the others when it was delivered. A running serve does
+the sending, at --rate a second, and stops when more than --stop-ratio of the
+outcomes are failures. Without a filter flag, an id, or --all it refuses.
+
+Exit code 1 means that nothing was found, or that a redrive was stopped.`,
+		Examples: `
+forbear dlq stats
+forbear dlq list --reason exhausted --since 24h
+forbear dlq show --reveal dlq_01jd3x6v9k8e5m2n4p7q
+forbear dlq redrive --destination acme --dry-run
+forbear dlq redrive --destination acme --canary --rate 50 --wait
+forbear dlq discard --why "test data" dlq_01jd3x6v9k8e5m2n4p7q
+forbear dlq export --state dead > letters.jsonl
+forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
+`,
+	}
+	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		q := &dlq{std: std}
+		q.register(f)
+		if len(args) == 0 {
+			return std.Fail("dlq: what shall be done? want %s (see forbear dlq --help)", verbNames())
+		}
+		verb := args[0]
+		if strings.HasPrefix(verb, "-") { // --help, or flags before the verb
+			verb = ""
+		} else {
+			args = args[1:]
+		}
+		operands, code, done := c.Operands(std, f, args)
+		if done {
+			return code
+		}
+		f.Visit(func(fl *flag.Flag) { q.filtered = q.filtered || filterFlags[fl.Name] })
+		if err := q.check(verb, operands); err != nil {
+			return std.Fail("dlq: %v", err)
+		}
+		return q.run(ctx, verb)
+	}
+	return c
+}
+
+// dlq is one run of the command.
+type dlq struct {
+	std      *cli.Streams
+	db       *database.DB
+	cipher   deadletter.Cipher // nil without a key file
+	database string
+	keyFile  string
+	id       string // the operand, or ""
+	filtered bool   // a flag chooses letters
+
+	filter              deadletter.Filter
+	format, who, why    string
+	reveal, dryRun, all bool
+	wait                bool
+	job                 deadletter.Job
+}
+
+// verb is one thing that dlq does.
+type verb struct {
+	operand string // what its operand is; "" takes none
+	needed  bool
+	do      func(*dlq, context.Context) (int, error)
+}
+
+var verbs = map[string]verb{
+	"stats":    {"", false, (*dlq).stats},
+	"list":     {"", false, (*dlq).list},
+	"show":     {"the id of a letter", true, (*dlq).show},
+	"discard":  {"the id of a letter", true, (*dlq).discard},
+	"export":   {"", false, (*dlq).export},
+	"read":     {"the file of an export", true, (*dlq).read},
+	"audit":    {"", false, (*dlq).audits},
+	"redrive":  {"the id of a letter", false, (*dlq).redrive},
+	"redrives": {"", false, (*dlq).redrives},
+	"pause":    {"the id of a redrive", true, setJob(deadletter.JobPaused)},
+	"resume":   {"the id of a redrive", true, setJob(deadletter.JobRunning)},
+	"cancel":   {"the id of a redrive", true, setJob(deadletter.JobCanceled)},
+}
+
+func verbNames() string { return strings.Join(slices.Sorted(maps.Keys(verbs)), ", ") }
+
+// check says what is wrong with the command line, before the database is opened,
+// and takes the operand.
+func (q *dlq) check(name string, operands []string) error {
+	v, known := verbs[name]
+	switch {
+	case !known:
+		return fmt.Errorf("unknown verb %q: want %s", name, verbNames())
+	case q.format != "text" && q.format != "json":
+		return fmt.Errorf("unknown format %q: want text or json", q.format)
+	case q.filter.Limit < 1 || q.filter.Limit > deadletter.MaxList:
+		return fmt.Errorf("--limit %d is not 1 to %d", q.filter.Limit, deadletter.MaxList)
+	case v.needed && len(operands) == 0:
+		return fmt.Errorf("%s wants %s", name, v.operand)
+	case v.operand == "" && len(operands) > 0, len(operands) > 1:
+		return fmt.Errorf("%s: unexpected argument %q", name, operands[len(operands)-1])
+	}
+	if len(operands) > 0 {
+		q.id = operands[0]
+	}
+	return nil
+}
+
+// run opens the database and does what the verb says. A letter that is not
+// there, or is in another state, is a negative result: exit code 1. What keeps
+// the command from judging is 2.
+func (q *dlq) run(ctx context.Context, name string) int {
+	if err := q.open(ctx); err != nil {
+		return q.std.Fail("dlq: %v", err)
+	}
+	defer func() { _ = q.db.Close() }()
+	if err := q.upToDate(ctx); err != nil {
+		return q.std.Fail("dlq: %v", err)
+	}
+	code, err := verbs[name].do(q, ctx)
+	switch {
+	case errors.Is(err, deadletter.ErrNotFound), errors.Is(err, deadletter.ErrState), errors.Is(err, deadletter.ErrRedriveLimit):
+		q.std.Fail("dlq: %v", err)
+		return cli.ExitFound
+	case err != nil:
+		return q.std.Fail("dlq: %v", err)
+	}
+	return code
+}
+
+// open opens the database, under the key that serve encrypts payloads with.
+func (q *dlq) open(ctx context.Context) error {
+	c, err := database.Cipher(q.keyFile)
+	if err != nil {
+		return err
+	}
+	if err := exists(q.database); err != nil {
+		return err
+	}
+	q.cipher = c
+	q.db, err = database.Open(ctx, q.database, sqlstore.WithCipher(c))
+	return err
+}
+
+// upToDate refuses a database of an earlier version: processes of that version
+// may be at work on it, and could not go on with another schema.
+func (q *dlq) upToDate(ctx context.Context) error {
+	steps, err := q.db.Pending(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(steps) > 0:
+		return fmt.Errorf("the database is of an earlier version and lacks %s: run forbear migrate when no process of that version works on it", strings.Join(steps, ", "))
+	}
+	_, err = q.db.Migrate(ctx) // of an empty one
+	return err
+}
+
+// exists refuses an SQLite file that is not there: opening it would make one,
+// empty, and hide that its name was misspelt.
+func exists(name string) error {
+	if strings.Contains(name, "://") {
+		return nil
+	}
+	path, _, _ := strings.Cut(name, "?")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no database %s: name serve's with --database", path)
+	}
+	return nil
+}
+
+// json writes v as a line of JSON, when that format was asked for.
+func (q *dlq) json(v any) bool {
+	if q.format != "json" {
+		return false
+	}
+	enc := json.NewEncoder(q.std.Out)
+	enc.SetEscapeHTML(false) // payloads are shown as they are
+	_ = enc.Encode(v)
+	return true
+}
+
+// nothing says that nothing was found.
+func (q *dlq) nothing(what string) (int, error) {
+	q.std.Fail("dlq: %s", what)
+	return cli.ExitFound, nil
+}

@@ -1,0 +1,216 @@
+package dlq
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// deadDatabase returns a database with n letters, under a key when there is a
+// file of one.
+func deadDatabase(t *testing.T, n int, keyFile string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "forbear.db")
+	c, err := database.Cipher(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := database.Open(t.Context(), path, sqlstore.WithCipher(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := db.DeadLetters().Put(t.Context(), dead(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+func dead(i int) deadletter.Letter {
+	return deadletter.Letter{
+		ID: fmt.Sprint("l", i), Queue: "webhooks", Destination: "acme", EventID: "evil\x1b[2J", Reason: "exhausted", ErrorType: "http_503", Description: "exhausted (http_503) after 5 attempts",
+		Payload: []byte("planted-payload"), Headers: []deadletter.Header{{Name: "Authorization", Value: "planted-token"}}, State: deadletter.Dead,
+	}
+}
+
+// Each verb says what it did, as text and as JSON, and what is wrong with its
+// arguments.
+func TestDLQVerbs(t *testing.T) {
+	db := deadDatabase(t, 3, "")
+	empty := deadDatabase(t, 0, "")
+	missing := filepath.Join(t.TempDir(), "misspelt.db")
+	for _, c := range []struct {
+		args string
+		code int
+		want string // on standard output when the code is 0, on standard error otherwise
+	}{
+		{"stats", 0, "webhooks  exhausted  dead   3"},
+		{"stats -o json", 0, `"count":3`},
+		{"list", 0, "l1  dead   exhausted  http_503  acme         evil[2J"},
+		{"list --limit 2 -o json", 0, `{"id":"l0"`},
+		{"list --after l2", 1, "no such dead letters"},
+		{"list --since 1h --state dead --reason exhausted --error-type http_503", 0, "l2"},
+		{"list --until 1h", 1, "no such dead letters"},
+		{"show l1", 0, "payload      *** (--reveal"},
+		{"show l1 --reveal --actor bob", 0, "payload      planted-payload"},
+		{"show l1 -o json", 0, `"value":"***"`},
+		{"export", 0, `"destination":"acme"`},
+		{"export --state resolved", 1, "no such dead letters"},
+		{"redrive --all --dry-run", 0, "3 dead letters would be redriven"},
+		{"redrive l1 --dry-run", 0, "1 dead letter would be redriven"},
+		{"redrive --destination acme --dry-run -o json", 0, `{"count":3,"dry_run":true}`},
+		{"redrive l2 --rate 5", 0, "1 dead letter, at 5 a second; a running serve sends them"},
+		{"redrives", 0, "running  0     1      0          0        5/s"},
+		{"discard l0 --why duplicate -o json", 0, `{"id":"l0","state":"discarded"}`},
+		{"discard l0 --why duplicate", 1, "is discarded"},
+		{"audit", 0, "bob"},
+
+		{"", 2, "what shall be done?"},
+		{"explode", 2, `unknown verb "explode": want audit, cancel,`},
+		{"show", 2, "show wants the id of a letter"},
+		{"show none", 1, `"none": no such dead letter`},
+		{"list l1", 2, `list: unexpected argument "l1"`},
+		{"show l1 l2", 2, `show: unexpected argument "l2"`},
+		{"list --limit 0", 2, "--limit 0 is not 1 to 1000"},
+		{"list --state undead", 2, "want dead, redriving, resolved or discarded"},
+		{"list --since yesterday", 2, "or an age such as 24h"},
+		{"list -o yaml", 2, `unknown format "yaml"`},
+		{"list --colour", 2, "see forbear dlq --help"},
+		{"discard l1", 2, "discard wants a reason: --why"},
+		{"redrive", 2, "which letters?"},
+		{"redrive none", 1, `"none": no such dead letter`},
+		{"redrive l0", 1, "no dead letters to redrive"},
+		{"redrive --all --rate 1000", 2, "rate 1000 is outside 0-500"},
+		{"redrive --all --stop-ratio 2", 2, "stop_ratio 2 is outside 0-1"},
+		{"pause", 2, "pause wants the id of a redrive"},
+		{"pause none", 1, `redrive "none"`},
+		{"read " + missing, 2, "misspelt.db"},
+		{"list --database " + missing, 2, "there is no database " + missing},
+		{"list --database mysql://x", 2, "want postgres://"},
+		{"list --database " + empty, 1, "no such dead letters"},
+		{"redrives --database " + empty, 1, "no redrives"},
+		{"stats -o json --database " + empty, 0, "[]"},
+	} {
+		args := strings.Fields(c.args)
+		if !strings.Contains(c.args, "--database") {
+			args = append(args, "--database", db)
+		}
+		if c.args == "" {
+			args = nil
+		}
+		r := clitest.Run(t, Command(), "", args...)
+		got := r.Out
+		if c.code != 0 {
+			got = r.Errors
+		}
+		if r.Code != c.code || !strings.Contains(got, c.want) {
+			t.Errorf("dlq %s: exit %d, %q %q; want %d and %q", c.args, r.Code, r.Out, r.Errors, c.code, c.want)
+		}
+		if strings.Contains(r.Out, "planted") && !strings.Contains(c.args, "--reveal") {
+			t.Errorf("dlq %s shows a secret: %s", c.args, r.Out)
+		}
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("a misspelt name has made a database")
+	}
+}
+
+// A redrive can be held, let go and given up, and each is written down.
+func TestDLQHoldsARedrive(t *testing.T) {
+	db := deadDatabase(t, 2, "")
+	r := clitest.Run(t, Command(), "", "redrive", "--all", "-o", "json", "--actor", "ann", "--database", db)
+	var j deadletter.Job
+	if err := json.Unmarshal([]byte(r.Out), &j); err != nil || j.Total != 2 {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	for _, c := range []struct {
+		verb string
+		code int
+	}{{"pause", 0}, {"resume", 0}, {"cancel", 0}, {"resume", 1}} {
+		if r := clitest.Run(t, Command(), "", c.verb, j.ID, "--actor", "ann", "--database", db); r.Code != c.code {
+			t.Errorf("%s: %+v, want exit %d", c.verb, r, c.code)
+		}
+	}
+	r = clitest.Run(t, Command(), "", "audit", "--database", db)
+	for _, action := range []string{"redrive-start", "redrive-paused", "redrive-running", "redrive-canceled"} {
+		if !strings.Contains(r.Out, action) {
+			t.Errorf("the audit has no %s:\n%s", action, r.Out)
+		}
+	}
+}
+
+// With a key, what lies in the store and in an export is encrypted, and dlq
+// reads both under the same key.
+func TestDLQWithEncryption(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, bytes.Repeat([]byte("k"), 32), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := deadDatabase(t, 1, key)
+	if r := clitest.Run(t, Command(), "", "show", "l0", "--reveal", "--database", db, "--encryption-key-file", key); r.Code != 0 || !strings.Contains(r.Out, "planted-payload") {
+		t.Errorf("with the key: %+v", r)
+	}
+	if r := clitest.Run(t, Command(), "", "show", "l0", "--reveal", "--database", db); r.Code != 2 || strings.Contains(r.Out+r.Errors, "planted") {
+		t.Errorf("without the key: %+v", r)
+	}
+	c, err := database.Cipher(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := deadletter.ExportSealed(&b, dead(7), c); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "dead-letters-2026-03-01.jsonl")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil || bytes.Contains(b.Bytes(), []byte("planted")) {
+		t.Fatalf("%s, %v", b.Bytes(), err)
+	}
+	if r := clitest.Run(t, Command(), "", "read", file, "--database", db, "--encryption-key-file", key); r.Code != 0 || !strings.Contains(r.Out, `"id":"l7"`) || strings.Contains(r.Out, "cGxhbnRlZC1wYXlsb2Fk") {
+		t.Errorf("masked: %+v", r)
+	}
+	if r := clitest.Run(t, Command(), "", "read", "--reveal", file, "--database", db, "--encryption-key-file", key); r.Code != 0 || !strings.Contains(r.Out, "cGxhbnRlZC1wYXlsb2Fk") {
+		t.Errorf("revealed: %+v", r)
+	}
+	if r := clitest.Run(t, Command(), "", "read", file, "--database", db); r.Code != 2 || !strings.Contains(r.Errors, "line 1: encrypted, and no key is at hand") {
+		t.Errorf("without the key: %+v", r)
+	}
+	if r := clitest.Run(t, Command(), "", "audit", "--database", db); !strings.Contains(r.Out, "file "+file) {
+		t.Errorf("the audit: %+v", r)
+	}
+}
+
+// A database of an earlier version is not changed behind the back of the
+// processes that work on it.
+func TestDLQLeavesAnOldSchemaAlone(t *testing.T) {
+	path := deadDatabase(t, 1, "")
+	raw, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	if _, err := raw.Exec("DELETE FROM forbear_migrations WHERE version = 20"); err != nil {
+		t.Fatal(err)
+	}
+	if r := clitest.Run(t, Command(), "", "list", "--database", path); r.Code != 2 || !strings.Contains(r.Errors, "0020_identity") || !strings.Contains(r.Errors, "forbear migrate") {
+		t.Errorf("got %+v", r)
+	}
+	if r := clitest.Run(t, migrate.Command(), "", "--status", "--database", path); r.Code != 1 || !strings.Contains(r.Out, "missing") {
+		t.Errorf("the status is %+v", r)
+	}
+}

@@ -1,0 +1,74 @@
+package dlq
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// filterFlags are those that choose letters. Redrive demands one of them, an id,
+// or --all: a redrive of everything must be asked for, not happen by a forgotten
+// flag.
+var filterFlags = map[string]bool{"queue": true, "destination": true, "reason": true, "error-type": true, "event-id": true, "state": true, "since": true, "until": true}
+
+// register registers the flags of all verbs in one set, so that flags may stand
+// before the verb too.
+func (q *dlq) register(f *flag.FlagSet) {
+	database.Flag(f, &q.database, database.Usage)
+	f.StringVar(&q.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "the `file` with the key that serve encrypts payloads under (also from FORBEAR_ENCRYPTION_KEY_FILE)")
+	f.StringVar(&q.filter.Queue, "queue", "", "letters of this `queue`")
+	f.StringVar(&q.filter.Destination, "destination", "", "letters to this destination: a webhook `endpoint`")
+	f.StringVar(&q.filter.Reason, "reason", "", "letters with this `reason`, such as exhausted")
+	f.StringVar(&q.filter.ErrorType, "error-type", "", "letters with this last error `type`, such as http_503")
+	f.StringVar(&q.filter.EventID, "event-id", "", "letters of this message `id`")
+	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
+	f.Func("since", "letters from this `time` on: RFC 3339, or an age such as 24h", timeFlag(&q.filter.Since))
+	f.Func("until", "letters before this `time`", timeFlag(&q.filter.Until))
+	f.StringVar(&q.filter.After, "after", "", "list: go on behind the letter with this `id`")
+	f.IntVar(&q.filter.Limit, "limit", 100, "list: at most this `many`, up to 1000")
+	f.StringVar(&q.format, "o", "text", "output `format`: text or json")
+	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: payloads and credentials too; audited")
+	f.StringVar(&q.who, "actor", cli.Actor(), "your `name`, for the audit")
+	f.StringVar(&q.why, "why", "", "discard: the `reason`")
+	f.BoolVar(&q.all, "all", false, "redrive: all dead letters of the queue")
+	f.BoolVar(&q.dryRun, "dry-run", false, "redrive: only count")
+	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
+	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: `letters` a second")
+	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `part` fails; 1 never stops")
+	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: leave letters alone that were redriven this `often`")
+	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
+}
+
+// timeFlag reads a time, or an age: "since 24h" is what an operator means at
+// three in the morning.
+func timeFlag(t *time.Time) func(string) error {
+	return func(v string) error {
+		if age, err := time.ParseDuration(v); err == nil {
+			*t = time.Now().Add(-age)
+			return nil
+		}
+		at, err := time.Parse(time.RFC3339, v)
+		if err != nil {
+			return errors.New("want an RFC 3339 time such as 2026-03-01T12:00:00Z, or an age such as 24h")
+		}
+		*t = at
+		return nil
+	}
+}
+
+// stateFlag reads the state of a letter.
+func stateFlag(s *deadletter.State) func(string) error {
+	return func(v string) error {
+		*s = deadletter.State(v)
+		if !slices.Contains([]deadletter.State{deadletter.Dead, deadletter.Redriving, deadletter.Resolved, deadletter.Discarded}, *s) {
+			return errors.New("want dead, redriving, resolved or discarded")
+		}
+		return nil
+	}
+}

@@ -1,0 +1,220 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// table returns a writer that aligns columns. It must be flushed.
+func (q *dlq) table() *tabwriter.Writer { return tabwriter.NewWriter(q.std.Out, 0, 0, 2, ' ', 0) }
+
+// list writes one line for each letter. A full page says how to go on: the id of
+// the last letter, so that letters that come or go meanwhile shift nothing.
+func (q *dlq) list(ctx context.Context) (int, error) {
+	list, err := q.db.DeadLetters().List(ctx, q.filter)
+	if err != nil {
+		return 0, err
+	}
+	if len(list) == 0 {
+		return q.nothing("no such dead letters")
+	}
+	w := q.table()
+	if q.format == "text" {
+		fmt.Fprintln(w, "ID\tSTATE\tREASON\tERROR\tDESTINATION\tEVENT\tATTEMPTS\tREDRIVES\tDIED")
+	}
+	for _, l := range list {
+		if !q.json(l.Mask()) {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", cli.Printable(l.ID), l.State, cli.Printable(l.Reason), cli.Printable(l.ErrorType), cli.Printable(l.Destination), cli.Printable(l.EventID), l.Attempts, l.Redrives, l.DeadAt.Format(time.RFC3339))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	if len(list) == q.filter.Limit {
+		fmt.Fprintf(q.std.Err, "forbear: dlq: there may be more: --after %s\n", list[len(list)-1].ID)
+	}
+	return cli.ExitOK, nil
+}
+
+// stats counts the letters. No letter at all is a good result: exit code 0.
+func (q *dlq) stats(ctx context.Context) (int, error) {
+	list, err := q.db.DeadLetters().Stats(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if list == nil {
+		list = []deadletter.Stat{}
+	}
+	if q.json(list) {
+		return cli.ExitOK, nil
+	}
+	w := q.table()
+	fmt.Fprintln(w, "QUEUE\tREASON\tSTATE\tCOUNT\tOLDEST\tNEWEST")
+	for _, s := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", cli.Printable(s.Queue), cli.Printable(s.Reason), s.State, s.Count, s.Oldest.Format(time.RFC3339), s.Newest.Format(time.RFC3339))
+	}
+	return cli.ExitOK, w.Flush()
+}
+
+// noted writes to the audit before anything is revealed. What cannot be written
+// down is not shown.
+func (q *dlq) noted(ctx context.Context, target string) error {
+	if !q.reveal {
+		return nil
+	}
+	return q.db.DeadLetters().Audit(ctx, deadletter.Entry{Who: q.who, Action: "reveal", Target: target, Detail: "dlq command"})
+}
+
+// show writes one letter with its history.
+func (q *dlq) show(ctx context.Context) (int, error) {
+	l, err := q.db.DeadLetters().Get(ctx, q.id)
+	if err == nil {
+		err = q.noted(ctx, l.ID)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !q.reveal {
+		l = l.Mask()
+	}
+	if !q.json(l) {
+		q.print(&l)
+	}
+	return cli.ExitOK, nil
+}
+
+// print shows a letter as text. What came from elsewhere cannot steer the
+// terminal, but for a payload that was asked for, which is shown as it is.
+func (q *dlq) print(l *deadletter.Letter) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(q.std.Out, "  %-12s %s\n", name, cli.Printable(fmt.Sprintf(format, args...)))
+	}
+	fmt.Fprintf(q.std.Out, "%s  %s\n", cli.Printable(l.ID), l.State)
+	line("reason", "%s (%s)", l.Reason, l.ErrorType)
+	line("what", "%s", l.Description)
+	line("queue", "%s", l.Queue)
+	line("destination", "%s", l.Destination)
+	line("event", "%s  type %s", l.EventID, l.Type)
+	line("key", "%s", l.IdempotencyKey)
+	line("correlation", "%s", l.CorrelationID)
+	line("policy", "%s", l.PolicyVersion)
+	if l.Redrives > 0 {
+		line("redriven", "%d times, last by %s: %s", l.Redrives, l.RedrivenBy, l.Outcome)
+	}
+	if l.Discard != "" {
+		line("discarded", "%s", l.Discard)
+	}
+	line("enqueued", "%s", l.EnqueuedAt.Format(time.RFC3339))
+	line("died", "%s", l.DeadAt.Format(time.RFC3339))
+	for _, h := range l.Headers {
+		line("header", "%s: %s", h.Name, h.Value)
+	}
+	for _, a := range l.History {
+		line(fmt.Sprintf("attempt %d", a.Number), "%s  took %v  status %d  %s", a.At.Format(time.RFC3339Nano), a.Took.Round(time.Millisecond), a.Status, a.ErrorType)
+		if a.Response != "" {
+			line("  answer", "%s", a.Response)
+		}
+	}
+	if q.reveal {
+		fmt.Fprintf(q.std.Out, "  %-12s %s\n", "payload", l.Payload)
+	} else {
+		line("payload", "%s (--reveal shows it, and is written to the audit trail)", deadletter.Masked)
+	}
+}
+
+// discard gives a letter up. The reason is demanded: months later the audit is all
+// that says why an event was never delivered.
+func (q *dlq) discard(ctx context.Context) (int, error) {
+	if q.why == "" {
+		return 0, errors.New("discard wants a reason: --why")
+	}
+	if err := q.db.DeadLetters().Discard(ctx, q.id, q.who, q.why); err != nil {
+		return 0, err
+	}
+	if !q.json(map[string]string{"id": q.id, "state": string(deadletter.Discarded)}) {
+		fmt.Fprintf(q.std.Out, "%s discarded\n", q.id)
+	}
+	return cli.ExitOK, nil
+}
+
+// export writes all letters that the filter chooses, page by page: an export may
+// be larger than the memory.
+func (q *dlq) export(ctx context.Context) (int, error) {
+	if err := q.noted(ctx, "export"); err != nil {
+		return 0, err
+	}
+	q.filter.Limit = deadletter.MaxList
+	n := 0
+	for {
+		list, err := q.db.DeadLetters().List(ctx, q.filter)
+		if err != nil {
+			return 0, err
+		}
+		if len(list) == 0 {
+			break
+		}
+		for _, l := range list {
+			q.filter.After = l.ID
+			if err := q.line(l); err != nil {
+				return 0, err
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return q.nothing("no such dead letters")
+	}
+	return cli.ExitOK, nil
+}
+
+// line writes a letter as JSON, masked unless more was asked for.
+func (q *dlq) line(l deadletter.Letter) error {
+	if !q.reveal {
+		l = l.Mask()
+	}
+	return deadletter.Export(q.std.Out, l)
+}
+
+// read prints an export that serve has written before its letters expired.
+func (q *dlq) read(ctx context.Context) (int, error) {
+	f, err := os.Open(q.id)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	if err := q.noted(ctx, "file "+q.id); err != nil {
+		return 0, err
+	}
+	if err := deadletter.ReadExport(f, q.cipher, q.line); err != nil {
+		return 0, fmt.Errorf("%s: %w", q.id, err)
+	}
+	return cli.ExitOK, nil
+}
+
+// audits writes the latest entries of the audit trail.
+func (q *dlq) audits(ctx context.Context) (int, error) {
+	list, err := q.db.DeadLetters().Audits(ctx, q.filter.Limit)
+	if err != nil {
+		return 0, err
+	}
+	if len(list) == 0 {
+		return q.nothing("the audit trail is empty")
+	}
+	w := q.table()
+	if q.format == "text" {
+		fmt.Fprintln(w, "AT\tWHO\tACTION\tTARGET\tDETAIL")
+	}
+	for _, e := range list {
+		if !q.json(e) {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), cli.Printable(e.Who), e.Action, cli.Printable(e.Target), cli.Printable(e.Detail))
+		}
+	}
+	return cli.ExitOK, w.Flush()
+}

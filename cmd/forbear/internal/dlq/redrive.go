@@ -1,0 +1,141 @@
+package dlq
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// redrive writes the job of a redrive, for a running serve to send. The plan is
+// made here, so that the operator sees the count before anything is sent.
+func (q *dlq) redrive(ctx context.Context) (int, error) {
+	if q.id != "" {
+		l, err := q.db.DeadLetters().Get(ctx, q.id)
+		if err != nil {
+			return 0, err
+		}
+		q.filter.IDs, q.filter.Queue = []string{q.id}, l.Queue
+	} else if !q.filtered && !q.all {
+		return 0, errors.New("redrive: which letters? (an id, a filter flag, or --all)")
+	}
+	q.filter.Queue, q.filter.Limit = cmp.Or(q.filter.Queue, webhook.Queue), 0
+	// The sending is serve's: here the job is only written.
+	r := deadletter.NewRedriver(q.db.DeadLetters(), "", map[string]deadletter.Target{q.filter.Queue: nil}, nil)
+	q.job.Filter, q.job.By = q.filter, q.who
+	plan, err := r.Plan(ctx, q.job)
+	if err != nil {
+		return 0, err
+	}
+	if q.dryRun {
+		if !q.json(map[string]any{"dry_run": true, "count": plan.Total}) {
+			fmt.Fprintf(q.std.Out, "%s would be redriven\n", deadLetters(plan.Total))
+		}
+		return cli.ExitOK, nil
+	}
+	if plan.Total == 0 {
+		return q.nothing("no dead letters to redrive: they are in another state, or were redriven too often (--max-redrives)")
+	}
+	j, err := r.Start(ctx, q.job, webhook.NewID("rdr"))
+	if err != nil {
+		return 0, err
+	}
+	if q.wait {
+		return q.await(ctx, j)
+	}
+	if !q.json(j) {
+		fmt.Fprintf(q.std.Out, "%s: %s, at %v a second; a running serve sends them\n", j.ID, deadLetters(j.Total), j.Rate)
+	}
+	return cli.ExitOK, nil
+}
+
+// deadLetters is a count with its noun.
+func deadLetters(n int) string {
+	if n == 1 {
+		return "1 dead letter"
+	}
+	return fmt.Sprint(n, " dead letters")
+}
+
+// await waits for the end of a redrive, with its progress on a terminal. The job
+// is serve's: when the operator stops waiting, the redrive goes on, and the
+// message says how to hold it.
+func (q *dlq) await(ctx context.Context, j deadletter.Job) (_ int, err error) {
+	live := cli.Terminal(q.std.Err)
+	for j.State.Open() {
+		select {
+		case <-ctx.Done():
+			fmt.Fprintf(q.std.Err, "\nforbear: dlq: the redrive goes on without you: forbear dlq pause %s\n", j.ID)
+			return cli.ExitUsage, nil
+		case <-time.After(200 * time.Millisecond):
+		}
+		if j, err = q.db.DeadLetters().Job(ctx, j.ID); err != nil {
+			return 0, err
+		}
+		if live {
+			fmt.Fprintf(q.std.Err, "\r\x1b[K%s", progress(&j))
+		}
+	}
+	if live {
+		fmt.Fprint(q.std.Err, "\r\x1b[K")
+	}
+	if !q.json(j) {
+		fmt.Fprintln(q.std.Out, progress(&j))
+	}
+	if j.State != deadletter.JobDone {
+		return cli.ExitFound, nil
+	}
+	return cli.ExitOK, nil
+}
+
+// progress is a redrive in one line.
+func progress(j *deadletter.Job) string {
+	s := fmt.Sprintf("%s %s: %d of %d sent, %d delivered, %d failing", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing)
+	if j.Why != "" {
+		s += " (" + j.Why + ")"
+	}
+	return s
+}
+
+// redrives lists the redrives and how far they are.
+func (q *dlq) redrives(ctx context.Context) (int, error) {
+	list, err := q.db.DeadLetters().Jobs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if len(list) == 0 {
+		return q.nothing("no redrives")
+	}
+	w := q.table()
+	if q.format == "text" {
+		fmt.Fprintln(w, "ID\tSTATE\tSENT\tTOTAL\tDELIVERED\tFAILING\tRATE\tBY\tCREATED\tWHY")
+	}
+	for _, j := range list {
+		if !q.json(j) {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%v/s\t%s\t%s\t%s\n", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing, j.Rate, cli.Printable(j.By), j.Created.Format(time.RFC3339), j.Why)
+		}
+	}
+	return cli.ExitOK, w.Flush()
+}
+
+// setJob pauses, resumes or cancels a redrive. The job is in the database: any
+// serve that sends its letters goes by the state there.
+func setJob(state deadletter.JobState) func(*dlq, context.Context) (int, error) {
+	return func(q *dlq, ctx context.Context) (int, error) {
+		if _, err := q.db.DeadLetters().Job(ctx, q.id); err != nil {
+			return 0, err
+		}
+		if err := q.db.DeadLetters().SetJobState(ctx, q.id, state, q.who); err != nil {
+			return 0, err
+		}
+		if !q.json(map[string]string{"id": q.id, "state": string(state)}) {
+			fmt.Fprintf(q.std.Out, "%s %s\n", q.id, state)
+		}
+		return cli.ExitOK, nil
+	}
+}

@@ -1,0 +1,49 @@
+package durable
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// actor names who asks, for the audit. The name is the caller's own word, which the
+// token does not prove; the address beside it is not.
+func actor(r *http.Request) string {
+	name := r.Header.Get("X-Forbear-Actor")
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		name = "anonymous"
+	}
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return name + " at " + host
+}
+
+// audit records who did what. Where nothing may happen unrecorded, the store does
+// it in the same transaction instead; here the deed is done, and a failure to
+// record it is an error in the log.
+func (s *Service) audit(r *http.Request, action, target, detail string) {
+	if err := s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: action, Target: target, Detail: detail}); err != nil {
+		s.log.Error("audit not written", "action", action, "target", target, "error", err.Error())
+	}
+}
+
+// reveal reports whether payloads and credentials may be shown. That is recorded
+// before anything is shown; when it cannot be recorded, nothing is shown.
+func (s *Service) reveal(r *http.Request, target string) (bool, error) {
+	switch v := r.URL.Query().Get("reveal"); v {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: "reveal", Target: target})
+	default:
+		return false, fmt.Errorf("%w: reveal %.20q is not true or false", errBadRequest, v)
+	}
+}
+
+// listAudit lists the latest entries of the audit trail.
+func (s *Service) listAudit(r *http.Request) (int, any, error) {
+	list, err := s.DB.DeadLetters().Audits(r.Context(), 200)
+	return http.StatusOK, map[string]any{"audit": nonNil(list)}, err
+}

@@ -1,0 +1,124 @@
+package durable
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// listLetters lists dead letters, masked. next is the last one's id, to go on
+// behind it: letters that come or go meanwhile shift nothing.
+func (s *Service) listLetters(r *http.Request) (int, any, error) {
+	f, err := filterOf(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	list, err := s.DB.DeadLetters().List(r.Context(), f)
+	if err != nil {
+		return 0, nil, err
+	}
+	next := ""
+	for i := range list {
+		next = list[i].ID
+		list[i] = list[i].Mask()
+	}
+	return http.StatusOK, map[string]any{"dead_letters": nonNil(list), "next": next}, nil
+}
+
+// getLetter shows one dead letter, masked unless the caller asks to see it.
+func (s *Service) getLetter(r *http.Request) (int, any, error) {
+	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return 0, nil, err
+	}
+	shown, err := s.reveal(r, l.ID)
+	if !shown {
+		l = l.Mask()
+	}
+	return http.StatusOK, l, err
+}
+
+// exportLetters streams all letters of a filter as lines of JSON, page by page: an
+// export may be larger than the memory. Masking is the default here too.
+func (s *Service) exportLetters(r *http.Request) (int, any, error) {
+	f, err := filterOf(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	shown, err := s.reveal(r, "export "+r.URL.Query().Encode())
+	if err != nil {
+		return 0, nil, err
+	}
+	f.Limit = deadletter.MaxList
+	return http.StatusOK, stream{"application/jsonl", func(w io.Writer) error {
+		for {
+			list, err := s.DB.DeadLetters().List(r.Context(), f)
+			if err != nil || len(list) == 0 {
+				return err
+			}
+			for _, l := range list {
+				f.After = l.ID
+				if !shown {
+					l = l.Mask()
+				}
+				if err := deadletter.Export(w, l); err != nil {
+					return err
+				}
+			}
+		}
+	}}, nil
+}
+
+// letterStats counts the letters by queue, reason and state.
+func (s *Service) letterStats(r *http.Request) (int, any, error) {
+	list, err := s.DB.DeadLetters().Stats(r.Context())
+	return http.StatusOK, map[string]any{"stats": nonNil(list)}, err
+}
+
+// discardLetter gives a letter up. The reason is demanded: months later the audit
+// is all that says why an event was never delivered.
+func (s *Service) discardLetter(r *http.Request) (int, any, error) {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if err := read(r, &body); err != nil {
+		return 0, nil, err
+	}
+	if strings.TrimSpace(body.Reason) == "" {
+		return 0, nil, fmt.Errorf("%w: a letter is discarded for a reason", errBadRequest)
+	}
+	if err := s.DB.DeadLetters().Discard(r.Context(), r.PathValue("id"), actor(r), body.Reason); err != nil {
+		return 0, nil, err
+	}
+	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
+	return http.StatusOK, l.Mask(), err
+}
+
+// filterOf reads a filter from a query. A value that cannot be read is refused: a
+// filter that is passed over would show, or redrive, too much.
+func filterOf(r *http.Request) (deadletter.Filter, error) {
+	q := r.URL.Query()
+	f := deadletter.Filter{
+		Queue: q.Get("queue"), Destination: q.Get("destination"), Reason: q.Get("reason"), ErrorType: q.Get("error_type"),
+		EventID: q.Get("event_id"), State: deadletter.State(q.Get("state")), After: q.Get("after"),
+	}
+	var err error
+	if v := q.Get("limit"); v != "" {
+		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > deadletter.MaxList {
+			return f, fmt.Errorf("%w: limit %.20q is not 1 to %d", errBadRequest, v, deadletter.MaxList)
+		}
+	}
+	for name, t := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
+		if v := q.Get(name); v != "" {
+			if *t, err = time.Parse(time.RFC3339, v); err != nil {
+				return f, fmt.Errorf("%w: %s is not an RFC 3339 time", errBadRequest, name)
+			}
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,81 @@
+package durable
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// newMessage is the body of POST /v1/messages. Either payload, any JSON, or
+// payload_base64 is set.
+type newMessage struct {
+	ID             string           `json:"id"`
+	Endpoint       string           `json:"endpoint"`
+	Endpoints      []string         `json:"endpoints"`
+	Type           string           `json:"type"`
+	Source         string           `json:"source"`
+	Subject        string           `json:"subject"`
+	Key            string           `json:"key"`
+	IdempotencyKey string           `json:"idempotency_key"`
+	CorrelationID  string           `json:"correlation_id"`
+	ContentType    string           `json:"content_type"`
+	Headers        []webhook.Header `json:"headers"`
+	NotBefore      time.Time        `json:"not_before"`
+	Payload        json.RawMessage  `json:"payload"`
+	Base64         []byte           `json:"payload_base64"`
+}
+
+// postMessage accepts a message: once it is acknowledged, it is delivered or
+// becomes a dead letter. 202 is a new one, 200 one that was accepted before.
+func (s *Service) postMessage(r *http.Request) (int, any, error) {
+	var n newMessage
+	if err := read(r, &n); err != nil {
+		return 0, nil, err
+	}
+	if (n.Payload == nil) == (n.Base64 == nil) {
+		return 0, nil, fmt.Errorf("%w: want either payload or payload_base64", errBadRequest)
+	}
+	endpoints := n.Endpoints
+	if n.Endpoint != "" {
+		endpoints = append(endpoints, n.Endpoint)
+	}
+	m := webhook.Message{
+		// The caller's Idempotency-Key makes a repeated POST harmless.
+		ID: cmp.Or(n.ID, r.Header.Get("Idempotency-Key")), Endpoints: endpoints, Type: n.Type, Source: n.Source, Subject: n.Subject, Key: n.Key,
+		IdempotencyKey: n.IdempotencyKey, CorrelationID: cmp.Or(n.CorrelationID, r.Header.Get("X-Correlation-ID")), ContentType: n.ContentType,
+		Headers: n.Headers, NotBefore: n.NotBefore, Body: n.Payload,
+	}
+	if n.Base64 != nil {
+		m.Body = n.Base64
+		m.ContentType = cmp.Or(m.ContentType, "application/octet-stream")
+	}
+	a, err := s.Dispatcher.Accept(r.Context(), m)
+	if err != nil {
+		return 0, nil, err
+	}
+	if a[0].Duplicate {
+		return http.StatusOK, a[0], nil
+	}
+	return http.StatusAccepted, a[0], nil
+}
+
+// getMessage shows what has become of a message at each of its endpoints.
+func (s *Service) getMessage(r *http.Request) (int, any, error) {
+	list, err := s.Dispatcher.Deliveries(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return 0, nil, err
+	}
+	shown, err := s.reveal(r, "message "+r.PathValue("id"))
+	for _, i := range list {
+		for k := range i.History {
+			if !shown {
+				i.History[k].Response = "" // it may hold anything
+			}
+		}
+	}
+	return http.StatusOK, map[string]any{"id": r.PathValue("id"), "deliveries": list}, err
+}

@@ -1,0 +1,68 @@
+package durable
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// newRedrive is the body of POST /v1/redrives. What is left out has the defaults of
+// package deadletter.
+type newRedrive struct {
+	Filter      deadletter.Filter `json:"filter"`
+	DryRun      bool              `json:"dry_run"`
+	Rate        float64           `json:"rate"`
+	Canary      bool              `json:"canary"`
+	StopRatio   float64           `json:"stop_ratio"`
+	MaxRedrives int               `json:"max_redrives"`
+}
+
+// postRedrive starts a redrive, or only counts its letters. The count comes first
+// in any case: a filter that chooses nothing, or too much, is refused before a
+// job exists.
+func (s *Service) postRedrive(r *http.Request) (int, any, error) {
+	var n newRedrive
+	if err := read(r, &n); err != nil {
+		return 0, nil, err
+	}
+	n.Filter.Queue = cmp.Or(n.Filter.Queue, webhook.Queue)
+	j := deadletter.Job{Filter: n.Filter, By: actor(r), Rate: n.Rate, Canary: n.Canary, StopRatio: n.StopRatio, MaxRedrives: n.MaxRedrives}
+	plan, err := s.Redriver.Plan(r.Context(), j)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w: %w", errBadRequest, err)
+	}
+	if n.DryRun {
+		return http.StatusOK, map[string]any{"dry_run": true, "count": plan.Total}, nil
+	}
+	j, err = s.Redriver.Start(r.Context(), j, webhook.NewID("rdr"))
+	return http.StatusAccepted, j, err
+}
+
+// listRedrives lists the redrives, those that are over included.
+func (s *Service) listRedrives(r *http.Request) (int, any, error) {
+	list, err := s.DB.DeadLetters().Jobs(r.Context())
+	return http.StatusOK, map[string]any{"redrives": nonNil(list)}, err
+}
+
+// getRedrive shows how far a redrive is.
+func (s *Service) getRedrive(r *http.Request) (int, any, error) {
+	j, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id"))
+	return http.StatusOK, j, err
+}
+
+// setRedrive pauses, resumes or cancels a redrive. One that is not there is 404,
+// whatever state was asked for.
+func (s *Service) setRedrive(state deadletter.JobState) func(*http.Request) (int, any, error) {
+	return func(r *http.Request) (int, any, error) {
+		if _, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id")); err != nil {
+			return 0, nil, err
+		}
+		if err := s.DB.DeadLetters().SetJobState(r.Context(), r.PathValue("id"), state, actor(r)); err != nil {
+			return 0, nil, err
+		}
+		return s.getRedrive(r)
+	}
+}

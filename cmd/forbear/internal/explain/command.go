@@ -1,0 +1,120 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+)
+
+// Command returns the command explain.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "explain",
+		Summary: "tell whether a failed call would be retried, when, and by which rule",
+		Usage:   "[FLAGS] | --json < situations.jsonl",
+		About: `
+Explain asks the same decision that every part of forbear asks, about one
+situation given by flags, or about many given as JSON lines on standard input.
+
+One situation: exit code 0 means that the call would be retried or has
+succeeded, 1 that it would not be retried, 2 that explain could not judge.
+
+JSON lines: one answer a line, in the same order. A situation that cannot be
+judged gets {"id","error"} as its answer; the others go on, and the exit code
+is 2.`,
+		Examples: `
+forbear explain --status 503
+forbear explain --status 429 --header 'Retry-After: 45' --elapsed 10s
+forbear explain --method POST --status 503 --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2
+forbear explain --error connection_reset --attempts 3 --budget 100/20
+forbear explain --code UNAVAILABLE --trailer 'grpc-retry-pushback-ms: 250'
+forbear explain --message @answer.json --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2 --kind event
+forbear explain --status 503 --config policy.yaml --dependency payments
+echo '{"id":"a","protocol":"http","status":503}' | forbear explain --json
+`,
+	}
+	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		q := &question{}
+		q.register(f)
+		if code, done := c.Parse(std, f, args, 0); done {
+			return code
+		}
+		if q.lines {
+			return explainLines(std)
+		}
+		return q.answer(std)
+	}
+	return c
+}
+
+// explainLines judges the situations on standard input. One that cannot be judged
+// is an error on its own line, so that a program that sent a thousand has a
+// thousand results, in its own order.
+func explainLines(std *cli.Streams) int {
+	bad, err := Lines(std.In, std.Out)
+	switch {
+	case err != nil:
+		return std.Fail("explain: %v", err)
+	case bad > 0:
+		return cli.ExitUsage
+	default:
+		return cli.ExitOK
+	}
+}
+
+// question is one situation given by flags.
+type question struct {
+	Situation
+	lines              bool // situations come as JSON lines instead
+	format             string
+	config, dependency string
+}
+
+// answer explains the one situation. The protocol follows from what failed, so
+// that the common question needs a single flag.
+func (q *question) answer(std *cli.Streams) int {
+	if q.format != "text" && q.format != "json" {
+		return std.Fail("explain: unknown format %q: want text or json", q.format)
+	}
+	if q.Protocol == "" {
+		switch {
+		case q.Message != nil:
+			q.Protocol = "forrst"
+		case q.Status != 0:
+			q.Protocol = "http"
+		case q.Error != "":
+			q.Protocol = "net"
+		case q.Code != "":
+			q.Protocol = "grpc"
+		default:
+			return std.Fail("explain: what failed? give --status or --error, or see forbear explain --help")
+		}
+	}
+	if q.config != "" {
+		p, err := loadPolicy(q.config, q.dependency)
+		if err != nil {
+			return std.Fail("explain: %v", err)
+		}
+		q.Base = &p
+	} else if q.dependency != "" {
+		return std.Fail("explain: --dependency needs --config")
+	}
+	x, err := Explain(q.Situation)
+	if err != nil {
+		return std.Fail("explain: %v", err)
+	}
+	if q.format == "json" {
+		enc := json.NewEncoder(std.Out)
+		enc.SetEscapeHTML(false) // as in the JSON lines: notes hold < and &
+		_ = enc.Encode(x.Answer)
+	} else {
+		fmt.Fprint(std.Out, explanation(x, q.Budget))
+	}
+	if x.Decision == "stop" {
+		return cli.ExitFound
+	}
+	return cli.ExitOK
+}

@@ -1,0 +1,237 @@
+package explain
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestExplainText(t *testing.T) {
+	var all strings.Builder
+	for _, tt := range []struct {
+		args string
+		code int
+	}{
+		{"--status 503", 0},
+		{"--status 503 --attempts 4", 1},
+		{"--status 503 --elapsed 29500ms", 0},
+		{"--status 503 --remaining 2s", 0},
+		{"--status 429 --header 'Retry-After: 45'", 1},
+		{"--status 429 --header 'Retry-After: 4' --budget 100/19", 0},
+		{"--status 429 --budget 100/20", 1},
+		{"--status 503 --breaker open", 1},
+		{"--status 503 --breaker half-open", 0},
+		{"--status 503 --exhausted-below", 1},
+		{"--status 503 --unreplayable", 1},
+		{"--status 503 --method POST", 1},
+		{"--status 503 --method POST --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2", 0},
+		{"--status 503 --method POST --policy idempotency:generate", 2},
+		{"--status 503 --method POST --policy '{idempotency: generate}'", 0},
+		{"--status 200", 0},
+		{"--status 404", 1},
+		{"--status 404 --profile lattice", 0},
+		{"--status 401", 1},
+		{"--status 401 --token-refresh", 0},
+		{"--error dns_failure", 0},
+		{"--error dns_failure --attempts 2", 1},
+		{"--error tls_certificate", 1},
+		{"--error other_error", 1},
+		{"--error connection_refused --method POST --policy '{retry_unsent: true}'", 0},
+		{"--status 503 --kind webhook", 0},
+		{"--status 503 --profile cautious --budget 100/9", 0},
+	} {
+		got := clitest.Run(t, Command(), "", clitest.Words(tt.args)...)
+		if got.Code != tt.code {
+			t.Errorf("explain %s: code %d, want %d: %s", tt.args, got.Code, tt.code, got.Errors)
+		}
+		fmt.Fprintf(&all, "$ forbear explain %s\n%s%s\n", tt.args, got.Out, got.Errors)
+	}
+	golden(t, "explain.txt", all.String())
+}
+
+func TestExplainUsage(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"", "what failed?"},
+		{"--status 99", "status 99 is not in 100-999"},
+		{"--error conection_refused", "did you mean connection_refused?"},
+		{"--status 503 --error connection_refused", "error does not go with protocol http"},
+		{"--code UNAVAILABEL", "did you mean UNAVAILABLE?"},
+		{"--code UNAVAILABLE --method GET", `method "GET" is unknown for grpc`},
+		{"--code UNAVAILABLE --message {}", "code does not go with protocol forrst"},
+		{"--message {} --phase 4", "phase 4 is not 1, 2 or 3"},
+		{"--status 503 --profile bold", `unknown profile "bold"`},
+		{"--status 503 --kind bold", `unknown kind "bold"`},
+		{"--status 503 --breaker ajar", `unknown breaker state "ajar"`},
+		{"--status 503 --method G/T", `method "G/T" is no HTTP method`},
+		{"--status 503 --budget 3", "want initial/retries"},
+		{"--status 503 --header x", "want 'Name: value'"},
+		{"--status 503 --now noon", `now "noon" is no RFC 3339 time`},
+		{"--status 503 --attempts -1", "attempts_made -1 is out of range"},
+		{"--status 503 -o yaml", `unknown format "yaml"`},
+		{"--status 503 --dependency x", "--dependency needs --config"},
+		{"--status 503 --policy '{max_retries: 9}'", "max_retries 9 is outside 1-5 (R-2)"},
+		{"--status 503 --config none.yaml --dependency x", "no such file"},
+	} {
+		got := clitest.Run(t, Command(), "", clitest.Words(tt.args)...)
+		if got.Code != cli.ExitUsage || got.Out != "" || !strings.Contains(got.Errors, tt.want) {
+			t.Errorf("explain %s: got %+v, want %q", tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestExplainWithPolicyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("dependencies:\n  payments: {max_retries: 1, backoff: {base: 100ms}}\n")
+	got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "payments", "-o", "json")
+	const want = `{"id":"","decision":"retry","reason":"retryable","rule":"R-4","class":"transient","wait_min_ms":0,"wait_max_ms":100,"max_retries":1,"notes":[]}` + "\n"
+	if got.Code != 0 || got.Out != want {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "mail"); got.Code != 2 || !strings.Contains(got.Errors, `no dependency "mail"`) {
+		t.Errorf("got %+v", got)
+	}
+	write("dependencies:\n  payments: {max_retries: 9}\n")
+	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "payments"); got.Code != 2 || !strings.Contains(got.Errors, path+":2:27: payments: max_retries 9 is outside 1-5 (R-2)") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// One answer a line, in order; what cannot be judged is an error on its own
+// line and the exit code is 2.
+func TestExplainLines(t *testing.T) {
+	in, err := os.ReadFile(filepath.Join("testdata", "situations.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := clitest.Run(t, Command(), string(in), "--json")
+	if got.Code != cli.ExitUsage || got.Errors != "" {
+		t.Errorf("code %d, errors %q", got.Code, got.Errors)
+	}
+	golden(t, "answers.jsonl", got.Out)
+}
+
+func TestExplainLinesBounds(t *testing.T) {
+	long := `{"id":"long","protocol":"http","status":503,"method":"` + strings.Repeat("G", 1<<20) + `"}`
+	const short = `{"id":"a","protocol":"http","status":404}`
+	const answer = `{"id":"a","decision":"stop","reason":"terminal","rule":"R-4","class":"terminal","wait_min_ms":0,"wait_max_ms":0,"max_retries":3,"notes":[]}` + "\n"
+	for _, tt := range []struct {
+		name, in, want string
+		code           int
+	}{
+		{"none", "", "", 0},
+		{"empty lines", "\n \n" + short + "\r\n\n", answer, 0},
+		{"no line feed at the end", short, answer, 0},
+		{"too long", short + "\n" + long + "\n" + short, answer + `{"id":"","error":"line 2 is longer than 1048576 bytes"}` + "\n" + answer, 2},
+		{"too long at the end", long, `{"id":"","error":"line 1 is longer than 1048576 bytes"}` + "\n", 2},
+	} {
+		got := clitest.Run(t, Command(), tt.in, "--json")
+		if got.Code != tt.code || got.Out != tt.want {
+			t.Errorf("%s: got %+v, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Whoever asks line by line gets each answer before the next question.
+func TestExplainLinesAnswersAtOnce(t *testing.T) {
+	in, ask := io.Pipe()
+	read, out := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		done <- Command().Run(t.Context(), &cli.Streams{In: in, Out: out, Err: io.Discard}, []string{"--json"})
+		out.Close()
+	}()
+	answers := json.NewDecoder(read)
+	for i := range 3 {
+		fmt.Fprintf(ask, `{"id":"%d","protocol":"net","error":"connection_reset"}`+"\n", i)
+		var a struct{ ID, Decision string }
+		if err := answers.Decode(&a); err != nil || a.ID != fmt.Sprint(i) || a.Decision != "retry" {
+			t.Errorf("got %+v, %v", a, err)
+		}
+	}
+	ask.Close()
+	if code := <-done; code != 0 {
+		t.Errorf("code %d", code)
+	}
+}
+
+func FuzzExplainLines(f *testing.F) {
+	in, err := os.ReadFile(filepath.Join("testdata", "situations.jsonl"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range bytes.Lines(in) {
+		f.Add(string(line))
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		got := clitest.Run(t, Command(), in, "--json")
+		lines := 0
+		for line := range strings.Lines(in) {
+			if strings.TrimSpace(line) != "" {
+				lines++
+			}
+		}
+		if n := strings.Count(got.Out, "\n"); n != lines {
+			t.Errorf("%d answers to %d situations", n, lines)
+		}
+		for line := range strings.Lines(got.Out) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("not JSON: %s", line)
+			}
+		}
+	})
+}
+
+// The examples of explain's manual do what they show.
+func TestExplainExamplesRun(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte("dependencies: {payments: {max_retries: 1}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const answer = `{"protocol":{"name":"forrst","version":"0.1.0"},"id":"req_1","result":null,"errors":[{"code":"RATE_LIMITED","message":""}]}`
+	if err := os.WriteFile(filepath.Join(dir, "answer.json"), []byte(answer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for line := range strings.Lines(strings.TrimSpace(Command().Examples)) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "forbear explain ")
+		if !ok {
+			continue // a pipe of the shell
+		}
+		if got := clitest.Run(t, Command(), "", clitest.Words(command)...); got.Code == cli.ExitUsage {
+			t.Errorf("%s: %s", command, got.Errors)
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs, got:\n%s", name, got)
+	}
+}

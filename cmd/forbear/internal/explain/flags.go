@@ -1,0 +1,116 @@
+package explain
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// register registers the flags: each is a field of the situation, under the name
+// that a reader of the command line understands. Where the field's absence means
+// something of its own, the flag is a function that sets a pointer.
+func (q *question) register(f *flag.FlagSet) {
+	s := &q.Situation
+	f.BoolVar(&q.lines, "json", false, "read situations as JSON lines from standard input")
+	f.StringVar(&q.format, "o", "text", "output format: `text or json`")
+	f.StringVar(&q.config, "config", "", "take the policy from this policy `file`")
+	f.StringVar(&q.dependency, "dependency", "", "the `name` of the dependency in the policy file")
+	f.StringVar(&s.Profile, "profile", "", "standard, cautious or lattice")
+	f.StringVar(&s.Kind, "kind", "", "sync, grpc, event, webhook or batch")
+	f.Func("policy", "policy fields as YAML or JSON, such as '{max_retries: 1}'", func(v string) error {
+		s.Policy = json.RawMessage(v)
+		return nil
+	})
+	f.StringVar(&s.Protocol, "protocol", "", "http, net, grpc or forrst (default: by the other flags)")
+	f.StringVar(&s.Method, "method", "", "the HTTP method (default GET)")
+	f.StringVar(&s.IdempotencyKey, "key", "", "the Idempotency-Key of the request")
+	f.IntVar(&s.Status, "status", 0, "the HTTP status of the response")
+	f.Func("header", "a header of the response, as 'Name: value'; may be repeated", pairs(&s.Headers, "want 'Name: value'"))
+	f.StringVar(&s.Error, "error", "", "the network error, such as connection_refused")
+	f.StringVar(&s.Code, "code", "", "the gRPC code, such as UNAVAILABLE")
+	f.Func("trailer", "a trailer of the gRPC answer, as 'name: value'; may be repeated", pairs(&s.Trailers, "want 'name: value'"))
+	f.Func("message", "the Forrst response `envelope`, as JSON or as @FILE", s.readMessage)
+	f.IntVar(&s.Phase, "phase", 0, "the phase of the Forrst migration, 1 to 3 (default 1)")
+	f.Func("attempts", "attempts made so far (default 1)", func(v string) error {
+		n, err := strconv.Atoi(v)
+		s.AttemptsMade = &n
+		return err
+	})
+	f.IntVar(&s.DNSFailures, "dns-failures", 0, "how many of them failed to resolve the name")
+	f.Func("elapsed", "time since the call began, such as 2s", func(v string) error {
+		d, err := time.ParseDuration(v)
+		s.ElapsedMS = d.Milliseconds()
+		return err
+	})
+	f.Func("remaining", "time until the caller's deadline, such as 5s", func(v string) error {
+		d, err := time.ParseDuration(v)
+		ms := d.Milliseconds()
+		s.RemainingMS = &ms
+		return err
+	})
+	f.StringVar(&s.Now, "now", "", "the present, as an RFC 3339 time")
+	f.BoolFunc("unreplayable", "the request's body cannot be sent again", func(v string) error {
+		gone, err := strconv.ParseBool(v)
+		replayable := !gone
+		s.Replayable = &replayable
+		return err
+	})
+	f.BoolVar(&s.TokenRefresh, "token-refresh", false, "a source of fresh credentials is configured")
+	f.StringVar(&s.Breaker, "breaker", "", "closed, open or half-open")
+	f.BoolVar(&s.ExhaustedBelow, "exhausted-below", false, "a layer below has used its retries")
+	f.Func("budget", "requests and retries in the budget's window, as 100/3", s.readBudget)
+}
+
+// pairs reads a flag that may be repeated: names and values around a colon.
+func pairs(list *[][2]string, want string) func(string) error {
+	return func(v string) error {
+		name, value, ok := strings.Cut(v, ":")
+		if !ok {
+			return errors.New(want)
+		}
+		*list = append(*list, [2]string{strings.TrimSpace(name), strings.TrimSpace(value)})
+		return nil
+	}
+}
+
+// readBudget reads --budget.
+func (s *Situation) readBudget(v string) error {
+	initial, retries, ok := strings.Cut(v, "/")
+	a, errA := strconv.ParseInt(initial, 10, 64)
+	b, errB := strconv.ParseInt(retries, 10, 64)
+	if !ok || errA != nil || errB != nil {
+		return errors.New("want initial/retries, such as 100/3")
+	}
+	s.Budget = &Budget{Initial: a, Retries: b}
+	return nil
+}
+
+// maxMessage bounds the file of a Forrst message, in bytes.
+const maxMessage = 1 << 20
+
+// readMessage reads --message. Text that is no JSON is kept as a JSON string: the
+// question may be what becomes of a response that breaks the protocol.
+func (s *Situation) readMessage(v string) error {
+	if name, ok := strings.CutPrefix(v, "@"); ok {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if len(data) > maxMessage {
+			return fmt.Errorf("%s is longer than %d bytes", name, maxMessage)
+		}
+		v = string(data)
+	}
+	if json.Valid([]byte(v)) {
+		s.Message = json.RawMessage(v)
+		return nil
+	}
+	raw, err := json.Marshal(v) // no JSON: an answer all the same
+	s.Message = raw
+	return err
+}

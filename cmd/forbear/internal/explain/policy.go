@@ -1,0 +1,48 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// overlay lays the policy fields in data, in the form of a policy file, over
+// base. Its error is one line, without positions: data is part of something
+// larger.
+func overlay(data []byte, base forbear.Policy) (forbear.Policy, error) {
+	p, err := policyfile.ParsePolicy("policy", data, base)
+	e, ok := errors.AsType[*policyfile.Error](err)
+	if !ok {
+		return p, err
+	}
+	var lines []string
+	for _, f := range e.Faults {
+		line := f.Message
+		if !strings.HasPrefix(line, "policy") {
+			line = "policy: " + line
+		}
+		if f.Rule != "" {
+			line += " (" + f.Rule + ")"
+		}
+		lines = append(lines, line)
+	}
+	return p, errors.New(strings.Join(lines, "; "))
+}
+
+// loadPolicy reads a policy file and returns the policy of one of its
+// dependencies. The file is held to the standard: what serve would refuse, explain
+// does not explain.
+func loadPolicy(path, dependency string) (forbear.Policy, error) {
+	f, err := policyfile.Load(path)
+	if err != nil {
+		return forbear.Policy{}, err
+	}
+	p, ok := f.Policy(dependency)
+	if !ok {
+		return p, fmt.Errorf("%s has no dependency %q", path, dependency)
+	}
+	return p, nil
+}

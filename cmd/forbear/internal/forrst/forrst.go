@@ -1,0 +1,144 @@
+// Package forrst is the command forrst: the migration of Forrst documents from the
+// retryable field to the retry extension. What to change is package forrst's of
+// the library; here are files, their modes and the exit codes.
+package forrst
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/forrst"
+)
+
+// maxDocument bounds what is read of one document, in bytes. A longer file was
+// hardly written by hand, and is more likely named by mistake.
+const maxDocument = 16 << 20
+
+// Command returns the command forrst.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "forrst",
+		Summary: "rewrite Forrst documents from the retryable field to the retry extension",
+		Usage:   "migrate [--dry-run] [--diff] FILE...",
+		About: `
+Migrate rewrites JSON documents and the JSON examples of Markdown documents: the
+retryable field of errors goes, and the extension urn:forrst:ext:retry comes
+into their responses, saying the same. Nothing else of a file changes, and a
+second run changes nothing.
+
+Places that it cannot rewrite are listed: errors without their response, text
+that speaks of the field, examples that are no JSON.
+
+Exit code 0 means that nothing is left to do; 1 that places are left for a
+person, or, with --dry-run, that there is something to rewrite; 2 that a file
+could not be read or written. Every file is looked at in any case.`,
+		Examples: `
+forbear forrst migrate --dry-run docs/errors.md
+forbear forrst migrate docs/errors.md examples/rate-limited.json
+`,
+	}
+	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
+		if len(args) > 0 && args[0] == "migrate" {
+			args = args[1:]
+		} else if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
+			return std.Fail("forrst: want migrate FILE... (see forbear forrst --help)")
+		}
+		f := c.Flags()
+		var m migration
+		f.BoolVar(&m.dry, "dry-run", false, "write nothing; print the diff")
+		f.BoolVar(&m.diff, "diff", false, "print the diff of what is written")
+		if code, done := c.Parse(std, f, args, 1<<20); done {
+			return code
+		}
+		if f.NArg() == 0 {
+			return std.Fail("forrst: no files (see forbear forrst --help)")
+		}
+		code := cli.ExitOK
+		for _, name := range f.Args() {
+			code = max(code, m.file(std, name))
+		}
+		return code
+	}
+	return c
+}
+
+// migration is one run of forrst migrate. The zero value rewrites the files and
+// prints no diff.
+type migration struct{ dry, diff bool }
+
+// file rewrites one file and returns the exit code for it. What it could not
+// rewrite goes to standard error as file:line, which editors can follow. A file
+// without changes is not written, and keeps its time.
+func (m migration) file(std *cli.Streams, name string) int {
+	text, mode, err := readDocument(name)
+	if err != nil {
+		return std.Fail("forrst: %v", err)
+	}
+	markdown := false
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".md", ".markdown", ".mdx":
+		markdown = true
+	}
+	done := forrst.Migrate(text, markdown)
+	code := cli.ExitOK
+	if changed := !bytes.Equal(done.Text, text); changed {
+		if m.dry || m.diff {
+			fmt.Fprint(std.Out, done.Diff(name))
+		}
+		if m.dry {
+			code = cli.ExitFound
+		} else if err := writeDocument(name, done.Text, mode); err != nil {
+			return std.Fail("forrst: %v", err)
+		}
+		fmt.Fprintf(std.Err, "%s: %d changes%s\n", name, len(done.Changes), map[bool]string{true: " to make"}[m.dry])
+	}
+	for _, p := range done.Left {
+		fmt.Fprintf(std.Err, "%s:%v\n", name, p)
+		code = cli.ExitFound
+	}
+	return code
+}
+
+// readDocument reads a regular file and its mode, which the new text keeps.
+func readDocument(name string) (text []byte, mode fs.FileMode, err error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !info.Mode().IsRegular():
+		return nil, 0, fmt.Errorf("%s is no regular file", name)
+	case info.Size() > maxDocument:
+		return nil, 0, fmt.Errorf("%s is longer than %d bytes", name, maxDocument)
+	}
+	text, err = os.ReadFile(name)
+	return text, info.Mode().Perm(), err
+}
+
+// writeDocument replaces a file in one step: a run that is cut off leaves the
+// old text. The new file is in the same folder, as a rename does not cross file
+// systems.
+func writeDocument(name string, text []byte, mode fs.FileMode) error {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target // the link stays a link
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = cmp.Or(err, f.Chmod(mode), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

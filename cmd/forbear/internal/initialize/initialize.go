@@ -1,0 +1,208 @@
+// Package initialize is the command init: a commented policy file to start from.
+// Go reserves the name init for functions, so the package has the long one.
+package initialize
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// Command returns the command init.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "init",
+		Summary: "write a commented policy file to start from",
+		Usage:   "[FLAGS]",
+		About: `
+Init asks nothing. What it does not know from its flags or from an OpenAPI
+document it writes as the standard's default, with a comment. POST and PATCH
+operations of the document that take no Idempotency-Key are listed: a key would
+not protect them, so that they are not retried.`,
+		Examples: `
+forbear init --service checkout --dependency payments=https://payments.internal/v1
+forbear init --service checkout --openapi payments.openapi.yaml
+forbear init --service checkout --dependency search=http://search.internal --file -
+`,
+	}
+	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		var p plan
+		f.StringVar(&p.service, "service", "my-service", "the `name` of the service")
+		f.IntVar(&p.instances, "instances", 0, "how many instances of it run, at most")
+		f.StringVar(&p.owner, "owner", "", "who owns the retries (default: the service)")
+		f.Func("dependency", "a dependency, as `name=url` or name; may be repeated", func(v string) error {
+			name, url, _ := strings.Cut(v, "=")
+			if name == "" {
+				return errors.New("want name=url")
+			}
+			p.deps = append(p.deps, planned{name: name, url: url})
+			return nil
+		})
+		f.Func("openapi", "a dependency described by this OpenAPI `file`; may be repeated", func(v string) error {
+			data, err := policyfile.Read(v)
+			if err != nil {
+				return err
+			}
+			d, err := fromOpenAPI(v, data)
+			if err == nil {
+				p.deps = append(p.deps, d)
+			}
+			return err
+		})
+		file := f.String("file", "policy.yaml", "the `file` to write; - is standard output")
+		force := f.Bool("force", false, "replace the file when it exists")
+		if code, done := c.Parse(std, f, args, 0); done {
+			return code
+		}
+		// What init writes must load: a name or URL from the flags may not.
+		text := p.text()
+		if _, err := policyfile.Parse(*file, []byte(text)); err != nil {
+			return std.Fail("init: the flags do not make a policy file:\n%v", err)
+		}
+		if *file == "-" {
+			fmt.Fprint(std.Out, text)
+			return cli.ExitOK
+		}
+		if err := create(*file, []byte(text), *force); err != nil {
+			return std.Fail("init: %v (--force replaces a file)", err)
+		}
+		fmt.Fprintf(std.Out, "wrote %[1]s; next: forbear check %[1]s\n", *file)
+		return cli.ExitOK
+	}
+	return c
+}
+
+// plan is what init knows. The zero value makes a file with one example.
+type plan struct {
+	service, owner string
+	instances      int
+	deps           []planned
+}
+
+// planned is a dependency with what its document says. One that comes from a flag
+// has a name and perhaps a URL, and nothing else.
+type planned struct {
+	name, url string
+	from      string // the document, or ""
+	methods   []string
+	keyed     int      // writes that take an Idempotency-Key
+	unkeyed   []string // those that do not, as "POST /orders"
+}
+
+// text returns the file. It is put together as text and not marshalled, because
+// the comments are what a newcomer reads it for.
+func (p *plan) text() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# The retry policy of %s. Check it with: forbear check policy.yaml", p.service)
+	line("# What is left out holds the standard's default.")
+	line("service: %s", p.service)
+	if p.instances > 0 {
+		line("instances: %d", p.instances)
+	} else {
+		line("# instances: 20        # how many of it run, for the load that they may add")
+	}
+	line("")
+	line("dependencies:")
+	deps := p.deps
+	if len(deps) == 0 {
+		deps = []planned{{name: "example", url: "https://example.internal"}}
+	}
+	for _, d := range deps {
+		p.dependency(line, d)
+	}
+	line("# consumers:           # queues that the service works through")
+	line("#   orders:")
+	line("#     owner: %s", cmp.Or(p.owner, p.service))
+	line("#     dedup: 8d          # at least 7d")
+	line("#     dead_letter: {queue: orders-dead, alert: orders-oncall}")
+	line("")
+	line("# waivers:             # exceptions: see forbear policy payload")
+	return b.String()
+}
+
+// dependency writes one dependency. The choice of idempotency (R-6) errs towards
+// not retrying: a key that the server ignores protects from nothing.
+func (p *plan) dependency(line func(string, ...any), d planned) {
+	line("  %s:", d.name)
+	if d.from != "" {
+		line("    # from %s", d.from)
+	}
+	if d.url != "" {
+		line("    url: %q", d.url)
+	}
+	line("    owner: %s             # the one layer that retries it", cmp.Or(p.owner, p.service))
+	if len(d.methods) > 0 {
+		line("    methods: [%s]", strings.Join(d.methods, ", "))
+	}
+	for _, op := range d.unkeyed {
+		line("    # %s takes no Idempotency-Key: a repetition may do it twice", op)
+	}
+	switch {
+	case d.from == "":
+		line("    idempotency: reuse     # POST and PATCH only with the caller's key; generate, when the server honors keys")
+	case len(d.unkeyed) == 0 && d.keyed > 0:
+		line("    idempotency: generate  # every write takes a key")
+	case d.keyed > 0:
+		line("    idempotency: reuse     # some writes take a key: the caller must bring it to those alone")
+	default:
+		line("    idempotency: refuse    # no write takes a key: POST and PATCH are not retried")
+	}
+	line("    max_retries: 3         # allowed: 1-5 (R-2)")
+	line("    total: 30s             # all attempts and all waits (R-3)")
+	line("    per_attempt: 5s")
+	line("    backoff: {base: 1s, cap: 30s}    # full jitter (R-1)")
+	line("    budget: {ratio: 20%%, window: 30s} # at most 20 %% more load (R-7)")
+	line("    # strict: true         # takes away the three retries that a quiet instance always has")
+	line("")
+}
+
+// label turns the title of an API into the name of a dependency: what policy
+// files and metric labels allow, and no longer than 64 bytes.
+func label(title string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		default:
+			return '-'
+		}
+	}, title)
+	const most = 64
+	return cmp.Or(strings.Trim(name[:min(len(name), most)], "-"), "api")
+}
+
+// sorted lists methods from the safe ones to those that need a key.
+func sorted(methods map[string]bool) (list []string) {
+	for _, m := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"} {
+		if methods[m] {
+			list = append(list, m)
+		}
+	}
+	return slices.Clip(list)
+}
+
+// create writes a new file, and refuses to replace one unless it may: a policy
+// file that exists holds decisions that init cannot know.
+func create(name string, data []byte, replace bool) error {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if replace {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(name, flags, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,48 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/redisstore"
+)
+
+// keyStore is where the records are. Redis and SQL share the two operations that
+// the command needs, and differ in the audit trail.
+type keyStore struct {
+	records interface {
+		List(context.Context, idempotency.Filter) ([]idempotency.Record, error)
+		Resolve(context.Context, idempotency.ID, idempotency.Resolution) error
+	}
+	audit func(context.Context, deadletter.Entry) error
+	close func() error
+}
+
+// openKeyStore opens an SQLite file, a postgres:// URL or a redis:// URL. Redis
+// has no audit trail: name and reason are in the settled record alone.
+func openKeyStore(ctx context.Context, name, prefix string) (*keyStore, error) {
+	if strings.HasPrefix(name, "redis://") || strings.HasPrefix(name, "rediss://") {
+		r, err := redisstore.OpenIdempotency(ctx, name, redisstore.IdempotencyOptions{
+			Prefix: prefix, Evicting: true, // who settles writes no new records
+			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &keyStore{r, func(context.Context, deadletter.Entry) error { return nil }, r.Close}, nil
+	}
+	if prefix != "" {
+		return nil, errors.New("--prefix is for Redis alone")
+	}
+	db, err := database.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &keyStore{db.Idempotency(), db.DeadLetters().Audit, db.Close}, nil
+}

@@ -1,0 +1,24 @@
+// Package lint is the command lint: forbear's linter, with the reader of policy
+// files that the linter's own module does without.
+package lint
+
+import (
+	"context"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/lint/driver"
+)
+
+// Command returns the command lint. It hands everything to the driver, which has
+// flags and help of its own: forbear-lint runs the same without the rest of
+// forbear. What forbear-lint lacks is the reader of policy files.
+func Command() *cli.Command {
+	return &cli.Command{
+		Name:    "lint",
+		Summary: "find retry bugs in Go source",
+		Usage:   "[FLAGS] [PACKAGES]",
+		Run: func(ctx context.Context, std *cli.Streams, args []string) int {
+			return driver.Main(ctx, readPolicy, args, std.Out, std.Err)
+		},
+	}
+}

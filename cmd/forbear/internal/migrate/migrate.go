@@ -1,0 +1,70 @@
+// Package migrate is the command migrate: the schema of the database, apart from
+// serve. An operator who grants serve no right to change tables runs it as another
+// user; one who upgrades a fleet runs it when no process of the old version is
+// left.
+package migrate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+)
+
+// Command returns the command migrate.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "migrate",
+		Summary: "bring the database's schema up to date, or tell how far it is",
+		Usage:   "[--database DATABASE] [--status]",
+		About: `
+Migrate applies the steps of the schema that the database does not have yet,
+all of them or none. Serve does the same when it starts; migrate is for those
+who want to do it beforehand, or with another user. Several may run at once.
+
+With --status nothing is applied: the exit code is 0 when the schema is up to
+date and 1 when steps are missing.`,
+		Examples: `
+forbear migrate
+forbear migrate --status
+forbear migrate --database postgres://forbear@db.example.com/forbear
+`,
+	}
+	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		var name string
+		database.Flag(f, &name, database.Usage)
+		status := f.Bool("status", false, "only tell which steps are applied")
+		if code, done := c.Parse(std, f, args, 0); done {
+			return code
+		}
+		db, err := database.Open(ctx, name)
+		if err != nil {
+			return std.Fail("migrate: %v", err)
+		}
+		defer func() { _ = db.Close() }()
+		if !*status {
+			if _, err := db.Migrate(ctx); err != nil {
+				return std.Fail("migrate: %v", err)
+			}
+		}
+		list, err := db.Migrations(ctx)
+		if err != nil {
+			return std.Fail("migrate: %v", err)
+		}
+		// Without --status none is missing here, and the code is 0.
+		code := cli.ExitOK
+		for _, m := range list {
+			when := "missing"
+			if !m.Applied.IsZero() {
+				when = m.Applied.Format("2006-01-02 15:04:05Z")
+			} else {
+				code = cli.ExitFound
+			}
+			fmt.Fprintf(std.Out, "%04d  %-20s %s\n", m.Version, m.Name, when)
+		}
+		return code
+	}
+	return c
+}

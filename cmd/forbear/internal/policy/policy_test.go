@@ -1,0 +1,28 @@
+package policy
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+)
+
+const passing = "service: a\ndependencies:\n  b: {owner: a, strict: true, methods: [GET]}\n"
+
+func TestPolicyCommand(t *testing.T) {
+	old, is := clitest.File(t, "old.yaml", passing), clitest.File(t, "new.yaml", strings.Replace(passing, "strict: true", "strict: true, max_retries: 5, per_attempt: 1s", 1))
+	if r := clitest.Run(t, Command(), "", "diff", old, is); r.Code != cli.ExitFound || !strings.Contains(r.Out, "a call to b is now tried up to 6 times, before 4") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	if r := clitest.Run(t, Command(), "", "diff", old, old); r.Code != cli.ExitOK || r.Out != "" {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	if r := clitest.Run(t, Command(), "", "schema"); r.Code != cli.ExitOK || !json.Valid([]byte(r.Out)) {
+		t.Errorf("exit code %d", r.Code)
+	}
+	if r := clitest.Run(t, Command(), "", "payload", old, "W-1"); r.Code != cli.ExitUsage {
+		t.Errorf("exit code %d for a waiver that is not there", r.Code)
+	}
+}

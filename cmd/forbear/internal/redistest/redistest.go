@@ -1,0 +1,42 @@
+// Package redistest gives tests a Redis of their own, from the machine's binary.
+// A fake would agree with our own idea of its scripts and expiries, which is what
+// the tests are to check.
+package redistest
+
+import (
+	"net"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// Start starts Debian's redis-server on a free port, without a file, and returns
+// its address. The server ends with the test.
+func Start(t *testing.T) string {
+	t.Helper()
+	binary, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatal("redis-server is missing: apt-get install redis-server")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	server := exec.Command(binary, "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", t.TempDir())
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	for range 200 {
+		if c, err := net.Dial("tcp", address); err == nil {
+			_ = c.Close()
+			return address
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	t.Fatal("redis-server does not answer")
+	return ""
+}

@@ -1,0 +1,219 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/loopback"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+// delivery is serve's durable side: its flags, and the service that they make.
+// The zero value delivers, and has no service until start.
+type delivery struct {
+	off       bool
+	listen    string // of the API; "" puts it on the gateway's address
+	options   durable.Options
+	alert     alertFlags
+	keyFile   string
+	tokenFile string
+
+	taken   atomic.Pointer[map[string]bool] // hosts that the gateway's routes take whole; "*" is all
+	service *durable.Service                // nil where nothing is delivered
+	server  *http.Server                    // when the API has an address of its own
+	done    chan error
+	cancel  context.CancelFunc
+}
+
+func (d *delivery) register(f *flag.FlagSet) {
+	o := &d.options
+	f.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks")
+	database.Flag(f, &o.Database, "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
+	f.StringVar(&d.listen, "api", "", "an `address` of its own for the delivery API (default: /v1/ on the gateway's)")
+	f.StringVar(&d.tokenFile, "api-token-file", "", "the `file` with the token that the API demands (also from FORBEAR_API_TOKEN); needed beyond loopback")
+	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
+	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
+	f.StringVar(&d.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "encrypt payloads at rest, and exports, under the key in this `file` (also from FORBEAR_ENCRYPTION_KEY_FILE)")
+	f.DurationVar(&o.Retention, "dlq-retention", deadletter.DefaultRetention, "how long dead letters are kept")
+	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
+	d.alert.register(f)
+}
+
+// prefixes reads a flag that may be repeated into list.
+func prefixes(list *[]netip.Prefix) func(string) error {
+	return func(v string) error {
+		p, err := netip.ParsePrefix(v)
+		*list = append(*list, p)
+		return err
+	}
+}
+
+// start opens the database and begins to deliver. address is the gateway's: the
+// API is there unless it has one of its own, and what listens beyond loopback
+// demands a token (R-9). A process that is already asked to end opens nothing.
+func (d *delivery) start(ctx context.Context, address string, w *watch) (err error) {
+	if d.off || ctx.Err() != nil {
+		return nil
+	}
+	o := d.options
+	o.Logger, o.Observers, o.Wrap = w.log, w.options(), w.telemetry.wrap
+	if o.Token, err = d.token(); err != nil {
+		return err
+	}
+	if o.Cipher, err = database.Cipher(d.keyFile); err != nil {
+		return err
+	}
+	o.Open = !loopback.Host(cmp.Or(d.listen, address))
+	if o.Notifiers, err = d.alert.notifiers(o.Allow); err != nil {
+		return err
+	}
+	if o.Alerts, err = d.alert.endpoint(); err != nil {
+		return err
+	}
+	if d.service, err = durable.New(ctx, o); err != nil {
+		return err
+	}
+	if w.registry != nil {
+		w.registry.MustRegister(d.service)
+	}
+	if d.listen != "" {
+		l, err := net.Listen("tcp", d.listen)
+		if err != nil {
+			_ = d.service.Close()
+			return err
+		}
+		d.server = &http.Server{Handler: d.service.Handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 120 * time.Second}
+		go func() { _ = d.server.Serve(l) }()
+	}
+	// Deliveries end after the gateway's calls, which may still add some.
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	d.cancel, d.done = cancel, make(chan error, 1)
+	go func() { d.done <- d.service.Run(run) }()
+	return nil
+}
+
+// stop lets the attempts under way finish and closes the database. The API goes
+// first, so that it acknowledges nothing that the closed database cannot keep.
+func (d *delivery) stop() error {
+	if d.service == nil {
+		return nil
+	}
+	if d.server != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = d.server.Shutdown(ctx)
+	}
+	d.cancel()
+	err := <-d.done
+	return cmp.Or(err, d.service.Close())
+}
+
+// token returns the token that the API demands, or "". The minimum length
+// refuses a file that holds a placeholder.
+func (d *delivery) token() (string, error) {
+	if d.tokenFile == "" {
+		return os.Getenv("FORBEAR_API_TOKEN"), nil
+	}
+	b, err := os.ReadFile(d.tokenFile)
+	token := strings.TrimSpace(string(b))
+	if err == nil && len(token) < 16 {
+		err = fmt.Errorf("%s: a token has at least 16 characters", d.tokenFile)
+	}
+	return token, err
+}
+
+// database returns that of the deliveries, or nil where there are none.
+func (d *delivery) database() *database.DB {
+	if d.service == nil {
+		return nil
+	}
+	return d.service.DB
+}
+
+// openOwn opens the database that deliveries would be kept in, for a gateway
+// that delivers nothing and still honors idempotency keys.
+func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB, error) {
+	c, err := database.Cipher(d.keyFile)
+	if err != nil {
+		return nil, err
+	}
+	db, err := database.Open(ctx, d.options.Database, sqlstore.WithCipher(c))
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Update(ctx, log); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// mount puts the API before the gateway, where both share an address.
+func (d *delivery) mount(next http.Handler) http.Handler {
+	if d.service == nil || d.listen != "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v1/") && !d.claimed(r.Host) {
+			d.service.Handler.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// claims records what the gateway's routes take as a whole: everything, by the
+// prefix "/", or a host. There the API steps back, for a request to /v1 of an
+// upstream must not end here; --api gives the API an address of its own.
+func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
+	taken := map[string]bool{}
+	for _, r := range routes {
+		if r.Prefix == "/" {
+			taken["*"] = true
+		}
+		if r.Host != "" {
+			taken[strings.ToLower(r.Host)] = true
+		}
+	}
+	d.taken.Store(&taken)
+	if taken["*"] && !d.off && d.listen == "" {
+		log.Info("the route / takes /v1 too: the delivery API is reached by an address of its own, see --api")
+	}
+}
+
+// claimed reports whether a route takes all requests to a host, given as in the
+// Host header, with or without a port.
+func (d *delivery) claimed(host string) bool {
+	taken := d.taken.Load()
+	if taken == nil || len(*taken) == 0 {
+		return false
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return (*taken)["*"] || (*taken)[strings.ToLower(host)]
+}
+
+// clash refuses a route of the gateway that the API would hide. It is refused at
+// the start and not resolved: whichever of the two gave way, its callers would
+// get 404s that the policy file does not explain.
+func (d *delivery) clash(prefix string) error {
+	if d.off || d.listen != "" || prefix != "/v1" && !strings.HasPrefix(prefix, "/v1/") {
+		return nil
+	}
+	return fmt.Errorf("the route %s is where the delivery API is: give the API an address of its own with --api, or switch it off with --no-delivery", prefix)
+}

@@ -1,0 +1,182 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// live is the gateway of the moment. A reload replaces it; a request stays with
+// the one that it met, so that no call changes its policy halfway. The zero
+// value has no gateway and serves nothing: configure sets one before run.
+type live struct {
+	mu       sync.RWMutex
+	gateway  *gateway.Gateway
+	draining bool
+}
+
+func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mu.RLock()
+	g := l.gateway
+	l.mu.RUnlock()
+	g.ServeHTTP(w, r)
+}
+
+// set puts a gateway in charge. A reload during the shutdown must not make the
+// process look ready again.
+func (l *live) set(g *gateway.Gateway) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.draining {
+		g.Drain()
+	}
+	l.gateway = g
+}
+
+// drain makes this gateway, and any that follows it, report that it is not
+// ready. It goes on serving.
+func (l *live) drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	l.gateway.Drain()
+}
+
+// kept is what a dependency keeps across reloads, and what it was made from. A
+// Retryer holds the budget and the breaker: a new one would forget an outage,
+// and grant a fresh floor of retries in the middle of it.
+type kept struct {
+	retryer *forbear.Retryer
+	from    retryerInput
+
+	credentials *credential.Cache // nil where the policy file names none
+	source      policyfile.Credentials
+}
+
+// retryerInput is all of a policy file that goes into one Retryer.
+type retryerInput struct {
+	policy  forbear.Policy
+	waivers []policyfile.Waiver
+	service string
+	noLogs  bool
+}
+
+// apply puts a policy file in charge, or changes nothing: whatever can fail
+// comes before the gateway is replaced.
+func (s *server) apply(file *policyfile.File) error {
+	routes, retryers, err := s.routes(file)
+	if err != nil {
+		return err
+	}
+	if err := s.openRecords(file); err != nil {
+		return err
+	}
+	g, err := gateway.New(gateway.Config{Routes: routes, Logger: s.log, Wrap: s.watch.telemetry.wrap})
+	if err != nil {
+		return err
+	}
+	s.live.set(g)
+	if s.path != "" { // the sample's upstream has no /v1 of its own
+		s.delivery.claims(file.Gateway.Routes, s.log)
+	}
+	s.file, s.kept = file, retryers
+	return nil
+}
+
+// routes builds the gateway's routes and one Retryer for each dependency, which
+// its routes share: the dependency's budget is one, however many ways lead to
+// it. The error joins the faults of all routes.
+func (s *server) routes(file *policyfile.File) ([]gateway.Route, map[string]kept, error) {
+	retryers := map[string]kept{}
+	var routes []gateway.Route
+	var errs []error
+	for _, r := range file.Gateway.Routes {
+		if err := s.delivery.clash(r.Prefix); err != nil {
+			errs = append(errs, err)
+		}
+		route, err := s.route(file, r, retryers)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		routes = append(routes, route)
+	}
+	return routes, retryers, errors.Join(errs...)
+}
+
+// route builds one route, and its dependency's Retryer unless retryers has it.
+func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[string]kept) (gateway.Route, error) {
+	dep, _ := file.Dependency(r.Dependency) // policyfile has checked that it is there
+	target, err := url.Parse(dep.URL)
+	if err != nil {
+		// The parser's error repeats the URL, which may hold a password.
+		return gateway.Route{}, fmt.Errorf("dependency %s: its url cannot be read", dep.Name)
+	}
+	k, built := retryers[dep.Name]
+	if !built {
+		if k, err = s.retryer(file, dep); err != nil {
+			return gateway.Route{}, err
+		}
+		retryers[dep.Name] = k
+	}
+	in, err := s.ingressOf(file, r)
+	return gateway.Route{
+		Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: k.retryer, Ingress: in,
+		Credentials: k.credentials, Override: dep.Credentials.Override,
+	}, err
+}
+
+// retryer returns the Retryer of a dependency: the one that there is, when
+// nothing that it was built from has changed.
+func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (kept, error) {
+	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs}
+	credentials, err := s.credentials(dep)
+	if err != nil {
+		return kept{}, err
+	}
+	if k, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(k.from, in) {
+		k.credentials, k.source = credentials, dep.Credentials
+		return k, nil
+	}
+	shared, err := s.fleet.options(s.log, file.Service, dep)
+	if err != nil {
+		return kept{}, err
+	}
+	opts := slices.Concat(file.Options(), s.watch.options(), shared)
+	r, err := forbear.New(dep.Name, dep.Policy, opts...)
+	return kept{r, in, credentials, dep.Credentials}, err
+}
+
+// credentials returns what the policy file names for a dependency, or nil. The
+// present ones stay, with their token, while the file says the same of them: a
+// reload must not send every process to the token endpoint at once.
+func (s *server) credentials(dep policyfile.Dependency) (*credential.Cache, error) {
+	c := dep.Credentials
+	if reflect.ValueOf(c).IsZero() {
+		return nil, nil
+	}
+	if k := s.kept[dep.Name]; k.credentials != nil && reflect.DeepEqual(k.source, c) {
+		return k.credentials, nil
+	}
+	made, err := gateway.CredentialSource{
+		Secret:       gateway.Reference(c.Secret),
+		TokenURL:     c.TokenURL,
+		ClientID:     c.ClientID,
+		ClientSecret: gateway.Reference(c.ClientSecret),
+		Scopes:       c.Scopes,
+		Connect:      dep.Policy.Connect,
+	}.Credentials()
+	if err != nil {
+		return nil, fmt.Errorf("dependency %s: %w", dep.Name, err)
+	}
+	return made, nil
+}

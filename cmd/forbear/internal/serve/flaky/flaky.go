@@ -1,0 +1,207 @@
+// Package flaky is an upstream that fails on request: the URL says how. It is what
+// serve's sample stands in front of, and what the guides try things on. It
+// remembers almost nothing: which attempt a request is, it reads off the header
+// X-Retry-Attempt, so that concurrent calls do not disturb each other.
+package flaky
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// Manual is the response to GET /.
+const Manual = `A flaky upstream. It fails as the path says, and then answers.
+
+  /flaky/ok                        answers at once
+  /flaky/status/503?times=2        answers 503 twice (default: always), then 200
+  /flaky/retry-after/2?times=1     answers 429 with Retry-After: 2 once, then 200
+  /flaky/reset?times=1             resets the connection once, then answers
+  /flaky/delay/300ms               answers after 300 ms, at most a minute
+  /flaky/delay/5s?times=1          ... the first time, and then at once
+  /flaky/one-in/3                  every third request gets a 503
+  /flaky/stream/5                  five events, one every 200 ms
+
+Any method will do. "times" counts attempts of one call, which it knows by the
+header X-Retry-Attempt that forbear sends. The answer tells which attempt got it:
+
+  {"attempt":3,"method":"GET","path":"/flaky/status/503"}
+`
+
+// Handler returns a new flaky upstream.
+func Handler() http.Handler {
+	var f upstream
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(Manual))
+	})
+	mux.HandleFunc("/flaky/ok", succeed)
+	mux.HandleFunc("/flaky/status/{code}", status)
+	mux.HandleFunc("/flaky/retry-after/{seconds}", retryAfter)
+	mux.HandleFunc("/flaky/reset", reset)
+	mux.HandleFunc("/flaky/delay/{duration}", delay)
+	mux.HandleFunc("/flaky/one-in/{n}", f.oneIn)
+	mux.HandleFunc("/flaky/stream/{n}", stream)
+	return mux
+}
+
+// upstream counts the requests to one-in, the one fault that spans calls.
+type upstream struct{ count atomic.Uint64 }
+
+// attempt returns the number of the attempt that r is, the first being 1. A client
+// that sends no header, or nonsense, is always at its first.
+func attempt(r *http.Request) int {
+	n, err := strconv.Atoi(r.Header.Get("X-Retry-Attempt"))
+	if err != nil || n < 0 {
+		return 1
+	}
+	return n + 1
+}
+
+// fails reports whether this attempt is among those that shall fail: the first
+// times of a call, unless the query says another number.
+func fails(r *http.Request, times int) bool {
+	if n, err := strconv.Atoi(r.URL.Query().Get("times")); err == nil {
+		times = n
+	}
+	return attempt(r) <= times
+}
+
+// always is more attempts than any call makes.
+const always = 1 << 30
+
+// report is the body of every response but the stream's: a user sees which attempt
+// got through, and with which key.
+type report struct {
+	Attempt int    `json:"attempt"`
+	Method  string `json:"method"`
+	Path    string `json:"path"`
+	Key     string `json:"idempotency_key,omitempty"`
+	Fault   string `json:"fault,omitempty"`
+}
+
+func write(w http.ResponseWriter, r *http.Request, code int, fault string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(report{
+		Attempt: attempt(r), Method: r.Method, Path: r.URL.Path,
+		Key: r.Header.Get("Idempotency-Key"), Fault: fault,
+	})
+}
+
+func succeed(w http.ResponseWriter, r *http.Request) { write(w, r, http.StatusOK, "") }
+
+// refuse says what is wrong with the URL. A misspelt fault must not look like one.
+func refuse(w http.ResponseWriter, r *http.Request, what string) {
+	write(w, r, http.StatusBadRequest, what+": see GET /")
+}
+
+// status fails with any status that a client can see as final.
+func status(w http.ResponseWriter, r *http.Request) {
+	code, err := strconv.Atoi(r.PathValue("code"))
+	switch {
+	case err != nil || code < 200 || code > 599:
+		refuse(w, r, "want a status of 200 to 599")
+	case fails(r, always):
+		write(w, r, code, "status "+strconv.Itoa(code))
+	default:
+		succeed(w, r)
+	}
+}
+
+// retryAfter asks for a wait, in seconds, as RFC 9110 section 10.2.3 has it.
+func retryAfter(w http.ResponseWriter, r *http.Request) {
+	seconds := r.PathValue("seconds")
+	if _, err := strconv.ParseUint(seconds, 10, 32); err != nil {
+		refuse(w, r, "want a number of seconds")
+		return
+	}
+	if !fails(r, 1) {
+		succeed(w, r)
+		return
+	}
+	w.Header().Set("Retry-After", seconds)
+	write(w, r, http.StatusTooManyRequests, "come back in "+seconds+" s")
+}
+
+// reset cuts the connection before a byte of the response.
+func reset(w http.ResponseWriter, r *http.Request) {
+	if !fails(r, 1) {
+		succeed(w, r)
+		return
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // HTTP/2: the stream is reset
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // a reset, not an orderly end
+	}
+	_ = conn.Close()
+}
+
+// delay sends the response late, for timeouts. A minute at most: a longer one would
+// only hold connections.
+func delay(w http.ResponseWriter, r *http.Request) {
+	d, err := time.ParseDuration(r.PathValue("duration"))
+	if err != nil || d < 0 || d > time.Minute {
+		refuse(w, r, "want a duration of up to 1m")
+		return
+	}
+	if fails(r, always) && !pause(r, d) {
+		return
+	}
+	succeed(w, r)
+}
+
+// pause waits for d and reports whether the caller is still there.
+func pause(r *http.Request, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// oneIn fails every nth request of all clients, for rates of failure.
+func (f *upstream) oneIn(w http.ResponseWriter, r *http.Request) {
+	n, err := strconv.ParseUint(r.PathValue("n"), 10, 32)
+	if err != nil || n == 0 {
+		refuse(w, r, "want a number above 0")
+		return
+	}
+	if f.count.Add(1)%n == 0 {
+		write(w, r, http.StatusServiceUnavailable, "one in "+strconv.FormatUint(n, 10))
+		return
+	}
+	succeed(w, r)
+}
+
+// stream sends events one by one. Each is flushed, so that a client sees that the
+// gateway holds nothing back.
+func stream(w http.ResponseWriter, r *http.Request) {
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil || n < 1 || n > 300 {
+		refuse(w, r, "want a number of 1 to 300")
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for i := range n {
+		if i > 0 && !pause(r, 200*time.Millisecond) {
+			return
+		}
+		fmt.Fprintf(w, "data: event %d of %d, attempt %d\n\n", i+1, n, attempt(r))
+		if out.Flush() != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/promretry"
+)
+
+// watch is everything that looks at what serve does: the log, the metrics, the
+// counts behind the admin endpoint, and the export to a collector. Calls and
+// deliveries are observed by the same ones, so that an operator finds both in
+// one place. None of them sees a body, a query or a credential.
+type watch struct {
+	log       *slog.Logger
+	sampler   *forbear.LogSampler
+	stats     *gateway.Stats
+	metrics   *promretry.Metrics // nil when the policy file switches them off
+	registry  *prometheus.Registry
+	telemetry *telemetry // nil unless the environment asks for it
+}
+
+// newWatch makes the observers of the named service. metrics is the policy
+// file's word: without it there is no /metrics, and the admin endpoint keeps the
+// counts that it needs itself.
+func newWatch(ctx context.Context, log *slog.Logger, service string, metrics bool) (*watch, error) {
+	w := &watch{log: log, sampler: &forbear.LogSampler{}, stats: gateway.NewStats(service)}
+	if metrics {
+		w.metrics = promretry.New(promretry.WithService(service))
+		w.registry = prometheus.NewRegistry()
+		w.registry.MustRegister(w.metrics, collectors.NewGoCollector(),
+			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
+	t, err := newTelemetry(ctx, log, service)
+	w.telemetry = t
+	return w, err
+}
+
+// options returns the observers that each Retryer is built with.
+func (w *watch) options() []forbear.Option {
+	opts := []forbear.Option{
+		forbear.WithObserver(forbear.LogObserver(w.log, w.sampler)),
+		forbear.WithObserver(w.stats.Observer()),
+	}
+	if w.metrics != nil {
+		opts = append(opts, forbear.WithObserver(w.metrics.Observer()))
+	}
+	return append(opts, w.telemetry.options()...)
+}
+
+// inbound counts the requests of callers, for the multiplier of outgoing over
+// incoming. Probes of the gateway's own health are not counted: they come at a
+// steady pace, and would hide a storm on a quiet gateway.
+func (w *watch) inbound(next http.Handler) http.Handler {
+	counted := w.stats.CountIncoming(next)
+	if w.metrics != nil {
+		counted = w.metrics.CountIncoming(counted)
+	}
+	counted = w.telemetry.inbound(counted)
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/health/") {
+			next.ServeHTTP(rw, r)
+			return
+		}
+		counted.ServeHTTP(rw, r)
+	})
+}
+
+// page serves GET /metrics; nil where the policy file switches metrics off.
+func (w *watch) page() http.Handler {
+	if w.registry == nil {
+		return nil
+	}
+	return promhttp.HandlerFor(w.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(w.log.Handler(), slog.LevelWarn), EnableOpenMetrics: true,
+	})
+}
+
+// flushEvery is how often the log says what the sampler has left out of it.
+const flushEvery = 10 * time.Second
+
+// flush logs the count of lines left out, until ctx ends. The sampler itself
+// writes it only with the next line that it lets through, which after a storm
+// may be a day away.
+func (w *watch) flush(ctx context.Context) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			w.sampler.Flush(w.log)
+			return
+		case <-tick.C:
+			w.sampler.Flush(w.log)
+		}
+	}
+}
+
+// close sends what is left to the collector. The exporter's own error is not
+// logged: it may hold the collector's URL and headers.
+func (w *watch) close(ctx context.Context) {
+	if err := w.telemetry.shutdown(ctx); err != nil {
+		w.log.Warn("telemetry was not exported in full")
+	}
+}

@@ -1,0 +1,106 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// follow reloads on SIGHUP, and when the file's contents change, until ctx ends.
+// It looks at the file instead of subscribing to its folder: editors and
+// orchestrators replace files, folders and links to folders, and looking sees
+// each of them on every system.
+func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
+	var tick <-chan time.Time // nil, and so never ready, without an interval
+	if s.every > 0 {
+		t := time.NewTicker(s.every)
+		defer t.Stop()
+		tick = t.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			s.seen = s.stamp(s.seen)
+			s.reload()
+		case <-tick:
+			before := s.seen
+			if s.seen = s.stamp(before); !bytes.Equal(s.seen.data, before.data) {
+				s.reload()
+			}
+		}
+	}
+}
+
+// reload reads the policy file anew. A file that cannot be used leaves the old
+// policy in charge, and the log says so: a slip in an editor must not take the
+// gateway down.
+func (s *server) reload() {
+	file, err := policyfile.Load(s.path)
+	if err == nil && len(file.Gateway.Routes) == 0 {
+		err = errors.New("it has no gateway.routes")
+	}
+	old := s.file
+	if err == nil {
+		err = s.apply(file)
+	}
+	if err != nil {
+		s.refused(err)
+		return
+	}
+	changes := policyfile.Diff(old, file)
+	s.log.Info("the policy file is in charge", slog.String("file", s.path), slog.Int("changes", len(changes)))
+	for _, c := range changes {
+		s.log.Info("policy changed", slog.String("change", c.Text))
+	}
+	if old.Gateway.Listen != file.Gateway.Listen {
+		s.log.Warn("gateway.listen takes effect at the next start", slog.String("listen", file.Gateway.Listen))
+	}
+}
+
+// refused logs why a policy file is not taken: each fault on a line of its own,
+// with its position in the file.
+func (s *server) refused(err error) {
+	s.log.Error("the policy file is refused, the old policy stays", slog.String("file", s.path))
+	faults := []string{err.Error()}
+	if e, ok := errors.AsType[*policyfile.Error](err); ok {
+		faults = faults[:0]
+		for _, f := range e.Faults {
+			faults = append(faults, f.Error())
+		}
+	}
+	for _, f := range faults {
+		s.log.Error("fault of the policy file", slog.String("fault", f))
+	}
+}
+
+// fileStamp tells whether a file has changed. The zero value is that of a file
+// that was never read.
+type fileStamp struct {
+	info os.FileInfo
+	data []byte
+}
+
+// stamp reads the file when it is another one than last, or newer: a look costs
+// one stat while nothing happens. A file that is gone for a moment, as while it
+// is being replaced, has not changed.
+func (s *server) stamp(last fileStamp) fileStamp {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return last
+	}
+	if last.info != nil && os.SameFile(info, last.info) && info.ModTime().Equal(last.info.ModTime()) && info.Size() == last.info.Size() {
+		return last
+	}
+	data, err := policyfile.Read(s.path)
+	if err != nil {
+		return last
+	}
+	return fileStamp{info, data}
+}

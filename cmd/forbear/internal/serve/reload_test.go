@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// eventually waits for a condition that real sockets or signals bring about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 500 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not happen", what)
+}
+
+// reloadable starts serve over an upstream that counts and fails.
+func reloadable(t *testing.T, every string) (s *serving, sends *atomic.Int64, write func(retries, more string)) {
+	t.Helper()
+	sends = &atomic.Int64{}
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sends.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(up.Close)
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write = func(retries, more string) {
+		text := "dependencies:\n  up: {url: '" + up.URL + "', max_retries: " + retries +
+			", backoff: {base: 1ms, cap: 2ms}, budget: {min_retries: 30}}\n" + more +
+			"gateway:\n  listen: 127.0.0.1:0\n  routes:\n    - {prefix: /, dependency: up}\n"
+		// As editors and ConfigMaps do: another file takes the name.
+		next := path + ".next"
+		if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1", "")
+	return startServe(t, "--config", path, "--reload-every", every), sends, write
+}
+
+func (s *serving) get(t *testing.T) {
+	t.Helper()
+	resp, err := http.Get(s.base + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+}
+
+func TestReloadOnChange(t *testing.T) {
+	s, sends, write := reloadable(t, "20ms")
+	if s.get(t); sends.Load() != 2 {
+		t.Fatalf("%d sends, want 2", sends.Load())
+	}
+	write("9", "") // outside R-2's range
+	eventually(t, "the refusal", func() bool {
+		return strings.Contains(s.log.String(), "the old policy stays") && strings.Contains(s.log.String(), "is outside 1-5 (R-2)")
+	})
+	if s.get(t); sends.Load() != 4 {
+		t.Errorf("%d sends, want 4: the old policy", sends.Load())
+	}
+	write("3", "")
+	eventually(t, "the change", func() bool {
+		return strings.Contains(s.log.String(), "a call to up is now tried up to 4 times, before 2")
+	})
+	if s.get(t); sends.Load() != 8 {
+		t.Errorf("%d sends, want 8: the new policy", sends.Load())
+	}
+	if code := s.stop(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestReloadOnSIGHUP(t *testing.T) {
+	s, sends, write := reloadable(t, "0")
+	write("2", "")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the change", func() bool { return strings.Contains(s.log.String(), "is now tried up to 3 times") })
+	sends.Store(0)
+	if s.get(t); sends.Load() != 3 {
+		t.Errorf("%d sends, want 3", sends.Load())
+	}
+}
+
+// What does not change a policy changes nothing.
+func TestReloadOfTheSamePolicy(t *testing.T) {
+	s, _, write := reloadable(t, "20ms")
+	write("1", "profiles: {spare: {total: 5s}}\n")
+	eventually(t, "the reload", func() bool { return strings.Contains(s.log.String(), "changes=0") })
+}
+
+// A dependency whose policy stays keeps its Retryer, and so its budget and its
+// breaker; one whose policy changes gets another.
+func TestReloadKeepsRetryers(t *testing.T) {
+	parse := func(text string) *policyfile.File {
+		f, err := policyfile.Parse("policy.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	w, err := newWatch(t.Context(), slog.New(slog.DiscardHandler), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{watch: w, log: slog.New(slog.DiscardHandler)}
+	const routes = "gateway: {routes: [{prefix: /a, dependency: a}, {prefix: /b, dependency: b}]}\n"
+	apply := func(retries string) (a, b *forbear.Retryer) {
+		f := parse("dependencies: {a: {url: 'http://a'}, b: {url: 'http://b', max_retries: " + retries + "}}\n" + routes)
+		if err := s.apply(f); err != nil {
+			t.Fatal(err)
+		}
+		return s.kept["a"].retryer, s.kept["b"].retryer
+	}
+	a1, b1 := apply("1")
+	a2, b2 := apply("2")
+	if a1 != a2 || b1 == b2 {
+		t.Errorf("a kept: %v, want true; b kept: %v, want false", a1 == a2, b1 == b2)
+	}
+}

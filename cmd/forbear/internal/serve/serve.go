@@ -1,0 +1,123 @@
+// Package serve is the command serve: the gateway and the delivery of webhooks
+// in one process. It wires the library's parts together by the command line and
+// the policy file, starts them, and stops them again in an order that loses
+// nothing. Each file is one of the parts:
+//
+//   - egress.go: the routes to dependencies, each with its Retryer
+//   - ingress.go: the routes that honor idempotency keys
+//   - delivery.go, alerts.go: durable webhooks, and where alerts go
+//   - reload.go: another policy file takes charge while requests are under way
+//   - fleet.go: a retry budget that all processes of a service share
+//   - admin.go, metrics.go, telemetry.go: what an operator sees
+//   - sample.go: what is served without a policy file
+//   - server.go, shutdown.go: the process from its start to its end
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// defaultListen is the gateway's address where neither flag nor policy file
+// names one. It is loopback: the gateway adds credentials to what it forwards,
+// so other machines reach it only when the operator says so.
+const defaultListen = "127.0.0.1:8080"
+
+// Command returns the command serve.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "serve",
+		Summary: "run the gateway, and deliver webhooks durably",
+		Usage:   "[--config FILE] [--listen ADDRESS] [--database DATABASE] [--admin ADDRESS]",
+		About: `
+Serve takes the outgoing HTTP requests of services, sends them on as the routes
+of the policy file say, and retries where the policy allows it. Without a policy
+file it serves a sample: a built-in upstream that fails on request, with three
+commands to try.
+
+A route that says idempotency: on is in front of a service instead: a POST or
+PATCH with an Idempotency-Key is done once, and its answer given again.
+
+Serve also delivers webhooks: messages that POST /v1/messages or the outbox
+table brought in, kept in an SQLite file or in PostgreSQL, where any number of
+processes share the work. What cannot be delivered becomes a dead letter: see
+forbear dlq --help. The API is described at /v1/openapi.json.
+
+Retries are logged to standard error. An admin endpoint beside the gateway has
+/metrics for Prometheus, the status that forbear top shows, and the manual
+override of the circuit breakers; beyond loopback it demands a token. Where the
+environment names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and
+traces go there too.
+
+The policy file is read again on SIGHUP and when it changes. A file with faults
+leaves the old policy in charge, and the log says so.
+
+On SIGINT or SIGTERM serve stops
+accepting, lets the calls under way finish, and ends with exit code 0. Faults of
+the policy file are listed all at once, and the exit code is 2.`,
+		Examples: `
+forbear serve
+forbear serve --listen 127.0.0.1:9090
+forbear serve --config policy.yaml
+forbear serve --config policy.yaml --log-format json --admin 127.0.0.1:9464
+forbear serve --config policy.yaml --fleet-budget redis://127.0.0.1:6379/0
+forbear serve --database postgres://forbear@db.example.com/forbear
+forbear serve --allow-target 127.0.0.0/8
+`,
+	}
+	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		s := &server{out: std.Out}
+		f.StringVar(&s.path, "config", "", "the policy `file`; without one, a sample is served")
+		listen := f.String("listen", "", "the `address` to listen on (default: the policy file's, or "+defaultListen+")")
+		s.delivery.register(f)
+		format := f.String("log-format", "text", "the `format` of the log: text or json")
+		s.admin.register(f)
+		s.fleet.register(f)
+		f.DurationVar(&s.every, "reload-every", 2*time.Second, "how often to look whether the policy file has changed; 0: only on SIGHUP")
+		f.DurationVar(&s.drain, "drain", 20*time.Second, "how long calls under way may take after a signal")
+		if code, done := c.Parse(std, f, args, 0); done {
+			return code
+		}
+		var ok bool
+		if s.log, ok = newLogger(std.Err, *format); !ok {
+			return std.Fail("serve: --log-format is %q: want text or json", *format)
+		}
+		if err := s.configure(ctx); err != nil {
+			if _, ok := errors.AsType[*policyfile.Error](err); ok {
+				fmt.Fprintln(std.Err, err) // each line names its place
+				return cli.ExitUsage
+			}
+			return std.Fail("serve: %v", err)
+		}
+		defer s.close()
+		room := reserve()
+		defer func() { runtime.KeepAlive(room) }()
+		if err := s.run(ctx, cmp.Or(*listen, s.file.Gateway.Listen, defaultListen)); err != nil {
+			return std.Fail("serve: %v", err)
+		}
+		return cli.ExitOK
+	}
+	return c
+}
+
+// newLogger returns the log of serve, as text or JSON; false is another format.
+func newLogger(w io.Writer, format string) (*slog.Logger, bool) {
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, nil)), true
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, nil)), true
+	default:
+		return nil, false
+	}
+}

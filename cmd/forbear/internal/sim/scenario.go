@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/sim/simfile"
+	"github.com/forbear-go/forbear/internal/nearest"
+	"github.com/forbear-go/forbear/storm"
+)
+
+// maxInput bounds what is read of standard input, in bytes. It is above simfile's
+// bound, so that a longer scenario is refused and not cut off.
+const maxInput = 2 << 20
+
+// load reads the scenario, from a file or by the name of one that comes with
+// forbear, and lays the flags over it. The result is checked as a whole: a flag
+// may break a scenario that is sound by itself.
+func (s *sim) load(operand string) (storm.Scenario, error) {
+	scenario, ok := storm.FindNamed(operand)
+	if !ok {
+		var err error
+		if scenario, err = s.read(operand); err != nil {
+			return scenario, err
+		}
+	}
+	if s.engine != "" {
+		scenario.Engine = storm.EngineKind(s.engine)
+	}
+	if s.seed != 0 {
+		scenario.Seed = s.seed
+	}
+	if s.duration != 0 {
+		scenario.Duration = storm.Duration(s.duration)
+	}
+	if s.step != 0 {
+		scenario.Step = storm.Duration(s.step)
+	}
+	if s.policy != "" {
+		// With a policy a fleet retries as forbear does, whatever the
+		// scenario's clients did before.
+		p, err := simfile.Policy(".", s.policy)
+		if err != nil {
+			return scenario, err
+		}
+		for i := range scenario.Fleets {
+			scenario.Fleets[i].Client.Policy = &p
+			scenario.Fleets[i].Client.Baseline = storm.Baseline{}
+		}
+	}
+	return scenario, scenario.Validate()
+}
+
+// read reads a scenario from a file or, for "-", from standard input. A name that
+// is neither a file nor a scenario gets the nearest scenario as a hint.
+func (s *sim) read(operand string) (storm.Scenario, error) {
+	if operand == "-" {
+		data, err := io.ReadAll(io.LimitReader(s.std.In, maxInput))
+		if err != nil {
+			return storm.Scenario{}, err
+		}
+		return simfile.Parse("standard input", data)
+	}
+	scenario, err := simfile.Load(operand)
+	if errors.Is(err, os.ErrNotExist) {
+		var names []string
+		for _, n := range storm.Named() {
+			names = append(names, n.Name)
+		}
+		if near, ok := nearest.Of(operand, names); ok {
+			return scenario, fmt.Errorf("%w, and no scenario of that name: did you mean %s?", err, near)
+		}
+		return scenario, fmt.Errorf("%w, and no scenario of that name: see forbear sim list", err)
+	}
+	return scenario, err
+}

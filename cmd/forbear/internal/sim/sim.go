@@ -1,0 +1,179 @@
+// Package sim is the command sim: the retry-storm simulator of package storm on
+// the command line. It reads scenarios, lays flags over them, and writes results
+// in the formats that storm knows. It decides nothing itself.
+package sim
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/internal/nearest"
+	"github.com/forbear-go/forbear/storm"
+)
+
+// Command returns the command sim.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "sim",
+		Summary: "see the retry storm before it happens",
+		Usage:   "run|compare|sweep|curve|least|list|show|schema|serve [FLAGS] [FILE or NAME]",
+		About: `
+Sim simulates fleets of clients, the services that they call and the faults
+between them, with forbear's own decisions, budgets and breakers.
+
+  run      one scenario
+  compare  no backoff, backoff, jitter, budget, breaker, one layer: side by side
+  sweep    a map of loads and lengths of the first fault
+  curve    what ends well, by the share of attempts that the first fault fails
+  least    the shortest first fault after which the trouble stays
+  list     the scenarios that come with forbear
+  show     one of them, as a file to start from
+  schema   the JSON Schema of scenario files
+  serve    the page: drag the load towards 100 M requests a second and watch
+
+A scenario is a YAML file, - for standard input, or the name of one that comes
+with forbear.
+Exit code 1 means that a run ended in trouble: metastable, overloaded or
+self-inflicted.`,
+		Examples: `
+forbear sim run metastable
+forbear sim compare hundred-million -o html > storm.html
+forbear sim sweep metastable --engine cohort -o svg > map.svg
+forbear sim run partial --policy policy.yaml#payments
+forbear sim show payment-fleet-200 > mine.yaml && forbear sim run mine.yaml
+forbear sim serve
+`,
+	}
+	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		s := &sim{std: std}
+		s.register(f)
+		operands, code, done := c.Operands(std, f, args)
+		if done {
+			return code
+		}
+		v, err := s.check(operands)
+		if err != nil {
+			return std.Fail("%v", err)
+		}
+		return v.do(s, ctx, strings.Join(operands[1:], ""))
+	}
+	return c
+}
+
+// sim is one run of the command, with the flags of all verbs.
+type sim struct {
+	std *cli.Streams
+
+	output, engine, listen  string
+	seed                    uint64
+	force                   bool
+	duration, step, longest time.Duration
+	loadFrom, loadTo        float64
+	loads, triggers, points int
+	policy                  string
+}
+
+// register registers the flags of all verbs in one set, so that flags may stand
+// before the verb too. A zero value leaves the scenario's own.
+func (s *sim) register(f *flag.FlagSet) {
+	f.StringVar(&s.output, "o", "text", "output `format`: text, json, csv, svg or html")
+	f.StringVar(&s.engine, "engine", "", "`engine` instead of the scenario's: auto, exact or cohort")
+	f.Uint64Var(&s.seed, "seed", 0, "`seed` instead of the scenario's")
+	f.DurationVar(&s.duration, "duration", 0, "simulated `time` instead of the scenario's")
+	f.DurationVar(&s.step, "step", 0, "time `step` of the cohort engine instead of the scenario's")
+	f.BoolVar(&s.force, "force", false, "run what would need more than 2 GiB or 10 minutes")
+	f.StringVar(&s.policy, "policy", "", "policy of all fleets, from a policy file: `FILE#DEPENDENCY`")
+	f.Float64Var(&s.loadFrom, "load-from", 0.5, "sweep: least load, as a `factor`")
+	f.Float64Var(&s.loadTo, "load-to", 1.5, "sweep: greatest load, as a `factor`")
+	f.IntVar(&s.loads, "loads", 12, "sweep: `number` of loads")
+	f.IntVar(&s.triggers, "triggers", 12, "sweep: `number` of fault lengths")
+	f.IntVar(&s.points, "points", 20, "curve: `number` of shares")
+	f.DurationVar(&s.longest, "longest", 0, "sweep, least: longest fault (default 20s, 1m)")
+	f.StringVar(&s.listen, "listen", "127.0.0.1:8090", "serve: `address` to listen on")
+}
+
+// verb is one thing that sim does. operand says that it wants a scenario.
+type verb struct {
+	name    string
+	operand bool
+	do      func(s *sim, ctx context.Context, operand string) int
+}
+
+// verbs are in the order in which messages list them.
+var verbs = []verb{
+	{"run", true, on((*sim).runOne)},
+	{"compare", true, on((*sim).compare)},
+	{"sweep", true, on((*sim).sweep)},
+	{"curve", true, on((*sim).curve)},
+	{"least", true, on((*sim).least)},
+	{"list", false, (*sim).list},
+	{"show", true, (*sim).show},
+	{"schema", false, (*sim).schema},
+	{"serve", false, (*sim).serve},
+}
+
+// on makes a verb of what is done with a scenario.
+func on(do func(*sim, context.Context, storm.Scenario) int) func(*sim, context.Context, string) int {
+	return func(s *sim, ctx context.Context, operand string) int {
+		scenario, err := s.load(operand)
+		if err != nil {
+			return s.refuse(err)
+		}
+		return do(s, ctx, scenario)
+	}
+}
+
+// check says what is wrong with the command line, or returns the verb.
+func (s *sim) check(operands []string) (v verb, err error) {
+	var names []string
+	for _, v := range verbs {
+		names = append(names, v.name)
+	}
+	list := strings.Join(names, ", ")
+	if len(operands) == 0 {
+		return v, fmt.Errorf("sim: say what to do: %s (see forbear sim --help)", list)
+	}
+	name := operands[0]
+	i := slices.Index(names, name)
+	if i < 0 {
+		if near, ok := nearest.Of(name, names); ok {
+			return v, fmt.Errorf("sim: unknown verb %q: did you mean %s?", name, near)
+		}
+		return v, fmt.Errorf("sim: unknown verb %q: want %s", name, list)
+	}
+	wants := 1
+	if v = verbs[i]; v.operand {
+		wants = 2
+	}
+	switch {
+	case len(operands) > wants:
+		return v, fmt.Errorf("sim %s: unexpected argument %q", name, operands[wants])
+	case len(operands) < wants:
+		return v, fmt.Errorf("sim %s: name a scenario file, or one of forbear sim list", name)
+	case !slices.Contains([]string{"text", "json", "csv", "svg", "html"}, s.output):
+		return v, fmt.Errorf("sim: output %q is unknown: want text, json, csv, svg or html", s.output)
+	}
+	return v, nil
+}
+
+// refuse reports an error, one line for each mistake: a scenario with several is
+// mended in one go.
+func (s *sim) refuse(err error) int {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range many.Unwrap() {
+			s.std.Fail("%v", e)
+		}
+		return cli.ExitUsage
+	}
+	if large, ok := errors.AsType[*storm.TooLargeError](err); ok {
+		return s.std.Fail("sim: %v (--force)", large)
+	}
+	return s.std.Fail("sim: %v", err)
+}

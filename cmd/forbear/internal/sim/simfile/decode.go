@@ -1,0 +1,185 @@
+package simfile
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/internal/nearest"
+)
+
+// decoder fills in a value from the nodes of a document. It keeps the node of each
+// path, so that what storm finds wrong later still has its place in the file.
+type decoder struct {
+	file   string
+	nodes  map[string]*yaml.Node
+	faults []error
+	depth  int
+}
+
+// fault adds a mistake at a node, up to a number that a reader can take in.
+func (d *decoder) fault(n *yaml.Node, format string, args ...any) {
+	if len(d.faults) < maxFaults {
+		d.faults = append(d.faults, &Fault{d.file, n.Line, n.Column, fmt.Sprintf(format, args...)})
+	}
+}
+
+// nearestNode returns the node at path, or at the longest part of it that the
+// file has.
+func (d *decoder) nearestNode(path string, root *yaml.Node) *yaml.Node {
+	for path != "" {
+		if n := d.nodes[path]; n != nil {
+			return n
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return root
+}
+
+// join is the path of a field below path, in the form that storm names fields.
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// decode reads a node into v by v's kind. Aliases are refused: a document can make
+// itself exponentially large by them.
+func (d *decoder) decode(n *yaml.Node, path string, v reflect.Value) {
+	if d.depth++; d.depth > maxDepth {
+		d.fault(n, "is nested too deeply")
+		d.depth--
+		return
+	}
+	defer func() { d.depth-- }()
+	d.nodes[path] = n
+	if n.Kind == yaml.AliasNode {
+		d.fault(n, "aliases are not supported here: write it out")
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		if n.Kind != yaml.ScalarNode {
+			d.fault(n, "%s: want a value such as 500ms", path)
+		} else if err := u.UnmarshalText([]byte(n.Value)); err != nil {
+			d.fault(n, "%s: %v", path, err)
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.mapping(n, path, v)
+	case reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			d.fault(n, "%s: want a list", path)
+			return
+		}
+		if len(n.Content) > maxList {
+			d.fault(n, "%s: %d entries: at most %d", path, len(n.Content), maxList)
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+		for i, c := range n.Content {
+			d.decode(c, fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		}
+	default:
+		d.scalar(n, path, v)
+	}
+}
+
+// mapping reads a struct. A field that is unknown or there twice is a mistake: the
+// scenario that runs must be the one that its author sees.
+func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
+	if n.Kind != yaml.MappingNode {
+		d.fault(n, "%swant a mapping", prefix(path))
+		return
+	}
+	fields, names := map[string]int{}, []string{}
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields[name] = i
+			names = append(names, name)
+		}
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		field, ok := fields[key.Value]
+		switch {
+		case !ok:
+			hint := ""
+			if near, ok := nearest.Of(key.Value, names); ok {
+				hint = fmt.Sprintf(": did you mean %s?", near)
+			}
+			d.fault(key, "%sunknown field %q%s", prefix(path), key.Value, hint)
+		case seen[key.Value]:
+			d.fault(key, "%sfield %q is there twice", prefix(path), key.Value)
+		default:
+			d.decode(value, join(path, key.Value), v.Field(field))
+		}
+		seen[key.Value] = true
+	}
+}
+
+// prefix is the path at the beginning of a message; the root has none.
+func prefix(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}
+
+// scalar reads a single value. Numbers may have underscores, as 100_000_000 is
+// easier to read, and fractions may be percentages.
+func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
+	if n.Kind != yaml.ScalarNode {
+		d.fault(n, "%s: want a single value", path)
+		return
+	}
+	text := n.Value
+	var err error
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+		return
+	case reflect.Bool:
+		switch text {
+		case "true":
+			v.SetBool(true)
+		case "false":
+			v.SetBool(false)
+		default:
+			d.fault(n, "%s: %q is not true or false", path, text)
+		}
+		return
+	case reflect.Float64:
+		var f float64
+		if part, percent := strings.CutSuffix(text, "%"); percent {
+			f, err = strconv.ParseFloat(part, 64)
+			f /= 100
+		} else {
+			f, err = strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+		}
+		v.SetFloat(f)
+	case reflect.Int:
+		var i int64
+		i, err = strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
+		v.SetInt(i)
+	case reflect.Uint64:
+		var u uint64
+		u, err = strconv.ParseUint(strings.ReplaceAll(text, "_", ""), 10, 64)
+		v.SetUint(u)
+	}
+	if err != nil {
+		d.fault(n, "%s: %q is not a number of this kind", path, text)
+	}
+}

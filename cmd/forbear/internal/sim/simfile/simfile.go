@@ -1,0 +1,141 @@
+// Package simfile reads simulator scenarios from YAML (of which JSON is a part),
+// with the position of every mistake. It reads into storm's own types by their
+// JSON names, so that a field that storm gains needs nothing here. Package storm
+// itself cannot: it has no dependencies, and the YAML parser is one.
+package simfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/storm"
+)
+
+// The bounds of a scenario file, in bytes, levels and entries. They keep it from
+// taking more memory or time than a scenario is worth.
+const (
+	maxSize   = 1 << 20
+	maxDepth  = 32
+	maxList   = 1000
+	maxFaults = 50
+)
+
+// Fault is one mistake, with its place.
+type Fault struct {
+	File         string
+	Line, Column int
+	Detail       string
+}
+
+// Error returns "file:line:column: detail".
+func (f *Fault) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Detail)
+}
+
+// Load reads the file. Its error joins a [*Fault] for every mistake.
+func Load(path string) (storm.Scenario, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return storm.Scenario{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return storm.Scenario{}, err
+	}
+	if info.Size() > maxSize {
+		return storm.Scenario{}, fmt.Errorf("%s: %d bytes: at most %d", path, info.Size(), maxSize)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return storm.Scenario{}, err
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a scenario from data. name is used in errors, and policy files
+// that it refers to are looked up next to it. Mistakes of form are all reported
+// together, and only a file without any is judged by storm: what a misspelt field
+// lacks would be reported twice.
+func Parse(name string, data []byte) (storm.Scenario, error) {
+	var s storm.Scenario
+	if len(data) > maxSize {
+		return s, fmt.Errorf("%s: %d bytes: at most %d", name, len(data), maxSize)
+	}
+	d := &decoder{file: name, nodes: map[string]*yaml.Node{}}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return s, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(doc.Content) == 0 {
+		return s, &Fault{name, 1, 1, "the file is empty"}
+	}
+	root := doc.Content[0]
+	d.decode(root, "", reflect.ValueOf(&s).Elem())
+	if len(d.faults) == 0 {
+		d.policies(&s)
+	}
+	if len(d.faults) == 0 {
+		for _, f := range storm.FieldErrors(s.Validate()) {
+			d.fault(d.nearestNode(f.Path, root), "%s", f.Error())
+		}
+	}
+	return s, errors.Join(d.faults...)
+}
+
+// policies resolves the policies that clients take from policy files.
+func (d *decoder) policies(s *storm.Scenario) {
+	for i := range s.Fleets {
+		d.policy(&s.Fleets[i].Client, fmt.Sprintf("fleets[%d].client.policy", i))
+	}
+	for i := range s.Services {
+		for j := range s.Services[i].Calls {
+			d.policy(&s.Services[i].Calls[j].Client, fmt.Sprintf("services[%d].calls[%d].client.policy", i, j))
+		}
+	}
+}
+
+// policy replaces a client's reference by the policy that it names.
+func (d *decoder) policy(c *storm.Client, path string) {
+	if c.PolicyRef == "" {
+		return
+	}
+	p, err := Policy(filepath.Dir(d.file), c.PolicyRef)
+	if err != nil {
+		d.fault(d.nodes[path], "%s: %v", path, err)
+		return
+	}
+	c.Policy = &p
+}
+
+// Policy returns the policy that ref names: FILE#DEPENDENCY, or FILE when it
+// has only one dependency. FILE is relative to dir.
+func Policy(dir, ref string) (forbear.Policy, error) {
+	name, dependency, named := strings.Cut(ref, "#")
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	f, err := policyfile.Load(name)
+	if err != nil {
+		return forbear.Policy{}, err
+	}
+	if !named {
+		if len(f.Dependencies) != 1 {
+			return forbear.Policy{}, fmt.Errorf("%s has %d dependencies: name one, as in %s#payments", name, len(f.Dependencies), ref)
+		}
+		dependency = f.Dependencies[0].Name
+	}
+	p, ok := f.Policy(dependency)
+	if !ok {
+		return forbear.Policy{}, fmt.Errorf("%s has no dependency %q", name, dependency)
+	}
+	return p, nil
+}

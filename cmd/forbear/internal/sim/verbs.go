@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/storm"
+)
+
+// list lists the scenarios that come with forbear.
+func (s *sim) list(context.Context, string) int {
+	if s.output == "json" {
+		return s.json(storm.Named())
+	}
+	for _, n := range storm.Named() {
+		fmt.Fprintf(s.std.Out, "%-22s %s\n", n.Name, n.Description)
+	}
+	return cli.ExitOK
+}
+
+// show writes a named scenario as JSON, which is YAML as well.
+func (s *sim) show(_ context.Context, name string) int {
+	scenario, ok := storm.FindNamed(name)
+	if !ok {
+		return s.std.Fail("sim show: no scenario is called %q: see forbear sim list", name)
+	}
+	return s.json(scenario)
+}
+
+// schema writes the JSON Schema of scenario files, for editors.
+func (s *sim) schema(context.Context, string) int {
+	_, err := s.std.Out.Write(storm.Schema())
+	return s.wrote(err, cli.ExitOK)
+}
+
+func (s *sim) json(v any) int {
+	return s.wrote(cli.WriteJSON(s.std.Out, v), cli.ExitOK)
+}
+
+// wrote turns the error of writing a report into an exit code.
+func (s *sim) wrote(err error, code int) int {
+	if err != nil {
+		return s.std.Fail("sim: %v", err)
+	}
+	return code
+}
+
+// judged is the exit code of a result: 1 when it ended in trouble, so that a
+// pipeline can hold a policy to a scenario.
+func judged(all ...*storm.Result) int {
+	for _, r := range all {
+		switch r.Summary.Verdict {
+		case storm.Metastable, storm.Overloaded, storm.SelfInflicted:
+			return cli.ExitFound
+		}
+	}
+	return cli.ExitOK
+}
+
+// runOne simulates one scenario and writes its course.
+func (s *sim) runOne(ctx context.Context, scenario storm.Scenario) int {
+	r, err := storm.Run(ctx, scenario, storm.Options{Force: s.force})
+	if err != nil {
+		return s.refuse(err)
+	}
+	code := judged(r)
+	switch s.output {
+	case "json":
+		return max(s.json(r), code)
+	case "csv":
+		return s.wrote(r.WriteCSV(s.std.Out), code)
+	case "svg":
+		return s.wrote(r.WriteSVG(s.std.Out), code)
+	case "html":
+		one := []storm.Compared{{Variant: storm.Variant{Name: "as-is", Title: "as configured"}, Result: r}}
+		return s.wrote(storm.WriteHTML(s.std.Out, scenario.Name, scenario.Description, one), code)
+	}
+	return s.wrote(r.WriteText(s.std.Out), code)
+}
+
+// compare runs the scenario under each kind of retrying, side by side.
+func (s *sim) compare(ctx context.Context, scenario storm.Scenario) int {
+	all, err := storm.Compare(ctx, scenario, storm.Options{Force: s.force}, s.progress("compare"))
+	if err != nil {
+		return s.refuse(err)
+	}
+	switch s.output {
+	case "json":
+		return s.json(all)
+	case "html":
+		return s.wrote(storm.WriteHTML(s.std.Out, scenario.Name, scenario.Description, all), cli.ExitOK)
+	case "text":
+		return s.wrote(storm.WriteComparison(s.std.Out, all), cli.ExitOK)
+	}
+	return s.std.Fail("sim compare: output %s is for one run: want text, json or html", s.output)
+}
+
+// sweep maps where the trouble outlasts the fault, by load and length.
+func (s *sim) sweep(ctx context.Context, scenario storm.Scenario) int {
+	bounds := storm.SweepBounds{
+		LoadFrom: s.loadFrom, LoadTo: s.loadTo, Loads: s.loads, Triggers: s.triggers, Longest: storm.Duration(s.longest),
+	}
+	w, err := storm.RunSweep(ctx, scenario, bounds, storm.Options{Force: s.force}, s.progress("sweep"))
+	if err != nil {
+		return s.refuse(err)
+	}
+	return s.draw("sweep", w)
+}
+
+// curve shows what ends well, by the share of attempts that fail.
+func (s *sim) curve(ctx context.Context, scenario storm.Scenario) int {
+	c, err := storm.RunCurve(ctx, scenario, s.points, storm.Options{Force: s.force}, s.progress("curve"))
+	if err != nil {
+		return s.refuse(err)
+	}
+	return s.draw("curve", c)
+}
+
+// drawing is what many runs add up to: a map or a curve.
+type drawing interface {
+	WriteCSV(w io.Writer) error
+	WriteSVG(w io.Writer) error
+	WriteText(w io.Writer) error
+}
+
+// draw writes what a verb has found. Its exit code is 0 whatever the runs came
+// to: trouble at the edge of a map is what the map is for.
+func (s *sim) draw(verb string, d drawing) int {
+	switch s.output {
+	case "json":
+		return s.json(d)
+	case "csv":
+		return s.wrote(d.WriteCSV(s.std.Out), cli.ExitOK)
+	case "svg":
+		return s.wrote(d.WriteSVG(s.std.Out), cli.ExitOK)
+	case "text":
+		return s.wrote(d.WriteText(s.std.Out), cli.ExitOK)
+	}
+	return s.std.Fail("sim %s: output %s is not there: want text, json, csv or svg", verb, s.output)
+}
+
+// least searches the shortest fault after which the trouble stays.
+func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
+	t, err := storm.LeastTrigger(ctx, scenario, storm.Options{Force: s.force}, s.longest)
+	if err != nil {
+		return s.refuse(err)
+	}
+	code := cli.ExitOK
+	if t.Sticks {
+		code = cli.ExitFound
+	}
+	if s.output == "json" {
+		return max(s.json(t), code)
+	}
+	if !t.Sticks {
+		fmt.Fprintf(s.std.Out, "%s: no fault of up to %v sticks (%s engine, %d runs)\n", scenario.Name, t.Longest, t.Engine, t.Runs)
+		return code
+	}
+	fmt.Fprintf(s.std.Out, "%s: a first fault of %.2f s or more sticks (to within %v; %s engine, %d runs)\n",
+		scenario.Name, t.Least.Seconds(), t.Precision, t.Engine, t.Runs)
+	return code
+}
+
+// progress returns a function that shows the progress of a long work on a
+// terminal, or nil.
+func (s *sim) progress(what string) func(done, of int) {
+	if !cli.Terminal(s.std.Err) {
+		return nil
+	}
+	start := time.Now()
+	return func(done, of int) {
+		left := time.Duration(float64(time.Since(start)) / float64(done) * float64(of-done)).Round(time.Second)
+		fmt.Fprintf(s.std.Err, "\r%s: %d of %d, %v left \x1b[K", what, done, of, left)
+		if done == of {
+			fmt.Fprint(s.std.Err, "\r\x1b[K")
+		}
+	}
+}

@@ -1,0 +1,188 @@
+// Package top is the command top: it watches a running serve through its admin
+// endpoint. It keeps nothing between two looks but the counts of the last one, so
+// that any number of operators can watch at once.
+package top
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/gateway"
+)
+
+// defaultAdmin is where serve has its admin endpoint by default: next to the
+// gateway's port.
+const defaultAdmin = "http://127.0.0.1:8081"
+
+// Command returns the command top.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "top",
+		Summary: "watch a running forbear serve: rates, budget, breakers, what retries save",
+		Usage:   "[--admin URL] [--interval 2s] [--count N] [-o text|json]",
+		About: `
+Top asks the admin endpoint of a running forbear serve again and again, and shows
+for each dependency the rates of first attempts and retries, their ratio, what is
+left of the retry budget, the circuit breaker, the amplification (sends per call),
+and by error_type how many calls a retry saved and how many failed all the same.
+A breaker that is open says why: failures, slow_calls, probe_failed, or budget, where
+the policy has it open when the retry budget is spent. "budget spent" alone opens
+nothing.
+
+On a terminal the view is refreshed in place; elsewhere it is plain lines, one
+for each dependency and interval. An endpoint that cannot be reached at the start
+is exit code 2; one that is lost later is waited for.`,
+		Examples: `
+forbear top
+forbear top --admin http://127.0.0.1:9464 --interval 5s
+forbear top --count 1 -o json
+`,
+	}
+	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		t := &top{out: std.Out, tty: cli.Terminal(std.Out)}
+		count, fault := t.flags(f)
+		if code, done := c.Parse(std, f, args, 0); done {
+			return code
+		}
+		if err := fault(); err != nil {
+			return std.Fail("top: %v", err)
+		}
+		if err := t.run(ctx, *count); err != nil {
+			return std.Fail("top: %v", err)
+		}
+		return cli.ExitOK
+	}
+	return c
+}
+
+// top is one run of the command.
+type top struct {
+	out      io.Writer
+	tty      bool
+	base     string
+	token    string
+	interval time.Duration
+	json     bool
+	client   http.Client
+}
+
+// flags registers those of the command; fault judges them once they are parsed.
+// An address with a user is refused: the password would be in the list of
+// processes, and the token has a better place.
+func (t *top) flags(f *flag.FlagSet) (count *int, fault func() error) {
+	admin := f.String("admin", defaultAdmin, "the `URL` of the admin endpoint")
+	tokenFile := f.String("admin-token-file", "", "a `file` with its bearer token (default: $"+cli.EnvAdminToken+")")
+	f.DurationVar(&t.interval, "interval", 2*time.Second, "the `time` between two looks, at least 100ms")
+	output := f.String("o", "text", "the output: text or json (a line for each look)")
+	count = f.Int("count", 0, "how many views to show; 0 goes on until interrupted")
+	return count, func() (err error) {
+		u, err := url.Parse(*admin)
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
+			return errors.New("--admin is no http or https address without a user")
+		case t.interval < 100*time.Millisecond:
+			return fmt.Errorf("--interval %v is under 100ms", t.interval)
+		case *output != "text" && *output != "json":
+			return fmt.Errorf("-o is %q: want text or json", *output)
+		}
+		t.base, t.json = strings.TrimSuffix(u.Scheme+"://"+u.Host+u.Path, "/"), *output == "json"
+		t.client.Timeout = 5 * time.Second
+		t.token, err = cli.AdminToken(*tokenFile)
+		return err
+	}
+}
+
+// run looks until ctx ends, or count views were shown. The first look must
+// succeed, as a wrong address would otherwise wait for ever. A later one may fail:
+// serve is being restarted, and top is what an operator watches it with.
+func (t *top) run(ctx context.Context, count int) error {
+	before, err := t.status(ctx)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(t.interval)
+	defer tick.Stop()
+	for shown := 0; count == 0 || shown < count; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		now, err := t.status(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			t.write(fmt.Sprintf("%s %v; waiting\n", time.Now().Format(time.TimeOnly), err))
+			if count > 0 {
+				shown++
+			}
+			continue
+		}
+		if err := t.show(newView(before, now)); err != nil {
+			return err
+		}
+		before = now
+		shown++
+	}
+	return nil
+}
+
+// maxStatus bounds what is read of a status, in bytes: what is at the address may
+// be something else than forbear.
+const maxStatus = 16 << 20
+
+// status asks the admin endpoint.
+func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+"/admin/status", nil)
+	if err != nil {
+		return s, err
+	}
+	if t.token != "" {
+		req.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	resp, err := t.client.Do(req)
+	if err != nil {
+		return s, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("%s answered %s", t.base, resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+		return s, fmt.Errorf("%s answered no status: %w", t.base, err)
+	}
+	return s, nil
+}
+
+// show writes a view as it was asked for: JSON, a table on a terminal, or lines.
+func (t *top) show(v *view) error {
+	switch {
+	case t.json:
+		return json.NewEncoder(t.out).Encode(v)
+	case t.tty:
+		t.write(v.table())
+	default:
+		t.write(v.lines())
+	}
+	return nil
+}
+
+// write shows text: in place on a terminal, below what was there elsewhere.
+func (t *top) write(text string) {
+	if t.tty {
+		// Home, each line cleared behind its text, and the rest of the screen.
+		text = "\x1b[H" + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J"
+	}
+	_, _ = io.WriteString(t.out, text)
+}

@@ -1,0 +1,225 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/gateway"
+)
+
+// view is what happened between two looks. Its JSON is a format that scripts read.
+type view struct {
+	At       time.Time `json:"at"`
+	Service  string    `json:"service"`
+	Incoming float64   `json:"incoming_per_second"`
+	Outgoing float64   `json:"outgoing_per_second"`
+	// Multiplier is outgoing over incoming; 0 when nothing came in. Deliveries
+	// are not in it: no request that came in stands behind them.
+	Multiplier   float64 `json:"multiplier"`
+	Dependencies []line  `json:"dependencies"`
+}
+
+// line is one dependency of a view. Rates are of the interval between the looks;
+// budget and breaker are as they stood at the second.
+type line struct {
+	Dependency    string    `json:"dependency"`
+	Initial       float64   `json:"initial_per_second"`
+	Retries       float64   `json:"retries_per_second"`
+	Ratio         float64   `json:"retry_ratio"`
+	Amplification float64   `json:"amplification"`
+	BudgetUsed    float64   `json:"budget_used"`
+	BudgetAllowed float64   `json:"budget_allowed"`
+	Breaker       string    `json:"breaker"`
+	FailureRate   float64   `json:"failure_rate"`
+	BreakerCause  string    `json:"breaker_cause,omitempty"` // of the latest move
+	BudgetSpent   bool      `json:"budget_exhausted"`
+	NextProbe     time.Time `json:"next_probe,omitzero"`
+	Suppressed    float64   `json:"suppressed_per_second"`
+	Layered       int64     `json:"layered_sends"`
+	Certificates  int64     `json:"certificate_errors"`
+	Types         []outcome `json:"error_types"`
+}
+
+// outcome is what became of the calls with one error_type since serve began.
+type outcome struct {
+	Type   string `json:"error_type"`
+	Saved  int64  `json:"success_after_retry"`
+	Failed int64  `json:"failed"`
+}
+
+// delivered begins the names of dependencies that webhooks are delivered to.
+const delivered = "webhook:"
+
+// newView compares two looks. Counts that went back are those of a new process.
+func newView(before, now gateway.Status) *view {
+	seconds := max(now.At.Sub(before.At).Seconds(), 0.001)
+	rate := func(a, b int64) float64 {
+		if b < a {
+			a = 0
+		}
+		return float64(b-a) / seconds
+	}
+	v := &view{At: now.At, Service: cli.Printable(now.Service), Incoming: rate(before.Incoming, now.Incoming), Dependencies: []line{}}
+	deliveries := 0.0
+	old := map[string]gateway.DependencyStatus{}
+	for _, d := range before.Dependencies {
+		old[d.Dependency] = d
+	}
+	for _, d := range now.Dependencies {
+		o := old[d.Dependency]
+		l := line{
+			Dependency: cli.Printable(d.Dependency), Initial: rate(o.Initial, d.Initial), Retries: rate(o.Retries, d.Retries),
+			BudgetUsed: d.Budget.Used, BudgetAllowed: d.Budget.Allowed, Breaker: "none",
+			Suppressed: rate(sum(o.Suppressed), sum(d.Suppressed)), Layered: d.Layered, Certificates: d.CertErrors,
+			Types: outcomes(d),
+		}
+		if l.Initial > 0 {
+			l.Ratio, l.Amplification = l.Retries/l.Initial, (l.Initial+l.Retries)/l.Initial
+		}
+		if b := d.Breaker; b != nil {
+			l.read(b)
+		}
+		if v.Outgoing += l.Initial + l.Retries; strings.HasPrefix(d.Dependency, delivered) {
+			deliveries += l.Initial + l.Retries
+		}
+		v.Dependencies = append(v.Dependencies, l)
+	}
+	if v.Incoming > 0 {
+		v.Multiplier = (v.Outgoing - deliveries) / v.Incoming
+	}
+	return v
+}
+
+// read takes over where the breaker stands. Names come from another process, which
+// may be a later version: they are shown as they are, as far as a terminal can.
+func (l *line) read(b *gateway.BreakerStatus) {
+	l.Breaker, l.FailureRate = cli.Printable(b.State), b.FailureRate
+	l.BreakerCause, l.BudgetSpent, l.NextProbe = cli.Printable(b.Cause), b.BudgetExhausted, b.NextProbe
+	if b.Forced {
+		l.Breaker += ", forced"
+	}
+}
+
+// sum adds up what was suppressed for all reasons.
+func sum(m map[string]int64) (n int64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// outcomes lists the error types of a dependency, the most frequent first.
+func outcomes(d gateway.DependencyStatus) []outcome {
+	list := []outcome{}
+	all := maps.Clone(d.Failed)
+	if all == nil {
+		all = map[string]int64{}
+	}
+	for t := range d.Recovered {
+		all[t] += 0
+	}
+	for t := range all {
+		list = append(list, outcome{Type: cli.Printable(t), Saved: d.Recovered[t], Failed: d.Failed[t]})
+	}
+	slices.SortFunc(list, func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(b.Saved+b.Failed, a.Saved+a.Failed), cmp.Compare(a.Type, b.Type))
+	})
+	return list
+}
+
+// budget says what is left of the retry budget: what may still be sent, not what
+// was. An operator asks how far away the limit is.
+func (l *line) budget() string {
+	if l.BudgetAllowed <= 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.0f of %.0f", max(l.BudgetAllowed-l.BudgetUsed, 0), l.BudgetAllowed)
+}
+
+// breaker says where the breaker stands at the given time, and what is behind
+// it.
+func (l *line) breaker(at time.Time) string {
+	if l.Breaker == "none" {
+		return l.Breaker
+	}
+	s := fmt.Sprintf("%s (%.0f%%)", l.Breaker, 100*l.FailureRate)
+	open := l.Breaker == "open" // by itself
+	if open && l.BreakerCause != "" {
+		s += ", " + l.BreakerCause
+	}
+	if l.BudgetSpent && !(open && l.BreakerCause == breaker.CauseBudget.String()) {
+		s += ", budget spent"
+	}
+	if wait := l.NextProbe.Sub(at).Round(time.Second); open && wait > 0 {
+		s += fmt.Sprintf(", probe in %v", wait)
+	}
+	return s
+}
+
+// maxShown is how many error types the table shows for a dependency. The lines and
+// the JSON have all of them.
+const maxShown = 5
+
+// table is the view for a terminal: the dependencies side by side, and below them
+// what retries have saved.
+func (v *view) table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "forbear top  %s  %s   in %.1f/s   out %.1f/s   multiplier %.2f\n\n",
+		v.Service, v.At.Local().Format(time.TimeOnly), v.Incoming, v.Outgoing, v.Multiplier)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "DEPENDENCY\tFIRST/S\tRETRY/S\tRATIO\tSENDS/CALL\tBUDGET LEFT\tBREAKER (FAILING)\tSUPPRESSED/S\tNOTES")
+	for _, l := range v.Dependencies {
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f%%\t%.2f\t%s\t%s\t%.1f\t%s\n", l.Dependency, l.Initial, l.Retries,
+			100*l.Ratio, l.Amplification, l.budget(), l.breaker(v.At), l.Suppressed, l.notes())
+	}
+	_ = w.Flush()
+	fmt.Fprintln(&b)
+	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "DEPENDENCY\tERROR TYPE\tSAVED BY A RETRY\tFAILED ALL THE SAME")
+	for _, l := range v.Dependencies {
+		for _, o := range l.Types[:min(len(l.Types), maxShown)] {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", l.Dependency, o.Type, o.Saved, o.Failed)
+		}
+	}
+	_ = w.Flush()
+	return b.String()
+}
+
+// notes name what needs a look at once, whatever the rates are: retries below
+// these multiply, and a certificate error may be an attack (R-9).
+func (l *line) notes() string {
+	var notes []string
+	if l.Layered > 0 {
+		notes = append(notes, "a layer below retries")
+	}
+	if l.Certificates > 0 {
+		notes = append(notes, fmt.Sprintf("%d certificate errors", l.Certificates))
+	}
+	return strings.Join(notes, ", ")
+}
+
+// lines is the view for a file or a pipe: key=value, one line a dependency and
+// interval, so that grep and awk need no state.
+func (v *view) lines() string {
+	var b strings.Builder
+	for _, l := range v.Dependencies {
+		fmt.Fprintf(&b, "%s dependency=%s first=%.1f/s retries=%.1f/s ratio=%.1f%% sends_per_call=%.2f budget_left=%q breaker=%q suppressed=%.1f/s multiplier=%.2f",
+			v.At.UTC().Format(time.RFC3339), l.Dependency, l.Initial, l.Retries, 100*l.Ratio, l.Amplification,
+			l.budget(), l.breaker(v.At), l.Suppressed, v.Multiplier)
+		for _, o := range l.Types {
+			fmt.Fprintf(&b, " %s=%d saved,%d failed", o.Type, o.Saved, o.Failed)
+		}
+		if n := l.notes(); n != "" {
+			fmt.Fprintf(&b, " notes=%q", n)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

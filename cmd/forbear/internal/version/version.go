@@ -1,0 +1,76 @@
+// Package version is the command version, and what other commands say of the
+// binary: a report names the tool that made it.
+package version
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+)
+
+// Build is what the binary knows of its own making. Revision is empty in a binary
+// that was built outside a checkout, as go install does.
+type Build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Command returns the command version.
+func Command() *cli.Command {
+	c := &cli.Command{
+		Name:    "version",
+		Summary: "tell which forbear this is",
+		Usage:   "[-o text|json]",
+		Examples: `
+forbear version
+forbear version -o json
+`,
+	}
+	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		format := f.String("o", "text", "output format: `text or json`")
+		if code, done := c.Parse(std, f, args, 0); done {
+			return code
+		}
+		b := Read()
+		switch *format {
+		case "json":
+			_ = json.NewEncoder(std.Out).Encode(b)
+		case "text":
+			fmt.Fprintf(std.Out, "forbear %s (%s, %s)\n", b.Version, b.Go, b.Platform)
+		default:
+			return std.Fail("version: unknown format %q: want text or json", *format)
+		}
+		return cli.ExitOK
+	}
+	return c
+}
+
+// Read returns the build information that the Go tool has put into the binary. A
+// version stamped at link time could disagree with it, so there is none.
+func Read() Build {
+	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.Version = v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}

@@ -1,0 +1,38 @@
+package forbear
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+)
+
+// Facts are what is known around a call at the moment of a decision. Nothing of
+// them is stored: at the next failure they may be others. The zero value speaks
+// against no retry.
+type Facts struct {
+	// Breaker is where the dependency's circuit breaker stands.
+	Breaker breaker.State
+	// Unhealthy is what the health gate says.
+	Unhealthy bool
+	// BudgetSpent says that the retry budget has no retry left. A [Retryer] does
+	// not set it: it takes the retry from the budget after the decision, so that
+	// no two calls are granted the same one.
+	BudgetSpent bool
+	// NotOwner says that another service owns the retries of this dependency.
+	NotOwner bool
+	// ExhaustedBelow says that a layer below has already used its retries.
+	ExhaustedBelow bool
+	// Inner says that the call runs inside a retry of an outer layer, which
+	// leaves it a single attempt.
+	Inner bool
+}
+
+// facts adds to what a call knows of itself what its Retryer knows of the moment.
+func (r *Retryer) facts(known Facts, now time.Time) Facts {
+	if r.breaker != nil && r.breaker.State() == breaker.Open {
+		known.Breaker = breaker.Open
+	}
+	known.Unhealthy = known.Unhealthy || r.gate != nil && !r.gate.Healthy(r.dependency, now)
+	known.NotOwner = known.NotOwner || r.policy.Owner != "" && r.service != "" && r.policy.Owner != r.service
+	return known
+}

@@ -1,0 +1,169 @@
+// Package pgtest starts a PostgreSQL server of the tests' own, from the
+// machine's binaries, on a free port and in a temporary folder. It imports no
+// driver, which is why the tests of every module can share it.
+package pgtest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is a running PostgreSQL.
+type Server struct {
+	dir, bin string
+	port     int
+	cred     *syscall.Credential
+	cmd      *exec.Cmd
+	n        atomic.Int32
+}
+
+// Install is the line that makes the tests run where PostgreSQL is missing.
+const Install = "sudo apt-get install postgresql"
+
+// Start starts a server that ends with the test. Without PostgreSQL on the
+// machine the test fails when CI=true, and is otherwise skipped with the line
+// that installs it.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if path, err := exec.LookPath("initdb"); err == nil {
+		// A link to it has none of its siblings beside it.
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			found = append(found, filepath.Dir(real))
+		}
+	}
+	if len(found) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("PostgreSQL is not installed: %s", Install)
+		}
+		t.Skipf("NOT RUN: PostgreSQL is not installed: %s", Install)
+	}
+	slices.Sort(found)
+	s := &Server{bin: found[len(found)-1]}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "forbear-pg-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
+	if os.Geteuid() == 0 { // initdb refuses root
+		s.unprivileged(t)
+	}
+	s.run(t, "initdb", "-D", filepath.Join(s.dir, "data"), "-U", "forbear", "-A", "trust", "-E", "UTF8", "--locale=C")
+	s.port = freePort(t)
+	s.Boot(t)
+	t.Cleanup(func() { s.Halt(syscall.SIGQUIT) })
+	return s
+}
+
+func (s *Server) unprivileged(t testing.TB) {
+	t.Helper()
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		s.cred = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		if err := os.Chown(s.dir, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatal("no unprivileged user to run PostgreSQL as")
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Pdeathsig: syscall.SIGQUIT}
+	return cmd
+}
+
+func (s *Server) run(t testing.TB, name string, args ...string) {
+	t.Helper()
+	if out, err := s.command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// Boot starts the server and waits until it answers.
+func (s *Server) Boot(t testing.TB) {
+	t.Helper()
+	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
+		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100", "-c", "shared_buffers=64MB")
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = log.Close()
+	for range 300 {
+		if _, err = s.psql("SELECT 1"); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	t.Fatalf("PostgreSQL does not answer: %v\n%s", err, text)
+}
+
+// Halt stops the server: SIGINT ends all connections, SIGQUIT is a crash.
+func (s *Server) Halt(sig syscall.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Signal(sig)
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// URL returns the address of a database.
+func (s *Server) URL(database string) string {
+	return fmt.Sprintf("postgres://forbear@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
+}
+
+// Exec runs a statement as the superuser.
+func (s *Server) Exec(t testing.TB, statement string) {
+	t.Helper()
+	if out, err := s.psql(statement); err != nil {
+		t.Fatalf("%s: %v\n%s", statement, err, out)
+	}
+}
+
+// psql runs a statement through PostgreSQL's own client, so that this package
+// needs no driver and each module may use it with the driver that it has.
+func (s *Server) psql(statement string) ([]byte, error) {
+	return s.command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", statement, s.URL("postgres")).CombinedOutput()
+}
+
+// Database makes an empty database and returns its URL.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	name := fmt.Sprintf("t%d", s.n.Add(1))
+	s.Exec(t, "CREATE DATABASE "+name)
+	return s.URL(name)
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}

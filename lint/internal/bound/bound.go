@@ -1,0 +1,187 @@
+// Package bound finds what ends a loop that keeps failing: a counter of
+// attempts and its limit, a deadline, a context.
+package bound
+
+import (
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+)
+
+// Bound says what ends a region that keeps failing. The zero value is a loop
+// that nothing ends. Several may hold; each is a limit of its own, and the rules
+// say which of them is enough.
+type Bound struct {
+	Counter  bool  // a counter of attempts
+	Limit    int64 // how many attempts the counter allows, when Known
+	Known    bool
+	Deadline bool // a limit in time: a deadline, a context with a timeout
+	Context  bool // the caller's context, which may never end
+}
+
+// reader reads the bound of one loop, branch by branch.
+type reader struct {
+	*dataflow.Func
+	l   *dataflow.Loop
+	ops []*ssa.Call
+	at  *ssa.BasicBlock // of the branch that is read
+	b   Bound
+}
+
+// Of looks at every branch of l that can leave it, and at the contexts that its
+// calls are given. ops are the operations that are attempted: a counter that is
+// tested behind them allows one attempt more.
+func Of(f *dataflow.Func, l *dataflow.Loop, ops []*ssa.Call) Bound {
+	r := &reader{Func: f, l: l, ops: ops}
+	for _, blk := range f.Fn.Blocks {
+		if !l.Blocks[blk] {
+			continue
+		}
+		for _, in := range blk.Instrs {
+			switch in := in.(type) {
+			case *ssa.Select:
+				r.selectBound(in)
+			case *ssa.Call:
+				r.callBound(in)
+			}
+		}
+		i := dataflow.IfOf(blk)
+		if i == nil {
+			continue
+		}
+		leaves := false
+		for _, s := range blk.Succs {
+			if _, back := l.Walk(s, nil); !back {
+				leaves = true
+			}
+		}
+		if leaves {
+			r.at = blk
+			r.exitBound(i.Cond, 0)
+		}
+	}
+	return r.b
+}
+
+// callBound sees contexts that are handed to waits and operations: their end
+// ends the loop too, by the error that they yield. A look at the context's
+// values is no limit.
+func (r *reader) callBound(c *ssa.Call) {
+	for _, a := range c.Common().Args {
+		if dataflow.IsContext(a.Type()) {
+			r.contextBound(a)
+		}
+	}
+	if c.Common().IsInvoke() && dataflow.IsContext(c.Common().Value.Type()) && dataflow.CalleeName(c.Common()) != "Value" {
+		r.contextBound(c.Common().Value)
+	}
+}
+
+// contextBound follows a context to where it was made. One with a timeout around
+// the loop limits the whole; one that the caller passed may have a deadline or
+// not, and is noted as no more than a context.
+func (r *reader) contextBound(v ssa.Value) {
+	r.b.Context = true
+	for range 8 {
+		switch x := v.(type) {
+		case *ssa.Extract:
+			v = x.Tuple
+		case *ssa.Call:
+			switch dataflow.CalleeName(x.Common()) {
+			case "WithTimeout", "WithDeadline", "WithTimeoutCause", "WithDeadlineCause":
+				// A timeout made inside the loop bounds one attempt only.
+				if r.Innermost[x.Block()] == nil {
+					r.b.Deadline = true
+				}
+				return
+			case "WithCancel", "WithValue", "WithCancelCause":
+				v = x.Common().Args[0]
+			default:
+				return
+			}
+		case *ssa.UnOp:
+			st := r.StoresTo(x.X)
+			if len(st) == 0 {
+				return
+			}
+			v = st[0].Val
+		default:
+			return
+		}
+	}
+}
+
+// selectBound sees timers made before the loop, whose case leaves it, and
+// receives from ctx.Done().
+func (r *reader) selectBound(s *ssa.Select) {
+	for n, st := range s.States {
+		if st.Dir != types.RecvOnly {
+			continue
+		}
+		if dataflow.IsTimeChan(st.Chan.Type()) && !dataflow.CaseStays(s, n, r.l) {
+			r.b.Deadline = true
+		}
+		if c, ok := st.Chan.(*ssa.Call); ok && dataflow.CalleeName(c.Common()) == "Done" && c.Common().IsInvoke() {
+			r.contextBound(c.Common().Value)
+		}
+	}
+}
+
+// exitBound reads the condition of an exit: the parts of && and || too, which
+// SSA merges in a phi.
+func (r *reader) exitBound(v ssa.Value, depth int) {
+	if depth > 6 {
+		return
+	}
+	switch v := v.(type) {
+	case *ssa.UnOp:
+		r.exitBound(v.X, depth+1)
+	case *ssa.Phi:
+		for _, e := range v.Edges {
+			r.exitBound(e, depth+1)
+		}
+	case *ssa.Call:
+		switch name := dataflow.CalleeName(v.Common()); name {
+		case "After", "Before":
+			r.b.Deadline = r.b.Deadline || dataflow.CalleePkg(v.Common()) == "time"
+		}
+	case *ssa.BinOp:
+		if Timely(v.X, 0) || Timely(v.Y, 0) {
+			r.b.Deadline = true
+			return
+		}
+		if counter(r.Func, v.X, r.l, 0) {
+			r.limit(v.X, v.Y, v.Op)
+		} else if counter(r.Func, v.Y, r.l, 0) {
+			r.limit(v.Y, v.X, dataflow.Flip(v.Op))
+		}
+	}
+}
+
+// Timely reports whether v measures elapsed time, or is computed from what does.
+func Timely(v ssa.Value, depth int) bool {
+	if depth > 5 {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.Call:
+		n := dataflow.CalleeName(v.Common())
+		if dataflow.CalleePkg(v.Common()) == "time" && (n == "Since" || n == "Until" || n == "Sub" || n == "Now" || n == "Unix") {
+			return true
+		}
+		for _, a := range v.Common().Args {
+			if Timely(a, depth+1) {
+				return true
+			}
+		}
+	case *ssa.BinOp:
+		return Timely(v.X, depth+1) || Timely(v.Y, depth+1)
+	case *ssa.Convert:
+		return Timely(v.X, depth+1)
+	case *ssa.Extract:
+		return Timely(v.Tuple, depth+1)
+	}
+	return false
+}

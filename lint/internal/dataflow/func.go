@@ -1,0 +1,115 @@
+// Package dataflow follows control and values through the SSA form of one
+// function: its loops, where a value was made, which function a call reaches,
+// whether a call is the same one in the next turn of a loop.
+//
+// It knows nothing of retries. The packages above it give what it finds a
+// meaning; they import it, and it imports none of them:
+//
+//	dataflow <- fact <- { delay  send  status  bound } <- retryloop
+package dataflow
+
+import (
+	"iter"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Func is one function with what its code says of loops and variables. Values
+// are followed back to where they were made, through the shapes that SSA leaves
+// between a call and the test of its result: results, merges of branches,
+// variables that could not be lifted because a closure or a field holds them.
+//
+// All of it is about this function alone: no call is entered. A Func is made
+// once for a function, and not changed; it may be read concurrently.
+type Func struct {
+	Fn *ssa.Function
+	// Loops are inner ones first. Innermost holds the smallest loop around each
+	// block, and nothing for a block outside of all loops.
+	Loops     []*Loop
+	Innermost map[*ssa.BasicBlock]*Loop
+	// stores are by address, so that a variable in a cell, the common case,
+	// costs one look.
+	stores map[ssa.Value][]*ssa.Store // by address
+}
+
+// NewFunc reads a function, whose body must have been built.
+func NewFunc(fn *ssa.Function) *Func {
+	r := &Func{Fn: fn, stores: map[ssa.Value][]*ssa.Store{}}
+	r.Loops, r.Innermost = loopsOf(fn)
+	for s := range Instrs[*ssa.Store](fn) {
+		r.stores[s.Addr] = append(r.stores[s.Addr], s)
+	}
+	return r
+}
+
+// StoresTo returns the stores to the same variable as addr, in the order of the
+// code: the same cell, or the same field of the same base.
+//
+// SSA gives each mention of a field an address of its own, so s.err is stored to
+// by one value and read through another. Two addresses are taken to be the same
+// only when that is certain; a store through an alias is not seen.
+func (r *Func) StoresTo(addr ssa.Value) []*ssa.Store {
+	if s := r.stores[addr]; len(s) > 0 {
+		return s
+	}
+	var found []*ssa.Store
+	if p, ok := addr.(*ssa.Phi); ok { // a loop variable that a closure captures: a cell for each turn
+		for _, e := range p.Edges {
+			if _, isCell := e.(*ssa.Alloc); isCell {
+				found = append(found, r.stores[e]...)
+			}
+		}
+		return found
+	}
+	fa, ok := addr.(*ssa.FieldAddr)
+	if !ok {
+		return nil
+	}
+	for s := range Instrs[*ssa.Store](r.Fn) { // in order: some callers look at the first or the last
+		if o, ok := s.Addr.(*ssa.FieldAddr); ok && o.Field == fa.Field && sameBase(o.X, fa.X) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// sameBase reports whether two addresses certainly name the same variable.
+func sameBase(a, b ssa.Value) bool {
+	if a == b {
+		return true
+	}
+	switch a := a.(type) {
+	case *ssa.UnOp:
+		b, ok := b.(*ssa.UnOp)
+		return ok && a.Op == b.Op && sameBase(a.X, b.X)
+	case *ssa.FieldAddr:
+		b, ok := b.(*ssa.FieldAddr)
+		return ok && a.Field == b.Field && sameBase(a.X, b.X)
+	}
+	return false
+}
+
+func StoredIn(fn *ssa.Function, addr ssa.Value) bool {
+	for s := range Instrs[*ssa.Store](fn) {
+		if s.Addr == addr {
+			return true
+		}
+	}
+	return false
+}
+
+// Instrs yields the instructions of fn that are of one kind, in the order of
+// its blocks. The kind is a type such as *ssa.Call, or an interface. Most of
+// what is looked for in a function is of one kind, and the block does not
+// matter; where it does, the instruction knows its own.
+func Instrs[T any](fn *ssa.Function) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, b := range fn.Blocks {
+			for _, in := range b.Instrs {
+				if in, ok := in.(T); ok && !yield(in) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package dataflow
+
+import (
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Origins returns the calls inside l (anywhere when l is nil) whose failure v
+// carries: v is the error, the status or the result that a branch looks at.
+//
+// A wrapped error is the failure of the call inside: fmt.Errorf("get: %w",
+// get()) leads to get. What was made outside of l is left out, since a test of
+// it says nothing of the attempt at hand. The walk is bounded, so a chain of
+// more than a dozen steps is not followed to its end.
+func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
+	var calls []*ssa.Call
+	seen := map[ssa.Value]bool{}
+	var visit func(v ssa.Value, depth int)
+	visit = func(v ssa.Value, depth int) {
+		if v == nil || seen[v] || depth > 12 {
+			return
+		}
+		seen[v] = true
+		switch v := v.(type) {
+		case *ssa.Call:
+			if args := wrapped(v); args != nil {
+				for _, a := range args {
+					visit(a, depth+1)
+				}
+				return
+			}
+			if l == nil || l.Contains(v) {
+				calls = append(calls, v)
+			}
+		case *ssa.Extract:
+			visit(v.Tuple, depth+1)
+		// A branch of the loop that did not make the value leads elsewhere: the
+		// edge from before the loop holds what the variable began with.
+		case *ssa.Phi:
+			for i, e := range v.Edges {
+				if l == nil || l.Blocks[v.Block().Preds[i]] {
+					visit(e, depth+1)
+				}
+			}
+		case *ssa.MakeInterface:
+			visit(v.X, depth+1)
+		case *ssa.ChangeInterface:
+			visit(v.X, depth+1)
+		case *ssa.ChangeType:
+			visit(v.X, depth+1)
+		case *ssa.TypeAssert:
+			visit(v.X, depth+1)
+		case *ssa.UnOp:
+			for _, s := range r.StoresTo(v.X) {
+				if l == nil || l.Contains(s) {
+					visit(s.Val, depth+1)
+				}
+			}
+			calls = append(calls, closureCalls(v.X, l)...)
+			// An operation may put its failure into its result. Then the struct is
+			// what the call made, and the field is where to look.
+			if fa, ok := v.X.(*ssa.FieldAddr); ok { // resp.Err, result.Error
+				visit(fa.X, depth+1)
+			}
+		case *ssa.Field:
+			visit(v.X, depth+1)
+		case *ssa.Alloc: // a struct that an operation returned
+			for _, s := range r.stores[v] {
+				if l == nil || l.Contains(s) {
+					visit(s.Val, depth+1)
+				}
+			}
+		}
+	}
+	visit(v, 0)
+	return calls
+}
+
+// closureCalls returns the calls in l of closures that assign to the captured
+// variable addr: op := func() { resp, err = get() }.
+func closureCalls(addr ssa.Value, l *Loop) (calls []*ssa.Call) {
+	if _, ok := addr.(*ssa.Alloc); !ok || addr.Referrers() == nil {
+		return nil
+	}
+	for _, ref := range *addr.Referrers() {
+		mc, ok := ref.(*ssa.MakeClosure)
+		if !ok || mc.Referrers() == nil {
+			continue
+		}
+		fn := mc.Fn.(*ssa.Function)
+		for i, b := range mc.Bindings {
+			if b != addr || !StoredIn(fn, fn.FreeVars[i]) {
+				continue
+			}
+			for _, u := range *mc.Referrers() {
+				if c, ok := u.(*ssa.Call); ok && c.Common().Value == ssa.Value(mc) && (l == nil || l.Contains(c)) {
+					calls = append(calls, c)
+				}
+			}
+		}
+	}
+	return calls
+}
+
+// wrapped returns the error arguments of a call that only wraps or converts an
+// error, and nil for any other call. Such a call can fail at nothing, so it is
+// no operation; what it was given may be.
+func wrapped(c *ssa.Call) []ssa.Value {
+	if !IsError(c.Type()) {
+		return nil
+	}
+	switch pkg := CalleePkg(c.Common()); {
+	case pkg == "fmt" && CalleeName(c.Common()) == "Errorf", pkg == "errors", Under(pkg, "github.com/pkg/errors"):
+	// A function of one error that yields one error is a conversion, whatever
+	// its name. One with more parameters may do something.
+	case Static(c.Common()) != nil && onlyErrorParam(c.Common()):
+	default:
+		return nil
+	}
+	var errs []ssa.Value
+	for _, a := range c.Common().Args {
+		switch {
+		case IsError(a.Type()):
+			errs = append(errs, a)
+		default:
+			errs = append(errs, variadicErrors(a)...)
+		}
+	}
+	return errs
+}
+
+// onlyErrorParam reports whether c converts one error to another: err ->
+// toTyped(err).
+func onlyErrorParam(c *ssa.CallCommon) bool {
+	sig := c.Signature()
+	return sig.Recv() == nil && sig.Params().Len() == 1 && IsError(sig.Params().At(0).Type()) && !sig.Variadic()
+}
+
+// variadicErrors finds the errors that are packed into a ...any argument: SSA
+// makes an array, stores each argument in it and passes a slice of it.
+func variadicErrors(v ssa.Value) (errs []ssa.Value) {
+	s, ok := v.(*ssa.Slice)
+	if !ok || s.X.Referrers() == nil {
+		return nil
+	}
+	for _, ref := range *s.X.Referrers() {
+		ia, ok := ref.(*ssa.IndexAddr)
+		if !ok {
+			continue
+		}
+		for _, u := range *ia.Referrers() {
+			st, ok := u.(*ssa.Store)
+			if !ok {
+				continue
+			}
+			val := st.Val
+			switch x := val.(type) {
+			case *ssa.ChangeInterface:
+				val = x.X
+			case *ssa.MakeInterface:
+				val = x.X
+			}
+			if types.Implements(val.Type(), errorType) {
+				errs = append(errs, val)
+			}
+		}
+	}
+	return errs
+}

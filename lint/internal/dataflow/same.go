@@ -1,0 +1,239 @@
+package dataflow
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// SameOperation reports whether the operations of a test are the same ones in
+// the next turn: none of their arguments is an element that the loop walks over.
+// ok is the edge that the test takes after a success.
+//
+// A loop that sends each message of a list goes on after a failure, and is no
+// retry: its next call is another one. Only what varies in turns that fail
+// counts, since a consumer fetches the next message after a success.
+func SameOperation(f *Func, ops []*ssa.Call, ok Edge, l *Loop) bool {
+	failed, _ := l.WalkTurn(func(e Edge) bool { return e == ok })
+	for _, c := range ops {
+		v := &varying{f: f, l: l, failed: failed, seen: map[ssa.Value]bool{}}
+		com := c.Common()
+		if com.IsInvoke() && v.item(com.Value, 0) {
+			return false
+		}
+		if _, isFn := com.Value.(*ssa.Function); !isFn && !com.IsInvoke() && v.item(com.Value, 0) {
+			return false
+		}
+		for _, a := range com.Args {
+			if v.item(a, 0) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// varying looks for items of an iteration in the definition of a value: the
+// element of a range, what a channel yields, an entry by a running index.
+type varying struct {
+	f      *Func
+	l      *Loop
+	failed map[*ssa.BasicBlock]bool // the blocks of a turn that fails
+	seen   map[ssa.Value]bool
+}
+
+// stores reports whether s may run in a turn that fails.
+func (v *varying) stores(s *ssa.Store) bool { return v.failed[s.Block()] }
+
+// item reports whether x is an item, or is computed from one inside the loop.
+func (v *varying) item(x ssa.Value, depth int) bool {
+	if v.seen[x] || depth > 10 {
+		return false
+	}
+	in, isInstr := x.(ssa.Instruction)
+	if _, isParam := x.(*ssa.Parameter); isParam && v.storedItem(x, depth) {
+		return true
+	}
+	if !isInstr {
+		return false
+	}
+	v.seen[x] = true
+	if a, ok := x.(*ssa.Alloc); ok {
+		return v.cell(a, depth)
+	}
+	if v.storedItem(x, depth) {
+		return true
+	}
+	if !v.l.Contains(in) {
+		return false
+	}
+	switch x := x.(type) {
+	case *ssa.Next:
+		return true
+	case *ssa.IndexAddr:
+		return v.index(x.Index) || v.item(x.X, depth+1)
+	case *ssa.Index:
+		return v.index(x.Index) || v.item(x.X, depth+1)
+	case *ssa.Lookup:
+		return v.item(x.Index, depth+1)
+	case *ssa.UnOp:
+		if x.Op == token.ARROW {
+			return !IsTimeChan(x.X.Type())
+		}
+		if v.item(x.X, depth+1) {
+			return true
+		}
+		for _, s := range v.f.stores[x.X] {
+			if v.stores(s) && v.item(s.Val, depth+1) {
+				return true
+			}
+		}
+		return false
+	case *ssa.Select:
+		return true
+	case *ssa.Phi:
+		return v.phi(x, depth)
+	case *ssa.Call:
+		if CalleeName(x.Common()) == "Next" || CalleeName(x.Common()) == "Text" || CalleeName(x.Common()) == "Pop" {
+			return true
+		}
+		for _, a := range x.Common().Args {
+			if v.item(a, depth+1) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, op := range in.Operands(nil) {
+		if *op != nil && v.item(*op, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// storedItem reports whether the loop stores an item in a field of the struct
+// that x points to: c.current = servers[i]; c.connect().
+func (v *varying) storedItem(x ssa.Value, depth int) bool {
+	if _, ok := x.Type().Underlying().(*types.Pointer); !ok || x.Referrers() == nil {
+		return false
+	}
+	for _, ref := range *x.Referrers() {
+		fa, ok := ref.(*ssa.FieldAddr)
+		if !ok {
+			continue
+		}
+		for _, s := range v.f.stores[fa] {
+			if v.stores(s) && v.item(s.Val, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// index reports whether i walks over a table one by one. A modulo makes it a
+// rotation, in which every element has its turn again.
+func (v *varying) index(i ssa.Value) bool {
+	switch i := i.(type) {
+	case *ssa.Phi:
+		return v.l.Contains(i)
+	case *ssa.BinOp:
+		if i.Op == token.REM {
+			return false
+		}
+		return v.index(i.X) || v.index(i.Y)
+	case *ssa.Convert:
+		return v.index(i.X)
+	case *ssa.UnOp:
+		for _, s := range v.f.StoresTo(i.X) {
+			if v.l.Contains(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// phi reports whether a merged value is an item in one of its edges. The edges
+// of turns that succeed are left out. A pointer that walks a list (node =
+// node.next) is not recognized: it leads back to itself.
+func (v *varying) phi(p *ssa.Phi, depth int) bool {
+	for i, e := range p.Edges {
+		if pred := p.Block().Preds[i]; v.l.Blocks[pred] && !v.failed[pred] {
+			continue
+		}
+		if v.item(e, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// cell looks at what the loop stores in a variable or in its fields.
+func (v *varying) cell(a *ssa.Alloc, depth int) bool {
+	for addr, stores := range v.f.stores {
+		if root(addr) != a {
+			continue
+		}
+		for _, s := range stores {
+			if v.stores(s) && v.item(s.Val, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// root returns the variable that an address lies in.
+func root(addr ssa.Value) ssa.Value {
+	for range 6 {
+		switch a := addr.(type) {
+		case *ssa.FieldAddr:
+			addr = a.X
+		case *ssa.IndexAddr:
+			addr = a.X
+		case *ssa.Slice:
+			addr = a.X
+		default:
+			return addr
+		}
+	}
+	return addr
+}
+
+// ItemLoop reports whether l walks over a collection, a channel or a ticker:
+// range, or a receive at its head. Such a loop ends with its items, so that
+// going on after a failure is nothing that a retry would need to be.
+func ItemLoop(f *Func, l *Loop) bool {
+	for b := range l.Blocks {
+		if f.Innermost[b] != l {
+			continue
+		}
+		for _, in := range b.Instrs {
+			switch in := in.(type) {
+			case *ssa.Next:
+				return true
+			case *ssa.UnOp:
+				if in.Op == token.ARROW && in.CommaOk && b == l.Header {
+					return true
+				}
+			}
+		}
+	}
+	i := IfOf(l.Header)
+	if i == nil {
+		return false
+	}
+	cmp, ok := i.Cond.(*ssa.BinOp)
+	if !ok || cmp.Op != token.LSS {
+		return false
+	}
+	c, ok := cmp.Y.(*ssa.Call)
+	if !ok || CalleeName(c.Common()) != "len" {
+		return false
+	}
+	_, isSlice := c.Common().Args[0].Type().Underlying().(*types.Slice)
+	return isSlice
+}

@@ -1,0 +1,117 @@
+package dataflow
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// ValueName is the name in the source of what a value is read from: a
+// parameter, a field, a variable; "" when the value has none. Names are the
+// only evidence of what a function value or a setting is for.
+func ValueName(v ssa.Value) string {
+	switch v := v.(type) {
+	case *ssa.Parameter:
+		return v.Name()
+	case *ssa.FreeVar:
+		return v.Name()
+	case *ssa.Global:
+		return v.Name()
+	case *ssa.Alloc:
+		return v.Comment
+	case *ssa.Phi:
+		return v.Comment
+	case *ssa.UnOp:
+		return ValueName(v.X)
+	case *ssa.FieldAddr:
+		return FieldName(v.X.Type(), v.Field)
+	case *ssa.Field:
+		return FieldName(v.X.Type(), v.Field)
+	case *ssa.MakeClosure:
+		return v.Fn.Name()
+	}
+	return ""
+}
+
+// FieldName returns the name of a struct's field i, or "". t may be a pointer
+// to the struct, as it is for an address.
+func FieldName(t types.Type, i int) string {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if s, ok := t.Underlying().(*types.Struct); ok && i < s.NumFields() {
+		return s.Field(i).Name()
+	}
+	return ""
+}
+
+// Strip removes conversions. A wait passes through several on its way, from
+// int to float64 to time.Duration, and none of them changes what it is.
+func Strip(v ssa.Value) ssa.Value {
+	for {
+		switch c := v.(type) {
+		case *ssa.Convert:
+			v = c.X
+		case *ssa.ChangeType:
+			v = c.X
+		default:
+			return v
+		}
+	}
+}
+
+// ConstInt returns the value of an integer constant.
+func ConstInt(c *ssa.Const) (int64, bool) {
+	if c.Value == nil || c.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return c.Int64(), true
+}
+
+// ConstString returns the value of a string constant.
+func ConstString(v ssa.Value) (string, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.String {
+		return "", false
+	}
+	return constant.StringVal(c.Value), true
+}
+
+// IfOf returns the If that ends b, or nil.
+func IfOf(b *ssa.BasicBlock) *ssa.If {
+	if len(b.Instrs) == 0 {
+		return nil
+	}
+	i, _ := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	return i
+}
+
+// IsNil reports whether v is the constant nil.
+func IsNil(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.IsNil()
+}
+
+// Flip turns "c op x" into "x op' c".
+func Flip(op token.Token) token.Token {
+	switch op {
+	case token.LSS:
+		return token.GTR
+	case token.GTR:
+		return token.LSS
+	case token.LEQ:
+		return token.GEQ
+	case token.GEQ:
+		return token.LEQ
+	}
+	return op
+}
+
+// Under reports whether an import path is root or lies below it. Versions of a
+// module lie below the path that they share.
+func Under(pkg, root string) bool {
+	return pkg == root || strings.HasPrefix(pkg, root+"/")
+}

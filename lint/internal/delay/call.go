@@ -1,0 +1,125 @@
+package delay
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
+
+// call judges the result of a call. Names come before bodies: a function that is
+// called jitter is random, whatever it does, and one called retryAfter repeats
+// what the server said.
+func (s *slicer) call(c *ssa.Call, fr *frame) {
+	com := c.Common()
+	name, pkg := dataflow.CalleeName(com), dataflow.CalleePkg(com)
+	switch {
+	case s.ops[c]:
+		s.fl.server = true
+	case randPkgs[pkg] || jitterWord.MatchString(name):
+		s.fl.jitter = true
+	case serverWord.MatchString(name) || pkg == "net/http" && (name == "Get" || name == "Values"):
+		s.fl.server = true
+	case name == "min" || name == "max" || pkg == "math" || pkg == "strconv" || pkg == "time" && name != "Now" && name != "Since" && name != "Until":
+		s.calc(c, name, fr)
+	case com.IsInvoke() || dataflow.Static(com) == nil:
+		s.fl.plug = true
+	default:
+		s.helper(c, fr)
+	}
+}
+
+// calc walks the operands of plain arithmetic. A power grows with its exponent,
+// which counts as arithmetic on it. Constant operands are left out, as in
+// min(d, time.Minute), where d decides.
+func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
+	power := strings.HasPrefix(name, "Pow") || strings.HasPrefix(name, "Exp") || name == "Ldexp"
+	if power {
+		s.arith++
+		defer func() { s.arith-- }()
+	}
+	for _, a := range c.Common().Args {
+		if _, isConst := a.(*ssa.Const); isConst && len(c.Common().Args) > 1 {
+			continue
+		}
+		s.walk(a, fr)
+	}
+	if len(c.Common().Args) > 0 && s.fl == (flags{}) {
+		s.fl.fixed = true
+	}
+}
+
+// helper descends into a function of this package, or asks its fact. All that it
+// may return counts, as if it were merged. A closure that keeps its own state
+// between calls may do anything with it.
+func (s *slicer) helper(c *ssa.Call, fr *frame) {
+	com := c.Common()
+	fn := dataflow.Static(com)
+	if len(fn.Blocks) == 0 || fr.depth >= 4 {
+		sum := fr.s.Known.Of(com)
+		if sum == nil || sum.Delay == fact.Pluggable {
+			s.fl.plug = true
+			return
+		}
+		s.fl.growing = s.fl.growing || sum.Delay == fact.Growing
+		s.fl.jitter = s.fl.jitter || sum.Delay == fact.Jittered
+		s.fl.equal = s.fl.equal || sum.Delay == fact.EqualJitter
+		s.fl.fixed = s.fl.fixed || sum.Delay == fact.Fixed
+		return
+	}
+	sub := &frame{s: fr.s.Known.Scope(fn), args: com.Args, up: fr, depth: fr.depth + 1}
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
+		for _, r := range ret.Results {
+			if dataflow.IsDuration(r.Type()) || len(ret.Results) == 1 {
+				s.walk(r, sub)
+			}
+		}
+	}
+	if stepsByArgument(fn, com.Args, fr) {
+		s.fl.stepped = true
+	}
+	if len(fn.FreeVars) > 0 && storesFreeVar(fn) {
+		s.fl.plug = true
+	}
+}
+
+// stepsByArgument reports whether fn chooses among constants and is given
+// something that the loop varies: the number of the attempt.
+func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
+	values := map[int64]bool{}
+	for ret := range dataflow.Instrs[*ssa.Return](fn) {
+		if len(ret.Results) != 1 {
+			continue
+		}
+		if c, ok := ret.Results[0].(*ssa.Const); ok {
+			if n, ok := dataflow.ConstInt(c); ok {
+				values[n] = true
+			}
+		}
+	}
+	return len(values) > 1 && slices.ContainsFunc(args, func(a ssa.Value) bool { return variant(a, fr) })
+}
+
+// storesFreeVar reports whether a closure changes a variable around it.
+func storesFreeVar(fn *ssa.Function) bool {
+	for _, v := range fn.FreeVars {
+		if dataflow.StoredIn(fn, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// inOtherLoop reports whether a phi outside the region's loop belongs to a
+// loop around it, whose iterations may vary the wait.
+func inOtherLoop(v *ssa.Phi, fr *frame) bool {
+	for l := fr.l.Parent; l != nil; l = l.Parent {
+		if l.Header == v.Block() {
+			return true
+		}
+	}
+	return false
+}

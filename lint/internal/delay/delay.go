@@ -1,0 +1,102 @@
+// Package delay finds what lets time pass between attempts and says how that
+// time develops: the same every time, growing without jitter, with equal
+// jitter, random, as the server asks.
+//
+// The verdict is made in [Classify]; what counts as a wait, in [WaitOf].
+package delay
+
+import (
+	"time"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
+
+// Delay is the verdict on one wait, or on all waits of a region together.
+type Delay struct {
+	Class fact.Class
+	Value time.Duration // when Known
+	Known bool          // a compile-time constant
+	Mixed bool          // server-directed, but with a fixed fallback
+	Param bool          // Fixed because a parameter says so
+	Name  string        // the variable or field that a fixed wait comes from
+}
+
+// Classify says how the duration v develops over the iterations of l, which is
+// nil for a wait outside of loops. ops are the operations of the region: what a
+// wait takes from their results is the server's word.
+//
+// The duration is sliced backwards, through variables, arithmetic and helpers
+// of the package. A nil v is decided elsewhere.
+func Classify(sc *fact.Scope, v ssa.Value, l *dataflow.Loop, ops []*ssa.Call) Delay {
+	if v == nil {
+		return Delay{}
+	}
+	s := newSlicer(ops)
+	s.walk(v, &frame{s: sc, l: l})
+	return s.fl.delay()
+}
+
+// Merge is the verdict on several waits of a region: the most careful one wins,
+// and one wait that cannot be judged silences the rest. Without any wait the
+// next attempt follows at once.
+func Merge(s *fact.Scope, waits []*Wait, l *dataflow.Loop, ops []*ssa.Call) Delay {
+	if len(waits) == 0 {
+		return Delay{Class: fact.Immediate}
+	}
+	var best Delay
+	for i, w := range waits {
+		d := Delay{}
+		switch {
+		case w.Fact != nil:
+			d.Class = w.Fact.Class
+		case w.D != nil:
+			d = Classify(s, w.D, l, ops)
+		}
+		if d.Class == fact.Pluggable {
+			return d
+		}
+		if i == 0 || d.Class > best.Class {
+			best = d
+		}
+	}
+	return best
+}
+
+// flags gathers what a backward slice meets on its way through the definition
+// of a duration. Several hold as a rule: a doubled wait is fixed at its start,
+// and grows. delay says which of them counts.
+type flags struct {
+	fixed, growing, stepped, jitter, equal, server, plug, param bool
+	name                                                        string
+	value                                                       *time.Duration
+}
+
+// delay is the verdict on what was met. The order of the cases is the rule:
+// randomness anywhere makes the wait random, half of it if equal jitter was
+// recognized. What is decided elsewhere silences the rest, since it may be
+// random too. Only then does growth count, and the server's word before a
+// constant: a loop that falls back on a constant is Mixed.
+func (fl *flags) delay() Delay {
+	d := Delay{Param: fl.param, Name: fl.name}
+	switch {
+	case fl.equal:
+		d.Class = fact.EqualJitter
+	case fl.jitter:
+		d.Class = fact.Jittered
+	case fl.plug:
+		d.Class = fact.Pluggable
+	case fl.growing, fl.stepped:
+		d.Class = fact.Growing
+	case fl.server:
+		d.Class, d.Mixed = fact.Server, fl.fixed
+	case fl.fixed:
+		d.Class = fact.Fixed
+		if fl.value != nil {
+			d.Value, d.Known = *fl.value, true
+		}
+	}
+	return d
+}

@@ -1,0 +1,47 @@
+package delay
+
+import (
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
+
+// First reports whether every attempt, the first included, comes after a wait of
+// the loop. A retry has no reason to wait before its first attempt; what does is
+// a poller more often than not, and findings about it are less sure.
+func First(s *fact.Scope, l *dataflow.Loop, waits []*Wait, ops []*ssa.Call) bool {
+	if len(waits) == 0 || attemptedBefore(s, l, ops) {
+		return false
+	}
+	for _, w := range waits {
+		for _, op := range ops {
+			if w.Instr.Block() == op.Block() && dataflow.Before(w.Instr, op) || w.Instr.Block() != op.Block() && w.Instr.Block().Dominates(op.Block()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// attemptedBefore reports whether the operation is called once before the loop:
+// err := op(); for err != nil { sleep; err = op() }.
+func attemptedBefore(s *fact.Scope, l *dataflow.Loop, ops []*ssa.Call) bool {
+	for _, b := range s.Fn.Blocks {
+		if l.Blocks[b] || !b.Dominates(l.Header) {
+			continue
+		}
+		for _, in := range b.Instrs {
+			c, ok := in.(*ssa.Call)
+			if !ok {
+				continue
+			}
+			for _, op := range ops {
+				if dataflow.Callee(op.Common()) != nil && dataflow.Callee(op.Common()) == dataflow.Callee(c.Common()) || op.Common().Value == c.Common().Value && !op.Common().IsInvoke() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

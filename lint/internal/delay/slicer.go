@@ -1,0 +1,254 @@
+package delay
+
+import (
+	"go/constant"
+	"go/token"
+	"regexp"
+	"time"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
+
+// frame is one level of a slice that descends into helpers: the function whose
+// values are walked, and the arguments of the call that led to it, which are
+// values of the frame above.
+type frame struct {
+	s     *fact.Scope
+	l     *dataflow.Loop // nil inside helpers
+	args  []ssa.Value
+	up    *frame
+	depth int
+}
+
+// slicer classifies a duration by walking backwards through its definition.
+//
+// The depth of arithmetic is what tells growth: a value that is met again below
+// more arithmetic than at its first visit is computed from itself, as in d *= 2.
+// A cycle without arithmetic is a variable that a loop leaves as it is.
+type slicer struct {
+	fl    flags
+	seen  map[ssa.Value]int // arithmetic depth of the last visit
+	stack map[ssa.Value]int // value -> arithmetic depth at entry
+	arith int
+	ops   map[*ssa.Call]bool
+	steps int
+}
+
+// newSlicer returns a slicer for a region with the given operations.
+func newSlicer(ops []*ssa.Call) *slicer {
+	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}}
+	for _, c := range ops {
+		s.ops[c] = true
+	}
+	return s
+}
+
+// The names of what is called, and of the variables on the way, stand for what
+// cannot be looked into: a library's jitter, a header that was parsed before.
+var (
+	jitterWord = regexp.MustCompile(`(?i)jitter|rand|fuzz|splay|perturb`)
+	serverWord = regexp.MustCompile(`(?i)retry.?after|ratelimit.?reset|rate.?reset|reset`)
+	randPkgs   = map[string]bool{"math/rand": true, "math/rand/v2": true, "crypto/rand": true}
+)
+
+// walk visits v, unless it is open further up or was visited deeper before. The
+// number of steps is bounded: a table that is computed by a long function is
+// not worth more.
+func (s *slicer) walk(v ssa.Value, fr *frame) {
+	if s.steps++; v == nil || s.steps > 2000 {
+		return
+	}
+	if entry, open := s.stack[v]; open {
+		if s.arith > entry {
+			s.fl.growing = true
+		}
+		return
+	}
+	// A value that was met already is walked again below more arithmetic: only
+	// then can a cycle through several phis show that it grows.
+	if depth, ok := s.seen[v]; ok && s.arith <= depth || s.arith > 8 {
+		return
+	}
+	s.seen[v] = s.arith
+	s.stack[v] = s.arith
+	s.step(v, fr)
+	delete(s.stack, v)
+}
+
+// step judges one value, and walks what it is made of.
+func (s *slicer) step(v ssa.Value, fr *frame) {
+	if jitterWord.MatchString(dataflow.ValueName(v)) {
+		s.fl.jitter = true
+	}
+	in, isInstr := v.(ssa.Instruction)
+	outside := fr.l != nil && isInstr && !fr.l.Contains(in)
+	switch v := v.(type) {
+	case *ssa.Const:
+		s.constant(v)
+	case *ssa.Parameter:
+		s.parameter(v, fr)
+	case *ssa.FreeVar, *ssa.Global:
+		s.fl.fixed = true
+		s.named(v)
+	case *ssa.Phi:
+		// The wait may be the same for all attempts at one item and another one
+		// for the next: then the loop around it decides.
+		if outside && inOtherLoop(v, fr) {
+			s.fl.plug = true
+			return
+		}
+		if fr.l != nil && v.Block() == fr.l.Header && raised(v, fr.l) {
+			s.fl.stepped = true
+		}
+		for _, e := range v.Edges {
+			s.walk(e, fr)
+		}
+	case *ssa.BinOp:
+		s.binop(v, fr)
+	case *ssa.Convert:
+		s.walk(v.X, fr)
+	case *ssa.ChangeType:
+		s.walk(v.X, fr)
+	case *ssa.MultiConvert:
+		s.walk(v.X, fr)
+	case *ssa.UnOp:
+		s.load(v, fr)
+	case *ssa.Field:
+		if c := originCall(v.X); c != nil && s.ops[c] {
+			s.fl.server = true
+			return
+		}
+		s.named(v)
+		s.fl.fixed = true
+	case *ssa.Index:
+		s.indexed(v.X, v.Index, fr)
+	// A map holds what its owner put in.
+	case *ssa.Lookup:
+		s.fl.plug = true
+	case *ssa.Extract:
+		if _, ok := v.Tuple.(*ssa.Next); ok {
+			s.fl.growing = true // one element of a range
+			return
+		}
+		s.walk(v.Tuple, fr)
+	case *ssa.Call:
+		s.call(v, fr)
+	default:
+		s.fl.plug = true
+	}
+}
+
+// raised reports whether some turns of l set the variable p to a constant and
+// others leave it as it is: its value goes up (or down) in steps.
+func raised(p *ssa.Phi, l *dataflow.Loop) bool {
+	kept, set := false, false
+	seen := map[ssa.Value]bool{p: true}
+	var visit func(v ssa.Value)
+	visit = func(v ssa.Value) {
+		switch v := v.(type) {
+		case *ssa.Const:
+			set = true
+		case *ssa.Phi:
+			kept = kept || v == p
+			if seen[v] {
+				return
+			}
+			seen[v] = true
+			for _, e := range v.Edges {
+				visit(e)
+			}
+		}
+	}
+	for i, e := range p.Edges {
+		if l.Blocks[p.Block().Preds[i]] {
+			visit(e)
+		}
+	}
+	return kept && set
+}
+
+// constant notes a constant wait. The largest one that is not part of a
+// computation is the value that a finding names.
+func (s *slicer) constant(v *ssa.Const) {
+	s.fl.fixed = true
+	if v.Value != nil && v.Value.Kind() == constant.Int {
+		if d := time.Duration(v.Int64()); s.arith == 0 && (s.fl.value == nil || d > *s.fl.value) {
+			s.fl.value = &d
+		}
+	}
+}
+
+// named notes the first name on the way, for the finding: "waits Interval every
+// time".
+func (s *slicer) named(v ssa.Value) {
+	if n := dataflow.ValueName(v); n != "" && s.fl.name == "" {
+		s.fl.name = n
+	}
+}
+
+// parameter goes on with the argument of the call that led here. At the top
+// there is none: the caller of the whole function decides, once for all
+// attempts.
+func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
+	if fr.up != nil {
+		for i, p := range fr.s.Fn.Params {
+			if p == v && i < len(fr.args) {
+				s.walk(fr.args[i], fr.up)
+				return
+			}
+		}
+	}
+	s.fl.fixed, s.fl.param = true, true
+	s.named(v)
+}
+
+// binop walks both operands. A constant operand of arithmetic does not make the
+// result fixed, so that it is left out: in 2 * d, d decides. A shift by the
+// number of the attempt doubles without a cycle.
+func (s *slicer) binop(v *ssa.BinOp, fr *frame) {
+	if equalJitter(v) {
+		s.fl.equal = true
+	}
+	s.arith++
+	defer func() { s.arith-- }()
+	_, cx := v.X.(*ssa.Const)
+	_, cy := v.Y.(*ssa.Const)
+	if !cx || cy {
+		s.walk(v.X, fr)
+	}
+	if !cy {
+		s.walk(v.Y, fr)
+	}
+	if v.Op == token.SHL && !cy && variant(v.Y, fr) {
+		s.fl.growing = true
+	}
+}
+
+// variant reports whether v changes from one iteration to the next: it is merged
+// in the loop, or computed from such a value, or is the parameter of a helper
+// that is given one.
+func variant(v ssa.Value, fr *frame) bool {
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return fr.l != nil && fr.l.Contains(v)
+	case *ssa.Convert:
+		return variant(v.X, fr)
+	case *ssa.ChangeType:
+		return variant(v.X, fr)
+	case *ssa.BinOp:
+		return variant(v.X, fr) || variant(v.Y, fr)
+	case *ssa.Parameter:
+		if fr.up == nil {
+			return false
+		}
+		for i, p := range fr.s.Fn.Params {
+			if p == v && i < len(fr.args) {
+				return variant(fr.args[i], fr.up)
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,16 @@
+package fact
+
+// Class says how a wait develops from one attempt to the next. Of several waits
+// the greater class counts, so the order is one of care: a loop that is random
+// on one path is not reported for another.
+type Class int
+
+const (
+	Pluggable   Class = iota // decided elsewhere: no judgment
+	Immediate                // no wait at all
+	Fixed                    // the same every time
+	Growing                  // grows, without randomness
+	EqualJitter              // half fixed, half random
+	Jittered                 // random
+	Server                   // told by the server
+)

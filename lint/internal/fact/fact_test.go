@@ -1,0 +1,139 @@
+package fact
+
+import (
+	"go/types"
+	"slices"
+	"testing"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/ssatest"
+)
+
+// TestOf: a function of the package is summarized once, one of another package
+// is known by its fact, and of the rest nothing is known.
+func TestOf(t *testing.T) {
+	p := ssatest.LoadWith(t, map[string]string{"example.com/q": "package q\nfunc Known()\nfunc Unknown()"}, `package p
+import "example.com/q"
+func own() {}
+func bodyless()
+type s struct{}
+func (s) method(d int) {}
+func f(v s, fn func()) {
+	own()
+	own()
+	v.method(1)
+	q.Known()
+	q.Unknown()
+	fn()
+	bodyless()
+}`)
+	p.Pass.ImportObjectFact = func(o types.Object, f analysis.Fact) bool {
+		*f.(*Summary) = Summary{Remote: true}
+		return o.Name() == "Known"
+	}
+	var summarized []string
+	known := NewTable(p.Pass, p.Package, func(s *Scope, sum *Summary) {
+		summarized = append(summarized, s.Fn.Name())
+		sum.Local = true
+	})
+	var got []string
+	for _, in := range p.Fn(t, "f").Blocks[0].Instrs {
+		c, ok := in.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		switch sum := known.Of(c.Common()); {
+		case sum == nil:
+			got = append(got, "nothing")
+		case sum.Remote:
+			got = append(got, "fact")
+		case sum.Local:
+			got = append(got, "summary")
+		}
+	}
+	if want := []string{"summary", "summary", "summary", "fact", "nothing", "nothing", "nothing"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if want := []string{"own", "method"}; !slices.Equal(summarized, want) {
+		t.Errorf("summarized %v, want %v", summarized, want)
+	}
+}
+
+// TestRecursion: a function that is asked for while it is summarized is known
+// to do nothing, and the question ends.
+func TestRecursion(t *testing.T) {
+	p := ssatest.Load(t, "package p\nfunc f() { f() }")
+	var known *Table
+	known = NewTable(p.Pass, p.Package, func(s *Scope, sum *Summary) {
+		if inner := known.Local(s.Fn); !inner.Empty() {
+			t.Errorf("got %v, want the empty summary", inner)
+		}
+		sum.Retries = true
+	})
+	if !known.Local(p.Fn(t, "f")).Retries {
+		t.Error("the summary is not kept")
+	}
+}
+
+// TestMethodValue: a call of a method value leaves the receiver out, so that
+// parameters have other numbers.
+func TestMethodValue(t *testing.T) {
+	p := ssatest.Load(t, `package p
+type s struct{}
+func (s) send(method string) {}
+func f(v s) { bound := v.send; bound("POST") }`)
+	known := NewTable(p.Pass, p.Package, func(_ *Scope, sum *Summary) {
+		sum.Wait = &Wait{Param: 1}
+		sum.AddSend(Send{Param: 1})
+		sum.Retried = []Send{{Param: 1}, {Method: "GET", Param: -1}}
+	})
+	for _, in := range p.Fn(t, "f").Blocks[0].Instrs {
+		c, ok := in.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		sum := known.Of(c.Common())
+		if sum.Wait.Param != 0 || sum.Sends[0].Param != 0 || sum.Retried[0].Param != 0 || sum.Retried[1].Param != -1 {
+			t.Errorf("got %v of %+v, want every parameter one to the left", sum, sum.Wait)
+		}
+		if direct := known.Local(p.Fn(t, "s.send")); direct.Wait.Param != 1 || direct.Sends[0].Param != 1 {
+			t.Errorf("the method's own summary was changed: %v", direct)
+		}
+	}
+}
+
+// TestOwn: literals and instances belong to the package that holds them.
+func TestOwn(t *testing.T) {
+	p := ssatest.Load(t, `package p
+import "strings"
+func generic[T any]() {}
+func f() { func() { generic[int]() }(); strings.ToUpper("") }`)
+	known := NewTable(p.Pass, p.Package, nil)
+	f := p.Fn(t, "f")
+	instance := ssatest.Calls(f.AnonFuncs[0], "generic[int]")
+	if len(instance) != 1 || !known.Own(f) || !known.Own(f.AnonFuncs[0]) || !known.Own(instance[0].Common().StaticCallee()) {
+		t.Error("a function, its literal and an instance: want all three its own")
+	}
+	if known.Own(ssatest.Call(t, f, "ToUpper").Common().StaticCallee()) {
+		t.Error("strings.ToUpper: got its own, want not")
+	}
+	if known.Scope(f) != known.Scope(f) {
+		t.Error("a function has two scopes, want one")
+	}
+}
+
+// TestAddSend: each request counts once, and a function with very many is known
+// by the first of them.
+func TestAddSend(t *testing.T) {
+	var sum Summary
+	for range 2 {
+		for i := range 12 {
+			sum.AddSend(Send{Param: i})
+		}
+	}
+	if len(sum.Sends) != 8 || sum.Empty() {
+		t.Errorf("got %d requests, empty %v; want 8, false", len(sum.Sends), sum.Empty())
+	}
+}

@@ -1,0 +1,80 @@
+package retryloop
+
+import (
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/send"
+)
+
+// RetriedCallback returns the function that c hands to a helper which calls it
+// again when it fails, or nil. The helper is one of the package or of another,
+// which has a region that calls its parameter, or one of a known library.
+func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
+	sum := r.known.Of(c.Common())
+	if (sum == nil || !sum.Retrier) && !knownRetrier(c.Common()) {
+		return nil
+	}
+	for _, a := range c.Common().Args {
+		if ct, ok := a.(*ssa.ChangeType); ok {
+			a = ct.X
+		}
+		switch a := a.(type) {
+		case *ssa.MakeClosure:
+			return a.Fn.(*ssa.Function)
+		case *ssa.Function:
+			if len(a.Blocks) > 0 {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// RetriedMethod returns the HTTP method that c hands to a function which retries
+// it, or "". Such a function cannot know whether a repetition is safe: the
+// choice of the method is the caller's, and so is the finding.
+func (r *Result) RetriedMethod(c *ssa.Call) string {
+	sum := r.known.Of(c.Common())
+	if sum == nil {
+		return ""
+	}
+	for _, snd := range sum.Retried {
+		if m, _ := send.MethodArg(c.Common(), snd.Param); m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+// Selective reports whether the helper that c calls, or its options, choose
+// which errors are tried again. What the callback returns as an error is then
+// not retried for certain.
+func (r *Result) Selective(c *ssa.Call) bool {
+	fn := dataflow.Static(c.Common())
+	if fn == nil || len(fn.Blocks) == 0 || !r.known.Own(fn) {
+		return selectiveCall(c)
+	}
+	for _, reg := range r.pkg.of(fn).regions() {
+		if reg.InspectsError() {
+			return true
+		}
+	}
+	return false
+}
+
+// selectWord marks options that say what is tried again, or what is not.
+var selectWord = regexp.MustCompile(`(?i)retry.?if|^if|handle|classif|predicate|abort`)
+
+// selectiveCall reports whether a call of a library is given an option that
+// says what is tried again: retry.RetryIf(...).
+func selectiveCall(c *ssa.Call) bool {
+	for o := range dataflow.Instrs[*ssa.Call](c.Parent()) {
+		if dataflow.CalleePkg(o.Common()) == dataflow.CalleePkg(c.Common()) && selectWord.MatchString(dataflow.CalleeName(o.Common())) {
+			return true
+		}
+	}
+	return false
+}

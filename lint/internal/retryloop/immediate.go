@@ -1,0 +1,118 @@
+package retryloop
+
+import (
+	"go/token"
+	"go/types"
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/send"
+)
+
+// immediate reports whether a region without any wait is worth a word: one that
+// says that it retries, goes to a boundary, and has no backoff hidden in a
+// callee. A loop that resolves a conflict, takes the next candidate or is paced
+// by a channel goes on at once for a reason.
+func (r *Region) immediate() bool {
+	if !r.Pure || r.Loop == nil || !r.Spoken || r.Waiting {
+		return false
+	}
+	if r.Bound.Known && r.Bound.Limit <= 2 || r.candidates() {
+		return false
+	}
+	ops := map[*ssa.Call]bool{}
+	for _, c := range r.Ops {
+		ops[c] = true
+	}
+	for b := range r.Loop.Blocks {
+		for _, in := range b.Instrs {
+			switch in := in.(type) {
+			case *ssa.Call:
+				if !ops[in] && hiddenPause.MatchString(dataflow.CalleeName(in.Common())) {
+					return false
+				}
+				if s := r.f.Known.Of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || blocks(in.Common()) {
+					return false
+				}
+				if conflictWord.MatchString(dataflow.CalleeName(in.Common())) {
+					return false
+				}
+			case *ssa.Select:
+				return false
+			case *ssa.UnOp:
+				if in.Op == token.ARROW {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// blocks reports whether c calls a function that waits on channels, and so
+// paces its caller.
+func blocks(c *ssa.CallCommon) bool {
+	fn := dataflow.Static(c)
+	if fn == nil {
+		return false
+	}
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
+		case *ssa.Select:
+			if in.Blocking {
+				return true
+			}
+		case *ssa.UnOp:
+			if in.Op == token.ARROW {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	hiddenPause  = regexp.MustCompile(`(?i)retry|backoff|next|ongoing|continue|allow|wait|sleep|delay|pause|limit|refresh|reconnect|reset|renew|resolve|rotate|rand|attempt`)
+	conflictWord = regexp.MustCompile(`(?i)conflict|exist|precondition|collision|modified|stale|CompareAnd|Is(NotFound|Gone)|Version`)
+)
+
+// candidates reports whether each attempt goes to another receiver or with
+// other arguments that the loop itself obtains: failover, not retry. Numbers and
+// texts may vary, such as the number of the attempt, and so may the error of the
+// last one.
+func (r *Region) candidates() bool {
+	fromLoop := func(v ssa.Value) bool {
+		p, ok := v.(*ssa.Phi)
+		if !ok || !r.Loop.Contains(p) {
+			c, isCall := originOf(v).(*ssa.Call)
+			return isCall && r.Loop.Contains(c) && !send.IsRequest(v.Type())
+		}
+		_, basic := p.Type().Underlying().(*types.Basic)
+		return !basic && !dataflow.IsError(p.Type())
+	}
+	for _, op := range r.Ops {
+		com := op.Common()
+		if com.IsInvoke() && fromLoop(com.Value) {
+			return true
+		}
+		for i, a := range com.Args {
+			if i == 0 && com.Signature().Recv() != nil && fromLoop(a) {
+				return true
+			}
+			if _, ok := a.(*ssa.Phi); ok && fromLoop(a) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// originOf returns the call that v is a result of, or v.
+func originOf(v ssa.Value) ssa.Value {
+	if e, ok := v.(*ssa.Extract); ok {
+		return e.Tuple
+	}
+	return v
+}

@@ -1,0 +1,63 @@
+package retryloop
+
+import (
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+)
+
+// retriers are functions of the common libraries that call a function again
+// when it fails.
+var retriers = map[string]map[string]bool{
+	"github.com/cenkalti/backoff":                               {"Retry": true, "RetryNotify": true, "RetryWithData": true, "RetryNotifyWithData": true},
+	"github.com/cenkalti/backoff/v3":                            {"Retry": true, "RetryNotify": true},
+	"github.com/cenkalti/backoff/v4":                            {"Retry": true, "RetryNotify": true, "RetryWithData": true, "RetryNotifyWithData": true},
+	"github.com/cenkalti/backoff/v5":                            {"Retry": true},
+	"github.com/avast/retry-go":                                 {"Do": true},
+	"github.com/avast/retry-go/v3":                              {"Do": true},
+	"github.com/avast/retry-go/v4":                              {"Do": true, "DoWithData": true},
+	"github.com/avast/retry-go/v5":                              {"Do": true, "DoWithData": true},
+	"github.com/sethvargo/go-retry":                             {"Do": true, "DoValue": true, "Constant": true, "Exponential": true, "Fibonacci": true},
+	"github.com/failsafe-go/failsafe-go":                        {"Run": true, "Get": true, "RunWithExecution": true, "GetWithExecution": true, "With": true},
+	"github.com/buildkite/roko":                                 {"Do": true, "DoWithContext": true, "DoFunc": true},
+	"k8s.io/client-go/util/retry":                               {"OnError": true, "RetryOnConflict": true},
+	"github.com/googleapis/gax-go/v2":                           {"Invoke": true},
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/retry": {"RetryContext": true},
+}
+
+// knownRetrier reports whether c calls such a function.
+func knownRetrier(c *ssa.CallCommon) bool {
+	return retriers[dataflow.CalleePkg(c)][dataflow.CalleeName(c)]
+}
+
+// sdks are clients that retry by themselves, with the attempts that they make by
+// default: retries around them multiply.
+var sdks = []struct {
+	pkg      string
+	attempts int
+}{
+	{"github.com/aws/aws-sdk-go-v2/service", 3},
+	{"github.com/aws/aws-sdk-go/service", 4},
+	{"github.com/hashicorp/go-retryablehttp", 5},
+	{"github.com/minio/minio-go", 10},
+	{"github.com/stripe/stripe-go", 3},
+	{"github.com/Azure/azure-sdk-for-go/sdk", 4},
+	{"github.com/hetznercloud/hcloud-go", 5},
+	{"github.com/cloudflare/cloudflare-go", 4},
+	{"github.com/openai/openai-go", 3},
+	{"github.com/anthropics/anthropic-sdk-go", 3},
+}
+
+// RetryingSDK returns the number of attempts that the client behind c makes by
+// default, when it is known to retry.
+func RetryingSDK(c *ssa.CallCommon) (attempts int, ok bool) {
+	pkg := dataflow.CalleePkg(c)
+	for _, s := range sdks {
+		if strings.HasPrefix(pkg, s.pkg) && len(c.Signature().Params().String()) > 0 {
+			return s.attempts, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,33 @@
+package retryloop
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// anyHas reports whether one of the sets holds b.
+func anyHas(sets []map[*ssa.BasicBlock]bool, b *ssa.BasicBlock) bool {
+	for _, s := range sets {
+		if s[b] {
+			return true
+		}
+	}
+	return false
+}
+
+// isOp reports whether c is one of the operations.
+func isOp(c *ssa.Call, ops []*ssa.Call) bool {
+	return slices.Contains(ops, c)
+}
+
+// appendNew adds the operations that are not there yet. An operation may be
+// tested more than once: for its error, and for its status.
+func appendNew(ops, more []*ssa.Call) []*ssa.Call {
+	for _, c := range more {
+		if !isOp(c, ops) {
+			ops = append(ops, c)
+		}
+	}
+	return ops
+}

@@ -1,0 +1,100 @@
+package retryloop
+
+import (
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/send"
+)
+
+// Sends returns the requests that the region's operations send.
+func (r *Region) Sends() []fact.Send { return send.Of(r.f.Scope, r.Ops) }
+
+// Keyed reports whether the function around the region, or one around that,
+// mentions an idempotency key.
+func (r *Region) Keyed() bool { return send.Keyed(r.Fn) }
+
+// MentionsKey reports whether fn or a function around it mentions an
+// idempotency key.
+func (r *Result) MentionsKey(fn *ssa.Function) bool { return send.Keyed(fn) }
+
+// ReadOnly reports whether the region's names say that it only reads.
+func (r *Region) ReadOnly() bool {
+	if send.ReadOnlyName(r.Fn) {
+		return true
+	}
+	for _, op := range r.Ops {
+		if g := dataflow.Static(op.Common()); g != nil && send.ReadOnlyName(g) {
+			return true
+		}
+	}
+	return false
+}
+
+// Responses returns the operations of the region that yield an HTTP response.
+func (r *Region) Responses() []*ssa.Call {
+	var found []*ssa.Call
+	for _, c := range r.Ops {
+		res := c.Common().Signature().Results()
+		if res.Len() > 0 && dataflow.IsNamed(res.At(0).Type(), "net/http", "Response") {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// Mentions reports whether the region's function, or a function of the package
+// that it calls, has a string constant, a field or a callee of a name that re
+// matches. It looks three calls deep: a header is parsed close to the loop.
+func (r *Region) Mentions(re *regexp.Regexp) bool {
+	seen := map[*ssa.Function]bool{}
+	for fn := r.Fn; fn != nil; fn = fn.Parent() {
+		if mentions(r.f.Known, fn, re, seen, 3) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions is Mentions for one function. seen keeps it from going around.
+func mentions(known *fact.Table, fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.Function]bool, depth int) bool {
+	if fn == nil || seen[fn] {
+		return false
+	}
+	seen[fn] = true
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
+		case *ssa.FieldAddr:
+			if re.MatchString(dataflow.FieldName(in.X.Type(), in.Field)) {
+				return true
+			}
+		case *ssa.Field:
+			if re.MatchString(dataflow.FieldName(in.X.Type(), in.Field)) {
+				return true
+			}
+		case ssa.CallInstruction:
+			c := in.Common()
+			if re.MatchString(dataflow.CalleeName(c)) {
+				return true
+			}
+			if g := dataflow.Static(c); g != nil && depth > 0 && len(g.Blocks) > 0 && known.Own(g) && mentions(known, g, re, seen, depth-1) {
+				return true
+			}
+		}
+		for _, op := range in.Operands(nil) {
+			if *op == nil {
+				continue
+			}
+			if str, ok := dataflow.ConstString(*op); ok && re.MatchString(str) {
+				return true
+			}
+			if f, ok := (*op).(*ssa.Function); ok && re.MatchString(f.Name()) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+package retryloop
+
+import (
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/send"
+)
+
+// summarize fills in what callers need to know of a function. The parts come
+// from the packages that judge them; regions come last, since they ask for the
+// summaries of the functions that they call.
+func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
+	calls(s, sum)
+	if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
+		sum.Delay = delay.Result(s)
+		sum.Fails, sum.Yes = p.judge.Outcome(s)
+	}
+	for _, r := range p.of(s.Fn).regions() {
+		noteRetry(sum, r)
+	}
+}
+
+// calls gathers what a function's calls do: waits outside loops, requests,
+// remote calls. A wait in a loop belongs to that loop; the first one outside
+// makes the function a helper that waits. It is a bare one when it does little
+// else, and then counts as a wait under any name.
+func calls(s *fact.Scope, sum *fact.Summary) {
+	keyed := send.MentionsKey(s.Fn)
+	others := 0
+	for _, b := range s.Fn.Blocks {
+		for _, in := range b.Instrs {
+			c, isCall := in.(*ssa.Call)
+			if s.Innermost[b] == nil && sum.Wait == nil {
+				if w := delay.WaitOf(s, in, nil); w != nil && (w.D != nil || w.Fact != nil) && !w.Ticker {
+					sum.Wait = delay.OfFunc(s, w)
+					continue
+				}
+			}
+			if a, ok := in.(*ssa.Alloc); ok {
+				for _, st := range send.MethodStores(a) {
+					if m, ok := dataflow.ConstString(st.Val); ok {
+						sum.AddSend(fact.Send{Method: strings.ToUpper(m), Param: -1, Keyed: keyed})
+					}
+				}
+			}
+			if !isCall {
+				continue
+			}
+			if !send.OnlyComputes(dataflow.CalleePkg(c.Common())) && dataflow.CalleePkg(c.Common()) != "" {
+				others++
+			}
+			send.Effects(s.Known, c.Common(), keyed, sum)
+		}
+	}
+	if sum.Wait != nil {
+		sum.Wait.Bare = others <= 3 && !sum.Remote && len(sum.Sends) == 0 && dataflow.TellsNothing(s.Fn.Signature)
+	}
+}
+
+// noteRetry notes that the function has the region r. A loop that polls is not
+// noted: callers that retry it do not multiply attempts. Requests whose method
+// the caller chooses are noted as retried, for the caller to be judged by,
+// unless a key or a refusal by 429 makes the repetition safe.
+func noteRetry(s *fact.Summary, r *Region) {
+	if !r.Pure || r.Waiting {
+		return
+	}
+	s.Retries = true
+	s.Retrier = s.Retrier || r.Callback
+	if r.Bound.Known {
+		s.Attempts = int(r.Bound.Limit)
+	}
+	if r.Keyed() || r.OnlyRefused() {
+		return
+	}
+	for _, snd := range r.Sends() {
+		if snd.Param >= 0 && !snd.Keyed {
+			s.Retried = append(s.Retried, snd)
+		}
+	}
+}

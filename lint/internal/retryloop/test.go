@@ -1,0 +1,205 @@
+package retryloop
+
+import (
+	"go/token"
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
+	"github.com/forbear-go/forbear/lint/internal/send"
+	"github.com/forbear-go/forbear/lint/internal/status"
+)
+
+// Test is one branch on the failure of an operation of the loop. Its two edges
+// are what a region is made of: where a failure goes, and where a success does.
+type Test struct {
+	If     *ssa.If
+	Fail   int         // which successor a failure takes
+	Ops    []*ssa.Call // the operations whose failure is tested
+	Status bool        // the test looks at a status code, not at an error
+	Bool   bool        // the test looks at a bool result, or at a lone one that may be nil
+	Nil    bool        // the test looks at a result beside an error
+}
+
+// fail and ok are the edges that a failure and a success take.
+func (t *Test) fail() dataflow.Edge { return dataflow.Edge{From: t.If.Block(), I: t.Fail} }
+
+func (t *Test) ok() dataflow.Edge { return dataflow.Edge{From: t.If.Block(), I: 1 - t.Fail} }
+
+// lone reports whether t compares a result that may be nil and has no error
+// beside it. That says nothing of a failure: nil may be a fair result.
+func (t *Test) lone() bool {
+	_, isComparison := t.If.Cond.(*ssa.BinOp)
+	return t.Bool && isComparison
+}
+
+// failureWord marks predicates on errors: their yes is a failure that may pass.
+var failureWord = regexp.MustCompile(`(?i)retr|tempor|transient|timeout|recoverable|^Is|^As$|conn.*(err|refused|reset)`)
+
+// tests returns the failure tests of l. Those without Ops test something that
+// no retry is about, such as a read of a body: their failure is no success.
+func (f *finder) tests(l *dataflow.Loop) []*Test {
+	var found []*Test
+	for _, b := range f.Fn.Blocks {
+		if !l.Blocks[b] {
+			continue
+		}
+		i := dataflow.IfOf(b)
+		if i == nil {
+			continue
+		}
+		if t := f.test(i, l); t != nil {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// test recognizes err != nil, errors.Is(err, x), retryable(err) and
+// comparisons of status codes; nil for any other branch.
+func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
+	cond, fail := i.Cond, 0
+	for {
+		n, ok := cond.(*ssa.UnOp)
+		if !ok || n.Op != token.NOT {
+			break
+		}
+		cond, fail = n.X, 1-fail
+	}
+	t := &Test{If: i, Fail: fail}
+	switch c := cond.(type) {
+	case *ssa.BinOp:
+		x, y, op := c.X, c.Y, c.Op
+		if dataflow.IsNil(x) {
+			x, y = y, x
+		}
+		if dataflow.IsNil(y) && implementsError(x) {
+			if op == token.EQL {
+				t.Fail = 1 - fail
+			} else if op != token.NEQ {
+				return nil
+			}
+			t.Ops = f.opsOf(x, l)
+			break
+		}
+		if implementsError(x) && implementsError(y) && (op == token.EQL || op == token.NEQ) { // err == io.EOF
+			if op == token.NEQ {
+				return nil
+			}
+			t.Ops = f.opsOf(x, l)
+			break
+		}
+		if dataflow.IsNil(y) && (op == token.EQL || op == token.NEQ) {
+			return f.nilTest(x, op, t, l)
+		}
+		failOnTrue, ok := status.Comparison(x, y, op)
+		if !ok {
+			return nil
+		}
+		if !failOnTrue {
+			t.Fail = 1 - fail
+		}
+		t.Status = true
+		if _, isConst := x.(*ssa.Const); isConst {
+			x = y
+		}
+		t.Ops = status.Sources(f.Func, x, l)
+	case *ssa.Call:
+		return f.callTest(c, t, l)
+	case *ssa.Extract: // if e, ok := err.(T); ok
+		a, ok := c.Tuple.(*ssa.TypeAssert)
+		if !ok || !implementsError(a.X) {
+			return nil
+		}
+		t.Ops = f.opsOf(a.X, l)
+	default:
+		return nil
+	}
+	return t
+}
+
+// nilTest recognizes resp == nil: beside an error it is a failure as well, and
+// where there is no error it may be one. Only the first result of several is
+// looked at then, since a second one is a detail of it.
+func (f *finder) nilTest(x ssa.Value, op token.Token, t *Test, l *dataflow.Loop) *Test {
+	e, ok := x.(*ssa.Extract)
+	if !ok {
+		return nil
+	}
+	c, ok := e.Tuple.(*ssa.Call)
+	if !ok || !l.Contains(c) || send.Ignored(c.Common()) || delay.WaitOf(f.Scope, c, l) != nil {
+		return nil
+	}
+	t.Bool = true
+	for v := range c.Common().Signature().Results().Variables() {
+		if dataflow.IsError(v.Type()) {
+			t.Bool, t.Nil = false, true
+		}
+	}
+	if t.Bool && e.Index > 0 {
+		return nil
+	}
+	if op == token.NEQ {
+		t.Fail = 1 - t.Fail
+	}
+	t.Ops = []*ssa.Call{c}
+	return t
+}
+
+// callTest recognizes a predicate on an error or on a response, and an operation
+// that reports success as a bool.
+func (f *finder) callTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
+	if failureWord.MatchString(dataflow.CalleeName(c.Common())) {
+		for _, a := range c.Common().Args {
+			if implementsError(a) {
+				t.Ops = append(t.Ops, f.opsOf(a, l)...)
+			}
+		}
+		if len(t.Ops) > 0 {
+			return t
+		}
+	}
+	if resp, failOnTrue := f.pkg.judge.Predicate(f.Scope, c); resp != nil {
+		if !failOnTrue {
+			t.Fail = 1 - t.Fail
+		}
+		t.Status, t.Ops = true, status.Sources(f.Func, resp, l)
+		return t
+	}
+	return f.boolTest(c, t, l)
+}
+
+// boolTest recognizes if c.send() { return }: an operation that reports success
+// as a bool. Its name and its boundary say so, or its body, which returns
+// whether an error was nil. Calls of many parameters are left alone: their bool
+// is rarely about success.
+func (f *finder) boolTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
+	if !l.Contains(c) || c.Common().Signature().Params().Len() > 6 {
+		return nil
+	}
+	named := boolOp.MatchString(dataflow.CalleeName(c.Common())) && send.BoundaryOf(f.Known, c) == send.Remote
+	if !named && !reportsSuccess(f.Known, c.Common()) {
+		return nil
+	}
+	t.Ops, t.Bool, t.Fail = []*ssa.Call{c}, true, 1-t.Fail
+	return t
+}
+
+// boolOp marks functions that do something and may fail at it, by their name.
+var boolOp = regexp.MustCompile(`(?i)^(try)?(send|post|publish|push|upload|deliver|submit|connect|reconnect|dial|fetch|download|call|do|write|register|notify)`)
+
+func implementsError(v ssa.Value) bool { return dataflow.IsError(v.Type()) }
+
+// opsOf returns the operations of l that may have produced the error v. What
+// only computes is none, and neither is a wait, whose error is a context's end.
+func (f *finder) opsOf(v ssa.Value, l *dataflow.Loop) []*ssa.Call {
+	var ops []*ssa.Call
+	for _, c := range f.Origins(v, l) {
+		if !send.Ignored(c.Common()) && delay.WaitOf(f.Scope, c, l) == nil {
+			ops = append(ops, c)
+		}
+	}
+	return ops
+}

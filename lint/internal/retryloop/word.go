@@ -1,0 +1,99 @@
+package retryloop
+
+import (
+	"go/ast"
+	"go/token"
+	"regexp"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+)
+
+var (
+	retryWord = regexp.MustCompile(`(?i)retr(y|ie)|attempt|tries|backoff|reconnect|redial|try.?again`)
+	// awaitWord marks functions that wait for a state, take a lock or keep
+	// something going, rather than retry a call.
+	awaitWord = regexp.MustCompile(`(?i)^(wait|poll|await|ensure.*ready|monitor|watch|reconcile|elect|campaign|heartbeat|keepalive|supervis|probe|expect|eventually|check.*(ready|health|up|alive))|wait(for|until|ing)|until|ready|poll|listen|leader|(^|[^b])lock|watch|heartbeat|keep.?alive|daemon|supervisor|health`)
+)
+
+// words reads the names in and around a region. They are evidence, not proof:
+// they raise or lower a confidence, and decide only where code cannot, as in a
+// loop without a wait. Those of the functions around a literal count too.
+func (r *Region) words() {
+	for fn := r.Fn; fn != nil; fn = fn.Parent() {
+		name := fn.Name()
+		if retryWord.MatchString(name) && !r.Spoken {
+			r.Spoken = true
+		}
+		if awaitWord.MatchString(name) {
+			r.Waiting = true
+		}
+	}
+	for _, c := range r.Ops {
+		if n := dataflow.CalleeName(c.Common()); awaitWord.MatchString(n) {
+			r.Waiting = true
+		}
+	}
+	r.Waiting = r.Waiting || pollWord.MatchString(r.Delay.Name)
+	node := r.Node
+	if node == nil {
+		node = r.Fn.Syntax()
+	}
+	if node == nil {
+		return
+	}
+	ast.Inspect(node, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			r.Spoken = r.Spoken || retryWord.MatchString(n.Name)
+			r.Waiting = r.Waiting || pollWord.MatchString(n.Name)
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				r.Spoken = r.Spoken || retryWord.MatchString(n.Value)
+				r.Waiting = r.Waiting || pollWord.MatchString(n.Value)
+			}
+		}
+		return true
+	})
+}
+
+// pollWord marks loops that wait for a state of something else.
+var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|no.?progress|would.?block|heartbeat|^(Err|E)(Exist|EXIST|AGAIN|WOULDBLOCK|INTR)$`)
+
+// loopNode finds the statement of the region's loop: the smallest for or range
+// statement that encloses all its operations and waits; nil for goto loops.
+func loopNode(r *Region) ast.Node {
+	syntax := r.Fn.Syntax()
+	if syntax == nil {
+		return nil
+	}
+	var inside []token.Pos
+	for _, c := range r.Ops {
+		inside = append(inside, c.Pos())
+	}
+	for _, t := range r.Tests {
+		if p := t.If.Cond.Pos(); p.IsValid() {
+			inside = append(inside, p)
+		}
+	}
+	for _, w := range r.Waits {
+		if p := w.Instr.Pos(); p.IsValid() {
+			inside = append(inside, p)
+		}
+	}
+	var best ast.Node
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.FuncLit:
+			return n == syntax
+		case *ast.ForStmt, *ast.RangeStmt:
+			for _, p := range inside {
+				if p < n.Pos() || p >= n.End() {
+					return true
+				}
+			}
+			best = n
+		}
+		return true
+	})
+	return best
+}

@@ -1,0 +1,167 @@
+// Package send says what a call does beyond the program: whether it crosses an
+// integration boundary, which HTTP requests it sends, and whether an idempotency
+// key goes with them.
+package send
+
+import (
+	"go/types"
+	"regexp"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+)
+
+// Boundary says where an operation goes. The standard speaks of integration
+// boundaries, so a retry of what stays on the machine is judged with less
+// confidence or not at all. Farther is greater: a region has the farthest of its
+// operations.
+type Boundary int
+
+const (
+	Unknown Boundary = iota
+	Local            // never leaves the machine
+	Remote           // crosses an integration boundary
+)
+
+// BoundaryOf says where a call goes: by the package of what it calls, by what is
+// known of the function behind it, or by all that this function calls in turn.
+func BoundaryOf(known *fact.Table, c *ssa.Call) Boundary {
+	if b := direct(c.Common()); b != Unknown {
+		return b
+	}
+	if s := known.Of(c.Common()); s != nil {
+		switch {
+		case s.Remote:
+			return Remote
+		case s.Local:
+			return Local
+		}
+	}
+	if inside(known, dataflow.Static(c.Common()), 0) {
+		return Local
+	}
+	return Unknown
+}
+
+// direct says where a call goes by its package alone. Of net and crypto/tls,
+// only what dials or looks up a name leaves the machine for certain.
+func direct(c *ssa.CallCommon) Boundary {
+	pkg := dataflow.CalleePkg(c)
+	if localPkgs[pkg] {
+		return Local
+	}
+	if pkg == "net" || pkg == "crypto/tls" {
+		if strings.HasPrefix(dataflow.CalleeName(c), "Dial") || strings.HasPrefix(dataflow.CalleeName(c), "Lookup") {
+			return Remote
+		}
+		return Unknown
+	}
+	for _, r := range remotePkgs {
+		if pkg == r || strings.HasPrefix(pkg, r+"/") {
+			return Remote
+		}
+	}
+	return Unknown
+}
+
+// inside reports whether fn certainly touches nothing but the memory of the
+// program: all that it calls is known, down to packages that only compute. A
+// function that hands something to a goroutine or a channel is not known: what
+// receives it may go anywhere.
+func inside(known *fact.Table, fn *ssa.Function, depth int) bool {
+	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || depth > 4 {
+		return false
+	}
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
+		case *ssa.Go, *ssa.Send, *ssa.Select:
+			return false
+		case ssa.CallInstruction:
+			c := in.Common()
+			if _, builtin := c.Value.(*ssa.Builtin); builtin || purePkgs[dataflow.CalleePkg(c)] && !c.IsInvoke() {
+				continue
+			}
+			if c.IsInvoke() && dataflow.CalleePkg(c) == "" { // error.Error
+				continue
+			}
+			if !inside(known, dataflow.Static(c), depth+1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// purePkgs hold operations that no retry is about: their failure does not
+// depend on the time. A limiter is among them, since it refuses for the
+// caller's own sake.
+var purePkgs = map[string]bool{
+	"strconv": true, "fmt": true, "errors": true, "bufio": true, "io": true, "bytes": true, "strings": true,
+	"regexp": true, "time": true, "context": true, "sort": true, "slices": true, "maps": true, "reflect": true,
+	"unicode": true, "net/url": true, "net/netip": true, "flag": true, "runtime": true, "sync": true, "sync/atomic": true,
+	"compress/gzip": true, "archive/tar": true, "archive/zip": true, "path": true, "path/filepath": true, "io/fs": true, "log": true, "log/slog": true,
+	"debug/elf": true, "golang.org/x/time/rate": true, "hash": true, "embed": true, "text/template": true, "html/template": true,
+}
+
+// OnlyComputes reports whether the operations of a package fail for no reason
+// that a retry could mend.
+func OnlyComputes(pkg string) bool { return purePkgs[pkg] }
+
+// localPkgs hold operations that never leave the machine; the standard speaks
+// of integration boundaries.
+var localPkgs = map[string]bool{
+	"os": true, "syscall": true, "os/exec": true, "io/ioutil": true, "os/user": true, "os/signal": true,
+	"golang.org/x/sys/unix": true, "golang.org/x/sys/windows": true, "github.com/fsnotify/fsnotify": true,
+	"github.com/gofrs/flock": true, "golang.org/x/sys/windows/registry": true, "golang.org/x/sys/windows/svc/mgr": true,
+}
+
+// remotePkgs are the roots of packages whose calls leave the machine: the
+// standard library's clients, and those of databases, brokers and clouds that
+// Go programs use most. A client that is missing is Unknown, which costs
+// confidence and no finding.
+var remotePkgs = []string{
+	"net/http", "net/rpc", "database/sql", "google.golang.org/grpc", "net/smtp", "github.com/go-resty/resty",
+	"github.com/redis/go-redis", "github.com/go-redis/redis", "github.com/jackc/pgx", "cloud.google.com/go",
+	"google.golang.org/api", "github.com/aws/aws-sdk-go", "github.com/Azure/azure-sdk-for-go", "github.com/nats-io/nats.go",
+	"go.mongodb.org/mongo-driver", "github.com/gocql/gocql", "k8s.io/client-go", "github.com/segmentio/kafka-go",
+	"github.com/IBM/sarama", "github.com/Shopify/sarama", "github.com/elastic/go-elasticsearch", "github.com/streadway/amqp",
+	"github.com/rabbitmq/amqp091-go", "go.etcd.io/etcd/client", "github.com/hashicorp/vault/api", "github.com/hashicorp/consul/api",
+	"github.com/gorilla/websocket", "golang.org/x/crypto/ssh", "github.com/minio/minio-go", "github.com/eclipse/paho.mqtt.golang",
+	"github.com/hashicorp/go-retryablehttp", "github.com/docker/docker/client", "github.com/gomodule/redigo", "github.com/valyala/fasthttp",
+	"golang.org/x/oauth2", "golang.org/x/net/websocket", "github.com/miekg/dns",
+}
+
+// pureCall names calls of any package that no retry is about: locks, elections
+// and compare-and-swap loops wait for others, parsers and readers work on what
+// is there, and the failure of a Close changes nothing.
+var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RLock|Unlock|RUnlock|SetNX|CompareAndSwap.*|CAS|Scan|Unmarshal.*|Marshal.*|Parse.*|Decode.*|Encode.*|Validate.*|String|Error|Close|Lookup.*Env|Readdir.*|ReadByte|ReadRune|ReadLine|ReadString|ReadBytes|ReadAll|Tell|Seek|EOF|Token|Elect|Campaign|AcquireLock|Acquire|TryAcquire.*|Obtain|Listen.*|Flock|Wrap.*|Errorf|WithStack|WithMessage.*|NewRequest.*)$`)
+
+// gathersErrors reports whether c joins errors, whatever the package.
+func gathersErrors(c *ssa.CallCommon) bool {
+	if n := dataflow.CalleeName(c); n != "Append" && n != "Join" && n != "Combine" {
+		return false
+	}
+	for p := range c.Signature().Params().Variables() {
+		t := p.Type()
+		if s, ok := t.Underlying().(*types.Slice); ok {
+			t = s.Elem()
+		}
+		if dataflow.IsError(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// Ignored reports whether a failure of c is none that a retry is about.
+func Ignored(c *ssa.CallCommon) bool {
+	pkg := dataflow.CalleePkg(c)
+	if purePkgs[pkg] || strings.HasPrefix(pkg, "encoding") || strings.HasPrefix(pkg, "math") ||
+		strings.HasPrefix(pkg, "crypto") && pkg != "crypto/tls" || strings.HasPrefix(pkg, "go/") {
+		return true
+	}
+	return pureCall.MatchString(dataflow.CalleeName(c)) || gathersErrors(c)
+}

@@ -1,0 +1,63 @@
+package send
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/config"
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+)
+
+// keyWord marks a header, a field or a variable as an idempotency key; so do
+// the names that a user has set.
+const keyWord = "idempoten"
+
+// IsKeyName reports whether a header or field name is that of an idempotency
+// key: by the field's word, or by the settings.
+func IsKeyName(s string) bool {
+	s = strings.ToLower(s)
+	return strings.Contains(s, keyWord) ||
+		slices.ContainsFunc(config.Current().KeyHeaders, func(name string) bool { return strings.Contains(s, strings.ToLower(name)) })
+}
+
+// MentionsKey reports whether fn sets or carries an idempotency key: a string
+// constant, a field or a callee of that name. It errs on the side of silence.
+func MentionsKey(fn *ssa.Function) bool {
+	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		switch in := in.(type) {
+		case *ssa.FieldAddr:
+			if IsKeyName(dataflow.FieldName(in.X.Type(), in.Field)) {
+				return true
+			}
+		case *ssa.Call:
+			if IsKeyName(dataflow.CalleeName(in.Common())) {
+				return true
+			}
+		}
+		for _, op := range in.Operands(nil) {
+			if *op == nil {
+				continue
+			}
+			if s, ok := dataflow.ConstString(*op); ok && len(s) < 200 && IsKeyName(s) {
+				return true
+			}
+			if g, ok := (*op).(*ssa.Global); ok && IsKeyName(g.Name()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Keyed reports whether fn, or a function around it, mentions an idempotency
+// key. A literal that is retried sends the headers that its surroundings set.
+func Keyed(fn *ssa.Function) bool {
+	for ; fn != nil; fn = fn.Parent() {
+		if MentionsKey(fn) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,36 @@
+package status
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// CertificateTest reports whether a condition asks for an error of crypto/x509:
+// errors.As(err, &x509.UnknownAuthorityError{}), errors.AsType, a type assertion.
+func CertificateTest(cond ssa.Value) bool {
+	switch v := cond.(type) {
+	case *ssa.Extract:
+		a, ok := v.Tuple.(*ssa.TypeAssert)
+		return ok && v.Index == 1 && ofX509(a.AssertedType)
+	case *ssa.Call:
+		for _, a := range v.Common().Args {
+			if m, ok := a.(*ssa.MakeInterface); ok && ofX509(m.X.Type()) {
+				return true
+			}
+		}
+		if fn := v.Common().StaticCallee(); fn != nil {
+			if slices.ContainsFunc(fn.TypeArgs(), ofX509) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ofX509 reports whether a type is one of crypto/x509, or points to one.
+func ofX509(t types.Type) bool {
+	return strings.Contains(types.TypeString(t, nil), "crypto/x509.")
+}

@@ -1,0 +1,317 @@
+package status
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
+	"github.com/forbear-go/forbear/lint/internal/ssatest"
+)
+
+// grpc stands in for the packages of gRPC.
+var grpc = map[string]string{
+	"google.golang.org/grpc": "package grpc\ntype CallOption interface{ option() }",
+	"google.golang.org/grpc/codes": `package codes
+type Code uint32
+const (OK Code = 0; InvalidArgument Code = 3; NotFound Code = 5; PermissionDenied Code = 7; Unavailable Code = 14; Unauthenticated Code = 16)`,
+	"google.golang.org/grpc/status": "package status\nimport \"google.golang.org/grpc/codes\"\nfunc Code(error) codes.Code",
+}
+
+const preamble = `package p
+import (
+	"crypto/x509"; "errors"; "fmt"; "net/http"; "slices"
+	"google.golang.org/grpc"; "google.golang.org/grpc/codes"; "google.golang.org/grpc/status"
+)
+var final = map[int]bool{400: true, 404: true, 429: false}
+func do() (*http.Response, error)
+func rpc(opts ...grpc.CallOption) error
+func allowed(list []int, status int) bool
+`
+
+// judge returns the judge of a source and the scope of its function f.
+func judge(t *testing.T, src string) (*Judge, *fact.Scope) {
+	t.Helper()
+	p := ssatest.LoadWith(t, grpc, preamble+src)
+	var j *Judge
+	known := fact.NewTable(p.Pass, p.Package, func(s *fact.Scope, sum *fact.Summary) {
+		if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
+			sum.Fails, sum.Yes = j.Outcome(s)
+		}
+	})
+	j = New(known)
+	return j, known.Scope(p.Fn(t, "f"))
+}
+
+// in turns a mask into the statuses or codes that it holds.
+func in(mask uint16, grpc bool) (held []int64) {
+	for i, r := range Responses(grpc) {
+		if mask&(1<<i) != 0 {
+			held = append(held, r.Number)
+		}
+	}
+	return held
+}
+
+// TestRetried: after which statuses a loop certainly begins another turn.
+func TestRetried(t *testing.T) {
+	failures := []int64{400, 401, 403, 404, 409, 422, 429, 503}
+	tests := []struct {
+		name, body string
+		want       []int64
+	}{
+		{"all but success", `if resp.StatusCode == 200 { return }`, failures},
+		{"a range", `if resp.StatusCode < 500 { return }`, []int64{503}},
+		{"a class", `if resp.StatusCode/100 != 5 { return }`, []int64{503}},
+		{"one of two", `if resp.StatusCode != 429 && resp.StatusCode != 503 { return }`, []int64{429, 503}},
+		{"switch", `switch resp.StatusCode { case 200, 400: return }`, failures[1:]},
+		{"predicate", `if !again(resp.StatusCode) { return }`, []int64{429, 503}},
+		{"predicate on the response", `if !againResp(resp) { return }`, []int64{503}},
+		{"map", `if final[resp.StatusCode] || resp.StatusCode == 200 { return }`, []int64{401, 403, 409, 422, 429, 503}},
+		{"list", `if !slices.Contains([]int{429, 503}, resp.StatusCode) { return }`, []int64{429, 503}},
+		{"list and a search of its own", `if !contains([]int{503}, resp.StatusCode) { return }`, []int64{503}},
+		{"error of a check", `if err = check(resp); err == nil { return }`, failures[:]},
+		{"the status does not matter", `if n > 3 { return }`, nil},
+		{"goes on after success", `if resp.StatusCode == 400 { return }`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, s := judge(t, `
+func again(status int) bool { return status == 429 || status >= 500 }
+func againResp(resp *http.Response) bool { return resp.StatusCode >= 500 }
+func contains(list []int, n int) bool { for _, x := range list { if x == n { return true } }; return false }
+func check(resp *http.Response) error { if resp.StatusCode >= 300 { return fmt.Errorf("status %d", resp.StatusCode) }; return nil }
+func f() {
+	for n := 0; ; n++ {
+		resp, err := do()
+		if err != nil { continue }
+		`+tt.body+`
+	}
+}`)
+			if got := in(j.Retried(s, s.Loops[0], false), false); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRetriedCodes is TestRetried for gRPC.
+func TestRetriedCodes(t *testing.T) {
+	tests := []struct {
+		name, body string
+		want       []int64
+	}{
+		{"one code", `if status.Code(err) != codes.Unavailable { return }`, []int64{14}},
+		{"all but one", `if err == nil || status.Code(err) == codes.NotFound { return }`, []int64{3, 7, 12, 16, 14}},
+		{"switch", `switch status.Code(err) { case codes.OK, codes.InvalidArgument, codes.PermissionDenied: return }`, []int64{5, 12, 16, 14}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, s := judge(t, "func f() { for { err := rpc(); "+tt.body+" } }")
+			if got := in(j.Retried(s, s.Loops[0], true), true); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestUndecided: a branch that looks at more than the status leaves doubt.
+func TestUndecided(t *testing.T) {
+	tests := []struct {
+		name, body string
+		want       int
+	}{
+		{"status alone", `if resp.StatusCode < 500 { return }`, 0},
+		{"the body decides", `if resp.StatusCode < 500 { return }; if resp.ContentLength > 3 { return }`, 1},
+		{"the body of another status decides", `if resp.StatusCode < 500 { if resp.ContentLength > 3 { return } else { return } }`, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, s := judge(t, "func f() { for { resp, _ := do(); "+tt.body+" } }")
+			if got := j.Undecided(s, s.Loops[0], 1<<8, false); len(got) != tt.want {
+				t.Errorf("got %d branches, want %d", len(got), tt.want)
+			}
+		})
+	}
+}
+
+// TestOutcome: for which statuses a function certainly returns an error, or
+// true. What is not certain counts for nothing.
+func TestOutcome(t *testing.T) {
+	tests := []struct {
+		name, source string
+		fails, yes   []int64
+	}{
+		{"error above a status", `func f(resp *http.Response) error { if resp.StatusCode >= 429 { return errors.New("") }; return nil }`, []int64{429, 503}, nil},
+		{"error with a deferred close", `func f(resp *http.Response) (err error) { defer resp.Body.Close(); if resp.StatusCode == 404 { return fmt.Errorf("") }; return nil }`, []int64{404}, nil},
+		{"error of a helper", `func g(code int) error { if code > 499 { return errors.New("") }; return nil }; func f(resp *http.Response) error { return g(resp.StatusCode) }`, []int64{503}, nil},
+		{"final error", `func Permanent(err error) error { return fmt.Errorf("final: %w", err) }; func f(status int) error { if status > 499 { return Permanent(errors.New("")) }; return nil }`, nil, nil},
+		{"predicate", `func f(status int) bool { return status == 429 || status == 503 }`, nil, []int64{429, 503}},
+		{"negated predicate", `func g(status int) bool { return status < 500 }; func f(status int) bool { return !g(status) }`, nil, []int64{503}},
+		{"depends on more", `func f(status int, n int) bool { return status == 503 && n > 3 }`, nil, nil},
+		{"returns differ", `func f(status, n int) bool { if n > 3 { return status >= 400 }; return status >= 600 }`, nil, nil},
+		{"no status", `func f(n int) bool { return n == 503 }`, nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, s := judge(t, tt.source)
+			fails, yes := j.Outcome(s)
+			if got := in(fails, false); !slices.Equal(got, tt.fails) {
+				t.Errorf("fails: got %v, want %v", got, tt.fails)
+			}
+			if got := in(yes, false); !slices.Equal(got, tt.yes) {
+				t.Errorf("yes: got %v, want %v", got, tt.yes)
+			}
+			if len(tt.yes) > 0 {
+				if got := in(j.Yes(s.Fn, false), false); !slices.Equal(got, tt.yes) {
+					t.Errorf("Yes: got %v, want %v", got, tt.yes)
+				}
+			}
+		})
+	}
+}
+
+// TestForeignFacts: what a function of another package does is known by its
+// fact.
+func TestForeignFacts(t *testing.T) {
+	libraries := map[string]string{"example.com/q": "package q\nimport \"net/http\"\nfunc Retryable(status int) bool\nfunc Check(*http.Response) error"}
+	p := ssatest.LoadWith(t, libraries, `package p
+import ("net/http"; "example.com/q")
+func f(status int) bool { return q.Retryable(status) }
+func g(resp *http.Response) error { if err := q.Check(resp); err != nil { return err }; return nil }`)
+	p.Pass.ImportObjectFact = func(o types.Object, f analysis.Fact) bool {
+		*f.(*fact.Summary) = fact.Summary{Yes: 1 << 8}
+		if o.Name() == "Check" {
+			*f.(*fact.Summary) = fact.Summary{Fails: 1 << 1}
+		}
+		return true
+	}
+	j := New(fact.NewTable(p.Pass, p.Package, func(*fact.Scope, *fact.Summary) {}))
+	if _, yes := j.Outcome(j.known.Scope(p.Fn(t, "f"))); yes != 1<<8 {
+		t.Errorf("got %b, want true for 503 alone", yes)
+	}
+	if fails, _ := j.Outcome(j.known.Scope(p.Fn(t, "g"))); fails != 1<<1 {
+		t.Errorf("got %b, want an error for 400 alone", fails)
+	}
+}
+
+// TestComparison: which side of a comparison with a constant is the failure.
+func TestComparison(t *testing.T) {
+	tests := []struct {
+		cond               string
+		failOnTrue, status bool
+	}{
+		{`resp.StatusCode == 200`, false, true},
+		{`resp.StatusCode != 200`, true, true},
+		{`200 != resp.StatusCode`, true, true},
+		{`resp.StatusCode >= 400`, true, true},
+		{`400 <= resp.StatusCode`, true, true},
+		{`resp.StatusCode < 300`, false, true},
+		{`resp.StatusCode/100 == 2`, false, true},
+		{`resp.StatusCode == 503`, true, true},
+		{`resp.StatusCode != 404`, false, false}, // may be a success, or another failure
+		{`v.Status == 500`, true, true},
+		{`v.kind == 500`, false, false},
+		{`n == 500`, false, false},
+		{`status.Code(err) == codes.OK`, false, true},
+		{`status.Code(err) != codes.OK`, true, true},
+		{`status.Code(err) == codes.Unavailable`, true, true},
+		{`status.Code(err) != codes.Unavailable`, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.cond, func(t *testing.T) {
+			_, s := judge(t, "type v struct { Status, kind int }\nfunc f(resp *http.Response, err error, n int, v v) bool { return "+tt.cond+" }")
+			ret := s.Fn.Blocks[0].Instrs[len(s.Fn.Blocks[0].Instrs)-1].(*ssa.Return)
+			cmp := ret.Results[0].(*ssa.BinOp)
+			fail, ok := Comparison(cmp.X, cmp.Y, cmp.Op)
+			if ok != tt.status || ok && fail != tt.failOnTrue {
+				t.Errorf("got failure %v, a status %v; want %v, %v", fail, ok, tt.failOnTrue, tt.status)
+			}
+		})
+	}
+}
+
+// TestSources: the status of a response leads back to the call that yielded it.
+func TestSources(t *testing.T) {
+	for _, expr := range []string{`resp.StatusCode == 503`, `resp.StatusCode/100 == 5`, `status.Code(err) == codes.Unavailable`} {
+		_, s := judge(t, "func f() { for { resp, err := do(); _, _ = resp, err; if "+expr+" { return } } }")
+		for _, b := range s.Fn.Blocks {
+			if i := dataflow.IfOf(b); i != nil {
+				ops := Sources(s.Func, i.Cond.(*ssa.BinOp).X, s.Loops[0])
+				if len(ops) != 1 || dataflow.CalleeName(ops[0].Common()) != "do" {
+					t.Errorf("%s: got %v, want the call of do", expr, ops)
+				}
+			}
+		}
+	}
+}
+
+// TestPredicate: a function that tells a success from an outage is a test of
+// the response that it is given.
+func TestPredicate(t *testing.T) {
+	tests := []struct {
+		name, body       string
+		known, failsTrue bool
+	}{
+		{"says that it failed", `return resp.StatusCode >= 400`, true, true},
+		{"says that it worked", `return resp.StatusCode < 400`, true, false},
+		{"says something else", `return resp.ContentLength > 3`, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, s := judge(t, "func g(resp *http.Response) bool { "+tt.body+" }\nfunc f(resp *http.Response) bool { return g(resp) }")
+			resp, fails := j.Predicate(s, ssatest.Call(t, s.Fn, "g"))
+			if (resp != nil) != tt.known || fails != tt.failsTrue {
+				t.Errorf("got %v, %v; want known %v, failure on true %v", resp, fails, tt.known, tt.failsTrue)
+			}
+		})
+	}
+}
+
+// TestCertificates: a bad certificate does not mend itself; asking for one and
+// trying again is a fault of its own.
+func TestCertificates(t *testing.T) {
+	tests := []struct {
+		name, body string
+		want       bool
+	}{
+		{"As", `var bad x509.UnknownAuthorityError; return errors.As(err, &bad)`, true},
+		{"type assertion", `_, bad := err.(x509.HostnameError); return bad`, true},
+		{"says no to it", `_, bad := err.(x509.HostnameError); return !bad`, false},
+		{"asks for nothing", `return err != nil`, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, s := judge(t, "func f(err error) bool { "+tt.body+" }")
+			if got := j.YesToCertificate(s.Fn); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+			asks := false
+			for v := range dataflow.Instrs[ssa.Value](s.Fn) {
+				asks = asks || CertificateTest(v)
+			}
+			if want := strings.Contains(tt.body, "x509"); asks != want {
+				t.Errorf("asks for a certificate: got %v, want %v", asks, want)
+			}
+		})
+	}
+}
+
+func TestCompareInts(t *testing.T) {
+	for op, want := range map[token.Token][3]truth{ // of 1 and 2, 2 and 2, 3 and 2
+		token.EQL: {no, yes, no}, token.NEQ: {yes, no, yes}, token.LSS: {yes, no, no},
+		token.LEQ: {yes, yes, no}, token.GTR: {no, no, yes}, token.GEQ: {no, yes, yes}, token.ADD: {},
+	} {
+		for i, w := range want {
+			if got := compareInts(int64(i+1), 2, op); got != w {
+				t.Errorf("%d %v 2: got %v, want %v", i+1, op, got, w)
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package status
+
+import (
+	"go/token"
+	"go/types"
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
+)
+
+// statusValue returns the assumed value of v when v is the status: a field or a
+// method of a response, a parameter that holds it, or a variable that is set
+// from one. A constant beside it is what the variable began with.
+func (w *world) statusValue(v ssa.Value) (int64, bool) {
+	switch v := v.(type) {
+	case *ssa.Convert:
+		return w.statusValue(v.X)
+	case *ssa.ChangeType:
+		return w.statusValue(v.X)
+	case *ssa.Parameter:
+		for i, p := range w.scope.Fn.Params {
+			if p == v {
+				n, ok := w.params[i]
+				return n, ok
+			}
+		}
+		return 0, false
+	case *ssa.Phi:
+		if w.grpc {
+			return 0, false
+		}
+		found := false
+		for _, e := range v.Edges {
+			if _, isConst := e.(*ssa.Const); isConst || e == v {
+				continue
+			}
+			if !IsStatus(e) {
+				return 0, false
+			}
+			found = true
+		}
+		return w.status, found
+	case *ssa.UnOp:
+		if a, ok := v.X.(*ssa.Alloc); ok && v.Op == token.MUL && !w.grpc {
+			found := false
+			for _, s := range w.scope.StoresTo(a) {
+				if IsStatus(s.Val) {
+					found = true
+				} else if _, isConst := s.Val.(*ssa.Const); !isConst {
+					return 0, false
+				}
+			}
+			return w.status, found
+		}
+	}
+	if w.grpc {
+		return w.status, isCode(v)
+	}
+	return w.status, IsStatus(v)
+}
+
+// IsStatus reports whether v is the status code of a response: a field or a
+// method named StatusCode, or an integer field of a like name.
+func IsStatus(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.UnOp:
+		if fa, ok := v.X.(*ssa.FieldAddr); ok && v.Op == token.MUL {
+			return isStatusField(dataflow.FieldName(fa.X.Type(), fa.Field), v.Type())
+		}
+	case *ssa.Field:
+		return isStatusField(dataflow.FieldName(v.X.Type(), v.Field), v.Type())
+	case *ssa.Call:
+		return dataflow.CalleeName(v.Common()) == "StatusCode"
+	case *ssa.Convert:
+		return IsStatus(v.X)
+	}
+	return false
+}
+
+// isStatusField reports whether a field of that name and type holds a status:
+// a plain integer, not an enumeration.
+func isStatusField(name string, t types.Type) bool {
+	if name == "StatusCode" {
+		return true
+	}
+	_, basic := types.Unalias(t).(*types.Basic)
+	return basic && dataflow.IsInteger(t) && statusField.MatchString(name)
+}
+
+// statusField names fields and variables that hold the status of a response
+// besides the StatusCode of net/http.
+var statusField = regexp.MustCompile(`(?i)^(http|resp|response)?_?status(_?code)?$|^(http|resp|response)_?code$|^code$`)
+
+// isCode reports whether v is a gRPC code taken from an error or a status.
+func isCode(v ssa.Value) bool {
+	c, ok := v.(*ssa.Call)
+	return ok && dataflow.IsNamed(v.Type(), "google.golang.org/grpc/codes", "Code") && dataflow.CalleeName(c.Common()) == "Code"
+}
+
+// hundreds returns s of s/100, the class of a status, and nil for anything
+// else.
+func hundreds(v ssa.Value) ssa.Value {
+	b, ok := v.(*ssa.BinOp)
+	if !ok || b.Op != token.QUO {
+		return nil
+	}
+	if c, ok := b.Y.(*ssa.Const); !ok || c.Int64() != 100 {
+		return nil
+	}
+	return b.X
+}

@@ -1,0 +1,153 @@
+package memstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/budget"
+)
+
+// Budget is a [budget.Store] in memory, for tests of what uses a
+// fleet's budget. The zero value is empty and ready. It goes by time.Now, so a
+// synctest bubble may turn its clock. It is safe for concurrent use.
+type Budget struct {
+	mu      sync.Mutex
+	err     error
+	budgets map[string]*sharedBudget
+}
+
+type sharedBudget struct {
+	born      time.Time
+	slots     map[int64]*budget.Usage
+	instances map[string]*sharer
+}
+
+type sharer struct {
+	total budget.Usage
+	hold  int64
+	until time.Time // end of the lease
+}
+
+// Fail makes every settlement fail with err, until Fail(nil).
+func (s *Budget) Fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// Clear loses all data, as a restart without persistence does.
+func (s *Budget) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.budgets)
+}
+
+// Settle implements [budget.Store].
+func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return budget.Reading{}, s.err
+	}
+	if err := ctx.Err(); err != nil {
+		return budget.Reading{}, err
+	}
+	now := time.Now()
+	b := s.budgets[key]
+	if b == nil {
+		b = &sharedBudget{born: now, slots: map[int64]*budget.Usage{}, instances: map[string]*sharer{}}
+		if s.budgets == nil {
+			s.budgets = map[string]*sharedBudget{}
+		}
+		s.budgets[key] = b
+	}
+	slot := now.UnixNano() / int64(window/slots)
+	b.expire(now, slot, window)
+	known, ok := b.instances[r.Instance]
+	if !ok {
+		known = &sharer{total: budget.Usage{Initial: r.Total.Initial - 1<<62, Retries: r.Total.Retries - 1<<62}}
+	}
+	b.book(slot, r, budget.Usage{Initial: r.Total.Initial - known.total.Initial, Retries: r.Total.Retries - known.total.Retries})
+	known.total, known.hold, known.until = r.Total, 0, now.Add(r.Lease)
+	b.instances[r.Instance] = known
+	if r.Leave {
+		delete(b.instances, r.Instance)
+	}
+	f := b.sums(now, slot)
+	f.Granted = r.Hold
+	if room := r.Limit - f.Retries - f.Held - r.Hold; now.Sub(b.born) >= r.Lease && room > 0 {
+		f.Granted += max(0, min(r.Want-r.Hold, room))
+	}
+	known.hold = f.Granted
+	f.Held += f.Granted
+	return f, nil
+}
+
+// slots is how many a window has.
+const slots = 30
+
+// expire drops old slots, takes what the lost ones held for spent, and forgets
+// instances that have been away for two windows.
+func (b *sharedBudget) expire(now time.Time, slot int64, window time.Duration) {
+	for n := range b.slots {
+		if slot-n > slots {
+			delete(b.slots, n)
+		}
+	}
+	for id, i := range b.instances {
+		if i.until.After(now) {
+			continue
+		}
+		b.slot(slot).Retries += i.hold
+		i.hold = 0
+		if now.Sub(i.until) > 2*window {
+			delete(b.instances, id)
+		}
+	}
+}
+
+func (b *sharedBudget) slot(n int64) *budget.Usage {
+	if b.slots[n] == nil {
+		b.slots[n] = &budget.Usage{}
+	}
+	return b.slots[n]
+}
+
+// book puts what is new into the slots of its time.
+func (b *sharedBudget) book(slot int64, r budget.Settlement, grown budget.Usage) {
+	for age, u := range r.Recent {
+		initial := min(u.Initial, max(grown.Initial, 0))
+		retries := min(u.Retries, max(grown.Retries, 0))
+		grown.Initial -= initial
+		grown.Retries -= retries
+		if initial+retries > 0 {
+			to := b.slot(slot - int64(age))
+			to.Initial += initial
+			to.Retries += retries
+		}
+	}
+	for age := int64(0); age <= slots && grown.Retries < 0; age++ {
+		if from := b.slots[slot-age]; from != nil {
+			back := min(from.Retries, -grown.Retries)
+			from.Retries -= back
+			grown.Retries += back
+		}
+	}
+}
+
+func (b *sharedBudget) sums(now time.Time, slot int64) (f budget.Reading) {
+	for n, u := range b.slots {
+		if slot-n < slots {
+			f.Initial += u.Initial
+		}
+		f.Retries += u.Retries
+	}
+	for _, i := range b.instances {
+		f.Held += i.hold
+		if i.until.After(now) {
+			f.Instances++
+		}
+	}
+	return f
+}

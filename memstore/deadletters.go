@@ -1,0 +1,194 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// find returns the letter with that id, or nil.
+func (m *Store) find(id string) *deadletter.Letter {
+	for _, l := range m.letters {
+		if l.ID == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// bury adds the letter of a delivery, or returns the one that was being
+// redriven to the dead ones.
+func (m *Store) bury(d *delivery, l deadletter.Letter) {
+	if l.History = slices.Clone(d.history); len(l.History) > 0 {
+		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
+	}
+	old := m.find(d.Letter)
+	if old == nil {
+		m.put(l)
+		return
+	}
+	old.State, old.Outcome, old.DeadAt = deadletter.Dead, deadletter.OutcomeDead, time.Now()
+	old.Reason, old.ErrorType, old.History, old.LastAttempt = l.Reason, l.ErrorType, l.History, l.LastAttempt
+	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: old.ID, Detail: l.Description})
+}
+
+func (m *Store) put(l deadletter.Letter) {
+	if m.find(l.ID) != nil {
+		return
+	}
+	l.State, l.DeadAt = deadletter.Dead, time.Now()
+	m.letters = append(m.letters, &l)
+	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
+}
+
+// Put implements [deadletter.Store].
+func (m *Store) Put(_ context.Context, l deadletter.Letter) error {
+	if l.ID == "" || l.Queue == "" || l.Reason == "" {
+		return fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put(l)
+	return nil
+}
+
+// Get implements [deadletter.Store].
+func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.find(id); l != nil {
+		return *l, nil
+	}
+	return deadletter.Letter{}, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
+}
+
+// chosen reports whether f chooses l.
+func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
+	is := func(want, got string) bool { return want == "" || want == got }
+	return is(f.Queue, l.Queue) && is(f.Destination, l.Destination) && is(f.Reason, l.Reason) && is(f.ErrorType, l.ErrorType) &&
+		is(f.EventID, l.EventID) && is(string(f.State), string(l.State)) && is(f.Job, l.Job) &&
+		(len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID)) &&
+		(f.Outcome == nil || *f.Outcome == l.Outcome) &&
+		(f.Since.IsZero() || !l.DeadAt.Before(f.Since)) && (f.Until.IsZero() || l.DeadAt.Before(f.Until)) &&
+		(f.MaxRedrives <= 0 || l.Redrives < f.MaxRedrives)
+}
+
+// List implements [deadletter.Store].
+func (m *Store) List(_ context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	behind := f.After == ""
+	for _, l := range m.letters {
+		if behind && chosen(&f, l) && len(list) < cmp.Or(f.Limit, 100) {
+			list = append(list, *l)
+		}
+		behind = behind || l.ID == f.After
+	}
+	return list, nil
+}
+
+// Count implements [deadletter.Store].
+func (m *Store) Count(_ context.Context, f deadletter.Filter) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.letters {
+		if chosen(&f, l) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Stats implements [deadletter.Store].
+func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.letters {
+		i := slices.IndexFunc(list, func(s deadletter.Stat) bool { return s.Queue == l.Queue && s.Reason == l.Reason && s.State == l.State })
+		if i < 0 {
+			i, list = len(list), append(list, deadletter.Stat{Queue: l.Queue, Reason: l.Reason, State: l.State, Oldest: l.DeadAt})
+		}
+		list[i].Count++
+		list[i].Newest = l.DeadAt
+	}
+	return list, nil
+}
+
+// dead returns the dead letter with that id, or why there is none.
+func (m *Store) dead(id string) (*deadletter.Letter, error) {
+	switch l := m.find(id); {
+	case l == nil:
+		return nil, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
+	case l.State != deadletter.Dead:
+		return nil, fmt.Errorf("dead letter %q is %s: %w", id, l.State, deadletter.ErrState)
+	default:
+		return l, nil
+	}
+}
+
+// Discard implements [deadletter.Store].
+func (m *Store) Discard(_ context.Context, id, by, why string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, err := m.dead(id)
+	if err != nil {
+		return err
+	}
+	l.State, l.Discard = deadletter.Discarded, why
+	m.audit(deadletter.Entry{Who: by, Action: "discard", Target: id, Detail: why})
+	return nil
+}
+
+// Remove implements [deadletter.Store].
+func (m *Store) Remove(_ context.Context, ids []string) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := len(m.letters)
+	m.letters = slices.DeleteFunc(m.letters, func(l *deadletter.Letter) bool {
+		return l.State != deadletter.Redriving && slices.Contains(ids, l.ID)
+	})
+	return before - len(m.letters), nil
+}
+
+// BeginRedrive implements [deadletter.Store].
+func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (deadletter.Letter, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, err := m.dead(id)
+	if err != nil {
+		return deadletter.Letter{}, err
+	}
+	if l.Redrives >= limit {
+		return *l, fmt.Errorf("dead letter %q was redriven %d times: %w", id, l.Redrives, deadletter.ErrRedriveLimit)
+	}
+	l.State, l.Outcome, l.Job, l.RedrivenBy, l.RedrivenAt = deadletter.Redriving, deadletter.OutcomeNone, job, by, time.Now()
+	l.Redrives++
+	m.audit(deadletter.Entry{Who: by, Action: "redrive", Target: id, Detail: "job " + job})
+	return *l, nil
+}
+
+// EndRedrive implements [deadletter.Store].
+func (m *Store) EndRedrive(_ context.Context, id string, o deadletter.Outcome) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.endRedrive(id, o)
+	return nil
+}
+
+func (m *Store) endRedrive(id string, o deadletter.Outcome) {
+	l := m.find(id)
+	if l == nil || l.State != deadletter.Redriving {
+		return
+	}
+	l.Outcome = o
+	switch o {
+	case deadletter.OutcomeDelivered:
+		l.State = deadletter.Resolved
+	case deadletter.OutcomeDead:
+		l.State = deadletter.Dead
+	}
+}

@@ -1,0 +1,59 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// PutEndpoint implements [webhook.Store].
+func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old, known := m.endpoints[e.ID]
+	if e.Version > 0 && e.Version != old.Version || e.Version < 0 && known {
+		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrVersion)
+	}
+	e.Version, e.Held = old.Version+1, ""
+	if known {
+		e.State, e.Reason, e.Since, e.FailingSince = old.State, old.Reason, old.Since, old.FailingSince
+	} else {
+		e.State, e.Reason, e.Since, e.FailingSince = cmp.Or(e.State, webhook.Enabled), "", time.Now(), time.Time{}
+	}
+	if m.endpoints == nil {
+		m.endpoints = map[string]webhook.Endpoint{}
+	}
+	m.endpoints[e.ID] = e
+	return e, nil
+}
+
+// Endpoints implements [webhook.Store].
+func (m *Store) Endpoints(context.Context) (list []webhook.Endpoint, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.endpoints {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b webhook.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// SetEndpointState implements [webhook.Store].
+func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, reason string, failing time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.endpoints[id]
+	if !ok {
+		return fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
+	}
+	if e.State != s {
+		e.Since = time.Now()
+	}
+	e.State, e.Reason, e.FailingSince = s, reason, failing
+	m.endpoints[id] = e
+	return nil
+}

@@ -1,0 +1,170 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// Idempotency is an idempotency.Store in memory. It forgets everything with its
+// process, which is when idempotency is needed most: idempotency.Handler refuses
+// it under Options.Production. The zero value is empty and ready, and it is safe
+// for concurrent use.
+type Idempotency struct {
+	// Now is its clock; nil means time.Now.
+	Now func() time.Time
+
+	mu      sync.Mutex
+	records map[idempotency.ID]*idempotency.Record
+}
+
+func (m *Idempotency) now() time.Time {
+	if m.Now != nil {
+		return m.Now()
+	}
+	return time.Now()
+}
+
+// Durable reports that records end with the process.
+func (m *Idempotency) Durable() bool { return false }
+
+// Claim implements idempotency.Store.
+func (m *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return idempotency.Verdict{}, context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	rec, outcome := c.Against(m.records[c.ID], now)
+	if outcome == idempotency.Acquired || outcome == idempotency.Unknown {
+		if m.records == nil {
+			m.records = map[idempotency.ID]*idempotency.Record{}
+		}
+		m.records[c.ID] = new(rec)
+	}
+	return idempotency.Verdict{Outcome: outcome, Record: rec, LeaseLeft: max(rec.LeaseEnd.Sub(now), 0)}, nil
+}
+
+// update changes the record that t holds.
+func (m *Idempotency) update(ctx context.Context, t idempotency.Token, change func(r *idempotency.Record, now time.Time)) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[t.ID]
+	if r == nil || !r.Holds(t) {
+		return idempotency.ErrFenced
+	}
+	change(r, m.now())
+	return nil
+}
+
+// Renew implements idempotency.Store.
+func (m *Idempotency) Renew(ctx context.Context, t idempotency.Token, lease time.Duration) error {
+	return m.update(ctx, t, func(r *idempotency.Record, now time.Time) {
+		r.State, r.Note = idempotency.Started, ""
+		r.Expires = r.Expires.Add(now.Add(lease).Sub(r.LeaseEnd))
+		r.LeaseEnd = now.Add(lease)
+	})
+}
+
+// Complete implements idempotency.Store.
+func (m *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, retention time.Duration) error {
+	return m.update(ctx, t, func(r *idempotency.Record, now time.Time) {
+		r.State, r.Answer, r.Note, r.Completed, r.Expires = idempotency.Completed, &a, "", now, now.Add(retention)
+	})
+}
+
+// Release implements idempotency.Store.
+func (m *Idempotency) Release(ctx context.Context, t idempotency.Token) error {
+	return m.update(ctx, t, func(r *idempotency.Record, _ time.Time) { r.State, r.Note = idempotency.Released, "" })
+}
+
+// Hold implements idempotency.Store.
+func (m *Idempotency) Hold(ctx context.Context, t idempotency.Token, why string) error {
+	return m.update(ctx, t, func(r *idempotency.Record, _ time.Time) { r.State, r.Note = idempotency.Held, why })
+}
+
+// Get implements idempotency.Store.
+func (m *Idempotency) Get(_ context.Context, id idempotency.ID) (idempotency.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[id]
+	if r == nil {
+		return idempotency.Record{}, idempotency.ErrNotFound
+	}
+	return *r, nil
+}
+
+// List implements idempotency.Store.
+func (m *Idempotency) List(_ context.Context, f idempotency.Filter) ([]idempotency.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	var list []idempotency.Record
+	for _, r := range slices.SortedFunc(maps.Values(m.records), func(a, b *idempotency.Record) int { return compareID(a.ID, b.ID) }) {
+		rec := *r
+		rec.Settle(now)
+		if f.Scope != "" && rec.ID.Scope != f.Scope || f.State != "" && rec.State != f.State || f.After != (idempotency.ID{}) && compareID(rec.ID, f.After) <= 0 {
+			continue
+		}
+		if rec.Answer != nil {
+			a := *rec.Answer
+			a.Body = nil
+			rec.Answer = &a
+		}
+		if list = append(list, rec); len(list) == f.Max() {
+			break
+		}
+	}
+	return list, nil
+}
+
+func compareID(a, b idempotency.ID) int {
+	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
+}
+
+// Resolve implements idempotency.Store.
+func (m *Idempotency) Resolve(_ context.Context, id idempotency.ID, res idempotency.Resolution) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[id]
+	if r == nil {
+		return idempotency.ErrNotFound
+	}
+	now := m.now()
+	r.Settle(now)
+	if r.State != idempotency.Held {
+		return idempotency.ErrNotHeld
+	}
+	retention := r.Expires.Sub(r.LeaseEnd)
+	r.Note = res.Text()
+	r.Owner = "" // a run that still goes on has lost it
+	r.State, r.Expires = idempotency.Released, now.Add(retention)
+	if res.Answer != nil {
+		r.State, r.Answer, r.Completed = idempotency.Completed, res.Answer, now
+	}
+	return nil
+}
+
+// Sweep implements idempotency.Store.
+func (m *Idempotency) Sweep(_ context.Context, limit int) (n int, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	for id, r := range m.records {
+		r.Settle(now)
+		if n < limit && r.State != idempotency.Held && !r.Expires.After(now) {
+			delete(m.records, id)
+			n++
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,22 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
+	"github.com/forbear-go/forbear/storetest"
+)
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(*testing.T) storetest.Store { return &memstore.Store{} })
+}
+
+func TestIdempotency(t *testing.T) {
+	storetest.RunIdempotency(t, func(*testing.T) idempotency.Store { return &memstore.Idempotency{} })
+}
+
+func TestBudget(t *testing.T) {
+	storetest.RunBudget(t, func(*testing.T) budget.Store { return &memstore.Budget{} })
+}

@@ -1,0 +1,166 @@
+package forbear
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
+)
+
+// Next decides what follows a failed attempt and commits it: it takes the
+// retry's cost from the budget and advances s. Every live use of forbear goes
+// through here, [Retryer.Do] and the protocol edges by way of [Call], work that
+// survives a restart by way of [DurableCall].
+//
+// A retry that is granted and then not sent is given back with
+// [Retryer.Refund].
+func (r *Retryer) Next(s *State, f Failure, now time.Time) Decision {
+	return r.next(s, Facts{}, breaker.Permit{}, &f, now)
+}
+
+// NextWith is Next for a call that knows of more than its Retryer: that a layer below
+// has given up, that it runs inside a retry of an outer layer.
+func (r *Retryer) NextWith(s *State, known Facts, f Failure, now time.Time) Decision {
+	return r.next(s, known, breaker.Permit{}, &f, now)
+}
+
+// next is Next for an attempt that had a permit, under facts that its call knows.
+func (r *Retryer) next(s *State, known Facts, permit breaker.Permit, f *Failure, now time.Time) Decision {
+	if f.Class == ClassDNS {
+		s.DNSFailures++
+	}
+	r.record(permit, f, now)
+	return r.decide(s, known, f, now, true)
+}
+
+// decide decides about a failure and commits the decision. first says that the
+// failure is a new one, not one whose retry was put off.
+func (r *Retryer) decide(s *State, known Facts, f *Failure, now time.Time, first bool) Decision {
+	if s.Attempt = s.attempt(); s.Start.IsZero() {
+		s.Start = now
+	}
+	known = r.facts(known, now)
+	d := r.policy.decide(s, &known, f, now, r.rand)
+	if first && r.outcomes != nil && d.Class.Retryable() {
+		r.outcomes.Failed(now)
+	}
+	if d.Retry {
+		d = r.spend(d, now)
+	}
+	*s = s.After(d)
+	return d
+}
+
+// spend asks the budget for a granted retry, and then the pace of durable work.
+func (r *Retryer) spend(d Decision, now time.Time) Decision {
+	if r.budget.Spend(now, d.Cost) {
+		return d
+	}
+	if r.breaker != nil {
+		r.breaker.BudgetRefused(now)
+	}
+	if r.pace != nil && r.pace.take(now) {
+		d.Paced = true
+		return d
+	}
+	return d.stop(ReasonBudget)
+}
+
+// Refund gives back a granted retry that was not sent.
+func (r *Retryer) Refund(d Decision, now time.Time) {
+	switch {
+	case d.Paced:
+		r.pace.giveBack()
+	case d.Retry:
+		r.budget.Refund(now, d.Cost)
+	}
+}
+
+// admit asks the breaker for the leave to make an attempt.
+func (r *Retryer) admit(now time.Time) (breaker.Permit, Reason) {
+	if r.breaker == nil {
+		return breaker.Permit{}, ReasonNone
+	}
+	permit, ok := r.breaker.Allow(now)
+	if !ok {
+		return permit, ReasonBreakerOpen
+	}
+	return permit, ReasonNone
+}
+
+// withdraw ends an admitted attempt that was not made, or that says nothing about
+// the dependency.
+func (r *Retryer) withdraw(permit breaker.Permit) {
+	if r.breaker != nil {
+		r.breaker.Cancel(permit)
+	}
+}
+
+// record lets the breaker and the pace count a failed attempt.
+func (r *Retryer) record(permit breaker.Permit, f *Failure, now time.Time) {
+	o, counts := f.Outcome()
+	if r.pace != nil && counts {
+		r.pace.ended(o, now)
+	}
+	switch {
+	case r.breaker == nil:
+	case counts && o == breaker.Failed && f.Class == ClassThrottled:
+		r.breaker.Record(permit, breaker.Limited, now)
+	case counts:
+		r.breaker.Record(permit, o, now)
+	default:
+		r.breaker.Cancel(permit)
+	}
+}
+
+// recordGood lets them count a good attempt that took the given time.
+func (r *Retryer) recordGood(permit breaker.Permit, took time.Duration, now time.Time) {
+	if r.pace != nil {
+		r.pace.ended(breaker.Good, now)
+	}
+	if r.breaker == nil {
+		return
+	}
+	o := breaker.Good
+	if r.slow(took) {
+		o = breaker.Slow
+	}
+	r.breaker.Record(permit, o, now)
+}
+
+// slow reports whether a good attempt was slower than the policy's slow call.
+func (r *Retryer) slow(took time.Duration) bool {
+	limit := r.policy.Breaker.SlowCall
+	return r.breaker != nil && limit > 0 && took >= limit
+}
+
+// limit returns the time that an attempt gets of the usual one: half for a probe of
+// a dependency that was down (INTG-STD-033), and never more than is left.
+func limit(usual time.Duration, permit breaker.Permit, left time.Duration) time.Duration {
+	if permit.Probe {
+		usual /= 2
+	}
+	return min(usual, max(left, 1))
+}
+
+// outcomeBudget is a [budget.Budget] that also learns how calls end; token
+// buckets live on that.
+type outcomeBudget interface {
+	budget.Budget
+	// Failed notes a failed attempt of a retryable kind, before Spend.
+	Failed(now time.Time)
+	// Succeeded notes a successful call. retries is the number of its retries
+	// and last the cost of the last one.
+	Succeeded(now time.Time, retries int, last budget.Cost)
+}
+
+func costOf(c Class) budget.Cost {
+	switch c {
+	case ClassTimeout:
+		return budget.Timeout
+	case ClassThrottled:
+		return budget.Throttled
+	default:
+		return budget.Transient
+	}
+}

@@ -1,0 +1,67 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// attemptRow is an attempt as its row wants it. Times are microseconds.
+type attemptRow struct {
+	Delivery  int64   `json:"delivery"`
+	Claim     int     `json:"claim"`
+	N         int     `json:"n"`
+	Due       int64   `json:"due"`
+	At        int64   `json:"at"`
+	Took      int64   `json:"took"`
+	Wait      int64   `json:"wait"`
+	ErrorType string  `json:"error_type"`
+	Status    int     `json:"status"`
+	Worker    string  `json:"worker"`
+	Response  *string `json:"response"`
+}
+
+const attemptColumns = `delivery, claim, n, due, at, took, wait, error_type, status, worker, response`
+
+// recordAttempts adds the attempts that were written back under a good lease to
+// the history of their deliveries. A claim has one attempt at most, so that a
+// write-back that is repeated adds nothing.
+func (t *tx) recordAttempts(rows []writeBack) error {
+	var list []attemptRow
+	for i := range rows {
+		r := &rows[i]
+		a := r.Attempt
+		if !r.ok || a == nil {
+			continue
+		}
+		row := attemptRow{
+			Delivery: r.ID, Claim: a.Claim, N: a.Number, Due: a.Due.UnixMicro(), At: a.At.UnixMicro(),
+			Took: a.Took.Microseconds(), Wait: a.Wait.Microseconds(), ErrorType: a.ErrorType, Status: a.Status, Worker: a.Worker,
+		}
+		if a.Response != "" {
+			row.Response = &a.Response
+		}
+		list = append(list, row)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return t.db.d.addAttempts(t, list)
+}
+
+// history returns the attempts of one delivery in their order.
+func (t *tx) history(delivery int64) (list []webhook.Attempt, err error) {
+	err = t.each(into(&list, scanAttempt), historyQuery, delivery)
+	return list, err
+}
+
+const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, '') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`
+
+func scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
+	var due, began, took, wait int64
+	err = r.Scan(&a.Claim, &a.Number, &due, &began, &took, &wait, &a.ErrorType, &a.Status, &a.Worker, &a.Response)
+	a.Due, a.At = at(due), at(began)
+	a.Took, a.Wait = time.Duration(took)*time.Microsecond, time.Duration(wait)*time.Microsecond
+	return a, err
+}

@@ -1,0 +1,90 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+)
+
+// DB is a database of forbear's. What is kept in it is reached through views,
+// one for each concept: [DB.Webhooks], [DB.DeadLetters], [DB.Idempotency] and
+// [DB.Transactions]. They share the migrations, the writers and the cipher, and
+// writes of any of them may be committed together.
+//
+// Make it with [SQLite] or [Postgres], bring its schema up to date with
+// [DB.Migrate], and close it. It is safe for concurrent use.
+type DB struct {
+	d       dialect
+	texts   sync.Map         // statements, as written -> as sent
+	now     func() time.Time // the process's clock
+	reads   *sql.DB
+	ops     chan *op
+	ordered chan *op // those that decide about the order of keys
+	cipher  Cipher
+	listen  func(ctx context.Context, channel string, wake func()) error
+	notify  notifier
+
+	mu     sync.RWMutex
+	closed bool
+	group  sync.WaitGroup // the writers
+}
+
+// Option changes how a database is used.
+type Option func(*DB)
+
+// WithClock replaces SQLite's clock. PostgreSQL's own clock counts always.
+func WithClock(now func() time.Time) Option { return func(db *DB) { db.now = now } }
+
+// WithCipher encrypts bodies, headers and endpoints at rest. What was written
+// before stays readable.
+func WithCipher(c Cipher) Option { return func(db *DB) { db.cipher = c } }
+
+// WithListener lets the database hear of other processes' work. listen
+// subscribes to a PostgreSQL channel on a connection of its own and calls wake
+// for each notification until ctx or the connection ends; it is called again
+// then.
+func WithListener(listen func(ctx context.Context, channel string, wake func()) error) Option {
+	return func(db *DB) { db.listen = listen }
+}
+
+// ErrClosed refuses a write to a closed database. Nothing was written.
+var ErrClosed = errors.New("store is closed")
+
+// open starts the writers. Writes of all kinds share one queue, unless the
+// dialect makes another for those that are ordered.
+func open(d dialect, write, read *sql.DB, opts []Option) *DB {
+	db := &DB{d: d, now: time.Now, reads: read, ops: make(chan *op, maxGroup)}
+	db.ordered = db.ops
+	for _, o := range opts {
+		o(db)
+	}
+	d.start(db, write)
+	return db
+}
+
+// Close lets the writes under way finish. Reads go on for as long as the pools
+// are open, which are the caller's to close afterwards.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	if !db.closed {
+		db.closed = true
+		close(db.ops)
+		if db.ordered != db.ops {
+			close(db.ordered)
+		}
+	}
+	db.mu.Unlock()
+	db.group.Wait()
+	return nil
+}
+
+// each reads outside of any transaction of ours and calls f for every row.
+func (db *DB) each(ctx context.Context, f func(*sql.Rows) error, text string, args ...any) error {
+	rows, err := db.reads.QueryContext(ctx, db.sql(text), db.args(args)...)
+	if err != nil {
+		return err
+	}
+	return each(rows, f)
+}

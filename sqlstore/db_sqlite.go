@@ -1,0 +1,32 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"net/url"
+	"strings"
+)
+
+// SQLite opens the database in one SQLite file over two pools: one for the
+// single writer and one for reads. Open both with the source names of
+// [SQLiteNames]. The pools stay the caller's to close, after the database.
+func SQLite(write, read *sql.DB, opts ...Option) *DB {
+	return open(sqlite{}, write, read, opts)
+}
+
+// SQLiteNames returns the data source names for the writing and the reading
+// pool of a file, in the form of modernc.org/sqlite. They carry the pragmas, so
+// that every connection of a pool has them: WAL with synchronous=FULL, without
+// which the last commits may be lost in a power cut. The path may end with
+// parameters of its own, after a question mark.
+func SQLiteNames(path string) (write, read string) {
+	path, more, ok := strings.Cut(path, "?")
+	if ok {
+		more = "&" + more
+	}
+	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)" + more
+	return base + "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + "&_pragma=query_only(1)"
+}
+
+// start starts the one writer: SQLite takes one at a time, and a second would
+// only wait for it.
+func (sqlite) start(db *DB, write *sql.DB) { db.startWriter(write, db.ops) }

@@ -1,0 +1,241 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// DeadLetters is the view of a database that keeps dead letters, redrives, their
+// alerts and the audit trail. It implements deadletter.Store. Make it with
+// [DB.DeadLetters]. It is safe for concurrent use.
+type DeadLetters struct{ db *DB }
+
+// DeadLetters returns the dead letters of the database.
+func (db *DB) DeadLetters() *DeadLetters { return &DeadLetters{db} }
+
+// What statements say of a letter's state, to set it or to ask for it.
+const (
+	letterDead      = `state = '` + string(deadletter.Dead) + `'`
+	letterRedriving = `state = '` + string(deadletter.Redriving) + `'`
+	letterDiscarded = `state = '` + string(deadletter.Discarded) + `'`
+)
+
+// letterRow is a letter as its row wants it: what is the original's, payload
+// and headers, apart from the rest, so that it can be encrypted and the rest
+// can be searched.
+type letterRow struct {
+	deadletter.Letter
+	sealed []byte
+}
+
+// original is the part of a letter that may be secret.
+type original struct {
+	Payload []byte              `json:"payload"`
+	Headers []deadletter.Header `json:"headers"`
+}
+
+func (db *DB) encodeLetter(l deadletter.Letter) (letterRow, error) {
+	if l.ID == "" || l.Queue == "" || l.Reason == "" {
+		return letterRow{}, fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
+	}
+	plain, err := json.Marshal(original{l.Payload, l.Headers})
+	if err != nil {
+		return letterRow{}, err
+	}
+	sealed, err := db.seal(plain)
+	l.Payload, l.Headers = nil, nil
+	return letterRow{l, sealed}, err
+}
+
+// putLetter adds a letter and raises its alert. One that is there already has
+// raised its own.
+func (t *tx) putLetter(l letterRow) error {
+	meta, err := json.Marshal(l.Letter)
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(`INSERT INTO forbear_letters (id, queue, dest, event_id, reason, error_type, state, dead_at, meta, sealed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, {t}, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), string(meta), l.sealed)
+	if err == nil && n > 0 {
+		t.raise(alertOf(l.Letter))
+	}
+	return err
+}
+
+// alertOf is the alert that a letter raises.
+func alertOf(l deadletter.Letter) deadletter.Alert {
+	return deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description}
+}
+
+// Put implements deadletter.Store.
+func (l *DeadLetters) Put(ctx context.Context, letter deadletter.Letter) error {
+	row, err := l.db.encodeLetter(letter)
+	if err != nil {
+		return err
+	}
+	return l.db.write(ctx, func(t *tx) error { return t.putLetter(row) })
+}
+
+const letterColumns = `id, state, dead_at, redrives, COALESCE(redriven, 0), COALESCE(redriver, ''), COALESCE(job, ''), outcome, COALESCE(discard, ''), meta, sealed`
+
+// scanLetter reads a letter: what changes has columns, which count, and all
+// else is in meta as it was put.
+func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
+	var id, state, redriver, job, outcome, discard, meta string
+	var deadAt, redriven int64
+	var redrives int
+	var sealed []byte
+	if err := r.Scan(&id, &state, &deadAt, &redrives, &redriven, &redriver, &job, &outcome, &discard, &meta, &sealed); err != nil {
+		return l, err
+	}
+	if err := json.Unmarshal([]byte(meta), &l); err != nil {
+		return l, fmt.Errorf("dead letter %q: %w", id, err)
+	}
+	plain, err := db.unseal(sealed)
+	if err != nil {
+		return l, fmt.Errorf("dead letter %q: %w", id, err)
+	}
+	var o original
+	if err := json.Unmarshal(plain, &o); err != nil {
+		return l, fmt.Errorf("dead letter %q: %w", id, err)
+	}
+	l.ID, l.Payload, l.Headers = id, o.Payload, o.Headers
+	l.State, l.DeadAt, l.Redrives, l.RedrivenAt = deadletter.State(state), at(deadAt), redrives, at(redriven)
+	l.RedrivenBy, l.Job, l.Outcome, l.Discard = redriver, job, deadletter.Outcome(outcome), discard
+	return l, nil
+}
+
+// Get implements deadletter.Store.
+func (l *DeadLetters) Get(ctx context.Context, id string) (deadletter.Letter, error) {
+	list, err := l.List(ctx, deadletter.Filter{IDs: []string{id}, Limit: 1})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
+	}
+	if err != nil {
+		return deadletter.Letter{}, err
+	}
+	return list[0], nil
+}
+
+// defaultList is the number of letters in a page when the filter says none.
+const defaultList = 100
+
+// List implements deadletter.Store.
+func (l *DeadLetters) List(ctx context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
+	cond, args := letterFilter(f)
+	if f.After != "" {
+		cond, args = cond+" AND seq > (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
+	}
+	limit := min(cmp.Or(max(f.Limit, 0), defaultList), deadletter.MaxList)
+	err = l.db.each(ctx, into(&list, l.db.scanLetter), `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
+	return list, err
+}
+
+// Count implements deadletter.Store.
+func (l *DeadLetters) Count(ctx context.Context, f deadletter.Filter) (n int, err error) {
+	cond, args := letterFilter(f)
+	err = l.db.each(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM forbear_letters WHERE `+cond, args...)
+	return n, err
+}
+
+// letterFilter turns a filter into a condition, but for what pages a list.
+func letterFilter(f deadletter.Filter) (string, []any) {
+	cond, args := []string{"1 = 1"}, []any(nil)
+	add := func(c string, a ...any) { cond, args = append(cond, c), append(args, a...) }
+	for _, c := range []struct{ column, value string }{
+		{"queue", f.Queue},
+		{"dest", f.Destination},
+		{"reason", f.Reason},
+		{"error_type", f.ErrorType},
+		{"event_id", f.EventID},
+		{"state", string(f.State)},
+		{"job", f.Job},
+	} {
+		if c.value != "" {
+			add(c.column+" = ?", c.value)
+		}
+	}
+	if len(f.IDs) > 0 {
+		var ids []any
+		for _, id := range f.IDs {
+			ids = append(ids, id)
+		}
+		add("id IN ("+placeholders(len(ids))+")", ids...)
+	}
+	if f.Outcome != nil {
+		add("outcome = ?", string(*f.Outcome))
+	}
+	if !f.Since.IsZero() {
+		add("dead_at >= ?", f.Since)
+	}
+	if !f.Until.IsZero() {
+		add("dead_at < ?", f.Until)
+	}
+	if f.MaxRedrives > 0 {
+		add("redrives < ?", f.MaxRedrives)
+	}
+	return strings.Join(cond, " AND "), args
+}
+
+func scanStat(r *sql.Rows) (s deadletter.Stat, err error) {
+	var oldest, newest int64
+	err = r.Scan(&s.Queue, &s.Reason, &s.State, &s.Count, &oldest, &newest)
+	s.Oldest, s.Newest = at(oldest), at(newest)
+	return s, err
+}
+
+// Stats implements deadletter.Store.
+func (l *DeadLetters) Stats(ctx context.Context) (list []deadletter.Stat, err error) {
+	err = l.db.each(ctx, into(&list, scanStat), `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY queue, reason, state ORDER BY queue, reason, state`)
+	return list, err
+}
+
+// Discard implements deadletter.Store.
+func (l *DeadLetters) Discard(ctx context.Context, id, by, why string) error {
+	return l.db.write(ctx, func(t *tx) error {
+		n, err := t.exec(`UPDATE forbear_letters SET `+letterDiscarded+`, discard = ? WHERE id = ? AND `+letterDead, why, id)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return t.whyNot(id)
+		}
+		return t.audit(deadletter.Entry{Who: by, Action: "discard", Target: id, Detail: why})
+	})
+}
+
+// whyNot finds out why a letter could not change: it is unknown, or in another
+// state.
+func (t *tx) whyNot(id string) error {
+	var state string
+	ok, err := t.row([]any{&state}, `SELECT state FROM forbear_letters WHERE id = ?`, id)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("%q: %w", id, own(deadletter.ErrNotFound))
+	default:
+		return fmt.Errorf("dead letter %q is %s: %w", id, state, own(deadletter.ErrState))
+	}
+}
+
+// Remove implements deadletter.Store.
+func (l *DeadLetters) Remove(ctx context.Context, ids []string) (int, error) {
+	return do(ctx, l.db, func(t *tx) (removed int, err error) {
+		for _, id := range ids {
+			n, err := t.exec(`DELETE FROM forbear_letters WHERE id = ? AND NOT `+letterRedriving, id)
+			if err != nil {
+				return 0, err
+			}
+			removed += int(n)
+		}
+		return removed, nil
+	})
+}

@@ -1,0 +1,104 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// This file has what accepting, writing back and redriving need of a delivery's
+// row: to add it, to know it, and to keep the order of its key.
+
+// insertMessage adds a message. Each dialect has its own way to its number.
+const insertMessage = `INSERT INTO forbear_messages (meta, body, created) VALUES (?, ?, ?)`
+
+// addDelivery adds one delivery, unless it is known; one that must keep its
+// key's order is held while an earlier one is not finished.
+func (t *tx) addDelivery(seq int64, endpoint string, m *encoded, ordered bool) (fresh bool, err error) {
+	state, okey := waiting, any(nil)
+	if ordered {
+		okey = m.Key
+		if state, err = t.place(endpoint, m.Key); err != nil {
+			return false, err
+		}
+	}
+	n, err := t.exec(`INSERT INTO forbear_deliveries (message, message_id, endpoint, okey, state, due, start) VALUES (?, ?, ?, ?, ?, {t}, {t}) ON CONFLICT (message_id, endpoint) DO NOTHING`,
+		seq, m.ID, endpoint, okey, state, after(m.wait), after(m.wait))
+	return n == 1, err
+}
+
+// place is the state of a delivery that comes behind all others of its key: it
+// is held while one of them is not finished. The transaction holds the key's
+// lock.
+func (t *tx) place(endpoint, key string) (rowState, error) {
+	var one int
+	busy, err := t.row([]any{&one}, `SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND okey = ? AND `+stateUnfinished+` LIMIT 1`, endpoint, key)
+	if busy {
+		return held, err
+	}
+	return waiting, err
+}
+
+// known is what is stored under the identity of a delivery.
+type known struct {
+	webhook.Message
+
+	delivery int64
+	state    rowState
+	okey     string
+}
+
+// errUnknown says that a delivery is not there.
+var errUnknown = errors.New("delivery is gone")
+
+// knownQuery reads a delivery, d, with its message.
+const knownQuery = `SELECT d.id, d.state, COALESCE(d.okey, ''), m.meta, m.body, m.created
+	FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.message_id = ? AND d.endpoint = ?`
+
+// known reads a delivery with its message.
+func (t *tx) known(id, endpoint string) (known, error) { return t.readKnown(knownQuery, id, endpoint) }
+
+// lockKnown is known for a delivery that is to be changed: no other transaction
+// changes it before this one ends.
+func (t *tx) lockKnown(id, endpoint string) (known, error) {
+	return t.readKnown(knownQuery+` {lock delivery}`, id, endpoint)
+}
+
+func (t *tx) readKnown(text, id, endpoint string) (k known, err error) {
+	var meta string
+	var body []byte
+	var made int64
+	found, err := t.row([]any{&k.delivery, &k.state, &k.okey, &meta, &body, &made}, text, id, endpoint)
+	if err != nil {
+		return k, err
+	}
+	if !found {
+		return k, errUnknown
+	}
+	k.Message, err = t.db.decode(id, meta, made, body)
+	return k, err
+}
+
+// ordering names a key at an endpoint.
+type ordering struct {
+	Endpoint string `json:"e"`
+	Key      string `json:"k"`
+}
+
+// promote lets the next message of each key go, whose locks the transaction
+// holds. The states are told twice for SQLite, which takes a partial index only
+// for its own words.
+func (t *tx) promote(keys []ordering) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	spec, err := json.Marshal(keys)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`UPDATE forbear_deliveries SET `+stateWaiting+` WHERE id IN (
+		SELECT (SELECT min(h.id) FROM forbear_deliveries h WHERE h.endpoint = x.e AND h.okey = x.k AND h.`+stateUnfinished+` AND h.`+stateHeld+`)
+		FROM {keys} WHERE NOT EXISTS (SELECT 1 FROM forbear_deliveries a WHERE a.endpoint = x.e AND a.okey = x.k AND a.`+stateActive+`))`, string(spec))
+	return err
+}

@@ -1,0 +1,94 @@
+package sqlstore
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// encoded is a message as its row wants it. It is made before the transaction,
+// so that no writer waits for a cipher.
+type encoded struct {
+	webhook.Message
+	meta string        // an envelope, sealed
+	body []byte        // sealed
+	made int64         // microseconds
+	wait time.Duration // until it may be sent
+
+	fresh bool // the result: it is new at one of its endpoints
+}
+
+// envelope is what a row keeps of a message besides its id, time and body. Its
+// names are on disk.
+type envelope struct {
+	Type           string           `json:"type,omitempty"`
+	Source         string           `json:"source,omitempty"`
+	Subject        string           `json:"subject,omitempty"`
+	Key            string           `json:"key,omitempty"`
+	IdempotencyKey string           `json:"idempotency_key,omitempty"`
+	CorrelationID  string           `json:"correlation_id,omitempty"` // when it is not the message's id
+	ContentType    string           `json:"content_type,omitempty"`
+	Headers        []webhook.Header `json:"headers,omitempty"`
+	NotBefore      time.Time        `json:"not_before,omitzero"`
+}
+
+// plain is the text of an envelope with nothing in it: such messages are not
+// parsed when they are claimed.
+const plain = ""
+
+// encode makes a row of a message. Its not-before becomes a wait, so that the
+// store's clock counts from when the row is written.
+func (db *DB) encode(m webhook.Message) (encoded, error) {
+	e := encoded{Message: m, made: m.Created.UnixMicro()}
+	v := envelope{m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, m.Headers, m.NotBefore}
+	if v.CorrelationID == m.ID {
+		v.CorrelationID = ""
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return e, err
+	}
+	if string(text) != "{}" {
+		if e.meta, err = db.sealText(text); err != nil {
+			return e, err
+		}
+	}
+	if m.Body == nil {
+		m.Body = []byte{}
+	}
+	if e.body, err = db.seal(m.Body); err != nil {
+		return e, err
+	}
+	now := db.now()
+	if m.Created.IsZero() {
+		e.made = now.UnixMicro()
+	}
+	if !m.NotBefore.IsZero() {
+		e.wait = max(m.NotBefore.Sub(now), 0)
+	}
+	return e, nil
+}
+
+// decode is the inverse of encode, but for the endpoints, which are the
+// deliveries.
+func (db *DB) decode(id, meta string, made int64, body []byte) (m webhook.Message, err error) {
+	if meta != plain {
+		text, err := db.unsealText(meta)
+		if err != nil {
+			return m, err
+		}
+		var v envelope
+		if err := json.Unmarshal(text, &v); err != nil {
+			return m, err
+		}
+		m = webhook.Message{
+			Type: v.Type, Source: v.Source, Subject: v.Subject, Key: v.Key, IdempotencyKey: v.IdempotencyKey,
+			CorrelationID: v.CorrelationID, ContentType: v.ContentType, Headers: v.Headers, NotBefore: v.NotBefore,
+		}
+	}
+	m.ID, m.CorrelationID, m.Created = id, cmp.Or(m.CorrelationID, id), at(made)
+	m.Body, err = db.unseal(body)
+	return m, err
+}

@@ -1,0 +1,117 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// A redrive job is claimed as a delivery is: under a lease, with a fence that
+// each claim counts up. Its progress is in spec; its state has a column, which
+// operators may set meanwhile.
+
+// What statements say of a job's state.
+const (
+	jobRunning = `state = '` + string(deadletter.JobRunning) + `'`
+	jobOngoing = `state IN ('` + string(deadletter.JobRunning) + `', '` + string(deadletter.JobPaused) + `')`
+)
+
+// PutJob implements deadletter.Store.
+func (l *DeadLetters) PutJob(ctx context.Context, j deadletter.Job) error {
+	spec, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	return l.db.write(ctx, func(t *tx) error {
+		if _, err := t.exec(`INSERT INTO forbear_jobs (id, spec, state, created) VALUES (?, ?, ?, {t})`, j.ID, string(spec), string(j.State), after(0)); err != nil {
+			return err
+		}
+		return t.audit(deadletter.Entry{Who: j.By, Action: "redrive-start", Target: j.ID, Detail: fmt.Sprintf("%d letters", j.Total)})
+	})
+}
+
+const jobColumns = `spec, state, created, fence`
+
+func scanJob(r *sql.Rows) (j deadletter.Job, err error) {
+	var spec, state string
+	var created, fence int64
+	if err := r.Scan(&spec, &state, &created, &fence); err != nil {
+		return j, err
+	}
+	err = json.Unmarshal([]byte(spec), &j)
+	j.State, j.Created, j.Fence = deadletter.JobState(state), at(created), fence
+	return j, err
+}
+
+// Job implements deadletter.Store.
+func (l *DeadLetters) Job(ctx context.Context, id string) (deadletter.Job, error) {
+	var list []deadletter.Job
+	err := l.db.each(ctx, into(&list, scanJob), `SELECT `+jobColumns+` FROM forbear_jobs WHERE id = ?`, id)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound)
+	}
+	if err != nil {
+		return deadletter.Job{}, err
+	}
+	return list[0], nil
+}
+
+// Jobs implements deadletter.Store: the last hundred.
+func (l *DeadLetters) Jobs(ctx context.Context) (list []deadletter.Job, err error) {
+	err = l.db.each(ctx, into(&list, scanJob), `SELECT `+jobColumns+` FROM forbear_jobs ORDER BY created DESC LIMIT 100`)
+	return list, err
+}
+
+// ClaimJob implements deadletter.Store. The condition stands twice: of two
+// processes that find the same job, the second sees the lease of the first when
+// it comes to write.
+func (l *DeadLetters) ClaimJob(ctx context.Context, owner string, lease time.Duration) (j deadletter.Job, ok bool, err error) {
+	list, err := do(ctx, l.db, func(t *tx) (list []deadletter.Job, err error) {
+		err = t.each(into(&list, scanJob), `UPDATE forbear_jobs SET owner = ?, lease = {t}, fence = fence + 1 WHERE lease < {t} AND `+jobRunning+`
+			AND id = (SELECT id FROM forbear_jobs WHERE `+jobRunning+` AND lease < {t} ORDER BY created LIMIT 1) RETURNING `+jobColumns, owner, after(lease), after(0), after(0))
+		return list, err
+	})
+	if err != nil || len(list) == 0 {
+		return j, false, err
+	}
+	return list[0], true, nil
+}
+
+// UpdateJob implements deadletter.Store.
+func (l *DeadLetters) UpdateJob(ctx context.Context, j deadletter.Job, lease time.Duration) (deadletter.Job, error) {
+	spec, err := json.Marshal(j)
+	if err != nil {
+		return j, err
+	}
+	return do(ctx, l.db, func(t *tx) (deadletter.Job, error) {
+		var state string
+		// What an operator has set since, a pause or a cancellation, stays.
+		ok, err := t.row([]any{&state}, `UPDATE forbear_jobs SET spec = ?, lease = {t}, state = CASE WHEN `+jobRunning+` THEN ? ELSE state END WHERE id = ? AND fence = ? RETURNING state`,
+			string(spec), after(lease), string(j.State), j.ID, j.Fence)
+		if err == nil && !ok {
+			err = fmt.Errorf("redrive %q: %w", j.ID, own(deadletter.ErrFenced))
+		}
+		now := j
+		now.State = deadletter.JobState(state)
+		return now, err
+	})
+}
+
+// SetJobState implements deadletter.Store. Without a lease the job may be
+// claimed at once when it goes on.
+func (l *DeadLetters) SetJobState(ctx context.Context, id string, state deadletter.JobState, by string) error {
+	return l.db.write(ctx, func(t *tx) error {
+		n, err := t.exec(`UPDATE forbear_jobs SET state = ?, lease = 0 WHERE id = ? AND `+jobOngoing, string(state), id)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("redrive %q: %w", id, own(deadletter.ErrState))
+		}
+		if err != nil {
+			return err
+		}
+		return t.audit(deadletter.Entry{Who: by, Action: "redrive-" + string(state), Target: id})
+	})
+}

@@ -1,0 +1,44 @@
+package sqltest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/sqlstore"
+	"github.com/forbear-go/forbear/storetest"
+)
+
+// views puts those of a database together that are about one delivery: its
+// letter is written with it.
+func views(db *sqlstore.DB) storetest.Store {
+	return struct {
+		*sqlstore.Webhooks
+		*sqlstore.DeadLetters
+	}{db.Webhooks(), db.DeadLetters()}
+}
+
+func TestSQLite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Store {
+		return views(open(t, filepath.Join(t.TempDir(), "forbear.db")))
+	})
+}
+
+func TestPostgreSQL(t *testing.T) {
+	server := pgtest.Start(t)
+	storetest.Run(t, func(t *testing.T) storetest.Store { return views(open(t, server.Database(t))) })
+}
+
+func TestSQLiteIdempotency(t *testing.T) {
+	storetest.RunIdempotency(t, func(t *testing.T) idempotency.Store {
+		return open(t, filepath.Join(t.TempDir(), "forbear.db")).Idempotency()
+	})
+}
+
+func TestPostgreSQLIdempotency(t *testing.T) {
+	server := pgtest.Start(t)
+	storetest.RunIdempotency(t, func(t *testing.T) idempotency.Store {
+		return open(t, server.Database(t)).Idempotency()
+	})
+}

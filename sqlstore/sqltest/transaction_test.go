@@ -1,0 +1,154 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/sqlstore"
+)
+
+func TestTransactions(t *testing.T) {
+	pg := pgtest.Start(t)
+	for _, c := range []struct {
+		name, driver string
+		place        func(t *testing.T) string
+	}{
+		{"sqlite", "sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "forbear.db") }},
+		{"postgres", "pgx", func(t *testing.T) string { return pg.Database(t) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			place := c.place(t)
+			store := open(t, place)
+			name := place
+			if c.name == "sqlite" {
+				name, _ = sqlstore.SQLiteNames(place)
+			}
+			pool, err := sql.Open(c.driver, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = pool.Close() })
+			pool.SetMaxOpenConns(2)
+			if _, err := pool.Exec(`CREATE TABLE paid (k TEXT NOT NULL)`); err != nil {
+				t.Fatal(err)
+			}
+			testTransactions(t, store.Transactions(pool), pool)
+		})
+	}
+}
+
+// bank answers by the request's body: a status, or "panic", and pays in the
+// request's transaction.
+type bank struct {
+	runs atomic.Int64
+	gate chan struct{} // "slow" waits for it
+}
+
+func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.runs.Add(1)
+	text, _ := io.ReadAll(r.Body)
+	if _, err := idempotency.Tx(r.Context()).ExecContext(r.Context(), `INSERT INTO paid (k) VALUES ('x')`); err != nil {
+		panic(err)
+	}
+	switch string(text) {
+	case "panic":
+		panic(http.ErrAbortHandler)
+	case "unknown":
+		idempotency.MarkUnknown(r.Context())
+	case "slow":
+		<-b.gate
+	case "503":
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprint(w, b.runs.Load())
+}
+
+func testTransactions(t *testing.T, store idempotency.Transactor, pool *sql.DB) {
+	b := &bank{gate: make(chan struct{})}
+	h, err := idempotency.Handler(store, idempotency.Options{Scope: idempotency.SingleTenant(), Transaction: true, Logger: slog.New(slog.DiscardHandler)}, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(key, body string) (status int, replayed bool) {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/pay", strings.NewReader(body))
+		r.Header.Set("Idempotency-Key", key)
+		func() {
+			defer func() {
+				if v := recover(); v != nil && !errors.Is(v.(error), http.ErrAbortHandler) {
+					t.Errorf("panic: %v", v)
+				} else if v != nil {
+					w.Code = 0
+				}
+			}()
+			h.ServeHTTP(w, r)
+		}()
+		return w.Code, w.Header().Get("Idempotent-Replayed") == "true"
+	}
+	paid := func() (n int) {
+		t.Helper()
+		if err := pool.QueryRow(`SELECT count(*) FROM paid`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, step := range []struct {
+		key, body string
+		status    int
+		replayed  bool
+		paid      int
+	}{
+		{"a", "", 201, false, 1},
+		{"a", "", 201, true, 1},
+		{"a", "other", 422, false, 1},
+		{"b", "503", 503, false, 1}, // rolled back
+		{"b", "503", 503, false, 1},
+		{"c", "panic", 0, false, 1},
+		{"c", "panic", 0, false, 1}, // and not stuck
+		{"d", "unknown", 201, false, 1},
+		{"d", "unknown", 409, false, 1},
+	} {
+		if status, replayed := send(step.key, step.body); status != step.status || replayed != step.replayed || paid() != step.paid {
+			t.Fatalf("key %s, %q: %d, replayed %v, %d paid; want %+v", step.key, step.body, status, replayed, paid(), step)
+		}
+	}
+
+	// Many duplicates of a slow one take no connections: the pool has two.
+	var wg sync.WaitGroup
+	before := b.runs.Load()
+	for range 20 {
+		wg.Go(func() {
+			if status, _ := send("slow", "slow"); status != 201 {
+				t.Errorf("slow: %d", status)
+			}
+		})
+	}
+	for b.runs.Load() == before {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if n := pool.Stats().InUse; n != 1 {
+		t.Errorf("%d connections in use, want that of the run", n)
+	}
+	close(b.gate)
+	wg.Wait()
+	if n := b.runs.Load() - before; n != 1 || paid() != 2 {
+		t.Errorf("%d runs, %d paid", n, paid())
+	}
+}

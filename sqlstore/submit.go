@@ -1,0 +1,113 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+)
+
+// op is one write on its way to a [writer].
+//
+// A caller waits for it under a context of its own, and the transaction runs
+// under none of the callers': a member that is canceled would otherwise roll
+// back what the others were about to be told is safe. So a write whose caller
+// has left may still happen, and a result goes to a place that the caller reads
+// only after the transaction has ended.
+//
+// run may be called again, after a rollback: it keeps nothing from one call to
+// the next.
+type op struct {
+	run    func(*tx) error
+	accept *acceptance // instead of run: those of a group are run as one
+	// last is run after the others of the group: it waits for no lock, and may
+	// take some that others wait for.
+	last func(*tx) error
+	keys keyLocks // of the keys whose order the write decides about
+	// alone says that the write has a transaction of its own on PostgreSQL: it
+	// takes locks that the order of the others does not foresee.
+	alone bool
+	// volatile says that the write means nothing after a restart of the machine
+	// that made it, so that a power cut may take it back when the database is
+	// on that machine.
+	volatile bool
+	// limit bounds the transaction on PostgreSQL; default groupTimeout.
+	limit time.Duration
+	done  chan error
+}
+
+// write runs f in a transaction that may be shared with other writes. It
+// returns when the transaction is on disk, or when ctx ends: then the write may
+// still happen.
+func (db *DB) write(ctx context.Context, f func(*tx) error) error {
+	return db.submit(ctx, &op{run: f, alone: true})
+}
+
+// submit hands o to a writer and waits for the end of its transaction.
+func (db *DB) submit(ctx context.Context, o *op) error {
+	o.done = make(chan error, 1) // the writer never waits for a caller
+	if err := db.enqueue(ctx, o); err != nil {
+		return err
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// enqueue puts o behind the other writes of its kind, unless the database is
+// closed: after that no writer takes anything.
+func (db *DB) enqueue(ctx context.Context, o *op) error {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	if db.closed {
+		return ErrClosed
+	}
+	ops := db.ops
+	if o.keys != 0 {
+		ops = db.ordered
+	}
+	select {
+	case ops <- o:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// do is write for an f with a result. The result is handed over only when the
+// caller is still there, which is why it needs the type parameter: a captured
+// variable would be written behind the back of a caller that has left.
+func do[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
+	return doAs(ctx, db, op{alone: true}, f)
+}
+
+// doAs is do, for a write that is not like all others: as says how.
+func doAs[T any](ctx context.Context, db *DB, as op, f func(*tx) (T, error)) (T, error) {
+	box := new(T)
+	as.run = fill(box, f)
+	return submitted(ctx, db, &as, box)
+}
+
+// doLast is do, for what comes last in its group.
+func doLast[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
+	box := new(T)
+	return submitted(ctx, db, &op{last: fill(box, f)}, box)
+}
+
+// fill returns f with its result put into box.
+func fill[T any](box *T, f func(*tx) (T, error)) func(*tx) error {
+	return func(t *tx) (err error) {
+		*box, err = f(t)
+		return err
+	}
+}
+
+// submitted submits o and reads the result in box, which is o's to write until
+// then and for good when the caller leaves.
+func submitted[T any](ctx context.Context, db *DB, o *op, box *T) (result T, err error) {
+	if err := db.submit(ctx, o); err != nil {
+		return result, err
+	}
+	return *box, nil
+}

@@ -1,0 +1,143 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// tx is a transaction, or a connection on which each statement is one, as the
+// concepts see it. It belongs to one goroutine.
+type tx struct {
+	ctx      context.Context //nolint:containedctx // the group's, set by the writer
+	db       *DB
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt // by text, where the driver does not keep its own; nil: not
+	alerts   []deadletter.Alert   // raised at the end of the transaction
+}
+
+// run runs a statement.
+func (t *tx) run(text string, args ...any) (sql.Result, error) {
+	stmt, err := t.stmt(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case stmt != nil:
+		return stmt.ExecContext(t.ctx, t.db.args(args)...)
+	default:
+		return t.conn.ExecContext(t.ctx, t.db.sql(text), t.db.args(args)...)
+	}
+}
+
+// exec runs a statement and returns the number of rows that it changed.
+func (t *tx) exec(text string, args ...any) (int64, error) {
+	res, err := t.run(text, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// execOnce runs a statement that is not worth preparing.
+func (t *tx) execOnce(text string) error {
+	_, err := t.conn.ExecContext(t.ctx, text)
+	return err
+}
+
+func (t *tx) query(text string, args ...any) (*sql.Rows, error) {
+	stmt, err := t.stmt(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case stmt != nil:
+		return stmt.QueryContext(t.ctx, t.db.args(args)...)
+	default:
+		return t.conn.QueryContext(t.ctx, t.db.sql(text), t.db.args(args)...)
+	}
+}
+
+// each calls f for every row of a query. The connection has one conversation at
+// a time: f runs no statement of its own.
+func (t *tx) each(f func(*sql.Rows) error, text string, args ...any) error {
+	rows, err := t.query(text, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, f)
+}
+
+// row scans the first row of a query; ok is false when there is none.
+func (t *tx) row(dest []any, text string, args ...any) (ok bool, err error) {
+	rows, err := t.query(text, args...)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return false, rows.Err()
+	}
+	return true, rows.Scan(dest...)
+}
+
+// stmt returns the prepared statement, where the driver does not keep its own.
+func (t *tx) stmt(text string) (*sql.Stmt, error) {
+	if t.prepared == nil {
+		return nil, nil
+	}
+	if s := t.prepared[text]; s != nil {
+		return s, nil
+	}
+	s, err := t.conn.PrepareContext(t.ctx, t.db.sql(text))
+	if err != nil {
+		return nil, err
+	}
+	t.prepared[text] = s
+	return s, nil
+}
+
+// each calls f for every row and closes rows.
+func each(rows *sql.Rows, f func(*sql.Rows) error) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// into makes of scan, which reads one row, what each wants to fill a list.
+func into[T any](list *[]T, scan func(*sql.Rows) (T, error)) func(*sql.Rows) error {
+	return func(r *sql.Rows) error {
+		v, err := scan(r)
+		if err == nil {
+			*list = append(*list, v)
+		}
+		return err
+	}
+}
+
+// one scans a row of one column.
+func one[T any](r *sql.Rows) (v T, err error) {
+	err = r.Scan(&v)
+	return v, err
+}
+
+// placeholders returns "?, ?, ?".
+func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+
+// errOwn marks errors that the store returns by itself: a replay would only
+// repeat them.
+var errOwn = errors.New("refused by the store")
+
+type ownError struct{ error }
+
+func (e ownError) Unwrap() error { return e.error }
+
+func (e ownError) Is(target error) bool { return target == errOwn }
+
+// own marks err as the store's own.
+func own(err error) error { return ownError{err} }

@@ -1,0 +1,102 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Webhooks is the view of a database that keeps endpoints, messages, deliveries
+// and attempts, and that empties the outbox. It implements webhook.Store and
+// webhook.Waker. Make it with [DB.Webhooks]. It is safe for concurrent use.
+type Webhooks struct{ db *DB }
+
+// Webhooks returns the endpoints and deliveries of the database.
+func (db *DB) Webhooks() *Webhooks { return &Webhooks{db} }
+
+// stateNames are the states of a delivery as people see them.
+var stateNames = map[rowState]string{waiting: "waiting", leased: "sending", delivered: "delivered", dead: "dead", held: "held"}
+
+// Deliveries implements webhook.Store.
+func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webhook.Info, err error) {
+	var ids []int64
+	err = w.db.each(ctx, func(r *sql.Rows) error {
+		var id, due int64
+		var state rowState
+		var progress string
+		i := webhook.Info{Message: message}
+		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress); err != nil {
+			return err
+		}
+		var p forbear.Progress
+		if progress != "" {
+			if err := json.Unmarshal([]byte(progress), &p); err != nil {
+				return err
+			}
+		}
+		i.State, i.Due, i.Postponed = stateNames[state], at(due), p.Postponed
+		ids, list = append(ids, id), append(list, i)
+		return nil
+	}, `SELECT id, endpoint, state, due, claims, COALESCE(progress, '') FROM forbear_deliveries WHERE message_id = ? ORDER BY id`, message)
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		list[i].History = []webhook.Attempt{}
+		if err := w.db.each(ctx, into(&list[i].History, scanAttempt), historyQuery, id); err != nil {
+			return nil, err
+		}
+		for _, a := range list[i].History {
+			list[i].Attempts = max(list[i].Attempts, a.Number)
+		}
+	}
+	return list, nil
+}
+
+// finished is a delivery that is old enough to be deleted.
+type finished struct {
+	id, message int64
+	messageID   string
+}
+
+func scanFinished(r *sql.Rows) (f finished, err error) {
+	err = r.Scan(&f.id, &f.message, &f.messageID)
+	return f, err
+}
+
+// Sweep implements webhook.Store. One process does it at a time.
+func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int, error) {
+	return do(ctx, w.db, func(t *tx) (int, error) {
+		if mine, err := t.db.d.tryLock(t, sweepLock); err != nil || !mine {
+			return 0, err
+		}
+		var list []finished
+		err := t.each(into(&list, scanFinished), `SELECT id, message, message_id FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ?`, after(-age), limit)
+		if err != nil {
+			return 0, err
+		}
+		for _, f := range list {
+			if err := t.deleteDelivery(f); err != nil {
+				return 0, err
+			}
+		}
+		return len(list), nil
+	})
+}
+
+// deleteDelivery deletes a delivery with its history, and its message with the
+// last of its deliveries.
+func (t *tx) deleteDelivery(f finished) error {
+	for _, text := range []string{`DELETE FROM forbear_attempts WHERE delivery = ?`, `DELETE FROM forbear_deliveries WHERE id = ?`} {
+		if _, err := t.exec(text, f.id); err != nil {
+			return err
+		}
+	}
+	// Deliveries of one message have its id: their index is by that.
+	_, err := t.exec(`DELETE FROM forbear_messages WHERE seq = ? AND NOT EXISTS (SELECT 1 FROM forbear_deliveries WHERE message_id = ? AND message = ?)`, f.message, f.messageID, f.message)
+	return err
+}

@@ -1,0 +1,241 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Turn implements webhook.Store. What the outcomes let go, the next message of
+// a key, can be claimed in the same turn.
+func (w *Webhooks) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, error) {
+	rows, err := newWriteBacks(turn.Outcomes)
+	if err != nil {
+		return webhook.Turned{}, err
+	}
+	letters, err := w.db.encodeLetters(turn.Outcomes)
+	if err != nil {
+		return webhook.Turned{}, err
+	}
+	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: claimDue}
+	end := time.Now().Add(turn.Lease)
+	box := new(webhook.Turned)
+	as := op{
+		keys: finishedKeys(rows),
+		// A lease ends with the machine that holds it: a claim alone need not
+		// wait for the disk.
+		volatile: len(rows) == 0,
+		run: func(t *tx) (err error) {
+			box.OK, err = t.writeBack(rows, letters)
+			return err
+		},
+		last: func(t *tx) (err error) {
+			if box.Claimed, err = t.claim(c); err == nil {
+				box.Next, err = t.heads(short(turn.Lanes, box.Claimed))
+			}
+			return err
+		},
+	}
+	written := as.keys != 0 && len(turn.Lanes) > 0
+	if written {
+		// In a transaction of its own, so that the keys are free before others
+		// are claimed.
+		if err := w.db.submit(ctx, &op{keys: as.keys, run: as.run}); err != nil {
+			return webhook.Turned{}, err
+		}
+		as = op{last: as.last}
+	}
+	done, err := submitted(ctx, w.db, &as, box)
+	if err != nil && written {
+		return webhook.Turned{OK: box.OK}, nil // the claim is made with the next turn
+	}
+	until(done.Claimed, end)
+	return done, err
+}
+
+// short returns the endpoints that got less than they wanted.
+func short(lanes []webhook.Lane, claimed []webhook.Delivery) (endpoints []string) {
+	got := make(map[string]int, len(lanes))
+	for i := range claimed {
+		got[claimed[i].Endpoint]++
+	}
+	for _, l := range lanes {
+		if got[l.Endpoint] < l.Max {
+			endpoints = append(endpoints, l.Endpoint)
+		}
+	}
+	return endpoints
+}
+
+// writeBack is an outcome as its row wants it.
+type writeBack struct {
+	*webhook.Outcome `json:"-"`
+
+	ID       int64    `json:"id"`
+	Fence    int64    `json:"fence"`
+	State    rowState `json:"state"`
+	After    int64    `json:"after"` // microseconds
+	Progress *string  `json:"progress"`
+	Finished bool     `json:"finished"`
+
+	// What the write returned: whether the row was still this lease's, and the
+	// letter that it redrives.
+	ok     bool
+	letter string
+}
+
+func newWriteBacks(outcomes []webhook.Outcome) ([]writeBack, error) {
+	rows := make([]writeBack, len(outcomes))
+	for i := range outcomes {
+		o := &outcomes[i]
+		r := writeBack{Outcome: o, ID: o.ID, Fence: o.Fence, State: waiting, After: o.After.Microseconds()}
+		switch o.Kind {
+		case webhook.Delivered:
+			r.State, r.Finished = delivered, true
+		case webhook.Dead:
+			r.State, r.Finished = dead, true
+		}
+		// What is delivered needs its progress no more, and what was released
+		// untouched keeps the one that it has.
+		if o.Kind != webhook.Delivered && !(o.Kind == webhook.Released && o.Progress == forbear.Progress{}) {
+			text, err := json.Marshal(o.Progress)
+			if err != nil {
+				return nil, err
+			}
+			r.Progress = new(string(text))
+		}
+		rows[i] = r
+	}
+	return rows, nil
+}
+
+// finishedKeys returns the locks of the keys whose next message may go.
+func finishedKeys(rows []writeBack) (keys keyLocks) {
+	for i := range rows {
+		if r := &rows[i]; r.Finished && r.OrderKey != "" {
+			keys.add(r.Endpoint, r.OrderKey)
+		}
+	}
+	return keys
+}
+
+// writeBack writes outcomes back, fenced, with their history and what they
+// entail. ok has a place for each: false for one whose lease has passed to
+// another, for which nothing is written.
+func (t *tx) writeBack(rows []writeBack, letters map[int64]letterRow) (ok []bool, err error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	for i := range rows {
+		rows[i].ok, rows[i].letter = false, "" // of an earlier try
+	}
+	if err := t.db.d.writeStates(t, rows); err != nil {
+		return nil, err
+	}
+	if err := t.recordAttempts(rows); err != nil {
+		return nil, err
+	}
+	ok = make([]bool, len(rows))
+	for i := range rows {
+		ok[i] = rows[i].ok
+	}
+	return ok, t.followUp(rows, letters)
+}
+
+// leaseID names one claim of a delivery.
+type leaseID struct{ id, fence int64 }
+
+// written returns the function for each that marks the rows which a statement
+// has written: it returns id, fence and letter.
+func written(index map[leaseID]*writeBack) func(*sql.Rows) error {
+	return func(r *sql.Rows) error {
+		var id leaseID
+		var letter string
+		err := r.Scan(&id.id, &id.fence, &letter)
+		if row := index[id]; row != nil {
+			row.ok, row.letter = true, letter
+		}
+		return err
+	}
+}
+
+// followUp does what a delivery that was written back entails, in the same
+// transaction: its letter and alert, the redrive that it belongs to, the next
+// of its key, whose lock the transaction holds.
+func (t *tx) followUp(rows []writeBack, letters map[int64]letterRow) error {
+	var keys []ordering
+	for i := range rows {
+		r := &rows[i]
+		if !r.ok {
+			continue
+		}
+		var err error
+		switch {
+		case r.Kind == webhook.Dead:
+			err = t.deadLetter(r.ID, r.letter, letters[r.ID])
+		case r.letter == "":
+		case r.Kind == webhook.Delivered:
+			err = t.endRedrive(r.letter, deadletter.OutcomeDelivered)
+		case r.Kind == webhook.Retried:
+			err = t.endRedrive(r.letter, deadletter.OutcomeFailing)
+		}
+		if err != nil {
+			return err
+		}
+		if r.Finished && r.OrderKey != "" {
+			keys = append(keys, ordering{r.Endpoint, r.OrderKey})
+		}
+	}
+	return t.promote(keys)
+}
+
+// encodeLetters encodes the letters of the outcomes that have one, by the id of
+// the delivery.
+func (db *DB) encodeLetters(outcomes []webhook.Outcome) (map[int64]letterRow, error) {
+	letters := map[int64]letterRow{}
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.Kind != webhook.Dead {
+			continue
+		}
+		if o.Dead == nil {
+			return nil, fmt.Errorf("delivery %d: dead without a letter", o.ID)
+		}
+		var err error
+		if letters[o.ID], err = db.encodeLetter(*o.Dead); err != nil {
+			return nil, err
+		}
+	}
+	return letters, nil
+}
+
+// deadLetter adds the letter of a delivery with its history, or returns the
+// letter that was being redriven to the dead ones.
+func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error) {
+	if l.History, err = t.history(delivery); err != nil {
+		return err
+	}
+	if len(l.History) > 0 {
+		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
+	}
+	if redriven == "" {
+		return t.putLetter(l)
+	}
+	l.ID = redriven
+	meta, err := json.Marshal(l.Letter)
+	if err != nil {
+		return err
+	}
+	if _, err = t.exec(`UPDATE forbear_letters SET `+letterDead+`, outcome = ?, reason = ?, error_type = ?, meta = ?, dead_at = {t} WHERE id = ?`,
+		string(deadletter.OutcomeDead), l.Reason, l.ErrorType, string(meta), after(0), l.ID); err != nil {
+		return err
+	}
+	t.raise(alertOf(l.Letter))
+	return nil
+}

@@ -1,0 +1,68 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"time"
+)
+
+// groupTimeout bounds one transaction: a server that does not respond must not
+// hold up the writer for good.
+const groupTimeout = 30 * time.Second
+
+// session keeps PostgreSQL from reading whole tables. It cannot know that a
+// claim finds a handful of rows, and joins what it believes to be thousands
+// with a table of a million by reading all of it. Where there is no other way,
+// its estimate is so high that it would compile the statement, which takes
+// longer than any of ours. And it ends the transaction of a process that was
+// frozen in the middle of one, whose locks would hold up all others.
+func (postgres) session(_ context.Context, t *tx) error {
+	return t.execOnce(`SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;
+		SET idle_in_transaction_session_timeout = '10s'`)
+}
+
+func (postgres) alone(o *op) bool { return o.alone }
+
+// apart takes those that accept a message which one before them accepts as
+// well: in the same transaction they would come out of the order in which all
+// writers add messages.
+func (postgres) apart(group []*op) (now, later []*op) {
+	if len(group) == 1 {
+		return group, nil
+	}
+	taken := map[identity]bool{}
+	for _, o := range group {
+		if o.accept == nil || o.accept.take(taken) {
+			now = append(now, o)
+		} else {
+			later = append(later, o)
+		}
+	}
+	return now, later
+}
+
+func (postgres) bounded(group []*op) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), cmp.Or(group[0].limit, groupTimeout))
+}
+
+// begin asks for the level on which a statement sees what was committed before
+// it got its lock.
+func (postgres) begin() string { return "BEGIN ISOLATION LEVEL READ COMMITTED" }
+
+// unsynced changes nothing: the database outlives the machine that writes, and
+// its fsync is not ours to save.
+func (postgres) unsynced(*writer, []*op) func(*error) { return func(*error) {} }
+
+// reusable gives the connection up: the error may be the network's.
+func (postgres) reusable(*writer) bool { return false }
+
+// single takes a connection of the pool. The server groups commits, and a group
+// of ours would lock many records in any order.
+func (postgres) single(ctx context.Context, db *DB, f func(t *tx) error) error {
+	conn, err := db.reads.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	return f(&tx{ctx: ctx, db: db, conn: conn})
+}

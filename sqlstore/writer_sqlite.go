@@ -1,0 +1,63 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+)
+
+// session keeps statements prepared, which the driver does not. The pragmas
+// come with the source's name.
+func (sqlite) session(_ context.Context, t *tx) error {
+	t.prepared = map[string]*sql.Stmt{}
+	return nil
+}
+
+// alone and apart let everything share: there are no locks to wait for.
+func (sqlite) alone(*op) bool { return false }
+
+func (sqlite) apart(group []*op) (now, later []*op) { return group, nil }
+
+// bounded sets no bound: no other process holds this one up for longer than the
+// busy timeout.
+func (sqlite) bounded([]*op) (context.Context, context.CancelFunc) {
+	return context.Background(), func() {}
+}
+
+// begin takes the write lock at once. A transaction that began as a reader
+// could not wait for it.
+func (sqlite) begin() string { return "BEGIN IMMEDIATE" }
+
+// unsynced makes SQLite commit without waiting for the disk when all of a group
+// is volatile. The next commit that waits covers those before it.
+func (sqlite) unsynced(w *writer, group []*op) func(*error) {
+	durable := slices.ContainsFunc(group, func(o *op) bool { return !o.volatile })
+	if durable || w.tx.execOnce("PRAGMA synchronous = NORMAL") != nil {
+		return func(*error) {}
+	}
+	return func(err *error) {
+		if w.tx == nil {
+			return // the connection is gone
+		}
+		if back := w.tx.execOnce("PRAGMA synchronous = FULL"); back != nil { // never go on like this
+			w.drop()
+			*err = errors.Join(*err, back)
+		}
+	}
+}
+
+// reusable tries it. A transaction that SQLite rolled back by itself leaves a
+// good connection behind.
+func (sqlite) reusable(w *writer) bool {
+	if _, err := w.tx.exec("BEGIN IMMEDIATE"); err != nil {
+		return false
+	}
+	_, err := w.tx.exec("ROLLBACK")
+	return err == nil
+}
+
+// single goes through the group commit, as there is no other writer.
+func (sqlite) single(ctx context.Context, db *DB, f func(t *tx) error) error {
+	return db.write(ctx, f)
+}

@@ -1,0 +1,79 @@
+package storm
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/forbear-go/forbear/storm/internal/report"
+)
+
+// WriteComparison writes results side by side.
+func WriteComparison(w io.Writer, all []Compared) error {
+	var b strings.Builder
+	if len(all) > 0 {
+		r := all[0].Result
+		fmt.Fprintf(&b, "%s: %v simulated, seed %d\n\n", r.Scenario, r.Duration, r.Seed)
+	}
+	fmt.Fprintf(&b, "%-22s %-14s %9s %7s %6s %9s %8s %9s %7s\n",
+		"", "verdict", "recovery", "load x", "peak", "good", "wasted", "p99 ms", "queue s")
+	for _, c := range all {
+		s := &c.Result.Summary
+		recovery := "never"
+		if s.Recovery >= 0 {
+			recovery = fmt.Sprintf("%.1f s", s.Recovery)
+		}
+		fmt.Fprintf(&b, "%-22s %-14s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9.4g %7.3g\n", c.Variant.Title, s.Verdict, recovery,
+			s.Multiplier, s.PeakMultiplier, 100*s.Good/max(s.Calls, 1), 100*s.Wasted, s.P99, s.MaxQueue)
+	}
+	b.WriteString("\nattempts a second (same scale), then good calls\n")
+	top, good := 0.0, 0.0
+	for _, c := range all {
+		top = max(top, report.Peak(c.Result.Series.attempts()))
+		good = max(good, report.Peak(c.Result.Series.Offered))
+	}
+	for _, c := range all {
+		s := &c.Result.Series
+		fmt.Fprintf(&b, "%-22s %s\n%-22s %s\n", c.Variant.Title, report.Sparkline(s.attempts(), textWidth, top), "", report.Sparkline(s.Good, textWidth, good))
+	}
+	for _, n := range notes(all) {
+		fmt.Fprintf(&b, "\nnote: %s\n", n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// notes returns the notes of all results, each once.
+func notes(all []Compared) (out []string) {
+	seen := map[string]bool{}
+	for _, c := range all {
+		for _, n := range c.Result.Notes {
+			if !seen[n] {
+				seen[n] = true
+				out = append(out, c.Variant.Title+": "+n)
+			}
+		}
+	}
+	return out
+}
+
+// WriteHTML writes a report on one or more results as a page that needs
+// nothing else.
+func WriteHTML(w io.Writer, title, about string, all []Compared) error {
+	page := report.Page{Title: title, About: about}
+	for _, c := range all {
+		r, s := c.Result, &c.Result.Summary
+		recovery := "never"
+		if s.Recovery >= 0 {
+			recovery = report.Amount(s.Recovery) + " s"
+		}
+		page.Runs = append(page.Runs, report.Run{
+			Name: c.Variant.Title, Headline: r.Headline(), Recovery: recovery, Verdict: string(s.Verdict),
+			Load: report.Amount(s.Multiplier) + "x", Peak: report.Amount(s.PeakMultiplier) + "x",
+			Good: report.Amount(100*s.Good/max(s.Calls, 1)) + " %", Wasted: report.Amount(100*s.Wasted) + " %",
+			P50: report.Amount(s.P50) + " ms", P99: report.Amount(s.P99) + " ms", Queue: report.Amount(s.MaxQueue) + " s",
+			Engine: string(r.Engine), Seed: r.Seed, Notes: r.Notes, Chart: r.chart(),
+		})
+	}
+	return page.WriteHTML(w)
+}

@@ -1,0 +1,199 @@
+package cohort
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/model"
+)
+
+// turnedAway ends the given share of lane k's attempts at the breakers.
+func (x *engine) turnedAway(c *class, k int, share float64) {
+	l := &c.lanes[k]
+	n := l.now.n * share
+	l.now.n -= n
+	l.now.start *= 1 - share
+	if k == 0 {
+		x.rec.Now.Turned += n
+	}
+	x.refuse(c, forbear.ReasonBreakerOpen, n)
+}
+
+// refuse ends n calls.
+func (x *engine) refuse(c *class, why forbear.Reason, n float64) {
+	x.rec.Refuse(why, n)
+	x.rec.Finish(false, 0, n)
+	x.ended(c, n)
+}
+
+// full turns n requests away from a full queue. A retry without any wait finds
+// it as full as it was: a later step would be kinder than the truth.
+func (x *engine) full(c *class, k int, n, start float64) {
+	p := c.g.plan
+	for p.Baseline.Wait == "none" && p.RTT == 0 && x.shed.Hint.Floor == 0 && k < p.Limit && n > 0 {
+		again := x.granted(c, k, n, start, byShed)
+		n -= again
+		x.failed(c, k, n, start, byShed, 0) // what is left was refused
+		x.rec.Now.Retry += again
+		x.rec.Services[0].Arrivals += again
+		x.rec.Services[0].Current += again
+		x.rec.Services[0].Retries += again
+		x.rec.Services[0].Shed += again
+		k, n = k+1, again
+	}
+	x.failed(c, k, n, start, byShed, float64(p.RTT)/1e9)
+}
+
+// granted returns how much of n may be retried, and takes it.
+func (x *engine) granted(c *class, k int, n, start float64, kind int) (sum float64) {
+	a := &c.lanes[k].answers[kind]
+	for n-sum > 1e-12*c.g.unit {
+		if a.left <= 0 {
+			x.ask(c, k, start, kind)
+		}
+		if !a.retry {
+			return sum
+		}
+		part := min(n-sum, a.left)
+		sum += part
+		if a.left -= part; a.left < 1e-9*c.g.unit {
+			a.left = 0
+		}
+	}
+	return n
+}
+
+// failed asks what follows for n failures of attempt k+1, and puts the retries
+// into the ring of the next lane. The caller learns of it after so many seconds.
+func (x *engine) failed(c *class, k int, n, start float64, kind int, after float64) {
+	a := &c.lanes[k].answers[kind]
+	// What the instances behind open breakers leave of their budgets is not
+	// there for the others: each request of those counts for more.
+	weight := 1.0
+	if f := c.g.fuses; f != nil && f.closed < 1 && k+1 < len(c.lanes) {
+		// An open breaker ends the sequences that are under way.
+		x.refuse(c, forbear.ReasonBreakerOpen, n*(1-f.closed))
+		n *= f.closed
+		weight = 1 / max(f.closed, 1e-6)
+	}
+	for n > 1e-12*c.g.unit {
+		if a.left <= 0 {
+			x.ask(c, k, start, kind)
+		}
+		part := min(n, a.left/weight)
+		if a.why == forbear.ReasonBudget {
+			part = n // until the next step
+			a.left = 0
+		}
+		n -= part
+		a.left -= part * weight
+		if a.left < 1e-9*c.g.unit {
+			a.left = 0
+		}
+		if !a.retry {
+			x.refuse(c, a.why, part)
+			continue
+		}
+		x.schedule(&c.lanes[k+1], a.boxes, part, start, int(math.Round(after/x.dt)))
+	}
+}
+
+// ask puts one failure, which stands for a unit, to the Retryer.
+func (x *engine) ask(c *class, k int, start float64, kind int) {
+	a := &c.lanes[k].answers[kind]
+	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.shed, byTimeout: model.FailedTimeout}[kind]
+	s := forbear.State{Attempt: k + 1, Start: x.epoch.Add(time.Duration(start * x.dt * 1e9))}
+	before := s
+	d := c.g.caller.Retryer.Next(&s, f, x.clock())
+	a.left, a.retry, a.why = c.g.unit, d.Retry, d.Reason
+	if d.Reason == forbear.ReasonBudget {
+		x.budgetRefused(c.g)
+	}
+	if !d.Retry {
+		return
+	}
+	key := [2]time.Duration{d.Floor, d.Ceiling}
+	tolerance := time.Duration(x.dt * 1e9)
+	if a.boxes == nil || (a.key[0]-key[0]).Abs() > tolerance || (a.key[1]-key[1]).Abs() > tolerance {
+		a.key = key
+		a.boxes = x.boxes(c.g.plan, k, before, f)
+	}
+}
+
+// boxes samples the waits that the policy draws and cuts them into parts of
+// equal mass.
+func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure) []box {
+	const samples, parts = 256, 16
+	now := x.clock()
+	waits := make([]float64, 0, samples)
+	for i := range samples {
+		u := [2]float64{(float64(i) + 0.5) / samples, radical(i)}
+		j := 0
+		draw := func() float64 { j++; return u[min(j, 2)-1] }
+		d := forbear.Decide(&p.Policy, s, f, now, draw)
+		j = 0
+		waits = append(waits, p.Wait(&d, k+1, draw).Seconds()/x.dt)
+	}
+	slices.Sort(waits)
+	edge := func(i int) float64 {
+		switch i {
+		case 0:
+			return waits[0] - (waits[1]-waits[0])/2
+		case samples:
+			return waits[samples-1] + (waits[samples-1]-waits[samples-2])/2
+		}
+		return (waits[i-1] + waits[i]) / 2
+	}
+	if even(waits) {
+		from := int(math.Round(edge(0)))
+		return []box{{from, max(int(math.Round(edge(samples))), from+1), 1}}
+	}
+	var all []box
+	for i := range parts {
+		from := int(math.Round(edge(i * samples / parts)))
+		to := max(int(math.Round(edge((i+1)*samples/parts))), from+1)
+		all = append(all, box{from, to, 1.0 / parts})
+	}
+	return all
+}
+
+// even reports whether the sorted waits, in steps, are those of a uniform law.
+func even(waits []float64) bool {
+	n := float64(len(waits) - 1)
+	for i, w := range waits {
+		if math.Abs(w-waits[0]-(waits[len(waits)-1]-waits[0])*float64(i)/n) > 0.25 {
+			return false
+		}
+	}
+	return true
+}
+
+// radical returns the van der Corput sequence in base 2.
+func radical(i int) float64 {
+	v, scale := 0.0, 0.5
+	for ; i > 0; i >>= 1 {
+		v += float64(i&1) * scale
+		scale /= 2
+	}
+	return v
+}
+
+// schedule adds n, spread over the boxes, to the coming arrivals of l.
+func (x *engine) schedule(l *lane, boxes []box, n, start float64, after int) {
+	size := len(l.ring)
+	for _, b := range boxes {
+		from := x.t + 1 + max(after, 0) + b.from
+		to := x.t + 1 + max(after, 0) + b.to
+		if from > x.t+size-2 {
+			continue // beyond the end of the run
+		}
+		rate := n * b.share / float64(b.to-b.from)
+		to = min(to, x.t+size-1)
+		l.ring[from%size].n += rate
+		l.ring[from%size].start += rate * start
+		l.ring[to%size].n -= rate
+		l.ring[to%size].start -= rate * start
+	}
+}

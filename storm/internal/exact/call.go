@@ -1,0 +1,271 @@
+package exact
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/storm/internal/model"
+)
+
+// call is one logical call. There may be millions, so it is kept small; what
+// only some plans need is in [kept].
+type call struct {
+	start    int64
+	deadline int64 // 0: none
+	prevWait int64
+	sent     int64 // the attempt under way
+	parent   int32 // task that waits for it, or -1 for a fleet's call
+	edge     int32
+	instance int32
+	gen      uint32  // of what is under way; everything older is stale
+	luck     float32 // decides on sticky errors, the same for every attempt
+	attempt  int16
+	lastCost budget.Cost // of the last retry, for the budget that gives it back
+	inner    bool        // an attempt of a layer above is a retry already
+}
+
+// genMask is the part of a generation that fits into an [event].
+const genMask = 1<<28 - 1
+
+// begin starts a logical call of edge e. The parent task, if any, waits for it;
+// what it has left of its time is the deadline.
+func (x *engine) begin(e int, instance, parent int32, deadline int64, inner bool) {
+	var i int32
+	if n := len(x.freeCall); n > 0 {
+		i, x.freeCall = x.freeCall[n-1], x.freeCall[:n-1]
+	} else {
+		i = int32(len(x.calls))
+		x.calls = append(x.calls, call{})
+		if x.keeps {
+			x.kept = append(x.kept, kept{})
+		}
+	}
+	c := &x.calls[i]
+	*c = call{
+		start: x.now, deadline: deadline, parent: parent, edge: int32(e), instance: instance,
+		gen: c.gen + 1, luck: x.luck.Float32(), attempt: 1, inner: inner,
+	}
+	if parent < 0 {
+		x.rec.Now.Calls++
+	}
+	if x.keeps {
+		x.keep(i)
+	}
+	x.first(i)
+}
+
+// first makes the first attempt of call i: past the breaker, counted by the
+// budget, and past the throttle, which drops requests before they are sent.
+func (x *engine) first(i int32) {
+	c := &x.calls[i]
+	if x.keeps {
+		if d := x.admit(i); !d.Retry {
+			x.notAdmitted(i, d)
+			return
+		}
+		if x.kept[i].put && c.parent < 0 {
+			x.rec.Now.Turned-- // only for a while
+		}
+	}
+	b, now := x.caller(c), x.clock()
+	b.Budget.Request(now)
+	if b.Adaptive != nil {
+		p := b.Adaptive.RejectProbability(now)
+		b.Adaptive.Request(now)
+		if x.draw() < p {
+			if c.parent < 0 {
+				x.rec.Now.Turned++
+			}
+			x.withdraw(i)
+			x.finish(i, statusError)
+			return
+		}
+	}
+	x.send(i)
+}
+
+// resume goes on with call i, whose wait is over.
+func (x *engine) resume(i int32) {
+	switch {
+	case x.keeps && x.kept[i].call.Pending != nil:
+		x.reconsider(i)
+	case x.calls[i].attempt == 1:
+		x.first(i)
+	default:
+		x.send(i)
+	}
+}
+
+// send makes the next attempt of call i. A first attempt has asked the breaker
+// already. A probe of a half-open breaker has half the time, so that a breaker
+// does not wait long for its verdict.
+func (x *engine) send(i int32) {
+	c := &x.calls[i]
+	e := &x.m.Edges[c.edge]
+	c.gen++
+	c.sent = x.now
+	timeout := x.now + e.Plan.Timeout
+	if x.keeps {
+		if c.attempt > 1 {
+			if d := x.admit(i); !d.Retry {
+				x.notAdmitted(i, d)
+				return
+			}
+		}
+		if x.kept[i].call.Probe() {
+			timeout = x.now + e.Plan.Timeout/2
+		}
+	}
+	if c.parent < 0 && c.attempt > 1 {
+		x.rec.Now.Retry++
+	}
+	if c.deadline > 0 {
+		timeout = min(timeout, c.deadline)
+	}
+	if timeout < x.end {
+		x.push(timeout, evTimeout, uint32(i), c.gen&genMask)
+	}
+	if x.isCut(c, e) {
+		return // lost on the way: only the timeout will show it
+	}
+	t := x.newTask()
+	x.tasks[t] = task{call: i, callGen: c.gen, service: int32(e.To), luck: c.luck, retry: c.attempt > 1}
+	if e.Plan.RTT > 0 {
+		x.push(x.now+x.oneWay(e.Plan), evArrive, uint32(t), 0)
+		return
+	}
+	x.arrive(t)
+}
+
+// isCut reports whether the caller of c is on the far side of a partition. Calls
+// of a single instance, which no share can divide, are split by luck.
+func (x *engine) isCut(c *call, e *model.Edge) bool {
+	cut := x.services[e.To].cond.Cut
+	if e.Instances == 1 {
+		return float64(c.luck) < cut
+	}
+	return float64(c.instance) < cut*float64(e.Instances)
+}
+
+// oneWay draws how long a message of p is on its way, in ns.
+func (x *engine) oneWay(p *model.Plan) int64 {
+	if p.RTTExponential {
+		return int64(x.servers.ExpFloat64() * float64(p.RTT) / 2)
+	}
+	return p.RTT / 2
+}
+
+// deliver hands the response of task t to its call, if that still waits for it.
+// Responses that come after the timeout are waste.
+func (x *engine) deliver(t int32) {
+	k := x.tasks[t]
+	x.freeTask = append(x.freeTask, t)
+	c := &x.calls[k.call]
+	if c.gen != k.callGen {
+		return
+	}
+	c.gen++
+	// The throttle counts what a backend has accepted, good or bad.
+	if b := x.caller(c); b.Adaptive != nil && k.status != statusShed {
+		b.Adaptive.Accepted(x.clock())
+	}
+	switch k.status {
+	case statusOK:
+		x.succeeded(k.call)
+		x.finish(k.call, statusOK)
+	case statusShed:
+		x.failed(k.call, &x.services[k.service].v.Refusal, false)
+	default:
+		x.failed(k.call, &model.FailedResponse, k.status == statusBelow)
+	}
+}
+
+func (x *engine) onTimeout(e event) {
+	c := &x.calls[e.idx]
+	if c.gen&genMask != e.gen() {
+		return
+	}
+	c.gen++
+	x.failed(int32(e.idx), &model.FailedTimeout, false)
+}
+
+// failed asks the Retryer what follows failure f of call i. below says that a
+// layer below has given up, on behalf of this one too.
+func (x *engine) failed(i int32, f *forbear.Failure, below bool) {
+	d := x.decide(i, f, below)
+	p := x.m.Edges[x.calls[i].edge].Plan
+	switch {
+	case d.Retry:
+		x.grant(i, d, p.Wait(&d, int(x.calls[i].attempt), x.draw))
+	case p.Durable && d.Reason.Momentary():
+		x.putOff(i, d)
+	default:
+		x.refuse(i, d.Reason)
+	}
+}
+
+// grant schedules the retry that d grants, whose wait may be a baseline's.
+func (x *engine) grant(i int32, d forbear.Decision, wait time.Duration) {
+	c := &x.calls[i]
+	if x.keeps {
+		x.kept[i].call.State.PrevWait = wait
+	}
+	c.attempt++
+	c.prevWait = int64(wait)
+	c.lastCost = d.Cost
+	x.push(x.now+int64(wait), evRetry, uint32(i), c.gen&genMask)
+}
+
+// notAdmitted ends call i, which the breaker did not let through, or puts it
+// off.
+func (x *engine) notAdmitted(i int32, d forbear.Decision) {
+	c := &x.calls[i]
+	if x.m.Edges[c.edge].Plan.Durable && d.Reason.Momentary() {
+		x.putOff(i, d)
+		return
+	}
+	if c.attempt == 1 && c.parent < 0 {
+		x.rec.Now.Turned++
+	}
+	x.refuse(i, d.Reason)
+}
+
+// refuse ends call i for the given reason.
+func (x *engine) refuse(i int32, why forbear.Reason) {
+	if x.calls[i].parent < 0 {
+		x.rec.Refuse(why, 1)
+	}
+	x.finish(i, verdictOf(why))
+}
+
+// verdictOf returns what the layer above gets to see of a call that ended for
+// the given reason: what this layer has given up on behalf of all, or a plain
+// failure of one that leaves the retrying to others.
+func verdictOf(r forbear.Reason) status {
+	switch r {
+	case forbear.ReasonDisabled, forbear.ReasonInner, forbear.ReasonDeadline:
+		return statusError
+	}
+	return statusBelow
+}
+
+// finish ends call i. A user of a closed loop thinks again; a task that waits for
+// its calls below responds when the last of them ends, as badly as the worst.
+func (x *engine) finish(i int32, s status) {
+	c := x.calls[i]
+	x.calls[i].gen++
+	x.freeCall = append(x.freeCall, i)
+	if c.parent < 0 {
+		x.rec.Finish(s == statusOK, x.now-c.start, 1)
+		if f := &x.m.Fleets[c.edge]; f.Users > 0 {
+			x.push(x.thinkTime(f, x.fleets[c.edge].factor), evThink, uint32(c.edge), 0)
+		}
+		return
+	}
+	t := &x.tasks[c.parent]
+	t.status = max(t.status, s)
+	if t.pending--; t.pending == 0 {
+		x.reply(c.parent, t.status)
+	}
+}

@@ -1,0 +1,77 @@
+package exact
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/storm/internal/model"
+)
+
+// Cost is what a run of m needs when every call fails as often as its policy
+// allows, in every layer.
+func Cost(m *model.Model) model.Cost {
+	attempts, pending := worst(m)
+	// A pending call is an event, a task and a call; what is kept comes on top. A
+	// caller is a Retryer with its budget, and with a breaker twice that.
+	callers, perCall := 0.0, 16.0+24+72
+	for i := range m.Edges {
+		each := 4096.0
+		if m.Edges[i].Plan.Keeps() {
+			each, perCall = 8192, 16+24+72+176
+		}
+		callers += each * float64(m.Edges[i].Instances)
+	}
+	events := attempts * perAttempt * m.Duration.Seconds()
+	return model.Cost{
+		Events: events,
+		Memory: 64<<20 + pending*perCall + callers,
+		Time:   time.Duration(min(events*250, 1e17)), // 250 ns each, in trouble
+	}
+}
+
+// perAttempt is the number of events of an attempt: arrival or retry, done,
+// timeout, a fraction of replies.
+const perAttempt = 4
+
+// worst returns the attempts a second of m, and the calls that are pending at
+// once, when nothing ends well.
+func worst(m *model.Model) (attempts, pending float64) {
+	spike := 1.0
+	for _, f := range m.Faults {
+		spike = max(spike, f.Spike)
+	}
+	seconds := m.Duration.Seconds()
+	var visit func(e int, calls, amplified float64)
+	visit = func(e int, calls, amplified float64) {
+		g := &m.Edges[e]
+		tries := float64(1 + g.Plan.Limit)
+		if g.Plan.Baseline.Oblivious {
+			amplified *= tries
+		} else {
+			// What one layer retries or gives up, no other tries again.
+			amplified = max(amplified, tries)
+		}
+		n := calls * amplified
+		attempts += n
+		life := float64(g.Plan.Timeout)/1e9*tries + min(g.Plan.Policy.Total.Seconds(), 60)
+		pending += n * min(life, seconds)
+		// Only the attempts that are served go on to the next layer.
+		if c := m.Services[g.To].Capacity; c > 0 && n > c {
+			calls *= c / n
+		}
+		for _, next := range m.Out[g.To] {
+			visit(next, calls*float64(m.Edges[next].FanOut), amplified)
+		}
+	}
+	for i := range m.Fleets {
+		f := &m.Fleets[i]
+		rate := f.Rate * spike
+		if f.Users > 0 {
+			rate = float64(f.Users) / max(f.Think.Seconds(), 0.01) * spike
+		}
+		if f.Burst > 0 {
+			rate = float64(f.Burst) / max(seconds, 1)
+		}
+		visit(i, rate, 1)
+	}
+	return attempts, pending
+}

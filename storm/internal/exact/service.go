@@ -1,0 +1,286 @@
+package exact
+
+import (
+	"math"
+
+	"github.com/forbear-go/forbear/storm/internal/model"
+)
+
+// task is one attempt, as its service sees it. It outlives the attempt: a service
+// does not know that a client has given up, and works on.
+type task struct {
+	at      int64 // when it reached the service
+	call    int32
+	callGen uint32 // of the call when it was sent; see call.gen
+	service int32
+	pending int32 // calls to the layers below that have not ended
+	luck    float32
+	retry   bool
+	status  status
+}
+
+// status is how a task ends, from good to bad: of several calls below, the worst
+// counts.
+type status uint8
+
+const (
+	statusOK    status = iota
+	statusError        // a failure that the caller may retry
+	statusShed         // 503 from a full queue, shedding or an outage; with Retry-After
+	statusBelow        // a layer below has given up
+)
+
+// serviceState is a FIFO queue before a number of servers.
+type serviceState struct {
+	v     *model.Service
+	cond  model.Condition
+	bound int // of the queue; -1: none
+	mean  float64
+	mu    float64 // of the lognormal
+	sigma float64
+
+	queue  []int32 // ring of tasks
+	head   int
+	length int
+	busy   int // requests in service
+	load   model.LoadMeter
+	tenth  int64 // of a second, up to which load is advanced
+	// loadFaults says that a fault of the scenario is coupled to the load.
+	loadFaults bool
+}
+
+// init makes v an idle service. The lognormal has a mean of 1 and the service's
+// coefficient of variation.
+func (v *serviceState) init(s *model.Service) {
+	v.v = s
+	v.mean = float64(s.Time)
+	if s.Capacity > 0 {
+		v.mean = float64(s.Concurrency) / s.Capacity * 1e9
+	}
+	v.bound = int(s.Bound)
+	v.sigma = math.Sqrt(math.Log(1 + s.CV*s.CV))
+	v.mu = -v.sigma * v.sigma / 2
+	v.queue = make([]int32, 64)
+}
+
+// queueSeconds returns how long the queue would take at nominal capacity.
+func (v *serviceState) queueSeconds() float64 {
+	if v.v.Capacity == 0 {
+		return 0
+	}
+	return float64(v.length) / v.v.Capacity
+}
+
+// enqueue puts task t behind all others, in a larger ring when it is full.
+func (v *serviceState) enqueue(t int32) {
+	if v.length == len(v.queue) {
+		bigger := make([]int32, 2*len(v.queue))
+		n := copy(bigger, v.queue[v.head:])
+		copy(bigger[n:], v.queue[:v.head])
+		v.queue, v.head = bigger, 0
+	}
+	v.queue[(v.head+v.length)&(len(v.queue)-1)] = t
+	v.length++
+}
+
+// dequeue takes the first task out of a queue that is not empty.
+func (v *serviceState) dequeue() int32 {
+	t := v.queue[v.head]
+	v.head = (v.head + 1) & (len(v.queue) - 1)
+	v.length--
+	return t
+}
+
+// factor returns the part of the capacity that is there.
+func (v *serviceState) factor() float64 {
+	f := v.cond.Factor
+	if v.v.QueueSlowdown > 0 {
+		f /= 1 + v.v.QueueSlowdown*v.queueSeconds()
+	}
+	return f
+}
+
+// free reports whether another request can be served at once.
+func (v *serviceState) free() bool {
+	return v.cond.Factor > 0 && (v.v.Capacity == 0 || v.busy < v.v.Concurrency)
+}
+
+// addLoad counts an arrival for load-coupled errors.
+func (v *serviceState) addLoad(now int64) {
+	for tenth := now / 1e8; v.tenth < tenth; v.tenth++ {
+		v.load.Advance()
+	}
+	v.load.Add(1)
+}
+
+// newTask returns a task that nothing uses, which the caller fills in.
+func (x *engine) newTask() int32 {
+	if n := len(x.freeTask); n > 0 {
+		t := x.freeTask[n-1]
+		x.freeTask = x.freeTask[:n-1]
+		return t
+	}
+	x.tasks = append(x.tasks, task{})
+	return int32(len(x.tasks) - 1)
+}
+
+// arrive puts task t before its service: an outage and a full queue respond with
+// a 503 at once.
+func (x *engine) arrive(t int32) {
+	k := &x.tasks[t]
+	k.at = x.now
+	v := &x.services[k.service]
+	x.rec.Arrived(k.service, k.retry)
+	if v.loadFaults {
+		v.addLoad(x.now)
+	}
+	if v.cond.Outage > 0 && (v.cond.Outage >= 1 || x.servers.Float64() < v.cond.Outage) {
+		x.reply(t, statusShed)
+		return
+	}
+	if v.free() && v.length == 0 {
+		x.serve(t)
+		return
+	}
+	if v.bound >= 0 && v.length >= v.bound || v.v.Shed > 0 && v.expected() > v.v.Shed.Seconds() {
+		x.rec.Services[k.service].Shed++
+		x.reply(t, statusShed)
+		return
+	}
+	v.enqueue(t)
+}
+
+// expected returns the wait of a request that comes now, in seconds.
+func (v *serviceState) expected() float64 {
+	return v.queueSeconds() / max(v.factor(), 1e-9)
+}
+
+// serve gives task t a server. What the faults take of the capacity makes each
+// service longer and leaves the number of servers. A service that takes no time
+// ends before serve returns.
+func (x *engine) serve(t int32) {
+	k := &x.tasks[t]
+	v := &x.services[k.service]
+	v.busy++
+	d := v.mean / v.factor()
+	switch v.v.Law {
+	case model.Exponential:
+		d *= x.servers.ExpFloat64()
+	case model.Lognormal:
+		d *= math.Exp(v.mu + v.sigma*x.servers.NormFloat64())
+	}
+	if v.v.PerConcurrent > 0 {
+		d += float64(v.v.PerConcurrent) * float64(v.busy)
+	}
+	if d <= 0 {
+		x.done(t)
+		return
+	}
+	x.push(x.now+int64(d+0.5), evDone, uint32(t), 0)
+}
+
+// kick lets idle servers of service i take from the queue. With deadline
+// propagation, what no client waits for is thrown away on the way.
+func (x *engine) kick(i int32) {
+	v := &x.services[i]
+	for v.length > 0 && v.free() {
+		t := v.dequeue()
+		k := &x.tasks[t]
+		if v.v.DropExpired && x.calls[k.call].gen != k.callGen {
+			x.freeTask = append(x.freeTask, t)
+			x.rec.Services[i].Shed++
+			continue
+		}
+		x.serve(t)
+	}
+}
+
+// done ends the service of task t: it responds, or calls the layer below. The
+// server is free for the next task before anything else happens; a kick may move
+// the tasks, so that k is looked up anew.
+func (x *engine) done(t int32) {
+	k := &x.tasks[t]
+	i := k.service
+	v := &x.services[i]
+	v.busy--
+	stale := x.calls[k.call].gen != k.callGen
+	x.rec.Served(i, stale)
+	if v.length > 0 {
+		x.kick(i)
+		k = &x.tasks[t]
+	}
+	if x.fails(v, k) {
+		x.reply(t, statusError)
+		return
+	}
+	if len(x.m.Out[i]) == 0 {
+		x.reply(t, statusOK)
+		return
+	}
+	x.below(t, i)
+}
+
+// fails draws the errors of the faults that hold now. Sticky errors cost no
+// random number: the call's luck has decided.
+func (x *engine) fails(v *serviceState, k *task) bool {
+	f := &v.cond.Failing
+	if p := f[model.FailSticky]; p > 0 && float64(k.luck) < p {
+		return true
+	}
+	if p := f[model.FailIndependent]; p > 0 && x.servers.Float64() < p {
+		return true
+	}
+	if p := f[model.FailLoad]; p > 0 {
+		p = model.LoadFailure(p, x.m.Nominal[k.service], v.load.Rate())
+		return x.servers.Float64() < p
+	}
+	return false
+}
+
+// reply sends the response of task t to its caller.
+func (x *engine) reply(t int32, s status) {
+	k := &x.tasks[t]
+	k.status = s
+	if p := x.m.Edges[x.calls[k.call].edge].Plan; p.RTT > 0 {
+		x.push(x.now+x.oneWay(p), evReply, uint32(t), 0)
+		return
+	}
+	x.deliver(t)
+}
+
+// below starts the calls of task t to the next layer. A service that propagates
+// deadlines passes on what is left of its client's time, and starts nothing for a
+// client that has given up.
+func (x *engine) below(t, service int32) {
+	k := x.tasks[t]
+	c := &x.calls[k.call]
+	var deadline int64
+	if x.m.Services[service].DropExpired {
+		if c.gen != k.callGen {
+			x.freeTask = append(x.freeTask, t)
+			return
+		}
+		deadline = k.at + x.m.Edges[c.edge].Plan.Timeout
+		if c.deadline > 0 {
+			deadline = min(deadline, c.deadline)
+		}
+	}
+	n := int32(0)
+	for _, e := range x.m.Out[service] {
+		n += int32(x.m.Edges[e].FanOut)
+	}
+	// One more, so that calls that end at once do not respond too early.
+	x.tasks[t].pending = n + 1
+	inner := k.retry || c.inner && c.gen == k.callGen
+	for _, e := range x.m.Out[service] {
+		g := &x.m.Edges[e]
+		for range g.FanOut {
+			x.begin(e, int32(int(k.call)%g.Instances), t, deadline, inner)
+		}
+	}
+	if r := &x.tasks[t]; r.pending == 1 {
+		x.reply(t, r.status)
+	} else {
+		r.pending--
+	}
+}

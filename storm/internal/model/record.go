@@ -1,0 +1,133 @@
+package model
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+)
+
+// Record is what happens in a run, counted in bins. The engine that fills it
+// owns it until the run is over.
+type Record struct {
+	Bins     []Tally
+	Services []ServiceTally
+	Now      Tally // of the bin that is open
+	// Refused are the calls that ended, and Postponed those that were put off,
+	// by reason.
+	Refused, Postponed [64]float64
+
+	Events  int64         // of the exact engine, or steps of the cohort engine
+	Step    time.Duration // of the cohort engine
+	Stopped bool          // the run was broken off
+	Notes   []string      // where the record should not be trusted, and why
+
+	latency *histogram // of the open bin
+	total   *histogram
+	sum     float64 // of latencies, in seconds
+	want    int     // bins of the whole run
+}
+
+// Tally counts one bin. Counts may be fractions: the cohort engine moves masses.
+type Tally struct {
+	Calls           float64
+	Turned          float64 // calls that were turned away before their first attempt
+	Retry           float64
+	Good            float64
+	Failed          float64
+	Wasted          float64 // served, and no client waited for it
+	Queue           float64 // the longest, in seconds
+	Budget, Breaker float64 // share that is used, and that is not closed, at the end of the bin
+	P50, P99        float64 // latency of good calls, in seconds; NaN without any
+}
+
+// Attempts returns how many were sent.
+func (t *Tally) Attempts() float64 { return t.Calls - t.Turned + t.Retry }
+
+// ServiceTally counts one service over the run.
+type ServiceTally struct {
+	Arrivals, Retries, Served, Wasted, Shed float64
+	MaxQueue                                float64   // in seconds
+	Current                                 float64   // arrivals in the open bin
+	Load                                    []float64 // arrivals by bin
+}
+
+// NewRecord returns the empty record of a run of m.
+func NewRecord(m *Model) *Record {
+	n := int((m.Duration + m.Bin - 1) / m.Bin)
+	r := &Record{latency: newHistogram(), total: newHistogram(), want: n}
+	r.Bins = make([]Tally, 0, n+1)
+	r.Services = make([]ServiceTally, len(m.Services))
+	for i := range r.Services {
+		r.Services[i].Load = make([]float64, 0, n+1)
+	}
+	return r
+}
+
+// Arrived counts an attempt that reaches its service.
+func (r *Record) Arrived(service int32, retry bool) {
+	s := &r.Services[service]
+	s.Arrivals++
+	s.Current++
+	if retry {
+		s.Retries++
+	}
+}
+
+// Served counts the end of a service; stale says that no client waits for it.
+func (r *Record) Served(service int32, stale bool) {
+	s := &r.Services[service]
+	s.Served++
+	if stale {
+		s.Wasted++
+		r.Now.Wasted++
+	}
+}
+
+// Refuse counts n calls that end for the given reason.
+func (r *Record) Refuse(why forbear.Reason, n float64) { r.Refused[why] += n }
+
+// Finish counts the end of n calls of a fleet, which took latency ns.
+func (r *Record) Finish(ok bool, latency int64, n float64) {
+	if !ok {
+		r.Now.Failed += n
+		return
+	}
+	r.Now.Good += n
+	r.latency.add(latency, n)
+	r.sum += float64(latency) / 1e9 * n
+}
+
+// Queue records how long the queue of a service is, in seconds.
+func (r *Record) Queue(service int, seconds float64) {
+	s := &r.Services[service]
+	s.MaxQueue = max(s.MaxQueue, seconds)
+	r.Now.Queue = max(r.Now.Queue, seconds)
+}
+
+// CloseBin ends the open bin, with the share of the budgets that is used and of
+// the breakers that are not closed. It does nothing when all bins are closed.
+func (r *Record) CloseBin(budget, breaker float64) {
+	if len(r.Bins) == r.want {
+		return
+	}
+	t := r.Now
+	t.Budget, t.Breaker = budget, breaker
+	t.P50, t.P99 = r.latency.quantile(0.5), r.latency.quantile(0.99)
+	r.latency.reset(r.total)
+	r.Bins = append(r.Bins, t)
+	r.Now = Tally{}
+	for i := range r.Services {
+		s := &r.Services[i]
+		s.Load = append(s.Load, s.Current)
+		s.Current = 0
+	}
+}
+
+// Latency returns the latencies of all good calls in the closed bins, in
+// seconds; ok is false when there was none.
+func (r *Record) Latency() (p50, p99, mean float64, ok bool) {
+	if r.total.total <= 0 {
+		return 0, 0, 0, false
+	}
+	return r.total.quantile(0.5), r.total.quantile(0.99), r.sum / r.total.total, true
+}

@@ -1,0 +1,53 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// AppendNumber writes f with at most six significant digits: enough for every
+// report, and short.
+func AppendNumber(b []byte, f float64) []byte {
+	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+		return strconv.AppendInt(b, int64(f), 10)
+	}
+	s := strconv.FormatFloat(f, 'g', 6, 64)
+	v, _ := strconv.ParseFloat(s, 64)
+	return strconv.AppendFloat(b, v, 'f', -1, 64)
+}
+
+// Amount writes a number for people: 1,234 or 1.23 M.
+func Amount(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 1e9:
+		return fmt.Sprintf("%.3g G", v/1e9)
+	case a >= 1e6:
+		return fmt.Sprintf("%.3g M", v/1e6)
+	case a >= 1e4:
+		return fmt.Sprintf("%.3g k", v/1e3)
+	case a >= 100 || v == math.Trunc(v):
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// Peak returns the greatest of values, and 0 when none is above it. It passes over
+// what is not a number.
+func Peak(values []float64) float64 {
+	if top := greatest(values); top > 0 {
+		return top
+	}
+	return 0
+}
+
+// greatest returns the greatest of values, or NaN when none is a number.
+func greatest(values []float64) float64 {
+	top := math.NaN()
+	for _, v := range values {
+		if !(v <= top) && !math.IsNaN(v) {
+			top = v
+		}
+	}
+	return top
+}

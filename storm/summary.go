@@ -1,0 +1,127 @@
+package storm
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/storm/internal/model"
+)
+
+// result turns the counts of a run into rates and judges them.
+func (c *compiled) result(engine EngineKind, rec *model.Record) *Result {
+	s := &c.s
+	res := &Result{
+		Scenario: s.Name, Engine: engine, Seed: s.Seed, Duration: s.Duration, Bin: s.Bin, Trigger: s.trigger(),
+		Step: Duration(rec.Step), Events: rec.Events, Stopped: rec.Stopped, Notes: rec.Notes,
+	}
+	res.Series.fill(rec.Bins, s.Bin)
+	res.Summary.fill(rec, s.Bin)
+	res.refusals = rec.Refused[forbear.ReasonBreakerOpen] + rec.Postponed[forbear.ReasonBreakerOpen]
+	for i := range rec.Services {
+		t := &rec.Services[i]
+		v := ServiceResult{
+			Name: s.Services[i].Name, Arrivals: t.Arrivals, Retries: t.Retries, Served: t.Served,
+			Wasted: t.Wasted, Shed: t.Shed, MaxQueue: t.MaxQueue,
+			PerCall: t.Arrivals / max(res.Summary.Calls, 1),
+		}
+		for _, n := range t.Load {
+			v.Load = append(v.Load, n*1e9/float64(s.Bin))
+		}
+		res.Services = append(res.Services, v)
+	}
+	judge(res, patience(c.m), s.lasting())
+	if res.Summary.Verdict == Metastable && c.m.Overloaded() {
+		res.Summary.Verdict = Overloaded // it would not hold without the fault
+	}
+	return res
+}
+
+// fill adds one number per bin to each series.
+func (s *Series) fill(bins []model.Tally, bin Duration) {
+	perSecond := 1e9 / float64(bin)
+	for i := range bins {
+		b := &bins[i]
+		s.Offered = append(s.Offered, b.Calls*perSecond)
+		s.Fresh = append(s.Fresh, (b.Calls-b.Turned)*perSecond)
+		s.Retry = append(s.Retry, b.Retry*perSecond)
+		s.Good = append(s.Good, b.Good*perSecond)
+		s.Failed = append(s.Failed, b.Failed*perSecond)
+		m := 1.0
+		if b.Calls > 0 {
+			m = b.Attempts() / b.Calls
+		} else if b.Retry > 0 {
+			m = 0
+		}
+		s.Multiplier = append(s.Multiplier, m)
+		s.P50 = append(s.P50, number(b.P50*1e3))
+		s.P99 = append(s.P99, number(b.P99*1e3))
+		s.Queue = append(s.Queue, b.Queue)
+		s.Budget = append(s.Budget, b.Budget)
+		s.Breaker = append(s.Breaker, b.Breaker)
+		s.Wasted = append(s.Wasted, b.Wasted*perSecond)
+	}
+}
+
+// fill sums the bins up.
+func (s *Summary) fill(rec *model.Record, bin Duration) {
+	for i := range rec.Bins {
+		b := &rec.Bins[i]
+		s.Calls += b.Calls
+		s.Attempts += b.Attempts()
+		s.Retries += b.Retry
+		s.Good += b.Good
+		s.Failed += b.Failed
+		s.MaxQueue = max(s.MaxQueue, b.Queue)
+	}
+	s.Multiplier = s.Attempts / max(s.Calls, 1e-12)
+	var work, wasted float64
+	for i := range rec.Services {
+		work += rec.Services[i].Served
+		wasted += rec.Services[i].Wasted
+	}
+	if work > 0 {
+		s.Wasted = wasted / work
+	}
+	if p50, p99, mean, ok := rec.Latency(); ok {
+		s.P50, s.P99, s.Mean = p50*1e3, p99*1e3, mean*1e3
+	}
+	s.BudgetRefused = rec.Refused[forbear.ReasonBudget]
+	s.BreakerRefused = rec.Refused[forbear.ReasonBreakerOpen]
+	for _, n := range rec.Postponed {
+		s.Postponed += n
+	}
+	s.multipliers(rec.Bins, bin)
+}
+
+// multipliers finds the peak over spans of a second, where noise is small, and
+// the end's.
+func (s *Summary) multipliers(bins []model.Tally, bin Duration) {
+	if len(bins) == 0 {
+		return
+	}
+	span := max(1, int(time.Second/bin.D()))
+	var calls, attempts float64
+	for i := range bins {
+		calls += bins[i].Calls
+		attempts += bins[i].Attempts()
+		if i >= span {
+			calls -= bins[i-span].Calls
+			attempts -= bins[i-span].Attempts()
+		}
+		if calls > 0.5 && i >= span-1 {
+			s.PeakMultiplier = max(s.PeakMultiplier, attempts/calls)
+		}
+	}
+	s.PeakMultiplier = max(s.PeakMultiplier, s.Multiplier)
+	var end model.Tally
+	for _, b := range bins[len(bins)-max(1, len(bins)/10):] {
+		end.Calls += b.Calls
+		end.Turned += b.Turned
+		end.Retry += b.Retry
+		end.Good += b.Good
+	}
+	if end.Calls > 0 {
+		s.FinalMultiplier = end.Attempts() / end.Calls
+		s.FinalGoodput = end.Good / end.Calls
+	}
+}

@@ -1,0 +1,103 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Notifier is a [deadletter.Notifier] that delivers alerts as messages: signed,
+// durably, through the same address guard as everything else. An alert counts
+// as taken when its message is on disk. Alerts about that very endpoint are
+// left to the other notifiers, or each would bring the next.
+type Notifier struct{ d *Dispatcher }
+
+// NewNotifier makes the endpoint of alerts, or changes it, and returns its
+// notifier. e needs a URL and a secret; its ID is [AlertEndpoint].
+func NewNotifier(ctx context.Context, d *Dispatcher, e webhook.Endpoint) (*Notifier, error) {
+	if len(e.Secrets) == 0 {
+		return nil, fmt.Errorf("%w alert endpoint: a secret to sign with is missing", webhook.ErrInvalid)
+	}
+	e.ID = webhook.AlertEndpoint
+	e.Policy.Kind = forbear.Webhook
+	if e.Policy.MaxAttempts == 0 {
+		_, _, e.Policy.MaxAttempts = forbear.Webhook.Range()
+	}
+	if l := d.lane(webhook.AlertEndpoint); l == nil || !l.ep.configured(e) {
+		if _, err := d.PutEndpoint(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.lane(webhook.AlertEndpoint).ep.signing(ctx) // now, not when the first alert is due
+	return &Notifier{d}, err
+}
+
+// configured reports whether the endpoint has configuration c, the store's fields
+// apart: putting the same one at each start would count its version up.
+func (e *endpoint) configured(c webhook.Endpoint) bool {
+	is := e.config()
+	c.State, c.Reason, c.Since, c.Version, c.FailingSince, c.Held = is.State, is.Reason, is.Since, is.Version, is.FailingSince, is.Held
+	a, err := json.Marshal(is)
+	b, err2 := json.Marshal(c)
+	return err == nil && err2 == nil && string(a) == string(b)
+}
+
+// Name implements [deadletter.Notifier].
+func (n *Notifier) Name() string { return "webhook" }
+
+// Notify implements [deadletter.Notifier]. A test alert is sent at once, so
+// that whoever pressed the button learns how it was taken.
+func (n *Notifier) Notify(ctx context.Context, a deadletter.Alert) error {
+	if a.Queue == webhook.AlertQueue {
+		return nil
+	}
+	m, err := alertMessage(a)
+	if err != nil {
+		return err
+	}
+	if a.Queue != deadletter.TestQueue {
+		_, err = n.d.Accept(ctx, m)
+		return err
+	}
+	res, err := n.d.try(ctx, m)
+	if err == nil && !res.OK {
+		err = fmt.Errorf("notifier webhook: %s", res.ErrorType)
+	}
+	return err
+}
+
+func alertMessage(a deadletter.Alert) (webhook.Message, error) {
+	plain, err := deadletter.FormatPlain.Encode(a)
+	if err != nil {
+		return webhook.Message{}, err
+	}
+	body, err := json.Marshal(map[string]any{"type": "forbear.alert", "timestamp": a.Last.UTC().Format(time.RFC3339), "data": json.RawMessage(plain)})
+	return webhook.Message{
+		// The same alert, told again, is the same message.
+		ID: fmt.Sprintf("alert-%d-%d", a.ID, a.First.UnixMicro()), Endpoints: []string{webhook.AlertEndpoint},
+		Type: "forbear.alert", Source: "urn:forbear", Subject: a.Queue, Body: body,
+	}, err
+}
+
+// Health implements [deadletter.Reporter]: what is accepted may still fail.
+func (n *Notifier) Health() error {
+	l := n.d.lane(webhook.AlertEndpoint)
+	if l == nil {
+		return errors.New("the endpoint of alerts is gone")
+	}
+	switch e, why := l.ep.config(), l.ep.hold.reason(); {
+	case e.State != webhook.Enabled:
+		return fmt.Errorf("the endpoint of alerts is disabled: %s", e.Reason)
+	case why != "":
+		return fmt.Errorf("the endpoint of alerts is held: %s", why)
+	case !e.FailingSince.IsZero():
+		return fmt.Errorf("deliveries have been failing since %s", e.FailingSince.UTC().Format(time.RFC3339))
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// checkEndpoint refuses an endpoint that could not be served, with all of its
+// faults. What its references name is looked up, so that a misspelt one is
+// found here and not by the first delivery.
+func (d *Dispatcher) checkEndpoint(ctx context.Context, e *webhook.Endpoint) error {
+	err := errors.Join(e.Validate(d.cfg.Guard), d.checkSecrets(ctx, e.Secrets), d.checkAuth(ctx, e.Auth))
+	e.Policy.Kind = forbear.Webhook
+	return err
+}
+
+func (d *Dispatcher) checkSecrets(ctx context.Context, secrets []string) error {
+	if len(secrets) > 10 {
+		return fmt.Errorf("%w endpoint: %d secrets, at most 10", webhook.ErrInvalid, len(secrets))
+	}
+	var errs []error
+	for i, s := range secrets {
+		if s == deadletter.Masked {
+			continue // refused as such
+		}
+		if webhook.IsRef(s) {
+			value, err := d.cfg.Secrets.lookup(ctx, s)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%w endpoint: secrets[%d]: %w", webhook.ErrInvalid, i, err))
+				continue
+			}
+			if err := webhook.ParseSecret(value); err != nil {
+				errs = append(errs, fmt.Errorf("secrets[%d]: %s names an %w", i, s, err))
+			}
+			continue
+		}
+		if err := webhook.ParseSecret(s); err != nil {
+			errs = append(errs, fmt.Errorf("secrets[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Dispatcher) checkAuth(ctx context.Context, a *webhook.Auth) error {
+	ref := ""
+	switch {
+	case a == nil:
+		return nil
+	case a.TokenURL == "" && !webhook.IsRef(a.Secret):
+		return fmt.Errorf("%w auth: want a reference (env:NAME, file:NAME) as secret, or a token_url", webhook.ErrInvalid)
+	case a.TokenURL == "":
+		ref = a.Secret
+	case a.Secret != "" || a.ClientID == "" || !webhook.IsRef(a.ClientSecret):
+		return fmt.Errorf("%w auth: with a token_url want client_id and a reference as client_secret, and no secret", webhook.ErrInvalid)
+	case !strings.HasPrefix(a.TokenURL, "https://") && len(d.cfg.Guard.Allow) == 0:
+		return fmt.Errorf("%w auth: token_url is not https", webhook.ErrInvalid)
+	default:
+		if err := d.cfg.Guard.CheckURL(a.TokenURL); err != nil {
+			return err
+		}
+		ref = a.ClientSecret
+	}
+	if _, err := d.cfg.Secrets.lookup(ctx, ref); err != nil {
+		return fmt.Errorf("%w auth: %w", webhook.ErrInvalid, err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+const (
+	maxClaim = 2000 // deliveries at once
+	// A lane that found less than it wanted, though more is due, is not asked
+	// again at once: another process is about to take it.
+	breath = 5 * time.Millisecond
+	// stumble is the ceiling of the wait after a step that the store refused.
+	stumble = 200 * time.Millisecond
+)
+
+// claim is what the lanes want of the store: one entry of specs for each lane.
+type claim struct {
+	lanes []*lane
+	specs []webhook.Lane
+	again time.Time // when to ask again at the latest; zero: when something happens
+}
+
+// wants asks the lanes. They come in the random order of a map, so that none is
+// first each time and none starves when there is more than one claim may take.
+func (d *Dispatcher) wants() (c claim) {
+	now := time.Now()
+	total := 0
+	for _, l := range *d.lanes.Load() {
+		if total >= maxClaim {
+			c.again = now
+			break
+		}
+		n, next := l.want(now)
+		if n > 0 {
+			total += n
+			c.lanes, c.specs = append(c.lanes, l), append(c.specs, webhook.Lane{Endpoint: l.ep.id(), Max: n})
+		}
+		c.again = earliest(c.again, next)
+	}
+	return c
+}
+
+// earliest returns the earlier of two times; a zero one is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// step writes outcomes back and claims, in one step of the store. When it fails,
+// the lanes may want again, and the outcomes are written apart from the loop.
+func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.Outcome) {
+	done, err := d.cfg.Store.Turn(ctx, webhook.Turn{Outcomes: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: c.specs})
+	if err == nil {
+		d.written(back, done.OK)
+		d.hand(c, &done)
+		return
+	}
+	for i, l := range c.lanes {
+		l.take(nil, c.specs[i].Max)
+	}
+	d.look() // what is due is to be asked again
+	if len(back) > 0 {
+		d.rewriting.Go(func() { d.rewrite(ctx, back, err) })
+	} else {
+		d.warn(ctx, "deliveries not claimed", err)
+	}
+	wait.Sleep(ctx, wait.Jitter(stumble))
+}
+
+// hand gives the lanes what was claimed for them.
+func (d *Dispatcher) hand(c claim, done *webhook.Turned) {
+	claimed := make(map[string][]*webhook.Delivery, len(c.lanes))
+	for i := range done.Claimed {
+		dl := &done.Claimed[i]
+		claimed[dl.Endpoint] = append(claimed[dl.Endpoint], dl)
+	}
+	now := time.Now()
+	for i, l := range c.lanes {
+		got := claimed[c.specs[i].Endpoint]
+		if l.take(got, c.specs[i].Max); len(got) == c.specs[i].Max {
+			l.dueAt(now) // there may be more
+		}
+	}
+	for _, h := range done.Next {
+		d.dueAt(h.Endpoint, now.Add(max(h.In, breath)))
+	}
+}

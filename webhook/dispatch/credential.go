@@ -1,0 +1,154 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	tokens "github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/credential/oauth"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Secrets finds what references name. Its errors show the reference, never a
+// secret.
+type Secrets func(ctx context.Context, ref string) (string, error)
+
+// lookup finds what one reference names. An empty secret is none: without this,
+// an attempt would go out with less than it should have.
+func (f Secrets) lookup(ctx context.Context, ref string) (string, error) {
+	value, err := f(ctx, ref)
+	switch {
+	case err == nil && value != "":
+		return value, nil
+	case errors.Is(err, ErrSecret):
+		return "", err
+	case err == nil:
+		err = errors.New("it is empty")
+	}
+	return "", fmt.Errorf("%w: %s: %w", ErrSecret, ref, err)
+}
+
+// ErrSecret is what errors about secrets match.
+var ErrSecret = errors.New("secret not available")
+
+// LocalSecrets reads "env:NAME" from the environment variable prefix + NAME and
+// "file:NAME" from a file in dir. The prefix and the folder bound what whoever
+// may configure an endpoint can have sent to it.
+func LocalSecrets(prefix, dir string) Secrets {
+	return func(_ context.Context, ref string) (string, error) {
+		kind, name, _ := strings.Cut(ref, ":")
+		switch {
+		case kind == "env" && prefix != "":
+			if v := os.Getenv(prefix + name); v != "" {
+				return v, nil
+			}
+			return "", fmt.Errorf("%w: %s: environment variable %s%s is empty", ErrSecret, ref, prefix, name)
+		case kind == "file" && dir != "":
+			text, err := secretFile(dir, name)
+			if err == nil && text == "" {
+				err = errors.New("the file is empty")
+			}
+			if err != nil {
+				return "", fmt.Errorf("%w: %s: %w", ErrSecret, ref, err)
+			}
+			return text, nil
+		}
+		return "", fmt.Errorf("%w: reference %q: want env:NAME or file:NAME, and a place configured for it", ErrSecret, ref)
+	}
+}
+
+func secretFile(dir, name string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }()
+	b, err := root.ReadFile(name)
+	return strings.TrimSpace(string(b)), err
+}
+
+// credential is the Authorization of one endpoint, had for each attempt. It is
+// never persisted, and when it cannot be had nothing is sent: a retry never goes
+// out with less than the original had.
+type credential struct {
+	auth    *webhook.Auth
+	secrets Secrets
+	cache   *tokens.Cache // nil unless tokens are fetched
+}
+
+// early is how long before its end a token is not used any more, beyond the
+// cache's own margin of 10 s: an attempt may take as long to begin.
+const early = 20 * time.Second
+
+// newCredential returns the credential that auth asks for, which may be none.
+// fetched observes each fetch of a token.
+func newCredential(auth *webhook.Auth, d *Dispatcher, fetched func(context.Context, error)) *credential {
+	c := &credential{auth: auth, secrets: d.cfg.Secrets}
+	if !c.refreshable() {
+		return c
+	}
+	source := &oauth.ClientCredentials{
+		URL: auth.TokenURL, ID: auth.ClientID, Scopes: auth.Scopes, Early: early, HTTP: d.client,
+		Secret: func(ctx context.Context) (string, error) { return c.secrets.lookup(ctx, auth.ClientSecret) },
+	}
+	c.cache = tokens.New(tokens.SourceFunc(func(ctx context.Context) (tokens.Token, error) {
+		t, err := source.Token(ctx)
+		if err != nil && !errors.Is(err, ErrSecret) {
+			err = fmt.Errorf("%w: %w", ErrSecret, err)
+		}
+		fetched(ctx, err)
+		if err != nil {
+			err = fetchError{err}
+		}
+		return t, err
+	}))
+	return c
+}
+
+// fetchError brings the error of a fetch through the cache, which puts words of
+// its own before it: an operator reads what is not available, and where.
+type fetchError struct{ error }
+
+// refreshable reports whether a refused credential can be replaced.
+func (c *credential) refreshable() bool { return c.auth != nil && c.auth.TokenURL != "" }
+
+// drop forgets a token that was refused.
+func (c *credential) drop() {
+	if c.cache == nil {
+		return
+	}
+	if t, ok := c.cache.Current(); ok {
+		c.cache.Refused(t)
+	}
+}
+
+// value returns the Authorization, or "" when the endpoint has none.
+func (c *credential) value(ctx context.Context) (string, error) {
+	switch {
+	case c.auth == nil:
+		return "", nil
+	case c.cache == nil:
+		return c.secrets.lookup(ctx, c.auth.Secret)
+	}
+	t, err := c.cache.Token(ctx)
+	if err == nil {
+		return t.Value, nil
+	}
+	if e, ok := errors.AsType[fetchError](err); ok {
+		return "", e.error
+	}
+	return "", fmt.Errorf("%w: token request: %w", ErrSecret, err)
+}
+
+// bare takes the URL, which may hold a query, out of a client's error.
+func bare(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}

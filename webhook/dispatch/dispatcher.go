@@ -1,0 +1,167 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Alerter takes what an operator has to know, durably. A deadletter.Store is one.
+type Alerter interface {
+	Raise(ctx context.Context, a deadletter.Alert) error
+}
+
+// Config says how a dispatcher works. Store and Alerts are required.
+type Config struct {
+	Store  webhook.Store
+	Alerts Alerter
+
+	// Owner names this process in leases and histories. Default: the host's
+	// name and the process id.
+	Owner string
+	// Guard says which addresses may be reached.
+	Guard webhook.Guard
+	// Transport sends the attempts; default Guard.Transport. It has to refuse
+	// what Guard would.
+	Transport http.RoundTripper
+	// Secrets finds what endpoints refer to. Default: none.
+	Secrets Secrets
+	// Options are what each endpoint's [forbear.Retryer] is built with, such as
+	// observers: metrics, traces, the log. The dependency is "webhook:" and the
+	// endpoint's id. Without any, R-10's lines go to Logger.
+	Options []forbear.Option
+	// Logger is for what concerns no single retry. Default slog.Default().
+	Logger *slog.Logger
+	// Now is the wall clock, for tests of clocks that jump. Default time.Now.
+	Now func() time.Time
+	// Poll is how often the dispatcher looks at the store without an occasion,
+	// and a quarter of it how often it empties the outbox. Default 1 s.
+	Poll time.Duration
+	// Retention is how long finished deliveries are kept. Default 7 days.
+	Retention time.Duration
+}
+
+// Dispatcher delivers messages. Make it with [New], start it with
+// [Dispatcher.Run]. It is safe for concurrent use.
+type Dispatcher struct {
+	cfg    Config
+	log    *slog.Logger
+	client *http.Client // for tokens; attempts use the transport itself
+	now    func() time.Time
+	outbox *forbear.Retryer // the observers hear of the outbox's dead letters from it
+
+	// lanes holds a lane for each endpoint. Load replaces the map and never
+	// changes it, so that readers need no lock.
+	lanes atomic.Pointer[map[string]*lane]
+	// loading has one place. Only one Load runs at a time, or the one that read
+	// an older list could install it last.
+	loading chan struct{}
+	reload  atomic.Bool  // another process has changed something
+	lease   atomic.Int64 // a [time.Duration], for the slowest endpoint
+
+	wakes    chan struct{} // a lane may want work
+	looks    chan struct{} // the store may hold work that the lanes do not know of
+	outcomes chan webhook.Outcome
+	chores   chan func(context.Context)
+
+	workers   sync.WaitGroup  // each makes attempts for one lane
+	rewriting sync.WaitGroup  // of outcomes that the store did not take at first
+	stop      chan struct{}   // closed when Run is to end
+	sendCtx   context.Context //nolint:containedctx // of all sends, ended when a stop takes too long
+	abort     context.CancelFunc
+
+	stats counters
+}
+
+// counters are what [Stats] reads.
+type counters struct{ accepted, delivered, failed, postponed, dead atomic.Int64 }
+
+// Stats counts what a dispatcher has done since it was made.
+type Stats struct {
+	Accepted, Delivered, Failed, Postponed, Dead int64
+}
+
+// New returns a dispatcher. It does nothing until Run, but accepts messages
+// once [Dispatcher.Load] has read the endpoints.
+func New(cfg Config) (*Dispatcher, error) {
+	if cfg.Store == nil || cfg.Alerts == nil {
+		return nil, errors.New("webhook: a dispatcher needs a store and a place for alerts")
+	}
+	if cfg.Owner == "" {
+		host, _ := os.Hostname()
+		cfg.Owner = fmt.Sprintf("%s-%d-%s", cmp.Or(host, "host"), os.Getpid(), webhook.NewID("w")[20:])
+	}
+	if cfg.Secrets == nil {
+		cfg.Secrets = LocalSecrets("", "")
+	}
+	if cfg.Transport == nil {
+		cfg.Transport = cfg.Guard.Transport(forbear.DefaultConnect)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if len(cfg.Options) == 0 {
+		cfg.Options = []forbear.Option{forbear.WithObserver(forbear.LogObserver(cfg.Logger, nil))}
+	}
+	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
+	cfg.Retention = cmp.Or(cfg.Retention, 7*24*time.Hour)
+	outbox, err := forbear.New("outbox", forbear.Policy{Kind: forbear.Webhook}, append([]forbear.Option{forbear.WithCallerDeadLetter()}, cfg.Options...)...)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dispatcher{
+		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox,
+		client:  &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
+		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), stop: make(chan struct{}),
+		outcomes: make(chan webhook.Outcome, 1024), chores: make(chan func(context.Context), 256),
+	}
+	d.lanes.Store(&map[string]*lane{})
+	d.sendCtx, d.abort = context.WithCancel(context.Background())
+	return d, nil
+}
+
+// Stats returns the counters.
+func (d *Dispatcher) Stats() Stats {
+	c := &d.stats
+	return Stats{c.accepted.Load(), c.delivered.Load(), c.failed.Load(), c.postponed.Load(), c.dead.Load()}
+}
+
+// stopping reports whether Run is about to end: nothing new is sent then.
+func (d *Dispatcher) stopping() bool {
+	select {
+	case <-d.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// wake makes the main loop ask the lanes what they want.
+func (d *Dispatcher) wake() { signal(d.wakes) }
+
+// look makes the scout read the store soon.
+func (d *Dispatcher) look() { signal(d.looks) }
+
+// signal sends on a channel with one place. When that is taken, the receiver has
+// a signal to come already, and one is enough.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// noRedirect keeps a client from following redirects: an endpoint is an
+// address, not a suggestion of one, and each hop would be another way in.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -1,0 +1,165 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+const (
+	defaultSlots   = 10             // in flight, of one endpoint
+	defaultDisable = 24 * time.Hour // of failures
+	// An endpoint with little traffic is not disabled for the odd failure in a
+	// day: that many in a row are needed, too.
+	leastFailures = 10
+)
+
+// endpoint is the receiver that a lane sends to: its configuration, what each
+// attempt needs in its name, and how it fares. Another configuration makes
+// another endpoint, so that it is read without a lock; the state alone changes.
+type endpoint struct {
+	d     *Dispatcher
+	plain *http.Request // what is the same in all requests
+	hold  *hold
+	cred  *credential
+
+	mu       sync.Mutex
+	conf     webhook.Endpoint // mu guards State, Reason, Since and FailingSince
+	signer   *webhook.Signer  // nil while references have to be looked up
+	failures int              // in a row
+}
+
+// newEndpoint returns the endpoint of a configuration, without a credential.
+func (d *Dispatcher) newEndpoint(conf webhook.Endpoint) (*endpoint, error) {
+	plain, err := http.NewRequestWithContext(context.Background(), http.MethodPost, conf.URL, nil)
+	if err != nil {
+		return nil, bare(err)
+	}
+	return &endpoint{d: d, plain: plain, hold: &hold{}, conf: conf}, nil
+}
+
+func (e *endpoint) id() string { return e.conf.ID }
+
+// slots returns how many attempts may be in flight.
+func (e *endpoint) slots() int {
+	if e.conf.Concurrency <= 0 {
+		return defaultSlots
+	}
+	return e.conf.Concurrency
+}
+
+// config returns a copy of the configuration with the state of this moment.
+func (e *endpoint) config() webhook.Endpoint {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.conf
+}
+
+// enabled reports whether the endpoint is served: it may have been disabled
+// while a claim for it was under way.
+func (e *endpoint) enabled() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.conf.State == webhook.Enabled
+}
+
+// adopt takes over the state that the store has for the same configuration, and
+// reports whether it enables the endpoint. That forgets its failures.
+func (e *endpoint) adopt(stored *webhook.Endpoint) (enabled bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.conf.State == stored.State {
+		return false
+	}
+	e.conf.State, e.conf.Reason, e.conf.Since = stored.State, stored.Reason, stored.Since
+	if enabled = stored.State == webhook.Enabled; enabled {
+		e.failures, e.conf.FailingSince = 0, time.Time{}
+	}
+	return enabled
+}
+
+// record counts the response to an attempt. The store learns when a row of
+// failures begins and ends, and of an endpoint that is no more, or has failed for
+// too long: nothing is sent to it from then on.
+func (e *endpoint) record(r *response, at time.Time) {
+	e.mu.Lock()
+	was, why := e.conf.FailingSince, ""
+	if r.delivered() {
+		e.failures, e.conf.FailingSince = 0, time.Time{}
+	} else {
+		e.failures++
+		if was.IsZero() {
+			e.conf.FailingSince = at
+		}
+		if why = e.hopeless(r, at); why != "" {
+			e.conf.State = webhook.Disabled
+		}
+	}
+	since := e.conf.FailingSince
+	e.mu.Unlock()
+	switch id := e.id(); {
+	case why != "":
+		e.d.log.Error("endpoint disabled", slog.String("endpoint", id), slog.String("reason", why))
+		e.d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "endpoint_disabled", Detail: "endpoint " + id + " was disabled: " + why})
+		e.d.setState(id, webhook.Disabled, why, since)
+	case was.IsZero() != since.IsZero():
+		e.d.setState(id, webhook.Enabled, "", since)
+	}
+}
+
+// hopeless returns why the endpoint is to be disabled after a failure, or "".
+// The caller holds mu.
+func (e *endpoint) hopeless(r *response, at time.Time) string {
+	limit := e.conf.DisableAfter
+	if limit <= 0 {
+		limit = defaultDisable
+	}
+	since := e.conf.FailingSince
+	switch {
+	case r.status == http.StatusGone:
+		return "the receiver answered 410 Gone"
+	case e.conf.State == webhook.Enabled && e.failures >= leastFailures && at.Sub(since) >= limit:
+		return "no success since " + since.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// signing returns the endpoint's signer; references are looked up each time,
+// so that a rotated secret is used at once.
+func (e *endpoint) signing(ctx context.Context) (*webhook.Signer, error) {
+	e.mu.Lock()
+	known := e.signer
+	e.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	s, fixed := &webhook.Signer{}, true
+	for _, secret := range e.conf.Secrets {
+		if !webhook.IsRef(secret) {
+			if err := s.Add(secret); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		fixed = false
+		value, err := e.d.cfg.Secrets.lookup(ctx, secret)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Add(value); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrSecret, secret, err)
+		}
+	}
+	if fixed {
+		e.mu.Lock()
+		e.signer = s
+		e.mu.Unlock()
+	}
+	return s, nil
+}

@@ -1,0 +1,101 @@
+package dispatch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+var (
+	good = &response{failure: forbear.Failure{Class: forbear.ClassSuccess}, status: 200}
+	bad  = &response{failure: forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}, status: 503}
+	gone = &response{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: "http_410"}, status: 410}
+)
+
+// An endpoint is disabled when it has failed for long enough and often enough,
+// without any success between.
+func TestEndpointIsDisabled(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		responses []*response // an hour apart
+		after     time.Duration
+		want      string // the reason; empty: it stays enabled
+	}{
+		{"too few failures", slices.Repeat([]*response{bad}, 9), time.Hour, ""},
+		{"not for long enough", slices.Repeat([]*response{bad}, 12), 12 * time.Hour, ""},
+		{"ten failures, for nine hours", slices.Repeat([]*response{bad}, 10), 9 * time.Hour, "no success since "},
+		{"by default after 24 h", slices.Repeat([]*response{bad}, 25), 0, "no success since "},
+		{"by default not before", slices.Repeat([]*response{bad}, 24), 0, ""},
+		{"a success between", append(append(slices.Repeat([]*response{bad}, 9), good), slices.Repeat([]*response{bad}, 9)...), time.Hour, ""},
+		{"gone at once", []*response{gone}, time.Hour, "the receiver answered 410 Gone"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, status(200), webhook.Endpoint{DisableAfter: c.after})
+				for _, resp := range c.responses {
+					r.l.ep.record(resp, time.Now())
+					time.Sleep(time.Hour)
+				}
+				r.chores()
+				stored, err := r.store.Endpoints(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				disabled := c.want != ""
+				if r.l.ep.enabled() == disabled || (stored[0].State == webhook.Disabled) != disabled || !strings.HasPrefix(stored[0].Reason, c.want) {
+					t.Errorf("enabled %v, stored as %s: %q", r.l.ep.enabled(), stored[0].State, stored[0].Reason)
+				}
+				if n := len(r.alerts()); n > 0 != disabled {
+					t.Errorf("%d alerts", n)
+				}
+			})
+		})
+	}
+}
+
+// The store hears of the begin and the end of a row of failures, and of nothing
+// between: a write for each attempt would double what a delivery costs.
+func TestRowOfFailuresIsStoredTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, status(200), webhook.Endpoint{})
+		began := time.Now()
+		for i, c := range []struct {
+			r      *response
+			writes int
+			since  time.Time
+		}{{good, 0, time.Time{}}, {bad, 1, began}, {bad, 0, began}, {good, 1, time.Time{}}, {good, 0, time.Time{}}} {
+			r.l.ep.record(c.r, began.Add(time.Duration(max(i-1, 0))*time.Minute))
+			if n := len(r.d.chores); n != c.writes {
+				t.Errorf("attempt %d: %d writes, want %d", i, n, c.writes)
+			}
+			r.chores()
+			if stored, _ := r.store.Endpoints(t.Context()); !stored[0].FailingSince.Equal(c.since) {
+				t.Errorf("attempt %d: failing since %v, want %v", i, stored[0].FailingSince, c.since)
+			}
+		}
+	})
+}
+
+// An endpoint that is enabled again begins without its failures.
+func TestEnabledEndpointForgetsItsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, status(200), webhook.Endpoint{})
+		for range 20 {
+			r.l.ep.record(bad, time.Now())
+		}
+		if err := r.d.Disable(t.Context(), "a", "test"); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := r.d.TestAndEnable(t.Context(), "a"); err != nil || !out.Enabled {
+			t.Fatalf("got %+v, %v", out, err)
+		}
+		if e := r.l.ep; r.d.lane("a") != r.l || e.failures != 0 || !e.config().FailingSince.IsZero() || !e.enabled() {
+			t.Errorf("%d failures since %v", e.failures, e.config().FailingSince)
+		}
+	})
+}

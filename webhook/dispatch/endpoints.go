@@ -1,0 +1,169 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// PutEndpoint checks an endpoint and adds or replaces it. All faults are found
+// at once. e.Version is the version that it is to replace: 0 for any or none,
+// [VersionNone] for none; when another is stored, nothing is written and the
+// error is [ErrVersion]. The endpoint's state stays as it is: see Disable and
+// TestAndEnable.
+func (d *Dispatcher) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
+	if err := d.checkEndpoint(ctx, &e); err != nil {
+		return e, err
+	}
+	e.State, e.Reason, e.Since, e.FailingSince, e.Held = "", "", time.Time{}, time.Time{}, ""
+	look := time.Now()
+	e, err := d.cfg.Store.PutEndpoint(ctx, e)
+	if err != nil {
+		return e, err
+	}
+	if err := d.reread(ctx); err != nil {
+		return e, err
+	}
+	if l := d.lane(e.ID); l != nil && !l.ep.cred.refreshable() {
+		l.ep.ready(look) // its references were looked up just now
+	}
+	return e, nil
+}
+
+// updates is how often a change is made anew because another write came first.
+const updates = 32
+
+// UpdateEndpoint changes an endpoint: change is handed what is stored, secrets
+// included, and what it makes of that replaces that very version. When another
+// write comes first, change is called again with what that one wrote, so that
+// of two changes neither is lost.
+func (d *Dispatcher) UpdateEndpoint(ctx context.Context, id string, change func(*webhook.Endpoint) error) (webhook.Endpoint, error) {
+	backoff := wait.Backoff{Base: time.Millisecond, Cap: 128 * time.Millisecond}
+	//forbear:ignore FB1011,FB1054 no call has failed: another write came first, and the change is made anew
+	for range updates {
+		e, err := d.stored(ctx, id)
+		if err != nil {
+			return e, err
+		}
+		version := e.Version
+		if err := change(&e); err != nil {
+			return e, err
+		}
+		e.ID, e.Version = id, version
+		e, err = d.PutEndpoint(ctx, e)
+		if !errors.Is(err, webhook.ErrVersion) {
+			return e, err
+		}
+		if !wait.Sleep(ctx, backoff.Next()) {
+			return e, context.Cause(ctx)
+		}
+	}
+	return webhook.Endpoint{}, fmt.Errorf("endpoint %q: other writes came first, %d times", id, updates)
+}
+
+// stored returns a copy of an endpoint as the store has it.
+func (d *Dispatcher) stored(ctx context.Context, id string) (webhook.Endpoint, error) {
+	list, err := d.cfg.Store.Endpoints(ctx)
+	if err != nil {
+		return webhook.Endpoint{}, err
+	}
+	i := slices.IndexFunc(list, func(e webhook.Endpoint) bool { return e.ID == id })
+	if i < 0 {
+		return webhook.Endpoint{}, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
+	}
+	e := list[i]
+	e.Secrets, e.Headers = slices.Clone(e.Secrets), slices.Clone(e.Headers)
+	if e.Auth != nil {
+		auth := *e.Auth
+		auth.Scopes = slices.Clone(auth.Scopes)
+		e.Auth = &auth
+	}
+	return e, nil
+}
+
+// reread makes a change of an endpoint known at once.
+func (d *Dispatcher) reread(ctx context.Context) error {
+	err := d.Load(ctx)
+	d.wake()
+	return err
+}
+
+// Endpoints lists the endpoints, with their secrets masked and with what this
+// process holds them for.
+func (d *Dispatcher) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
+	list, err := d.cfg.Store.Endpoints(ctx)
+	held := d.Held()
+	for i := range list {
+		list[i] = list[i].Mask()
+		list[i].Held = held[list[i].ID]
+	}
+	return list, err
+}
+
+// Held returns the endpoints to which this process sends nothing because a
+// secret or a token is not to be had, with what is missing.
+func (d *Dispatcher) Held() map[string]string {
+	held := map[string]string{}
+	for id, l := range *d.lanes.Load() {
+		if why := l.ep.hold.reason(); why != "" && l.ep.enabled() {
+			held[id] = why
+		}
+	}
+	return held
+}
+
+// Disable stops sending to an endpoint. Its messages are kept until R-3's 24
+// hours are over, and then become dead letters.
+func (d *Dispatcher) Disable(ctx context.Context, id, why string) error {
+	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Disabled, why, time.Time{}); err != nil {
+		return err
+	}
+	return d.reread(ctx)
+}
+
+// TestResult is how an endpoint responded to a test message.
+type TestResult struct {
+	OK        bool   `json:"ok"`
+	Status    int    `json:"status,omitempty"`
+	ErrorType string `json:"error_type,omitempty"`
+	Response  string `json:"response,omitempty"`
+	Enabled   bool   `json:"enabled"`
+}
+
+// TestAndEnable sends a test message to an endpoint and enables it when that
+// was accepted.
+func (d *Dispatcher) TestAndEnable(ctx context.Context, id string) (TestResult, error) {
+	out, err := d.try(ctx, webhook.Message{ID: webhook.NewID("msg_test"), Endpoints: []string{id}, Type: "forbear.test", Body: []byte(`{"type":"forbear.test"}`)})
+	if err != nil || !out.OK {
+		return out, err
+	}
+	if err := d.cfg.Store.SetEndpointState(ctx, id, webhook.Enabled, "", time.Time{}); err != nil {
+		return out, err
+	}
+	out.Enabled = true
+	return out, d.reread(ctx)
+}
+
+// try sends a message to its one endpoint, once and now, past the queue. It looks
+// for a credential that was missing, and a hold goes on when it still is.
+func (d *Dispatcher) try(ctx context.Context, m webhook.Message) (TestResult, error) {
+	l := d.lane(m.Endpoints[0])
+	if l == nil {
+		return TestResult{}, fmt.Errorf("endpoint %q: %w", m.Endpoints[0], webhook.ErrNotFound)
+	}
+	m.Created = d.now().UTC()
+	held := l.ep.hold.lookAgain()
+	r := l.ep.send(ctx, &m, 1, l.attemptTimeout())
+	if r.unready != nil {
+		if held {
+			l.ep.hold.missing(r.missing(), r.look)
+		}
+		return TestResult{ErrorType: "credential", Response: r.missing()}, nil
+	}
+	return TestResult{OK: r.delivered(), Status: r.status, ErrorType: r.failure.Type, Response: r.body}, nil
+}

@@ -1,0 +1,136 @@
+package dispatch
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// hold keeps a lane from claiming while its endpoint lacks a credential: a
+// secret that is not to be had, a token that is refused. It begins with the
+// first attempt that finds out, with one alert. Then single deliveries are
+// claimed as probes, spaced out, until one finds the credential. What is due
+// stays in the store meanwhile, for other processes too, which may have it.
+//
+// It outlives the lane, so that a change of the endpoint begins no second one.
+type hold struct {
+	mu    sync.Mutex
+	on    bool
+	why   string    // empty: the endpoint was changed, and no probe was made since
+	looks int       // that found nothing, since the endpoint was changed
+	until time.Time // of the next look, on the monotonic clock
+}
+
+// The wait before a look is drawn between a floor and twice that, so that
+// processes that began together do not look together. The floor doubles.
+const (
+	firstLook = 5 * time.Second
+	lastLook  = 30 * time.Second
+)
+
+// missing notes that a look which began at the given time found no credential.
+// began says that the hold begins. counts is false for a look that was under
+// way when another had found the same.
+func (h *hold) missing(why string, look time.Time) (began, counts bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.on && look.Before(h.until) {
+		return false, false
+	}
+	if began = !h.on; began {
+		h.on, h.looks = true, 0
+	}
+	floor := min(firstLook<<min(h.looks, 8), lastLook)
+	h.looks++
+	h.why = why
+	h.until = time.Now().Add(floor + wait.Jitter(floor))
+	return began, true
+}
+
+// found notes that a look which began at the given time found the credential,
+// and reports whether that ends the hold. A look that was under way when the
+// hold began does not: what one finds and another does not would begin and end
+// it all the time.
+func (h *hold) found(look time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.on || look.Before(h.until) {
+		return false
+	}
+	h.on, h.why = false, ""
+	return true
+}
+
+// lookAgain makes the next look due at once: the endpoint was changed, or
+// it is tested. Until that look nothing is known. It reports whether there is a
+// hold.
+func (h *hold) lookAgain() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.why, h.looks, h.until = "", 0, time.Time{}
+	return h.on
+}
+
+// waits reports whether nothing may be attempted at the given time.
+func (h *hold) waits(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.on && now.Before(h.until)
+}
+
+// reason returns what is missing, or "" when nothing is, as far as is known.
+func (h *hold) reason() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.why
+}
+
+// allow returns how many of n deliveries may be claimed, and otherwise when to
+// ask again. busy says that the lane has some already.
+func (h *hold) allow(now time.Time, n int, busy bool) (int, time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !h.on:
+		return n, time.Time{}
+	case now.Before(h.until):
+		return 0, h.until
+	case busy:
+		return 0, time.Time{} // its end asks again
+	}
+	return min(n, 1), time.Time{}
+}
+
+// unready ends an attempt that lacked its credential: nothing is sent without
+// . The one that finds out is postponed, and any other given back as it
+// was. Both stay due: the lane waits, and may go on at any moment.
+func (j *job) unready(r *response) {
+	d, id, why := j.lane.d, j.delivery.Endpoint, r.missing()
+	began, counts := j.lane.ep.hold.missing(why, r.look)
+	if !counts {
+		j.release(0)
+		return
+	}
+	if began {
+		d.log.Error("endpoint held", slog.String("endpoint", id), slog.String("reason", why))
+		d.raise(deadletter.Alert{Queue: webhook.QueueOf(id), Reason: "credential", Detail: "endpoint " + id + " is held: " + why})
+	}
+	j.call.Postponed++
+	d.stats.postponed.Add(1)
+	j.writeBack(webhook.Postponed, 0)
+}
+
+// ready notes that a look found the endpoint's credential. When the endpoint was
+// held, its deliveries go on at once.
+func (e *endpoint) ready(look time.Time) {
+	if !e.hold.found(look) {
+		return
+	}
+	e.d.log.Info("endpoint no longer held", slog.String("endpoint", e.id()))
+	e.d.dueAt(e.id(), time.Now()) // by its id: another lane may serve it by now
+	e.d.wake()
+}

@@ -1,0 +1,81 @@
+package dispatch
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The waits between looks double from 5 s up to a minute, spread upwards, and
+// begin anew with the next hold.
+func TestHoldDoubles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hold{}
+		for range 3 {
+			seen := map[time.Duration]bool{}
+			for i, floor := range []time.Duration{5, 10, 20, 30, 30, 30, 30} {
+				floor *= time.Second
+				began, counts := h.missing("why", time.Now())
+				if began != (i == 0) || !counts {
+					t.Fatalf("look %d: began %v, counts %v", i, began, counts)
+				}
+				wait := time.Until(h.until)
+				if wait < floor || wait >= 2*floor {
+					t.Errorf("wait %d is %v, want %v and less than twice that", i, wait, floor)
+				}
+				if seen[wait] {
+					t.Errorf("wait %d is %v once more: it is not spread", i, wait)
+				}
+				seen[wait] = true
+				for time.Now().Before(h.until) {
+					if n, next := h.allow(time.Now(), 50, false); n != 0 || !next.Equal(h.until) {
+						t.Fatalf("%d may be claimed while it waits, again at %v", n, next)
+					}
+					time.Sleep(time.Second)
+				}
+				if n, _ := h.allow(time.Now(), 50, false); n != 1 {
+					t.Errorf("%d probes", n)
+				}
+				if n, next := h.allow(time.Now(), 50, true); n != 0 || !next.IsZero() {
+					t.Errorf("%d probes beside one, again at %v", n, next)
+				}
+			}
+			if !h.found(time.Now()) || h.found(time.Now()) {
+				t.Error("the end is not reported once")
+			}
+			if n, _ := h.allow(time.Now(), 50, true); n != 50 || h.waits(time.Now()) {
+				t.Errorf("%d of 50 after it ended", n)
+			}
+		}
+	})
+}
+
+// Looks that were under way when one found the credential missing are not
+// counted, whatever they find: the hold neither ends nor grows by them.
+func TestHoldIgnoresOlderLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hold{}
+		older := time.Now()
+		time.Sleep(time.Millisecond)
+		h.missing("why", time.Now())
+		until := h.until
+		if began, counts := h.missing("another", older); began || counts || h.until != until {
+			t.Error("an older look that failed counts")
+		}
+		if h.found(older) || !h.waits(time.Now()) {
+			t.Error("an older look that succeeded ends the hold")
+		}
+		time.Sleep(time.Hour)
+		if h.found(older) {
+			t.Error("it does so when the wait is over")
+		}
+		// A change of the endpoint: whatever is looked for from then on counts.
+		h.missing("why", time.Now())
+		if !h.lookAgain() || h.reason() != "" || h.waits(time.Now()) {
+			t.Error("nothing is looked for after a change")
+		}
+		if began, counts := h.missing("still", time.Now()); began || !counts || h.reason() != "still" {
+			t.Error("the hold began once more")
+		}
+	})
+}

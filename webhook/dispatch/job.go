@@ -1,0 +1,133 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// job is one claimed delivery at work on its lane, until it is written back. It
+// carries the delivery through one attempt, or through a decision that was put
+// off, and belongs to one goroutine.
+//
+// What an attempt comes to passes three hands: the response, the decision about
+// it, and the outcome that the store is given. The decisions are the engine's: a
+// delivery is a durable call.
+type job struct {
+	lane     *lane
+	delivery *webhook.Delivery
+	call     *forbear.DurableCall // nil before resume
+	made     *webhook.Attempt     // by this job; nil while there is none
+}
+
+// resume goes on with the delivery's call, with what the engine has to know of the
+// message beside what was stored.
+func (j *job) resume() {
+	dl := j.delivery
+	p := dl.Progress
+	p.State.Start, p.State.NeedsKey, p.State.Key = dl.Start, true, dl.Message.SentKey()
+	p.State.Refreshable = j.lane.ep.cred.refreshable()
+	ctx := forbear.WithCorrelationID(context.Background(), dl.Message.CorrelationID)
+	j.call = j.lane.retryer.Durable(ctx, p)
+}
+
+// process does the job. Right before a send it looks at everything that may have
+// changed since the claim: the stop, the lease, the endpoint, the 24 hours.
+func (j *job) process() {
+	l := j.lane
+	if l.d.stopping() || !j.leaseLasts() || l.ep.hold.waits(time.Now()) || !l.ep.enabled() {
+		j.release(0)
+		return
+	}
+	j.resume()
+	switch dec, now := j.askPatiently(); {
+	case !dec.Retry:
+		j.refuse(dec, now)
+	case dec.Wait > 0:
+		j.release(dec.Wait)
+	default:
+		j.attempt()
+	}
+}
+
+// leaseMargin is what a lease must leave beyond the attempt, for writing back.
+const leaseMargin = 2 * time.Second
+
+// leaseLasts reports whether the lease leaves time for a whole attempt. Without
+// that, another process may be sending the same delivery before this attempt
+// ends: a lease fences rows and not the wire.
+func (j *job) leaseLasts() bool {
+	return time.Until(j.delivery.LeaseEnd) > j.lane.attemptTimeout()+leaseMargin
+}
+
+// attempt sends the message and concludes what follows.
+func (j *job) attempt() {
+	l, dl := j.lane, j.delivery
+	d, number := l.d, j.call.Attempts+1
+	began, mono := d.now(), time.Now()
+	l.begin()
+	r := l.ep.send(d.sendCtx, &dl.Message, number, j.call.Timeout(began))
+	took := time.Since(mono)
+	l.end(&r, took)
+	if !r.counts() {
+		j.call.Release()
+		if r.unready != nil && d.sendCtx.Err() == nil {
+			j.unready(&r)
+		} else {
+			j.release(0) // the receiver may have seen it
+		}
+		return
+	}
+	l.ep.record(&r, began.Add(took))
+	j.made = &webhook.Attempt{
+		Number: number, Claim: dl.Claims, Due: dl.Due, At: began, Took: took,
+		ErrorType: r.failure.Type, Status: r.status, Worker: d.cfg.Owner, Response: r.body,
+	}
+	if r.delivered() {
+		j.call.Succeed(context.Background(), took, d.now())
+		d.stats.delivered.Add(1)
+		j.writeBack(webhook.Delivered, 0)
+		return
+	}
+	j.conclude(&r, took)
+}
+
+// conclude decides what follows a failed attempt.
+func (j *job) conclude(r *response, took time.Duration) {
+	d, now := j.lane.d, j.lane.d.now()
+	d.stats.failed.Add(1)
+	if r.failure.Class == forbear.ClassUnauthorized {
+		j.lane.ep.cred.drop()
+	}
+	dec := j.call.Fail(context.Background(), r.failure, took, now)
+	if !dec.Retry {
+		j.refuse(dec, now)
+		return
+	}
+	j.made.Wait = dec.Wait
+	j.writeBack(webhook.Retried, dec.Wait)
+}
+
+// refuse ends the job without a retry: for the moment, which counts as no attempt,
+// or for good.
+func (j *job) refuse(dec forbear.Decision, now time.Time) {
+	if !dec.Reason.Momentary() {
+		j.deadLetter(dec.Reason)
+		return
+	}
+	after := j.call.Postpone(context.Background(), dec, now)
+	if dec.Reason == forbear.ReasonBreakerOpen {
+		after = j.lane.pacing.refused() // behind the lane's next probe
+	}
+	j.lane.d.stats.postponed.Add(1)
+	j.writeBack(webhook.Postponed, after)
+}
+
+// expire ends a delivery whose time is over.
+func (j *job) expire() {
+	j.resume()
+	_ = j.call.GiveUp(context.Background(), forbear.ReasonDeadline, j.lane.d.now())
+	j.deadLetter(forbear.ReasonDeadline)
+}

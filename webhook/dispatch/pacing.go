@@ -1,0 +1,111 @@
+package dispatch
+
+import (
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/wait"
+)
+
+// pacing spaces the probes of an endpoint that stays down. Its breaker says
+// when an attempt may be made, half a minute apart at the most; pacing keeps a
+// lane from asking each time: the wait doubles with each opening that no
+// recovery came between, up to ten minutes. While it lasts nothing is claimed,
+// so that what is due stays in the store.
+//
+// It follows the breaker as an observer of its moves, and outlives the lane.
+type pacing struct {
+	opened func() // called when an outage begins
+
+	mu    sync.Mutex
+	wait  time.Duration // the breaker's own, when the outage began
+	times int           // that the breaker has opened in this outage
+	until time.Time     // on the monotonic clock
+}
+
+const slowest = 10 * time.Minute
+
+// observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
+func (p *pacing) observer() *forbear.Observer {
+	return &forbear.Observer{
+		KeepsLog:     true,
+		BreakerMoved: p.breakerMoved,
+	}
+}
+
+func (p *pacing) breakerMoved(e breaker.Transition) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e.To {
+	case breaker.Closed:
+		p.times, p.until = 0, time.Time{}
+	case breaker.Open:
+		if p.times == 0 {
+			p.wait = e.OpenFor
+		}
+		p.until = time.Now().Add(max(min(p.wait<<min(p.times, 16), slowest), e.OpenFor))
+		if p.times++; p.times == 1 {
+			p.opened()
+		}
+	}
+}
+
+// probeAt returns when the next probe may be claimed.
+func (p *pacing) probeAt() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.until
+}
+
+// refused returns how long a delivery is put off that the breaker did not let
+// through: behind the next probe, and not all at once. A breaker that is held
+// open by hand does not move, so that a wait that is over begins anew.
+func (p *pacing) refused() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if !now.Before(p.until) {
+		p.until = now.Add(p.wait)
+	}
+	left := p.until.Sub(now)
+	return left + wait.Jitter(left/4)
+}
+
+// breaker returns where the lane's circuit breaker stands: closed, when its
+// policy has none.
+func (l *lane) breaker() breaker.State {
+	if b := l.retryer.Breaker(); b != nil {
+		return b.State()
+	}
+	return breaker.Closed
+}
+
+// probing returns how many of n deliveries may be claimed by what the breaker
+// says, and otherwise when to ask again: behind a breaker that is not closed
+// one at a time, since the receiver may have just come up. The lane is locked.
+func (l *lane) probing(now time.Time, n int) (int, time.Time) {
+	switch l.breaker() {
+	case breaker.Open:
+		if at := l.pacing.probeAt(); now.Before(at) {
+			return 0, at
+		}
+		fallthrough
+	case breaker.HalfOpen:
+		if l.busy() {
+			return 0, time.Time{} // the probe's end asks again
+		}
+		return min(n, 1), time.Time{}
+	}
+	return n, time.Time{}
+}
+
+// closeBreaker closes the breaker of an endpoint that was enabled, unless an
+// operator holds it.
+func (l *lane) closeBreaker(now time.Time) {
+	if b := l.retryer.Breaker(); b != nil && !b.Forced() {
+		b.Force(breaker.Closed, "enabled", now)
+		b.Release()
+	}
+}

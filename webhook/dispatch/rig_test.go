@@ -1,0 +1,97 @@
+package dispatch
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// respond is a transport that a test writes as a function.
+type respond func(*http.Request) (*http.Response, error)
+
+func (f respond) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// status responds with nothing but a status, at once.
+func status(code int) respond {
+	return func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), ProtoMajor: 1, ProtoMinor: 1}, nil
+	}
+}
+
+// rig is one lane of a dispatcher whose loop does not run: what its jobs write
+// back stays in the dispatcher's channel, where tests read it.
+type rig struct {
+	*testing.T
+	d     *Dispatcher
+	l     *lane
+	store *storetest.Memory
+}
+
+// newRig returns a rig for endpoint "a".
+func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint) *rig {
+	t.Helper()
+	s := &storetest.Memory{}
+	d, err := New(Config{Store: s, Alerts: s, Transport: rt, Logger: slog.New(slog.DiscardHandler), Secrets: LocalSecrets("TEST_", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.ID = "a"
+	if e.URL == "" {
+		e.URL = "https://example.com/"
+	}
+	if _, err := d.PutEndpoint(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t, d, d.lane("a"), s}
+}
+
+// job returns a job for a delivery that was claimed just now.
+func (r *rig) job() *job {
+	return &job{lane: r.l, delivery: &webhook.Delivery{
+		ID: 7, Fence: 3, Claims: 1, Endpoint: "a", Start: time.Now(), LeaseEnd: time.Now().Add(time.Minute),
+		Message: webhook.Message{ID: "m", Endpoints: []string{"a"}, Created: time.Now(), Body: []byte("{}")},
+	}}
+}
+
+// process does a job and returns its one outcome.
+func (r *rig) process(j *job) webhook.Outcome {
+	r.Helper()
+	j.process()
+	return r.outcome()
+}
+
+// outcome returns the one outcome that was written back.
+func (r *rig) outcome() webhook.Outcome {
+	r.Helper()
+	if n := len(r.d.outcomes); n != 1 {
+		r.Fatalf("%d outcomes of one job", n)
+	}
+	return <-r.d.outcomes
+}
+
+// chores does what would be stored apart from the workers.
+func (r *rig) chores() {
+	for len(r.d.chores) > 0 {
+		(<-r.d.chores)(r.Context())
+	}
+}
+
+// alerts returns the reasons of all alerts.
+func (r *rig) alerts() (reasons []string) {
+	r.Helper()
+	r.chores()
+	list, err := r.store.Alerts(r.Context(), 100)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, a := range list {
+		reasons = append(reasons, a.Reason)
+	}
+	return reasons
+}

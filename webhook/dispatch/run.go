@@ -1,0 +1,112 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+const (
+	reloadEvery  = 5 * time.Second  // look at the endpoints
+	overdueEvery = 30 * time.Second // look for what waits for too long
+	sweepEvery   = 30 * time.Second
+	headsEvery   = 25 * time.Millisecond  // at most
+	headsRetry   = 100 * time.Millisecond // when the store could not be read
+)
+
+// Run delivers until ctx ends. Then it takes nothing more, lets the attempts
+// under way finish and be written back, and returns what it holds to the store.
+// Attempts that outlast their timeout are cut off.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	if err := d.Load(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	var main, polls sync.WaitGroup
+	quiet := make(chan struct{})
+	main.Go(func() { (&loop{d: d}).run(ctx, quiet) })
+	endChores := d.startChores(context.WithoutCancel(ctx))
+	polls.Go(func() { d.scout(ctx) })
+	polls.Go(func() { every(ctx, d.cfg.Poll/4, d.relay) })
+	polls.Go(func() { every(ctx, time.Duration(d.lease.Load())/4, d.reclaim) })
+	polls.Go(func() { every(ctx, sweepEvery, d.sweep) })
+	polls.Go(func() { every(ctx, overdueEvery, d.overdue) })
+	if w, ok := d.cfg.Store.(webhook.Waker); ok {
+		polls.Go(func() {
+			w.Wakes(ctx, func() {
+				d.reload.Store(true)
+				d.look()
+			})
+		})
+	}
+	<-ctx.Done()
+	close(d.stop)
+	polls.Wait()
+	<-quiet // the last claim is with the lanes
+	for _, l := range *d.lanes.Load() {
+		for _, j := range l.drain() {
+			j.release(0)
+		}
+	}
+	d.workers.Wait()
+	close(d.outcomes)
+	main.Wait()
+	d.rewriting.Wait()
+	endChores()
+	d.abort()
+	return nil
+}
+
+// every runs f at once and then at the interval.
+func every(ctx context.Context, interval time.Duration, f func(context.Context)) {
+	for ctx.Err() == nil {
+		f(ctx)
+		wait.Sleep(ctx, interval)
+	}
+}
+
+// scout reads the endpoints and looks for work that the lanes do not know of,
+// apart from the main loop, which does not wait for it.
+func (d *Dispatcher) scout(ctx context.Context) {
+	loaded := time.Now()
+	for ctx.Err() == nil {
+		if d.reload.Load() || time.Since(loaded) > reloadEvery {
+			d.warn(ctx, "endpoints not read", d.Load(ctx))
+			loaded = time.Now()
+		}
+		pause := headsRetry
+		if d.warn(ctx, "due deliveries not read", d.heads(ctx)) {
+			pause = d.cfg.Poll
+		}
+		d.wake()
+		wait.Woken(ctx, pause, d.looks)
+		wait.Sleep(ctx, headsEvery)
+	}
+}
+
+// heads learns from the store which lanes have work, and when.
+func (d *Dispatcher) heads(ctx context.Context) error {
+	list, err := d.cfg.Store.Heads(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, h := range list {
+		d.dueAt(h.Endpoint, now.Add(h.In))
+	}
+	return nil
+}
+
+// warn logs an error that will pass, and reports whether there was none.
+func (d *Dispatcher) warn(ctx context.Context, what string, err error) bool {
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn(what, slog.String("error", err.Error()))
+	}
+	return err == nil
+}

@@ -1,0 +1,173 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// response is what one attempt came to, with or without an HTTP response.
+type response struct {
+	failure forbear.Failure // of class Success for a good one
+	status  int             // 0 without an HTTP response
+	body    string          // the beginning of it, redacted
+	// unready says that no attempt was made: a credential or a secret was not
+	// to be had.
+	unready error
+	look    time.Time // when the credential was looked for, on the monotonic clock
+}
+
+// delivered reports whether the receiver has accepted the message.
+func (r *response) delivered() bool {
+	return r.unready == nil && r.failure.Class == forbear.ClassSuccess
+}
+
+// counts reports whether an attempt was made and ran to its end. One that was cut
+// off by a stop says nothing of the receiver, though it may have seen it.
+func (r *response) counts() bool {
+	return r.unready == nil && r.failure.Class != forbear.ClassCanceled
+}
+
+// missing says what credential was not to be had, cut to what fits into a list.
+func (r *response) missing() string {
+	s := r.unready.Error()
+	return strings.ToValidUTF8(s[:min(len(s), 256)], "")
+}
+
+var errAttemptTimeout = errors.New("attempt timed out")
+
+// send makes one attempt, within limit. Without its credential nothing is sent
+//
+func (e *endpoint) send(ctx context.Context, m *webhook.Message, attempt int, limit time.Duration) response {
+	actx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
+	defer cancel()
+	look := time.Now()
+	sign, err := e.signing(actx)
+	if err != nil {
+		return response{unready: err, look: look}
+	}
+	auth, err := e.cred.value(actx)
+	if err != nil {
+		return response{unready: err, look: look}
+	}
+	e.ready(look)
+	req, err := e.request(actx, m, sign, attempt)
+	if err != nil {
+		return response{failure: forbear.Failure{Class: forbear.ClassTerminal, Type: "unsendable", Err: err}}
+	}
+	if auth != "" {
+		req.Header.Set("Authorization", auth)
+	}
+	// Not through an http.Client: it would follow redirects, and each hop would
+	// be another way in.
+	resp, err := e.d.cfg.Transport.RoundTrip(req)
+	if err != nil {
+		return response{failure: noResponse(ctx, actx, req, err)}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return readResponse(req, resp, auth)
+}
+
+// noResponse classifies an attempt that ended without a response. ctx is the
+// dispatcher's and actx the attempt's.
+func noResponse(ctx, actx context.Context, req *http.Request, err error) forbear.Failure {
+	err = bare(err)
+	if errors.Is(err, webhook.ErrBlocked) {
+		return forbear.Failure{Class: forbear.ClassTerminal, Type: "address_blocked", Err: err}
+	}
+	// The attempt's own timeout is not the caller's deadline.
+	f := httpretry.Classify(req.WithContext(context.WithoutCancel(ctx)), nil, err)
+	if f.Class != forbear.ClassCertificate && ctx.Err() == nil && context.Cause(actx) == errAttemptTimeout {
+		f = forbear.Failure{Class: forbear.ClassTimeout, Type: forbear.TypeTimeout, Err: err}
+	}
+	if ctx.Err() != nil {
+		f.Class, f.Type = forbear.ClassCanceled, forbear.TypeCanceled
+	}
+	return f
+}
+
+// maxDrain bounds what is read of a long body beyond what is kept, so that the
+// connection can be used again: beyond it a new connection is cheaper.
+const maxDrain = 64 << 10
+
+// readResponse classifies an HTTP response: 2xx is a success, anything else is
+// not.
+func readResponse(req *http.Request, resp *http.Response, auth string) response {
+	r := response{status: resp.StatusCode}
+	var body []byte
+	if resp.Body != http.NoBody {
+		var err error
+		body, err = io.ReadAll(io.LimitReader(resp.Body, webhook.MaxResponse))
+		if err == nil && len(body) == webhook.MaxResponse {
+			_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
+		}
+	}
+	if len(body) > 0 {
+		r.body = webhook.Redact(body, auth)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	r.failure = httpretry.Classify(req, resp, nil)
+	if r.delivered() && resp.StatusCode/100 != 2 {
+		// A redirect is not followed; nothing else below 400 is an acceptance.
+		r.failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "http_" + strconv.Itoa(resp.StatusCode), Err: httpretry.StatusError(resp.StatusCode)}
+	}
+	return r
+}
+
+// usualHeaders is how many header lines an attempt has: what fits into a small
+// map.
+const usualHeaders = 8
+
+// lines are the headers of one attempt, their values in one piece: a slice for
+// each would be most of what an attempt allocates.
+type lines struct {
+	http.Header
+	values []string
+}
+
+// put sets one header; name is in canonical form.
+func (l *lines) put(name, value string) {
+	l.values = append(l.values, value)
+	n := len(l.values)
+	l.Header[name] = l.values[n-1 : n : n]
+}
+
+// request builds the signed request. Its body has no GetBody, so that net/http
+// cannot repeat the send by itself.
+func (e *endpoint) request(ctx context.Context, m *webhook.Message, sign *webhook.Signer, attempt int) (*http.Request, error) {
+	h := lines{make(http.Header, usualHeaders), make([]string, 0, usualHeaders)}
+	for _, line := range e.conf.Headers {
+		h.Add(line.Name, line.Value)
+	}
+	for _, line := range m.Headers {
+		h.Add(line.Name, line.Value)
+	}
+	body, err := m.Encode(e.conf.Format, h.Header)
+	if err != nil {
+		return nil, err
+	}
+	now := e.d.now()
+	h.put("User-Agent", "forbear-webhook/1")
+	h.put("Webhook-Id", m.ID)
+	h.put("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
+	if !sign.Empty() {
+		h.put("Webhook-Signature", sign.Sign(m.ID, now, body))
+	}
+	h.put("Idempotency-Key", m.SentKey())
+	h.put("X-Retry-Attempt", strconv.Itoa(attempt-1))
+	if m.CorrelationID != "" {
+		h.put("X-Correlation-Id", m.CorrelationID)
+	}
+	req := e.plain.WithContext(ctx)
+	req.Header, req.Body, req.ContentLength = h.Header, io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return req, nil
+}

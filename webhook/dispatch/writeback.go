@@ -1,0 +1,94 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// writeBack hands what became of the delivery to the main loop, and ends the job.
+// after is when the delivery is due again.
+func (j *job) writeBack(kind webhook.OutcomeKind, after time.Duration) {
+	o := j.outcome(kind)
+	o.After = after
+	j.lane.d.outcomes <- o
+}
+
+// release gives the delivery back as it was, unattempted.
+func (j *job) release(after time.Duration) { j.writeBack(webhook.Released, after) }
+
+// deadLetter ends the delivery for good.
+func (j *job) deadLetter(why forbear.Reason) {
+	l := j.lane
+	o := j.outcome(webhook.Dead)
+	ep := l.ep.config()
+	o.Dead, o.Why = j.delivery.DeadLetter(&ep, why, l.retryer.Policy().MaxAttempts, l.d.now()), why
+	l.d.stats.dead.Add(1)
+	l.d.outcomes <- o
+}
+
+// outcome begins the record that the store is given.
+func (j *job) outcome(kind webhook.OutcomeKind) webhook.Outcome {
+	dl := j.delivery
+	if j.call != nil {
+		dl.Progress = j.call.Progress
+	}
+	return webhook.Outcome{
+		ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey,
+		Kind: kind, Progress: dl.Progress, Attempt: j.made,
+	}
+}
+
+// written learns from outcomes that the store has taken: when what was put off is
+// due, and which dead letters the observers are to hear of. ok is false for a
+// delivery whose lease has passed to another process.
+func (d *Dispatcher) written(batch []webhook.Outcome, ok []bool) {
+	now := time.Now()
+	for i := range batch {
+		o := &batch[i]
+		if !ok[i] {
+			d.log.Warn("lease lost: another process has the delivery", slog.String("endpoint", o.Endpoint))
+			continue
+		}
+		if l := d.lane(o.Endpoint); l != nil && o.Kind == webhook.Dead {
+			l.retryer.DeadLettered(context.Background(), o.Dead.Queue, o.Why)
+		}
+		// After is 0 when it is over; then the next message of the key may go.
+		if over := o.Kind == webhook.Delivered || o.Kind == webhook.Dead; !over || o.OrderKey != "" {
+			d.dueAt(o.Endpoint, now.Add(o.After))
+		}
+	}
+	d.wake()
+}
+
+const (
+	// rewriteFor is how long outcomes are tried to be written. It is long, since
+	// what was sent would be sent again; by then the leases have ended.
+	rewriteFor = 5 * time.Minute
+	// rewriteAtStop is how many tries there are at least when Run is to end: a
+	// few seconds' worth.
+	rewriteAtStop = 6
+)
+
+// rewrite writes outcomes that the store did not take at first.
+func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.Outcome, err error) {
+	deadline := time.Now().Add(rewriteFor)
+	backoff := wait.Backoff{Base: 20 * time.Millisecond, Cap: 2 * time.Second}
+	for tries := 0; ; tries++ {
+		d.log.Warn("outcomes not written back", slog.Int("deliveries", len(batch)), slog.String("error", err.Error()))
+		if time.Now().After(deadline) || d.stopping() && tries >= rewriteAtStop {
+			d.log.Error("outcomes given up: the deliveries will be made again", slog.Int("deliveries", len(batch)))
+			return
+		}
+		wait.Sleep(ctx, backoff.Next())
+		var done webhook.Turned
+		if done, err = d.cfg.Store.Turn(ctx, webhook.Turn{Outcomes: batch}); err == nil {
+			d.written(batch, done.OK)
+			return
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// refusing is a store that refuses a number of steps.
+type refusing struct {
+	*storetest.Memory
+	refuse int
+	steps  int
+}
+
+func (s *refusing) Turn(context.Context, webhook.Turn) (webhook.Turned, error) {
+	if s.steps++; s.steps <= s.refuse {
+		return webhook.Turned{}, errors.New("the store is away")
+	}
+	return webhook.Turned{OK: []bool{true}}, nil
+}
+
+// What was written tells the lane when it has work again; a delivery whose lease
+// was lost is another process's.
+func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    webhook.Outcome
+		lost bool
+		due  time.Duration // -1: not at all
+	}{
+		{"retried", webhook.Outcome{Kind: webhook.Retried, After: time.Minute}, false, time.Minute},
+		{"postponed", webhook.Outcome{Kind: webhook.Postponed, After: time.Second}, false, time.Second},
+		{"released", webhook.Outcome{Kind: webhook.Released}, false, 0},
+		{"delivered", webhook.Outcome{Kind: webhook.Delivered}, false, -1},
+		{"delivered, others behind it", webhook.Outcome{Kind: webhook.Delivered, OrderKey: "k"}, false, 0},
+		{"retried under a lost lease", webhook.Outcome{Kind: webhook.Retried, After: time.Minute}, true, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, status(200), webhook.Endpoint{})
+				r.l.due = time.Time{}
+				c.o.Endpoint = "a"
+				r.d.written([]webhook.Outcome{c.o}, []bool{!c.lost})
+				if due := r.l.due; due.IsZero() != (c.due < 0) || c.due >= 0 && time.Until(due) != c.due {
+					t.Errorf("due in %v, want %v", time.Until(due), c.due)
+				}
+			})
+		})
+	}
+}
+
+// Outcomes that the store refuses are written when it is back, or given up after
+// five minutes; sooner when Run is to end, but not at once.
+func TestRefusedOutcomesAreWrittenLater(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		refuse     int
+		stopping   bool
+		written    bool
+		least, top time.Duration
+	}{
+		{"the store is back", 8, false, true, time.Millisecond, 10 * time.Second},
+		{"the store stays away", 1 << 30, false, false, rewriteFor, rewriteFor + 2*time.Second},
+		{"at a stop, and it is back", 5, true, true, time.Millisecond, 2 * time.Second},
+		{"at a stop", 1 << 30, true, false, time.Millisecond, 2 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, status(200), webhook.Endpoint{})
+				s := &refusing{Memory: r.store, refuse: c.refuse}
+				r.d.cfg.Store = s
+				if c.stopping {
+					close(r.d.stop)
+				}
+				r.l.due = time.Time{}
+				began := time.Now()
+				r.d.rewrite(t.Context(), []webhook.Outcome{{Endpoint: "a", Kind: webhook.Released}}, errors.New("first"))
+				if took := time.Since(began); took < c.least || took > c.top {
+					t.Errorf("took %v", took)
+				}
+				if written := !r.l.due.IsZero(); written != c.written || s.steps < min(c.refuse, rewriteAtStop) {
+					t.Errorf("written %v after %d tries", written, s.steps)
+				}
+			})
+		})
+	}
+}
+
+// A step that the store refuses gives the lanes their claims back, rate included,
+// and has the outcomes written apart from the loop.
+func TestRefusedStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, status(200), webhook.Endpoint{Rate: 100})
+		s := &refusing{Memory: r.store, refuse: 1}
+		r.d.cfg.Store = s
+		<-r.d.looks
+		c := r.d.wants()
+		if len(c.specs) != 1 || c.specs[0].Max != 10 || r.l.tokens != 0 {
+			t.Fatalf("wanted %+v", c.specs)
+		}
+		r.d.step(t.Context(), c, []webhook.Outcome{{Endpoint: "a", Kind: webhook.Released}})
+		if r.l.tokens != 10 || len(r.d.looks) != 1 {
+			t.Errorf("%v of the rate are back, %d looks are asked for", r.l.tokens, len(r.d.looks))
+		}
+		r.d.rewriting.Wait()
+		if s.steps != 2 {
+			t.Errorf("%d steps, want the outcomes written by the second", s.steps)
+		}
+	})
+}

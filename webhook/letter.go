@@ -1,0 +1,104 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+const (
+	// AlertEndpoint is the id of the endpoint that alerts are delivered to.
+	AlertEndpoint = "forbear-alerts"
+	// AlertQueue is the queue of alerts that could not be delivered.
+	AlertQueue = "alerts"
+)
+
+// QueueOf returns the name of the queue that an endpoint's dead letters go to.
+func QueueOf(endpoint string) string {
+	if endpoint == AlertEndpoint {
+		return AlertQueue
+	}
+	return Queue
+}
+
+// Queue is the name of the webhooks' dead-letter queue.
+const Queue = "webhooks"
+
+// FromLetter returns the message that a letter of the webhooks' queue was, for
+// its one endpoint.
+func FromLetter(l deadletter.Letter) Message {
+	return Message{
+		ID: l.EventID, Endpoints: []string{l.Destination}, Type: l.Type, Source: l.Source, Subject: l.Subject, Key: l.PartitionKey,
+		IdempotencyKey: l.IdempotencyKey, CorrelationID: l.CorrelationID, ContentType: l.ContentType,
+		Headers: l.Headers, Created: l.EnqueuedAt, Body: l.Payload,
+	}
+}
+
+// DeadLetter returns the letter that a delivery to endpoint e becomes. Its
+// failure is the latest one, if there was any.
+func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int, now time.Time) *deadletter.Letter {
+	m := &dl.Message
+	letter := &deadletter.Letter{
+		ID: NewID("dlq"), Queue: QueueOf(dl.Endpoint), Destination: dl.Endpoint,
+		EventID: m.ID, Source: m.Source, Type: m.Type, Subject: m.Subject, PartitionKey: m.Key,
+		IdempotencyKey: m.SentKey(), CorrelationID: m.CorrelationID,
+		Payload: m.Body, ContentType: m.ContentType, Headers: m.Headers,
+		Policy: e.Policy, PolicyVersion: policyVersion(e),
+		Reason: why.String(), Attempts: dl.Progress.Attempts, MaxAttempts: maxAttempts, Postponed: dl.Progress.Postponed,
+		EnqueuedAt: m.Created, DeadAt: now, State: deadletter.Dead,
+	}
+	letter.ErrorType, letter.Status = dl.Progress.Last, statusOf(dl.Progress.Last)
+	if letter.Status == http.StatusGone {
+		letter.Reason = deadletter.ReasonGone
+	}
+	letter.Description = describe(letter)
+	return letter
+}
+
+// statusOf returns the status of an error_type such as "http_503", or 0.
+func statusOf(errorType string) int {
+	text, _ := strings.CutPrefix(errorType, "http_")
+	status, _ := strconv.Atoi(text)
+	return status
+}
+
+// policyVersion names the policy that a letter was decided under: the version
+// of its endpoint and a digest.
+func policyVersion(e *Endpoint) string {
+	text, err := json.Marshal(e.Policy)
+	if err != nil {
+		return "v" + strconv.FormatInt(e.Version, 10)
+	}
+	sum := sha256.Sum256(text)
+	return fmt.Sprintf("v%d-%s", e.Version, hex.EncodeToString(sum[:4]))
+}
+
+// describe says in one line why a letter was written, without anything of the
+// payload or of the answers: it goes into lists and alerts.
+func describe(l *deadletter.Letter) string {
+	s := l.Reason
+	if l.ErrorType != "" {
+		s += " (" + l.ErrorType + ")"
+	}
+	s += " after " + count(l.Attempts, "attempt")
+	if l.Postponed > 0 {
+		s += " and " + count(l.Postponed, "postponement")
+	}
+	return clip(s, deadletter.MaxDescription)
+}
+
+// count returns "1 attempt", or "5 attempts".
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return strconv.Itoa(n) + " " + of + "s"
+}

@@ -1,0 +1,133 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Prepare completes a message that was handed in at the given time, and refuses
+// it when it could never be delivered.
+func (m *Message) Prepare(now time.Time) error {
+	if m.ID == "" {
+		m.ID = NewID("msg")
+	}
+	if m.CorrelationID == "" {
+		m.CorrelationID = clip(m.ID, 128)
+	}
+	m.Created = now
+	return m.check()
+}
+
+// faults collects what is wrong with a message or an endpoint, so that a user
+// sees all of it at once.
+type faults struct {
+	of   string // what is at fault, as errors name it
+	list []error
+}
+
+// when adds a fault if there is one.
+func (f *faults) when(wrong bool, format string, args ...any) {
+	if wrong {
+		f.list = append(f.list, fmt.Errorf("%w "+f.of+": "+format, append([]any{ErrInvalid}, args...)...))
+	}
+}
+
+// join adds faults that were found elsewhere and returns all of them.
+func (f *faults) join(errs ...error) error { return errors.Join(append(f.list, errs...)...) }
+
+// check refuses what could never be delivered.
+func (m *Message) check() error {
+	f := faults{of: "message"}
+	f.when(m.ID != "" && !visible(m.ID, 128), "id is not 1 to 128 visible characters")
+	f.when(len(m.Endpoints) == 0 || len(m.Endpoints) > 1000, "%d endpoints, want 1 to 1000", len(m.Endpoints))
+	f.when(len(m.Body) > maxMessageSize, "body of %d bytes, at most %d", len(m.Body), maxMessageSize)
+	f.when(m.IdempotencyKey != "" && !visible(m.IdempotencyKey, forbear.MaxKeyLen), "idempotency_key is not 1 to %d visible characters (R-6)", forbear.MaxKeyLen)
+	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
+		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, no UTF-8 or has control characters", name)
+	}
+	year := m.NotBefore.UTC().Year()
+	f.when(year < 1 || year > 9999, "not_before is in the year %d", year) // RFC 3339 ends with 9999
+	return f.join(checkHeaders(m.Headers))
+}
+
+// Validate refuses an endpoint that could not be served, with all of its faults
+// at once. It does not look up what the references name.
+func (e *Endpoint) Validate(g Guard) error {
+	f := faults{of: "endpoint"}
+	f.when(!visible(e.ID, 64) || strings.ContainsAny(e.ID, "/?#%"), "id is not 1 to 64 visible characters without / ? # %%")
+	f.when(e.Version < VersionNone, "version %d: want one that is stored, 0 or %d", e.Version, VersionNone)
+	f.when(e.Format != FormatRaw && e.Format != FormatStructured && e.Format != FormatBinary, "format %q: want %q, %q or none", e.Format, FormatStructured, FormatBinary)
+	f.when(e.Concurrency < 0 || e.Concurrency > maxConcurrency, "concurrency %d is outside 0-%d", e.Concurrency, maxConcurrency)
+	f.when(e.Rate < 0, "rate %v is negative", e.Rate)
+	f.when(e.DisableAfter < 0, "disable_after %v is negative", e.DisableAfter)
+	for _, field := range placeholders(e) {
+		f.when(true, "%s is %s, which stands for what is not shown: send the value itself, or PATCH the endpoint, where what is left out stays as it is", field, deadletter.Masked)
+	}
+	p := e.Policy
+	f.when(p.Kind != forbear.Sync && p.Kind != forbear.Webhook, "policy is of kind %s, want webhook", p.Kind)
+	p.Kind = forbear.Webhook
+	if err := p.Validate(); err != nil {
+		f.when(true, "policy: %w", err)
+	}
+	return f.join(g.CheckURL(e.URL), checkHeaders(e.Headers))
+}
+
+// ownHeaders are headers that a message or an endpoint may not set: the
+// transport's, forbear's and those that carry credentials.
+var ownHeaders = map[string]bool{
+	"Authorization": true, "Proxy-Authorization": true, "Cookie": true, "Host": true, "Content-Length": true,
+	"Transfer-Encoding": true, "Connection": true, "Upgrade": true, "Te": true, "Trailer": true, "Keep-Alive": true,
+	"Webhook-Id": true, "Webhook-Timestamp": true, "Webhook-Signature": true, "X-Retry-Attempt": true,
+	"Idempotency-Key": true, "Content-Type": true, "User-Agent": true,
+}
+
+func checkHeaders(headers []Header) error {
+	var errs []error
+	if len(headers) > 64 {
+		errs = append(errs, fmt.Errorf("%w headers: %d lines, at most 64", ErrInvalid, len(headers)))
+	}
+	for _, h := range headers {
+		switch name := textproto.CanonicalMIMEHeaderKey(h.Name); {
+		case !token(h.Name):
+			errs = append(errs, fmt.Errorf("%w header name %.40q", ErrInvalid, h.Name))
+		case ownHeaders[name]:
+			errs = append(errs, fmt.Errorf("%w header %s: set by forbear alone", ErrInvalid, name))
+		case len(h.Value) > 4096 || !printable(h.Value):
+			errs = append(errs, fmt.Errorf("%w header %s: its value is longer than 4096 bytes, no UTF-8 or has control characters", ErrInvalid, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// printable reports whether s survives the way through a store, a header and
+// back: UTF-8 without control characters.
+func printable(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, control) }
+
+func control(r rune) bool { return r < ' ' || r == 0x7f }
+
+func visible(s string, limit int) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= limit
+}
+
+// token reports whether s is a token of RFC 9110 section 5.6.2.
+func token(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 128
+}
