@@ -183,7 +183,10 @@ func (c *call) restoreID(resp *http.Response) {
 		return
 	}
 	body := apply(c.latest, []edit{{id.start, id.end, strconv.Quote(c.callerID)}})
-	resp.Body = &joined{bytes.NewReader(body), resp.Body}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(body), resp.Body}
 	resp.ContentLength = int64(len(body))
 	resp.Header.Del("Content-Length")
 }
