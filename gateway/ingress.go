@@ -33,13 +33,13 @@ type Ingress struct {
 	Transport http.RoundTripper
 }
 
-// ingressFate is the status rule in front of another's service: it may be a
+// ingressDisposition is the status rule in front of another's service: it may be a
 // proxy itself.
-func ingressFate(status int) idempotency.Fate {
+func ingressDisposition(status int) idempotency.Disposition {
 	if status == http.StatusBadGateway || status == http.StatusGatewayTimeout {
-		return idempotency.Suspend
+		return idempotency.Hold
 	}
-	return idempotency.DefaultFate(status)
+	return idempotency.DefaultDisposition(status)
 }
 
 // keyed reports whether a request is one that the ingress must see. One without
@@ -65,8 +65,8 @@ func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
 	if in.Timeout == 0 {
 		in.Timeout = 30 * time.Second
 	}
-	if in.Options.Fate == nil {
-		in.Options.Fate = ingressFate
+	if in.Options.Disposition == nil {
+		in.Options.Disposition = ingressDisposition
 	}
 	if in.Options.Logger == nil {
 		in.Options.Logger = c.Logger

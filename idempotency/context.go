@@ -16,7 +16,7 @@ type run struct {
 	deadline time.Time // zero: that of Context
 	token    Token
 	attempt  int
-	mark     atomic.Int32 // 0: none, else 1 + a Fate
+	mark     atomic.Int32 // 0: none, else 1 + a Disposition
 	tx       *sql.Tx
 }
 
@@ -77,7 +77,7 @@ func MarkFinal(ctx context.Context) { mark(ctx, Keep) }
 
 // MarkUnknown says that the work may have happened: the key is held, and no
 // duplicate runs.
-func MarkUnknown(ctx context.Context) { mark(ctx, Suspend) }
+func MarkUnknown(ctx context.Context) { mark(ctx, Hold) }
 
 // MarkUndone says that the work did not happen, whatever the status: the next
 // attempt runs.
@@ -85,22 +85,22 @@ func MarkUndone(ctx context.Context) { mark(ctx, Retry) }
 
 // Marked returns what the run that ctx belongs to has been marked with. It is
 // for transports whose responses have rules of their own.
-func Marked(ctx context.Context) (f Fate, ok bool) {
+func Marked(ctx context.Context) (f Disposition, ok bool) {
 	if r := runOf(ctx); r != nil {
 		return r.marked()
 	}
 	return 0, false
 }
 
-func mark(ctx context.Context, f Fate) {
+func mark(ctx context.Context, f Disposition) {
 	if r := runOf(ctx); r != nil {
 		r.mark.Store(1 + int32(f))
 	}
 }
 
-func (r *run) marked() (f Fate, ok bool) {
+func (r *run) marked() (f Disposition, ok bool) {
 	if m := r.mark.Load(); m > 0 {
-		return Fate(m - 1), true
+		return Disposition(m - 1), true
 	}
 	return 0, false
 }

@@ -55,9 +55,9 @@ type Options struct {
 	// Production refuses a store that forgets with its process.
 	Production bool
 
-	// Fate overrides what becomes of a run that ended with a status. Nil means
-	// [DefaultFate].
-	Fate func(status int) Fate
+	// Disposition overrides what becomes of a run that ended with a status. Nil means
+	// [DefaultDisposition].
+	Disposition func(status int) Disposition
 	// Fingerprint overrides what makes two requests the same. Nil means
 	// [Fingerprint].
 	Fingerprint func(r *http.Request, body []byte) string
@@ -101,21 +101,21 @@ const (
 	NoPrincipal   Result = "unauthenticated"
 )
 
-// Fate is what becomes of a run.
-type Fate uint8
+// Disposition is what becomes of a run.
+type Disposition uint8
 
 const (
 	// Keep stores the response for all duplicates.
-	Keep Fate = iota
+	Keep Disposition = iota
 	// Retry releases the key: the next attempt runs.
 	Retry
-	// Suspend holds the key: it may have happened.
-	Suspend
+	// Hold holds the key: it may have happened.
+	Hold
 )
 
-// DefaultFate keeps 2xx, 3xx and final 4xx, and releases what clients must or
+// DefaultDisposition keeps 2xx, 3xx and final 4xx, and releases what clients must or
 // may retry: 401, 403, 408, 409, 421, 425, 429 and every 5xx.
-func DefaultFate(status int) Fate {
+func DefaultDisposition(status int) Disposition {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
 		http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -179,8 +179,8 @@ func (o *Options) complete(store Store) error {
 		errs = append(errs, errors.New("a streamed answer goes out before a transaction could commit"))
 	}
 	o.ReplayHeader = cmp.Or(o.ReplayHeader, HeaderReplayed)
-	if o.Fate == nil {
-		o.Fate = DefaultFate
+	if o.Disposition == nil {
+		o.Disposition = DefaultDisposition
 	}
 	if o.Fingerprint == nil {
 		o.Fingerprint = Fingerprint

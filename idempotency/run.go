@@ -38,12 +38,12 @@ func (x *keyedRequest) run(c Claim, rec Record) {
 	x.finish(u, out)
 }
 
-// fate says what becomes of a run that has responded.
-func (x *keyedRequest) fate(u *run, status int) Fate {
+// disposition says what becomes of a run that has responded.
+func (x *keyedRequest) disposition(u *run, status int) Disposition {
 	if f, ok := u.marked(); ok {
 		return f
 	}
-	return x.h.Fate(status)
+	return x.h.Disposition(status)
 }
 
 // finish ends the claim as the response demands, and sends it.
@@ -55,11 +55,11 @@ func (x *keyedRequest) finish(u *run, out *recorder) {
 		return
 	}
 	var err error
-	switch x.fate(u, out.status) {
+	switch x.disposition(u, out.status) {
 	case Keep:
 		a := out.stored(h.names, "")
 		err = x.end(func(ctx context.Context) error { return h.store.Complete(ctx, u.token, a, h.Retention) })
-	case Suspend:
+	case Hold:
 		err = x.end(func(ctx context.Context) error { return h.store.Hold(ctx, u.token, "the handler does not know") })
 		h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: outcome unknown, key held", slog.String("operation", operation(x.r)))
 	case Retry:
@@ -80,7 +80,7 @@ func (x *keyedRequest) finish(u *run, out *recorder) {
 // that is not to be kept needs none.
 func (x *keyedRequest) open(u *run, out *recorder, tombstone string) bool {
 	h := x.h
-	if x.fate(u, out.status) != Keep {
+	if x.disposition(u, out.status) != Keep {
 		return true
 	}
 	a := out.stored(h.names, tombstone)
@@ -98,10 +98,10 @@ func (x *keyedRequest) afterOpen(u *run, out *recorder) {
 		x.fenced(u)
 		return
 	}
-	switch x.fate(u, out.status) {
+	switch x.disposition(u, out.status) {
 	case Retry:
 		x.ended(u, x.end(func(ctx context.Context) error { return x.h.store.Release(ctx, u.token) }))
-	case Suspend:
+	case Hold:
 		x.ended(u, x.end(func(ctx context.Context) error {
 			return x.h.store.Hold(ctx, u.token, "the handler does not know")
 		}))
@@ -184,7 +184,7 @@ func (x *keyedRequest) transact(c Claim) {
 			out = newRecorder(x.w, -1, false)
 			h.next.ServeHTTP(out, x.request(u))
 			out.WriteHeader(200)
-			if x.fate(u, out.status) != Keep {
+			if x.disposition(u, out.status) != Keep {
 				return nil, errRollback
 			}
 			a := out.stored(h.names, "")
@@ -197,8 +197,8 @@ func (x *keyedRequest) transact(c Claim) {
 		h.flights.landed(c.ID)
 		switch {
 		case out != nil && (err == nil || errors.Is(err, errRollback)):
-			if x.fate(u, out.status) == Suspend {
-				x.suspend(c)
+			if x.disposition(u, out.status) == Hold {
+				x.hold(c)
 			}
 			x.ended(u, nil)
 			out.send()
@@ -221,9 +221,9 @@ func (x *keyedRequest) transact(c Claim) {
 	}
 }
 
-// suspend holds the key of a run that was rolled back but may have had effects
+// hold holds the key of a run that was rolled back but may have had effects
 // elsewhere.
-func (x *keyedRequest) suspend(c Claim) {
+func (x *keyedRequest) hold(c Claim) {
 	c.Rerun = false
 	err := x.end(func(ctx context.Context) error {
 		v, err := x.h.store.Claim(ctx, c)
