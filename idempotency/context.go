@@ -45,8 +45,10 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
+// runKey is where a handler's context has its run.
 type runKey struct{}
 
+// runOf returns the run that ctx belongs to, or nil outside of one.
 func runOf(ctx context.Context) *run {
 	r, _ := ctx.Value(runKey{}).(*run)
 	return r
@@ -92,12 +94,15 @@ func Marked(ctx context.Context) (f Disposition, ok bool) {
 	return 0, false
 }
 
+// mark records what a handler says of its own run. The last word counts; outside
+// of a run there is nothing to mark.
 func mark(ctx context.Context, f Disposition) {
 	if r := runOf(ctx); r != nil {
 		r.mark.Store(1 + int32(f))
 	}
 }
 
+// marked returns what the handler has said, if anything.
 func (r *run) marked() (f Disposition, ok bool) {
 	if m := r.mark.Load(); m > 0 {
 		return Disposition(m - 1), true

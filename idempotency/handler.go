@@ -32,6 +32,8 @@ func Handler(store Store, opts Options, next http.Handler) (http.Handler, error)
 	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}, large: make(chan struct{}, largeBodies)}, nil
 }
 
+// handler is the middleware. It is immutable but for its flights, and safe for
+// concurrent use.
 type handler struct {
 	Options
 	store   Store
@@ -109,6 +111,7 @@ type keyedRequest struct {
 	waited time.Duration
 }
 
+// refuse ends the request with a problem, and observes why.
 func (x *keyedRequest) refuse(p refusal, why Result) {
 	if (why == TooLarge || why == Overloaded) && x.r.ProtoMajor == 1 {
 		x.w.Header().Set("Connection", "close") // the rest of the body is not waited for
@@ -158,6 +161,8 @@ func (x *keyedRequest) claim(c Claim) (Verdict, error) {
 	return v, err
 }
 
+// takeBack releases a claim that may have been granted. It is best effort: what it
+// cannot reach ends with the lease.
 func (h *handler) takeBack(t Token) {
 	for _, ceiling := range []time.Duration{1, time.Second, 5 * time.Second} {
 		time.Sleep(wait.Jitter(ceiling)) // at once, then with full jitter
@@ -170,6 +175,7 @@ func (h *handler) takeBack(t Token) {
 	}
 }
 
+// storeFailed refuses the request: without a store nothing runs unprotected.
 func (x *keyedRequest) storeFailed(err error) {
 	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency store failed: request refused", slog.String("error", err.Error()))
 	x.refuse(storeDown(), StoreError)

@@ -24,6 +24,8 @@ func limit(ctx context.Context, d time.Duration) *limited {
 	return &limited{Context: ctx, deadline: time.Now().Add(d)}
 }
 
+// end ends the context and releases its timer, if there is one. It may be called
+// more than once.
 func (l *limited) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

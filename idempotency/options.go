@@ -135,6 +135,8 @@ func SingleTenant() func(*http.Request) (string, error) {
 // MinRetention is what R-6 demands.
 const MinRetention = 24 * time.Hour
 
+// complete fills in the defaults and returns all faults at once. A lease of less
+// than 100 ms would end between two heartbeats of a busy machine.
 func (o *Options) complete(store Store) error {
 	var errs []error
 	if store == nil {

@@ -28,6 +28,9 @@ func refuse(kind, title string, status int, detail string) refusal {
 	return refusal{Problem: problem.Problem{Type: ProblemBase + kind, Title: title, Status: status, Detail: detail}}
 }
 
+// The refusals, one for each type. Those of a client that must change something are
+// 400, 401, 413 or 422; those that may come again say so by Retry-After.
+
 func missingKey() refusal {
 	return refuse("key-missing", "Idempotency-Key is missing", http.StatusBadRequest,
 		"this operation requires an Idempotency-Key header: a fresh UUID v4 for each operation, the same in all of its attempts")

@@ -27,6 +27,8 @@ type recorder struct {
 	lost   bool // not ours to send: the claim has passed to another
 }
 
+// newRecorder returns a recorder for one run. The handler gets a copy of the header
+// map: what it sets must not show before the response is stored.
 func newRecorder(w http.ResponseWriter, limit int64, stream bool) *recorder {
 	return &recorder{w: w, header: w.Header().Clone(), limit: limit, stream: stream}
 }

@@ -132,6 +132,8 @@ func (x *keyedRequest) end(write func(ctx context.Context) error) error {
 	}, isFenced)
 }
 
+// isFenced reports whether a write came too late for its claim, which no further
+// try can mend.
 func isFenced(err error) bool { return errors.Is(err, ErrFenced) }
 
 // ended observes what came of a run.

@@ -196,6 +196,8 @@ func (c Claim) Against(old *Record, now time.Time) (Record, Outcome) {
 // Abandoned is the note of a record that is held because its owner vanished.
 const Abandoned = "the owner's lease ran out"
 
+// begin returns rec as the run that c begins: with the next fencing number, and
+// nothing left of a run before it.
 func (c Claim) begin(rec Record, now time.Time) Record {
 	rec.Fingerprint, rec.Operation, rec.Rerun = c.Fingerprint, c.Operation, c.Rerun
 	rec.State, rec.Owner, rec.Answer, rec.Note = Started, c.Owner, nil, ""
