@@ -116,6 +116,8 @@ func (x Exchange) byHTTP() Advice {
 	return a
 }
 
+// broken is the advice about a message that cannot be trusted: to stop. A server
+// that sends such a thing has perhaps done the work.
 func broken(o Outcome, label string, err error) Advice {
 	return Advice{
 		Outcome: o, Source: FromNothing,
@@ -187,11 +189,16 @@ func (a Advice) merge(b Advice) Advice {
 	return a
 }
 
+// stops reports whether the advice is not to retry.
 func (a Advice) stops() bool { return !a.Failure.Class.Retryable() || a.Failure.Hint.Stop }
 
+// wait orders hints by how long they make the caller wait, more or less: a base
+// is drawn from.
 func wait(h forbear.Hint) time.Duration { return max(h.Floor, h.Base) }
 
-// one returns the advice for one error.
+// one returns the advice for one error. The extension, where there is one, rules
+// over the older boolean, and both over the default for the code. All retries of
+// a call keep its idempotency key: the server may have done the work.
 func (p Phase) one(e *Error, g guidance, guided bool, floor time.Duration, asked bool) Advice {
 	row, _ := Default(e.Code)
 	a := Advice{
@@ -227,7 +234,8 @@ func (p Phase) one(e *Error, g guidance, guided bool, floor time.Duration, asked
 	return a
 }
 
-// byExtension applies the extension to the default for the code.
+// byExtension applies the extension to the default for the code. Its count takes
+// the place of the table's, none included; a count of zero retries means stop.
 func (p Phase) byExtension(a *Advice, g guidance) {
 	a.Source = FromExtension
 	a.allow(g.allowed)
@@ -242,7 +250,8 @@ func (p Phase) byExtension(a *Advice, g guidance) {
 	}
 }
 
-// allow makes the failure retryable, or stops it.
+// allow makes the failure retryable, or stops it. The server knows its own code
+// better than the table does, in both directions.
 func (a *Advice) allow(yes bool) {
 	if !yes {
 		a.Failure.Hint.Stop = true
@@ -258,8 +267,8 @@ func (a *Advice) allow(yes bool) {
 
 // time turns strategy and wait into a hint. after is the extension's when given
 // and the default's otherwise; floor is what the rest of the message asks for,
-// when asked is set. A wait that the server gave is a floor, never a fixed interval: a
-// spread lies above it.
+// when asked is set. A wait that the server gave is a floor, never a fixed
+// interval: a spread lies above it.
 func (a *Advice) time(after time.Duration, given bool, floor time.Duration, asked bool) {
 	h := &a.Failure.Hint
 	h.Floor = floor

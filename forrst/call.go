@@ -37,7 +37,8 @@ type call struct {
 	latest []byte // the latest response's body, when it was read
 }
 
-// newCall reads a request envelope; ok is false for anything else.
+// newCall reads a request envelope; ok is false for anything else, which then
+// goes out as plain HTTP. It needs what names a call: protocol, id and function.
 func (t *transport) newCall(text []byte) (c *call, ok bool) {
 	doc, err := parse(text)
 	if err != nil || !doc.object {
@@ -135,7 +136,7 @@ func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Du
 	if c.keyMade {
 		edits = append(edits, c.addKey())
 	}
-	body := apply(c.text, inOrder(edits))
+	body := apply(c.text, edits)
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	req.GetBody = nil
 	req.ContentLength = int64(len(body))
@@ -152,7 +153,8 @@ func (c *call) setDeadline(d time.Duration) []edit {
 	}
 }
 
-// addKey adds the idempotency extension with the key that forbear made.
+// addKey adds the idempotency extension with the key that forbear made, behind
+// the extensions that there are.
 func (c *call) addKey() edit {
 	entry := `{"urn":"` + prefix + `idempotency","options":{"key":"` + c.key + `"}}`
 	list, ok := c.doc.get("extensions")
@@ -165,7 +167,9 @@ func (c *call) addKey() edit {
 	return edit{list.end - 1, list.end - 1, entry}
 }
 
-// restoreID hands a response over under the id that the caller sent.
+// restoreID hands a response over under the id that the caller sent: the caller
+// matches responses by it and knows of no other. A response to another id stays
+// as it is.
 func (c *call) restoreID(resp *http.Response) {
 	if c.latest == nil || c.id == c.callerID {
 		return
@@ -180,17 +184,10 @@ func (c *call) restoreID(resp *http.Response) {
 		return
 	}
 	body := apply(c.latest, []edit{{id.start, id.end, strconv.Quote(c.callerID)}})
-	resp.Body = &joined{bytes.NewReader(body), resp.Body}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(body), resp.Body}
 	resp.ContentLength = int64(len(body))
 	resp.Header.Del("Content-Length")
-}
-
-// inOrder sorts edits by place. There are three at most.
-func inOrder(edits []edit) []edit {
-	for i := range edits {
-		for j := i; j > 0 && edits[j].start < edits[j-1].start; j-- {
-			edits[j], edits[j-1] = edits[j-1], edits[j]
-		}
-	}
-	return edits
 }

@@ -52,6 +52,7 @@ var refused = map[string]int{
 	"SIMULATION_NOT_SUPPORTED": 400, "SIMULATION_SCENARIO_NOT_FOUND": 404,
 }
 
+// rows has both tables by code.
 var rows = func() map[string]Row {
 	m := make(map[string]Row, len(retried)+len(refused))
 	for _, r := range retried {

@@ -108,6 +108,8 @@ func writeHunks(b *strings.Builder, old []string, group []hunk, moved int) (grow
 	return grown
 }
 
+// write writes lines under a sign, and says of a last one without a line feed
+// that it has none, as patch expects.
 func write(b *strings.Builder, sign string, lines []string) {
 	for _, line := range lines {
 		b.WriteString(sign + line)

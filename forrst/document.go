@@ -3,6 +3,7 @@ package forrst
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 )
 
@@ -15,6 +16,8 @@ type node struct {
 	object     bool
 }
 
+// member is one name of an object with its value. keyStart is the place of the
+// name's opening quote.
 type member struct {
 	name     string
 	keyStart int
@@ -31,6 +34,7 @@ func (n *node) get(name string) (*node, bool) {
 	return nil, false
 }
 
+// errNoJSON says nothing of what it met instead: that is the caller's data.
 var errNoJSON = errors.New("not a JSON document")
 
 // maxDepth bounds the nesting of a document.
@@ -55,6 +59,8 @@ type parser struct {
 	at   int
 }
 
+// space skips the four characters that JSON has between tokens (RFC 8259 section
+// 2).
 func (p *parser) space() {
 	for p.at < len(p.text) {
 		switch p.text[p.at] {
@@ -66,6 +72,8 @@ func (p *parser) space() {
 	}
 }
 
+// value reads one value and the places of its parts. The text is known to be
+// valid, so that every index is within it; only the depth is checked.
 func (p *parser) value(depth int) (n node, ok bool) {
 	if p.space(); depth > maxDepth {
 		return n, false
@@ -134,6 +142,7 @@ func (p *parser) str() []byte {
 	return p.text[start:p.at]
 }
 
+// isEnd reports whether c ends a number or a literal.
 func isEnd(c byte) bool {
 	switch c {
 	case ',', ']', '}', ' ', '\t', '\n', '\r':
@@ -148,8 +157,10 @@ type edit struct {
 	text       string
 }
 
-// apply makes the edits, which are in order and apart from each other.
+// apply makes the edits, which lie apart from each other. It brings them into the
+// order of their places first.
 func apply(text []byte, edits []edit) []byte {
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
 	var out []byte
 	at := 0
 	for _, e := range edits {

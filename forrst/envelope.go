@@ -146,6 +146,7 @@ func isForrst(raw json.RawMessage) bool {
 	return ok && json.Unmarshal(m["name"], &s) == nil && s == "forrst"
 }
 
+// isNull reports whether a member is absent or null. Servers send either.
 func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || bytes.Equal(raw, []byte("null"))
 }

@@ -28,6 +28,7 @@ const (
 	Exponential Strategy = "exponential" // exponential backoff starting from After
 )
 
+// known reports whether s is one of the three. The wire may bring any text.
 func (s Strategy) known() bool { return s == Immediate || s == Fixed || s == Exponential }
 
 // Retry is the data of the retry extension.
@@ -48,7 +49,8 @@ type Extension struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// Extension returns r as an entry for a response.
+// Extension returns r as an entry for a response. A refusal carries nothing but
+// itself: a strategy beside it would contradict it.
 func (r Retry) Extension() Extension {
 	if !r.Allowed {
 		r = Retry{} // nothing but the refusal
@@ -84,6 +86,8 @@ func readGuidance(extensions []Extension) (g guidance, ok bool) {
 	return g, ok
 }
 
+// parseGuidance reads the data of one retry extension; ok is false when it does
+// not say whether a retry is allowed.
 func parseGuidance(data json.RawMessage) (g guidance, ok bool) {
 	m, ok := members(data)
 	if !ok {

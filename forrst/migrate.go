@@ -36,7 +36,6 @@ func Migrate(text []byte, markdown bool) Migration {
 	} else {
 		m.document(0, len(text), true)
 	}
-	slices.SortStableFunc(m.edits, func(a, b edit) int { return a.start - b.start })
 	m.Text = apply(text, m.edits)
 	return m
 }
@@ -278,10 +277,12 @@ func (m *Migration) indent(at int) (space string, own bool) {
 	return line[:len(line)-len(rest)], rest == ""
 }
 
+// left records a place that a person must look at.
 func (m *Migration) left(at int, what string) {
 	m.Left = append(m.Left, Place{m.line(at), what})
 }
 
+// line returns the number of the line that holds a byte, from 1.
 func (m *Migration) line(at int) int { return bytes.Count(m.from[:at], []byte("\n")) + 1 }
 
 // String returns "12: retryable removed".

@@ -37,7 +37,8 @@ func Refuse(id string, guide *Retry, errs ...Error) *Response {
 	return r
 }
 
-// defaults returns what the protocol says about the errors of r.
+// defaults returns what the protocol says about the errors of r: nothing may be
+// retried when one of them may not, and the longest wait is for all.
 func (r *Response) defaults() Retry {
 	var chosen Row
 	for i := range r.Errors {
@@ -58,7 +59,8 @@ func (r *Response) defaults() Retry {
 	return retry
 }
 
-// agree raises the wait of retry to that of the details.
+// agree raises the wait of retry to that of the details: two waits in one response
+// that differ leave the client to guess.
 func (r *Response) agree(retry *Retry) {
 	d, ok := r.detailsWait()
 	if !ok || !retry.Allowed {

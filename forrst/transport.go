@@ -15,10 +15,11 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/peek"
 )
 
-// Options says how a transport reads responses and which calls it may repeat. The
-// zero value obeys what every phase of the migration sends and repeats only
+// Options says how a transport reads responses and which calls it may repeat.
+// The zero value obeys what every phase of the migration sends and repeats only
 // calls with an idempotency key.
 type Options struct {
 	// Phase of the migration from the retryable boolean. Default Phase1.
@@ -68,6 +69,7 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
+// callKey is where the context of a request has its call.
 type callKey struct{}
 
 // callOf finds the call that a request carries.
@@ -83,7 +85,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body == nil || req.Method != http.MethodPost || !speaksJSON(req.Header) {
 		return t.http.RoundTrip(req)
 	}
-	body, whole, err := read(req.Body, t.o.MaxBody)
+	body, whole, again, err := peek.Body(req.Body, t.o.MaxBody)
 	if err != nil {
 		_ = req.Body.Close()
 		return nil, err
@@ -91,7 +93,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c, ok := t.newCall(body)
 	if !whole || !ok {
 		plain := req.Clone(req.Context())
-		plain.Body = &joined{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}
+		plain.Body = again
 		if whole {
 			plain.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		}
@@ -117,22 +119,11 @@ func speaksJSON(h http.Header) bool {
 	return value == "" || err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// read reads up to limit bytes; whole is false when there are more.
-func read(r io.Reader, limit int) (body []byte, whole bool, err error) {
-	body, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	return body, len(body) <= limit, err
-}
-
-// joined is a body whose beginning was read and put back.
-type joined struct {
-	io.Reader
-	io.Closer
-}
-
 // Classify implements [httpretry.Envelope]: the response's own envelope rules,
 // not the HTTP status.
 func (c *call) Classify(resp *http.Response) forbear.Failure {
-	body, whole, err := read(resp.Body, c.o.MaxBody)
+	body, whole, again, err := peek.Body(resp.Body, c.o.MaxBody)
+	resp.Body = again
 	if err != nil {
 		f, known := forbear.ClassifyNet(err)
 		switch {
@@ -142,15 +133,12 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 		default:
 			f = forbear.Failure{Type: errtype.Unknown, Err: err}
 		}
-		resp.Body = &joined{io.MultiReader(bytes.NewReader(body), failing{err}), resp.Body}
 		return f
 	}
 	if !whole {
-		resp.Body = &joined{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
 		c.latest = nil
 		return httpretry.Classify(&http.Request{Method: http.MethodPost}, resp, nil)
 	}
-	resp.Body = &joined{bytes.NewReader(body), resp.Body}
 	c.latest = body
 	a := c.o.Phase.Advise(Exchange{
 		RequestID: c.id, Status: resp.StatusCode, Header: resp.Header, Body: body, Now: time.Now(),
@@ -163,10 +151,6 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 	}
 	return a.Failure
 }
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // warn says, once for each transport, that the server still sends the boolean
 // that Phase2 deprecates.

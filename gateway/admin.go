@@ -106,6 +106,7 @@ func (a *admin) guard(next http.Handler) http.Handler {
 	})
 }
 
+// status shows the counts and where each breaker and budget stands.
 func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
 	respond(w, a.Stats.Status(time.Now()))
 }
@@ -116,6 +117,8 @@ const maxOverride = 4 << 10
 // maxActor bounds the name of an actor, in bytes.
 const maxActor = 128
 
+// override forces a breaker. It checks the whole request before it touches
+// anything, and logs the actor before it acts.
 func (a *admin) override(w http.ResponseWriter, r *http.Request) {
 	var in struct{ State, Actor string }
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOverride))

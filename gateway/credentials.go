@@ -59,6 +59,9 @@ func (s CredentialSource) Credentials() (*credential.Cache, error) {
 	}), nil
 }
 
+// check refuses a source that is incomplete or contradicts itself, and one that
+// would send the client's secret in clear to another machine. It reads variables,
+// which cannot change, and no files, which may be mounted later.
 func (s CredentialSource) check() error {
 	secret := s.Secret
 	if s.TokenURL != "" {
@@ -148,6 +151,8 @@ func (r Reference) String() string {
 // the others with the gateway's.
 type ownOrCallers struct{ own, callers http.RoundTripper }
 
+// RoundTrip implements [http.RoundTripper]. An empty Authorization counts as
+// brought: the caller said what it wants.
 func (t ownOrCallers) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, brought := req.Header["Authorization"]; brought {
 		return t.callers.RoundTrip(req)

@@ -115,6 +115,8 @@ func (r *Route) check() error {
 	return nil
 }
 
+// add enters a route under its host, in lower case, or its prefix. Two routes of
+// one key are a fault: which of them won would depend on the order of a file.
 func (g *Gateway) add(rt *route) error {
 	table, key := g.hosts, strings.ToLower(rt.Host)
 	if rt.Prefix != "" {

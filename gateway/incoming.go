@@ -28,6 +28,7 @@ func incomingOf(r *http.Request) *incoming {
 	return r.Context().Value(incomingKey{}).(*incoming) // forward put it there
 }
 
+// incomingKey is the key under which a context knows its incoming.
 type incomingKey struct{}
 
 // Value makes the request known to those who handle its outgoing request.
@@ -38,6 +39,8 @@ func (x *incoming) Value(key any) any {
 	return x.Context.Value(key)
 }
 
+// newIncoming returns the context of a request, with the correlation id under
+// which its retries are logged.
 func newIncoming(r *http.Request) *incoming {
 	id := correlation(r)
 	return &incoming{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r}

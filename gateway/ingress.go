@@ -33,13 +33,13 @@ type Ingress struct {
 	Transport http.RoundTripper
 }
 
-// ingressFate is the status rule in front of another's service: it may be a
+// ingressDisposition is the status rule in front of another's service: it may be a
 // proxy itself.
-func ingressFate(status int) idempotency.Fate {
+func ingressDisposition(status int) idempotency.Disposition {
 	if status == http.StatusBadGateway || status == http.StatusGatewayTimeout {
-		return idempotency.Suspend
+		return idempotency.Hold
 	}
-	return idempotency.DefaultFate(status)
+	return idempotency.DefaultDisposition(status)
 }
 
 // keyed reports whether a request is one that the ingress must see. One without
@@ -65,8 +65,8 @@ func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
 	if in.Timeout == 0 {
 		in.Timeout = 30 * time.Second
 	}
-	if in.Options.Fate == nil {
-		in.Options.Fate = ingressFate
+	if in.Options.Disposition == nil {
+		in.Options.Disposition = ingressDisposition
 	}
 	if in.Options.Logger == nil {
 		in.Options.Logger = c.Logger
@@ -112,6 +112,8 @@ type watched struct {
 	cancel context.CancelCauseFunc
 }
 
+// Read marks the outcome as unknown when the body ends before its end: the work
+// may be done, and the caller has half of its result.
 func (b *watched) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
@@ -120,12 +122,15 @@ func (b *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the context of the send, which the body needed until now.
 func (b *watched) Close() error {
 	err := b.ReadCloser.Close()
 	b.cancel(nil)
 	return err
 }
 
+// ingressResponse completes a response that will be stored. One that switches
+// protocols has no end to store.
 func (rt *route) ingressResponse(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return errors.New("a switch of protocols cannot be kept")

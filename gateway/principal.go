@@ -17,6 +17,8 @@ import (
 	"time"
 )
 
+// errPrincipal is the one error for every token that is refused: which check
+// failed is of use to an attacker only.
 var errPrincipal = errors.New("no principal")
 
 // PrincipalHeader finds the principal in a header that an authenticating proxy
@@ -80,6 +82,7 @@ func (j JWT) Principal(r *http.Request) (string, error) {
 	return "", errPrincipal
 }
 
+// part decodes the head or the claims of a token (RFC 7515 section 7.1).
 func part(text string, into any) error {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -94,7 +97,8 @@ type header struct {
 	Crit     json.RawMessage
 }
 
-// verify checks the signature, with each key that may be meant.
+// verify checks the signature, with each key that may be meant. A kid only
+// chooses among the configured keys; it never brings one.
 func (j JWT) verify(h header, signed string, sig []byte) error {
 	if len(j.Keys) == 0 {
 		return verify(j.Key, h.Alg, signed, sig)
@@ -110,7 +114,9 @@ func (j JWT) verify(h header, signed string, sig []byte) error {
 	return errPrincipal
 }
 
-// verify checks a signature by the algorithm that the key is for.
+// verify checks a signature by the algorithm that the key is for. The token's own
+// alg must agree and never decides: a token that named HS256 would otherwise be
+// checked with a public key as the shared secret (RFC 8725 section 3.1).
 func verify(key crypto.PublicKey, alg, signed string, sig []byte) error {
 	sum := sha256.Sum256([]byte(signed))
 	ok := false
@@ -134,7 +140,9 @@ func verify(key crypto.PublicKey, alg, signed string, sig []byte) error {
 	return nil
 }
 
-// valid checks times, issuer and audience. A token without an end is refused.
+// valid checks times, issuer and audience (RFC 7519 section 4.1). A token without
+// an end is refused: it would open the stored responses for good. The audience
+// may be one string or a list.
 func (j JWT) valid(claims map[string]any, now time.Time) bool {
 	at := func(name string) (time.Time, bool) {
 		v, ok := claims[name].(float64)

@@ -25,10 +25,12 @@ type VerifyKey struct {
 	Key crypto.PublicKey
 }
 
+// The bounds of a set of keys. RSA keys below 2,048 bits are not allowed for JWTs
+// (RFC 7518 section 3.3).
 const (
-	maxKeyFile = 1 << 20
+	maxKeyFile = 1 << 20 // bytes
 	maxKeys    = 64
-	minRSA     = 2048
+	minRSA     = 2048 // bits
 )
 
 // ReadKeys reads public keys: one or more PEM blocks, or a JSON Web Key Set (RFC
@@ -54,6 +56,8 @@ func ReadKeys(data []byte) ([]VerifyKey, error) {
 	return keys, nil
 }
 
+// readPEM takes public keys and those of certificates. What is between the blocks
+// is ignored, as RFC 7468 asks.
 func readPEM(data []byte) (keys []VerifyKey, _ error) {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		n := len(keys) + 1
@@ -90,6 +94,8 @@ type jwk struct {
 	D, K               string // private parts
 }
 
+// readJWKS takes the keys that are for signatures. A set that also has keys for
+// encryption is common.
 func readJWKS(data []byte) (keys []VerifyKey, _ error) {
 	var set struct{ Keys []jwk }
 	if err := json.Unmarshal(data, &set); err != nil {
@@ -111,8 +117,11 @@ func readJWKS(data []byte) (keys []VerifyKey, _ error) {
 	return keys, nil
 }
 
+// errJWK says that a key is malformed, and not how: the text would quote it.
 var errJWK = errors.New("cannot be read")
 
+// public makes the key of its numbers (RFC 7518 section 6). Numbers are bounded
+// before they are used: arithmetic on a huge one would hold up the start.
 func (j *jwk) public() (crypto.PublicKey, error) {
 	if j.D != "" || j.K != "" {
 		return nil, errors.New("is a private or a shared key: want a public one")

@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
+// The refusals that need no more than the request itself.
 var (
 	noRoute = problem.Problem{
 		Type: problem.Namespace + "no-route", Title: "No such route", Status: http.StatusNotFound,

@@ -27,6 +27,8 @@ type route struct {
 	ingress http.Handler // for POST and PATCH, or nil
 }
 
+// newRoute puts the standard library's proxy to work for a route. It is given the
+// transport, since routes share what is below.
 func newRoute(r Route, t http.RoundTripper, logger *slog.Logger) *route {
 	if r.Prefix != "/" {
 		r.Prefix = strings.TrimSuffix(r.Prefix, "/")

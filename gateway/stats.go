@@ -43,6 +43,8 @@ type counts struct {
 // NewStats returns Stats for the named service.
 func NewStats(service string) *Stats { return &Stats{service: service, deps: map[string]*counts{}} }
 
+// of returns the counts of a dependency, and begins them. The path of a call that
+// is known takes a read lock only.
 func (s *Stats) of(dependency string) *counts {
 	s.mu.RLock()
 	c := s.deps[dependency]
@@ -70,6 +72,8 @@ func (s *Stats) Observer() *forbear.Observer {
 	}
 }
 
+// attached remembers the Retryer, whose budget and breaker are read when they are
+// asked for.
 func (s *Stats) attached(r *forbear.Retryer) {
 	c := s.of(r.Dependency())
 	s.mu.Lock()
@@ -77,6 +81,7 @@ func (s *Stats) attached(r *forbear.Retryer) {
 	c.retryer = r
 }
 
+// retryer returns the Retryer of a dependency, or nil for one that is not served.
 func (s *Stats) retryer(dependency string) *forbear.Retryer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -94,6 +99,8 @@ func (s *Stats) CountIncoming(next http.Handler) http.Handler {
 	})
 }
 
+// attemptEnded counts what the dependency was sent. It runs for each success and
+// takes no lock of the counts.
 func (s *Stats) attemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	if c := s.of(e.Dependency); e.Attempt <= 1 {
 		c.initial.Add(1)
@@ -102,6 +109,7 @@ func (s *Stats) attemptEnded(_ context.Context, e forbear.AttemptEnded) {
 	}
 }
 
+// succeeded counts the calls that a retry has saved, by what had failed.
 func (s *Stats) succeeded(_ context.Context, e forbear.Succeeded) {
 	if e.Attempt <= 1 {
 		return
@@ -112,6 +120,8 @@ func (s *Stats) succeeded(_ context.Context, e forbear.Succeeded) {
 	c.recovered[s.labels.Bounded("error_type", e.FailedBefore)]++
 }
 
+// stopped counts the calls that were given up, and the retries that were held back
+// to spare the dependency.
 func (s *Stats) stopped(_ context.Context, e forbear.Stopped) {
 	c := s.of(e.Dependency)
 	c.mu.Lock()
@@ -209,6 +219,7 @@ func (s *Stats) Status(now time.Time) Status {
 	return st
 }
 
+// read copies what is under the lock.
 func (c *counts) read(d *DependencyStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,6 +227,8 @@ func (c *counts) read(d *DependencyStatus) {
 	d.Recovered, d.Failed, d.Suppressed = maps.Clone(c.recovered), maps.Clone(c.failed), maps.Clone(c.suppressed)
 }
 
+// breakerStatus reads a breaker. Nothing is known of the next probe of one that is
+// held open by hand: it waits for the operator.
 func breakerStatus(b *breaker.Breaker, now time.Time) BreakerStatus {
 	state, forced := b.State(), b.Forced()
 	s := BreakerStatus{

@@ -21,7 +21,9 @@ func NewTransport(connect time.Duration) *http.Transport {
 		MaxIdleConnsPerHost:   512,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		DisableCompression:    true,
+		// The caller has agreed on an encoding with the dependency, and a
+		// transport that decompresses by itself changes bytes and lengths.
+		DisableCompression: true,
 	}
 }
 
@@ -44,7 +46,10 @@ const bufferSize = 32 << 10
 // allocate a slice header.
 type bufferPool struct{ pool sync.Pool }
 
+// buffers serves all proxies of the process: the pool is as large as the busiest
+// moment was, and the collector empties it.
 var buffers = bufferPool{sync.Pool{New: func() any { return new([bufferSize]byte) }}}
 
+// Get and Put implement [httputil.BufferPool].
 func (b *bufferPool) Get() []byte  { return b.pool.Get().(*[bufferSize]byte)[:] }
 func (b *bufferPool) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }

@@ -41,6 +41,7 @@ type memory struct {
 	held map[string]held // by address and authority
 }
 
+// held is a place with which no handshake is made for a while, and why.
 type held struct {
 	until time.Time
 	err   error
@@ -81,6 +82,7 @@ type watchedConn struct {
 	place  string
 }
 
+// Read learns of alerts. An end of the stream is no refusal.
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err != nil && err != io.EOF {
@@ -163,8 +165,11 @@ type tokens struct {
 // slot learns which token an attempt went out with.
 type slot struct{ token credential.Token }
 
+// slotKey is where the context of an attempt has its slot.
 type slotKey struct{}
 
+// newTokens returns per-RPC credentials. secure makes gRPC refuse them on a
+// connection without TLS, where a token could be read on the way.
 func newTokens(source *credential.Cache, secure bool) *tokens {
 	return &tokens{source, secure}
 }

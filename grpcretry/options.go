@@ -101,6 +101,7 @@ func WithLogger(l *slog.Logger) Option {
 	return func(c *client) { c.logger = l }
 }
 
+// newClient reads the policy once: Policy copies it, and would for each call.
 func newClient(r *forbear.Retryer, opts []Option) *client {
 	c := &client{retryer: r, policy: r.Policy(), logger: slog.Default()}
 	for _, opt := range opts {

@@ -29,17 +29,17 @@ type IdempotencyOptions struct {
 	// never the value of a credential, which changes when it is refreshed. An
 	// error, or an empty name, gets UNAUTHENTICATED.
 	Principal func(ctx context.Context) (string, error)
-	// Fate overrides what becomes of a call that ended with a code. Nil means
-	// [DefaultFate]. The handler's own idempotency.MarkFinal, MarkUndone or
+	// Disposition overrides what becomes of a call that ended with a code. Nil means
+	// [DefaultDisposition]. The handler's own idempotency.MarkFinal, MarkUndone or
 	// MarkUnknown comes before it.
-	Fate func(codes.Code) idempotency.Fate
+	Disposition func(codes.Code) idempotency.Disposition
 	// Fingerprint overrides what makes two calls of a method the same. Nil
 	// means all bytes of the request, marshaled deterministically. While two
 	// versions of a .proto are deployed side by side these may differ for one
 	// request: a fingerprint of chosen fields does not.
 	Fingerprint func(method string, req proto.Message) string
 	// Options are those of package idempotency: retention, lease, waits, the
-	// transaction mode and so on. Its Scope, Fate, Fingerprint, KeepHeaders,
+	// transaction mode and so on. Its Scope, Disposition, Fingerprint, KeepHeaders,
 	// ReplayHeader and Stream belong to HTTP and must be unset.
 	Options idempotency.Options
 }
@@ -68,9 +68,9 @@ const HeaderReplayed = "idempotent-replayed"
 // Interceptors that authenticate come before this one, and so do those that
 // recover panics.
 func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc.UnaryServerInterceptor, error) {
-	s := &once{methods: map[string]bool{}, fate: o.Fate, fingerprint: o.Fingerprint}
-	if s.fate == nil {
-		s.fate = func(c codes.Code) idempotency.Fate { return DefaultFate(c, o.Options.Rerun) }
+	s := &once{methods: map[string]bool{}, disposition: o.Disposition, fingerprint: o.Fingerprint}
+	if s.disposition == nil {
+		s.disposition = func(c codes.Code) idempotency.Disposition { return DefaultDisposition(c, o.Options.Rerun) }
 	}
 	if s.fingerprint == nil {
 		s.fingerprint = fingerprint
@@ -87,8 +87,8 @@ func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc
 		return nil, errors.New("grpcretry: no methods: say which are to be done once")
 	case o.Principal == nil:
 		return nil, errors.New("grpcretry: no principal: say whose keys they are")
-	case h.Scope != nil || h.Fate != nil || h.Fingerprint != nil || h.KeepHeaders != nil || h.ReplayHeader != "" || h.Stream:
-		return nil, errors.New("grpcretry: Scope, Fate, Fingerprint, KeepHeaders, ReplayHeader and Stream are options of HTTP")
+	case h.Scope != nil || h.Disposition != nil || h.Fingerprint != nil || h.KeepHeaders != nil || h.ReplayHeader != "" || h.Stream:
+		return nil, errors.New("grpcretry: Scope, Disposition, Fingerprint, KeepHeaders, ReplayHeader and Stream are options of HTTP")
 	}
 	h.Scope = func(r *http.Request) (string, error) { return o.Principal(r.Context()) }
 	h.Fingerprint = func(r *http.Request, _ []byte) string { return callOf(r.Context()).print }
@@ -99,18 +99,18 @@ func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc
 	return s.intercept, nil
 }
 
-// DefaultFate says what becomes of a call that ended with a code. OK is kept,
+// DefaultDisposition says what becomes of a call that ended with a code. OK is kept,
 // and so is what repeating does not change. What clients may retry, what
 // another credential may change, and the server's own failures are released.
 // DEADLINE_EXCEEDED and CANCELLED say nothing about the work, which may have
 // been done: they are held, unless rerun says that it may be repeated.
-func DefaultFate(c codes.Code, rerun bool) idempotency.Fate {
+func DefaultDisposition(c codes.Code, rerun bool) idempotency.Disposition {
 	switch c {
 	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange:
 		return idempotency.Keep
 	case codes.DeadlineExceeded, codes.Canceled:
 		if !rerun {
-			return idempotency.Suspend
+			return idempotency.Hold
 		}
 	}
 	return idempotency.Retry
@@ -120,7 +120,7 @@ func DefaultFate(c codes.Code, rerun bool) idempotency.Fate {
 // put as a request: its key is the header, its method the path.
 type once struct {
 	methods     map[string]bool
-	fate        func(codes.Code) idempotency.Fate
+	disposition func(codes.Code) idempotency.Disposition
 	fingerprint func(string, proto.Message) string
 	handler     http.Handler
 }
@@ -134,14 +134,20 @@ type call struct {
 	err     error
 }
 
+// callKey is where the context of the request has its call.
 type callKey struct{}
 
+// callOf returns the call that a request stands for. intercept put it there.
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
+// guards reports whether a method is done once, by its name or by its service's.
 func (s *once) guards(method string) bool {
 	return s.methods[method] || s.methods[serviceOf(method)+"*"]
 }
 
+// intercept puts a call through the middleware as a request without a body: the
+// fingerprint, which the body would be for, is made of the message. The reply of a
+// handler that ran goes back as it is, not as it was stored.
 func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if !s.guards(info.FullMethod) {
 		return handler(ctx, req)
@@ -170,12 +176,12 @@ func (s *once) run(w http.ResponseWriter, r *http.Request) {
 	c.reply, c.err = c.handler(ctx, c.req)
 	a := encode(c.reply, c.err)
 	if _, marked := idempotency.Marked(ctx); !marked {
-		switch s.fate(a.code) {
+		switch s.disposition(a.code) {
 		case idempotency.Keep:
 			idempotency.MarkFinal(ctx)
 		case idempotency.Retry:
 			idempotency.MarkUndone(ctx)
-		case idempotency.Suspend:
+		case idempotency.Hold:
 			idempotency.MarkUnknown(ctx)
 		}
 	}
@@ -204,6 +210,7 @@ type response struct {
 	body   bytes.Buffer
 }
 
+// Header, WriteHeader and Write implement [http.ResponseWriter].
 func (a *response) Header() http.Header {
 	if a.header == nil {
 		a.header = http.Header{}

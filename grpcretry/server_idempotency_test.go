@@ -192,7 +192,7 @@ func TestFingerprintOfOnesOwn(t *testing.T) {
 	refused(t, err, codes.InvalidArgument, "KEY_REUSED", false)
 }
 
-func TestFateOfCodes(t *testing.T) {
+func TestDispositionOfCodes(t *testing.T) {
 	kept := []codes.Code{codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange}
 	held := []codes.Code{codes.DeadlineExceeded, codes.Canceled}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
@@ -260,8 +260,8 @@ func TestErrorsOfHandlers(t *testing.T) {
 		{"a deadline where it may be repeated", func(o *grpcretry.IdempotencyOptions) { o.Options.Rerun = true }, func(_ context.Context, n int64) error {
 			return []error{context.DeadlineExceeded, nil}[n-1]
 		}, 2, codes.OK},
-		{"a fate of one's own", func(o *grpcretry.IdempotencyOptions) {
-			o.Fate = func(codes.Code) idempotency.Fate { return idempotency.Keep }
+		{"a disposition of one's own", func(o *grpcretry.IdempotencyOptions) {
+			o.Disposition = func(codes.Code) idempotency.Disposition { return idempotency.Keep }
 		}, func(context.Context, int64) error { return status.Error(codes.Aborted, "x") }, 1, codes.Aborted},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

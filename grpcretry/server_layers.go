@@ -45,6 +45,7 @@ func StreamServerInterceptor() grpc.StreamServerInterceptor {
 	}
 }
 
+// inboundStream is a stream under the context that served made.
 type inboundStream struct {
 	grpc.ServerStream
 	ctx context.Context

@@ -43,6 +43,8 @@ type encoded struct {
 	body        []byte
 }
 
+// encode returns what is stored of a call, so that a duplicate gets the same code
+// and the same message.
 func encode(reply any, err error) encoded {
 	if err != nil {
 		s := statusOf(err)
@@ -54,6 +56,8 @@ func encode(reply any, err error) encoded {
 	return encoded{} // of another codec: duplicates get an empty reply
 }
 
+// encodeMessage names the type beside the bytes: a duplicate may reach a newer
+// server, which must know what to read them as.
 func encodeMessage(c codes.Code, m proto.Message) encoded {
 	name := string(m.ProtoReflect().Descriptor().FullName())
 	body, err := proto.Marshal(m)
@@ -153,6 +157,8 @@ var problems = map[string]codes.Code{
 	"store-unavailable":  codes.Unavailable,
 }
 
+// refuse returns the status of a call that was not let in, with the details that
+// a client decides by: the reason, and the wait where it may come again.
 func refuse(code codes.Code, reason, detail string, wait time.Duration) error {
 	s := status.New(code, "idempotency: "+detail)
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: ErrorDomain}}
@@ -173,6 +179,8 @@ func httpStatus(c codes.Code) int {
 	return http.StatusInternalServerError
 }
 
+// httpStatuses are those that google.rpc.Code documents for its codes. The
+// middleware and the operators' tools see a stored call by them.
 var httpStatuses = map[codes.Code]int{
 	codes.OK:                 http.StatusOK,
 	codes.Canceled:           499,

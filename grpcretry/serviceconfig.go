@@ -91,6 +91,7 @@ type serviceConfig struct {
 	} `json:"retryThrottling"`
 }
 
+// retryPolicy is gRPC's own (gRFC A6), in its JSON form.
 type retryPolicy struct {
 	MaxAttempts          int     `json:"maxAttempts"`
 	InitialBackoff       string  `json:"initialBackoff"`
@@ -137,6 +138,8 @@ func ImportServiceConfig(data []byte) ([]Import, error) {
 	return imports, nil
 }
 
+// methodPattern spells a name of the config as the interceptor does. A name
+// without a service is the config's default for all.
 func methodPattern(service, method string) string {
 	switch {
 	case service == "":
@@ -147,10 +150,13 @@ func methodPattern(service, method string) string {
 	return "/" + service + "/" + method
 }
 
+// find records a finding.
 func (im *Import) find(field, rule, format string, args ...any) {
 	im.Findings = append(im.Findings, Finding{field, rule, fmt.Sprintf(format, args...)})
 }
 
+// read takes over a policy. What gRPC itself would refuse is an error; what the
+// standard refuses is a finding, and the policy stays within its bounds.
 func (im *Import) read(p *retryPolicy) error {
 	if p.MaxAttempts < 2 {
 		return fmt.Errorf("retryPolicy.maxAttempts %d is below 2", p.MaxAttempts)
@@ -184,7 +190,9 @@ func (im *Import) read(p *retryPolicy) error {
 	return im.readCodes(p.RetryableStatusCodes)
 }
 
-// backoff takes base and cap as far as they are allowed.
+// backoff takes base and cap as far as they are allowed: the cap is at most the
+// minute of R-1, and no longer than the budget's window, in which a retry after a
+// longer wait would find its call forgotten.
 func (im *Import) backoff(base, limit time.Duration) {
 	const most = time.Minute
 	if limit > most {
@@ -251,7 +259,8 @@ func codeName(v any) (string, error) {
 	return "", fmt.Errorf("retryPolicy.retryableStatusCodes has an unknown code %v", v)
 }
 
-// timeout takes the method's own timeout as the total.
+// timeout takes the method's own timeout as the total. gRPC counts all attempts
+// and waits into it, as the policy does.
 func (im *Import) timeout(value string) error {
 	if value == "" {
 		return nil

@@ -15,7 +15,8 @@ import (
 )
 
 // stream is the interceptor for streams. Only a stream of responses to one
-// request can be sent again.
+// request can be sent again: what a client streams is gone once it is sent, and
+// is not kept here.
 func (c *client) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if desc.ClientStreams || !desc.ServerStreams {
 		return streamer(ctx, desc, cc, method, opts...)
@@ -110,7 +111,8 @@ func (s *serverStream) timedOut(ctx context.Context, err error) error {
 }
 
 // recover decides about a failed attempt and makes the ones that follow, until
-// one stands or the call is over. s.mu is held.
+// one stands or the call is over. s.mu is held, over the waits too: SendMsg and
+// CloseSend then meet the attempt that stands, and no other.
 func (s *serverStream) recover(err error, cs grpc.ClientStream) error {
 	for {
 		s.own = s.c.facts(s.ctx, s.method, &s.call.State)
@@ -170,7 +172,9 @@ func (s *serverStream) commit() {
 	s.call.Succeed(s.ctx)
 }
 
-// abandon ends a call whose caller has gone before any response came.
+// abandon ends a call whose caller has gone before any response came. The failure
+// is the caller's own, so nothing is retried and nothing is held against the
+// server.
 func (s *serverStream) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +218,8 @@ func (s *serverStream) RecvMsg(m any) error {
 	}
 }
 
-// over releases the stream once it has ended.
+// over releases the stream once it has ended. An error, io.EOF included, is the
+// end; before it the caller may go on reading.
 func (s *serverStream) over(err error) {
 	if err == nil {
 		return
@@ -280,5 +285,6 @@ func (s *serverStream) Context() context.Context {
 // attemptTimeout is an attempt that brought no response in its time.
 type attemptTimeout struct{ error }
 
+// Unwrap gives what gRPC said; Timeout makes it a timeout to those who ask.
 func (e *attemptTimeout) Unwrap() error { return e.error }
 func (e *attemptTimeout) Timeout() bool { return true }

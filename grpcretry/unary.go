@@ -23,6 +23,8 @@ type capture struct {
 	opts    []grpc.CallOption
 }
 
+// captures pools them. The option is made once for each: it points at the trailer
+// of its own capture.
 var captures = sync.Pool{New: func() any {
 	c := &capture{}
 	c.option = grpc.Trailer(&c.trailer)
@@ -35,6 +37,8 @@ func (c *capture) with(opts []grpc.CallOption) []grpc.CallOption {
 	return c.opts
 }
 
+// free gives the capture back without the caller's options, which it would keep
+// alive.
 func (c *capture) free() {
 	clear(c.opts)
 	c.trailer = nil
@@ -56,7 +60,8 @@ type unaryCall struct {
 	used    *slot // the token of the latest attempt; nil without tokens
 }
 
-// unary is the interceptor.
+// unary is the interceptor. The way of a success is kept short: what the decision
+// must know of the call is looked up after a failure only.
 func (c *client) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	noteSend(ctx, cc, method, req)
 	r, policy := c.pick(method)
@@ -92,7 +97,8 @@ func (c *client) unary(ctx context.Context, method string, req, reply any, cc *g
 	return nil
 }
 
-// pick returns the Retryer for a method and its policy, with defaults.
+// pick returns the Retryer for a method and its policy, with defaults. That of the
+// connection is read once; a chosen one is asked each time.
 func (c *client) pick(method string) (*forbear.Retryer, *forbear.Policy) {
 	if c.choose != nil {
 		if r := c.choose(method); r != nil {
@@ -164,6 +170,8 @@ func (x *unaryCall) attempt(ctx context.Context, call *forbear.Call, opts []grpc
 	return x.invoker(ctx, x.method, x.req, x.reply, x.cc, opts...)
 }
 
+// errAttemptTimeout is the cause by which an attempt's own timeout is known from
+// the caller's: gRPC reports both as DEADLINE_EXCEEDED.
 var errAttemptTimeout = errors.New("attempt timed out")
 
 // limit returns the attempt's own timeout, or 0 where the caller's deadline is

@@ -180,6 +180,7 @@ func (a *attempt) handOver(resp *http.Response) {
 	resp.Body = &a.body
 }
 
+// stopTimer lets the attempt go on without a timeout. It starts none anew.
 func (a *attempt) stopTimer() {
 	if a.timer != nil {
 		a.timer.Stop()
@@ -212,8 +213,9 @@ func (e *timeoutError) Unwrap() error {
 	}
 	return e.err
 }
-func (e *timeoutError) Timeout() bool { return true }
-func (e *timeoutError) Is(target error) bool {
-	return target == context.DeadlineExceeded
-}
-func (e *timeoutError) Temporary() bool { return true }
+
+// Timeout, Temporary and Is make it what callers know a timeout by: a net.Error,
+// and [context.DeadlineExceeded] for errors.Is.
+func (e *timeoutError) Timeout() bool        { return true }
+func (e *timeoutError) Temporary() bool      { return true }
+func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }

@@ -47,6 +47,10 @@ func ClassifyAt(req *http.Request, resp *http.Response, err error, now time.Time
 	return classifyResponse(req, resp, now)
 }
 
+// classifyError asks in the order of certainty. A refused certificate is one even
+// when the caller has gone meanwhile; then the caller's own end explains any
+// error; then the errors of this transport, of the network, and of another forbear
+// below. What is left is unknown, which stops.
 func classifyError(req *http.Request, err error) forbear.Failure {
 	f, known := forbear.ClassifyNet(err)
 	if known && f.Class == forbear.ClassCertificate {
@@ -71,6 +75,8 @@ func classifyError(req *http.Request, err error) forbear.Failure {
 	return forbear.Failure{Type: errtype.Unknown, Err: err}
 }
 
+// classifyResponse goes by the status, and reads hints off the headers of
+// failures only: a success does not pay for them.
 func classifyResponse(req *http.Request, resp *http.Response, now time.Time) forbear.Failure {
 	class := classOf(resp.StatusCode)
 	if class == forbear.ClassSuccess {
@@ -112,7 +118,8 @@ func classOf(status int) forbear.Class {
 }
 
 // typeOf returns the error_type of a status. Three digits are all there is, so
-// the number of labels is bounded.
+// the number of labels is bounded. The two most frequent are constants, which
+// saves an allocation on the way to a retry.
 func typeOf(status int) string {
 	switch status {
 	case http.StatusServiceUnavailable:

@@ -89,4 +89,6 @@ func sameOrigin(req *http.Request) bool {
 	return true
 }
 
+// origin is what must stay the same for a credential to be sent again: scheme and
+// host with port (RFC 6454 section 4).
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }

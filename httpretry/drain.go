@@ -50,6 +50,7 @@ type lateClose struct {
 	body  io.Closer
 }
 
+// closeLate closes body after limit, which ends a Read that hangs.
 func (x *exchange) closeLate(body io.Closer, limit time.Duration) {
 	if x.late != nil {
 		x.late.body = body
@@ -84,4 +85,5 @@ func drain(body io.Reader) {
 // drainBlock is how much is read at once.
 const drainBlock = 4 << 10
 
+// drainBlocks lends the blocks, so that a storm of failures allocates none.
 var drainBlocks = sync.Pool{New: func() any { return new([drainBlock]byte) }}

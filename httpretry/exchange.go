@@ -12,7 +12,9 @@ import (
 	"github.com/forbear-go/forbear/internal/spread"
 )
 
-// exchange is one RoundTrip: the request and what all its attempts share.
+// exchange is one RoundTrip: the request and what all its attempts share. It
+// belongs to the goroutine of RoundTrip and lives on its stack; only bodies that
+// were handed over outlive it, and they know their attempt alone.
 type exchange struct {
 	envelope Envelope // nil for plain HTTP
 

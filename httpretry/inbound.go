@@ -58,6 +58,8 @@ type marking struct {
 	wrote bool
 }
 
+// WriteHeader adds the mark to a failure of the server, which is when the calls
+// below matter. An informational status is not the response yet.
 func (m *marking) WriteHeader(status int) {
 	if !m.wrote && status >= 200 {
 		m.wrote = true
@@ -68,6 +70,7 @@ func (m *marking) WriteHeader(status int) {
 	m.ResponseWriter.WriteHeader(status)
 }
 
+// Write sends a response without a status, which is a success and needs no mark.
 func (m *marking) Write(p []byte) (int, error) {
 	m.wrote = true // an implicit 200
 	return m.ResponseWriter.Write(p)

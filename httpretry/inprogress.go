@@ -1,12 +1,12 @@
 package httpretry
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/forbear-go/forbear/internal/peek"
 )
 
 // maxProblem bounds how much of a problem document is looked at.
@@ -23,12 +23,8 @@ func inProgress(req *http.Request, resp *http.Response) bool {
 	if err != nil || media != "application/problem+json" || resp.Body == nil {
 		return false
 	}
-	head, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
-	rest := io.Reader(resp.Body)
-	if err != nil {
-		rest = failing{err}
-	}
-	resp.Body = &rejoined{io.MultiReader(bytes.NewReader(head), rest), resp.Body}
+	head, _, body, _ := peek.Body(resp.Body, maxProblem)
+	resp.Body = body
 	var problem struct {
 		Type string `json:"type"`
 	}
@@ -38,13 +34,3 @@ func inProgress(req *http.Request, resp *http.Response) bool {
 	return problem.Type == "in-progress" || strings.HasSuffix(problem.Type, "/in-progress") ||
 		strings.HasSuffix(problem.Type, ":in-progress") || strings.HasSuffix(problem.Type, "#in-progress")
 }
-
-// rejoined is a body whose beginning was read and put back.
-type rejoined struct {
-	io.Reader
-	io.Closer
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -7,6 +7,7 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
+// outcomeKey is where a request's context has the outcome.
 type outcomeKey struct{}
 
 // withOutcome attaches the reason why the retrying stopped to the request that

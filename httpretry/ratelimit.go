@@ -60,6 +60,8 @@ func (q *quota) read(text, remaining, reset string) bool {
 	return true
 }
 
+// wait returns how long the quota is used up; false when it is not, or when it
+// does not say for how long.
 func (q *quota) wait() (time.Duration, bool) {
 	if q.remaining > 0 || !q.known {
 		return 0, false

@@ -36,6 +36,7 @@ func redacted(req *http.Request, err error) error {
 	return &redactedError{text: text, err: err}
 }
 
+// redactedError is an error under another text.
 type redactedError struct {
 	text string
 	err  error
@@ -112,7 +113,8 @@ func quotesResponse(err error) bool {
 	return ok
 }
 
-// quotation matches a string as %q writes it.
+// quotation matches a string as %q writes it, which is how net/http quotes what
+// came from the wire.
 var quotation = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // textTypes are the types of errors that are nothing but text.

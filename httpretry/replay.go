@@ -27,6 +27,8 @@ type replay struct {
 	finished bool  // no further reader will be made
 }
 
+// newReplay returns the replay of a body, which from then on is read and closed
+// through it alone.
 func newReplay(source io.ReadCloser, limit int) *replay {
 	return &replay{source: source, limit: limit}
 }
@@ -110,6 +112,7 @@ func (r *replay) read(p []byte, off int) (int, error) {
 	return n, err
 }
 
+// errBodyClosed is for a Read after Close, which net/http's own bodies refuse too.
 var errBodyClosed = errors.New("httpretry: read of a closed request body")
 
 // replayReader reads a replay from its beginning.
@@ -121,6 +124,8 @@ type replayReader struct {
 	closed bool
 }
 
+// Read must not be called from two goroutines at once, but may run while Close
+// does: net/http closes a body that its writer still reads.
 func (b *replayReader) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	closed := b.closed
@@ -133,6 +138,7 @@ func (b *replayReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close may be called more than once, as net/http does.
 func (b *replayReader) Close() error {
 	b.mu.Lock()
 	first := !b.closed

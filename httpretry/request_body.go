@@ -48,6 +48,7 @@ func (x *exchange) closeNext() {
 // attempt before it.
 type bodyError struct{ last, err error }
 
+// Error names both: the attempt's own failure is why there was a need to rewind.
 func (e *bodyError) Error() string {
 	if e.last == nil {
 		return "rewinding the request body: " + e.err.Error()

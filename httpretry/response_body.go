@@ -15,6 +15,8 @@ type responseBody struct {
 	done   atomic.Bool
 }
 
+// Read gives a stream a whole timeout for each read, and takes the timer away
+// while the caller is busy with what it got.
 func (b *responseBody) Read(p []byte) (int, error) {
 	timed := b.stream && b.a.timer != nil && !b.done.Load()
 	if timed {
@@ -34,6 +36,8 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close sets done before anything else, so that the error of a Read under way is
+// not explained as a timeout.
 func (b *responseBody) Close() error {
 	b.done.Store(true)
 	err := b.ReadCloser.Close()

@@ -58,6 +58,7 @@ func asksForTime(h http.Header) bool {
 	return len(h["Retry-After"])+len(h["X-Ratelimit-Reset"]) > 0
 }
 
+// retryAfter reads the two forms of RFC 9110 section 10.2.3: seconds, or a date.
 func retryAfter(value string, h http.Header, now time.Time) (time.Duration, bool) {
 	if d, ok := decimal(value, time.Second); ok {
 		return d, true
@@ -106,6 +107,8 @@ func decimal(value string, unit time.Duration) (time.Duration, bool) {
 	return d, true
 }
 
+// digits reports whether s is a number as the grammars have it: strconv would take
+// a sign and underscores too.
 func digits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -123,8 +126,11 @@ const (
 	layoutAsctime2 = "Mon Jan 02 15:04:05 2006"
 )
 
+// dateLayouts are tried in turn: the first is the one that servers must send.
 var dateLayouts = [...]string{http.TimeFormat, layoutRFC850, time.ANSIC, layoutAsctime2}
 
+// parseDate reads an HTTP date strictly, by the clock of now where the form leaves
+// the century open.
 func parseDate(value string, now time.Time) (time.Time, bool) {
 	value = strings.Trim(value, " \t")
 	leap := time.Duration(0)

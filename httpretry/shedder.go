@@ -85,6 +85,8 @@ func threshold(p Priority) Load {
 	}
 }
 
+// turnAway responds with 503 and a wait drawn from a range as wide as the wait
+// itself, in the whole seconds of the header.
 func (s *Shedder) turnAway(w http.ResponseWriter, r *http.Request) {
 	least := max(int(cmp.Or(s.RetryAfter, time.Second)/time.Second), 1)
 	w.Header().Set("Retry-After", strconv.Itoa(least+rand.IntN(least+1)))

@@ -17,7 +17,8 @@ const defaultBodyLimit = 64 << 10
 // errNoRetryer is the fault of a transport that was made without a Retryer.
 var errNoRetryer = errors.New("httpretry: no Retryer for the request")
 
-// transport is immutable after NewTransport and safe for concurrent use.
+// transport is the RoundTripper. It is immutable after NewTransport and safe for
+// concurrent use: what changes during a call is in its exchange.
 type transport struct {
 	next      http.RoundTripper
 	retryer   *forbear.Retryer

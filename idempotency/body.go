@@ -20,6 +20,7 @@ const (
 	largeBodyTime = 10 * time.Second
 )
 
+// What a body can be refused for, beside the errors of reading it.
 var (
 	errTooLarge   = errors.New("body too large")
 	errOverloaded = errors.New("too many large bodies")

@@ -16,7 +16,7 @@ type run struct {
 	deadline time.Time // zero: that of Context
 	token    Token
 	attempt  int
-	mark     atomic.Int32 // 0: none, else 1 + a Fate
+	mark     atomic.Int32 // 0: none, else 1 + a Disposition
 	tx       *sql.Tx
 }
 
@@ -45,8 +45,10 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
+// runKey is where a handler's context has its run.
 type runKey struct{}
 
+// runOf returns the run that ctx belongs to, or nil outside of one.
 func runOf(ctx context.Context) *run {
 	r, _ := ctx.Value(runKey{}).(*run)
 	return r
@@ -71,36 +73,39 @@ func Attempt(ctx context.Context) int {
 	return 0
 }
 
-// MarkFinal says that the answer stands, whatever its status: the work is past
+// MarkFinal says that the response stands, whatever its status: the work is past
 // the point of no return. A panic after it is an unknown outcome.
 func MarkFinal(ctx context.Context) { mark(ctx, Keep) }
 
 // MarkUnknown says that the work may have happened: the key is held, and no
 // duplicate runs.
-func MarkUnknown(ctx context.Context) { mark(ctx, Suspend) }
+func MarkUnknown(ctx context.Context) { mark(ctx, Hold) }
 
 // MarkUndone says that the work did not happen, whatever the status: the next
 // attempt runs.
 func MarkUndone(ctx context.Context) { mark(ctx, Retry) }
 
 // Marked returns what the run that ctx belongs to has been marked with. It is
-// for transports whose answers have fates of their own.
-func Marked(ctx context.Context) (f Fate, ok bool) {
+// for transports whose responses have rules of their own.
+func Marked(ctx context.Context) (f Disposition, ok bool) {
 	if r := runOf(ctx); r != nil {
 		return r.marked()
 	}
 	return 0, false
 }
 
-func mark(ctx context.Context, f Fate) {
+// mark records what a handler says of its own run. The last word counts; outside
+// of a run there is nothing to mark.
+func mark(ctx context.Context, f Disposition) {
 	if r := runOf(ctx); r != nil {
 		r.mark.Store(1 + int32(f))
 	}
 }
 
-func (r *run) marked() (f Fate, ok bool) {
+// marked returns what the handler has said, if anything.
+func (r *run) marked() (f Disposition, ok bool) {
 	if m := r.mark.Load(); m > 0 {
-		return Fate(m - 1), true
+		return Disposition(m - 1), true
 	}
 	return 0, false
 }
@@ -118,8 +123,8 @@ func Tx(ctx context.Context) *sql.Tx {
 type Transactor interface {
 	Store
 	// Transact claims in a transaction of its own and, when that is granted,
-	// calls run in it. An answer is stored and committed with everything that
+	// calls run in it. A response is stored and committed with everything that
 	// run wrote; nil, or an error, rolls all of it back. A duplicate of a run
-	// under way is told so at once and holds no connection.
+	// under way is refused at once and holds no connection.
 	Transact(ctx context.Context, c Claim, run func(ctx context.Context, tx *sql.Tx, rec Record) (*Answer, error)) (Verdict, error)
 }

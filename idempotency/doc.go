@@ -1,19 +1,19 @@
 // Package idempotency makes idempotency keys and honors them on the
 // receiving side: a request that comes twice is done once, and both get the
-// same answer.
+// same response.
 //
 // [Handler] is the middleware. For each key of a principal a [Store] has one
 // record, which is absent, started under a lease, completed, released, or held
-// because nobody knows what happened:
+// because no one knows what happened:
 //
 //	absent -> started -> completed    2xx, 3xx, final 4xx: duplicates get it
 //	             |---> released       5xx, 401, 409, 429, panic: the next one runs
-//	             '---> held           the outcome is unknown: nobody runs
+//	             '---> held           the outcome is unknown: no one runs
 //
-// A duplicate of a run under way waits for its answer, for a bounded time, and
+// A duplicate of a run under way waits for its response, for a bounded time, and
 // then gets 409 of the problem type that ends in "/in-progress", with
 // Retry-After. Another request under a known key gets 422. When the store is
-// down the answer is 503: nothing runs unprotected.
+// down the response is 503: nothing runs unprotected.
 //
 // What is promised: within the retention, an operation is not begun while
 // another run of it is alive by its lease, and never again after it was

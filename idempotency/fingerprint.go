@@ -73,6 +73,8 @@ func sortedQuery(raw string) string {
 	return v.Encode()
 }
 
+// mediaType leaves out the parameters: a client's attempts may differ in charset or
+// boundary, and the body tells them apart where it matters.
 func mediaType(v string) string {
 	if plain(v) {
 		return v

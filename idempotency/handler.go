@@ -18,9 +18,9 @@ import (
 )
 
 // Handler puts idempotency keys in front of next: a POST or PATCH without a
-// good key is refused, one that was done before gets its stored answer, and
+// good key is refused, one that was done before gets its stored response, and
 // everything else passes. The handler sees a request whose context outlives the
-// client's connection, and whose answer goes out after it is stored. All faults
+// client's connection, and whose response goes out after it is stored. All faults
 // of the options are returned together.
 func Handler(store Store, opts Options, next http.Handler) (http.Handler, error) {
 	if err := opts.complete(store); err != nil {
@@ -32,6 +32,8 @@ func Handler(store Store, opts Options, next http.Handler) (http.Handler, error)
 	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}, large: make(chan struct{}, largeBodies)}, nil
 }
 
+// handler is the middleware. It is immutable but for its flights, and safe for
+// concurrent use.
 type handler struct {
 	Options
 	store   Store
@@ -109,6 +111,7 @@ type keyedRequest struct {
 	waited time.Duration
 }
 
+// refuse ends the request with a problem, and observes why.
 func (x *keyedRequest) refuse(p refusal, why Result) {
 	if (why == TooLarge || why == Overloaded) && x.r.ProtoMajor == 1 {
 		x.w.Header().Set("Connection", "close") // the rest of the body is not waited for
@@ -132,7 +135,7 @@ func (x *keyedRequest) serve(c Claim) {
 			return
 		}
 		if v.Outcome != InProgress {
-			x.settled(v)
+			x.respond(v)
 			return
 		}
 		left := h.Wait - time.Since(start)
@@ -146,7 +149,7 @@ func (x *keyedRequest) serve(c Claim) {
 }
 
 // claim asks the store, whether or not the client is still there: its request
-// has come whole. A claim whose answer was lost may have been granted: it is
+// has come whole. A claim whose response was lost may have been granted: it is
 // taken back, so that the client's next attempt does not meet it.
 func (x *keyedRequest) claim(c Claim) (Verdict, error) {
 	ctx := limit(x.ctx, x.h.StoreTimeout)
@@ -158,6 +161,8 @@ func (x *keyedRequest) claim(c Claim) (Verdict, error) {
 	return v, err
 }
 
+// takeBack releases a claim that may have been granted. It is best effort: what it
+// cannot reach ends with the lease.
 func (h *handler) takeBack(t Token) {
 	for _, ceiling := range []time.Duration{1, time.Second, 5 * time.Second} {
 		time.Sleep(wait.Jitter(ceiling)) // at once, then with full jitter
@@ -170,13 +175,14 @@ func (h *handler) takeBack(t Token) {
 	}
 }
 
+// storeFailed refuses the request: without a store nothing runs unprotected.
 func (x *keyedRequest) storeFailed(err error) {
 	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency store failed: request refused", slog.String("error", err.Error()))
 	x.refuse(storeDown(), StoreError)
 }
 
-// settled answers a request that is not to run.
-func (x *keyedRequest) settled(v Verdict) {
+// respond serves a request that is not to run, as the store's verdict says.
+func (x *keyedRequest) respond(v Verdict) {
 	switch v.Outcome {
 	case Replay:
 		x.replay(v.Record.Answer)
@@ -191,7 +197,7 @@ func (x *keyedRequest) settled(v Verdict) {
 	}
 }
 
-// replay gives the stored answer.
+// replay sends the stored response.
 func (x *keyedRequest) replay(a *Answer) {
 	if a == nil {
 		x.storeFailed(errors.New("completed record has no answer"))

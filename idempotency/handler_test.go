@@ -204,7 +204,7 @@ func TestStatusRules(t *testing.T) {
 		if release[status] || status >= 500 {
 			want = idempotency.Retry
 		}
-		if got := idempotency.DefaultFate(status); got != want {
+		if got := idempotency.DefaultDisposition(status); got != want {
 			t.Errorf("%d: got %v, want %v", status, got, want)
 		}
 	}

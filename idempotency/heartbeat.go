@@ -21,6 +21,7 @@ type heartbeat struct {
 	renewed time.Time
 }
 
+// heartbeat starts the beats of a run. The caller stops them when it is over.
 func (h *handler) heartbeat(r *run, rerun bool, end context.CancelCauseFunc) *heartbeat {
 	b := &heartbeat{h: h, run: r, rerun: rerun, end: end, renewed: time.Now()}
 	b.mu.Lock()

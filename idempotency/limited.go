@@ -7,13 +7,13 @@ import (
 )
 
 // limited is context.WithTimeout for calls of a store, which mostly end at once:
-// there is no timer before somebody waits for it. Make it with [limit].
+// there is no timer before a caller waits for it. Make it with [limit].
 type limited struct {
 	context.Context // the parent, which never ends
 	deadline        time.Time
 
 	mu     sync.Mutex
-	armed  context.Context // nil: nobody has waited yet
+	armed  context.Context // nil: no caller has waited yet
 	cancel context.CancelFunc
 	over   bool
 }
@@ -24,6 +24,8 @@ func limit(ctx context.Context, d time.Duration) *limited {
 	return &limited{Context: ctx, deadline: time.Now().Add(d)}
 }
 
+// end ends the context and releases its timer, if there is one. It may be called
+// more than once.
 func (l *limited) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +68,7 @@ func (l *limited) Err() error {
 	return l.arm().Err()
 }
 
-// Value implements [context.Context]. The armed context answers for itself, so
+// Value implements [context.Context]. The armed context speaks for itself, so
 // that those made from l are its children.
 func (l *limited) Value(key any) any {
 	l.mu.Lock()

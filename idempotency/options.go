@@ -13,11 +13,11 @@ import (
 type Options struct {
 	// Scope returns whose request it is: the authenticated principal or
 	// tenant, never a header's value, which changes when a token is refreshed.
-	// An error, or an empty scope, is answered with 401. [SingleTenant] is for
+	// An error, or an empty scope, gets 401. [SingleTenant] is for
 	// services with one caller.
 	Scope func(*http.Request) (string, error)
 
-	// Retention is how long an answer is kept after completion. Default 48 h;
+	// Retention is how long a response is kept after completion. Default 48 h;
 	// less than 24 h is refused.
 	Retention time.Duration
 	// Lease is how long a run is taken for alive without a heartbeat, which
@@ -25,7 +25,7 @@ type Options struct {
 	Lease time.Duration
 	// MaxRun ends the context of a run. Default 10 min.
 	MaxRun time.Duration
-	// Wait is how long a duplicate of a run under way waits for its answer.
+	// Wait is how long a duplicate of a run under way waits for its response.
 	// Default 5 s; negative: not at all.
 	Wait time.Duration
 	// MaxWaiters bounds the duplicates that wait for one key. Default 16.
@@ -38,7 +38,7 @@ type Options struct {
 	// end of a run is tried three times for 2 s each.
 	StoreTimeout time.Duration
 
-	// Rerun declares that a run whose end nobody knows may be repeated: it
+	// Rerun declares that a run whose end is unknown may be repeated: it
 	// then runs at most once per lease. Without it such an outcome is held for
 	// an operator.
 	Rerun bool
@@ -49,15 +49,15 @@ type Options struct {
 	// the completion in one transaction: the one mode that is exact. The store
 	// must be a [Transactor].
 	Transaction bool
-	// Stream declares that the answer is streamed: it goes out as it is
+	// Stream declares that the response is streamed: it goes out as it is
 	// written, and leaves a tombstone.
 	Stream bool
 	// Production refuses a store that forgets with its process.
 	Production bool
 
-	// Fate overrides what becomes of a run that ended with a status. Nil means
-	// [DefaultFate].
-	Fate func(status int) Fate
+	// Disposition overrides what becomes of a run that ended with a status. Nil means
+	// [DefaultDisposition].
+	Disposition func(status int) Disposition
 	// Fingerprint overrides what makes two requests the same. Nil means
 	// [Fingerprint].
 	Fingerprint func(r *http.Request, body []byte) string
@@ -75,7 +75,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Event tells what happened to one request.
+// Event is what happened to one request.
 type Event struct {
 	Result  Result
 	Attempt int           // of a run
@@ -101,21 +101,21 @@ const (
 	NoPrincipal   Result = "unauthenticated"
 )
 
-// Fate is what becomes of a run.
-type Fate uint8
+// Disposition is what becomes of a run.
+type Disposition uint8
 
 const (
-	// Keep stores the answer for all duplicates.
-	Keep Fate = iota
+	// Keep stores the response for all duplicates.
+	Keep Disposition = iota
 	// Retry releases the key: the next attempt runs.
 	Retry
-	// Suspend holds the key: it may have happened.
-	Suspend
+	// Hold holds the key: it may have happened.
+	Hold
 )
 
-// DefaultFate keeps 2xx, 3xx and final 4xx, and releases what clients must or
+// DefaultDisposition keeps 2xx, 3xx and final 4xx, and releases what clients must or
 // may retry: 401, 403, 408, 409, 421, 425, 429 and every 5xx.
-func DefaultFate(status int) Fate {
+func DefaultDisposition(status int) Disposition {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
 		http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -135,6 +135,8 @@ func SingleTenant() func(*http.Request) (string, error) {
 // MinRetention is what R-6 demands.
 const MinRetention = 24 * time.Hour
 
+// complete fills in the defaults and returns all faults at once. A lease of less
+// than 100 ms would end between two heartbeats of a busy machine.
 func (o *Options) complete(store Store) error {
 	var errs []error
 	if store == nil {
@@ -179,8 +181,8 @@ func (o *Options) complete(store Store) error {
 		errs = append(errs, errors.New("a streamed answer goes out before a transaction could commit"))
 	}
 	o.ReplayHeader = cmp.Or(o.ReplayHeader, HeaderReplayed)
-	if o.Fate == nil {
-		o.Fate = DefaultFate
+	if o.Disposition == nil {
+		o.Disposition = DefaultDisposition
 	}
 	if o.Fingerprint == nil {
 		o.Fingerprint = Fingerprint

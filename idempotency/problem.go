@@ -14,19 +14,22 @@ import (
 // after its Retry-After; no other 409.
 const ProblemBase = problem.Namespace + "idempotency/"
 
-// HeaderReplayed marks an answer that comes from the store.
+// HeaderReplayed marks a response that comes from the store.
 const HeaderReplayed = "Idempotent-Replayed"
 
-// refusal is an answer of this package's own.
+// refusal is a response of this package's own.
 type refusal struct {
 	problem.Problem
 	wait time.Duration // Retry-After, in whole seconds; 0: none
 }
 
-// refuse returns the answer of a problem type, without its base.
+// refuse returns the response of a problem type, without its base.
 func refuse(kind, title string, status int, detail string) refusal {
 	return refusal{Problem: problem.Problem{Type: ProblemBase + kind, Title: title, Status: status, Detail: detail}}
 }
+
+// The refusals, one for each type. Those of a client that must change something are
+// 400, 401, 413 or 422; those that may come again say so by Retry-After.
 
 func missingKey() refusal {
 	return refuse("key-missing", "Idempotency-Key is missing", http.StatusBadRequest,
@@ -92,7 +95,7 @@ func storeDown() refusal {
 	return p
 }
 
-// write answers with p.
+// write sends p.
 func (p refusal) write(w http.ResponseWriter, r *http.Request) {
 	p.Instance = r.URL.EscapedPath()
 	p.CorrelationID = inbound.ID(r.Header.Values(problem.HeaderCorrelation))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// recorder holds a handler's answer back until it is stored. An answer that is
+// recorder holds a handler's response back until it is stored. A response that is
 // declared as streamed, or grows beyond the limit, is opened: a tombstone is
 // stored first, and what follows goes straight to the client.
 type recorder struct {
@@ -21,12 +21,14 @@ type recorder struct {
 	limit  int64 // negative: none
 	stream bool
 
-	// open stores the tombstone and reports whether the answer may go out.
+	// open stores the tombstone and reports whether the response may go out.
 	open   func(tombstone string) bool
 	opened bool
 	lost   bool // not ours to send: the claim has passed to another
 }
 
+// newRecorder returns a recorder for one run. The handler gets a copy of the header
+// map: what it sets must not show before the response is stored.
 func newRecorder(w http.ResponseWriter, limit int64, stream bool) *recorder {
 	return &recorder{w: w, header: w.Header().Clone(), limit: limit, stream: stream}
 }
@@ -39,7 +41,7 @@ func (r *recorder) Header() http.Header {
 	return r.header
 }
 
-// WriteHeader implements [http.ResponseWriter]. Informational answers are not
+// WriteHeader implements [http.ResponseWriter]. Informational responses are not
 // passed on, and a switch of protocols cannot be stored: 500.
 func (r *recorder) WriteHeader(status int) {
 	if r.status != 0 || status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
@@ -68,7 +70,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush implements [http.Flusher]; it does nothing unless the answer is
+// Flush implements [http.Flusher]; it does nothing unless the response is
 // streamed.
 func (r *recorder) Flush() {
 	if !r.stream || r.lost {
@@ -80,7 +82,7 @@ func (r *recorder) Flush() {
 	}
 }
 
-// pass opens the answer.
+// pass opens the response.
 func (r *recorder) pass(tombstone string) {
 	if r.opened || r.lost {
 		return
@@ -131,8 +133,8 @@ func storable(extra []string) map[string]bool {
 	return names
 }
 
-// answer is what is stored of the answer.
-func (r *recorder) answer(names map[string]bool, tombstone string) Answer {
+// stored is what is kept of the response.
+func (r *recorder) stored(names map[string]bool, tombstone string) Answer {
 	r.WriteHeader(http.StatusOK)
 	hop := map[string]bool{}
 	for _, line := range r.sent["Connection"] {

@@ -14,7 +14,7 @@ const (
 	endTimeout = 2 * time.Second
 )
 
-// run runs the handler under the claim, and stores its answer before the first
+// run runs the handler under the claim, and stores its response before the first
 // byte of it goes out.
 func (x *keyedRequest) run(c Claim, rec Record) {
 	h := x.h
@@ -27,7 +27,7 @@ func (x *keyedRequest) run(c Claim, rec Record) {
 	out.open = func(tombstone string) bool { return x.open(u, out, tombstone) }
 	returned := false
 	defer func() {
-		if !returned { // a panic, which goes on to whoever recovers it
+		if !returned { // a panic, which goes on to what recovers it
 			x.panicked(u)
 		}
 		h.flights.landed(c.ID)
@@ -38,15 +38,15 @@ func (x *keyedRequest) run(c Claim, rec Record) {
 	x.finish(u, out)
 }
 
-// fate says what becomes of a run that has answered.
-func (x *keyedRequest) fate(u *run, status int) Fate {
+// disposition says what becomes of a run that has responded.
+func (x *keyedRequest) disposition(u *run, status int) Disposition {
 	if f, ok := u.marked(); ok {
 		return f
 	}
-	return x.h.Fate(status)
+	return x.h.Disposition(status)
 }
 
-// finish ends the claim as the answer demands, and answers.
+// finish ends the claim as the response demands, and sends it.
 func (x *keyedRequest) finish(u *run, out *recorder) {
 	h := x.h
 	out.WriteHeader(200)
@@ -55,11 +55,11 @@ func (x *keyedRequest) finish(u *run, out *recorder) {
 		return
 	}
 	var err error
-	switch x.fate(u, out.status) {
+	switch x.disposition(u, out.status) {
 	case Keep:
-		a := out.answer(h.names, "")
+		a := out.stored(h.names, "")
 		err = x.end(func(ctx context.Context) error { return h.store.Complete(ctx, u.token, a, h.Retention) })
-	case Suspend:
+	case Hold:
 		err = x.end(func(ctx context.Context) error { return h.store.Hold(ctx, u.token, "the handler does not know") })
 		h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: outcome unknown, key held", slog.String("operation", operation(x.r)))
 	case Retry:
@@ -69,21 +69,21 @@ func (x *keyedRequest) finish(u *run, out *recorder) {
 		x.fenced(u)
 		return
 	}
-	// When the end could not be stored the answer is true all the same. The
+	// When the end could not be stored the response is true all the same. The
 	// record stays started, no duplicate runs, and when the lease is over it
 	// is held.
 	x.ended(u, err)
 	out.send()
 }
 
-// open stores the tombstone of an answer that goes out as it is written. One
+// open stores the tombstone of a response that goes out as it is written. One
 // that is not to be kept needs none.
 func (x *keyedRequest) open(u *run, out *recorder, tombstone string) bool {
 	h := x.h
-	if x.fate(u, out.status) != Keep {
+	if x.disposition(u, out.status) != Keep {
 		return true
 	}
-	a := out.answer(h.names, tombstone)
+	a := out.stored(h.names, tombstone)
 	err := x.end(func(ctx context.Context) error { return h.store.Complete(ctx, u.token, a, h.Retention) })
 	if errors.Is(err, ErrFenced) {
 		return false
@@ -92,16 +92,16 @@ func (x *keyedRequest) open(u *run, out *recorder, tombstone string) bool {
 	return true
 }
 
-// afterOpen ends a run whose answer has gone out, or is not to.
+// afterOpen ends a run whose response has gone out, or is not to.
 func (x *keyedRequest) afterOpen(u *run, out *recorder) {
 	if out.lost {
 		x.fenced(u)
 		return
 	}
-	switch x.fate(u, out.status) {
+	switch x.disposition(u, out.status) {
 	case Retry:
 		x.ended(u, x.end(func(ctx context.Context) error { return x.h.store.Release(ctx, u.token) }))
-	case Suspend:
+	case Hold:
 		x.ended(u, x.end(func(ctx context.Context) error {
 			return x.h.store.Hold(ctx, u.token, "the handler does not know")
 		}))
@@ -110,7 +110,7 @@ func (x *keyedRequest) afterOpen(u *run, out *recorder) {
 }
 
 // panicked ends a run that did: a known end, unless it is past the point of no
-// return or says itself that nobody knows.
+// return or says itself that the outcome is unknown.
 func (x *keyedRequest) panicked(u *run) {
 	f, marked := u.marked()
 	err := x.end(func(ctx context.Context) error {
@@ -132,6 +132,8 @@ func (x *keyedRequest) end(write func(ctx context.Context) error) error {
 	}, isFenced)
 }
 
+// isFenced reports whether a write came too late for its claim, which no further
+// try can mend.
 func isFenced(err error) bool { return errors.Is(err, ErrFenced) }
 
 // ended observes what came of a run.
@@ -148,7 +150,7 @@ func (x *keyedRequest) ended(u *run, err error) {
 		slog.String("operation", operation(x.r)), slog.String("error", err.Error()))
 }
 
-// fenced answers for a run whose claim has passed to another: its own answer is
+// fenced responds for a run whose claim has passed to another: its own response is
 // not the one that counts.
 func (x *keyedRequest) fenced(u *run) {
 	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: run lost its claim, its answer is dropped", slog.String("operation", operation(x.r)))
@@ -167,10 +169,10 @@ func (x *keyedRequest) fenced(u *run) {
 	}
 }
 
-// errRollback ends a transaction whose run has no answer to store.
+// errRollback ends a transaction whose run has no response to store.
 var errRollback = errors.New("rolled back")
 
-// transact is serve in one transaction. An answer that is too large is held
+// transact is serve in one transaction. A response that is too large is held
 // back whole, since the commit comes first.
 func (x *keyedRequest) transact(c Claim) {
 	h := x.h
@@ -184,10 +186,10 @@ func (x *keyedRequest) transact(c Claim) {
 			out = newRecorder(x.w, -1, false)
 			h.next.ServeHTTP(out, x.request(u))
 			out.WriteHeader(200)
-			if x.fate(u, out.status) != Keep {
+			if x.disposition(u, out.status) != Keep {
 				return nil, errRollback
 			}
-			a := out.answer(h.names, "")
+			a := out.stored(h.names, "")
 			if int64(len(a.Body)) > h.MaxResponse {
 				a.Body, a.Tombstone = nil, Oversize
 			}
@@ -197,8 +199,8 @@ func (x *keyedRequest) transact(c Claim) {
 		h.flights.landed(c.ID)
 		switch {
 		case out != nil && (err == nil || errors.Is(err, errRollback)):
-			if x.fate(u, out.status) == Suspend {
-				x.suspend(c)
+			if x.disposition(u, out.status) == Hold {
+				x.hold(c)
 			}
 			x.ended(u, nil)
 			out.send()
@@ -208,7 +210,7 @@ func (x *keyedRequest) transact(c Claim) {
 			x.storeFailed(err)
 			return
 		case v.Outcome != InProgress:
-			x.settled(v)
+			x.respond(v)
 			return
 		}
 		left := h.Wait - time.Since(start)
@@ -221,9 +223,9 @@ func (x *keyedRequest) transact(c Claim) {
 	}
 }
 
-// suspend holds the key of a run that was rolled back but may have had effects
+// hold holds the key of a run that was rolled back but may have had effects
 // elsewhere.
-func (x *keyedRequest) suspend(c Claim) {
+func (x *keyedRequest) hold(c Claim) {
 	c.Rerun = false
 	err := x.end(func(ctx context.Context) error {
 		v, err := x.h.store.Claim(ctx, c)

@@ -18,13 +18,13 @@ type ID struct {
 type State string
 
 const (
-	// Started: somebody works on it, under a lease.
+	// Started: a run works on it, under a lease.
 	Started State = "started"
-	// Completed: done, with an answer for all duplicates until it expires.
+	// Completed: done, with a response for all duplicates until it expires.
 	Completed State = "completed"
 	// Released: it ended without a result that counts; the next claim runs.
 	Released State = "released"
-	// Held: it may have happened, nobody knows. No duplicate runs until it is
+	// Held: it may have happened, or not. No duplicate runs until it is
 	// resolved, and it does not expire.
 	Held State = "held"
 )
@@ -82,7 +82,7 @@ type Token struct {
 	Fence int64
 }
 
-// Outcome is the answer to a claim.
+// Outcome is what a claim comes to.
 type Outcome uint8
 
 const (
@@ -90,10 +90,10 @@ const (
 	Refused Outcome = iota
 	// Acquired: run it. Record has the fence.
 	Acquired
-	// InProgress: somebody else works on it. LeaseLeft says for how long at
+	// InProgress: another run works on it. LeaseLeft says for how long at
 	// least that is taken for granted.
 	InProgress
-	// Replay: it is done. Record has the answer.
+	// Replay: it is done. Record has the response.
 	Replay
 	// Mismatch: the key was used for something else.
 	Mismatch
@@ -127,10 +127,10 @@ type Resolution struct {
 
 // The errors of a [Store].
 var (
-	// ErrFenced refuses a write of somebody whose claim has passed to another.
+	// ErrFenced refuses a write of a run whose claim has passed to another.
 	ErrFenced   = errors.New("claim lost to another owner")
 	ErrNotFound = errors.New("no such idempotency record")
-	// ErrNotHeld refuses to resolve a record that nobody needs to resolve.
+	// ErrNotHeld refuses to resolve a record that needs no resolving.
 	ErrNotHeld = errors.New("the outcome of this record is not unknown")
 )
 
@@ -144,9 +144,9 @@ type Store interface {
 	Claim(ctx context.Context, c Claim) (Verdict, error)
 	// Renew makes the lease last for lease from now on, or returns ErrFenced.
 	Renew(ctx context.Context, t Token, lease time.Duration) error
-	// Complete stores the answer, to be kept for retention from now on. It
+	// Complete stores the response, to be kept for retention from now on. It
 	// works on a record that is started or was held meanwhile, as long as
-	// nobody else was given it; otherwise it returns ErrFenced.
+	// no other run was given it; otherwise it returns ErrFenced.
 	Complete(ctx context.Context, t Token, a Answer, retention time.Duration) error
 	// Release ends a claim without a result, under the same conditions.
 	Release(ctx context.Context, t Token) error
@@ -154,10 +154,10 @@ type Store interface {
 	Hold(ctx context.Context, t Token, why string) error
 	// Get returns a record, or ErrNotFound.
 	Get(ctx context.Context, id ID) (Record, error)
-	// List returns records without their answers' bodies. With State Held it
+	// List returns records without their responses' bodies. With State Held it
 	// finds those too whose lease is over and that may not be repeated.
 	List(ctx context.Context, f Filter) ([]Record, error)
-	// Resolve settles a held record, by ErrNotHeld for any other.
+	// Resolve ends a held record, by ErrNotHeld for any other.
 	Resolve(ctx context.Context, id ID, r Resolution) error
 	// Sweep deletes at most limit records that have expired and returns their
 	// number. A held record stays.
@@ -196,6 +196,8 @@ func (c Claim) Against(old *Record, now time.Time) (Record, Outcome) {
 // Abandoned is the note of a record that is held because its owner vanished.
 const Abandoned = "the owner's lease ran out"
 
+// begin returns rec as the run that c begins: with the next fencing number, and
+// nothing left of a run before it.
 func (c Claim) begin(rec Record, now time.Time) Record {
 	rec.Fingerprint, rec.Operation, rec.Rerun = c.Fingerprint, c.Operation, c.Rerun
 	rec.State, rec.Owner, rec.Answer, rec.Note = Started, c.Owner, nil, ""

@@ -14,6 +14,8 @@ type flights struct {
 	byID  map[ID]*flight
 }
 
+// flight is a run that duplicates in this process wait for. done is closed when it
+// lands.
 type flight struct {
 	waiters int
 	done    chan struct{}
@@ -38,6 +40,7 @@ func (f *flights) join(id ID) *flight {
 	return x
 }
 
+// leave takes a waiter away, and the flight with the last one.
 func (f *flights) leave(id ID, x *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,6 +60,8 @@ func (f *flights) landed(id ID) {
 	}
 }
 
+// The store is asked this often for runs of other processes: soon at first, since
+// most runs are short.
 const (
 	firstPoll = 25 * time.Millisecond
 	lastPoll  = 250 * time.Millisecond

@@ -74,7 +74,7 @@ func NewClient(r *forbear.Retryer, o Options) *Client {
 // and retries on such a response and returns an error at once. Every other
 // response comes back as it is, so that the SDK makes its own errors of it.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	c.noteSDK(req.Header)
+	c.recordSDK(req.Header)
 	if c.o.Credentials == nil && !authorized(req, c.o.TokenPath) {
 		if req.Body != nil {
 			_ = req.Body.Close()
@@ -117,6 +117,8 @@ type StopError struct {
 // maxErrorBody bounds what is kept of a response's body.
 const maxErrorBody = 64 << 10
 
+// stopped returns the error for a response that the SDK would retry by itself. The
+// body is read and closed here: the SDK, which gets an error, never sees it.
 func stopped(resp *http.Response) *StopError {
 	e := &StopError{StatusCode: resp.StatusCode, Header: resp.Header, Attempts: 1, why: httpretry.StatusError(resp.StatusCode)}
 	if why, ok := httpretry.Outcome(resp); ok {
@@ -152,7 +154,8 @@ func (c *Client) SDK() (SDK, bool) {
 	return SDK{}, false
 }
 
-func (c *Client) noteSDK(h http.Header) {
+// recordSDK logs, once, which SDK is above.
+func (c *Client) recordSDK(h http.Header) {
 	if c.sdk.Load() != nil {
 		return
 	}
@@ -191,6 +194,8 @@ func (g *guard) CloseIdleConnections() {
 	}
 }
 
+// authorized reports whether a request may be sent: it carries an Authorization, or
+// fetches the token for one.
 func authorized(req *http.Request, tokenPath string) bool {
 	return strings.TrimSpace(req.Header.Get("Authorization")) != "" || req.URL != nil && req.URL.Path == tokenPath
 }
