@@ -63,6 +63,7 @@ type keyring struct {
 // Seal implements [Cipher]: the length of the key's id, the id, the box. The
 // first two are authenticated with it.
 func (c *keyring) Seal(plain []byte) ([]byte, error) {
+	// The key's id in front tells Open which key to take, after any rotation.
 	head := append([]byte{byte(len(c.current))}, c.current...)
 	return c.aeads[c.current].Seal(head, nil, plain, head), nil
 }

@@ -43,6 +43,7 @@ const plain = ""
 func (db *DB) encode(m webhook.Message) (encoded, error) {
 	e := encoded{Message: m, made: m.Created.UnixMicro()}
 	v := envelope{m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, m.Headers, m.NotBefore}
+	// Mostly they are the same: decode knows that.
 	if v.CorrelationID == m.ID {
 		v.CorrelationID = ""
 	}
@@ -50,11 +51,13 @@ func (db *DB) encode(m webhook.Message) (encoded, error) {
 	if err != nil {
 		return e, err
 	}
+	// A message with nothing in it is not sealed: it has nothing to hide.
 	if string(text) != "{}" {
 		if e.meta, err = db.sealText(text); err != nil {
 			return e, err
 		}
 	}
+	// The column is NOT NULL, and a nil slice is NULL.
 	if m.Body == nil {
 		m.Body = []byte{}
 	}
