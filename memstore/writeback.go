@@ -44,10 +44,11 @@ func (m *Store) writeBack(d *delivery, o *webhook.Outcome) error {
 		if err != nil {
 			return err
 		}
-		d.Progress = webhook.Progress{}
-		if err := json.Unmarshal(text, &d.Progress); err != nil {
+		var kept webhook.Outcome
+		if err := json.Unmarshal(text, &kept.Progress); err != nil {
 			return err
 		}
+		d.Progress = kept.Progress
 	}
 	switch o.Kind {
 	case webhook.Delivered:
@@ -102,7 +103,8 @@ func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) er
 	case d.state != stateDead:
 		d.Letter = cmp.Or(d.Letter, l.ID)
 	default:
-		d.Progress, d.finished, d.Letter, d.Start, d.Due = webhook.Progress{}, time.Time{}, l.ID, time.Now(), time.Now()
+		d.Progress = webhook.Delivery{}.Progress // it begins anew
+		d.finished, d.Letter, d.Start, d.Due = time.Time{}, l.ID, time.Now(), time.Now()
 		m.again(d)
 	}
 	return nil

@@ -162,7 +162,8 @@ func TestAcceptTextsFitTheirRows(t *testing.T) {
 // What is written back of an outcome: who is finished, and whose progress is
 // kept.
 func TestWriteBackRows(t *testing.T) {
-	spent := webhook.Progress{Attempts: 3}
+	spent := webhook.Outcome{}.Progress
+	spent.Attempts = 3
 	for _, tt := range []struct {
 		name     string
 		o        webhook.Outcome
