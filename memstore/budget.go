@@ -46,7 +46,7 @@ func (s *Budget) Clear() {
 	clear(s.budgets)
 }
 
-// Settle implements [budget.Store].
+// Settle implements budget.Store.
 func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r
 	slot := now.UnixNano() / int64(window/slots)
 	b.expire(now, slot, window)
 	known, ok := b.instances[r.Instance]
-	// An instance that is not known tells all of its window: its growth is
+	// An instance that is not known reports all of its window: its growth is
 	// more than any window has.
 	if !ok {
 		known = &sharer{total: budget.Usage{Initial: r.Total.Initial - 1<<62, Retries: r.Total.Retries - 1<<62}}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// fake is a database that writes down what it is told, in the order in which it
-// is told, and fails on demand. It is no database: what comes back is what the
-// test says. It is for one goroutine.
+// fake is a driver that writes down the statements that it gets, in their order,
+// and fails on demand. It is no database: what comes back is what the test
+// says. It is for one goroutine.
 type fake struct {
 	log   []string // the beginning of each statement, or what a test notes
 	conns int      // that were opened

@@ -88,7 +88,7 @@ func (t *tx) claimRecord(c idempotency.Claim) (v idempotency.Verdict, err error)
 			return v, err
 		}
 		// Against says what the claim gets; one that is abandoned becomes held,
-		// which is written down before anyone is told.
+		// which is written down before the caller learns it.
 		held := rec.State == idempotency.Held
 		next, outcome := c.Against(&rec, now)
 		if outcome == idempotency.Acquired {
@@ -117,7 +117,7 @@ func (t *tx) insertClaim(c idempotency.Claim) (rec idempotency.Record, granted b
 	if c.Rerun {
 		rerun = 1
 	}
-	// The row tells the times, by the store's clock, and the fence; the rest is the
+	// The row has the times, by the store's clock, and the fence; the rest is the
 	// claim's.
 	var lease, created, expires int64
 	rec = idempotency.Record{ID: c.ID, Fingerprint: c.Fingerprint, Operation: c.Operation, State: idempotency.Started, Rerun: c.Rerun, Owner: c.Owner}

@@ -29,7 +29,7 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) (list []id
 	if f.Scope != "" {
 		where, args = append(where, "scope = ?"), append(args, f.Scope)
 	}
-	// A row tells less than its state: one that is abandoned still says that it
+	// A row shows less than its state: one that is abandoned still says that it
 	// is started, until a claim or an operator comes by.
 	switch f.State {
 	case "":

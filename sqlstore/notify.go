@@ -18,7 +18,7 @@ const notifyEvery = 20 * time.Millisecond
 // goes on meanwhile.
 const listenPause = time.Second
 
-// notifier tells other processes of work, coalesced, after the commit and on a
+// notifier lets other processes know of work, coalesced, after the commit and on a
 // connection of the pool: a NOTIFY inside of a transaction would serialise the
 // commits of all.
 type notifier struct {
