@@ -7,6 +7,11 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// A message is known by its id and its endpoint together. Accepting the same
+// content again is a duplicate, which is no fault: a sender that did not see the
+// response sends again. Other content under a known identity is a conflict, and
+// refuses the whole call.
+
 // Accept implements webhook.Store. It is durable when it returns: what it says
 // is accepted will be sent.
 func (w *Webhooks) Accept(ctx context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {

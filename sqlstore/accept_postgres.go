@@ -9,6 +9,10 @@ import (
 	"strings"
 )
 
+// Accepting is the hot path of a fleet, so that it is counted in round trips: for
+// a group without ordered keys one statement adds 64 deliveries with their
+// messages, and duplicates alone cost a look each.
+
 // maxRows is how many deliveries one statement adds. It is a power of two: see
 // [acceptTexts].
 const maxRows = 64

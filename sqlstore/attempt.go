@@ -7,6 +7,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// The history of a delivery is a table of its own: claims and write-backs change
+// a row of a few bytes, however long the history grows, and attempts are only
+// added.
+
 // attemptRow is an attempt as its row wants it. Times are microseconds.
 type attemptRow struct {
 	Delivery  int64   `json:"delivery"`

@@ -10,6 +10,10 @@ import (
 	"strings"
 )
 
+// Encrypted are bodies, headers, envelopes and endpoints, with their secrets. In
+// the clear are the columns that statements compare: ids, endpoints, keys, states
+// and times, and the reasons of dead letters.
+
 // Cipher encrypts at rest: [WithCipher]. Both methods are safe for concurrent
 // use.
 type Cipher interface {

@@ -11,6 +11,9 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
+// The methods of this view stand here for letters, in redrive.go and
+// redrive_job.go for redrives, in alerts.go and in audit.go.
+
 // DeadLetters is the view of a database that keeps dead letters, redrives, their
 // alerts and the audit trail. It implements deadletter.Store. Make it with
 // [DB.DeadLetters]. It is safe for concurrent use.

@@ -11,6 +11,10 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
+// A record is one row, by principal and digest of the key. The key itself is not
+// stored. Every write of a run names its owner and fence, so that a run whose
+// lease has passed to another changes nothing.
+
 // Idempotency is the view of a database that keeps idempotency records. It
 // implements idempotency.Store. Make it with [DB.Idempotency]. It is safe for
 // concurrent use.

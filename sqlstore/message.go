@@ -8,6 +8,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// A message has three places: its id is with its deliveries, by which it is looked
+// up; its body is apart, so that it can be encrypted and is written once for all
+// endpoints; and the rest is the envelope, one text.
+
 // encoded is a message as its row wants it. It is made before the transaction,
 // so that no writer waits for a cipher.
 type encoded struct {

@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+// Migrations of all concepts are numbered in one list, with gaps for those that
+// come between. They run in their order in one transaction, and only forwards: an
+// older forbear refuses a newer database.
+
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 

@@ -14,6 +14,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// What an application inserted is read without trust: any column may have any type
+// on SQLite, any length, and bytes that are no text. Reading it never fails for
+// such a reason; what is wrong is noted at the row.
+
 // outboxRow is one row that an application inserted: whatever it likes, for the
 // database checks little, and SQLite nothing.
 type outboxRow struct {

@@ -9,6 +9,11 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// The methods of this view stand by what they do: accepting in accept.go, claiming
+// in claim.go, writing back in writeback.go, the outbox in outbox.go, endpoints in
+// endpoints.go, and the return of dead letters in redrive.go. Here is what reads
+// and deletes finished work.
+
 // Webhooks is the view of a database that keeps endpoints, messages, deliveries
 // and attempts, and that empties the outbox. It implements webhook.Store and
 // webhook.Waker. Make it with [DB.Webhooks]. It is safe for concurrent use.

@@ -11,6 +11,11 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// A write-back is what became of claimed deliveries. It is one transaction with
+// all that it entails, so that a crash leaves a delivery either leased, to be
+// claimed again when the lease ends, or finished with its letter, its alert and
+// the next of its key on its way.
+
 // Turn implements webhook.Store. What the outcomes let go, the next message of
 // a key, can be claimed in the same turn.
 func (w *Webhooks) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, error) {
