@@ -19,7 +19,7 @@ import (
 	"github.com/forbear-go/forbear/sqlstore"
 )
 
-// Default is the database of a command that names none.
+// Default is the database of whoever names none.
 const Default = "forbear.db"
 
 // DB is an open database with its pools.
@@ -54,7 +54,7 @@ func (d *DB) Pending(ctx context.Context) (names []string, err error) {
 }
 
 // Update brings the schema up to date. With much in the database that takes a
-// while, which the log says beforehand.
+// while, which is told beforehand.
 func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
 	steps, err := d.Pending(ctx)
 	if err == nil && len(steps) > 0 {
