@@ -17,12 +17,15 @@ type Budget struct {
 	budgets map[string]*sharedBudget
 }
 
+// sharedBudget is the budget of one key, as all instances see it.
 type sharedBudget struct {
 	born      time.Time
 	slots     map[int64]*budget.Usage
 	instances map[string]*sharer
 }
 
+// sharer is one instance: what it has reported so far, and what it holds under
+// its lease.
 type sharer struct {
 	total budget.Usage
 	hold  int64
@@ -43,7 +46,7 @@ func (s *Budget) Clear() {
 	clear(s.budgets)
 }
 
-// Settle implements [budget.Store].
+// Settle implements budget.Store.
 func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,16 +68,21 @@ func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r
 	slot := now.UnixNano() / int64(window/slots)
 	b.expire(now, slot, window)
 	known, ok := b.instances[r.Instance]
+	// An instance that is not known reports all of its window: its growth is
+	// more than any window has.
 	if !ok {
 		known = &sharer{total: budget.Usage{Initial: r.Total.Initial - 1<<62, Retries: r.Total.Retries - 1<<62}}
 	}
 	b.book(slot, r, budget.Usage{Initial: r.Total.Initial - known.total.Initial, Retries: r.Total.Retries - known.total.Retries})
+	// Its old hold is given back first, or it would stand in its own way.
 	known.total, known.hold, known.until = r.Total, 0, now.Add(r.Lease)
 	b.instances[r.Instance] = known
 	if r.Leave {
 		delete(b.instances, r.Instance)
 	}
 	f := b.sums(now, slot)
+	// A hold is kept under any limit; more is granted from what is left, once
+	// the budget is older than a lease, so that all have reported.
 	f.Granted = r.Hold
 	if room := r.Limit - f.Retries - f.Held - r.Hold; now.Sub(b.born) >= r.Lease && room > 0 {
 		f.Granted += max(0, min(r.Want-r.Hold, room))
@@ -99,6 +107,7 @@ func (b *sharedBudget) expire(now time.Time, slot int64, window time.Duration) {
 		if i.until.After(now) {
 			continue
 		}
+		// It may have spent all that it held: that counts as spent.
 		b.slot(slot).Retries += i.hold
 		i.hold = 0
 		if now.Sub(i.until) > 2*window {
@@ -107,6 +116,7 @@ func (b *sharedBudget) expire(now time.Time, slot int64, window time.Duration) {
 	}
 }
 
+// slot returns a slot of the window, empty at first.
 func (b *sharedBudget) slot(n int64) *budget.Usage {
 	if b.slots[n] == nil {
 		b.slots[n] = &budget.Usage{}
@@ -127,6 +137,8 @@ func (b *sharedBudget) book(slot int64, r budget.Settlement, grown budget.Usage)
 			to.Retries += retries
 		}
 	}
+	// A refund: retries that were reported and not made. The newest give way
+	// first.
 	for age := int64(0); age <= slots && grown.Retries < 0; age++ {
 		if from := b.slots[slot-age]; from != nil {
 			back := min(from.Retries, -grown.Retries)
@@ -136,6 +148,8 @@ func (b *sharedBudget) book(slot int64, r budget.Settlement, grown budget.Usage)
 	}
 }
 
+// sums adds up the window. Retries count one slot longer than requests do, so
+// that none leaves early.
 func (b *sharedBudget) sums(now time.Time, slot int64) (f budget.Reading) {
 	for n, u := range b.slots {
 		if slot-n < slots {

@@ -20,9 +20,9 @@ func (m *Store) find(id string) *deadletter.Letter {
 	return nil
 }
 
-// bury adds the letter of a delivery, or returns the one that was being
+// deadLetter adds the letter of a delivery, or returns the one that was being
 // redriven to the dead ones.
-func (m *Store) bury(d *delivery, l deadletter.Letter) {
+func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 	if l.History = slices.Clone(d.history); len(l.History) > 0 {
 		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
 	}
@@ -36,16 +36,19 @@ func (m *Store) bury(d *delivery, l deadletter.Letter) {
 	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: old.ID, Detail: l.Description})
 }
 
+// put adds a letter and raises its alert. A letter that is there has raised its
+// own.
 func (m *Store) put(l deadletter.Letter) {
 	if m.find(l.ID) != nil {
 		return
 	}
+	// Whatever the letter says of itself: it is dead from now on.
 	l.State, l.DeadAt = deadletter.Dead, time.Now()
 	m.letters = append(m.letters, &l)
 	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
 }
 
-// Put implements [deadletter.Store].
+// Put implements deadletter.Store.
 func (m *Store) Put(_ context.Context, l deadletter.Letter) error {
 	if l.ID == "" || l.Queue == "" || l.Reason == "" {
 		return fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
@@ -56,7 +59,7 @@ func (m *Store) Put(_ context.Context, l deadletter.Letter) error {
 	return nil
 }
 
-// Get implements [deadletter.Store].
+// Get implements deadletter.Store.
 func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,6 +71,7 @@ func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 
 // chosen reports whether f chooses l.
 func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
+	// An empty field of the filter chooses all.
 	is := func(want, got string) bool { return want == "" || want == got }
 	return is(f.Queue, l.Queue) && is(f.Destination, l.Destination) && is(f.Reason, l.Reason) && is(f.ErrorType, l.ErrorType) &&
 		is(f.EventID, l.EventID) && is(string(f.State), string(l.State)) && is(f.Job, l.Job) &&
@@ -77,10 +81,11 @@ func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
 		(f.MaxRedrives <= 0 || l.Redrives < f.MaxRedrives)
 }
 
-// List implements [deadletter.Store].
+// List implements deadletter.Store.
 func (m *Store) List(_ context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// Letters are in the order of their arrival, which is that of the list.
 	behind := f.After == ""
 	for _, l := range m.letters {
 		if behind && chosen(&f, l) && len(list) < cmp.Or(f.Limit, 100) {
@@ -91,7 +96,7 @@ func (m *Store) List(_ context.Context, f deadletter.Filter) (list []deadletter.
 	return list, nil
 }
 
-// Count implements [deadletter.Store].
+// Count implements deadletter.Store.
 func (m *Store) Count(_ context.Context, f deadletter.Filter) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +108,7 @@ func (m *Store) Count(_ context.Context, f deadletter.Filter) (n int, err error)
 	return n, nil
 }
 
-// Stats implements [deadletter.Store].
+// Stats implements deadletter.Store.
 func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +135,7 @@ func (m *Store) dead(id string) (*deadletter.Letter, error) {
 	}
 }
 
-// Discard implements [deadletter.Store].
+// Discard implements deadletter.Store.
 func (m *Store) Discard(_ context.Context, id, by, why string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +148,7 @@ func (m *Store) Discard(_ context.Context, id, by, why string) error {
 	return nil
 }
 
-// Remove implements [deadletter.Store].
+// Remove implements deadletter.Store.
 func (m *Store) Remove(_ context.Context, ids []string) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +159,7 @@ func (m *Store) Remove(_ context.Context, ids []string) (int, error) {
 	return before - len(m.letters), nil
 }
 
-// BeginRedrive implements [deadletter.Store].
+// BeginRedrive implements deadletter.Store.
 func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (deadletter.Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,6 +167,7 @@ func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
+	// Counted before the redrive: the limit is on those that began.
 	if l.Redrives >= limit {
 		return *l, fmt.Errorf("dead letter %q was redriven %d times: %w", id, l.Redrives, deadletter.ErrRedriveLimit)
 	}
@@ -171,7 +177,7 @@ func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (
 	return *l, nil
 }
 
-// EndRedrive implements [deadletter.Store].
+// EndRedrive implements deadletter.Store.
 func (m *Store) EndRedrive(_ context.Context, id string, o deadletter.Outcome) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,6 +185,8 @@ func (m *Store) EndRedrive(_ context.Context, id string, o deadletter.Outcome) e
 	return nil
 }
 
+// endRedrive notes the outcome of a redrive; one that only failed for now goes
+// on. A delivery that redrives nothing names no letter.
 func (m *Store) endRedrive(id string, o deadletter.Outcome) {
 	l := m.find(id)
 	if l == nil || l.State != deadletter.Redriving {

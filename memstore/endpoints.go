@@ -10,14 +10,16 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// PutEndpoint implements [webhook.Store].
+// PutEndpoint implements webhook.Store.
 func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old, known := m.endpoints[e.ID]
+	// The comparison and the write are one step, under the lock.
 	if e.Version > 0 && e.Version != old.Version || e.Version < 0 && known {
 		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrVersion)
 	}
+	// A configuration changes no state: only SetEndpointState does.
 	e.Version, e.Held = old.Version+1, ""
 	if known {
 		e.State, e.Reason, e.Since, e.FailingSince = old.State, old.Reason, old.Since, old.FailingSince
@@ -31,7 +33,7 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 	return e, nil
 }
 
-// Endpoints implements [webhook.Store].
+// Endpoints implements webhook.Store.
 func (m *Store) Endpoints(context.Context) (list []webhook.Endpoint, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +44,7 @@ func (m *Store) Endpoints(context.Context) (list []webhook.Endpoint, err error) 
 	return list, nil
 }
 
-// SetEndpointState implements [webhook.Store].
+// SetEndpointState implements webhook.Store.
 func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, reason string, failing time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,6 +23,7 @@ type Idempotency struct {
 	records map[idempotency.ID]*idempotency.Record
 }
 
+// now is the store's clock.
 func (m *Idempotency) now() time.Time {
 	if m.Now != nil {
 		return m.Now()
@@ -35,6 +36,7 @@ func (m *Idempotency) Durable() bool { return false }
 
 // Claim implements idempotency.Store.
 func (m *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Verdict, error) {
+	// As a database would: a caller that has left claims nothing.
 	if err := ctx.Err(); err != nil {
 		return idempotency.Verdict{}, context.Cause(ctx)
 	}
@@ -43,6 +45,8 @@ func (m *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempoten
 	now := m.now()
 	rec, outcome := c.Against(m.records[c.ID], now)
 	if outcome == idempotency.Acquired || outcome == idempotency.Unknown {
+		// The state machine is Claim.Against: what it acquires or finds abandoned is
+		// written down.
 		if m.records == nil {
 			m.records = map[idempotency.ID]*idempotency.Record{}
 		}
@@ -115,6 +119,7 @@ func (m *Idempotency) List(_ context.Context, f idempotency.Filter) ([]idempoten
 		if f.Scope != "" && rec.ID.Scope != f.Scope || f.State != "" && rec.State != f.State || f.After != (idempotency.ID{}) && compareID(rec.ID, f.After) <= 0 {
 			continue
 		}
+		// Lists show no bodies.
 		if rec.Answer != nil {
 			a := *rec.Answer
 			a.Body = nil
@@ -127,6 +132,7 @@ func (m *Idempotency) List(_ context.Context, f idempotency.Filter) ([]idempoten
 	return list, nil
 }
 
+// compareID is the order of lists.
 func compareID(a, b idempotency.ID) int {
 	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
 }
@@ -144,6 +150,7 @@ func (m *Idempotency) Resolve(_ context.Context, id idempotency.ID, res idempote
 	if r.State != idempotency.Held {
 		return idempotency.ErrNotHeld
 	}
+	// A record expires its retention after the end of its lease.
 	retention := r.Expires.Sub(r.LeaseEnd)
 	r.Note = res.Text()
 	r.Owner = "" // a run that still goes on has lost it

@@ -7,6 +7,11 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// A message is known by its id and its endpoint together. Accepting the same
+// content again is a duplicate, which is no fault: a sender that did not see the
+// response sends again. Other content under a known identity is a conflict, and
+// refuses the whole call.
+
 // Accept implements webhook.Store. It is durable when it returns: what it says
 // is accepted will be sent.
 func (w *Webhooks) Accept(ctx context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
@@ -20,6 +25,8 @@ func (w *Webhooks) Accept(ctx context.Context, msgs []webhook.Message, ordered m
 	if err := a.distinct(); err != nil {
 		return nil, err
 	}
+	// The op has no run: the writer gathers what a group accepts and adds all of
+	// it at once, before the other members.
 	if err := w.db.submit(ctx, &op{accept: a, keys: a.keys()}); err != nil {
 		return nil, err
 	}
@@ -68,6 +75,7 @@ func (a *acceptance) distinct() error {
 	if len(a.rows) == 1 && len(a.rows[0].Endpoints) == 1 {
 		return nil
 	}
+	// Within one statement the database could not tell the two apart.
 	known := make(map[identity]*encoded, len(a.rows))
 	for i := range a.rows {
 		m := &a.rows[i]
@@ -86,6 +94,8 @@ func (a *acceptance) distinct() error {
 	return nil
 }
 
+// conflict says that an identity stands for another message by now (see
+// webhook.ErrConflict).
 func conflict(id, endpoint string) error {
 	return fmt.Errorf("message %q to endpoint %q: %w", id, endpoint, webhook.ErrConflict)
 }

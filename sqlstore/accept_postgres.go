@@ -9,6 +9,10 @@ import (
 	"strings"
 )
 
+// Accepting is the hot path of a fleet, so that it is counted in round trips: for
+// a group without ordered keys one statement adds 64 deliveries with their
+// messages, and duplicates alone cost a look each.
+
 // maxRows is how many deliveries one statement adds. It is a power of two: see
 // [acceptTexts].
 const maxRows = 64
@@ -17,6 +21,7 @@ const maxRows = 64
 // A call that names what an earlier one names as well comes behind it, and
 // finds it known.
 func (postgres) acceptAll(t *tx, calls []*acceptance) error {
+	// Most groups take one round: the writer has taken repeated identities out.
 	for len(calls) > 0 {
 		taken := map[identity]bool{}
 		var now, later []*acceptance
@@ -37,6 +42,8 @@ func (postgres) acceptAll(t *tx, calls []*acceptance) error {
 
 // take reports whether nothing that the call names was taken, and takes it.
 func (a *acceptance) take(taken map[identity]bool) bool {
+	// Look first and take then: a call that cannot come in takes nothing from
+	// those behind it.
 	for i := range a.rows {
 		for _, e := range a.rows[i].Endpoints {
 			if taken[identity{a.rows[i].ID, e}] {
@@ -124,6 +131,7 @@ func (t *tx) takePlaces(list []*entry) error {
 	if err != nil {
 		return err
 	}
+	// The query sees what is stored, and not those of this list that come before.
 	before := map[ordering]bool{} // keys with one in this very list
 	return t.each(func(r *sql.Rows) error {
 		var n int
@@ -201,6 +209,7 @@ func (t *tx) acceptRows(list []*entry, fresh map[identity]bool) error {
 	args := make([]any, 0, 10<<size+2)
 	for i, e := range list {
 		var body, okey, number, seq any
+		// The body goes over the wire once for all deliveries of a message.
 		if i == 0 || e.m != list[i-1].m {
 			body = e.m.body
 		}
@@ -212,6 +221,7 @@ func (t *tx) acceptRows(list []*entry, fresh map[identity]bool) error {
 		}
 		args = append(args, e.m.ID, e.m.meta, body, e.m.made, e.endpoint, okey, e.state, e.m.wait.Microseconds(), number, seq)
 	}
+	// Fill up to the power of two that the statement is made for.
 	for range 1<<size - len(list) {
 		args = append(args, "", nil, nil, nil, nil, nil, nil, nil, nil, nil)
 	}
@@ -248,6 +258,7 @@ func (t *tx) conclude(calls []*acceptance, list []*entry, fresh map[identity]boo
 	return t.promote(keys)
 }
 
+// addMessage has the number returned: PostgreSQL knows no last insert id.
 func (postgres) addMessage(t *tx, m *encoded) (seq int64, err error) {
 	_, err = t.row([]any{&seq}, insertMessage+` RETURNING seq`, m.meta, m.body, m.made)
 	return seq, err

@@ -35,12 +35,15 @@ func (a *acceptance) add(t *tx, m *encoded) error {
 		}
 		m.fresh = m.fresh || fresh
 	}
+	// No delivery names it: it would stay for good.
 	if !m.fresh {
 		_, err = t.exec(`DELETE FROM forbear_messages WHERE seq = ?`, seq)
 	}
 	return err
 }
 
+// addMessage adds the message of deliveries that follow in the same
+// transaction.
 func (sqlite) addMessage(t *tx, m *encoded) (seq int64, err error) {
 	res, err := t.run(insertMessage, m.meta, m.body, m.made)
 	if err != nil {

@@ -30,6 +30,7 @@ func (t *tx) raise(a deadletter.Alert) { t.alerts = append(t.alerts, a) }
 // of a queue and reason is a row that all writers want. They are its last
 // locks, and held for the time of a commit.
 func (t *tx) raiseAll() error {
+	// A group may raise hundreds of one kind, in any order.
 	slices.SortStableFunc(t.alerts, func(a, b deadletter.Alert) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Reason, b.Reason))
 	})
@@ -45,6 +46,7 @@ func (t *tx) raiseAll() error {
 // joinAlert joins the open alert of the queue and reason, or opens one: due at
 // once when the last one is long ago, otherwise when the gathering ends.
 func (t *tx) joinAlert(a deadletter.Alert) error {
+	// The condition of ON CONFLICT must be the unique index's own.
 	const isOpen, isClosed = `state = ` + string(alertOpen), `state > ` + string(alertOpen)
 	_, err := t.exec(`INSERT INTO forbear_alerts (queue, reason, state, count, first_at, last_at, due, letter, detail)
 		VALUES (?, ?, `+string(alertOpen)+`, 1, {t}, {t}, CASE WHEN {t} - COALESCE((SELECT max(last_at) FROM forbear_alerts WHERE queue = ? AND reason = ? AND `+isClosed+`), 0) < ? THEN {t} ELSE {t} END, ?, ?)
@@ -53,6 +55,8 @@ func (t *tx) joinAlert(a deadletter.Alert) error {
 	return err
 }
 
+// alertColumns are what scanAlert reads: what changes while an alert gathers, and
+// its specification, which is the rest.
 const alertColumns = `id, queue, reason, state, count, first_at, last_at, letter, detail, spec`
 
 func scanAlert(r *sql.Rows) (a deadletter.Alert, err error) {
@@ -86,6 +90,7 @@ func (l *DeadLetters) FinishAlert(ctx context.Context, a deadletter.Alert, sent 
 	if err != nil {
 		return err
 	}
+	// One that was not sent stays claimed, and due again.
 	state := alertClaimed
 	if sent {
 		state = alertSent

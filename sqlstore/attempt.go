@@ -7,6 +7,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// The history of a delivery is a table of its own: claims and write-backs change
+// a row of a few bytes, however long the history grows, and attempts are only
+// added.
+
 // attemptRow is an attempt as its row wants it. Times are microseconds.
 type attemptRow struct {
 	Delivery  int64   `json:"delivery"`
@@ -22,6 +26,7 @@ type attemptRow struct {
 	Response  *string `json:"response"`
 }
 
+// attemptColumns are in the order in which addAttempts gives them.
 const attemptColumns = `delivery, claim, n, due, at, took, wait, error_type, status, worker, response`
 
 // recordAttempts adds the attempts that were written back under a good lease to
@@ -39,6 +44,7 @@ func (t *tx) recordAttempts(rows []writeBack) error {
 			Delivery: r.ID, Claim: a.Claim, N: a.Number, Due: a.Due.UnixMicro(), At: a.At.UnixMicro(),
 			Took: a.Took.Microseconds(), Wait: a.Wait.Microseconds(), ErrorType: a.ErrorType, Status: a.Status, Worker: a.Worker,
 		}
+		// An empty response is NULL: most attempts succeed and keep none.
 		if a.Response != "" {
 			row.Response = &a.Response
 		}
@@ -56,8 +62,11 @@ func (t *tx) history(delivery int64) (list []webhook.Attempt, err error) {
 	return list, err
 }
 
+// historyQuery reads in the order of claims, which is that of time: a claim has
+// one attempt at most.
 const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, '') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`
 
+// scanAttempt is the inverse of an attemptRow.
 func scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
 	var due, began, took, wait int64
 	err = r.Scan(&a.Claim, &a.Number, &due, &began, &took, &wait, &a.ErrorType, &a.Status, &a.Worker, &a.Response)

@@ -7,6 +7,8 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
+// The audit trail is only added to: nothing here changes or deletes a line.
+
 // Audit implements deadletter.Store.
 func (l *DeadLetters) Audit(ctx context.Context, e deadletter.Entry) error {
 	return l.db.write(ctx, func(t *tx) error { return t.audit(e) })
@@ -25,6 +27,7 @@ func (l *DeadLetters) Audits(ctx context.Context, limit int) (list []deadletter.
 	return list, err
 }
 
+// scanEntry reads one line of the audit trail.
 func scanEntry(r *sql.Rows) (e deadletter.Entry, err error) {
 	var us int64
 	err = r.Scan(&us, &e.Who, &e.Action, &e.Target, &e.Detail)

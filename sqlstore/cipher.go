@@ -10,6 +10,10 @@ import (
 	"strings"
 )
 
+// Encrypted are bodies, headers, envelopes and endpoints, with their secrets. In
+// the clear are the columns that statements compare: ids, endpoints, keys, states
+// and times, and the reasons of dead letters.
+
 // Cipher encrypts at rest: [WithCipher]. Both methods are safe for concurrent
 // use.
 type Cipher interface {
@@ -63,6 +67,7 @@ type keyring struct {
 // Seal implements [Cipher]: the length of the key's id, the id, the box. The
 // first two are authenticated with it.
 func (c *keyring) Seal(plain []byte) ([]byte, error) {
+	// The key's id in front tells Open which key to take, after any rotation.
 	head := append([]byte{byte(len(c.current))}, c.current...)
 	return c.aeads[c.current].Seal(head, nil, plain, head), nil
 }

@@ -57,6 +57,9 @@ func intoHeads(list *[]webhook.Head) func(*sql.Rows) error {
 // claimed are the columns that scanClaim reads of a delivery d and its message.
 const claimed = `d.id, d.fence, d.claims, d.endpoint, COALESCE(d.okey, ''), d.due, d.start, COALESCE(d.progress, ''), COALESCE(d.letter, ''), d.message_id, m.created, m.meta, m.body`
 
+// scanClaim reads a claimed delivery whole, so that it can be sent without
+// another question. It unseals the message: a delivery whose key is missing
+// fails its claim instead of being sent in part.
 func (db *DB) scanClaim(r *sql.Rows) (d webhook.Delivery, err error) {
 	var due, start, made int64
 	var progress, id, meta string
@@ -114,10 +117,12 @@ func (w *Webhooks) Overdue(ctx context.Context, owner string, lease, age time.Du
 	found := false
 	err := w.db.each(ctx, func(*sql.Rows) error { found = true; return nil },
 		`SELECT 1 FROM forbear_deliveries WHERE endpoint = ? AND `+stateWaiting+` AND start < {now} LIMIT 1`, lane.Endpoint, after(-age))
+	// Nothing overdue: no writer is bothered.
 	if err != nil || !found {
 		return nil, err
 	}
 	c := claim{owner: owner, lease: lease, lanes: []webhook.Lane{lane}, which: claimOld, bound: after(-age)}
+	// Before the claim: what passes until it is written shortens the lease here.
 	end := time.Now().Add(lease)
 	list, err := doLast(ctx, w.db, func(t *tx) ([]webhook.Delivery, error) { return t.claim(c) })
 	return until(list, end), err
@@ -129,6 +134,7 @@ type lost struct {
 	owner, progress        string
 }
 
+// scanLost reads what Reclaim needs of a delivery.
 func scanLost(r *sql.Rows) (l lost, err error) {
 	err = r.Scan(&l.id, &l.due, &l.lease, &l.claims, &l.owner, &l.progress)
 	return l, err

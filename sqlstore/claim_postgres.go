@@ -10,6 +10,7 @@ import (
 // processes are about to take; the materialised CTE keeps the planner from
 // running the locking query more often than once.
 func (postgres) claim(t *tx, c claim) (list []webhook.Delivery, err error) {
+	// One argument for any number of lanes keeps the statement prepared.
 	spec, err := json.Marshal(c.lanes)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ func (sqlite) claim(t *tx, c claim) (list []webhook.Delivery, err error) {
 		for i := range found {
 			d := &found[i]
 			ids[i] = d.ID
+			// What the UPDATE below will write.
 			d.Fence++
 			d.Claims++
 		}

@@ -60,6 +60,7 @@ func open(d dialect, write, read *sql.DB, opts []Option) *DB {
 	for _, o := range opts {
 		o(db)
 	}
+	// The options are known by now: writers read them without a lock.
 	d.start(db, write)
 	return db
 }
@@ -67,6 +68,8 @@ func open(d dialect, write, read *sql.DB, opts []Option) *DB {
 // Close lets the writes under way finish. Reads go on for as long as the pools
 // are open, which are the caller's to close afterwards.
 func (db *DB) Close() error {
+	// No enqueue is under way while the lock is held: nothing is sent to a
+	// closed channel.
 	db.mu.Lock()
 	if !db.closed {
 		db.closed = true

@@ -18,6 +18,7 @@ const postgresWriters = 4
 // the order of keys: several of those in one process would only wait for each
 // other's keys.
 func (postgres) start(db *DB, write *sql.DB) {
+	// Other processes listen.
 	db.notify.send = db.sendNotify
 	db.ordered = make(chan *op, maxGroup)
 	db.startWriter(write, db.ordered)

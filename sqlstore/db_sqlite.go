@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// On SQLite writes and reads have pools of their own. The writing pool has the one
+// connection of the writer; readers of the WAL wait for no one.
+
 // SQLite opens the database in one SQLite file over two pools: one for the
 // single writer and one for reads. Open both with the source names of
 // [SQLiteNames]. The pools stay the caller's to close, after the database.

@@ -11,6 +11,9 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
+// The methods of this view stand here for letters, in redrive.go and
+// redrive_job.go for redrives, in alerts.go and in audit.go.
+
 // DeadLetters is the view of a database that keeps dead letters, redrives, their
 // alerts and the audit trail. It implements deadletter.Store. Make it with
 // [DB.DeadLetters]. It is safe for concurrent use.
@@ -40,6 +43,8 @@ type original struct {
 	Headers []deadletter.Header `json:"headers"`
 }
 
+// encodeLetter makes a row of a letter, before the transaction. A letter without
+// a queue or reason could not be found again by those that look for it.
 func (db *DB) encodeLetter(l deadletter.Letter) (letterRow, error) {
 	if l.ID == "" || l.Queue == "" || l.Reason == "" {
 		return letterRow{}, fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
@@ -83,6 +88,7 @@ func (l *DeadLetters) Put(ctx context.Context, letter deadletter.Letter) error {
 	return l.db.write(ctx, func(t *tx) error { return t.putLetter(row) })
 }
 
+// letterColumns are what scanLetter reads.
 const letterColumns = `id, state, dead_at, redrives, COALESCE(redriven, 0), COALESCE(redriver, ''), COALESCE(job, ''), outcome, COALESCE(discard, ''), meta, sealed`
 
 // scanLetter reads a letter: what changes has columns, which count, and all
@@ -147,6 +153,8 @@ func (l *DeadLetters) Count(ctx context.Context, f deadletter.Filter) (n int, er
 
 // letterFilter turns a filter into a condition, but for what pages a list.
 func letterFilter(f deadletter.Filter) (string, []any) {
+	// Conditions of equal form come from a table, so that a new column is one
+	// line.
 	cond, args := []string{"1 = 1"}, []any(nil)
 	add := func(c string, a ...any) { cond, args = append(cond, c), append(args, a...) }
 	for _, c := range []struct{ column, value string }{
@@ -184,6 +192,7 @@ func letterFilter(f deadletter.Filter) (string, []any) {
 	return strings.Join(cond, " AND "), args
 }
 
+// scanStat reads the count of one queue, reason and state.
 func scanStat(r *sql.Rows) (s deadletter.Stat, err error) {
 	var oldest, newest int64
 	err = r.Scan(&s.Queue, &s.Reason, &s.State, &s.Count, &oldest, &newest)
@@ -204,6 +213,8 @@ func (l *DeadLetters) Discard(ctx context.Context, id, by, why string) error {
 		if err != nil {
 			return err
 		}
+		// The condition was in the write, so that no one could change the letter
+		// between a look and the write.
 		if n == 0 {
 			return t.whyNot(id)
 		}
@@ -229,6 +240,7 @@ func (t *tx) whyNot(id string) error {
 // Remove implements deadletter.Store.
 func (l *DeadLetters) Remove(ctx context.Context, ids []string) (int, error) {
 	return do(ctx, l.db, func(t *tx) (removed int, err error) {
+		// One that is being redriven is left: its delivery will come back to it.
 		for _, id := range ids {
 			n, err := t.exec(`DELETE FROM forbear_letters WHERE id = ? AND NOT `+letterRedriving, id)
 			if err != nil {

@@ -23,6 +23,7 @@ func (t *tx) addDelivery(seq int64, endpoint string, m *encoded, ordered bool) (
 			return false, err
 		}
 	}
+	// Two calls that add the same one meet at the unique index of identities.
 	n, err := t.exec(`INSERT INTO forbear_deliveries (message, message_id, endpoint, okey, state, due, start) VALUES (?, ?, ?, ?, ?, {t}, {t}) ON CONFLICT (message_id, endpoint) DO NOTHING`,
 		seq, m.ID, endpoint, okey, state, after(m.wait), after(m.wait))
 	return n == 1, err
@@ -65,6 +66,7 @@ func (t *tx) lockKnown(id, endpoint string) (known, error) {
 	return t.readKnown(knownQuery+` {lock delivery}`, id, endpoint)
 }
 
+// readKnown runs either of the two.
 func (t *tx) readKnown(text, id, endpoint string) (k known, err error) {
 	var meta string
 	var body []byte

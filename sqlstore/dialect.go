@@ -93,6 +93,7 @@ type after time.Duration
 
 // sql is the dialect's sql, asked once for each text.
 func (db *DB) sql(text string) string {
+	// There are some dozens of texts, and a few more for filters.
 	if s, ok := db.texts.Load(text); ok {
 		return s.(string)
 	}

@@ -34,6 +34,7 @@ func (postgres) name() string { return "postgres" }
 func (postgres) sql(text string) string {
 	var b strings.Builder
 	n := 0
+	// Each part but the last ends with the question mark of an argument.
 	for part := range strings.SplitAfterSeq(postgresWords.Replace(text), "?") {
 		before, found := strings.CutSuffix(part, "?")
 		b.WriteString(before)

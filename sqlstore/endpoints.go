@@ -11,6 +11,9 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// What is stored of an endpoint: its configuration as a sealed text, which only
+// PutEndpoint writes, and its state, which only SetEndpointState writes once it
+// is there. Neither overwrites the other.
 const (
 	endpointState = ` RETURNING version, state, reason, since, COALESCE(failing_since, 0)`
 	addEndpoint   = `INSERT INTO forbear_endpoints (id, spec, state, since) VALUES (?, ?, ?, {t}) ON CONFLICT (id) DO `
@@ -32,6 +35,8 @@ func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook
 	if err != nil {
 		return e, err
 	}
+	// The comparison of versions is part of the write: two operators cannot
+	// both win.
 	text := addEndpoint + `UPDATE SET spec = EXCLUDED.spec, version = forbear_endpoints.version + 1` + endpointState
 	args := []any{e.ID, spec, string(e.State), after(0)}
 	switch {
@@ -47,6 +52,7 @@ func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook
 	switch {
 	case err != nil:
 		return e, err
+	// The condition on the version found no row.
 	case stored == nil:
 		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrVersion)
 	}

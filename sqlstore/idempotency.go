@@ -11,6 +11,10 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
+// A record is one row, by principal and digest of the key. The key itself is not
+// stored. Every write of a run names its owner and fence, so that a run whose
+// lease has passed to another changes nothing.
+
 // Idempotency is the view of a database that keeps idempotency records. It
 // implements idempotency.Store. Make it with [DB.Idempotency]. It is safe for
 // concurrent use.
@@ -57,6 +61,9 @@ func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempoten
 	return single(ctx, i.db, func(t *tx) (idempotency.Verdict, error) { return t.claimRecord(c) })
 }
 
+// A record is claimed, renewed and ended by statements that each compare and
+// write at once, so that no lock is held between them.
+
 // claimTries bounds the claims of a record that changes between the two
 // statements of one.
 const claimTries = 5
@@ -69,6 +76,7 @@ var errUnsteady = errors.New("idempotency record changes too quickly")
 func (t *tx) claimRecord(c idempotency.Claim) (v idempotency.Verdict, err error) {
 	//forbear:ignore FB1001 no call has failed: another process has changed the record between two statements
 	for range claimTries {
+		// Granted: the one round trip that nearly all claims take.
 		rec, granted, err := t.insertClaim(c)
 		if err != nil {
 			return v, err
@@ -83,6 +91,8 @@ func (t *tx) claimRecord(c idempotency.Claim) (v idempotency.Verdict, err error)
 		if err != nil {
 			return v, err
 		}
+		// Against says what the claim gets; one that is abandoned becomes held,
+		// which is written down before the caller learns it.
 		held := rec.State == idempotency.Held
 		next, outcome := c.Against(&rec, now)
 		if outcome == idempotency.Acquired {
@@ -106,10 +116,13 @@ func (t *tx) claimRecord(c idempotency.Claim) (v idempotency.Verdict, err error)
 // insertClaim is the one statement of a claim that is granted. Its condition is
 // that of idempotency.Claim.Against.
 func (t *tx) insertClaim(c idempotency.Claim) (rec idempotency.Record, granted bool, err error) {
+	// SMALLINT takes no boolean.
 	rerun := 0
 	if c.Rerun {
 		rerun = 1
 	}
+	// The row has the times, by the store's clock, and the fence; the rest is the
+	// claim's.
 	var lease, created, expires int64
 	rec = idempotency.Record{ID: c.ID, Fingerprint: c.Fingerprint, Operation: c.Operation, State: idempotency.Started, Rerun: c.Rerun, Owner: c.Owner}
 	granted, err = t.row([]any{&rec.Fence, &rec.Attempt, &lease, &created, &expires},
@@ -127,6 +140,8 @@ func (t *tx) insertClaim(c idempotency.Claim) (rec idempotency.Record, granted b
 	return rec, granted, err
 }
 
+// recordColumns are what scanRecord reads: all but the body, which lists do not
+// show.
 const recordColumns = `scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, COALESCE(completed, 0), expires, COALESCE(status, 0), COALESCE(header, ''), tombstone, note`
 
 // readRecord returns a record and the store's time.
@@ -175,6 +190,8 @@ func (db *DB) scanRecord(r *sql.Rows, more ...any) (rec idempotency.Record, err 
 	}
 	rec.Rerun = rerun != 0
 	rec.LeaseEnd, rec.Created, rec.Completed, rec.Expires = at(lease), at(created), at(completed), at(expires)
+	// Only a completed record has a response. One that is held may have columns
+	// of an earlier run.
 	if rec.State == idempotency.Completed {
 		rec.Answer = &idempotency.Answer{Status: status, Tombstone: tombstone}
 		plain, err := db.unsealText(header)
@@ -197,6 +214,7 @@ func (i *Idempotency) update(ctx context.Context, k idempotency.Token, set strin
 // updateHeld is update in a transaction that is there already. It copies its
 // arguments, since a replay wants them as they were.
 func (t *tx) updateHeld(k idempotency.Token, set string, args ...any) error {
+	// The fence stands twice: 0 is any.
 	all := append(append([]any{}, args...), k.ID.Scope, k.ID.Key, k.Owner, k.Fence, k.Fence)
 	n, err := t.exec(`UPDATE forbear_idempotency SET `+set+rowHeldBy, all...)
 	if err == nil && n == 0 {
@@ -210,10 +228,12 @@ func (i *Idempotency) Renew(ctx context.Context, k idempotency.Token, lease time
 	return i.update(ctx, k, recordStarted+`, note = '', expires = expires + ({t} - lease), lease = {t}`, after(lease), after(lease))
 }
 
+// setCompleted stores the response and begins the retention.
 const setCompleted = recordCompleted + `, note = '', status = ?, header = ?, body = ?, tombstone = ?, completed = {t}, expires = {t}`
 
 // Complete implements idempotency.Store.
 func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idempotency.Answer, retention time.Duration) error {
+	// Sealed before the transaction, for the writer's sake.
 	header, body, err := i.db.sealAnswer(a)
 	if err != nil {
 		return err

@@ -29,6 +29,8 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) (list []id
 	if f.Scope != "" {
 		where, args = append(where, "scope = ?"), append(args, f.Scope)
 	}
+	// A row shows less than its state: one that is abandoned still says that it
+	// is started, until a claim or an operator comes by.
 	switch f.State {
 	case "":
 	case idempotency.Held:
@@ -79,6 +81,7 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 	if err != nil || n > 0 {
 		return err
 	}
+	// Nothing was written: the record is gone, or not held.
 	if _, err := i.Get(ctx, id); err != nil {
 		return err
 	}
@@ -88,6 +91,8 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 // Sweep implements idempotency.Store.
 func (i *Idempotency) Sweep(ctx context.Context, limit int) (int, error) {
 	n, err := single(ctx, i.db, func(t *tx) (int64, error) {
+		// The last condition is for a record that was claimed anew since the list
+		// was made.
 		return t.exec(`DELETE FROM forbear_idempotency WHERE (scope, hash) IN (SELECT scope, hash FROM forbear_idempotency r WHERE `+recordNotHeld+` AND expires <= {now} AND `+rowExpired+` LIMIT ?) AND expires <= {t}`,
 			after(0), after(0), limit, after(0))
 	})

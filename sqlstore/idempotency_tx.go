@@ -52,10 +52,14 @@ func (x *Transactions) end(id idempotency.ID) {
 // turned away before it takes a connection; between processes PostgreSQL's
 // advisory lock does it without a wait, and SQLite's one writer with one.
 func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, *sql.Tx, idempotency.Record) (*idempotency.Answer, error)) (v idempotency.Verdict, err error) {
+	// A duplicate is to come back in a second: no lease says how long a
+	// transaction takes.
 	busy := idempotency.Verdict{Outcome: idempotency.InProgress, Record: idempotency.Record{ID: c.ID}, LeaseLeft: time.Second}
 	if !x.begin(c.ID) {
 		return busy, nil
 	}
+	// Registered before a connection is taken: duplicates that waited in the pool
+	// could use it up.
 	defer x.end(c.ID)
 	conn, err := x.pool.Conn(ctx)
 	if err != nil {
@@ -83,6 +87,7 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 	if v, err = t.claimRecord(c); err != nil {
 		return v, err
 	}
+	// Anything else, a replay above all, has only read: the commit ends it.
 	if v.Outcome == idempotency.Acquired {
 		answer, err := run(ctx, txn, v.Record)
 		if err != nil || answer == nil {
@@ -92,6 +97,7 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 		if err != nil {
 			return v, err
 		}
+		// In the transaction of the handler's writes: all of it is there, or nothing.
 		k := idempotency.Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}
 		if err := t.updateHeld(k, setCompleted, answer.Status, header, body, answer.Tombstone, after(0), after(c.Retention)); err != nil {
 			return v, err

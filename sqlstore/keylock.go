@@ -25,6 +25,8 @@ const (
 
 // add adds the lock of a key.
 func (k *keyLocks) add(endpoint, key string) {
+	// All processes must come to the same number: the hash is part of the
+	// protocol between them.
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, endpoint+"\n"+key)
 	*k |= 1 << (h.Sum64() % keyLockCount)

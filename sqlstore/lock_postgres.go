@@ -17,6 +17,7 @@ const (
 	recordSeed = 11
 )
 
+// lockKeys takes the locks in the order of their numbers, in one round trip.
 func (postgres) lockKeys(t *tx, k keyLocks) error {
 	if k == 0 {
 		return nil
@@ -25,16 +26,21 @@ func (postgres) lockKeys(t *tx, k keyLocks) error {
 	return err
 }
 
+// tryLock does not wait: another process does the work already.
 func (postgres) tryLock(t *tx, n int) (ok bool, err error) {
 	_, err = t.row([]any{&ok}, `SELECT pg_try_advisory_xact_lock(?, ?)`, lockClass, n)
 	return ok, err
 }
 
+// tryLockRecord is free for the first of the duplicates of a request. The others
+// are turned away instead of waiting, each with a connection of the pool.
 func (postgres) tryLockRecord(t *tx, id idempotency.ID) (ok bool, err error) {
 	_, err = t.row([]any{&ok}, `SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, ?::bigint))`, id.Scope+"\n"+id.Key, recordSeed)
 	return ok, err
 }
 
+// lockSchema waits: the process that migrates will be done in a while, and the
+// others find their schema up to date.
 func (postgres) lockSchema(t *tx) error {
 	_, err := t.exec(`SELECT pg_advisory_xact_lock(?)`, schemaLock)
 	return err

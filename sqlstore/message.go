@@ -8,6 +8,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// A message has three places: its id is with its deliveries, by which it is looked
+// up; its body is apart, so that it can be encrypted and is written once for all
+// endpoints; and the rest is the envelope, one text.
+
 // encoded is a message as its row wants it. It is made before the transaction,
 // so that no writer waits for a cipher.
 type encoded struct {
@@ -43,6 +47,7 @@ const plain = ""
 func (db *DB) encode(m webhook.Message) (encoded, error) {
 	e := encoded{Message: m, made: m.Created.UnixMicro()}
 	v := envelope{m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, m.Headers, m.NotBefore}
+	// Mostly they are the same: decode knows that.
 	if v.CorrelationID == m.ID {
 		v.CorrelationID = ""
 	}
@@ -50,11 +55,13 @@ func (db *DB) encode(m webhook.Message) (encoded, error) {
 	if err != nil {
 		return e, err
 	}
+	// A message with nothing in it is not sealed: it has nothing to hide.
 	if string(text) != "{}" {
 		if e.meta, err = db.sealText(text); err != nil {
 			return e, err
 		}
 	}
+	// The column is NOT NULL, and a nil slice is NULL.
 	if m.Body == nil {
 		m.Body = []byte{}
 	}

@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+// Migrations of all concepts are numbered in one list, with gaps for those that
+// come between. They run in their order in one transaction, and only forwards: an
+// older forbear refuses a newer database.
+
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
@@ -50,6 +54,7 @@ func migrations() ([]Migration, error) {
 	return list, nil
 }
 
+// migrationTable is the one table that no migration makes.
 const migrationTable = `CREATE TABLE IF NOT EXISTS forbear_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied BIGINT NOT NULL)`
 
 // migrationTimeout bounds a migration on PostgreSQL: a step may write each row.
@@ -70,6 +75,8 @@ func (db *DB) Migrate(ctx context.Context) ([]Migration, error) {
 			if !m.Applied.IsZero() {
 				continue
 			}
+			// All steps are one transaction, on both databases: a failed one leaves the
+			// schema as it was.
 			for _, statement := range statements(db.d, m.text) {
 				if err := t.execOnce(statement); err != nil {
 					return nil, fmt.Errorf("migration %04d_%s: %w", m.Version, m.Name, err)
@@ -115,6 +122,7 @@ func (t *tx) migrationState() ([]Migration, error) {
 		if err := r.Scan(&version, &applied); err != nil {
 			return err
 		}
+		// A step that this list does not have was made by a later forbear.
 		for i := range list {
 			if list[i].Version == version {
 				list[i].Applied = at(applied)
@@ -129,6 +137,7 @@ func (t *tx) migrationState() ([]Migration, error) {
 // begins with {sqlite} or {postgres} is for that alone. No statement of ours
 // holds a semicolon.
 func statements(d dialect, text string) (list []string) {
+	// Comments go first: one of them may hold a semicolon.
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "--") {

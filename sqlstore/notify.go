@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // channel is the PostgreSQL channel on which accepted work is made known.
@@ -12,7 +14,11 @@ const channel = "forbear_work"
 // notifyEvery bounds how often: one notification wakes for everything.
 const notifyEvery = 20 * time.Millisecond
 
-// notifier tells other processes of work, coalesced, after the commit and on a
+// listenPause is the wait before a dropped connection is tried again. Polling
+// goes on meanwhile.
+const listenPause = time.Second
+
+// notifier lets other processes know of work, coalesced, after the commit and on a
 // connection of the pool: a NOTIFY inside of a transaction would serialise the
 // commits of all.
 type notifier struct {
@@ -29,6 +35,8 @@ func (n *notifier) wake() {
 		return
 	}
 	n.pending = true
+	// Later, and off this goroutine: the caller has its commit and waits for no
+	// notification.
 	time.AfterFunc(notifyEvery, func() {
 		n.mu.Lock()
 		n.pending = false
@@ -51,9 +59,6 @@ func (w *Webhooks) Wakes(ctx context.Context, wake func()) {
 	}
 	for ctx.Err() == nil {
 		_ = w.db.listen(ctx, channel, wake) // the connection may drop
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
+		wait.Sleep(ctx, listenPause)
 	}
 }

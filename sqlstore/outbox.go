@@ -7,22 +7,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/wait"
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// Applications insert into the outbox in their own transactions, by any
+// statement that they like. Each row is moved in the transaction that deletes
+// it: it is there or it is accepted, never both. Nothing in a row stops those
+// behind it: what cannot be accepted becomes a dead letter with all that it had.
 const (
 	maxOutboxRow   = 3 << 19  // bytes: no valid row has more, whatever its headers' JSON escapes
 	maxOutboxBatch = 32 << 20 // bytes that are read at once
-	relayTries     = 3
-	relayPause     = 50 * time.Millisecond
+	relayTries     = 3        // of one row
+	// relayPause, doubled with each try, is the ceiling of the wait before it.
+	relayPause = 50 * time.Millisecond
 )
 
-// admit completes a message, tells what is wrong with it and whether its
-// endpoint keeps the order of keys.
+// admit is the dispatcher's part of an acceptance: it completes a message, says
+// what is wrong with it and whether its endpoint keeps the order of keys.
 type admit = func(*webhook.Message) (ordered bool, err error)
 
 // Relay implements webhook.Store. One transaction moves many rows. When it
@@ -36,6 +41,7 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 	move := func(limit int, last bool) (webhook.Relayed, error) {
 		return do(ctx, w.db, func(t *tx) (webhook.Relayed, error) { return t.relay(limit, ok, last) })
 	}
+	// All at once first: nearly every relay ends here.
 	done, err := move(limit, false)
 	if err == nil || ctx.Err() != nil {
 		return done, err
@@ -43,12 +49,11 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 	done = webhook.Relayed{}
 	for range ids {
 		one, err := move(1, false)
+		// A row is blamed at its last try only.
 		for try := 2; err != nil && try <= relayTries; try++ {
 			// The database may only have been busy, or away for a moment.
-			select {
-			case <-ctx.Done():
+			if !wait.Sleep(ctx, wait.Jitter(relayPause<<try)) {
 				return done, err
-			case <-time.After(rand.N(relayPause << try)): // full jitter
 			}
 			one, err = move(1, try == relayTries)
 		}
@@ -132,7 +137,7 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 			o.bad = err
 			continue
 		}
-		if err != nil { // it could not be found out
+		if err != nil { // the row is not to blame: it could not be found out
 			return err
 		}
 		m, err := t.db.encode(o.msg)
@@ -172,6 +177,7 @@ func (t *tx) acceptOrBlame(o *outboxRow, calls []*acceptance) error {
 	if err2 != nil {
 		return err2
 	}
+	// The probe is undone in any case: errTaken says that it could be added.
 	probe := t.sheltered(func() error {
 		return cmp.Or(t.acceptAll([]*acceptance{{rows: []encoded{plain}}}), errTaken)
 	})
@@ -182,7 +188,7 @@ func (t *tx) acceptOrBlame(o *outboxRow, calls []*acceptance) error {
 	return nil
 }
 
-// errTaken undoes what was accepted for a try.
+// errTaken undoes what was accepted for a try only: it rolls the savepoint back.
 var errTaken = errors.New("taken")
 
 // sheltered runs f so that its failure does not end the transaction.
@@ -200,6 +206,7 @@ func (t *tx) sheltered(f func() error) error {
 	return err
 }
 
+// deleteOutbox deletes rows that were moved.
 func (t *tx) deleteOutbox(ids []int64) error {
 	spec, err := json.Marshal(ids)
 	if err != nil {

@@ -14,6 +14,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// What an application inserted is read without trust: any column may have any type
+// on SQLite, any length, and bytes that are no text. Reading it never fails for
+// such a reason; what is wrong is noted at the row.
+
 // outboxRow is one row that an application inserted: whatever it likes, for the
 // database checks little, and SQLite nothing.
 type outboxRow struct {
@@ -48,6 +52,7 @@ func (t *tx) outboxRows(limit int) ([]*outboxRow, error) {
 	var list []*outboxRow
 	known := map[int64]*outboxRow{}
 	var fit []int64
+	// What is large is not read, and so takes no room.
 	total := int64(0)
 	err := t.each(func(r *sql.Rows) error {
 		o := &outboxRow{}
@@ -59,6 +64,7 @@ func (t *tx) outboxRows(limit int) ([]*outboxRow, error) {
 		if !o.large {
 			total += size
 		}
+		// The first rows always fit: one of them is smaller than the batch.
 		if total > maxOutboxBatch {
 			return nil
 		}
@@ -72,6 +78,7 @@ func (t *tx) outboxRows(limit int) ([]*outboxRow, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Not within each: a connection has one conversation at a time.
 	for _, o := range list {
 		if o.large {
 			if err := t.readLarge(o); err != nil {
@@ -94,6 +101,7 @@ func (t *tx) readOutbox(ids []int64, known map[int64]*outboxRow) error {
 	return t.each(func(r *sql.Rows) error {
 		var v [14]any
 		dest := make([]any, len(v))
+		// Any type: SQLite keeps what was inserted, whatever the column says.
 		for i := range v {
 			dest[i] = &v[i]
 		}

@@ -18,6 +18,7 @@ import (
 func (l *DeadLetters) BeginRedrive(ctx context.Context, id, job, by string, limit int) (deadletter.Letter, error) {
 	return do(ctx, l.db, func(t *tx) (deadletter.Letter, error) {
 		var list []deadletter.Letter
+		// The condition is in the write: of two operators one begins.
 		n, err := t.exec(`UPDATE forbear_letters SET `+letterRedriving+`, outcome = ?, job = ?, redriver = ?, redriven = {t}, redrives = redrives + 1
 			WHERE id = ? AND `+letterDead+` AND redrives < ?`, string(deadletter.OutcomeNone), job, by, after(0), id, limit)
 		if err == nil {
@@ -65,6 +66,7 @@ func (w *Webhooks) Requeue(ctx context.Context, l deadletter.Letter, ordered boo
 		o.keys.add(l.Destination, m.Key)
 	}
 	err = w.db.submit(ctx, o)
+	// Even after an error: a caller that left does not know whether it is there.
 	w.db.notify.wake()
 	return err
 }
@@ -86,6 +88,7 @@ func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
 		_, err := t.exec(`UPDATE forbear_deliveries SET letter = ? WHERE id = ? AND letter IS NULL`, l.ID, k.delivery)
 		return err
 	}
+	// It was dead: it begins anew, with a fresh count of attempts.
 	state := waiting
 	if k.okey != "" { // behind those of its key that are on their way
 		if state, err = t.place(l.Destination, k.okey); err != nil {

@@ -34,8 +34,10 @@ func (l *DeadLetters) PutJob(ctx context.Context, j deadletter.Job) error {
 	})
 }
 
+// jobColumns are what scanJob reads.
 const jobColumns = `spec, state, created, fence`
 
+// scanJob reads a job. The columns count, where spec has the same as well.
 func scanJob(r *sql.Rows) (j deadletter.Job, err error) {
 	var spec, state string
 	var created, fence int64

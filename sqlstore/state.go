@@ -59,6 +59,7 @@ func (s rowState) number() int64 {
 
 // Scan implements sql.Scanner.
 func (s *rowState) Scan(v any) error {
+	// Both drivers give small integers as int64.
 	n, ok := v.(int64)
 	if !ok {
 		return fmt.Errorf("a state of type %T", v)

@@ -67,6 +67,7 @@ func (db *DB) enqueue(ctx context.Context, o *op) error {
 	if o.keys != 0 {
 		ops = db.ordered
 	}
+	// A full queue makes callers wait: the database is the slower side then.
 	select {
 	case ops <- o:
 		return nil
@@ -84,6 +85,7 @@ func do[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (T, error) {
 
 // doAs is do, for a write that is not like all others: as says how.
 func doAs[T any](ctx context.Context, db *DB, as op, f func(*tx) (T, error)) (T, error) {
+	// On the heap, and the writer's until the transaction has ended.
 	box := new(T)
 	as.run = fill(box, f)
 	return submitted(ctx, db, &as, box)

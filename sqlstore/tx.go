@@ -47,6 +47,7 @@ func (t *tx) execOnce(text string) error {
 	return err
 }
 
+// query runs a query; its rows are the caller's to close.
 func (t *tx) query(text string, args ...any) (*sql.Rows, error) {
 	stmt, err := t.stmt(text)
 	switch {
@@ -133,6 +134,7 @@ func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, "
 // repeat them.
 var errOwn = errors.New("refused by the store")
 
+// ownError adds errOwn to what it is, without a word of its own.
 type ownError struct{ error }
 
 func (e ownError) Unwrap() error { return e.error }

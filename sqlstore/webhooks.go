@@ -10,6 +10,11 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// The methods of this view stand by what they do: accepting in accept.go, claiming
+// in claim.go, writing back in writeback.go, the outbox in outbox.go, endpoints in
+// endpoints.go, and the return of dead letters in redrive.go. Here is what reads
+// and deletes finished work.
+
 // Webhooks is the view of a database that keeps endpoints, messages, deliveries
 // and attempts, and that empties the outbox. It implements webhook.Store and
 // webhook.Waker. Make it with [DB.Webhooks]. It is safe for concurrent use.
@@ -45,6 +50,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webho
 	if err != nil {
 		return nil, err
 	}
+	// One query a delivery: a message has few, and their rows are closed by now.
 	for i, id := range ids {
 		list[i].History = []webhook.Attempt{}
 		if err := w.db.each(ctx, into(&list[i].History, scanAttempt), historyQuery, id); err != nil {
@@ -63,6 +69,7 @@ type finished struct {
 	messageID   string
 }
 
+// scanFinished reads what Sweep needs of a delivery.
 func scanFinished(r *sql.Rows) (f finished, err error) {
 	err = r.Scan(&f.id, &f.message, &f.messageID)
 	return f, err
@@ -71,6 +78,7 @@ func scanFinished(r *sql.Rows) (f finished, err error) {
 // Sweep implements webhook.Store. One process does it at a time.
 func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int, error) {
 	return do(ctx, w.db, func(t *tx) (int, error) {
+		// Two at once would wait for each other's rows, for nothing.
 		if mine, err := t.db.d.tryLock(t, sweepLock); err != nil || !mine {
 			return 0, err
 		}

@@ -12,9 +12,15 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// A write-back is what became of claimed deliveries. It is one transaction with
+// all that it entails, so that a crash leaves a delivery either leased, to be
+// claimed again when the lease ends, or finished with its letter, its alert and
+// the next of its key on its way.
+
 // Turn implements webhook.Store. What the outcomes let go, the next message of
 // a key, can be claimed in the same turn.
 func (w *Webhooks) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, error) {
+	// All that can fail without the database comes before the transaction.
 	rows, err := newWriteBacks(turn.Outcomes)
 	if err != nil {
 		return webhook.Turned{}, err
@@ -25,6 +31,7 @@ func (w *Webhooks) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned,
 	}
 	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: claimDue}
 	end := time.Now().Add(turn.Lease)
+	// Only the writer writes to box, and only submitted reads it.
 	box := new(webhook.Turned)
 	as := op{
 		keys: finishedKeys(rows),
@@ -90,6 +97,8 @@ type writeBack struct {
 	letter string
 }
 
+// newWriteBacks makes rows of outcomes. The outcomes must stay as they are until
+// the write-back has ended.
 func newWriteBacks(outcomes []webhook.Outcome) ([]writeBack, error) {
 	rows := make([]writeBack, len(outcomes))
 	for i := range outcomes {
@@ -179,6 +188,7 @@ func (t *tx) followUp(rows []writeBack, letters map[int64]letterRow) error {
 		switch {
 		case r.Kind == webhook.Dead:
 			err = t.deadLetter(r.ID, r.letter, letters[r.ID])
+		// It redrives nothing.
 		case r.letter == "":
 		case r.Kind == webhook.Delivered:
 			err = t.endRedrive(r.letter, deadletter.OutcomeDelivered)
@@ -188,6 +198,8 @@ func (t *tx) followUp(rows []writeBack, letters map[int64]letterRow) error {
 		if err != nil {
 			return err
 		}
+		// The next of its key may go, in this transaction or never: no one would look
+		// for it later.
 		if r.Finished && r.OrderKey != "" {
 			keys = append(keys, ordering{r.Endpoint, r.OrderKey})
 		}

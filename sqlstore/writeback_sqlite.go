@@ -18,6 +18,8 @@ func (sqlite) writeStates(t *tx, rows []writeBack) (err error) {
 		if r.Kind == webhook.Delivered {
 			continue
 		}
+		// A finished delivery keeps its due time and has an end, and one that goes
+		// on has a new due time and no end.
 		var finished any
 		if r.Finished {
 			finished = after(0)

@@ -68,6 +68,7 @@ func (w *writer) first() *op {
 func (w *writer) gather(group []*op) []*op {
 	for len(group) < maxGroup && w.next == nil && !w.db.d.alone(group[0]) {
 		select {
+		// Without waiting: a group is what is there.
 		case o, ok := <-w.ops:
 			if !ok {
 				return group
@@ -99,10 +100,12 @@ func (w *writer) commit(group []*op) {
 		}
 		return
 	}
+	// Alone, and refused by the store: it would be refused again.
 	if len(group) == 1 && errors.Is(err, errOwn) {
 		group[0].done <- err
 		return
 	}
+	// Also for a group of one: what failed may have been the connection.
 	for _, o := range group {
 		o.done <- w.together([]*op{o})
 	}
@@ -115,6 +118,7 @@ func (w *writer) together(group []*op) (err error) {
 	if err := w.connect(ctx); err != nil {
 		return err
 	}
+	// Alerts of a try that was rolled back are not raised.
 	w.tx.ctx, w.tx.alerts = ctx, nil
 	defer w.db.d.unsynced(w, group)(&err)
 	if _, err := w.tx.exec(w.db.d.begin()); err != nil {

@@ -21,6 +21,9 @@ func (postgres) session(_ context.Context, t *tx) error {
 		SET idle_in_transaction_session_timeout = '10s'`)
 }
 
+// alone keeps writes apart that lock rows of their own choice, letters and jobs
+// and endpoints: two groups with the same two in another order would wait for
+// each other.
 func (postgres) alone(o *op) bool { return o.alone }
 
 // apart takes those that accept a message which one before them accepts as
@@ -41,6 +44,8 @@ func (postgres) apart(group []*op) (now, later []*op) {
 	return now, later
 }
 
+// bounded ends a transaction whose server does not respond. A migration, which is
+// always alone, sets a limit of its own.
 func (postgres) bounded(group []*op) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), cmp.Or(group[0].limit, groupTimeout))
 }

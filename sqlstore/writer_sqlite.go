@@ -17,6 +17,7 @@ func (sqlite) session(_ context.Context, t *tx) error {
 // alone and apart let everything share: there are no locks to wait for.
 func (sqlite) alone(*op) bool { return false }
 
+// apart leaves the group as it is: add finds a repeated identity known.
 func (sqlite) apart(group []*op) (now, later []*op) { return group, nil }
 
 // bounded sets no bound: no other process holds this one up for longer than the
@@ -32,6 +33,7 @@ func (sqlite) begin() string { return "BEGIN IMMEDIATE" }
 // unsynced makes SQLite commit without waiting for the disk when all of a group
 // is volatile. The next commit that waits covers those before it.
 func (sqlite) unsynced(w *writer, group []*op) func(*error) {
+	// One write that must last is enough to sync them all.
 	durable := slices.ContainsFunc(group, func(o *op) bool { return !o.volatile })
 	if durable || w.tx.execOnce("PRAGMA synchronous = NORMAL") != nil {
 		return func(*error) {}

@@ -55,8 +55,8 @@ func (b *budgetCase) settle(s budget.Settlement) budget.Reading {
 	return f
 }
 
-// tell reports totals, all of it in the newest slot.
-func (b *budgetCase) tell(id string, initial, retries int64) budget.Reading {
+// report reports totals, all of it in the newest slot.
+func (b *budgetCase) report(id string, initial, retries int64) budget.Reading {
 	b.t.Helper()
 	u := budget.Usage{Initial: initial, Retries: retries}
 	return b.settle(budget.Settlement{Instance: id, Total: u, Recent: []budget.Usage{u}})
@@ -71,10 +71,10 @@ func (b *budgetCase) want(got budget.Reading, initial, retries, held, granted in
 }
 
 func testBudgetBooks(_ *testing.T, b *budgetCase) {
-	b.want(b.tell("a", 10, 1), 10, 1, 0, 0, 1)
-	b.want(b.tell("a", 10, 1), 10, 1, 0, 0, 1) // the answer to the first was lost
-	b.want(b.tell("a", 15, 3), 15, 3, 0, 0, 1)
-	b.want(b.tell("b", 100, 0), 115, 3, 0, 0, 2)
+	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1)
+	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1) // the response to the first was lost
+	b.want(b.report("a", 15, 3), 15, 3, 0, 0, 1)
+	b.want(b.report("b", 100, 0), 115, 3, 0, 0, 2)
 	// Only what lies in the window counts: the rest of the growth is too old.
 	b.want(b.settle(budget.Settlement{
 		Instance: "a", Total: budget.Usage{Initial: 1000, Retries: 500},
@@ -94,14 +94,14 @@ func testBudgetLearns(_ *testing.T, b *budgetCase) {
 }
 
 func testBudgetRefunds(_ *testing.T, b *budgetCase) {
-	b.tell("a", 10, 4)
-	b.want(b.tell("a", 10, 1), 10, 1, 0, 0, 1)
-	b.want(b.tell("a", 10, 2), 10, 2, 0, 0, 1)
+	b.report("a", 10, 4)
+	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1)
+	b.want(b.report("a", 10, 2), 10, 2, 0, 0, 1)
 }
 
 // old makes a budget old enough to grant under a lease.
 func (b *budgetCase) old(lease time.Duration) {
-	b.tell("old", 0, 0)
+	b.report("old", 0, 0)
 	time.Sleep(lease + 50*time.Millisecond)
 	b.settle(budget.Settlement{Instance: "old", Leave: true})
 }
@@ -131,16 +131,16 @@ func testBudgetLost(_ *testing.T, b *budgetCase) {
 	u := budget.Usage{Initial: 10}
 	b.want(b.settle(budget.Settlement{Instance: "a", Total: u, Recent: []budget.Usage{u}, Want: 2, Limit: 2}), 10, 0, 2, 2, 1)
 	time.Sleep(budgetLease + 50*time.Millisecond)
-	b.want(b.tell("b", 0, 0), 10, 2, 0, 0, 1)
-	b.want(b.tell("a", 11, 0), 11, 2, 0, 0, 2) // known still: ten are not booked again
+	b.want(b.report("b", 0, 0), 10, 2, 0, 0, 1)
+	b.want(b.report("a", 11, 0), 11, 2, 0, 0, 2) // known still: ten are not booked again
 }
 
 func testBudgetKeys(_ *testing.T, b *budgetCase) {
-	b.tell("a", 10, 1)
+	b.report("a", 10, 1)
 	other := *b
 	other.key = "search"
-	other.want(other.tell("a", 3, 0), 3, 0, 0, 0, 1)
-	b.want(b.tell("a", 10, 1), 10, 1, 0, 0, 1)
+	other.want(other.report("a", 3, 0), 3, 0, 0, 0, 1)
+	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1)
 }
 
 func testBudgetAtomic(t *testing.T, b *budgetCase) {
@@ -170,20 +170,20 @@ func testBudgetAtomic(t *testing.T, b *budgetCase) {
 	if sum != 100 {
 		t.Errorf("granted %d in all, want the limit of 100", sum)
 	}
-	if f := b.tell("z", 0, 0); f.Initial != 400 || f.Held != 100 || f.Instances != 21 {
+	if f := b.report("z", 0, 0); f.Initial != 400 || f.Held != 100 || f.Instances != 21 {
 		t.Errorf("got %+v, want 400 requests, 100 held by 21", f)
 	}
 }
 
 func testBudgetRolls(t *testing.T, b *budgetCase) {
 	b.window = 600 * time.Millisecond // slots of 20 ms
-	b.tell("a", 10, 2)
+	b.report("a", 10, 2)
 	time.Sleep(200 * time.Millisecond)
-	b.want(b.tell("a", 15, 3), 15, 3, 0, 0, 1)
+	b.want(b.report("a", 15, 3), 15, 3, 0, 0, 1)
 	time.Sleep(500 * time.Millisecond)
-	if f := b.tell("a", 15, 3); f.Initial > 5 || f.Retries > 1 {
+	if f := b.report("a", 15, 3); f.Initial > 5 || f.Retries > 1 {
 		t.Errorf("after 700 ms of a window of 600 ms: %+v", f)
 	}
 	time.Sleep(300 * time.Millisecond)
-	b.want(b.tell("a", 15, 3), 0, 0, 0, 0, 1)
+	b.want(b.report("a", 15, 3), 0, 0, 0, 0, 1)
 }

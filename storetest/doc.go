@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of forbear's stores. Whoever
-// writes one runs it in a test of their own:
+// Package storetest is the conformance suite of forbear's stores. A
+// store that is written elsewhere runs it in a test of its own:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) storetest.Store { return open(t) })

@@ -151,7 +151,7 @@ func testKeyRelease(t *testing.T, s idempotency.Store) {
 	if v := wantKey(t, s, keyClaim("k"), idempotency.Acquired); v.Record.Fence != 2 || v.Record.Attempt != 2 {
 		t.Errorf("got %+v", v.Record)
 	}
-	// A claim whose answer was lost is taken back by its owner alone.
+	// A claim whose response was lost is taken back by its owner alone.
 	c := keyClaim("lost")
 	wantKey(t, s, c, idempotency.Acquired)
 	check(t, s.Release(t.Context(), idempotency.Token{ID: c.ID, Owner: c.Owner}))

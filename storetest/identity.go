@@ -231,7 +231,7 @@ func testRedriveOfDelivered(t *testing.T, s Store) {
 // A redriven message keeps to its key: it goes next, not beside another.
 func testRedriveKeepsKey(t *testing.T, s Store) {
 	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("k3", "k", "a"))
-	finish(t, s, buried(claim(t, s, "a", 1)[0], "l1"))
+	finish(t, s, deadLettered(claim(t, s, "a", 1)[0], "l1"))
 	second := claim(t, s, "a", 10)
 	l := must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 3))(t)
 	check(t, s.Requeue(t.Context(), l, true))

@@ -25,7 +25,7 @@ func testLetter(t *testing.T, s Store) {
 	retry := outcome(d, webhook.Retried)
 	finish(t, s, retry)
 	d = claim(t, s, "a", 1)[0]
-	if ok := finish(t, s, buried(d, "l1")); !ok[0] {
+	if ok := finish(t, s, deadLettered(d, "l1")); !ok[0] {
 		t.Fatal("not written")
 	}
 	l := must2(s.Get(t.Context(), "l1"))(t)
@@ -108,7 +108,7 @@ func testDiscard(t *testing.T, s Store) {
 func testRedrive(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
-	spent := buried(d, "l1")
+	spent := deadLettered(d, "l1")
 	spent.Progress.State.Attempt = 5
 	finish(t, s, spent)
 	l := must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 3))(t)
@@ -129,7 +129,7 @@ func testRedrive(t *testing.T, s Store) {
 	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.OutcomeFailing || l.State != deadletter.Redriving {
 		t.Errorf("after a failed attempt: %s, %s", l.State, l.Outcome)
 	}
-	finish(t, s, buried(claim(t, s, "a", 1)[0], "new"))
+	finish(t, s, deadLettered(claim(t, s, "a", 1)[0], "new"))
 	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.OutcomeDead || l.State != deadletter.Dead || l.Redrives != 1 || len(l.History) != 3 {
 		t.Errorf("dead again: %+v", l)
 	}

@@ -119,7 +119,9 @@ func outcome(d webhook.Delivery, k webhook.OutcomeKind) webhook.Outcome {
 	}
 }
 
-func buried(d webhook.Delivery, id string) webhook.Outcome {
+// deadLettered is the outcome of a delivery that failed for good, with its
+// letter.
+func deadLettered(d webhook.Delivery, id string) webhook.Outcome {
 	o := outcome(d, webhook.Dead)
 	m := d.Message
 	o.Dead = &deadletter.Letter{

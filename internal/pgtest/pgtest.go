@@ -97,7 +97,7 @@ func (s *Server) run(t testing.TB, name string, args ...string) {
 	}
 }
 
-// Boot starts the server and waits until it answers.
+// Boot starts the server and waits until it takes statements.
 func (s *Server) Boot(t testing.TB) {
 	t.Helper()
 	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,

@@ -60,7 +60,7 @@ func rows(t *testing.T, pool *sql.DB, table string) (n int) {
 	return n
 }
 
-// A commit that the database refuses leaves neither an effect nor an answer:
+// A commit that the database refuses leaves neither an effect nor a response:
 // the same key runs again, exactly once. On SQLite a refused commit leaves its
 // transaction open, which must not come back to the pool.
 func TestTransactionCommitFails(t *testing.T) {
@@ -165,7 +165,7 @@ func TestTransactionSerializationFailure(t *testing.T) {
 }
 
 // cutter is a connection to PostgreSQL that breaks at the next commit: before
-// the server sees it, or after and before its answer.
+// the server sees it, or after and before its response.
 type cutter struct {
 	net.Conn
 	mode *atomic.Int32 // 0: not, 1: before, 2: after
@@ -196,9 +196,9 @@ func (c *cutter) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// The connection breaks while the commit is under way. Nobody knows whether it
-// was done, and the client is told to ask again: the same key finds the answer,
-// or runs again.
+// The connection breaks while the commit is under way. No one knows whether it
+// was done, and the client is to ask again: the same key finds the response, or
+// runs again.
 func TestTransactionConnectionLostDuringCommit(t *testing.T) {
 	pg := pgtest.Start(t)
 	for _, c := range []struct {

@@ -51,7 +51,7 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// bank answers by the request's body: a status, or "panic", and pays in the
+// bank responds by the request's body: a status, or "panic", and pays in the
 // request's transaction.
 type bank struct {
 	runs atomic.Int64

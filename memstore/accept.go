@@ -1,0 +1,129 @@
+package memstore
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Accept implements webhook.Store.
+func (m *Store) Accept(_ context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// All is compared before anything is added: a call that is refused adds
+	// nothing.
+	offered := map[string][]*webhook.Message{} // by id and endpoint
+	for i := range msgs {
+		for _, e := range msgs[i].Endpoints {
+			name := msgs[i].ID + "\n" + e
+			if d := m.known(msgs[i].ID, e); d != nil {
+				offered[name] = append(offered[name], &d.Message)
+			}
+			if offered[name] = append(offered[name], &msgs[i]); !offered[name][0].SameContent(&msgs[i]) {
+				return nil, fmt.Errorf("message %q to endpoint %q: %w", msgs[i].ID, e, webhook.ErrConflict)
+			}
+		}
+	}
+	responses := make([]webhook.Accepted, len(msgs))
+	for i, msg := range msgs {
+		responses[i] = webhook.Accepted{ID: msg.ID, Duplicate: true}
+		for _, e := range msg.Endpoints {
+			if m.known(msg.ID, e) == nil {
+				responses[i].Duplicate = false
+				m.add(msg, e, ordered[e])
+			}
+		}
+	}
+	return responses, nil
+}
+
+// known returns the delivery of a message to an endpoint, or nil.
+func (m *Store) known(id, endpoint string) *delivery {
+	for _, d := range m.of[id] {
+		if d.Endpoint == endpoint {
+			return d
+		}
+	}
+	return nil
+}
+
+// add adds a delivery; one that keeps its key's order is held while an earlier
+// one is not finished.
+func (m *Store) add(msg webhook.Message, endpoint string, ordered bool) *delivery {
+	if m.all == nil {
+		m.of, m.all, m.lanes, m.keys = map[string][]*delivery{}, map[int64]*delivery{}, map[string]*waiting{}, map[laneKey][]*delivery{}
+	}
+	m.seq++
+	d := &delivery{state: stateWaiting}
+	d.ID, d.Message, d.Endpoint, d.Due = m.seq, msg, endpoint, time.Now()
+	if msg.NotBefore.After(d.Due) {
+		d.Due = msg.NotBefore
+	}
+	d.Start = d.Due
+	m.all[d.ID] = d
+	m.of[msg.ID] = append(m.of[msg.ID], d)
+	// Behind an unfinished one of its key it waits for that one's end, however
+	// long that takes.
+	if ordered && msg.Key != "" {
+		d.OrderKey = msg.Key
+		k := laneKey{endpoint, msg.Key}
+		if m.keys[k] = append(m.keys[k], d); len(m.keys[k]) > 1 {
+			d.state = stateHeld
+			return d
+		}
+	}
+	m.wait(d, d.Due)
+	return d
+}
+
+// wait makes d due at a time.
+func (m *Store) wait(d *delivery, due time.Time) {
+	d.state, d.Due = stateWaiting, due
+	// Lanes are kept for good: endpoints are few.
+	if m.lanes[d.Endpoint] == nil {
+		m.lanes[d.Endpoint] = &waiting{}
+	}
+	heap.Push(m.lanes[d.Endpoint], d)
+}
+
+// Relay implements webhook.Store: there is no outbox.
+func (m *Store) Relay(context.Context, int, func(*webhook.Message) (bool, error)) (webhook.Relayed, error) {
+	return webhook.Relayed{}, nil
+}
+
+// Deliveries implements webhook.Store.
+func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.Info, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.of[message] {
+		i := webhook.Info{Message: message, Endpoint: d.Endpoint, State: d.state, Due: d.Due, Claims: d.Claims, Postponed: d.Progress.Postponed, History: slices.Clone(d.history)}
+		for _, a := range d.history {
+			i.Attempts = max(i.Attempts, a.Number)
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// Sweep implements webhook.Store.
+func (m *Store) Sweep(_ context.Context, age time.Duration, limit int) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.sorted() {
+		if n == limit || d.finished.IsZero() || time.Since(d.finished) < age {
+			continue
+		}
+		// The message goes with its last delivery.
+		n++
+		delete(m.all, d.ID)
+		rest := slices.DeleteFunc(m.of[d.Message.ID], func(other *delivery) bool { return other == d })
+		if m.of[d.Message.ID] = rest; len(rest) == 0 {
+			delete(m.of, d.Message.ID)
+		}
+	}
+	return n, nil
+}

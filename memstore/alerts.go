@@ -1,0 +1,114 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// alert is an alert and where it stands.
+type alert struct {
+	deadletter.Alert
+
+	open bool // still gathering
+	due  time.Time
+}
+
+// Raise implements deadletter.Store.
+func (m *Store) Raise(_ context.Context, a deadletter.Alert) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.raise(a)
+	return nil
+}
+
+// raise joins the open alert of the queue and reason, or opens one: due at once
+// when the last one is long ago, otherwise when the gathering ends.
+// raise joins the open alert of the queue and reason, or opens one: due at once
+// when the last one is long ago, otherwise when the gathering ends.
+func (m *Store) raise(a deadletter.Alert) {
+	now := time.Now()
+	due := now
+	for _, old := range m.alerts {
+		if old.Queue != a.Queue || old.Reason != a.Reason {
+			continue
+		}
+		if old.open {
+			old.Count++
+			old.Last, old.Letter, old.Detail = now, a.Letter, a.Detail
+			return
+		}
+		if now.Sub(old.Last) < deadletter.CoalesceFor {
+			due = now.Add(deadletter.CoalesceFor)
+		}
+	}
+	a.ID, a.Count, a.First, a.Last = int64(len(m.alerts)+1), 1, now, now
+	m.alerts = append(m.alerts, &alert{Alert: a, open: true, due: due})
+}
+
+// ClaimAlerts implements deadletter.Store.
+func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (list []deadletter.Alert, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	for _, a := range m.alerts {
+		if len(list) < limit && !a.Done && !a.due.After(now) {
+			a.open, a.due = false, now.Add(lease)
+			list = append(list, a.Alert)
+		}
+	}
+	return list, nil
+}
+
+// FinishAlert implements deadletter.Store.
+func (m *Store) FinishAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, old := range m.alerts {
+		if old.ID == a.ID && !old.open && !old.Done {
+			old.Sent, old.Tries, old.Error, old.Done = slices.Clone(a.Sent), a.Tries, a.Error, sent
+			old.due = time.Now().Add(after)
+		}
+	}
+	return nil
+}
+
+// Alerts implements deadletter.Store.
+func (m *Store) Alerts(_ context.Context, limit int) (list []deadletter.Alert, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, a := range slices.Backward(m.alerts) {
+		if len(list) < limit {
+			list = append(list, a.Alert)
+		}
+	}
+	return list, nil
+}
+
+// Audit implements deadletter.Store.
+func (m *Store) Audit(_ context.Context, e deadletter.Entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.audit(e)
+	return nil
+}
+
+// audit adds a line to the audit trail; m.mu is held.
+func (m *Store) audit(e deadletter.Entry) {
+	e.At = time.Now()
+	m.audits = append(m.audits, e)
+}
+
+// Audits implements deadletter.Store.
+func (m *Store) Audits(_ context.Context, limit int) (list []deadletter.Entry, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range slices.Backward(m.audits) {
+		if len(list) < limit {
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,106 @@
+package memstore
+
+import (
+	"container/heap"
+	"context"
+	"time"
+
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Heads implements webhook.Store.
+func (m *Store) Heads(context.Context) (heads []webhook.Head, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for endpoint, w := range m.lanes {
+		if d := w.head(); d != nil {
+			heads = append(heads, webhook.Head{Endpoint: endpoint, In: time.Until(d.Due)})
+		}
+	}
+	return heads, nil
+}
+
+// Turn implements webhook.Store.
+func (m *Store) Turn(ctx context.Context, t webhook.Turn) (done webhook.Turned, err error) {
+	// Write back first: what that lets go may be claimed in the same turn.
+	if done.OK, err = m.Finish(ctx, t.Outcomes); err != nil {
+		return done, err
+	}
+	if done.Claimed, err = m.Claim(ctx, t.Owner, t.Lease, t.Lanes); err != nil {
+		return done, err
+	}
+	got := map[string]int{}
+	for _, d := range done.Claimed {
+		got[d.Endpoint]++
+	}
+	// Only lanes that got less than they wanted need to know what is next.
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range t.Lanes {
+		if w := m.lanes[l.Endpoint]; w != nil && got[l.Endpoint] < l.Max {
+			if d := w.head(); d != nil {
+				done.Next = append(done.Next, webhook.Head{Endpoint: l.Endpoint, In: time.Until(d.Due)})
+			}
+		}
+	}
+	return done, nil
+}
+
+// Claim is the part of a turn that takes deliveries.
+func (m *Store) Claim(_ context.Context, owner string, lease time.Duration, lanes []webhook.Lane) (list []webhook.Delivery, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	for _, l := range lanes {
+		w := m.lanes[l.Endpoint]
+		for range l.Max {
+			if w == nil {
+				break
+			}
+			d := w.head()
+			if d == nil || d.Due.After(now) {
+				break
+			}
+			heap.Pop(w)
+			list = append(list, d.taken(owner, now.Add(lease)))
+		}
+	}
+	return list, nil
+}
+
+// taken leases the delivery and returns it as it is then. Each claim counts the
+// fence up, so that the holder of an earlier one writes nothing back.
+func (d *delivery) taken(owner string, lease time.Time) webhook.Delivery {
+	d.state, d.owner, d.lease = stateSending, owner, lease
+	d.Fence++
+	d.Claims++
+	d.LeaseEnd = lease
+	return d.Delivery
+}
+
+// Overdue implements webhook.Store.
+func (m *Store) Overdue(_ context.Context, owner string, lease, age time.Duration, lane webhook.Lane) (list []webhook.Delivery, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.sorted() {
+		if len(list) < lane.Max && d.Endpoint == lane.Endpoint && d.state == stateWaiting && time.Since(d.Start) > age {
+			list = append(list, d.taken(owner, time.Now().Add(lease)))
+		}
+	}
+	return list, nil
+}
+
+// Reclaim implements webhook.Store.
+func (m *Store) Reclaim(_ context.Context, limit int) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.sorted() {
+		if n < limit && d.state == stateSending && d.lease.Before(time.Now()) {
+			// No one knows whether the attempt was made: that is what the history says.
+			n++
+			d.history = append(d.history, webhook.Attempt{Number: d.Progress.Attempts + 1, Claim: d.Claims, Due: d.Due, At: d.lease, ErrorType: "interrupted", Worker: d.owner})
+			m.wait(d, d.Due)
+		}
+	}
+	return n, nil
+}

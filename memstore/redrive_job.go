@@ -1,0 +1,104 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// job is a redrive and who holds it.
+type job struct {
+	deadletter.Job
+
+	lease time.Time
+}
+
+// job returns the redrive with that id, or nil; m.mu is held.
+func (m *Store) job(id string) *job {
+	for _, j := range m.jobs {
+		if j.ID == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// PutJob implements deadletter.Store.
+func (m *Store) PutJob(_ context.Context, j deadletter.Job) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.job(j.ID) != nil {
+		return fmt.Errorf("redrive %q exists", j.ID)
+	}
+	j.Created = time.Now()
+	m.jobs = append(m.jobs, &job{Job: j})
+	m.audit(deadletter.Entry{Who: j.By, Action: "redrive-start", Target: j.ID, Detail: fmt.Sprintf("%d letters", j.Total)})
+	return nil
+}
+
+// Job implements deadletter.Store.
+func (m *Store) Job(_ context.Context, id string) (deadletter.Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j := m.job(id); j != nil {
+		return j.Job, nil
+	}
+	return deadletter.Job{}, fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound)
+}
+
+// Jobs implements deadletter.Store.
+func (m *Store) Jobs(context.Context) (list []deadletter.Job, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, j := range slices.Backward(m.jobs) {
+		list = append(list, j.Job)
+	}
+	return list, nil
+}
+
+// ClaimJob implements deadletter.Store.
+func (m *Store) ClaimJob(_ context.Context, _ string, lease time.Duration) (deadletter.Job, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	for _, j := range m.jobs {
+		if j.State == deadletter.JobRunning && j.lease.Before(now) {
+			j.lease = now.Add(lease)
+			j.Fence++
+			return j.Job, true, nil
+		}
+	}
+	return deadletter.Job{}, false, nil
+}
+
+// UpdateJob implements deadletter.Store.
+func (m *Store) UpdateJob(_ context.Context, j deadletter.Job, lease time.Duration) (deadletter.Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.job(j.ID)
+	// Another process has claimed it since.
+	if old == nil || old.Fence != j.Fence {
+		return j, fmt.Errorf("redrive %q: %w", j.ID, deadletter.ErrFenced)
+	}
+	if old.State != deadletter.JobRunning {
+		j.State = old.State // a pause or a cancellation stays
+	}
+	old.Job, old.lease = j, time.Now().Add(lease)
+	return j, nil
+}
+
+// SetJobState implements deadletter.Store.
+func (m *Store) SetJobState(_ context.Context, id string, s deadletter.JobState, by string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j := m.job(id)
+	if j == nil || !j.State.Open() {
+		return fmt.Errorf("redrive %q: %w", id, deadletter.ErrState)
+	}
+	j.State, j.lease = s, time.Time{}
+	m.audit(deadletter.Entry{Who: by, Action: "redrive-" + string(s), Target: id})
+	return nil
+}

@@ -1,0 +1,96 @@
+package memstore
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Store is a webhook.Store and a deadletter.Store in memory: one, since a
+// delivery that dies and its letter are one write. It goes by time.Now, so that
+// a synctest bubble may turn its clock, and is safe for concurrent use. The zero
+// value is empty and ready.
+type Store struct {
+	mu        sync.Mutex
+	seq       int64 // the last delivery's id
+	endpoints map[string]webhook.Endpoint
+	all       map[int64]*delivery
+	of        map[string][]*delivery // by the message's id
+	lanes     map[string]*waiting    // by endpoint
+	// keys has the unfinished deliveries of a key in their order: the first is
+	// on its way, and the others are held.
+	keys map[laneKey][]*delivery
+
+	letters []*deadletter.Letter
+	jobs    []*job
+	alerts  []*alert
+	audits  []deadletter.Entry
+}
+
+// laneKey names the messages that keep their order.
+type laneKey struct{ endpoint, key string }
+
+// The states of a delivery, as webhook.Info has them.
+const (
+	stateWaiting = "waiting"
+	stateSending = "sending"
+	stateHeld    = "held"
+	stateDone    = "delivered"
+	stateDead    = "dead"
+)
+
+// delivery is one message to one endpoint.
+type delivery struct {
+	webhook.Delivery
+
+	state    string
+	owner    string
+	lease    time.Time
+	finished time.Time
+	history  []webhook.Attempt
+}
+
+// waiting is the deliveries of one endpoint by when they are due. One that
+// waits no more is left in, and passed over.
+type waiting []*delivery
+
+func (w waiting) Len() int { return len(w) }
+
+func (w waiting) Less(i, k int) bool { return w[i].Due.Before(w[k].Due) }
+
+func (w waiting) Swap(i, k int) { w[i], w[k] = w[k], w[i] }
+
+func (w *waiting) Push(x any) { *w = append(*w, x.(*delivery)) }
+
+func (w *waiting) Pop() any {
+	last := len(*w) - 1
+	d := (*w)[last]
+	*w = (*w)[:last]
+	return d
+}
+
+// head returns the first that waits, or nil.
+func (w *waiting) head() *delivery {
+	for w.Len() > 0 {
+		if d := (*w)[0]; d.state == stateWaiting {
+			return d
+		}
+		heap.Pop(w)
+	}
+	return nil
+}
+
+// sorted returns the deliveries in the order of their making.
+func (m *Store) sorted() []*delivery {
+	list := make([]*delivery, 0, len(m.all))
+	for _, d := range m.all {
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b *delivery) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}

@@ -1,0 +1,126 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/webhook"
+)
+
+// Finish is the part of a turn that writes outcomes back.
+func (m *Store) Finish(_ context.Context, outcomes []webhook.Outcome) ([]bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ok := make([]bool, len(outcomes))
+	for i := range outcomes {
+		o := &outcomes[i]
+		d := m.all[o.ID]
+		// The fence: the lease may have passed to another.
+		if ok[i] = d != nil && d.state == stateSending && d.Fence == o.Fence; !ok[i] {
+			continue
+		}
+		if o.Attempt != nil {
+			d.history = append(d.history, *o.Attempt)
+		}
+		if err := m.writeBack(d, o); err != nil {
+			return nil, err
+		}
+	}
+	return ok, nil
+}
+
+// writeBack changes a delivery under a good lease, with its letter, the redrive
+// that it belongs to and the next of its key. Its progress goes through JSON, as
+// in a database, so that a test meets what is lost there.
+func (m *Store) writeBack(d *delivery, o *webhook.Outcome) error {
+	now := time.Now()
+	if o.Kind != webhook.Delivered {
+		text, err := json.Marshal(o.Progress) // what a real store would keep
+		if err != nil {
+			return err
+		}
+		var kept webhook.Outcome
+		if err := json.Unmarshal(text, &kept.Progress); err != nil {
+			return err
+		}
+		d.Progress = kept.Progress
+	}
+	switch o.Kind {
+	case webhook.Delivered:
+		d.state, d.finished = stateDone, now
+		m.endRedrive(d.Letter, deadletter.OutcomeDelivered)
+	case webhook.Dead:
+		if o.Dead == nil {
+			return fmt.Errorf("delivery %d: dead without a letter", d.ID)
+		}
+		d.state, d.finished = stateDead, now
+		m.deadLetter(d, *o.Dead)
+	case webhook.Retried:
+		m.endRedrive(d.Letter, deadletter.OutcomeFailing)
+		fallthrough
+	default:
+		m.wait(d, now.Add(o.After))
+		return nil
+	}
+	m.promote(d)
+	return nil
+}
+
+// promote lets the next message of a finished one's key go.
+func (m *Store) promote(d *delivery) {
+	// Without a key there is no queue, and the zero key has none either.
+	k := laneKey{d.Endpoint, d.OrderKey}
+	queue := slices.DeleteFunc(m.keys[k], func(other *delivery) bool { return other == d })
+	if len(queue) == 0 {
+		delete(m.keys, k)
+		return
+	}
+	m.keys[k] = queue
+	if queue[0].state == stateHeld {
+		m.wait(queue[0], queue[0].Due)
+	}
+}
+
+// Requeue implements webhook.Store.
+func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// Each case is harmless to repeat.
+	msg := webhook.FromLetter(l)
+	d := m.known(l.EventID, l.Destination)
+	switch {
+	case d == nil:
+		m.add(msg, l.Destination, ordered).Letter = l.ID
+	case !msg.SameContent(&d.Message):
+		return fmt.Errorf("message %q to endpoint %q: %w", l.EventID, l.Destination, webhook.ErrConflict)
+	case d.state == stateDone:
+		m.endRedrive(l.ID, deadletter.OutcomeDelivered)
+	case d.state != stateDead:
+		d.Letter = cmp.Or(d.Letter, l.ID)
+	default:
+		d.Progress = webhook.Delivery{}.Progress // it begins anew
+		d.finished, d.Letter, d.Start, d.Due = time.Time{}, l.ID, time.Now(), time.Now()
+		m.again(d)
+	}
+	return nil
+}
+
+// again puts a finished delivery on its way, behind those of its key that are
+// on theirs, and before those that wait for them.
+func (m *Store) again(d *delivery) {
+	if d.OrderKey != "" {
+		k := laneKey{d.Endpoint, d.OrderKey}
+		if queue := m.keys[k]; len(queue) > 0 {
+			d.state = stateHeld
+			m.keys[k] = slices.Insert(queue, 1, d)
+			return
+		}
+		m.keys[k] = []*delivery{d}
+	}
+	m.wait(d, d.Due)
+}
