@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
 // alerting runs a dispatcher and an alerter that delivers by it.
-func alerting(t *testing.T, s *storetest.Memory, r http.RoundTripper, secret string) (*dispatch.Dispatcher, *deadletter.Alerter) {
+func alerting(t *testing.T, s *memstore.Store, r http.RoundTripper, secret string) (*dispatch.Dispatcher, *deadletter.Alerter) {
 	t.Helper()
 	d := run(t, s, dispatch.Config{Transport: r})
 	n, err := dispatch.NewNotifier(t.Context(), d, webhook.Endpoint{URL: "https://ops.example.com/", Secrets: []string{secret}})
@@ -52,7 +52,7 @@ func TestAlertsAreDelivered(t *testing.T) {
 			bodies = append(bodies, string(body))
 			return 200
 		}
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		_, a := alerting(t, s, r, secret)
 		for range 7 {
 			if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted", Letter: "l1", Detail: "http_503"}); err != nil {
@@ -88,7 +88,7 @@ func TestAlertsAreDelivered(t *testing.T) {
 func TestAlertsDoNotBreedAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &receiver{respond: always(400)}
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		_, a := alerting(t, s, r, webhook.NewSecret())
 		if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted"}); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestAlertsDoNotBreedAlerts(t *testing.T) {
 
 func TestAlertEndpointIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := run(t, &storetest.Memory{}, dispatch.Config{Transport: &receiver{respond: always(200)}})
+		d := run(t, &memstore.Store{}, dispatch.Config{Transport: &receiver{respond: always(200)}})
 		for _, c := range []struct {
 			name string
 			e    webhook.Endpoint

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -49,7 +49,7 @@ func (v *vault) remove(ref string) {
 	delete(v.secrets, ref)
 }
 
-func dispatcher(t *testing.T, s *storetest.Memory, v *vault) *dispatch.Dispatcher {
+func dispatcher(t *testing.T, s *memstore.Store, v *vault) *dispatch.Dispatcher {
 	t.Helper()
 	d, err := dispatch.New(dispatch.Config{Store: s, Alerts: s, Logger: quiet, Secrets: v.get, Transport: &receiver{respond: always(200)}})
 	if err != nil {
@@ -64,7 +64,7 @@ func TestPlaceholdersAreRefused(t *testing.T) {
 	v := &vault{}
 	v.set("env:SIGN", webhook.NewSecret())
 	v.set("env:AUTH", "Bearer x")
-	s := &storetest.Memory{}
+	s := &memstore.Store{}
 	d := dispatcher(t, s, v)
 	good := func() webhook.Endpoint {
 		return webhook.Endpoint{
@@ -123,7 +123,7 @@ func TestDanglingReferencesAreRefused(t *testing.T) {
 	v.set("env:SIGN", webhook.NewSecret())
 	v.set("env:PLAIN", "planted-plain-text")
 	v.set("env:EMPTY", "")
-	d := dispatcher(t, &storetest.Memory{}, v)
+	d := dispatcher(t, &memstore.Store{}, v)
 	auth := func(secret string) *webhook.Auth { return &webhook.Auth{Secret: secret} }
 	token := func(secret string) *webhook.Auth {
 		return &webhook.Auth{TokenURL: "https://token.example.com/", ClientID: "c", ClientSecret: secret}
@@ -159,7 +159,7 @@ func TestDanglingReferencesAreRefused(t *testing.T) {
 
 // The state of an endpoint is what the store says, whatever is put.
 func TestPutKeepsTheState(t *testing.T) {
-	d := dispatcher(t, &storetest.Memory{}, &vault{})
+	d := dispatcher(t, &memstore.Store{}, &vault{})
 	e := webhook.Endpoint{ID: "a", URL: "https://example.com/", State: webhook.Disabled, Held: "made up"}
 	got, err := d.PutEndpoint(t.Context(), e)
 	if err != nil || got.State != webhook.Enabled || got.Held != "" {
@@ -186,7 +186,7 @@ func TestPutKeepsTheState(t *testing.T) {
 // the changes are there.
 func TestUpdatesDoNotLoseEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		const processes = 24
 		e := webhook.Endpoint{ID: "a", URL: "https://example.com/"}
 		if _, err := dispatcher(t, s, &vault{}).PutEndpoint(t.Context(), e); err != nil {
@@ -215,7 +215,7 @@ func TestUpdatesDoNotLoseEachOther(t *testing.T) {
 			t.Errorf("%d changes of %d are there, at version %d", len(names), processes, list[0].Version)
 		}
 	})
-	d := dispatcher(t, &storetest.Memory{}, &vault{})
+	d := dispatcher(t, &memstore.Store{}, &vault{})
 	if _, err := d.UpdateEndpoint(t.Context(), "none", func(*webhook.Endpoint) error { return nil }); !errors.Is(err, webhook.ErrNotFound) {
 		t.Errorf("an unknown endpoint: got %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -28,7 +28,7 @@ func ExampleDispatcher() {
 	}))
 	defer receiver.Close()
 
-	store := &storetest.Memory{}
+	store := &memstore.Store{}
 	d, err := dispatch.New(dispatch.Config{
 		Store: store, Alerts: store, Logger: quiet,
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, // for this example
@@ -61,7 +61,7 @@ func ExampleDispatcher() {
 
 // Deliver the alerts about dead letters as webhooks, too.
 func ExampleNewNotifier() {
-	store := &storetest.Memory{}
+	store := &memstore.Store{}
 	d, err := dispatch.New(dispatch.Config{Store: store, Alerts: store, Logger: quiet})
 	if err != nil {
 		fmt.Println(err)

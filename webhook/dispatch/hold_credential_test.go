@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -99,7 +99,7 @@ func (c *credentials) total() (sends, messages int) {
 }
 
 // alerts returns how often an alert of a reason was raised.
-func alerts(t *testing.T, s *storetest.Memory, reason string) (n int, detail string) {
+func alerts(t *testing.T, s *memstore.Store, reason string) (n int, detail string) {
 	t.Helper()
 	list, err := s.Alerts(t.Context(), 1000)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestMissingCredentialHoldsTheEndpoint(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, lines, s := &credentials{takes: 700 * time.Millisecond}, &journal{}, &storetest.Memory{}
+				world, lines, s := &credentials{takes: 700 * time.Millisecond}, &journal{}, &memstore.Store{}
 				world.set("env:CLIENT", "planted-secret")
 				world.there(true)
 				d := run(t, s, dispatch.Config{Transport: world, Secrets: world.get, Logger: slog.New(slog.NewTextHandler(lines, nil))}, c.e)
@@ -226,7 +226,7 @@ func TestMissingCredentialHoldsTheEndpoint(t *testing.T) {
 // the one alert of the hold stays the only one of its kind.
 func TestHeldDeliveriesEndAt24Hours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		world, s := &credentials{}, &storetest.Memory{}
+		world, s := &credentials{}, &memstore.Store{}
 		world.there(true)
 		d := run(t, s, dispatch.Config{Transport: world, Secrets: world.get, Poll: time.Minute}, signed)
 		world.there(false)
@@ -275,7 +275,7 @@ func TestHeldEndpointIsLookedAtAgain(t *testing.T) {
 		} {
 			t.Run(c.name+", "+way.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					world, s := &credentials{}, &storetest.Memory{}
+					world, s := &credentials{}, &memstore.Store{}
 					world.set("env:CLIENT", "x")
 					world.there(true)
 					d := run(t, s, dispatch.Config{Transport: world, Secrets: world.get, Poll: time.Minute}, c.e)
@@ -316,7 +316,7 @@ func TestHeldEndpointIsLookedAtAgain(t *testing.T) {
 // shown as held.
 func TestMendedEndpointIsNotShownAsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		world, s := &credentials{}, &storetest.Memory{}
+		world, s := &credentials{}, &memstore.Store{}
 		world.there(true)
 		d := run(t, s, dispatch.Config{Transport: world, Secrets: world.get, Poll: time.Minute}, signed)
 		world.there(false)
@@ -350,7 +350,7 @@ func TestMendedEndpointIsNotShownAsHeld(t *testing.T) {
 // down gets one request and not one for each place of the endpoint.
 func TestAttemptsShareATokensFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		world, s := &credentials{slow: 2 * time.Second, down: true}, &storetest.Memory{}
+		world, s := &credentials{slow: 2 * time.Second, down: true}, &memstore.Store{}
 		world.set("env:CLIENT", "x")
 		d := run(t, s, dispatch.Config{Transport: world, Secrets: world.get}, tokens)
 		batch(t, d, 100)
@@ -370,7 +370,7 @@ func TestAttemptsShareATokensFailure(t *testing.T) {
 // looks are spaced.
 func TestFlappingSecretDoesNotFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		world, s := &credentials{}, &storetest.Memory{}
+		world, s := &credentials{}, &memstore.Store{}
 		world.there(true)
 		flap := func(ctx context.Context, ref string) (string, error) {
 			value, err := world.get(ctx, ref)

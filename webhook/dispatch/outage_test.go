@@ -9,7 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -30,7 +30,7 @@ func TestPolicyBreakerOfAnEndpoint(t *testing.T) {
 				r := &receiver{respond: always(503)}
 				e := webhook.Endpoint{ID: "a", URL: "https://example.com/", Concurrency: 1}
 				e.Policy.Breaker = c.breaker
-				d := run(t, &storetest.Memory{}, dispatch.Config{Transport: r}, e)
+				d := run(t, &memstore.Store{}, dispatch.Config{Transport: r}, e)
 				accept(t, d, 60)
 				began := time.Now()
 				time.Sleep(c.wait - time.Second)
@@ -58,7 +58,7 @@ func TestPolicyBreakerOfAnEndpoint(t *testing.T) {
 			r := &receiver{respond: always(503)}
 			e := webhook.Endpoint{ID: "a", URL: "https://example.com/", Concurrency: 1}
 			e.Policy.Breaker.Disabled = true
-			d := run(t, &storetest.Memory{}, dispatch.Config{Transport: r}, e)
+			d := run(t, &memstore.Store{}, dispatch.Config{Transport: r}, e)
 			accept(t, d, 60)
 			time.Sleep(time.Second)
 			if n := r.since(time.Time{}); n < 60 {
@@ -73,7 +73,7 @@ func TestPolicyBreakerOfAnEndpoint(t *testing.T) {
 func TestEndpointRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &receiver{respond: always(503)}
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		d := run(t, s, dispatch.Config{Transport: r}, webhook.Endpoint{ID: "a", URL: "https://example.com/"})
 		accept(t, d, 200)
 		time.Sleep(10 * time.Minute)
@@ -109,7 +109,7 @@ func TestEndpointRecovers(t *testing.T) {
 
 // putOff adds n deliveries that failed once and wait for their decision: what
 // an outage leaves behind.
-func putOff(t *testing.T, s *storetest.Memory, n int) {
+func putOff(t *testing.T, s *memstore.Store, n int) {
 	t.Helper()
 	ctx := t.Context()
 	for done := 0; done < n; {
@@ -158,7 +158,7 @@ func TestBacklogDrainsAtTheEndpointsPace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &storetest.Memory{}
+				s := &memstore.Store{}
 				putOff(t, s, c.n)
 				r := &receiver{respond: func(n int, _ *http.Request) int {
 					if c.fails > 0 && n%c.fails == c.fails-1 {
@@ -211,7 +211,7 @@ func TestBacklogKeepsToTheBudget(t *testing.T) {
 	for _, fails := range []int{6, 7, 8} {
 		t.Run(fmt.Sprintf("%d of 10 fail", fails), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &storetest.Memory{}
+				s := &memstore.Store{}
 				putOff(t, s, 5000)
 				good := 0
 				r := &receiver{respond: func(n int, _ *http.Request) int {
@@ -243,7 +243,7 @@ func TestBacklogKeepsToTheBudget(t *testing.T) {
 	}
 	t.Run("all fail", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := &storetest.Memory{}
+			s := &memstore.Store{}
 			putOff(t, s, 5000)
 			r := &receiver{respond: always(503)}
 			e := webhook.Endpoint{ID: "a", URL: "https://example.com/"}

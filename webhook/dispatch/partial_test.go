@@ -11,7 +11,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/partial"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -32,7 +32,7 @@ func deliver(t *testing.T, ids []string, share float64, e webhook.Endpoint, watc
 		// Waits are the middle of what they may be, so that two runs can be
 		// compared by a few late ones.
 		middle := []forbear.Option{forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.5 })}
-		d := run(t, &storetest.Memory{}, dispatch.Config{Transport: r, Options: middle}, e)
+		d := run(t, &memstore.Store{}, dispatch.Config{Transport: r, Options: middle}, e)
 		for _, id := range ids {
 			if _, err := d.Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte(`{}`)}); err != nil {
 				t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/forbeartest"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -32,14 +32,14 @@ type rig struct {
 	*testing.T
 	d      *Dispatcher
 	l      *lane
-	store  *storetest.Memory
+	store  *memstore.Store
 	events *forbeartest.Recorder
 }
 
 // newRig returns a rig for endpoint "a".
 func newRig(t *testing.T, rt http.RoundTripper, e webhook.Endpoint, opts ...forbear.Option) *rig {
 	t.Helper()
-	s, events := &storetest.Memory{}, &forbeartest.Recorder{}
+	s, events := &memstore.Store{}, &forbeartest.Recorder{}
 	d, err := New(Config{
 		Store: s, Alerts: s, Transport: rt, Logger: slog.New(slog.DiscardHandler), Secrets: LocalSecrets("TEST_", ""),
 		Options: append(opts, forbear.WithoutLog(), forbear.WithObserver(events.Observer())),

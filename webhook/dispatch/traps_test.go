@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -32,7 +32,7 @@ func TestNothingIsSentUnderAnOldLease(t *testing.T) {
 			sends[req.Header.Get("Webhook-Id")]++
 			return 200
 		}
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		d := run(t, s, dispatch.Config{Transport: r}, webhook.Endpoint{ID: "a", URL: "https://example.com/", Concurrency: 1})
 		var msgs []webhook.Message
 		for i := range 5 {
@@ -73,7 +73,7 @@ func TestDeadlineIsLookedAtRightBeforeTheSend(t *testing.T) {
 			late = append(late, time.Since(began))
 			return 429, fmt.Sprint((24*time.Hour - 5*time.Second).Seconds())
 		}}
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		d := run(t, s, dispatch.Config{Transport: r}, webhook.Endpoint{ID: "a", URL: "https://example.com/", Concurrency: 1})
 		add := func(id string) {
 			if _, err := d.Accept(t.Context(), webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
@@ -136,7 +136,7 @@ func TestDeadEndpointHoldsNoOtherUp(t *testing.T) {
 			latest = max(latest, time.Since(sent[req.Header.Get("Webhook-Id")]))
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, ProtoMajor: 1, ProtoMinor: 1}, nil
 		})
-		s := &storetest.Memory{}
+		s := &memstore.Store{}
 		d := run(t, s, dispatch.Config{Transport: transport},
 			webhook.Endpoint{ID: "hangs", URL: "https://hangs.example.com/"}, webhook.Endpoint{ID: "well", URL: "https://example.com/"})
 		var dead []webhook.Message
@@ -174,7 +174,7 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 
 // gated is a store whose first claim waits until it is let go.
 type gated struct {
-	*storetest.Memory
+	*memstore.Store
 
 	once    sync.Once
 	claimed chan struct{} // closed when the claim is under way
@@ -192,7 +192,7 @@ func (g *gated) Turn(ctx context.Context, t webhook.Turn) (webhook.Turned, error
 // message: it is given back, not sent.
 func TestDisabledDuringAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &gated{Memory: &storetest.Memory{}, claimed: make(chan struct{}), letGo: make(chan struct{})}
+		g := &gated{Memory: &memstore.Store{}, claimed: make(chan struct{}), letGo: make(chan struct{})}
 		r := &receiver{respond: always(200)}
 		d, err := dispatch.New(dispatch.Config{Store: g, Alerts: g, Transport: r, Logger: quiet})
 		if err != nil {

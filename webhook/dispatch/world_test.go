@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
@@ -67,7 +67,7 @@ func always(status int) func(int, *http.Request) int {
 var quiet = slog.New(slog.DiscardHandler)
 
 // run runs a dispatcher over a store until the test's bubble ends.
-func run(t *testing.T, s *storetest.Memory, cfg dispatch.Config, endpoints ...webhook.Endpoint) *dispatch.Dispatcher {
+func run(t *testing.T, s *memstore.Store, cfg dispatch.Config, endpoints ...webhook.Endpoint) *dispatch.Dispatcher {
 	t.Helper()
 	cfg.Store, cfg.Alerts = s, s
 	if cfg.Logger == nil {

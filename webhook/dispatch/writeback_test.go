@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/storetest"
+	"github.com/forbear-go/forbear/memstore"
 	"github.com/forbear-go/forbear/webhook"
 )
 
 // refusing is a store that refuses a number of steps.
 type refusing struct {
-	*storetest.Memory
+	*memstore.Store
 	refuse int
 	steps  int
 }
