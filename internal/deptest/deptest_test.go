@@ -25,7 +25,7 @@ var siblings = map[string][]string{
 	"consume":     {"deadletter", "idempotency"},
 	"batch":       {"deadletter", "idempotency"},
 	"sqlstore":    {"deadletter", "idempotency", "webhook"},
-	"storetest":   {"deadletter", "idempotency", "memstore", "webhook"},
+	"storetest":   {"deadletter", "idempotency", "webhook"},
 	"memstore":    {"deadletter", "idempotency", "webhook"},
 	"forrst":      {"httpretry"}, // its client sits on the HTTP transport
 	"lattice":     {"httpretry"}, // so does the client under the SDKs

@@ -99,7 +99,7 @@ func TestRefusedOutcomesAreWrittenLater(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
-				s := &refusing{Memory: r.store, refuse: c.refuse}
+				s := &refusing{Store: r.store, refuse: c.refuse}
 				r.d.cfg.Store = s
 				if c.stopping {
 					close(r.d.stop)
@@ -123,7 +123,7 @@ func TestRefusedOutcomesAreWrittenLater(t *testing.T) {
 func TestRefusedStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, status(200), webhook.Endpoint{Rate: 100})
-		s := &refusing{Memory: r.store, refuse: 1}
+		s := &refusing{Store: r.store, refuse: 1}
 		r.d.cfg.Store = s
 		<-r.d.looks
 		c := r.d.wants()
