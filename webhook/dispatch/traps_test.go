@@ -185,14 +185,14 @@ func (g *gated) Turn(ctx context.Context, t webhook.Turn) (webhook.Turned, error
 	if len(t.Lanes) > 0 {
 		g.once.Do(func() { close(g.claimed); <-g.letGo })
 	}
-	return g.Memory.Turn(ctx, t)
+	return g.Store.Turn(ctx, t)
 }
 
 // An endpoint is disabled while a claim for it is under way, which then finds a
 // message: it is given back, not sent.
 func TestDisabledDuringAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &gated{Memory: &memstore.Store{}, claimed: make(chan struct{}), letGo: make(chan struct{})}
+		g := &gated{Store: &memstore.Store{}, claimed: make(chan struct{}), letGo: make(chan struct{})}
 		r := &receiver{respond: always(200)}
 		d, err := dispatch.New(dispatch.Config{Store: g, Alerts: g, Transport: r, Logger: quiet})
 		if err != nil {
