@@ -4,13 +4,13 @@
 package errtype
 
 const (
-	Unknown        = "unknown" // nothing recognized the error
-	Marked         = "retryable_error" // the operation marked it with Retryable
-	Terminal       = "terminal_error" // the operation marked it with Terminal
-	Canceled       = "canceled" // the caller gave up
-	CallerDeadline = "caller_deadline" // the caller's own deadline passed
-	Timeout        = "timeout" // the attempt brought no response in its time
-	Certificate    = "tls_certificate" // the peer could not prove who it is
+	Unknown        = "unknown"          // nothing recognized the error
+	Marked         = "retryable_error"  // the operation marked it with Retryable
+	Terminal       = "terminal_error"   // the operation marked it with Terminal
+	Canceled       = "canceled"         // the caller gave up
+	CallerDeadline = "caller_deadline"  // the caller's own deadline passed
+	Timeout        = "timeout"          // the attempt brought no response in its time
+	Certificate    = "tls_certificate"  // the peer could not prove who it is
 	Resend         = "transport_resend" // the transport below was about to send again by itself
-	ExhaustedBelow = "exhausted_below" // a layer below has used its retries
+	ExhaustedBelow = "exhausted_below"  // a layer below has used its retries
 )
