@@ -69,15 +69,13 @@ type Backoff struct {
 	Schedule []time.Duration `json:"schedule,omitempty"`
 }
 
-// Jitter chooses how a wait is drawn.
+// Jitter chooses how a wait is drawn. The zero value is full jitter, or, where a
+// schedule rules, a draw between the step before and the step itself.
 type Jitter uint8
 
 const (
-	// jitterDefault is full jitter, or, where a schedule rules, a draw
-	// between the step before and the step itself.
-	jitterDefault Jitter = iota
 	// JitterFull draws from [0, ceiling].
-	JitterFull
+	JitterFull Jitter = iota + 1
 	// JitterDecorrelated draws from [base, 3 x previous wait], within the cap.
 	JitterDecorrelated
 )

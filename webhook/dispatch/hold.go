@@ -25,13 +25,12 @@ type hold struct {
 	until time.Time // of the next look, on the monotonic clock
 }
 
-// The wait before a look is a floor and up to as much more, so that processes that
-// began together do not look together. The floor doubles from firstLook to
-// lastLook: most secrets come back within seconds, with a deployment, and a vault
+// The wait before a look is drawn with full jitter, so that processes that began
+// together do not look together. Its ceiling doubles from firstLook to lastLook: most secrets come back within seconds, with a deployment, and a vault
 // that is down for hours must not be asked by every endpoint all the time.
 const (
-	firstLook = 5 * time.Second
-	lastLook  = 30 * time.Second
+	firstLook = 10 * time.Second
+	lastLook  = 90 * time.Second
 )
 
 // missing records that a look which began at the given time found no credential.
@@ -47,10 +46,10 @@ func (h *hold) missing(why string, look time.Time) (began, counts bool) {
 	if began = !h.on; began {
 		h.on, h.looks = true, 0
 	}
-	floor := min(firstLook<<min(h.looks, 8), lastLook)
+	ceiling := min(firstLook<<min(h.looks, 8), lastLook)
 	h.looks++
 	h.why = why
-	h.until = time.Now().Add(floor + wait.Jitter(floor))
+	h.until = time.Now().Add(wait.Jitter(ceiling))
 	return began, true
 }
 

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// The waits between looks double from 5 s up to a minute, spread upwards, and
-// begin anew with the next hold.
+// The waits between looks are drawn with full jitter from ceilings that double from
+// 10 s up to a minute and a half, and begin anew with the next hold.
 func TestHoldDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hold{}
 		for range 3 {
 			seen := map[time.Duration]bool{}
-			for i, floor := range []time.Duration{5, 10, 20, 30, 30, 30, 30} {
-				floor *= time.Second
+			for i, ceiling := range []time.Duration{10, 20, 40, 80, 90, 90, 90} {
+				ceiling *= time.Second
 				began, counts := h.missing("why", time.Now())
 				if began != (i == 0) || !counts {
 					t.Fatalf("look %d: began %v, counts %v", i, began, counts)
 				}
 				wait := time.Until(h.until)
-				if wait < floor || wait >= 2*floor {
-					t.Errorf("wait %d is %v, want %v and less than twice that", i, wait, floor)
+				if wait < 0 || wait > ceiling {
+					t.Errorf("wait %d is %v, want at most %v", i, wait, ceiling)
 				}
 				if seen[wait] {
 					t.Errorf("wait %d is %v once more: it is not spread", i, wait)
