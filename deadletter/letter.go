@@ -55,8 +55,8 @@ type Letter struct {
 	RedrivenBy string    `json:"last_redriven_by,omitempty"`
 	Job        string    `json:"redrive,omitempty"`
 	// Outcome is what is known of the latest redrive.
-	Outcome Outcome `json:"redrive_outcome,omitempty"`
-	Discard string  `json:"discard_reason,omitempty"`
+	Outcome RedriveResult `json:"redrive_outcome,omitempty"`
+	Discard string        `json:"discard_reason,omitempty"`
 }
 
 // Header is one header line. Letters keep all lines in their order, with
@@ -95,14 +95,14 @@ const (
 	Discarded State = "discarded" // somebody gave it up, with a reason
 )
 
-// Outcome is what is known of a redrive.
-type Outcome string
+// RedriveResult is what is known of a redrive.
+type RedriveResult string
 
 const (
-	OutcomeNone      Outcome = ""          // not attempted yet
-	OutcomeFailing   Outcome = "failing"   // attempted, failed, and being retried
-	OutcomeDelivered Outcome = "delivered" // done
-	OutcomeDead      Outcome = "dead"      // failed for good again
+	RedriveNone      RedriveResult = ""          // not attempted yet
+	RedriveFailing   RedriveResult = "failing"   // attempted, failed, and being retried
+	RedriveDelivered RedriveResult = "delivered" // done
+	RedriveDead      RedriveResult = "dead"      // failed for good again
 )
 
 // Reasons beyond those of [forbear.Reason].

@@ -14,7 +14,7 @@ import (
 
 // Target puts a letter's work on its way again. It keeps the letter's id and
 // key and may be called again for the same letter, after a crash. What becomes
-// of it is reported with [Store.EndRedrive], by the target or by whoever does
+// of it is reported with [Store.RecordRedrive], by the target or by whoever does
 // the work.
 type Target func(ctx context.Context, l Letter) error
 
@@ -157,16 +157,16 @@ func (j *Job) budget(n int) int {
 
 // count learns what became of the letters that the job has sent.
 func (r *Redriver) count(ctx context.Context, j *Job) error {
-	counts := map[Outcome]int{}
-	for _, o := range []Outcome{OutcomeNone, OutcomeDelivered, OutcomeFailing, OutcomeDead} {
+	counts := map[RedriveResult]int{}
+	for _, o := range []RedriveResult{RedriveNone, RedriveDelivered, RedriveFailing, RedriveDead} {
 		n, err := r.store.Count(ctx, Filter{Job: j.ID, Outcome: &o})
 		if err != nil {
 			return err
 		}
 		counts[o] = n
 	}
-	j.Delivered, j.Failing = counts[OutcomeDelivered], counts[OutcomeFailing]+counts[OutcomeDead]
-	j.Begun = counts[OutcomeNone] + j.Delivered + j.Failing
+	j.Delivered, j.Failing = counts[RedriveDelivered], counts[RedriveFailing]+counts[RedriveDead]
+	j.Begun = counts[RedriveNone] + j.Delivered + j.Failing
 	return nil
 }
 
@@ -206,7 +206,7 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 // resume sends again what a crash may have left between being marked and being
 // sent. Targets take that.
 func (r *Redriver) resume(ctx context.Context, j *Job) error {
-	none := OutcomeNone
+	none := RedriveNone
 	f := Filter{Job: j.ID, State: Redriving, Outcome: &none, Limit: MaxList}
 	for {
 		list, err := r.store.List(ctx, f)
@@ -233,7 +233,7 @@ func (r *Redriver) send(ctx context.Context, l Letter) error {
 		return err
 	}
 	r.log.Warn("redrive refused", slog.String("letter", l.ID), slog.String("error", err.Error()))
-	if err := r.store.EndRedrive(ctx, l.ID, OutcomeDead); err != nil {
+	if err := r.store.RecordRedrive(ctx, l.ID, RedriveDead); err != nil {
 		return err
 	}
 	return r.store.Audit(ctx, Entry{Who: l.RedrivenBy, Action: "redrive-refused", Target: l.ID, Detail: err.Error()})

@@ -22,17 +22,17 @@ var (
 
 // Filter chooses letters. Empty fields choose all.
 type Filter struct {
-	IDs         []string  `json:"ids,omitempty"`
-	Queue       string    `json:"queue,omitempty"`
-	Destination string    `json:"destination,omitempty"`
-	Reason      string    `json:"reason,omitempty"`
-	ErrorType   string    `json:"error_type,omitempty"`
-	EventID     string    `json:"event_id,omitempty"`
-	State       State     `json:"state,omitempty"`
-	Since       time.Time `json:"since,omitzero"` // dead-lettered at or after
-	Until       time.Time `json:"until,omitzero"` // dead-lettered before
-	Job         string    `json:"redrive,omitempty"`
-	Outcome     *Outcome  `json:"outcome,omitempty"`
+	IDs         []string       `json:"ids,omitempty"`
+	Queue       string         `json:"queue,omitempty"`
+	Destination string         `json:"destination,omitempty"`
+	Reason      string         `json:"reason,omitempty"`
+	ErrorType   string         `json:"error_type,omitempty"`
+	EventID     string         `json:"event_id,omitempty"`
+	State       State          `json:"state,omitempty"`
+	Since       time.Time      `json:"since,omitzero"` // dead-lettered at or after
+	Until       time.Time      `json:"until,omitzero"` // dead-lettered before
+	Job         string         `json:"redrive,omitempty"`
+	Outcome     *RedriveResult `json:"outcome,omitempty"`
 	// MaxRedrives leaves out letters that were redriven this often, when it is
 	// positive.
 	MaxRedrives int `json:"max_redrives,omitempty"`
@@ -78,8 +78,8 @@ type Store interface {
 	// BeginRedrive marks a dead letter as being redriven, counting the
 	// redrive, unless it was redriven limit times.
 	BeginRedrive(ctx context.Context, id, job, by string, limit int) (Letter, error)
-	// EndRedrive notes the outcome of a redrive.
-	EndRedrive(ctx context.Context, id string, o Outcome) error
+	// RecordRedrive notes the outcome of a redrive.
+	RecordRedrive(ctx context.Context, id string, o RedriveResult) error
 
 	PutJob(ctx context.Context, j Job) error
 	Job(ctx context.Context, id string) (Job, error)
@@ -100,13 +100,13 @@ type Store interface {
 	// ClaimAlerts takes due alerts, closing them: later ones of the same queue
 	// and reason open a new one.
 	ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]Alert, error)
-	// FinishAlert notes what became of a claimed alert: sent, or due again
+	// WriteBackAlert notes what became of a claimed alert: sent, or due again
 	// after a while.
-	FinishAlert(ctx context.Context, a Alert, sent bool, after time.Duration) error
+	WriteBackAlert(ctx context.Context, a Alert, sent bool, after time.Duration) error
 	Alerts(ctx context.Context, limit int) ([]Alert, error)
 
 	Audit(ctx context.Context, e Entry) error
-	Audits(ctx context.Context, limit int) ([]Entry, error)
+	AuditTrail(ctx context.Context, limit int) ([]Entry, error)
 }
 
 // Entry is one line of the audit trail.

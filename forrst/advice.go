@@ -24,16 +24,16 @@ const (
 	Phase3                  // the boolean is ignored
 )
 
-// Outcome is what a message is.
-type Outcome int
+// Result is what a message is.
+type Result int
 
 // The outcomes of a message.
 const (
-	Success    Outcome = iota // the call is done
-	Queued                    // the server took the call to do it later: a success too
-	Failed                    // the call failed; Advice.Failure says how
-	Malformed                 // the envelope breaks the protocol
-	IDMismatch                // the envelope belongs to another request
+	Success    Result = iota // the call is done
+	Queued                   // the server took the call to do it later: a success too
+	Failed                   // the call failed; Advice.Failure says how
+	Malformed                // the envelope breaks the protocol
+	IDMismatch               // the envelope belongs to another request
 )
 
 // Source says what decided about a failed call.
@@ -51,7 +51,7 @@ const (
 
 // Advice is what a message says about trying again.
 type Advice struct {
-	Outcome Outcome
+	Outcome Result
 	// Failure is the message in the terms of forbear's decision. Its class is
 	// Success for the outcomes Success and Queued.
 	Failure  forbear.Failure
@@ -61,8 +61,8 @@ type Advice struct {
 	Deprecated bool
 }
 
-// Exchange is what came back for one request.
-type Exchange struct {
+// Message is what came back for one request.
+type Message struct {
 	// RequestID is the id of the request; "" accepts any response.
 	RequestID string
 	// Status and Header are HTTP's; 0 for another transport.
@@ -85,7 +85,7 @@ var ErrIDMismatch = errors.New("forrst response answers another request")
 
 // Advise reads what came back. It never fails: what cannot be read is advice
 // not to retry.
-func (p Phase) Advise(x Exchange) Advice {
+func (p Phase) Advise(x Message) Advice {
 	resp, err := ParseResponse(x.Body)
 	switch {
 	case errors.Is(err, ErrForeign) && x.Status >= 300:
@@ -103,7 +103,7 @@ func (p Phase) Advise(x Exchange) Advice {
 }
 
 // byHTTP judges a response that is no Forrst envelope, such as a proxy's page.
-func (x Exchange) byHTTP() Advice {
+func (x Message) byHTTP() Advice {
 	req := &http.Request{Method: http.MethodPost}
 	resp := &http.Response{StatusCode: x.Status, Header: x.Header, Body: http.NoBody}
 	a := Advice{Outcome: Failed, Source: FromHTTP, Failure: httpretry.Classify(req, resp, nil)}
@@ -118,7 +118,7 @@ func (x Exchange) byHTTP() Advice {
 
 // broken is the advice about a message that cannot be trusted: to stop. A server
 // that sends such a thing has perhaps done the work.
-func broken(o Outcome, label string, err error) Advice {
+func broken(o Result, label string, err error) Advice {
 	return Advice{
 		Outcome: o, Source: FromNothing,
 		Failure: forbear.Failure{Class: forbear.ClassTerminal, Type: label, Err: err},
@@ -154,7 +154,7 @@ func (r *Response) queued() bool {
 
 // failed merges the advice for each of the errors: the stricter wins. The
 // server's own waits are floors, of which the longest counts.
-func (p Phase) failed(r *Response, x Exchange) Advice {
+func (p Phase) failed(r *Response, x Message) Advice {
 	g, guided := readGuidance(r.Extensions)
 	floor, asked := r.serverWait(x)
 	var all Advice
@@ -295,7 +295,7 @@ func (a *Advice) time(after time.Duration, given bool, floor time.Duration, aske
 // serverWait returns the longest wait that the message asks for beside the
 // retry extension: Retry-After, details.retry_after, and what the rate-limit
 // and maintenance extensions say.
-func (r *Response) serverWait(x Exchange) (floor time.Duration, ok bool) {
+func (r *Response) serverWait(x Message) (floor time.Duration, ok bool) {
 	most := func(d time.Duration, readable bool) {
 		if readable {
 			floor, ok = max(floor, d), true
@@ -326,7 +326,7 @@ func (r *Response) serverWait(x Exchange) (floor time.Duration, ok bool) {
 
 // headerWait returns the wait of the HTTP headers. Those of rate limits come
 // with every response of some servers, and count for a limited call alone.
-func headerWait(x Exchange, limited bool) (time.Duration, bool) {
+func headerWait(x Message, limited bool) (time.Duration, bool) {
 	h := x.Header
 	if !limited {
 		h = http.Header{}

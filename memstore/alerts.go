@@ -62,8 +62,8 @@ func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (
 	return list, nil
 }
 
-// FinishAlert implements deadletter.Store.
-func (m *Store) FinishAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
+// WriteBackAlert implements deadletter.Store.
+func (m *Store) WriteBackAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, old := range m.alerts {
@@ -101,8 +101,8 @@ func (m *Store) audit(e deadletter.Entry) {
 	m.audits = append(m.audits, e)
 }
 
-// Audits implements deadletter.Store.
-func (m *Store) Audits(_ context.Context, limit int) (list []deadletter.Entry, err error) {
+// AuditTrail implements deadletter.Store.
+func (m *Store) AuditTrail(_ context.Context, limit int) (list []deadletter.Entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range slices.Backward(m.audits) {

@@ -21,8 +21,8 @@ func (t *tx) audit(e deadletter.Entry) error {
 	return err
 }
 
-// Audits implements deadletter.Store.
-func (l *DeadLetters) Audits(ctx context.Context, limit int) (list []deadletter.Entry, err error) {
+// AuditTrail implements deadletter.Store.
+func (l *DeadLetters) AuditTrail(ctx context.Context, limit int) (list []deadletter.Entry, err error) {
 	err = l.db.each(ctx, into(&list, scanEntry), `SELECT at, who, action, target, detail FROM forbear_audit ORDER BY id DESC LIMIT ?`, limit)
 	return list, err
 }

@@ -244,7 +244,7 @@ func (b *base) pairs() func(context.Context, int) (work, error) {
 			if v.Outcome != idempotency.Acquired {
 				return fmt.Errorf("outcome %d of a fresh key", v.Outcome)
 			}
-			a := idempotency.Answer{Status: 201, Header: header, Body: []byte(reply)}
+			a := idempotency.Response{Status: 201, Header: header, Body: []byte(reply)}
 			return b.store.Complete(ctx, idempotency.Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}, a, retention)
 		}), nil
 	}

@@ -181,11 +181,11 @@ type gated struct {
 	letGo   chan struct{}
 }
 
-func (g *gated) Turn(ctx context.Context, t webhook.Turn) (webhook.Turned, error) {
+func (g *gated) WriteBackAndClaim(ctx context.Context, t webhook.Step) (webhook.StepResult, error) {
 	if len(t.Lanes) > 0 {
 		g.once.Do(func() { close(g.claimed); <-g.letGo })
 	}
-	return g.Store.Turn(ctx, t)
+	return g.Store.WriteBackAndClaim(ctx, t)
 }
 
 // An endpoint is disabled while a claim for it is under way, which then finds a

@@ -204,7 +204,7 @@ func (q *dlq) read(ctx context.Context) (int, error) {
 
 // audits writes the latest entries of the audit trail.
 func (q *dlq) audits(ctx context.Context) (int, error) {
-	list, err := q.db.DeadLetters().Audits(ctx, q.filter.Limit)
+	list, err := q.db.DeadLetters().AuditTrail(ctx, q.filter.Limit)
 	if err != nil {
 		return 0, err
 	}
