@@ -4,6 +4,7 @@
 package pgtest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Server is a running PostgreSQL.
@@ -111,14 +114,16 @@ func (s *Server) Boot(t testing.TB) {
 		t.Fatal(err)
 	}
 	_ = log.Close()
-	for range 300 {
+	// As long as it takes to boot, and no longer than a broken one is worth.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for wait.Sleep(ctx, wait.Jitter(100*time.Millisecond)) {
 		if _, err = s.psql("SELECT 1"); err == nil {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-	t.Fatalf("PostgreSQL does not answer: %v\n%s", err, text)
+	t.Fatalf("PostgreSQL does not respond: %v\n%s", err, text)
 }
 
 // Halt stops the server: SIGINT ends all connections, SIGQUIT is a crash.
