@@ -26,30 +26,30 @@ func TraceID(ctx context.Context) string {
 	return ""
 }
 
-// scheduled marks a retry in the span around the call.
+// spanRetry marks a retry in the span around the call.
 func (o *Observer) spanRetry(ctx context.Context, e forbear.RetryScheduled) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
 	}
 	span.AddEvent("retry", trace.WithAttributes(
-		attribute.String("forbear.dependency", o.labels.Bounded("dependency", e.Dependency)),
+		attribute.String("forbear.dependency", o.recorder.Dependency(e.Dependency)),
 		attribute.Int("forbear.attempt", e.Attempt),
 		attribute.Int64("forbear.backoff_ms", e.Backoff.Milliseconds()),
-		attribute.String("error.type", o.labels.Bounded("error_type", e.Failure.Type))))
+		attribute.String("error.type", o.recorder.ErrorType(e.Failure.Type))))
 }
 
-// stopped marks the end of a failed call there.
+// spanStopped marks the end of a failed call there.
 func (o *Observer) spanStopped(ctx context.Context, e forbear.Stopped) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
 	}
 	span.AddEvent("retries stopped", trace.WithAttributes(
-		attribute.String("forbear.dependency", o.labels.Bounded("dependency", e.Dependency)),
+		attribute.String("forbear.dependency", o.recorder.Dependency(e.Dependency)),
 		attribute.Int("forbear.attempts", e.Attempts),
 		attribute.String("forbear.reason", e.Reason.String()),
-		attribute.String("error.type", o.labels.Bounded("error_type", e.Failure.Type))))
+		attribute.String("error.type", o.recorder.ErrorType(e.Failure.Type))))
 }
 
 // TraceOption changes how attempts are traced.
