@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/label"
+	"github.com/forbear-go/forbear/internal/metric"
 )
 
 // Stats is an observer that counts what the calls to each dependency do, for
@@ -20,124 +19,113 @@ import (
 // concurrent use; make it with [NewStats].
 type Stats struct {
 	service  string
-	incoming atomic.Int64
-	labels   label.Set
-
-	mu   sync.RWMutex
-	deps map[string]*counts
-}
-
-// counts are those of one dependency.
-type counts struct {
-	retryer          *forbear.Retryer // nil until it is attached
-	initial, retries atomic.Int64
-
-	mu         sync.Mutex // the rest, which only failures touch
-	exhausted  int64
-	certs      int64
-	recovered  map[string]int64
-	failed     map[string]int64
-	suppressed map[string]int64
+	recorder *metric.Recorder
+	counts   counts
 }
 
 // NewStats returns Stats for the named service.
-func NewStats(service string) *Stats { return &Stats{service: service, deps: map[string]*counts{}} }
-
-// of returns the counts of a dependency, and begins them. The path of a call that
-// is known takes a read lock only.
-func (s *Stats) of(dependency string) *counts {
-	s.mu.RLock()
-	c := s.deps[dependency]
-	s.mu.RUnlock()
-	if c != nil {
-		return c
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c = s.deps[dependency]; c == nil {
-		c = &counts{recovered: map[string]int64{}, failed: map[string]int64{}, suppressed: map[string]int64{}}
-		s.deps[dependency] = c
-	}
-	return c
+func NewStats(service string) *Stats {
+	s := &Stats{service: service}
+	s.recorder = metric.NewRecorder(&s.counts, service)
+	// The names are those that an override is asked for by, and nothing stores them.
+	s.recorder.AllDependencies = true
+	return s
 }
 
 // Observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
-func (s *Stats) Observer() *forbear.Observer {
-	return &forbear.Observer{
-		KeepsLog:     true,
-		Attached:     s.attached,
-		AttemptEnded: s.attemptEnded,
-		Succeeded:    s.succeeded,
-		Stopped:      s.stopped,
-	}
-}
+func (s *Stats) Observer() *forbear.Observer { return s.recorder.Observer() }
 
-// attached remembers the Retryer, whose budget and breaker are read when they are
-// asked for.
-func (s *Stats) attached(r *forbear.Retryer) {
-	c := s.of(r.Dependency())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.retryer = r
-}
+// CountIncoming counts the requests that next receives.
+func (s *Stats) CountIncoming(next http.Handler) http.Handler { return s.recorder.CountIncoming(next) }
 
 // retryer returns the Retryer of a dependency, or nil for one that is not served.
 func (s *Stats) retryer(dependency string) *forbear.Retryer {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if c := s.deps[dependency]; c != nil {
-		return c.retryer
-	}
-	return nil
+	return s.recorder.Retryers()[dependency]
 }
 
-// CountIncoming counts the requests that next receives.
-func (s *Stats) CountIncoming(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.incoming.Add(1)
-		next.ServeHTTP(w, r)
-	})
+// counts are the sink for those metrics that the admin page shows. The zero
+// value is ready.
+type counts struct {
+	incoming count
+	mu       sync.Mutex // of the map; the counts in it need none
+	of       map[countKey]*count
 }
 
-// attemptEnded counts what the dependency was sent. It runs for each success and
-// takes no lock of the counts.
-func (s *Stats) attemptEnded(_ context.Context, e forbear.AttemptEnded) {
-	if c := s.of(e.Dependency); e.Attempt <= 1 {
-		c.initial.Add(1)
-	} else {
-		c.retries.Add(1)
-	}
+// countKey names a count. by is the error_type or the reason, where the page
+// shows the metric by one.
+type countKey struct {
+	metric         metric.ID
+	dependency, by string
 }
 
-// succeeded counts the calls that a retry has saved, by what had failed.
-func (s *Stats) succeeded(_ context.Context, e forbear.Succeeded) {
-	if e.Attempt <= 1 {
-		return
+// count only grows.
+type count struct{ atomic.Int64 }
+
+// Record implements [metric.Series].
+func (c *count) Record(_ context.Context, v float64) { c.Add(int64(v)) }
+
+// unseen is a metric that the admin page does not show.
+type unseen struct{}
+
+func (unseen) Record(context.Context, float64) {}
+
+// Series implements [metric.Sink]. Labels beyond those of the page are summed
+// up: failures of one type count together whatever the reason of their end.
+func (c *counts) Series(id metric.ID, labels ...string) metric.Series {
+	var by string
+	switch id {
+	case metric.Incoming:
+		return &c.incoming
+	case metric.Recovered, metric.Failed, metric.Suppressed:
+		by = labels[2]
+	case metric.Initial, metric.Retries, metric.Exhausted, metric.Certificates:
+	default:
+		return unseen{}
 	}
-	c := s.of(e.Dependency)
+	key := countKey{id, labels[1], by}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.recovered[s.labels.Bounded("error_type", e.FailedBefore)]++
+	if c.of == nil {
+		c.of = map[countKey]*count{}
+	}
+	if c.of[key] == nil {
+		c.of[key] = new(count)
+	}
+	return c.of[key]
 }
 
-// stopped counts the calls that were given up, and the retries that were held back
-// to spare the dependency.
-func (s *Stats) stopped(_ context.Context, e forbear.Stopped) {
-	c := s.of(e.Dependency)
+// statuses returns what was counted, by dependency.
+func (c *counts) statuses() map[string]*DependencyStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.Attempts > 0 {
-		c.failed[s.labels.Bounded("error_type", e.Failure.Type)]++
-		if e.Reason.Exhausted() {
-			c.exhausted++
+	found := map[string]*DependencyStatus{}
+	for key, n := range c.of {
+		d := found[key.dependency]
+		if d == nil {
+			d = &DependencyStatus{
+				Dependency: key.dependency,
+				Recovered:  map[string]int64{}, Failed: map[string]int64{}, Suppressed: map[string]int64{},
+			}
+			found[key.dependency] = d
+		}
+		switch key.metric {
+		case metric.Initial:
+			d.Initial = n.Load()
+		case metric.Retries:
+			d.Retries = n.Load()
+		case metric.Exhausted:
+			d.Exhausted = n.Load()
+		case metric.Certificates:
+			d.CertErrors = n.Load()
+		case metric.Recovered:
+			d.Recovered[key.by] = n.Load()
+		case metric.Failed:
+			d.Failed[key.by] = n.Load()
+		case metric.Suppressed:
+			d.Suppressed[key.by] = n.Load()
 		}
 	}
-	if e.Reason.Suppressed() {
-		c.suppressed[e.Reason.String()]++
-	}
-	if e.Reason == forbear.ReasonCertificate {
-		c.certs++
-	}
+	return found
 }
 
 // Status is what the admin endpoint shows. Its counts only grow; who reads it
@@ -195,13 +183,10 @@ type BulkheadStatus struct {
 
 // Status returns the counts, and the state of the Retryers at now.
 func (s *Stats) Status(now time.Time) Status {
-	st := Status{Service: s.service, At: now, Incoming: s.incoming.Load(), Dependencies: []DependencyStatus{}}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for name, c := range s.deps {
-		d := DependencyStatus{Dependency: name, Initial: c.initial.Load(), Retries: c.retries.Load()}
-		c.read(&d)
-		if r := c.retryer; r != nil {
+	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Dependencies: []DependencyStatus{}}
+	retryers := s.recorder.Retryers()
+	for name, d := range s.counts.statuses() {
+		if r := retryers[name]; r != nil {
 			l := r.Level(now)
 			d.Budget = BudgetStatus{l.Used, l.Allowed}
 			d.Layered = r.LayeredSends()
@@ -213,18 +198,10 @@ func (s *Stats) Status(now time.Time) Status {
 				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
 			}
 		}
-		st.Dependencies = append(st.Dependencies, d)
+		st.Dependencies = append(st.Dependencies, *d)
 	}
 	slices.SortFunc(st.Dependencies, func(a, b DependencyStatus) int { return cmp.Compare(a.Dependency, b.Dependency) })
 	return st
-}
-
-// read copies what is under the lock.
-func (c *counts) read(d *DependencyStatus) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d.Exhausted, d.CertErrors = c.exhausted, c.certs
-	d.Recovered, d.Failed, d.Suppressed = maps.Clone(c.recovered), maps.Clone(c.failed), maps.Clone(c.suppressed)
 }
 
 // breakerStatus reads a breaker. Nothing is known of the next probe of one that is
