@@ -18,7 +18,7 @@ import (
 // the admin endpoint. It does not replace the log (R-10). It is safe for
 // concurrent use; make it with [NewStats].
 type Stats struct {
-	service  string
+	service  string // as given: the page is for people, not for a label
 	recorder *metric.Recorder
 	counts   counts
 }
@@ -27,7 +27,8 @@ type Stats struct {
 func NewStats(service string) *Stats {
 	s := &Stats{service: service}
 	s.recorder = metric.NewRecorder(&s.counts, service)
-	// The names are those that an override is asked for by, and nothing stores them.
+	// An override names the dependency as the policy file does, so no name may
+	// become "other"; and the counts end with the process.
 	s.recorder.AllDependencies = true
 	return s
 }
@@ -58,7 +59,7 @@ type countKey struct {
 	dependency, by string
 }
 
-// count only grows.
+// count is a series that the page shows. It only grows.
 type count struct{ atomic.Int64 }
 
 // Record implements [metric.Series].
@@ -94,7 +95,8 @@ func (c *counts) Series(id metric.ID, labels ...string) metric.Series {
 	return c.of[key]
 }
 
-// statuses returns what was counted, by dependency.
+// statuses returns what was counted, by dependency. The counts of one dependency
+// go on while they are read: they are each right, but not of one moment.
 func (c *counts) statuses() map[string]*DependencyStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,8 +130,8 @@ func (c *counts) statuses() map[string]*DependencyStatus {
 	return found
 }
 
-// Status is what the admin endpoint shows. Its counts only grow; who reads it
-// twice has the rates.
+// Status is what the admin endpoint shows. Its counts only grow: two
+// readings give the rates.
 type Status struct {
 	Service      string             `json:"service"`
 	At           time.Time          `json:"at"`
@@ -175,7 +177,7 @@ type BreakerStatus struct {
 	NextProbe time.Time `json:"next_probe,omitzero"`
 }
 
-// BulkheadStatus is how much room a bulkhead has.
+// BulkheadStatus is how many more calls a bulkhead lets in now, of how many.
 type BulkheadStatus struct {
 	Available int `json:"available"`
 	Max       int `json:"max"`

@@ -10,7 +10,8 @@ import (
 	"github.com/forbear-go/forbear/internal/metric"
 )
 
-// newGauge makes the instrument of a metric that is read off the Retryers.
+// newGauge makes the instrument of a metric that is read off the Retryers. The
+// type of its values is part of what a collector stores, and never changes.
 func newGauge(m otelmetric.Meter, row metric.Metric) (otelmetric.Observable, error) {
 	unit, help := otelmetric.WithUnit(row.Unit), otelmetric.WithDescription(row.Help)
 	switch {
@@ -23,7 +24,9 @@ func newGauge(m otelmetric.Meter, row metric.Metric) (otelmetric.Observable, err
 	}
 }
 
-// registerGauges has the Retryers of r read at each collection.
+// registerGauges has the Retryers of r read at each collection. One callback reads
+// all, so that the values of a collection are of one moment. It lives as long as
+// the meter does: an Observer has no end.
 func registerGauges(m otelmetric.Meter, r *metric.Recorder) error {
 	instruments := make([]otelmetric.Observable, len(metric.Gauges))
 	errs := make([]error, len(metric.Gauges))
@@ -39,7 +42,7 @@ func registerGauges(m otelmetric.Meter, r *metric.Recorder) error {
 			for i, g := range metric.Gauges {
 				v, ok := g.Read(retryer, now)
 				if !ok {
-					continue
+					continue // no breaker, say: a zero would look like a closed one
 				}
 				at := attributes(g.Labels, []string{r.Service(), dependency})
 				switch in := instruments[i].(type) {

@@ -17,6 +17,8 @@ type sink struct {
 	histograms [len(metric.Table)]otelmetric.Float64Histogram
 }
 
+// newSink opens an instrument for each row of the table. All errors are joined:
+// an SDK that refuses one name may refuse others.
 func newSink(m otelmetric.Meter) (*sink, error) {
 	var s sink
 	var errs [len(metric.Table)]error

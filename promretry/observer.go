@@ -18,7 +18,7 @@ import (
 type Metrics struct {
 	sink     sink
 	recorder *metric.Recorder
-	gauges   []*prometheus.Desc // of metric.Gauges
+	gauges   []*prometheus.Desc // in the order of metric.Gauges
 }
 
 // Option changes what [New] returns.
@@ -77,6 +77,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for dependency, r := range m.recorder.Retryers() {
 		for i, g := range metric.Gauges {
 			if v, ok := g.Read(r, now); ok {
+				// Nothing is kept between scrapes: a value is as old as the scrape.
 				kind := prometheus.GaugeValue
 				if g.Kind == metric.KindCounter {
 					kind = prometheus.CounterValue

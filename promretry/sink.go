@@ -8,7 +8,8 @@ import (
 	"github.com/forbear-go/forbear/internal/metric"
 )
 
-// sink is the vectors of Prometheus, by their place in the table of metrics.
+// sink is the vectors of Prometheus, by their place in the table of metrics. It
+// formats no label itself: the table has their names, the recorder their values.
 type sink [len(metric.Table)]vector
 
 // vector is a CounterVec or a HistogramVec: the two have no common method that
@@ -33,16 +34,20 @@ func newSink() (s sink) {
 // looked up.
 func (s *sink) Series(id metric.ID, labels ...string) metric.Series { return s[id].series(labels) }
 
+// counters makes a series of a CounterVec. WithLabelValues panics on a wrong number
+// of labels, which only a mistake in the table can bring about.
 type counters struct{ *prometheus.CounterVec }
 
 func (v counters) series(labels []string) metric.Series {
 	return counter{v.WithLabelValues(labels...)}
 }
 
+// counter adapts a series. The context goes unused: exemplars would need a trace.
 type counter struct{ prometheus.Counter }
 
 func (c counter) Record(_ context.Context, v float64) { c.Add(v) }
 
+// histograms is like counters, histogram like counter.
 type histograms struct{ *prometheus.HistogramVec }
 
 func (v histograms) series(labels []string) metric.Series {

@@ -17,7 +17,8 @@ type Gauge struct {
 	Read func(r *forbear.Retryer, now time.Time) (value float64, ok bool)
 }
 
-// Gauges are in the order of their names.
+// Gauges are in the order of their names. Breaker, bulkhead and budget are asked
+// at the same moment, so that a scrape shows one state.
 var Gauges = []Gauge{
 	{
 		gauge("bulkhead_available_concurrent_calls", "", true, "Calls that could enter the bulkhead now."),
@@ -47,6 +48,8 @@ var Gauges = []Gauge{
 	{
 		gauge("retry_budget_floor_retries_per_second", "", false, "Retries per second that the budget allows whatever the number of requests."),
 		func(r *forbear.Retryer, _ time.Time) (float64, bool) {
+			// Alerts on the ratio of retries leave this much out: a quiet service
+			// may retry more than its share by right.
 			b := r.Policy().Budget
 			return float64(b.MinRetries) / b.Window.Seconds(), b.Window > 0
 		},
@@ -54,6 +57,8 @@ var Gauges = []Gauge{
 	{
 		gauge("retry_budget_limit_ratio", "1", false, "Retries that the budget allows for each initial request."),
 		func(r *forbear.Retryer, _ time.Time) (float64, bool) {
+			// The policy's, even where WithBudget has replaced the budget itself:
+			// an alert is to show that more is allowed than the policy says.
 			return r.Policy().Budget.MaxAmplification() - 1, true
 		},
 	},
@@ -62,13 +67,14 @@ var Gauges = []Gauge{
 		func(r *forbear.Retryer, now time.Time) (float64, bool) {
 			l := r.Level(now)
 			if l.Used == 0 {
-				return 0, true // even of a budget that allows nothing yet, which would be 0/0
+				return 0, true // also for a budget that allows nothing yet: 0/0 is not spent
 			}
 			return l.Utilization(), true
 		},
 	},
 	{
-		// A counter, which the Retryer keeps itself.
+		// A counter all the same: the Retryer keeps it, because only the first such
+		// send is an event.
 		counter("retry_layered_sends_total", "Sends that a layer below has added to forbear's attempts by itself."),
 		func(r *forbear.Retryer, _ time.Time) (float64, bool) { return float64(r.LayeredSends()), true },
 	},

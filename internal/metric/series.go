@@ -9,7 +9,8 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 )
 
-// The outcomes of circuit_breaker_calls_total.
+// The outcomes of circuit_breaker_calls_total, as places in callNames. A call that
+// the breaker refused was no attempt, but is counted with them.
 const (
 	callGood = iota
 	callSlow
@@ -20,7 +21,8 @@ const (
 
 var callNames = [...]string{"success", "slow", "failure", "ignored", "not_permitted"}
 
-// maxAttempt bounds the label attempt_number: "16+" stands for all beyond.
+// maxAttempt bounds the label attempt_number: "16+" stands for it and all beyond.
+// Durable work can make any number of attempts, and each number is a series.
 const maxAttempt = 16
 
 // series are the metrics of one dependency. Those of the success path and those
@@ -38,14 +40,16 @@ type series struct {
 	retries [maxAttempt + 1]atomic.Pointer[Series]
 }
 
-// of returns the series of a dependency, made when it is first seen.
+// of returns the series of a dependency, made when it is first seen. The lookup
+// takes no lock: the map is replaced whole whenever it grows, which is rare.
 func (r *Recorder) of(dependency string) *series {
 	if s := (*r.known.Load())[dependency]; s != nil {
 		return s
 	}
 	name := r.Dependency(dependency)
 	if name != dependency {
-		// Not kept under its own name, which may be one of very many.
+		// Not kept under its own name, which may be one of very many: the map
+		// would grow without bound.
 		if s := (*r.known.Load())[name]; s != nil {
 			return s
 		}
@@ -54,6 +58,7 @@ func (r *Recorder) of(dependency string) *series {
 	for {
 		old := r.known.Load()
 		if have := (*old)[name]; have != nil {
+			// Another goroutine was faster. Both hold the same series of the sink.
 			return have
 		}
 		grown := maps.Clone(*old)
@@ -64,7 +69,8 @@ func (r *Recorder) of(dependency string) *series {
 	}
 }
 
-// newSeries creates what every dependency has, whatever its policy.
+// newSeries creates what every dependency has, whatever its policy. An event may
+// come from a Retryer that was never attached, as in a test.
 func (r *Recorder) newSeries(dependency string) *series {
 	s := &series{r: r, dependency: dependency}
 	s.initial, s.exhausted, s.overBudget = s.get(Initial), s.get(Exhausted), s.get(OverBudget)
@@ -114,7 +120,8 @@ func (s *series) get(id ID, more ...string) Series {
 	return s.r.sink.Series(id, append([]string{s.r.service, s.dependency}, more...)...)
 }
 
-// retry returns the counter of the retries with that attempt number.
+// retry returns the counter of the retries with that attempt number, which is at
+// least 2. It is kept once it was looked up: in an outage retries are frequent.
 func (s *series) retry(number int) Series {
 	n := min(number, maxAttempt)
 	if c := s.retries[n].Load(); c != nil {
@@ -129,6 +136,8 @@ func (s *series) retry(number int) Series {
 	return c
 }
 
+// moved and opened are the two counts of a breaker's transition: alerts on
+// flapping need the states, alerts on an opening its cause.
 func (s *series) moved(from, to breaker.State) Series {
 	return s.get(BreakerMoves, from.String(), to.String())
 }
