@@ -2,11 +2,8 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -39,95 +36,34 @@ func (s *Stats) Observer() *forbear.Observer { return s.recorder.Observer() }
 // CountIncoming counts the requests that next receives.
 func (s *Stats) CountIncoming(next http.Handler) http.Handler { return s.recorder.CountIncoming(next) }
 
-// retryer returns the Retryer of a dependency, or nil for one that is not served.
+// retryer returns the Retryer of a dependency, or nil for one that is not served. It
+// is the latest of that name: a reloaded policy file brings a new one.
 func (s *Stats) retryer(dependency string) *forbear.Retryer {
 	return s.recorder.Retryers()[dependency]
 }
 
-// counts are the sink for those metrics that the admin page shows. The zero
-// value is ready.
-type counts struct {
-	incoming count
-	mu       sync.Mutex // of the map; the counts in it need none
-	of       map[countKey]*count
-}
-
-// countKey names a count. by is the error_type or the reason, where the page
-// shows the metric by one.
-type countKey struct {
-	metric         metric.ID
-	dependency, by string
-}
-
-// count is a series that the page shows. It only grows.
-type count struct{ atomic.Int64 }
-
-// Record implements [metric.Series].
-func (c *count) Record(_ context.Context, v float64) { c.Add(int64(v)) }
-
-// unseen is a metric that the admin page does not show.
-type unseen struct{}
-
-func (unseen) Record(context.Context, float64) {}
-
-// Series implements [metric.Sink]. Labels beyond those of the page are summed
-// up: failures of one type count together whatever the reason of their end.
-func (c *counts) Series(id metric.ID, labels ...string) metric.Series {
-	var by string
-	switch id {
-	case metric.Incoming:
-		return &c.incoming
-	case metric.Recovered, metric.Failed, metric.Suppressed:
-		by = labels[2]
-	case metric.Initial, metric.Retries, metric.Exhausted, metric.Certificates:
-	default:
-		return unseen{}
-	}
-	key := countKey{id, labels[1], by}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[countKey]*count{}
-	}
-	if c.of[key] == nil {
-		c.of[key] = new(count)
-	}
-	return c.of[key]
-}
-
-// statuses returns what was counted, by dependency. The counts of one dependency
-// go on while they are read: they are each right, but not of one moment.
-func (c *counts) statuses() map[string]*DependencyStatus {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	found := map[string]*DependencyStatus{}
-	for key, n := range c.of {
-		d := found[key.dependency]
-		if d == nil {
-			d = &DependencyStatus{
-				Dependency: key.dependency,
-				Recovered:  map[string]int64{}, Failed: map[string]int64{}, Suppressed: map[string]int64{},
+// Status returns the counts, and the state of the Retryers at now. A dependency
+// that events named but no Retryer serves is shown with its counts alone.
+func (s *Stats) Status(now time.Time) Status {
+	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Dependencies: []DependencyStatus{}}
+	retryers := s.recorder.Retryers()
+	for name, d := range s.counts.statuses() {
+		if r := retryers[name]; r != nil {
+			l := r.Level(now)
+			d.Budget = BudgetStatus{l.Used, l.Allowed}
+			d.Layered = r.LayeredSends()
+			if b := r.Breaker(); b != nil {
+				status := breakerStatus(b, now)
+				d.Breaker = &status
 			}
-			found[key.dependency] = d
+			if b := r.Bulkhead(); b != nil {
+				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
+			}
 		}
-		switch key.metric {
-		case metric.Initial:
-			d.Initial = n.Load()
-		case metric.Retries:
-			d.Retries = n.Load()
-		case metric.Exhausted:
-			d.Exhausted = n.Load()
-		case metric.Certificates:
-			d.CertErrors = n.Load()
-		case metric.Recovered:
-			d.Recovered[key.by] = n.Load()
-		case metric.Failed:
-			d.Failed[key.by] = n.Load()
-		case metric.Suppressed:
-			d.Suppressed[key.by] = n.Load()
-		}
+		st.Dependencies = append(st.Dependencies, *d)
 	}
-	return found
+	slices.SortFunc(st.Dependencies, func(a, b DependencyStatus) int { return cmp.Compare(a.Dependency, b.Dependency) })
+	return st
 }
 
 // Status is what the admin endpoint shows. Its counts only grow: two
@@ -181,29 +117,6 @@ type BreakerStatus struct {
 type BulkheadStatus struct {
 	Available int `json:"available"`
 	Max       int `json:"max"`
-}
-
-// Status returns the counts, and the state of the Retryers at now.
-func (s *Stats) Status(now time.Time) Status {
-	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Dependencies: []DependencyStatus{}}
-	retryers := s.recorder.Retryers()
-	for name, d := range s.counts.statuses() {
-		if r := retryers[name]; r != nil {
-			l := r.Level(now)
-			d.Budget = BudgetStatus{l.Used, l.Allowed}
-			d.Layered = r.LayeredSends()
-			if b := r.Breaker(); b != nil {
-				status := breakerStatus(b, now)
-				d.Breaker = &status
-			}
-			if b := r.Bulkhead(); b != nil {
-				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
-			}
-		}
-		st.Dependencies = append(st.Dependencies, *d)
-	}
-	slices.SortFunc(st.Dependencies, func(a, b DependencyStatus) int { return cmp.Compare(a.Dependency, b.Dependency) })
-	return st
 }
 
 // breakerStatus reads a breaker. Nothing is known of the next probe of one that is

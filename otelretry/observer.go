@@ -50,6 +50,7 @@ func New(opts ...Option) (*Observer, error) {
 
 // Observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
 func (o *Observer) Observer() *forbear.Observer {
+	// The metrics are the recorder's; the span around the call gets two events more.
 	f := o.recorder.Observer()
 	scheduled, stopped := f.RetryScheduled, f.Stopped
 	f.RetryScheduled = func(ctx context.Context, e forbear.RetryScheduled) {

@@ -121,7 +121,8 @@ var methods = map[string]bool{
 	"OPTIONS": true, "TRACE": true, "PATCH": true,
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. The span's resend count comes from the
+// context that httpretry gives each retry.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	name, method := req.Method, req.Method
 	if name == "" {
@@ -133,6 +134,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, span := t.tracer.Start(req.Context(), name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(requestAttributes(req, method)...))
 	defer span.End()
+	// A RoundTripper must not change its request, so the headers are a copy.
 	out := req.WithContext(ctx)
 	out.Header = req.Header.Clone()
 	if out.Header == nil {
@@ -197,6 +199,7 @@ func portOf(u *url.URL) int {
 func Traced(name string, op func(context.Context) error, opts ...TraceOption) func(context.Context) error {
 	t := newTracing(opts)
 	return func(ctx context.Context) error {
+		// A first attempt runs under the caller's own context, which knows neither.
 		number, dependency := 1, ""
 		if a := layer.Of(ctx); a != nil {
 			number, dependency = a.Number, a.Dependency
