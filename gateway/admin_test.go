@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -209,5 +210,29 @@ func TestStatusCounts(t *testing.T) {
 	}
 	if w := ask(h, "GET", "/nothing", ""); w.Code != 404 {
 		t.Errorf("no such page: %d", w.Code)
+	}
+}
+
+// The labels of metrics are few and plain; the names that an override is asked
+// for by are whatever the policy file has.
+func TestOverrideFindsEveryDependency(t *testing.T) {
+	stats := gateway.NewStats("checkout")
+	attach := func(name string) *forbear.Retryer {
+		r, err := forbear.New(name, forbear.Policy{}, forbear.WithObserver(stats.Observer()), forbear.WithoutLog())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for i := range 250 {
+		attach(fmt.Sprintf("payments-%d", i))
+	}
+	last := attach("pay ments")
+	h := gateway.NewAdmin(gateway.AdminConfig{Stats: stats, Logger: slog.New(slog.DiscardHandler)})
+	if w := ask(h, "POST", "/admin/breakers/pay%20ments", `{"state":"open","actor":"jane"}`); w.Code != 200 || last.Breaker().State() != breaker.Open {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	if got := stats.Status(time.Now()).Dependencies; len(got) != 251 || got[0].Dependency != "pay ments" {
+		t.Errorf("the status has %d dependencies, the first %q", len(got), got[0].Dependency)
 	}
 }

@@ -2,146 +2,72 @@ package gateway
 
 import (
 	"cmp"
-	"context"
-	"maps"
 	"net/http"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/internal/label"
+	"github.com/forbear-go/forbear/internal/metric"
 )
 
 // Stats is an observer that counts what the calls to each dependency do, for
 // the admin endpoint. It does not replace the log (R-10). It is safe for
 // concurrent use; make it with [NewStats].
 type Stats struct {
-	service  string
-	incoming atomic.Int64
-	labels   label.Set
-
-	mu   sync.RWMutex
-	deps map[string]*counts
-}
-
-// counts are those of one dependency.
-type counts struct {
-	retryer          *forbear.Retryer // nil until it is attached
-	initial, retries atomic.Int64
-
-	mu         sync.Mutex // the rest, which only failures touch
-	exhausted  int64
-	certs      int64
-	recovered  map[string]int64
-	failed     map[string]int64
-	suppressed map[string]int64
+	service  string // as given: the page is for people, not for a label
+	recorder *metric.Recorder
+	counts   counts
 }
 
 // NewStats returns Stats for the named service.
-func NewStats(service string) *Stats { return &Stats{service: service, deps: map[string]*counts{}} }
-
-// of returns the counts of a dependency, and begins them. The path of a call that
-// is known takes a read lock only.
-func (s *Stats) of(dependency string) *counts {
-	s.mu.RLock()
-	c := s.deps[dependency]
-	s.mu.RUnlock()
-	if c != nil {
-		return c
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c = s.deps[dependency]; c == nil {
-		c = &counts{recovered: map[string]int64{}, failed: map[string]int64{}, suppressed: map[string]int64{}}
-		s.deps[dependency] = c
-	}
-	return c
+func NewStats(service string) *Stats {
+	s := &Stats{service: service}
+	s.recorder = metric.NewRecorder(&s.counts, service)
+	// An override names the dependency as the policy file does, so no name may
+	// become "other"; and the counts end with the process.
+	s.recorder.AllDependencies = true
+	return s
 }
 
 // Observer returns what to pass to [forbear.WithObserver]. The log stays on beside it.
-func (s *Stats) Observer() *forbear.Observer {
-	return &forbear.Observer{
-		KeepsLog:     true,
-		Attached:     s.attached,
-		AttemptEnded: s.attemptEnded,
-		Succeeded:    s.succeeded,
-		Stopped:      s.stopped,
-	}
-}
-
-// attached remembers the Retryer, whose budget and breaker are read when they are
-// asked for.
-func (s *Stats) attached(r *forbear.Retryer) {
-	c := s.of(r.Dependency())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.retryer = r
-}
-
-// retryer returns the Retryer of a dependency, or nil for one that is not served.
-func (s *Stats) retryer(dependency string) *forbear.Retryer {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if c := s.deps[dependency]; c != nil {
-		return c.retryer
-	}
-	return nil
-}
+func (s *Stats) Observer() *forbear.Observer { return s.recorder.Observer() }
 
 // CountIncoming counts the requests that next receives.
-func (s *Stats) CountIncoming(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.incoming.Add(1)
-		next.ServeHTTP(w, r)
-	})
+func (s *Stats) CountIncoming(next http.Handler) http.Handler { return s.recorder.CountIncoming(next) }
+
+// retryer returns the Retryer of a dependency, or nil for one that is not served. It
+// is the latest of that name: a reloaded policy file brings a new one.
+func (s *Stats) retryer(dependency string) *forbear.Retryer {
+	return s.recorder.Retryers()[dependency]
 }
 
-// attemptEnded counts what the dependency was sent. It runs for each success and
-// takes no lock of the counts.
-func (s *Stats) attemptEnded(_ context.Context, e forbear.AttemptEnded) {
-	if c := s.of(e.Dependency); e.Attempt <= 1 {
-		c.initial.Add(1)
-	} else {
-		c.retries.Add(1)
-	}
-}
-
-// succeeded counts the calls that a retry has saved, by what had failed.
-func (s *Stats) succeeded(_ context.Context, e forbear.Succeeded) {
-	if e.Attempt <= 1 {
-		return
-	}
-	c := s.of(e.Dependency)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.recovered[s.labels.Bounded("error_type", e.FailedBefore)]++
-}
-
-// stopped counts the calls that were given up, and the retries that were held back
-// to spare the dependency.
-func (s *Stats) stopped(_ context.Context, e forbear.Stopped) {
-	c := s.of(e.Dependency)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e.Attempts > 0 {
-		c.failed[s.labels.Bounded("error_type", e.Failure.Type)]++
-		if e.Reason.Exhausted() {
-			c.exhausted++
+// Status returns the counts, and the state of the Retryers at now. A dependency
+// that events named but no Retryer serves is shown with its counts alone.
+func (s *Stats) Status(now time.Time) Status {
+	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Dependencies: []DependencyStatus{}}
+	retryers := s.recorder.Retryers()
+	for name, d := range s.counts.statuses() {
+		if r := retryers[name]; r != nil {
+			l := r.Level(now)
+			d.Budget = BudgetStatus{l.Used, l.Allowed}
+			d.Layered = r.LayeredSends()
+			if b := r.Breaker(); b != nil {
+				status := breakerStatus(b, now)
+				d.Breaker = &status
+			}
+			if b := r.Bulkhead(); b != nil {
+				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
+			}
 		}
+		st.Dependencies = append(st.Dependencies, *d)
 	}
-	if e.Reason.Suppressed() {
-		c.suppressed[e.Reason.String()]++
-	}
-	if e.Reason == forbear.ReasonCertificate {
-		c.certs++
-	}
+	slices.SortFunc(st.Dependencies, func(a, b DependencyStatus) int { return cmp.Compare(a.Dependency, b.Dependency) })
+	return st
 }
 
-// Status is what the admin endpoint shows. Its counts only grow; who reads it
-// twice has the rates.
+// Status is what the admin endpoint shows. Its counts only grow: two
+// readings give the rates.
 type Status struct {
 	Service      string             `json:"service"`
 	At           time.Time          `json:"at"`
@@ -187,44 +113,10 @@ type BreakerStatus struct {
 	NextProbe time.Time `json:"next_probe,omitzero"`
 }
 
-// BulkheadStatus is how much room a bulkhead has.
+// BulkheadStatus is how many more calls a bulkhead lets in now, of how many.
 type BulkheadStatus struct {
 	Available int `json:"available"`
 	Max       int `json:"max"`
-}
-
-// Status returns the counts, and the state of the Retryers at now.
-func (s *Stats) Status(now time.Time) Status {
-	st := Status{Service: s.service, At: now, Incoming: s.incoming.Load(), Dependencies: []DependencyStatus{}}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for name, c := range s.deps {
-		d := DependencyStatus{Dependency: name, Initial: c.initial.Load(), Retries: c.retries.Load()}
-		c.read(&d)
-		if r := c.retryer; r != nil {
-			l := r.Level(now)
-			d.Budget = BudgetStatus{l.Used, l.Allowed}
-			d.Layered = r.LayeredSends()
-			if b := r.Breaker(); b != nil {
-				status := breakerStatus(b, now)
-				d.Breaker = &status
-			}
-			if b := r.Bulkhead(); b != nil {
-				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
-			}
-		}
-		st.Dependencies = append(st.Dependencies, d)
-	}
-	slices.SortFunc(st.Dependencies, func(a, b DependencyStatus) int { return cmp.Compare(a.Dependency, b.Dependency) })
-	return st
-}
-
-// read copies what is under the lock.
-func (c *counts) read(d *DependencyStatus) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d.Exhausted, d.CertErrors = c.exhausted, c.certs
-	d.Recovered, d.Failed, d.Suppressed = maps.Clone(c.recovered), maps.Clone(c.failed), maps.Clone(c.suppressed)
 }
 
 // breakerStatus reads a breaker. Nothing is known of the next probe of one that is

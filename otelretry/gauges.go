@@ -5,63 +5,55 @@ import (
 	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
+	otelmetric "go.opentelemetry.io/otel/metric"
+
+	"github.com/forbear-go/forbear/internal/metric"
 )
 
-// gauges registers what is read off the Retryers when it is asked for.
-func (o *Observer) gauges(m metric.Meter) error {
-	utilization, err1 := m.Float64ObservableGauge("retry_budget_utilization_ratio",
-		metric.WithUnit("1"), metric.WithDescription("Retries in the budget's window over the retries allowed; 1 is a spent budget."))
-	state, err2 := m.Int64ObservableGauge("circuit_breaker_state",
-		metric.WithDescription("Where the circuit breaker stands: 0 closed, 1 open, 2 half-open."))
-	spent, err9 := m.Int64ObservableGauge("circuit_breaker_budget_exhausted",
-		metric.WithDescription("Whether the retry budget has refused a retry within the last ten seconds: 1 or 0."))
-	rate, err3 := m.Float64ObservableGauge("circuit_breaker_failure_rate",
-		metric.WithDescription("Share of failed attempts among the latest that the circuit breaker counts, 0 to 1."))
-	available, err4 := m.Int64ObservableGauge("bulkhead_available_concurrent_calls",
-		metric.WithDescription("Calls that could enter the bulkhead now."))
-	most, err5 := m.Int64ObservableGauge("bulkhead_max_concurrent_calls",
-		metric.WithDescription("Calls that may be under way at once."))
-	limit, err6 := m.Float64ObservableGauge("retry_budget_limit_ratio",
-		metric.WithUnit("1"), metric.WithDescription("Retries that the budget allows for each initial request."))
-	floor, err8 := m.Float64ObservableGauge("retry_budget_floor_retries_per_second",
-		metric.WithDescription("Retries per second that the budget allows whatever the number of requests."))
-	layered, err7 := m.Int64ObservableCounter("retry_layered_sends_total",
-		metric.WithDescription("Sends that a layer below has added to forbear's attempts by itself."))
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
+// newGauge makes the instrument of a metric that is read off the Retryers. The
+// type of its values is part of what a collector stores, and never changes.
+func newGauge(m otelmetric.Meter, row metric.Metric) (otelmetric.Observable, error) {
+	unit, help := otelmetric.WithUnit(row.Unit), otelmetric.WithDescription(row.Help)
+	switch {
+	case row.Kind == metric.KindCounter:
+		return m.Int64ObservableCounter(row.Name, unit, help)
+	case row.Whole:
+		return m.Int64ObservableGauge(row.Name, unit, help)
+	default:
+		return m.Float64ObservableGauge(row.Name, unit, help)
+	}
+}
+
+// registerGauges has the Retryers of r read at each collection. One callback reads
+// all, so that the values of a collection are of one moment. It lives as long as
+// the meter does: an Observer has no end.
+func registerGauges(m otelmetric.Meter, r *metric.Recorder) error {
+	instruments := make([]otelmetric.Observable, len(metric.Gauges))
+	errs := make([]error, len(metric.Gauges))
+	for i, g := range metric.Gauges {
+		instruments[i], errs[i] = newGauge(m, g.Metric)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	_, err := m.RegisterCallback(func(_ context.Context, obs metric.Observer) error {
-		o.mu.Lock()
-		defer o.mu.Unlock()
+	_, err := m.RegisterCallback(func(_ context.Context, to otelmetric.Observer) error {
 		now := time.Now()
-		for _, r := range o.retryers {
-			at := o.of(r.Dependency())
-			if l := r.Level(now); l.Used == 0 {
-				obs.ObserveFloat64(utilization, 0, at)
-			} else {
-				obs.ObserveFloat64(utilization, l.Utilization(), at)
-			}
-			obs.ObserveFloat64(limit, r.Policy().Budget.MaxAmplification()-1, at)
-			if p := r.Policy().Budget; p.Window > 0 {
-				obs.ObserveFloat64(floor, float64(p.MinRetries)/p.Window.Seconds(), at)
-			}
-			obs.ObserveInt64(layered, r.LayeredSends(), at)
-			if b := r.Breaker(); b != nil {
-				obs.ObserveInt64(state, int64(b.State()), at)
-				exhausted := int64(0)
-				if b.BudgetSpent(now) {
-					exhausted = 1
+		for dependency, retryer := range r.Retryers() {
+			for i, g := range metric.Gauges {
+				v, ok := g.Read(retryer, now)
+				if !ok {
+					continue // no breaker, say: a zero would look like a closed one
 				}
-				obs.ObserveInt64(spent, exhausted, at)
-				obs.ObserveFloat64(rate, b.FailureRate(now), at)
-			}
-			if b := r.Bulkhead(); b != nil {
-				obs.ObserveInt64(available, int64(b.Available()), at)
-				obs.ObserveInt64(most, int64(b.Limit()), at)
+				at := attributes(g.Labels, []string{r.Service(), dependency})
+				switch in := instruments[i].(type) {
+				case otelmetric.Int64Observable:
+					to.ObserveInt64(in, int64(v), at)
+				case otelmetric.Float64Observable:
+					to.ObserveFloat64(in, v, at)
+				}
 			}
 		}
 		return nil
-	}, utilization, state, spent, rate, available, most, limit, floor, layered)
+	}, instruments...)
 	return err
 }

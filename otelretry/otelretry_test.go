@@ -62,40 +62,43 @@ func (r *rig) retryer(t *testing.T, opts ...forbear.Option) *forbear.Retryer {
 	return made
 }
 
-// values returns each point of the metrics as name{attributes} value.
-func (r *rig) values(t *testing.T) map[string]float64 {
+// collect returns the metrics that have points.
+func (r *rig) collect(t *testing.T) (found []metricdata.Metrics) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := r.reader.Collect(context.Background(), &all); err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]float64{}
 	for _, s := range all.ScopeMetrics {
-		for _, m := range s.Metrics {
-			note := func(set attribute.Set, v float64) {
-				got[m.Name+"{"+set.Encoded(attribute.DefaultEncoder())+"}"] = v
+		found = append(found, s.Metrics...)
+	}
+	return found
+}
+
+// values returns each point of the metrics as name{attributes} value.
+func (r *rig) values(t *testing.T) map[string]float64 {
+	t.Helper()
+	got := map[string]float64{}
+	for _, m := range r.collect(t) {
+		note := func(set attribute.Set, v float64) {
+			got[m.Name+"{"+set.Encoded(attribute.DefaultEncoder())+"}"] = v
+		}
+		switch d := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range d.DataPoints {
+				note(p.Attributes, float64(p.Value))
 			}
-			switch d := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				for _, p := range d.DataPoints {
-					note(p.Attributes, float64(p.Value))
-				}
-			case metricdata.Gauge[float64]:
-				for _, p := range d.DataPoints {
-					note(p.Attributes, p.Value)
-				}
-			case metricdata.Gauge[int64]:
-				for _, p := range d.DataPoints {
-					note(p.Attributes, float64(p.Value))
-				}
-			case metricdata.Histogram[float64]:
-				for _, p := range d.DataPoints {
-					note(p.Attributes, float64(p.Count))
-				}
-			case metricdata.Histogram[int64]:
-				for _, p := range d.DataPoints {
-					note(p.Attributes, float64(p.Count))
-				}
+		case metricdata.Gauge[float64]:
+			for _, p := range d.DataPoints {
+				note(p.Attributes, p.Value)
+			}
+		case metricdata.Gauge[int64]:
+			for _, p := range d.DataPoints {
+				note(p.Attributes, float64(p.Value))
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range d.DataPoints {
+				note(p.Attributes, float64(p.Count))
 			}
 		}
 	}

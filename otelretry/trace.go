@@ -26,35 +26,40 @@ func TraceID(ctx context.Context) string {
 	return ""
 }
 
-// scheduled marks a retry in the span around the call.
+// spanRetry marks a retry in the span around the call, so that a trace shows why
+// there is a gap between two attempts. Labels are bounded as those of the metrics:
+// an error_type may be any text of the operation's.
 func (o *Observer) spanRetry(ctx context.Context, e forbear.RetryScheduled) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
 	}
 	span.AddEvent("retry", trace.WithAttributes(
-		attribute.String("forbear.dependency", o.labels.Bounded("dependency", e.Dependency)),
+		attribute.String("forbear.dependency", o.recorder.Dependency(e.Dependency)),
 		attribute.Int("forbear.attempt", e.Attempt),
 		attribute.Int64("forbear.backoff_ms", e.Backoff.Milliseconds()),
-		attribute.String("error.type", o.labels.Bounded("error_type", e.Failure.Type))))
+		attribute.String("error.type", o.recorder.ErrorType(e.Failure.Type))))
 }
 
-// stopped marks the end of a failed call there.
+// spanStopped marks the end of a failed call there, with the reason that no
+// attempt's own span can know.
 func (o *Observer) spanStopped(ctx context.Context, e forbear.Stopped) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
 	}
 	span.AddEvent("retries stopped", trace.WithAttributes(
-		attribute.String("forbear.dependency", o.labels.Bounded("dependency", e.Dependency)),
+		attribute.String("forbear.dependency", o.recorder.Dependency(e.Dependency)),
 		attribute.Int("forbear.attempts", e.Attempts),
 		attribute.String("forbear.reason", e.Reason.String()),
-		attribute.String("error.type", o.labels.Bounded("error_type", e.Failure.Type))))
+		attribute.String("error.type", o.recorder.ErrorType(e.Failure.Type))))
 }
 
 // TraceOption changes how attempts are traced.
 type TraceOption func(*tracing)
 
+// tracing is what transports and traced operations share. The propagator is set
+// for operations too, which have nothing to send it along with.
 type tracing struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
@@ -93,7 +98,7 @@ type transport struct {
 
 // NewTransport returns a RoundTripper that makes a client span of each attempt,
 // and sends its context along. It belongs below httpretry's. The span ends with
-// the headers of the answer. A nil next means http.DefaultTransport.
+// the headers of the response. A nil next means http.DefaultTransport.
 func NewTransport(next http.RoundTripper, opts ...TraceOption) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -101,20 +106,23 @@ func NewTransport(next http.RoundTripper, opts ...TraceOption) http.RoundTripper
 	return &transport{newTracing(opts), next}
 }
 
-// CloseIdleConnections closes those of the transport below.
+// CloseIdleConnections closes those of the transport below: http.Client asks its
+// outermost transport for it.
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// methods are those that a span is named after; others are "HTTP".
+// methods are those that a span is named after; others are "HTTP", since a caller
+// could otherwise make up names without bound.
 var methods = map[string]bool{
 	"GET": true, "HEAD": true, "POST": true, "PUT": true, "DELETE": true, "CONNECT": true,
 	"OPTIONS": true, "TRACE": true, "PATCH": true,
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. The span's resend count comes from the
+// context that httpretry gives each retry.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	name, method := req.Method, req.Method
 	if name == "" {
@@ -126,6 +134,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, span := t.tracer.Start(req.Context(), name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(requestAttributes(req, method)...))
 	defer span.End()
+	// A RoundTripper must not change its request, so the headers are a copy.
 	out := req.WithContext(ctx)
 	out.Header = req.Header.Clone()
 	if out.Header == nil {
@@ -144,7 +153,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// errorType is the status where there is one, as the conventions want it.
+// errorType is the status where there is one, as the conventions want it, and
+// otherwise the error_type of the metrics: one search finds both.
 func errorType(resp *http.Response, f forbear.Failure) string {
 	if resp != nil {
 		return strconv.Itoa(resp.StatusCode)
@@ -169,6 +179,8 @@ func requestAttributes(req *http.Request, method string) []attribute.KeyValue {
 	return attrs
 }
 
+// portOf returns the port that a request goes to, that of the scheme where the
+// URL has none; 0 for an unknown scheme.
 func portOf(u *url.URL) int {
 	if n, err := strconv.Atoi(u.Port()); err == nil {
 		return n
@@ -187,6 +199,7 @@ func portOf(u *url.URL) int {
 func Traced(name string, op func(context.Context) error, opts ...TraceOption) func(context.Context) error {
 	t := newTracing(opts)
 	return func(ctx context.Context) error {
+		// A first attempt runs under the caller's own context, which knows neither.
 		number, dependency := 1, ""
 		if a := layer.Of(ctx); a != nil {
 			number, dependency = a.Number, a.Dependency

@@ -1,0 +1,139 @@
+// Package metric holds what forbear measures, once: the table of the metrics,
+// and the [Recorder] that turns events into measurements for a [Sink].
+// Prometheus (promretry), OpenTelemetry (otelretry) and the admin page's counts
+// (gateway.Stats) are its sinks. A metric that is added here is in all of them,
+// under one name and with one help text.
+//
+// It does not register, export or show anything: that is the sinks' part.
+package metric
+
+// A Kind says what a metric does with a measurement.
+type Kind int
+
+const (
+	// KindCounter adds it up, in whole numbers.
+	KindCounter Kind = iota
+	// KindHistogram counts it in a bucket.
+	KindHistogram
+	// KindGauge shows the latest.
+	KindGauge
+)
+
+// Metric is what a metric is called and how its series differ. The names, the
+// labels and the buckets are a promise to dashboards and alerts (R-10,
+// INTG-STD-033): a golden scrape holds them.
+type Metric struct {
+	Name, Help string
+	Kind       Kind
+	Labels     []string
+	// Buckets are the upper bounds of a histogram.
+	Buckets []float64
+	// Unit is that of OpenTelemetry: "s", "1" for a ratio, or none. Prometheus
+	// has it in the name.
+	Unit string
+	// Whole says that the values of a gauge are whole numbers, for which
+	// OpenTelemetry has a type of their own.
+	Whole bool
+}
+
+// The labels whose values come from outside, by which [label.Set] bounds them.
+const (
+	labelDependency = "dependency"
+	labelErrorType  = "error_type"
+	labelQueue      = "queue"
+)
+
+// labelService is the label that all metrics but one have; there is one value
+// for each process.
+const labelService = "service"
+
+// An ID is the place of a metric in the [Table].
+type ID int
+
+// The metrics that events move.
+const (
+	Initial ID = iota
+	Retries
+	Exhausted
+	Backoff
+	Attempts
+	Latency
+	Recovered
+	Failed
+	Suppressed
+	OverBudget
+	Paced
+	TimeBudget
+	Certificates
+	Refreshes
+	Dead
+	Incoming
+	BreakerCalls
+	BreakerMoves
+	BreakerOpened
+	Rejections
+)
+
+// Table is the metrics that events move. Those that are read off a Retryer
+// instead are the [Gauges].
+var Table = [...]Metric{
+	Initial: counter("retry_initial_requests_total",
+		"First attempts: the demand before any retry."),
+	Retries: counter("retry_attempts_total",
+		"Retries sent, by the number of the attempt; the first retry is attempt 2.", "attempt_number"),
+	Exhausted: counter("retry_exhausted_total",
+		"Calls that ended with their retries or their time used up. Refusals of the budget are not among them."),
+	Backoff: histogram("retry_backoff_duration_seconds", "s",
+		"The wait before each retry.", []float64{.01, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60}),
+	Attempts: histogram("retry_attempts_per_call", "",
+		"How many attempts a call took, the first included.", []float64{1, 2, 3, 4, 5, 6, 8, 11}),
+	Latency: histogram("retry_attempt_duration_seconds", "s",
+		"How long an attempt took, first attempts and retries apart.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "attempt"),
+	Recovered: counter("retry_success_after_retry_total",
+		"Calls that succeeded only after a retry, by what had failed before.", labelErrorType),
+	Failed: counter("retry_failed_calls_total",
+		"Calls that failed after at least one attempt, by the last failure and the reason why it ended there.", labelErrorType, "reason"),
+	Suppressed: counter("retry_suppressed_total",
+		"Calls and retries that were withheld, by reason.", "reason"),
+	OverBudget: counter("retry_budget_exhausted_total",
+		"Retries that the budget refused."),
+	Paced: counter("retry_paced_total",
+		"Retries of durable work beyond the budget's share, which successes have earned."),
+	TimeBudget: counter("timeout_budget_exhausted_total",
+		"Attempts that were not begun because what was left of the time was less than they need."),
+	Certificates: counter("tls_certificate_errors_total",
+		"Calls that ended because the peer's certificate was refused. They are never retried."),
+	Refreshes: counter("retry_credential_refreshes_total",
+		"Credentials fetched anew for a retry, by outcome: ok or failed.", "outcome"),
+	// The two that do not belong to a dependency.
+	Dead: {
+		Name: "dlq_messages_total", Labels: []string{labelQueue},
+		Help: "Messages put into a dead-letter queue.",
+	},
+	Incoming: {
+		Name: "retry_incoming_requests_total", Labels: []string{labelService},
+		Help: "Requests that the service received, where its handler is wrapped in Inbound.",
+	},
+	BreakerCalls: counter("circuit_breaker_calls_total",
+		"Attempts as the circuit breaker counts them, by outcome: success, slow, failure, ignored, not_permitted.", "outcome"),
+	BreakerMoves: counter("circuit_breaker_state_transitions_total",
+		"Transitions of the circuit breaker.", "from", "to"),
+	BreakerOpened: counter("circuit_breaker_opened_total",
+		"Openings of the circuit breaker, by cause: failures, slow_calls, budget, probe_failed, operator.", "cause"),
+	Rejections: counter("bulkhead_rejections_total",
+		"Calls that were refused because too many were under way."),
+}
+
+// counter and histogram are rows of the table: metrics of a dependency, with
+// more labels after those that all have.
+func counter(name, help string, more ...string) Metric {
+	return Metric{Name: name, Help: help, Labels: perDependency(more)}
+}
+
+func histogram(name, unit, help string, buckets []float64, more ...string) Metric {
+	return Metric{Name: name, Unit: unit, Help: help, Kind: KindHistogram, Buckets: buckets, Labels: perDependency(more)}
+}
+
+func perDependency(more []string) []string {
+	return append([]string{labelService, labelDependency}, more...)
+}
