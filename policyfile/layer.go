@@ -142,7 +142,7 @@ func (d *decoder) judge(l layer, dependency string, waivers ...Waiver) {
 			note, at.owner = "", dependency
 		}
 		if note != "" {
-			at.owner = dependency // the waiver's, whoever wrote the field
+			at.owner = dependency // the waiver's, wherever the field was written
 		}
 		d.refuse(at.Position, v.Rule, dependency, v.Field, "%s: %s %s%s", at.owner, v.Field, v.Detail, note)
 	}

@@ -220,7 +220,7 @@ func (i *Idempotency) verdict(c idempotency.Claim, got []any) (v idempotency.Ver
 			return idempotency.Verdict{}, err
 		}
 	default:
-		return v, errors.New("the script's answer cannot be read")
+		return v, errors.New("the script's response cannot be read")
 	}
 	v.LeaseLeft = max(v.Record.LeaseEnd.Sub(at(numbers[1])), 0)
 	return v, nil

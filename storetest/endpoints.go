@@ -12,7 +12,7 @@ import (
 
 // A new configuration raises the version and leaves the state alone: an
 // operator who corrects a URL must not enable by accident an endpoint that
-// answered 410 Gone. Held is the dispatcher's own reading and is never
+// responded 410 Gone. Held is the dispatcher's own reading and is never
 // stored.
 func testEndpoints(t *testing.T, s Store) {
 	e := must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/1", Concurrency: 3}))(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// saying is a message with a body of its own, for tests that tell messages
-// apart by content.
+// saying is a message with a body of its own, for tests that distinguish
+// messages by content.
 func saying(id, key, body string, endpoints ...string) webhook.Message {
 	m := message(id, key, endpoints...)
 	m.Body = []byte(body)

@@ -41,7 +41,7 @@ type Answer struct {
 // of the two lists ask for the same thing and share a method.
 type question struct {
 	id, text string
-	answer   func(*review) (Verdict, []string)
+	judge    func(*review) (Verdict, []string)
 }
 
 // questions holds the eleven questions before retries are enabled, and the
@@ -104,7 +104,7 @@ func Checklist(sources []Source, result *Result, metrics map[string]bool, at str
 		case len(v.deps) == 0:
 			a.Evidence = []string{"no dependency in these files"}
 		default:
-			a.Verdict, a.Evidence = q.answer(v)
+			a.Verdict, a.Evidence = q.judge(v)
 		}
 		answers = append(answers, a)
 	}

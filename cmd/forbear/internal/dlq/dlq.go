@@ -171,7 +171,7 @@ func (q *dlq) check(name string, operands []string) error {
 
 // run opens the database and executes the verb. A letter that does not
 // exist, or is in another state, is a negative result: exit code 1. What
-// keeps the command from deciding is exit code 2, so that a script can tell
+// keeps the command from deciding is exit code 2, so that a script can distinguish
 // an empty queue from a broken database.
 func (q *dlq) run(ctx context.Context, name string) int {
 	if err := q.open(ctx); err != nil {

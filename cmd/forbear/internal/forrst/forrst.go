@@ -89,7 +89,7 @@ func (m migration) file(std *cli.Streams, name string) int {
 	if err != nil {
 		return std.Fail("forrst: %v", err)
 	}
-	// Markdown is told by its name alone: a JSON document may hold a fence
+	// Markdown is recognised by its name alone: a JSON document may hold a fence
 	// too.
 	markdown := false
 	switch strings.ToLower(filepath.Ext(name)) {

@@ -1,6 +1,6 @@
 // Package keys is the command keys: what an operator does with idempotency records
-// whose outcome is unknown. Nothing settles them by itself, as a guess would
-// do the work twice or not at all.
+// whose outcome is unknown. Nothing resolves them by itself: a guess would do
+// the work twice or not at all.
 package keys
 
 import (

@@ -169,10 +169,10 @@ func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("%s answered %s", t.base, resp.Status)
+		return s, fmt.Errorf("%s responded %s", t.base, resp.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
-		return s, fmt.Errorf("%s answered no status: %w", t.base, err)
+		return s, fmt.Errorf("%s sent no status: %w", t.base, err)
 	}
 	return s, nil
 }
