@@ -153,7 +153,7 @@ func (b *run[T]) failed(ctx context.Context, it *item[T]) {
 
 // finish marks an item in the journal. A journal that does not work ends the
 // run: what it does not know would be done twice.
-func (b *run[T]) finish(id string, f Fate) {
+func (b *run[T]) finish(id string, f Mark) {
 	if b.Journal == nil {
 		return
 	}

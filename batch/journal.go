@@ -14,12 +14,12 @@ import (
 )
 
 // Fate is how an item ended.
-type Fate byte
+type Mark byte
 
 // The ends that a [Journal] knows. A postponed item is not in it: a later run does it.
 const (
-	Done Fate = '+' // fn has succeeded
-	Dead Fate = '-' // it lies in the dead-letter queue
+	Done Mark = '+' // fn has succeeded
+	Dead Mark = '-' // it lies in the dead-letter queue
 )
 
 // Journal remembers which items are finished. Implementations are safe for
@@ -29,7 +29,7 @@ type Journal interface {
 	Finished(id string) bool
 	// Finish remembers the end of an item, beyond the end of the process when
 	// it returns.
-	Finish(id string, f Fate) error
+	Finish(id string, f Mark) error
 }
 
 // File is a [Journal] in a file, one line an item, for one process at a time.
@@ -39,7 +39,7 @@ type Journal interface {
 type File struct {
 	mu     sync.Mutex
 	f      *os.File
-	ids    map[string]Fate
+	ids    map[string]Mark
 	synced time.Time
 	dirty  bool
 	err    error // after which nothing is written any more
@@ -109,8 +109,8 @@ func (j *File) load(job string) error {
 
 // parse returns the items of a journal and the length of its good part. What
 // follows the good part must be the torn end of a write: no good line.
-func parse(text []byte, head string) (ids map[string]Fate, good int, err error) {
-	ids = map[string]Fate{}
+func parse(text []byte, head string) (ids map[string]Mark, good int, err error) {
+	ids = map[string]Mark{}
 	// A power cut may leave zeros where the data did not get to the disk.
 	if begun := bytes.TrimRight(text, "\x00"); len(begun) < len(head) && bytes.HasPrefix([]byte(head), begun) {
 		return ids, 0, nil // made, and not more
@@ -136,7 +136,7 @@ func parse(text []byte, head string) (ids map[string]Fate, good int, err error) 
 }
 
 // parseLine reads a fate, a checksum and an id: +1a2b3c4d "id".
-func parseLine(line []byte) (id string, f Fate, ok bool) {
+func parseLine(line []byte) (id string, f Mark, ok bool) {
 	if len(line) < 12 || line[9] != ' ' {
 		return "", 0, false
 	}
@@ -145,18 +145,18 @@ func parseLine(line []byte) (id string, f Fate, ok bool) {
 		return "", 0, false
 	}
 	id, err = strconv.Unquote(string(line[10:]))
-	f = Fate(line[0])
+	f = Mark(line[0])
 	return id, f, err == nil && (f == Done || f == Dead) && uint32(sum) == checksum(f, line[10:])
 }
 
 // checksum covers the end and the id: a torn line must not pass for another
 // item's.
-func checksum(f Fate, quoted []byte) uint32 {
+func checksum(f Mark, quoted []byte) uint32 {
 	return crc32.Update(crc32.Checksum([]byte{byte(f)}, castagnoli), castagnoli, quoted)
 }
 
 // line is the inverse of parseLine, with the line feed that makes it whole.
-func line(id string, f Fate) []byte {
+func line(id string, f Mark) []byte {
 	quoted := strconv.AppendQuote(nil, id)
 	return append(append(fmt.Appendf(nil, "%c%08x ", f, checksum(f, quoted)), quoted...), '\n')
 }
@@ -178,7 +178,7 @@ func (j *File) Len() int {
 
 // Finish implements [Journal]. After an error the journal takes nothing more:
 // a line may be torn, and the next must not follow it.
-func (j *File) Finish(id string, f Fate) error {
+func (j *File) Finish(id string, f Mark) error {
 	text := line(id, f)
 	if len(text) > maxLine {
 		return fmt.Errorf("the id is too long: %d bytes", len(id))

@@ -179,7 +179,7 @@ func (c *Consumer) claim(ctx context.Context, e *Event, last bool) Decision {
 		r := &run{c: c, e: e, rec: v.Record, last: last, token: idempotency.Token{ID: id, Owner: v.Record.Owner, Fence: v.Record.Fence}}
 		return r.begin(ctx)
 	case v.Outcome == idempotency.Replay:
-		c.redriven(ctx, e, deadletter.OutcomeDelivered)
+		c.redriven(ctx, e, deadletter.RedriveDelivered)
 		return Decision{Action: Ack, Reason: "duplicate", Duplicate: true}
 	case v.Outcome == idempotency.InProgress:
 		return again(v.LeaseLeft, "in_progress", nil)

@@ -26,12 +26,12 @@ func (r *run) write(ctx context.Context, write func(ctx context.Context) error) 
 // done marks the event as processed; only then may it be acknowledged.
 func (r *run) done(ctx context.Context) Decision {
 	err := r.write(ctx, func(ctx context.Context) error {
-		return r.c.Store.Complete(ctx, r.token, idempotency.Answer{Status: 200}, r.c.Window)
+		return r.c.Store.Complete(ctx, r.token, idempotency.Response{Status: 200}, r.c.Window)
 	})
 	if err != nil {
 		return comeAgain(r.c.Lease, "store", err)
 	}
-	r.c.redriven(ctx, r.e, deadletter.OutcomeDelivered)
+	r.c.redriven(ctx, r.e, deadletter.RedriveDelivered)
 	return Decision{Action: Ack, Reason: "done"}
 }
 
@@ -123,7 +123,7 @@ func (c *Consumer) deadLetter(ctx context.Context, e *Event, l deadletter.Letter
 	if err := c.DLQ.Put(limited, l); err != nil {
 		return err
 	}
-	c.redriven(limited, e, deadletter.OutcomeDead)
+	c.redriven(limited, e, deadletter.RedriveDead)
 	c.Retryer.DeadLettered(ctx, c.Queue, why)
 	return nil
 }

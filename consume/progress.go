@@ -58,10 +58,10 @@ func (c *Consumer) load(ctx context.Context, e *Event, rec *idempotency.Record) 
 	for n := rec.Attempt - 1; n > 0 && n >= rec.Attempt-1-c.Crashes; n-- {
 		left, err := c.Store.Get(ctx, c.progressID(e, rec, n))
 		switch {
-		case errors.Is(err, idempotency.ErrNotFound), err == nil && left.Answer == nil:
+		case errors.Is(err, idempotency.ErrNotFound), err == nil && left.Response == nil:
 			continue
 		case err == nil:
-			err = json.Unmarshal(left.Answer.Body, &p)
+			err = json.Unmarshal(left.Response.Body, &p)
 		}
 		return p, err == nil, err
 	}
@@ -81,5 +81,5 @@ func (c *Consumer) keep(ctx context.Context, e *Event, rec *idempotency.Record, 
 	if err != nil || v.Outcome != idempotency.Acquired { // stored by an earlier try
 		return err
 	}
-	return c.Store.Complete(ctx, idempotency.Token{ID: id, Owner: owner, Fence: v.Record.Fence}, idempotency.Answer{Status: 202, Body: body}, c.Window)
+	return c.Store.Complete(ctx, idempotency.Token{ID: id, Owner: owner, Fence: v.Record.Fence}, idempotency.Response{Status: 202, Body: body}, c.Window)
 }

@@ -41,9 +41,9 @@ func FromLetter(l deadletter.Letter) Event {
 
 // redriven reports the outcome of a redrive to a queue that takes it. A failure
 // to report is not one of the event: the next redrive finds it done.
-func (c *Consumer) redriven(ctx context.Context, e *Event, o deadletter.Outcome) {
+func (c *Consumer) redriven(ctx context.Context, e *Event, o deadletter.RedriveResult) {
 	q, ok := c.DLQ.(interface {
-		EndRedrive(ctx context.Context, id string, o deadletter.Outcome) error
+		RecordRedrive(ctx context.Context, id string, o deadletter.RedriveResult) error
 		Raise(ctx context.Context, a deadletter.Alert) error
 	})
 	if !ok || !e.Redrive {
@@ -52,8 +52,8 @@ func (c *Consumer) redriven(ctx context.Context, e *Event, o deadletter.Outcome)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	id := c.LetterID(*e)
-	_ = q.EndRedrive(ctx, id, o)
-	if o == deadletter.OutcomeDead {
+	_ = q.RecordRedrive(ctx, id, o)
+	if o == deadletter.RedriveDead {
 		_ = q.Raise(ctx, deadletter.Alert{Queue: c.Queue, Reason: "redrive_failed", Letter: id})
 	}
 }

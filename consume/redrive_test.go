@@ -15,11 +15,11 @@ import (
 // queue is a dead-letter queue that is told of redrives.
 type queue struct {
 	letters
-	outcomes []deadletter.Outcome
+	outcomes []deadletter.RedriveResult
 	alerts   int
 }
 
-func (q *queue) EndRedrive(_ context.Context, id string, o deadletter.Outcome) error {
+func (q *queue) RecordRedrive(_ context.Context, id string, o deadletter.RedriveResult) error {
 	if _, ok := q.byID[id]; !ok {
 		return deadletter.ErrNotFound
 	}
@@ -59,7 +59,7 @@ func TestRedriveOfALetter(t *testing.T) {
 			t.Fatalf("%v after %d runs", got, n)
 		}
 	}
-	want := []deadletter.Outcome{deadletter.OutcomeDead, deadletter.OutcomeDelivered, deadletter.OutcomeDelivered}
+	want := []deadletter.RedriveResult{deadletter.RedriveDead, deadletter.RedriveDelivered, deadletter.RedriveDelivered}
 	if len(q.outcomes) != 3 || q.outcomes[0] != want[0] || q.outcomes[1] != want[1] || q.outcomes[2] != want[2] || q.alerts != 1 {
 		t.Errorf("outcomes %v, %d alerts", q.outcomes, q.alerts)
 	}

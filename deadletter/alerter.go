@@ -115,7 +115,7 @@ func (a *Alerter) send(ctx context.Context, alert Alert) {
 	// Written even when the sender is being stopped.
 	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertTimeout)
 	defer cancel()
-	if err := a.store.FinishAlert(done, alert, len(errs) == 0, wait.Jitter(ceiling)); err != nil {
+	if err := a.store.WriteBackAlert(done, alert, len(errs) == 0, wait.Jitter(ceiling)); err != nil {
 		a.log.Warn("alert sent and not noted: it will be sent again", slog.String("error", err.Error()))
 	}
 }

@@ -116,7 +116,7 @@ func TestRedriveOfAnotherProcessesQueue(t *testing.T) {
 		start(t, other, deadletter.Job{})
 		time.Sleep(time.Minute) // with the job all to itself
 		redriving(t, s, func(ctx context.Context, l deadletter.Letter) error {
-			return s.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+			return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		})
 		time.Sleep(5 * time.Minute)
 		if j, err := s.Job(t.Context(), "job"); err != nil || j.State != deadletter.JobDone || j.Delivered != 3 {
@@ -146,7 +146,7 @@ func TestRedriveKeepsItsRate(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			sent, ids[l.EventID] = append(sent, time.Now()), true
-			return s.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+			return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		})
 		start(t, r, deadletter.Job{Rate: 20})
 		time.Sleep(20 * time.Second)
@@ -177,7 +177,7 @@ func TestRedriveIsPausedAndCanceled(t *testing.T) {
 			mu.Lock()
 			sent++
 			mu.Unlock()
-			return s.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+			return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		})
 		start(t, r, deadletter.Job{Rate: 10})
 		time.Sleep(3 * time.Second)
@@ -221,7 +221,7 @@ func TestRedriveResumes(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			got[l.ID]++
-			return s.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+			return s.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		})
 		time.Sleep(10 * time.Second)
 		mu.Lock()

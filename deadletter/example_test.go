@@ -45,7 +45,7 @@ func ExampleRedriver() {
 	redriver := deadletter.NewRedriver(store, "worker-1", map[string]deadletter.Target{
 		"orders": func(ctx context.Context, l deadletter.Letter) error {
 			// The work is done here, under the letter's own id and key.
-			return store.EndRedrive(ctx, l.ID, deadletter.OutcomeDelivered)
+			return store.RecordRedrive(ctx, l.ID, deadletter.RedriveDelivered)
 		},
 	}, quiet)
 	redriver.Poll = 10 * time.Millisecond

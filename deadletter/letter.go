@@ -55,7 +55,7 @@ type Letter struct {
 	RedrivenBy string    `json:"last_redriven_by,omitempty"`
 	Job        string    `json:"redrive,omitempty"`
 	// Outcome is what is known of the latest redrive.
-	Outcome Outcome `json:"redrive_outcome,omitempty"`
+	Outcome RedriveResult `json:"redrive_outcome,omitempty"`
 	Discard string  `json:"discard_reason,omitempty"`
 }
 
@@ -96,13 +96,13 @@ const (
 )
 
 // Outcome is what is known of a redrive.
-type Outcome string
+type RedriveResult string
 
 const (
-	OutcomeNone      Outcome = ""          // not attempted yet
-	OutcomeFailing   Outcome = "failing"   // attempted, failed, and being retried
-	OutcomeDelivered Outcome = "delivered" // done
-	OutcomeDead      Outcome = "dead"      // failed for good again
+	RedriveNone      RedriveResult = ""          // not attempted yet
+	RedriveFailing   RedriveResult = "failing"   // attempted, failed, and being retried
+	RedriveDelivered RedriveResult = "delivered" // done
+	RedriveDead      RedriveResult = "dead"      // failed for good again
 )
 
 // Reasons beyond those of [forbear.Reason].

@@ -159,16 +159,16 @@ func (j *Job) budget(n int) int {
 // count reads from the store what became of the letters that the job has
 // sent.
 func (r *Redriver) count(ctx context.Context, j *Job) error {
-	counts := map[Outcome]int{}
-	for _, o := range []Outcome{OutcomeNone, OutcomeDelivered, OutcomeFailing, OutcomeDead} {
+	counts := map[RedriveResult]int{}
+	for _, o := range []RedriveResult{RedriveNone, RedriveDelivered, RedriveFailing, RedriveDead} {
 		n, err := r.store.Count(ctx, Filter{Job: j.ID, Outcome: &o})
 		if err != nil {
 			return err
 		}
 		counts[o] = n
 	}
-	j.Delivered, j.Failing = counts[OutcomeDelivered], counts[OutcomeFailing]+counts[OutcomeDead]
-	j.Begun = counts[OutcomeNone] + j.Delivered + j.Failing
+	j.Delivered, j.Failing = counts[RedriveDelivered], counts[RedriveFailing]+counts[RedriveDead]
+	j.Begun = counts[RedriveNone] + j.Delivered + j.Failing
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 // resume sends again what a crash may have left between being marked and being
 // sent. Targets take that.
 func (r *Redriver) resume(ctx context.Context, j *Job) error {
-	none := OutcomeNone
+	none := RedriveNone
 	f := Filter{Job: j.ID, State: Redriving, Outcome: &none, Limit: MaxList}
 	for {
 		list, err := r.store.List(ctx, f)
@@ -235,7 +235,7 @@ func (r *Redriver) send(ctx context.Context, l Letter) error {
 		return err
 	}
 	r.log.Warn("redrive refused", slog.String("letter", l.ID), slog.String("error", err.Error()))
-	if err := r.store.EndRedrive(ctx, l.ID, OutcomeDead); err != nil {
+	if err := r.store.RecordRedrive(ctx, l.ID, RedriveDead); err != nil {
 		return err
 	}
 	return r.store.Audit(ctx, Entry{Who: l.RedrivenBy, Action: "redrive-refused", Target: l.ID, Detail: err.Error()})

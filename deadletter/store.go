@@ -33,7 +33,7 @@ type Filter struct {
 	Since       time.Time `json:"since,omitzero"` // dead-lettered at or after
 	Until       time.Time `json:"until,omitzero"` // dead-lettered before
 	Job         string    `json:"redrive,omitempty"`
-	Outcome     *Outcome  `json:"outcome,omitempty"`
+	Outcome     *RedriveResult  `json:"outcome,omitempty"`
 	// MaxRedrives leaves out letters that were redriven this often, when it is
 	// positive.
 	MaxRedrives int `json:"max_redrives,omitempty"`
@@ -80,7 +80,7 @@ type Store interface {
 	// redrive, unless it was redriven limit times.
 	BeginRedrive(ctx context.Context, id, job, by string, limit int) (Letter, error)
 	// EndRedrive records the outcome of a redrive.
-	EndRedrive(ctx context.Context, id string, o Outcome) error
+	RecordRedrive(ctx context.Context, id string, o RedriveResult) error
 
 	PutJob(ctx context.Context, j Job) error
 	Job(ctx context.Context, id string) (Job, error)
@@ -103,11 +103,11 @@ type Store interface {
 	ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]Alert, error)
 	// FinishAlert writes back a claimed alert: sent, or due again after a
 	// while.
-	FinishAlert(ctx context.Context, a Alert, sent bool, after time.Duration) error
+	WriteBackAlert(ctx context.Context, a Alert, sent bool, after time.Duration) error
 	Alerts(ctx context.Context, limit int) ([]Alert, error)
 
 	Audit(ctx context.Context, e Entry) error
-	Audits(ctx context.Context, limit int) ([]Entry, error)
+	AuditTrail(ctx context.Context, limit int) ([]Entry, error)
 }
 
 // Entry is one line of the audit trail.

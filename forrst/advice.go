@@ -25,11 +25,11 @@ const (
 )
 
 // Outcome is the kind of a message, before any question of retrying.
-type Outcome int
+type Result int
 
 // The outcomes of a message.
 const (
-	Success    Outcome = iota // the call is done
+	Success    Result = iota // the call is done
 	Queued                    // the server took the call to do it later: a success too
 	Failed                    // the call failed; Advice.Failure says how
 	Malformed                 // the envelope breaks the protocol
@@ -53,7 +53,7 @@ const (
 // Advice is what a message says about trying again. It is plain data: the
 // Retryer decides, with its policy and its budget.
 type Advice struct {
-	Outcome Outcome
+	Outcome Result
 	// Failure is the message in the terms of forbear's decision. Its class is
 	// Success for the outcomes Success and Queued.
 	Failure  forbear.Failure
@@ -65,7 +65,7 @@ type Advice struct {
 
 // Exchange is the response to one request, in the terms of HTTP. Nothing in
 // it is kept.
-type Exchange struct {
+type Message struct {
 	// RequestID is the id of the request; "" accepts any response.
 	RequestID string
 	// Status and Header are HTTP's; 0 for another transport.
@@ -91,7 +91,7 @@ var ErrIDMismatch = errors.New("forrst response belongs to another request")
 
 // Advise reads a response. It never fails: what cannot be read is advice not
 // to retry, because a server that sends it may have done the work.
-func (p Phase) Advise(x Exchange) Advice {
+func (p Phase) Advise(x Message) Advice {
 	resp, err := ParseResponse(x.Body)
 	switch {
 	case errors.Is(err, ErrForeign) && x.Status >= 300:
@@ -109,7 +109,7 @@ func (p Phase) Advise(x Exchange) Advice {
 }
 
 // byHTTP judges a response that is no Forrst envelope, such as a proxy's page.
-func (x Exchange) byHTTP() Advice {
+func (x Message) byHTTP() Advice {
 	// Forrst is always POST, and a bare POST is not retried without a key.
 	req := &http.Request{Method: http.MethodPost}
 	resp := &http.Response{StatusCode: x.Status, Header: x.Header, Body: http.NoBody}
@@ -125,7 +125,7 @@ func (x Exchange) byHTTP() Advice {
 
 // broken is the advice about a message that cannot be trusted: to stop. A server
 // that sends such a thing has perhaps done the work.
-func broken(o Outcome, label string, err error) Advice {
+func broken(o Result, label string, err error) Advice {
 	return Advice{
 		Outcome: o, Source: FromNothing,
 		Failure: forbear.Failure{Class: forbear.ClassTerminal, Type: label, Err: err},
@@ -161,7 +161,7 @@ func (r *Response) queued() bool {
 
 // failed merges the advice for each of the errors: the stricter wins. The
 // server's own waits are floors, of which the longest counts.
-func (p Phase) failed(r *Response, x Exchange) Advice {
+func (p Phase) failed(r *Response, x Message) Advice {
 	g, guided := readGuidance(r.Extensions)
 	floor, asked := r.serverWait(x)
 	var all Advice
@@ -303,7 +303,7 @@ func (a *Advice) time(after time.Duration, given bool, floor time.Duration, aske
 // serverWait returns the longest wait that the message asks for beside the
 // retry extension: Retry-After, details.retry_after, and what the rate-limit
 // and maintenance extensions say.
-func (r *Response) serverWait(x Exchange) (floor time.Duration, ok bool) {
+func (r *Response) serverWait(x Message) (floor time.Duration, ok bool) {
 	most := func(d time.Duration, readable bool) {
 		if readable {
 			floor, ok = max(floor, d), true
@@ -334,7 +334,7 @@ func (r *Response) serverWait(x Exchange) (floor time.Duration, ok bool) {
 
 // headerWait returns the wait of the HTTP headers. Those of rate limits come
 // with every response of some servers, and count for a limited call alone.
-func headerWait(x Exchange, limited bool) (time.Duration, bool) {
+func headerWait(x Message, limited bool) (time.Duration, bool) {
 	h := x.Header
 	if !limited {
 		h = http.Header{}

@@ -13,7 +13,7 @@ func ExamplePhase_Advise() {
 	answer := `{"protocol":{"name":"forrst","version":"0.1.0"},"id":"req_1","result":null,
 		"errors":[{"code":"RATE_LIMITED","message":"Too many requests"}],
 		"extensions":[{"urn":"urn:forrst:ext:retry","data":{"allowed":true,"strategy":"fixed","after":{"value":5,"unit":"second"},"max_attempts":3}}]}`
-	a := forrst.Phase3.Advise(forrst.Exchange{RequestID: "req_1", Status: 429, Body: []byte(answer), Now: time.Now()})
+	a := forrst.Phase3.Advise(forrst.Message{RequestID: "req_1", Status: 429, Body: []byte(answer), Now: time.Now()})
 	fmt.Println(a.Failure.Type, a.Strategy, a.Failure.Hint.Floor, a.Failure.Hint.MaxRetries, a.Source)
 	// Output: forrst_RATE_LIMITED fixed 5s 3 extension
 }

@@ -31,7 +31,7 @@ func FuzzAdvise(f *testing.F) {
 		f.Add([]byte(seed), 503, "5")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, status int, retryAfter string) {
-		x := forrst.Exchange{Status: status, Header: http.Header{"Retry-After": {retryAfter}}, Body: body, Now: time.Unix(1000, 0)}
+		x := forrst.Message{Status: status, Header: http.Header{"Retry-After": {retryAfter}}, Body: body, Now: time.Unix(1000, 0)}
 		for phase := forrst.Phase1; phase <= forrst.Phase3; phase++ {
 			a := phase.Advise(x)
 			h := a.Failure.Hint

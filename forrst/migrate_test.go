@@ -187,11 +187,11 @@ func FuzzMigrate(f *testing.F) {
 			_ = m.Diff("x")
 		}
 		m := forrst.Migrate(data, false)
-		before := forrst.Phase1.Advise(forrst.Exchange{Body: data, Now: time.Unix(1, 0)})
+		before := forrst.Phase1.Advise(forrst.Message{Body: data, Now: time.Unix(1, 0)})
 		if len(m.Changes) == 0 || before.Outcome != forrst.Failed {
 			return
 		}
-		after := forrst.Phase3.Advise(forrst.Exchange{Body: m.Text, Now: time.Unix(1, 0)})
+		after := forrst.Phase3.Advise(forrst.Message{Body: m.Text, Now: time.Unix(1, 0)})
 		if a, b := retries(before.Failure), retries(after.Failure); a != b {
 			t.Errorf("retries: %v before, %v after\n%s\n%s", a, b, data, m.Text)
 		}

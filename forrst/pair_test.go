@@ -345,7 +345,7 @@ func TestPhase2Warns(t *testing.T) {
 func TestQueuedIsASuccessOfItsOwn(t *testing.T) {
 	for _, urn := range []string{"urn:forrst:ext:replay", "urn:cline:forrst:ext:replay"} {
 		body := `{"protocol":{"name":"forrst"},"id":"r","result":null,"extensions":[{"urn":"` + urn + `","data":{"status":"queued"}}]}`
-		if a := forrst.Phase1.Advise(forrst.Exchange{Status: 202, Body: []byte(body)}); a.Outcome != forrst.Queued || a.Failure.Class != forbear.ClassSuccess {
+		if a := forrst.Phase1.Advise(forrst.Message{Status: 202, Body: []byte(body)}); a.Outcome != forrst.Queued || a.Failure.Class != forbear.ClassSuccess {
 			t.Errorf("%s: %+v", urn, a)
 		}
 	}

@@ -70,7 +70,7 @@ func TestSpecExamples(t *testing.T) {
 		switch kind {
 		case "expect":
 			expected++
-			if got := describe(forrst.Phase3.Advise(forrst.Exchange{Body: []byte(e.json), Now: time.Unix(1, 0)})); got != want {
+			if got := describe(forrst.Phase3.Advise(forrst.Message{Body: []byte(e.json), Now: time.Unix(1, 0)})); got != want {
 				t.Errorf("example %d: %s, want %s\n%s", i, got, want, e.json)
 			}
 		case "migrate":

@@ -145,7 +145,7 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 		return httpretry.Classify(&http.Request{Method: http.MethodPost}, resp, nil)
 	}
 	c.latest = body
-	a := c.o.Phase.Advise(Exchange{
+	a := c.o.Phase.Advise(Message{
 		RequestID: c.id, Status: resp.StatusCode, Header: resp.Header, Body: body, Now: time.Now(),
 	})
 	if a.Deprecated {

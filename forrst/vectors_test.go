@@ -76,7 +76,7 @@ func (c *vectorCase) judge(phase int, now time.Time) (v verdict, err error) {
 	}
 	v.policy = forbear.Policy{Kind: kind, MaxRetries: c.Context.PolicyMaxAttempts}
 	v.policy.Backoff.Cap = time.Duration(c.Context.CapMS) * time.Millisecond
-	x := forrst.Exchange{RequestID: c.Request.ID, Body: c.Message, Now: now}
+	x := forrst.Message{RequestID: c.Request.ID, Body: c.Message, Now: now}
 	if c.RawBody != nil {
 		x.Body = []byte(*c.RawBody)
 	}

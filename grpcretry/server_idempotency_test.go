@@ -397,7 +397,7 @@ func (m *moody) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ver
 	return m.Store.Claim(ctx, c)
 }
 
-func (m *moody) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, d time.Duration) error {
+func (m *moody) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, d time.Duration) error {
 	if m.ends.Load() {
 		return io.ErrUnexpectedEOF
 	}
@@ -437,7 +437,7 @@ func TestLargeReplyIsNotReplayable(t *testing.T) {
 // What an operator says of a key whose outcome is unknown is what duplicates
 // get.
 func TestSettledKeys(t *testing.T) {
-	for want, answer := range map[codes.Code]*idempotency.Answer{
+	for want, answer := range map[codes.Code]*idempotency.Response{
 		codes.OK:                 {Status: 200},
 		codes.NotFound:           {Status: 404},
 		codes.InvalidArgument:    {Status: 400},
@@ -448,7 +448,7 @@ func TestSettledKeys(t *testing.T) {
 		s := open(t, store, func(context.Context, int64) error { return context.Canceled }, options())
 		_, _, _ = s.buy(as(t.Context(), "ann", "k"), "book")
 		id := idempotency.ID{Scope: "ann", Key: idempotency.Digest("k")}
-		if err := store.Resolve(t.Context(), id, idempotency.Resolution{Answer: answer}); err != nil {
+		if err := store.Resolve(t.Context(), id, idempotency.Resolution{Response: answer}); err != nil {
 			t.Fatal(err)
 		}
 		if _, replayed, err := s.buy(as(t.Context(), "ann", "k"), "book"); status.Code(err) != want || !replayed || s.runs.Load() != 1 {

@@ -126,5 +126,5 @@ type Transactor interface {
 	// calls run in it. A response is stored and committed with everything that
 	// run wrote; nil, or an error, rolls all of it back. A duplicate of a run
 	// under way is refused at once and holds no connection.
-	Transact(ctx context.Context, c Claim, run func(ctx context.Context, tx *sql.Tx, rec Record) (*Answer, error)) (Verdict, error)
+	Transact(ctx context.Context, c Claim, run func(ctx context.Context, tx *sql.Tx, rec Record) (*Response, error)) (Verdict, error)
 }

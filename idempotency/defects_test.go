@@ -102,7 +102,7 @@ type ordered struct {
 	stored atomic.Bool
 }
 
-func (o *ordered) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, retention time.Duration) error {
+func (o *ordered) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, retention time.Duration) error {
 	err := o.Idempotency.Complete(ctx, t, a, retention)
 	o.stored.Store(err == nil)
 	return err

@@ -79,7 +79,7 @@ func ExampleStore() {
 	for _, rec := range held {
 		fmt.Println(rec.Operation, rec.State)
 		err := store.Resolve(r.Context(), rec.ID, idempotency.Resolution{
-			Answer: &idempotency.Answer{Status: http.StatusCreated}, By: "ann", Why: "it is in the ledger",
+			Response: &idempotency.Response{Status: http.StatusCreated}, By: "ann", Why: "it is in the ledger",
 		})
 		if err != nil {
 			fmt.Println(err)

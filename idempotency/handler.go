@@ -185,7 +185,7 @@ func (x *keyedRequest) storeFailed(err error) {
 func (x *keyedRequest) respond(v Verdict) {
 	switch v.Outcome {
 	case Replay:
-		x.replay(v.Record.Answer)
+		x.replay(v.Record.Response)
 	case Mismatch:
 		x.refuse(keyReused(), Reused)
 	case Unknown:
@@ -198,7 +198,7 @@ func (x *keyedRequest) respond(v Verdict) {
 }
 
 // replay sends the stored response.
-func (x *keyedRequest) replay(a *Answer) {
+func (x *keyedRequest) replay(a *Response) {
 	if a == nil {
 		x.storeFailed(errors.New("completed record has no answer"))
 		return

@@ -69,7 +69,7 @@ func unknownOutcome() refusal {
 		"an earlier attempt may have taken effect and its outcome was lost: it is not repeated until an operator has settled it")
 }
 
-func notReplayable(a *Answer) refusal {
+func notReplayable(a *Response) refusal {
 	p := refuse("not-replayable", "Done, but not replayable", http.StatusConflict,
 		"an earlier attempt succeeded or failed for good; its answer was not stored: "+a.Tombstone)
 	p.OriginalStatus, p.Location = a.Status, a.Header.Get("Location")

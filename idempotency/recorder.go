@@ -134,7 +134,7 @@ func storable(extra []string) map[string]bool {
 }
 
 // stored is what is kept of the response.
-func (r *recorder) stored(names map[string]bool, tombstone string) Answer {
+func (r *recorder) stored(names map[string]bool, tombstone string) Response {
 	r.WriteHeader(http.StatusOK)
 	hop := map[string]bool{}
 	for _, line := range r.sent["Connection"] {
@@ -142,7 +142,7 @@ func (r *recorder) stored(names map[string]bool, tombstone string) Answer {
 			hop[textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))] = true
 		}
 	}
-	a := Answer{Status: r.status, Header: http.Header{}, Tombstone: tombstone}
+	a := Response{Status: r.status, Header: http.Header{}, Tombstone: tombstone}
 	for name, values := range r.sent {
 		if names[name] && !hop[name] {
 			a.Header[name] = slices.Clone(values)

@@ -161,7 +161,7 @@ func (x *keyedRequest) fenced(u *run) {
 	case err != nil:
 		x.refuse(storeDown(), StoreError)
 	case rec.State == Completed:
-		x.replay(rec.Answer)
+		x.replay(rec.Response)
 	case rec.State == Held:
 		x.refuse(unknownOutcome(), Fenced)
 	default:
@@ -181,7 +181,7 @@ func (x *keyedRequest) transact(c Claim) {
 		var out *recorder
 		var u *run
 		ctx, cancel := context.WithTimeout(x.ctx, h.MaxRun)
-		v, err := h.store.(Transactor).Transact(ctx, c, func(ctx context.Context, tx *sql.Tx, rec Record) (*Answer, error) {
+		v, err := h.store.(Transactor).Transact(ctx, c, func(ctx context.Context, tx *sql.Tx, rec Record) (*Response, error) {
 			u = &run{Context: ctx, token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
 			out = newRecorder(x.w, -1, false)
 			h.next.ServeHTTP(out, x.request(u))

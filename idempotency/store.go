@@ -30,7 +30,7 @@ const (
 )
 
 // Answer is a stored response.
-type Answer struct {
+type Response struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
@@ -58,7 +58,7 @@ type Record struct {
 	Created     time.Time
 	Completed   time.Time
 	Expires     time.Time
-	Answer      *Answer // of a completed record
+	Response      *Response // of a completed record
 	Note        string  // why it is held, or who resolved it
 }
 
@@ -83,11 +83,11 @@ type Token struct {
 }
 
 // Outcome is what a claim comes to.
-type Outcome uint8
+type ClaimOutcome uint8
 
 const (
 	// Refused is the zero value; no store returns it.
-	Refused Outcome = iota
+	Refused ClaimOutcome = iota
 	// Acquired: run it. Record has the fence.
 	Acquired
 	// InProgress: another run works on it. LeaseLeft says for how long at
@@ -103,7 +103,7 @@ const (
 
 // Verdict is what a store says to a claim.
 type Verdict struct {
-	Outcome   Outcome
+	Outcome   ClaimOutcome
 	Record    Record
 	LeaseLeft time.Duration
 }
@@ -120,7 +120,7 @@ type Filter struct {
 type Resolution struct {
 	// Answer is what duplicates get from now on. Nil means that it did not
 	// happen: the next claim runs.
-	Answer *Answer
+	Response *Response
 	By     string
 	Why    string
 }
@@ -147,7 +147,7 @@ type Store interface {
 	// Complete stores the response, to be kept for retention from now on. It
 	// works on a record that is started or was held meanwhile, as long as
 	// no other run was given it; otherwise it returns ErrFenced.
-	Complete(ctx context.Context, t Token, a Answer, retention time.Duration) error
+	Complete(ctx context.Context, t Token, a Response, retention time.Duration) error
 	// Release ends a claim without a result, under the same conditions.
 	Release(ctx context.Context, t Token) error
 	// Hold ends a claim whose outcome is unknown, under the same conditions.
@@ -167,7 +167,7 @@ type Store interface {
 // Against is the state machine: what becomes of old, the record at hand or nil,
 // when c is put to it at now. The record returned is to be stored when the
 // outcome is Acquired, or Unknown.
-func (c Claim) Against(old *Record, now time.Time) (Record, Outcome) {
+func (c Claim) Against(old *Record, now time.Time) (Record, ClaimOutcome) {
 	if old == nil {
 		return c.begin(Record{ID: c.ID, Created: now}, now), Acquired
 	}
@@ -200,7 +200,7 @@ const Abandoned = "the owner's lease ran out"
 // nothing left of a run before it.
 func (c Claim) begin(rec Record, now time.Time) Record {
 	rec.Fingerprint, rec.Operation, rec.Rerun = c.Fingerprint, c.Operation, c.Rerun
-	rec.State, rec.Owner, rec.Answer, rec.Note = Started, c.Owner, nil, ""
+	rec.State, rec.Owner, rec.Response, rec.Note = Started, c.Owner, nil, ""
 	rec.Fence++
 	rec.Attempt++
 	rec.LeaseEnd = now.Add(c.Lease)

@@ -27,7 +27,7 @@ func (f *faulty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ve
 	return f.Idempotency.Claim(ctx, c)
 }
 
-func (f *faulty) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, d time.Duration) error {
+func (f *faulty) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, d time.Duration) error {
 	if f.ends.Load() {
 		return errDown
 	}
@@ -62,7 +62,7 @@ func TestStoreDownAtCompletionDoesNotRunAgain(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Operation != "POST /pay" {
 		t.Fatalf("got %+v, %v", list, err)
 	}
-	if err := f.Resolve(t.Context(), list[0].ID, idempotency.Resolution{Answer: &idempotency.Answer{Status: 201, Body: []byte("settled")}, By: "ann", Why: "seen in the ledger"}); err != nil {
+	if err := f.Resolve(t.Context(), list[0].ID, idempotency.Resolution{Response: &idempotency.Response{Status: 201, Body: []byte("settled")}, By: "ann", Why: "seen in the ledger"}); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.send(); r.status != 201 || r.body != "settled" || !r.replayed() {

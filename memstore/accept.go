@@ -95,18 +95,18 @@ func (m *Store) wait(d *delivery, due time.Time) {
 
 // Relay implements webhook.Store. A memory store shares no transaction with
 // its caller's data, and so has no outbox to relay from.
-func (m *Store) Relay(context.Context, int, func(*webhook.Message) (bool, error)) (webhook.Relayed, error) {
-	return webhook.Relayed{}, nil
+func (m *Store) Relay(context.Context, int, func(*webhook.Message) (bool, error)) (webhook.RelayResult, error) {
+	return webhook.RelayResult{}, nil
 }
 
 // Attempts is the highest number in the history and not its length: an
 // interrupted attempt is listed again under the same number.
 // Deliveries implements webhook.Store.
-func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.Info, err error) {
+func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.DeliveryInfo, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.of[message] {
-		i := webhook.Info{Message: message, Endpoint: d.Endpoint, State: d.state, Due: d.Due, Claims: d.Claims, Postponed: d.Progress.Postponed, History: slices.Clone(d.history)}
+		i := webhook.DeliveryInfo{Message: message, Endpoint: d.Endpoint, State: d.state, Due: d.Due, Claims: d.Claims, Postponed: d.Progress.Postponed, History: slices.Clone(d.history)}
 		for _, a := range d.history {
 			i.Attempts = max(i.Attempts, a.Number)
 		}

@@ -70,7 +70,7 @@ func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (
 // An alert that is still open, or done, was claimed by no one, and the call
 // changes nothing.
 // FinishAlert implements deadletter.Store.
-func (m *Store) FinishAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
+func (m *Store) WriteBackAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, old := range m.alerts {
@@ -110,7 +110,7 @@ func (m *Store) audit(e deadletter.Entry) {
 }
 
 // Audits implements deadletter.Store.
-func (m *Store) Audits(_ context.Context, limit int) (list []deadletter.Entry, err error) {
+func (m *Store) AuditTrail(_ context.Context, limit int) (list []deadletter.Entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range slices.Backward(m.audits) {

@@ -11,12 +11,12 @@ import (
 // A lane without a waiting delivery has no head: its dispatcher sleeps until
 // something is accepted.
 // Heads implements webhook.Store.
-func (m *Store) Heads(context.Context) (heads []webhook.Head, err error) {
+func (m *Store) NextDues(context.Context) (heads []webhook.NextDue, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for endpoint, w := range m.lanes {
 		if d := w.head(); d != nil {
-			heads = append(heads, webhook.Head{Endpoint: endpoint, In: time.Until(d.Due)})
+			heads = append(heads, webhook.NextDue{Endpoint: endpoint, In: time.Until(d.Due)})
 		}
 	}
 	return heads, nil
@@ -25,9 +25,9 @@ func (m *Store) Heads(context.Context) (heads []webhook.Head, err error) {
 // The two halves take the lock one after the other. Another claim may come
 // between them, which is harmless: each half is complete in itself.
 // Turn implements webhook.Store.
-func (m *Store) Turn(ctx context.Context, t webhook.Turn) (done webhook.Turned, err error) {
+func (m *Store) WriteBackAndClaim(ctx context.Context, t webhook.Step) (done webhook.StepResult, err error) {
 	// Write back first: what that lets go may be claimed in the same turn.
-	if done.OK, err = m.Finish(ctx, t.Outcomes); err != nil {
+	if done.OK, err = m.Finish(ctx, t.WriteBacks); err != nil {
 		return done, err
 	}
 	if done.Claimed, err = m.Claim(ctx, t.Owner, t.Lease, t.Lanes); err != nil {
@@ -43,7 +43,7 @@ func (m *Store) Turn(ctx context.Context, t webhook.Turn) (done webhook.Turned, 
 	for _, l := range t.Lanes {
 		if w := m.lanes[l.Endpoint]; w != nil && got[l.Endpoint] < l.Max {
 			if d := w.head(); d != nil {
-				done.Next = append(done.Next, webhook.Head{Endpoint: l.Endpoint, In: time.Until(d.Due)})
+				done.Next = append(done.Next, webhook.NextDue{Endpoint: l.Endpoint, In: time.Until(d.Due)})
 			}
 		}
 	}

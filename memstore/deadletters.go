@@ -33,7 +33,7 @@ func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 		m.put(l)
 		return
 	}
-	old.State, old.Outcome, old.DeadAt = deadletter.Dead, deadletter.OutcomeDead, time.Now()
+	old.State, old.Outcome, old.DeadAt = deadletter.Dead, deadletter.RedriveDead, time.Now()
 	old.Reason, old.ErrorType, old.History, old.LastAttempt = l.Reason, l.ErrorType, l.History, l.LastAttempt
 	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: old.ID, Detail: l.Description})
 }
@@ -189,14 +189,14 @@ func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (
 	if l.Redrives >= limit {
 		return *l, fmt.Errorf("dead letter %q was redriven %d times: %w", id, l.Redrives, deadletter.ErrRedriveLimit)
 	}
-	l.State, l.Outcome, l.Job, l.RedrivenBy, l.RedrivenAt = deadletter.Redriving, deadletter.OutcomeNone, job, by, time.Now()
+	l.State, l.Outcome, l.Job, l.RedrivenBy, l.RedrivenAt = deadletter.Redriving, deadletter.RedriveNone, job, by, time.Now()
 	l.Redrives++
 	m.audit(deadletter.Entry{Who: by, Action: "redrive", Target: id, Detail: "job " + job})
 	return *l, nil
 }
 
 // EndRedrive implements deadletter.Store.
-func (m *Store) EndRedrive(_ context.Context, id string, o deadletter.Outcome) error {
+func (m *Store) RecordRedrive(_ context.Context, id string, o deadletter.RedriveResult) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endRedrive(id, o)
@@ -206,16 +206,16 @@ func (m *Store) EndRedrive(_ context.Context, id string, o deadletter.Outcome) e
 // endRedrive records the outcome of a redrive. A redrive that failed for now
 // goes on in state redriving. The call does nothing for a delivery that
 // redrives no letter, which is most of them.
-func (m *Store) endRedrive(id string, o deadletter.Outcome) {
+func (m *Store) endRedrive(id string, o deadletter.RedriveResult) {
 	l := m.find(id)
 	if l == nil || l.State != deadletter.Redriving {
 		return
 	}
 	l.Outcome = o
 	switch o {
-	case deadletter.OutcomeDelivered:
+	case deadletter.RedriveDelivered:
 		l.State = deadletter.Resolved
-	case deadletter.OutcomeDead:
+	case deadletter.RedriveDead:
 		l.State = deadletter.Dead
 	}
 }

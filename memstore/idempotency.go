@@ -86,9 +86,9 @@ func (m *Idempotency) Renew(ctx context.Context, t idempotency.Token, lease time
 // The retention counts from now, not from the claim: a client repeats a
 // request because its response was lost, which is after completion.
 // Complete implements idempotency.Store.
-func (m *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, retention time.Duration) error {
+func (m *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, retention time.Duration) error {
 	return m.update(ctx, t, func(r *idempotency.Record, now time.Time) {
-		r.State, r.Answer, r.Note, r.Completed, r.Expires = idempotency.Completed, &a, "", now, now.Add(retention)
+		r.State, r.Response, r.Note, r.Completed, r.Expires = idempotency.Completed, &a, "", now, now.Add(retention)
 	})
 }
 
@@ -134,10 +134,10 @@ func (m *Idempotency) List(_ context.Context, f idempotency.Filter) ([]idempoten
 			continue
 		}
 		// Lists show no bodies.
-		if rec.Answer != nil {
-			a := *rec.Answer
+		if rec.Response != nil {
+			a := *rec.Response
 			a.Body = nil
-			rec.Answer = &a
+			rec.Response = &a
 		}
 		if list = append(list, rec); len(list) == f.Max() {
 			break
@@ -172,8 +172,8 @@ func (m *Idempotency) Resolve(_ context.Context, id idempotency.ID, res idempote
 	r.Note = res.Text()
 	r.Owner = "" // a run that still goes on has lost it
 	r.State, r.Expires = idempotency.Released, now.Add(retention)
-	if res.Answer != nil {
-		r.State, r.Answer, r.Completed = idempotency.Completed, res.Answer, now
+	if res.Response != nil {
+		r.State, r.Response, r.Completed = idempotency.Completed, res.Response, now
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // each outcome whether its fence held; the others change nothing, and are no
 // error, since a lost lease is an ordinary event for a dispatcher that was
 // slow.
-func (m *Store) Finish(_ context.Context, outcomes []webhook.Outcome) ([]bool, error) {
+func (m *Store) Finish(_ context.Context, outcomes []webhook.WriteBack) ([]bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ok := make([]bool, len(outcomes))
@@ -40,14 +40,14 @@ func (m *Store) Finish(_ context.Context, outcomes []webhook.Outcome) ([]bool, e
 // writeBack changes a delivery under a good lease, with its letter, the redrive
 // that it belongs to and the next of its key. Its progress goes through JSON, as
 // in a database, so that a test meets what is lost there.
-func (m *Store) writeBack(d *delivery, o *webhook.Outcome) error {
+func (m *Store) writeBack(d *delivery, o *webhook.WriteBack) error {
 	now := time.Now()
 	if o.Kind != webhook.Delivered {
 		text, err := json.Marshal(o.Progress) // what a real store would keep
 		if err != nil {
 			return err
 		}
-		var kept webhook.Outcome
+		var kept webhook.WriteBack
 		if err := json.Unmarshal(text, &kept.Progress); err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (m *Store) writeBack(d *delivery, o *webhook.Outcome) error {
 	switch o.Kind {
 	case webhook.Delivered:
 		d.state, d.finished = stateDone, now
-		m.endRedrive(d.Letter, deadletter.OutcomeDelivered)
+		m.endRedrive(d.Letter, deadletter.RedriveDelivered)
 	case webhook.Dead:
 		if o.Dead == nil {
 			return fmt.Errorf("delivery %d: dead without a letter", d.ID)
@@ -64,7 +64,7 @@ func (m *Store) writeBack(d *delivery, o *webhook.Outcome) error {
 		d.state, d.finished = stateDead, now
 		m.deadLetter(d, *o.Dead)
 	case webhook.Retried:
-		m.endRedrive(d.Letter, deadletter.OutcomeFailing)
+		m.endRedrive(d.Letter, deadletter.RedriveFailing)
 		fallthrough
 	default:
 		m.wait(d, now.Add(o.After))
@@ -105,7 +105,7 @@ func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) er
 	case !msg.SameContent(&d.Message):
 		return fmt.Errorf("message %q to endpoint %q: %w", l.EventID, l.Destination, webhook.ErrConflict)
 	case d.state == stateDone:
-		m.endRedrive(l.ID, deadletter.OutcomeDelivered)
+		m.endRedrive(l.ID, deadletter.RedriveDelivered)
 	case d.state != stateDead:
 		d.Letter = cmp.Or(d.Letter, l.ID)
 	default:

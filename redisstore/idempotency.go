@@ -73,7 +73,7 @@ type IdempotencyOptions struct {
 	Prefix string
 	// MaxAnswer bounds what is stored of a response, in bytes of its
 	// headers and its body. A larger one leaves a tombstone. Default 2 MiB.
-	MaxAnswer int
+	MaxResponse int
 	// Cipher encrypts headers and bodies of responses at rest. That of
 	// package sqlstore fits.
 	Cipher Cipher
@@ -118,8 +118,8 @@ func OpenIdempotency(ctx context.Context, url string, o IdempotencyOptions) (*Id
 // [Idempotency.Durable].
 func NewIdempotency(ctx context.Context, client redis.UniversalClient, o IdempotencyOptions) (*Idempotency, error) {
 	o.Prefix = cmp.Or(o.Prefix, "forbear:key:")
-	o.MaxAnswer = cmp.Or(o.MaxAnswer, 2<<20)
-	if o.MaxAnswer < 0 {
+	o.MaxResponse = cmp.Or(o.MaxResponse, 2<<20)
+	if o.MaxResponse < 0 {
 		return nil, errors.New("redisstore: max answer is negative")
 	}
 	if o.Logger == nil {
@@ -187,7 +187,7 @@ func (i *Idempotency) Renew(ctx context.Context, t idempotency.Token, lease time
 }
 
 // Complete implements idempotency.Store.
-func (i *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Answer, retention time.Duration) error {
+func (i *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, retention time.Duration) error {
 	fields, err := i.encode(a)
 	if err != nil {
 		return fmt.Errorf("redisstore: complete: %w", err)

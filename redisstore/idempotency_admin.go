@@ -30,9 +30,9 @@ func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (idempotency.R
 
 // Resolve implements idempotency.Store.
 func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
-	args := []any{clip(res.Text()), bit(res.Answer != nil)}
-	if res.Answer != nil {
-		answer, err := i.encode(*res.Answer)
+	args := []any{clip(res.Text()), bit(res.Response != nil)}
+	if res.Response != nil {
+		answer, err := i.encode(*res.Response)
 		if err != nil {
 			return fmt.Errorf("redisstore: resolve: %w", err)
 		}

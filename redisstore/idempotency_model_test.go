@@ -53,7 +53,7 @@ func (m *model) step() {
 	if n := len(m.claims); n > 0 {
 		k = m.claims[max(n-1-m.rng.IntN(3), 0)]
 	}
-	a := idempotency.Answer{Status: 200 + m.rng.IntN(100)}
+	a := idempotency.Response{Status: 200 + m.rng.IntN(100)}
 	hours := time.Duration(1+m.rng.IntN(4)) * 2 * time.Hour
 	ctx := m.t.Context()
 	switch n := m.rng.IntN(20); {
@@ -78,7 +78,7 @@ func (m *model) step() {
 	case n < 19:
 		r := idempotency.Resolution{By: "ann"}
 		if m.rng.IntN(2) == 0 {
-			r.Answer = &a
+			r.Response = &a
 		}
 		m.same("resolve", m.memory.Resolve(ctx, m.id, r), m.redis.Resolve(ctx, m.id, r))
 	default:
@@ -139,8 +139,8 @@ func (m *model) compare() {
 	two, err2 := m.redis.Get(m.t.Context(), m.id)
 	text := func(r idempotency.Record, err error) string {
 		status := 0
-		if r.Answer != nil && r.State == idempotency.Completed {
-			status = r.Answer.Status
+		if r.Response != nil && r.State == idempotency.Completed {
+			status = r.Response.Status
 		}
 		ago := func(at time.Time) string {
 			if at.IsZero() {

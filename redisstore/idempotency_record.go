@@ -128,7 +128,7 @@ func (i *Idempotency) decode(id idempotency.ID, values []any) (rec idempotency.R
 	if r.err != nil || rec.State != idempotency.Completed {
 		return rec, r.err
 	}
-	rec.Answer = &idempotency.Answer{Status: status, Tombstone: tombstone}
+	rec.Response = &idempotency.Response{Status: status, Tombstone: tombstone}
 	head := []byte(header)
 	if sealed {
 		if head, err = i.open(header); err != nil {
@@ -136,14 +136,14 @@ func (i *Idempotency) decode(id idempotency.ID, values []any) (rec idempotency.R
 		}
 	}
 	if len(head) > 0 {
-		if err := json.Unmarshal(head, &rec.Answer.Header); err != nil {
+		if err := json.Unmarshal(head, &rec.Response.Header); err != nil {
 			return rec, errors.New("record has headers that cannot be read")
 		}
 	}
 	if body != "" {
-		rec.Answer.Body = []byte(body)
+		rec.Response.Body = []byte(body)
 		if sealed {
-			rec.Answer.Body, err = i.open(body)
+			rec.Response.Body, err = i.open(body)
 		}
 	}
 	return rec, err
@@ -161,13 +161,13 @@ func (i *Idempotency) open(sealed string) ([]byte, error) {
 // encode returns a response as the scripts take it: status, header, body,
 // tombstone, sealed. One that is too large is stored as a tombstone, with
 // its Location, since refusing it would leave a finished run without an end.
-func (i *Idempotency) encode(a idempotency.Answer) ([]any, error) {
+func (i *Idempotency) encode(a idempotency.Response) ([]any, error) {
 	header, err := marshal(a.Header)
 	if err != nil {
 		return nil, err
 	}
 	body := a.Body
-	if len(header)+len(body) > i.opts.MaxAnswer {
+	if len(header)+len(body) > i.opts.MaxResponse {
 		a.Tombstone, body = idempotency.Oversize, nil
 		kept := http.Header{}
 		if l := a.Header.Get("Location"); len(l) <= maxPart && l != "" {
@@ -207,7 +207,7 @@ func (i *Idempotency) verdict(c idempotency.Claim, got []any) (v idempotency.Ver
 		}
 	}
 	switch {
-	case len(numbers) == 7 && idempotency.Outcome(numbers[0]) == idempotency.Acquired:
+	case len(numbers) == 7 && idempotency.ClaimOutcome(numbers[0]) == idempotency.Acquired:
 		v.Outcome = idempotency.Acquired
 		v.Record = idempotency.Record{
 			ID: c.ID, Fingerprint: c.Fingerprint, Operation: clip(c.Operation), State: idempotency.Started, Rerun: c.Rerun, Owner: c.Owner,
@@ -215,7 +215,7 @@ func (i *Idempotency) verdict(c idempotency.Claim, got []any) (v idempotency.Ver
 		}
 	case len(numbers) == 2 && len(got) == 3 && numbers[0] > int64(idempotency.Acquired) && numbers[0] <= int64(idempotency.Unknown):
 		values, _ := got[2].([]any)
-		v.Outcome = idempotency.Outcome(numbers[0])
+		v.Outcome = idempotency.ClaimOutcome(numbers[0])
 		if v.Record, err = i.decode(c.ID, values); err != nil {
 			return idempotency.Verdict{}, err
 		}

@@ -58,7 +58,7 @@ func TestIdempotencyStoreEncrypted(t *testing.T) {
 		return openKeys(t, s, redisstore.IdempotencyOptions{Cipher: cipher})
 	})
 	i := openKeys(t, s, redisstore.IdempotencyOptions{Cipher: cipher})
-	completed(t, i, "private", idempotency.Answer{Status: 201, Header: http.Header{"Location": {"/secret-place"}}, Body: []byte("secret-body")})
+	completed(t, i, "private", idempotency.Response{Status: 201, Header: http.Header{"Location": {"/secret-place"}}, Body: []byte("secret-body")})
 	c := client(t, s)
 	for _, name := range c.Keys(t.Context(), "*").Val() {
 		for field, value := range c.HGetAll(t.Context(), name).Val() {
@@ -81,7 +81,7 @@ func claim(key string) idempotency.Claim {
 
 func token(c idempotency.Claim) idempotency.Token { return idempotency.Token{ID: c.ID, Owner: c.Owner} }
 
-func claimed(t *testing.T, i *redisstore.Idempotency, c idempotency.Claim, want idempotency.Outcome) idempotency.Verdict {
+func claimed(t *testing.T, i *redisstore.Idempotency, c idempotency.Claim, want idempotency.ClaimOutcome) idempotency.Verdict {
 	t.Helper()
 	v, err := i.Claim(t.Context(), c)
 	if err != nil {
@@ -93,7 +93,7 @@ func claimed(t *testing.T, i *redisstore.Idempotency, c idempotency.Claim, want 
 	return v
 }
 
-func completed(t *testing.T, i *redisstore.Idempotency, key string, a idempotency.Answer) {
+func completed(t *testing.T, i *redisstore.Idempotency, key string, a idempotency.Response) {
 	t.Helper()
 	c := claim(key)
 	claimed(t, i, c, idempotency.Acquired)
@@ -128,9 +128,9 @@ func TestRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	completed(t, i, "loads the scripts", idempotency.Answer{Status: 201})
+	completed(t, i, "loads the scripts", idempotency.Response{Status: 201})
 	c.AddHook(count)
-	completed(t, i, "fresh", idempotency.Answer{Status: 201})
+	completed(t, i, "fresh", idempotency.Response{Status: 201})
 	if n := count.n.Swap(0); n != 2 {
 		t.Errorf("a fresh key took %d round trips, want 2", n)
 	}
@@ -141,7 +141,7 @@ func TestRoundTrips(t *testing.T) {
 	if err := c.ScriptFlush(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	completed(t, i, "a server that has forgotten the scripts", idempotency.Answer{Status: 201})
+	completed(t, i, "a server that has forgotten the scripts", idempotency.Response{Status: 201})
 }
 
 // What may be forgotten goes by itself; what may not, stays.
@@ -154,7 +154,7 @@ func TestTimesToLive(t *testing.T) {
 	claimed(t, i, rerun, idempotency.Acquired)
 	for name, end := range map[string]func(idempotency.Token) error{
 		"completed": func(k idempotency.Token) error {
-			return i.Complete(t.Context(), k, idempotency.Answer{Status: 201}, 48*time.Hour)
+			return i.Complete(t.Context(), k, idempotency.Response{Status: 201}, 48*time.Hour)
 		},
 		"released": func(k idempotency.Token) error { return i.Release(t.Context(), k) },
 		"held":     func(k idempotency.Token) error { return i.Hold(t.Context(), k, "cut off") },
@@ -203,19 +203,19 @@ func TestSentAgain(t *testing.T) {
 	c.Owner = "second"
 	claimed(t, i, c, idempotency.Acquired)
 	for range 2 {
-		if err := i.Complete(ctx, token(c), idempotency.Answer{Status: 201, Body: []byte("a")}, time.Hour); err != nil {
+		if err := i.Complete(ctx, token(c), idempotency.Response{Status: 201, Body: []byte("a")}, time.Hour); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := i.Complete(ctx, token(c), idempotency.Answer{Status: 201, Body: []byte("b")}, time.Hour); !errors.Is(err, idempotency.ErrFenced) {
+	if err := i.Complete(ctx, token(c), idempotency.Response{Status: 201, Body: []byte("b")}, time.Hour); !errors.Is(err, idempotency.ErrFenced) {
 		t.Errorf("another answer: %v, want ErrFenced", err)
 	}
 }
 
 func TestLargeAnswerLeavesATombstone(t *testing.T) {
-	i := openKeys(t, startRedis(t), redisstore.IdempotencyOptions{MaxAnswer: 100})
-	completed(t, i, "k", idempotency.Answer{Status: 201, Header: http.Header{"Location": {"/pay/1"}, "Link": {"x"}}, Body: make([]byte, 100)})
-	a := claimed(t, i, claim("k"), idempotency.Replay).Record.Answer
+	i := openKeys(t, startRedis(t), redisstore.IdempotencyOptions{MaxResponse: 100})
+	completed(t, i, "k", idempotency.Response{Status: 201, Header: http.Header{"Location": {"/pay/1"}, "Link": {"x"}}, Body: make([]byte, 100)})
+	a := claimed(t, i, claim("k"), idempotency.Replay).Record.Response
 	if a.Tombstone != idempotency.Oversize || a.Status != 201 || len(a.Body) > 0 || a.Header.Get("Location") != "/pay/1" || a.Header.Get("Link") != "" {
 		t.Errorf("got %+v", a)
 	}

@@ -85,7 +85,7 @@ func (l *DeadLetters) ClaimAlerts(ctx context.Context, limit int, lease time.Dur
 }
 
 // FinishAlert implements deadletter.Store.
-func (l *DeadLetters) FinishAlert(ctx context.Context, a deadletter.Alert, sent bool, wait time.Duration) error {
+func (l *DeadLetters) WriteBackAlert(ctx context.Context, a deadletter.Alert, sent bool, wait time.Duration) error {
 	spec, err := json.Marshal(a)
 	if err != nil {
 		return err

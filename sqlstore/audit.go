@@ -22,7 +22,7 @@ func (t *tx) audit(e deadletter.Entry) error {
 }
 
 // Audits implements deadletter.Store.
-func (l *DeadLetters) Audits(ctx context.Context, limit int) (list []deadletter.Entry, err error) {
+func (l *DeadLetters) AuditTrail(ctx context.Context, limit int) (list []deadletter.Entry, err error) {
 	err = l.db.each(ctx, into(&list, scanEntry), `SELECT at, who, action, target, detail FROM forbear_audit ORDER BY id DESC LIMIT ?`, limit)
 	return list, err
 }

@@ -19,7 +19,7 @@ import (
 // Heads implements webhook.Store. It hops from endpoint to endpoint on the
 // index of waiting deliveries: its cost is that of the endpoints, not of the
 // deliveries.
-func (w *Webhooks) Heads(ctx context.Context) (heads []webhook.Head, err error) {
+func (w *Webhooks) NextDues(ctx context.Context) (heads []webhook.NextDue, err error) {
 	err = w.db.each(ctx, intoHeads(&heads), `WITH RECURSIVE e (endpoint) AS (
 			SELECT min(endpoint) FROM forbear_deliveries WHERE `+stateWaiting+`
 			UNION ALL
@@ -29,7 +29,7 @@ func (w *Webhooks) Heads(ctx context.Context) (heads []webhook.Head, err error) 
 }
 
 // heads finds when the first waiting delivery of each endpoint is due.
-func (t *tx) heads(endpoints []string) (heads []webhook.Head, err error) {
+func (t *tx) heads(endpoints []string) (heads []webhook.NextDue, err error) {
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
@@ -42,9 +42,9 @@ func (t *tx) heads(endpoints []string) (heads []webhook.Head, err error) {
 }
 
 // intoHeads adds heads to a list; an endpoint with nothing waiting has none.
-func intoHeads(list *[]webhook.Head) func(*sql.Rows) error {
+func intoHeads(list *[]webhook.NextDue) func(*sql.Rows) error {
 	return func(r *sql.Rows) error {
-		var h webhook.Head
+		var h webhook.NextDue
 		var in sql.NullInt64
 		err := r.Scan(&h.Endpoint, &in)
 		if h.In = time.Duration(in.Int64) * time.Microsecond; in.Valid {

@@ -114,7 +114,7 @@ func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 	}
 	l.ID, l.Payload, l.Headers = id, o.Payload, o.Headers
 	l.State, l.DeadAt, l.Redrives, l.RedrivenAt = deadletter.State(state), at(deadAt), redrives, at(redriven)
-	l.RedrivenBy, l.Job, l.Outcome, l.Discard = redriver, job, deadletter.Outcome(outcome), discard
+	l.RedrivenBy, l.Job, l.Outcome, l.Discard = redriver, job, deadletter.RedriveResult(outcome), discard
 	return l, nil
 }
 

@@ -165,8 +165,8 @@ func (t *tx) readRecord(id idempotency.ID) (rec idempotency.Record, now time.Tim
 func (db *DB) scanWhole(r *sql.Rows, more ...any) (rec idempotency.Record, err error) {
 	var body []byte
 	rec, err = db.scanRecord(r, append([]any{&body}, more...)...)
-	if err == nil && rec.Answer != nil && len(body) > 0 {
-		rec.Answer.Body, err = db.unseal(body)
+	if err == nil && rec.Response != nil && len(body) > 0 {
+		rec.Response.Body, err = db.unseal(body)
 	}
 	return rec, err
 }
@@ -193,13 +193,13 @@ func (db *DB) scanRecord(r *sql.Rows, more ...any) (rec idempotency.Record, err 
 	// Only a completed record has a response. One that is held may have columns
 	// of an earlier run.
 	if rec.State == idempotency.Completed {
-		rec.Answer = &idempotency.Answer{Status: status, Tombstone: tombstone}
+		rec.Response = &idempotency.Response{Status: status, Tombstone: tombstone}
 		plain, err := db.unsealText(header)
 		if err != nil {
 			return rec, err
 		}
 		if len(plain) > 0 {
-			err = json.Unmarshal(plain, &rec.Answer.Header)
+			err = json.Unmarshal(plain, &rec.Response.Header)
 		}
 		return rec, err
 	}
@@ -232,7 +232,7 @@ func (i *Idempotency) Renew(ctx context.Context, k idempotency.Token, lease time
 const setCompleted = recordCompleted + `, note = '', status = ?, header = ?, body = ?, tombstone = ?, completed = {t}, expires = {t}`
 
 // Complete implements idempotency.Store.
-func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idempotency.Answer, retention time.Duration) error {
+func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idempotency.Response, retention time.Duration) error {
 	// Sealed before the transaction, for the writer's sake.
 	header, body, err := i.db.sealAnswer(a)
 	if err != nil {
@@ -242,7 +242,7 @@ func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idemp
 }
 
 // sealAnswer makes the columns of a stored response.
-func (db *DB) sealAnswer(a idempotency.Answer) (header string, body []byte, err error) {
+func (db *DB) sealAnswer(a idempotency.Response) (header string, body []byte, err error) {
 	plain, err := json.Marshal(a.Header)
 	if err != nil {
 		return "", nil, err

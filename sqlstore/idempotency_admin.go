@@ -66,7 +66,7 @@ func recordState(s idempotency.State) rowState {
 // Resolve implements idempotency.Store.
 func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
 	set, args := recordReleased, []any{}
-	if a := res.Answer; a != nil {
+	if a := res.Response; a != nil {
 		header, body, err := i.db.sealAnswer(*a)
 		if err != nil {
 			return err

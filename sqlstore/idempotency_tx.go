@@ -51,7 +51,7 @@ func (x *Transactions) end(id idempotency.ID) {
 // Transact implements idempotency.Transactor. Within the process a duplicate is
 // turned away before it takes a connection; between processes PostgreSQL's
 // advisory lock does it without a wait, and SQLite's one writer with one.
-func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, *sql.Tx, idempotency.Record) (*idempotency.Answer, error)) (v idempotency.Verdict, err error) {
+func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, *sql.Tx, idempotency.Record) (*idempotency.Response, error)) (v idempotency.Verdict, err error) {
 	// A duplicate is to come back in a second: no lease says how long a
 	// transaction takes.
 	busy := idempotency.Verdict{Outcome: idempotency.InProgress, Record: idempotency.Record{ID: c.ID}, LeaseLeft: time.Second}

@@ -33,20 +33,20 @@ type admit = func(*webhook.Message) (ordered bool, err error)
 // Relay implements webhook.Store. One transaction moves many rows. When it
 // fails the rows are moved one by one, so that the one to blame, if there is
 // one, becomes a dead letter and holds no one up.
-func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Relayed, error) {
+func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.RelayResult, error) {
 	ids, err := w.outboxHead(ctx, limit)
 	if err != nil || len(ids) == 0 {
-		return webhook.Relayed{}, err
+		return webhook.RelayResult{}, err
 	}
-	move := func(limit int, last bool) (webhook.Relayed, error) {
-		return do(ctx, w.db, func(t *tx) (webhook.Relayed, error) { return t.relay(limit, ok, last) })
+	move := func(limit int, last bool) (webhook.RelayResult, error) {
+		return do(ctx, w.db, func(t *tx) (webhook.RelayResult, error) { return t.relay(limit, ok, last) })
 	}
 	// All at once first: nearly every relay ends here.
 	done, err := move(limit, false)
 	if err == nil || ctx.Err() != nil {
 		return done, err
 	}
-	done = webhook.Relayed{}
+	done = webhook.RelayResult{}
 	for range ids {
 		one, err := move(1, false)
 		// A row is blamed at its last try only.
@@ -94,7 +94,7 @@ func (w *Webhooks) OutboxAge(ctx context.Context) (age time.Duration, err error)
 // never by "id greater than the last one": ids are given out before their
 // transactions commit. last says that a row that cannot be moved becomes a
 // dead letter, whatever the reason.
-func (t *tx) relay(limit int, ok admit, last bool) (done webhook.Relayed, err error) {
+func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, err error) {
 	if mine, err := t.db.d.tryLock(t, relayLock); err != nil || !mine {
 		return done, err
 	}

@@ -20,7 +20,7 @@ func (l *DeadLetters) BeginRedrive(ctx context.Context, id, job, by string, limi
 		var list []deadletter.Letter
 		// The condition is in the write: of two operators one begins.
 		n, err := t.exec(`UPDATE forbear_letters SET `+letterRedriving+`, outcome = ?, job = ?, redriver = ?, redriven = {t}, redrives = redrives + 1
-			WHERE id = ? AND `+letterDead+` AND redrives < ?`, string(deadletter.OutcomeNone), job, by, after(0), id, limit)
+			WHERE id = ? AND `+letterDead+` AND redrives < ?`, string(deadletter.RedriveNone), job, by, after(0), id, limit)
 		if err == nil {
 			err = t.each(into(&list, t.db.scanLetter), `SELECT `+letterColumns+` FROM forbear_letters WHERE id = ?`, id)
 		}
@@ -37,18 +37,18 @@ func (l *DeadLetters) BeginRedrive(ctx context.Context, id, job, by string, limi
 }
 
 // EndRedrive implements deadletter.Store.
-func (l *DeadLetters) EndRedrive(ctx context.Context, id string, o deadletter.Outcome) error {
+func (l *DeadLetters) RecordRedrive(ctx context.Context, id string, o deadletter.RedriveResult) error {
 	return l.db.write(ctx, func(t *tx) error { return t.endRedrive(id, o) })
 }
 
 // endRedrive notes the outcome of a redrive; one that only failed for now goes
 // on.
-func (t *tx) endRedrive(id string, o deadletter.Outcome) error {
+func (t *tx) endRedrive(id string, o deadletter.RedriveResult) error {
 	state := deadletter.Redriving
 	switch o {
-	case deadletter.OutcomeDelivered:
+	case deadletter.RedriveDelivered:
 		state = deadletter.Resolved
-	case deadletter.OutcomeDead:
+	case deadletter.RedriveDead:
 		state = deadletter.Dead
 	}
 	_, err := t.exec(`UPDATE forbear_letters SET state = ?, outcome = ? WHERE id = ? AND `+letterRedriving, string(state), string(o), id)
@@ -83,7 +83,7 @@ func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
 	case !m.SameContent(&k.Message):
 		return own(conflict(l.EventID, l.Destination))
 	case k.state == delivered: // by another way, or this letter's redrive is over
-		return t.endRedrive(l.ID, deadletter.OutcomeDelivered)
+		return t.endRedrive(l.ID, deadletter.RedriveDelivered)
 	case k.state != dead: // on its way
 		_, err := t.exec(`UPDATE forbear_deliveries SET letter = ? WHERE id = ? AND letter IS NULL`, l.ID, k.delivery)
 		return err

@@ -45,7 +45,7 @@ func TestMigrationsAreSplit(t *testing.T) {
 }
 
 func TestLetterFilter(t *testing.T) {
-	none := deadletter.OutcomeNone
+	none := deadletter.RedriveNone
 	since := time.UnixMicro(7)
 	for _, tt := range []struct {
 		name string
@@ -57,7 +57,7 @@ func TestLetterFilter(t *testing.T) {
 		{"a page is no condition", deadletter.Filter{After: "x", Limit: 5}, "1 = 1", nil},
 		{"columns", deadletter.Filter{Queue: "q", State: deadletter.Dead}, "1 = 1 AND queue = ? AND state = ?", []any{"q", "dead"}},
 		{"ids", deadletter.Filter{IDs: []string{"a", "b"}}, "1 = 1 AND id IN (?, ?)", []any{"a", "b"}},
-		{"no outcome yet", deadletter.Filter{Outcome: &none}, "1 = 1 AND outcome = ?", []any{""}},
+		{"no outcome yet", deadletter.Filter{WriteBack: &none}, "1 = 1 AND outcome = ?", []any{""}},
 		{"times", deadletter.Filter{Since: since, Until: since}, "1 = 1 AND dead_at >= ? AND dead_at < ?", []any{since, since}},
 		{"redrives", deadletter.Filter{MaxRedrives: 3}, "1 = 1 AND redrives < ?", []any{3}},
 	} {
@@ -87,8 +87,8 @@ func TestKeyLocks(t *testing.T) {
 	}
 	for range 2 {
 		if got := finishedKeys([]writeBack{
-			{Outcome: &webhook.Outcome{Endpoint: "a", OrderKey: "k1"}, Finished: true},
-			{Outcome: &webhook.Outcome{Endpoint: "a", OrderKey: "k2"}}, // goes on
+			{WriteBack: &webhook.WriteBack{Endpoint: "a", OrderKey: "k1"}, Finished: true},
+			{WriteBack: &webhook.WriteBack{Endpoint: "a", OrderKey: "k2"}}, // goes on
 		}); got != one {
 			t.Errorf("the write-back locks %b, want %b", got, one)
 		}
@@ -162,23 +162,23 @@ func TestAcceptTextsFitTheirRows(t *testing.T) {
 // What is written back of an outcome: who is finished, and whose progress is
 // kept.
 func TestWriteBackRows(t *testing.T) {
-	spent := webhook.Outcome{}.Progress
+	spent := webhook.WriteBack{}.Progress
 	spent.Attempts = 3
 	for _, tt := range []struct {
 		name     string
-		o        webhook.Outcome
+		o        webhook.WriteBack
 		state    rowState
 		finished bool
 		progress bool
 	}{
-		{"delivered", webhook.Outcome{Kind: webhook.Delivered, Progress: spent}, delivered, true, false},
-		{"dead", webhook.Outcome{Kind: webhook.Dead, Progress: spent}, dead, true, true},
-		{"retried", webhook.Outcome{Kind: webhook.Retried, Progress: spent}, waiting, false, true},
-		{"postponed", webhook.Outcome{Kind: webhook.Postponed}, waiting, false, true},
-		{"released as it was", webhook.Outcome{Kind: webhook.Released}, waiting, false, false},
-		{"released with progress", webhook.Outcome{Kind: webhook.Released, Progress: spent}, waiting, false, true},
+		{"delivered", webhook.WriteBack{Kind: webhook.Delivered, Progress: spent}, delivered, true, false},
+		{"dead", webhook.WriteBack{Kind: webhook.Dead, Progress: spent}, dead, true, true},
+		{"retried", webhook.WriteBack{Kind: webhook.Retried, Progress: spent}, waiting, false, true},
+		{"postponed", webhook.WriteBack{Kind: webhook.Postponed}, waiting, false, true},
+		{"released as it was", webhook.WriteBack{Kind: webhook.Released}, waiting, false, false},
+		{"released with progress", webhook.WriteBack{Kind: webhook.Released, Progress: spent}, waiting, false, true},
 	} {
-		rows, err := newWriteBacks([]webhook.Outcome{tt.o})
+		rows, err := newWriteBacks([]webhook.WriteBack{tt.o})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,13 +27,13 @@ func (db *DB) Webhooks() *Webhooks { return &Webhooks{db} }
 var stateNames = map[rowState]string{waiting: "waiting", leased: "sending", delivered: "delivered", dead: "dead", held: "held"}
 
 // Deliveries implements webhook.Store.
-func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webhook.Info, err error) {
+func (w *Webhooks) Deliveries(ctx context.Context, message string) (list []webhook.DeliveryInfo, err error) {
 	var ids []int64
 	err = w.db.each(ctx, func(r *sql.Rows) error {
 		var id, due int64
 		var state rowState
 		var progress string
-		i := webhook.Info{Message: message}
+		i := webhook.DeliveryInfo{Message: message}
 		if err := r.Scan(&id, &i.Endpoint, &state, &due, &i.Claims, &progress); err != nil {
 			return err
 		}

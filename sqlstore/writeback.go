@@ -19,20 +19,20 @@ import (
 
 // Turn implements webhook.Store. What the outcomes let go, the next message of
 // a key, can be claimed in the same turn.
-func (w *Webhooks) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned, error) {
+func (w *Webhooks) WriteBackAndClaim(ctx context.Context, turn webhook.Step) (webhook.StepResult, error) {
 	// All that can fail without the database comes before the transaction.
-	rows, err := newWriteBacks(turn.Outcomes)
+	rows, err := newWriteBacks(turn.WriteBacks)
 	if err != nil {
-		return webhook.Turned{}, err
+		return webhook.StepResult{}, err
 	}
-	letters, err := w.db.encodeLetters(turn.Outcomes)
+	letters, err := w.db.encodeLetters(turn.WriteBacks)
 	if err != nil {
-		return webhook.Turned{}, err
+		return webhook.StepResult{}, err
 	}
 	c := claim{owner: turn.Owner, lease: turn.Lease, lanes: turn.Lanes, which: claimDue}
 	end := time.Now().Add(turn.Lease)
 	// Only the writer writes to box, and only submitted reads it.
-	box := new(webhook.Turned)
+	box := new(webhook.StepResult)
 	as := op{
 		keys: finishedKeys(rows),
 		// A lease ends with the machine that holds it: a claim alone need not
@@ -54,13 +54,13 @@ func (w *Webhooks) Turn(ctx context.Context, turn webhook.Turn) (webhook.Turned,
 		// In a transaction of its own, so that the keys are free before others
 		// are claimed.
 		if err := w.db.submit(ctx, &op{keys: as.keys, run: as.run}); err != nil {
-			return webhook.Turned{}, err
+			return webhook.StepResult{}, err
 		}
 		as = op{last: as.last}
 	}
 	done, err := submitted(ctx, w.db, &as, box)
 	if err != nil && written {
-		return webhook.Turned{OK: box.OK}, nil // the claim is made with the next turn
+		return webhook.StepResult{OK: box.OK}, nil // the claim is made with the next turn
 	}
 	until(done.Claimed, end)
 	return done, err
@@ -82,7 +82,7 @@ func short(lanes []webhook.Lane, claimed []webhook.Delivery) (endpoints []string
 
 // writeBack is an outcome as its row wants it.
 type writeBack struct {
-	*webhook.Outcome `json:"-"`
+	*webhook.WriteBack `json:"-"`
 
 	ID       int64    `json:"id"`
 	Fence    int64    `json:"fence"`
@@ -99,11 +99,11 @@ type writeBack struct {
 
 // newWriteBacks makes rows of outcomes. The outcomes must stay as they are until
 // the write-back has ended.
-func newWriteBacks(outcomes []webhook.Outcome) ([]writeBack, error) {
+func newWriteBacks(outcomes []webhook.WriteBack) ([]writeBack, error) {
 	rows := make([]writeBack, len(outcomes))
 	for i := range outcomes {
 		o := &outcomes[i]
-		r := writeBack{Outcome: o, ID: o.ID, Fence: o.Fence, State: waiting, After: o.After.Microseconds()}
+		r := writeBack{WriteBack: o, ID: o.ID, Fence: o.Fence, State: waiting, After: o.After.Microseconds()}
 		switch o.Kind {
 		case webhook.Delivered:
 			r.State, r.Finished = delivered, true
@@ -191,9 +191,9 @@ func (t *tx) followUp(rows []writeBack, letters map[int64]letterRow) error {
 		// It redrives nothing.
 		case r.letter == "":
 		case r.Kind == webhook.Delivered:
-			err = t.endRedrive(r.letter, deadletter.OutcomeDelivered)
+			err = t.endRedrive(r.letter, deadletter.RedriveDelivered)
 		case r.Kind == webhook.Retried:
-			err = t.endRedrive(r.letter, deadletter.OutcomeFailing)
+			err = t.endRedrive(r.letter, deadletter.RedriveFailing)
 		}
 		if err != nil {
 			return err
@@ -209,7 +209,7 @@ func (t *tx) followUp(rows []writeBack, letters map[int64]letterRow) error {
 
 // encodeLetters encodes the letters of the outcomes that have one, by the id of
 // the delivery.
-func (db *DB) encodeLetters(outcomes []webhook.Outcome) (map[int64]letterRow, error) {
+func (db *DB) encodeLetters(outcomes []webhook.WriteBack) (map[int64]letterRow, error) {
 	letters := map[int64]letterRow{}
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -245,7 +245,7 @@ func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error
 		return err
 	}
 	if _, err = t.exec(`UPDATE forbear_letters SET `+letterDead+`, outcome = ?, reason = ?, error_type = ?, meta = ?, dead_at = {t} WHERE id = ?`,
-		string(deadletter.OutcomeDead), l.Reason, l.ErrorType, string(meta), after(0), l.ID); err != nil {
+		string(deadletter.RedriveDead), l.Reason, l.ErrorType, string(meta), after(0), l.ID); err != nil {
 		return err
 	}
 	t.raise(alertOf(l.Letter))

@@ -26,7 +26,7 @@ func (sqlite) writeStates(t *tx, rows []writeBack) (err error) {
 		}
 		r.ok, err = t.row([]any{&r.letter}, `UPDATE forbear_deliveries SET state = ?, due = CASE WHEN ? IS NULL THEN {t} ELSE due END, progress = COALESCE(?, progress), finished = ?, lease = NULL
 			WHERE id = ? AND fence = ? AND `+stateLeased+` RETURNING COALESCE(letter, '')`,
-			r.State, finished, after(r.Outcome.After), r.Progress, finished, r.ID, r.Fence)
+			r.State, finished, after(r.WriteBack.After), r.Progress, finished, r.ID, r.Fence)
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func tokenOf(v idempotency.Verdict) idempotency.Token {
 
 // wantKey claims and stops the test on any other outcome, since the steps
 // after it build on that outcome.
-func wantKey(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempotency.Outcome) idempotency.Verdict {
+func wantKey(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempotency.ClaimOutcome) idempotency.Verdict {
 	t.Helper()
 	v, err := s.Claim(t.Context(), c)
 	if err != nil {
@@ -148,7 +148,7 @@ func testKeyMismatch(t *testing.T, s idempotency.Store) {
 	check(t, s.Release(t.Context(), k))
 	wantKey(t, s, other, idempotency.Mismatch)
 	k = tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
-	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 200}, time.Hour))
+	check(t, s.Complete(t.Context(), k, idempotency.Response{Status: 200}, time.Hour))
 	wantKey(t, s, other, idempotency.Mismatch)
 }
 
@@ -156,17 +156,17 @@ func testKeyMismatch(t *testing.T, s idempotency.Store) {
 // order. A tombstone comes back as one: the operation is known to be done,
 // and its response is not kept.
 func testKeyAnswer(t *testing.T, s idempotency.Store) {
-	a := idempotency.Answer{Status: 201, Header: http.Header{"Location": {"/pay/1"}, "Link": {"<a>", "<b>"}}, Body: []byte("\x00\xff{}")}
+	a := idempotency.Response{Status: 201, Header: http.Header{"Location": {"/pay/1"}, "Link": {"<a>", "<b>"}}, Body: []byte("\x00\xff{}")}
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
 	check(t, s.Complete(t.Context(), k, a, time.Hour))
 	v := wantKey(t, s, keyClaim("k"), idempotency.Replay)
-	if got := v.Record.Answer; got == nil || fmt.Sprint(*got) != fmt.Sprint(a) {
+	if got := v.Record.Response; got == nil || fmt.Sprint(*got) != fmt.Sprint(a) {
 		t.Errorf("got %v, want %v", got, a)
 	}
 	k = tokenOf(wantKey(t, s, keyClaim("tomb"), idempotency.Acquired))
-	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 201, Tombstone: idempotency.Oversize}, time.Hour))
-	if v := wantKey(t, s, keyClaim("tomb"), idempotency.Replay); v.Record.Answer.Tombstone != idempotency.Oversize || len(v.Record.Answer.Body) != 0 {
-		t.Errorf("got %+v", v.Record.Answer)
+	check(t, s.Complete(t.Context(), k, idempotency.Response{Status: 201, Tombstone: idempotency.Oversize}, time.Hour))
+	if v := wantKey(t, s, keyClaim("tomb"), idempotency.Replay); v.Record.Response.Tombstone != idempotency.Oversize || len(v.Record.Response.Body) != 0 {
+		t.Errorf("got %+v", v.Record.Response)
 	}
 }
 
@@ -214,10 +214,10 @@ func testKeyTakeover(t *testing.T, s idempotency.Store) {
 		t.Errorf("got %+v", v.Record)
 	}
 	fencedErr(t, "renew", s.Renew(t.Context(), old, time.Minute))
-	fencedErr(t, "complete", s.Complete(t.Context(), old, idempotency.Answer{Status: 200}, time.Hour))
+	fencedErr(t, "complete", s.Complete(t.Context(), old, idempotency.Response{Status: 200}, time.Hour))
 	fencedErr(t, "release", s.Release(t.Context(), old))
 	fencedErr(t, "hold", s.Hold(t.Context(), old, "late"))
-	check(t, s.Complete(t.Context(), tokenOf(v), idempotency.Answer{Status: 201}, time.Hour))
+	check(t, s.Complete(t.Context(), tokenOf(v), idempotency.Response{Status: 201}, time.Hour))
 }
 
 // An owner that was only slow still holds the fence. It may renew or
@@ -232,7 +232,7 @@ func testKeyLate(t *testing.T, s idempotency.Store) {
 	check(t, s.Renew(t.Context(), k, time.Minute)) // it lives after all
 	wantKey(t, s, keyClaim("k"), idempotency.InProgress)
 	check(t, s.Hold(t.Context(), k, "cut off"))
-	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 201}, time.Hour))
+	check(t, s.Complete(t.Context(), k, idempotency.Response{Status: 201}, time.Hour))
 	wantKey(t, s, keyClaim("k"), idempotency.Replay)
 }
 
@@ -257,14 +257,14 @@ func testKeyFence(t *testing.T, s idempotency.Store) {
 		"fence": {ID: k.ID, Owner: k.Owner, Fence: k.Fence + 1},
 		"id":    {ID: idempotency.ID{Scope: "t2", Key: k.ID.Key}, Owner: k.Owner, Fence: k.Fence},
 	} {
-		fencedErr(t, name, s.Complete(t.Context(), bad, idempotency.Answer{Status: 200}, time.Hour))
+		fencedErr(t, name, s.Complete(t.Context(), bad, idempotency.Response{Status: 200}, time.Hour))
 		fencedErr(t, name, s.Release(t.Context(), bad))
 	}
-	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 201}, time.Hour))
+	check(t, s.Complete(t.Context(), k, idempotency.Response{Status: 201}, time.Hour))
 	fencedErr(t, "renew after the end", s.Renew(t.Context(), k, time.Minute))
 	fencedErr(t, "release after the end", s.Release(t.Context(), k))
-	if v := wantKey(t, s, keyClaim("k"), idempotency.Replay); v.Record.Answer.Status != 201 {
-		t.Errorf("got %+v", v.Record.Answer)
+	if v := wantKey(t, s, keyClaim("k"), idempotency.Replay); v.Record.Response.Status != 201 {
+		t.Errorf("got %+v", v.Record.Response)
 	}
 }
 
@@ -281,13 +281,13 @@ func testKeyResolve(t *testing.T, s idempotency.Store) {
 		wantKey(t, s, keyClaim(name), idempotency.Unknown)
 		res := idempotency.Resolution{By: "ann", Why: "ledger"}
 		if name == "done" {
-			res.Answer = &idempotency.Answer{Status: 201, Body: []byte("x")}
+			res.Response = &idempotency.Response{Status: 201, Body: []byte("x")}
 		}
 		check(t, s.Resolve(t.Context(), k.ID, res))
-		fencedErr(t, "complete after it was resolved", s.Complete(t.Context(), k, idempotency.Answer{Status: 200}, time.Hour))
+		fencedErr(t, "complete after it was resolved", s.Complete(t.Context(), k, idempotency.Response{Status: 200}, time.Hour))
 	}
 	v := wantKey(t, s, keyClaim("done"), idempotency.Replay)
-	if v.Record.Answer.Status != 201 || string(v.Record.Answer.Body) != "x" || v.Record.Note != "resolved by ann: ledger" {
+	if v.Record.Response.Status != 201 || string(v.Record.Response.Body) != "x" || v.Record.Note != "resolved by ann: ledger" {
 		t.Errorf("got %+v", v.Record)
 	}
 	wantKey(t, s, keyClaim("undone"), idempotency.Acquired)
@@ -300,12 +300,12 @@ func testKeyResolve(t *testing.T, s idempotency.Store) {
 // key. The fence alone survives, since the first owner may still be alive.
 func testKeyExpiry(t *testing.T, s idempotency.Store) {
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
-	check(t, s.Complete(t.Context(), k, idempotency.Answer{Status: 201}, shortLease))
+	check(t, s.Complete(t.Context(), k, idempotency.Response{Status: 201}, shortLease))
 	time.Sleep(pastLease)
 	other := keyClaim("k")
 	other.Fingerprint = "f2"
 	v := wantKey(t, s, other, idempotency.Acquired)
-	if v.Record.Fence != 2 || v.Record.Attempt != 1 || v.Record.Answer != nil {
+	if v.Record.Fence != 2 || v.Record.Attempt != 1 || v.Record.Response != nil {
 		t.Errorf("got %+v: the fence goes on, all else begins anew", v.Record)
 	}
 }
@@ -316,9 +316,9 @@ func testKeyExpiry(t *testing.T, s idempotency.Store) {
 func testKeySweep(t *testing.T, s idempotency.Store) {
 	ctx := t.Context()
 	gone := tokenOf(wantKey(t, s, keyClaim("gone"), idempotency.Acquired))
-	check(t, s.Complete(ctx, gone, idempotency.Answer{Status: 201}, shortLease))
+	check(t, s.Complete(ctx, gone, idempotency.Response{Status: 201}, shortLease))
 	kept := tokenOf(wantKey(t, s, keyClaim("kept"), idempotency.Acquired))
-	check(t, s.Complete(ctx, kept, idempotency.Answer{Status: 201}, time.Hour))
+	check(t, s.Complete(ctx, kept, idempotency.Response{Status: 201}, time.Hour))
 	short := keyClaim("abandoned")
 	short.Lease, short.Retention = shortLease, time.Millisecond
 	wantKey(t, s, short, idempotency.Acquired)
@@ -349,7 +349,7 @@ func testKeyList(t *testing.T, s idempotency.Store) {
 	late.Lease = shortLease
 	wantKey(t, s, late, idempotency.Acquired)
 	wantKey(t, s, keyClaim("running"), idempotency.Acquired)
-	check(t, s.Complete(ctx, tokenOf(wantKey(t, s, keyClaim("done"), idempotency.Acquired)), idempotency.Answer{Status: 201, Body: []byte("private")}, time.Hour))
+	check(t, s.Complete(ctx, tokenOf(wantKey(t, s, keyClaim("done"), idempotency.Acquired)), idempotency.Response{Status: 201, Body: []byte("private")}, time.Hour))
 	time.Sleep(pastLease)
 	for state, want := range map[idempotency.State]int{"": 8, idempotency.Held: 6, idempotency.Started: 1, idempotency.Completed: 1, idempotency.Released: 0} {
 		seen := map[idempotency.ID]bool{}
@@ -360,7 +360,7 @@ func testKeyList(t *testing.T, s idempotency.Store) {
 				t.Fatal(err)
 			}
 			for _, r := range list {
-				if seen[r.ID] || state != "" && r.State != state || r.Answer != nil && len(r.Answer.Body) > 0 {
+				if seen[r.ID] || state != "" && r.State != state || r.Response != nil && len(r.Response.Body) > 0 {
 					t.Errorf("state %q lists %+v", state, r)
 				}
 				seen[r.ID] = true

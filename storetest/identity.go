@@ -232,7 +232,7 @@ func testRedriveOfDelivered(t *testing.T, s Store) {
 	}
 	finish(t, s, outcome(d[1], webhook.Delivered)) // after it
 	for _, id := range []string{"l-m1", "l-m2"} {
-		if l := must2(s.Get(t.Context(), id))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.OutcomeDelivered {
+		if l := must2(s.Get(t.Context(), id))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.RedriveDelivered {
 			t.Errorf("%s is %s, %q", id, l.State, l.Outcome)
 		}
 	}

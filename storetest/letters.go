@@ -111,7 +111,7 @@ func testDiscard(t *testing.T, s Store) {
 	if err := s.Discard(t.Context(), "none", "ann", ""); !errors.Is(err, deadletter.ErrNotFound) {
 		t.Errorf("unknown: got %v", err)
 	}
-	a := must2(s.Audits(t.Context(), 10))(t)
+	a := must2(s.AuditTrail(t.Context(), 10))(t)
 	if len(a) != 1 || a[0].Who != "ann" || a[0].Action != "discard" || a[0].Target != "l1" || a[0].At.IsZero() {
 		t.Errorf("audit is %+v", a)
 	}
@@ -142,11 +142,11 @@ func testRedrive(t *testing.T, s Store) {
 		t.Errorf("got %+v", a)
 	}
 	finish(t, s, outcome(a, webhook.Retried))
-	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.OutcomeFailing || l.State != deadletter.Redriving {
+	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.RedriveFailing || l.State != deadletter.Redriving {
 		t.Errorf("after a failed attempt: %s, %s", l.State, l.Outcome)
 	}
 	finish(t, s, deadLettered(claim(t, s, "a", 1)[0], "new"))
-	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.OutcomeDead || l.State != deadletter.Dead || l.Redrives != 1 || len(l.History) != 3 {
+	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.RedriveDead || l.State != deadletter.Dead || l.Redrives != 1 || len(l.History) != 3 {
 		t.Errorf("dead again: %+v", l)
 	}
 	if _, err := s.Get(t.Context(), "new"); !errors.Is(err, deadletter.ErrNotFound) {
@@ -155,7 +155,7 @@ func testRedrive(t *testing.T, s Store) {
 	l = must2(s.BeginRedrive(t.Context(), "l1", "job2", "ann", 3))(t)
 	check(t, s.Requeue(t.Context(), l, false))
 	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
-	if l := must2(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.OutcomeDelivered {
+	if l := must2(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.RedriveDelivered {
 		t.Errorf("delivered: %s, %s", l.State, l.Outcome)
 	}
 }
@@ -169,7 +169,7 @@ func testRedriveLimit(t *testing.T, s Store) {
 		if _, err := s.BeginRedrive(t.Context(), "l1", "job", "ann", 2); !errors.Is(err, deadletter.ErrState) {
 			t.Errorf("while it is being redriven: got %v", err)
 		}
-		check(t, s.EndRedrive(t.Context(), "l1", deadletter.OutcomeDead))
+		check(t, s.RecordRedrive(t.Context(), "l1", deadletter.RedriveDead))
 	}
 	if _, err := s.BeginRedrive(t.Context(), "l1", "job", "ann", 2); !errors.Is(err, deadletter.ErrRedriveLimit) {
 		t.Errorf("third time: got %v", err)
@@ -245,7 +245,7 @@ func testAlerts(t *testing.T, s Store) {
 	}
 	for _, a := range list {
 		a.Sent, a.Tries = []string{"log"}, 1
-		check(t, s.FinishAlert(t.Context(), a, true, 0))
+		check(t, s.WriteBackAlert(t.Context(), a, true, 0))
 	}
 	// What comes right after is gathered, not dropped and not sent at once.
 	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted"}))

@@ -117,21 +117,21 @@ func claim(t *testing.T, s Store, endpoint string, n int) []webhook.Delivery {
 // turn.
 func claimAs(t *testing.T, s Store, owner string, lease time.Duration, lanes ...webhook.Lane) []webhook.Delivery {
 	t.Helper()
-	done, err := s.Turn(t.Context(), webhook.Turn{Owner: owner, Lease: lease, Lanes: lanes})
+	done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: owner, Lease: lease, Lanes: lanes})
 	return must(t, done.Claimed, err)
 }
 
 // finish writes outcomes back and reports for each whether its fence held.
-func finish(t *testing.T, s Store, o ...webhook.Outcome) []bool {
+func finish(t *testing.T, s Store, o ...webhook.WriteBack) []bool {
 	t.Helper()
-	done, err := s.Turn(t.Context(), webhook.Turn{Outcomes: o})
+	done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: o})
 	return must(t, done.OK, err)
 }
 
 // outcome is the result of one attempt that got a 503, under the fence of
 // the claim. Tests change what they need.
-func outcome(d webhook.Delivery, k webhook.OutcomeKind) webhook.Outcome {
-	return webhook.Outcome{
+func outcome(d webhook.Delivery, k webhook.WriteBackKind) webhook.WriteBack {
+	return webhook.WriteBack{
 		ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Kind: k, Progress: d.Progress,
 		Attempt: &webhook.Attempt{Number: 1, Claim: d.Claims, Due: d.Due, At: d.Due.Add(time.Second), Took: time.Millisecond, ErrorType: "http_503", Status: 503, Worker: "test"},
 	}
@@ -139,7 +139,7 @@ func outcome(d webhook.Delivery, k webhook.OutcomeKind) webhook.Outcome {
 
 // deadLettered is the outcome of a delivery that failed for good, with its
 // letter.
-func deadLettered(d webhook.Delivery, id string) webhook.Outcome {
+func deadLettered(d webhook.Delivery, id string) webhook.WriteBack {
 	o := outcome(d, webhook.Dead)
 	m := d.Message
 	o.Dead = &deadletter.Letter{
@@ -206,12 +206,12 @@ func testDue(t *testing.T, s Store) {
 	if n := len(claim(t, s, "a", 10)); n != 0 {
 		t.Errorf("%d deliveries before their time", n)
 	}
-	heads := must2(s.Heads(t.Context()))(t)
+	heads := must2(s.NextDues(t.Context()))(t)
 	if len(heads) != 1 || heads[0].In < 59*time.Minute || heads[0].In > time.Hour+time.Second {
 		t.Errorf("heads are %+v, want one in about an hour", heads)
 	}
 	accept(t, s, false, message("now", "", "a"), message("now2", "", "b"))
-	heads = must2(s.Heads(t.Context()))(t)
+	heads = must2(s.NextDues(t.Context()))(t)
 	if len(heads) != 2 || heads[0].In > 0 || heads[1].In > 0 {
 		t.Errorf("heads are %+v, want two that are due", heads)
 	}
@@ -249,7 +249,7 @@ func testOverlap(t *testing.T, s Store) {
 	for w := range 4 {
 		wg.Go(func() {
 			for range 100 {
-				done, err := s.Turn(t.Context(), webhook.Turn{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
+				done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
 				if err != nil {
 					t.Error(err)
 					return
@@ -316,8 +316,8 @@ func testTurn(t *testing.T, s Store) {
 	}
 	lost := outcome(first[0], webhook.Delivered)
 	lost.Fence++
-	done := must2(s.Turn(t.Context(), webhook.Turn{
-		Outcomes: []webhook.Outcome{lost, outcome(first[0], webhook.Delivered)},
+	done := must2(s.WriteBackAndClaim(t.Context(), webhook.Step{
+		WriteBacks: []webhook.WriteBack{lost, outcome(first[0], webhook.Delivered)},
 		Owner:    "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 10}, {Endpoint: "b", Max: 10}, {Endpoint: "none", Max: 1}},
 	}))(t)
 	if fmt.Sprint(done.OK) != "[false true]" {
@@ -337,11 +337,11 @@ func testTurn(t *testing.T, s Store) {
 	later := message("later", "", "b")
 	later.NotBefore = time.Now().Add(time.Hour)
 	accept(t, s, false, later, message("now", "", "b"))
-	done = must2(s.Turn(t.Context(), webhook.Turn{Owner: "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 5}, {Endpoint: "b", Max: 2}}}))(t)
+	done = must2(s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 5}, {Endpoint: "b", Max: 2}}}))(t)
 	if len(done.Claimed) != 1 || len(done.Next) != 1 || done.Next[0].Endpoint != "b" || done.Next[0].In < 59*time.Minute || done.Next[0].In > time.Hour+time.Second {
 		t.Errorf("got %d claimed and next %+v, want one in an hour", len(done.Claimed), done.Next)
 	}
-	if done := must2(s.Turn(t.Context(), webhook.Turn{}))(t); len(done.OK) != 0 || len(done.Claimed) != 0 {
+	if done := must2(s.WriteBackAndClaim(t.Context(), webhook.Step{}))(t); len(done.OK) != 0 || len(done.Claimed) != 0 {
 		t.Errorf("an empty turn came to %+v", done)
 	}
 }

@@ -51,15 +51,15 @@ type Store interface {
 	// dead letter and holds no other up. admit completes a message and reports
 	// whether its endpoint keeps the order of keys; with [ErrInvalid] or
 	// [ErrUnknownEndpoint] it says that the row is at fault.
-	Relay(ctx context.Context, limit int, admit func(*Message) (ordered bool, err error)) (Relayed, error)
+	Relay(ctx context.Context, limit int, admit func(*Message) (ordered bool, err error)) (RelayResult, error)
 
 	// Heads returns for each endpoint with waiting deliveries when the first is
 	// due.
-	Heads(ctx context.Context) ([]Head, error)
+	NextDues(ctx context.Context) ([]NextDue, error)
 	// Turn writes back what became of claimed deliveries and then takes due
 	// ones, the earliest first, for each lane up to its number: both in one
 	// step, since each step costs.
-	Turn(ctx context.Context, t Turn) (Turned, error)
+	WriteBackAndClaim(ctx context.Context, t Step) (StepResult, error)
 	// Reclaim returns deliveries whose lease ran out to the waiting ones, with
 	// a record of the attempt that may have been made.
 	Reclaim(ctx context.Context, limit int) (int, error)
@@ -73,14 +73,14 @@ type Store interface {
 	// message by now.
 	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
 
-	Deliveries(ctx context.Context, message string) ([]Info, error)
+	Deliveries(ctx context.Context, message string) ([]DeliveryInfo, error)
 	// Sweep deletes up to limit finished deliveries older than age, with their
 	// attempts and messages.
 	Sweep(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
 // Relayed is what came of a Relay.
-type Relayed struct {
+type RelayResult struct {
 	Rows     int // that left the outbox
 	Accepted int // of these, duplicates apart
 	// Dead are the letters of rows that could not be accepted, in brief.
@@ -88,8 +88,8 @@ type Relayed struct {
 }
 
 // Turn is what a dispatcher wants of its store: either part may be empty.
-type Turn struct {
-	Outcomes []Outcome
+type Step struct {
+	WriteBacks []WriteBack
 	// Owner names who takes deliveries, under leases of this length.
 	Owner string
 	Lease time.Duration
@@ -100,15 +100,15 @@ type Turn struct {
 // whose lease has passed to another, for which nothing was written. Next lists
 // the lanes that got less than they wanted when more will be due; one that has
 // nothing waiting is not among them.
-type Turned struct {
+type StepResult struct {
 	OK      []bool
 	Claimed []Delivery
-	Next    []Head
+	Next    []NextDue
 }
 
 // Head is when the first waiting delivery of an endpoint is due; In is negative
 // when it is due already.
-type Head struct {
+type NextDue struct {
 	Endpoint string
 	In       time.Duration
 }
@@ -120,7 +120,7 @@ type Lane struct {
 }
 
 // Info is what can be read about a delivery.
-type Info struct {
+type DeliveryInfo struct {
 	Message   string    `json:"message"`
 	Endpoint  string    `json:"endpoint"`
 	State     string    `json:"state"` // waiting, sending, delivered, dead, held
@@ -132,13 +132,13 @@ type Info struct {
 }
 
 // Outcome is what became of a claimed delivery.
-type Outcome struct {
+type WriteBack struct {
 	ID       int64
 	Fence    int64
 	Endpoint string
 	OrderKey string
 
-	Kind OutcomeKind
+	Kind WriteBackKind
 	// After is when the delivery is due again: for Retried, Postponed and
 	// Released.
 	After    time.Duration
@@ -153,10 +153,10 @@ type Outcome struct {
 }
 
 // OutcomeKind says what becomes of a delivery.
-type OutcomeKind uint8
+type WriteBackKind uint8
 
 const (
-	Delivered OutcomeKind = iota + 1
+	Delivered WriteBackKind = iota + 1
 	Retried               // failed, and due again
 	Postponed             // no attempt made, due again
 	Released              // given back as it was, unattempted

@@ -100,7 +100,7 @@ func (s *Settings) Check(name string) error {
 
 // Answers returns the responses that rules tell apart: statuses and names of
 // gRPC codes. Only these can be retryable or final.
-func Answers() []string { return status.Names() }
+func Responses() []string { return status.Names() }
 
 // YAML writes s in the form that [Parse] reads.
 func (s *Settings) YAML() ([]byte, error) { return yaml.Marshal(s) }

@@ -100,7 +100,7 @@ func TestMigrationOfIdentity(t *testing.T) {
 					t.Errorf("%s to %s with %q: got %+v, %v", m.id, m.endpoint, m.body, got, err)
 				}
 			}
-			turn, err := db.Webhooks().Turn(t.Context(), webhook.Turn{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}, {Endpoint: "b", Max: 9}}})
+			turn, err := db.Webhooks().WriteBackAndClaim(t.Context(), webhook.Step{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}, {Endpoint: "b", Max: 9}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -49,13 +49,13 @@ func TestOneRelayAtATime(t *testing.T) {
 		t.Errorf("behind the first, the second relayed %+v, %v", done, err)
 	}
 	for i := range 6 {
-		turn, err := second.Turn(t.Context(), webhook.Turn{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}}})
+		turn, err := second.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "test", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: 9}}})
 		if err != nil || len(turn.Claimed) != 1 || turn.Claimed[0].Message.ID != fmt.Sprint("m", i) {
 			t.Fatalf("claim %d: %+v, %v", i, turn.Claimed, err)
 		}
 		d := turn.Claimed[0]
-		o := webhook.Outcome{ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Kind: webhook.Delivered}
-		if _, err := second.Turn(t.Context(), webhook.Turn{Outcomes: []webhook.Outcome{o}}); err != nil {
+		o := webhook.WriteBack{ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Kind: webhook.Delivered}
+		if _, err := second.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: []webhook.WriteBack{o}}); err != nil {
 			t.Fatal(err)
 		}
 	}

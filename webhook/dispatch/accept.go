@@ -130,7 +130,7 @@ func (d *Dispatcher) Redrive(ctx context.Context, l deadletter.Letter) error {
 // Deliveries returns how a message fares at each of its endpoints, with the
 // history of its attempts. The error matches [webhook.ErrNotFound] when the store
 // has no such message, or has it no more.
-func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]webhook.Info, error) {
+func (d *Dispatcher) Deliveries(ctx context.Context, message string) ([]webhook.DeliveryInfo, error) {
 	list, err := d.cfg.Store.Deliveries(ctx, message)
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("message %q: %w", message, webhook.ErrNotFound)

@@ -57,8 +57,8 @@ func earliest(a, b time.Time) time.Time {
 // step writes outcomes back and claims, in one step of the store. When it fails,
 // the lanes may want again, and the outcomes are written apart from the loop,
 // which goes on: the next claim may well succeed.
-func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.Outcome) {
-	done, err := d.cfg.Store.Turn(ctx, webhook.Turn{Outcomes: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: c.specs})
+func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.WriteBack) {
+	done, err := d.cfg.Store.WriteBackAndClaim(ctx, webhook.Step{WriteBacks: back, Owner: d.cfg.Owner, Lease: time.Duration(d.lease.Load()), Lanes: c.specs})
 	if err == nil {
 		d.written(back, done.OK)
 		d.hand(c, &done)
@@ -78,7 +78,7 @@ func (d *Dispatcher) step(ctx context.Context, c claim, back []webhook.Outcome) 
 
 // hand gives the lanes what was claimed for them. Each lane that wanted gets its
 // share, if only an empty one, so that its rate is right.
-func (d *Dispatcher) hand(c claim, done *webhook.Turned) {
+func (d *Dispatcher) hand(c claim, done *webhook.StepResult) {
 	claimed := make(map[string][]*webhook.Delivery, len(c.lanes))
 	for i := range done.Claimed {
 		dl := &done.Claimed[i]

@@ -15,20 +15,20 @@ func TestHandMakesLanesDue(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		got  int // of two
-		next []webhook.Head
+		next []webhook.NextDue
 		due  time.Duration // -1: not at all
 	}{
 		{"all", 2, nil, 0},
 		{"fewer", 1, nil, -1},
-		{"fewer, more is due later", 1, []webhook.Head{{Endpoint: "a", In: time.Minute}}, time.Minute},
-		{"fewer, more is due already", 1, []webhook.Head{{Endpoint: "a", In: -time.Hour}}, breath},
-		{"of an endpoint that is gone", 0, []webhook.Head{{Endpoint: "b", In: 0}}, -1},
+		{"fewer, more is due later", 1, []webhook.NextDue{{Endpoint: "a", In: time.Minute}}, time.Minute},
+		{"fewer, more is due already", 1, []webhook.NextDue{{Endpoint: "a", In: -time.Hour}}, breath},
+		{"of an endpoint that is gone", 0, []webhook.NextDue{{Endpoint: "b", In: 0}}, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
 				r.l.due = time.Time{}
-				done := &webhook.Turned{Next: c.next}
+				done := &webhook.StepResult{Next: c.next}
 				for range c.got {
 					done.Claimed = append(done.Claimed, *r.job().delivery)
 				}

@@ -73,7 +73,7 @@ type Dispatcher struct {
 
 	wakes    chan struct{}        // a lane may want work
 	looks    chan struct{}        // the store may hold work that the lanes do not know of
-	outcomes chan webhook.Outcome // from the jobs to the main loop
+	outcomes chan webhook.WriteBack // from the jobs to the main loop
 	chores   chan func(context.Context)
 
 	workers   sync.WaitGroup  // each makes attempts for one lane
@@ -128,7 +128,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		cfg: cfg, log: cmp.Or(cfg.Logger, slog.Default()), now: cfg.Now, outbox: outbox,
 		client:  &http.Client{Transport: cfg.Transport, CheckRedirect: noRedirect},
 		loading: make(chan struct{}, 1), wakes: make(chan struct{}, 1), looks: make(chan struct{}, 1), stop: make(chan struct{}),
-		outcomes: make(chan webhook.Outcome, 1024), chores: make(chan func(context.Context), 256),
+		outcomes: make(chan webhook.WriteBack, 1024), chores: make(chan func(context.Context), 256),
 	}
 	d.lanes.Store(&map[string]*lane{})
 	d.sendCtx, d.abort = context.WithCancel(context.Background())

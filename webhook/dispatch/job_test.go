@@ -178,7 +178,7 @@ func TestPendingFailureIsReconsidered(t *testing.T) {
 		name  string
 		until time.Duration // the server's own wait, from now
 		since time.Duration // the failure
-		kind  webhook.OutcomeKind
+		kind  webhook.WriteBackKind
 	}{
 		{"the server's wait is not over", 10 * time.Minute, time.Minute, webhook.Released},
 		{"the backoff is over", 0, 23 * time.Hour, webhook.Delivered},

@@ -36,7 +36,7 @@ func TestOutcomesWaitForCompany(t *testing.T) {
 				l := &loop{open: true}
 				l.writing.Store(c.writing)
 				for range c.n {
-					l.add(webhook.Outcome{OrderKey: c.key}, true)
+					l.add(webhook.WriteBack{OrderKey: c.key}, true)
 				}
 				l.open = !c.closed
 				time.Sleep(c.since)

@@ -126,9 +126,9 @@ func putOff(t *testing.T, s *memstore.Store, n int) {
 		if err != nil || len(list) != len(msgs) {
 			t.Fatalf("claimed %d of %d, %v", len(list), len(msgs), err)
 		}
-		outcomes := make([]webhook.Outcome, len(list))
+		outcomes := make([]webhook.WriteBack, len(list))
 		for i, dl := range list {
-			outcomes[i] = webhook.Outcome{ID: dl.ID, Fence: dl.Fence, Endpoint: "a", Kind: webhook.Postponed, After: time.Hour}
+			outcomes[i] = webhook.WriteBack{ID: dl.ID, Fence: dl.Fence, Endpoint: "a", Kind: webhook.Postponed, After: time.Hour}
 			outcomes[i].Progress = forbear.Progress{Attempts: 1, Postponed: 3, Last: "http_503"}
 			outcomes[i].Progress.State.Attempt = 1
 			outcomes[i].Progress.Pending = &forbear.Pending{Class: forbear.ClassTransient, Type: "http_503", At: time.Now()}

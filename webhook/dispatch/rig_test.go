@@ -66,14 +66,14 @@ func (r *rig) job() *job {
 }
 
 // process does a job and returns its one outcome.
-func (r *rig) process(j *job) webhook.Outcome {
+func (r *rig) process(j *job) webhook.WriteBack {
 	r.Helper()
 	j.process()
 	return r.outcome()
 }
 
 // outcome returns the one outcome that was written back.
-func (r *rig) outcome() webhook.Outcome {
+func (r *rig) outcome() webhook.WriteBack {
 	r.Helper()
 	if n := len(r.d.outcomes); n != 1 {
 		r.Fatalf("%d outcomes of one job", n)

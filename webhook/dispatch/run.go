@@ -101,7 +101,7 @@ func (d *Dispatcher) scout(ctx context.Context) {
 
 // heads learns from the store which lanes have work, and when.
 func (d *Dispatcher) heads(ctx context.Context) error {
-	list, err := d.cfg.Store.Heads(ctx)
+	list, err := d.cfg.Store.NextDues(ctx)
 	if err != nil {
 		return err
 	}

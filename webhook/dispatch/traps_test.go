@@ -181,7 +181,7 @@ type gated struct {
 	letGo   chan struct{}
 }
 
-func (g *gated) Turn(ctx context.Context, t webhook.Turn) (webhook.Turned, error) {
+func (g *gated) WriteBackAndClaim(ctx context.Context, t webhook.Step) (webhook.StepResult, error) {
 	if len(t.Lanes) > 0 {
 		g.once.Do(func() { close(g.claimed); <-g.letGo })
 	}

@@ -12,7 +12,7 @@ import (
 
 // writeBack hands what became of the delivery to the main loop, and ends the job.
 // after is when the delivery is due again.
-func (j *job) writeBack(kind webhook.OutcomeKind, after time.Duration) {
+func (j *job) writeBack(kind webhook.WriteBackKind, after time.Duration) {
 	o := j.outcome(kind)
 	o.After = after
 	j.lane.d.outcomes <- o
@@ -33,12 +33,12 @@ func (j *job) deadLetter(why forbear.Reason) {
 }
 
 // outcome begins the record that the store is given.
-func (j *job) outcome(kind webhook.OutcomeKind) webhook.Outcome {
+func (j *job) outcome(kind webhook.WriteBackKind) webhook.WriteBack {
 	dl := j.delivery
 	if j.call != nil {
 		dl.Progress = j.call.Progress
 	}
-	return webhook.Outcome{
+	return webhook.WriteBack{
 		ID: dl.ID, Fence: dl.Fence, Endpoint: dl.Endpoint, OrderKey: dl.OrderKey,
 		Kind: kind, Progress: dl.Progress, Attempt: j.made,
 	}
@@ -47,7 +47,7 @@ func (j *job) outcome(kind webhook.OutcomeKind) webhook.Outcome {
 // written learns from outcomes that the store has taken: when what was put off is
 // due, and which dead letters the observers have to see. ok is false for a
 // delivery whose lease has passed to another process.
-func (d *Dispatcher) written(batch []webhook.Outcome, ok []bool) {
+func (d *Dispatcher) written(batch []webhook.WriteBack, ok []bool) {
 	now := time.Now()
 	for i := range batch {
 		o := &batch[i]
@@ -78,7 +78,7 @@ const (
 
 // rewrite writes outcomes that the store did not take at first. They claim nothing:
 // the loop does that, and the leases of what this would claim might not last.
-func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.Outcome, err error) {
+func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.WriteBack, err error) {
 	deadline := time.Now().Add(rewriteFor)
 	backoff := wait.Backoff{Base: 20 * time.Millisecond, Cap: 2 * time.Second}
 	for tries := 0; ; tries++ {
@@ -88,8 +88,8 @@ func (d *Dispatcher) rewrite(ctx context.Context, batch []webhook.Outcome, err e
 			return
 		}
 		wait.Sleep(ctx, backoff.Next())
-		var done webhook.Turned
-		if done, err = d.cfg.Store.Turn(ctx, webhook.Turn{Outcomes: batch}); err == nil {
+		var done webhook.StepResult
+		if done, err = d.cfg.Store.WriteBackAndClaim(ctx, webhook.Step{WriteBacks: batch}); err == nil {
 			d.written(batch, done.OK)
 			return
 		}

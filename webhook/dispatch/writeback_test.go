@@ -19,11 +19,11 @@ type refusing struct {
 	steps  int
 }
 
-func (s *refusing) Turn(context.Context, webhook.Turn) (webhook.Turned, error) {
+func (s *refusing) WriteBackAndClaim(context.Context, webhook.Step) (webhook.StepResult, error) {
 	if s.steps++; s.steps <= s.refuse {
-		return webhook.Turned{}, errors.New("the store is away")
+		return webhook.StepResult{}, errors.New("the store is away")
 	}
-	return webhook.Turned{OK: []bool{true}}, nil
+	return webhook.StepResult{OK: []bool{true}}, nil
 }
 
 // What was written makes the lane due when it has work again; a delivery whose lease
@@ -31,23 +31,23 @@ func (s *refusing) Turn(context.Context, webhook.Turn) (webhook.Turned, error) {
 func TestWrittenOutcomesMakeTheLaneDue(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		o    webhook.Outcome
+		o    webhook.WriteBack
 		lost bool
 		due  time.Duration // -1: not at all
 	}{
-		{"retried", webhook.Outcome{Kind: webhook.Retried, After: time.Minute}, false, time.Minute},
-		{"postponed", webhook.Outcome{Kind: webhook.Postponed, After: time.Second}, false, time.Second},
-		{"released", webhook.Outcome{Kind: webhook.Released}, false, 0},
-		{"delivered", webhook.Outcome{Kind: webhook.Delivered}, false, -1},
-		{"delivered, others behind it", webhook.Outcome{Kind: webhook.Delivered, OrderKey: "k"}, false, 0},
-		{"retried under a lost lease", webhook.Outcome{Kind: webhook.Retried, After: time.Minute}, true, -1},
+		{"retried", webhook.WriteBack{Kind: webhook.Retried, After: time.Minute}, false, time.Minute},
+		{"postponed", webhook.WriteBack{Kind: webhook.Postponed, After: time.Second}, false, time.Second},
+		{"released", webhook.WriteBack{Kind: webhook.Released}, false, 0},
+		{"delivered", webhook.WriteBack{Kind: webhook.Delivered}, false, -1},
+		{"delivered, others behind it", webhook.WriteBack{Kind: webhook.Delivered, OrderKey: "k"}, false, 0},
+		{"retried under a lost lease", webhook.WriteBack{Kind: webhook.Retried, After: time.Minute}, true, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, status(200), webhook.Endpoint{})
 				r.l.due = time.Time{}
 				c.o.Endpoint = "a"
-				r.d.written([]webhook.Outcome{c.o}, []bool{!c.lost})
+				r.d.written([]webhook.WriteBack{c.o}, []bool{!c.lost})
 				if due := r.l.due; due.IsZero() != (c.due < 0) || c.due >= 0 && time.Until(due) != c.due {
 					t.Errorf("due in %v, want %v", time.Until(due), c.due)
 				}
@@ -72,7 +72,7 @@ func TestWrittenDeadLettersAreObserved(t *testing.T) {
 			if len(seen) != 0 {
 				t.Errorf("observed before it is written: %+v", seen)
 			}
-			r.d.written([]webhook.Outcome{o}, []bool{ok})
+			r.d.written([]webhook.WriteBack{o}, []bool{ok})
 		}
 		want := forbear.DeadLettered{Dependency: "webhook:a", Queue: webhook.Queue, Reason: forbear.ReasonTerminal}
 		if len(seen) != 1 || seen[0] != want {
@@ -106,7 +106,7 @@ func TestRefusedOutcomesAreWrittenLater(t *testing.T) {
 				}
 				r.l.due = time.Time{}
 				began := time.Now()
-				r.d.rewrite(t.Context(), []webhook.Outcome{{Endpoint: "a", Kind: webhook.Released}}, errors.New("first"))
+				r.d.rewrite(t.Context(), []webhook.WriteBack{{Endpoint: "a", Kind: webhook.Released}}, errors.New("first"))
 				if took := time.Since(began); took < c.least || took > c.top {
 					t.Errorf("took %v", took)
 				}
@@ -130,7 +130,7 @@ func TestRefusedStep(t *testing.T) {
 		if len(c.specs) != 1 || c.specs[0].Max != 10 || r.l.tokens != 0 {
 			t.Fatalf("wanted %+v", c.specs)
 		}
-		r.d.step(t.Context(), c, []webhook.Outcome{{Endpoint: "a", Kind: webhook.Released}})
+		r.d.step(t.Context(), c, []webhook.WriteBack{{Endpoint: "a", Kind: webhook.Released}})
 		if r.l.tokens != 10 || len(r.d.looks) != 1 {
 			t.Errorf("%v of the rate are back, %d looks are asked for", r.l.tokens, len(r.d.looks))
 		}

@@ -286,7 +286,7 @@ func (s *crashing) set(dead bool) {
 }
 
 // Complete fails while the process is dead: the record stays started.
-func (s *crashing) Complete(ctx context.Context, k idempotency.Token, a idempotency.Answer, d time.Duration) error {
+func (s *crashing) Complete(ctx context.Context, k idempotency.Token, a idempotency.Response, d time.Duration) error {
 	if err := s.gone(); err != nil {
 		return err
 	}
@@ -359,7 +359,7 @@ func crashBeforeAck(t *testing.T, b Broker) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := k.o.Store.Complete(t.Context(), idempotency.Token{ID: id, Owner: "dead", Fence: v.Record.Fence}, idempotency.Answer{Status: 200}, time.Hour); err != nil {
+	if err := k.o.Store.Complete(t.Context(), idempotency.Token{ID: id, Owner: "dead", Fence: v.Record.Fence}, idempotency.Response{Status: 200}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	b.Publish(t, "e1", "k", "body e1")

@@ -224,7 +224,7 @@ func (q *dlq) read(ctx context.Context) (int, error) {
 // audits writes the latest entries of the audit trail, the newest first. The
 // trail cannot be changed from here.
 func (q *dlq) audits(ctx context.Context) (int, error) {
-	list, err := q.db.DeadLetters().Audits(ctx, q.filter.Limit)
+	list, err := q.db.DeadLetters().AuditTrail(ctx, q.filter.Limit)
 	if err != nil {
 		return 0, err
 	}

@@ -44,6 +44,6 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 
 // listAudit lists the latest entries of the audit trail.
 func (s *Service) listAudit(r *http.Request) (int, any, error) {
-	list, err := s.DB.DeadLetters().Audits(r.Context(), 200)
+	list, err := s.DB.DeadLetters().AuditTrail(r.Context(), 200)
 	return http.StatusOK, map[string]any{"audit": nonNil(list)}, err
 }

@@ -47,20 +47,20 @@ func BenchmarkStore(b *testing.B) {
 				}
 				in += time.Since(at)
 				at = time.Now()
-				turn, err := db.Webhooks().Turn(b.Context(), webhook.Turn{Owner: "host-name-12345-abcdef", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: group}}})
+				turn, err := db.Webhooks().WriteBackAndClaim(b.Context(), webhook.Step{Owner: "host-name-12345-abcdef", Lease: time.Minute, Lanes: []webhook.Lane{{Endpoint: "a", Max: group}}})
 				if err != nil || len(turn.Claimed) != group {
 					b.Fatal(len(turn.Claimed), err)
 				}
 				out += time.Since(at)
-				outcomes := make([]webhook.Outcome, group)
+				outcomes := make([]webhook.WriteBack, group)
 				for i, d := range turn.Claimed {
-					outcomes[i] = webhook.Outcome{
+					outcomes[i] = webhook.WriteBack{
 						ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, Kind: webhook.Delivered,
 						Attempt: &webhook.Attempt{Number: 1, Claim: d.Claims, Due: d.Due, At: d.Due, Took: time.Millisecond, Status: 200, Worker: "host-name-12345-abcdef"},
 					}
 				}
 				at = time.Now()
-				if _, err := db.Webhooks().Turn(b.Context(), webhook.Turn{Outcomes: outcomes}); err != nil {
+				if _, err := db.Webhooks().WriteBackAndClaim(b.Context(), webhook.Step{WriteBacks: outcomes}); err != nil {
 					b.Fatal(err)
 				}
 				back += time.Since(at)

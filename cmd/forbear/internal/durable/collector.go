@@ -78,7 +78,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	for state, n := range states {
 		send(endpoints, prometheus.GaugeValue, float64(n), string(state))
 	}
-	if heads, err := s.DB.Webhooks().Heads(ctx); err == nil {
+	if heads, err := s.DB.Webhooks().NextDues(ctx); err == nil {
 		late := time.Duration(0)
 		for _, h := range heads {
 			if served[h.Endpoint] {

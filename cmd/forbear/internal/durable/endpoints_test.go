@@ -231,7 +231,7 @@ func TestPatchIsAudited(t *testing.T) {
 	s, _ := start(t, Options{})
 	ask(t, s, "PUT", "/v1/endpoints/a", `{"url":"https://example.com/","rate":5,"policy":{"max_attempts":7}}`)
 	ask(t, s, "PATCH", "/v1/endpoints/a", `{"url":"https://example.com/?planted","rate":5,"headers":[{"name":"X-Planted","value":"planted"}],"policy":{"max_attempts":6}}`, "X-Forbear-Actor", "ann")
-	list, err := s.DB.DeadLetters().Audits(t.Context(), 10)
+	list, err := s.DB.DeadLetters().AuditTrail(t.Context(), 10)
 	i := slices.IndexFunc(list, func(e deadletter.Entry) bool { return e.Action == "endpoint-patch" })
 	if err != nil || i < 0 {
 		t.Fatalf("the audit is %+v, %v", list, err)

@@ -20,7 +20,7 @@ func classifyForrst(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Phase < 0 || s.Phase > int(forrst.Phase3) {
 		return forbear.Failure{}, fmt.Errorf("phase %d is not 1, 2 or 3", s.Phase)
 	}
-	x := forrst.Exchange{Status: s.Status, Header: http.Header{}, Body: s.Message, Now: f.now}
+	x := forrst.Message{Status: s.Status, Header: http.Header{}, Body: s.Message, Now: f.now}
 	var raw string
 	if json.Unmarshal(s.Message, &raw) == nil {
 		x.Body = []byte(raw)

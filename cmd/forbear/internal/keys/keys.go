@@ -180,8 +180,8 @@ func (k *keyring) list(ctx context.Context, db *keyStore) int {
 			l := listed{r.ID.Scope, r.ID.Key, r.State, r.Operation, r.Attempt, r.Created, r.Expires, 0, r.Note}
 			// Only completed records have a response; a status of 0 is
 			// left out.
-			if r.Answer != nil {
-				l.Status = r.Answer.Status
+			if r.Response != nil {
+				l.Status = r.Response.Status
 			}
 			if err := enc.Encode(l); err != nil {
 				return k.std.Fail("keys: %v", err)
@@ -208,7 +208,7 @@ func (k *keyring) settle(ctx context.Context, db *keyStore) int {
 	detail := "undone: " + k.why
 	// A status alone is stored: no one knows the body that was lost.
 	if k.done != 0 {
-		res.Answer = &idempotency.Answer{Status: k.done}
+		res.Response = &idempotency.Response{Status: k.done}
 		detail = fmt.Sprintf("done, %d: %s", k.done, k.why)
 	}
 	if err := db.audit(ctx, deadletter.Entry{Who: k.who, Action: "settle", Target: k.id.Scope + " " + k.id.Key, Detail: detail}); err != nil {

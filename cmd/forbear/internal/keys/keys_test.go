@@ -66,10 +66,10 @@ func TestKeys(t *testing.T) {
 	if code, text := keys("settle", "--done", "201", "--why", "in the ledger", "--actor", "ann", "t1", id.Key); code != cli.ExitOK {
 		t.Fatalf("settle: %d %s", code, text)
 	}
-	if v := claim("b"); v.Outcome != idempotency.Replay || v.Record.Answer.Status != 201 {
+	if v := claim("b"); v.Outcome != idempotency.Replay || v.Record.Response.Status != 201 {
 		t.Errorf("a duplicate gets %+v", v)
 	}
-	audit, err := db.DeadLetters().Audits(t.Context(), 10)
+	audit, err := db.DeadLetters().AuditTrail(t.Context(), 10)
 	if err != nil || len(audit) == 0 || audit[0].Who != "ann" || audit[0].Action != "settle" {
 		t.Errorf("audit %+v, %v", audit, err)
 	}

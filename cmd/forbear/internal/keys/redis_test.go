@@ -43,7 +43,7 @@ func TestKeysOnRedis(t *testing.T) {
 	}
 	claim.Owner = "b"
 	v, err := store.Claim(t.Context(), claim)
-	if err != nil || v.Outcome != idempotency.Replay || v.Record.Answer.Status != 201 {
+	if err != nil || v.Outcome != idempotency.Replay || v.Record.Response.Status != 201 {
 		t.Errorf("a duplicate gets %+v, %v", v, err)
 	}
 	if code, text := keys("list", "--prefix", "pay:", "--state", "completed"); code != cli.ExitOK || !strings.Contains(text, "ann") || !strings.Contains(text, "in the ledger") {

@@ -67,7 +67,7 @@ func limits(p *forbear.Policy) (settings.Limits, error) {
 		return l, nil // a single attempt says all
 	}
 	standard := forbear.Policy{} // its zero value is the standard's defaults
-	for _, answer := range settings.Answers() {
+	for _, answer := range settings.Responses() {
 		here, err := retries(p, answer)
 		if err != nil {
 			return l, err
