@@ -9,7 +9,7 @@ import (
 	"github.com/forbear-go/forbear/internal/errtype"
 )
 
-// Decision is the answer to one failure.
+// Decision is what the policy makes of one failure.
 type Decision struct {
 	// Retry says whether another attempt may be made, after Wait.
 	Retry bool
@@ -27,13 +27,13 @@ type Decision struct {
 	Paced bool
 }
 
-// Decide answers whether, when and why a failed attempt may be followed by
+// Decide decides whether, when and why a failed attempt may be followed by
 // another, when nothing is known of the moment: see [Policy.Decide].
 func Decide(p *Policy, s State, f Failure, now time.Time, draw func() float64) Decision {
 	return p.Decide(s, Facts{}, f, now, draw)
 }
 
-// Decide answers whether, when and why a failed attempt may be followed by
+// Decide decides whether, when and why a failed attempt may be followed by
 // another. It is a pure function: the time and the randomness are arguments,
 // draw returns numbers in [0, 1), nothing is kept.
 //

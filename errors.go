@@ -9,7 +9,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 )
 
-// The sentinels say why a call ended; [Error] answers to them in errors.Is.
+// The sentinels say why a call ended; [Error] matches them in errors.Is.
 var (
 	ErrExhausted       = errors.New("retries exhausted")
 	ErrBudgetExhausted = errors.New("retry budget exhausted")

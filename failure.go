@@ -26,10 +26,10 @@ type Failure struct {
 type Class uint8
 
 const (
-	ClassUnknown      Class = iota // nobody recognised it: stop
+	ClassUnknown      Class = iota // not recognised: stop
 	ClassSuccess                   // not a failure at all
 	ClassTransient                 // may go away: 5xx, a reset connection
-	ClassTimeout                   // no answer in time
+	ClassTimeout                   // no response in time
 	ClassThrottled                 // the server asks for less: 429, RESOURCE_EXHAUSTED
 	ClassDNS                       // the name did not resolve: two attempts at most
 	ClassUnauthorized              // credentials refused: one refresh, if one can be had
@@ -66,7 +66,7 @@ func (c *Class) UnmarshalText(text []byte) error {
 }
 
 // Retryable reports whether failures of this class may be retried at all.
-// Unauthorized is not: it is answered by one refresh, not by a retry.
+// Unauthorized is not: one refresh of the credentials follows it, and no retry.
 func (c Class) Retryable() bool {
 	return c == ClassTransient || c == ClassTimeout || c == ClassThrottled || c == ClassDNS
 }
@@ -84,7 +84,7 @@ type Hint struct {
 	// shortened: a floor that does not fit ends the call.
 	Floor time.Duration
 	// Spread is laid on top of the wait, uniformly in [0, Spread], so that a
-	// crowd that was told the same floor does not return as a crowd.
+	// crowd that received the same floor does not return as a crowd.
 	Spread time.Duration
 	// Base replaces the policy's backoff base when it is positive.
 	Base time.Duration

@@ -39,7 +39,7 @@ func AttemptFrom(ctx context.Context) (number int, ok bool) {
 	return 0, false
 }
 
-// Repeated tells that a request which r is about to send is the given attempt
+// Repeated records that a request which r is about to send is the given attempt
 // of a layer above that retries by itself, such as an SDK. It is for protocol
 // edges, and reported once.
 func (r *Retryer) Repeated(ctx context.Context, attempt int) {

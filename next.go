@@ -141,9 +141,9 @@ func limit(usual time.Duration, permit breaker.Permit, left time.Duration) time.
 // buckets live on that.
 type outcomeBudget interface {
 	budget.Budget
-	// Failed notes a failed attempt of a retryable kind, before Spend.
+	// Failed records a failed attempt of a retryable kind, before Spend.
 	Failed(now time.Time)
-	// Succeeded notes a successful call. retries is the number of its retries
+	// Succeeded records a successful call. retries is the number of its retries
 	// and last the cost of the last one.
 	Succeeded(now time.Time, retries int, last budget.Cost)
 }

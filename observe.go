@@ -9,7 +9,7 @@ import (
 )
 
 // Observer is a set of callbacks, in the manner of net/http/httptrace.ClientTrace:
-// set those that you want and pass it to [WithObserver]. An event that nobody
+// set those that you want and pass it to [WithObserver]. An event that no one
 // observes costs nothing, and a new event breaks no observer. Callbacks run
 // synchronously, from many goroutines; they must be quick.
 type Observer struct {
@@ -130,7 +130,7 @@ type DeadLettered struct {
 }
 
 // observers are those of one Retryer, and which of the frequent events any of them
-// wants: an event that nobody observes costs one look at a flag.
+// wants: an event that no one observes costs one look at a flag.
 type observers struct {
 	list []*Observer
 

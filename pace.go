@@ -11,14 +11,14 @@ import (
 // pace is what lets durable work retry beyond its budget's share.
 //
 // A budget measures retries against new requests, and a caller who is refused
-// has an answer. Work that must be done has none: at 20 % of hardly anything new
+// has a result. Work that must be done has none: at 20 % of hardly anything new
 // it would wait for ever, though the dependency does what it is asked. So a
 // dependency that succeeds earns retries: each success two, the one that it was
 // and one more, so that a backlog starts slowly and doubles. Each retry beyond
 // the share costs one. While most of the latest attempts have failed nothing is
 // earned, and half of what there is goes with every so many. What is earned is
-// little, and forgotten after a minute without a success: nobody saves up for
-// the next outage.
+// little, and forgotten after a minute without a success: nothing is saved up
+// for the next outage.
 //
 // A dependency that fails more often than not is thus left with the budget's
 // share and its floor: what is sent stays below 1.2 of the first attempts and
@@ -62,7 +62,7 @@ func (p *pace) giveBack() {
 	p.mu.Unlock()
 }
 
-// ended notes how an attempt of any kind ended.
+// ended records how an attempt of any kind ended.
 func (p *pace) ended(o breaker.Outcome, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

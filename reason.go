@@ -17,7 +17,7 @@ const (
 	ReasonDeadline       // no time is left for another attempt
 	ReasonCertificate    // the peer's certificate was refused
 	ReasonTerminal       // the failure is not retryable
-	ReasonUnknown        // nobody recognised the failure
+	ReasonUnknown        // the failure was not recognised
 	ReasonUnauthorized   // credentials refused and no refresh left
 	ReasonServerStop     // the server asked not to be retried
 	ReasonExhaustedBelow // a layer below has used its retries

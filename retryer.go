@@ -27,7 +27,7 @@ type Retryer struct {
 	healthy    func(now time.Time) bool // the health gate, or nil
 	breaker    *breaker.Breaker         // nil when the policy has none
 	bulkhead   *breaker.Bulkhead        // nil when the policy sets no bound
-	pace       *pace                    // nil for calls that somebody waits for
+	pace       *pace                    // nil for calls whose caller waits
 	service    string
 
 	layeredOnce  sync.Once

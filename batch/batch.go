@@ -47,8 +47,8 @@ type Options[T any] struct {
 	// open, since it opened after the latest success. Default 5 min; negative:
 	// not at all.
 	Patience time.Duration
-	// Progress is told how far the run is, at most every Every (default 1 s)
-	// and at the end. Calls do not overlap.
+	// Progress observes how far the run is, at most every Every (default 1
+	// s) and at the end. Calls do not overlap.
 	Progress func(Report)
 	Every    time.Duration
 }
@@ -95,6 +95,8 @@ type run[T any] struct {
 	back  chan *item[T] // from the attempts
 }
 
+// newRun wires the channels. back has room for every attempt, so that none
+// of them waits for the schedule in order to end.
 func newRun[T any](ctx context.Context, r *forbear.Retryer, fn func(context.Context, T) error, o Options[T]) *run[T] {
 	b := &run[T]{
 		Options: o, r: r, fn: fn, tally: newTally(o.Progress, o.Every), began: time.Now(),
@@ -115,7 +117,8 @@ func (b *run[T]) do(ctx context.Context, items iter.Seq[T]) {
 	b.feed(items)
 }
 
-// feed fetches an item whenever one is wanted.
+// feed fetches an item whenever one is wanted. It runs in the caller's
+// goroutine, as the caller's iterator may expect.
 func (b *run[T]) feed(items iter.Seq[T]) {
 	b.await()
 	for value := range items {
@@ -140,7 +143,8 @@ func (b *run[T]) await() {
 	}
 }
 
-// verdict is the error of the run.
+// verdict is the error of the run. An ended context and an impatient run are
+// both in it, because callers branch on either.
 func (b *run[T]) verdict(ctx context.Context, report *Report) error {
 	var errs []error
 	if report.Cut || report.Postponed > 0 {
@@ -161,6 +165,8 @@ func (b *run[T]) verdict(ctx context.Context, report *Report) error {
 	return errors.Join(errs...)
 }
 
+// complete fills in the defaults and returns all faults at once. A retryer
+// of another kind is refused: its limits would not be those of a batch.
 func (o *Options[T]) complete(r *forbear.Retryer, items iter.Seq[T], fn func(context.Context, T) error) error {
 	var errs []error
 	for _, need := range []struct {

@@ -16,7 +16,7 @@ import (
 // Mark is how an item ended.
 type Mark byte
 
-// The marks of a [Journal].
+// The ends that a [Journal] knows. A postponed item is not in it: a later run does it.
 const (
 	Done Mark = '+' // fn has succeeded
 	Dead Mark = '-' // it lies in the dead-letter queue
@@ -45,6 +45,8 @@ type File struct {
 	err    error // after which nothing is written any more
 }
 
+// A line is bounded, since the whole file is read into memory. One sync a
+// second costs little, and bounds what a power cut can undo.
 const (
 	heading   = "forbear batch journal 1: "
 	syncEvery = time.Second
@@ -147,10 +149,13 @@ func parseLine(line []byte) (id string, f Mark, ok bool) {
 	return id, f, err == nil && (f == Done || f == Dead) && uint32(sum) == checksum(f, line[10:])
 }
 
+// checksum covers the end and the id: a torn line must not pass for another
+// item's.
 func checksum(f Mark, quoted []byte) uint32 {
 	return crc32.Update(crc32.Checksum([]byte{byte(f)}, castagnoli), castagnoli, quoted)
 }
 
+// line is the inverse of parseLine, with the line feed that makes it whole.
 func line(id string, f Mark) []byte {
 	quoted := strconv.AppendQuote(nil, id)
 	return append(append(fmt.Appendf(nil, "%c%08x ", f, checksum(f, quoted)), quoted...), '\n')
@@ -194,6 +199,7 @@ func (j *File) Finish(id string, f Mark) error {
 	return j.err
 }
 
+// sync writes to the disk what was only handed to the system; j.mu is held.
 func (j *File) sync() {
 	if j.dirty && j.err == nil {
 		j.err = j.f.Sync()

@@ -11,7 +11,8 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// Report says what became of the items.
+// Report says what became of the items. Done, Failed, Skipped and Postponed
+// add up to the items that were looked at.
 type Report struct {
 	Done    int
 	Failed  int // for good
@@ -38,6 +39,7 @@ type Problem struct {
 	Postponed bool // else it has failed
 }
 
+// maxProblems bounds the report of a run in which everything fails.
 const maxProblems = 100
 
 // String returns one line for people.
@@ -58,7 +60,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// tally counts.
+// tally counts for the report, from several goroutines. told is when
+// progress was last reported.
 type tally struct {
 	mu       sync.Mutex
 	report   Report
@@ -68,12 +71,15 @@ type tally struct {
 	every    time.Duration
 }
 
+// newTally counts the first report's interval from now: a run that is over
+// at once reports once.
 func newTally(progress func(Report), every time.Duration) *tally {
 	now := time.Now()
 	return &tally{report: Report{Reasons: map[string]int{}}, began: now, told: now, progress: progress, every: every}
 }
 
-// count changes the report, and tells of it when it is time.
+// count changes the report, and reports progress when it is time. The lock
+// is held meanwhile, so that calls of progress do not overlap.
 func (t *tally) count(change func(r *Report)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,6 +90,8 @@ func (t *tally) count(change func(r *Report)) {
 	}
 }
 
+// snapshot is a copy that shares nothing with the report that goes on; t.mu
+// is held.
 func (t *tally) snapshot() Report {
 	r := t.report
 	r.Elapsed = time.Since(t.began)
@@ -91,6 +99,7 @@ func (t *tally) snapshot() Report {
 	return r
 }
 
+// finish returns the final report, and reports it as the last progress.
 func (t *tally) finish() Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,6 +128,8 @@ func (t *tally) postponed(id string, why forbear.Reason, errorType string, attem
 	t.problem(Problem{ID: id, Reason: why, ErrorType: errorType, Attempts: attempts, Postponed: true})
 }
 
+// problem counts an item that was not done, and keeps the first ones by
+// name.
 func (t *tally) problem(p Problem) {
 	t.count(func(r *Report) {
 		if p.Postponed {

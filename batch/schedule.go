@@ -73,6 +73,8 @@ func (s *schedule[T]) work(ctx context.Context) {
 	}
 }
 
+// waiting is how many items are begun or fetched and wait: it is what
+// Options.Waiting bounds.
 func (s *schedule[T]) waiting() int { return s.due.len() + s.late.len() + len(s.held) }
 
 // fill begins all attempts that can be begun now. It returns when to look
@@ -146,6 +148,8 @@ func (s *schedule[T]) wanted(shut time.Duration) bool {
 		(s.waiting() < s.Waiting || s.extra)
 }
 
+// closed reports whether the breaker, if there is one, lets everything
+// through.
 func (s *schedule[T]) closed() bool {
 	b := s.r.Breaker()
 	return b == nil || b.State() == breaker.Closed
@@ -213,6 +217,9 @@ func (s *schedule[T]) returned(it *item[T], now time.Time) {
 	default:
 		s.held = append(s.held, it)
 	}
+	// A refused retry makes all of them wait for up to a second, at random:
+	// asking for each would keep the budget busy, and a fixed pause would
+	// make the processes of a fleet ask together.
 	if !s.askAt.After(now) {
 		s.askAt, s.extra = now.Add(rand.N(time.Second)), true
 	}

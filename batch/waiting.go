@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// waiting are items that are begun and wait, the earliest first. The zero value
-// is empty.
+// waiting holds items that have begun and wait, the earliest first. The zero
+// value is empty.
 type waiting[T any] struct{ list byTime[T] }
 
 // add adds it until the given time.
@@ -18,6 +18,7 @@ func (w *waiting[T]) add(it *item[T], until time.Time) {
 // take takes the first.
 func (w *waiting[T]) take() *item[T] { return heap.Pop(&w.list).(*item[T]) }
 
+// len counts the items, overdue ones included.
 func (w *waiting[T]) len() int { return len(w.list) }
 
 // until returns when the wait of the first is over; false when none waits.

@@ -58,9 +58,9 @@ type Transition struct {
 	At    time.Time
 }
 
-// Permit is the leave to make one attempt; its end is told with
+// Permit is the permission to make one attempt; its end is reported with
 // [Breaker.Record] or [Breaker.Cancel]. The zero Permit is that of an attempt
-// nobody asked about; its end counts when the breaker has not moved yet.
+// made without asking; its end counts when the breaker has not moved yet.
 type Permit struct {
 	generation uint64
 	// Probe says that the attempt tries out a dependency that was down. It
@@ -69,8 +69,8 @@ type Permit struct {
 }
 
 // New returns a closed breaker. Zero fields of p are taken as they are;
-// [Policy.WithDefaults] fills them in. moved, which may be nil, is told
-// of every transition, one at a time.
+// [Policy.WithDefaults] fills them in. moved, which may be nil, is called
+// for every transition, one at a time.
 func New(p Policy, moved func(Transition)) *Breaker {
 	b := &Breaker{policy: p, born: time.Now(), moved: moved}
 	b.patience.least = min(minOpenFor, p.OpenFor)
@@ -80,8 +80,8 @@ func New(p Policy, moved func(Transition)) *Breaker {
 
 // Glance returns the permit of an attempt that was not asked for, whose end
 // counts unless the breaker moves before it, and whether the breaker is closed:
-// then no more need be asked. It is [Breaker.Allow] for those who have no time at
-// hand.
+// then no more need be asked. It is [Breaker.Allow] for callers that have no time
+// at hand.
 func (b *Breaker) Glance() (p Permit, closed bool) {
 	generation, s := b.load()
 	return Permit{generation: generation}, s == Closed
@@ -93,7 +93,7 @@ func (b *Breaker) load() (generation uint64, s State) {
 }
 
 // State returns where the breaker stands. One whose wait is over is still open
-// until somebody asks to make an attempt.
+// until the next request for an attempt.
 func (b *Breaker) State() State {
 	_, s := b.load()
 	return s
@@ -138,7 +138,7 @@ const (
 	Limited // failed: the dependency asks for less
 )
 
-// Record tells the end of an attempt.
+// Record records the end of an attempt.
 func (b *Breaker) Record(p Permit, o Outcome, now time.Time) {
 	generation, s := b.load()
 	if p.generation != generation {
@@ -201,7 +201,7 @@ func (b *Breaker) judge(generation uint64, now time.Time) {
 	}
 }
 
-// BudgetRefused tells that the retry budget has just refused a retry. It
+// BudgetRefused records that the retry budget has just refused a retry. It
 // is shown; only a policy that says so lets it open the breaker.
 func (b *Breaker) BudgetRefused(now time.Time) {
 	if b.policy.OnBudget == BudgetIgnored {
@@ -231,7 +231,7 @@ func (b *Breaker) BudgetSpent(now time.Time) bool {
 
 // Wait returns how long it is until an attempt may be let through: 0 when one
 // may be asked for now. Sources of work stop fetching meanwhile. A breaker whose
-// probes are all under way, or that somebody holds open, says a second.
+// probes are all under way, or that is forced open, says a second.
 func (b *Breaker) Wait(now time.Time) time.Duration {
 	if _, s := b.load(); s == Closed {
 		return 0

@@ -6,7 +6,7 @@ import "time"
 //
 // An opening refuses everything for five seconds at least (the floor of
 // INTG-STD-033), which is more than two seconds of failures do; and no count of
-// calls tells the first second of such a burst from that of an outage. What came
+// calls distinguishes the first second of such a burst from that of an outage. What came
 // of the last time does: a breaker whose first probes all succeeded might as well
 // have stayed closed. For ten minutes after that, trouble has to last for as long
 // as it would stay open; when it passes sooner, for ten minutes more.
@@ -32,7 +32,7 @@ func (p *patience) spent(limited bool, now time.Time) bool {
 	return !limited && !p.remembers(now) || now.Sub(p.since) >= p.least
 }
 
-// over notes that the trouble under way no longer shows.
+// over records that the trouble under way no longer shows.
 func (p *patience) over(now time.Time) {
 	if !p.since.IsZero() && p.remembers(now) {
 		p.passed = now
@@ -40,7 +40,7 @@ func (p *patience) over(now time.Time) {
 	p.since = time.Time{}
 }
 
-// recovered notes that a breaker has closed, which had opened at the given time.
+// recovered records that a breaker has closed, which had opened at the given time.
 func (p *patience) recovered(opened, now time.Time) {
 	if p.passed = (time.Time{}); now.Sub(opened) < 2*p.least {
 		p.passed = now

@@ -56,8 +56,8 @@ func (o *outcomes) add(out Outcome, now time.Time) {
 	}
 }
 
-// settled reports whether a good outcome need not go into the ring, and notes
-// it.
+// settled reports whether a good outcome need not go into the ring, and
+// counts it.
 func (o *outcomes) settled() bool {
 	if o.calm.Load() {
 		return true

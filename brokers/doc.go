@@ -4,8 +4,9 @@
 // whatever Watermill speaks to. Each package needs its own broker's client and
 // no other.
 //
-// What an event is and what becomes of it is decided by consume; an adapter
-// fetches, asks, and settles: it acknowledges what is done or lies in the
-// dead-letter queue, and brings everything else back when it is due. All
-// adapters that settle by themselves pass one conformance suite.
+// Package consume decides what an event is and what happens to it. An
+// adapter fetches, asks, and writes the decision back to its broker: it
+// acknowledges what is done or dead-lettered, and brings everything else
+// back when it is due. All adapters that do this themselves pass one
+// conformance suite.
 package brokers

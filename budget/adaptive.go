@@ -44,7 +44,7 @@ func (b *Adaptive) Request(now time.Time) {
 	b.requests.Add(now, 1)
 }
 
-// Accepted notes that the dependency took a request, whatever it answered.
+// Accepted records that the dependency took a request, whatever its response.
 func (b *Adaptive) Accepted(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,10 +67,10 @@ func (b *Adaptive) Refund(now time.Time, _ Cost) {
 	b.requests.Remove(now)
 }
 
-// Failed notes nothing: the request is counted already.
+// Failed records nothing: the request is counted already.
 func (b *Adaptive) Failed(time.Time) {}
 
-// Succeeded notes an accepted request.
+// Succeeded records an accepted request.
 func (b *Adaptive) Succeeded(now time.Time, _ int, _ Cost) { b.Accepted(now) }
 
 // RejectProbability returns the chance, in [0, 1], that a request made now

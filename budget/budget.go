@@ -12,13 +12,13 @@ import (
 // whatever the number of its callers. Implementations are safe for
 // concurrent use and take the time as an argument.
 type Budget interface {
-	// Request notes that a logical call sends its first attempt.
+	// Request records that a logical call sends its first attempt.
 	Request(now time.Time)
 	// Spend asks for one retry and takes it when it may be had.
 	Spend(now time.Time, c Cost) bool
 	// Refund gives back a retry that was spent and then not sent.
 	Refund(now time.Time, c Cost)
-	// Level tells how much of the budget is in use.
+	// Level returns how much of the budget is in use.
 	Level(now time.Time) Level
 }
 

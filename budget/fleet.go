@@ -33,12 +33,12 @@ import (
 // which takes as much away.
 //
 // While the store is out of reach the instance has its own requests alone: a
-// [Ratio] without a floor, and, so that nobody spends twice what the
+// [Ratio] without a floor, and, so that no instance spends again what the
 // fleet has spent already, no more than it has earned since the last reading.
 // Alone it cannot see the fleet's older requests leave the window: across an
 // outage of d the bound above is that of the requests of window + d.
-// A store that comes back empty is told the present window by everyone, and
-// grants nothing until a lease has passed.
+// A store that comes back empty learns the present window from all instances,
+// and grants nothing until a lease has passed.
 //
 // It is safe for concurrent use. Its success path, Request, takes no lock and
 // allocates nothing. [Fleet.Close] ends it. Times given to it are the
@@ -86,14 +86,14 @@ type FleetOptions struct {
 	Interval time.Duration
 	// Timeout bounds one settlement. Default 100 ms.
 	Timeout time.Duration
-	// Logger is told when an outage of the store begins and when it ends.
+	// Logger receives the beginning and the end of an outage of the store.
 	// Default slog.Default().
 	Logger *slog.Logger
 	// Strict takes away the floor of the fleet.
 	Strict bool
 }
 
-// FleetStats count what became of settlements.
+// FleetStats count settlements by their result.
 type FleetStats struct {
 	Settled int64   // settlements that worked
 	Failed  int64   // settlements that did not

@@ -57,7 +57,7 @@ func (b *Fleet) settle(ctx context.Context, leave bool) error {
 	return nil
 }
 
-// report draws up what to tell the store. From here on the instance spends only
+// report draws up the report for the store. From here on the instance spends only
 // the hold that it reports and what it earns anew; left is what else it had.
 // That goes to the fleet, or back to own when the settlement fails.
 func (b *Fleet) report(leave bool) (s Settlement, left int64) {
@@ -94,7 +94,7 @@ func (b *Fleet) want(limit int64) int64 {
 		return max(quiet, min(2*asked, free/4))
 	}
 	if b.fleet.Retries+b.fleet.Held >= limit && b.hold > 0 {
-		return 0 // all is held: pass it on to somebody who may need it
+		return 0 // all is held: leave it to an instance that may need it
 	}
 	return quiet
 }
@@ -150,7 +150,7 @@ func (b *Fleet) failed(err error, left int64) {
 		slog.String("key", b.key), slog.String("error", label.Clean(err.Error())))
 }
 
-// missed notes a failed settlement and reports whether it begins an outage.
+// missed records a failed settlement and reports whether it begins an outage.
 func (b *Fleet) missed(left int64) (begins bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

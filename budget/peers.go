@@ -66,7 +66,7 @@ func (b *AWS) Spend(_ time.Time, c Cost) bool {
 // Refund implements [Budget].
 func (b *AWS) Refund(_ time.Time, c Cost) { b.add(b.costs.of(c)) }
 
-// Failed notes nothing: a failure alone is free.
+// Failed records nothing: a failure alone is free.
 func (b *AWS) Failed(time.Time) {}
 
 // Succeeded pays back the last retry, or one token for a first try.

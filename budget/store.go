@@ -38,7 +38,7 @@ type Usage struct {
 	Retries int64
 }
 
-// Settlement is what one instance tells a [Store].
+// Settlement is what one instance reports to a [Store].
 type Settlement struct {
 	Instance string // unique among all instances, of all time
 	Total    Usage  // since the instance began

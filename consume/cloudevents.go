@@ -29,15 +29,16 @@ var (
 )
 
 const (
-	// RedriveHeader marks an event that somebody has sent again from the
-	// dead-letter queue. Its value, the letter's id, is for people.
+	// RedriveHeader marks an event that was sent again from the dead-letter
+	// queue. Its value, the letter's id, is for people.
 	RedriveHeader = "Forbear-Redrive"
 
 	correlationHeader = "X-Correlation-Id"
 )
 
 var (
-	// ErrNotCloudEvent is what a message is that does not claim to be one.
+	// ErrNotCloudEvent means that a message does not claim to be a
+	// CloudEvent.
 	ErrNotCloudEvent = errors.New("not a CloudEvent")
 
 	errMedia = errors.New("media type is not taken")
@@ -70,6 +71,8 @@ func (b Binding) Decode(headers []deadletter.Header, data []byte) (Event, error)
 	return e, check(version, &e)
 }
 
+// attribute returns a CloudEvent's attribute from the headers. A value that
+// cannot be unescaped is taken as it is.
 func (b Binding) attribute(headers []deadletter.Header, name string) string {
 	v := header(headers, b.Prefix+name)
 	if plain, err := url.PathUnescape(v); b.Escaped && err == nil {
@@ -88,6 +91,8 @@ func header(headers []deadletter.Header, name string) string {
 	return ""
 }
 
+// check holds the attributes that CloudEvents 1.0 requires. id and source
+// are the event's identity, without which nothing can be deduplicated.
 func check(version string, e *Event) error {
 	switch {
 	case version != "1.0":
@@ -98,6 +103,8 @@ func check(version string, e *Event) error {
 	return nil
 }
 
+// structured reads an event whose attributes are in the body. Errors quote
+// none of it: the body is the sender's data.
 func structured(e Event, body []byte) (Event, error) {
 	var in struct {
 		SpecVersion     string          `json:"specversion"`

@@ -44,7 +44,7 @@ type Options struct {
 	// those of other keys pass.
 	Ordered bool
 
-	// Observe is told of every decision. It must be quick and safe for
+	// Observe receives every decision. It must be quick and safe for
 	// concurrent use.
 	Observe func(Event, Decision)
 }
@@ -52,6 +52,8 @@ type Options struct {
 // MinWindow is what R-6 demands.
 const MinWindow = 7 * 24 * time.Hour
 
+// endTimeout bounds each write of an event's end: it goes on after ctx ends,
+// and a shutdown must not wait for ever.
 const (
 	endTimeout = 2 * time.Second
 	minLease   = 100 * time.Millisecond
@@ -142,7 +144,7 @@ func (c *Consumer) Poison(ctx context.Context, e Event, reason, description stri
 
 func (c *Consumer) poison(ctx context.Context, e *Event, reason, description string) Decision {
 	l := c.letter(e, progress{}, reason, forbear.Failure{Type: reason}, description)
-	if err := c.bury(ctx, e, l, forbear.ReasonTerminal); err != nil {
+	if err := c.deadLetter(ctx, e, l, forbear.ReasonTerminal); err != nil {
 		return again(soon(), "dead_letter_queue", err)
 	}
 	return Decision{Action: DeadLettered, Reason: reason, Duplicate: true}
@@ -152,17 +154,17 @@ func (c *Consumer) id(e *Event) idempotency.ID {
 	return idempotency.ID{Scope: "event:" + c.Group, Key: idempotency.Digest(e.Source, e.ID)}
 }
 
-// buried is the note of a record whose event is a dead letter: duplicates of it
-// are dropped, a redrive is not.
-const buried = "dead letter"
+// noteDead is the note of a record whose event is a dead letter: duplicates
+// of it are dropped, a redrive is not.
+const noteDead = "dead letter"
 
-// claim takes the event up, unless somebody has. last says that it cannot come
-// again.
+// claim takes the event up, unless another run has it. last says that it
+// cannot come again.
 func (c *Consumer) claim(ctx context.Context, e *Event, last bool) Decision {
 	id := c.id(e)
 	if e.Redrive {
-		if rec, err := c.Store.Get(ctx, id); err == nil && rec.State == idempotency.Held && rec.Note == buried {
-			if err := c.Store.Resolve(ctx, id, idempotency.Resolution{By: "redrive", Why: buried}); err != nil && !errors.Is(err, idempotency.ErrNotHeld) {
+		if rec, err := c.Store.Get(ctx, id); err == nil && rec.State == idempotency.Held && rec.Note == noteDead {
+			if err := c.Store.Resolve(ctx, id, idempotency.Resolution{By: "redrive", Why: noteDead}); err != nil && !errors.Is(err, idempotency.ErrNotHeld) {
 				return again(soon(), "store", err)
 			}
 		}
@@ -181,7 +183,7 @@ func (c *Consumer) claim(ctx context.Context, e *Event, last bool) Decision {
 		return Decision{Action: Ack, Reason: "duplicate", Duplicate: true}
 	case v.Outcome == idempotency.InProgress:
 		return again(v.LeaseLeft, "in_progress", nil)
-	case v.Outcome == idempotency.Unknown && v.Record.Note == buried:
+	case v.Outcome == idempotency.Unknown && v.Record.Note == noteDead:
 		return Decision{Action: DeadLettered, Reason: "duplicate", Duplicate: true}
 	default:
 		return Decision{Action: Hold, Reason: v.Record.Note, Duplicate: true}
@@ -193,6 +195,6 @@ func again(wait time.Duration, why string, err error) Decision {
 	return Decision{Action: RetryAt, At: time.Now().Add(wait), Reason: why, Duplicate: true, Err: err}
 }
 
-// soon is when an event comes again because a store or the queue is down: within
-// 10 s, so that a crowd spreads.
+// soon is when an event comes again because a store or the queue is down: at
+// random within 10 s, so that a crowd of events spreads.
 func soon() time.Duration { return wait.Jitter(10 * time.Second) }

@@ -16,10 +16,10 @@
 // failure whose retry the budget has put off, lies in that store too, so that
 // brokers need not keep it and a restart forgets nothing.
 //
-// An error that nobody knows is not retried: the handler marks with
+// An unrecognised error is not retried: the handler marks with
 // [forbear.Retryable] what may succeed later. Each consumer has one
-// [forbear.Retryer], and so one budget and one breaker, for the dependency that
-// its handler works on.
+// [forbear.Retryer], and so one budget and one breaker, for the dependency
+// that its handler works on.
 //
 // A dead letter has the event as it came, with all its headers; of those that
 // carry credentials, such as Authorization and Cookie, it has the name only

@@ -12,7 +12,9 @@ import (
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-// write writes to the store on a context of its own.
+// write writes to the store on a context of its own: what an attempt came to
+// must be recorded even while the process is being stopped. A lost fence
+// ends it, since another run holds the event.
 func (r *run) write(ctx context.Context, write func(ctx context.Context) error) error {
 	return wait.Persist(func() error {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
@@ -68,13 +70,13 @@ func (r *run) stored() progress {
 // forget it.
 func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f forbear.Failure, description string) Decision {
 	r.last = false
-	if err := r.c.bury(ctx, r.e, r.c.letter(r.e, r.stored(), reason, f, description), why); err != nil {
+	if err := r.c.deadLetter(ctx, r.e, r.c.letter(r.e, r.stored(), reason, f, description), why); err != nil {
 		r.p.Verdict = &verdict{Reason: reason, Type: f.Type, Description: description}
 		return r.give(ctx, soon(), "dead_letter_queue", errors.Join(f.Err, err))
 	}
 	// A redrive begins with a fresh count.
 	err := r.write(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, progress{Claims: r.rec.Attempt}) })
-	err = errors.Join(err, r.write(ctx, func(ctx context.Context) error { return r.c.Store.Hold(ctx, r.token, buried) }))
+	err = errors.Join(err, r.write(ctx, func(ctx context.Context) error { return r.c.Store.Hold(ctx, r.token, noteDead) }))
 	return Decision{Action: DeadLettered, Reason: reason, Err: errors.Join(f.Err, err)}
 }
 
@@ -114,8 +116,8 @@ func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure
 	return l
 }
 
-// bury writes the letter.
-func (c *Consumer) bury(ctx context.Context, e *Event, l deadletter.Letter, why forbear.Reason) error {
+// deadLetter writes the letter, and reports it only then.
+func (c *Consumer) deadLetter(ctx context.Context, e *Event, l deadletter.Letter, why forbear.Reason) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if err := c.DLQ.Put(limited, l); err != nil {

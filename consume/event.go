@@ -41,7 +41,7 @@ const (
 	RetryAt
 	// DeadLettered: it is in the dead-letter queue; to be acknowledged.
 	DeadLettered
-	// Hold: nobody may run it before an operator has settled it; no
+	// Hold: it must not run before an operator has resolved it; no
 	// acknowledgement.
 	Hold
 )

@@ -16,7 +16,7 @@ import (
 const maxEvent = 256 << 10
 
 // CloudEvents returns a handler that takes CloudEvents 1.0 over HTTP, in binary
-// or structured mode, one a request. It answers 204 when the sender may forget
+// or structured mode, one a request. It responds 204 when the sender may forget
 // the event, also when that is because it lies in the dead-letter queue, and
 // 503 with Retry-After when it is to send it again.
 func CloudEvents(c *Consumer) http.Handler {

@@ -32,8 +32,8 @@ const (
 
 // turn reports whether it is an event's turn; otherwise it may ask again at the
 // time given. An event that does not come back for its turn has been taken up
-// by another process, when that has the key now: its record tells when it is
-// done. After the total duration nobody waits for it any more.
+// by another process, when that has the key now: its record shows when it is
+// done. After the total duration no event waits for it any more.
 func (c *Consumer) turn(ctx context.Context, e *Event) (at time.Time, free bool) {
 	id := c.id(e)
 	for {
@@ -46,7 +46,7 @@ func (c *Consumer) turn(ctx context.Context, e *Event) (at time.Time, free bool)
 			return at, false
 		}
 		rec, err := c.Store.Get(ctx, first.event)
-		done := err == nil && (rec.State == idempotency.Completed || rec.Note == buried)
+		done := err == nil && (rec.State == idempotency.Completed || rec.Note == noteDead)
 		if !done && now.Before(first.until.Add(c.Retryer.Policy().Total)) {
 			return at, false
 		}

@@ -153,6 +153,9 @@ func (r *run) named(ctx context.Context) context.Context {
 	return ctx
 }
 
+// heartbeat renews the lease while the handler runs. A lost fence cancels
+// the handler: another run may already be doing the same work. Any other
+// failure is tried again at the next beat.
 func (r *run) heartbeat(ctx context.Context, lose func(error)) {
 	tick := time.NewTicker(r.c.Lease / 3)
 	defer tick.Stop()

@@ -2,13 +2,13 @@ package deadletter
 
 import "time"
 
-// Alert is one thing that somebody has to know, coalesced: Count occurrences
-// of the same reason in the same queue.
+// Alert is one thing that an operator has to know, coalesced: Count
+// occurrences of the same reason in the same queue.
 type Alert struct {
 	ID     int64  `json:"id"`
 	Queue  string `json:"queue"`
 	Reason string `json:"reason"`
-	// Detail tells more of the latest occurrence, without payloads.
+	// Detail says more about the latest occurrence, without payloads.
 	Detail string    `json:"detail,omitempty"`
 	Letter string    `json:"letter,omitempty"` // the latest one
 	Count  int       `json:"count"`

@@ -12,8 +12,8 @@ import (
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-// Notifier tells somebody of an alert. It is called again when it fails, so
-// that it may tell the same alert twice, with the same id.
+// Notifier delivers an alert to people. It is called again when it fails,
+// and so may deliver the same alert twice, with the same id.
 type Notifier interface {
 	Name() string
 	Notify(ctx context.Context, a Alert) error
@@ -53,6 +53,8 @@ type Alerter struct {
 	health map[string]Health
 }
 
+// A look each second is what an operator waits for at most. The lease is how
+// long a sender that died keeps its alerts.
 const (
 	alertPoll    = time.Second
 	alertLease   = time.Minute
@@ -90,7 +92,8 @@ func (a *Alerter) Run(ctx context.Context) {
 	}
 }
 
-// send tells the notifiers that do not know yet.
+// send sends the alert to the notifiers that have not taken it yet, and
+// writes back who has.
 func (a *Alerter) send(ctx context.Context, alert Alert) {
 	var errs []error
 	for _, n := range a.notifiers {
@@ -117,6 +120,7 @@ func (a *Alerter) send(ctx context.Context, alert Alert) {
 	}
 }
 
+// notify calls one notifier within its time, and keeps its health.
 func (a *Alerter) notify(ctx context.Context, n Notifier, alert Alert) error {
 	ctx, cancel := context.WithTimeout(ctx, alertTimeout)
 	defer cancel()
@@ -135,17 +139,18 @@ func (a *Alerter) notify(ctx context.Context, n Notifier, alert Alert) error {
 	return err
 }
 
-// Test sends a test alert to every notifier, now, and tells how each took it.
+// Test sends a test alert to every notifier, now, and returns how each took
+// it.
 func (a *Alerter) Test(ctx context.Context, by string) []Health {
 	now := time.Now()
 	alert := Alert{Queue: TestQueue, Reason: "test", Detail: "test alert, asked for by " + by, Count: 1, First: now, Last: now}
 	for _, n := range a.notifiers {
-		_ = a.notify(ctx, n, alert) // its health tells
+		_ = a.notify(ctx, n, alert) // the health below has it
 	}
 	return a.Health()
 }
 
-// Health tells how each notifier is doing.
+// Health returns how each notifier is doing.
 func (a *Alerter) Health() []Health {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,6 +24,7 @@ type sealedLine struct {
 // Export writes a letter as one line of JSON, as it is; see [Letter.Mask].
 func Export(w io.Writer, l Letter) error { return export(w, l) }
 
+// export writes v without escaping HTML: payloads are shown as they are.
 func export(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -73,6 +74,8 @@ func ReadExport(r io.Reader, c Cipher, each func(Letter) error) error {
 	return nil
 }
 
+// readLine reads a letter, decrypting a sealed one. A line without id or
+// queue is JSON of another kind.
 func readLine(line []byte, c Cipher) (l Letter, err error) {
 	var s sealedLine
 	if err := json.Unmarshal(line, &s); err != nil {

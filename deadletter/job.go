@@ -61,6 +61,7 @@ const (
 	maxRate            = 500
 )
 
+// withDefaults fills in what is zero, and returns all faults at once.
 func (j Job) withDefaults() (Job, error) {
 	if j.Rate == 0 {
 		j.Rate = DefaultRate

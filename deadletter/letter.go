@@ -81,7 +81,7 @@ type Attempt struct {
 	ErrorType string        `json:"error_type,omitempty"` // empty for a success
 	Status    int           `json:"status,omitempty"`
 	Worker    string        `json:"worker,omitempty"`
-	// Response is the beginning of the answer's body, redacted.
+	// Response is the beginning of the response's body, redacted.
 	Response string `json:"response,omitempty"`
 }
 
@@ -89,10 +89,10 @@ type Attempt struct {
 type State string
 
 const (
-	Dead      State = "dead"      // waiting for somebody
+	Dead      State = "dead"      // waiting for a decision
 	Redriving State = "redriving" // on its way again
 	Resolved  State = "resolved"  // a redrive succeeded
-	Discarded State = "discarded" // somebody gave it up, with a reason
+	Discarded State = "discarded" // given up by a person, with a reason
 )
 
 // RedriveResult is what is known of a redrive.

@@ -29,6 +29,8 @@ func CarriesCredential(name string) bool {
 	return secretHeaders[textproto.CanonicalMIMEHeaderKey(name)]
 }
 
+// secretHeader reports whether a header's value may be a credential. It errs
+// on the side of hiding: a list is no place to learn that it was wrong.
 func secretHeader(name string) bool {
 	if CarriesCredential(name) || name == UnreadableHeaders {
 		return true
@@ -43,8 +45,8 @@ func secretHeader(name string) bool {
 }
 
 // Mask returns l without its payload and without the values of headers that
-// may be credentials: what lists and exports show unless somebody asks, on
-// record, for more.
+// may be credentials. Lists and exports show this form; more is shown only
+// on request, and the request is recorded.
 func (l Letter) Mask() Letter {
 	headers := make([]Header, len(l.Headers))
 	for i, h := range l.Headers {

@@ -13,9 +13,9 @@ import (
 )
 
 // Target puts a letter's work on its way again. It keeps the letter's id and
-// key and may be called again for the same letter, after a crash. What becomes
-// of it is reported with [Store.RecordRedrive], by the target or by whoever does
-// the work.
+// key, and may be called again for the same letter after a crash. The
+// outcome is reported with [Store.RecordRedrive], by the target or by the
+// worker that does the work.
 type Target func(ctx context.Context, l Letter) error
 
 // Redriver runs redrive jobs. Any number of processes may run one over the same
@@ -101,7 +101,8 @@ func (r *Redriver) Run(ctx context.Context) {
 	}
 }
 
-// work runs one job until it is done, stopped, or somebody else's.
+// work runs one job until it is done, stopped, or taken over by another
+// process.
 func (r *Redriver) work(ctx context.Context, j Job) {
 	allowance := 0.0
 	if err := r.resume(ctx, &j); err != nil {
@@ -155,7 +156,8 @@ func (j *Job) budget(n int) int {
 	return n
 }
 
-// count learns what became of the letters that the job has sent.
+// count reads from the store what became of the letters that the job has
+// sent.
 func (r *Redriver) count(ctx context.Context, j *Job) error {
 	counts := map[RedriveResult]int{}
 	for _, o := range []RedriveResult{RedriveNone, RedriveDelivered, RedriveFailing, RedriveDead} {
@@ -189,7 +191,7 @@ func (r *Redriver) batch(ctx context.Context, j *Job, n int) (sent int, err erro
 	for _, l := range list {
 		l, err := r.store.BeginRedrive(ctx, l.ID, j.ID, j.By, j.MaxRedrives)
 		if errors.Is(err, ErrState) || errors.Is(err, ErrRedriveLimit) || errors.Is(err, ErrNotFound) {
-			continue // somebody was faster
+			continue // another process was faster
 		}
 		if err == nil {
 			err = r.send(ctx, l)

@@ -17,18 +17,20 @@ import (
 // DefaultRetention is how long letters are kept.
 const DefaultRetention = 30 * 24 * time.Hour
 
-// Retention exports letters before they expire. Without a folder to export to,
-// nothing expires: a letter that nobody saw must not disappear.
+// Retention exports letters before they expire. Without a folder to export
+// to, nothing expires: a letter that no one has seen must not disappear.
 type Retention struct {
 	Store Store
 	Age   time.Duration // default DefaultRetention
 	Dir   string
-	// Cipher encrypts what is exported; nil leaves it plain. Whoever encrypts
-	// the store encrypts this, or letters end in the open.
+	// Cipher encrypts what is exported; nil leaves it plain. An encrypted
+	// store needs an encrypted export, or its letters end in clear.
 	Cipher Cipher
 	Log    *slog.Logger
 }
 
+// Letters expire after days, so that looking every ten minutes is early
+// enough.
 const retentionEvery = 10 * time.Minute
 
 // Run looks for expired letters until ctx ends.
@@ -42,7 +44,7 @@ func (r *Retention) Run(ctx context.Context) {
 }
 
 // Once exports and removes what has expired, and raises an alert for letters
-// that nobody had decided about. It returns the number of letters removed. A
+// that were never decided about. It returns the number of letters removed. A
 // crash in between exports a letter twice.
 func (r *Retention) Once(ctx context.Context) (removed int, err error) {
 	age := r.Age
@@ -103,6 +105,7 @@ func (r *Retention) export(list []Letter) (ids []string, undecided int, err erro
 	return ids, undecided, f.Sync()
 }
 
+// write writes a letter, encrypted when there is a cipher.
 func (r *Retention) write(w io.Writer, l Letter) error {
 	if r.Cipher != nil {
 		return ExportSealed(w, l, r.Cipher)

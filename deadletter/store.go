@@ -16,7 +16,8 @@ var (
 	// ErrRefused is what a [Target] returns for a letter that it will never take
 	// as it is.
 	ErrRefused = errors.New("cannot be redriven")
-	// ErrFenced refuses a write of somebody whose lease has passed to another.
+	// ErrFenced refuses a write under a lease that has passed to another
+	// process.
 	ErrFenced = errors.New("lease lost to another process")
 )
 
@@ -78,30 +79,30 @@ type Store interface {
 	// BeginRedrive marks a dead letter as being redriven, counting the
 	// redrive, unless it was redriven limit times.
 	BeginRedrive(ctx context.Context, id, job, by string, limit int) (Letter, error)
-	// RecordRedrive notes the outcome of a redrive.
+	// RecordRedrive records the outcome of a redrive.
 	RecordRedrive(ctx context.Context, id string, o RedriveResult) error
 
 	PutJob(ctx context.Context, j Job) error
 	Job(ctx context.Context, id string) (Job, error)
 	Jobs(ctx context.Context) ([]Job, error)
-	// ClaimJob gives one running job that nobody holds to owner, for the time
-	// of lease; ok is false when there is none.
+	// ClaimJob leases one running job that no process holds to owner; ok is
+	// false when there is none.
 	ClaimJob(ctx context.Context, owner string, lease time.Duration) (j Job, ok bool, err error)
 	// UpdateJob writes back a claimed job and renews its lease. It returns
-	// ErrFenced when the lease was lost, and keeps a state that somebody else
-	// has set meanwhile, returning the job as it is now.
+	// ErrFenced when the lease was lost. A state that was set in the
+	// meantime, such as a pause, stays; the job is returned as it is now.
 	UpdateJob(ctx context.Context, j Job, lease time.Duration) (Job, error)
 	// SetJobState pauses, resumes or cancels a job.
 	SetJobState(ctx context.Context, id string, s JobState, by string) error
 
-	// Raise notes an alert: it joins the open one of its queue and reason, or
-	// opens one.
+	// Raise records an alert: it joins the open one of its queue and
+	// reason, or opens one.
 	Raise(ctx context.Context, a Alert) error
 	// ClaimAlerts takes due alerts, closing them: later ones of the same queue
 	// and reason open a new one.
 	ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]Alert, error)
-	// WriteBackAlert notes what became of a claimed alert: sent, or due again
-	// after a while.
+	// WriteBackAlert writes back a claimed alert: sent, or due again after a
+	// while.
 	WriteBackAlert(ctx context.Context, a Alert, sent bool, after time.Duration) error
 	Alerts(ctx context.Context, limit int) ([]Alert, error)
 

@@ -2,7 +2,7 @@
 // library and forbear only, and has three tools:
 //
 //   - [Server] is a real HTTP server on the loopback that follows a script:
-//     answer 503 twice, reset the connection, then 200. It records what
+//     respond 503 twice, reset the connection, then 200. It records what
 //     reached it.
 //   - [RoundTripper] follows the same script without a network, so that a test
 //     may run in a testing/synctest bubble, where waits of minutes take no

@@ -93,7 +93,7 @@ func (r *Recorder) Waits() []time.Duration {
 	return waits
 }
 
-// Events tells the story in words: "attempt 1", "failed: http_503",
+// Events returns the course of a call in words: "attempt 1", "failed: http_503",
 // "retry in 412ms", "attempt 2", "success", "stopped: exhausted".
 func (r *Recorder) Events() []string {
 	r.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // RoundTripper follows a script without a network, with the errors that a
 // network would give. Its delays and hangs are timers and contexts, so it may
 // be used in a testing/synctest bubble. It is safe for concurrent use; the zero
-// value answers 200.
+// value responds 200.
 type RoundTripper struct {
 	script
 }
@@ -51,7 +51,7 @@ func (rt *RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return step.response(r), nil
 }
 
-// errClosed is what a closed body answers.
+// errClosed is what reading a closed body returns.
 var errClosed = errors.New("read on closed response body")
 
 func connectionReset() error {

@@ -29,7 +29,7 @@ type Server struct {
 	once sync.Once
 }
 
-// NewServer starts a server that ends with the test. Without steps it answers
+// NewServer starts a server that ends with the test. Without steps it responds
 // 200.
 func NewServer(t testing.TB, steps ...Step) *Server {
 	t.Helper()
@@ -78,13 +78,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch step.Break {
 	case BreakNone:
-		answer(w, step)
+		respond(w, step)
 	case BreakOnReuse:
 		if reused {
 			reset(w)
 			return
 		}
-		answer(w, step)
+		respond(w, step)
 	case BreakHang:
 		<-r.Context().Done()
 		reset(w)
@@ -97,7 +97,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func answer(w http.ResponseWriter, step Step) {
+// respond sends the whole response of a step.
+func respond(w http.ResponseWriter, step Step) {
 	maps.Copy(w.Header(), step.Header)
 	w.WriteHeader(step.status())
 	// The client may have left; its test knows.

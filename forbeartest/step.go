@@ -8,46 +8,46 @@ import (
 	"time"
 )
 
-// Step is what becomes of one request. It is plain data: fill it in, or start
+// Step is what happens to one request. It is plain data: fill it in, or start
 // from [Status], [Text], [Reset], [Hang] or one of their siblings. The zero
-// value answers 200 without a body.
+// value responds 200 without a body.
 type Step struct {
 	Status int // 0 means 200
 	Header http.Header
 	Body   string
 	Delay  time.Duration // before anything else happens
 	Break  Break
-	// Err is what a [RoundTripper] returns instead of an answer. A [Server],
+	// Err is what a [RoundTripper] returns instead of a response. A [Server],
 	// which cannot choose its client's error, resets the connection.
 	Err error
 }
 
-// Break is a way not to answer.
+// Break is a way not to respond.
 type Break uint8
 
 const (
 	BreakNone Break = iota
-	// BreakBeforeHeaders resets the connection without an answer.
+	// BreakBeforeHeaders resets the connection without a response.
 	BreakBeforeHeaders
 	// BreakAfterHeaders sends the status and the headers, then resets.
 	BreakAfterHeaders
 	// BreakMidBody resets after the first half of the body.
 	BreakMidBody
-	// BreakHang never answers: it waits until the client leaves.
+	// BreakHang never responds: it waits until the client leaves.
 	BreakHang
-	// BreakOnReuse answers on a fresh connection, but closes one that has
+	// BreakOnReuse responds on a fresh connection, but closes one that has
 	// served before, as a server does whose idle connections have expired.
 	// Such a request is recorded and does not use up the step.
 	BreakOnReuse
 )
 
-// Status answers with a status and no body.
+// Status responds with a status and no body.
 func Status(code int) Step { return Step{Status: code} }
 
-// Text answers with a status and a body.
+// Text responds with a status and a body.
 func Text(code int, body string) Step { return Step{Status: code, Body: body} }
 
-// Reset resets the connection before any answer.
+// Reset resets the connection before any response.
 func Reset() Step { return Step{Break: BreakBeforeHeaders} }
 
 // ResetAfterHeaders sends a status and resets before the body.
@@ -60,10 +60,10 @@ func ResetMidBody(code int, body string) Step {
 	return Step{Status: code, Body: body, Break: BreakMidBody}
 }
 
-// Hang never answers.
+// Hang never responds.
 func Hang() Step { return Step{Break: BreakHang} }
 
-// CloseOnReuse answers with a status, but only on a fresh connection.
+// CloseOnReuse responds with a status, but only on a fresh connection.
 func CloseOnReuse(code int) Step { return Step{Status: code, Break: BreakOnReuse} }
 
 // Fail makes a [RoundTripper] return err.

@@ -24,7 +24,7 @@ const (
 	Phase3                  // the boolean is ignored
 )
 
-// Result is what a message is.
+// Result is the kind of a message, before any question of retrying.
 type Result int
 
 // The outcomes of a message.
@@ -36,10 +36,11 @@ const (
 	IDMismatch               // the envelope belongs to another request
 )
 
-// Source says what decided about a failed call.
+// Source says what decided about a failed call. It is for logs and tests: a
+// server's owner asks whose rule held a client back.
 type Source string
 
-// The sources, in the order in which they are asked.
+// The sources, in the order in which they are consulted.
 const (
 	FromNothing          Source = "none"
 	FromExtension        Source = "extension"
@@ -49,7 +50,8 @@ const (
 	FromHTTP             Source = "http" // no Forrst envelope: HTTP's own rules
 )
 
-// Advice is what a message says about trying again.
+// Advice is what a message says about trying again. It is plain data: the
+// Retryer decides, with its policy and its budget.
 type Advice struct {
 	Outcome Result
 	// Failure is the message in the terms of forbear's decision. Its class is
@@ -61,7 +63,8 @@ type Advice struct {
 	Deprecated bool
 }
 
-// Message is what came back for one request.
+// Message is the response to one request, in the terms of HTTP. Nothing in
+// it is kept.
 type Message struct {
 	// RequestID is the id of the request; "" accepts any response.
 	RequestID string
@@ -73,18 +76,21 @@ type Message struct {
 	Now time.Time
 }
 
-// CodeError is the error of a failed call: what [forbear.Error] unwraps to. It
-// holds the code and nothing else of the message.
+// CodeError is the error of a failed call, which [forbear.Error] unwraps to.
+// It holds the code and nothing else of the message: messages and details
+// may carry personal data, and errors end up in logs.
 type CodeError string
 
 // Error returns "forrst error UNAVAILABLE".
 func (e CodeError) Error() string { return "forrst error " + string(e) }
 
+// A response under the id of another request is never advice about this one:
+// a proxy may have mixed up its connections.
 // ErrIDMismatch says that a response belongs to another request.
-var ErrIDMismatch = errors.New("forrst response answers another request")
+var ErrIDMismatch = errors.New("forrst response belongs to another request")
 
-// Advise reads what came back. It never fails: what cannot be read is advice
-// not to retry.
+// Advise reads a response. It never fails: what cannot be read is advice not
+// to retry, because a server that sends it may have done the work.
 func (p Phase) Advise(x Message) Advice {
 	resp, err := ParseResponse(x.Body)
 	switch {
@@ -104,6 +110,7 @@ func (p Phase) Advise(x Message) Advice {
 
 // byHTTP judges a response that is no Forrst envelope, such as a proxy's page.
 func (x Message) byHTTP() Advice {
+	// Forrst is always POST, and a bare POST is not retried without a key.
 	req := &http.Request{Method: http.MethodPost}
 	resp := &http.Response{StatusCode: x.Status, Header: x.Header, Body: http.NoBody}
 	a := Advice{Outcome: Failed, Source: FromHTTP, Failure: httpretry.Classify(req, resp, nil)}
@@ -170,6 +177,7 @@ func (p Phase) failed(r *Response, x Message) Advice {
 }
 
 // merge returns the stricter of two pieces of advice about one message.
+// Stopping wins over waiting, and the longer wait over the shorter one.
 func (a Advice) merge(b Advice) Advice {
 	deprecated := a.Deprecated || b.Deprecated
 	switch {
@@ -192,8 +200,8 @@ func (a Advice) merge(b Advice) Advice {
 // stops reports whether the advice is not to retry.
 func (a Advice) stops() bool { return !a.Failure.Class.Retryable() || a.Failure.Hint.Stop }
 
-// wait orders hints by how long they make the caller wait, more or less: a base
-// is drawn from.
+// wait orders hints by roughly how long they make the caller wait: a base is
+// the ceiling of a random draw.
 func wait(h forbear.Hint) time.Duration { return max(h.Floor, h.Base) }
 
 // one returns the advice for one error. The extension, where there is one, rules
@@ -331,6 +339,7 @@ func headerWait(x Message, limited bool) (time.Duration, bool) {
 	if !limited {
 		h = http.Header{}
 		for _, name := range [...]string{"Retry-After", "Retry-After-Ms", "Date"} {
+			// RATE_LIMITED alone makes these headers a demand.
 			if v := x.Header.Values(name); len(v) > 0 {
 				h[name] = v
 			}
@@ -339,7 +348,8 @@ func headerWait(x Message, limited bool) (time.Duration, bool) {
 	return httpretry.ParseRetryAfter(h, x.Now)
 }
 
-// codeError keeps a code from the wire within bounds.
+// codeError keeps a code from the wire within bounds: it becomes the text of
+// an error, and a server may send anything.
 func codeError(code string) error {
 	if _, known := rows[code]; known {
 		return CodeError(code)

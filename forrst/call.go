@@ -15,8 +15,9 @@ import (
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
-// call is one logical call: the caller's envelope and what its attempts
-// change of it. It implements [httpretry.Envelope].
+// call is one logical call: the caller's envelope, and what its attempts
+// change in it. It implements [httpretry.Envelope], and its attempts come
+// one after the other, so that it needs no lock.
 type call struct {
 	ctx    context.Context
 	r      *forbear.Retryer
@@ -37,8 +38,9 @@ type call struct {
 	latest []byte // the latest response's body, when it was read
 }
 
-// newCall reads a request envelope; ok is false for anything else, which then
-// goes out as plain HTTP. It needs what names a call: protocol, id and function.
+// newCall reads a request envelope; ok is false for anything else, which is
+// then sent as plain HTTP. An envelope needs what names a call: protocol, id
+// and function.
 func (t *transport) newCall(text []byte) (c *call, ok bool) {
 	doc, err := parse(text)
 	if err != nil || !doc.object {
@@ -59,7 +61,8 @@ func (t *transport) newCall(text []byte) (c *call, ok bool) {
 	return c, true
 }
 
-// readOptions reads the idempotency key and the deadline.
+// readOptions reads the idempotency key and the deadline from the request's
+// own extensions. What is not understood is left to the server.
 func (c *call) readOptions() {
 	list, ok := c.doc.get("extensions")
 	if !ok {
@@ -97,8 +100,9 @@ func (c *call) readDeadline(options *node) {
 	}
 }
 
-// Begin implements [httpretry.Envelope]: Forrst is always POST, so that what
-// may be repeated is the function's affair or the key's (R-6).
+// Begin implements [httpretry.Envelope]. Forrst is always POST, so that the
+// method says nothing: whether a call may be repeated depends on the
+// function or on the key (R-6).
 func (c *call) Begin(s *forbear.State) {
 	s.NeedsKey = c.o.Idempotent == nil || !c.o.Idempotent(c.function)
 	if p := c.r.Policy(); s.NeedsKey && c.key == "" && p.Keys == forbear.KeyGenerate {
@@ -108,9 +112,9 @@ func (c *call) Begin(s *forbear.State) {
 }
 
 // Send implements [httpretry.Envelope]. The first attempt is the caller's
-// request as it came; each later one has a new id, the same key, and, when the
-// last one's deadline was exceeded, a deadline twice as long, as far as the
-// time goes that is left for the attempt.
+// request unchanged. Each later one has a new id and the same key. When the
+// last one exceeded its deadline, the next has twice as long, within the
+// time that is left for the attempt.
 func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Duration, error) {
 	var edits []edit
 	c.id = c.callerID
@@ -129,21 +133,24 @@ func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Du
 			deadline = backoff.Ceiling(deadline, max(left, time.Millisecond), c.longer)
 			edits = append(edits, c.setDeadline(deadline)...)
 		}
-		// The server must not respond after the deadline, and a second covers
-		// the way: waiting longer is waiting for nothing.
+		// The server must not respond after the deadline, and a second
+		// covers the way back: waiting any longer is in vain.
 		limit = min(limit, backoff.Sum(deadline, time.Second))
 	}
 	if c.keyMade {
 		edits = append(edits, c.addKey())
 	}
 	body := apply(c.text, edits)
+	// GetBody would send the first attempt's envelope again, under the old
+	// id.
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	req.GetBody = nil
 	req.ContentLength = int64(len(body))
 	return limit, nil
 }
 
-// setDeadline writes d in milliseconds, which hold every length exactly.
+// setDeadline writes d in milliseconds, the one unit that holds every
+// deadline without a fraction.
 func (c *call) setDeadline(d time.Duration) []edit {
 	value, _ := c.options.get("value")
 	unit, _ := c.options.get("unit")
@@ -153,8 +160,8 @@ func (c *call) setDeadline(d time.Duration) []edit {
 	}
 }
 
-// addKey adds the idempotency extension with the key that forbear made, behind
-// the extensions that there are.
+// addKey adds the idempotency extension with the key that forbear generated,
+// after the extensions that are there.
 func (c *call) addKey() edit {
 	entry := `{"urn":"` + prefix + `idempotency","options":{"key":"` + c.key + `"}}`
 	list, ok := c.doc.get("extensions")
@@ -167,9 +174,9 @@ func (c *call) addKey() edit {
 	return edit{list.end - 1, list.end - 1, entry}
 }
 
-// restoreID hands a response over under the id that the caller sent: the caller
-// matches responses by it and knows of no other. A response to another id stays
-// as it is.
+// restoreID returns a response under the id that the caller sent: the caller
+// matches responses by it, and knows of no other. A response to any other id
+// is left unchanged.
 func (c *call) restoreID(resp *http.Response) {
 	if c.latest == nil || c.id == c.callerID {
 		return

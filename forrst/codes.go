@@ -52,7 +52,7 @@ var refused = map[string]int{
 	"SIMULATION_NOT_SUPPORTED": 400, "SIMULATION_SCENARIO_NOT_FOUND": 404,
 }
 
-// rows has both tables by code.
+// rows has both tables by code, so that a lookup is one step.
 var rows = func() map[string]Row {
 	m := make(map[string]Row, len(retried)+len(refused))
 	for _, r := range retried {
@@ -68,8 +68,9 @@ var rows = func() map[string]Row {
 	return m
 }()
 
-// Default returns the protocol's default for a code; ok is false for a code
-// that it does not know, which is not retried.
+// Default returns the protocol's default for a code. ok is false for an
+// unknown code, which is not retried: its author knew something that this
+// table does not.
 func Default(code string) (row Row, ok bool) {
 	row, ok = rows[code]
 	if !ok {
@@ -96,7 +97,8 @@ func (r Row) Retry() Retry {
 }
 
 // label returns the error_type of a code. Codes are free text from the wire,
-// so that only the known ones keep their names.
+// and a label of a metric must have few values: only the known codes keep
+// their names.
 func label(code string) string {
 	if _, ok := rows[code]; ok {
 		return "forrst_" + code

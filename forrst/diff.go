@@ -6,16 +6,20 @@ import (
 	"strings"
 )
 
-// diffContext is how many unchanged lines stand around a change.
+// diffContext is how many unchanged lines stand around a change, as in diff
+// -u.
 const diffContext = 3
 
-// hunk is a run of changed lines: old[from:to] becomes text.
+// hunk is a run of changed lines: old[from:to] becomes text. Lines count
+// from 0.
 type hunk struct {
 	from, to int
 	text     []string
 }
 
-// Diff returns the changes as a unified diff, or "" when there are none.
+// Diff returns the changes as a unified diff that patch(1) applies, or ""
+// when there are none. It needs no search for common lines, since the edits
+// are known.
 func (m *Migration) Diff(name string) string {
 	if len(m.edits) == 0 {
 		return ""
@@ -31,6 +35,8 @@ func (m *Migration) Diff(name string) string {
 			group = group[:0]
 		}
 	}
+	// Changes with a short distance between them share one header, as in
+	// diff -u.
 	for _, h := range m.hunks() {
 		if len(group) > 0 && h.from-group[len(group)-1].to > 2*diffContext {
 			flush()
@@ -41,7 +47,8 @@ func (m *Migration) Diff(name string) string {
 	return b.String()
 }
 
-// hunks turns the edits into runs of whole lines.
+// hunks turns the edits, which lie anywhere in a line, into runs of whole
+// lines. Edits that touch the same line become one run.
 func (m *Migration) hunks() []hunk {
 	var all []hunk
 	for i := 0; i < len(m.edits); {
@@ -59,6 +66,7 @@ func (m *Migration) hunks() []hunk {
 		before, after := lines(m.from[begin:end]), lines(apply(m.from[begin:end], shifted))
 		from := bytes.Count(m.from[:begin], []byte("\n"))
 		to := from + len(before)
+		// Lines that an edit left as they were are no change.
 		for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
 			before, after, from = before[1:], after[1:], from+1
 		}
@@ -88,8 +96,8 @@ func lines(text []byte) (all []string) {
 	return all
 }
 
-// writeHunks writes neighboring hunks under one header and returns by how many
-// lines they change the length.
+// writeHunks writes neighboring hunks under one header, and returns by how
+// many lines they change the length: later headers count from there.
 func writeHunks(b *strings.Builder, old []string, group []hunk, moved int) (grown int) {
 	from := max(group[0].from-diffContext, 0)
 	to := min(group[len(group)-1].to+diffContext, len(old))
@@ -108,8 +116,8 @@ func writeHunks(b *strings.Builder, old []string, group []hunk, moved int) (grow
 	return grown
 }
 
-// write writes lines under a sign, and says of a last one without a line feed
-// that it has none, as patch expects.
+// write writes lines under a sign. A last line without a line feed is marked
+// as such, in the way that patch expects.
 func write(b *strings.Builder, sign string, lines []string) {
 	for _, line := range lines {
 		b.WriteString(sign + line)

@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// A node is a JSON value with its place in the text, so that one member can be
-// changed and every other byte stays as it was written.
+// node is a JSON value with its place in the text. Rewriting works on places
+// and not on decoded values, so that one member changes and every other byte
+// stays as its author wrote it.
 type node struct {
 	start, end int // text[start:end]
 	members    []member
@@ -34,10 +35,11 @@ func (n *node) get(name string) (*node, bool) {
 	return nil, false
 }
 
-// errNoJSON says nothing of what it met instead: that is the caller's data.
+// errNoJSON does not quote the text: that is the caller's data.
 var errNoJSON = errors.New("not a JSON document")
 
-// maxDepth bounds the nesting of a document.
+// maxDepth bounds the nesting of a document, and so the recursion of the
+// parser.
 const maxDepth = 200
 
 // parse reads a JSON document with the places of its parts.
@@ -53,7 +55,8 @@ func parse(text []byte) (n node, err error) {
 	return n, nil
 }
 
-// parser walks text that is known to be valid JSON.
+// parser walks text that json.Valid has accepted: it looks for places and
+// checks no syntax.
 type parser struct {
 	text []byte
 	at   int
@@ -100,6 +103,7 @@ func (p *parser) value(depth int) (n node, ok bool) {
 			n.items = append(n.items, v)
 			return ok
 		})
+	// The value is not decoded: only its place counts.
 	case '"':
 		p.str()
 		ok = true
@@ -130,7 +134,8 @@ func (p *parser) list(closing byte, one func() bool) bool {
 	}
 }
 
-// str reads a string and returns it with its quotes.
+// str reads a string and returns it with its quotes. An escaped quote does
+// not end it.
 func (p *parser) str() []byte {
 	start := p.at
 	for p.at++; p.text[p.at] != '"'; p.at++ {
@@ -157,8 +162,8 @@ type edit struct {
 	text       string
 }
 
-// apply makes the edits, which lie apart from each other. It brings them into the
-// order of their places first.
+// apply makes the edits, which must not overlap. It sorts them by place;
+// edits at the same place keep their order.
 func apply(text []byte, edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
 	var out []byte

@@ -8,6 +8,7 @@ import (
 )
 
 // Duration is a length of time on the wire: {"value": 5, "unit": "second"}.
+// The protocol has no fractions.
 type Duration struct {
 	Value int64  `json:"value"`
 	Unit  string `json:"unit"`
@@ -27,6 +28,7 @@ var units = map[string]time.Duration{
 // below a millisecond is rounded up: a wait is never announced as shorter than
 // it is. A negative d counts as 0.
 func DurationOf(d time.Duration) Duration {
+	// A past moment, such as a maintenance that is over, means now.
 	d = max(d, 0)
 	for _, name := range [...]string{"day", "hour", "minute", "second"} {
 		if u := units[name]; d > 0 && d%u == 0 {
@@ -75,7 +77,8 @@ func readDuration(raw json.RawMessage) (wait time.Duration, ok bool) {
 	return Duration{value, unit}.Wait()
 }
 
-// whole reads a non-negative integer literal; one beyond int64 saturates.
+// whole reads a non-negative integer literal. One beyond int64 saturates: an
+// absurd wait must not turn into none.
 func whole(raw json.RawMessage) (int64, bool) {
 	if len(raw) == 0 {
 		return 0, false

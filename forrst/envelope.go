@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Protocol is the first member of every envelope.
+// Protocol is the first member of every envelope, by which it is recognised.
 type Protocol struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -17,14 +17,16 @@ type Protocol struct {
 // Current is the protocol that this package writes.
 var Current = Protocol{Name: "forrst", Version: "0.1.0"}
 
-// Call is what a request asks for.
+// Call is what a request asks for: a function, its version and its
+// arguments.
 type Call struct {
 	Function  string `json:"function"`
 	Version   string `json:"version,omitempty"`
 	Arguments any    `json:"arguments,omitempty"`
 }
 
-// Request is a request envelope.
+// Request is a request envelope. [NewTransport] reads more than this type
+// holds, and keeps all of it.
 type Request struct {
 	Protocol   Protocol        `json:"protocol"`
 	ID         string          `json:"id"`
@@ -47,7 +49,7 @@ type Error struct {
 // Retryable returns the older boolean; ok is false when the server sent none.
 func (e *Error) Retryable() (retryable, ok bool) { return e.retryable, e.flagged }
 
-// Response is a response envelope.
+// Response is a response envelope: it has either a result or errors.
 type Response struct {
 	Protocol   Protocol        `json:"protocol"`
 	ID         *string         `json:"id"` // nil only when the request could not be read
@@ -65,8 +67,9 @@ var (
 	ErrMalformed = errors.New("malformed forrst envelope")
 )
 
-// ParseResponse reads a response envelope. Members that it does not know are
-// passed over. The error is [ErrForeign] or [ErrMalformed], with the reason.
+// ParseResponse reads a response envelope. Unknown members are passed over,
+// as the protocol demands of readers. The error is [ErrForeign] or
+// [ErrMalformed], with the reason.
 func ParseResponse(body []byte) (*Response, error) {
 	m, ok := members(body)
 	if !ok || !isForrst(m["protocol"]) {
@@ -92,7 +95,8 @@ func ParseResponse(body []byte) (*Response, error) {
 	return r, nil
 }
 
-// readErrors reads the errors of a response; there are none, or at least one.
+// readErrors reads the errors of a response. An empty list is malformed: it
+// would be a failure without a reason.
 func (r *Response) readErrors(raw json.RawMessage) error {
 	if isNull(raw) {
 		return nil
@@ -117,7 +121,8 @@ func (r *Response) readErrors(raw json.RawMessage) error {
 	return nil
 }
 
-// readExtensions reads what it can: an entry that is broken is absent.
+// readExtensions reads what it can. A broken entry counts as absent: an
+// extension that is not understood must not make a response unreadable.
 func readExtensions(raw json.RawMessage) []Extension {
 	var list []json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &list) != nil {

@@ -18,7 +18,8 @@ func is(urn, name string) bool {
 	return urn == prefix+name || urn == prefixLine+name
 }
 
-// Strategy says how a retry waits.
+// Strategy says how a retry waits. What the wire may bring besides these
+// three counts as absent.
 type Strategy string
 
 // The strategies of the extension.
@@ -31,7 +32,8 @@ const (
 // known reports whether s is one of the three. The wire may bring any text.
 func (s Strategy) known() bool { return s == Immediate || s == Fixed || s == Exponential }
 
-// Retry is the data of the retry extension.
+// Retry is the data of the retry extension: a server's advice for the errors
+// of one response. The zero value is a refusal.
 type Retry struct {
 	Allowed  bool      `json:"allowed"`
 	Strategy Strategy  `json:"strategy,omitempty"`
@@ -86,8 +88,9 @@ func readGuidance(extensions []Extension) (g guidance, ok bool) {
 	return g, ok
 }
 
-// parseGuidance reads the data of one retry extension; ok is false when it does
-// not say whether a retry is allowed.
+// parseGuidance reads the data of one retry extension. ok is false when it
+// does not say whether a retry is allowed, which is the one thing it has to
+// say.
 func parseGuidance(data json.RawMessage) (g guidance, ok bool) {
 	m, ok := members(data)
 	if !ok {
@@ -106,7 +109,8 @@ func parseGuidance(data json.RawMessage) (g guidance, ok bool) {
 	return g, true
 }
 
-// boolean reads a JSON true or false, and nothing else.
+// boolean reads a JSON true or false, and nothing else: "true" in quotes is
+// a mistake, and guessing at it could repeat a payment.
 func boolean(raw json.RawMessage) (value, ok bool) {
 	switch string(raw) {
 	case "true":

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Migration is what [Migrate] makes of a document.
+// Migration is the result of [Migrate] for one document.
 type Migration struct {
 	Text    []byte
 	Changes []Place // what was rewritten
@@ -40,7 +40,8 @@ func Migrate(text []byte, markdown bool) Migration {
 	return m
 }
 
-// markdown walks the fenced blocks, and names the places in the prose.
+// markdown walks the fenced blocks, and names the places in the prose that a
+// person has to rewrite.
 func (m *Migration) markdown() {
 	fence, start, at := "", 0, 0
 	for line := range bytes.Lines(m.from) {
@@ -56,12 +57,15 @@ func (m *Migration) markdown() {
 		}
 		at += len(line)
 	}
+	// A fence that is never closed reaches to the end of the document.
 	if fence != "" {
 		m.document(start, len(m.from), false)
 	}
 }
 
-// document rewrites the JSON document text[start:end], if it is one.
+// document rewrites the JSON document text[start:end], if it is one. must is
+// set for a file that claims to be JSON: examples in Markdown may be
+// anything.
 func (m *Migration) document(start, end int, must bool) {
 	part := m.from[start:end]
 	if !bytes.Contains(part, []byte(`retryable`)) {
@@ -78,7 +82,8 @@ func (m *Migration) document(start, end int, must bool) {
 	m.walk(&doc)
 }
 
-// shift moves the places of a node by an offset.
+// shift moves the places of a node by an offset: a fenced block is parsed by
+// itself, and edited in the whole document.
 func (n *node) shift(by int) {
 	n.start += by
 	n.end += by
@@ -91,7 +96,9 @@ func (n *node) shift(by int) {
 	}
 }
 
-// walk looks for envelopes, and for errors that stand alone.
+// walk looks for envelopes, and for errors that stand alone. The latter lose
+// the boolean and are listed: the extension belongs into a response that
+// this document does not show.
 func (m *Migration) walk(n *node) {
 	if errs, ok := n.get("errors"); ok && len(errs.items) > 0 {
 		m.envelope(n, errs)
@@ -119,7 +126,8 @@ func (m *Migration) walk(n *node) {
 	}
 }
 
-// envelope rewrites one response.
+// envelope rewrites one response. An envelope without the boolean is left as
+// it is, however it is laid out.
 func (m *Migration) envelope(n, errs *node) {
 	list := make([]Error, 0, len(errs.items))
 	flagged := false
@@ -151,7 +159,8 @@ func (m *Migration) envelope(n, errs *node) {
 	m.extend(n, errs, equivalent(list))
 }
 
-// guided reports whether an envelope has a valid retry extension.
+// guided reports whether an envelope has a valid retry extension. It rules
+// over the boolean, so that dropping the boolean changes nothing.
 func (m *Migration) guided(n *node) bool {
 	list, ok := n.get("extensions")
 	if !ok {
@@ -163,6 +172,8 @@ func (m *Migration) guided(n *node) bool {
 
 // equivalent returns the extension that says what the booleans, the details and
 // the defaults for the codes say together.
+// The advice must mean the same as before: a migration that changed behavior
+// would be noticed in an outage.
 func equivalent(errs []Error) Retry {
 	r := Response{Errors: errs}
 	chosen := Retry{}
@@ -188,8 +199,8 @@ func equivalent(errs []Error) Retry {
 	return chosen
 }
 
-// drop takes the retryable member out of an error, with the comma and the space
-// that set it apart; all of them, where a document has it twice.
+// drop takes the retryable member out of an error, together with the comma
+// and the space that set it apart. A document that has it twice loses both.
 func (m *Migration) drop(n *node) {
 	for i := 0; i < len(n.members); i++ {
 		if n.members[i].name != "retryable" {
@@ -214,7 +225,8 @@ func (m *Migration) drop(n *node) {
 	}
 }
 
-// extend adds the extension, in the layout of the envelope.
+// extend adds the extension, in the layout of the envelope: in lines with
+// its indentation, or in one line.
 func (m *Migration) extend(n, errs *node, r Retry) {
 	key := slices.IndexFunc(n.members, func(member member) bool { return member.name == "errors" })
 	indent, multiline := m.indent(n.members[key].keyStart)
@@ -249,7 +261,8 @@ func (m *Migration) extend(n, errs *node, r Retry) {
 	m.Changes = append(m.Changes, Place{m.line(at), "retry extension added"})
 }
 
-// render writes v as JSON, in lines or in one.
+// render writes v as JSON, over several lines or in one. These types always
+// marshal.
 func render(v any, indent, unit string, multiline bool) string {
 	var text []byte
 	if multiline {
@@ -260,7 +273,8 @@ func render(v any, indent, unit string, multiline bool) string {
 	return string(text)
 }
 
-// newlines keeps to the line ends of the document.
+// newlines adapts a text to the line ends of the document: mixed ones would
+// show as a change of every line.
 func (m *Migration) newlines(s string) string {
 	if bytes.Contains(m.from, []byte("\r\n")) {
 		return strings.ReplaceAll(s, "\n", "\r\n")

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// Refuse returns the response to a request that failed: the errors without the
-// retryable boolean, and one retry extension for them. guide is what the server
-// knows better than the protocol's defaults; nil takes the defaults. Of several
-// errors, the first that must not be retried speaks for all, else the one with
-// the longest wait. A wait that an error's details name (retry_after) is never
-// undercut. An empty id is for a request that could not be read.
+// Refuse returns the response to a request that failed: the errors without
+// the retryable boolean, and one retry extension for them. guide is what the
+// server knows better than the protocol's defaults; nil takes the defaults.
+// Of several errors, the first that must not be retried decides for all,
+// else the one with the longest wait. A wait that an error's details name
+// (retry_after) is never undercut. An empty id is for a request that could
+// not be read.
 //
 // Refuse without an error to report sends INTERNAL_ERROR.
 func Refuse(id string, guide *Retry, errs ...Error) *Response {
@@ -37,8 +38,9 @@ func Refuse(id string, guide *Retry, errs ...Error) *Response {
 	return r
 }
 
-// defaults returns what the protocol says about the errors of r: nothing may be
-// retried when one of them may not, and the longest wait is for all.
+// defaults returns what the protocol says about the errors of r: nothing may
+// be retried when one of them may not, and the longest wait is for all. The
+// client makes one call again, not one error of it.
 func (r *Response) defaults() Retry {
 	var chosen Row
 	for i := range r.Errors {
@@ -75,7 +77,8 @@ func (r *Response) agree(retry *Retry) {
 	retry.After = &after
 }
 
-// detailsWait returns the longest details.retry_after of the errors.
+// detailsWait returns the longest details.retry_after of the errors; ok is
+// false when none of them has one that can be read.
 func (r *Response) detailsWait() (d time.Duration, ok bool) {
 	for i := range r.Errors {
 		m, isObject := members(r.Errors[i].Details)
@@ -89,8 +92,9 @@ func (r *Response) detailsWait() (d time.Duration, ok bool) {
 	return d, ok
 }
 
-// Status returns the HTTP status of r: 200 without errors, that of the code for
-// one error, 400 for several. The body rules all the same.
+// Status returns the HTTP status of r: 200 without errors, that of the code
+// for one error, 400 for several. Proxies and dashboards see it; a Forrst
+// client goes by the body.
 func (r *Response) Status() int {
 	switch len(r.Errors) {
 	case 0:
@@ -120,6 +124,7 @@ func (r *Response) RetryAfter() string {
 }
 
 // Write sends r with its status and, when it asks for a wait, Retry-After.
+// The header is for clients and proxies that read only HTTP.
 func (r *Response) Write(w http.ResponseWriter) error {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -134,7 +139,7 @@ func (r *Response) Write(w http.ResponseWriter) error {
 	return err
 }
 
-// WriteError is [Refuse] and [Response.Write].
+// WriteError is [Refuse] followed by [Response.Write].
 func WriteError(w http.ResponseWriter, id string, guide *Retry, errs ...Error) error {
 	return Refuse(id, guide, errs...).Write(w)
 }

@@ -37,8 +37,8 @@ type Options struct {
 	HTTP []httpretry.Option
 }
 
-// transport is immutable after NewTransport, but for the warning, and safe for
-// concurrent use.
+// transport is immutable after NewTransport, except for the warning, and
+// safe for concurrent use.
 type transport struct {
 	http    http.RoundTripper
 	retryer *forbear.Retryer
@@ -69,7 +69,8 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// callKey is where the context of a request has its call.
+// callKey is the context key under which a request carries its call to the
+// transport below.
 type callKey struct{}
 
 // callOf finds the call that a request carries.
@@ -92,6 +93,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	c, ok := t.newCall(body)
 	if !whole || !ok {
+		// The body was read in part: it is put together again for plain
+		// HTTP.
 		plain := req.Clone(req.Context())
 		plain.Body = again
 		if whole {
@@ -112,7 +115,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // speaksJSON reports whether a body may be an envelope. A request without a
-// Content-Type may.
+// Content-Type may: some clients send none.
 func speaksJSON(h http.Header) bool {
 	value := h.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(value)
@@ -129,13 +132,15 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 		switch {
 		case known:
 		case errors.Is(err, context.Canceled) && c.ctx.Err() == nil:
-			f = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: err} // the attempt's own
+			f = forbear.Failure{Class: forbear.ClassTimeout, Type: errtype.Timeout, Err: err} // the attempt's own time-out
 		default:
 			f = forbear.Failure{Type: errtype.Unknown, Err: err}
 		}
 		return f
 	}
 	if !whole {
+		// A response too long to be read as an envelope is not rewritten
+		// either.
 		c.latest = nil
 		return httpretry.Classify(&http.Request{Method: http.MethodPost}, resp, nil)
 	}
@@ -152,8 +157,9 @@ func (c *call) Classify(resp *http.Response) forbear.Failure {
 	return a.Failure
 }
 
-// warn says, once for each transport, that the server still sends the boolean
-// that Phase2 deprecates.
+// warn says, once for each transport, that the server still sends the
+// boolean that Phase2 deprecates. Once is enough: every response would
+// repeat it.
 func (c *call) warn() {
 	if c.warned.Swap(true) {
 		return

@@ -25,7 +25,8 @@ var (
 	}
 )
 
-// problem responds with p, completed.
+// problem responds with p, completed by the path and the correlation id: a
+// caller's report then leads to the log lines of the same request.
 func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
 	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
 	problem.Write(w, p)
@@ -50,7 +51,8 @@ func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x.problem(w, p)
 }
 
-// fill says what e was about.
+// fill describes e in p: the status is for the client's own retry policy, the
+// reason and the rule are for its logs.
 func fill(p *problem.Problem, e *forbear.Error) {
 	p.Reason, p.Rule, p.ErrorType, p.Attempts = e.Reason.String(), e.Reason.Rule(), e.Type, e.Attempts
 	class := e.Failure().Class

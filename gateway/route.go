@@ -20,7 +20,8 @@ const (
 	HeaderAttempts = "Forbear-Attempts"
 )
 
-// route is a Route at work.
+// route is a Route at work. It does not change after newRoute, and serves
+// requests concurrently.
 type route struct {
 	Route
 	proxy   httputil.ReverseProxy
@@ -45,7 +46,9 @@ func newRoute(r Route, t http.RoundTripper, logger *slog.Logger) *route {
 	return rt
 }
 
-// rewrite aims the request at the target.
+// rewrite aims the request at the target: the prefix of the route is replaced
+// by the target's own path. Escapes stay as the caller wrote them, since a %2F
+// in a path is not a slash to every server.
 func (rt *route) rewrite(pr *httputil.ProxyRequest) {
 	out, in := pr.Out, pr.In
 	path, raw := in.URL.Path, in.URL.RawPath
@@ -96,7 +99,8 @@ func join(base, path string) string {
 	}
 }
 
-// response completes what the dependency sent.
+// response completes what the dependency sent. Upgraded connections are left
+// alone: their headers belong to the protocol they switch to.
 func (rt *route) response(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil

@@ -17,7 +17,8 @@ type wires struct {
 	made   map[wire]http.RoundTripper
 }
 
-// wire is what the transports of routes may differ in.
+// wire is what the transports of routes may differ in, and so the key under
+// which they are shared.
 type wire struct {
 	retryer     *forbear.Retryer
 	credentials *credential.Cache

@@ -74,7 +74,7 @@ func sortedQuery(raw string) string {
 }
 
 // mediaType leaves out the parameters: a client's attempts may differ in charset or
-// boundary, and the body tells them apart where it matters.
+// boundary, and the body distinguishes them where it matters.
 func mediaType(v string) string {
 	if plain(v) {
 		return v

@@ -10,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// Identity is the message's id together with its endpoint, as in sqlstore.
 // Accept implements webhook.Store.
 func (m *Store) Accept(_ context.Context, msgs []webhook.Message, ordered map[string]bool) ([]webhook.Accepted, error) {
 	m.mu.Lock()
@@ -51,8 +52,9 @@ func (m *Store) known(id, endpoint string) *delivery {
 	return nil
 }
 
-// add adds a delivery; one that keeps its key's order is held while an earlier
-// one is not finished.
+// add adds a delivery, due at once or at its NotBefore. One that keeps its
+// key's order is held while an earlier one of that key is unfinished; m.mu
+// is held.
 func (m *Store) add(msg webhook.Message, endpoint string, ordered bool) *delivery {
 	if m.all == nil {
 		m.of, m.all, m.lanes, m.keys = map[string][]*delivery{}, map[int64]*delivery{}, map[string]*waiting{}, map[laneKey][]*delivery{}
@@ -80,7 +82,8 @@ func (m *Store) add(msg webhook.Message, endpoint string, ordered bool) *deliver
 	return d
 }
 
-// wait makes d due at a time.
+// wait makes d due at a time and puts it into its endpoint's lane. It is the
+// only way into a lane, so that state, due time and heap agree.
 func (m *Store) wait(d *delivery, due time.Time) {
 	d.state, d.Due = stateWaiting, due
 	// Lanes are kept for good: endpoints are few.
@@ -90,11 +93,14 @@ func (m *Store) wait(d *delivery, due time.Time) {
 	heap.Push(m.lanes[d.Endpoint], d)
 }
 
-// Relay implements webhook.Store: there is no outbox.
+// Relay implements webhook.Store. A memory store shares no transaction with
+// its caller's data, and so has no outbox to relay from.
 func (m *Store) Relay(context.Context, int, func(*webhook.Message) (bool, error)) (webhook.RelayResult, error) {
 	return webhook.RelayResult{}, nil
 }
 
+// Attempts is the highest number in the history and not its length: an
+// interrupted attempt is listed again under the same number.
 // Deliveries implements webhook.Store.
 func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.DeliveryInfo, err error) {
 	m.mu.Lock()
@@ -109,6 +115,8 @@ func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.De
 	return list, nil
 }
 
+// It walks in the order of creation, so that a limit always removes the
+// oldest.
 // Sweep implements webhook.Store.
 func (m *Store) Sweep(_ context.Context, age time.Duration, limit int) (n int, err error) {
 	m.mu.Lock()

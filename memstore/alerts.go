@@ -8,7 +8,10 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// alert is an alert and where it stands.
+// alert is an alert with what decides when it is sent: it gathers while
+// open, and is due at its time. A lease moves the due time on, as
+// WriteBackAlert does after a failure, so that an alert whose sender died comes
+// back by itself.
 type alert struct {
 	deadletter.Alert
 
@@ -24,10 +27,10 @@ func (m *Store) Raise(_ context.Context, a deadletter.Alert) error {
 	return nil
 }
 
-// raise joins the open alert of the queue and reason, or opens one: due at once
-// when the last one is long ago, otherwise when the gathering ends.
-// raise joins the open alert of the queue and reason, or opens one: due at once
-// when the last one is long ago, otherwise when the gathering ends.
+// raise joins the open alert of the queue and reason, or opens one: due at
+// once when the last one is long ago, otherwise when the gathering ends. The
+// first failure thus pages immediately, and an outage of a thousand letters
+// pages once per gathering and not a thousand times. m.mu is held.
 func (m *Store) raise(a deadletter.Alert) {
 	now := time.Now()
 	due := now
@@ -48,6 +51,8 @@ func (m *Store) raise(a deadletter.Alert) {
 	m.alerts = append(m.alerts, &alert{Alert: a, open: true, due: due})
 }
 
+// Claiming closes an alert: later letters open the next one, so that the
+// count that was sent never changes afterwards.
 // ClaimAlerts implements deadletter.Store.
 func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (list []deadletter.Alert, err error) {
 	m.mu.Lock()
@@ -62,6 +67,8 @@ func (m *Store) ClaimAlerts(_ context.Context, limit int, lease time.Duration) (
 	return list, nil
 }
 
+// An alert that is still open, or done, was claimed by no one, and the call
+// changes nothing.
 // WriteBackAlert implements deadletter.Store.
 func (m *Store) WriteBackAlert(_ context.Context, a deadletter.Alert, sent bool, after time.Duration) error {
 	m.mu.Lock()
@@ -75,6 +82,7 @@ func (m *Store) WriteBackAlert(_ context.Context, a deadletter.Alert, sent bool,
 	return nil
 }
 
+// The newest come first, which is what an operator looks for.
 // Alerts implements deadletter.Store.
 func (m *Store) Alerts(_ context.Context, limit int) (list []deadletter.Alert, err error) {
 	m.mu.Lock()

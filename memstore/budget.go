@@ -8,9 +8,13 @@ import (
 	"github.com/forbear-go/forbear/budget"
 )
 
-// Budget is a [budget.Store] in memory, for tests of what uses a
-// fleet's budget. The zero value is empty and ready. It goes by time.Now, so a
-// synctest bubble may turn its clock. It is safe for concurrent use.
+// Budget is a [budget.Store] in memory, for tests of what uses a fleet's
+// budget. The zero value is empty and ready. It reads time.Now, so that a
+// synctest bubble controls its clock. It is safe for concurrent use.
+//
+// It follows the same arithmetic as package redisstore's script, without the
+// script's packing: a reader who wants to know what a settlement does should
+// start here.
 type Budget struct {
 	mu      sync.Mutex
 	err     error
@@ -18,6 +22,7 @@ type Budget struct {
 }
 
 // sharedBudget is the budget of one key, as all instances see it.
+// born: see Settle, which grants nothing while the budget is young.
 type sharedBudget struct {
 	born      time.Time
 	slots     map[int64]*budget.Usage
@@ -32,7 +37,8 @@ type sharer struct {
 	until time.Time // end of the lease
 }
 
-// Fail makes every settlement fail with err, until Fail(nil).
+// Fail makes every settlement fail with err, until Fail(nil): a test uses it
+// to show what a process does while the store is down.
 func (s *Budget) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,6 +52,8 @@ func (s *Budget) Clear() {
 	clear(s.budgets)
 }
 
+// A settlement is repeatable. It carries totals, so that one whose response
+// was lost may be sent again and counts once.
 // Settle implements budget.Store.
 func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
 	s.mu.Lock()
@@ -92,11 +100,14 @@ func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r
 	return f, nil
 }
 
-// slots is how many a window has.
+// slots is how many parts a window has. It bounds both the memory of a key
+// and the error at the window's edge, which is one slot: a second of the
+// default 30 s.
 const slots = 30
 
-// expire drops old slots, takes what the lost ones held for spent, and forgets
-// instances that have been away for two windows.
+// expire drops old slots, counts what the lost instances held as spent, and
+// forgets instances that have been away for two windows. Until then a
+// returning instance is known, and its totals count only by their growth.
 func (b *sharedBudget) expire(now time.Time, slot int64, window time.Duration) {
 	for n := range b.slots {
 		if slot-n > slots {
@@ -116,7 +127,8 @@ func (b *sharedBudget) expire(now time.Time, slot int64, window time.Duration) {
 	}
 }
 
-// slot returns a slot of the window, empty at first.
+// slot returns the slot of that number, creating it if need be. Reading a
+// sum never creates one.
 func (b *sharedBudget) slot(n int64) *budget.Usage {
 	if b.slots[n] == nil {
 		b.slots[n] = &budget.Usage{}
@@ -124,7 +136,9 @@ func (b *sharedBudget) slot(n int64) *budget.Usage {
 	return b.slots[n]
 }
 
-// book puts what is new into the slots of its time.
+// book adds an instance's growth to the slots in which it happened. The
+// growth bounds what is added: a report repeats the whole recent window, and
+// only the part that is new may count.
 func (b *sharedBudget) book(slot int64, r budget.Settlement, grown budget.Usage) {
 	for age, u := range r.Recent {
 		initial := min(u.Initial, max(grown.Initial, 0))
@@ -148,8 +162,9 @@ func (b *sharedBudget) book(slot int64, r budget.Settlement, grown budget.Usage)
 	}
 }
 
-// sums adds up the window. Retries count one slot longer than requests do, so
-// that none leaves early.
+// sums adds up the window. Retries count one slot longer than requests do:
+// when the edge falls inside a slot, the error is then on the side of fewer
+// retries.
 func (b *sharedBudget) sums(now time.Time, slot int64) (f budget.Reading) {
 	for n, u := range b.slots {
 		if slot-n < slots {

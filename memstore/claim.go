@@ -8,6 +8,8 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// A lane without a waiting delivery has no head: its dispatcher sleeps until
+// something is accepted.
 // NextDues implements webhook.Store.
 func (m *Store) NextDues(context.Context) (heads []webhook.NextDue, err error) {
 	m.mu.Lock()
@@ -20,6 +22,8 @@ func (m *Store) NextDues(context.Context) (heads []webhook.NextDue, err error) {
 	return heads, nil
 }
 
+// The two halves take the lock one after the other. Another claim may come
+// between them, which is harmless: each half is complete in itself.
 // WriteBackAndClaim implements webhook.Store.
 func (m *Store) WriteBackAndClaim(ctx context.Context, t webhook.Step) (done webhook.StepResult, err error) {
 	// Write back first: what that lets go may be claimed in the same turn.
@@ -46,7 +50,9 @@ func (m *Store) WriteBackAndClaim(ctx context.Context, t webhook.Step) (done web
 	return done, nil
 }
 
-// Claim is the part of a turn that takes deliveries.
+// Claim is the half of a turn that takes deliveries. Lanes are served in the
+// order given, each up to its own limit, so that an endpoint with a long
+// queue takes nothing from the others.
 func (m *Store) Claim(_ context.Context, owner string, lease time.Duration, lanes []webhook.Lane) (list []webhook.Delivery, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,6 +84,9 @@ func (d *delivery) taken(owner string, lease time.Time) webhook.Delivery {
 	return d.Delivery
 }
 
+// Age counts from the delivery's start, which retries never move, and the
+// due time is not looked at: a delivery may be overdue while its endpoint is
+// disabled.
 // Overdue implements webhook.Store.
 func (m *Store) Overdue(_ context.Context, owner string, lease, age time.Duration, lane webhook.Lane) (list []webhook.Delivery, err error) {
 	m.mu.Lock()
@@ -90,6 +99,8 @@ func (m *Store) Overdue(_ context.Context, owner string, lease, age time.Duratio
 	return list, nil
 }
 
+// The delivery is due again at once and keeps its progress: a crash of the
+// dispatcher is not the endpoint's failure.
 // Reclaim implements webhook.Store.
 func (m *Store) Reclaim(_ context.Context, limit int) (n int, err error) {
 	m.mu.Lock()

@@ -10,7 +10,8 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// find returns the letter with that id, or nil.
+// find returns the letter with that id, or nil; m.mu is held. It looks at
+// every letter, which is fine for the hundreds that a test has.
 func (m *Store) find(id string) *deadletter.Letter {
 	for _, l := range m.letters {
 		if l.ID == id {
@@ -20,8 +21,9 @@ func (m *Store) find(id string) *deadletter.Letter {
 	return nil
 }
 
-// deadLetter adds the letter of a delivery, or returns the one that was being
-// redriven to the dead ones.
+// deadLetter adds the letter of a delivery. When the delivery was itself a
+// redrive, its old letter goes back to the dead ones instead, with the new
+// history, so that one message never has two letters.
 func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 	if l.History = slices.Clone(d.history); len(l.History) > 0 {
 		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
@@ -36,8 +38,9 @@ func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: old.ID, Detail: l.Description})
 }
 
-// put adds a letter and raises its alert. A letter that is there has raised its
-// own.
+// put adds a letter and raises its alert. A letter with a known id is left
+// as it is, and raises no second alert: writing one again is how a consumer
+// recovers from a lost response.
 func (m *Store) put(l deadletter.Letter) {
 	if m.find(l.ID) != nil {
 		return
@@ -59,6 +62,8 @@ func (m *Store) Put(_ context.Context, l deadletter.Letter) error {
 	return nil
 }
 
+// The letter is a copy, although its slices are shared: callers do not write
+// into them.
 // Get implements deadletter.Store.
 func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 	m.mu.Lock()
@@ -69,7 +74,9 @@ func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 	return deadletter.Letter{}, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
 }
 
-// chosen reports whether f chooses l.
+// chosen reports whether f chooses l. All fields have to match, and an empty
+// field matches everything. Until is exclusive, so that consecutive periods
+// count each letter once.
 func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
 	// An empty field of the filter chooses all.
 	is := func(want, got string) bool { return want == "" || want == got }
@@ -81,6 +88,8 @@ func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
 		(f.MaxRedrives <= 0 || l.Redrives < f.MaxRedrives)
 }
 
+// After is the id of the last letter of the page before. Unlike an offset it
+// stays right when letters are removed between two pages.
 // List implements deadletter.Store.
 func (m *Store) List(_ context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
 	m.mu.Lock()
@@ -108,6 +117,8 @@ func (m *Store) Count(_ context.Context, f deadletter.Filter) (n int, err error)
 	return n, nil
 }
 
+// Letters are walked in the order of their arrival, so that the first of a
+// group is its oldest and the last its newest.
 // Stats implements deadletter.Store.
 func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
 	m.mu.Lock()
@@ -123,7 +134,9 @@ func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
 	return list, nil
 }
 
-// dead returns the dead letter with that id, or why there is none.
+// dead returns the dead letter with that id, or why there is none. A letter
+// that is being redriven, or was discarded or resolved, is in another state
+// and is refused: discard and redrive both start from here.
 func (m *Store) dead(id string) (*deadletter.Letter, error) {
 	switch l := m.find(id); {
 	case l == nil:
@@ -148,6 +161,8 @@ func (m *Store) Discard(_ context.Context, id, by, why string) error {
 	return nil
 }
 
+// A letter that is being redriven stays: the delivery's outcome has to find
+// it.
 // Remove implements deadletter.Store.
 func (m *Store) Remove(_ context.Context, ids []string) (int, error) {
 	m.mu.Lock()
@@ -159,6 +174,9 @@ func (m *Store) Remove(_ context.Context, ids []string) (int, error) {
 	return before - len(m.letters), nil
 }
 
+// Taking a letter, counting the redrive and the audit entry are one step
+// under the lock: two operators who redrive the same letter start one
+// delivery.
 // BeginRedrive implements deadletter.Store.
 func (m *Store) BeginRedrive(_ context.Context, id, job, by string, limit int) (deadletter.Letter, error) {
 	m.mu.Lock()
@@ -185,8 +203,9 @@ func (m *Store) RecordRedrive(_ context.Context, id string, o deadletter.Redrive
 	return nil
 }
 
-// endRedrive notes the outcome of a redrive; one that only failed for now goes
-// on. A delivery that redrives nothing names no letter.
+// endRedrive records the outcome of a redrive. A redrive that failed for now
+// goes on in state redriving. The call does nothing for a delivery that
+// redrives no letter, which is most of them.
 func (m *Store) endRedrive(id string, o deadletter.RedriveResult) {
 	l := m.find(id)
 	if l == nil || l.State != deadletter.Redriving {

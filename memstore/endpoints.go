@@ -10,6 +10,9 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// Version is the expectation: 0 writes unconditionally, a positive one
+// replaces that version alone, and webhook.VersionNone demands that there is
+// no such endpoint yet.
 // PutEndpoint implements webhook.Store.
 func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	m.mu.Lock()
@@ -33,6 +36,7 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 	return e, nil
 }
 
+// They come in the order of their ids, so that two listings can be compared.
 // Endpoints implements webhook.Store.
 func (m *Store) Endpoints(context.Context) (list []webhook.Endpoint, err error) {
 	m.mu.Lock()
@@ -44,6 +48,8 @@ func (m *Store) Endpoints(context.Context) (list []webhook.Endpoint, err error) 
 	return list, nil
 }
 
+// Since moves only when the state does: an endpoint that fails again while
+// it is disabled has been disabled since the first time.
 // SetEndpointState implements webhook.Store.
 func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, reason string, failing time.Time) error {
 	m.mu.Lock()

@@ -55,7 +55,9 @@ func (m *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempoten
 	return idempotency.Verdict{Outcome: outcome, Record: rec, LeaseLeft: max(rec.LeaseEnd.Sub(now), 0)}, nil
 }
 
-// update changes the record that t holds.
+// update changes the record that t holds. Every write goes through it, so
+// that no method can forget the fence. A missing record counts as a lost
+// fence too: the record expired, and another run may have come and gone.
 func (m *Idempotency) update(ctx context.Context, t idempotency.Token, change func(r *idempotency.Record, now time.Time)) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -70,6 +72,8 @@ func (m *Idempotency) update(ctx context.Context, t idempotency.Token, change fu
 	return nil
 }
 
+// A renewal also undoes a hold: the run is evidently alive. Expires moves
+// with the lease, so that the retention after it stays the same.
 // Renew implements idempotency.Store.
 func (m *Idempotency) Renew(ctx context.Context, t idempotency.Token, lease time.Duration) error {
 	return m.update(ctx, t, func(r *idempotency.Record, now time.Time) {
@@ -79,6 +83,8 @@ func (m *Idempotency) Renew(ctx context.Context, t idempotency.Token, lease time
 	})
 }
 
+// The retention counts from now, not from the claim: a client repeats a
+// request because its response was lost, which is after completion.
 // Complete implements idempotency.Store.
 func (m *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, retention time.Duration) error {
 	return m.update(ctx, t, func(r *idempotency.Record, now time.Time) {
@@ -86,16 +92,22 @@ func (m *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idemp
 	})
 }
 
+// The record stays, as released: its fence has to survive, or a late write
+// of this run could enter the next.
 // Release implements idempotency.Store.
 func (m *Idempotency) Release(ctx context.Context, t idempotency.Token) error {
 	return m.update(ctx, t, func(r *idempotency.Record, _ time.Time) { r.State, r.Note = idempotency.Released, "" })
 }
 
+// A held key grants no claim until it is completed by its own run or
+// resolved by a person.
 // Hold implements idempotency.Store.
 func (m *Idempotency) Hold(ctx context.Context, t idempotency.Token, why string) error {
 	return m.update(ctx, t, func(r *idempotency.Record, _ time.Time) { r.State, r.Note = idempotency.Held, why })
 }
 
+// The record is as stored: a lease that has ended is not yet shown as held,
+// unlike in List.
 // Get implements idempotency.Store.
 func (m *Idempotency) Get(_ context.Context, id idempotency.ID) (idempotency.Record, error) {
 	m.mu.Lock()
@@ -107,6 +119,8 @@ func (m *Idempotency) Get(_ context.Context, id idempotency.ID) (idempotency.Rec
 	return *r, nil
 }
 
+// Each copy is brought up to date first: an abandoned run is listed as held
+// even when no claim has found it yet.
 // List implements idempotency.Store.
 func (m *Idempotency) List(_ context.Context, f idempotency.Filter) ([]idempotency.Record, error) {
 	m.mu.Lock()
@@ -132,11 +146,14 @@ func (m *Idempotency) List(_ context.Context, f idempotency.Filter) ([]idempoten
 	return list, nil
 }
 
-// compareID is the order of lists.
+// compareID is the order of lists: by scope, then by key. Paging relies on
+// it, since After names the last record of the page before.
 func compareID(a, b idempotency.ID) int {
 	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
 }
 
+// Clearing the owner is the fence here: a run that was only slow finds that
+// it no longer holds the record.
 // Resolve implements idempotency.Store.
 func (m *Idempotency) Resolve(_ context.Context, id idempotency.ID, res idempotency.Resolution) error {
 	m.mu.Lock()
@@ -161,6 +178,8 @@ func (m *Idempotency) Resolve(_ context.Context, id idempotency.ID, res idempote
 	return nil
 }
 
+// A held record stays past its expiry until a person has resolved it. The
+// map's order is random, so that a limit removes any of the expired ones.
 // Sweep implements idempotency.Store.
 func (m *Idempotency) Sweep(_ context.Context, limit int) (n int, _ error) {
 	m.mu.Lock()

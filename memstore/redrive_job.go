@@ -9,7 +9,8 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// job is a redrive and who holds it.
+// job is a redrive with the end of its holder's lease. The holder's name is
+// not kept: the fence alone decides whose progress counts.
 type job struct {
 	deadletter.Job
 
@@ -26,6 +27,8 @@ func (m *Store) job(id string) *job {
 	return nil
 }
 
+// Ids are unique: an operator who repeats a command gets an error and not a
+// second redrive of the same letters.
 // PutJob implements deadletter.Store.
 func (m *Store) PutJob(_ context.Context, j deadletter.Job) error {
 	m.mu.Lock()
@@ -49,6 +52,7 @@ func (m *Store) Job(_ context.Context, id string) (deadletter.Job, error) {
 	return deadletter.Job{}, fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound)
 }
 
+// The newest come first.
 // Jobs implements deadletter.Store.
 func (m *Store) Jobs(context.Context) (list []deadletter.Job, err error) {
 	m.mu.Lock()
@@ -59,6 +63,9 @@ func (m *Store) Jobs(context.Context) (list []deadletter.Job, err error) {
 	return list, nil
 }
 
+// The first running job without a live lease goes to the caller. The fence
+// counts each claim, so that a holder that lost its lease cannot write
+// progress.
 // ClaimJob implements deadletter.Store.
 func (m *Store) ClaimJob(_ context.Context, _ string, lease time.Duration) (deadletter.Job, bool, error) {
 	m.mu.Lock()
@@ -90,6 +97,8 @@ func (m *Store) UpdateJob(_ context.Context, j deadletter.Job, lease time.Durati
 	return j, nil
 }
 
+// A job that is paused or canceled loses its lease at once: when it is
+// resumed, any process may claim it without waiting.
 // SetJobState implements deadletter.Store.
 func (m *Store) SetJobState(_ context.Context, id string, s deadletter.JobState, by string) error {
 	m.mu.Lock()

@@ -32,10 +32,12 @@ type Store struct {
 	audits  []deadletter.Entry
 }
 
-// laneKey names the messages that keep their order.
+// laneKey names a queue of messages that keep their order: a key is ordered
+// for each endpoint by itself, so that a failing endpoint delays no other.
 type laneKey struct{ endpoint, key string }
 
-// The states of a delivery, as webhook.Info has them.
+// The states of a delivery, as webhook.Info shows them. A held delivery is
+// due only when the one before it in its key finishes.
 const (
 	stateWaiting = "waiting"
 	stateSending = "sending"
@@ -44,7 +46,9 @@ const (
 	stateDead    = "dead"
 )
 
-// delivery is one message to one endpoint.
+// delivery is one message to one endpoint, with what a database keeps beside
+// it: who holds it and until when, and its history. finished is zero while
+// it is open.
 type delivery struct {
 	webhook.Delivery
 
@@ -55,8 +59,9 @@ type delivery struct {
 	history  []webhook.Attempt
 }
 
-// waiting is the deliveries of one endpoint by when they are due. One that
-// waits no more is left in, and passed over.
+// waiting is the deliveries of one endpoint as a heap, by when they are due.
+// One that no longer waits stays in and is passed over by head: finding and
+// removing it would cost more than meeting it once at the top.
 type waiting []*delivery
 
 func (w waiting) Len() int { return len(w) }
@@ -85,7 +90,8 @@ func (w *waiting) head() *delivery {
 	return nil
 }
 
-// sorted returns the deliveries in the order of their making.
+// sorted returns the deliveries in the order of their creation. Ids count
+// up, and a map has no order of its own.
 func (m *Store) sorted() []*delivery {
 	list := make([]*delivery, 0, len(m.all))
 	for _, d := range m.all {

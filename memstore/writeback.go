@@ -12,7 +12,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// Finish is the part of a turn that writes outcomes back.
+// Finish is the half of a turn that writes outcomes back. It reports for
+// each outcome whether its fence held; the others change nothing, and are no
+// error, since a lost lease is an ordinary event for a dispatcher that was
+// slow.
 func (m *Store) Finish(_ context.Context, outcomes []webhook.WriteBack) ([]bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +74,8 @@ func (m *Store) writeBack(d *delivery, o *webhook.WriteBack) error {
 	return nil
 }
 
-// promote lets the next message of a finished one's key go.
+// promote takes a finished delivery out of its key's queue and makes the
+// next one due.
 func (m *Store) promote(d *delivery) {
 	// Without a key there is no queue, and the zero key has none either.
 	k := laneKey{d.Endpoint, d.OrderKey}
@@ -86,6 +90,8 @@ func (m *Store) promote(d *delivery) {
 	}
 }
 
+// It is repeatable: a redrive whose worker died between requeueing and
+// recording it is requeued again, and must not send the message twice.
 // Requeue implements webhook.Store.
 func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) error {
 	m.mu.Lock()
@@ -110,8 +116,9 @@ func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) er
 	return nil
 }
 
-// again puts a finished delivery on its way, behind those of its key that are
-// on theirs, and before those that wait for them.
+// again puts a finished delivery back on its way: behind the one of its key
+// that is already under way, and before those that wait. Ordered delivery
+// means one at a time, and the redriven message is the oldest that is open.
 func (m *Store) again(d *delivery) {
 	if d.OrderKey != "" {
 		k := laneKey{d.Endpoint, d.OrderKey}

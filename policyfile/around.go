@@ -8,7 +8,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// around returns the readers of what belongs to a dependency beside its policy.
+// around returns the readers of what belongs to a dependency beside its
+// policy: its address, what it promises, where its dead letters go. A
+// profile has none of these.
 func (r *policyReader) around(dep *Dependency) fields {
 	known := fields{
 		"url":          func(v *yaml.Node) { r.url(v, "url", r.owner, &dep.URL) },
@@ -30,12 +32,17 @@ func (r *policyReader) around(dep *Dependency) fields {
 	return known
 }
 
+// note records where a field was written, without counting it as set by this
+// mapping: no other layer inherits it.
 func (r *policyReader) note(field string, v *yaml.Node) {
 	r.places[field] = place{r.at(v), r.owner}
 }
 
+// httpMethods are the methods that a policy may name. TRACE and CONNECT are
+// missing: no client retries them.
 var httpMethods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"}
 
+// methods reads the methods that a dependency is called with, each once.
 func (r *policyReader) methods(n *yaml.Node) (found []string) {
 	for _, item := range r.items(n, "methods") {
 		if i, ok := r.choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
@@ -45,7 +52,9 @@ func (r *policyReader) methods(n *yaml.Node) (found []string) {
 	return found
 }
 
-// promise reads what a server says of idempotency keys.
+// promise reads what a server promises about idempotency keys. Zero means
+// unknown, and not "none", so that leaving a field out never weakens a
+// check.
 func (d *decoder) promise(n *yaml.Node, what string, into *Keys, note func(string, *yaml.Node)) {
 	d.strict(n, what, fields{
 		"max_length": func(v *yaml.Node) {
@@ -59,6 +68,8 @@ func (d *decoder) promise(n *yaml.Node, what string, into *Keys, note func(strin
 	})
 }
 
+// deadLetter reads where exhausted work goes and which alert it raises
+//
 func (r *policyReader) deadLetter(n *yaml.Node, dep *Dependency) {
 	r.strict(n, "dead_letter", fields{
 		"queue": r.sets("dead_letter.queue", func(v *yaml.Node) { r.text(v, "dead_letter.queue", &dep.DeadLetter.Queue) }),
@@ -67,6 +78,8 @@ func (r *policyReader) deadLetter(n *yaml.Node, dep *Dependency) {
 }
 
 // secret takes the name of an environment variable, and never the secret.
+// The message of a refusal names the dependency alone: what was written in
+// clear must not travel on into a build log.
 func (r *policyReader) secret(n *yaml.Node, dep *Dependency) {
 	if resolve(n).Kind == yaml.ScalarNode {
 		r.refuse(r.at(n), "R-9", r.owner, "secret", "secret of %s is written in clear: write secret: {env: NAME}", r.owner)
@@ -75,7 +88,9 @@ func (r *policyReader) secret(n *yaml.Node, dep *Dependency) {
 	r.strict(n, "secret", fields{"env": func(v *yaml.Node) { r.env(v, "secret.env", &dep.SecretEnv) }})
 }
 
-// tls refuses to go without verification, in so many words.
+// tls refuses to switch verification off. The field exists for that
+// refusal: an unknown key would leave its author looking for the right
+// spelling.
 func (r *policyReader) tls(n *yaml.Node) {
 	r.strict(n, "tls", fields{"verify": r.sets("tls.verify", func(v *yaml.Node) {
 		verify := true
@@ -86,7 +101,9 @@ func (r *policyReader) tls(n *yaml.Node) {
 	})})
 }
 
-// env reads the name of an environment variable.
+// env reads the name of an environment variable: capitals, digits and
+// underscores. The narrow form is what catches a secret that was pasted in
+// place of its name.
 func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
 	s, ok := d.scalar(n, what, "the name of an environment variable")
 	if !ok {
@@ -95,7 +112,8 @@ func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
 	if len(s) > 128 || strings.ContainsFunc(s, func(c rune) bool {
 		return c != '_' && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	}) {
-		// What stands there may be the secret itself.
+		// The value may be the secret itself, so that the message does not
+		// quote it.
 		d.fault(n, "", "%s is not the name of an environment variable, such as PAYMENTS_URL", what)
 		return false
 	}
@@ -103,7 +121,9 @@ func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
 	return true
 }
 
-// fromEnvironment stands for an address that only the running service knows.
+// fromEnvironment stands in for an address that only the running service
+// knows. The domain is reserved by RFC 2606, so that a mistaken request
+// reaches no one.
 const fromEnvironment = "https://environment.invalid"
 
 // scalarOrEnv is scalar for values that may also come from the environment, as

@@ -8,7 +8,8 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 )
 
-// breaker reads the section of that name.
+// breaker reads the section of that name. What the values may be is checked
+// by the policy itself, not here.
 func (r *policyReader) breaker(n *yaml.Node) {
 	b := &r.policy.Breaker
 	const useDefault = "leave it out for the default"
@@ -34,8 +35,9 @@ func (r *policyReader) breaker(n *yaml.Node) {
 	r.strict(n, "breaker", known)
 }
 
-// breakerSchema is the schema of the section, which says what a duration or a
-// share does here.
+// breakerSchema is the schema of the section. Its descriptions are written
+// out, since the types alone cannot say what a duration or a share does
+// here.
 func breakerSchema() object {
 	p := properties(reflect.TypeFor[breaker.Policy]())
 	for field, text := range map[string]string{

@@ -10,7 +10,8 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
-// maxClasses bounds the overrides of one policy.
+// maxClasses bounds the overrides of one policy: each of them is kept and
+// compared on every failure.
 const maxClasses = 200
 
 // classify reads overrides of the class of single error types: "http_404",
@@ -26,7 +27,7 @@ func (r *policyReader) classify(n *yaml.Node) {
 		}
 		what := "classify." + key.Value
 		r.sets(what, func(v *yaml.Node) {
-			// "retry" is how people say transient.
+			// People write "retry" for what the library calls transient.
 			words := []string{"transient", "timeout", "throttled", "dns", "unauthorized", "terminal", "retry"}
 			i, ok := r.choice(v, what, words...)
 			if !ok {
@@ -44,6 +45,8 @@ func (r *policyReader) classify(n *yaml.Node) {
 	}
 }
 
+// grpcCodes are the names of all codes except OK, as in the gRPC
+// specification. They catch a misspelled label.
 var grpcCodes = []string{
 	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
 	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
@@ -82,7 +85,7 @@ func (d *decoder) errorType(key *yaml.Node) bool {
 	return false
 }
 
-// isStatus knows "404" and "5xx".
+// isStatus accepts a status such as "404" and a class such as "5xx".
 func isStatus(s string) bool {
 	if len(s) != 3 || s[0] < '1' || s[0] > '5' {
 		return false

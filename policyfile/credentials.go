@@ -33,7 +33,9 @@ type Secret struct {
 	File string `json:"file,omitzero"`
 }
 
-// credentials reads the section of that name.
+// credentials reads the section of that name. The fields are compared with
+// each other only when each of them could be read: a fault in one of them
+// would otherwise cause a second one.
 func (r *policyReader) credentials(n *yaml.Node, dep *Dependency) {
 	c := &dep.Credentials
 	before := len(r.faults) + r.more
@@ -61,8 +63,8 @@ func (r *policyReader) credentials(n *yaml.Node, dep *Dependency) {
 	}
 }
 
-// reference takes the place of a secret. A secret in clear is refused, and does
-// not reach the message.
+// reference takes the place of a secret. A secret in clear is refused under
+// R-9, and its text does not reach the message.
 func (r *policyReader) reference(n *yaml.Node, what string, into *Secret) {
 	if resolve(n).Kind == yaml.ScalarNode {
 		r.refuse(r.at(n), "R-9", r.owner, what, "%s of %s is written in clear: write {env: NAME} or {file: PATH}", what, r.owner)
@@ -77,7 +79,8 @@ func (r *policyReader) reference(n *yaml.Node, what string, into *Secret) {
 	}
 }
 
-// tokenURL reads an address that a secret may be sent to.
+// tokenURL reads an address that the client's secret is sent to. Plain http
+// is allowed to this machine alone: there the secret crosses no network.
 func (r *policyReader) tokenURL(n *yaml.Node, into *string) {
 	const what, want = "credentials.token_url", "an address such as https://auth.internal/token"
 	s, ok := r.scalarOrEnv(n, what, want)
@@ -99,9 +102,12 @@ func (r *policyReader) tokenURL(n *yaml.Node, into *string) {
 	}
 }
 
-// maxScopes bounds how many scopes are asked for.
+// maxScopes bounds how many scopes are asked for: they travel in one form
+// field of the token request.
 const maxScopes = 64
 
+// scopes reads the scopes of a token request. RFC 6749 section 3.3 separates
+// them by spaces, so that a space inside one would ask for two.
 func (r *policyReader) scopes(n *yaml.Node) (found []string) {
 	items := r.items(n, "credentials.scopes")
 	if len(items) > maxScopes {

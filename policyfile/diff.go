@@ -23,7 +23,8 @@ type Change struct {
 }
 
 // Diff says what the change from old to new means: first what it does to the
-// load in an outage and to the time of a call, then field by field.
+// load in an outage and to the time of a call, then field by field. A
+// reviewer sees the consequences before the figures they follow from.
 func Diff(old, new *File) (changes []Change) {
 	add := func(dependency, field, format string, args ...any) {
 		changes = append(changes, Change{dependency, field, fmt.Sprintf(format, args...)})
@@ -56,24 +57,29 @@ func Diff(old, new *File) (changes []Change) {
 		add("", "gateway", "the gateway's address or routes are others")
 	}
 	if !reflect.DeepEqual(old.Lint, new.Lint) {
-		add("", "lint", "what the linter is told is something else")
+		add("", "lint", "the linter's settings have changed")
 	}
 	return changes
 }
 
+// adder adds one change; field is "" for what follows from several fields.
 type adder = func(dependency, field, format string, args ...any)
 
-// amplification is what an outage lets one call grow to, the budget included.
+// amplification is what an outage lets one call grow to: the attempts of the
+// policy, or what its budget allows, whichever is less.
 func amplification(p *forbear.Policy) float64 {
 	return min(float64(p.Retries()+1), p.WithDefaults().Budget.MaxAmplification())
 }
 
+// sum describes the policy of a new dependency in one line.
 func sum(p *forbear.Policy) string {
 	return fmt.Sprintf("at most %d attempts within %s, and %s times the load in an outage",
 		p.Retries()+1, shortest(p.WithDefaults().Total), trim(amplification(p)))
 }
 
-// meaning says what several fields come to together.
+// meaning says what several fields come to together: the load in an outage,
+// the number of attempts, and the longest call. None of these is visible in
+// a single field.
 func meaning(was, is *Dependency, add adder) {
 	before, after := amplification(&was.Policy), amplification(&is.Policy)
 	if change := math.Round((after/before - 1) * 100); change > 0 {
@@ -93,7 +99,8 @@ func meaning(was, is *Dependency, add adder) {
 	}
 }
 
-// details lists the fields that differ.
+// details lists the fields that differ, in the order of the file. An absent
+// field means the default, and the text says so.
 func details(was, is *Dependency, add adder) {
 	paths, before := flatten(*was)
 	more, after := flatten(*is)
@@ -116,6 +123,7 @@ func details(was, is *Dependency, add adder) {
 	}
 }
 
+// silence says what R-10 demands and the new file switches off.
 func silence(o Observability) string {
 	var off []string
 	if o.NoMetrics {
@@ -130,6 +138,9 @@ func silence(o Observability) string {
 	return strings.Join(off, " and ") + " are now switched off"
 }
 
+// waiverChanges compares waivers by rule, target and last day. Prolonging
+// one is therefore shown as a new waiver and one that is gone, which is how
+// the approver should see it.
 func waiverChanges(old, new *File, add adder) {
 	key := func(w Waiver) string {
 		return fmt.Sprintf("%s for %s until %s", w.Rule, cmp.Or(w.Dependency, strings.Join(w.Code, ", ")), w.Expires.Add(-time.Nanosecond).Format(time.DateOnly))
@@ -153,6 +164,8 @@ func waiverChanges(old, new *File, add adder) {
 	}
 }
 
+// routes lists the routes in a form that can be compared: their positions in
+// the file do not count.
 func routes(f *File) (all []string) {
 	for _, r := range f.Gateway.Routes {
 		in := r.Idempotency
@@ -162,10 +175,13 @@ func routes(f *File) (all []string) {
 	return all
 }
 
+// trim writes a figure with at most two decimals, and none where they are
+// zero.
 func trim(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
 }
 
+// orNothing names a service that has no name.
 func orNothing(s string) string {
 	if s == "" {
 		return "unnamed"

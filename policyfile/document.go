@@ -9,23 +9,32 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// decoder reads one file and gathers its faults.
+// decoder reads one file and gathers its faults. Reading goes on after a
+// fault, so that one run reports all of them.
 type decoder struct {
-	name   string
+	name string
+	// now decides whether a waiver has expired. It is read once, so that
+	// all waivers of a file are judged by the same moment.
 	now    time.Time
 	faults []*Fault
-	more   int
-	// inspect leaves waivers to the reader.
+	// more counts faults beyond those that are kept.
+	more int
+	// inspect is set for those who judge a file and do not run by it:
+	// waivers are not applied, and values from the environment are not
+	// looked up.
 	inspect bool
 	seen    map[string]Position // the dependencies read so far
 }
 
+// at is the position of a node. Nodes that were made and not read have none
+// and are placed on line 1.
 func (d *decoder) at(n *yaml.Node) Position {
 	return Position{File: d.name, Line: max(n.Line, 1), Column: max(n.Column, 1)}
 }
 
 // document returns the root of the single document in data, or nil after a
-// fault.
+// fault. What it returns is bounded in size, and its aliases end: the
+// readers that follow need not check either again.
 func (d *decoder) document(data []byte) *yaml.Node {
 	start := Position{File: d.name, Line: 1, Column: 1}
 	if len(data) > MaxSize {
@@ -63,7 +72,8 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	return root
 }
 
-// syntax notes a fault that the YAML reader found.
+// syntax records a fault that the YAML reader found. A position outside the
+// file counts as its first line.
 func (d *decoder) syntax(err error) {
 	at := Position{File: d.name, Line: 1, Column: 1}
 	e, ok := errors.AsType[*yaml.LoadError](err)
@@ -81,8 +91,9 @@ func (d *decoder) syntax(err error) {
 	d.faultAt(at, "", "not YAML: %s%s", context, e.Message)
 }
 
-// maxExpanded is the number of nodes that a file may come to when every alias
-// is replaced by what it stands for.
+// maxExpanded bounds the nodes that a file may come to when every alias is
+// replaced by what it stands for. A few hundred bytes of nested aliases can
+// otherwise expand to gigabytes ("billion laughs").
 const maxExpanded = 500_000
 
 // boundedAliases reports whether the aliases under root end, and end soon.
@@ -98,14 +109,18 @@ func (d *decoder) boundedAliases(root *yaml.Node) bool {
 	return true
 }
 
-// measure counts nodes with aliases expanded, each anchored node once.
+// measure counts nodes with aliases expanded. Each anchored node is counted
+// once and its size kept, so that the counting itself takes linear time.
 type measure struct {
 	sizes map[*yaml.Node]int // of anchored nodes; pending while being counted
 	loop  *yaml.Node         // an alias within its own anchor
 }
 
+// pending marks an anchored node whose size is being computed: to meet it
+// again is a loop.
 const pending = -1
 
+// size is saturated just above maxExpanded, so that no sum overflows.
 func (m *measure) size(n *yaml.Node) int {
 	if n.Kind == yaml.AliasNode {
 		size, known := m.sizes[n.Alias]

@@ -26,7 +26,7 @@ type Fault struct {
 	// "" for a file that makes no sense.
 	Rule    string
 	Message string
-	// Dependency and Field tell what breaks the rule, as in "payments" and
+	// Dependency and Field name what breaks the rule, as in "payments" and
 	// "backoff.cap". They are set together with Rule.
 	Dependency, Field string
 }
@@ -58,7 +58,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives each fault to errors.As.
+// Unwrap lets errors.As find each fault.
 func (e *Error) Unwrap() []error {
 	errs := make([]error, len(e.Faults))
 	for i, f := range e.Faults {
@@ -67,17 +67,21 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// maxFaults bounds what a hopeless file can make us say, and keep.
+// maxFaults bounds what one hopeless file makes us report. Ten times as many
+// are kept before sorting, so that those reported are the first in the order
+// of the file.
 const (
 	maxFaults = 100
 	maxKept   = 10 * maxFaults
 )
 
-// fault notes that something at n is wrong.
+// fault records that something at n is wrong.
 func (d *decoder) fault(n *yaml.Node, rule, format string, args ...any) {
 	d.faultAt(d.at(n), rule, format, args...)
 }
 
+// faultAt records a fault at a position. Those beyond maxKept are counted
+// only.
 func (d *decoder) faultAt(at Position, rule, format string, args ...any) {
 	if len(d.faults) >= maxKept {
 		d.more++
@@ -86,7 +90,9 @@ func (d *decoder) faultAt(at Position, rule, format string, args ...any) {
 	d.faults = append(d.faults, &Fault{Position: at, Rule: rule, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuse notes that a value breaks a rule of the standard.
+// refuse records that a value breaks a rule of the standard. Such a fault
+// names its dependency and field, so that a waiver can lift it and a gate
+// can group it.
 func (d *decoder) refuse(at Position, rule, owner, field, format string, args ...any) {
 	before := len(d.faults)
 	d.faultAt(at, rule, format, args...)
@@ -95,7 +101,8 @@ func (d *decoder) refuse(at Position, rule, owner, field, format string, args ..
 	}
 }
 
-// err returns the faults in the order of the file, each once.
+// err returns the faults in the order of the file, each once. An alias makes
+// the same node appear in several places, and its faults with it.
 func (d *decoder) err() error {
 	if len(d.faults) == 0 {
 		return nil
@@ -111,7 +118,8 @@ func (d *decoder) err() error {
 	return e
 }
 
-// quote shows a value of the file in a message: short, and on one line.
+// quote shows a value of the file in a message: at most 40 characters, and
+// on one line.
 func quote(s string) string {
 	const most = 40
 	if r := []rune(s); len(r) > most {

@@ -81,21 +81,21 @@ type Dependency struct {
 	SecretEnv string `json:"secret,omitzero"`
 	// Credentials are those that the gateway sends, where callers send none.
 	Credentials Credentials `json:"credentials,omitzero"`
-	// Policy holds what the file says, profiles included; fields that nobody
-	// mentions are zero and mean the defaults of the kind.
+	// Policy holds what the file says, profiles included. Fields that the
+	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`
 	At     Position       `json:"-"`
 
 	places map[string]place
 }
 
-// Keys is what a server promises about idempotency keys; zero means unknown.
+// Keys is what a server promises about idempotency keys. Zero means unknown.
 type Keys struct {
 	MaxLength int           `json:"max_length,omitzero"`
 	Retention time.Duration `json:"retention,omitzero"`
 }
 
-// DeadLetter names where exhausted work goes and who is told.
+// DeadLetter names where exhausted work goes and who is alerted.
 type DeadLetter struct {
 	Queue string `json:"queue,omitzero"`
 	Alert string `json:"alert,omitzero"`
@@ -112,8 +112,8 @@ func (d *Dependency) Place(field string) (at Position, written bool) {
 	return l.place(field, d.Name).Position, false
 }
 
-// SetPlace notes where a field comes from, for adapters that make a Dependency
-// from something else than a policy file.
+// SetPlace records where a field comes from, for adapters that make a
+// Dependency from something other than a policy file.
 func (d *Dependency) SetPlace(field string, at Position) {
 	if d.places == nil {
 		d.places = map[string]place{}
@@ -177,8 +177,8 @@ func Load(path string) (*File, error) {
 	return Parse(path, data)
 }
 
-// Read returns the contents of a file, of which no more than a little over
-// [MaxSize] is read.
+// Read returns the contents of a file. It reads at most one byte more than
+// [MaxSize], which is enough for [Parse] to refuse the file.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -198,6 +198,7 @@ func Parse(name string, data []byte) (*File, error) {
 	return parse(name, data, time.Now())
 }
 
+// parse is Parse at a given time: tests set it, since waivers expire.
 func parse(name string, data []byte, now time.Time) (*File, error) {
 	d := &decoder{name: name, now: now}
 	f := d.read(data)
@@ -207,10 +208,10 @@ func parse(name string, data []byte, now time.Time) (*File, error) {
 	return f, nil
 }
 
-// Inspect reads data as [Parse] does, for those who judge files rather than run
-// by them. What leaves the standard but can be read is no fault of the file: it
-// comes apart, each with its rule, and waivers are not applied. err holds the
-// other faults.
+// Inspect reads data as [Parse] does, for tools that judge a file and do not
+// run by it. What leaves the standard but can be read is no fault of the
+// file: it is returned in refused, each with its rule, and waivers are not
+// applied. err holds the other faults.
 func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
 	d := &decoder{name: name, now: time.Now(), inspect: true}
 	f = d.read(data)
@@ -229,6 +230,8 @@ func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
 	return f, refused, nil
 }
 
+// read returns a file even after faults, as far as it could be read; the
+// caller decides whether it may be used.
 func (d *decoder) read(data []byte) *File {
 	f := &File{Name: d.name, places: map[string]Position{}}
 	if root := d.document(data); root != nil {
@@ -267,9 +270,9 @@ func (f *File) Dependency(name string) (Dependency, bool) {
 	return Dependency{}, false
 }
 
-// Options returns what the Retryers of the file's dependencies are built with:
-// its waivers, its word about logs, and its service, which is to be the owner of
-// the retries where a policy names one.
+// Options returns what the Retryers of the file's dependencies are built
+// with: its waivers, whether retries are logged, and its service, which has
+// to be the owner of the retries where a policy names one.
 func (f *File) Options() []forbear.Option {
 	opts := make([]forbear.Option, 0, len(f.Waivers)+1)
 	for _, w := range f.Waivers {

@@ -12,9 +12,13 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// node returns v as a policy file has it: fields by their JSON names, zero ones
-// left out, durations and shares as people write them. It is nil for a zero
-// value.
+// node returns v as a policy file has it: fields by their JSON names, zero
+// ones left out, durations and shares as people write them. It is nil for a
+// zero value.
+//
+// It is the one place that turns values into text. Marshal, Diff and
+// Dependency.Value all use it, and so cannot disagree about how a value
+// looks.
 func node(v reflect.Value, field string) *yaml.Node {
 	if !v.IsValid() || v.IsZero() {
 		return nil
@@ -33,6 +37,8 @@ func node(v reflect.Value, field string) *yaml.Node {
 	switch v.Kind() {
 	case reflect.String:
 		n := plain(v.String())
+		// A text is quoted unless it is clearly a word: 1e3 or 2026-01-01
+		// would be read back as a number or a date.
 		n.Style = yaml.DoubleQuotedStyle
 		if isLabel(v.String()) && strings.Trim(v.String(), "0123456789.-_eExX") != "" && !slices.Contains(words, strings.ToLower(v.String())) {
 			n.Style = 0
@@ -77,11 +83,12 @@ func node(v reflect.Value, field string) *yaml.Node {
 	return nil
 }
 
-// words are those that YAML takes for something else than text.
+// words are those that YAML 1.1 or 1.2 takes for something other than text.
+// Marshal quotes them, for readers other than this package.
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none"}
 
-// structure adds the fields of a struct to m; those of an inline field stand
-// beside the others.
+// structure adds the fields of a struct to m. Those of an inline field stand
+// beside the others, as forbear.Policy does in a Dependency.
 func structure(m *yaml.Node, v reflect.Value) {
 	for f, value := range v.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -97,9 +104,10 @@ func structure(m *yaml.Node, v reflect.Value) {
 	}
 }
 
+// plain is a scalar that is written without quotes.
 func plain(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
 
-// shortest writes 1m30s, and 2m instead of 2m0s.
+// shortest writes a duration as people do: 2m, not 2m0s.
 func shortest(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -111,7 +119,8 @@ func shortest(d time.Duration) string {
 	return s
 }
 
-// flatten lists the scalar fields of v by their path, as "backoff.cap".
+// flatten lists the scalar fields of v by their path, as "backoff.cap", in
+// the order of the struct. A list counts as one value.
 func flatten(v any) (paths []string, values map[string]string) {
 	values = map[string]string{}
 	var walk func(n *yaml.Node, at string)

@@ -8,7 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// gateway reads the section of that name. It comes after the dependencies.
+// gateway reads the section of that name. It comes after the dependencies,
+// because a route is checked against the dependency that it names.
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
 		"listen": func(v *yaml.Node) { d.listen(v, &f.Gateway.Listen) },
@@ -21,6 +22,8 @@ func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	})
 }
 
+// listen reads an address with a port. The host may be empty, which means
+// all interfaces.
 func (d *decoder) listen(v *yaml.Node, into *string) {
 	const want = "an address such as 127.0.0.1:8080"
 	s, ok := d.scalar(v, "gateway.listen", want)
@@ -34,6 +37,8 @@ func (d *decoder) listen(v *yaml.Node, into *string) {
 	*into = s
 }
 
+// route reads one route. It is added only when it is free of faults: a
+// half-read route might send requests to the wrong place.
 func (d *decoder) route(f *File, n *yaml.Node, names []string, seen map[string]Position) {
 	r := Route{At: d.at(n)}
 	before := len(d.faults) + d.more
@@ -73,7 +78,8 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string, seen map[string]P
 	f.Gateway.Routes = append(f.Gateway.Routes, r)
 }
 
-// routable checks that a gateway can send requests to dep.
+// routable checks that a gateway can send requests to dep: it needs an
+// address, and a kind that is called while its caller waits.
 func (d *decoder) routable(n *yaml.Node, dep Dependency) {
 	if dep.URL == "" {
 		d.fault(n, "", "dependency %s of this route has no url", dep.Name)
@@ -83,6 +89,9 @@ func (d *decoder) routable(n *yaml.Node, dep Dependency) {
 	}
 }
 
+// prefix reads a path prefix in its clean form. Escapes and dot segments are
+// refused, since the gateway compares decoded and cleaned paths, and such a
+// prefix would never match.
 func (d *decoder) prefix(v *yaml.Node, into *string) {
 	s, ok := d.scalar(v, "prefix", "a path such as /payments")
 	switch {
@@ -96,6 +105,8 @@ func (d *decoder) prefix(v *yaml.Node, into *string) {
 	}
 }
 
+// host reads a host name without a port, in lower case: HTTP compares hosts
+// without regard to case.
 func (d *decoder) host(v *yaml.Node, into *string) {
 	s, ok := d.scalar(v, "host", "a host name")
 	switch {
@@ -107,8 +118,11 @@ func (d *decoder) host(v *yaml.Node, into *string) {
 	}
 }
 
-// url reads the base address of a dependency. Credentials do not belong into a
-// policy file, nor do they reach the message.
+// url reads the base address of a dependency. Credentials do not belong in a
+// policy file: they are refused under R-9 and do not reach the message.
+//
+// A query is refused too: the gateway appends the path and the query of each
+// request.
 func (d *decoder) url(v *yaml.Node, what, owner string, into *string) {
 	const want = "an address such as https://payments.internal/v1"
 	s, ok := d.scalarOrEnv(v, what, want)

@@ -10,7 +10,8 @@ import (
 )
 
 // Ingress makes a route of the gateway honor idempotency keys in front of a
-// service that need not know of them. Zero fields mean the defaults.
+// service that need not know of them. The zero value is off; zero fields of
+// one that is on mean the defaults.
 type Ingress struct {
 	On bool `json:"-"`
 	// Principal says whose keys they are.
@@ -18,24 +19,27 @@ type Ingress struct {
 	// Optional lets POST and PATCH without a key pass unprotected; in the file
 	// it is required: false.
 	Optional bool `json:"-"`
-	// Retention is how long answers are kept. Default 48 h, at least 24 h.
+	// Retention is how long responses are kept. Default 48 h, at least 24 h
+	// (R-6).
 	Retention time.Duration `json:"retention,omitzero"`
-	// Wait is how long a duplicate waits for the answer of the first. Default
-	// 5 s.
+	// Wait is how long a duplicate waits for the response to the first
+	// request. Default 5 s.
 	Wait time.Duration `json:"wait,omitzero"`
-	// Timeout bounds an answer of the service, body included. Default 30 s.
+	// Timeout bounds a response of the service, body included. Default 30
+	// s.
 	Timeout time.Duration `json:"timeout,omitzero"`
 	// MaxRequest and MaxResponse bound the bodies, in bytes. Default 1 MiB.
 	MaxRequest  Size `json:"max_request,omitzero"`
 	MaxResponse Size `json:"max_response,omitzero"`
-	// Rerunnable declares that an operation whose outcome nobody knows may be
+	// Rerunnable declares that an operation whose outcome is unknown may be
 	// repeated.
 	Rerunnable bool     `json:"rerunnable,omitzero"`
 	At         Position `json:"-"`
 }
 
-// Principal says where the caller's name comes from. At most one is set; none
-// means the header [DefaultPrincipal].
+// Principal says where the caller's name comes from: keys of different
+// callers must not meet. At most one field is set; none means the header
+// [DefaultPrincipal].
 type Principal struct {
 	// Header is set by an authenticating proxy in front, which takes it off
 	// what comes from outside.
@@ -51,7 +55,8 @@ type Principal struct {
 const DefaultPrincipal = "X-Principal"
 
 // JWT takes the caller from a claim of a bearer token, whose signature is
-// checked.
+// checked. Without that check any caller could read another's stored
+// responses.
 type JWT struct {
 	Claim string `json:"claim,omitzero"` // default sub
 	// Keys is a file with public keys: PEM, or a JSON Web Key Set.
@@ -76,7 +81,7 @@ func (s Size) MarshalText() ([]byte, error) {
 	return append(strconv.AppendInt(nil, n, 10), unit...), nil
 }
 
-// ingress reads "on", "off" or a mapping of options.
+// ingress reads "on", "off" or a mapping of options, which switches it on.
 func (d *decoder) ingress(n *yaml.Node, owner string, into *Ingress) {
 	into.At = d.at(n)
 	if n.Kind != yaml.MappingNode {
@@ -99,6 +104,8 @@ func (d *decoder) ingress(n *yaml.Node, owner string, into *Ingress) {
 	into.Optional = !required
 }
 
+// retention reads how long responses are kept, and refuses less than R-6
+// demands.
 func (d *decoder) retention(v *yaml.Node, owner string, into *time.Duration) {
 	const least = 24 * time.Hour
 	d.positive(v, "idempotency.retention", into)
@@ -107,7 +114,8 @@ func (d *decoder) retention(v *yaml.Node, owner string, into *time.Duration) {
 	}
 }
 
-// positive reads a duration above 0.
+// positive reads a duration above 0. No rule of the standard checks these,
+// unlike the durations of a policy.
 func (d *decoder) positive(v *yaml.Node, what string, into *time.Duration) {
 	d.duration(v, what, into)
 	if *into < 0 {
@@ -116,6 +124,7 @@ func (d *decoder) positive(v *yaml.Node, what string, into *time.Duration) {
 	}
 }
 
+// principal reads "single", or exactly one of header and jwt.
 func (d *decoder) principal(n *yaml.Node, into *Principal) {
 	if n.Kind != yaml.MappingNode {
 		_, into.Single = d.choice(n, "principal", "single", "{header: NAME}", "{jwt: {keys: FILE}}")
@@ -131,9 +140,10 @@ func (d *decoder) principal(n *yaml.Node, into *Principal) {
 	}
 }
 
-// header reads the name of one that says who calls. A header with a credential
-// does not: its value changes when the credential is refreshed, and the
-// operation would run twice.
+// header reads the name of the header that says who calls. A header that
+// carries a credential does not: its value changes when the credential is
+// refreshed, and a repeated request would then count as another caller's and
+// run twice.
 func (d *decoder) header(v *yaml.Node, into *string) {
 	s, ok := d.scalar(v, "principal.header", "the name of a header")
 	switch {
@@ -147,6 +157,8 @@ func (d *decoder) header(v *yaml.Node, into *string) {
 	}
 }
 
+// jwt reads where a token is checked. Keys is required: a token whose
+// signature is not checked names no one.
 func (d *decoder) jwt(n *yaml.Node, into *JWT) {
 	before := len(d.faults) + d.more
 	d.strict(n, "jwt", fields{
@@ -161,7 +173,7 @@ func (d *decoder) jwt(n *yaml.Node, into *JWT) {
 	}
 }
 
-// size reads bytes, KiB or MiB.
+// size reads bytes, KiB or MiB, at most 1 GiB: a body is held in memory.
 func (d *decoder) size(v *yaml.Node, what string, into *Size) {
 	const most = 1 << 30
 	s, ok := d.scalar(v, what, "a size such as 64KiB or 1MiB")
@@ -185,7 +197,8 @@ func (d *decoder) size(v *yaml.Node, what string, into *Size) {
 	}
 }
 
-// node is how Marshal writes it.
+// node is how Marshal writes it: as "on" when all is at its default. Fields
+// that the file words the other way round are added by hand.
 func (in Ingress) node() *yaml.Node {
 	if !in.On {
 		return nil
@@ -207,7 +220,8 @@ func (in Ingress) node() *yaml.Node {
 	return n
 }
 
-// ingressSchema is the schema of an Ingress: a word, or options.
+// ingressSchema is the schema of an Ingress: a word, or a mapping of
+// options.
 func ingressSchema() object {
 	p := properties(reflect.TypeFor[Ingress]())
 	p["required"] = object{"type": "boolean", "description": "whether POST and PATCH without a key are refused; true unless said otherwise"}
@@ -223,6 +237,7 @@ func ingressSchema() object {
 	}
 }
 
+// sizePattern is for editors; the reader checks the range too.
 const sizePattern = `^[0-9]+ *(KiB|MiB)?$`
 
 func sizeSchema() object {

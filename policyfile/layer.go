@@ -46,11 +46,12 @@ func (d *decoder) layer(n *yaml.Node, owner string, base layer) layer {
 		}
 	}
 	d.strict(n, owner, r.fields(fields{"extends": skip, "profile": skip, "url": skip}))
-	r.settle()
+	r.reconcile()
 	return *r.layer
 }
 
-// reader readies the reading of n's policy fields on top of base.
+// reader prepares the reading of n's policy fields on top of base. Maps are
+// copied, so that two dependencies of one profile do not share them.
 func (d *decoder) reader(n *yaml.Node, owner string, base layer) *policyReader {
 	l := layer{policy: base.policy, places: maps.Clone(base.places), start: d.at(n)}
 	l.policy.Classify = maps.Clone(l.policy.Classify)
@@ -60,10 +61,12 @@ func (d *decoder) reader(n *yaml.Node, owner string, base layer) *policyReader {
 	return &policyReader{decoder: d, layer: &l, owner: owner, here: map[string]bool{}}
 }
 
-// skip is for keys that somebody else reads.
+// skip is for keys that are read elsewhere.
 func skip(*yaml.Node) {}
 
-// extends returns the name of the profile that n starts from.
+// extends returns the name of the profile that n starts from. It looks ahead
+// of the strict reading, because the profile has to be there before the
+// fields that change it.
 func (d *decoder) extends(n *yaml.Node, owner string) (name *yaml.Node, ok bool) {
 	n = resolve(n)
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
@@ -84,7 +87,7 @@ func (d *decoder) extends(n *yaml.Node, owner string) (name *yaml.Node, ok bool)
 	return name, ok
 }
 
-// sets notes that a field was written here, and returns its reader.
+// sets records that a field was written here, and returns its reader.
 func (r *policyReader) sets(field string, read func(v *yaml.Node)) func(*yaml.Node) {
 	return func(v *yaml.Node) {
 		r.here[field] = true
@@ -93,9 +96,9 @@ func (r *policyReader) sets(field string, read func(v *yaml.Node)) func(*yaml.No
 	}
 }
 
-// settle lets what this mapping says win over what it inherited, where the two
+// reconcile lets what this mapping says win over what it inherited, where the two
 // cannot stand side by side.
-func (r *policyReader) settle() {
+func (r *policyReader) reconcile() {
 	p := &r.policy
 	if r.here["disabled"] && p.Disabled {
 		r.forget("max_retries", func() { p.MaxRetries = 0 })
@@ -117,15 +120,17 @@ func (r *policyReader) settle() {
 	}
 }
 
-// forget drops an inherited field.
+// forget drops a field, unless this very mapping sets it: then both stand,
+// and judge reports the contradiction.
 func (r *policyReader) forget(field string, drop func()) {
 	if !r.here[field] {
 		drop()
 	}
 }
 
-// judge holds a finished policy against the standard, and notes each violation
-// where the field was written.
+// judge holds a finished policy against the standard, and records each
+// violation where the field was written: in a profile, perhaps, and not in
+// the dependency.
 func (d *decoder) judge(l layer, dependency string, waivers ...Waiver) {
 	for _, v := range violation.Of(&l.policy) {
 		note, waived := waiver(waivers, v.Rule, dependency, d.now)
@@ -137,7 +142,7 @@ func (d *decoder) judge(l layer, dependency string, waivers ...Waiver) {
 			note, at.owner = "", dependency
 		}
 		if note != "" {
-			at.owner = dependency // the waiver's, whoever wrote the field
+			at.owner = dependency // the waiver's, wherever the field was written
 		}
 		d.refuse(at.Position, v.Rule, dependency, v.Field, "%s: %s %s%s", at.owner, v.Field, v.Detail, note)
 	}

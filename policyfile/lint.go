@@ -39,7 +39,7 @@ func (d *decoder) lint(f *File, n *yaml.Node, dependencies []string) {
 	})
 }
 
-// texts reads a list of short texts, each once.
+// texts reads a list of short texts, each once, at most maxPatterns.
 func (d *decoder) texts(n *yaml.Node, what string) (found []string) {
 	for i, item := range d.items(n, what) {
 		if i == maxPatterns {

@@ -10,10 +10,13 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
-// fields says what a mapping may hold, and how each key's value is read.
+// fields says what a mapping may hold and how each key's value is read. It
+// serves as the list of known keys too, for suggestions.
 type fields map[string]func(v *yaml.Node)
 
-// strict reads a mapping of known keys. Everything else is a fault.
+// strict reads a mapping of known keys. Anything else is a fault: a
+// misspelled max_retrys that was ignored would leave the default in force,
+// unnoticed.
 func (d *decoder) strict(n *yaml.Node, what string, known fields) {
 	for key, value := range d.entries(n, what) {
 		read, ok := known[key.Value]
@@ -25,7 +28,7 @@ func (d *decoder) strict(n *yaml.Node, what string, known fields) {
 	}
 }
 
-// unknown notes a key that nobody reads, and what may have been meant.
+// unknown records a key that no reader knows, and what may have been meant.
 func (d *decoder) unknown(key *yaml.Node, what string, known []string) {
 	if name, ok := nearest.Of(key.Value, known); ok {
 		d.fault(key, "", "unknown key %s in %s: did you mean %s?", quote(key.Value), what, name)
@@ -77,7 +80,7 @@ func (d *decoder) items(n *yaml.Node, what string) []*yaml.Node {
 	return nodes
 }
 
-// resolve follows aliases; document has found them to end.
+// resolve follows aliases. It ends, because document has refused loops.
 func resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -85,7 +88,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// describe names what a node is, for those who expected something else.
+// describe names what a node is, for messages that expected something else.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

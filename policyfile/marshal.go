@@ -11,8 +11,9 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// Marshal writes f as a policy file. Profiles are written out: each dependency
-// holds all that it inherited. What is left at its default is left out.
+// Marshal writes f as a policy file that [Parse] reads back to the same
+// policies. Profiles are written out: each dependency holds all that it
+// inherited. What is left at its default is left out.
 func Marshal(f *File) ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	add := func(key string, n *yaml.Node) {
@@ -54,11 +55,14 @@ func Marshal(f *File) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// dependencyNodes writes one section; section is set for those that fix the
+// kind.
 func dependencyNodes(deps []Dependency, section bool) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
 	for _, d := range deps {
 		if d.SecretEnv != "" {
-			// The field's own name is for readers of the schema.
+			// The file has secret: {env: NAME} where the struct has a
+			// plain string.
 			name := d.SecretEnv
 			d.SecretEnv = ""
 			m.Content = append(m.Content, plain(d.Name), with(dependencyNode(d, section), "secret", name))
@@ -69,6 +73,7 @@ func dependencyNodes(deps []Dependency, section bool) *yaml.Node {
 	return m
 }
 
+// dependencyNode writes one dependency, as {} when all is at its default.
 func dependencyNode(d Dependency, section bool) *yaml.Node {
 	if section {
 		d.Policy.Kind = 0 // the section says it
@@ -78,7 +83,8 @@ func dependencyNode(d Dependency, section bool) *yaml.Node {
 		n = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 	}
 	if _, said := d.Place("idempotency"); said && d.Policy.Keys == forbear.KeyReuse {
-		// To say so is more than the default: the gate asks for it.
+		// Writing the default explicitly says more than leaving it out:
+		// check's FC301 asks that the file name who brings the key.
 		n.Content = append(n.Content, plain("idempotency"), plain(forbear.KeyReuse.String()))
 	}
 	return n
@@ -92,6 +98,9 @@ func with(n *yaml.Node, key, name string) *yaml.Node {
 	return n
 }
 
+// waiverNode writes a waiver field by field, in the order of the
+// documentation. Moments are in UTC, so that the signed payload does not
+// depend on where it was written. A signature keeps its line breaks.
 func waiverNode(w *Waiver) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	text := func(key, value string) {

@@ -10,7 +10,8 @@ import (
 	"github.com/forbear-go/forbear/budget"
 )
 
-// fields returns the policy fields, together with those of the caller.
+// fields returns the readers of the policy fields, together with those of
+// the caller. Each records its place first, so that a later fault finds it.
 func (r *policyReader) fields(more fields) fields {
 	p := &r.policy
 	known := fields{
@@ -41,14 +42,18 @@ func (r *policyReader) fields(more fields) fields {
 	return known
 }
 
+// useDisabled is the hint where 0 stands for a count: zero means the default
+// in a Policy, and its author meant none.
 const useDisabled = "to allow no retry at all, write disabled: true"
 
+// kind reads the kind; the order of the words is that of forbear.Kind.
 func (r *policyReader) kind(v *yaml.Node) {
 	if i, ok := r.choice(v, "kind", "sync", "grpc", "event", "webhook", "batch"); ok {
 		r.policy.Kind = forbear.Kind(i)
 	}
 }
 
+// keys reads who brings the idempotency key of a write.
 func (r *policyReader) keys(v *yaml.Node) {
 	if i, ok := r.choice(v, "idempotency", "reuse", "generate", "refuse"); ok {
 		r.policy.Keys = [...]forbear.KeyMode{forbear.KeyReuse, forbear.KeyGenerate, forbear.KeyRefuse}[i]
@@ -66,7 +71,8 @@ func (r *policyReader) backoff(n *yaml.Node) {
 	})
 }
 
-// jitter knows the words that the standard forbids, to say so.
+// jitter knows the words that R-1 forbids, so that a file which uses one
+// gets the rule and not just a list of other words.
 func (r *policyReader) jitter(v *yaml.Node) {
 	switch v.Value {
 	case "equal", "fixed", "none", "constant":
@@ -78,9 +84,11 @@ func (r *policyReader) jitter(v *yaml.Node) {
 	}
 }
 
-// maxSteps is more than any kind has attempts.
+// maxSteps bounds a schedule. It is more than any kind has attempts.
 const maxSteps = 32
 
+// schedule reads the steps of a fixed schedule. A list with a faulty step is
+// dropped whole: without it every later step would move up.
 func (r *policyReader) schedule(v *yaml.Node) {
 	items := r.items(v, "backoff.schedule")
 	if len(items) > maxSteps {

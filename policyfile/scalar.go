@@ -12,7 +12,9 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
-// scalar returns the text of a value that is no mapping, no list and not empty.
+// scalar returns the text of a value that is no mapping, no list and not
+// empty. Tags are refused: they would let a file change the type of a value
+// against the schema.
 func (d *decoder) scalar(n *yaml.Node, what, want string) (string, bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "":
@@ -25,7 +27,8 @@ func (d *decoder) scalar(n *yaml.Node, what, want string) (string, bool) {
 	return "", false
 }
 
-// text reads a short line of text.
+// text reads a line of at most 256 bytes without control characters: it may
+// end up in a log line or a terminal.
 func (d *decoder) text(n *yaml.Node, what string, into *string) {
 	const most = 256
 	s, ok := d.scalar(n, what, "text")
@@ -40,7 +43,7 @@ func (d *decoder) text(n *yaml.Node, what string, into *string) {
 	}
 }
 
-// name reads a name that may become a label in logs and metrics.
+// label reads a name that may become a label in logs and metrics.
 func (d *decoder) label(n *yaml.Node, what string) (string, bool) {
 	s, ok := d.scalar(n, what, "a name")
 	if ok && !isLabel(s) {
@@ -50,6 +53,8 @@ func (d *decoder) label(n *yaml.Node, what string) (string, bool) {
 	return s, ok
 }
 
+// isLabel holds the form of all names: 1 to 64 bytes, safe in a metric's
+// label, a path and a shell.
 func isLabel(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -57,7 +62,8 @@ func isLabel(s string) bool {
 	})
 }
 
-// flag reads true or false; yes and on are words here, not truth values.
+// flag reads true or false. yes and on are not accepted: YAML 1.1 takes them
+// for truth values and YAML 1.2 for text, so that tools disagree.
 func (d *decoder) flag(n *yaml.Node, what string, into *bool) {
 	s, ok := d.scalar(n, what, "true or false")
 	switch {
@@ -69,7 +75,8 @@ func (d *decoder) flag(n *yaml.Node, what string, into *bool) {
 	}
 }
 
-// count reads a whole number. instead says what to write where 0 is meant.
+// count reads a whole number. Zero is a fault; instead says what to write
+// where 0 was meant.
 func (d *decoder) count(n *yaml.Node, what, instead string, into *int) {
 	s, ok := d.scalar(n, what, "a whole number")
 	if !ok {
@@ -86,7 +93,8 @@ func (d *decoder) count(n *yaml.Node, what, instead string, into *int) {
 	}
 }
 
-// duration reads "500ms" or "1m30s".
+// duration reads a duration such as "500ms" or "1m30s". Zero is a fault,
+// because it would mean the default.
 func (d *decoder) duration(n *yaml.Node, what string, into *time.Duration) {
 	if v, ok := d.span(n, what); ok && v == 0 {
 		d.fault(n, "", "%s is 0: leave it out for the default", what)
@@ -110,7 +118,7 @@ func (d *decoder) span(n *yaml.Node, what string) (time.Duration, bool) {
 	return v, err == nil
 }
 
-// parseDuration knows days too, alone: "8d".
+// parseDuration accepts days too, alone: "8d". A day is 24 hours here.
 func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		const most = 100_000 // far from an overflow
@@ -121,7 +129,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return time.ParseDuration(s)
 }
 
-// number reads a decimal number.
+// number reads a decimal number other than 0.
 func (d *decoder) number(n *yaml.Node, what string, into *float64) {
 	s, ok := d.scalar(n, what, "a number")
 	if !ok {
@@ -134,7 +142,7 @@ func (d *decoder) number(n *yaml.Node, what string, into *float64) {
 	d.fault(n, "", "%s is %s: want a number such as 1.2", what, quote(s))
 }
 
-// ratio reads "20%" or 0.2.
+// ratio reads a share as "20%" or 0.2. A bare 20 is a fault and not 2000 %.
 func (d *decoder) ratio(n *yaml.Node, what string, into *float64) {
 	s, ok := d.scalar(n, what, "a share such as 20% or 0.2")
 	if !ok {
@@ -157,12 +165,15 @@ func (d *decoder) ratio(n *yaml.Node, what string, into *float64) {
 	}
 }
 
+// decimal refuses NaN and infinities, which strconv accepts and comparisons
+// do not survive.
 func decimal(s string) (float64, bool) {
 	v, err := strconv.ParseFloat(s, 64)
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// choice reads one of a few words and returns its index.
+// choice reads one of a few words and returns its index. Callers rely on the
+// order in which they pass the words.
 func (d *decoder) choice(n *yaml.Node, what string, words ...string) (int, bool) {
 	want := strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 	s, ok := d.scalar(n, what, want)

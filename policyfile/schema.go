@@ -24,9 +24,11 @@ var schema []byte
 // on the kind.
 func Schema() []byte { return schema }
 
+// object is a JSON object of the schema.
 type object = map[string]any
 
-// generateSchema makes what schema.json holds.
+// generateSchema makes what schema.json holds. A test compares the two and
+// rewrites the file under -update, so that the schema follows the types.
 func generateSchema() ([]byte, error) {
 	layer := object{
 		"extends": object{"type": "string", "description": "the profile to start from: standard, cautious, lattice or one of this file"},
@@ -75,6 +77,8 @@ func generateSchema() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
+// waiverSchema is the schema of a waiver, whose rule and dates the embedded
+// struct leaves out.
 func waiverSchema() object {
 	p := properties(reflect.TypeFor[Waiver]())
 	day := object{"type": "string", "description": "a day, which counts, or a moment in RFC 3339"}
@@ -88,10 +92,13 @@ func waiverSchema() object {
 	return w
 }
 
+// closed is an object that admits no other properties, as the strict reader
+// does.
 func closed(p object) object {
 	return object{"type": "object", "additionalProperties": false, "properties": p}
 }
 
+// env is a text, or the environment variable that holds it.
 func env(description string) object {
 	return object{"description": description, "oneOf": []any{
 		object{"type": "string"},
@@ -115,11 +122,14 @@ func properties(t reflect.Type) object {
 	return p
 }
 
+// The patterns help editors. They admit a little more than the reader does.
 const (
 	durationPattern = `^[0-9.]+(ns|us|µs|ms|s|m|h|d)([0-9.]+(ns|us|µs|ms|s|m|h))*$`
 	sharePattern    = `^[0-9.]+ *%$`
 )
 
+// typeSchema is the schema of one field. Most follow from the type; the
+// name marks the one number that is not a share.
 func typeSchema(t reflect.Type, name string) object {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
@@ -158,8 +168,9 @@ func typeSchema(t reflect.Type, name string) object {
 	}
 }
 
-// enum lists the names of a type that writes itself as text, from 0 on, until
-// one cannot be read back. A name that files do not know is left out.
+// enum lists the names of a type that writes itself as text, from 0 on,
+// until one cannot be read back. "default" is left out: a file says it by
+// saying nothing.
 func enum(t reflect.Type) (names []string) {
 	for i := range uint64(16) {
 		v := reflect.New(t)

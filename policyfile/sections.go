@@ -9,8 +9,9 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
-// file reads the whole document. Sections are read in the order in which they
-// need each other, whatever their order in the file.
+// file reads the whole document. Sections are read in the order in which
+// they need each other, whatever their order in the file: profiles before
+// dependencies, waivers before the policies they lift rules for.
 func (d *decoder) file(f *File, root *yaml.Node) {
 	section := map[string]*yaml.Node{}
 	keep := func(name string) func(*yaml.Node) {
@@ -67,12 +68,13 @@ func (d *decoder) file(f *File, root *yaml.Node) {
 	}
 }
 
-// keep returns a function that notes where keys of the file were written.
+// keep returns a function that records where keys of the file were written.
 func (d *decoder) keep(f *File) func(key string, v *yaml.Node) {
 	return func(key string, v *yaml.Node) { f.places[key] = d.at(v) }
 }
 
-// observability reads what is switched off.
+// observability reads what is switched off. The file says metrics: false,
+// and the struct NoMetrics, so that its zero value obeys R-10.
 func (d *decoder) observability(f *File, n *yaml.Node) {
 	on := func(key string, off *bool) func(*yaml.Node) {
 		return func(v *yaml.Node) {
@@ -104,8 +106,9 @@ func (d *decoder) dependencyNames(n *yaml.Node) (names []string) {
 	return names
 }
 
-// dependencies reads one of the sections that hold policies. Names are unique
-// across them, because waivers and metrics know nothing else.
+// dependencies reads one of the sections that hold policies. Names are
+// unique across the sections, because waivers and metrics know a dependency
+// by its name alone.
 func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbear.Kind, profiles *profileSet) (found []Dependency) {
 	for key, value := range d.entries(n, section) {
 		if _, ok := d.label(key, "dependency"); !ok {
@@ -132,7 +135,7 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 		r := d.reader(value, key.Value, base)
 		r.start = dep.At
 		d.strict(value, "dependency "+key.Value, r.fields(r.around(&dep)))
-		r.settle()
+		r.reconcile()
 		if section != "dependencies" && r.policy.Kind != kind {
 			at := r.place("kind", dep.Name)
 			d.faultAt(at.Position, "", "%s of section %s is of kind %s: want %s", dep.Name, section, r.policy.Kind, kind)
@@ -147,7 +150,8 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 	return found
 }
 
-// dependency reads a reference to one.
+// dependency reads a reference to a dependency of the file, and suggests the
+// nearest name for one that is not there.
 func (d *decoder) dependency(n *yaml.Node, names []string, into *string) {
 	s, ok := d.label(n, "dependency")
 	if !ok {
@@ -164,7 +168,8 @@ func (d *decoder) dependency(n *yaml.Node, names []string, into *string) {
 	d.fault(n, "", "dependency %s is not in this file", quote(s))
 }
 
-// profileSet holds the profiles of a file, read when they are first needed.
+// profileSet holds the profiles of a file. Each is read when it is first
+// needed, since a profile may extend one that stands below it.
 type profileSet struct {
 	d     *decoder
 	nodes map[string]*yaml.Node
@@ -173,6 +178,7 @@ type profileSet struct {
 	open  map[string]bool // being read: meeting one again is a circle
 }
 
+// builtin are the profiles of the library, in the order of the guide.
 var builtin = []string{"standard", "cautious", "lattice"}
 
 // profiles reads the section of that name. Every profile is read, used or not.
@@ -199,7 +205,9 @@ func (d *decoder) profiles(n *yaml.Node) *profileSet {
 	return s
 }
 
-// get returns the profile that a value names.
+// get returns the profile that a value names: one of the file, or a built-in
+// one. After a fault it returns the standard's defaults, so that reading
+// goes on.
 func (s *profileSet) get(name *yaml.Node) layer {
 	if s.open[name.Value] {
 		s.d.fault(name, "", "profile %s extends itself", name.Value)
@@ -220,7 +228,8 @@ func (s *profileSet) get(name *yaml.Node) layer {
 	return layer{}
 }
 
-// read returns a profile of the file, read once.
+// read returns a profile of the file. It is read once, so that its faults
+// are reported once, however many dependencies extend it.
 func (s *profileSet) read(name string) layer {
 	if l, ok := s.done[name]; ok {
 		return l
@@ -234,7 +243,7 @@ func (s *profileSet) read(name string) layer {
 	}
 	r := s.d.reader(n, owner, base)
 	s.d.strict(n, owner, r.fields(fields{"extends": skip, "profile": skip}))
-	r.settle()
+	r.reconcile()
 	s.done[name] = *r.layer
 	return *r.layer
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// Waiver lifts one rule for one dependency until a day. The library believes
-// what the file says; who said so, and whether they may, is for the gate to
-// find out before the file gets that far: see package check.
+// Waiver lifts one rule for one dependency until a day. The library trusts
+// the file: package check verifies, before the file gets that far, who
+// signed the waiver and whether that person may.
 type Waiver struct {
 	ID             string `json:"id,omitzero"`
 	forbear.Waiver `json:"-"`
-	// Owner is who asks for the waiver and answers for it.
+	// Owner asks for the waiver and is responsible for it.
 	Owner string `json:"owner,omitzero"`
 	// Ticket is where it was discussed.
 	Ticket string `json:"ticket,omitzero"`
@@ -34,7 +34,7 @@ func (w *Waiver) CodeIn(f *File) []string {
 	return slices.Concat(w.Code, f.Lint.Code[w.Dependency])
 }
 
-// Approval is one approver's word, with the signature that proves it.
+// Approval is one approver's consent, with the signature that proves it.
 type Approval struct {
 	By string `json:"by"`
 	// Role is "" or iab, the Integration Architecture Board.
@@ -47,7 +47,8 @@ type Approval struct {
 // certificates cannot be waived.
 var rules = []string{"R-1", "R-2", "R-3", "R-4", "R-5", "R-6", "R-7", "R-8", "R-10", "INTG-STD-033"}
 
-// waivers reads the section of that name.
+// waivers reads the section of that name. A faulty waiver is left out and
+// lifts nothing.
 func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) {
 	for _, item := range d.items(n, "waivers") {
 		w := Waiver{At: d.at(item)}
@@ -90,6 +91,8 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 	return found
 }
 
+// approvals reads who has signed. Whether the signatures hold is checked by
+// package check, which has the file of allowed signers.
 func (d *decoder) approvals(n *yaml.Node) (found []Approval) {
 	for _, item := range d.items(n, "approvals") {
 		a := Approval{At: d.at(item)}
@@ -124,6 +127,8 @@ func (d *decoder) waived(v *yaml.Node, dependencies []string, into *string) {
 	d.dependency(v, dependencies, into)
 }
 
+// rule reads the rule that a waiver lifts. R-9 is refused and kept, so that
+// the gate can name the waiver.
 func (d *decoder) rule(v *yaml.Node, into *string) {
 	s, ok := d.scalar(v, "rule", "a rule such as R-2")
 	switch {
@@ -138,7 +143,8 @@ func (d *decoder) rule(v *yaml.Node, into *string) {
 	}
 }
 
-// day reads the day until whose end something holds, or a moment in RFC 3339.
+// day reads the last day on which something holds, or a moment in RFC 3339.
+// A day counts to its end, in UTC.
 func (d *decoder) day(v *yaml.Node, what string, into *time.Time) {
 	const want = "a day such as 2027-06-30"
 	s, ok := d.scalar(v, what, want)
@@ -157,8 +163,9 @@ func (d *decoder) day(v *yaml.Node, what string, into *time.Time) {
 	*into = t
 }
 
-// waiver reports whether one of ws lifts a rule for a dependency. note tells of
-// one that did until it expired.
+// waiver reports whether one of ws lifts a rule for a dependency. note
+// mentions one that did until it expired, so that its owner learns why the
+// gate fails today.
 func waiver(ws []Waiver, rule, dependency string, now time.Time) (note string, waived bool) {
 	for _, w := range ws {
 		if rule == "" || rule == "R-9" || w.Rule != rule || w.Dependency != dependency || w.Reason == "" {

@@ -29,9 +29,11 @@ var (
 	sweepSource    = source("sweep")
 )
 
-// source returns a script with what all of them begin with.
+// source returns a script with the prelude that all of them begin with:
+// Redis has no includes.
 func source(name string) string { return file("prelude") + file(name) }
 
+// file reads an embedded script.
 func file(name string) string {
 	b, err := sources.ReadFile("idempotency/" + name + ".lua")
 	if err != nil {
@@ -40,19 +42,20 @@ func file(name string) string {
 	return string(b)
 }
 
+// script is source in the form that is sent by its digest.
 func script(name string) *redis.Script { return redis.NewScript(source(name)) }
 
 // Idempotency keeps idempotency records on Redis 5 or later, or Valkey: it
 // implements idempotency.Store. A claim and its completion are one round trip
 // each, and all times are the server's.
 //
-// It is not for money. Redis answers before its replicas, and under
-// appendfsync everysec before its disk, have the record: a failover or a power
-// cut may forget that an operation was done, and the next attempt does it
-// again. Use package sqlstore where that must not be.
+// It is not for money. Redis responds before its replicas, and under
+// appendfsync everysec before its disk, have the record: a failover or a
+// power cut may lose the fact that an operation was done, and the next
+// attempt does it again. Use package sqlstore where that must not happen.
 //
-// A record is one hash under one name, in one slot of a cluster, and expires by
-// itself: nobody needs to run idempotency.RunSweeper. Make it with
+// A record is one hash under one name, in one slot of a cluster, and expires
+// by itself: idempotency.RunSweeper is not needed. Make it with
 // [OpenIdempotency] or [NewIdempotency]. It is safe for concurrent use.
 type Idempotency struct {
 	client  redis.UniversalClient
@@ -68,11 +71,11 @@ type IdempotencyOptions struct {
 	// and whose principals may have the same names, need one each. Default
 	// "forbear:key:".
 	Prefix string
-	// MaxResponse bounds what is stored of a response, in bytes of its headers
-	// and its body. A larger one leaves a tombstone. Default 2 MiB.
+	// MaxResponse bounds what is stored of a response, in bytes of its
+	// headers and its body. A larger one leaves a tombstone. Default 2 MiB.
 	MaxResponse int
-	// Cipher encrypts headers and bodies of answers at rest. That of package
-	// sqlstore fits.
+	// Cipher encrypts headers and bodies of responses at rest. That of
+	// package sqlstore fits.
 	Cipher Cipher
 	// Evicting accepts a server that may evict records under memory pressure,
 	// and so forget what was done before its time. It is logged.
@@ -81,7 +84,7 @@ type IdempotencyOptions struct {
 	Logger *slog.Logger
 }
 
-// Cipher encrypts at rest.
+// Cipher encrypts at rest. Both methods must be safe for concurrent use.
 type Cipher interface {
 	Seal(plain []byte) ([]byte, error)
 	Open(sealed []byte) ([]byte, error)
@@ -104,13 +107,14 @@ func OpenIdempotency(ctx context.Context, url string, o IdempotencyOptions) (*Id
 	return i, nil
 }
 
-// NewIdempotency returns the records on a server or cluster, through a client of
-// the caller's, which stays theirs. Its options should have
+// NewIdempotency returns the records on a server or cluster, through a
+// client that the caller keeps and closes. Its options should have
 // ContextTimeoutEnabled, or an unresponsive server holds requests for the
-// client's own time-outs, and MaxRetries -1: who claims, tries again.
+// client's own time-outs, and MaxRetries -1, because the claimant itself
+// tries again.
 //
-// The server is looked at first: one that evicts records is refused with
-// [ErrEviction], and one without an append-only file is warned of, see
+// The server's settings are read first: one that evicts records is refused
+// with [ErrEviction], and one without an append-only file is warned of, see
 // [Idempotency.Durable].
 func NewIdempotency(ctx context.Context, client redis.UniversalClient, o IdempotencyOptions) (*Idempotency, error) {
 	o.Prefix = cmp.Or(o.Prefix, "forbear:key:")
@@ -136,8 +140,10 @@ func (i *Idempotency) Close() error { return i.close() }
 // idempotency.Options.Production refuses.
 func (i *Idempotency) Durable() bool { return i.durable }
 
+// micros is a duration in the scripts' unit: Redis's clock has microseconds.
 func micros(d time.Duration) int64 { return d.Microseconds() }
 
+// bit is a bool as the scripts take it.
 func bit(b bool) int {
 	if b {
 		return 1
@@ -145,8 +151,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// Claim implements idempotency.Store. A claim that is sent again, because its
-// answer was lost, is the same claim.
+// Claim implements idempotency.Store. A claim that is sent again, because
+// its response was lost, is the same claim: it has the same owner.
 func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (v idempotency.Verdict, err error) {
 	if err := fits(c); err != nil {
 		return v, fmt.Errorf("redisstore: claim: %w", err)
@@ -162,7 +168,8 @@ func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (v idempot
 	return v, nil
 }
 
-// end runs the script that writes the end of a claim, or of its lease.
+// end runs a script that needs the claim's fence, and turns its refusal into
+// ErrFenced. The comparison and the write are one step on the server.
 func (i *Idempotency) end(ctx context.Context, what string, s *redis.Script, t idempotency.Token, args ...any) error {
 	done, err := s.Run(ctx, i.client, []string{i.name(t.ID)}, append([]any{t.Owner, t.Fence}, args...)...).Int()
 	if err == nil && done != 1 {

@@ -55,7 +55,8 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 // scanCount is how many names the server looks at in one step.
 const scanCount = 500
 
-// nodes calls f for each server that has records, for some at the same time.
+// nodes calls f for each server that has records, for several at the same
+// time: f guards what it shares.
 func (i *Idempotency) nodes(ctx context.Context, f func(ctx context.Context, node string, c redis.Cmdable) error) error {
 	each := func(ctx context.Context, c *redis.Client) error { return f(ctx, c.Options().Addr, c) }
 	switch c := i.client.(type) {
@@ -68,9 +69,10 @@ func (i *Idempotency) nodes(ctx context.Context, f func(ctx context.Context, nod
 	}
 }
 
-// List implements idempotency.Store. It looks at the names of all records, step
-// by step; of the held ones, which alone live for ever, it finds quickly which
-// they are. Records that come or go meanwhile may be missed.
+// List implements idempotency.Store. It scans the names of all records, step
+// by step. Held records alone have no expiry, so that these are found
+// without reading the others. Records that come or go in the meantime may be
+// missed.
 func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempotency.Record, error) {
 	p := &page{filter: f}
 	var mu sync.Mutex
@@ -103,6 +105,8 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 }
 
 // collect puts those of the named records into the page that belong there.
+// It reads names first and records second, since most names of a scan belong
+// on no page.
 func (i *Idempotency) collect(ctx context.Context, c redis.Cmdable, p *page, names []string, now time.Time) error {
 	names = slices.DeleteFunc(names, func(n string) bool {
 		id, ok := i.parse(n)
@@ -141,8 +145,8 @@ func (i *Idempotency) collect(ctx context.Context, c redis.Cmdable, p *page, nam
 	return nil
 }
 
-// living returns the names whose time to live is as wanted; negative stands for
-// none.
+// living returns the names whose time to live is as wanted; a negative one
+// stands for none.
 func living(ctx context.Context, c redis.Cmdable, names []string, wanted func(ttl time.Duration) bool) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -165,13 +169,15 @@ func living(ctx context.Context, c redis.Cmdable, names []string, wanted func(tt
 	return kept, nil
 }
 
-// page is the beginning of a list: the first records by their ID that a filter
-// chooses.
+// page is the beginning of a list: the first records, by their ID, that a
+// filter chooses. A scan has no order, so that the page is kept sorted and
+// cut while the scan goes on.
 type page struct {
 	filter  idempotency.Filter
 	records []idempotency.Record
 }
 
+// compare is the order of lists.
 func compare(a, b idempotency.ID) int {
 	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
 }
@@ -184,6 +190,8 @@ func (p *page) wants(id idempotency.ID) bool {
 	return len(p.records) < p.filter.Max() || compare(id, p.records[len(p.records)-1].ID) < 0
 }
 
+// put inserts a record, brought up to date first: an abandoned run counts as
+// held.
 func (p *page) put(rec idempotency.Record, now time.Time) {
 	rec.Settle(now)
 	if p.filter.State != "" && rec.State != p.filter.State {
@@ -197,7 +205,8 @@ func (p *page) put(rec idempotency.Record, now time.Time) {
 	p.records = p.records[:min(len(p.records), p.filter.Max())]
 }
 
-// escape makes a text stand for itself in a pattern.
+// escape makes a text stand for itself in a pattern: a scope with an
+// asterisk must not list its neighbors' records.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

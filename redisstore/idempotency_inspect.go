@@ -11,11 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrEviction refuses a server that may evict idempotency records: whoever
-// comes again would be done again.
+// ErrEviction refuses a server that may evict idempotency records: a
+// repeated request would then be carried out again.
 var ErrEviction = errors.New("the server evicts keys under memory pressure: want maxmemory-policy noeviction")
 
-// inspect looks at the servers' settings.
+// inspect reads the settings of every server: one node that evicts is enough
+// to lose records.
 func (i *Idempotency) inspect(ctx context.Context) error {
 	var mu sync.Mutex
 	i.durable = true
@@ -44,7 +45,8 @@ func (i *Idempotency) inspect(ctx context.Context) error {
 	})
 }
 
-// info returns a section of what a server tells of itself.
+// info returns a section of the server's INFO, which needs no
+// administrator's rights, unlike CONFIG.
 func info(ctx context.Context, c redis.Cmdable, section string) (map[string]string, error) {
 	text, err := c.Info(ctx, section).Result()
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-// Limits of what a record is named by and noted with, in bytes. Package
-// idempotency stays far below them.
+// Limits of a record's names and note, in bytes. Package idempotency stays
+// far below them.
 const (
 	maxPart = 512
 	maxNote = 512
 )
 
-// fits refuses a claim that package idempotency would never make.
+// fits refuses a claim that package idempotency would never make. Without an
+// owner a lost claim could not be taken back.
 func fits(c idempotency.Claim) error {
 	for _, part := range []string{c.ID.Scope, c.ID.Key, c.Fingerprint, c.Owner} {
 		if len(part) > maxPart {
@@ -32,16 +33,19 @@ func fits(c idempotency.Claim) error {
 	return nil
 }
 
-// clip bounds a text for people.
+// clip bounds a text for people, and keeps a cut from leaving half a
+// character.
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxNote)], "") }
 
 // name returns where a record is: the prefix, the length of the scope, the
-// scope and the key, so that no two of them can be taken for another.
+// scope and the key. The length keeps a scope with a colon from passing for
+// another.
 func (i *Idempotency) name(id idempotency.ID) string {
 	return i.opts.Prefix + strconv.Itoa(len(id.Scope)) + ":" + id.Scope + ":" + id.Key
 }
 
-// parse is the inverse of name.
+// parse is the inverse of name. Names of other programs under the same
+// prefix are refused.
 func (i *Idempotency) parse(name string) (id idempotency.ID, ok bool) {
 	rest, ok := strings.CutPrefix(name, i.opts.Prefix)
 	if !ok {
@@ -55,19 +59,21 @@ func (i *Idempotency) parse(name string) (id idempotency.ID, ok bool) {
 	return idempotency.ID{Scope: rest[:n], Key: rest[n+1:]}, true
 }
 
-// fields are those of a record, in the order in which the claim's script gives
-// them. The body comes last, where it is wanted.
+// fields are those of a record, in the order in which the claim's script
+// returns them. The body comes last, so that lists can leave it out.
 var fields = []string{
 	"state", "fingerprint", "operation", "note", "rerun", "owner", "fence", "attempt",
 	"created", "lease", "completed", "expires", "status", "header", "tombstone", "sealed", "body",
 }
 
-// row reads the fields of a record; the first fault stays.
+// row reads the fields of a record one by one. The first fault stays, so
+// that its user checks once, at the end.
 type row struct {
 	values []any
 	err    error
 }
 
+// text reads the next field; one that is not set is "".
 func (r *row) text() string {
 	if len(r.values) == 0 {
 		r.err = errors.New("record is cut short")
@@ -82,6 +88,7 @@ func (r *row) text() string {
 	return s
 }
 
+// number reads the next field as a number; one that is not set is 0.
 func (r *row) number() int64 {
 	s := r.text()
 	if s == "" || r.err != nil {
@@ -94,8 +101,10 @@ func (r *row) number() int64 {
 	return n
 }
 
+// time reads the next field as microseconds since 1970.
 func (r *row) time() time.Time { return at(r.number()) }
 
+// at is the inverse of micros for points in time; 0 is the zero time.
 func at(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
@@ -103,7 +112,9 @@ func at(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// decode reads a record.
+// decode reads a record. Only a completed one has a response. Values that
+// cannot be read are errors that do not quote them: they may be a caller's
+// data.
 func (i *Idempotency) decode(id idempotency.ID, values []any) (rec idempotency.Record, err error) {
 	if len(values) == 0 || values[0] == nil {
 		return rec, idempotency.ErrNotFound
@@ -138,6 +149,8 @@ func (i *Idempotency) decode(id idempotency.ID, values []any) (rec idempotency.R
 	return rec, err
 }
 
+// open decrypts a field. A record that was sealed needs the cipher it was
+// sealed with.
 func (i *Idempotency) open(sealed string) ([]byte, error) {
 	if i.opts.Cipher == nil {
 		return nil, errors.New("record is encrypted and there is no cipher")
@@ -145,9 +158,9 @@ func (i *Idempotency) open(sealed string) ([]byte, error) {
 	return i.opts.Cipher.Open([]byte(sealed))
 }
 
-// encode returns an answer as the scripts take it: status, header, body,
-// tombstone, sealed. One that is too large is stored as a tombstone, since
-// refusing it would leave a run that is done without an end.
+// encode returns a response as the scripts take it: status, header, body,
+// tombstone, sealed. One that is too large is stored as a tombstone, with
+// its Location, since refusing it would leave a finished run without an end.
 func (i *Idempotency) encode(a idempotency.Response) ([]any, error) {
 	header, err := marshal(a.Header)
 	if err != nil {
@@ -175,6 +188,7 @@ func (i *Idempotency) encode(a idempotency.Response) ([]any, error) {
 	return []any{a.Status, header, body, a.Tombstone, bit(i.opts.Cipher != nil)}, nil
 }
 
+// marshal writes headers as JSON, and none as nothing.
 func marshal(h http.Header) ([]byte, error) {
 	if len(h) == 0 {
 		return nil, nil
@@ -182,7 +196,9 @@ func marshal(h http.Header) ([]byte, error) {
 	return json.Marshal(h)
 }
 
-// verdict reads the answer to a claim.
+// verdict reads the script's response to a claim. It has two shapes: seven
+// numbers for a claim that was granted, and outcome, time and record for any
+// other.
 func (i *Idempotency) verdict(c idempotency.Claim, got []any) (v idempotency.Verdict, err error) {
 	numbers := make([]int64, 0, 7)
 	for _, g := range got {
@@ -204,7 +220,7 @@ func (i *Idempotency) verdict(c idempotency.Claim, got []any) (v idempotency.Ver
 			return idempotency.Verdict{}, err
 		}
 	default:
-		return v, errors.New("the script's answer cannot be read")
+		return v, errors.New("the script's response cannot be read")
 	}
 	v.LeaseLeft = max(v.Record.LeaseEnd.Sub(at(numbers[1])), 0)
 	return v, nil

@@ -9,11 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// grace is how long a record outlives its expiry, for its fence: what the
-// scripts' prelude says.
+// grace is how long a record outlives its expiry, so that its fence survives
+// a late write. The scripts' prelude has the same figure.
 const grace = time.Hour
 
-// sweepSteps bounds the steps of one sweep.
+// sweepSteps bounds the steps of one sweep: with scanCount, about 10,000
+// names.
 const sweepSteps = 20
 
 // cursors remember how far the sweeps of each node have come.
@@ -23,9 +24,9 @@ type cursors struct {
 }
 
 // Sweep implements idempotency.Store. The server deletes expired records by
-// itself, an hour after their time; a sweep is for those who want the memory
-// sooner. One looks at about 10,000 names of each node at most, and the next
-// one goes on from there.
+// itself, an hour after their time; a sweep frees the memory sooner. Each
+// looks at about 10,000 names of each node at most, and the next one goes on
+// from there.
 func (i *Idempotency) Sweep(ctx context.Context, limit int) (n int, err error) {
 	i.sweeps.mu.Lock()
 	defer i.sweeps.mu.Unlock()

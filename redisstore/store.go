@@ -25,9 +25,9 @@ type Store struct {
 	close  func() error
 }
 
-// New returns a store over a client of the caller's, which stays theirs. Its
-// options should have ContextTimeoutEnabled, or an unresponsive server holds a
-// settlement for the client's own time-outs, and MaxRetries -1: the budget
+// New returns a store over a client that the caller keeps and closes. Its
+// options should have ContextTimeoutEnabled, or an unresponsive server holds
+// a settlement for the client's own time-outs, and MaxRetries -1: the budget
 // settles again by itself.
 func New(client redis.Scripter) *Store {
 	return &Store{client: client, prefix: "forbear:budget:", close: func() error { return nil }}
@@ -48,8 +48,9 @@ func Open(url string) (*Store, error) {
 	return s, nil
 }
 
-// parseURL returns the options of a client that goes by its contexts and does
-// not try again by itself.
+// parseURL returns the options of a client that keeps to its contexts and
+// does not retry by itself: a retry inside the client would be a second
+// layer of retries.
 func parseURL(url string) (*redis.Options, error) {
 	opts, err := redis.ParseURL(url)
 	if err != nil {
@@ -65,6 +66,7 @@ func parseURL(url string) (*redis.Options, error) {
 // Close closes the client of a store that was made by [Open].
 func (s *Store) Close() error { return s.close() }
 
+// slots is how many parts a window has, here and in the script.
 const slots = 30
 
 // Settle implements [budget.Store] in one round trip; after a restart of
@@ -94,7 +96,8 @@ func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r 
 	}, nil
 }
 
-// recent writes slots as "initial retries;", the newest first.
+// recent writes slots as "initial retries;", the newest first. One text is
+// cheaper than sixty arguments.
 func recent(slots []budget.Usage) string {
 	b := make([]byte, 0, 16*len(slots))
 	for _, u := range slots {

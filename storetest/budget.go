@@ -8,9 +8,12 @@ import (
 	"github.com/forbear-go/forbear/budget"
 )
 
-// RunBudget holds a [budget.Store] to what its comment says; open
-// returns an empty one, which the test cleans up. It takes some six
-// seconds of the store's own time.
+// RunBudget holds a [budget.Store] to its documented contract. open returns
+// an empty store, and the test cleans it up.
+//
+// The suite follows the store's own clock, since Redis keeps the time of a
+// shared budget itself: it cannot run in a synctest bubble and takes about
+// six seconds.
 func RunBudget(t *testing.T, open func(t *testing.T) budget.Store) {
 	for _, c := range []struct {
 		name string
@@ -30,6 +33,8 @@ func RunBudget(t *testing.T, open func(t *testing.T) budget.Store) {
 	}
 }
 
+// budgetCase is one store under test with the key and the window that its
+// settlements use. Tests that need another key or window copy or change it.
 type budgetCase struct {
 	t      *testing.T
 	store  budget.Store
@@ -37,12 +42,15 @@ type budgetCase struct {
 	window time.Duration
 }
 
-// Short enough to wait for, or long enough for a test to end within.
+// A test waits for the short lease to end, and finishes well before the long
+// one does. Both leave room for a slow machine: nothing here measures how
+// fast a store responds.
 const (
 	budgetLease     = 300 * time.Millisecond
 	longBudgetLease = 1200 * time.Millisecond
 )
 
+// settle sends one settlement under the short lease, unless s names another.
 func (b *budgetCase) settle(s budget.Settlement) budget.Reading {
 	b.t.Helper()
 	if s.Lease == 0 {
@@ -55,13 +63,17 @@ func (b *budgetCase) settle(s budget.Settlement) budget.Reading {
 	return f
 }
 
-// report reports totals, all of it in the newest slot.
+// report settles totals, all of them in the newest slot, and asks for no
+// hold.
 func (b *budgetCase) report(id string, initial, retries int64) budget.Reading {
 	b.t.Helper()
 	u := budget.Usage{Initial: initial, Retries: retries}
 	return b.settle(budget.Settlement{Instance: id, Total: u, Recent: []budget.Usage{u}})
 }
 
+// want compares a whole reading. A store that gets one figure wrong often
+// gets a second wrong to match, so that comparing fields one by one would
+// hide it.
 func (b *budgetCase) want(got budget.Reading, initial, retries, held, granted int64, instances int) {
 	b.t.Helper()
 	want := budget.Reading{Usage: budget.Usage{Initial: initial, Retries: retries}, Held: held, Granted: granted, Instances: instances}
@@ -70,6 +82,9 @@ func (b *budgetCase) want(got budget.Reading, initial, retries, held, granted in
 	}
 }
 
+// An instance reports running totals, never differences. A repeated report
+// therefore adds nothing, which is what makes it safe to send one again when
+// its response was lost.
 func testBudgetBooks(_ *testing.T, b *budgetCase) {
 	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1)
 	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1) // the response to the first was lost
@@ -82,6 +97,9 @@ func testBudgetBooks(_ *testing.T, b *budgetCase) {
 	}), 120, 6, 0, 0, 2)
 }
 
+// A store that has lost its data, or has never met the instance, takes the
+// whole window from Recent. The totals since the start of the process would
+// be far too much.
 func testBudgetLearns(_ *testing.T, b *budgetCase) {
 	recent := make([]budget.Usage, 29)
 	for i := range recent {
@@ -93,19 +111,25 @@ func testBudgetLearns(_ *testing.T, b *budgetCase) {
 	b.want(b.settle(s), 290, 58, 0, 0, 1)
 }
 
+// A retry that was counted and then not made comes back as a lower total.
+// Reports after that count from the lower total.
 func testBudgetRefunds(_ *testing.T, b *budgetCase) {
 	b.report("a", 10, 4)
 	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1)
 	b.want(b.report("a", 10, 2), 10, 2, 0, 0, 1)
 }
 
-// old makes a budget old enough to grant under a lease.
+// old makes a budget old enough to grant under a lease: a young one may not
+// have heard from all its instances yet.
 func (b *budgetCase) old(lease time.Duration) {
 	b.report("old", 0, 0)
 	time.Sleep(lease + 50*time.Millisecond)
 	b.settle(budget.Settlement{Instance: "old", Leave: true})
 }
 
+// The sum of all holds never exceeds the limit, and what one instance gives
+// back is there for the next that asks. A hold once granted stays even when
+// the limit falls below it: the instance may already have spent it.
 func testBudgetGrants(_ *testing.T, b *budgetCase) {
 	b.old(longBudgetLease)
 	ask := func(id string, hold, want, limit int64) budget.Reading {
@@ -122,10 +146,15 @@ func testBudgetGrants(_ *testing.T, b *budgetCase) {
 	b.want(b.settle(budget.Settlement{Instance: "b", Leave: true}), 0, 2, 4, 0, 2)
 }
 
+// A store that has just restarted does not know what others hold. Until one
+// lease has passed it confirms holds and grants no new ones.
 func testBudgetYoung(_ *testing.T, b *budgetCase) {
 	b.want(b.settle(budget.Settlement{Instance: "a", Hold: 2, Want: 9, Limit: 10, Lease: longBudgetLease}), 0, 0, 2, 2, 1)
 }
 
+// An instance that vanishes may have spent its whole hold, so that the hold
+// counts as spent once the lease ends. The cautious reading costs some
+// retries; the other one would break the limit.
 func testBudgetLost(_ *testing.T, b *budgetCase) {
 	b.old(budgetLease)
 	u := budget.Usage{Initial: 10}
@@ -135,6 +164,8 @@ func testBudgetLost(_ *testing.T, b *budgetCase) {
 	b.want(b.report("a", 11, 0), 11, 2, 0, 0, 2) // known still: ten are not booked again
 }
 
+// Two dependencies share nothing, even when an instance has the same id in
+// both.
 func testBudgetKeys(_ *testing.T, b *budgetCase) {
 	b.report("a", 10, 1)
 	other := *b
@@ -143,6 +174,9 @@ func testBudgetKeys(_ *testing.T, b *budgetCase) {
 	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1)
 }
 
+// Twenty instances ask at the same time for more than there is. Reading the
+// sums and granting have to be one step in the store: a check and a later
+// write would together exceed the limit.
 func testBudgetAtomic(t *testing.T, b *budgetCase) {
 	b.old(longBudgetLease)
 	var wg sync.WaitGroup
@@ -175,6 +209,8 @@ func testBudgetAtomic(t *testing.T, b *budgetCase) {
 	}
 }
 
+// Old slots leave the window one by one. The first assertion is loose, since
+// the edge of a slot may fall anywhere within the test's steps.
 func testBudgetRolls(t *testing.T, b *budgetCase) {
 	b.window = 600 * time.Millisecond // slots of 20 ms
 	b.report("a", 10, 2)

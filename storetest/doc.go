@@ -5,5 +5,11 @@
 //		storetest.Run(t, func(t *testing.T) storetest.Store { return open(t) })
 //	}
 //
-// Each test gets a store of its own, empty.
+// Each test gets a store of its own, empty. [Run] covers webhooks and dead
+// letters, [RunBudget] a fleet's retry budget, and [RunIdempotency] the
+// records of idempotency keys.
+//
+// The suite is ordinary code and not a _test.go file, so that other modules
+// may import it. It goes by the store's own clock, with leases of
+// milliseconds, and asserts no upper bound on how long a store takes.
 package storetest

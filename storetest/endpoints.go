@@ -10,6 +10,10 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// A new configuration raises the version and leaves the state alone: an
+// operator who corrects a URL must not enable by accident an endpoint that
+// responded 410 Gone. Held is the dispatcher's own reading and is never
+// stored.
 func testEndpoints(t *testing.T, s Store) {
 	e := must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/1", Concurrency: 3}))(t)
 	if e.Version != 1 || e.State != webhook.Enabled || e.Since.IsZero() {
@@ -35,7 +39,8 @@ func testEndpoints(t *testing.T, s Store) {
 	}
 }
 
-// A write that expects a version replaces that one or nothing.
+// A write that expects a version replaces that version or nothing. This is
+// what keeps two operators from overwriting each other's change.
 func testExpectedVersion(t *testing.T, s Store) {
 	put := func(id string, expected int64) (webhook.Endpoint, error) {
 		return s.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: fmt.Sprint("https://example.com/", expected), Version: expected})
@@ -66,8 +71,9 @@ func testExpectedVersion(t *testing.T, s Store) {
 	}
 }
 
-// Of many that expect the same version one wins, in each round; other writes,
-// which may share its transaction, are not harmed.
+// Of many writers that expect the same version exactly one wins, in each
+// round. Other writes may share its transaction in a store that groups them,
+// and must not suffer from the conflict.
 func testVersionRace(t *testing.T, s Store) {
 	const writers = 16
 	for _, expected := range []int64{webhook.VersionNone, 1, 2} {

@@ -10,8 +10,9 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// A caller that gives up must not roll back the transaction that it shares
-// with others.
+// A store may group the writes of several callers into one transaction. A
+// caller that gives up must not roll back what it shares with others: each
+// of those had its write acknowledged.
 func testCanceled(t *testing.T, s Store) {
 	var wg sync.WaitGroup
 	for i := range 40 {
@@ -39,8 +40,9 @@ func testCanceled(t *testing.T, s Store) {
 	}
 }
 
-// A write that the database refuses must not take those down that share its
-// transaction.
+// A write that the database refuses must not take down those that share its
+// transaction. The duplicate job is such a write: its key violates a
+// constraint, and PostgreSQL then aborts the whole transaction.
 func testBadMember(t *testing.T, s Store) {
 	job := deadletter.Job{ID: "j", By: "ann", State: deadletter.JobPaused}
 	check(t, s.PutJob(t.Context(), job))

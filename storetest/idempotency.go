@@ -13,9 +13,11 @@ import (
 	"github.com/forbear-go/forbear/idempotency"
 )
 
-// RunIdempotency runs the suite of idempotency.Store; open returns an empty
-// store, which the test cleans up. The suite goes by the store's own clock, in
-// leases of a fraction of a second.
+// RunIdempotency holds an idempotency.Store to its contract. open returns an
+// empty store, and the test cleans it up.
+//
+// The suite follows the store's own clock, with leases of a fraction of a
+// second: a database decides by its own time whether a lease has ended.
 func RunIdempotency(t *testing.T, open func(t *testing.T) idempotency.Store) {
 	for _, c := range []struct {
 		name string
@@ -41,13 +43,20 @@ func RunIdempotency(t *testing.T, open func(t *testing.T) idempotency.Store) {
 	}
 }
 
+// A lease short enough to let end, and a sleep that outlasts it by a wide
+// margin.
 const (
 	shortLease = 40 * time.Millisecond
 	pastLease  = 120 * time.Millisecond
 )
 
+// owners numbers the claimants, so that every claim of a test comes from
+// another process. A claim is repeatable by the same owner, and a shared
+// name would hide a store that grants a key twice.
 var owners atomic.Int64
 
+// keyClaim is a claim of a key by a new owner, with a lease and a retention
+// that no test outlives.
 func keyClaim(key string) idempotency.Claim {
 	return idempotency.Claim{
 		ID: idempotency.ID{Scope: "t1", Key: idempotency.Digest(key)}, Fingerprint: "f1", Operation: "POST /pay",
@@ -55,10 +64,14 @@ func keyClaim(key string) idempotency.Claim {
 	}
 }
 
+// tokenOf is the token of the run that acquired v: every later write
+// presents it.
 func tokenOf(v idempotency.Verdict) idempotency.Token {
 	return idempotency.Token{ID: v.Record.ID, Owner: v.Record.Owner, Fence: v.Record.Fence}
 }
 
+// wantKey claims and stops the test on any other outcome, since the steps
+// after it build on that outcome.
 func wantKey(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempotency.ClaimOutcome) idempotency.Verdict {
 	t.Helper()
 	v, err := s.Claim(t.Context(), c)
@@ -71,6 +84,8 @@ func wantKey(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempo
 	return v
 }
 
+// fencedErr holds a write that has lost its fence to the sentinel that
+// callers branch on.
 func fencedErr(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, idempotency.ErrFenced) {
@@ -78,6 +93,9 @@ func fencedErr(t *testing.T, what string, err error) {
 	}
 }
 
+// The first claim acquires the key with fence 1 and attempt 1. The second
+// one learns that the key is in use and for how long, which becomes a
+// Retry-After.
 func testKeyClaim(t *testing.T, s idempotency.Store) {
 	c := keyClaim("k")
 	v := wantKey(t, s, c, idempotency.Acquired)
@@ -96,6 +114,8 @@ func testKeyClaim(t *testing.T, s idempotency.Store) {
 	}
 }
 
+// Sixteen requests with one key at the same time are the case that
+// idempotency keys exist for. Exactly one may run.
 func testKeyRace(t *testing.T, s idempotency.Store) {
 	var won atomic.Int64
 	var wg sync.WaitGroup
@@ -118,6 +138,8 @@ func testKeyRace(t *testing.T, s idempotency.Store) {
 	}
 }
 
+// The same key with another body is a client's mistake in every state of the
+// record, and never a replay of the wrong response.
 func testKeyMismatch(t *testing.T, s idempotency.Store) {
 	other := keyClaim("k")
 	other.Fingerprint = "f2"
@@ -130,6 +152,9 @@ func testKeyMismatch(t *testing.T, s idempotency.Store) {
 	wantKey(t, s, other, idempotency.Mismatch)
 }
 
+// A stored response comes back byte by byte, with repeated headers in their
+// order. A tombstone comes back as one: the operation is known to be done,
+// and its response is not kept.
 func testKeyAnswer(t *testing.T, s idempotency.Store) {
 	a := idempotency.Response{Status: 201, Header: http.Header{"Location": {"/pay/1"}, "Link": {"<a>", "<b>"}}, Body: []byte("\x00\xff{}")}
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
@@ -145,6 +170,8 @@ func testKeyAnswer(t *testing.T, s idempotency.Store) {
 	}
 }
 
+// A released key may be claimed again at once. Its fence goes on counting,
+// so that the first owner cannot write into the second run.
 func testKeyRelease(t *testing.T, s idempotency.Store) {
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
 	check(t, s.Release(t.Context(), k))
@@ -158,6 +185,8 @@ func testKeyRelease(t *testing.T, s idempotency.Store) {
 	wantKey(t, s, keyClaim("lost"), idempotency.Acquired)
 }
 
+// A run that stops renewing its lease may have done its work. Unless the run
+// was begun as repeatable, its record is held for a person to resolve.
 func testKeyAbandoned(t *testing.T, s idempotency.Store) {
 	c := keyClaim("k")
 	c.Lease = shortLease
@@ -171,6 +200,8 @@ func testKeyAbandoned(t *testing.T, s idempotency.Store) {
 	wantKey(t, s, keyClaim("k"), idempotency.Unknown)
 }
 
+// A run that was begun as repeatable may be taken over once its lease has
+// ended. Each of the old owner's writes must then fail, late as they are.
 func testKeyTakeover(t *testing.T, s idempotency.Store) {
 	c := keyClaim("k")
 	c.Lease, c.Rerun = shortLease, true
@@ -189,6 +220,9 @@ func testKeyTakeover(t *testing.T, s idempotency.Store) {
 	check(t, s.Complete(t.Context(), tokenOf(v), idempotency.Response{Status: 201}, time.Hour))
 }
 
+// An owner that was only slow still holds the fence. It may renew or
+// complete a record that was held in the meantime, since its outcome is
+// better knowledge than none.
 func testKeyLate(t *testing.T, s idempotency.Store) {
 	c := keyClaim("k")
 	c.Lease = shortLease
@@ -202,6 +236,8 @@ func testKeyLate(t *testing.T, s idempotency.Store) {
 	wantKey(t, s, keyClaim("k"), idempotency.Replay)
 }
 
+// Renewing moves the end of the lease, so that a long operation is not taken
+// over while it runs.
 func testKeyRenew(t *testing.T, s idempotency.Store) {
 	c := keyClaim("k")
 	c.Lease, c.Rerun = shortLease, true
@@ -212,6 +248,8 @@ func testKeyRenew(t *testing.T, s idempotency.Store) {
 	wantKey(t, s, c, idempotency.InProgress)
 }
 
+// A write needs the id, the owner and the fence of the claim, all three.
+// After completion even the right token changes nothing.
 func testKeyFence(t *testing.T, s idempotency.Store) {
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
 	for name, bad := range map[string]idempotency.Token{
@@ -230,6 +268,9 @@ func testKeyFence(t *testing.T, s idempotency.Store) {
 	}
 }
 
+// Only a held record can be resolved: with a response, which is then
+// replayed, or without one, which frees the key. Either way the run that
+// still goes on has lost its fence, and the note says who decided and why.
 func testKeyResolve(t *testing.T, s idempotency.Store) {
 	for _, name := range []string{"done", "undone"} {
 		k := tokenOf(wantKey(t, s, keyClaim(name), idempotency.Acquired))
@@ -255,6 +296,8 @@ func testKeyResolve(t *testing.T, s idempotency.Store) {
 	}
 }
 
+// An expired record is as good as absent: another fingerprint may claim the
+// key. The fence alone survives, since the first owner may still be alive.
 func testKeyExpiry(t *testing.T, s idempotency.Store) {
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
 	check(t, s.Complete(t.Context(), k, idempotency.Response{Status: 201}, shortLease))
@@ -267,6 +310,9 @@ func testKeyExpiry(t *testing.T, s idempotency.Store) {
 	}
 }
 
+// Sweep removes what has expired and nothing else. Held records stay past
+// their retention, because no one has resolved them yet, and so do runs that
+// were abandoned.
 func testKeySweep(t *testing.T, s idempotency.Store) {
 	ctx := t.Context()
 	gone := tokenOf(wantKey(t, s, keyClaim("gone"), idempotency.Acquired))
@@ -291,6 +337,9 @@ func testKeySweep(t *testing.T, s idempotency.Store) {
 	wantKey(t, s, keyClaim("gone"), idempotency.Acquired)
 }
 
+// Pages are walked by the last id, and no page shows a stored body: lists
+// are for operators, and bodies are the callers' data. Abandoned runs are
+// listed as held.
 func testKeyList(t *testing.T, s idempotency.Store) {
 	ctx := t.Context()
 	for i := range 5 {
@@ -327,6 +376,7 @@ func testKeyList(t *testing.T, s idempotency.Store) {
 	}
 }
 
+// The same key in two scopes is two keys: a scope is one tenant's.
 func testKeyScopes(t *testing.T, s idempotency.Store) {
 	wantKey(t, s, keyClaim("k"), idempotency.Acquired)
 	other := keyClaim("k")

@@ -11,14 +11,16 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// saying is a message with a body of its own.
+// saying is a message with a body of its own, for tests that distinguish
+// messages by content.
 func saying(id, key, body string, endpoints ...string) webhook.Message {
 	m := message(id, key, endpoints...)
 	m.Body = []byte(body)
 	return m
 }
 
-// bodies claims what is due at an endpoint.
+// bodies claims what is due at an endpoint and returns each delivery as
+// id=body.
 func bodies(t *testing.T, s Store, endpoint string) (list []string) {
 	t.Helper()
 	for _, d := range claim(t, s, endpoint, 100) {
@@ -27,7 +29,9 @@ func bodies(t *testing.T, s Store, endpoint string) (list []string) {
 	return list
 }
 
-// The same id at another endpoint is another message, whichever way it comes.
+// A message is its id and its endpoint: the same id at another endpoint is
+// another message, whether it comes in the same call or a later one. A call
+// is a duplicate only when it adds no delivery at all.
 func testIdentity(t *testing.T, s Store) {
 	accept(t, s, false, saying("m1", "", "for a", "a"))
 	if r := accept(t, s, false, saying("m1", "", "for b", "b")); r[0].Duplicate {
@@ -52,8 +56,10 @@ func testIdentity(t *testing.T, s Store) {
 	}
 }
 
-// Other content under a known identity is refused, and nothing of its call is
-// added; what differs without being content is no difference.
+// Other content under a known identity is refused, and nothing of its call
+// is added. What differs without being content makes no conflict: a
+// correlation id changes with each try, and NotBefore says when to send, not
+// what.
 func testConflict(t *testing.T, s Store) {
 	first := saying("m1", "", "first", "a")
 	first.Headers = []webhook.Header{{Name: "X-A", Value: "1"}, {Name: "X-B", Value: "2"}}
@@ -97,8 +103,10 @@ func testConflict(t *testing.T, s Store) {
 	}
 }
 
-// Of many that claim an identity at the same time one wins: the others are
-// duplicates or refused, and what was accepted is delivered.
+// Of many calls that claim an identity at the same time one wins. The others
+// are duplicates or refused, and what was accepted is what is delivered.
+// Half of the callers go through the ids backwards, so that a store that
+// locks rows in the order of arrival would deadlock.
 func testConflictRace(t *testing.T, s Store) {
 	const ids, callers = 40, 8
 	var mu sync.Mutex
@@ -155,7 +163,8 @@ func testConflictRace(t *testing.T, s Store) {
 	}
 }
 
-// A duplicate or refused message of a key holds no later one of it.
+// A duplicate or refused message of a key delays no later one of that key:
+// nothing will ever finish on its behalf.
 func testDuplicateHoldsNoKey(t *testing.T, s Store) {
 	accept(t, s, true, saying("k1", "k", "1", "a"))
 	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
@@ -172,8 +181,10 @@ func testDuplicateHoldsNoKey(t *testing.T, s Store) {
 	}
 }
 
-// A letter's redrive sends the letter's own payload to its own endpoint, and
-// nothing else, whatever has been accepted under its id meanwhile.
+// A letter's redrive sends the letter's own payload to its own endpoint and
+// nothing else, even when another message was accepted under its id
+// meanwhile. The second half has such a message at the same endpoint: there
+// the redrive is refused.
 func testRedriveIdentity(t *testing.T, s Store) {
 	l := letter("l1")
 	l.EventID, l.Destination, l.Payload = "m1", "a", []byte("the letter's")
@@ -201,7 +212,9 @@ func testRedriveIdentity(t *testing.T, s Store) {
 	}
 }
 
-// A letter whose message has come on its way otherwise is resolved with it.
+// A producer may send a message again while its letter lies dead. The letter
+// is then resolved by that delivery, before or after the redrive begins, and
+// the message is not sent twice.
 func testRedriveOfDelivered(t *testing.T, s Store) {
 	for _, id := range []string{"m1", "m2"} {
 		m := message(id, "", "a")
@@ -228,7 +241,8 @@ func testRedriveOfDelivered(t *testing.T, s Store) {
 	}
 }
 
-// A redriven message keeps to its key: it goes next, not beside another.
+// A redriven message keeps to its key: it goes next, ahead of those that
+// were held, and never beside one that is already on its way.
 func testRedriveKeepsKey(t *testing.T, s Store) {
 	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("k3", "k", "a"))
 	finish(t, s, deadLettered(claim(t, s, "a", 1)[0], "l1"))

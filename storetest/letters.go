@@ -10,6 +10,9 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// letter is a dead letter as a consumer writes it. Its payload holds a zero
+// byte and its headers a repeated name out of order: a store that keeps text
+// or a map would lose both.
 func letter(id string) deadletter.Letter {
 	return deadletter.Letter{
 		ID: id, Queue: "orders", Destination: "worker", EventID: "ev-" + id, IdempotencyKey: "key-" + id, Reason: "exhausted", ErrorType: "http_500",
@@ -17,6 +20,10 @@ func letter(id string) deadletter.Letter {
 	}
 }
 
+// A delivery that dies leaves a letter with the original body, its headers
+// in order, and the history of attempts; and it raises one alert in the same
+// write. R-8 asks for all of them: an alert without its letter, or a letter
+// that no one hears of, is of no use.
 func testLetter(t *testing.T, s Store) {
 	m := message("m1", "", "a")
 	m.Headers = []webhook.Header{{Name: "X-B", Value: "1"}, {Name: "X-A", Value: "2"}, {Name: "X-B", Value: "3"}}
@@ -44,6 +51,9 @@ func testLetter(t *testing.T, s Store) {
 	}
 }
 
+// Filters, pages, counts and statistics agree with one another. A redrive is
+// begun from the count that an operator has seen, so that a count which
+// differs from the pages would redrive more than was asked for.
 func testFilter(t *testing.T, s Store) {
 	for i := range 10 {
 		l := letter(fmt.Sprint("l", i))
@@ -87,6 +97,8 @@ func testFilter(t *testing.T, s Store) {
 	}
 }
 
+// Discarding is final, needs a reason, and leaves an entry in the audit
+// trail. A second discard fails and adds no entry.
 func testDiscard(t *testing.T, s Store) {
 	check(t, s.Put(t.Context(), letter("l1")))
 	check(t, s.Discard(t.Context(), "l1", "ann", "test data"))
@@ -105,6 +117,10 @@ func testDiscard(t *testing.T, s Store) {
 	}
 }
 
+// A redrive keeps the message's id and idempotency key, so that the receiver
+// recognises the event, and begins with fresh attempts. The letter follows
+// it: failing while it is tried, dead again without a second letter,
+// resolved at the end.
 func testRedrive(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
@@ -144,6 +160,8 @@ func testRedrive(t *testing.T, s Store) {
 	}
 }
 
+// The limit counts redrives begun, whatever came of them. A letter that dies
+// each time would otherwise circulate for ever.
 func testRedriveLimit(t *testing.T, s Store) {
 	check(t, s.Put(t.Context(), letter("l1")))
 	for range 2 {
@@ -161,6 +179,9 @@ func testRedriveLimit(t *testing.T, s Store) {
 	}
 }
 
+// A job's holder may die at any time: its lease ends, another process takes
+// the job over, and the first holder's progress is refused. A pause or a
+// cancellation by an operator wins over progress that was on its way.
 func testJobs(t *testing.T, s Store) {
 	check(t, s.PutJob(t.Context(), deadletter.Job{ID: "j1", By: "ann", State: deadletter.JobRunning, Rate: 10, Total: 3}))
 	j, ok, err := s.ClaimJob(t.Context(), "w1", time.Millisecond)
@@ -193,6 +214,10 @@ func testJobs(t *testing.T, s Store) {
 	}
 }
 
+// Many letters of one queue and reason make one alert with a count, so that
+// an outage does not page once per message. A claimed alert whose sender
+// dies becomes due again; what follows a sent alert is gathered before it is
+// sent.
 func testAlerts(t *testing.T, s Store) {
 	for range 100 {
 		check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted", Letter: "l"}))

@@ -9,6 +9,8 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// Only the first unfinished message of a key can be claimed. A failing
+// message delays its own key, as ordering demands, and no other.
 func testOrder(t *testing.T, s Store) {
 	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("k3", "k", "a"), message("x1", "x", "a"))
 	ids := func(list []webhook.Delivery) (s string) {
@@ -61,8 +63,9 @@ func testOrderRace(t *testing.T, s Store) {
 	}
 }
 
-// The order of a key is that in which its messages came, whatever their ids,
-// and whatever else came with them.
+// The order of a key is the order in which its messages arrived. Their ids
+// do not count, nor does what else came with them, nor the order in which a
+// call lists its endpoints.
 func testOrderOfArrival(t *testing.T, s Store) {
 	want := []string{"b", "z", "m", "y", "a"}
 	var batch []webhook.Message

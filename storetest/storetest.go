@@ -12,13 +12,15 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// Store is what the suite tests.
+// Store is what the suite tests: webhooks and dead letters together, since a
+// delivery that dies and its letter are one write.
 type Store interface {
 	webhook.Store
 	deadletter.Store
 }
 
 // Run runs the suite; open returns an empty store, which the test cleans up.
+// The names of its tests are the rules that a store has to keep.
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	for _, c := range []struct {
 		name string
@@ -62,8 +64,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	}
 }
 
+// lease outlasts every test: a test that lets a lease end passes a shorter
+// one.
 const lease = time.Minute
 
+// must stops the test on an error and returns the value otherwise.
 func must[T any](t *testing.T, v T, err error) T {
 	t.Helper()
 	if err != nil {
@@ -72,6 +77,7 @@ func must[T any](t *testing.T, v T, err error) T {
 	return v
 }
 
+// check stops the test on an error.
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -79,10 +85,14 @@ func check(t *testing.T, err error) {
 	}
 }
 
+// message is a small message with an idempotency key and a correlation id
+// that follow from its id.
 func message(id, key string, endpoints ...string) webhook.Message {
 	return webhook.Message{ID: id, Endpoints: endpoints, Key: key, Type: "test.made", Body: []byte(`{"n":1}`), IdempotencyKey: "key-" + id, CorrelationID: "corr-" + id}
 }
 
+// accept accepts messages; ordered says whether their endpoints keep the
+// order of keys.
 func accept(t *testing.T, s Store, ordered bool, msgs ...webhook.Message) []webhook.Accepted {
 	t.Helper()
 	order := map[string]bool{}
@@ -95,23 +105,31 @@ func accept(t *testing.T, s Store, ordered bool, msgs ...webhook.Message) []webh
 	return must(t, a, err)
 }
 
+// claim takes what is due at one endpoint, under a lease that outlasts the
+// test.
 func claim(t *testing.T, s Store, endpoint string, n int) []webhook.Delivery {
 	t.Helper()
 	return claimAs(t, s, "test", lease, webhook.Lane{Endpoint: endpoint, Max: n})
 }
 
+// claimAs claims for a named owner under a lease of its own, over several
+// lanes at once. A store has no claim by itself: it is the second half of a
+// turn.
 func claimAs(t *testing.T, s Store, owner string, lease time.Duration, lanes ...webhook.Lane) []webhook.Delivery {
 	t.Helper()
 	done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: owner, Lease: lease, Lanes: lanes})
 	return must(t, done.Claimed, err)
 }
 
+// finish writes outcomes back and reports for each whether its fence held.
 func finish(t *testing.T, s Store, o ...webhook.WriteBack) []bool {
 	t.Helper()
 	done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: o})
 	return must(t, done.OK, err)
 }
 
+// outcome is the result of one attempt that got a 503, under the fence of
+// the claim. Tests change what they need.
 func outcome(d webhook.Delivery, k webhook.WriteBackKind) webhook.WriteBack {
 	return webhook.WriteBack{
 		ID: d.ID, Fence: d.Fence, Endpoint: d.Endpoint, OrderKey: d.OrderKey, Kind: k, Progress: d.Progress,
@@ -131,7 +149,8 @@ func deadLettered(d webhook.Delivery, id string) webhook.WriteBack {
 	return o
 }
 
-// must2 is must for a call with two results.
+// must2 is must for a call with two results, which Go passes on only when
+// they are the sole arguments: must2(f())(t).
 func must2[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -139,6 +158,8 @@ func must2[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
+// Accepting twice is how a producer recovers from a lost response: the
+// second call succeeds, says that it is a duplicate, and adds no delivery.
 func testAccept(t *testing.T, s Store) {
 	if a := accept(t, s, false, message("m1", "", "a", "b")); a[0].Duplicate || a[0].ID != "m1" {
 		t.Errorf("first time: got %+v", a)
@@ -153,6 +174,8 @@ func testAccept(t *testing.T, s Store) {
 	}
 }
 
+// A message comes back whole: the exact bytes, repeated headers in order,
+// and times to the microsecond, which is what PostgreSQL keeps.
 func testWhole(t *testing.T, s Store) {
 	m := message("m1", "", "a")
 	m.Body = []byte{0, 1, 2, 0xff}
@@ -173,6 +196,9 @@ func testWhole(t *testing.T, s Store) {
 	}
 }
 
+// A message with NotBefore waits until then, and Heads reports how long: the
+// dispatcher sleeps by it. A head that is too late delays deliveries, and
+// one that is too early makes the dispatcher spin.
 func testDue(t *testing.T, s Store) {
 	later := message("later", "", "a")
 	later.NotBefore = time.Now().Add(time.Hour)
@@ -194,6 +220,8 @@ func testDue(t *testing.T, s Store) {
 	}
 }
 
+// Each lane has a limit of its own. An endpoint that is down and has a long
+// queue must not take the place of those that work.
 func testLanes(t *testing.T, s Store) {
 	for i := range 20 {
 		accept(t, s, false, message(fmt.Sprint("dead-", i), "", "dead"), message(fmt.Sprint("ok-", i), "", "ok"))
@@ -208,6 +236,8 @@ func testLanes(t *testing.T, s Store) {
 	}
 }
 
+// Four dispatchers claim from one lane until all is taken. A delivery that
+// two of them get is a message sent twice.
 func testOverlap(t *testing.T, s Store) {
 	const total = 200
 	for i := range total {
@@ -247,6 +277,9 @@ func testOverlap(t *testing.T, s Store) {
 	}
 }
 
+// A dispatcher that freezes loses its lease. Its outcome is refused from
+// then on, both while the delivery waits and after another has claimed it;
+// the holder writes its own once.
 func testFence(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	old := claimAs(t, s, "frozen", time.Millisecond, webhook.Lane{Endpoint: "a", Max: 1})[0]
@@ -272,6 +305,9 @@ func testFence(t *testing.T, s Store) {
 	}
 }
 
+// A turn writes outcomes back before it claims, in one round trip: the next
+// message of a finished key is in the same turn's claims. Next names the
+// lanes that got less than they asked for. An empty turn is harmless.
 func testTurn(t *testing.T, s Store) {
 	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("x", "", "b"))
 	first := claim(t, s, "a", 10)
@@ -310,6 +346,9 @@ func testTurn(t *testing.T, s Store) {
 	}
 }
 
+// A crash burns no attempt, since no one knows whether the attempt was made;
+// the history shows it as interrupted. Claims count each of them, so that a
+// message that kills its dispatcher can be found.
 func testReclaim(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	for range 3 {
@@ -327,6 +366,9 @@ func testReclaim(t *testing.T, s Store) {
 	}
 }
 
+// What a delivery has learned survives its lease: attempts, the state of its
+// policy, and the failure that is pending. Start never moves, because the
+// total duration of R-3 counts from it.
 func testProgress(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
@@ -358,6 +400,9 @@ func testProgress(t *testing.T, s Store) {
 	}
 }
 
+// Overdue finds what has waited longer than its total allows, even when it
+// is not due: an endpoint that stays disabled would otherwise keep its
+// deliveries for ever.
 func testOverdue(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
@@ -373,6 +418,8 @@ func testOverdue(t *testing.T, s Store) {
 	}
 }
 
+// Sweep removes finished deliveries after their age and leaves those that
+// still wait, however old they are.
 func testSweep(t *testing.T, s Store) {
 	accept(t, s, false, message("done", "", "a"), message("waiting", "", "b"))
 	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))

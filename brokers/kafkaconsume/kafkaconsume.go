@@ -1,13 +1,12 @@
 // Package kafkaconsume brings events from Kafka to package consume, with
 // franz-go.
-//
 // The records of a partition are handled one after the other. One that comes
-// again later is set aside and does not hold up those behind it; an ordered
-// [consume.Consumer] lets the later ones of its key wait, too. The offset that
-// is committed is that before the first record that is not settled, so that
-// nothing is lost; what a restart brings again beyond it is dropped by the
-// consumer's deduplication. No retry topics are needed. When too many records
-// wait for one that is set aside, the partition is paused.
+// again later is set aside and does not delay those behind it; with an
+// ordered [consume.Consumer] the later ones of its key wait for it. The
+// committed offset is that before the first record that is not acknowledged,
+// so that nothing is lost; what a restart delivers again beyond it is
+// dropped by the consumer's deduplication. No retry topics are needed. When
+// too many records wait for one that is set aside, the partition is paused.
 package kafkaconsume
 
 import (
@@ -26,8 +25,9 @@ import (
 
 // Options say how a [Runner] works. The zero value is ready to use.
 type Options struct {
-	// Window is how many records of a partition may be behind the first that is
-	// not settled. Default 10,000.
+	// Window is how many records of a partition may be behind the first
+	// that is not acknowledged. It bounds memory, and what a restart
+	// delivers again. Default 10,000.
 	Window int
 	// Decode makes an event of a record. Nil means [Decode]. What it returns
 	// beside an error goes into the dead letter.
@@ -36,7 +36,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Runner handles the records of a consumer group. Make it with [New].
+// Runner handles the records of a consumer group. Make it with [New]. Its
+// callbacks run on goroutines of the client, so that parts is guarded.
 type Runner struct {
 	Options
 	to     *consume.Consumer
@@ -46,14 +47,16 @@ type Runner struct {
 	parts map[place]*part
 }
 
+// place names a partition.
 type place struct {
 	topic string
 	part  int32
 }
 
-// New connects to the brokers that opts name, for the group and the topics that
-// opts name: kgo.SeedBrokers, kgo.ConsumerGroup and kgo.ConsumeTopics are
-// needed. The runner commits by itself.
+// New connects to the brokers that opts names, for its group and topics:
+// kgo.SeedBrokers, kgo.ConsumerGroup and kgo.ConsumeTopics are needed. The
+// runner commits by itself, and only marked records: an option that commits
+// otherwise would lose events.
 func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
 	if to == nil {
 		return nil, errors.New("kafkaconsume: no consumer")
@@ -79,9 +82,9 @@ func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
 	return r, nil
 }
 
-// Run handles records until ctx ends, which is no error; those under way are
-// brought to their end first, and what is settled is committed. It can be
-// called once.
+// Run handles records until ctx ends, which is no error. Those under way are
+// brought to their end first, and what is acknowledged is committed. It can
+// be called once.
 func (r *Runner) Run(ctx context.Context) error {
 	defer r.client.CloseAllowingRebalance()
 	defer func() {
@@ -93,6 +96,8 @@ func (r *Runner) Run(ctx context.Context) error {
 		if fetches.IsClientClosed() {
 			return errors.New("kafkaconsume: the client is closed")
 		}
+		// A fetch that failed is repeated by the client; an operator sees
+		// the warning.
 		fetches.EachError(func(topic string, part int32, err error) {
 			if ctx.Err() == nil {
 				r.Logger.LogAttrs(ctx, slog.LevelWarn, "events not fetched",
@@ -104,11 +109,14 @@ func (r *Runner) Run(ctx context.Context) error {
 				r.part(ctx, place{f.Topic, f.Partition}).add(f.Records)
 			}
 		})
+		// Rebalances are blocked while records are handed out, so that
+		// none goes to a partition that was just taken away.
 		r.client.AllowRebalance()
 	}
 	return nil
 }
 
+// part returns the work on a partition, starting it at the first record.
 func (r *Runner) part(ctx context.Context, at place) *part {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,6 +129,7 @@ func (r *Runner) part(ctx context.Context, at place) *part {
 	return p
 }
 
+// all lists the partitions that are being worked on.
 func (r *Runner) all() map[string][]int32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +140,8 @@ func (r *Runner) all() map[string][]int32 {
 	return all
 }
 
-// end stops the work on partitions and waits until it has stopped.
+// end stops the work on partitions and waits until it has stopped. All are
+// stopped before the first is waited for, since a handler may take its time.
 func (r *Runner) end(parts map[string][]int32) {
 	var ending []*part
 	r.mu.Lock()
@@ -152,6 +162,8 @@ func (r *Runner) end(parts map[string][]int32) {
 	}
 }
 
+// commit commits what is marked, in at most five seconds: a rebalance waits
+// for it. A failure loses nothing, since the events come again.
 func (r *Runner) commit(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -160,11 +172,12 @@ func (r *Runner) commit(ctx context.Context) {
 	}
 }
 
-// revoked runs while another member waits for the partitions.
+// revoked runs while another member waits for the partitions: it commits, so
+// that the other begins where this one ended.
 func (r *Runner) revoked(ctx context.Context, _ *kgo.Client, parts map[string][]int32) {
 	r.end(parts)
 	r.commit(ctx)
 }
 
-// lost is revoked too late: another member has them already.
+// lost runs too late to commit: another member has the partitions already.
 func (r *Runner) lost(_ context.Context, _ *kgo.Client, parts map[string][]int32) { r.end(parts) }

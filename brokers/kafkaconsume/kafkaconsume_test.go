@@ -99,7 +99,7 @@ func (b *broker) PublishRaw(t *testing.T, body string) {
 	b.produce(t, &kgo.Record{Value: []byte(body), Headers: []kgo.RecordHeader{{Key: "content-type", Value: []byte("application/cloudevents+json")}}})
 }
 
-func (b *broker) Unsettled(*testing.T) int {
+func (b *broker) Unacknowledged(*testing.T) int {
 	var end, committed int64
 	for _, p := range b.cluster.PartitionInfos("orders") {
 		end += p.HighWatermark
@@ -181,7 +181,7 @@ func TestWindowPausesThePartition(t *testing.T) {
 	}
 	stop := start(t, r)
 	defer stop()
-	until(t, "the record is set aside", func() bool { return b.Unsettled(t) == 1 })
+	until(t, "the record is set aside", func() bool { return b.Unacknowledged(t) == 1 })
 	for i := range 40 {
 		b.Publish(t, string(rune('A'+i)), "k", "")
 		time.Sleep(10 * time.Millisecond)
@@ -192,7 +192,7 @@ func TestWindowPausesThePartition(t *testing.T) {
 		t.Errorf("%d records were handled past the window", n)
 	}
 	free.Store(1)
-	until(t, "the partition goes on", func() bool { return done.Load() == 41 && b.Unsettled(t) == 0 })
+	until(t, "the partition goes on", func() bool { return done.Load() == 41 && b.Unacknowledged(t) == 0 })
 }
 
 // Partitions that move to another member take nothing with them twice and leave
@@ -223,7 +223,7 @@ func TestRebalance(t *testing.T) {
 	}
 	until(t, "half are done", func() bool { return done.Load() >= 100 })
 	stops[0]()
-	until(t, "all are done", func() bool { return done.Load() == 200 && b.Unsettled(t) == 0 })
+	until(t, "all are done", func() bool { return done.Load() == 200 && b.Unacknowledged(t) == 0 })
 	stops[1]()
 	if n := done.Load(); n != 200 {
 		t.Errorf("%d runs of 200 events", n)

@@ -15,7 +15,8 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// part is the work on one partition.
+// part is the work on one partition: one goroutine that handles, and the
+// runner's that adds.
 type part struct {
 	r     *Runner
 	at    place
@@ -23,24 +24,30 @@ type part struct {
 	ended chan struct{}
 	added chan struct{} // something was added
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// paused is set while the window is full.
 	paused bool
 	fresh  []*item
-	window []*item // not settled, or behind one that is not, by offset
+	window []*item // not acknowledged, or behind one that is not, by offset
 	aside  []*item // to come again
 }
 
+// item is a record in the window. due is set for one that was put aside.
 type item struct {
-	record  *kgo.Record
-	due     time.Time
-	settled bool
+	record *kgo.Record
+	due    time.Time
+	acked  bool
 }
 
+// newPart's added channel holds one signal, which is enough: the goroutine
+// looks at everything when it wakes.
 func newPart(r *Runner, at place) *part {
 	return &part{r: r, at: at, ended: make(chan struct{}), added: make(chan struct{}, 1)}
 }
 
-// start works until the partition is taken away, or ctx ends.
+// start works until the partition is taken away or ctx ends. Ready waits
+// while the breaker is open, so that nothing is taken up only to be put
+// aside.
 func (p *part) start(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {
@@ -56,7 +63,8 @@ func (p *part) start(ctx context.Context) {
 	}()
 }
 
-// idle waits for something to do.
+// idle waits until a record was added, one that was set aside is due, or the
+// end.
 func (p *part) idle(ctx context.Context, wait time.Duration) {
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -86,10 +94,11 @@ func (p *part) add(records []*kgo.Record) {
 	}
 }
 
+// partition is this one in the form that the client's calls take.
 func (p *part) partition() map[string][]int32 { return map[string][]int32{p.at.topic: {p.at.part}} }
 
-// next returns what is to be handled now: what was set aside and is due, before
-// what is new. Without any it returns how long to wait.
+// next returns what is to be handled now: what was set aside and is due
+// comes before what is new. Without either it returns how long to wait.
 func (p *part) next(now time.Time) (it *item, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,6 +123,8 @@ func (p *part) next(now time.Time) (it *item, wait time.Duration) {
 	return it, 0
 }
 
+// handle decides about one record. What cannot be decoded goes to the
+// dead-letter queue with its reason.
 func (p *part) handle(ctx context.Context, it *item) {
 	e, err := p.r.Decode(it.record)
 	var d consume.Decision
@@ -122,12 +133,13 @@ func (p *part) handle(ctx context.Context, it *item) {
 	} else {
 		d = p.r.to.Consume(ctx, e)
 	}
-	p.settle(it, d)
+	p.writeBack(it, d)
 }
 
-// settle sets an item aside, or moves the mark that is committed up to the
-// first one that is not settled.
-func (p *part) settle(it *item, d consume.Decision) {
+// writeBack puts an item aside, or moves the mark for the next commit up to the
+// first item that is not acknowledged. Kafka knows one offset for each
+// partition, so that an acknowledged record behind an open one has to wait.
+func (p *part) writeBack(it *item, d consume.Decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !d.Acknowledge() {
@@ -136,9 +148,9 @@ func (p *part) settle(it *item, d consume.Decision) {
 		p.aside = append(p.aside, it)
 		return
 	}
-	it.settled = true
+	it.acked = true
 	n := 0
-	for n < len(p.window) && p.window[n].settled {
+	for n < len(p.window) && p.window[n].acked {
 		n++
 	}
 	if n == 0 {
@@ -146,15 +158,17 @@ func (p *part) settle(it *item, d consume.Decision) {
 	}
 	p.r.client.MarkCommitRecords(p.window[n-1].record)
 	p.window = p.window[n:]
+	// Resuming at half the window keeps the partition from pausing at every
+	// record.
 	if p.paused && len(p.window) <= p.r.Window/2 {
 		p.paused = false
 		p.r.client.ResumeFetchPartitions(p.partition())
 	}
 }
 
-// Decode reads a CloudEvent, or makes an event of another record: its id is the
-// offset, its source topic and partition, its type the topic. The key is the
-// record's where the event has none.
+// Decode reads a CloudEvent, or makes an event of any other record: its id
+// is the offset, its source is topic and partition, and its type is the
+// topic. The record's key is used where the event has none.
 func Decode(rec *kgo.Record) (consume.Event, error) {
 	headers := make([]deadletter.Header, len(rec.Headers))
 	for i, h := range rec.Headers {

@@ -4,8 +4,8 @@
 // delivering (MaxDeliver -1): JetStream has no dead-letter queue, so that a
 // message beyond MaxDeliver would be dropped silently. An event that
 // comes again later is negatively acknowledged with its delay and stays with
-// the server; it counts against MaxAckPending meanwhile, so choose that larger
-// than the number of events that may wait.
+// the server. It counts against MaxAckPending in the meantime: choose that
+// larger than the number of events that may wait.
 package natsconsume
 
 import (
@@ -38,11 +38,12 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const settleTimeout = 5 * time.Second
+// ackTimeout bounds the wait for the server to confirm an acknowledgment.
+const ackTimeout = 5 * time.Second
 
-// Run handles the consumer's messages until ctx ends, which is no error; events
-// under way are brought to their end first. It returns an error when the
-// consumer is gone or not fit. Reconnecting is the connection's affair.
+// Run handles the consumer's messages until ctx ends, which is no error;
+// events under way are brought to their end first. It returns an error when
+// the consumer is gone or unfit. Reconnecting is left to the connection.
 func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o Options) error {
 	r := &runner{to: to, decode: o.Decode, log: cmp.Or(o.Logger, slog.Default())}
 	if r.decode == nil {
@@ -76,6 +77,8 @@ func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o O
 	return nil
 }
 
+// runner is what one call of Run needs in its goroutines. It does not change
+// after fit.
 type runner struct {
 	to     *consume.Consumer
 	decode func(jetstream.Msg) (consume.Event, error)
@@ -83,7 +86,8 @@ type runner struct {
 	wait   time.Duration // the consumer's AckWait
 }
 
-// fit refuses a consumer that would lose messages.
+// fit refuses a consumer that would lose messages. All faults are named at
+// once.
 func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	info, err := from.Info(ctx)
 	if err != nil {
@@ -99,12 +103,13 @@ func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("natsconsume: consumer %q: %w", info.Name, err)
 	}
+	// Without an AckWait JetStream uses 30 s.
 	r.wait = cmp.Or(info.Config.AckWait, 30*time.Second)
 	return nil
 }
 
-// take hands a message to the pool, and tells the server that it is in work
-// from here on.
+// take hands a message to the pool, and keeps it in progress at the server
+// from here on: it may wait in its lane for longer than AckWait.
 func (r *runner) take(ctx context.Context, pool *lanes.Pool, msg jetstream.Msg) {
 	alive := make(chan struct{})
 	go r.keep(msg, alive)
@@ -120,10 +125,10 @@ func (r *runner) take(ctx context.Context, pool *lanes.Pool, msg jetstream.Msg) 
 			return
 		}
 		if err != nil {
-			r.settle(ctx, msg, r.to.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error()))
+			r.writeBack(ctx, msg, r.to.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error()))
 			return
 		}
-		r.settle(ctx, msg, r.to.Consume(ctx, e))
+		r.writeBack(ctx, msg, r.to.Consume(ctx, e))
 	})
 	if !taken {
 		close(alive)
@@ -131,13 +136,14 @@ func (r *runner) take(ctx context.Context, pool *lanes.Pool, msg jetstream.Msg) 
 	}
 }
 
-// keep asks for more time until the message is settled.
-func (r *runner) keep(msg jetstream.Msg, settled <-chan struct{}) {
+// keep asks the server for more time until the message is acknowledged or
+// given back. A third of AckWait leaves room for two lost requests.
+func (r *runner) keep(msg jetstream.Msg, done <-chan struct{}) {
 	tick := time.NewTicker(r.wait / 3)
 	defer tick.Stop()
 	for {
 		select {
-		case <-settled:
+		case <-done:
 			return
 		case <-tick.C:
 			_ = msg.InProgress() // the next one may work; without, it is a duplicate
@@ -145,25 +151,28 @@ func (r *runner) keep(msg jetstream.Msg, settled <-chan struct{}) {
 	}
 }
 
-// settle tells the server. A message that could not be settled comes again, and
-// is a duplicate then.
-func (r *runner) settle(ctx context.Context, msg jetstream.Msg, d consume.Decision) {
+// writeBack writes the decision back to the server. An acknowledgment is
+// confirmed by the server. A message whose decision did not arrive comes
+// again, and is dropped as a duplicate then.
+func (r *runner) writeBack(ctx context.Context, msg jetstream.Msg, d consume.Decision) {
 	var err error
 	if d.Acknowledge() {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
 		defer cancel()
 		err = msg.DoubleAck(limited)
 	} else {
+		// A delay of zero would mean no delay given, and the server's own
+		// backoff.
 		err = msg.NakWithDelay(max(d.Wait(time.Now()), time.Millisecond))
 	}
 	if err != nil {
-		r.log.LogAttrs(ctx, slog.LevelWarn, "event not settled, it will come again", slog.String("reason", d.Reason), slog.String("error", err.Error()))
+		r.log.LogAttrs(ctx, slog.LevelWarn, "event not acknowledged, it will come again", slog.String("reason", d.Reason), slog.String("error", err.Error()))
 	}
 }
 
-// Decode reads a CloudEvent, or makes an event of another message: its id is
-// the header Nats-Msg-Id or the place in the stream, its source the stream, its
-// type and key the subject.
+// Decode reads a CloudEvent, or makes an event of any other message: its id
+// is the header Nats-Msg-Id or the sequence number in the stream, its source
+// is the stream, and its type and key are the subject.
 func Decode(msg jetstream.Msg) (consume.Event, error) {
 	var headers []deadletter.Header
 	for _, name := range slices.Sorted(maps.Keys(msg.Headers())) {

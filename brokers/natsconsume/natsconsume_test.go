@@ -103,7 +103,7 @@ func (b *broker) PublishRaw(t *testing.T, body string) {
 	b.publish(t, msg)
 }
 
-func (b *broker) Unsettled(t *testing.T) int {
+func (b *broker) Unacknowledged(t *testing.T) int {
 	t.Helper()
 	info, err := b.cons.Info(context.Background())
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 // specification allows beside cloudEvents:id.
 var underscored = consume.Binding{Prefix: "cloudevents_"}
 
-// Decode reads a CloudEvent, or makes an event of another message: its id is the
-// message id, without which it cannot be told from others and is a dead letter;
-// its source the application, or the exchange; its type and key the type, or
-// the routing key.
+// Decode reads a CloudEvent, or makes an event of any other message. Its id
+// is the message id, without which it cannot be distinguished from others
+// and becomes a dead letter. Its source is the application or the exchange,
+// its type and key are the type or the routing key.
 func Decode(m amqp.Delivery) (consume.Event, error) {
 	headers := lines(m)
 	e, err := consume.AMQP.Decode(headers, m.Body)
@@ -39,8 +39,9 @@ func Decode(m amqp.Delivery) (consume.Event, error) {
 	return e, err
 }
 
-// lines are the headers and the content type. RabbitMQ's own of the waits are
-// left out.
+// lines returns the headers and the content type, sorted by name. RabbitMQ's
+// own headers about waiting are left out: they change with each delivery and
+// say nothing about the event.
 func lines(m amqp.Delivery) (list []deadletter.Header) {
 	if m.ContentType != "" {
 		list = append(list, deadletter.Header{Name: "Content-Type", Value: m.ContentType})

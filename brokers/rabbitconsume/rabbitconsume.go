@@ -1,12 +1,14 @@
 // Package rabbitconsume brings events from RabbitMQ to package consume.
 //
-// RabbitMQ cannot bring a message back later. An event that is to come again
-// is therefore copied, with everything that it has, into a queue of those that
-// wait for about as long, from which it returns to its own queue when its time
-// is over; the copy is confirmed before the original is acknowledged, and the
-// consumer's deduplication drops what a crash in between leaves twice. The
-// waiting queues are named QUEUE.wait.DURATION, are declared when they are first
-// needed and go away when they have not been used for two days.
+// RabbitMQ cannot deliver a message again later. An event that is to come
+// again is therefore copied, with everything that it has, into a queue of
+// events that wait for about as long, from which it returns to its own queue
+// when its time is over. The copy is confirmed before the original is
+// acknowledged, and the consumer's deduplication drops what a crash in
+// between leaves twice.
+//
+// The waiting queues are named QUEUE.wait.DURATION, are declared when they
+// are first needed, and expire when they have not been used for two days.
 package rabbitconsume
 
 import (
@@ -40,6 +42,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// Waits between two attempts to connect; the cap also says how long a
+// connection must have lasted to count as a success.
 const (
 	reconnectBase = time.Second
 	reconnectCap  = 30 * time.Second
@@ -67,6 +71,8 @@ func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 			failures = 0
 		}
 		o.Logger.LogAttrs(ctx, slog.LevelWarn, "connection lost", slog.String("queue", o.Queue), slog.String("error", fmt.Sprint(err)))
+		// One of many processes that lost the same broker: full jitter
+		// spreads them.
 		wait.Sleep(ctx, wait.Jitter(min(reconnectBase<<min(failures, 5), reconnectCap)))
 	}
 	return nil

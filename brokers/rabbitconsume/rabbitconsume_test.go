@@ -74,9 +74,9 @@ func (q *queue) PublishRaw(t *testing.T, body string) {
 	q.publish(t, amqp.Publishing{ContentType: "application/cloudevents+json", Body: []byte(body)})
 }
 
-// Unsettled counts the messages of the queue and of its waiting queues, those
+// Unacknowledged counts the messages of the queue and of its waiting queues, those
 // that are out and not acknowledged included: only the server's own tool tells.
-func (q *queue) Unsettled(t *testing.T) int {
+func (q *queue) Unacknowledged(t *testing.T) int {
 	t.Helper()
 	sum := 0
 	for line := range strings.SplitSeq(q.ctl(t, "-q", "list_queues", "--no-table-headers", "name", "messages"), "\n") {

@@ -13,7 +13,8 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// session is the work on one connection.
+// session is the work on one connection. It ends with the connection and is
+// never reused: channels and deliveries belong to it.
 type session struct {
 	*Options
 	to       *consume.Consumer
@@ -23,9 +24,13 @@ type session struct {
 	lost     chan *amqp.Error
 }
 
-// prefetch bounds the messages that are here and not settled, per handler.
+// prefetch bounds the messages that are here and not acknowledged, per
+// handler. Some more than one keep a handler busy while another message is
+// on its way.
 const prefetch = 4
 
+// newSession opens two channels: one to consume on, and one in confirm mode
+// for the copies, whose failure must not end the consumption.
 func newSession(conn *amqp.Connection, to *consume.Consumer, o *Options) (*session, error) {
 	s := &session{Options: o, to: to, lost: conn.NotifyClose(make(chan *amqp.Error, 1))}
 	var err error
@@ -42,10 +47,12 @@ func newSession(conn *amqp.Connection, to *consume.Consumer, o *Options) (*sessi
 	return s, err
 }
 
+// errCanceled is how a deleted queue shows: the connection stays.
 var errCanceled = errors.New("the server ended the consumer: is the queue gone?")
 
-// run handles messages until the connection is lost, whose work is then stopped
-// and comes again, or ctx ends.
+// run handles messages until the connection is lost or ctx ends. Work on a
+// lost connection is stopped: its messages cannot be acknowledged any more,
+// and come again.
 func (s *session) run(ctx context.Context) error {
 	pool := lanes.New(s.Concurrency)
 	defer pool.Close()
@@ -78,12 +85,14 @@ func (s *session) run(ctx context.Context) error {
 					_ = m.Nack(false, true) // somebody else may have it at once
 					return
 				}
-				s.settle(ctx, m, s.decide(working, e, err))
+				s.writeBack(ctx, m, s.decide(working, e, err))
 			})
 		}
 	}
 }
 
+// decide asks the consumer about an event, or dead-letters what could not be
+// decoded.
 func (s *session) decide(ctx context.Context, e consume.Event, err error) consume.Decision {
 	if err != nil {
 		return s.to.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error())
@@ -91,9 +100,9 @@ func (s *session) decide(ctx context.Context, e consume.Event, err error) consum
 	return s.to.Consume(ctx, e)
 }
 
-// settle tells the server. What it does not hear comes again, and is a
-// duplicate then.
-func (s *session) settle(ctx context.Context, m amqp.Delivery, d consume.Decision) {
+// writeBack writes the decision back to the server. What the server does not
+// receive is delivered again, and is a duplicate then.
+func (s *session) writeBack(ctx context.Context, m amqp.Delivery, d consume.Decision) {
 	var err error
 	switch {
 	case d.Acknowledge():
@@ -106,7 +115,7 @@ func (s *session) settle(ctx context.Context, m amqp.Delivery, d consume.Decisio
 		}
 	}
 	if err != nil {
-		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not settled, it will come again", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
+		s.Logger.LogAttrs(ctx, slog.LevelWarn, "event not acknowledged, it will come again", slog.String("queue", s.Queue), slog.String("reason", d.Reason), slog.String("error", err.Error()))
 		_ = m.Nack(false, true)
 	}
 }

@@ -20,6 +20,8 @@ var rungs = []time.Duration{
 	16 * time.Minute, time.Hour, 4 * time.Hour, 24 * time.Hour,
 }
 
+// A waiting queue outlives the longest wait by far, so that it never expires
+// with messages in it.
 const (
 	unusedFor      = 48 * time.Hour // after which a waiting queue goes away
 	confirmTimeout = 10 * time.Second
@@ -33,6 +35,7 @@ type waiting struct {
 	known map[time.Duration]bool
 }
 
+// newWaiting opens a channel in confirm mode.
 func newWaiting(conn *amqp.Connection, queue string) (*waiting, error) {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -41,6 +44,7 @@ func newWaiting(conn *amqp.Connection, queue string) (*waiting, error) {
 	return &waiting{queue: queue, ch: ch, known: map[time.Duration]bool{}}, ch.Confirm(false)
 }
 
+// rung returns the shortest queue that lasts as long as the wait.
 func rung(wait time.Duration) time.Duration {
 	for _, r := range rungs {
 		if wait <= r {
@@ -50,7 +54,9 @@ func rung(wait time.Duration) time.Duration {
 	return rungs[len(rungs)-1]
 }
 
-// declare makes the waiting queue of a rung and returns its name.
+// declare declares the waiting queue of a rung, once for each connection,
+// and returns its name. Messages that expire there are dead-lettered by the
+// server into the queue they came from.
 func (w *waiting) declare(r time.Duration) (string, error) {
 	name := fmt.Sprintf("%s.wait.%v", w.queue, r)
 	w.mu.Lock()
@@ -69,7 +75,10 @@ func (w *waiting) declare(r time.Duration) (string, error) {
 
 var errNotConfirmed = errors.New("the server did not confirm the copy")
 
-// put copies a message into a waiting queue and returns when the server has it.
+// put copies a message into a waiting queue and returns once the server has
+// confirmed the copy: only then may the original be acknowledged. A longer
+// wait than a day is cut to one, and the consumer then puts the event off
+// again.
 func (w *waiting) put(ctx context.Context, m amqp.Delivery, wait time.Duration) error {
 	wait = min(max(wait, time.Millisecond), rungs[len(rungs)-1])
 	name, err := w.declare(rung(wait))
@@ -83,6 +92,8 @@ func (w *waiting) put(ctx context.Context, m amqp.Delivery, wait time.Duration) 
 	confirm, err := w.ch.PublishWithDeferredConfirmWithContext(ctx, "", name, true, false, amqp.Publishing{
 		Headers: headers, ContentType: m.ContentType, ContentEncoding: m.ContentEncoding, DeliveryMode: amqp.Persistent, Priority: m.Priority,
 		CorrelationId: m.CorrelationId, ReplyTo: m.ReplyTo, MessageId: m.MessageId, Timestamp: m.Timestamp, Type: m.Type, AppId: m.AppId,
+		// Expiration is in milliseconds, rounded up: an event must not
+		// come early.
 		Expiration: strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10), Body: m.Body,
 	})
 	if err != nil {

@@ -2,13 +2,13 @@
 // Watermill router and its handlers, in place of Watermill's Retry, PoisonQueue
 // and Deduplicator.
 //
-// A Watermill subscriber knows Ack and Nack and no "later". An event that is to
-// come again is therefore held in the handler until it is due, up to
-// [Options.Hold], and then given back to the broker with an error, which the
-// router answers with a Nack; how soon it comes again is then the broker's
-// affair, and if that is too early it waits again. Meanwhile it occupies one of
-// the subscriber's handlers. The adapters of this module that speak to a broker
-// by themselves do not have this limit.
+// A Watermill subscriber knows Ack and Nack and no "later". An event that is
+// to come again is therefore held in the handler until it is due, up to
+// [Options.Hold], and then given back to the broker with an error, to which
+// the router responds with a Nack. How soon the event then comes again is up
+// to the broker; if that is too early, it waits again. In the meantime it
+// occupies one of the subscriber's handlers. The adapters of this module
+// that speak to a broker themselves do not have this limit.
 package watermillconsume
 
 import (

@@ -47,8 +47,11 @@ func New(url string, next http.RoundTripper, opts ...forbear.Option) (*Client, e
 	return &Client{url, &http.Client{Transport: httpretry.NewTransport(next, r)}}, nil
 }
 
-// Charge charges amount cents. The error of a refused payment is a [*Refused];
-// retrying is over by then.
+// Charge charges amount cents. The error of a refused payment is a
+// [*Refused]; all retries are over by then.
+//
+// The body is read to its end, within a bound, so that the connection can be
+// used again.
 func (c *Client) Charge(ctx context.Context, card string, amount int) error {
 	body, err := json.Marshal(map[string]any{"card": card, "amount": amount})
 	if err != nil {
@@ -71,7 +74,8 @@ func (c *Client) Charge(ctx context.Context, card string, amount int) error {
 	return nil
 }
 
-// Refused is the processor's final no.
+// Refused is the processor's final no: the card was declined, and asking
+// again would get the same response.
 type Refused struct{ Status int }
 
 // Error returns "the processor answered 402".

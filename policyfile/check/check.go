@@ -12,16 +12,19 @@ import (
 	"github.com/forbear-go/forbear/storm"
 )
 
-// Source is a policy file, or a foreign configuration that an adapter has read.
+// Source is a policy file, or a foreign configuration that an adapter has
+// read into the form of one.
 type Source struct {
 	File *policyfile.File
-	// Refused is what [policyfile.Inspect] or the adapter set apart.
+	// Refused is what [policyfile.Inspect] or the adapter found to break a
+	// rule. It is judged and not fatal, because a waiver may lift it.
 	Refused []*policyfile.Fault
 }
 
-// Options are the circumstances of a run. The zero value checks as of now,
-// without limits, and without signers: then no waiver is valid.
+// Options are the circumstances of a run. The zero value checks as of now
+// and without limits. It has no signers either, so that no waiver is valid.
 type Options struct {
+	// Now decides which waivers have expired; zero means the present.
 	Now time.Time
 	// AllowedSigners is the path of a file in the form of ssh-keygen(1).
 	AllowedSigners string
@@ -38,11 +41,12 @@ type Result struct {
 	// Loads has a row for each dependency.
 	Loads []Load
 	// Unjudged says what kept a part from being judged, such as a missing
-	// ssh-keygen. Such a run does not pass.
+	// ssh-keygen. Such a run does not pass: a gate that could not look must
+	// not look green.
 	Unjudged []error
 }
 
-// run gathers the findings of one Run.
+// run gathers the findings of one Run. It is used by one goroutine.
 type run struct {
 	Options
 	sources  []Source
@@ -52,7 +56,9 @@ type run struct {
 	simulated map[string]storm.Summary
 }
 
-// Run judges the sources together.
+// Run judges the sources together. The order matters: waivers come after the
+// findings of their own file, and before those that concern several files,
+// which no waiver of one of them can lift.
 func Run(sources []Source, o Options) *Result {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -73,8 +79,8 @@ func Run(sources []Source, o Options) *Result {
 	return &Result{r.findings, loads, r.unjudged}
 }
 
-// Worst returns the gravest severity among the findings that count; ok is false
-// when none does.
+// Worst returns the gravest severity among the findings that count; ok is
+// false when there is none. Findings that a waiver lifts do not count.
 func (r *Result) Worst() (worst report.Severity, ok bool) {
 	for _, f := range r.Findings {
 		if f.Suppressed == "" {
@@ -87,8 +93,9 @@ func (r *Result) Worst() (worst report.Severity, ok bool) {
 // Err joins what could not be judged.
 func (r *Result) Err() error { return errors.Join(r.Unjudged...) }
 
-// add notes a finding of the given id about subject, with the rule's own fix as
-// its hint.
+// add records a finding of the given id about subject, with the rule's own
+// fix as its hint. The pointer is for the caller to refine it at once: the
+// next add may move the slice.
 func (r *run) add(id string, at policyfile.Position, subject, format string, args ...any) *report.Finding {
 	rule := ruleOf(id)
 	r.findings = append(r.findings, report.Finding{
@@ -99,6 +106,8 @@ func (r *run) add(id string, at policyfile.Position, subject, format string, arg
 	return &r.findings[len(r.findings)-1]
 }
 
+// ruleOf is RuleOf for the ids of this package. An unknown one is a mistake
+// in this code, and the tests reach every call.
 func ruleOf(id string) report.Rule {
 	rule, ok := RuleOf(id)
 	if !ok {
@@ -107,7 +116,7 @@ func ruleOf(id string) report.Rule {
 	return rule
 }
 
-// refused turns what the reader set apart into findings.
+// refused turns what the reader refused into findings.
 func (r *run) refused(s Source) {
 	for _, f := range s.Refused {
 		rule := idOf(f)
@@ -123,7 +132,10 @@ func (r *run) refused(s Source) {
 	}
 }
 
-// idOf returns the id of a broken rule, by the field that breaks it.
+// idOf returns the id of a broken rule, by the field that breaks it. One
+// field may break several rules, and one rule has several fields: neither
+// alone identifies the finding. What has no id of its own is FC001, so that
+// it is shown all the same.
 func idOf(f *policyfile.Fault) string {
 	switch f.Field {
 	case "budget":
@@ -162,6 +174,8 @@ func idOf(f *policyfile.Fault) string {
 	case "waivers.rule":
 		return "FC908"
 	}
+	// A certificate error that is made retryable breaks R-9, which no
+	// waiver lifts.
 	switch {
 	case strings.HasPrefix(f.Field, "classify") && f.Rule == "R-9":
 		return "FC604"
@@ -173,7 +187,7 @@ func idOf(f *policyfile.Fault) string {
 	return "FC001"
 }
 
-// file judges what belongs to no dependency.
+// file judges what belongs to no single dependency.
 func (r *run) file(f *policyfile.File) {
 	if f.Observability.NoMetrics {
 		r.add("FC602", f.Place("observability.metrics"), f.Service, "the metrics of retries are switched off").Key = "metrics"

@@ -11,8 +11,8 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// Verdict answers a review question. The zero value is Unknown: a question
-// that nobody can answer is not a yes.
+// Verdict is the verdict on a review question. The zero value is Unknown: a
+// question that cannot be decided from these files does not count as a yes.
 type Verdict uint8
 
 // The verdicts.
@@ -28,7 +28,7 @@ func (v Verdict) String() string { return [...]string{"cannot judge", "no", "yes
 // MarshalText implements [encoding.TextMarshaler].
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Answer is a review question with its answer and what it rests on: places in
+// Answer is a review question with its verdict and the evidence: places in
 // files, a simulated run, or a scraped metric.
 type Answer struct {
 	ID       string   `json:"id"`
@@ -37,14 +37,16 @@ type Answer struct {
 	Evidence []string `json:"evidence"`
 }
 
-// question knows how one question is answered.
+// question is one question and the method that decides it. Several questions
+// of the two lists ask for the same thing and share a method.
 type question struct {
 	id, text string
-	answer   func(*review) (Verdict, []string)
+	judge    func(*review) (Verdict, []string)
 }
 
-// The eleven questions before retries are enabled, and the six of a review of
-// retry settings.
+// questions holds the eleven questions before retries are enabled, and the
+// six of a review of retry settings. Their ids appear in reports, and so
+// never change.
 var questions = []question{
 	{"budgets-1", "Does one layer clearly own the retry?", (*review).owned},
 	{"budgets-2", "Is there a per-request attempt limit?", (*review).bounded},
@@ -65,8 +67,10 @@ var questions = []question{
 	{"config-6", "Is there a fleet-level retry budget?", (*review).budgeted},
 }
 
-// review holds what the answers rest on.
+// review holds what the verdicts rest on.
 type review struct {
+	// deps are the dependencies of policy files; foreign counts those of
+	// other configurations, which are not judged here.
 	deps    []*policyfile.Dependency
 	foreign int
 	result  *Result
@@ -76,9 +80,9 @@ type review struct {
 	silent    []string // where metrics are switched off
 }
 
-// Checklist answers the review questions about the sources. result is what
-// [Run] found in them; metrics holds the names of the metrics scraped from the
-// address at, or is nil when nothing was scraped.
+// Checklist decides the review questions for the sources. result is what
+// [Run] found in them. metrics holds the names of the metrics scraped from
+// the address at, and is nil when nothing was scraped.
 func Checklist(sources []Source, result *Result, metrics map[string]bool, at string) []Answer {
 	v := &review{result: result, metrics: metrics, metricsAt: at}
 	for _, s := range sources {
@@ -100,7 +104,7 @@ func Checklist(sources []Source, result *Result, metrics map[string]bool, at str
 		case len(v.deps) == 0:
 			a.Evidence = []string{"no dependency in these files"}
 		default:
-			a.Verdict, a.Evidence = q.answer(v)
+			a.Verdict, a.Evidence = q.judge(v)
 		}
 		answers = append(answers, a)
 	}
@@ -108,7 +112,7 @@ func Checklist(sources []Source, result *Result, metrics map[string]bool, at str
 }
 
 // found returns the places of the findings of the given ids, waived ones
-// included: a waiver lifts a gate, it does not make a no a yes.
+// included: a waiver lifts a gate, and does not turn a no into a yes.
 func (v *review) found(ids ...string) (at []string) {
 	for _, f := range v.result.Findings {
 		if slices.Contains(ids, f.ID) {
@@ -118,7 +122,8 @@ func (v *review) found(ids ...string) (at []string) {
 	return at
 }
 
-// each collects a piece of evidence from every dependency.
+// each collects a piece of evidence from every dependency, so that a
+// reviewer sees what a yes rests on.
 func (v *review) each(say func(d *policyfile.Dependency) string) (evidence []string) {
 	for _, d := range v.deps {
 		evidence = append(evidence, say(d))
@@ -126,7 +131,7 @@ func (v *review) each(say func(d *policyfile.Dependency) string) (evidence []str
 	return evidence
 }
 
-// place says where a field was written, or that the default holds.
+// place says where a field was written, or that its default applies.
 func place(d *policyfile.Dependency, field string) string {
 	at, ok := d.Place(field)
 	if ok {
@@ -135,6 +140,8 @@ func place(d *policyfile.Dependency, field string) string {
 	return d.At.String() + " (by default)"
 }
 
+// owned decides whether each dependency has exactly one owner of its
+// retries: two layers that retry multiply.
 func (v *review) owned() (Verdict, []string) {
 	if bad := v.found("FC501", "FC502", "FC503"); bad != nil {
 		return No, bad
@@ -144,6 +151,7 @@ func (v *review) owned() (Verdict, []string) {
 	})
 }
 
+// bounded decides whether attempts and time are bounded (R-2, R-3).
 func (v *review) bounded() (Verdict, []string) {
 	if bad := v.found("FC201", "FC209"); bad != nil {
 		return No, bad
@@ -157,6 +165,8 @@ func (v *review) bounded() (Verdict, []string) {
 	})
 }
 
+// budgeted decides whether a budget bounds the retries of all calls together
+// (R-7).
 func (v *review) budgeted() (Verdict, []string) {
 	if bad := v.found("FC101", "FC102", "FC104", "FC106"); bad != nil {
 		return No, bad
@@ -167,6 +177,8 @@ func (v *review) budgeted() (Verdict, []string) {
 	})
 }
 
+// keyed decides whether writes are safe to repeat (R-6). A file that names
+// neither methods nor keys leaves that open: Unknown, and not a no.
 func (v *review) keyed() (Verdict, []string) {
 	if bad := v.found("FC301", "FC302", "FC303"); bad != nil {
 		return No, bad
@@ -191,6 +203,7 @@ func (v *review) keyed() (Verdict, []string) {
 	return verdict, evidence
 }
 
+// classified decides whether R-4's terminal failures stay terminal.
 func (v *review) classified() (Verdict, []string) {
 	if bad := v.found("FC306", "FC604"); bad != nil {
 		return No, bad
@@ -200,6 +213,9 @@ func (v *review) classified() (Verdict, []string) {
 	})
 }
 
+// obedient tries a throttled response on the policy itself: a short
+// Retry-After has to be waited out, and one beyond the total has to end the
+// call (R-5). A setting could not show either.
 func (v *review) obedient() (Verdict, []string) {
 	verdict := Yes
 	evidence := v.each(func(d *policyfile.Dependency) string {
@@ -221,6 +237,8 @@ func (v *review) obedient() (Verdict, []string) {
 	return verdict, evidence
 }
 
+// jittered draws the first wait ten times, evenly over the draw's range, so
+// that the evidence shows how far apart the waits are (R-1).
 func (v *review) jittered() (Verdict, []string) {
 	if bad := v.found("FC204", "FC205"); bad != nil {
 		return No, bad
@@ -229,6 +247,8 @@ func (v *review) jittered() (Verdict, []string) {
 		if d.Policy.Disabled {
 			return fmt.Sprintf("%s: %s is not retried", place(d, "disabled"), d.Name)
 		}
+		// low starts at the largest duration, so that the first wait
+		// replaces it.
 		low, high := time.Duration(1<<63-1), time.Duration(0)
 		for i := range 10 {
 			w := decide(d, forbear.Failure{Class: forbear.ClassTransient}, (float64(i)+0.5)/10).Wait
@@ -238,6 +258,8 @@ func (v *review) jittered() (Verdict, []string) {
 	})
 }
 
+// capped decides whether attempts and waits are capped. Durable kinds have
+// their own range of R-2 and wait for hours by design.
 func (v *review) capped() (Verdict, []string) {
 	verdict := Yes
 	if v.found("FC203") != nil {
@@ -259,15 +281,19 @@ func (v *review) capped() (Verdict, []string) {
 	return verdict, evidence
 }
 
-// counted and exhaustion look at what runs, not at what is written.
+// counted and exhaustion look at what runs, not at what is written: a file
+// cannot show whether a metric is exported.
 func (v *review) counted() (Verdict, []string) {
 	return v.scraped("retry_initial_requests_total", "retry_attempts_total")
 }
 
+// exhaustion decides whether a spent budget would be seen (R-10).
 func (v *review) exhaustion() (Verdict, []string) {
 	return v.scraped("retry_budget_utilization_ratio")
 }
 
+// scraped decides whether the metrics of the given names were in the scrape.
+// Switched off in a file is a no whatever the scrape holds.
 func (v *review) scraped(names ...string) (Verdict, []string) {
 	if len(v.silent) > 0 {
 		return No, []string{strings.Join(v.silent, ", ") + ": metrics are switched off"}
@@ -283,8 +309,12 @@ func (v *review) scraped(names ...string) (Verdict, []string) {
 	return Yes, []string{v.metricsAt + " has " + strings.Join(names, " and ")}
 }
 
+// transient is the share of attempts that fail in the simulated normal
+// minute.
 const transient = 0.05
 
+// helps simulates a minute of ordinary failures, with and without retries.
+// Retries that do not raise the success rate only cost load.
 func (v *review) helps() (Verdict, []string) {
 	verdict := Yes
 	evidence := v.each(func(d *policyfile.Dependency) string {
@@ -305,6 +335,8 @@ func (v *review) helps() (Verdict, []string) {
 	return verdict, evidence
 }
 
+// stops simulates a minute in which everything fails, and holds the load
+// against what the budget may add.
 func (v *review) stops() (Verdict, []string) {
 	verdict := Yes
 	evidence := v.each(func(d *policyfile.Dependency) string {
@@ -323,7 +355,8 @@ func (v *review) stops() (Verdict, []string) {
 	return verdict, evidence
 }
 
-// WriteAnswers writes the questions with their answers and evidence.
+// WriteAnswers writes the questions with their verdicts and evidence, for a
+// terminal.
 func WriteAnswers(w io.Writer, answers []Answer) error {
 	var b strings.Builder
 	count := map[Verdict]int{}

@@ -12,17 +12,20 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
+// The limits of R-6: how long a server keeps keys, how long a consumer
+// remembers events, and how long a key may be, in characters.
 const (
 	minRetention = 24 * time.Hour
 	minDedup     = 7 * 24 * time.Hour
 	maxKeyLength = 64
 )
 
-// dependency judges one policy, beyond what the reader refuses.
+// dependency judges one policy, beyond what the reader refuses. Each part
+// looks at the policy with its defaults: an absent field is a choice too.
 func (r *run) dependency(s Source, d *policyfile.Dependency) {
 	if s.File.Format != "" {
-		// An adapter has refused what its format says; what that cannot
-		// express is nobody's fault.
+		// The adapter has refused what its format says. What the format
+		// cannot express is no mistake of this file.
 		r.timing(s, d)
 		r.classes(d)
 		return
@@ -42,18 +45,23 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 	r.partial(d)
 }
 
+// budget judges what the reader cannot: a budget within its range that still
+// adds up to more than the standard's over 30 s, or over a whole fleet.
 func (r *run) budget(s Source, d *policyfile.Dependency) {
 	if d.Policy.Disabled || refuses(s, d, "budget") {
 		return
 	}
 	b := d.Policy.WithDefaults().Budget
 	retries := b.MaxAmplification() - 1
-	// What 30 s get, at worst, when a longer window is spent at once.
+	// The standard's budget is a share of 30 s. A longer window allows the
+	// same share, and lets it be spent within those 30 s.
 	burst := retries * max(float64(b.Window)/float64(budget.DefaultWindow), 1)
 	standard := 1/(1-budget.DefaultRatio) - 1
 	if b.Of == budget.OfInitial {
 		standard = budget.DefaultRatio
 	}
+	// slack forgives the rounding of 0.2 / 0.8, which is no difference in
+	// policy.
 	const slack = 1e-9
 	switch at, _ := d.Place("budget.window"); {
 	case b.Window < budget.DefaultWindow && !refuses(s, d, "budget.window"):
@@ -73,14 +81,16 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 	}
 }
 
-// refuses reports whether the reader has refused that field already.
+// refuses reports whether the reader has refused that field already: a
+// second finding about it would only repeat the first.
 func refuses(s Source, d *policyfile.Dependency, field string) bool {
 	return slices.ContainsFunc(s.Refused, func(f *policyfile.Fault) bool {
 		return f.Dependency == d.Name && f.Field == field
 	})
 }
 
-// timing judges how the durations of a policy go together.
+// timing judges how the durations of a policy go together. Each may be
+// within its range while their sum leaves no time for a retry.
 func (r *run) timing(s Source, d *policyfile.Dependency) {
 	p := d.Policy.WithDefaults()
 	if base, ok := d.Place("backoff.base"); p.Backoff.Base == p.Backoff.Cap && len(p.Backoff.Schedule) == 0 && p.Retries() > 1 {
@@ -93,6 +103,8 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 	if p.Disabled || refuses(s, d, "total.missing") {
 		return
 	}
+	// The finding points at the shorter of the two, which is the one to
+	// correct.
 	at, ok := d.Place("per_attempt")
 	if !ok {
 		at, _ = d.Place("total")
@@ -107,7 +119,9 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 	}
 }
 
-// writes judges what becomes of operations that need a key.
+// writes judges whether operations that need a key may be repeated without
+// one. GET, PUT and DELETE need none: they are idempotent by method
+// (RFC 9110 section 9.2.2).
 func (r *run) writes(d *policyfile.Dependency) {
 	if d.Policy.RetryUnsent {
 		at, _ := d.Place("retry_unsent")
@@ -124,11 +138,14 @@ func (r *run) writes(d *policyfile.Dependency) {
 		at, _ := d.Place("methods")
 		r.add("FC301", at, d.Name, "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
 	}
+	// A position alone is asked for here: where nothing was written, the
+	// nearest section serves.
 	place := func(field string) policyfile.Position { at, _ := d.Place(field); return at }
 	r.keys(d.Keys, "keys", d.Name, d.Name, place)
 }
 
-// keys judges a promise about idempotency keys.
+// keys judges what a server promises about idempotency keys. Zero means
+// unknown, and is no finding: nothing is known against it.
 func (r *run) keys(k policyfile.Keys, section, who, subject string, place func(string) policyfile.Position) {
 	if k.MaxLength > maxKeyLength {
 		r.add("FC303", place(section+".max_length"), subject, "%s takes keys of up to %d characters: want at most %d", who, k.MaxLength, maxKeyLength)
@@ -139,18 +156,23 @@ func (r *run) keys(k policyfile.Keys, section, who, subject string, place func(s
 }
 
 // never are the failures that R-4 forbids to retry. http_401 may be made
-// unauthorized, which is a refresh and no retry.
+// unauthorized, which leads to a refresh of the token and not to a retry.
 var never = []string{
 	"http_400", "http_401", "http_403", "http_404", "http_409", "http_422", "http_4xx",
 	"grpc_INVALID_ARGUMENT", "grpc_NOT_FOUND", "grpc_PERMISSION_DENIED", "grpc_UNAUTHENTICATED", "grpc_UNIMPLEMENTED",
 }
 
+// classes judges overrides that make a terminal failure retryable. They are
+// walked in the order of their names, since reports are compared between
+// runs.
 func (r *run) classes(d *policyfile.Dependency) {
 	for _, label := range slices.Sorted(maps.Keys(d.Policy.Classify)) {
 		class := d.Policy.Classify[label]
 		if !class.Retryable() || !slices.Contains(never, label) {
 			continue
 		}
+		// An override may come from a profile, where this file has no line
+		// for it.
 		at, ok := d.Place("classify." + label)
 		from := ""
 		if !ok {
@@ -161,7 +183,8 @@ func (r *run) classes(d *policyfile.Dependency) {
 	}
 }
 
-// durable judges what becomes of work that cannot be done.
+// durable judges where work goes that cannot be done, and how long a
+// consumer remembers what it has done.
 func (r *run) durable(d *policyfile.Dependency) {
 	if !d.Policy.Kind.Durable() {
 		return
@@ -184,6 +207,7 @@ func (r *run) durable(d *policyfile.Dependency) {
 	}
 }
 
+// percent shows a share such as 0.2 as 20%.
 func percent(share float64) string { return number(share*100) + "%" }
 
 // number shows a figure with at most two decimals.

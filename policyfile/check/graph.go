@@ -11,7 +11,8 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// Load is the worst case of one dependency: every attempt fails.
+// Load is the worst case of one dependency: every attempt fails. Its JSON
+// names are part of the report's format.
 type Load struct {
 	File       string `json:"file"`
 	Line       int    `json:"line"`
@@ -36,15 +37,16 @@ type Load struct {
 	at   policyfile.Position
 }
 
-// edge is one call relation between services.
+// edge is one call relation between services, from the caller to the called.
+// It is named by service, so that files of several services connect.
 type edge struct {
 	from, to string
 	load     *Load
 }
 
-// unbounded returns what all attempts and the longest waits of p come to, the
-// total left aside. Counts may be absurd here: they are findings, and must not
-// keep us busy.
+// unbounded returns what all attempts of p and its longest waits come to,
+// without regard to the total. Counts may be absurd here: they are findings
+// of their own, and must not keep the loop below busy.
 func unbounded(p *forbear.Policy) time.Duration {
 	q := p.WithDefaults()
 	attempts := attempts(p)
@@ -55,6 +57,8 @@ func unbounded(p *forbear.Policy) time.Duration {
 		}
 		return saturated(sum + float64(max(attempts-len(steps), 0))*float64(steps[len(steps)-1]))
 	}
+	// After 64 doublings every wait has reached the cap: the rest is a
+	// product.
 	const grown = 64 // doublings, or triplings, beyond which every wait is the cap
 	base, most := float64(q.Backoff.Base), float64(q.Backoff.Cap)
 	factor, wait := 2.0, base
@@ -68,10 +72,13 @@ func unbounded(p *forbear.Policy) time.Duration {
 	return saturated(sum + float64(max(attempts-1-grown, 0))*most)
 }
 
-// attempts returns how often a call may be sent, within what can be counted.
+// attempts returns how often a call may be sent, the first attempt included.
+// It is clamped so that an absurd count, a finding of its own, does not
+// overflow.
 func attempts(p *forbear.Policy) int { return min(max(p.Retries(), 0), math.MaxInt32) + 1 }
 
-// saturated keeps a sum of durations within their range.
+// saturated turns a sum of nanoseconds into a duration, or into the longest
+// one.
 func saturated(sum float64) time.Duration {
 	if sum >= math.MaxInt64 {
 		return math.MaxInt64
@@ -79,7 +86,9 @@ func saturated(sum float64) time.Duration {
 	return time.Duration(math.Round(sum))
 }
 
-// worst returns the Load of a dependency on its own.
+// worst returns the Load of a dependency on its own. A limit that the reader
+// refused is taken as missing, so that the figures show what the file asks
+// for.
 func worst(s Source, d *policyfile.Dependency) Load {
 	p := d.Policy.WithDefaults()
 	l := Load{
@@ -98,8 +107,9 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	return l
 }
 
-// graph computes the loads of all dependencies and along all paths, and judges
-// them against the limits.
+// graph computes the loads of all dependencies and along all paths, and
+// judges them against the limits. It needs all files at once: three layers
+// with three attempts each send 27 requests, and no single file shows that.
 func (r *run) graph() []Load {
 	var loads []*Load
 	var edges []edge
@@ -117,6 +127,8 @@ func (r *run) graph() []Load {
 			r.givesUpFirst(d, services[d.Target()])
 		}
 	}
+	// Edges are looked up by the called service, because the walk goes
+	// upwards.
 	g := &walker{into: map[string][]edge{}, done: map[string]reach{}}
 	for _, e := range edges {
 		g.into[e.to] = append(g.into[e.to], e)
@@ -136,6 +148,8 @@ func (r *run) graph() []Load {
 	return out
 }
 
+// limits judges one path against the limits of the run. The tiny margin
+// forgives the rounding of multiplied budgets.
 func (r *run) limits(l *Load) {
 	if r.MaxAmplification > 0 && l.PathWith > r.MaxAmplification+1e-9 {
 		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s along %s: the limit is %s",
@@ -146,8 +160,9 @@ func (r *run) limits(l *Load) {
 	}
 }
 
-// givesUpFirst compares an attempt on a service whose file is there with the
-// longest of that service's own calls.
+// givesUpFirst compares an attempt on a service, whose own file is among the
+// sources, with the longest of that service's own calls. A caller that gives
+// up first leaves the work below running for no one, and asks for it again.
 func (r *run) givesUpFirst(d *policyfile.Dependency, callees []Source) {
 	if d.Policy.Kind.Durable() {
 		return
@@ -169,26 +184,31 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []Source) {
 	}
 }
 
-// walker follows calls upwards.
+// walker follows calls upwards. done keeps the result for each service,
+// without which a graph of many layers would take exponential time.
 type walker struct {
 	into    map[string][]edge
 	done    map[string]reach
 	circles []circle
 }
 
+// circle is a path that ends where it began, with one of its edges to
+// report.
 type circle struct {
 	edge edge
 	path []string
 }
 
-// reach is the worst that arrives at a service for one call at the outermost.
+// reach is the worst load that arrives at a service for one call at the
+// outermost service.
 type reach struct {
 	without, with float64
 	path          []string
 }
 
 // reach returns the worst path down to a service. below holds the services
-// between it and where the walk began.
+// between it and the start of the walk: meeting one of them again is a
+// circle, whose load has no bound and is left out.
 func (g *walker) reach(service string, below []string) reach {
 	if known, ok := g.done[service]; ok {
 		return known
@@ -209,7 +229,8 @@ func (g *walker) reach(service string, below []string) reach {
 	return best
 }
 
-// circle notes a circle once, however it was entered.
+// circle records a circle once, wherever the walk entered it: it is turned
+// so that its smallest name comes first.
 func (g *walker) circle(e edge, below []string) {
 	path := slices.Clone(below)
 	slices.Reverse(path)
@@ -224,7 +245,9 @@ func (g *walker) circle(e edge, below []string) {
 	g.circles = append(g.circles, circle{e, path})
 }
 
-// owners looks for dependencies with more than one.
+// owners looks for dependencies with more than one owner, over all files.
+// The first file names the owner, and later ones are held against it: none
+// of them is known to be right.
 func (r *run) owners() {
 	type claim struct {
 		owner string

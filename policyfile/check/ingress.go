@@ -3,6 +3,8 @@ package check
 import "github.com/forbear-go/forbear/policyfile"
 
 // ingress judges the routes that honor idempotency keys for their service.
+// Each of its findings is a choice that the file may make, and that a
+// reviewer has to see.
 func (r *run) ingress(f *policyfile.File) {
 	for _, route := range f.Gateway.Routes {
 		in := route.Idempotency

@@ -10,8 +10,8 @@ import (
 	"github.com/forbear-go/forbear/internal/report"
 )
 
-// Markdown writes who owns the retries of each dependency, the worst cases and
-// the findings, for a pull request or a page.
+// Markdown writes who owns the retries of each dependency, the worst cases
+// and the findings, for a pull request or a wiki page.
 func Markdown(w io.Writer, sources []Source, r *Result) error {
 	var b strings.Builder
 	b.WriteString("## Who retries\n\n| Dependency | Retry owner | Other layers |\n|---|---|---|\n")
@@ -43,11 +43,15 @@ func Markdown(w io.Writer, sources []Source, r *Result) error {
 	return err
 }
 
+// cells escapes what would end a table's cell or begin a tag: names and
+// messages come from the file under review.
 var cells = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
 
+// cell makes a text safe in a table.
 func cell(s string) string { return cells.Replace(s) }
 
-// Table writes the worst case of each dependency for a terminal.
+// Table writes the worst case of each dependency for a terminal, and the
+// worst path in a last line.
 func Table(w io.Writer, r *Result) error {
 	if len(r.Loads) == 0 {
 		return nil
@@ -72,7 +76,8 @@ func Table(w io.Writer, r *Result) error {
 	return err
 }
 
-// longest returns the longest call of a kind that somebody waits for.
+// longest returns the longest call of a kind whose caller waits for it. It
+// is a Stringer only for the sake of the one place that prints it.
 func longest(loads []Load) fmt.Stringer {
 	var l Load
 	for _, x := range loads {

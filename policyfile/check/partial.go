@@ -12,8 +12,8 @@ import (
 	"github.com/forbear-go/forbear/storm"
 )
 
-// partial warns of a breaker that makes an outage of a partial failure: of one
-// that the simulator finds self-inflicted in its scenario of that name.
+// partial warns of a breaker that turns a partial failure into an outage:
+// one that the simulator finds self-inflicted in its scenario of that name.
 func (r *run) partial(d *policyfile.Dependency) {
 	if usual(d.Policy.Breaker) {
 		return // it does not open there, whatever the retries
@@ -31,22 +31,28 @@ func (r *run) partial(d *policyfile.Dependency) {
 		d.Name, whole(s.FaultCost), whole(s.BreakerCost))
 }
 
-// whole shows a share in whole percent: the simulator's last digits are chance.
+// whole shows a share in whole percent: digits beyond that depend on the
+// simulator's seed.
 func whole(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
-// usual reports whether b opens as the default does, if ever.
+// usual reports whether b opens as the default does, or never. Most policies
+// do, and need no simulation, which takes far longer than all other checks
+// together.
 func usual(b breaker.Policy) bool {
 	b = b.WithDefaults(0)
 	d := breaker.Policy{}.WithDefaults(0)
-	// These say how long and how slow, and not when.
+	// These fields decide how long it stays open and what a slow call is,
+	// not when failures open it.
 	d.OpenFor, d.Probes, d.SlowCall, d.SlowRate = b.OpenFor, b.Probes, b.SlowCall, b.SlowRate
 	return b.Disabled || b == d
 }
 
-// simulate runs the simulator's scenario "partial" with policy p, once for all
-// dependencies that have the same. What cannot be run has faults that other
-// findings are about.
+// simulate runs the simulator's scenario "partial" with policy p, once for
+// all dependencies with the same policy. A policy that cannot be run has
+// faults that other findings report.
 func (r *run) simulate(p forbear.Policy) storm.Summary {
+	// Neither the owner nor the labels change the load, and without them
+	// more policies are alike.
 	p.Owner, p.Classify = "", nil
 	p.Breaker.SlowCall = 0 // how long calls to the dependency take is not known here
 	key, err := json.Marshal(p)

@@ -5,9 +5,9 @@ import (
 	"github.com/forbear-go/forbear/policyfile/foreign"
 )
 
-// Read reads a file for judging: a policy file, or the configuration of other
-// software when it looks like one. The faults of a policy file come as a
-// [*policyfile.Error].
+// Read reads a file for judging: a policy file, or the configuration of
+// other software when it looks like one. The faults of a policy file are
+// returned as a [*policyfile.Error].
 func Read(name string, data []byte) (Source, error) { return ReadAs("", name, data) }
 
 // ReadAs reads a file of the given format: "forbear", or one of

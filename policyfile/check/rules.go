@@ -6,10 +6,11 @@ import (
 	"github.com/forbear-go/forbear/internal/report"
 )
 
-// Rules lists what can be found, in the order of the ids.
+// Rules lists what can be found, in the order of the ids. It is a copy:
+// callers may sort or filter it.
 func Rules() []report.Rule { return slices.Clone(table) }
 
-// RuleOf returns the rule of an id.
+// RuleOf returns the rule of an id; ok is false when there is no such rule.
 func RuleOf(id string) (report.Rule, bool) {
 	i := slices.IndexFunc(table, func(r report.Rule) bool { return r.ID == id })
 	if i < 0 {
@@ -18,12 +19,20 @@ func RuleOf(id string) (report.Rule, bool) {
 	return table[i], true
 }
 
+// Short names keep the table readable.
 const (
 	note = report.Note
 	warn = report.Warning
 	fail = report.Error
 )
 
+// table holds every rule, in the order of the ids. Ids are grouped by
+// subject and never reused: they appear in waivers, in reports and in the
+// configuration of CI.
+//
+// Standard is the rule of the standard that a finding breaks, and Waivable
+// says whether a waiver of that rule lifts it. Summary says what is wrong, Why
+// what it costs, and Fix what to write instead.
 var table = []report.Rule{
 	{
 		ID: "FC001", Name: "not-judged", Severity: note,
@@ -32,6 +41,7 @@ var table = []report.Rule{
 		Fix:     "Judge it by hand.",
 	},
 
+	// FC1xx: the retry budget.
 	{
 		ID: "FC101", Name: "retry-budget-missing", Standard: "R-7", Severity: fail, Waivable: true,
 		Summary: "a dependency has no retry budget",
@@ -69,6 +79,7 @@ var table = []report.Rule{
 		Fix:     "Drop one of the two.",
 	},
 
+	// FC2xx: counts, durations and backoff.
 	{
 		ID: "FC201", Name: "retry-count", Standard: "R-2", Severity: fail, Waivable: true,
 		Summary: "a retry count is outside the range of its kind",
@@ -78,7 +89,7 @@ var table = []report.Rule{
 	{
 		ID: "FC202", Name: "total-duration", Standard: "R-3", Severity: fail, Waivable: true,
 		Summary: "a call may last longer than its kind allows",
-		Why:     "Callers give up long before, and the work goes on for nobody.",
+		Why:     "Callers give up long before, and the work goes on to no purpose.",
 		Fix:     "Set total to 30s or less; to 24h or less for events and webhooks.",
 	},
 	{
@@ -126,13 +137,15 @@ var table = []report.Rule{
 	{
 		ID: "FC210", Name: "caller-gives-up-first", Standard: "INTG-STD-035", Severity: warn,
 		Summary: "a caller's attempt ends before the callee's own retries may",
-		Why:     "The callee goes on retrying for nobody, while the caller asks again.",
+		Why:     "The callee goes on retrying to no purpose, while the caller asks again.",
 		Fix:     "Lower the callee's total below the caller's per_attempt.",
 	},
 
+	// FC3xx: what may be repeated at all, at the client and at
+	// the gateway.
 	{
 		ID: "FC301", Name: "write-without-key", Standard: "R-6", Severity: fail, Waivable: true,
-		Summary: "writes may be repeated without an idempotency key, or nobody says who brings one",
+		Summary: "writes may be repeated without an idempotency key, or the file does not say who brings one",
 		Why:     "A POST that timed out may have been done: a repetition without a key does it twice.",
 		Fix:     "Write idempotency: reuse, generate or refuse.",
 	},
@@ -169,13 +182,13 @@ var table = []report.Rule{
 	{
 		ID: "FC307", Name: "ingress-keys-shared", Standard: "R-6", Severity: warn, Waivable: true,
 		Summary: "a route with idempotency keys takes all callers for one",
-		Why:     "A caller who uses another's key gets that one's stored answer.",
+		Why:     "A caller who uses another's key gets that caller's stored response.",
 		Fix:     "Set principal: {header: NAME} or {jwt: {keys: FILE}}, unless there is one caller.",
 	},
 	{
 		ID: "FC308", Name: "ingress-key-optional", Standard: "R-6", Severity: warn, Waivable: true,
 		Summary: "a route with idempotency keys lets writes pass without one",
-		Why:     "A write without a key that is repeated is done twice, by whoever repeats it.",
+		Why:     "A write without a key that is repeated is done twice.",
 		Fix:     "Drop required: false when all callers send keys.",
 	},
 	{
@@ -185,6 +198,7 @@ var table = []report.Rule{
 		Fix:     "Drop rerunnable unless doing it twice is harmless.",
 	},
 
+	// FC4xx: what happens to work that cannot be done.
 	{
 		ID: "FC401", Name: "dead-letter-missing", Standard: "R-8", Severity: fail, Waivable: true,
 		Summary: "an async consumer or webhook has no dead-letter queue",
@@ -193,15 +207,16 @@ var table = []report.Rule{
 	},
 	{
 		ID: "FC402", Name: "dead-letter-alert-missing", Standard: "R-8", Severity: fail, Waivable: true,
-		Summary: "nobody is told about dead letters",
-		Why:     "A dead-letter queue that nobody looks at is a slow way to lose messages.",
+		Summary: "no one is alerted to dead letters",
+		Why:     "A dead-letter queue that no one looks at is a slow way to lose messages.",
 		Fix:     "Set dead_letter.alert.",
 	},
 
+	// FC5xx: what several layers or files come to together.
 	{
 		ID: "FC501", Name: "owner-missing", Severity: fail,
 		Summary: "a dependency has no retry owner",
-		Why:     "Where nobody owns the retries, every layer retries.",
+		Why:     "Where no service owns the retries, every layer retries.",
 		Fix:     "Set owner to the service that retries it.",
 	},
 	{
@@ -229,6 +244,7 @@ var table = []report.Rule{
 		Fix:     "Lower total.",
 	},
 
+	// FC6xx: security and observability.
 	{
 		ID: "FC601", Name: "tls-verification-off", Standard: "R-9", Severity: fail,
 		Summary: "TLS verification is switched off",
@@ -238,7 +254,7 @@ var table = []report.Rule{
 	{
 		ID: "FC602", Name: "silent", Standard: "R-10", Severity: fail, Waivable: true,
 		Summary: "metrics or logs of retries are switched off",
-		Why:     "A retry budget that nobody observes is half a control.",
+		Why:     "A retry budget that no one observes is half a control.",
 		Fix:     "Switch them on.",
 	},
 	{
@@ -254,6 +270,7 @@ var table = []report.Rule{
 		Fix:     "Drop the override.",
 	},
 
+	// FC7xx: the circuit breaker (INTG-STD-033).
 	{
 		ID: "FC701", Name: "breaker-floor", Standard: "INTG-STD-033", Severity: fail, Waivable: true,
 		Summary: "a circuit breaker is set below its floors",
@@ -273,6 +290,7 @@ var table = []report.Rule{
 		Fix:     "Leave breaker.on_budget and breaker.failure_rate at their defaults; forbear sim curve partial --policy FILE#DEPENDENCY shows the difference.",
 	},
 
+	// FC9xx: the waivers themselves. None of these can be waived.
 	{
 		ID: "FC901", Name: "waiver-expired", Severity: fail,
 		Summary: "a waiver has expired",
@@ -282,13 +300,13 @@ var table = []report.Rule{
 	{
 		ID: "FC902", Name: "waiver-unmatched", Severity: fail,
 		Summary: "a waiver is for a dependency that the file does not have",
-		Why:     "It waits for whoever takes that name next.",
+		Why:     "It waits for the next dependency of that name.",
 		Fix:     "Remove it, or correct the name.",
 	},
 	{
 		ID: "FC903", Name: "waiver-unused", Severity: warn,
 		Summary: "a waiver lifts nothing",
-		Why:     "Exceptions that nobody needs hide those that somebody does.",
+		Why:     "Exceptions that are not needed hide those that are.",
 		Fix:     "Remove it.",
 	},
 	{
@@ -300,7 +318,7 @@ var table = []report.Rule{
 	{
 		ID: "FC905", Name: "waiver-incomplete", Severity: fail,
 		Summary: "a waiver lacks id, owner, ticket or approval",
-		Why:     "Somebody must be able to ask who decided this, and why.",
+		Why:     "A reader must be able to ask who decided this, and why.",
 		Fix:     "Add what is missing.",
 	},
 	{

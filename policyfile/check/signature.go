@@ -17,14 +17,17 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// The namespaces under which waivers are signed. The file of allowed signers
-// says who may use which.
+// The namespaces under which waivers are signed. ssh-keygen binds a
+// signature to its namespace, so that one for a commit or a release cannot
+// be used as an approval. The file of allowed signers says who may use
+// which.
 const (
 	Namespace    = "forbear-waiver"
 	NamespaceIAB = "forbear-waiver-iab"
 )
 
-// payload is what an approver signs, in this order of fields.
+// payload is what an approver signs, with the fields in this order. Any
+// change to its form invalidates every signature there is.
 type payload struct {
 	Form       string `json:"form"`
 	Service    string `json:"service"`
@@ -44,9 +47,10 @@ type payload struct {
 	Lifts []string `json:"lifts"`
 }
 
-// Payload returns the bytes that the approvers of a waiver of f sign, as one line
-// of JSON: everything but the approvals, and the values out of range that the
-// waiver lifts.
+// Payload returns the bytes that the approvers of a waiver of f sign, as one
+// line of JSON: everything but the approvals, and the values out of range
+// that the waiver lifts. The values are part of it, so that a signature for
+// 7 retries does not cover a later 9.
 func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 	lifts := []string{}
 	if d, ok := f.Dependency(w.Dependency); ok {
@@ -56,6 +60,8 @@ func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 			}
 		}
 	}
+	// Sorted, so that the payload does not depend on the order of the
+	// checks.
 	slices.Sort(lifts)
 	data, err := json.Marshal(payload{
 		"forbear-waiver-v1", f.Service, w.ID, w.Rule, w.Dependency, w.Reason, w.Owner, w.Ticket,
@@ -67,15 +73,24 @@ func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 	return append(data, '\n')
 }
 
+// Reasons for which verify refuses a signature. Any other error means that
+// it could not be verified.
 var (
 	errSignature = errors.New("the signature is not valid")
 	errSelf      = errors.New("the key is the owner's")
 )
 
-// verifyTime bounds one run of ssh-keygen.
+// verifyTime bounds one run of ssh-keygen. A signing agent that asks for a
+// password would otherwise stop a build.
 const verifyTime = 10 * time.Second
 
-// verify asks ssh-keygen whether a is a's approver's word on data.
+// verify checks with ssh-keygen that approval a is a's signature over data,
+// made with a key of a.By and not of the owner.
+//
+// The program is used in place of a library because the file of allowed
+// signers is its own format, with namespaces, validity periods and
+// certificate authorities: what ssh-keygen accepts is what the approvers'
+// own tools accept.
 func verify(signers string, data []byte, a *policyfile.Approval, owner string) error {
 	if _, err := os.Stat(signers); err != nil {
 		return fmt.Errorf("the file of allowed signers: %w", err)
@@ -84,6 +99,7 @@ func verify(signers string, data []byte, a *policyfile.Approval, owner string) e
 	if err != nil {
 		return errors.New("ssh-keygen is not installed")
 	}
+	// The signature has to be a file; the payload goes through stdin.
 	dir, err := os.MkdirTemp("", "forbear-waiver-")
 	if err != nil {
 		return err
@@ -103,10 +119,14 @@ func verify(signers string, data []byte, a *policyfile.Approval, owner string) e
 	check.Stdin = bytes.NewReader(data)
 	if err := check.Run(); err != nil {
 		if _, ran := errors.AsType[*exec.ExitError](err); ran && ctx.Err() == nil {
+			// It ran and refused. An exit by timeout or signal is not a
+			// refusal.
 			return errSignature
 		}
 		return fmt.Errorf("running ssh-keygen: %w", err)
 	}
+	// The same key may be listed under the owner's name too: then the owner
+	// has approved the waiver under another name.
 	out, err := exec.CommandContext(ctx, tool, "-Y", "find-principals", "-f", signers, "-s", signature).Output()
 	if err != nil {
 		return errSignature

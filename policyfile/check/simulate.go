@@ -11,23 +11,27 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// outcome is what a simulated minute came to.
+// outcome counts what a simulated minute came to: calls, calls that
+// succeeded, attempts sent, and calls whose first attempt succeeded.
 type outcome struct {
 	calls, good, sends, firstTry int
 }
 
-// The simulated minute: enough calls for a share to mean something.
+// The simulated minute has 6000 calls: enough that a share of a few percent
+// is not chance.
 const (
 	simRate = 100 // calls a second
 	simTime = 60 * time.Second
 )
 
-// event is an attempt that is due.
+// event is an attempt that is due, with the state of its call.
 type event struct {
 	at    time.Time
 	state forbear.State
 }
 
+// events is a heap by time, so that attempts of different calls interleave
+// as they would.
 type events []event
 
 func (e events) Len() int           { return len(e) }
@@ -41,9 +45,9 @@ func (e *events) Pop() any {
 }
 
 // minute sends calls through a Retryer of the dependency's own policy for a
-// minute of virtual time, each attempt failing with the given probability. The
-// breaker is left out, so that what is seen is the policy of the retries. The
-// draws are seeded: every run is alike.
+// minute of virtual time, each attempt failing with the given probability.
+// The breaker is left out, so that the result shows the retry policy alone.
+// The draws are seeded: two runs give the same figures.
 func minute(d *policyfile.Dependency, failing float64) (outcome, error) {
 	random := rand.New(rand.NewPCG(1, 2))
 	p := d.Policy
@@ -68,6 +72,7 @@ func minute(d *policyfile.Dependency, failing float64) (outcome, error) {
 		if first {
 			budget.Request(e.at)
 		}
+		// Attempts take no time here: what counts is how many are sent.
 		o.sends++
 		if random.Float64() >= failing {
 			o.good++
@@ -85,7 +90,8 @@ func minute(d *policyfile.Dependency, failing float64) (outcome, error) {
 	return o, nil
 }
 
-// decide asks the policy about one failure after the first attempt.
+// decide asks the policy about one failure after the first attempt, with a
+// given draw and nothing known of budget or breaker.
 func decide(d *policyfile.Dependency, f forbear.Failure, draw float64) forbear.Decision {
 	p := d.Policy.WithDefaults()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

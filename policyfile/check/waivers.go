@@ -13,13 +13,18 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
+// The longest that a waiver may last, and how long before its end it is
+// announced.
 const (
 	maxWaiver = 180 * 24 * time.Hour
 	soon      = 14 * 24 * time.Hour
 )
 
-// waivers judges the waivers of a file, and lets the valid ones lift what they
-// name among the findings of the file, which are those from first to end.
+// waivers judges the waivers of a file, and lets the valid ones lift what
+// they name among the findings of that file, which are those from first to
+// end.
+//
+// A waiver counts as valid when judging it added no finding.
 func (r *run) waivers(f *policyfile.File, first, end int) {
 	for i := range f.Waivers {
 		w := &f.Waivers[i]
@@ -39,13 +44,14 @@ func (r *run) waivers(f *policyfile.File, first, end int) {
 	}
 }
 
+// nameOf names a waiver in messages: by its id, or by what it lifts.
 func nameOf(w *policyfile.Waiver) string {
 	return cmp.Or(w.ID, w.Rule+" for "+cmp.Or(w.Dependency, strings.Join(w.Code, ", ")))
 }
 
-// WaiverFaults says why a waiver of f is not valid, for those who apply waivers
-// to something else than policies; nil when it is. err says why that could not
-// be found out.
+// WaiverFaults says why a waiver of f is not valid, for tools that apply
+// waivers to something other than policies, such as the linter to code. It
+// returns nil for a valid one. err says what could not be verified.
 func WaiverFaults(f *policyfile.File, w *policyfile.Waiver, o Options) (faults []report.Finding, err error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -58,7 +64,8 @@ func WaiverFaults(f *policyfile.File, w *policyfile.Waiver, o Options) (faults [
 	return r.findings, errors.Join(r.unjudged...)
 }
 
-// waiver judges one waiver by itself.
+// waiver judges one waiver by itself. Its signatures are looked at last:
+// those of an expired waiver are of no interest.
 func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 	for _, need := range []struct{ key, value string }{{"id", w.ID}, {"owner", w.Owner}, {"ticket", w.Ticket}} {
 		if need.value == "" {
@@ -70,6 +77,7 @@ func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 		r.add("FC904", w.At, name, "waiver %s does not say since when it holds", name)
 	case w.Created.After(r.Now):
 		r.add("FC904", w.At, name, "waiver %s was created on %s, which is yet to come", name, w.Created.Format(time.DateOnly))
+	// The day of expiry is included, and Expires is the moment after it.
 	case w.Expires.Sub(w.Created) > maxWaiver+24*time.Hour: // the last day counts
 		r.add("FC904", w.At, name, "waiver %s lasts from %s to %s: want at most 180 days", name, w.Created.Format(time.DateOnly), lastDay(w.Expires))
 	}
@@ -86,6 +94,8 @@ func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 	}
 }
 
+// approval judges one signature. The owner's own is refused by name first,
+// then by key in verify.
 func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.Approval, name string) {
 	if a.By == w.Owner {
 		r.add("FC906", a.At, name, "waiver %s is approved by its owner %s", name, a.By)
@@ -111,6 +121,8 @@ func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.A
 	}
 }
 
+// roleNote reminds the reader that a role needs its own namespace, which is
+// the usual reason for such a signature to be refused.
 func roleNote(a *policyfile.Approval) string {
 	if a.Role == "iab" {
 		return " for role iab"
@@ -118,8 +130,9 @@ func roleNote(a *policyfile.Approval) string {
 	return ""
 }
 
-// lift suppresses the findings that w covers, when it is valid, and says when
-// it covers none.
+// lift suppresses the findings that w covers, when it is valid, and reports
+// a waiver that covers none. An invalid waiver counts as used too: its own
+// finding says what is wrong with it.
 func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, first, end int, valid bool) {
 	if !slices.ContainsFunc(f.All(), func(d *policyfile.Dependency) bool { return d.Name == w.Dependency }) {
 		r.add("FC902", w.At, name, "waiver %s is for %s, which is not in this file", name, w.Dependency)
@@ -141,12 +154,13 @@ func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, first,
 			c.Suppressed = fmt.Sprintf("waiver %s until %s: %s", name, lastDay(w.Expires), w.Reason)
 		}
 	}
-	if !used && len(w.Code)+len(f.Lint.Code[w.Dependency]) == 0 { // forbear lint tells what is left of code
+	if !used && len(w.Code)+len(f.Lint.Code[w.Dependency]) == 0 { // forbear lint reports what is left of code
 		r.add("FC903", w.At, name, "waiver %s lifts nothing: %s does not break %s", name, w.Dependency, w.Rule)
 	}
 }
 
-// overRange reports whether a count is above its range, and not below.
+// overRange reports whether a count is above its range, and not below. Only
+// the upper bound of R-2 is reserved to the architecture board.
 func overRange(f *policyfile.File, name string) bool {
 	d, ok := f.Dependency(name)
 	if !ok {
@@ -159,9 +173,12 @@ func overRange(f *policyfile.File, name string) bool {
 	return d.Policy.MaxRetries > high
 }
 
+// boardApproved reports whether a member of the board has signed. Whether
+// the signature holds is judged by approval.
 func boardApproved(w *policyfile.Waiver) bool {
 	return slices.ContainsFunc(w.Approvals, func(a policyfile.Approval) bool { return a.Role == "iab" })
 }
 
-// lastDay shows the last day on which something holds that ends at t.
+// lastDay shows the last day of something that ends at t, which is
+// exclusive.
 func lastDay(t time.Time) string { return t.Add(-time.Nanosecond).Format(time.DateOnly) }

@@ -10,7 +10,8 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// The defaults of Envoy's route and of its RetryPolicy.
+// The defaults of Envoy's route and of its RetryPolicy. A file that leaves a
+// field out gets these, and is judged by them.
 const (
 	envoyTimeout = 15 * time.Second
 	envoyBase    = 25 * time.Millisecond
@@ -18,8 +19,12 @@ const (
 	envoyPercent = 20.0
 )
 
-// envoy reads routes and clusters, wherever in the file they are: a bootstrap,
-// or a dump of one of its parts. Envoy's waits are fully jittered.
+// envoy reads routes and clusters, wherever in the file they are: a
+// bootstrap, or a dump of one of its parts. Envoy draws its waits with full
+// jitter, as R-1 asks, so that jitter needs no finding.
+//
+// Clusters are gathered first, because a route names one that may stand
+// below it.
 func (r *reader) envoy(data []byte) error {
 	roots, err := r.documents(data)
 	if err != nil {
@@ -36,6 +41,8 @@ func (r *reader) envoy(data []byte) error {
 	for _, root := range roots {
 		walk(root, func(n *yaml.Node) {
 			for _, host := range items(path(n, "virtual_hosts")) {
+				// A route without a policy of its own inherits that of
+				// its virtual host.
 				inherited := path(host, "retry_policy")
 				for _, route := range items(get(host, "routes")) {
 					r.envoyRoute(resolve(route), inherited, clusters)
@@ -46,6 +53,7 @@ func (r *reader) envoy(data []byte) error {
 	return nil
 }
 
+// envoyRoute reads one route that retries.
 func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.Node) {
 	action := get(n, "route")
 	policy := path(action, "retry_policy")
@@ -56,6 +64,8 @@ func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.N
 	if action == nil || policy == nil || text(on) == "" {
 		return // without retry_on Envoy does not retry
 	}
+	// One finding speaks for the route: its cluster is chosen at run time,
+	// by a header or by weight.
 	name := text(get(action, "cluster"))
 	if name == "" {
 		name = "unnamed"
@@ -76,10 +86,14 @@ func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.N
 	r.add(d)
 }
 
+// envoyTimes reads the durations. Envoy's timeout covers all attempts
+// together, and a route without per_try_timeout lets one attempt take all of
+// it.
 func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *yaml.Node) {
 	d.Policy.Total = envoyTimeout
 	if v := get(action, "timeout"); v != nil {
 		d.SetPlace("total", r.at(v.Line, v.Column))
+		// Zero switches the timeout off, in contrast to an absent field.
 		if d.Policy.Total, _ = span(v); d.Policy.Total == 0 {
 			r.refuse(r.at(v.Line, v.Column), "R-3", d, "total.missing", "timeout %s switches the route's timeout off", v.Value)
 		}
@@ -98,6 +112,7 @@ func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *yaml.Node)
 		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
 		d.Policy.Backoff.Base, _ = span(v)
 	}
+	// Envoy's documented default: ten times the base.
 	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
 	if v := path(back, "max_interval"); v != nil {
 		d.SetPlace("backoff.cap", r.at(v.Line, v.Column))
@@ -105,16 +120,21 @@ func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *yaml.Node)
 	}
 }
 
-// unsent are the conditions under which nothing has reached the upstream.
+// unsent are the conditions under which nothing has reached the upstream
+// service, so that a repetition is safe for any method.
 var unsent = []string{"connect-failure", "refused-stream", "reset-before-request", "rate-limited", "envoy-ratelimited"}
 
-// conditions judges retry_on, in Envoy's words, which are Istio's too.
+// conditions judges retry_on, in Envoy's words, which Istio uses too.
+// Conditions that may repeat a request the service has seen need idempotent
+// methods.
 func (r *reader) conditions(d *policyfile.Dependency, on, codes *yaml.Node, idempotent bool) {
 	at := r.at(on.Line, on.Column)
 	repeats := false
 	for word := range strings.SplitSeq(text(on), ",") {
 		word = strings.TrimSpace(word)
 		switch {
+		// The name suggests all of 4xx; 409 is the one status that it
+		// retries.
 		case word == "retriable-4xx":
 			r.refuse(at, "R-4", d, "classify.http_409", "retriable-4xx retries 409: a conflict does not go away")
 		case slices.Contains(never, word):
@@ -132,7 +152,9 @@ func (r *reader) conditions(d *policyfile.Dependency, on, codes *yaml.Node, idem
 	}
 }
 
-// methodBound reports whether a route matches idempotent methods alone.
+// methodBound reports whether a route matches a single idempotent method
+// (RFC 9110 section 9.2.2). A pattern over methods is not understood, and
+// counts as any method.
 func methodBound(route *yaml.Node) bool {
 	for _, h := range items(path(get(route, "match"), "headers")) {
 		if text(get(h, "name")) != ":method" {
@@ -147,6 +169,9 @@ func methodBound(route *yaml.Node) bool {
 	return false
 }
 
+// envoyBudget reads the retry budget of the cluster: Envoy keeps it beside
+// the circuit breakers, not with the route. Its share is of active requests,
+// which is close enough to judge.
 func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *yaml.Node, at policyfile.Position) {
 	if cluster == nil {
 		r.unjudged(at, d.Name, "cluster %s is not in this file: its retry budget and its TLS are not judged", d.Name)
@@ -158,6 +183,7 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *yaml.Node, at po
 			continue
 		}
 		d.SetPlace("budget", r.at(budget.Line, budget.Column))
+		// A budget without a percentage means Envoy's default of 20 %.
 		share, from := envoyPercent, budget
 		if v := path(budget, "budget_percent", "value"); v != nil {
 			share, _ = number(v)
@@ -171,11 +197,15 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *yaml.Node, at po
 		"the cluster has no retry_budget: its retries are bounded by a number of concurrent ones, whatever the traffic")
 }
 
+// envoyTLS looks for a cluster that accepts any certificate. Envoy
+// does so unless it is given something to validate against.
 func (r *reader) envoyTLS(d *policyfile.Dependency, cluster *yaml.Node) {
 	tls := path(cluster, "transport_socket", "typed_config")
 	if tls == nil || !strings.Contains(text(get(tls, "@type")), "UpstreamTlsContext") {
 		return
 	}
+	// Any of the three places may hold the validation; an SDS secret is
+	// fetched at run time and taken as good.
 	common := path(tls, "common_tls_context")
 	validation := path(common, "validation_context")
 	combined := path(common, "combined_validation_context")

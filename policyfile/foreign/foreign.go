@@ -24,6 +24,8 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
+// readers are the adapters by format. A new one is added here, in Formats
+// and in Detect.
 var readers = map[string]func(*reader, []byte) error{
 	"grpc":    (*reader).grpc,
 	"envoy":   (*reader).envoy,
@@ -32,12 +34,17 @@ var readers = map[string]func(*reader, []byte) error{
 	"haproxy": (*reader).haproxy,
 }
 
-// Formats lists the formats that [Read] knows.
+// Formats lists the formats that [Read] knows, in the order in which the
+// help shows them.
 func Formats() []string { return []string{"grpc", "envoy", "istio", "nginx", "haproxy"} }
 
+// haproxySection matches a line that begins a section of haproxy.cfg. Its
+// keywords end a line without a colon, unlike the keys of a YAML file.
 var haproxySection = regexp.MustCompile(`(?m)^(backend|frontend|listen|defaults|global)([ \t]+[^\s:]+)*[ \t]*(#.*)?$`)
 
 // Detect returns the format of a file, or "" for one that is none of these.
+// It looks for words that the format cannot do without, and at the extension
+// where those are ambiguous; --format overrides it.
 func Detect(name string, data []byte) string {
 	has := func(s string) bool { return bytes.Contains(data, []byte(s)) }
 	switch ext := filepath.Ext(name); {
@@ -55,7 +62,8 @@ func Detect(name string, data []byte) string {
 	return ""
 }
 
-// Read reads data in the given format. refused holds the rules that it breaks.
+// Read reads data in the given format. refused holds the rules of the
+// standard that it breaks. err is for data that cannot be read at all.
 func Read(format, name string, data []byte) (f *policyfile.File, refused []*policyfile.Fault, err error) {
 	read, ok := readers[format]
 	if !ok {
@@ -71,17 +79,20 @@ func Read(format, name string, data []byte) (f *policyfile.File, refused []*poli
 	return r.file, r.refused, nil
 }
 
-// reader gathers what one file says.
+// reader gathers what one file says. Every adapter is a method of it.
 type reader struct {
 	file    *policyfile.File
 	refused []*policyfile.Fault
 }
 
+// at is a position in the file that is read; nodes without a place count as
+// line 1.
 func (r *reader) at(line, column int) policyfile.Position {
 	return policyfile.Position{File: r.file.Name, Line: max(line, 1), Column: max(column, 1)}
 }
 
-// refuse notes a broken rule of a dependency.
+// refuse records a broken rule of a dependency. field is that of a policy
+// file, by which package check finds the id.
 func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Dependency, field, format string, args ...any) {
 	r.refused = append(r.refused, &policyfile.Fault{
 		Position: at, Rule: rule, Dependency: d.Name, Field: field,
@@ -89,17 +100,21 @@ func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Depen
 	})
 }
 
-// unjudged notes what an adapter cannot judge.
+// unjudged records what an adapter cannot judge. It is shown as FC001, so
+// that its silence is not taken for consent.
 func (r *reader) unjudged(at policyfile.Position, dependency, format string, args ...any) {
 	r.file.Unjudged = append(r.file.Unjudged, &policyfile.Fault{
 		Position: at, Dependency: dependency, Message: fmt.Sprintf(format, args...),
 	})
 }
 
-// fields are those whose ranges mean the same everywhere.
+// fields are those whose ranges mean the same in every format. The others
+// have no counterpart, and their defaults say nothing about the file.
 var fields = []string{"max_retries", "total", "backoff.base", "backoff.cap", "budget.ratio"}
 
-// add finishes a dependency: the ranges of the standard hold for it too.
+// add finishes a dependency: the ranges of the standard apply to it as to a
+// policy file. The budget's own limits do not, except for its ratio, since
+// adapters set nothing else of it.
 func (r *reader) add(d policyfile.Dependency) {
 	for _, v := range violation.Of(&d.Policy) {
 		if v.Rule == "" || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
@@ -111,7 +126,8 @@ func (r *reader) add(d policyfile.Dependency) {
 	r.file.Dependencies = append(r.file.Dependencies, d)
 }
 
-// retries sets the number of retries; none at all is Disabled.
+// retries sets the number of retries. None at all becomes Disabled, because
+// zero means the default in a policy.
 func retries(d *policyfile.Dependency, n int, at policyfile.Position) {
 	d.SetPlace("max_retries", at)
 	if d.Policy.Disabled = n <= 0; n > 0 {
@@ -119,10 +135,11 @@ func retries(d *policyfile.Dependency, n int, at policyfile.Position) {
 	}
 }
 
-// atOnce says that no time passes between attempts.
+// atOnce says that no time passes between attempts. A schedule is the only
+// form that can express it: a base of zero would mean the default.
 func atOnce(d *policyfile.Dependency) {
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
 }
 
-// never are the failures that R-4 forbids to retry.
+// never are the statuses that R-4 forbids to retry.
 var never = []string{"400", "401", "403", "404", "409", "422"}

@@ -11,10 +11,11 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// grpcMaxAttempts is what gRPC's clients cut maxAttempts to.
+// grpcMaxAttempts is what gRPC's clients cut maxAttempts to, whatever the
+// file says (gRFC A6).
 const grpcMaxAttempts = 5
 
-// grpc reads a service config (gRFC A6). maxAttempts counts the first call; the
+// grpc reads a service config (gRFC A6). maxAttempts counts the first call;
 // waits lie within 20 % of the exponential value; retryThrottling is a token
 // bucket that each success refills by tokenRatio.
 func (r *reader) grpc(data []byte) error {
@@ -31,6 +32,8 @@ func (r *reader) grpc(data []byte) error {
 	return nil
 }
 
+// grpcMethod reads one method config. One without a retryPolicy does not
+// retry.
 func (r *reader) grpcMethod(n, throttling *yaml.Node) {
 	d := policyfile.Dependency{Name: grpcName(n), At: r.at(n.Line, n.Column), Protocol: "grpc"}
 	d.Policy.Kind = forbear.GRPC
@@ -49,6 +52,8 @@ func (r *reader) grpcMethod(n, throttling *yaml.Node) {
 			r.unjudged(r.at(v.Line, v.Column), d.Name, "maxAttempts %q of %s is not a number of at least 2", v.Value, d.Name)
 		}
 	}
+	// A duration that cannot be read stays zero and means the default: gRPC
+	// itself refuses such a config, so that it never runs.
 	if v := get(policy, "initialBackoff"); v != nil {
 		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
 		d.Policy.Backoff.Base, _ = span(v)
@@ -57,6 +62,8 @@ func (r *reader) grpcMethod(n, throttling *yaml.Node) {
 		d.SetPlace("backoff.cap", r.at(v.Line, v.Column))
 		d.Policy.Backoff.Cap, _ = span(v)
 	}
+	// gRFC A6 fixes the jitter, and no setting changes it: every service
+	// config with retries breaks R-1.
 	r.refuse(at, "R-1", &d, "backoff.jitter", "gRPC's own retries wait within 20%% of the same time: that is not full jitter")
 	if v := get(policy, "perAttemptRecvTimeout"); v != nil {
 		d.SetPlace("per_attempt", r.at(v.Line, v.Column))
@@ -74,15 +81,19 @@ func (r *reader) grpcMethod(n, throttling *yaml.Node) {
 	r.add(d)
 }
 
-// grpcNumbers are the codes by number, which the config may use too.
+// grpcNumbers are the codes by number, which the config may use in place of
+// names.
 var grpcNumbers = []string{
 	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
 	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
 	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
+// grpcNever are the codes that R-4 forbids to retry: the same request fails
+// the same way again.
 var grpcNever = []string{"INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED", "UNIMPLEMENTED"}
 
+// grpcCodes judges the retryable codes, which gRPC accepts in any case.
 func (r *reader) grpcCodes(d *policyfile.Dependency, n *yaml.Node) {
 	for _, c := range items(n) {
 		code := strings.ToUpper(text(c))
@@ -95,6 +106,9 @@ func (r *reader) grpcCodes(d *policyfile.Dependency, n *yaml.Node) {
 	}
 }
 
+// throttling reads the token bucket as a budget: each success earns
+// tokenRatio of a retry, which is a share of the successful calls. The
+// bucket's size bounds a burst and is not judged.
 func (r *reader) throttling(d *policyfile.Dependency, n *yaml.Node, at policyfile.Position) {
 	if n == nil {
 		r.refuse(at, "R-7", d, "budget", "no retryThrottling: every failed call is sent again")
@@ -110,7 +124,8 @@ func (r *reader) throttling(d *policyfile.Dependency, n *yaml.Node, at policyfil
 	d.Policy.Budget.Ratio = min(ratio, 1)
 }
 
-// grpcName joins the names of a method config.
+// grpcName joins the names of a method config, as the policy stands for all
+// of them. A name without a service means every method.
 func grpcName(n *yaml.Node) string {
 	var names []string
 	for _, name := range items(get(n, "name")) {

@@ -10,11 +10,13 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// haproxyRetries is the number of retries that HAProxy makes unless told
-// otherwise: when a connection fails, and for what retry-on lists.
+// haproxyRetries is HAProxy's default number of retries: when a connection
+// fails, and for what retry-on lists.
 const haproxyRetries = 3
 
 // proxy is a section of haproxy.cfg, or the defaults that it starts from.
+// HAProxy's settings are lines, and inheriting a section is copying its
+// lines.
 type proxy struct {
 	name    string
 	at      policyfile.Position
@@ -23,14 +25,18 @@ type proxy struct {
 	guarded bool // a POST is kept from being repeated
 }
 
+// configLine is one line, split into words, with its position.
 type configLine struct {
 	words []string
 	at    policyfile.Position
 }
 
 // haproxy reads backend and listen sections with the defaults above them.
-// Retries go out after a fixed second, or at once to another server; there is
-// no budget, and nothing bounds a request and its retries together.
+// Retries go out after a fixed second, or at once to another server. There
+// is no budget, and nothing bounds a request and its retries together.
+//
+// A section ends where the next begins, so that each is judged when the next
+// one opens, and the last at the end of the file.
 func (r *reader) haproxy(data []byte) error {
 	defaults := map[string]*proxy{}
 	last := &proxy{lines: map[string]configLine{}}
@@ -44,6 +50,7 @@ func (r *reader) haproxy(data []byte) error {
 		}
 		at := r.at(line, len(text)-len(strings.TrimLeft(text, " \t"))+1)
 		switch words[0] {
+		// A frontend passes requests on and retries nothing.
 		case "global", "frontend", "userlist", "peers", "resolvers", "cache", "program", "http-errors", "ring", "mailers":
 			r.backend(current)
 			current = nil
@@ -60,7 +67,8 @@ func (r *reader) haproxy(data []byte) error {
 	return nil
 }
 
-// begin opens a section, on top of the defaults that hold for it.
+// begin opens a section on top of the defaults that apply to it: those that
+// it names with "from", or the last ones above it.
 func begin(words []string, at policyfile.Position, last *proxy, defaults map[string]*proxy) *proxy {
 	from := last
 	if i := slices.Index(words, "from"); i >= 0 && i+1 < len(words) && defaults[words[i+1]] != nil {
@@ -74,6 +82,8 @@ func begin(words []string, at policyfile.Position, last *proxy, defaults map[str
 		}
 		return p
 	}
+	// A new defaults section starts from HAProxy's own defaults, not from
+	// the one above.
 	if i := slices.Index(words, "from"); i < 0 {
 		p.lines, p.guarded = map[string]configLine{}, false
 	}
@@ -85,6 +95,7 @@ func begin(words []string, at policyfile.Position, last *proxy, defaults map[str
 	return last
 }
 
+// read keeps the lines that matter to retries and skips the rest.
 func (p *proxy) read(l configLine) {
 	switch w := l.words; {
 	case w[0] == "retries" || w[0] == "retry-on":
@@ -93,13 +104,16 @@ func (p *proxy) read(l configLine) {
 		p.lines["timeout "+w[1]] = l
 	case w[0] == "server" || w[0] == "default-server" || w[0] == "server-template":
 		p.servers = append(p.servers, l)
+	// A condition on POST, or one with "unless", keeps writes from being
+	// repeated. Other conditions are taken as not covering them.
 	case w[0] == "http-request" && len(w) > 1 && w[1] == "disable-l7-retry":
 		p.guarded = len(w) == 2 || slices.Contains(w, "METH_POST") || slices.Contains(w, "POST") ||
 			slices.Contains(w, "unless")
 	}
 }
 
-// backend judges a section; defaults have no name and are not judged alone.
+// backend judges a section. Defaults have no name and are not judged alone;
+// a section without servers retries nothing.
 func (r *reader) backend(p *proxy) {
 	if p == nil || p.name == "" || len(p.servers) == 0 {
 		return
@@ -133,6 +147,7 @@ func (r *reader) backend(p *proxy) {
 		at = on.at
 		r.retryOn(&d, on, p.guarded)
 	}
+	// These three hold for every HAProxy: no setting changes them.
 	r.refuse(at, "R-7", &d, "budget", "HAProxy has no retry budget: every failed request is sent again")
 	r.refuse(at, "R-1", &d, "backoff.jitter", "retries go out after a fixed second, or at once to another server")
 	r.refuse(at, "R-3", &d, "total.missing", "nothing bounds a request and its retries together")
@@ -148,6 +163,7 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, guarded bool) 
 		if slices.Contains(never, word) {
 			r.refuse(on.at, "R-4", d, "classify.http_"+word, "%s is tried again: the same request gets the same answer", word)
 		}
+		// These two happen before the request has been sent.
 		repeats = repeats || word != "conn-failure" && word != "0rtt-rejected"
 	}
 	if repeats && !guarded {
@@ -156,7 +172,8 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, guarded bool) 
 	}
 }
 
-// haproxyTime reads "5s", or milliseconds without a unit.
+// haproxyTime reads a duration such as "5s", or milliseconds without a unit,
+// which is HAProxy's default unit.
 func haproxyTime(s string) (time.Duration, bool) {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		return time.Duration(n) * time.Millisecond, true
@@ -169,7 +186,8 @@ func haproxyTime(s string) (time.Duration, bool) {
 	return v, err == nil
 }
 
-// haproxyWords splits a line at spaces, minding quotes, escapes and comments.
+// haproxyWords splits a line at spaces, respecting quotes, escapes and
+// comments as HAProxy does: a quoted # begins no comment.
 func haproxyWords(line string) (words []string) {
 	var b strings.Builder
 	var quote byte

@@ -9,10 +9,12 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// istioRetries is how often Istio retries a route that says nothing of retries.
+// istioRetries is how often Istio retries a route whose settings leave
+// retries out. It is two and not none, which surprises many.
 const istioRetries = 2
 
-// istio reads VirtualServices, and the DestinationRules beside them.
+// istio reads VirtualServices and the DestinationRules beside them. A rule
+// is found by its host, as Istio finds it, within this file alone.
 func (r *reader) istio(data []byte) error {
 	roots, err := r.documents(data)
 	if err != nil {
@@ -36,6 +38,8 @@ func (r *reader) istio(data []byte) error {
 	return nil
 }
 
+// istioRoute reads one HTTP route. It is judged by its first destination:
+// the others are versions of the same service as a rule.
 func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
 	name := ""
 	for _, to := range items(get(n, "route")) {
@@ -56,6 +60,7 @@ func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
 		at = r.at(policy.Line, policy.Column)
 		count, from := float64(istioRetries), policy
 		if v := get(policy, "attempts"); v != nil {
+			// attempts counts retries in Istio, in spite of its name.
 			from = v
 			if m, ok := number(v); ok {
 				count = min(m, math.MaxInt16)
@@ -75,6 +80,8 @@ func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
 	r.add(d)
 }
 
+// istioTimes reads the durations. Istio configures Envoy, and Envoy's
+// defaults apply, except that a route without a timeout has none.
 func (r *reader) istioTimes(d *policyfile.Dependency, n, policy *yaml.Node, at policyfile.Position) {
 	d.Policy.Backoff.Base = envoyBase
 	if v := get(policy, "backoff"); v != nil {
@@ -96,6 +103,9 @@ func (r *reader) istioTimes(d *policyfile.Dependency, n, policy *yaml.Node, at p
 	}
 }
 
+// istioMethodBound reports whether every match of a route names an
+// idempotent method. A single match without a method lets any of them
+// through.
 func istioMethodBound(route *yaml.Node) bool {
 	matches := items(get(route, "match"))
 	for _, m := range matches {
@@ -107,6 +117,7 @@ func istioMethodBound(route *yaml.Node) bool {
 	return len(matches) > 0
 }
 
+// istioRule reads what the DestinationRule says about budget and TLS.
 func (r *reader) istioRule(d *policyfile.Dependency, rule *yaml.Node, at policyfile.Position) {
 	if rule == nil {
 		r.unjudged(at, d.Name, "no DestinationRule for %s in this file: its retry budget and its TLS are not judged", d.Name)
@@ -121,6 +132,7 @@ func (r *reader) istioRule(d *policyfile.Dependency, rule *yaml.Node, at policyf
 		return
 	}
 	d.SetPlace("budget", r.at(budget.Line, budget.Column))
+	// Istio hands the budget to Envoy, whose default share applies.
 	share, from := envoyPercent, budget
 	if v := get(budget, "percent"); v != nil {
 		share, _ = number(v)

@@ -11,20 +11,25 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// directive is one directive of nginx with its place, and its block when it has
-// one.
+// directive is one directive of nginx with its place, and its block when it
+// has one. args[0] is its name.
 type directive struct {
 	args         []string
 	line, column int
 	block        []directive
 }
 
-// The defaults of ngx_http_proxy_module.
+// nginxReadTimeout is the default of proxy_read_timeout in
+// ngx_http_proxy_module. It bounds the time between two reads and so comes
+// closest to an attempt's timeout.
 const nginxReadTimeout = 60 * time.Second
 
-// nginx reads proxy_next_upstream and its kin. Tries count the first one. The
-// next server is asked at once, there is no budget, and without a limit on
-// tries each server of the upstream is asked.
+// nginx reads proxy_next_upstream and its kin. Tries include the first one.
+// The next server is tried at once, there is no budget, and without a limit
+// on tries every server of the upstream is tried.
+//
+// The defaults retry errors and timeouts: an nginx that says nothing of
+// retries has them.
 func (r *reader) nginx(data []byte) error {
 	p := &nginxParser{name: r.file.Name, data: data, line: 1, column: 1}
 	all, err := p.block(0)
@@ -37,7 +42,7 @@ func (r *reader) nginx(data []byte) error {
 	return nil
 }
 
-// upstreams counts the servers of each upstream.
+// upstreams counts the servers of each upstream, which bounds the tries.
 func (r *reader) upstreams(block []directive, into map[string]int) {
 	for _, d := range block {
 		if d.args[0] == "upstream" && len(d.args) > 1 {
@@ -51,12 +56,15 @@ func (r *reader) upstreams(block []directive, into map[string]int) {
 	}
 }
 
-// inherited are the directives that blocks pass on to those within.
+// inherited are the directives that a block passes on to those within it. A
+// directive in the inner block replaces the outer one.
 var inherited = []string{
 	"proxy_next_upstream", "proxy_next_upstream_tries", "proxy_next_upstream_timeout",
 	"proxy_ssl_verify", "proxy_read_timeout",
 }
 
+// nginxBlock walks the blocks. Directives are collected first, since nginx
+// does not care whether they stand above or below the proxy_pass.
 func (r *reader) nginxBlock(block []directive, above map[string]directive, upstreams map[string]int) {
 	set := maps.Clone(above)
 	for _, d := range block {
@@ -64,6 +72,8 @@ func (r *reader) nginxBlock(block []directive, above map[string]directive, upstr
 			set[d.args[0]] = d
 		}
 		if d.args[0] == "include" {
+			// The included file may hold the directive that would change
+			// the verdict.
 			r.unjudged(r.at(d.line, d.column), "", "include %s is not followed", strings.Join(d.args[1:], " "))
 		}
 	}
@@ -81,6 +91,8 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 	host, _, _ := strings.Cut(rest, "/")
 	at := r.at(pass.line, pass.column)
 	d := policyfile.Dependency{Name: host, At: at, Protocol: "http"}
+	// A variable is resolved at run time, and nothing here is known of its
+	// servers.
 	if strings.Contains(host, "$") {
 		r.unjudged(at, host, "proxy_pass to the variable %s: how many servers it has is not known here", host)
 	}
@@ -110,6 +122,7 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 	} else {
 		retries(&d, tries-1, at)
 	}
+	// nginx does not verify upstream certificates unless asked to (R-9).
 	if verify, ok := set["proxy_ssl_verify"]; scheme == "https" && (!ok || verify.args[1] != "on") {
 		place := d.At
 		if ok {
@@ -130,9 +143,10 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 	r.add(d)
 }
 
-// nextUpstream judges when and for how long the next server is asked.
+// nextUpstream judges when and for how long the next server is tried.
 func (r *reader) nextUpstream(d *policyfile.Dependency, when directive, at policyfile.Position, set map[string]directive) {
 	for _, word := range when.args[1:] {
+		// Without this word nginx repeats no POST, LOCK or PATCH.
 		if word == "non_idempotent" {
 			r.refuse(at, "R-6", d, "methods", "non_idempotent repeats POST, with or without an Idempotency-Key")
 		}
@@ -149,16 +163,20 @@ func (r *reader) nextUpstream(d *policyfile.Dependency, when directive, at polic
 		d.Policy.Total, _ = nginxTime(limit.args[1])
 	}
 	d.SetPlace("total", at)
+	// Zero is nginx's default and means no limit.
 	if d.Policy.Total == 0 {
 		r.refuse(at, "R-3", d, "total.missing", "proxy_next_upstream_timeout is 0, as it is by default: nothing bounds the tries in time")
 	}
 }
 
+// nginxUnits are the units of nginx's durations; a number without one is in
+// seconds.
 var nginxUnits = map[string]time.Duration{
 	"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "": time.Second,
 }
 
-// nginxTime reads "30s", "500ms", "1m30s", or seconds without a unit.
+// nginxTime reads a duration such as "30s", "500ms" or "1m30s", or seconds
+// without a unit. Spaces may separate the parts.
 func nginxTime(s string) (sum time.Duration, ok bool) {
 	for s != "" {
 		end := 0
@@ -184,8 +202,9 @@ func nginxTime(s string) (sum time.Duration, ok bool) {
 	return sum, true
 }
 
-// nginxParser reads the grammar of nginx.conf: words ended by a semicolon or a
-// block in braces.
+// nginxParser reads the grammar of nginx.conf: words that a semicolon ends,
+// or a block in braces. It knows no directives, so that those of any module
+// can be read.
 type nginxParser struct {
 	name         string
 	data         []byte
@@ -196,6 +215,8 @@ type nginxParser struct {
 // maxDepth bounds blocks within blocks; nginx itself knows five or six.
 const maxDepth = 50
 
+// block reads directives up to the brace that closes it, or the end of the
+// file at depth 0.
 func (p *nginxParser) block(depth int) (all []directive, err error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("%s:%d:%d: more than %d blocks within each other", p.name, p.line, p.column, maxDepth)
@@ -203,6 +224,7 @@ func (p *nginxParser) block(depth int) (all []directive, err error) {
 	var d directive
 	for {
 		word, line, column, end := p.word()
+		// A quoted word may be empty and still is an argument.
 		if word != "" || end == '"' {
 			if len(d.args) == 0 {
 				d.line, d.column = line, column
@@ -238,8 +260,8 @@ func (p *nginxParser) block(depth int) (all []directive, err error) {
 	}
 }
 
-// word returns the next word, its place, and what ended it: a space, a quote,
-// one of ; { }, or 0 at the end of the file.
+// word returns the next word, its place, and what ended it: a space, a
+// quote, one of ; { }, or 0 at the end of the file.
 func (p *nginxParser) word() (word string, line, column int, end byte) {
 	var b strings.Builder
 	for p.pos < len(p.data) {
@@ -261,6 +283,7 @@ func (p *nginxParser) word() (word string, line, column int, end byte) {
 			b.WriteByte('{')
 			p.next()
 			continue
+		// A closing brace may belong to a variable, as in ${name}.
 		case c == ';' || c == '{' || c == '}' && !strings.Contains(b.String(), "${"):
 			p.next()
 			return b.String(), line, column, c
@@ -280,6 +303,8 @@ func (p *nginxParser) word() (word string, line, column int, end byte) {
 	return b.String(), line, column, 0
 }
 
+// quoted returns the text up to the closing quote. A missing one ends at the
+// end of the file, where block reports it.
 func (p *nginxParser) quoted(quote byte) string {
 	var b strings.Builder
 	p.next()
@@ -296,6 +321,7 @@ func (p *nginxParser) quoted(quote byte) string {
 	return b.String()
 }
 
+// next moves on by one byte and keeps count of lines and columns.
 func (p *nginxParser) next() {
 	if p.data[p.pos] == '\n' {
 		p.line, p.column = p.line+1, 0

@@ -11,7 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// documents parses YAML, or JSON, which is YAML too.
+// documents parses YAML, or JSON, which is a subset of it. Several documents
+// in one file are usual for Kubernetes.
 func (r *reader) documents(data []byte) (roots []*yaml.Node, err error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
@@ -34,8 +35,9 @@ func (r *reader) documents(data []byte) (roots []*yaml.Node, err error) {
 	}
 }
 
-// get returns the value of the first of the keys that n has, or nil. It is nil
-// for anything but a mapping. Aliases are followed a bounded number of times.
+// get returns the value of the first of the keys that n has, or nil. It is
+// nil for anything but a mapping: adapters can ask for a path without
+// checking each step.
 func get(n *yaml.Node, keys ...string) *yaml.Node {
 	n = resolve(n)
 	if n == nil || n.Kind != yaml.MappingNode {
@@ -51,7 +53,7 @@ func get(n *yaml.Node, keys ...string) *yaml.Node {
 	return nil
 }
 
-// path is get for keys within each other.
+// path is get for nested keys, in either spelling of protobuf's JSON form.
 func path(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		n = get(n, key, camel(key))
@@ -76,6 +78,8 @@ func camel(key string) string {
 	return string(b)
 }
 
+// resolve follows aliases a bounded number of times: these files are not
+// checked for loops as policy files are.
 func resolve(n *yaml.Node) *yaml.Node {
 	const most = 100
 	for range most {
@@ -87,6 +91,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
+// items returns the members of a list, and none for anything else.
 func items(n *yaml.Node) []*yaml.Node {
 	if n = resolve(n); n == nil || n.Kind != yaml.SequenceNode {
 		return nil
@@ -94,6 +99,7 @@ func items(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
+// text returns a scalar's text, and "" for anything else.
 func text(n *yaml.Node) string {
 	if n = resolve(n); n == nil || n.Kind != yaml.ScalarNode {
 		return ""
@@ -101,17 +107,22 @@ func text(n *yaml.Node) string {
 	return n.Value
 }
 
+// number reads a number; JSON's strings with digits in them count too, as
+// protobuf allows them.
 func number(n *yaml.Node) (float64, bool) {
 	v, err := strconv.ParseFloat(text(n), 64)
 	return v, err == nil
 }
 
+// span reads a duration such as "1.5s", the form of protobuf's JSON. A
+// negative one does not count as read.
 func span(n *yaml.Node) (time.Duration, bool) {
 	v, err := time.ParseDuration(text(n))
 	return v, err == nil && v >= 0
 }
 
-// walk calls visit for every mapping below n, each once, whatever the aliases.
+// walk calls visit for every mapping below n. Each is visited once, which
+// also bounds the work when aliases multiply the file.
 func walk(n *yaml.Node, visit func(*yaml.Node)) {
 	seen := map[*yaml.Node]bool{}
 	var step func(*yaml.Node)

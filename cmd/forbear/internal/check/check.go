@@ -45,6 +45,8 @@ forbear check --explain FC105
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
+		// Warnings do not fail by default: a team adopts the gate first,
+		// and sharpens it with --fail-on later.
 		q := &gate{std: std, failOn: report.Error}
 		q.register(f)
 		files, code, done := c.Operands(std, f, args)
@@ -61,8 +63,9 @@ forbear check --explain FC105
 	return c
 }
 
-// gate is one run of check. Its Options are check's own; the rest is what the
-// command makes of the result.
+// gate is one run of check. Its Options are policyfile/check's own; the rest
+// is what the command makes of the result. The zero value prints text and
+// fails on errors.
 type gate struct {
 	check.Options
 	std           *cli.Streams
@@ -73,13 +76,15 @@ type gate struct {
 	writeBaseline string          // file to write such findings to, or ""
 	explain       string          // finding to explain instead, or ""
 	from          string          // format of the files, or "" to detect it
-	checklist     bool            // answer the review questions instead
+	checklist     bool            // evaluate the review questions instead
 	metrics       string          // page of metrics to scrape for them, or ""
 }
 
 // register registers the flags. Formats and severities are checked while they are
 // parsed, so that a slip in a pipeline fails before anything is judged.
 func (q *gate) register(f *flag.FlagSet) {
+	// Formats may be repeated. A file after the colon leaves standard
+	// output to the others.
 	f.Func("o", "output `format[:file]`: text, json, sarif, github, junit or markdown; may be repeated", func(v string) error {
 		format, file, _ := strings.Cut(v, ":")
 		if !slices.Contains(append(report.Formats(), "markdown"), format) {
@@ -96,11 +101,15 @@ func (q *gate) register(f *flag.FlagSet) {
 	f.DurationVar(&q.MaxDuration, "max-duration", 0, "fail when a synchronous call may take longer")
 	f.StringVar(&q.AllowedSigners, "allowed-signers", "", "the `file` that says who may sign waivers (see ssh-keygen(1))")
 	f.StringVar(&q.baseline, "baseline", "", "findings in this `file` do not count")
+	// Writing a baseline passes on purpose: it is how a project with old
+	// findings begins.
 	f.StringVar(&q.writeBaseline, "write-baseline", "", "write what is found into this `file`, and pass")
 	f.StringVar(&q.explain, "explain", "", "tell what a finding's `id` means, and end")
 	f.StringVar(&q.from, "from", "", "what the files are: forbear, grpc, envoy, istio, nginx or haproxy (default: by their contents)")
 	f.BoolVar(&q.checklist, "checklist", false, "answer the review questions, with evidence")
 	f.StringVar(&q.metrics, "metrics", "", "for --checklist: scrape this `URL`")
+	// Waivers expire: with --now a pipeline can ask today what will fail
+	// next month, and tests do not depend on the day.
 	f.Func("now", "the present, as an RFC 3339 time", func(v string) (err error) {
 		q.Now, err = time.Parse(time.RFC3339, v)
 		return err
@@ -111,6 +120,7 @@ func (q *gate) register(f *flag.FlagSet) {
 // not read a file must not look as if it had judged all of them. For the same
 // reason no baseline is written then.
 func (q *gate) run(ctx context.Context) (int, error) {
+	// An explanation needs no files, and judges none.
 	if q.explain != "" {
 		return explainRule(q.std, q.explain), nil
 	}
@@ -118,14 +128,17 @@ func (q *gate) run(ctx context.Context) (int, error) {
 		return 0, errors.New("which files? see forbear check --help")
 	}
 	sources, unread := q.read()
+	// The checklist is another report about the same files, with its own
+	// exit code.
 	if q.checklist {
-		return q.answers(ctx, sources, unread)
+		return q.review(ctx, sources, unread)
 	}
 	result := check.Run(sources, q.Options)
 	for _, err := range result.Unjudged {
 		fmt.Fprintln(q.std.Err, err)
 	}
-	// The baseline marks findings as suppressed, and those do not count below.
+	// The baseline marks findings as suppressed, and those do not count
+	// below.
 	rep := q.report(result)
 	if err := q.lift(rep); err != nil {
 		return 0, err
@@ -134,6 +147,8 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	if err := q.writeReport(sources, result, rep); err != nil {
 		return 0, err
 	}
+	// Both mean that some part was not judged, and that part might have
+	// failed.
 	if unread || len(result.Unjudged) > 0 {
 		return cli.ExitUsage, nil
 	}
@@ -162,6 +177,8 @@ func (q *gate) read() (sources []check.Source, unread bool) {
 			continue
 		}
 		unread = true
+		// A policy file with faults has a list of them, and any other
+		// error a single line.
 		if _, ok := errors.AsType[*policyfile.Error](err); ok {
 			fmt.Fprintln(q.std.Err, err) // each line names its place
 		} else {
@@ -171,8 +188,9 @@ func (q *gate) read() (sources []check.Source, unread bool) {
 	return sources, unread
 }
 
-// lift marks the findings that the baseline knows: a project that adopts the
-// gate with old findings fails only on new ones.
+// lift marks the findings that the baseline knows. A project that adopts the
+// gate with old findings then fails only on new ones, and can work the old
+// ones off in its own time.
 func (q *gate) lift(rep *report.Report) error {
 	if q.baseline == "" {
 		return nil

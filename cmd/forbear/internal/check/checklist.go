@@ -13,14 +13,19 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// answers answers the review questions, with evidence. Anything but yes to all
-// fails, "cannot judge" included: without --metrics the questions about metrics have
-// no evidence.
-func (q *gate) answers(ctx context.Context, sources []check.Source, unread bool) (int, error) {
+// review evaluates the review questions, with evidence. Anything but yes to
+// all of them fails, "cannot judge" included: without --metrics the
+// questions about metrics have no evidence, and a review that skipped them
+// is no review.
+func (q *gate) review(ctx context.Context, sources []check.Source, unread bool) (int, error) {
 	var metrics map[string]bool
+	// Scraped once, before the judging: all questions go by the same page,
+	// and a service that cannot be reached is known early.
 	if q.metrics != "" {
 		var err error
 		if metrics, err = scrape(ctx, q.metrics); err != nil {
+			// The other questions are still evaluated; the exit code says
+			// that something is missing.
 			q.std.Fail("check: scraping %s: %v", q.metrics, err)
 			unread = true
 		}
@@ -35,6 +40,8 @@ func (q *gate) answers(ctx context.Context, sources []check.Source, unread bool)
 			return func(w io.Writer) error {
 				return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": q.files, "answers": answers})
 			}, nil
+		// SARIF and JUnit are formats of findings, which questions are
+		// not.
 		default:
 			return nil, fmt.Errorf("--checklist is written as text or json, not %s", format)
 		}
@@ -42,6 +49,7 @@ func (q *gate) answers(ctx context.Context, sources []check.Source, unread bool)
 	if err != nil || unread || len(result.Unjudged) > 0 {
 		return cli.ExitUsage, err
 	}
+	// Every question counts the same: none of them may be left at no.
 	for _, a := range answers {
 		if a.Verdict != check.Yes {
 			return cli.ExitFound, nil
@@ -57,8 +65,9 @@ const (
 )
 
 // scrape returns the names of the metrics at url, in the text format of
-// Prometheus or OpenMetrics. The names are the evidence: a metric that a service
-// has never emitted is not on its page.
+// Prometheus or OpenMetrics. The names are the evidence: a metric that a
+// service has never emitted is not on its page. Values are not read, since
+// they say nothing about a review.
 func scrape(ctx context.Context, url string) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTime)
 	defer cancel()
@@ -71,11 +80,14 @@ func scrape(ctx context.Context, url string) (map[string]bool, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
+	// An error page has no metrics, and would turn every question into a
+	// no.
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("status %d", resp.StatusCode)
 	}
 	names := map[string]bool{}
 	lines := bufio.NewScanner(io.LimitReader(resp.Body, maxScrape))
+	// One line may be long, where a metric has many labels.
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		line := strings.TrimSpace(lines.Text())

@@ -12,12 +12,12 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// output is a format and where it goes: "" is standard output. One run may write
-// several: text for the log of a pipeline, SARIF for the code host.
+// output is a format and its destination: "" is standard output. One run may
+// write several: text for the log of a pipeline, SARIF for the code host.
 type output struct{ format, file string }
 
-// write writes each output. in returns what writes a format. Without -o it is
-// text.
+// write writes each output. in returns the writer of a format, or an error
+// for a format that the report does not have. Without -o the format is text.
 func (q *gate) write(in func(format string) (func(io.Writer) error, error)) error {
 	outputs := q.outputs
 	if len(outputs) == 0 {
@@ -40,8 +40,8 @@ func (q *gate) write(in func(format string) (func(io.Writer) error, error)) erro
 	return nil
 }
 
-// toFile writes a file of its own for an output. A disk that is full shows when the
-// file is closed, so that error counts too.
+// toFile writes one output to a file of its own. A full disk may show only
+// when the file is closed, so that this error counts too.
 func toFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -50,13 +50,19 @@ func toFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// report returns what is found in the form that all formats share. Its root is
-// the working directory: code hosts resolve the files of SARIF against it.
+// report returns the findings in the form that all formats share. Its root
+// is the working directory: code hosts resolve the files of SARIF against
+// it.
 func (q *gate) report(result *check.Result) *report.Report {
 	rep := &report.Report{
 		Tool: "check", Version: version.Read().Version, Files: q.files, Findings: result.Findings, Rules: check.Rules(),
+		// The worst cases are part of the JSON report: a pipeline may set
+		// limits of its own.
 		Extra: map[string]any{"loads": result.Loads},
 	}
+	// Without a working directory the paths stay relative, which most
+	// readers accept.
+	// A file URL ends in a slash: paths are resolved below it.
 	if dir, err := os.Getwd(); err == nil {
 		rep.Root = "file://" + filepath.ToSlash(dir) + "/"
 	}
@@ -78,17 +84,20 @@ func (q *gate) writeReport(sources []check.Source, result *check.Result, rep *re
 	})
 }
 
-// writeText writes the findings, the worst cases and the sum. Findings that a
-// waiver or the baseline lifts are listed below, with the reason: a lifted
+// writeText writes the findings, the worst cases and the sum. Findings that
+// a waiver or the baseline lifts are listed below, with the reason: a lifted
 // finding is accepted, not forgotten.
 func writeText(w io.Writer, result *check.Result, rep *report.Report) error {
 	if err := rep.Text(w); err != nil {
 		return err
 	}
+	// Counting findings are those that nothing lifts.
 	counting := rep.Counting()
 	if len(counting) > 0 {
 		fmt.Fprintln(w)
 	}
+	// The table comes after the findings: on a terminal the last lines are
+	// the ones that are seen.
 	if err := check.Table(w, result); err != nil {
 		return err
 	}
@@ -105,7 +114,7 @@ func writeText(w io.Writer, result *check.Result, rep *report.Report) error {
 	return err
 }
 
-// plural is a count with its noun.
+// plural is a count with its noun. Every noun here takes an s.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -10,8 +10,10 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// RulesCommand returns the command rules. It is beside check: the rules are what
-// check can find.
+// RulesCommand returns the command rules. It stands beside check because it
+// lists what check can find.
+//
+// A document about the rules would go out of date; this command cannot.
 func RulesCommand() *cli.Command {
 	c := &cli.Command{
 		Name:    "rules",
@@ -34,7 +36,10 @@ forbear rules explain FC105
 			return explainRule(std, words[1])
 		case len(words) != 1 || words[0] != "list":
 			return std.Fail("rules: want list or explain ID (see forbear rules --help)")
+			// The JSON is for tools that link a finding to its explanation.
 		}
+		// The text has the severity beside the id, because that is what
+		// --fail-on goes by.
 		switch *format {
 		case "json":
 			_ = cli.WriteJSON(std.Out, map[string]any{"schema": "forbear/rules/v1", "rules": check.Rules()})
@@ -50,11 +55,13 @@ forbear rules explain FC105
 	return c
 }
 
-// explainRule writes what a finding means, why it matters and how to mend it. Case
-// does not matter, and a slip gets the nearest id as a hint.
+// explainRule writes what a finding means, why it matters and how to correct
+// it. Case does not matter, and a slip gets the nearest id as a hint.
 func explainRule(std *cli.Streams, id string) int {
 	r, ok := check.RuleOf(strings.ToUpper(id))
 	if !ok {
+		// Ids are short, so that a slip is usually one character away from
+		// the right one.
 		var known []string
 		for _, r := range check.Rules() {
 			known = append(known, r.ID)

@@ -64,6 +64,8 @@ forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 `,
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		// The verb is taken off before the flags are parsed, so that flags
+		// may follow it.
 		f := c.Flags()
 		q := &dlq{std: std}
 		q.register(f)
@@ -80,6 +82,8 @@ forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 		if done {
 			return code
 		}
+		// Visit knows which flags were given: a filter flag with an empty
+		// value is a filter too.
 		f.Visit(func(fl *flag.Flag) { q.filtered = q.filtered || filterFlags[fl.Name] })
 		if err := q.check(verb, operands); err != nil {
 			return std.Fail("dlq: %v", err)
@@ -89,8 +93,9 @@ forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 	return c
 }
 
-// dlq is one run of the command. The flags of all verbs are in it: a flag that a
-// verb has no use for is ignored, as with --limit and show.
+// dlq is one run of the command. It has the flags of all verbs, since one
+// flag set is parsed before the verb is known. A flag that a verb has no use
+// for is ignored, as with --limit and show.
 type dlq struct {
 	std      *cli.Streams
 	db       *database.DB
@@ -113,16 +118,16 @@ type dlq struct {
 	wait   bool           // until it is over
 }
 
-// verb is one thing that dlq does. It returns the exit code, or an error that run
-// turns into one.
+// verb is one thing that dlq does. It returns the exit code, or an error
+// that run turns into one: 1 for a negative result, 2 for anything else.
 type verb struct {
 	operand string // what its operand is; "" takes none
 	needed  bool
 	do      func(*dlq, context.Context) (int, error)
 }
 
-// verbs by name. A redrive is chosen by an id or by a filter, so that it takes an
-// operand and does not need it.
+// verbs are all verbs by name. A redrive is chosen by an id or by a filter,
+// so that it takes an operand and does not need one.
 var verbs = map[string]verb{
 	"stats":    {"", false, (*dlq).stats},
 	"list":     {"", false, (*dlq).list},
@@ -138,11 +143,12 @@ var verbs = map[string]verb{
 	"cancel":   {"the id of a redrive", true, setJob(deadletter.JobCanceled)},
 }
 
-// verbNames lists the verbs for a message.
+// verbNames lists the verbs for a message, in the order of the alphabet.
 func verbNames() string { return strings.Join(slices.Sorted(maps.Keys(verbs)), ", ") }
 
-// check says what is wrong with the command line, before the database is opened,
-// and takes the operand.
+// check says what is wrong with the command line, before the database is
+// opened, and takes the operand. A slip then costs nothing, and never half
+// an action.
 func (q *dlq) check(name string, operands []string) error {
 	v, known := verbs[name]
 	switch {
@@ -163,13 +169,16 @@ func (q *dlq) check(name string, operands []string) error {
 	return nil
 }
 
-// run opens the database and does what the verb says. A letter that is not
-// there, or is in another state, is a negative result: exit code 1. What keeps
-// the command from judging is 2.
+// run opens the database and executes the verb. A letter that does not
+// exist, or is in another state, is a negative result: exit code 1. What
+// keeps the command from deciding is exit code 2, so that a script can distinguish
+// an empty queue from a broken database.
 func (q *dlq) run(ctx context.Context, name string) int {
 	if err := q.open(ctx); err != nil {
 		return q.std.Fail("dlq: %v", err)
 	}
+	// Everything was written by then: an error on closing changes no
+	// result.
 	defer func() { _ = q.db.Close() }()
 	if err := q.upToDate(ctx); err != nil {
 		return q.std.Fail("dlq: %v", err)
@@ -185,7 +194,9 @@ func (q *dlq) run(ctx context.Context, name string) int {
 	return code
 }
 
-// open opens the database, under the key that serve encrypts payloads with.
+// open opens the database with the key that serve encrypts payloads under.
+// Without the key the letters are listed all the same, and payloads cannot
+// be revealed.
 func (q *dlq) open(ctx context.Context) error {
 	c, err := database.Cipher(q.keyFile)
 	if err != nil {
@@ -199,9 +210,12 @@ func (q *dlq) open(ctx context.Context) error {
 	return err
 }
 
-// upToDate refuses a database of an earlier version: processes of that version
-// may be at work on it, and could not go on with another schema.
+// upToDate refuses a database of an earlier version. Processes of that
+// version may be at work on it, and could not go on with another schema;
+// only an operator knows when they have stopped.
 func (q *dlq) upToDate(ctx context.Context) error {
+	// An empty database has no pending steps: it is new, and is set up
+	// below.
 	steps, err := q.db.Pending(ctx)
 	switch {
 	case err != nil:
@@ -213,12 +227,14 @@ func (q *dlq) upToDate(ctx context.Context) error {
 	return err
 }
 
-// exists refuses an SQLite file that is not there: opening it would make one,
-// empty, and hide that its name was misspelt.
+// exists refuses an SQLite file that is not there: opening it would create
+// an empty one, and hide that its name was misspelt.
 func exists(name string) error {
+	// A server says itself when it has no such database.
 	if strings.Contains(name, "://") {
 		return nil
 	}
+	// SQLite's options follow the name of the file.
 	path, _, _ := strings.Cut(name, "?")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no database %s: name serve's with --database", path)
@@ -226,19 +242,21 @@ func exists(name string) error {
 	return nil
 }
 
-// json writes v as a line of JSON, when that format was asked for.
+// json writes v as a line of JSON and reports true, when that format was
+// asked for. The caller writes text otherwise.
 func (q *dlq) json(v any) bool {
 	if q.format != "json" {
 		return false
 	}
+	// One letter a line: a list can be piped into jq or split by lines.
 	enc := json.NewEncoder(q.std.Out)
 	enc.SetEscapeHTML(false) // payloads are shown as they are
 	_ = enc.Encode(v)
 	return true
 }
 
-// nothing says that nothing was found, on standard error: a list stays empty for
-// the program that it is piped into.
+// nothing reports that nothing was found, on standard error: standard output
+// stays empty for the program that it is piped into.
 func (q *dlq) nothing(what string) (int, error) {
 	q.std.Fail("dlq: %s", what)
 	return cli.ExitFound, nil

@@ -12,13 +12,14 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// filterFlags are those that choose letters. Redrive demands one of them, an id,
-// or --all: a redrive of everything must be asked for, not happen by a forgotten
-// flag.
+// filterFlags are those that choose letters. Redrive demands one of them, an
+// id, or --all: a redrive of everything must be asked for, and not happen
+// because a flag was forgotten.
 var filterFlags = map[string]bool{"queue": true, "destination": true, "reason": true, "error-type": true, "event-id": true, "state": true, "since": true, "until": true}
 
-// register registers the flags of all verbs in one set, so that flags may stand
-// before the verb too.
+// register registers the flags of all verbs in one set, so that flags may
+// stand before the verb too. The environment can provide what is the same in
+// every call: database, key file and name.
 func (q *dlq) register(f *flag.FlagSet) {
 	database.Flag(f, &q.database, database.Usage)
 	f.StringVar(&q.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "the `file` with the key that serve encrypts payloads under (also from FORBEAR_ENCRYPTION_KEY_FILE)")
@@ -34,19 +35,23 @@ func (q *dlq) register(f *flag.FlagSet) {
 	f.IntVar(&q.filter.Limit, "limit", 100, "list: at most this `many`, up to 1000")
 	f.StringVar(&q.format, "o", "text", "output `format`: text or json")
 	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: payloads and credentials too; audited")
+	// The name is not verified: access to the database is what authorizes,
+	// and the name says who it was.
 	f.StringVar(&q.who, "actor", cli.Actor(), "your `name`, for the audit")
 	f.StringVar(&q.why, "why", "", "discard: the `reason`")
 	f.BoolVar(&q.all, "all", false, "redrive: all dead letters of the queue")
 	f.BoolVar(&q.dryRun, "dry-run", false, "redrive: only count")
 	f.BoolVar(&q.job.Canary, "canary", false, "redrive: one letter first")
 	f.Float64Var(&q.job.Rate, "rate", deadletter.DefaultRate, "redrive: `letters` a second")
+	// A redrive into a dependency that is still broken stops by itself,
+	// before it has used up the letters' redrives.
 	f.Float64Var(&q.job.StopRatio, "stop-ratio", deadletter.DefaultStopRatio, "redrive: stop when more than this `part` fails; 1 never stops")
 	f.IntVar(&q.job.MaxRedrives, "max-redrives", deadletter.DefaultMaxRedrives, "redrive: leave letters alone that were redriven this `often`")
 	f.BoolVar(&q.wait, "wait", false, "redrive: wait until it is over")
 }
 
-// timeFlag reads a time, or an age: "since 24h" is what an operator means at
-// three in the morning.
+// timeFlag reads a time, or an age before now: "since 24h" is what an
+// operator means at three in the morning.
 func timeFlag(t *time.Time) func(string) error {
 	return func(v string) error {
 		if age, err := time.ParseDuration(v); err == nil {
@@ -62,7 +67,8 @@ func timeFlag(t *time.Time) func(string) error {
 	}
 }
 
-// stateFlag reads the state of a letter.
+// stateFlag reads the state of a letter. A misspelt one must not list an
+// empty queue.
 func stateFlag(s *deadletter.State) func(string) error {
 	return func(v string) error {
 		*s = deadletter.State(v)

@@ -15,8 +15,12 @@ import (
 // table returns a writer that aligns columns. It must be flushed.
 func (q *dlq) table() *tabwriter.Writer { return tabwriter.NewWriter(q.std.Out, 0, 0, 2, ' ', 0) }
 
-// list writes one line for each letter. A full page says how to go on: the id of
-// the last letter, so that letters that come or go meanwhile shift nothing.
+// list writes one line for each letter. A full page says how to go on: after
+// the id of the last letter. Unlike a page number that stays right when
+// letters come or go in the meantime.
+//
+// Everything that came from senders passes cli.Printable, so that no letter
+// can steer the operator's terminal.
 func (q *dlq) list(ctx context.Context) (int, error) {
 	list, err := q.db.DeadLetters().List(ctx, q.filter)
 	if err != nil {
@@ -25,11 +29,15 @@ func (q *dlq) list(ctx context.Context) (int, error) {
 	if len(list) == 0 {
 		return q.nothing("no such dead letters")
 	}
+	// Letters are written as they are in the page; the columns are aligned
+	// over all of it.
 	w := q.table()
 	if q.format == "text" {
 		fmt.Fprintln(w, "ID\tSTATE\tREASON\tERROR\tDESTINATION\tEVENT\tATTEMPTS\tREDRIVES\tDIED")
 	}
 	for _, l := range list {
+		// A list is never revealed: one letter at a time can be, and is
+		// audited.
 		if !q.json(l.Mask()) {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", cli.Printable(l.ID), l.State, cli.Printable(l.Reason), cli.Printable(l.ErrorType), cli.Printable(l.Destination), cli.Printable(l.EventID), l.Attempts, l.Redrives, l.DeadAt.Format(time.RFC3339))
 		}
@@ -37,18 +45,21 @@ func (q *dlq) list(ctx context.Context) (int, error) {
 	if err := w.Flush(); err != nil {
 		return 0, err
 	}
+	// A full page may be the last one: to know, another query would be
+	// needed.
 	if len(list) == q.filter.Limit {
 		fmt.Fprintf(q.std.Err, "forbear: dlq: there may be more: --after %s\n", list[len(list)-1].ID)
 	}
 	return cli.ExitOK, nil
 }
 
-// stats counts the letters. No letter at all is a good result: exit code 0.
+// stats counts the letters. An empty queue is a good result: exit code 0.
 func (q *dlq) stats(ctx context.Context) (int, error) {
 	list, err := q.db.DeadLetters().Stats(ctx)
 	if err != nil {
 		return 0, err
 	}
+	// JSON has [] for none, and not null, which scripts do not expect.
 	if list == nil {
 		list = []deadletter.Stat{}
 	}
@@ -63,8 +74,8 @@ func (q *dlq) stats(ctx context.Context) (int, error) {
 	return cli.ExitOK, w.Flush()
 }
 
-// noted writes to the audit before anything is revealed. What cannot be written
-// down is not shown.
+// noted writes to the audit trail before anything is revealed. What cannot
+// be recorded is not shown.
 func (q *dlq) noted(ctx context.Context, target string) error {
 	if !q.reveal {
 		return nil
@@ -72,10 +83,12 @@ func (q *dlq) noted(ctx context.Context, target string) error {
 	return q.db.DeadLetters().Audit(ctx, deadletter.Entry{Who: q.who, Action: "reveal", Target: target, Detail: "dlq command"})
 }
 
-// show writes one letter with its history.
+// show writes one letter with its history, masked unless --reveal is given.
 func (q *dlq) show(ctx context.Context) (int, error) {
 	l, err := q.db.DeadLetters().Get(ctx, q.id)
 	if err == nil {
+		// The entry is written for a letter that exists; asking for
+		// another reveals nothing.
 		err = q.noted(ctx, l.ID)
 	}
 	if err != nil {
@@ -90,9 +103,9 @@ func (q *dlq) show(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
-// print shows a letter as text, from the reason of its death to its history. What
-// came from elsewhere cannot steer the terminal, but for a payload that was asked
-// for, which is shown as it is.
+// print shows a letter as text, from the reason of its death to its history.
+// Text from elsewhere cannot steer the terminal, except for a payload that
+// was asked for, which is shown byte by byte.
 func (q *dlq) print(l *deadletter.Letter) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(q.std.Out, "  %-12s %s\n", name, cli.Printable(fmt.Sprintf(format, args...)))
@@ -130,9 +143,11 @@ func (q *dlq) print(l *deadletter.Letter) {
 	}
 }
 
-// discard gives a letter up. The reason is demanded: months later the audit is all
-// that says why an event was never delivered.
+// discard gives a letter up. A reason is demanded: months later the audit
+// trail is all that says why an event was never delivered.
 func (q *dlq) discard(ctx context.Context) (int, error) {
+	// Checked here and not in the store: serve's API has its own form of
+	// it.
 	if q.why == "" {
 		return 0, errors.New("discard wants a reason: --why")
 	}
@@ -145,12 +160,14 @@ func (q *dlq) discard(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
-// export writes all letters that the filter chooses, page by page: an export may
-// be larger than the memory.
+// export writes all letters that the filter chooses, page by page: an export
+// may be larger than the memory. Letters that die while it runs are included
+// or not, depending on where it is.
 func (q *dlq) export(ctx context.Context) (int, error) {
 	if err := q.noted(ctx, "export"); err != nil {
 		return 0, err
 	}
+	// --limit is for lists: a cut-off export would look complete.
 	q.filter.Limit = deadletter.MaxList
 	n := 0
 	for {
@@ -162,6 +179,7 @@ func (q *dlq) export(ctx context.Context) (int, error) {
 			break
 		}
 		for _, l := range list {
+			// Set before writing, so that a page is never read twice.
 			q.filter.After = l.ID
 			if err := q.line(l); err != nil {
 				return 0, err
@@ -175,8 +193,8 @@ func (q *dlq) export(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
-// line writes a letter as a line of JSON, masked unless more was asked for. It is
-// the format of deadletter.Export, which read takes back.
+// line writes a letter as a line of JSON, masked unless more was asked for.
+// The format is that of deadletter.Export, which read takes back.
 func (q *dlq) line(l deadletter.Letter) error {
 	if !q.reveal {
 		l = l.Mask()
@@ -184,9 +202,9 @@ func (q *dlq) line(l deadletter.Letter) error {
 	return deadletter.Export(q.std.Out, l)
 }
 
-// read prints an export that serve has written before its letters expired. It
-// needs the database as well, for the audit: what left the database does not
-// leave the audit's reach.
+// read prints an export that serve wrote before its letters expired. It
+// needs the database as well, for the audit trail: a payload that has left
+// the database has not left the rule that revealing it is recorded.
 func (q *dlq) read(ctx context.Context) (int, error) {
 	f, err := os.Open(q.id)
 	if err != nil {
@@ -196,13 +214,15 @@ func (q *dlq) read(ctx context.Context) (int, error) {
 	if err := q.noted(ctx, "file "+q.id); err != nil {
 		return 0, err
 	}
+	// One letter is in memory at a time, as in export.
 	if err := deadletter.ReadExport(f, q.cipher, q.line); err != nil {
 		return 0, fmt.Errorf("%s: %w", q.id, err)
 	}
 	return cli.ExitOK, nil
 }
 
-// audits writes the latest entries of the audit trail.
+// audits writes the latest entries of the audit trail, the newest first. The
+// trail cannot be changed from here.
 func (q *dlq) audits(ctx context.Context) (int, error) {
 	list, err := q.db.DeadLetters().AuditTrail(ctx, q.filter.Limit)
 	if err != nil {

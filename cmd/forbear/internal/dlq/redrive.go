@@ -12,8 +12,9 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// redrive writes the job of a redrive, for a running serve to send. The plan is
-// made here, so that the operator sees the count before anything is sent.
+// redrive writes the job of a redrive, for a running serve to send. The plan
+// is made here, so that the operator sees the count before anything is sent,
+// and --dry-run shows exactly what would be done.
 func (q *dlq) redrive(ctx context.Context) (int, error) {
 	if q.id != "" {
 		l, err := q.db.DeadLetters().Get(ctx, q.id)
@@ -27,22 +28,29 @@ func (q *dlq) redrive(ctx context.Context) (int, error) {
 	}
 	// The limit is that of a list: a redrive takes all that the filter chooses.
 	q.filter.Queue, q.filter.Limit = cmp.Or(q.filter.Queue, webhook.Queue), 0
-	// The sending is serve's: here the job is only written.
+	// The target is nil: serve sends, and here the job is only written.
 	r := deadletter.NewRedriver(q.db.DeadLetters(), "", map[string]deadletter.Target{q.filter.Queue: nil}, nil)
+	// The name goes into the audit trail with the job, and again with each
+	// letter.
 	q.job.Filter, q.job.By = q.filter, q.who
 	plan, err := r.Plan(ctx, q.job)
 	if err != nil {
 		return 0, err
 	}
+	// A dry run has nothing to write and leaves no entry in the audit
+	// trail.
 	if q.dryRun {
 		if !q.json(map[string]any{"dry_run": true, "count": plan.Total}) {
 			fmt.Fprintf(q.std.Out, "%s would be redriven\n", deadLetters(plan.Total))
 		}
 		return cli.ExitOK, nil
 	}
+	// An empty job would be done at once, and look like a success.
 	if plan.Total == 0 {
 		return q.nothing("no dead letters to redrive: they are in another state, or were redriven too often (--max-redrives)")
 	}
+	// From here on the letters are sent whether or not this command goes
+	// on.
 	j, err := r.Start(ctx, q.job, webhook.NewID("rdr"))
 	if err != nil {
 		return 0, err
@@ -64,16 +72,19 @@ func deadLetters(n int) string {
 	return fmt.Sprint(n, " dead letters")
 }
 
-// await waits for the end of a redrive, with its progress on a terminal. The job
-// is serve's: when the operator stops waiting, the redrive goes on, and the
-// message says how to hold it.
+// await waits for the end of a redrive, with its progress on a terminal. The
+// job belongs to serve: when the operator stops waiting, the redrive goes
+// on, and the message says how to pause it.
 func (q *dlq) await(ctx context.Context, j deadletter.Job) (_ int, err error) {
+	// Progress is for a person: in a file it would be thousands of lines.
 	live := cli.Terminal(q.std.Err)
 	for j.State.Open() {
 		select {
 		case <-ctx.Done():
 			fmt.Fprintf(q.std.Err, "\nforbear: dlq: the redrive goes on without you: forbear dlq pause %s\n", j.ID)
 			return cli.ExitUsage, nil
+		// Five looks a second are smooth on a terminal and cost a database
+		// nothing.
 		case <-time.After(200 * time.Millisecond):
 		}
 		if j, err = q.db.DeadLetters().Job(ctx, j.ID); err != nil {
@@ -89,22 +100,25 @@ func (q *dlq) await(ctx context.Context, j deadletter.Job) (_ int, err error) {
 	if !q.json(j) {
 		fmt.Fprintln(q.std.Out, progress(&j))
 	}
+	// Canceled, or stopped by its failures: some letters were not sent.
 	if j.State != deadletter.JobDone {
 		return cli.ExitFound, nil
 	}
 	return cli.ExitOK, nil
 }
 
-// progress is a redrive in one line.
+// progress is a redrive in one line, short enough to be rewritten in place.
 func progress(j *deadletter.Job) string {
 	s := fmt.Sprintf("%s %s: %d of %d sent, %d delivered, %d failing", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing)
+	// Why is set when the redrive stopped itself, such as at too many
+	// failures.
 	if j.Why != "" {
 		s += " (" + j.Why + ")"
 	}
 	return s
 }
 
-// redrives lists the redrives and how far they are.
+// redrives lists the redrives and how far they have come, the newest first.
 func (q *dlq) redrives(ctx context.Context) (int, error) {
 	list, err := q.db.DeadLetters().Jobs(ctx)
 	if err != nil {
@@ -125,10 +139,13 @@ func (q *dlq) redrives(ctx context.Context) (int, error) {
 	return cli.ExitOK, w.Flush()
 }
 
-// setJob pauses, resumes or cancels a redrive. The job is in the database: any
-// serve that sends its letters goes by the state there.
+// setJob pauses, resumes or cancels a redrive. The state is in the database:
+// a serve that sends its letters reads it there before each batch, wherever
+// it runs.
 func setJob(state deadletter.JobState) func(*dlq, context.Context) (int, error) {
 	return func(q *dlq, ctx context.Context) (int, error) {
+		// An unknown id is distinguished from a redrive that is over: both
+		// refuse, with different errors.
 		if _, err := q.db.DeadLetters().Job(ctx, q.id); err != nil {
 			return 0, err
 		}

@@ -17,11 +17,12 @@ import (
 	"github.com/forbear-go/forbear/forrst"
 )
 
-// maxDocument bounds what is read of one document, in bytes. A longer file was
-// hardly written by hand, and is more likely named by mistake.
+// maxDocument bounds what is read of one document, in bytes. A longer file
+// was hardly written by hand, and is more likely named by mistake.
 const maxDocument = 16 << 20
 
-// Command returns the command forrst.
+// Command returns the command forrst. It has one verb today, and requires
+// it, so that a second one can come without changing the first.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "forrst",
@@ -45,6 +46,8 @@ forbear forrst migrate docs/errors.md examples/rate-limited.json
 `,
 	}
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
+		// Flags before the verb are parsed as well, so that --help works
+		// without one.
 		if len(args) > 0 && args[0] == "migrate" {
 			args = args[1:]
 		} else if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
@@ -60,6 +63,8 @@ forbear forrst migrate docs/errors.md examples/rate-limited.json
 		if f.NArg() == 0 {
 			return std.Fail("forrst: no files (see forbear forrst --help)")
 		}
+		// The worst code of all files counts, and each file is looked at
+		// in any case.
 		code := cli.ExitOK
 		for _, name := range f.Args() {
 			code = max(code, m.file(std, name))
@@ -69,21 +74,23 @@ forbear forrst migrate docs/errors.md examples/rate-limited.json
 	return c
 }
 
-// migration is one run of forrst migrate. The zero value rewrites the files and
-// prints no diff.
+// migration is one run of forrst migrate. The zero value rewrites the files
+// and prints no diff.
 type migration struct {
 	dry  bool // print the diff, write nothing
 	diff bool // print the diff of what is written
 }
 
 // file rewrites one file and returns the exit code for it. What it could not
-// rewrite goes to standard error as file:line, which editors can follow. A file
-// without changes is not written, and keeps its time.
+// rewrite goes to standard error as file:line, which editors can follow. A
+// file without changes is not written, and keeps its modification time.
 func (m migration) file(std *cli.Streams, name string) int {
 	text, mode, err := readDocument(name)
 	if err != nil {
 		return std.Fail("forrst: %v", err)
 	}
+	// Markdown is recognised by its name alone: a JSON document may hold a fence
+	// too.
 	markdown := false
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".md", ".markdown", ".mdx":
@@ -91,11 +98,15 @@ func (m migration) file(std *cli.Streams, name string) int {
 	}
 	done := forrst.Migrate(text, markdown)
 	code := cli.ExitOK
+	// A document without the old field is not touched, and reported as
+	// nothing.
 	if changed := !bytes.Equal(done.Text, text); changed {
 		if m.dry || m.diff {
 			fmt.Fprint(std.Out, done.Diff(name))
 		}
 		if m.dry {
+			// With --dry-run something to rewrite is a finding: a
+			// pipeline uses that as its check.
 			code = cli.ExitFound
 		} else if err := writeDocument(name, done.Text, mode); err != nil {
 			return std.Fail("forrst: %v", err)
@@ -110,6 +121,7 @@ func (m migration) file(std *cli.Streams, name string) int {
 }
 
 // readDocument reads a regular file and its mode, which the new text keeps.
+// A pipe or a device is refused: it could not be replaced.
 func readDocument(name string) (text []byte, mode fs.FileMode, err error) {
 	info, err := os.Stat(name)
 	switch {
@@ -124,13 +136,14 @@ func readDocument(name string) (text []byte, mode fs.FileMode, err error) {
 	return text, info.Mode().Perm(), err
 }
 
-// writeDocument replaces a file in one step: a run that is cut off leaves the
-// old text. The new file is in the same folder, as a rename does not cross file
-// systems.
+// writeDocument replaces a file in one step: a run that is cut off leaves
+// the old text, never half of the new one. The temporary file is in the same
+// folder, because a rename does not cross file systems.
 func writeDocument(name string, text []byte, mode fs.FileMode) error {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target // the link stays a link
 	}
+	// The leading dot keeps it out of globs such as docs/*.
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return err
@@ -140,6 +153,7 @@ func writeDocument(name string, text []byte, mode fs.FileMode) error {
 	if err == nil {
 		err = os.Rename(f.Name(), name)
 	}
+	// The temporary file must not stay behind as litter.
 	if err != nil {
 		_ = os.Remove(f.Name())
 	}

@@ -1,6 +1,6 @@
 // Package keys is the command keys: what an operator does with idempotency records
-// whose outcome is unknown (R-6). Nothing settles them by itself, as a guess would
-// do the work twice or not at all.
+// whose outcome is unknown (R-6). Nothing resolves them by itself: a guess would do
+// the work twice or not at all.
 package keys
 
 import (
@@ -46,11 +46,13 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 `,
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		// Flags may come first, and then there is no verb: check says so.
 		verb := ""
 		if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			verb, args = args[0], args[1:]
 		}
 		f := c.Flags()
+		// No default prefix is offered for SQL, which has none.
 		k := &keyring{std: std}
 		var name string
 		database.Flag(f, &name, "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
@@ -66,10 +68,14 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		if code, done := c.Parse(std, f, args, 2); done {
 			return code
 		}
+		// The list shows the digest of a key, never the key: a key may be
+		// worth as much as the request.
 		k.id = idempotency.ID{Scope: f.Arg(0), Key: f.Arg(1)}
 		if err := k.check(verb); err != nil {
 			return std.Fail("keys: %v (see forbear keys --help)", err)
 		}
+		// Nothing is opened before the whole command line has been
+		// checked.
 		db, err := openKeyStore(ctx, name, *prefix)
 		if err != nil {
 			return std.Fail("keys: %v", err)
@@ -83,7 +89,8 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 	return c
 }
 
-// keyring is one run of the command, with the flags of both verbs.
+// keyring is one run of the command, with the flags of both verbs. It is
+// checked as a whole before a store is opened.
 type keyring struct {
 	std *cli.Streams
 
@@ -99,9 +106,9 @@ type keyring struct {
 	who, why string
 }
 
-// check says what is wrong with the command line, before a database is opened. A
-// status that is not final, such as 503, is refused: duplicates would be given it
-// for good.
+// check says what is wrong with the command line, before a database is
+// opened. A status that is not final, such as 503, is refused: duplicates
+// would receive it for good, and take it for a reason to retry.
 func (k *keyring) check(verb string) error {
 	switch verb {
 	case "list":
@@ -109,6 +116,7 @@ func (k *keyring) check(verb string) error {
 			return fmt.Errorf("unknown format %q: want text or json", k.format)
 		}
 		switch s := idempotency.State(k.state); s {
+		// No filter at all: the held records come among the others.
 		case "all":
 		case idempotency.Held, idempotency.Started, idempotency.Completed, idempotency.Released:
 			k.filter.State = s
@@ -120,6 +128,8 @@ func (k *keyring) check(verb string) error {
 		switch {
 		case k.id.Scope == "" || k.id.Key == "":
 			return errors.New("settle needs the scope and the key's digest")
+		// Exactly one of the two, and no default: either can do harm when
+		// it is wrong.
 		case (k.done == 0) != k.undone:
 			return errors.New("settle needs either --done or --undone")
 		case k.done != 0 && (k.done < 200 || k.done > 499):
@@ -133,8 +143,11 @@ func (k *keyring) check(verb string) error {
 	}
 }
 
-// listed is one line of a list in JSON. Of a response it has the status alone: the
-// body is the caller's.
+// listed is one line of a list in JSON. Of a response it has the status
+// alone: the body belongs to the caller, and an operator needs none of it to
+// decide.
+//
+// The field names are a format that scripts read.
 type listed struct {
 	Scope     string            `json:"scope"`
 	Key       string            `json:"key"`
@@ -147,8 +160,9 @@ type listed struct {
 	Note      string            `json:"note,omitempty"`
 }
 
-// list writes the records that the filter chooses. Scope, operation and note come
-// from callers, and are quoted: they cannot steer the terminal.
+// list writes the records that the filter chooses. Scope, operation and note
+// come from callers and are quoted: they cannot steer the terminal. An empty
+// list is exit code 1, as with grep.
 func (k *keyring) list(ctx context.Context, db *keyStore) int {
 	records, err := db.records.List(ctx, k.filter)
 	if err != nil {
@@ -159,9 +173,13 @@ func (k *keyring) list(ctx context.Context, db *keyStore) int {
 		code = cli.ExitFound
 	}
 	if k.format == "json" {
+		// One record a line, so that a long list can be read while it is
+		// written.
 		enc := json.NewEncoder(k.std.Out)
 		for _, r := range records {
 			l := listed{r.ID.Scope, r.ID.Key, r.State, r.Operation, r.Attempt, r.Created, r.Expires, 0, r.Note}
+			// Only completed records have a response; a status of 0 is
+			// left out.
 			if r.Response != nil {
 				l.Status = r.Response.Status
 			}
@@ -171,21 +189,24 @@ func (k *keyring) list(ctx context.Context, db *keyStore) int {
 		}
 		return code
 	}
+	// The key is a digest in base64url and needs no quotes.
 	w := tabwriter.NewWriter(k.std.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SCOPE\tKEY\tSTATE\tSINCE\tOPERATION\tNOTE")
 	for _, r := range records {
 		fmt.Fprintf(w, "%q\t%s\t%s\t%s\t%q\t%q\n", r.ID.Scope, r.ID.Key, r.State, r.Created.Format(time.RFC3339), r.Operation, r.Note)
 	}
+	// A closed pipe is the reader's choice, as with head.
 	_ = w.Flush()
 	return code
 }
 
-// settle ends a held record, as done or as undone. The audit comes first: a
-// record that was ended without a trace must not exist, while an entry for a record
-// that was not ended is seen when the command fails.
+// settle resolves a held record as done or as undone. The audit entry comes
+// first: a record that was resolved without a trace must not exist, while an
+// entry for a record that stayed held is noticed, because the command fails.
 func (k *keyring) settle(ctx context.Context, db *keyStore) int {
 	res := idempotency.Resolution{By: k.who, Why: k.why}
 	detail := "undone: " + k.why
+	// A status alone is stored: no one knows the body that was lost.
 	if k.done != 0 {
 		res.Response = &idempotency.Response{Status: k.done}
 		detail = fmt.Sprintf("done, %d: %s", k.done, k.why)
@@ -195,6 +216,8 @@ func (k *keyring) settle(ctx context.Context, db *keyStore) int {
 	}
 	err := db.records.Resolve(ctx, k.id, res)
 	switch {
+	// Another operator may have been faster: a negative result, not a
+	// fault.
 	case errors.Is(err, idempotency.ErrNotFound), errors.Is(err, idempotency.ErrNotHeld):
 		fmt.Fprintln(k.std.Err, "forbear: keys:", err)
 		return cli.ExitFound

@@ -13,7 +13,8 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// Command returns the command policy.
+// Command returns the command policy. Its four verbs write to standard
+// output, so that a pipeline decides where the result goes.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "policy",
@@ -41,11 +42,16 @@ forbear policy payload policy.yaml W-1
 		if done {
 			return code
 		}
+		// Checked for every verb, although only diff uses it: a flag that
+		// is ignored misleads.
 		if *format != "text" && *format != "json" {
 			return std.Fail("policy: unknown format %q: want text or json", *format)
 		}
+		// Operands are counted together with the verb, so that a missing
+		// file is a fault of usage.
 		switch {
 		case len(words) == 1 && words[0] == "schema":
+			// A closed pipe is the reader's choice, as with head.
 			_, _ = std.Out.Write(policyfile.Schema())
 			return cli.ExitOK
 		case len(words) == 3 && words[0] == "diff":
@@ -60,13 +66,16 @@ forbear policy payload policy.yaml W-1
 	return c
 }
 
-// inspect reads a policy file whether or not it keeps to the standard: a diff may
-// be about the change that mends it, and a waiver is signed before it counts. The
-// faults of a file that cannot be read go to standard error.
+// inspect reads a policy file whether or not it keeps to the standard: a
+// diff may be about the change that corrects it, and a waiver is signed
+// before it counts. The faults of a file that cannot be read go to standard
+// error, each with its line.
 func inspect(std *cli.Streams, path string) (*policyfile.File, bool) {
 	data, err := policyfile.Read(path)
 	var f *policyfile.File
 	if err == nil {
+		// What leaves the standard is for check to report, and is no
+		// concern here.
 		f, _, err = policyfile.Inspect(path, data)
 	}
 	if err == nil {
@@ -80,22 +89,26 @@ func inspect(std *cli.Streams, path string) (*policyfile.File, bool) {
 	return nil, false
 }
 
-// diff says what a change means. Exit code 1 says that there is one, as
-// diff(1) has it.
+// diff says what a change means: load and time first, then the fields. Exit
+// code 1 says that there is a change, as in diff(1).
 func diff(std *cli.Streams, before, after, format string) int {
 	old, ok := inspect(std, before)
 	if !ok {
+		// Exit code 2, as in diff(1): nothing was compared.
 		return cli.ExitUsage
 	}
 	is, ok := inspect(std, after)
 	if !ok {
 		return cli.ExitUsage
 	}
+	// An empty list means that nothing changed in effect: comments and
+	// order do not count.
 	changes := policyfile.Diff(old, is)
 	if format == "json" {
 		if changes == nil {
 			changes = []policyfile.Change{} // [] and not null, which a script would trip over
 		}
+		// The schema's name changes when a field changes its meaning.
 		_ = cli.WriteJSON(std.Out, map[string]any{"schema": "forbear/diff/v1", "changes": changes})
 	} else {
 		for _, c := range changes {
@@ -108,8 +121,8 @@ func diff(std *cli.Streams, before, after, format string) int {
 	return cli.ExitOK
 }
 
-// writeFormatted writes a file with its profiles laid out, so that a reviewer sees
-// the values that are in force.
+// writeFormatted writes a file with its profiles written out, so that a
+// reviewer sees the values in force. Only a file without faults has those.
 func writeFormatted(std *cli.Streams, path string) int {
 	f, err := policyfile.Load(path)
 	if err != nil {
@@ -124,8 +137,10 @@ func writeFormatted(std *cli.Streams, path string) int {
 	return cli.ExitOK
 }
 
-// writePayload writes the bytes that the approvers of a waiver sign. The values
-// that it lifts are among them: a signature for 7 retries does not lift 9.
+// writePayload writes the bytes that the approvers of a waiver sign. The
+// values that it lifts are part of them: a signature for 7 retries does not
+// cover 9. The bytes are the same on every machine, as the signature
+// demands.
 func writePayload(std *cli.Streams, path, id string) int {
 	f, ok := inspect(std, path)
 	if !ok {

@@ -11,13 +11,14 @@ import (
 	"github.com/forbear-go/forbear/storm"
 )
 
-// maxInput bounds what is read of standard input, in bytes. It is above simfile's
-// bound, so that a longer scenario is refused and not cut off.
+// maxInput bounds what is read of standard input, in bytes. It is above
+// simfile's bound, so that a longer scenario is refused and not silently cut
+// off.
 const maxInput = 2 << 20
 
 // load reads the scenario, from a file or by the name of one that comes with
-// forbear, and lays the flags over it. The result is checked as a whole: a flag
-// may break a scenario that is sound by itself.
+// forbear, and lays the flags over it. The result is checked as a whole: a
+// flag may break a scenario that is sound by itself.
 func (s *sim) load(operand string) (storm.Scenario, error) {
 	scenario, ok := storm.FindNamed(operand)
 	if !ok {
@@ -26,6 +27,7 @@ func (s *sim) load(operand string) (storm.Scenario, error) {
 			return scenario, err
 		}
 	}
+	// A zero value means that the flag was not given.
 	if s.engine != "" {
 		scenario.Engine = storm.EngineKind(s.engine)
 	}
@@ -38,6 +40,8 @@ func (s *sim) load(operand string) (storm.Scenario, error) {
 	if s.step != 0 {
 		scenario.Step = storm.Duration(s.step)
 	}
+	// The policy replaces every fleet's: a comparison of policies is what
+	// sim curve and sim run are asked for.
 	if s.policy != "" {
 		// With a policy a fleet retries as forbear does, whatever the
 		// scenario's clients did before.
@@ -53,8 +57,11 @@ func (s *sim) load(operand string) (storm.Scenario, error) {
 	return scenario, scenario.Validate()
 }
 
-// read reads a scenario from a file or, for "-", from standard input. A name that
-// is neither a file nor a scenario gets the nearest scenario as a hint.
+// read reads a scenario from a file or, for "-", from standard input. A name
+// that is neither a file nor a scenario gets the nearest scenario as a hint.
+//
+// A file wins over nothing here: names of scenarios were tried first, so
+// that a stray file cannot change what "forbear sim run metastable" means.
 func (s *sim) read(operand string) (storm.Scenario, error) {
 	if operand == "-" {
 		data, err := io.ReadAll(io.LimitReader(s.std.In, maxInput))
@@ -69,6 +76,8 @@ func (s *sim) read(operand string) (storm.Scenario, error) {
 		for _, n := range storm.Named() {
 			names = append(names, n.Name)
 		}
+		// The error of the missing file comes first: the operand may have
+		// been meant as one.
 		if near, ok := nearest.Of(operand, names); ok {
 			return scenario, fmt.Errorf("%w, and no scenario of that name: did you mean %s?", err, near)
 		}

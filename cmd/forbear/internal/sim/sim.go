@@ -58,16 +58,20 @@ forbear sim serve
 		if done {
 			return code
 		}
+		// Checked before any scenario is loaded, so that the message is
+		// about the command line.
 		v, err := s.check(operands)
 		if err != nil {
 			return std.Fail("%v", err)
 		}
+		// A verb takes at most one operand; check has made sure of that.
 		return v.do(s, ctx, strings.Join(operands[1:], "")) // one or none
 	}
 	return c
 }
 
-// sim is one run of the command, with the flags of all verbs.
+// sim is one run of the command, with the flags of all verbs. One flag set
+// serves all of them, because flags may stand before the verb.
 type sim struct {
 	std *cli.Streams
 
@@ -87,8 +91,8 @@ type sim struct {
 	longest                 time.Duration
 }
 
-// register registers the flags of all verbs in one set, so that flags may stand
-// before the verb too. A zero value leaves the scenario's own.
+// register registers the flags of all verbs in one set, so that flags may
+// stand before the verb too. A zero value leaves the scenario's own.
 func (s *sim) register(f *flag.FlagSet) {
 	f.StringVar(&s.output, "o", "text", "output `format`: text, json, csv, svg or html")
 	f.StringVar(&s.engine, "engine", "", "`engine` instead of the scenario's: auto, exact or cohort")
@@ -106,7 +110,8 @@ func (s *sim) register(f *flag.FlagSet) {
 	f.StringVar(&s.listen, "listen", "127.0.0.1:8090", "serve: `address` to listen on")
 }
 
-// verb is one thing that sim does. operand says that it wants a scenario.
+// verb is one thing that sim does. operand says that it needs a scenario. do
+// returns the exit code.
 type verb struct {
 	name    string
 	operand bool
@@ -126,7 +131,8 @@ var verbs = []verb{
 	{"serve", false, (*sim).serve},
 }
 
-// on makes a verb of what is done with a scenario.
+// on makes a verb of a function that works on a scenario: it loads and
+// checks the scenario first, in one place for all of them.
 func on(do func(*sim, context.Context, storm.Scenario) int) func(*sim, context.Context, string) int {
 	return func(s *sim, ctx context.Context, operand string) int {
 		scenario, err := s.load(operand)
@@ -137,8 +143,9 @@ func on(do func(*sim, context.Context, storm.Scenario) int) func(*sim, context.C
 	}
 }
 
-// check says what is wrong with the command line, or returns the verb. Nothing is
-// simulated before: some runs take minutes.
+// check says what is wrong with the command line, or returns the verb.
+// Nothing is simulated before that: some runs take minutes, and a misspelt
+// output format must not show at their end.
 func (s *sim) check(operands []string) (v verb, err error) {
 	var names []string
 	for _, v := range verbs {
@@ -156,6 +163,7 @@ func (s *sim) check(operands []string) (v verb, err error) {
 		}
 		return v, fmt.Errorf("sim: unknown verb %q: want %s", name, list)
 	}
+	// The verb is an operand too.
 	wants := 1
 	if v = verbs[i]; v.operand {
 		wants = 2
@@ -171,15 +179,17 @@ func (s *sim) check(operands []string) (v verb, err error) {
 	return v, nil
 }
 
-// refuse reports an error, one line for each mistake: a scenario with several is
-// mended in one go.
+// refuse reports an error, one line for each mistake, so that a scenario
+// with several is corrected in one go. Exit code 2: nothing was simulated.
 func (s *sim) refuse(err error) int {
+	// errors.Join gives a list, and each of its members names its field.
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range many.Unwrap() {
 			s.std.Fail("%v", e)
 		}
 		return cli.ExitUsage
 	}
+	// Only this refusal has a way around it, which the message names.
 	if large, ok := errors.AsType[*storm.TooLargeError](err); ok {
 		return s.std.Fail("sim: %v (--force)", large)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/forbear-go/forbear/storm"
 )
 
-// list lists the scenarios that come with forbear.
+// list lists the scenarios that come with forbear, with a line about each.
 func (s *sim) list(context.Context, string) int {
 	if s.output == "json" {
 		return s.json(storm.Named())
@@ -21,7 +21,8 @@ func (s *sim) list(context.Context, string) int {
 	return cli.ExitOK
 }
 
-// show writes a named scenario as JSON, which is YAML as well.
+// show writes a named scenario as JSON, which is YAML as well: it can be
+// saved, changed and run.
 func (s *sim) show(_ context.Context, name string) int {
 	scenario, ok := storm.FindNamed(name)
 	if !ok {
@@ -30,18 +31,20 @@ func (s *sim) show(_ context.Context, name string) int {
 	return s.json(scenario)
 }
 
-// schema writes the JSON Schema of scenario files, for editors.
+// schema writes the JSON Schema of scenario files, for editors. It comes
+// from storm, whose types define the format.
 func (s *sim) schema(context.Context, string) int {
 	_, err := s.std.Out.Write(storm.Schema())
 	return s.wrote(err, cli.ExitOK)
 }
 
-// json writes v as a document.
+// json writes v as one indented document.
 func (s *sim) json(v any) int {
 	return s.wrote(cli.WriteJSON(s.std.Out, v), cli.ExitOK)
 }
 
-// wrote turns the error of writing a report into an exit code.
+// wrote turns the error of writing a report into an exit code. A closed pipe
+// is an error too: a cut-off report must not pass for a whole one.
 func (s *sim) wrote(err error, code int) int {
 	if err != nil {
 		return s.std.Fail("sim: %v", err)
@@ -53,6 +56,8 @@ func (s *sim) wrote(err error, code int) int {
 // pipeline can hold a policy to a scenario.
 func judged(all ...*storm.Result) int {
 	for _, r := range all {
+		// The other verdicts end well: the system recovers when the fault
+		// is over.
 		switch r.Summary.Verdict {
 		case storm.Metastable, storm.Overloaded, storm.SelfInflicted:
 			return cli.ExitFound
@@ -61,20 +66,24 @@ func judged(all ...*storm.Result) int {
 	return cli.ExitOK
 }
 
-// runOne simulates one scenario and writes its course.
+// runOne simulates one scenario and writes its course. It is the one verb
+// whose exit code speaks of the scenario's end.
 func (s *sim) runOne(ctx context.Context, scenario storm.Scenario) int {
 	r, err := storm.Run(ctx, scenario, storm.Options{Force: s.force})
 	if err != nil {
 		return s.refuse(err)
 	}
 	if s.output == "html" {
+		// The page has a column for each variant; a single run is one of
+		// them.
 		one := []storm.Compared{{Variant: storm.Variant{Name: "as-is", Title: "as configured"}, Result: r}}
 		return s.wrote(storm.WriteHTML(s.std.Out, scenario.Name, scenario.Description, one), judged(r))
 	}
 	return max(s.draw("run", r), judged(r))
 }
 
-// compare runs the scenario under each kind of retrying, side by side.
+// compare runs the scenario under each kind of retrying, side by side. That
+// some of them end in trouble is the point, and no failure of the command.
 func (s *sim) compare(ctx context.Context, scenario storm.Scenario) int {
 	all, err := storm.Compare(ctx, scenario, storm.Options{Force: s.force}, s.progress("compare"))
 	if err != nil {
@@ -88,14 +97,19 @@ func (s *sim) compare(ctx context.Context, scenario storm.Scenario) int {
 	case "text":
 		return s.wrote(storm.WriteComparison(s.std.Out, all), cli.ExitOK)
 	}
+	// CSV and SVG show one course; several would need a format of their
+	// own.
 	return s.std.Fail("sim compare: output %s is for one run: want text, json or html", s.output)
 }
 
-// sweep maps where the trouble outlasts the fault, by load and length.
+// sweep maps where the trouble outlasts the fault, by the load and the
+// length of the fault. Each cell of the map is a run of its own.
 func (s *sim) sweep(ctx context.Context, scenario storm.Scenario) int {
 	bounds := storm.SweepBounds{
 		LoadFrom: s.loadFrom, LoadTo: s.loadTo, Loads: s.loads, Triggers: s.triggers, Longest: storm.Duration(s.longest),
 	}
+	// A sweep is loads times triggers runs: the cohort engine is what makes
+	// it bearable.
 	w, err := storm.RunSweep(ctx, scenario, bounds, storm.Options{Force: s.force}, s.progress("sweep"))
 	if err != nil {
 		return s.refuse(err)
@@ -103,7 +117,8 @@ func (s *sim) sweep(ctx context.Context, scenario storm.Scenario) int {
 	return s.draw("sweep", w)
 }
 
-// curve shows what ends well, by the share of attempts that fail.
+// curve shows what ends well, by the share of attempts that fail. Partial
+// failures are where a breaker can do harm.
 func (s *sim) curve(ctx context.Context, scenario storm.Scenario) int {
 	c, err := storm.RunCurve(ctx, scenario, s.points, storm.Options{Force: s.force}, s.progress("curve"))
 	if err != nil {
@@ -112,15 +127,15 @@ func (s *sim) curve(ctx context.Context, scenario storm.Scenario) int {
 	return s.draw("curve", c)
 }
 
-// drawing is what a run or many of them come to: a course, a map or a curve.
+// drawing is the result of one run or of many: a course, a map or a curve.
 type drawing interface {
 	WriteCSV(w io.Writer) error
 	WriteSVG(w io.Writer) error
 	WriteText(w io.Writer) error
 }
 
-// draw writes what a verb has found. Its exit code does not depend on that: trouble
-// at the edge of a map is what the map is for.
+// draw writes what a verb has found. Its exit code does not depend on the
+// findings: trouble at the edge of a map is what the map is for.
 func (s *sim) draw(verb string, d drawing) int {
 	switch s.output {
 	case "json":
@@ -135,7 +150,8 @@ func (s *sim) draw(verb string, d drawing) int {
 	return s.std.Fail("sim %s: output %s is not there: want text, json, csv or svg", verb, s.output)
 }
 
-// least searches the shortest fault after which the trouble stays.
+// least searches for the shortest fault after which the trouble stays, by
+// halving the range. Exit code 1 says that such a fault exists.
 func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
 	t, err := storm.LeastTrigger(ctx, scenario, storm.Options{Force: s.force}, s.longest)
 	if err != nil {
@@ -148,6 +164,7 @@ func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
 	if s.output == "json" {
 		return max(s.json(t), code)
 	}
+	// No fault up to the bound sticks, which is the good result.
 	if !t.Sticks {
 		fmt.Fprintf(s.std.Out, "%s: no fault of up to %v sticks (%s engine, %d runs)\n", scenario.Name, t.Longest, t.Engine, t.Runs)
 		return code
@@ -157,15 +174,17 @@ func (s *sim) least(ctx context.Context, scenario storm.Scenario) int {
 	return code
 }
 
-// progress returns a function that shows the progress of a long work on a
-// terminal, or nil. The time that is left is that of the runs so far: it is rough,
-// as runs near the edge of a map take longer.
+// progress returns a function that shows the progress of long work on a
+// terminal, or nil elsewhere. The time left is estimated from the runs so
+// far, and rough: runs near the edge of a map take longer.
 func (s *sim) progress(what string) func(done, of int) {
 	if !cli.Terminal(s.std.Err) {
 		return nil
 	}
 	start := time.Now()
 	return func(done, of int) {
+		// done is at least 1 here, since progress is reported after each
+		// run.
 		left := time.Duration(float64(time.Since(start)) / float64(done) * float64(of-done)).Round(time.Second)
 		fmt.Fprintf(s.std.Err, "\r%s: %d of %d, %v left \x1b[K", what, done, of, left)
 		if done == of {

@@ -19,8 +19,9 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 )
 
-// defaultAdmin is where serve has its admin endpoint by default: next to the
-// gateway's port.
+// defaultAdmin is where serve has its admin endpoint by default, on the port
+// after the gateway's. It is loopback: an endpoint elsewhere has to be
+// named.
 const defaultAdmin = "http://127.0.0.1:8081"
 
 // Command returns the command top.
@@ -49,6 +50,8 @@ forbear top --count 1 -o json
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
+		// Whether it is a terminal decides the form once, for the whole
+		// run.
 		t := &top{out: std.Out, tty: cli.Terminal(std.Out)}
 		count, fault := t.flags(f)
 		if code, done := c.Parse(std, f, args, 0); done {
@@ -65,7 +68,8 @@ forbear top --count 1 -o json
 	return c
 }
 
-// top is one run of the command.
+// top is one run of the command. Its flags are judged before the first look,
+// so that a slip shows at once.
 type top struct {
 	out      io.Writer
 	tty      bool   // rewrite the view in place
@@ -76,9 +80,9 @@ type top struct {
 	client   http.Client
 }
 
-// flags registers those of the command; fault judges them once they are parsed.
-// An address with a user is refused: the password would be in the list of
-// processes, and the token has a better place.
+// flags registers the command's flags; fault judges them once they are
+// parsed. An address with a user is refused: the password would show in the
+// list of processes, and the token has a file or a variable of its own.
 func (t *top) flags(f *flag.FlagSet) (count *int, fault func() error) {
 	admin := f.String("admin", defaultAdmin, "the `URL` of the admin endpoint")
 	tokenFile := f.String("admin-token-file", "", "a `file` with its bearer token (default: $"+cli.EnvAdminToken+")")
@@ -96,21 +100,25 @@ func (t *top) flags(f *flag.FlagSet) (count *int, fault func() error) {
 			return fmt.Errorf("-o is %q: want text or json", *output)
 		}
 		t.base, t.json = strings.TrimSuffix(u.Scheme+"://"+u.Host+u.Path, "/"), *output == "json"
+		// A look that takes longer than this would be out of date.
 		t.client.Timeout = 5 * time.Second
 		t.token, err = cli.AdminToken(*tokenFile)
 		return err
 	}
 }
 
-// run looks until ctx ends, or count views were shown. The first look must
-// succeed, as a wrong address would otherwise wait for ever. A later one may fail:
-// serve is being restarted, and top is what an operator watches it with.
+// run looks until ctx ends or count views were shown. The first look must
+// succeed, since a wrong address would otherwise be waited for without end.
+// A later one may fail: serve is being restarted, and top is how an operator
+// watches it come back.
 func (t *top) run(ctx context.Context, count int) error {
 	// A rate needs two looks, so that the first view comes after one interval.
 	before, err := t.status(ctx)
 	if err != nil {
 		return err
 	}
+	// A look that takes longer than the interval delays the next one, and
+	// none piles up.
 	tick := time.NewTicker(t.interval)
 	defer tick.Stop()
 	for shown := 0; count == 0 || shown < count; {
@@ -140,12 +148,13 @@ func (t *top) run(ctx context.Context, count int) error {
 	return nil
 }
 
-// maxStatus bounds what is read of a status, in bytes: what is at the address may
-// be something else than forbear.
+// maxStatus bounds what is read of a status, in bytes: another program than
+// forbear may be at the address.
 const maxStatus = 16 << 20
 
-// status asks the admin endpoint for its counts since serve began. What happened
-// between two looks is their difference, so that a look that fails loses nothing.
+// status asks the admin endpoint for its counts since serve began. What
+// happened between two looks is their difference, so that a failed look
+// loses nothing.
 func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+"/admin/status", nil)
 	if err != nil {
@@ -160,15 +169,16 @@ func (t *top) status(ctx context.Context) (s gateway.Status, err error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("%s answered %s", t.base, resp.Status)
+		return s, fmt.Errorf("%s responded %s", t.base, resp.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
-		return s, fmt.Errorf("%s answered no status: %w", t.base, err)
+		return s, fmt.Errorf("%s sent no status: %w", t.base, err)
 	}
 	return s, nil
 }
 
-// show writes a view as it was asked for: JSON, a table on a terminal, or lines.
+// show writes a view as it was asked for: JSON, a table on a terminal, or
+// lines. An error is one of writing JSON, whose reader has gone.
 func (t *top) show(v *view) error {
 	switch {
 	case t.json:
@@ -181,7 +191,7 @@ func (t *top) show(v *view) error {
 	return nil
 }
 
-// write shows text: in place on a terminal, below what was there elsewhere. The
+// write shows text: in place on a terminal, and appended elsewhere. The
 // screen is not cleared first, which would flicker.
 func (t *top) write(text string) {
 	if t.tty {

@@ -14,7 +14,8 @@ import (
 	"github.com/forbear-go/forbear/gateway"
 )
 
-// view is what happened between two looks. Its JSON is a format that scripts read.
+// view is what happened between two looks. Its JSON is a format that scripts
+// read: fields may be added, and never renamed.
 type view struct {
 	At       time.Time `json:"at"`
 	Service  string    `json:"service"`
@@ -26,8 +27,8 @@ type view struct {
 	Dependencies []line  `json:"dependencies"`
 }
 
-// line is one dependency of a view. Rates are of the interval between the looks;
-// budget and breaker are as they stood at the second.
+// line is one dependency of a view. Rates are those of the interval between
+// the looks; budget and breaker are as they stood at the second look.
 type line struct {
 	Dependency    string    `json:"dependency"`
 	Initial       float64   `json:"initial_per_second"` // first attempts
@@ -47,20 +48,24 @@ type line struct {
 	Types         []outcome `json:"error_types"`
 }
 
-// outcome is what became of the calls with one error_type since serve began.
+// outcome counts the calls with one error_type since serve began, by whether
+// a retry saved them. It is the evidence that retries help at all.
 type outcome struct {
 	Type   string `json:"error_type"`
 	Saved  int64  `json:"success_after_retry"`
 	Failed int64  `json:"failed"`
 }
 
-// delivered begins the names of dependencies that webhooks are delivered to. They
-// are shown with the others, and stay out of the multiplier.
+// delivered begins the names of dependencies that webhooks are delivered to.
+// They are shown with the others and stay out of the multiplier.
 const delivered = "webhook:"
 
-// newView compares two looks. Counts that went back are those of a new process,
-// which began at zero: their rate is of what it has counted since.
+// newView compares two looks. Counts that went back are those of a new
+// process, which began at zero: their rate is that of what it has counted
+// since.
 func newView(before, now gateway.Status) *view {
+	// Two looks may carry the same time, and a rate must not divide by
+	// zero.
 	seconds := max(now.At.Sub(before.At).Seconds(), 0.001)
 	rate := func(a, b int64) float64 {
 		if b < a {
@@ -77,6 +82,7 @@ func newView(before, now gateway.Status) *view {
 		old[d.Dependency] = d
 	}
 	for _, d := range now.Dependencies {
+		// A dependency that is new since the last look starts from zero.
 		o := old[d.Dependency]
 		l := line{
 			Dependency: cli.Printable(d.Dependency), Initial: rate(o.Initial, d.Initial), Retries: rate(o.Retries, d.Retries),
@@ -84,6 +90,8 @@ func newView(before, now gateway.Status) *view {
 			Suppressed: rate(sum(o.Suppressed), sum(d.Suppressed)), Layered: d.Layered, Certificates: d.CertErrors,
 			Types: outcomes(d),
 		}
+		// Retries without a first attempt in the interval have no ratio:
+		// they belong to earlier calls.
 		if l.Initial > 0 {
 			l.Ratio, l.Amplification = l.Retries/l.Initial, (l.Initial+l.Retries)/l.Initial
 		}
@@ -101,8 +109,9 @@ func newView(before, now gateway.Status) *view {
 	return v
 }
 
-// read takes over where the breaker stands. Names come from another process, which
-// may be a later version: they are shown as they are, as far as a terminal can.
+// read takes over the state of the breaker. Its words come from another
+// process, perhaps of a later version: unknown ones are shown as they are,
+// as far as a terminal can.
 func (l *line) read(b *gateway.BreakerStatus) {
 	l.Breaker, l.FailureRate = cli.Printable(b.State), b.FailureRate
 	l.BreakerCause, l.BudgetSpent, l.NextProbe = cli.Printable(b.Cause), b.BudgetExhausted, b.NextProbe
@@ -119,7 +128,9 @@ func sum(m map[string]int64) (n int64) {
 	return n
 }
 
-// outcomes lists the error types of a dependency, the most frequent first.
+// outcomes lists the error types of a dependency, the most frequent first. A
+// type that retries always saved has no failures, and is listed all the
+// same.
 func outcomes(d gateway.DependencyStatus) []outcome {
 	list := []outcome{} // [] in JSON when there is none
 	all := maps.Clone(d.Failed)
@@ -138,8 +149,9 @@ func outcomes(d gateway.DependencyStatus) []outcome {
 	return list
 }
 
-// budget says what is left of the retry budget: what may still be sent, not what
-// was. An operator asks how far away the limit is.
+// budget says what is left of the retry budget: what may still be sent, not
+// what was. An operator asks how far away the limit is. It never goes below
+// zero: a fleet's budget may be overdrawn for a moment.
 func (l *line) budget() string {
 	if l.BudgetAllowed <= 0 {
 		return "none"
@@ -147,15 +159,16 @@ func (l *line) budget() string {
 	return fmt.Sprintf("%.0f of %.0f", max(l.BudgetAllowed-l.BudgetUsed, 0), l.BudgetAllowed)
 }
 
-// breaker says where the breaker stands at the given time, and what is behind
-// it. The cause is said of an open one alone, and a spent budget of any: it stops
-// retries whether or not it opens the breaker (INTG-STD-033).
+// breaker says where the breaker stands at the given time, and why. The
+// cause is given for an open one alone. A spent budget is shown in any
+// state: it stops retries whether or not it opens the breaker
+// (INTG-STD-033).
 func (l *line) breaker(at time.Time) string {
 	if l.Breaker == "none" {
 		return l.Breaker
 	}
 	s := fmt.Sprintf("%s (%.0f%%)", l.Breaker, 100*l.FailureRate)
-	open := l.Breaker == "open" // by itself
+	open := l.Breaker == "open" // and not forced
 	if open && l.BreakerCause != "" {
 		s += ", " + l.BreakerCause
 	}
@@ -168,12 +181,12 @@ func (l *line) breaker(at time.Time) string {
 	return s
 }
 
-// maxShown is how many error types the table shows for a dependency. The lines and
-// the JSON have all of them.
+// maxShown is how many error types the table shows for each dependency. The
+// lines and the JSON have all of them.
 const maxShown = 5
 
-// table is the view for a terminal: the dependencies side by side, and below them
-// what retries have saved.
+// table is the view for a terminal: the dependencies side by side, and below
+// them what retries have saved.
 func (v *view) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "forbear top  %s  %s   in %.1f/s   out %.1f/s   multiplier %.2f\n\n",
@@ -197,8 +210,9 @@ func (v *view) table() string {
 	return b.String()
 }
 
-// notes name what needs a look at once, whatever the rates are: retries below
-// these multiply, and a certificate error may be an attack (R-9).
+// notes name what needs a look at once, whatever the rates are: retries in a
+// layer below multiply with these, and a certificate error may be an attack
+// (R-9).
 func (l *line) notes() string {
 	var notes []string
 	if l.Layered > 0 {
@@ -210,8 +224,9 @@ func (l *line) notes() string {
 	return strings.Join(notes, ", ")
 }
 
-// lines is the view for a file or a pipe: key=value, one line a dependency and
-// interval, so that grep and awk need no state.
+// lines is the view for a file or a pipe: key=value, one line for each
+// dependency and interval, so that grep and awk need no state. Times are in
+// UTC.
 func (v *view) lines() string {
 	var b strings.Builder
 	for _, l := range v.Dependencies {

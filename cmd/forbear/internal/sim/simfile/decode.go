@@ -12,8 +12,9 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
-// decoder fills in a value from the nodes of a document. It keeps the node of each
-// path, so that what storm finds wrong later still has its place in the file.
+// decoder fills in a value from the nodes of a document. It keeps the node
+// of each path, so that what storm finds wrong later still has its place in
+// the file. It is used for one document.
 type decoder struct {
 	file   string
 	nodes  map[string]*yaml.Node
@@ -21,15 +22,17 @@ type decoder struct {
 	depth  int
 }
 
-// fault adds a mistake at a node, up to a number that a reader can take in.
+// fault adds a mistake at a node, up to a number that a reader can take in:
+// beyond that the first ones are what has to be corrected.
 func (d *decoder) fault(n *yaml.Node, format string, args ...any) {
 	if len(d.faults) < maxFaults {
 		d.faults = append(d.faults, &Fault{d.file, n.Line, n.Column, fmt.Sprintf(format, args...)})
 	}
 }
 
-// nearestNode returns the node at path, or at the longest part of it that the
-// file has.
+// nearestNode returns the node at path, or at the longest part of it that
+// the file has. A required field that is missing is thus reported at the
+// mapping that lacks it.
 func (d *decoder) nearestNode(path string, root *yaml.Node) *yaml.Node {
 	for path != "" {
 		if n := d.nodes[path]; n != nil {
@@ -40,7 +43,8 @@ func (d *decoder) nearestNode(path string, root *yaml.Node) *yaml.Node {
 	return root
 }
 
-// join is the path of a field below path, in the form that storm names fields.
+// join is the path of a field below path, in the form in which storm names
+// fields: "fleets[0].client.policy".
 func join(path, key string) string {
 	if path == "" {
 		return key
@@ -48,8 +52,8 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// decode reads a node into v by v's kind. Aliases are refused: a document can make
-// itself exponentially large by them.
+// decode reads a node into v by v's kind. Aliases are refused: a document
+// can make itself exponentially large with them, and no scenario needs one.
 func (d *decoder) decode(n *yaml.Node, path string, v reflect.Value) {
 	if d.depth++; d.depth > maxDepth {
 		d.fault(n, "is nested too deeply")
@@ -57,12 +61,15 @@ func (d *decoder) decode(n *yaml.Node, path string, v reflect.Value) {
 		return
 	}
 	defer func() { d.depth-- }()
+	// Kept before the value is judged, so that a faulty value has its place
+	// too.
 	d.nodes[path] = n
 	if n.Kind == yaml.AliasNode {
 		d.fault(n, "aliases are not supported here: write it out")
 		return
 	}
-	// A pointer is a field that may be left out: it is there, so it gets a value.
+	// A pointer is a field that may be left out. The file has it, and so it
+	// gets a value.
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
@@ -97,8 +104,8 @@ func (d *decoder) decode(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// mapping reads a struct. A field that is unknown or there twice is a mistake: the
-// scenario that runs must be the one that its author sees.
+// mapping reads a struct. A field that is unknown or repeated is a mistake:
+// the scenario that runs must be the one that its author sees.
 func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
 		d.fault(n, "%swant a mapping", prefix(path))
@@ -106,6 +113,8 @@ func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 	}
 	// The JSON tags name the fields; one without a tag, or with "-", is not for
 	// files.
+	// names is for suggestions: the nearest field is what a misspelt one
+	// meant.
 	fields, names := map[string]int{}, []string{}
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
@@ -130,6 +139,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 		default:
 			d.decode(value, join(path, key.Value), v.Field(field))
 		}
+		// A repeated field is marked whether or not it could be read.
 		seen[key.Value] = true
 	}
 }
@@ -142,8 +152,9 @@ func prefix(path string) string {
 	return path + ": "
 }
 
-// scalar reads a single value. Numbers may have underscores, as 100_000_000 is
-// easier to read, and fractions may be percentages.
+// scalar reads a single value. Numbers may have underscores, since
+// 100_000_000 is easier to read, and fractions may be percentages. Ranges
+// are storm's to check.
 func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.ScalarNode {
 		d.fault(n, "%s: want a single value", path)
@@ -154,6 +165,8 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
+		// An empty text is allowed here: storm knows which names must not
+		// be empty.
 		return
 	case reflect.Bool:
 		switch text {
@@ -167,6 +180,8 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 		return
 	case reflect.Float64:
 		var f float64
+		// A percent sign divides by 100; without it a share is written as
+		// 0.3.
 		if part, percent := strings.CutSuffix(text, "%"); percent {
 			f, err = strconv.ParseFloat(part, 64)
 			f /= 100

@@ -19,8 +19,9 @@ import (
 	"github.com/forbear-go/forbear/storm"
 )
 
-// The bounds of a scenario file, in bytes, levels and entries. They keep it from
-// taking more memory or time than a scenario is worth.
+// The bounds of a scenario file, in bytes, levels, entries of a list and
+// reported mistakes. They keep it from taking more memory or time than a
+// scenario is worth.
 const (
 	maxSize   = 1 << 20
 	maxDepth  = 32
@@ -28,7 +29,7 @@ const (
 	maxFaults = 50
 )
 
-// Fault is one mistake, with its place.
+// Fault is one mistake, with its place. Lines and columns count from 1.
 type Fault struct {
 	File         string
 	Line, Column int
@@ -40,7 +41,9 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Detail)
 }
 
-// Load reads the file. Its error joins a [*Fault] for every mistake.
+// Load reads the file. Its error joins a [*Fault] for every mistake. The
+// size is checked before reading: a scenario named by mistake may be a log
+// of gigabytes.
 func Load(path string) (storm.Scenario, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -62,9 +65,11 @@ func Load(path string) (storm.Scenario, error) {
 }
 
 // Parse reads a scenario from data. name is used in errors, and policy files
-// that it refers to are looked up next to it. Mistakes of form are all reported
-// together, and only a file without any is judged by storm: what a misspelt field
-// lacks would be reported twice.
+// that it refers to are looked up next to it.
+//
+// Mistakes of form are reported together, and only a file without any is
+// judged by storm: a misspelt field would otherwise be reported a second
+// time as missing.
 func Parse(name string, data []byte) (storm.Scenario, error) {
 	var s storm.Scenario
 	if len(data) > maxSize {
@@ -84,6 +89,8 @@ func Parse(name string, data []byte) (storm.Scenario, error) {
 		d.policies(&s)
 	}
 	if len(d.faults) == 0 {
+		// storm names fields by their path, which leads back to the node
+		// and so to its line.
 		for _, f := range storm.FieldErrors(s.Validate()) {
 			d.fault(d.nearestNode(f.Path, root), "%s", f.Error())
 		}
@@ -91,7 +98,8 @@ func Parse(name string, data []byte) (storm.Scenario, error) {
 	return s, errors.Join(d.faults...)
 }
 
-// policies resolves the policies that clients take from policy files.
+// policies resolves the policies that clients take from policy files: those
+// of the fleets, and those of services that call others.
 func (d *decoder) policies(s *storm.Scenario) {
 	for i := range s.Fleets {
 		d.policy(&s.Fleets[i].Client, fmt.Sprintf("fleets[%d].client.policy", i))
@@ -103,7 +111,8 @@ func (d *decoder) policies(s *storm.Scenario) {
 	}
 }
 
-// policy replaces a client's reference by the policy that it names.
+// policy replaces a client's reference by the policy that it names. The
+// fault is placed at the reference, not in the other file.
 func (d *decoder) policy(c *storm.Client, path string) {
 	if c.PolicyRef == "" {
 		return
@@ -116,8 +125,9 @@ func (d *decoder) policy(c *storm.Client, path string) {
 	c.Policy = &p
 }
 
-// Policy returns the policy that ref names: FILE#DEPENDENCY, or FILE when it
-// has only one dependency. FILE is relative to dir.
+// Policy returns the policy that ref names: FILE#DEPENDENCY, or FILE alone
+// when it has only one dependency. FILE is relative to dir. The file has to
+// be free of faults, since a simulation of another policy would mislead.
 func Policy(dir, ref string) (forbear.Policy, error) {
 	name, dependency, named := strings.Cut(ref, "#")
 	if !filepath.IsAbs(name) {
@@ -127,10 +137,14 @@ func Policy(dir, ref string) (forbear.Policy, error) {
 	if err != nil {
 		return forbear.Policy{}, err
 	}
+	// The usual policy file of a service has one dependency: naming it is
+	// optional then.
 	if !named {
 		if len(f.Dependencies) != 1 {
 			return forbear.Policy{}, fmt.Errorf("%s has %d dependencies: name one, as in %s#payments", name, len(f.Dependencies), ref)
 		}
+		// Waivers are the gate's affair: a simulation shows what the
+		// policy does.
 		dependency = f.Dependencies[0].Name
 	}
 	p, ok := f.Policy(dependency)
