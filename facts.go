@@ -12,7 +12,8 @@ import (
 type Facts struct {
 	// Breaker is where the dependency's circuit breaker stands.
 	Breaker breaker.State
-	// Unhealthy is what the health gate says.
+	// Unhealthy says that a health gate, the policy's or the caller's, stops
+	// retries.
 	Unhealthy bool
 	// BudgetSpent says that the retry budget has no retry left. A [Retryer] does
 	// not set it: it takes the retry from the budget after the decision, so that
@@ -32,7 +33,13 @@ func (r *Retryer) facts(known Facts, now time.Time) Facts {
 	if r.breaker != nil && r.breaker.State() == breaker.Open {
 		known.Breaker = breaker.Open
 	}
-	known.Unhealthy = known.Unhealthy || r.healthy != nil && !r.healthy(now)
+	known.Unhealthy = known.Unhealthy || !r.looksHealthy(now)
 	known.NotOwner = known.NotOwner || r.policy.Owner != "" && r.service != "" && r.policy.Owner != r.service
 	return known
+}
+
+// looksHealthy asks the policy's health gate and the caller's. Only retries are
+// asked about: first attempts go on, so that the gates see a recovery.
+func (r *Retryer) looksHealthy(now time.Time) bool {
+	return (r.gate == nil || r.gate.Healthy(now)) && (r.healthy == nil || r.healthy(now))
 }
