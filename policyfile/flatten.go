@@ -41,7 +41,7 @@ func node(v reflect.Value, field string) *yaml.Node {
 	case reflect.Bool:
 		return plain("true")
 	case reflect.Float64:
-		if strings.HasSuffix(field, "ratio") || strings.HasSuffix(field, "rate") {
+		if strings.HasSuffix(field, "ratio") || strings.HasSuffix(field, "rate") || field == "min_success" {
 			return plain(strconv.FormatFloat(v.Float()*100, 'f', -1, 64) + "%")
 		}
 		return plain(strconv.FormatFloat(v.Float(), 'f', -1, 64))
@@ -81,7 +81,7 @@ func node(v reflect.Value, field string) *yaml.Node {
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none"}
 
 // structure adds the fields of a struct to m; those of an inline field stand
-// beside the others.
+// beside the others. A section that both have, such as health, is one.
 func structure(m *yaml.Node, v reflect.Value) {
 	for f, value := range v.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -91,6 +91,10 @@ func structure(m *yaml.Node, v reflect.Value) {
 			structure(m, value)
 		case name != "":
 			if item := node(value, name); item != nil {
+				if at := slices.IndexFunc(m.Content, func(n *yaml.Node) bool { return n.Value == name }); at >= 0 {
+					m.Content[at+1].Content = append(m.Content[at+1].Content, item.Content...)
+					continue
+				}
 				m.Content = append(m.Content, plain(name), item)
 			}
 		}
