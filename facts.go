@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/gate"
 )
 
 // Facts are what is known around a call at the moment of a decision. Nothing of
@@ -42,4 +43,18 @@ func (r *Retryer) facts(known Facts, now time.Time) Facts {
 // asked about: first attempts go on, so that the gates see a recovery.
 func (r *Retryer) looksHealthy(now time.Time) bool {
 	return (r.gate == nil || r.gate.Healthy(now)) && (r.healthy == nil || r.healthy(now))
+}
+
+func init() {
+	gate.Of = func(retryer any, now time.Time) (reading gate.Reading, ok bool) {
+		r, ok := retryer.(*Retryer)
+		if !ok || r.gate == nil && r.healthy == nil {
+			return reading, false
+		}
+		reading.Healthy = r.looksHealthy(now)
+		if r.gate != nil {
+			reading.Rate, reading.Counted = r.gate.Rate(now), true
+		}
+		return reading, true
+	}
 }

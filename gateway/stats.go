@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/gate"
 	"github.com/forbear-go/forbear/internal/label"
 )
 
@@ -162,6 +163,7 @@ type DependencyStatus struct {
 	Layered     int64            `json:"layered_sends"`
 	Budget      BudgetStatus     `json:"budget"`
 	Breaker     *BreakerStatus   `json:"breaker,omitempty"`
+	Health      *HealthStatus    `json:"health,omitempty"`
 	Concurrency *BulkheadStatus  `json:"bulkhead,omitempty"`
 }
 
@@ -187,6 +189,15 @@ type BreakerStatus struct {
 	NextProbe time.Time `json:"next_probe,omitzero"`
 }
 
+// HealthStatus is what the health gates of a dependency say.
+type HealthStatus struct {
+	// Healthy says that retries go on.
+	Healthy bool `json:"healthy"`
+	// SuccessRate is the share of good attempts in the gate's window, 0 to 1; nil
+	// where the policy sets no limit and an endpoint alone is asked.
+	SuccessRate *float64 `json:"success_rate,omitempty"`
+}
+
 // BulkheadStatus is how much room a bulkhead has.
 type BulkheadStatus struct {
 	Available int `json:"available"`
@@ -208,6 +219,12 @@ func (s *Stats) Status(now time.Time) Status {
 			if b := r.Breaker(); b != nil {
 				status := breakerStatus(b, now)
 				d.Breaker = &status
+			}
+			if g, ok := gate.Of(r, now); ok {
+				d.Health = &HealthStatus{Healthy: g.Healthy}
+				if g.Counted {
+					d.Health.SuccessRate = &g.Rate
+				}
 			}
 			if b := r.Bulkhead(); b != nil {
 				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/forbear-go/forbear/internal/gate"
 )
 
 // gauges registers what is read off the Retryers when it is asked for.
@@ -26,9 +28,13 @@ func (o *Observer) gauges(m metric.Meter) error {
 		metric.WithUnit("1"), metric.WithDescription("Retries that the budget allows for each initial request."))
 	floor, err8 := m.Float64ObservableGauge("retry_budget_floor_retries_per_second",
 		metric.WithDescription("Retries per second that the budget allows whatever the number of requests."))
+	healthy, err10 := m.Int64ObservableGauge("health_gate_healthy",
+		metric.WithDescription("Whether the health gate lets retries go on: 1 or 0."))
+	good, err11 := m.Float64ObservableGauge("health_success_rate",
+		metric.WithDescription("Share of good attempts in the window of the health gate, 0 to 1."))
 	layered, err7 := m.Int64ObservableCounter("retry_layered_sends_total",
 		metric.WithDescription("Sends that a layer below has added to forbear's attempts by itself."))
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9, err10, err11); err != nil {
 		return err
 	}
 	_, err := m.RegisterCallback(func(_ context.Context, obs metric.Observer) error {
@@ -56,12 +62,22 @@ func (o *Observer) gauges(m metric.Meter) error {
 				obs.ObserveInt64(spent, exhausted, at)
 				obs.ObserveFloat64(rate, b.FailureRate(now), at)
 			}
+			if g, ok := gate.Of(r, now); ok {
+				open := int64(0)
+				if g.Healthy {
+					open = 1
+				}
+				obs.ObserveInt64(healthy, open, at)
+				if g.Counted {
+					obs.ObserveFloat64(good, g.Rate, at)
+				}
+			}
 			if b := r.Bulkhead(); b != nil {
 				obs.ObserveInt64(available, int64(b.Available()), at)
 				obs.ObserveInt64(most, int64(b.Limit()), at)
 			}
 		}
 		return nil
-	}, utilization, state, spent, rate, available, most, limit, floor, layered)
+	}, utilization, state, spent, rate, available, most, limit, floor, healthy, good, layered)
 	return err
 }

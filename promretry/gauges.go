@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/gate"
 )
 
 // gauge is a metric that is read off a Retryer when it is asked for.
@@ -57,6 +58,19 @@ var gauges = []gauge{
 				return float64(b.State()), true
 			}
 			return 0, false
+		}),
+	newGauge("health_gate_healthy", "Whether the health gate lets retries go on: 1 or 0.", prometheus.GaugeValue,
+		func(r *forbear.Retryer, now time.Time) (float64, bool) {
+			g, ok := gate.Of(r, now)
+			if g.Healthy {
+				return 1, ok
+			}
+			return 0, ok
+		}),
+	newGauge("health_success_rate", "Share of good attempts in the window of the health gate, 0 to 1.", prometheus.GaugeValue,
+		func(r *forbear.Retryer, now time.Time) (float64, bool) {
+			g, _ := gate.Of(r, now)
+			return g.Rate, g.Counted
 		}),
 	newGauge("retry_budget_floor_retries_per_second", "Retries per second that the budget allows whatever the number of requests.", prometheus.GaugeValue,
 		func(r *forbear.Retryer, _ time.Time) (float64, bool) {
