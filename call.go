@@ -109,7 +109,7 @@ func (c *Call) latency() time.Duration { return time.Since(window.Epoch()) - c.a
 
 // Succeed ends the call after a good attempt.
 func (c *Call) Succeed(ctx context.Context) {
-	if c.r.breaker != nil || c.r.pace != nil {
+	if c.r.breaker != nil || c.r.pace != nil || c.r.gate != nil {
 		c.r.recordGood(c.permit, c.latency(), c.tried())
 	}
 	c.succeeded(ctx)
@@ -120,6 +120,9 @@ func (c *Call) Succeed(ctx context.Context) {
 func (c *Call) succeedUntimed(ctx context.Context) {
 	if c.r.pace != nil {
 		c.r.pace.ended(breaker.Good, c.tried())
+	}
+	if c.r.gate != nil {
+		c.r.gate.RecordGoodAt(c.attempted)
 	}
 	if c.r.breaker != nil {
 		c.r.breaker.RecordGoodAt(c.permit, c.attempted)

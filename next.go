@@ -90,11 +90,14 @@ func (r *Retryer) withdraw(permit breaker.Permit) {
 	}
 }
 
-// record lets the breaker and the pace count a failed attempt.
+// record lets the pace, the health gate and the breaker count a failed attempt.
 func (r *Retryer) record(permit breaker.Permit, f *Failure, now time.Time) {
 	o, counts := f.Outcome()
 	if r.pace != nil && counts {
 		r.pace.ended(o, now)
+	}
+	if r.gate != nil && counts {
+		r.gate.Record(o != breaker.Failed, now)
 	}
 	switch {
 	case r.breaker == nil:
@@ -111,6 +114,9 @@ func (r *Retryer) record(permit breaker.Permit, f *Failure, now time.Time) {
 func (r *Retryer) recordGood(permit breaker.Permit, took time.Duration, now time.Time) {
 	if r.pace != nil {
 		r.pace.ended(breaker.Good, now)
+	}
+	if r.gate != nil {
+		r.gate.Record(true, now)
 	}
 	if r.breaker == nil {
 		return

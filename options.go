@@ -139,7 +139,8 @@ func WithBreaker(b *breaker.Breaker) Option {
 }
 
 // WithHealthGate asks healthy before every retry whether the dependency looks well
-// enough for one. It must not block.
+// enough for one. It stands beside the gate of the policy, for what else is known,
+// as by package health/probe, and must not block.
 func WithHealthGate(healthy func(now time.Time) bool) Option {
 	return func(r *Retryer) error {
 		r.healthy = healthy

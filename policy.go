@@ -6,6 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/health"
 	"github.com/forbear-go/forbear/internal/enum"
 )
 
@@ -40,6 +41,8 @@ type Policy struct {
 	Backoff Backoff        `json:"backoff,omitzero"`
 	Budget  budget.Policy  `json:"budget,omitzero"`
 	Breaker breaker.Policy `json:"breaker,omitzero"`
+	// Health stops retries while too few attempts succeed. Zero is no gate.
+	Health health.Policy `json:"health,omitzero"`
 	// MaxConcurrent bounds the calls under way at once; 0 sets no bound.
 	MaxConcurrent int `json:"max_concurrent,omitzero"`
 
@@ -136,6 +139,7 @@ func (p Policy) WithDefaults() Policy {
 		p.Budget.MinRetries = 0
 	}
 	p.Breaker = p.Breaker.WithDefaults(p.AttemptTimeout())
+	p.Health = p.Health.WithDefaults()
 	return p
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/health"
 )
 
 // Retryer applies one policy to the calls to one dependency, and owns what they
@@ -24,7 +25,8 @@ type Retryer struct {
 	budget     budget.Budget
 	ratio      *budget.Ratio            // budget, when it is of the default kind
 	outcomes   outcomeBudget            // budget, when it cares how calls end
-	healthy    func(now time.Time) bool // the health gate, or nil
+	gate       *health.Gate             // nil when the policy sets no limit
+	healthy    func(now time.Time) bool // the caller's gate beside it, or nil
 	breaker    *breaker.Breaker         // nil when the policy has none
 	bulkhead   *breaker.Bulkhead        // nil when the policy sets no bound
 	pace       *pace                    // nil for calls whose caller waits
@@ -87,6 +89,9 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 	r.ratio, _ = r.budget.(*budget.Ratio)
 	if r.breaker == nil && !p.Breaker.Disabled {
 		r.breaker = breaker.New(r.policy.Breaker, r.breakerMoved)
+	}
+	if p.Health.Enabled() {
+		r.gate = health.New(r.policy.Health)
 	}
 	if p.Kind.paced() {
 		r.pace = &pace{}

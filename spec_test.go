@@ -9,6 +9,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // The worked numbers of the standard and its companions, by name.
@@ -282,7 +283,7 @@ func TestR4DNSTwoAttempts(t *testing.T) {
 
 // POST and PATCH need a key of 1 to 64 characters.
 func TestR6Keys(t *testing.T) {
-	long := string(make([]byte, forbear.MaxKeyLen+1))
+	long := string(make([]byte, layer.MaxKeyLen+1))
 	for _, tt := range []struct {
 		name   string
 		policy forbear.Policy

@@ -1,6 +1,10 @@
 package forbear
 
-import "time"
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/internal/layer"
+)
 
 // State is what one logical call has used so far. It is plain data, and durable
 // calls store it between their attempts; what is known of the moment is in
@@ -42,9 +46,6 @@ type State struct {
 	Refreshable bool `json:"refreshable,omitempty"`
 }
 
-// MaxKeyLen is the longest idempotency key that the standard allows (R-6).
-const MaxKeyLen = 64
-
 // attempt returns the number of the latest attempt.
 func (s *State) attempt() int { return max(s.Attempt, 1) }
 
@@ -52,7 +53,7 @@ func (s *State) attempt() int { return max(s.Attempt, 1) }
 func (s *State) retries() int { return max(s.attempt()-1-s.Refreshes, 0) }
 
 // keyed reports whether the call carries a valid idempotency key.
-func (s *State) keyed() bool { return s.Key != "" && len(s.Key) <= MaxKeyLen }
+func (s *State) keyed() bool { return s.Key != "" && len(s.Key) <= layer.MaxKeyLen }
 
 // After returns the state that follows the decision d: on a retry, that of the
 // next attempt; on a stop, s itself.

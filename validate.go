@@ -61,6 +61,7 @@ func (p *Policy) violations() []*Violation {
 	c.backoff(p)
 	c.budget(p)
 	p.Breaker.Check(c.add)
+	p.Health.Check(c.add)
 	if p.MaxConcurrent < 0 {
 		c.add("max_concurrent", "", "%d is negative", p.MaxConcurrent)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/enum"
+	"github.com/forbear-go/forbear/internal/score"
 )
 
 // This file says when a rate is too high: the arithmetic of the circuit breaker.
@@ -30,24 +31,9 @@ func (c Cause) String() string { return enum.Name(causeNames, uint8(c)) }
 // MarshalText implements [encoding.TextMarshaler].
 func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// A rate that was counted is not the rate itself: of a hundred calls to a
-// dependency that fails 40 %, fifty fail every few seconds. So a rate opens the
-// breaker only when chance would hardly explain it.
-const (
-	// certain is the square of the quantile at 99.9 %, one-sided: Wilson's
-	// lower bound of that confidence lies above a threshold p when the rate
-	// exceeds p by more than that many variances p(1-p)/n (the score test).
-	certain = 3.0902323 * 3.0902323
-	// striking is the square of five standard deviations.
-	striking = 5 * 5
-)
-
-// exceeds reports whether n calls of which bad are bad show that their rate is
-// above p, where z2 is the square of the standard deviations demanded.
-func exceeds(bad, n int64, p, z2 float64) bool {
-	over := float64(bad) - p*float64(n)
-	return over > 0 && over*over > z2*p*(1-p)*float64(n)
-}
+// striking is the square of five standard deviations: what the latest calls must
+// show beside a busy minute.
+const striking = 5 * 5
 
 // verdict is what the windows show.
 type verdict struct {
@@ -85,13 +71,13 @@ func (p *Policy) verdict(w *outcomes, now time.Time) verdict {
 func (p *Policy) tooMany(bad, badLately, n, nLately int64, limit float64) (many, sure bool) {
 	const busy = 10
 	least := int64(p.MinCalls)
-	if nLately >= least && exceeds(badLately, nLately, limit, certain) {
+	if nLately >= least && score.Exceeds(badLately, nLately, limit, score.Certain) {
 		return true, nLately >= busy*n
 	}
-	if n < least || !exceeds(bad, n, limit, certain) {
+	if n < least || !score.Exceeds(bad, n, limit, score.Certain) {
 		return false, false
 	}
 	// Who looks at thousands of hundreds finds a bad one among them: in a busy
 	// time the latest must strike even beside the others.
-	return nLately < busy*n || exceeds(bad, n, float64(badLately)/float64(nLately), striking), false
+	return nLately < busy*n || score.Exceeds(bad, n, float64(badLately)/float64(nLately), striking), false
 }

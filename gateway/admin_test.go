@@ -18,6 +18,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/health"
 )
 
 // adminOf returns an admin endpoint before one dependency, its Retryer and its
@@ -112,6 +113,29 @@ func TestStatusOfTheBreaker(t *testing.T) {
 		ask(h, "POST", breakers, `{"state":"open","actor":"jane"}`)
 		check("held open", `{"state":"open","forced":true,"failure_rate":0,"cause":"operator","budget_exhausted":false}`)
 	})
+}
+
+// TestStatusOfTheHealthGate holds what the admin endpoint shows of a gate, and that
+// it shows nothing of a dependency without one.
+func TestStatusOfTheHealthGate(t *testing.T) {
+	for _, tt := range []struct {
+		name, want string
+		policy     forbear.Policy
+	}{
+		{"limit", `"health":{"healthy":false,"success_rate":0}`, forbear.Policy{Disabled: true, Health: health.Policy{MinSuccess: 0.5}}},
+		{"none", "", forbear.Policy{Disabled: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, r, _ := adminOf(t, "", tt.policy)
+			for range 20 {
+				_ = r.Do(t.Context(), func(context.Context) error { return forbear.Retryable(errors.New("flaky"), forbear.Hint{}) })
+			}
+			got := ask(h, "GET", "/admin/status", "").Body.String()
+			if !strings.Contains(got, tt.want) || strings.Contains(got, `"health"`) != (tt.want != "") {
+				t.Errorf("got %s, want %q", got, tt.want)
+			}
+		})
+	}
 }
 
 func TestOverrideIsRefused(t *testing.T) {

@@ -56,6 +56,12 @@ func (s *Stats) Status(now time.Time) Status {
 				status := breakerStatus(b, now)
 				d.Breaker = &status
 			}
+			if h, ok := r.Health(now); ok {
+				d.Health = &HealthStatus{Healthy: h.Healthy}
+				if h.Counted {
+					d.Health.SuccessRate = &h.Rate
+				}
+			}
 			if b := r.Bulkhead(); b != nil {
 				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
 			}
@@ -88,6 +94,7 @@ type DependencyStatus struct {
 	Layered     int64            `json:"layered_sends"`
 	Budget      BudgetStatus     `json:"budget"`
 	Breaker     *BreakerStatus   `json:"breaker,omitempty"`
+	Health      *HealthStatus    `json:"health,omitempty"`
 	Concurrency *BulkheadStatus  `json:"bulkhead,omitempty"`
 }
 
@@ -111,6 +118,15 @@ type BreakerStatus struct {
 	// NextProbe is from when on one that is open lets an attempt through; zero
 	// when it is not open, or held open by hand.
 	NextProbe time.Time `json:"next_probe,omitzero"`
+}
+
+// HealthStatus is what the health gates of a dependency say.
+type HealthStatus struct {
+	// Healthy says that retries go on.
+	Healthy bool `json:"healthy"`
+	// SuccessRate is the share of good attempts in the gate's window, 0 to 1; nil
+	// where the policy sets no limit and an endpoint alone is asked.
+	SuccessRate *float64 `json:"success_rate,omitempty"`
 }
 
 // BulkheadStatus is how many more calls a bulkhead lets in now, of how many.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
@@ -24,8 +24,8 @@ func CheckKey(key string) error {
 	switch n := len(key); {
 	case n == 0:
 		return fmt.Errorf("%w: empty", ErrKey)
-	case n > forbear.MaxKeyLen:
-		return fmt.Errorf("%w: %d characters, at most %d (R-6)", ErrKey, n, forbear.MaxKeyLen)
+	case n > layer.MaxKeyLen:
+		return fmt.Errorf("%w: %d characters, at most %d (R-6)", ErrKey, n, layer.MaxKeyLen)
 	}
 	for i := range len(key) {
 		if key[i] <= ' ' || key[i] > '~' {

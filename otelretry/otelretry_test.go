@@ -24,6 +24,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/health"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/otelretry"
 )
@@ -168,6 +169,24 @@ func TestASpanForEachAttempt(t *testing.T) {
 	}
 	if events := spans[3].Events(); len(events) != 2 || events[0].Name != "retry" {
 		t.Errorf("events of the caller's span: %v", events)
+	}
+}
+
+// TestHealthGate shows a gate that nothing has closed, with its rate; a dependency
+// without one has neither.
+func TestHealthGate(t *testing.T) {
+	const gate, rate = "health_gate_healthy{dependency=payments,service=checkout}", "health_success_rate{dependency=payments,service=checkout}"
+	r := newRig(t)
+	if _, err := forbear.New("payments", forbear.Policy{Health: health.Policy{MinSuccess: 0.5}}, forbear.WithObserver(r.obs.Observer())); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.values(t); got[gate] != 1 || got[rate] != 1 {
+		t.Errorf("got %v and %v, want 1 and 1", got[gate], got[rate])
+	}
+	none := newRig(t)
+	none.retryer(t)
+	if got, ok := none.values(t)[gate]; ok {
+		t.Errorf("without a gate: %v", got)
 	}
 }
 

@@ -23,6 +23,7 @@ func (r *policyReader) around(dep *Dependency) fields {
 		"dedup":        func(v *yaml.Node) { r.duration(v, "dedup", &dep.Dedup) },
 		"secret":       func(v *yaml.Node) { r.secret(v, dep) },
 		"credentials":  func(v *yaml.Node) { r.credentials(v, dep) },
+		"health":       func(v *yaml.Node) { r.probe(v, dep) },
 		"tls":          r.tls,
 	}
 	for field, read := range known {

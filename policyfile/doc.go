@@ -17,6 +17,7 @@
 //	    backoff: {base: 200ms, cap: 5s}
 //	    budget: {ratio: 10%, window: 60s}
 //	    breaker: {failure_rate: 50%, open_for: 30s}
+//	    health: {min_success: 50%, endpoint: https://payments.internal/health/ready}
 //	    max_concurrent: 64
 //	    idempotency: reuse
 //	  search:

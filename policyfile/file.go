@@ -81,6 +81,8 @@ type Dependency struct {
 	SecretEnv string `json:"secret,omitzero"`
 	// Credentials are those that the gateway sends, where callers send none.
 	Credentials Credentials `json:"credentials,omitzero"`
+	// Probe is the health endpoint that the gateway asks.
+	Probe Probe `json:"health,omitzero"`
 	// Policy holds what the file says, profiles included. Fields that the
 	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`

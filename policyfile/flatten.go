@@ -47,7 +47,7 @@ func node(v reflect.Value, field string) *yaml.Node {
 	case reflect.Bool:
 		return plain("true")
 	case reflect.Float64:
-		if strings.HasSuffix(field, "ratio") || strings.HasSuffix(field, "rate") {
+		if strings.HasSuffix(field, "ratio") || strings.HasSuffix(field, "rate") || field == "min_success" {
 			return plain(strconv.FormatFloat(v.Float()*100, 'f', -1, 64) + "%")
 		}
 		return plain(strconv.FormatFloat(v.Float(), 'f', -1, 64))
@@ -88,7 +88,8 @@ func node(v reflect.Value, field string) *yaml.Node {
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none"}
 
 // structure adds the fields of a struct to m. Those of an inline field stand
-// beside the others, as forbear.Policy does in a Dependency.
+// beside the others, as forbear.Policy does in a Dependency. A section that both
+// have, such as health, is one.
 func structure(m *yaml.Node, v reflect.Value) {
 	for f, value := range v.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -98,6 +99,10 @@ func structure(m *yaml.Node, v reflect.Value) {
 			structure(m, value)
 		case name != "":
 			if item := node(value, name); item != nil {
+				if at := slices.IndexFunc(m.Content, func(n *yaml.Node) bool { return n.Value == name }); at >= 0 {
+					m.Content[at+1].Content = append(m.Content[at+1].Content, item.Content...)
+					continue
+				}
 				m.Content = append(m.Content, plain(name), item)
 			}
 		}

@@ -118,8 +118,9 @@ func (d *decoder) host(v *yaml.Node, into *string) {
 	}
 }
 
-// url reads the base address of a dependency. Credentials do not belong in a
-// policy file: they are refused under R-9 and do not reach the message.
+// url reads an address of a dependency: its base, or its health endpoint.
+// Credentials do not belong in a policy file: they are refused under R-9 and do not
+// reach the message.
 //
 // A query is refused too: the gateway appends the path and the query of each
 // request.
@@ -134,7 +135,7 @@ func (d *decoder) url(v *yaml.Node, what, owner string, into *string) {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		d.fault(v, "", "%s is no http or https address: want %s", what, want)
 	case u.User != nil:
-		d.refuse(d.at(v), "R-9", owner, "url", "%s holds credentials, which do not belong into a policy file", what)
+		d.refuse(d.at(v), "R-9", owner, what, "%s holds credentials, which do not belong into a policy file", what)
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		d.fault(v, "", "%s has a query or a fragment: want %s", what, want)
 	default:

@@ -28,6 +28,7 @@ func (r *policyReader) fields(more fields) fields {
 		"backoff":      r.backoff,
 		"budget":       r.budget,
 		"breaker":      r.breaker,
+		"health":       func(v *yaml.Node) { r.health(v, nil) },
 		"max_concurrent": func(v *yaml.Node) {
 			r.count(v, "max_concurrent", "leave it out to set no bound", &p.MaxConcurrent)
 		},

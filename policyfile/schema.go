@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/health"
 )
 
 // SchemaURL is the $id of the schema.
@@ -44,6 +45,7 @@ func generateSchema() ([]byte, error) {
 			dependency[name] = p
 		}
 	}
+	dependency["health"] = healthSchema(true)
 	dependency["secret"] = object{
 		"type": "object", "additionalProperties": false, "required": []string{"env"},
 		"properties": object{"env": object{"type": "string"}}, "description": "where the signing secret is; never the secret itself",
@@ -136,6 +138,8 @@ func typeSchema(t reflect.Type, name string) object {
 		return object{"type": "string", "pattern": durationPattern, "description": "a duration such as 500ms, 1s or 2m"}
 	case t == reflect.TypeFor[breaker.Policy]():
 		return breakerSchema()
+	case t == reflect.TypeFor[health.Policy]():
+		return healthSchema(false)
 	case t == reflect.TypeFor[Ingress]():
 		return ingressSchema()
 	case t == reflect.TypeFor[Size]():

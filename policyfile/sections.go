@@ -143,6 +143,9 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 		if at, said := r.places["credentials"]; said && section != "dependencies" {
 			d.faultAt(at.Position, "", "%s of section %s has credentials, which are the gateway's for dependencies", dep.Name, section)
 		}
+		if at, said := r.places["health.endpoint"]; said && section != "dependencies" {
+			d.faultAt(at.Position, "", "%s of section %s has a health endpoint, which the gateway asks for dependencies", dep.Name, section)
+		}
 		d.judge(*r.layer, dep.Name, f.Waivers...)
 		dep.Policy, dep.places = r.policy, r.places
 		found = append(found, dep)

@@ -11,10 +11,13 @@
 // bulkhead the names of INTG-STD-033. Three more tell the budget's part apart:
 // circuit_breaker_opened_total counts openings by cause, of which the budget is
 // one; circuit_breaker_budget_exhausted is 1 while the budget refuses retries;
-// retry_paced_total counts the retries of durable work beyond its share. Labels are bounded: services,
-// dependencies, queues, error types, reasons and small numbers; at most 200
-// values each, of at most 64 plain characters, and "other" beyond. No URL, key
-// or text of an error becomes a label.
+// retry_paced_total counts the retries of durable work beyond its share. Of a
+// dependency with a health gate, health_gate_healthy says whether retries go on, and
+// health_success_rate what the gate has counted.
+//
+// Labels are bounded: services, dependencies, queues, error types, reasons and small
+// numbers; at most 200 values each, of at most 64 plain characters, and "other"
+// beyond. No URL, key or text of an error becomes a label.
 //
 // docs/alerts holds recording and alerting rules over these metrics, and
 // docs/dashboards a Grafana dashboard.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // A message is identified by its endpoint and its id together, wherever it came
@@ -38,7 +38,7 @@ func (m *Message) SameContent(o *Message) bool {
 // its id, hashed when it is longer than R-6 allows. It depends on nothing else, so
 // that it is the same in each attempt and in each process.
 func (m *Message) SentKey() string {
-	if k := cmp.Or(m.IdempotencyKey, m.ID); len(k) <= forbear.MaxKeyLen {
+	if k := cmp.Or(m.IdempotencyKey, m.ID); len(k) <= layer.MaxKeyLen {
 		return k
 	}
 	sum := sha256.Sum256([]byte(m.ID))

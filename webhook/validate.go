@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // Prepare completes a message that was handed in at the given time, and refuses
@@ -50,7 +51,7 @@ func (m *Message) check() error {
 	f.when(m.ID != "" && !visible(m.ID, 128), "id is not 1 to 128 visible characters")
 	f.when(len(m.Endpoints) == 0 || len(m.Endpoints) > 1000, "%d endpoints, want 1 to 1000", len(m.Endpoints))
 	f.when(len(m.Body) > maxMessageSize, "body of %d bytes, at most %d", len(m.Body), maxMessageSize)
-	f.when(m.IdempotencyKey != "" && !visible(m.IdempotencyKey, forbear.MaxKeyLen), "idempotency_key is not 1 to %d visible characters (R-6)", forbear.MaxKeyLen)
+	f.when(m.IdempotencyKey != "" && !visible(m.IdempotencyKey, layer.MaxKeyLen), "idempotency_key is not 1 to %d visible characters (R-6)", layer.MaxKeyLen)
 	for name, v := range map[string]string{"type": m.Type, "source": m.Source, "subject": m.Subject, "key": m.Key, "correlation_id": m.CorrelationID, "content_type": m.ContentType} {
 		f.when(len(v) > 256 || !printable(v), "%s is longer than 256 bytes, no UTF-8 or has control characters", name)
 	}

@@ -119,6 +119,9 @@ func Exhausted(ctx context.Context) {
 	}
 }
 
+// MaxKeyLen is the longest idempotency key that the standard allows.
+const MaxKeyLen = 64
+
 // WithKey names the idempotency key that the operation under the returned context
 // carries.
 func WithKey(ctx context.Context, idempotencyKey string) context.Context {

@@ -46,6 +46,23 @@ var Gauges = []Gauge{
 		ofBreaker(func(b *breaker.Breaker, _ time.Time) float64 { return float64(b.State()) }),
 	},
 	{
+		gauge("health_gate_healthy", "", true, "Whether the health gate lets retries go on: 1 or 0."),
+		func(r *forbear.Retryer, now time.Time) (float64, bool) {
+			h, ok := r.Health(now)
+			if h.Healthy {
+				return 1, ok
+			}
+			return 0, ok
+		},
+	},
+	{
+		gauge("health_success_rate", "", false, "Share of good attempts in the window of the health gate, 0 to 1."),
+		func(r *forbear.Retryer, now time.Time) (float64, bool) {
+			h, _ := r.Health(now)
+			return h.Rate, h.Counted
+		},
+	},
+	{
 		gauge("retry_budget_floor_retries_per_second", "", false, "Retries per second that the budget allows whatever the number of requests."),
 		func(r *forbear.Retryer, _ time.Time) (float64, bool) {
 			// Alerts on the ratio of retries leave this much out: a quiet service

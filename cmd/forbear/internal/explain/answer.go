@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // Answer is what explain says about one situation. Its JSON is a format that other
@@ -135,8 +136,8 @@ func (f *facts) explain(d forbear.Decision) {
 	switch d.Reason {
 	case forbear.ReasonNoKey:
 		switch {
-		case len(f.state.Key) > forbear.MaxKeyLen:
-			f.note("the idempotency key has %d characters: at most %d are allowed", len(f.state.Key), forbear.MaxKeyLen)
+		case len(f.state.Key) > layer.MaxKeyLen:
+			f.note("the idempotency key has %d characters: at most %d are allowed", len(f.state.Key), layer.MaxKeyLen)
 		case f.policy.Keys == forbear.KeyRefuse:
 			f.note("the policy refuses to retry operations that need an idempotency key")
 		default:

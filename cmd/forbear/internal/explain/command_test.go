@@ -114,6 +114,28 @@ func TestExplainWithPolicyFile(t *testing.T) {
 
 // One answer a line, in order; what cannot be judged is an error on its own
 // line and the exit code is 2.
+// TestExplainHealth asks about a dependency whose health gate is closed, by flag and
+// as a line. What a situation does not mention is healthy.
+func TestExplainHealth(t *testing.T) {
+	const stop = `"decision":"stop","reason":"unhealthy","rule":"R-7","class":"transient"`
+	if got := clitest.Run(t, Command(), "", "--status", "503", "--unhealthy", "-o", "json"); got.Code != 1 || !strings.Contains(got.Out, stop) {
+		t.Errorf("--unhealthy: got %+v, want %s", got, stop)
+	}
+	for line, want := range map[string]string{
+		`{"id":"1","protocol":"http","method":"GET","status":503,"healthy":false}`: "unhealthy",
+		`{"id":"1","protocol":"http","method":"GET","status":503,"healthy":true}`:  "retryable",
+		`{"id":"1","protocol":"http","method":"GET","status":503}`:                 "retryable",
+	} {
+		s, err := Decode([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, err := Explain(s); err != nil || x.Reason != want {
+			t.Errorf("%s: got %s, %v, want %s", line, x.Reason, err, want)
+		}
+	}
+}
+
 func TestExplainLines(t *testing.T) {
 	in, err := os.ReadFile(filepath.Join("testdata", "situations.jsonl"))
 	if err != nil {

@@ -62,6 +62,12 @@ func (q *question) register(f *flag.FlagSet) {
 	})
 	f.BoolVar(&s.TokenRefresh, "token-refresh", false, "a source of fresh credentials is configured")
 	f.StringVar(&s.Breaker, "breaker", "", "closed, open or half-open")
+	f.BoolFunc("unhealthy", "the health gate stops retries", func(v string) error {
+		ill, err := strconv.ParseBool(v)
+		healthy := !ill
+		s.Healthy = &healthy
+		return err
+	})
 	f.BoolVar(&s.ExhaustedBelow, "exhausted-below", false, "a layer below has used its retries")
 	f.Func("budget", "requests and retries in the budget's window, as 100/3", s.readBudget)
 }

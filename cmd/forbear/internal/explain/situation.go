@@ -47,8 +47,10 @@ type Situation struct {
 	RemainingMS  *int64 `json:"remaining_ms"`
 	Now          string `json:"now"`
 
-	// What stands around the call. A missing budget is never spent.
+	// What stands around the call. A missing budget is never spent; a missing
+	// healthy means true, as for a dependency without a health gate.
 	Breaker        string  `json:"breaker"`
+	Healthy        *bool   `json:"healthy"`
 	ExhaustedBelow bool    `json:"exhausted_below"`
 	Budget         *Budget `json:"budget"`
 
@@ -261,7 +263,7 @@ func (s *Situation) state(now time.Time) forbear.State {
 
 // known is what is known of the moment, but for the budget.
 func (s *Situation) known() (forbear.Facts, error) {
-	k := forbear.Facts{ExhaustedBelow: s.ExhaustedBelow}
+	k := forbear.Facts{ExhaustedBelow: s.ExhaustedBelow, Unhealthy: !deref(s.Healthy, true)}
 	switch s.Breaker {
 	case "", "closed":
 	case "open":

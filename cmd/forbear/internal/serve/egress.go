@@ -68,11 +68,13 @@ type retryerInput struct {
 	waivers []policyfile.Waiver
 	service string
 	noLogs  bool
+	probe   policyfile.Probe
 }
 
 // apply puts a policy file in charge, or changes nothing: whatever can fail
 // comes before the gateway is replaced.
 func (s *server) apply(file *policyfile.File) error {
+	defer func() { s.probes.retain(s.kept) }()
 	routes, retryers, err := s.routes(file)
 	if err != nil {
 		return err
@@ -138,7 +140,7 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 // retryer returns the Retryer of a dependency: the one that there is, when
 // nothing that it was built from has changed.
 func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (kept, error) {
-	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs}
+	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
 	credentials, err := s.credentials(dep)
 	if err != nil {
 		return kept{}, err
@@ -152,6 +154,11 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (kept
 		return kept{}, err
 	}
 	opts := slices.Concat(file.Options(), s.watch.options(), shared)
+	if p, err := s.probes.of(dep, s.log); err != nil {
+		return kept{}, err
+	} else if p != nil {
+		opts = append(opts, forbear.WithHealthGate(p.Healthy))
+	}
 	r, err := forbear.New(dep.Name, dep.Policy, opts...)
 	return kept{r, in, credentials, dep.Credentials}, err
 }

@@ -7,6 +7,7 @@
 //   - ingress.go: the routes that honor idempotency keys
 //   - delivery.go, alerts.go: durable webhooks, and where alerts go
 //   - reload.go: another policy file takes charge while requests are under way
+//   - probes.go: the health endpoints of dependencies
 //   - fleet.go: a retry budget that all processes of a service share
 //   - admin.go, metrics.go, telemetry.go: what an operator sees
 //   - sample.go: what is served without a policy file

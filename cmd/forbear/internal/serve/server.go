@@ -39,6 +39,7 @@ type server struct {
 	live live            // the gateway of the moment
 	kept map[string]kept // by dependency, across reloads
 
+	probes  probes
 	watch   *watch
 	ingress ingress
 	sample  *http.Server // the flaky upstream, or nil

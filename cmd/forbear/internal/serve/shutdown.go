@@ -40,6 +40,7 @@ func (s *server) ended(fault string, stop func() error) {
 // close ends what configure started: it also runs where run has failed.
 func (s *server) close() {
 	s.fleet.close()
+	s.probes.close()
 	if s.sample != nil {
 		_ = s.sample.Close()
 	}

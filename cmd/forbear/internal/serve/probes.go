@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/forbear-go/forbear/health/probe"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// probes are the health endpoints that are asked on behalf of the Retryers in
+// charge. Reloads add and end some, and the shutdown ends them all, from another
+// goroutine. The zero value asks nothing.
+type probes struct {
+	mu      sync.Mutex
+	running map[probed]*probe.Prober
+	ended   bool
+}
+
+// probed is one endpoint of one dependency. Two dependencies may name the same
+// one: each has its own prober, and its own lines in the log.
+type probed struct {
+	dependency string
+	policyfile.Probe
+}
+
+// of returns the prober of a dependency, nil for one that names no endpoint. One
+// that is running stays, with what it has learnt.
+func (p *probes) of(dep policyfile.Dependency, log *slog.Logger) (*probe.Prober, error) {
+	if dep.Probe.Endpoint == "" {
+		return nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := probed{dep.Name, dep.Probe}
+	if running := p.running[key]; running != nil {
+		return running, nil
+	}
+	if p.ended {
+		return nil, errors.New("serve is stopping")
+	}
+	started, err := probe.Start(probe.Config{
+		URL: dep.Probe.Endpoint, Interval: dep.Probe.Interval,
+		Logger: log.With(slog.String("dependency", dep.Name)),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dependency %s: %w", dep.Name, err)
+	}
+	if p.running == nil {
+		p.running = map[probed]*probe.Prober{}
+	}
+	p.running[key] = started
+	return started, nil
+}
+
+// retain ends the probers that none of the Retryers in charge asks: those of the
+// policy before, or of one that was refused.
+func (p *probes) retain(inCharge map[string]kept) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, running := range p.running {
+		if k, ok := inCharge[key.dependency]; !ok || k.from.probe != key.Probe {
+			running.Close()
+			delete(p.running, key)
+		}
+	}
+}
+
+// close ends them all, for good.
+func (p *probes) close() {
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	p.retain(nil)
+}

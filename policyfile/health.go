@@ -1,0 +1,72 @@
+package policyfile
+
+import (
+	"maps"
+	"reflect"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/health"
+)
+
+// Probe says where a dependency tells of its own health. In a file it stands in
+// the section health, beside the limits of the policy. It belongs to the
+// dependency and not to its policy: the gateway asks the endpoint, and a Retryer
+// sends nothing by itself. The zero value asks nothing.
+type Probe struct {
+	Endpoint string `json:"endpoint,omitzero"`
+	// Interval is the mean time between two questions; zero leaves it to
+	// package probe.
+	Interval time.Duration `json:"interval,omitzero"`
+}
+
+// health reads the policy's part of the section of that name, and what more may
+// stand there.
+func (r *policyReader) health(n *yaml.Node, more fields) {
+	h := &r.policy.Health
+	known := fields{
+		"min_success": func(v *yaml.Node) { r.ratio(v, "health.min_success", &h.MinSuccess) },
+		"window":      func(v *yaml.Node) { r.duration(v, "health.window", &h.Window) },
+		"min_calls":   func(v *yaml.Node) { r.count(v, "health.min_calls", "leave it out for the default", &h.MinCalls) },
+	}
+	maps.Copy(known, more)
+	for field, read := range known {
+		known[field] = r.sets("health."+field, read)
+	}
+	r.strict(n, "health", known)
+}
+
+// probe reads the section of a dependency, which may name an endpoint.
+func (r *policyReader) probe(n *yaml.Node, dep *Dependency) {
+	p := &dep.Probe
+	r.health(n, fields{
+		"endpoint": func(v *yaml.Node) { r.url(v, "health.endpoint", r.owner, &p.Endpoint) },
+		"interval": func(v *yaml.Node) { r.duration(v, "health.interval", &p.Interval) },
+	})
+	switch {
+	case p.Interval < 0:
+		r.fault(n, "", "health.interval is negative")
+	case p.Interval > 0 && p.Endpoint == "":
+		r.fault(n, "", "health has an interval without an endpoint")
+	}
+}
+
+// healthSchema is the schema of the section, of a profile or, with an endpoint,
+// of a dependency.
+func healthSchema(endpoint bool) object {
+	p := properties(reflect.TypeFor[health.Policy]())
+	if endpoint {
+		maps.Copy(p, properties(reflect.TypeFor[Probe]()))
+		p["endpoint"] = env("asked by the gateway: a response other than 2xx, twice in a row, stops retries; or {env: NAME}")
+		p["interval"].(object)["description"] = "the mean time between two questions, such as 5s, which is the default"
+	}
+	for field, text := range map[string]string{
+		"min_success": "retries stop below this share of good attempts, such as 50% or 0.5, when it is certain to 99.9 %; no limit unless said",
+		"window":      "how far back attempts count, such as 60s, which is the default",
+		"min_calls":   "attempts in the window before their share counts; 20 unless said otherwise",
+	} {
+		p[field].(object)["description"] = text
+	}
+	return closed(p)
+}
