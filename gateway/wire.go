@@ -14,7 +14,8 @@ import (
 type wires struct {
 	config *Config
 	below  map[*forbear.Retryer]http.RoundTripper
-	made   map[wire]http.RoundTripper
+	// made is filled while the gateway is built, and only read afterwards.
+	made map[wire]http.RoundTripper
 }
 
 // wire is what the transports of routes may differ in, and so the key under

@@ -21,6 +21,7 @@ func (r *policyReader) classify(n *yaml.Node) {
 		if !r.errorType(key) {
 			continue
 		}
+		// Reported once, at the first entry too many.
 		if len(r.policy.Classify) >= maxClasses {
 			r.fault(key, "", "classify has more than %d entries", maxClasses)
 			return

@@ -74,6 +74,8 @@ func (r *policyReader) reference(n *yaml.Node, what string, into *Secret) {
 		"env":  func(v *yaml.Node) { r.env(v, what+".env", &into.Env) },
 		"file": func(v *yaml.Node) { r.text(v, what+".file", &into.File) },
 	})
+	// Neither is allowed to win silently: a rotated secret would be the
+	// wrong one.
 	if into.Env != "" && into.File != "" {
 		r.fault(n, "", "%s has env or file, not both", what)
 	}

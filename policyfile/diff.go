@@ -102,6 +102,7 @@ func meaning(was, is *Dependency, add adder) {
 // details lists the fields that differ, in the order of the file. An absent
 // field means the default, and the text says so.
 func details(was, is *Dependency, add adder) {
+	// Compared as text: what looks the same in the file is the same.
 	paths, before := flatten(*was)
 	more, after := flatten(*is)
 	for _, p := range more {

@@ -54,6 +54,8 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		d.syntax(err)
 		return nil
 	}
+	// A second document would be ignored by many readers, and applied by
+	// some.
 	if err := loader.Load(&next); err == nil {
 		d.fault(&next, "", "a second document: a policy file holds one")
 		return nil

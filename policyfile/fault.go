@@ -96,6 +96,7 @@ func (d *decoder) faultAt(at Position, rule, format string, args ...any) {
 func (d *decoder) refuse(at Position, rule, owner, field, format string, args ...any) {
 	before := len(d.faults)
 	d.faultAt(at, rule, format, args...)
+	// Beyond the bound nothing was kept, and there is nothing to mark.
 	if len(d.faults) > before {
 		d.faults[before].Dependency, d.faults[before].Field = owner, field
 	}

@@ -187,6 +187,7 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	// A limit instead of the file's size: a pipe has none.
 	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy file: %w", err)
@@ -219,6 +220,8 @@ func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
 	f = d.read(data)
 	var rest []*Fault
 	for _, fault := range d.faults {
+		// A rule marks what can be read and may be waived; the rest cannot
+		// be judged.
 		if fault.Rule != "" {
 			refused = append(refused, fault)
 		} else {
@@ -250,6 +253,7 @@ func ParsePolicy(name string, data []byte, base forbear.Policy) (forbear.Policy,
 	d := &decoder{name: name, now: time.Now()}
 	if root := d.document(data); root != nil {
 		l := d.layer(root, name, layer{policy: base})
+		// No waiver applies here: there is no file that could hold one.
 		d.judge(l, name)
 		base = l.policy
 	}

@@ -26,6 +26,7 @@ func node(v reflect.Value, field string) *yaml.Node {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return plain(shortest(x))
+	// Its fields say the opposite of the file's, so that it writes itself.
 	case Ingress:
 		return x.node()
 	case encoding.TextMarshaler:

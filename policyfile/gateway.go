@@ -14,6 +14,8 @@ func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
 		"listen": func(v *yaml.Node) { d.listen(v, &f.Gateway.Listen) },
 		"routes": func(v *yaml.Node) {
+			// Two routes with the same prefix would leave one of them
+			// without requests.
 			seen := map[string]Position{}
 			for _, item := range d.items(v, "gateway.routes") {
 				d.route(f, item, names, seen)

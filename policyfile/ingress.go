@@ -135,6 +135,8 @@ func (d *decoder) principal(n *yaml.Node, into *Principal) {
 		"header": func(v *yaml.Node) { d.header(v, &into.Header) },
 		"jwt":    func(v *yaml.Node) { d.jwt(v, &into.JWT) },
 	})
+	// Only where both could be read: a fault in one must not be reported as
+	// its absence.
 	if len(d.faults)+d.more == before && (into.Header == "") == (into.JWT == JWT{}) {
 		d.fault(n, "", "principal needs header or jwt, and not both")
 	}

@@ -114,6 +114,8 @@ func (r *policyReader) reconcile() {
 		r.forget("budget.ratio", func() { p.Budget.Ratio = 0 })
 		r.forget("budget.of", func() { p.Budget.Of = budget.OfInitial })
 	}
+	// strict takes the softening away that a profile has brought, and
+	// contradicts what stands beside it in the same mapping.
 	if r.here["strict"] && p.Strict {
 		r.forget("budget.min_retries", func() { p.Budget.MinRetries = 0 })
 		r.forget("budget.round_up", func() { p.Budget.RoundUp = false })

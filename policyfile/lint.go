@@ -25,6 +25,8 @@ func (d *decoder) lint(f *File, n *yaml.Node, dependencies []string) {
 	d.strict(n, "lint", fields{
 		"key_headers": func(v *yaml.Node) { f.Lint.KeyHeaders = d.texts(v, "lint.key_headers") },
 		"code": func(v *yaml.Node) {
+			// The keys are dependencies of this file: a misspelt one
+			// would leave code without its policy.
 			for key, value := range d.entries(v, "lint.code") {
 				var name string
 				if d.dependency(key, dependencies, &name); name == "" {

@@ -52,6 +52,8 @@ func (d *decoder) entries(n *yaml.Node, what string) iter.Seq2[*yaml.Node, *yaml
 			case key.Kind != yaml.ScalarNode:
 				d.fault(key, "", "a key of %s is %s: want a name", what, describe(key))
 				continue
+			// Merge keys are gone from YAML 1.2, and hide where a value
+			// comes from.
 			case key.Tag == "!!merge":
 				d.fault(key, "", "merge keys are not read: use profiles and extends")
 				continue

@@ -15,6 +15,8 @@ import (
 // policies. Profiles are written out: each dependency holds all that it
 // inherited. What is left at its default is left out.
 func Marshal(f *File) ([]byte, error) {
+	// Sections come in the order of the documentation, so that two files
+	// can be compared line by line.
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	add := func(key string, n *yaml.Node) {
 		if n != nil && (n.Kind == yaml.ScalarNode || len(n.Content) > 0) {

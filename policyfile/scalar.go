@@ -148,6 +148,7 @@ func (d *decoder) ratio(n *yaml.Node, what string, into *float64) {
 	if !ok {
 		return
 	}
+	// A share over 1 without a percent sign is most likely a forgotten one.
 	part, percent := strings.CutSuffix(s, "%")
 	v, ok := decimal(strings.TrimSpace(part))
 	if percent {

@@ -37,6 +37,7 @@ func generateSchema() ([]byte, error) {
 	}
 	maps.Copy(layer, properties(reflect.TypeFor[forbear.Policy]()))
 	budget := layer["budget"].(object)
+	// none is in the schema so that an editor shows why it is refused.
 	layer["budget"] = object{"oneOf": []any{budget, object{"const": "none", "description": "refused: every dependency needs one (R-7)"}}}
 	dependency := object{"url": env("the address, or {env: NAME}")}
 	maps.Copy(dependency, layer)

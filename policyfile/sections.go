@@ -124,6 +124,8 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 		}
 		dep := Dependency{Name: key.Value, At: d.at(key)}
 		d.seen[key.Value] = dep.At
+		// Without a profile a dependency starts from zero, which means the
+		// defaults of its kind.
 		base := layer{}
 		if name, ok := d.extends(value, key.Value); ok {
 			dep.Profile = name.Value
@@ -202,6 +204,8 @@ func (d *decoder) profiles(n *yaml.Node) *profileSet {
 		s.nodes[key.Value] = value
 		s.names = append(s.names, key.Value)
 	}
+	// An unused profile is read too: its faults would otherwise show on the
+	// day that it is used.
 	for _, name := range s.names[len(builtin):] {
 		s.read(name)
 	}

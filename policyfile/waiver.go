@@ -70,6 +70,8 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 			"expires":   func(v *yaml.Node) { d.day(v, "expires", &w.Expires) },
 			"approvals": func(v *yaml.Node) { w.Approvals = d.approvals(v) },
 		})
+		// Checked before the required keys: a misspelt key is both unknown
+		// and missing.
 		if len(d.faults)+d.more > before {
 			continue // a missing key would only repeat it
 		}

@@ -19,6 +19,8 @@ func RunBudget(t *testing.T, open func(t *testing.T) budget.Store) {
 		name string
 		test func(*testing.T, *budgetCase)
 	}{
+		// Each case gets a store of its own, and a window long enough that
+		// no slot leaves it by chance.
 		{"books what is new, once", testBudgetBooks},
 		{"learns the window of an unknown instance", testBudgetLearns},
 		{"takes back refunds", testBudgetRefunds},
@@ -88,6 +90,7 @@ func (b *budgetCase) want(got budget.Reading, initial, retries, held, granted in
 func testBudgetBooks(_ *testing.T, b *budgetCase) {
 	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1)
 	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1) // the response to the first was lost
+	// Only the growth since the last report is added.
 	b.want(b.report("a", 15, 3), 15, 3, 0, 0, 1)
 	b.want(b.report("b", 100, 0), 115, 3, 0, 0, 2)
 	// Only what lies in the window counts: the rest of the growth is too old.
@@ -101,6 +104,8 @@ func testBudgetBooks(_ *testing.T, b *budgetCase) {
 // whole window from Recent. The totals since the start of the process would
 // be far too much.
 func testBudgetLearns(_ *testing.T, b *budgetCase) {
+	// One slot short of the window, so that none of it lies at the edge
+	// while the test runs.
 	recent := make([]budget.Usage, 29)
 	for i := range recent {
 		recent[i] = budget.Usage{Initial: 10, Retries: 2}
@@ -116,6 +121,7 @@ func testBudgetLearns(_ *testing.T, b *budgetCase) {
 func testBudgetRefunds(_ *testing.T, b *budgetCase) {
 	b.report("a", 10, 4)
 	b.want(b.report("a", 10, 1), 10, 1, 0, 0, 1)
+	// After a refund the next retry counts from the lower figure.
 	b.want(b.report("a", 10, 2), 10, 2, 0, 0, 1)
 }
 
@@ -132,6 +138,8 @@ func (b *budgetCase) old(lease time.Duration) {
 // the limit falls below it: the instance may already have spent it.
 func testBudgetGrants(_ *testing.T, b *budgetCase) {
 	b.old(longBudgetLease)
+	// The calls below are one history: each figure follows from the ones
+	// before it.
 	ask := func(id string, hold, want, limit int64) budget.Reading {
 		return b.settle(budget.Settlement{Instance: id, Hold: hold, Want: want, Limit: limit, Lease: longBudgetLease})
 	}
@@ -141,6 +149,8 @@ func testBudgetGrants(_ *testing.T, b *budgetCase) {
 	b.want(ask("a", 2, 2, 10), 0, 0, 6, 2, 3)  // gives back four
 	b.want(ask("c", 0, 6, 10), 0, 0, 10, 4, 3) // which are there for others
 	b.want(ask("b", 4, 9, 5), 0, 0, 10, 4, 3)  // a hold is kept under any limit
+	// An instance that spends its hold reports the retries: they move from
+	// held to spent, and free no room.
 	one := budget.Usage{Retries: 2}
 	b.want(b.settle(budget.Settlement{Instance: "a", Total: one, Recent: []budget.Usage{one}, Want: 6, Limit: 10, Lease: longBudgetLease}), 0, 2, 8, 0, 3)
 	b.want(b.settle(budget.Settlement{Instance: "b", Leave: true}), 0, 2, 4, 0, 2)
@@ -159,6 +169,8 @@ func testBudgetLost(_ *testing.T, b *budgetCase) {
 	b.old(budgetLease)
 	u := budget.Usage{Initial: 10}
 	b.want(b.settle(budget.Settlement{Instance: "a", Total: u, Recent: []budget.Usage{u}, Want: 2, Limit: 2}), 10, 0, 2, 2, 1)
+	// Past the lease by the store's clock, which may differ a little from
+	// this one's.
 	time.Sleep(budgetLease + 50*time.Millisecond)
 	b.want(b.report("b", 0, 0), 10, 2, 0, 0, 1)
 	b.want(b.report("a", 11, 0), 11, 2, 0, 0, 2) // known still: ten are not booked again
@@ -168,6 +180,7 @@ func testBudgetLost(_ *testing.T, b *budgetCase) {
 // both.
 func testBudgetKeys(_ *testing.T, b *budgetCase) {
 	b.report("a", 10, 1)
+	// The same instance id under another key is a stranger there.
 	other := *b
 	other.key = "search"
 	other.want(other.report("a", 3, 0), 3, 0, 0, 0, 1)
@@ -183,6 +196,8 @@ func testBudgetAtomic(t *testing.T, b *budgetCase) {
 	granted := make([]int64, 20)
 	for i := range granted {
 		wg.Go(func() {
+			// Each round confirms what the instance holds and asks for
+			// one more, as a process under load does.
 			for n := range int64(20) {
 				u := budget.Usage{Initial: n + 1}
 				f, err := b.store.Settle(t.Context(), b.key, b.window, budget.Settlement{
@@ -201,6 +216,8 @@ func testBudgetAtomic(t *testing.T, b *budgetCase) {
 	for _, n := range granted {
 		sum += n
 	}
+	// There was demand for more, so that less than the limit is a fault
+	// too.
 	if sum != 100 {
 		t.Errorf("granted %d in all, want the limit of 100", sum)
 	}
@@ -212,6 +229,7 @@ func testBudgetAtomic(t *testing.T, b *budgetCase) {
 // Old slots leave the window one by one. The first assertion is loose, since
 // the edge of a slot may fall anywhere within the test's steps.
 func testBudgetRolls(t *testing.T, b *budgetCase) {
+	// A short window rolls within the test; its slots last 20 ms.
 	b.window = 600 * time.Millisecond // slots of 20 ms
 	b.report("a", 10, 2)
 	time.Sleep(200 * time.Millisecond)

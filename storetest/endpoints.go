@@ -19,6 +19,7 @@ func testEndpoints(t *testing.T, s Store) {
 	if e.Version != 1 || e.State != webhook.Enabled || e.Since.IsZero() {
 		t.Errorf("first version is %d, %s since %v", e.Version, e.State, e.Since)
 	}
+	// A database keeps microseconds, and the comparison is exact.
 	since := time.Now().Truncate(time.Microsecond)
 	check(t, s.SetEndpointState(t.Context(), "a", webhook.Disabled, "gone", since))
 	e = must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/2", Held: "not stored"}))(t)
@@ -26,6 +27,8 @@ func testEndpoints(t *testing.T, s Store) {
 	if len(list) != 1 || list[0].URL != "https://example.com/2" || list[0].Version != 2 || list[0].Held != "" {
 		t.Fatalf("got %+v", list)
 	}
+	// What is returned has to be what is stored: the caller shows it
+	// without reading again.
 	for what, e := range map[string]webhook.Endpoint{"stored": list[0], "returned": e} {
 		if e.State != webhook.Disabled || e.Reason != "gone" || !e.FailingSince.Equal(since) || e.Since.IsZero() || e.Version != 2 {
 			t.Errorf("a new configuration must not enable, %s: %+v", what, e)
@@ -42,6 +45,8 @@ func testEndpoints(t *testing.T, s Store) {
 // A write that expects a version replaces that version or nothing. This is
 // what keeps two operators from overwriting each other's change.
 func testExpectedVersion(t *testing.T, s Store) {
+	// The URL names the expected version, so that a refused write would
+	// show.
 	put := func(id string, expected int64) (webhook.Endpoint, error) {
 		return s.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: fmt.Sprint("https://example.com/", expected), Version: expected})
 	}
@@ -61,6 +66,8 @@ func testExpectedVersion(t *testing.T, s Store) {
 		{"of another endpoint", "b", 3, 0},
 	} {
 		e, err := put(c.id, c.expected)
+		// Either the sentinel, on which callers branch, or the new
+		// version.
 		if c.version == 0 && !errors.Is(err, webhook.ErrVersion) || c.version != 0 && (err != nil || e.Version != c.version) {
 			t.Errorf("%s: version %d, %v", c.name, e.Version, err)
 		}
@@ -76,6 +83,7 @@ func testExpectedVersion(t *testing.T, s Store) {
 // and must not suffer from the conflict.
 func testVersionRace(t *testing.T, s Store) {
 	const writers = 16
+	// The first round creates the endpoint; the others change it.
 	for _, expected := range []int64{webhook.VersionNone, 1, 2} {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -89,6 +97,8 @@ func testVersionRace(t *testing.T, s Store) {
 					mu.Lock()
 					won = append(won, url)
 					mu.Unlock()
+				// A loser must lose by the sentinel, and not by a
+				// deadlock or a broken transaction.
 				case !errors.Is(err, webhook.ErrVersion):
 					t.Error(err)
 				}

@@ -19,16 +19,20 @@ func testCanceled(t *testing.T, s Store) {
 		wg.Go(func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
+			// Every second caller gives up at some moment of its write.
 			if i%2 == 0 {
 				go cancel()
 			}
 			_, err := s.Accept(ctx, []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil)
+			// A caller that gave up may see either result; the others
+			// must see success.
 			if err != nil && i%2 == 1 {
 				t.Errorf("message %d: %v", i, err)
 			}
 		})
 	}
 	wg.Wait()
+	// What the even callers wrote may be there or not.
 	seen := map[string]bool{}
 	for _, d := range claim(t, s, "a", 100) {
 		seen[d.Message.ID] = true
@@ -49,6 +53,8 @@ func testBadMember(t *testing.T, s Store) {
 	var wg sync.WaitGroup
 	for i := range 60 {
 		wg.Go(func() {
+			// A third of the writes are refused, so that groups with and
+			// without one occur.
 			if i%3 == 0 {
 				if err := s.PutJob(t.Context(), job); err == nil {
 					t.Error("the same job twice")
@@ -61,6 +67,7 @@ func testBadMember(t *testing.T, s Store) {
 		})
 	}
 	wg.Wait()
+	// Two thirds of sixty are messages, and none may be missing.
 	if n := len(claim(t, s, "a", 100)); n != 40 {
 		t.Errorf("%d messages of 40", n)
 	}

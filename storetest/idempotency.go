@@ -102,7 +102,9 @@ func testKeyClaim(t *testing.T, s idempotency.Store) {
 	if v.Record.Fence != 1 || v.Record.Attempt != 1 || v.Record.Owner != c.Owner {
 		t.Errorf("got %+v", v.Record)
 	}
+	// The renewal has taken the record out of its hold.
 	v = wantKey(t, s, keyClaim("k"), idempotency.InProgress)
+	// The lease is a minute: a slow machine may have used up some of it.
 	if v.LeaseLeft <= 50*time.Second || v.LeaseLeft > time.Minute {
 		t.Errorf("lease left: %v", v.LeaseLeft)
 	}
@@ -121,6 +123,8 @@ func testKeyRace(t *testing.T, s idempotency.Store) {
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
+			// A failing test must not turn the others' claims into
+			// cancellations.
 			v, err := s.Claim(context.WithoutCancel(t.Context()), keyClaim("k"))
 			switch {
 			case err != nil:
@@ -144,6 +148,7 @@ func testKeyMismatch(t *testing.T, s idempotency.Store) {
 	other := keyClaim("k")
 	other.Fingerprint = "f2"
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	// While the first is running.
 	wantKey(t, s, other, idempotency.Mismatch)
 	check(t, s.Release(t.Context(), k))
 	wantKey(t, s, other, idempotency.Mismatch)
@@ -156,6 +161,7 @@ func testKeyMismatch(t *testing.T, s idempotency.Store) {
 // order. A tombstone comes back as one: the operation is known to be done,
 // and its response is not kept.
 func testKeyAnswer(t *testing.T, s idempotency.Store) {
+	// A body that is no text, and a header with two values in their order.
 	a := idempotency.Response{Status: 201, Header: http.Header{"Location": {"/pay/1"}, "Link": {"<a>", "<b>"}}, Body: []byte("\x00\xff{}")}
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
 	check(t, s.Complete(t.Context(), k, a, time.Hour))
@@ -165,6 +171,7 @@ func testKeyAnswer(t *testing.T, s idempotency.Store) {
 	}
 	k = tokenOf(wantKey(t, s, keyClaim("tomb"), idempotency.Acquired))
 	check(t, s.Complete(t.Context(), k, idempotency.Response{Status: 201, Tombstone: idempotency.Oversize}, time.Hour))
+	// A tombstone keeps the status, and a body was never stored.
 	if v := wantKey(t, s, keyClaim("tomb"), idempotency.Replay); v.Record.Response.Tombstone != idempotency.Oversize || len(v.Record.Response.Body) != 0 {
 		t.Errorf("got %+v", v.Record.Response)
 	}
@@ -252,6 +259,8 @@ func testKeyRenew(t *testing.T, s idempotency.Store) {
 // After completion even the right token changes nothing.
 func testKeyFence(t *testing.T, s idempotency.Store) {
 	k := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	// One wrong part at a time: a store that compares only two of the three
+	// fails here.
 	for name, bad := range map[string]idempotency.Token{
 		"owner": {ID: k.ID, Owner: "thief", Fence: k.Fence},
 		"fence": {ID: k.ID, Owner: k.Owner, Fence: k.Fence + 1},
@@ -280,6 +289,7 @@ func testKeyResolve(t *testing.T, s idempotency.Store) {
 		check(t, s.Hold(t.Context(), k, "cut off"))
 		wantKey(t, s, keyClaim(name), idempotency.Unknown)
 		res := idempotency.Resolution{By: "ann", Why: "ledger"}
+		// Two records, one for each way to resolve.
 		if name == "done" {
 			res.Response = &idempotency.Response{Status: 201, Body: []byte("x")}
 		}
@@ -323,6 +333,7 @@ func testKeySweep(t *testing.T, s idempotency.Store) {
 	short.Lease, short.Retention = shortLease, time.Millisecond
 	wantKey(t, s, short, idempotency.Acquired)
 	held := keyClaim("held")
+	// Past its retention, and still not to be swept.
 	held.Retention, held.Lease = time.Millisecond, shortLease
 	check(t, s.Hold(ctx, tokenOf(wantKey(t, s, held, idempotency.Acquired)), "cut off"))
 	wantKey(t, s, keyClaim("running"), idempotency.Acquired)
@@ -351,9 +362,12 @@ func testKeyList(t *testing.T, s idempotency.Store) {
 	wantKey(t, s, keyClaim("running"), idempotency.Acquired)
 	check(t, s.Complete(ctx, tokenOf(wantKey(t, s, keyClaim("done"), idempotency.Acquired)), idempotency.Response{Status: 201, Body: []byte("private")}, time.Hour))
 	time.Sleep(pastLease)
+	// Six are held: the five, and the abandoned one.
 	for state, want := range map[idempotency.State]int{"": 8, idempotency.Held: 6, idempotency.Started: 1, idempotency.Completed: 1, idempotency.Released: 0} {
 		seen := map[idempotency.ID]bool{}
 		f := idempotency.Filter{State: state, Limit: 2}
+		// More pages than there are records: the last ones have to be
+		// empty.
 		for range 10 {
 			list, err := s.List(ctx, f)
 			if err != nil {

@@ -65,6 +65,8 @@ func testConflict(t *testing.T, s Store) {
 	first.Headers = []webhook.Header{{Name: "X-A", Value: "1"}, {Name: "X-B", Value: "2"}}
 	accept(t, s, false, first)
 	again := first
+	// application/json is the default content type: writing it out changes
+	// nothing.
 	again.CorrelationID, again.NotBefore, again.ContentType = "another", time.Now().Add(time.Hour), "application/json"
 	if r := accept(t, s, false, again); !r[0].Duplicate {
 		t.Error("the same content was not called a duplicate")
@@ -83,6 +85,8 @@ func testConflict(t *testing.T, s Store) {
 	} {
 		m := first
 		change(&m)
+		// New endpoints stand around the known one: a store that adds as
+		// it goes would leave a delivery to c behind.
 		m.Endpoints = []string{"c", "a", "b"}
 		_, err := s.Accept(t.Context(), []webhook.Message{saying("before "+name, "", "x", "b"), m, saying("behind "+name, "", "x", "b")}, nil)
 		if !errors.Is(err, webhook.ErrConflict) {
@@ -121,6 +125,8 @@ func testConflictRace(t *testing.T, s Store) {
 				id, body := fmt.Sprintf("m%02d", i), fmt.Sprint("body ", c%3)
 				endpoints := [][]string{{"a"}, {"b", "a"}, {"a", "c"}}[(c+i)%3]
 				_, err := s.Accept(t.Context(), []webhook.Message{saying(id, fmt.Sprint("k", i%5), body, endpoints...)}, map[string]bool{"a": true})
+				// Another caller was first with other content, which is
+				// a right result.
 				if errors.Is(err, webhook.ErrConflict) {
 					continue
 				}
@@ -140,6 +146,8 @@ func testConflictRace(t *testing.T, s Store) {
 		})
 	}
 	wg.Wait()
+	// Everything is delivered in the end, key by key, since finishing lets
+	// the next one go.
 	got := map[string]string{}
 	for _, e := range []string{"a", "b", "c"} {
 		for {
@@ -199,6 +207,8 @@ func testRedriveIdentity(t *testing.T, s Store) {
 		t.Errorf("endpoint b gets %v", got)
 	}
 
+	// The second half: the id stands for another message at the very
+	// endpoint of the letter.
 	l = letter("l2")
 	l.EventID, l.Destination, l.Payload = "m2", "a", []byte("the letter's")
 	check(t, s.Put(t.Context(), l))
@@ -220,6 +230,8 @@ func testRedriveOfDelivered(t *testing.T, s Store) {
 		m := message(id, "", "a")
 		l := letter("l-" + id)
 		l.EventID, l.Destination, l.Type, l.Source, l.Subject, l.PartitionKey, l.ContentType = id, "a", m.Type, "", "", "", ""
+		// The letter has the same content as the message, so that they are
+		// one.
 		l.IdempotencyKey, l.Payload, l.Headers = m.IdempotencyKey, m.Body, nil
 		check(t, s.Put(t.Context(), l))
 		accept(t, s, false, m)
@@ -260,6 +272,7 @@ func testRedriveKeepsKey(t *testing.T, s Store) {
 			finish(t, s, outcome(d, webhook.Delivered))
 		}
 	}
+	// k2 was on its way when k1 was redriven, and is finished above.
 	if fmt.Sprint(got) != "[k1 k3]" {
 		t.Errorf("then came %v, want the redriven one and the rest", got)
 	}

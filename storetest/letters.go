@@ -29,6 +29,8 @@ func testLetter(t *testing.T, s Store) {
 	m.Headers = []webhook.Header{{Name: "X-B", Value: "1"}, {Name: "X-A", Value: "2"}, {Name: "X-B", Value: "3"}}
 	accept(t, s, false, m)
 	d := claim(t, s, "a", 1)[0]
+	// One failed attempt first: the history has to survive the claim that
+	// ends it.
 	retry := outcome(d, webhook.Retried)
 	finish(t, s, retry)
 	d = claim(t, s, "a", 1)[0]
@@ -61,12 +63,15 @@ func testFilter(t *testing.T, s Store) {
 			l.Reason = "terminal"
 		}
 		check(t, s.Put(t.Context(), l))
+		// A consumer repeats a Put whose response was lost.
 		check(t, s.Put(t.Context(), l)) // once more: left as it is
 	}
 	f := deadletter.Filter{Queue: "orders", Reason: "terminal", State: deadletter.Dead}
 	if n := must2(s.Count(t.Context(), f))(t); n != 5 {
 		t.Errorf("counted %d, want 5", n)
 	}
+	// Five letters in pages of two: the last page is short, and the next
+	// one empty.
 	f.Limit = 2
 	var ids []string
 	for {
@@ -111,6 +116,7 @@ func testDiscard(t *testing.T, s Store) {
 	if err := s.Discard(t.Context(), "none", "ann", ""); !errors.Is(err, deadletter.ErrNotFound) {
 		t.Errorf("unknown: got %v", err)
 	}
+	// One entry: the refused attempts are not in the trail.
 	a := must2(s.AuditTrail(t.Context(), 10))(t)
 	if len(a) != 1 || a[0].Who != "ann" || a[0].Action != "discard" || a[0].Target != "l1" || a[0].At.IsZero() {
 		t.Errorf("audit is %+v", a)
@@ -125,6 +131,7 @@ func testRedrive(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
 	spent := deadLettered(d, "l1")
+	// The attempts are used up; a redrive has to begin with none.
 	spent.Progress.State.Attempt = 5
 	finish(t, s, spent)
 	l := must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 3))(t)
@@ -132,6 +139,7 @@ func testRedrive(t *testing.T, s Store) {
 		t.Errorf("got %+v", l)
 	}
 	check(t, s.Requeue(t.Context(), l, false))
+	// As after a crash between sending and recording.
 	check(t, s.Requeue(t.Context(), l, false)) // harmless
 	again := claim(t, s, "a", 10)
 	if len(again) != 1 {
@@ -174,6 +182,7 @@ func testRedriveLimit(t *testing.T, s Store) {
 	if _, err := s.BeginRedrive(t.Context(), "l1", "job", "ann", 2); !errors.Is(err, deadletter.ErrRedriveLimit) {
 		t.Errorf("third time: got %v", err)
 	}
+	// What the limit refuses is not counted for a new job either.
 	if n := must2(s.Count(t.Context(), deadletter.Filter{State: deadletter.Dead, MaxRedrives: 2}))(t); n != 0 {
 		t.Errorf("%d letters left for a redrive", n)
 	}
@@ -199,6 +208,7 @@ func testJobs(t *testing.T, s Store) {
 	if _, err := s.UpdateJob(t.Context(), j, lease); !errors.Is(err, deadletter.ErrFenced) {
 		t.Errorf("the old holder wrote: %v", err)
 	}
+	// The pause arrives while the holder has not yet written its progress.
 	check(t, s.SetJobState(t.Context(), "j1", deadletter.JobPaused, "bob"))
 	j2.Begun = 2
 	now := must2(s.UpdateJob(t.Context(), j2, lease))(t)
@@ -222,6 +232,7 @@ func testAlerts(t *testing.T, s Store) {
 	for range 100 {
 		check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted", Letter: "l"}))
 	}
+	// Another reason is another alert: it needs another remedy.
 	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "tls_certificate"}))
 	list := must2(s.ClaimAlerts(t.Context(), 10, time.Second))(t)
 	if len(list) != 2 {
@@ -244,6 +255,7 @@ func testAlerts(t *testing.T, s Store) {
 		t.Fatalf("%d alerts after the sender's death, want 2", len(list))
 	}
 	for _, a := range list {
+		// Sent names who has the alert, so that a repetition skips them.
 		a.Sent, a.Tries = []string{"log"}, 1
 		check(t, s.WriteBackAlert(t.Context(), a, true, 0))
 	}

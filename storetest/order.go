@@ -24,6 +24,7 @@ func testOrder(t *testing.T, s Store) {
 		t.Fatalf("claimed %q, want the first of each key", got)
 	}
 	retry := outcome(list[0], webhook.Retried)
+	// The failing message waits for long, and its key waits with it.
 	retry.After = time.Hour
 	finish(t, s, retry, outcome(list[1], webhook.Delivered))
 	accept(t, s, true, message("x2", "x", "a"))
@@ -42,8 +43,11 @@ func testOrderRace(t *testing.T, s Store) {
 		}
 	})
 	var got []string
+	// The deadline only ends a test that has failed: a right store is far
+	// quicker.
 	for end := time.Now().Add(20 * time.Second); len(got) < total && time.Now().Before(end); {
 		list := claim(t, s, "a", 5)
+		// Two of one key at once would let the second overtake the first.
 		if len(list) > 1 {
 			t.Fatalf("%d messages of one key at once", len(list))
 		}
@@ -67,6 +71,7 @@ func testOrderRace(t *testing.T, s Store) {
 // do not count, nor does what else came with them, nor the order in which a
 // call lists its endpoints.
 func testOrderOfArrival(t *testing.T, s Store) {
+	// Ids that sort differently from their arrival.
 	want := []string{"b", "z", "m", "y", "a"}
 	var batch []webhook.Message
 	for i, id := range want[:3] {

@@ -95,6 +95,8 @@ func message(id, key string, endpoints ...string) webhook.Message {
 // order of keys.
 func accept(t *testing.T, s Store, ordered bool, msgs ...webhook.Message) []webhook.Accepted {
 	t.Helper()
+	// Whether an endpoint keeps order is configuration, which the caller
+	// knows.
 	order := map[string]bool{}
 	for _, m := range msgs {
 		for _, e := range m.Endpoints {
@@ -178,6 +180,7 @@ func testAccept(t *testing.T, s Store) {
 // and times to the microsecond, which is what PostgreSQL keeps.
 func testWhole(t *testing.T, s Store) {
 	m := message("m1", "", "a")
+	// No text, and no valid UTF-8.
 	m.Body = []byte{0, 1, 2, 0xff}
 	m.Headers = []webhook.Header{{Name: "X-B", Value: "1"}, {Name: "X-A", Value: "2"}, {Name: "X-B", Value: "3"}}
 	m.ContentType, m.Source, m.Subject, m.Created = "application/x", "urn:s", "sub", time.UnixMicro(1_700_000_000_123_456).UTC()
@@ -206,6 +209,8 @@ func testDue(t *testing.T, s Store) {
 	if n := len(claim(t, s, "a", 10)); n != 0 {
 		t.Errorf("%d deliveries before their time", n)
 	}
+	// A message that waits is due next already: the dispatcher sleeps until
+	// then.
 	heads := must2(s.NextDues(t.Context()))(t)
 	if len(heads) != 1 || heads[0].In < 59*time.Minute || heads[0].In > time.Hour+time.Second {
 		t.Errorf("heads are %+v, want one in about an hour", heads)
@@ -226,11 +231,14 @@ func testLanes(t *testing.T, s Store) {
 	for i := range 20 {
 		accept(t, s, false, message(fmt.Sprint("dead-", i), "", "dead"), message(fmt.Sprint("ok-", i), "", "ok"))
 	}
+	// Both lanes have twenty; each gives what was asked of it.
 	list := claimAs(t, s, "test", lease, webhook.Lane{Endpoint: "dead", Max: 2}, webhook.Lane{Endpoint: "ok", Max: 15})
 	n := map[string]int{}
 	for _, d := range list {
 		n[d.Endpoint]++
 	}
+	// A store that serves the older queue first would starve the other
+	// lane.
 	if n["dead"] != 2 || n["ok"] != 15 {
 		t.Errorf("got %v, want 2 of the dead endpoint and 15 of the other", n)
 	}
@@ -248,6 +256,8 @@ func testOverlap(t *testing.T, s Store) {
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
+			// More turns than needed, in sevens: claims of different
+			// sizes meet at the end.
 			for range 100 {
 				done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
 				if err != nil {
@@ -282,6 +292,7 @@ func testOverlap(t *testing.T, s Store) {
 // the holder writes its own once.
 func testFence(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
+	// The lease of a millisecond is over at once.
 	old := claimAs(t, s, "frozen", time.Millisecond, webhook.Lane{Endpoint: "a", Max: 1})[0]
 	time.Sleep(5 * time.Millisecond)
 	if n := must2(s.Reclaim(t.Context(), 10))(t); n != 1 {
@@ -315,6 +326,8 @@ func testTurn(t *testing.T, s Store) {
 		t.Fatalf("claimed %d, want the first of the key", len(first))
 	}
 	lost := outcome(first[0], webhook.Delivered)
+	// An outcome under a wrong fence stands beside the right one, and must
+	// not harm it.
 	lost.Fence++
 	done := must2(s.WriteBackAndClaim(t.Context(), webhook.Step{
 		WriteBacks: []webhook.WriteBack{lost, outcome(first[0], webhook.Delivered)},
@@ -360,6 +373,7 @@ func testReclaim(t *testing.T, s Store) {
 	if d.Progress.Attempts != 0 || d.Progress.State.Attempt != 0 || d.Claims != 4 {
 		t.Errorf("three crashes: %d attempts, %d claims; want 0 and 4", d.Progress.Attempts, d.Claims)
 	}
+	// Each crash shows in the history, with the worker that it happened to.
 	info := must2(s.Deliveries(t.Context(), "m1"))(t)
 	if len(info) != 1 || len(info[0].History) != 3 || info[0].History[0].ErrorType != "interrupted" || info[0].History[0].Worker != "crashes" {
 		t.Errorf("the interrupted attempts do not show: %+v", info)
@@ -375,6 +389,7 @@ func testProgress(t *testing.T, s Store) {
 	o := outcome(d, webhook.Retried)
 	o.After = time.Millisecond
 	o.Progress.Attempts, o.Progress.State.Attempt, o.Progress.Postponed = 1, 2, 3
+	// The failure that the next claim has to decide about anew.
 	o.Progress.Pending = &forbear.Pending{Type: "http_503", At: d.Due}
 	finish(t, s, o)
 	time.Sleep(5 * time.Millisecond)
@@ -389,6 +404,7 @@ func testProgress(t *testing.T, s Store) {
 	if !d2[0].Start.Equal(d.Start) {
 		t.Errorf("start moved from %v to %v", d.Start, d2[0].Start)
 	}
+	// Giving a delivery back without an attempt keeps what is known of it.
 	released := outcome(d2[0], webhook.Released)
 	released.Attempt = nil
 	finish(t, s, released)
@@ -406,6 +422,7 @@ func testProgress(t *testing.T, s Store) {
 func testOverdue(t *testing.T, s Store) {
 	accept(t, s, false, message("m1", "", "a"))
 	d := claim(t, s, "a", 1)[0]
+	// Put off for an hour, and so not due when the test looks.
 	o := outcome(d, webhook.Postponed)
 	o.After, o.Attempt = time.Hour, nil
 	finish(t, s, o)

@@ -65,6 +65,8 @@ func Run(sources []Source, o Options) *Result {
 	}
 	r := &run{Options: o, sources: sources}
 	for _, s := range sources {
+		// Findings from here on are this file's, which its waivers may
+		// lift.
 		first := len(r.findings)
 		r.refused(s)
 		r.file(s.File)
@@ -123,6 +125,8 @@ func (r *run) refused(s Source) {
 		subject := cmp.Or(f.Dependency, s.File.Service)
 		found := r.add(rule, f.Position, subject, "%s", f.Message)
 		found.Key = f.Field
+		// A fix that names fields of a policy file would not help the
+		// reader of an Envoy file.
 		if s.File.Format != "" {
 			found.Hint = ruleOf(rule).Why // the fix speaks of policy files
 		}
@@ -195,6 +199,8 @@ func (r *run) file(f *policyfile.File) {
 	if f.Observability.NoLogs {
 		r.add("FC602", f.Place("observability.logs"), f.Service, "the logs of retries are switched off").Key = "logs"
 	}
+	// Routes and the service's own promise belong to the file, whatever its
+	// dependencies.
 	r.ingress(f)
 	r.keys(f.Idempotency, "idempotency", cmp.Or(f.Service, "the service"), f.Service, f.Place)
 }

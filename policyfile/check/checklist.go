@@ -99,6 +99,8 @@ func Checklist(sources []Source, result *Result, metrics map[string]bool, at str
 	for _, q := range questions {
 		a := Answer{ID: q.id, Question: q.text}
 		switch {
+		// Any foreign file makes the verdict unknown: the budget or owner
+		// may be in a layer that is not shown.
 		case v.foreign > 0:
 			a.Evidence = []string{fmt.Sprintf("%d policies are configuration of others, whose behavior is not known here", v.foreign)}
 		case len(v.deps) == 0:
@@ -184,6 +186,7 @@ func (v *review) keyed() (Verdict, []string) {
 		return No, bad
 	}
 	verdict := Yes
+	// One unclear dependency makes the whole question unclear.
 	evidence := v.each(func(d *policyfile.Dependency) string {
 		switch {
 		case d.Policy.Kind.Durable():
@@ -191,6 +194,8 @@ func (v *review) keyed() (Verdict, []string) {
 		case d.Policy.Disabled:
 			return fmt.Sprintf("%s: %s is not retried", place(d, "disabled"), d.Name)
 		}
+		// Only a written value counts: a default does not show that anyone
+		// has decided.
 		if _, said := d.Place("idempotency"); said {
 			return fmt.Sprintf("%s: writes to %s are retried with a key alone", place(d, "idempotency"), d.Name)
 		}
@@ -225,8 +230,11 @@ func (v *review) obedient() (Verdict, []string) {
 		total := d.Policy.WithDefaults().Total
 		short := forbear.Failure{Class: forbear.ClassThrottled, Type: "http_429", Hint: forbear.Hint{Floor: total / 4}}
 		long := short
+		// Twice the total cannot be waited out, whatever the draw.
 		long.Hint.Floor = 2 * total
 		waits, gives := decide(d, short, 0), decide(d, long, 0)
+		// All three must hold: it retries, waits as long as asked, and
+		// gives up when that is too long.
 		if !waits.Retry || waits.Wait < total/4 || gives.Retry {
 			verdict = No
 			return fmt.Sprintf("simulated: %s does not honor Retry-After", d.Name)
@@ -326,6 +334,7 @@ func (v *review) helps() (Verdict, []string) {
 			verdict = Unknown
 			return fmt.Sprintf("%s cannot be simulated: %v", d.Name, err)
 		}
+		// Without retries exactly the first tries would have succeeded.
 		if o.good <= o.firstTry {
 			verdict = No
 		}
@@ -345,6 +354,7 @@ func (v *review) stops() (Verdict, []string) {
 			verdict = Unknown
 			return fmt.Sprintf("%s cannot be simulated: %v", d.Name, err)
 		}
+		// Sends per call, over a minute in which every attempt fails.
 		load := float64(o.sends) / float64(o.calls)
 		const most = 1.26 // 20 % of the total, and the rounding of its windows
 		if load > most {

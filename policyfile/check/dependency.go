@@ -35,6 +35,7 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 	r.writes(d)
 	r.classes(d)
 	r.durable(d)
+	// Adapters are exempt: no proxy's configuration names an owner.
 	if d.Policy.Owner == "" {
 		r.add("FC501", d.At, d.Name, "%s has no owner of its retries", d.Name)
 	}
@@ -70,10 +71,14 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 		r.add("FC103", at, d.Name, "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
 			d.Name, b.Window, percent(burst))
 	}
+	// The floor is per instance, and a fleet adds it up. Durable work is
+	// paced by other means.
 	if b.MinRetries > 0 && !d.Policy.Kind.Durable() {
 		at, _ := d.Place("budget.min_retries")
 		rate := float64(b.MinRetries) / b.Window.Seconds()
 		load := fmt.Sprintf("each instance adds up to %s retries/s (how many instances there are, the file does not say)", number(rate))
+		// With the number of instances the load can be stated, and a
+		// reviewer can accept it.
 		if n := s.File.Instances; n > 0 {
 			load = fmt.Sprintf("%d instances add up to %s retries/s", n, number(rate*float64(n)))
 		}
@@ -93,6 +98,7 @@ func refuses(s Source, d *policyfile.Dependency, field string) bool {
 // within its range while their sum leaves no time for a retry.
 func (r *run) timing(s Source, d *policyfile.Dependency) {
 	p := d.Policy.WithDefaults()
+	// A single retry has one wait: there is nothing that could grow.
 	if base, ok := d.Place("backoff.base"); p.Backoff.Base == p.Backoff.Cap && len(p.Backoff.Schedule) == 0 && p.Retries() > 1 {
 		if !ok {
 			base, _ = d.Place("backoff.cap")
@@ -114,6 +120,8 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 		r.add("FC207", at, d.Name, "one attempt on %s may take %v, the whole call %v: nothing is left for a retry", d.Name, attempt, p.Total)
 		return
 	}
+	// The total is hard, so that this is a warning: the last attempts will
+	// be missing.
 	if raw := unbounded(&d.Policy); raw > p.Total {
 		r.add("FC208", at, d.Name, "%s may need %v for %d attempts of %v and their waits, and has %v in all", d.Name, raw, attempts, attempt, p.Total)
 	}
@@ -134,6 +142,8 @@ func (r *run) writes(d *policyfile.Dependency) {
 		}
 	}
 	_, said := d.Place("idempotency")
+	// The library is safe by default; the finding asks that someone has
+	// thought of it.
 	if len(writes) > 0 && !said && !d.Policy.Disabled {
 		at, _ := d.Place("methods")
 		r.add("FC301", at, d.Name, "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
@@ -174,6 +184,8 @@ func (r *run) classes(d *policyfile.Dependency) {
 		// An override may come from a profile, where this file has no line
 		// for it.
 		at, ok := d.Place("classify." + label)
+		// The finding then points at the dependency, and names the
+		// profile.
 		from := ""
 		if !ok {
 			at, from = d.At, " by profile "+d.Profile
@@ -197,6 +209,8 @@ func (r *run) durable(d *policyfile.Dependency) {
 	if d.DeadLetter.Alert == "" {
 		r.add("FC402", at, d.Name, "nobody is told about the dead letters of %s %s", what, d.Name)
 	}
+	// Only a consumer has to remember: a webhook's receiver does that on
+	// its own side.
 	if d.Policy.Kind != forbear.Event {
 		return
 	}

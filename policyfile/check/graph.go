@@ -96,6 +96,7 @@ func worst(s Source, d *policyfile.Dependency) Load {
 		Attempts: attempts(&d.Policy), kind: d.Policy.Kind, at: d.At,
 	}
 	l.Without = float64(l.Attempts)
+	// A budget bounds the load only where the reader has not refused it.
 	l.With = l.Without
 	if !refuses(s, d, "budget") {
 		l.With = min(l.Without, p.Budget.MaxAmplification())
@@ -124,6 +125,7 @@ func (r *run) graph() []Load {
 			l := worst(s, d)
 			loads = append(loads, &l)
 			edges = append(edges, edge{l.Service, d.Target(), &l})
+			// Only a service whose own file is here can be compared.
 			r.givesUpFirst(d, services[d.Target()])
 		}
 	}
@@ -135,6 +137,8 @@ func (r *run) graph() []Load {
 	}
 	out := make([]Load, 0, len(loads))
 	for i, l := range loads {
+		// The dependency's own factor comes on top of the worst path to
+		// its caller.
 		up := g.reach(edges[i].from, nil)
 		l.Path = append(slices.Clone(up.path), l.Dependency)
 		l.PathWithout, l.PathWith = up.without*l.Without, up.with*l.With
@@ -171,6 +175,7 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []Source) {
 	for _, s := range callees {
 		for _, below := range s.File.All() {
 			l := worst(s, below)
+			// Durable calls go on after the caller has left by design.
 			if l.kind.Durable() || l.Duration <= attempt {
 				continue
 			}
@@ -221,6 +226,8 @@ func (g *walker) reach(service string, below []string) reach {
 			continue
 		}
 		up := g.reach(e.from, below)
+		// Both maxima are kept: the worst path with budgets may differ
+		// from that without.
 		if without, with := up.without*e.load.Without, up.with*e.load.With; with > best.with || without > best.without {
 			best = reach{max(without, best.without), max(with, best.with), append(slices.Clone(up.path), service)}
 		}

@@ -17,6 +17,8 @@ func Markdown(w io.Writer, sources []Source, r *Result) error {
 	b.WriteString("## Who retries\n\n| Dependency | Retry owner | Other layers |\n|---|---|---|\n")
 	for _, s := range sources {
 		for _, d := range s.File.All() {
+			// The file may say it in its own words; otherwise the rule
+			// stands here.
 			others := cmp.Or(d.OtherLayers, "Do not retry "+d.Name+" elsewhere")
 			if d.Policy.Disabled {
 				others = "Nobody retries " + d.Name
@@ -66,6 +68,8 @@ func Table(w io.Writer, r *Result) error {
 	for i := range r.Loads {
 		l := &r.Loads[i]
 		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %v\n", width, l.Service+" -> "+l.Dependency, l.Attempts, number(l.Without), number(l.With), l.Duration)
+		// The first of equals, so that the line does not change between
+		// runs.
 		if most == nil || l.PathWith > most.PathWith {
 			most = l
 		}

@@ -62,10 +62,12 @@ func (r *run) simulate(p forbear.Policy) storm.Summary {
 	if s, ok := r.simulated[string(key)]; ok {
 		return s
 	}
+	// The scenario is one of storm's own.
 	s, _ := storm.FindNamed("partial")
 	s.Bin = storm.Duration(time.Second) // quicker than curves
 	s.Fleets[0].Client = storm.Client{Policy: &p, Baseline: storm.Baseline{Unchecked: true}}
 	var sum storm.Summary
+	// A zero summary has no verdict, and so makes no finding.
 	if result, err := storm.Run(context.Background(), s, storm.Options{}); err == nil {
 		sum = result.Summary
 	}

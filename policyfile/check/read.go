@@ -16,6 +16,8 @@ func ReadAs(format, name string, data []byte) (Source, error) {
 	if format == "" {
 		format = foreign.Detect(name, data)
 	}
+	// What no adapter recognises is read as a policy file, whose reader
+	// names what is wrong.
 	if format == "" || format == "forbear" {
 		f, refused, err := policyfile.Inspect(name, data)
 		return Source{File: f, Refused: refused}, err

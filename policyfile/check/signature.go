@@ -53,6 +53,7 @@ type payload struct {
 // 7 retries does not cover a later 9.
 func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 	lifts := []string{}
+	// A waiver for code alone lifts no value of a policy.
 	if d, ok := f.Dependency(w.Dependency); ok {
 		for _, v := range violation.Of(&d.Policy) {
 			if v.Rule == w.Rule {
@@ -109,6 +110,8 @@ func verify(signers string, data []byte, a *policyfile.Approval, owner string) e
 	if err := os.WriteFile(signature, []byte(strings.TrimSpace(a.Signature)+"\n"), 0o600); err != nil {
 		return err
 	}
+	// The role chooses the namespace, and the file of allowed signers
+	// decides who may use it.
 	namespace := Namespace
 	if a.Role == "iab" {
 		namespace = NamespaceIAB
@@ -116,6 +119,8 @@ func verify(signers string, data []byte, a *policyfile.Approval, owner string) e
 	ctx, cancel := context.WithTimeout(context.Background(), verifyTime)
 	defer cancel()
 	check := exec.CommandContext(ctx, tool, "-Y", "verify", "-f", signers, "-I", a.By, "-n", namespace, "-s", signature)
+	// The payload is made from the file as it is now: any change to the
+	// waiver breaks the signature.
 	check.Stdin = bytes.NewReader(data)
 	if err := check.Run(); err != nil {
 		if _, ran := errors.AsType[*exec.ExitError](err); ran && ctx.Err() == nil {

@@ -62,6 +62,8 @@ func minute(d *policyfile.Dependency, failing float64) (outcome, error) {
 	var due events
 	for i := range simRate * int(simTime/time.Second) {
 		at := start.Add(time.Duration(i) * time.Second / simRate)
+		// A key, so that no rule about writes keeps the calls from being
+		// retried.
 		due = append(due, event{at, forbear.State{Start: at, Key: "simulated", NeedsKey: false}})
 	}
 	heap.Init(&due)

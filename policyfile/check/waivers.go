@@ -31,6 +31,8 @@ func (r *run) waivers(f *policyfile.File, first, end int) {
 		if w.Rule == "R-9" {
 			continue // the reader has refused it
 		}
+		// R-9 was refused by the reader, with a finding that no waiver
+		// lifts.
 		name := nameOf(w)
 		before := len(r.findings)
 		r.waiver(f, w, name)
@@ -81,6 +83,7 @@ func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 	case w.Expires.Sub(w.Created) > maxWaiver+24*time.Hour: // the last day counts
 		r.add("FC904", w.At, name, "waiver %s lasts from %s to %s: want at most 180 days", name, w.Created.Format(time.DateOnly), lastDay(w.Expires))
 	}
+	// Its approvals no longer matter: a new waiver needs new ones.
 	if !r.Now.Before(w.Expires) {
 		r.add("FC901", w.At, name, "waiver %s has expired on %s", name, lastDay(w.Expires))
 		return
@@ -102,6 +105,7 @@ func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.A
 		return
 	}
 	if a.Signature == "" || r.AllowedSigners == "" {
+		// Both cases need a different remedy, and so a different message.
 		what := "has no signature"
 		if a.Signature != "" {
 			what = "cannot be verified without a file of allowed signers"
@@ -142,6 +146,8 @@ func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, first,
 	for i := first; i < end; i++ {
 		c := &r.findings[i]
 		rule, _ := RuleOf(c.ID)
+		// A waiver names the rule of the standard: it lifts every finding
+		// of that rule about its dependency.
 		if !rule.Waivable || c.Standard != w.Rule || c.Subject != w.Dependency {
 			continue
 		}

@@ -71,7 +71,11 @@ func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.N
 		name = "unnamed"
 		r.unjudged(r.at(action.Line, action.Column), "", "a route whose cluster is not named here retries")
 	}
+	// A cluster is a dependency: routes to the same one give several
+	// findings, each with its own line.
 	d := policyfile.Dependency{Name: name, At: r.at(policy.Line, policy.Column), Protocol: "http"}
+	// The place is that of the figure which a reader would change, or of
+	// the policy without it.
 	count, place := envoyRetries, r.at(policy.Line, policy.Column)
 	if v := path(policy, "num_retries"); v != nil {
 		if m, ok := number(v); ok {
@@ -160,6 +164,8 @@ func methodBound(route *yaml.Node) bool {
 		if text(get(h, "name")) != ":method" {
 			continue
 		}
+		// Both spellings of the match are in use; the second one is
+		// deprecated.
 		exact := text(path(h, "string_match", "exact"))
 		if exact == "" {
 			exact = text(path(h, "exact_match"))
@@ -190,6 +196,8 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *yaml.Node, at po
 			from = v
 		}
 		d.SetPlace("budget.ratio", r.at(from.Line, from.Column))
+		// More than all requests cannot be retried; the finding comes from
+		// the range.
 		d.Policy.Budget.Ratio = min(share/100, 1)
 		return
 	}
@@ -200,6 +208,8 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *yaml.Node, at po
 // envoyTLS looks for a cluster that accepts any certificate. Envoy
 // does so unless it is given something to validate against.
 func (r *reader) envoyTLS(d *policyfile.Dependency, cluster *yaml.Node) {
+	// A cluster without TLS is not judged here: the mesh may encrypt below
+	// it.
 	tls := path(cluster, "transport_socket", "typed_config")
 	if tls == nil || !strings.Contains(text(get(tls, "@type")), "UpstreamTlsContext") {
 		return

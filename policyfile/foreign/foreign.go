@@ -47,6 +47,8 @@ var haproxySection = regexp.MustCompile(`(?m)^(backend|frontend|listen|defaults|
 // where those are ambiguous; --format overrides it.
 func Detect(name string, data []byte) string {
 	has := func(s string) bool { return bytes.Contains(data, []byte(s)) }
+	// The order matters: an Istio file may mention Envoy, and not the other
+	// way round.
 	switch ext := filepath.Ext(name); {
 	case has("methodConfig") && ext != ".conf" && ext != ".cfg":
 		return "grpc"
@@ -69,9 +71,13 @@ func Read(format, name string, data []byte) (f *policyfile.File, refused []*poli
 	if !ok {
 		return nil, nil, fmt.Errorf("unknown format %q: want %s", format, strings.Join(Formats(), ", "))
 	}
+	// The same bound as for policy files: these come from other
+	// repositories.
 	if len(data) > policyfile.MaxSize {
 		return nil, nil, fmt.Errorf("%s is larger than %d MiB", name, policyfile.MaxSize>>20)
 	}
+	// Format marks the file: check judges what the format can express, and
+	// leaves out the rest.
 	r := &reader{file: &policyfile.File{Name: name, Format: format}}
 	if err := read(r, data); err != nil {
 		return nil, nil, err
@@ -117,6 +123,7 @@ var fields = []string{"max_retries", "total", "backoff.base", "backoff.cap", "bu
 // adapters set nothing else of it.
 func (r *reader) add(d policyfile.Dependency) {
 	for _, v := range violation.Of(&d.Policy) {
+		// An adapter that sets no window must not get a finding about one.
 		if v.Rule == "" || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
 			continue
 		}

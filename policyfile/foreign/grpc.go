@@ -19,6 +19,8 @@ const grpcMaxAttempts = 5
 // waits lie within 20 % of the exponential value; retryThrottling is a token
 // bucket that each success refills by tokenRatio.
 func (r *reader) grpc(data []byte) error {
+	// A service config is one JSON document, whose names may also be given
+	// as YAML.
 	roots, err := r.documents(data)
 	if err != nil {
 		return err
@@ -38,6 +40,8 @@ func (r *reader) grpcMethod(n, throttling *yaml.Node) {
 	d := policyfile.Dependency{Name: grpcName(n), At: r.at(n.Line, n.Column), Protocol: "grpc"}
 	d.Policy.Kind = forbear.GRPC
 	policy := get(n, "retryPolicy")
+	// Hedging sends more without a failure: another question, which no rule
+	// here covers.
 	if hedging := get(n, "hedgingPolicy"); hedging != nil {
 		r.unjudged(r.at(hedging.Line, hedging.Column), d.Name, "%s hedges its calls, which is not judged here", d.Name)
 	}
@@ -46,6 +50,7 @@ func (r *reader) grpcMethod(n, throttling *yaml.Node) {
 	}
 	at := r.at(policy.Line, policy.Column)
 	if v := get(policy, "maxAttempts"); v != nil {
+		// gRPC refuses a config with fewer than two attempts.
 		if m, ok := number(v); ok && m >= 2 {
 			retries(&d, int(min(m, grpcMaxAttempts))-1, r.at(v.Line, v.Column))
 		} else {
@@ -114,6 +119,7 @@ func (r *reader) throttling(d *policyfile.Dependency, n *yaml.Node, at policyfil
 		r.refuse(at, "R-7", d, "budget", "no retryThrottling: every failed call is sent again")
 		return
 	}
+	// gRPC demands a positive ratio; anything else would not run.
 	ratio, ok := number(get(n, "tokenRatio"))
 	if !ok || ratio <= 0 || math.IsInf(ratio, 0) {
 		r.unjudged(r.at(n.Line, n.Column), d.Name, "the tokenRatio of retryThrottling cannot be read")

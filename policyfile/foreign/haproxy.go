@@ -48,6 +48,7 @@ func (r *reader) haproxy(data []byte) error {
 		if len(words) == 0 {
 			continue
 		}
+		// The column of the first word, since lines are indented.
 		at := r.at(line, len(text)-len(strings.TrimLeft(text, " \t"))+1)
 		switch words[0] {
 		// A frontend passes requests on and retries nothing.
@@ -119,6 +120,7 @@ func (r *reader) backend(p *proxy) {
 		return
 	}
 	d := policyfile.Dependency{Name: p.name, At: p.at, Protocol: "http"}
+	// verify none on a single server is enough for an attacker.
 	for _, s := range p.servers {
 		if i := slices.Index(s.words, "verify"); i >= 0 && i+1 < len(s.words) && s.words[i+1] == "none" {
 			r.refuse(s.at, "R-9", &d, "tls.verify", "verify none accepts any certificate")
@@ -136,9 +138,11 @@ func (r *reader) backend(p *proxy) {
 		d.Policy.PerAttempt, _ = haproxyTime(l.words[2])
 	}
 	on, said := p.lines["retry-on"]
+	// retry-on none leaves no retries, whatever retries says.
 	if said && slices.Contains(on.words, "none") {
 		retries(&d, 0, on.at)
 	}
+	// Without retries nothing below applies.
 	if d.Policy.Disabled {
 		r.add(d)
 		return

@@ -22,6 +22,7 @@ func (r *reader) istio(data []byte) error {
 	}
 	rules := map[string]*yaml.Node{}
 	for _, root := range roots {
+		// The rules come first, since a file may list them in any order.
 		if text(get(root, "kind")) == "DestinationRule" {
 			spec := get(root, "spec")
 			rules[text(get(spec, "host"))] = get(spec, "trafficPolicy")
@@ -53,6 +54,7 @@ func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
 	d := policyfile.Dependency{Name: name, At: r.at(n.Line, n.Column), Protocol: "http"}
 	policy := get(n, "retries")
 	at := d.At
+	// Silence means Istio's default of two retries, not none.
 	if policy == nil {
 		retries(&d, istioRetries, at)
 		r.unjudged(at, name, "%s says nothing of retries: Istio's default holds, %d of them unless the mesh says otherwise", name, istioRetries)
@@ -88,6 +90,7 @@ func (r *reader) istioTimes(d *policyfile.Dependency, n, policy *yaml.Node, at p
 		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
 		d.Policy.Backoff.Base, _ = span(v)
 	}
+	// Istio sets no maximum, so that Envoy's applies.
 	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
 	v := get(n, "timeout")
 	if d.Policy.Total, _ = span(v); v != nil {
@@ -123,6 +126,7 @@ func (r *reader) istioRule(d *policyfile.Dependency, rule *yaml.Node, at policyf
 		r.unjudged(at, d.Name, "no DestinationRule for %s in this file: its retry budget and its TLS are not judged", d.Name)
 		return
 	}
+	// Istio verifies by default, unlike Envoy by itself.
 	if v := get(get(rule, "tls"), "insecureSkipVerify"); text(v) == "true" {
 		r.refuse(r.at(v.Line, v.Column), "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
 	}

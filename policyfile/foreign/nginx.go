@@ -66,6 +66,7 @@ var inherited = []string{
 // nginxBlock walks the blocks. Directives are collected first, since nginx
 // does not care whether they stand above or below the proxy_pass.
 func (r *reader) nginxBlock(block []directive, above map[string]directive, upstreams map[string]int) {
+	// A copy for each block: siblings must not see each other's directives.
 	set := maps.Clone(above)
 	for _, d := range block {
 		if slices.Contains(inherited, d.args[0]) && len(d.args) > 1 {
@@ -107,6 +108,7 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 	if limit, ok := set["proxy_next_upstream_tries"]; ok {
 		if n, err := strconv.Atoi(limit.args[1]); err == nil && n > 0 {
 			d.SetPlace("max_retries", r.at(limit.line, limit.column))
+			// A limit cannot make nginx try more servers than there are.
 			if known {
 				tries = min(tries, n)
 			} else {
@@ -130,6 +132,7 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 		}
 		r.refuse(place, "R-9", &d, "tls.verify", "proxy_ssl_verify is off, as it is by default: any certificate is accepted")
 	}
+	// Connecting has a time-out of its own, which is shorter as a rule.
 	d.Policy.PerAttempt = nginxReadTimeout
 	if read, ok := set["proxy_read_timeout"]; ok {
 		d.SetPlace("per_attempt", r.at(read.line, read.column))

@@ -21,6 +21,8 @@ func (r *reader) documents(data []byte) (roots []*yaml.Node, err error) {
 	for {
 		var doc yaml.Node
 		switch err := loader.Load(&doc); {
+		// The end of the file; an empty file has no documents and no
+		// findings.
 		case errors.Is(err, io.EOF):
 			return roots, nil
 		case err != nil:
@@ -44,6 +46,8 @@ func get(n *yaml.Node, keys ...string) *yaml.Node {
 		return nil
 	}
 	for _, key := range keys {
+		// The first of two equal keys: readers differ in what they do with
+		// a repeated key.
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value == key {
 				return resolve(n.Content[i+1])

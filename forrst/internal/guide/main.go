@@ -58,13 +58,13 @@ func main() {
 		log.Fatal(err)
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
+	reply, err := io.ReadAll(resp.Body)
 	if err != nil {
 		log.Fatal(err)
 	}
-	parsed, err := forrst.ParseResponse(answer)
+	parsed, err := forrst.ParseResponse(reply)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d attempts, answer to %s: %s\n", handler.calls, *parsed.ID, parsed.Result)
+	fmt.Printf("%d attempts, response to %s: %s\n", handler.calls, *parsed.ID, parsed.Result)
 }
