@@ -43,11 +43,11 @@ func pay(ctx context.Context, url string, out io.Writer) error {
 	req.Header.Set("Idempotency-Key", idempotency.NewKey())
 	resp, err := client.Do(req)
 	if err != nil {
-		return err // no answer: a *forbear.Error inside says why it was not tried again
+		return err // no response: a *forbear.Error inside says why it was not tried again
 	}
 	defer resp.Body.Close()
 	if why, ok := httpretry.Outcome(resp); ok {
-		return fmt.Errorf("paying: %w", why) // the answer itself is in resp
+		return fmt.Errorf("paying: %w", why) // the response itself is in resp
 	}
 	_, err = fmt.Fprintln(out, "paid:", resp.Status)
 	return err
