@@ -16,8 +16,6 @@ import (
 )
 
 func main() {
-	// The first address is of the Redis that all copies share, the second
-	// of the dependency that they call.
 	if len(os.Args) != 3 {
 		log.Fatal("usage: example redis://127.0.0.1:6379/0 http://127.0.0.1:8080/")
 	}
@@ -36,11 +34,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// The budget bounds the retries of all copies together: with one of
-	// them busy, the others have less.
 	client := &http.Client{Transport: httpretry.NewTransport(nil, retryer)}
-	// Two seconds of calls: stop the dependency meanwhile, and watch the
-	// retries end.
 	for range 20 {
 		resp, err := client.Get(os.Args[2])
 		if err != nil {
@@ -51,7 +45,6 @@ func main() {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	// What all copies have used together, as this one last heard of it.
 	level, stats := budget.Level(time.Now()), budget.Stats()
 	fmt.Printf("the fleet has used %.0f of %.0f retries; %d instances, on its own: %v\n",
 		level.Used, level.Allowed, stats.Reading.Instances, stats.Local)
