@@ -62,7 +62,7 @@ type Prober struct {
 	config Config
 	client http.Client
 	down   atomic.Bool // unhealthyAfter questions in a row have failed
-	failed int // in a row; belongs to the goroutine that asks
+	failed int         // in a row; belongs to the goroutine that asks
 	cancel context.CancelFunc
 	done   chan struct{}
 }
