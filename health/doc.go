@@ -1,4 +1,4 @@
-// Package health stops the retries to a dependency that is ill, and leaves its
+// Package health stops the retries to a dependency that is unhealthy, and leaves its
 // first attempts alone, so that its recovery is seen.
 //
 // A [Gate] counts how the attempts of a window ended and says whether their rate

@@ -100,14 +100,22 @@ func structure(m *yaml.Node, v reflect.Value) {
 			structure(m, value)
 		case name != "":
 			if item := node(value, name); item != nil {
-				if at := slices.IndexFunc(m.Content, func(n *yaml.Node) bool { return n.Value == name }); at >= 0 {
-					m.Content[at+1].Content = append(m.Content[at+1].Content, item.Content...)
-					continue
-				}
-				m.Content = append(m.Content, plain(name), item)
+				add(m, name, item)
 			}
 		}
 	}
+}
+
+// add adds a key to m, or what item holds to the section that m has under it. It
+// compares keys only: a value, such as a service's name, may be the same word.
+func add(m *yaml.Node, key string, item *yaml.Node) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if section := m.Content[i+1]; m.Content[i].Value == key {
+			section.Content = append(section.Content, item.Content...)
+			return
+		}
+	}
+	m.Content = append(m.Content, plain(key), item)
 }
 
 // plain is a scalar that is written without quotes.

@@ -10,7 +10,7 @@ import (
 	"github.com/forbear-go/forbear/health"
 )
 
-// Probe says where a dependency tells of its own health. In a file it stands in
+// Probe says where a dependency reports its own health. In a file it stands in
 // the section health, beside the limits of the policy. It belongs to the
 // dependency and not to its policy: the gateway asks the endpoint, and a Retryer
 // sends nothing by itself. The zero value asks nothing.
@@ -31,6 +31,8 @@ func (r *policyReader) health(n *yaml.Node, more fields) {
 		"min_calls":   func(v *yaml.Node) { r.count(v, "health.min_calls", "leave it out for the default", &h.MinCalls) },
 	}
 	maps.Copy(known, more)
+	// Each field has its own place: a fault of an inherited limit names the
+	// profile that set it.
 	for field, read := range known {
 		known[field] = r.sets("health."+field, read)
 	}
@@ -44,6 +46,7 @@ func (r *policyReader) probe(n *yaml.Node, dep *Dependency) {
 		"endpoint": func(v *yaml.Node) { r.url(v, "health.endpoint", r.owner, &p.Endpoint) },
 		"interval": func(v *yaml.Node) { r.duration(v, "health.interval", &p.Interval) },
 	})
+	// The limits are judged with the rest of the policy; no policy has these two.
 	switch {
 	case p.Interval < 0:
 		r.fault(n, "", "health.interval is negative")

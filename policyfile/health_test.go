@@ -17,7 +17,7 @@ dependencies:
   payments:
     extends: careful
     health: {min_calls: 40, endpoint: https://payments.internal/health/ready, interval: 10s}
-  search: {extends: careful}
+  search: {extends: careful, service: health} # a value that is a section's name
 consumers:
   orders: {health: {min_success: 0.4}}
 `

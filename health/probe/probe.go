@@ -4,7 +4,7 @@
 //	defer p.Close()
 //	r, err := forbear.New("payments", policy, forbear.WithHealthGate(p.Healthy))
 //
-// What the dependency says of itself comes earlier than a rate of failures: a
+// What the dependency reports of itself comes earlier than a rate of failures: a
 // service that is overloaded may say so while it still responds. It stands beside
 // the gate that counts a Retryer's own attempts, and either of them stops retries.
 package probe
@@ -61,8 +61,8 @@ const maxBody = 4 << 10
 type Prober struct {
 	config Config
 	client http.Client
-	ill    atomic.Bool
-	failed int // in a row; belongs to the goroutine that asks
+	down   atomic.Bool // unhealthyAfter questions in a row have failed
+	failed int         // in a row; belongs to the goroutine that asks
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -92,7 +92,7 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 
 // Healthy reports whether retries may go on, as far as the latest responses say.
 // It does not block; it is what forbear.WithHealthGate takes.
-func (p *Prober) Healthy(time.Time) bool { return !p.ill.Load() }
+func (p *Prober) Healthy(time.Time) bool { return !p.down.Load() }
 
 // Close stops asking and waits until the last question is over. It may be called
 // more than once. A closed Prober keeps saying what it said last.
@@ -105,7 +105,7 @@ func (p *Prober) run(ctx context.Context) {
 	defer close(p.done)
 	for wait.Sleep(ctx, wait.Jitter(2*p.config.Interval)) {
 		if err := p.ask(ctx); ctx.Err() == nil {
-			p.note(err)
+			p.record(err)
 		}
 	}
 }
@@ -131,16 +131,16 @@ func (p *Prober) ask(ctx context.Context) error {
 	return nil
 }
 
-// note draws the conclusion of one question, and logs a change.
-func (p *Prober) note(err error) {
+// record draws the conclusion of one question, and logs a change.
+func (p *Prober) record(err error) {
 	if err == nil {
 		p.failed = 0
-		if p.ill.Swap(false) {
+		if p.down.Swap(false) {
 			p.config.Logger.Info("health endpoint is healthy again: retries go on")
 		}
 		return
 	}
-	if p.failed = min(p.failed+1, unhealthyAfter); p.failed == unhealthyAfter && !p.ill.Swap(true) {
+	if p.failed = min(p.failed+1, unhealthyAfter); p.failed == unhealthyAfter && !p.down.Swap(true) {
 		p.config.Logger.Warn("health endpoint is unhealthy: retries stop", slog.String("error", err.Error()))
 	}
 }

@@ -38,7 +38,7 @@ func (p *probes) of(dep policyfile.Dependency, log *slog.Logger) (*probe.Prober,
 	if running := p.running[key]; running != nil {
 		return running, nil
 	}
-	if p.ended {
+	if p.ended { // a reload has met the shutdown: no one would end this one
 		return nil, errors.New("serve is stopping")
 	}
 	started, err := probe.Start(probe.Config{
@@ -70,6 +70,7 @@ func (p *probes) retain(inCharge map[string]kept) {
 
 // close ends them all, for good.
 func (p *probes) close() {
+	// First, so that a reload under way starts no other.
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
