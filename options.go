@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 )
 
@@ -122,18 +121,6 @@ func WithCallerDeadLetter() Option {
 func WithService(name string) Option {
 	return func(r *Retryer) error {
 		r.service = name
-		return nil
-	}
-}
-
-// WithBreaker replaces the policy's circuit breaker, to share one between
-// Retryers.
-func WithBreaker(b *breaker.Breaker) Option {
-	return func(r *Retryer) error {
-		if b == nil {
-			return errors.New("nil breaker")
-		}
-		r.breaker = b
 		return nil
 	}
 }
