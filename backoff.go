@@ -3,8 +3,44 @@ package forbear
 import (
 	"time"
 
-	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/duration"
 )
+
+// schedule sets the wait of a retry, or stops when no wait fits into what is
+// left. The backoff's ceiling may be cut to fit; the server's floor never is
+//
+func (p *Policy) schedule(d Decision, s *State, h Hint, now time.Time, draw func() float64) Decision {
+	left := p.remaining(s, now)
+	if left <= p.MinAttempt { // before subtracting: left may be very negative
+		return d.stop(ReasonDeadline)
+	}
+	room := left - p.MinAttempt
+	if h.Floor > room {
+		return d.stop(ReasonHintTooLong)
+	}
+	var low, high time.Duration
+	if d.Reason == ReasonRetryable && !h.NoBackoff {
+		base := p.Backoff.Base
+		if h.Base > 0 {
+			base = h.Base
+		}
+		low, high = p.Backoff.span(s, base)
+	}
+	if low > room {
+		return d.stop(ReasonDeadline)
+	}
+	high = min(high, room)
+	floor := max(low, h.Floor)
+	spread := max(min(h.Spread, room-max(high, floor)), 0)
+	d.Retry = true
+	d.Floor = floor
+	d.Ceiling = duration.Sum(max(high, floor), spread)
+	d.Wait = max(duration.Between(low, high, draw()), h.Floor)
+	if spread > 0 {
+		d.Wait += duration.Between(0, spread, draw())
+	}
+	return d
+}
 
 // span returns the range from which the wait before the next attempt is drawn,
 // before hints and deadlines: uniform in [low, high].
@@ -17,7 +53,7 @@ func (b *Backoff) span(s *State, base time.Duration) (low, high time.Duration) {
 		prev := min(max(s.PrevWait, base), b.Cap)
 		return min(base, b.Cap), prev + min(2*prev, b.Cap-prev)
 	}
-	return 0, backoff.Ceiling(base, b.Cap, n)
+	return 0, duration.Ceiling(base, b.Cap, n)
 }
 
 // step returns the range of the wait after attempt n of a schedule: between

@@ -5,7 +5,6 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/backoff"
 	"github.com/forbear-go/forbear/internal/errtype"
 )
 
@@ -165,42 +164,6 @@ func askCount(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason
 		}
 	}
 	return ReasonNone
-}
-
-// schedule sets the wait of a retry, or stops when no wait fits into what is
-// left. The backoff's ceiling may be cut to fit; the server's floor never is
-//
-func (p *Policy) schedule(d Decision, s *State, h Hint, now time.Time, draw func() float64) Decision {
-	left := p.remaining(s, now)
-	if left <= p.MinAttempt { // before subtracting: left may be very negative
-		return d.stop(ReasonDeadline)
-	}
-	room := left - p.MinAttempt
-	if h.Floor > room {
-		return d.stop(ReasonHintTooLong)
-	}
-	var low, high time.Duration
-	if d.Reason == ReasonRetryable && !h.NoBackoff {
-		base := p.Backoff.Base
-		if h.Base > 0 {
-			base = h.Base
-		}
-		low, high = p.Backoff.span(s, base)
-	}
-	if low > room {
-		return d.stop(ReasonDeadline)
-	}
-	high = min(high, room)
-	floor := max(low, h.Floor)
-	spread := max(min(h.Spread, room-max(high, floor)), 0)
-	d.Retry = true
-	d.Floor = floor
-	d.Ceiling = backoff.Sum(max(high, floor), spread)
-	d.Wait = max(backoff.Between(low, high, draw()), h.Floor)
-	if spread > 0 {
-		d.Wait += backoff.Between(0, spread, draw())
-	}
-	return d
 }
 
 // remaining returns what is left of the call: the earlier of the caller's

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/duration"
 )
 
 func FuzzCeiling(f *testing.F) {
@@ -15,7 +15,7 @@ func FuzzCeiling(f *testing.F) {
 	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), 63)
 	f.Add(int64(0), int64(-1), -1)
 	f.Fuzz(func(t *testing.T, base, limit int64, n int) {
-		got := backoff.Ceiling(time.Duration(base), time.Duration(limit), n)
+		got := duration.Ceiling(time.Duration(base), time.Duration(limit), n)
 		if base <= 0 || limit <= 0 {
 			if got != 0 {
 				t.Errorf("Ceiling(%d, %d, %d) = %d, want 0", base, limit, n, got)

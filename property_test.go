@@ -14,7 +14,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/duration"
 )
 
 // situation is what Decide is asked about.
@@ -204,7 +204,7 @@ func TestCeilingNeverOverflows(t *testing.T) {
 		for _, limit := range bases {
 			last := time.Duration(0)
 			for _, n := range []int{0, 1, 5, 30, 31, 32, 61, 62, 63, 64, 65, 100, 10_000, math.MaxInt} {
-				got := backoff.Ceiling(base, limit, n)
+				got := duration.Ceiling(base, limit, n)
 				if got <= 0 || got > limit || got < last {
 					t.Errorf("Ceiling(%v, %v, %d) = %v after %v", base, limit, n, got, last)
 				}

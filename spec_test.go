@@ -8,7 +8,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
@@ -26,7 +26,7 @@ func decide(p forbear.Policy, s forbear.State, f forbear.Failure) forbear.Decisi
 // 32,000 ms capped at 30 s.
 func TestLessonCeilings500To16000AndCap30s(t *testing.T) {
 	for n, want := range []time.Duration{500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000} {
-		if got := backoff.Ceiling(500*time.Millisecond, 30*time.Second, n); got != want*time.Millisecond {
+		if got := duration.Ceiling(500*time.Millisecond, 30*time.Second, n); got != want*time.Millisecond {
 			t.Errorf("attempt %d: got %v, want %v", n, got, want*time.Millisecond)
 		}
 	}
@@ -53,7 +53,7 @@ func TestByTheNumbers100_200_400Against50_100_200(t *testing.T) {
 		if got := decide(p, forbear.State{Attempt: i + 1}, transient).Wait; got != want*time.Millisecond {
 			t.Errorf("R-1, mean before retry %d: got %v, want %v", i+1, got, want*time.Millisecond)
 		}
-		lesson := backoff.Ceiling(base, limit, i+1) / 2
+		lesson := duration.Ceiling(base, limit, i+1) / 2
 		if lesson != 2*want*time.Millisecond {
 			t.Errorf("lesson, mean before retry %d: got %v, want %v", i+1, lesson, 2*want*time.Millisecond)
 		}
@@ -63,7 +63,7 @@ func TestByTheNumbers100_200_400Against50_100_200(t *testing.T) {
 		t.Errorf("the lesson's expected elapsed time: got %v, want 700ms", sum)
 	}
 	// The cap is reached from n = 5 on: log2(20) is 4.3.
-	if a, b := backoff.Ceiling(base, limit, 4), backoff.Ceiling(base, limit, 5); a != 1600*time.Millisecond || b != limit {
+	if a, b := duration.Ceiling(base, limit, 4), duration.Ceiling(base, limit, 5); a != 1600*time.Millisecond || b != limit {
 		t.Errorf("around the cap: got %v and %v", a, b)
 	}
 }
@@ -76,7 +76,7 @@ func TestR1Defaults(t *testing.T) {
 			t.Errorf("retry %d: got [%v, %v], want [0, %v]", i+1, d.Floor, d.Ceiling, want*time.Second)
 		}
 	}
-	if got := backoff.Ceiling(time.Second, 30*time.Second, 5); got != 30*time.Second {
+	if got := duration.Ceiling(time.Second, 30*time.Second, 5); got != 30*time.Second {
 		t.Errorf("2^5: got %v, want the cap", got)
 	}
 }

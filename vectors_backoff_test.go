@@ -9,7 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/forbeartest"
-	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/vectors"
 )
 
@@ -96,7 +96,7 @@ func (c *backoffCase) run(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for i, want := range c.CeilingsMS {
 		ceiling := time.Duration(want) * time.Millisecond
-		if got := backoff.Ceiling(millis(c.BaseMS), millis(c.CapMS), c.FirstIndex+i); got != ceiling {
+		if got := duration.Ceiling(millis(c.BaseMS), millis(c.CapMS), c.FirstIndex+i); got != ceiling {
 			t.Errorf("Ceiling before retry %d: got %v, want %v", i+1, got, ceiling)
 		}
 		d := forbear.Decide(p, forbear.State{Attempt: i + 1}, transient, now, func() float64 { return math.Nextafter(1, 0) })

@@ -9,7 +9,6 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/hint"
-	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // Phase is how far the migration from the retryable boolean to the extension
@@ -297,7 +296,7 @@ func (a *Advice) time(after time.Duration, given bool, floor time.Duration, aske
 	}
 	// Not a tenth, as elsewhere: where the backoff is dropped, this is all the
 	// jitter that there is.
-	h.Spread = spread.Over(h.Floor, 1)
+	h.Spread = hint.Spread(h.Floor, 1)
 }
 
 // serverWait returns the longest wait that the message asks for beside the

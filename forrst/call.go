@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/uuid"
 )
 
@@ -130,12 +130,12 @@ func (c *call) Send(req *http.Request, number int, limit time.Duration) (time.Du
 			if d, ok := req.Context().Deadline(); ok {
 				left = min(left, time.Until(d))
 			}
-			deadline = backoff.Ceiling(deadline, max(left, time.Millisecond), c.longer)
+			deadline = duration.Ceiling(deadline, max(left, time.Millisecond), c.longer)
 			edits = append(edits, c.setDeadline(deadline)...)
 		}
 		// The server must not respond after the deadline, and a second
 		// covers the way back: waiting any longer is in vain.
-		limit = min(limit, backoff.Sum(deadline, time.Second))
+		limit = min(limit, duration.Sum(deadline, time.Second))
 	}
 	if c.keyMade {
 		edits = append(edits, c.addKey())

@@ -17,7 +17,6 @@ import (
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/hint"
-	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // Names of metadata that this package reads or writes.
@@ -98,7 +97,7 @@ func classOf(c codes.Code) forbear.Class { return grpccode.Class(uint32(c)) }
 
 // floor returns the hint for a server's wait.
 func floor(d time.Duration) forbear.Hint {
-	return forbear.Hint{Floor: d, Spread: spread.Over(d, spread.Share)}
+	return forbear.Hint{Floor: d, Spread: hint.Spread(d, hint.SpreadShare)}
 }
 
 // pushback reads gRFC A6: one number of milliseconds takes the backoff's place;

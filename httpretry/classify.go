@@ -10,8 +10,8 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/resend"
-	"github.com/forbear-go/forbear/internal/spread"
 )
 
 // StatusError is what a failed response looks like as an error: it is what a
@@ -92,7 +92,7 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 	if floor, ok := serverWait(resp.Header, now, limited); ok {
 		f.Hint.Floor = floor
-		f.Hint.Spread = spread.Over(floor, spread.Share)
+		f.Hint.Spread = hint.Spread(floor, hint.SpreadShare)
 	}
 	f.Hint.Stop = saysStop(resp.Header)
 	return f

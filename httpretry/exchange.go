@@ -9,7 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
-	"github.com/forbear-go/forbear/internal/spread"
+	"github.com/forbear-go/forbear/internal/hint"
 )
 
 // exchange is one RoundTrip: the request and what all its attempts share. It
@@ -113,8 +113,8 @@ func (x *exchange) classify(resp *http.Response, err error) forbear.Failure {
 		return x.envelope.Classify(resp)
 	}
 	f := Classify(x.req, resp, err)
-	if x.t.spread != spread.Share {
-		f.Hint.Spread = spread.Over(f.Hint.Floor, x.t.spread)
+	if x.t.spread != hint.SpreadShare {
+		f.Hint.Spread = hint.Spread(f.Hint.Floor, x.t.spread)
 	}
 	return f
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
-	"github.com/forbear-go/forbear/internal/spread"
+	"github.com/forbear-go/forbear/internal/hint"
 )
 
 // defaultBodyLimit is how many bytes of a request's body are kept for replay.
@@ -39,7 +39,7 @@ type transport struct {
 // when [WithRetryer] chooses one for every request. The result is safe for
 // concurrent use; CloseIdleConnections of an http.Client reaches next.
 func NewTransport(next http.RoundTripper, r *forbear.Retryer, opts ...Option) http.RoundTripper {
-	t := &transport{next: next, retryer: r, bodyLimit: defaultBodyLimit, spread: spread.Share}
+	t := &transport{next: next, retryer: r, bodyLimit: defaultBodyLimit, spread: hint.SpreadShare}
 	for _, opt := range opts {
 		opt(t)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/backoff"
+	"github.com/forbear-go/forbear/internal/duration"
 )
 
 // This file holds what is not forbear's: the baselines. They exist to be compared
@@ -14,7 +14,7 @@ import (
 // Wait returns the wait that the baseline puts in the place of d's, before retry
 // number n (the first is 1).
 func (p *Plan) Wait(d *forbear.Decision, n int, draw func() float64) time.Duration {
-	ceiling := backoff.Ceiling(p.Policy.Backoff.Base, p.Policy.Backoff.Cap, n-1)
+	ceiling := duration.Ceiling(p.Policy.Backoff.Base, p.Policy.Backoff.Cap, n-1)
 	switch p.Baseline.Wait {
 	case "":
 		return d.Wait

@@ -5,7 +5,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/errtype"
-	"github.com/forbear-go/forbear/internal/spread"
+	"github.com/forbear-go/forbear/internal/hint"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -23,7 +23,7 @@ func Refusal(retryAfter time.Duration) forbear.Failure {
 	f := failedShed
 	if retryAfter > 0 {
 		f.Hint.Floor = retryAfter
-		f.Hint.Spread = spread.Over(retryAfter, spread.Share)
+		f.Hint.Spread = hint.Spread(retryAfter, hint.SpreadShare)
 	}
 	return f
 }

@@ -1,6 +1,6 @@
-// Package backoff is the arithmetic of waits: ceilings that double and sums
+// Package duration is the arithmetic of waits: ceilings that double and sums
 // that do not overflow.
-package backoff
+package duration
 
 import (
 	"math"

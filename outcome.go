@@ -1,0 +1,33 @@
+package forbear
+
+import "github.com/forbear-go/forbear/breaker"
+
+// Outcome returns what a circuit breaker makes of f; counts is false for a
+// failure that says nothing about the dependency.
+func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
+	switch {
+	case f.Class == ClassSuccess, responded(f) && !dependencyFailed(f):
+		return breaker.Good, true
+	case dependencyFailed(f):
+		return breaker.Failed, true
+	default:
+		return breaker.Good, false
+	}
+}
+
+// dependencyFailed reports whether f speaks against the dependency: 5xx, 429,
+// timeouts and broken connections do (INTG-STD-033), and what gRPC has for the
+// 5xx that are not retried.
+func dependencyFailed(f *Failure) bool {
+	switch f.Type {
+	case "grpc_INTERNAL", "grpc_UNKNOWN", "grpc_DATA_LOSS":
+		return true
+	}
+	return f.Class.Retryable() || f.Class == ClassCertificate || group(f.Type) == "http_5xx"
+}
+
+// responded reports whether f is a response that shows the dependency at work,
+// though not the wished one: the other 4xx.
+func responded(f *Failure) bool {
+	return f.Class == ClassTerminal || f.Class == ClassUnauthorized
+}
