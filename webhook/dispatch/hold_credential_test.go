@@ -354,7 +354,8 @@ func TestAttemptsShareATokensFailure(t *testing.T) {
 		world.set("env:CLIENT", "x")
 		d := run(t, s, dispatch.Config{Transport: world, Secrets: world.get}, tokens)
 		batch(t, d, 100)
-		time.Sleep(6 * time.Second) // the next look begins 5 s after the failure
+		time.Sleep(2 * time.Second) // the failure is there, and the next look is yet to begin
+		synctest.Wait()
 		world.mu.Lock()
 		defer world.mu.Unlock()
 		if world.fetches != 1 {
