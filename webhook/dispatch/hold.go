@@ -29,7 +29,7 @@ type hold struct {
 // together do not look together. Its ceiling doubles from firstLook to lastLook: most secrets come back within seconds, with a deployment, and a vault
 // that is down for hours must not be asked by every endpoint all the time.
 const (
-	firstLook = 10 * time.Second
+	firstLook = 15 * time.Second
 	lastLook  = 90 * time.Second
 )
 

@@ -7,13 +7,13 @@ import (
 )
 
 // The waits between looks are drawn with full jitter from ceilings that double from
-// 10 s up to a minute and a half, and begin anew with the next hold.
+// 15 s up to a minute and a half, and begin anew with the next hold.
 func TestHoldDoubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hold{}
 		for range 3 {
 			seen := map[time.Duration]bool{}
-			for i, ceiling := range []time.Duration{10, 20, 40, 80, 90, 90, 90} {
+			for i, ceiling := range []time.Duration{15, 30, 60, 90, 90, 90, 90} {
 				ceiling *= time.Second
 				began, counts := h.missing("why", time.Now())
 				if began != (i == 0) || !counts {
