@@ -12,6 +12,9 @@ import (
 
 // changedFiles returns the absolute names of the files that differ from a git
 // revision, untracked ones included; nil when rev is empty.
+// The comparison is with the working tree and not with HEAD, so that it covers
+// what is not committed yet. Deleted files are left out. Git quotes odd names
+// unless -z is given.
 func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error) {
 	if rev == "" {
 		return nil, nil
@@ -42,6 +45,7 @@ func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error)
 }
 
 // git runs git in dir and returns what it prints.
+// Its error holds what git printed, which says more than the exit code.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
