@@ -67,6 +67,7 @@ func (s *factStore) importObject(obj types.Object, f analysis.Fact) bool {
 	if stored == nil {
 		return false
 	}
+	// Both are pointers to the same type, because the type is part of the key.
 	reflect.ValueOf(f).Elem().Set(reflect.ValueOf(stored).Elem())
 	return true
 }

@@ -89,6 +89,7 @@ func identify(module string, found []*finding) {
 	seen := map[string]int{}
 	for _, f := range found {
 		callees := slices.Sorted(slices.Values(f.callees))
+		// A NUL byte cannot occur in a name, so that two lists of names cannot collide.
 		key := strings.Join([]string{f.ID, module, f.Package, f.Function, strings.Join(callees, ",")}, "\x00")
 		f.Identity = fmt.Sprintf("%s\x00%d", key, seen[key])
 		seen[key]++

@@ -33,6 +33,8 @@ func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, 
 			}
 		}
 	}
+	// All files are made in memory first, so that one that cannot be mended stops
+	// the run before any file has changed.
 	rewritten := map[string][]byte{}
 	for name, edits := range byFile {
 		src, err := rewrite(abs(name), edits)

@@ -24,6 +24,8 @@ import (
 )
 
 // loaded holds the packages to be judged, as the go command lists them.
+// The importer and the file set are shared by all packages, which are judged at
+// the same time.
 type loaded struct {
 	roots  []*packages.Package // asked for
 	order  []*packages.Package // roots and what they need of the same modules, dependencies first
@@ -150,6 +152,8 @@ func (l *loaded) rel(name string) string {
 }
 
 // abs is the inverse of rel.
+// Findings name files relative to the directory of the run, which need not be
+// the one that the process works in.
 func (l *loaded) abs(name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
 		return name

@@ -144,6 +144,7 @@ func plural(n int, what string) string {
 
 // toFile writes a file, and reports what its closing finds too: a report that is
 // cut off must not pass for one.
+// A file that exists is overwritten.
 func toFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {

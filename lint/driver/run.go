@@ -53,6 +53,7 @@ func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			defer close(done[p])
+			// The facts of a dependency must be there before its importers are judged.
 			for _, dep := range p.Imports {
 				if c := done[dep]; c != nil {
 					<-c

@@ -95,6 +95,7 @@ func unusedWaivers(s *settings.Settings, stderr io.Writer) {
 }
 
 // patterns lists patterns for people.
+// The result is "" for an empty list.
 func patterns(list []settings.Pattern) (text string) {
 	for i, p := range list {
 		if i > 0 {

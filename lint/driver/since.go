@@ -24,6 +24,8 @@ func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error)
 		return nil, fmt.Errorf("--since: %w", err)
 	}
 	top := strings.TrimSpace(string(root))
+	// A shallow clone lacks the revision, and the message has to say so: git's own
+	// does not.
 	if _, err := git(ctx, top, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); err != nil {
 		return nil, fmt.Errorf("--since: git knows no revision %q (in CI, fetch the history: fetch-depth: 0)", rev)
 	}

@@ -15,6 +15,7 @@ import (
 )
 
 // Match is one place that an entry judges.
+// Fields that do not apply to the kind of its entry are nil.
 type Match struct {
 	Entry *Entry
 	Node  ast.Node
@@ -25,6 +26,8 @@ type Match struct {
 }
 
 // Report reports what the table's entries of verdict v find.
+// The callee in the finding's identity comes from the entry, so that a renamed
+// import does not change it.
 func Report(p *rule.Pass, v Verdict) {
 	for _, m := range Find(p, v) {
 		f := rule.Finding{Confidence: m.Entry.confidence, Pos: m.Node.Pos(), End: m.Node.End(), Message: m.Entry.Message}
@@ -35,6 +38,8 @@ func Report(p *rule.Pass, v Verdict) {
 }
 
 // Find returns the places that the entries of verdict v match.
+// Entries of other verdicts, and those whose library is not imported, cost
+// nothing.
 func Find(p *rule.Pass, v Verdict) []Match {
 	var active []*Entry
 	for _, e := range all() {
@@ -63,6 +68,8 @@ func (e *Entry) imported(pkg *types.Package) bool {
 }
 
 // covers reports whether e is about the package with the given path.
+// A pattern never matches in the middle of a path element: a/b/... does not
+// cover a/bc.
 func (e *Entry) covers(path string) bool {
 	for _, p := range e.Package {
 		if root, ok := strings.CutSuffix(p, "/..."); ok {
@@ -77,6 +84,8 @@ func (e *Entry) covers(path string) bool {
 }
 
 // matcher walks one declaration.
+// The declaration is the scope of conditions such as unless: options are usually
+// set next to the call that they belong to.
 type matcher struct {
 	p      *rule.Pass
 	scope  ast.Node
@@ -123,6 +132,7 @@ func (m *matcher) visit(n ast.Node) bool {
 
 // each calls f for the active entries about the package of the function that
 // id names, with its name as entries spell it.
+// Methods are spelled "Type.Method", whether the receiver is a pointer or not.
 func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
 	fn, ok := m.p.TypesInfo.Uses[id].(*types.Func)
 	if !ok || fn.Pkg() == nil {
@@ -141,6 +151,7 @@ func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
 
 // typePkg is the import path of a named type, or of what t points to; "" for any
 // other.
+// A type of the universe, such as error, has no package.
 func typePkg(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -153,6 +164,7 @@ func typePkg(t types.Type) string {
 
 // nameOf is the name of the function that e calls, or nil. Instances are named
 // by their generic function.
+// A call of a literal or of a result of another call has none.
 func nameOf(e ast.Expr) *ast.Ident {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -168,6 +180,8 @@ func nameOf(e ast.Expr) *ast.Ident {
 }
 
 // argument checks the argument that e looks at.
+// A call with fewer arguments does not match: an entry must not judge what is
+// not there.
 func (m *matcher) argument(e *Entry, c *ast.CallExpr) bool {
 	if e.Arg == nil {
 		return true
@@ -179,6 +193,7 @@ func (m *matcher) argument(e *Entry, c *ast.CallExpr) bool {
 }
 
 // equals reports whether a constant is the one that e asks for, if any.
+// A value that is computed at run time is no match, since it may be any number.
 func (e *Entry) equals(v constant.Value) bool {
 	if e.Equals == nil {
 		return true
@@ -206,6 +221,7 @@ func (m *matcher) literal(lit *ast.CompositeLit) {
 }
 
 // zeroField reports whether a literal leaves the field out or sets it to zero.
+// A value that is not constant counts as set.
 func zeroField(p *rule.Pass, lit *ast.CompositeLit, field string) bool {
 	for _, el := range lit.Elts {
 		kv, ok := el.(*ast.KeyValueExpr)
@@ -223,6 +239,7 @@ func zeroField(p *rule.Pass, lit *ast.CompositeLit, field string) bool {
 
 // assign matches an assignment to a field, as of a client that is configured
 // after it was made.
+// The field is spelled "Type.Field", as in the entry.
 func (m *matcher) assign(l, r ast.Expr) {
 	sel, ok := ast.Unparen(l).(*ast.SelectorExpr)
 	if !ok {
@@ -261,6 +278,7 @@ func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v ast.Expr) {
 }
 
 // siblings checks what else the declaration must or must not use.
+// A write with an idempotency key in sight needs no finding.
 func (m *matcher) siblings(e *Entry) bool {
 	if e.unless != nil && m.uses(e.unless, e) || e.unlessCall != nil && m.uses(e.unlessCall, nil) {
 		return false
@@ -272,6 +290,7 @@ func (m *matcher) siblings(e *Entry) bool {
 }
 
 // keyed reports whether a string of the declaration names an idempotency key.
+// It looks at text alone, and so errs on the side of silence.
 func (m *matcher) keyed() bool {
 	found := false
 	ast.Inspect(m.scope, func(n ast.Node) bool {

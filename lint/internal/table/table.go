@@ -34,6 +34,7 @@ const (
 )
 
 // verdicts lists the names that an entry may use.
+// The message about a wrong verdict lists them.
 func verdicts() []string {
 	var names []string
 	for _, v := range []Verdict{Fixed, NoJitter, EqualJitter, Unbounded, Attempts, Unkeyed, NonRetryable, RetryClient, BypassedField} {
@@ -43,6 +44,7 @@ func verdicts() []string {
 }
 
 // Entry judges one thing of one library.
+// An entry that is decoded must be compiled before it is used.
 type Entry struct {
 	// Package lists import paths; one that ends in "/..." covers versions.
 	Package []string `yaml:"package"`
@@ -75,15 +77,18 @@ type Entry struct {
 	confidence                                rule.Confidence
 }
 
+// builtin is the table of the common libraries, in the format of a user's own.
 //go:embed libraries.yaml
 var builtin []byte
 
 var (
+	// users is atomic, since analyzers of several packages read it at once.
 	builtins = mustParse(builtin)
 	users    atomic.Pointer[[]*Entry]
 )
 
 // mustParse reads the table that is built in, and panics when it is at fault.
+// The file is part of the binary, so that a fault in it is one of ours.
 func mustParse(b []byte) []*Entry {
 	list, err := Parse(b)
 	if err != nil {
@@ -94,6 +99,7 @@ func mustParse(b []byte) []*Entry {
 
 // Parse reads entries. Unknown keys and bad entries are errors, all of them
 // reported at once.
+// An empty table is no error.
 func Parse(b []byte) ([]*Entry, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
@@ -123,6 +129,7 @@ func all() []*Entry {
 }
 
 // Compile prepares a decoded entry, and returns all its faults at once.
+// Patterns match whole names: Do does not match DoWithData.
 func (e *Entry) Compile() error {
 	var errs []error
 	re := func(s string) *regexp.Regexp {
