@@ -18,7 +18,7 @@ import (
 // files can be.
 // Suppressed findings keep their code: the reason beside it says that it is
 // meant. A failure while the last files are written leaves the earlier ones
-// changed, which is safe, since each fix stands within one finding.
+// changed, which is safe: no fix of ours spans two files.
 func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, error) {
 	byFile := map[string][]report.Edit{}
 	applied := map[int]bool{}

@@ -12,6 +12,7 @@ func anyHas(sets []map[*ssa.BasicBlock]bool, b *ssa.BasicBlock) bool {
 }
 
 // isOp reports whether c is one of the operations.
+// It compares calls, not callees: the same function may be called twice.
 func isOp(c *ssa.Call, ops []*ssa.Call) bool {
 	return slices.Contains(ops, c)
 }

@@ -11,6 +11,8 @@ import (
 // recursion finds a function that, after a failure and a wait, calls itself with
 // the same operation. Its whole body stands for the loop. Without a wait it is
 // taken for a descent, as of a tree, in which a failure is no reason to go on.
+// Code that reconnects by calling itself has no loop, and hides its lack of a
+// limit.
 func (f *finder) recursion() *Region {
 	var self *ssa.Call
 	for _, b := range f.Fn.Blocks {
@@ -64,6 +66,7 @@ func (f *finder) recursion() *Region {
 
 // countsDown reports whether the recursive call passes a parameter plus or
 // minus a constant.
+// Such a call limits the number of attempts.
 func countsDown(self *ssa.Call) bool {
 	for _, a := range self.Common().Args {
 		b, ok := a.(*ssa.BinOp)
@@ -79,6 +82,7 @@ func countsDown(self *ssa.Call) bool {
 
 // passesVarying reports whether the recursive call changes a duration
 // parameter: the wait grows from call to call.
+// The next call then works on something else, as a walk over a tree does.
 func (f *finder) passesVarying(self *ssa.Call) bool {
 	for i, a := range self.Common().Args {
 		if i < len(f.Fn.Params) && dataflow.IsDuration(f.Fn.Params[i].Type()) && a != ssa.Value(f.Fn.Params[i]) {

@@ -15,6 +15,7 @@ import (
 //
 //	//forbear:ignore FB1001 the vendor asks for exactly 5 s
 //	//nolint:forbear // the vendor asks for exactly 5 s
+//
 // A directive without a reason suppresses nothing: the next reader must be able
 // to judge whether it still holds.
 type Directive struct {

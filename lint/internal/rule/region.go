@@ -14,6 +14,7 @@ import (
 // Names that speak of waiting point to a poller, and those of a retry to a
 // retry; without either, only a remote call makes it sure.
 func RegionConfidence(r *retryloop.Region) Confidence {
+	// A ticker runs on its own, so its loop is a poller more often than a retry.
 	ticker := false
 	for _, w := range r.Waits {
 		ticker = ticker || w.Ticker

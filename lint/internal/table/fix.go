@@ -16,6 +16,7 @@ import (
 // Fix is a change that keeps the number of attempts and the scale of the waits.
 // Exactly one of the first four says what is done; it is offered only where the
 // library, in the version that is used, has what it needs.
+// Nothing of it may change what is retried.
 type Fix struct {
 	// Name replaces the name of the call or the value by another of the same
 	// type.
@@ -215,6 +216,7 @@ func (m Match) insert(field string) []analysis.TextEdit {
 }
 
 // String is what a fix is called where it is offered.
+// Exactly one of the four is set, so that joining them yields the one.
 func (f *Fix) String() string {
 	return "use " + f.Name + f.Wrap + f.Value + f.Field + ": " + f.Changes
 }

@@ -63,6 +63,7 @@ func Find(p *rule.Pass, v Verdict) []Match {
 
 // imported reports whether a package imports one that e is about. Most packages
 // import none, and are done with that.
+// Versions of a library count, as the entry's patterns have them.
 func (e *Entry) imported(pkg *types.Package) bool {
 	return slices.ContainsFunc(pkg.Imports(), func(imp *types.Package) bool { return e.covers(imp.Path()) })
 }
@@ -96,6 +97,7 @@ type matcher struct {
 
 // visit looks at one node of the declaration. A function that is called is not
 // its use as a value, so that calls are remembered before their names are seen.
+// It always goes on, because a call may hold another one.
 func (m *matcher) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -207,6 +209,7 @@ func (e *Entry) equals(v constant.Value) bool {
 
 // literal matches a composite literal by its type, and by the fields that it
 // must leave out or set.
+// Fields that are set after the literal are not seen; unless is for those.
 func (m *matcher) literal(lit *ast.CompositeLit) {
 	t := m.p.TypesInfo.TypeOf(lit)
 	for _, e := range m.active {
@@ -258,6 +261,8 @@ func (m *matcher) assign(l, r ast.Expr) {
 }
 
 // add notes a match, unless something else in the declaration speaks against it.
+// The argument is kept for rules that read its value, such as a count of
+// attempts.
 func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
 	if !m.siblings(e) {
 		return
@@ -271,6 +276,7 @@ func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
 }
 
 // addValue notes an assignment with what is assigned.
+// There is no call, and so no fix that wraps one.
 func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v ast.Expr) {
 	if m.siblings(e) {
 		m.found = append(m.found, Match{Entry: e, Node: n, Name: id, Arg: v, Value: m.p.TypesInfo.Types[v].Value})
@@ -304,6 +310,8 @@ func (m *matcher) keyed() bool {
 
 // uses reports whether the declaration names something that re matches: of the
 // packages of e, or of any package when e is nil.
+// It matches the name alone in the second case, since options of other packages
+// may configure the library too.
 func (m *matcher) uses(re *regexp.Regexp, e *Entry) bool {
 	found := false
 	ast.Inspect(m.scope, func(n ast.Node) bool {
@@ -321,4 +329,5 @@ func (m *matcher) uses(re *regexp.Regexp, e *Entry) bool {
 }
 
 // Pos is where a match is.
+// Settings are looked up by it: limits differ between dependencies.
 func (m Match) Pos() token.Pos { return m.Node.Pos() }

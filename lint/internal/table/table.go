@@ -19,6 +19,7 @@ import (
 )
 
 // Verdict says what an entry means.
+// Each belongs to one rule or two, which ask for its entries.
 type Verdict string
 
 const (
@@ -78,13 +79,14 @@ type Entry struct {
 }
 
 // builtin is the table of the common libraries, in the format of a user's own.
+//
 //go:embed libraries.yaml
 var builtin []byte
 
 var (
-	// users is atomic, since analyzers of several packages read it at once.
 	builtins = mustParse(builtin)
-	users    atomic.Pointer[[]*Entry]
+	// users is atomic, since analyzers of several packages read it at once.
+	users atomic.Pointer[[]*Entry]
 )
 
 // mustParse reads the table that is built in, and panics when it is at fault.
@@ -107,6 +109,7 @@ func Parse(b []byte) ([]*Entry, error) {
 	if err := dec.Decode(&list); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("library table: %w", err)
 	}
+	// A user mends the whole file in one go.
 	var errs []error
 	for i, e := range list {
 		if err := e.Compile(); err != nil {
@@ -118,9 +121,11 @@ func Parse(b []byte) ([]*Entry, error) {
 
 // Set sets a user's entries, which have been compiled, instead of those set
 // before. It must be called before any analysis runs.
+// An empty list takes the user's entries away.
 func Set(list []*Entry) { users.Store(&list) }
 
 // all returns the built-in entries and the user's.
+// Ours come first; an entry of a user adds to them and replaces none.
 func all() []*Entry {
 	if list := users.Load(); list != nil && len(*list) > 0 {
 		return slices.Concat(builtins, *list)
