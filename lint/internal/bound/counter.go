@@ -122,7 +122,7 @@ func (r *reader) limit(counter, max ssa.Value, op token.Token) {
 
 // counterStart is the constant that a counter begins with, before the loop; 0
 // when it is not known, which is what most counters begin with.
-// A range over an integer begins at -1 in SSA and adds 1 before its test, so
+// A range over a slice begins at -1 in SSA and adds 1 before its test, so
 // that the sum in the comparison counts.
 func counterStart(v ssa.Value) int64 {
 	switch v := v.(type) {

@@ -19,6 +19,7 @@ func isOp(c *ssa.Call, ops []*ssa.Call) bool {
 
 // appendNew adds the operations that are not there yet. An operation may be
 // tested more than once: for its error, and for its status.
+// The order stays that of the code, since messages name the first ones.
 func appendNew(ops, more []*ssa.Call) []*ssa.Call {
 	for _, c := range more {
 		if !isOp(c, ops) {

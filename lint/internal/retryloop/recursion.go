@@ -82,7 +82,7 @@ func countsDown(self *ssa.Call) bool {
 
 // passesVarying reports whether the recursive call changes a duration
 // parameter: the wait grows from call to call.
-// The next call then works on something else, as a walk over a tree does.
+// Such a wait is not the same at each depth, so it must not count as fixed.
 func (f *finder) passesVarying(self *ssa.Call) bool {
 	for i, a := range self.Common().Args {
 		if i < len(f.Fn.Params) && dataflow.IsDuration(f.Fn.Params[i].Type()) && a != ssa.Value(f.Fn.Params[i]) {
@@ -100,6 +100,7 @@ func (f *finder) passesVarying(self *ssa.Call) bool {
 }
 
 // waitUses reports whether p is converted to a duration.
+// A number that becomes a duration decides how long the wait is.
 func waitUses(p ssa.Value) bool {
 	if p.Referrers() == nil {
 		return false

@@ -122,6 +122,7 @@ func (p *Package) functions() func(yield func(*ssa.Function) bool) {
 
 // Calls returns the calls in fn of functions, methods or function values of
 // that name, in source order.
+// An empty result is no fault; Call is for tests that need exactly one.
 func Calls(fn *ssa.Function, name string) (calls []*ssa.Call) {
 	for _, b := range fn.Blocks {
 		for _, in := range b.Instrs {
@@ -144,6 +145,8 @@ func Calls(fn *ssa.Function, name string) (calls []*ssa.Call) {
 }
 
 // Call returns the only call in fn of that name.
+// It fails the test when the count differs, since the wrong call would prove
+// nothing.
 func Call(t testing.TB, fn *ssa.Function, name string) *ssa.Call {
 	t.Helper()
 	calls := Calls(fn, name)

@@ -75,7 +75,7 @@ func membersOf(set ssa.Value) (members map[int64]bool, ok bool) {
 
 // initial returns what the package's initialization stores in g, or nil. A
 // variable that is set elsewhere too is believed to keep what it began with.
-// A set that changes later is not known.
+// Later stores are not looked for: a table of statuses is rarely changed.
 func initial(g *ssa.Global) (v ssa.Value) {
 	init := g.Pkg.Func("init")
 	if init == nil {

@@ -165,6 +165,7 @@ func untyped(c *types.Const) bool {
 // qualifier is the name by which the match's file knows a package, or "".
 // Dot and blank imports give none, and a fix that added an import could collide
 // with a name of the file.
+// The package's own name may differ from the last element of its path.
 func (m Match) qualifier(p *rule.Pass, pkg *types.Package) string {
 	for _, f := range p.Files {
 		if m.Pos() < f.FileStart || m.Pos() >= f.FileEnd {

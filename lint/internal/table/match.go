@@ -135,6 +135,7 @@ func (m *matcher) visit(n ast.Node) bool {
 // each calls f for the active entries about the package of the function that
 // id names, with its name as entries spell it.
 // Methods are spelled "Type.Method", whether the receiver is a pointer or not.
+// A name that is not a function, such as a type in a conversion, is left out.
 func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
 	fn, ok := m.p.TypesInfo.Uses[id].(*types.Func)
 	if !ok || fn.Pkg() == nil {
