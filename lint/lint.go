@@ -35,12 +35,15 @@ import (
 )
 
 // Version is the version of the rules, as SARIF reports it.
+// It changes when a rule finds more or less than before.
 const Version = "0.1.0"
 
 // Doc documents one rule.
 type Doc = rule.Doc
 
 // HelpURL returns where a rule is documented.
+// The anchor is the identifier in lower case, as the headings of RULES.md have
+// it.
 func HelpURL(id string) string {
 	return "https://github.com/forbear-go/forbear/blob/main/lint/RULES.md#" + strings.ToLower(id)
 }
@@ -88,6 +91,7 @@ func Analyzers() []*analysis.Analyzer {
 }
 
 // Explain returns the documentation of the rule with the given identifier.
+// Upper and lower case are the same; ok is false for an unknown rule.
 func Explain(id string) (*Doc, bool) {
 	for _, d := range Rules() {
 		if strings.EqualFold(d.ID, id) {
@@ -98,4 +102,5 @@ func Explain(id string) (*Doc, bool) {
 }
 
 // RuleOf returns the identifier of the rule of Analyzers()[i].
+// It panics for an index out of range.
 func RuleOf(i int) string { return registered[i].doc.ID }

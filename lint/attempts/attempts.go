@@ -32,6 +32,8 @@ var Analyzer = rule.New(Doc, run)
 // run takes the limit from the code's own dependency, as the settings or its
 // policy have it. Configured counts of known libraries are judged like counters;
 // where a library counts retries, the first attempt is added.
+// Confidence is medium at most, since the standard's range depends on the kind
+// of call; a loop that waits for a state gets low.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		limit, whose := limitAt(p, r.Pos)
@@ -48,6 +50,7 @@ func run(p *rule.Pass) {
 		if m.Value == nil {
 			continue
 		}
+		// A count that is computed at run time is not judged.
 		n, ok := constant.Int64Val(constant.ToInt(m.Value))
 		if !ok {
 			continue
@@ -66,6 +69,7 @@ func run(p *rule.Pass) {
 
 // limitAt returns how many attempts may be made by the code at pos, and by
 // whose word.
+// The limit counts attempts, the first one included.
 func limitAt(p *rule.Pass, pos token.Pos) (limit int64, whose string) {
 	l, dependency := p.Limits(pos)
 	if dependency != "" {

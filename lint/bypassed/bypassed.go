@@ -31,8 +31,10 @@ configured and then never used.`,
 // Analyzer finds bypassed retry clients.
 var Analyzer = rule.New(Doc, run)
 
+// pkg is the one library with a field that leads around its retries.
 const pkg = "github.com/hashicorp/go-retryablehttp"
 
+// run leaves at once when the library is not imported, which is nearly always.
 func run(p *rule.Pass) {
 	imported := false
 	for _, imp := range p.Pass.Pkg.Imports() {
@@ -49,9 +51,14 @@ func run(p *rule.Pass) {
 
 // configures marks functions that set up a client, for which the inner one is
 // the place to do it.
+// To set a transport or a timeout on the inner client is right.
 var configures = regexp.MustCompile(`(?i)config|set|instrument|wrap|apply|patch|trace|with|new`)
 
 // fields reports uses of the inner client.
+// The parent node decides: to read or set a field of the inner client is no
+// bypass, but to hand the client on is one. Confidence is high only where the
+// same function builds the retry client, because then no one else can have meant
+// it.
 func fields(p *rule.Pass, f *ast.File) {
 	var stack []ast.Node
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -94,6 +101,7 @@ func fields(p *rule.Pass, f *ast.File) {
 
 // builds reports whether the function around the last node of stack makes the
 // retry client itself.
+// Literals inside the function count as part of it.
 func builds(stack []ast.Node) bool {
 	found := false
 	for _, n := range stack {
@@ -113,6 +121,7 @@ func builds(stack []ast.Node) bool {
 
 // storesField reports whether sel is on the right side, and what it is stored
 // in is a field.
+// A local variable may be used to configure the client, and is left alone.
 func storesField(a *ast.AssignStmt, sel ast.Expr) bool {
 	for i, r := range a.Rhs {
 		if r == sel && i < len(a.Lhs) {
@@ -124,6 +133,7 @@ func storesField(a *ast.AssignStmt, sel ast.Expr) bool {
 }
 
 // exprName is the last name of a function's expression.
+// It is "" for a call of anything without a name.
 func exprName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -134,9 +144,11 @@ func exprName(e ast.Expr) string {
 	return ""
 }
 
+// isClient reports whether t is the retry client, or points to it.
 func isClient(t types.Type) bool { return t != nil && dataflow.IsNamed(t, pkg, "Client") }
 
 // unused reports NewClient() results of which only fields are set.
+// Such code pays for a retry client and sends by another one.
 func unused(p *rule.Pass) {
 	for _, fn := range p.Funcs {
 		for c := range dataflow.Instrs[*ssa.Call](fn) {
@@ -149,6 +161,8 @@ func unused(p *rule.Pass) {
 }
 
 // used reports whether anything but stores to its fields happens to v.
+// A call of a method, a return and a store of the client itself all count as
+// use.
 func used(v ssa.Value) bool {
 	for _, ref := range *v.Referrers() {
 		fa, ok := ref.(*ssa.FieldAddr)

@@ -39,6 +39,8 @@ var Analyzer = rule.New(Doc, run)
 // run reports each retry once, at its first deaf sleep: one helper mends all.
 // Only time.Sleep itself counts. What a helper does with a context is not seen
 // from here.
+// Confidence is high only for a plain retry of a remote call: a poller or a
+// local wait may be short enough not to matter.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		for _, w := range r.Waits {
@@ -65,6 +67,10 @@ func run(p *rule.Pass) {
 }
 
 // contextAt names a context.Context that is visible at pos, or "".
+// The innermost scope wins, as it does for the compiler. The name ctx comes
+// first, since it is what the fix should use. A request counts when it is a
+// parameter: its context ends with the client. Contexts of the package scope do
+// not count, because they end with no call.
 func contextAt(p *rule.Pass, pos token.Pos) string {
 	for s := p.Pass.Pkg.Scope().Innermost(pos); s != nil && s != p.Pass.Pkg.Scope() && s != types.Universe; s = s.Parent() {
 		if obj, ok := s.Lookup("ctx").(*types.Var); ok && obj.Pos() < pos && dataflow.IsContext(obj.Type()) && !background(p, obj) {
@@ -88,6 +94,7 @@ func contextAt(p *rule.Pass, pos token.Pos) string {
 
 // background reports whether a variable is declared as context.Background() or
 // context.TODO(), which never end.
+// To wait for such a context changes nothing.
 func background(p *rule.Pass, v *types.Var) bool {
 	path := enclosing(p, v.Pos())
 	if len(path) < 2 {
@@ -107,9 +114,12 @@ func background(p *rule.Pass, v *types.Var) bool {
 
 // parameter reports whether a variable is a function's parameter: its scope is
 // the function's own.
+// A request that the function builds itself is one that it sends, and its
+// context may be any.
 func parameter(v *types.Var) bool { return v.Kind() == types.ParamVar }
 
 // enclosing returns the nodes around pos, outermost first.
+// The fix needs them to find the statement and the results of its function.
 func enclosing(p *rule.Pass, pos token.Pos) []ast.Node {
 	var path []ast.Node
 	for _, f := range p.Files {

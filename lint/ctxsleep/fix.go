@@ -15,6 +15,9 @@ import (
 
 // fix replaces the statement time.Sleep(d) by a select that ends with the
 // context; nil where the function cannot return the context's error.
+// The sleep must be a statement of its own, called by the name of the package;
+// the name is kept, since an import may have renamed it. time.After is good
+// enough here: since Go 1.23 an abandoned timer is collected.
 func fix(p *rule.Pass, path []ast.Node, ctx string) []analysis.SuggestedFix {
 	var stmt *ast.ExprStmt
 	var results *ast.FieldList
@@ -60,6 +63,7 @@ func fix(p *rule.Pass, path []ast.Node, ctx string) []analysis.SuggestedFix {
 }
 
 // indentation returns the tabs before the statement at pos.
+// Columns count bytes, and a tab is one byte.
 func indentation(p *rule.Pass, pos token.Pos) string {
 	return strings.Repeat("\t", max(p.Fset.Position(pos).Column-1, 0))
 }
@@ -67,6 +71,8 @@ func indentation(p *rule.Pass, pos token.Pos) string {
 // returns spells what the function returns when the context has ended: zero
 // values, and the context's error last. A function that returns no error
 // cannot tell, so it gets no fix.
+// Named results are spelled out too, so that the return reads the same
+// everywhere.
 func returns(p *rule.Pass, results *ast.FieldList, ctx string) (string, bool) {
 	if results == nil || len(results.List) == 0 {
 		return "", false
@@ -91,6 +97,7 @@ func returns(p *rule.Pass, results *ast.FieldList, ctx string) (string, bool) {
 }
 
 // zero spells the zero value of t, whose type is written as expr.
+// ok is false for a type parameter, whose zero value has no short spelling.
 func zero(t types.Type, expr ast.Expr) (string, bool) {
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
 		return "", false

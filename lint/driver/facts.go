@@ -11,12 +11,16 @@ import (
 // factStore keeps the facts about functions by name, so that a function that
 // was type-checked from source and the same one read from export data share
 // them. The zero value is ready; it is safe for concurrent use.
+// The objects themselves cannot be the keys: the two forms of a package have
+// different ones.
 type factStore struct {
 	mu sync.RWMutex
 	m  map[factKey]analysis.Fact
 }
 
 // factKey names a fact about a function.
+// The type is a part of it, since several analyzers may keep facts about one
+// function.
 type factKey struct {
 	fn  string
 	typ reflect.Type
@@ -24,6 +28,8 @@ type factKey struct {
 
 // keyOf returns the key of a fact; ok is false for objects that have no facts
 // here. Instances of a generic function share those of their origin.
+// Facts about packages, types and variables are dropped: no analyzer here has
+// any.
 func keyOf(obj types.Object, f analysis.Fact) (factKey, bool) {
 	fn, ok := obj.(*types.Func)
 	if !ok || fn.Pkg() == nil {
@@ -47,6 +53,9 @@ func (s *factStore) exportObject(obj types.Object, f analysis.Fact) {
 	s.m[k] = f
 }
 
+// importObject fills f with the stored fact and reports whether there was one.
+// The runner waits for a dependency before its dependents, so a missing fact
+// means that there is none, not that it comes later.
 func (s *factStore) importObject(obj types.Object, f analysis.Fact) bool {
 	k, ok := keyOf(obj, f)
 	if !ok {
@@ -58,6 +67,7 @@ func (s *factStore) importObject(obj types.Object, f analysis.Fact) bool {
 	if stored == nil {
 		return false
 	}
+	// Both are pointers to the same type, because the type is part of the key.
 	reflect.ValueOf(f).Elem().Set(reflect.ValueOf(stored).Elem())
 	return true
 }

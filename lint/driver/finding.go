@@ -14,6 +14,8 @@ import (
 )
 
 // finding is a finding with what the driver decides by.
+// The report knows neither: it has the confidence as text, and the callees only
+// as a part of the identity.
 type finding struct {
 	report.Finding
 	confidence rule.Confidence
@@ -22,6 +24,9 @@ type finding struct {
 
 // finding turns a rule's finding into one of the report, with places in files
 // instead of positions.
+// A directive in the source wins over a waiver, because it stands beside the
+// code. Code that cgo has made gets no fix: an edit there would be lost at the
+// next build.
 func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 	at := r.place(f.Pos, f.End, "")
 	out := &finding{confidence: f.Confidence, callees: f.Callees, Finding: report.Finding{
@@ -64,6 +69,7 @@ func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 
 // place is a position with the file's name relative to the working directory.
 // Columns count bytes.
+// An end before the position means that there is none, and is left at zero.
 func (r *runner) place(pos, end token.Pos, msg string) report.Place {
 	at := r.l.position(pos)
 	p := report.Place{File: r.l.rel(at.Filename), Line: at.Line, Column: at.Column, Message: msg}
@@ -77,10 +83,13 @@ func (r *runner) place(pos, end token.Pos, msg string) report.Place {
 // identify gives each finding an identity that survives moved lines: the rule,
 // the module, the package, the function, what is called there, and an ordinal
 // among equals.
+// Lines are no part of it, so that a baseline survives an edit further up. found
+// must be in the order of the report: the ordinal depends on it.
 func identify(module string, found []*finding) {
 	seen := map[string]int{}
 	for _, f := range found {
 		callees := slices.Sorted(slices.Values(f.callees))
+		// A NUL byte cannot occur in a name, so that two lists of names cannot collide.
 		key := strings.Join([]string{f.ID, module, f.Package, f.Function, strings.Join(callees, ",")}, "\x00")
 		f.Identity = fmt.Sprintf("%s\x00%d", key, seen[key])
 		seen[key]++
@@ -88,6 +97,8 @@ func identify(module string, found []*finding) {
 }
 
 // reportRules is the documentation of the rules, as reports have it.
+// Only the FB1 rules may be waived; those about directives guard the waiving
+// itself.
 func reportRules() []report.Rule {
 	var rules []report.Rule
 	for _, d := range lint.Rules() {

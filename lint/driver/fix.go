@@ -16,6 +16,9 @@ import (
 // the indices of those that it mended. Edits that overlap an applied one are left for the
 // next run. abs makes the files' names absolute. Nothing is written unless all
 // files can be.
+// Suppressed findings keep their code: the reason beside it says that it is
+// meant. A failure while the last files are written leaves the earlier ones
+// changed, which is safe: no fix of ours spans two files.
 func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, error) {
 	byFile := map[string][]report.Edit{}
 	applied := map[int]bool{}
@@ -30,6 +33,8 @@ func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, 
 			}
 		}
 	}
+	// All files are made in memory first, so that one that cannot be mended stops
+	// the run before any file has changed.
 	rewritten := map[string][]byte{}
 	for name, edits := range byFile {
 		src, err := rewrite(abs(name), edits)
@@ -51,12 +56,16 @@ func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, 
 }
 
 // same reports whether two edits are one: fixes of several findings may agree.
+// Two findings in one file may both add the same import, which must be inserted
+// once.
 func same(e, o report.Edit) bool {
 	return e.Start == o.Start && e.End == o.End && e.NewText == o.NewText
 }
 
 // fits reports whether no edit overlaps one that was taken already; the same
 // edit twice (an import) is no overlap.
+// Two insertions at the same place overlap too, because their order would be
+// open.
 func fits(taken map[string][]report.Edit, edits []report.Edit) bool {
 	for _, e := range edits {
 		for _, o := range taken[e.File] {
@@ -70,6 +79,9 @@ func fits(taken map[string][]report.Edit, edits []report.Edit) bool {
 }
 
 // rewrite returns a file with the edits made, formatted.
+// Offsets are bytes of the file as it was judged. A file that has changed since
+// then may make an edit run past its end, which is an error and not a guess. A
+// result that does not parse is refused as well.
 func rewrite(name string, edits []report.Edit) ([]byte, error) {
 	src, err := os.ReadFile(name)
 	if err != nil {

@@ -24,6 +24,8 @@ import (
 )
 
 // loaded holds the packages to be judged, as the go command lists them.
+// The importer and the file set are shared by all packages, which are judged at
+// the same time.
 type loaded struct {
 	roots  []*packages.Package // asked for
 	order  []*packages.Package // roots and what they need of the same modules, dependencies first
@@ -38,11 +40,16 @@ type loaded struct {
 
 // listMode asks for what it takes to check one package from source at a time:
 // its files, and the export data of what it imports.
+// It leaves out syntax and types: the go command would load those of all
+// packages at once, and memory would grow with the module.
 const listMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedDeps | packages.NeedExportFile | packages.NeedModule | packages.NeedTypesSizes
 
 // load lists the packages. Code that does not compile is an error that says
 // why: it was not judged, so it is not clean.
+// tags are build tags as the go command takes them, separated by commas. An
+// empty dir is the working directory. No match at all is an error, so that a
+// mistyped pattern does not pass a CI run.
 func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -70,11 +77,13 @@ func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, er
 
 // check gathers the faults that the go command found, each once, the first
 // twenty.
+// More than twenty would hide the first one, which is usually the cause.
 func (l *loaded) check() error {
 	var errs []error
 	seen := map[string]bool{}
 	packages.Visit(l.roots, nil, func(p *packages.Package) {
 		for _, e := range p.Errors {
+			// Files for another system are no fault of the code.
 			if strings.Contains(e.Msg, "build constraints exclude all Go files") {
 				continue
 			}
@@ -89,6 +98,10 @@ func (l *loaded) check() error {
 
 // arrange puts the packages whose source is judged, or whose facts are needed,
 // in dependency order: all packages of the roots' modules.
+// Packages of other modules are read from export data only: facts about them
+// would need their source, and the tables cover the libraries that matter.
+// packages.Visit calls its last function after the imports, which gives the
+// order.
 func (l *loaded) arrange() {
 	modules := map[string]bool{}
 	isRoot := map[*packages.Package]bool{}
@@ -118,6 +131,8 @@ func (l *loaded) isRoot(p *packages.Package) bool { return slices.Contains(l.roo
 
 // position is where a position was written: line directives count in what cgo
 // has made only.
+// A line directive in a file written by hand may point anywhere, also out of the
+// module.
 func (l *loaded) position(p token.Pos) token.Position {
 	at := l.fset.PositionFor(p, false)
 	if l.made[at.Filename] {
@@ -127,6 +142,8 @@ func (l *loaded) position(p token.Pos) token.Position {
 }
 
 // rel makes a file name relative to the working directory, with slashes.
+// A file outside of that directory keeps its absolute name: a path of dots would
+// differ from machine to machine.
 func (l *loaded) rel(name string) string {
 	if r, err := filepath.Rel(l.dir, name); err == nil && r != ".." && !strings.HasPrefix(r, ".."+string(filepath.Separator)) {
 		return filepath.ToSlash(r)
@@ -135,6 +152,8 @@ func (l *loaded) rel(name string) string {
 }
 
 // abs is the inverse of rel.
+// Findings name files relative to the directory of the run, which need not be
+// the one that the process works in.
 func (l *loaded) abs(name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
 		return name
@@ -144,6 +163,8 @@ func (l *loaded) abs(name string) string {
 
 // importer reads dependencies from export data, once each. It is safe for
 // concurrent use.
+// Packages that are judged from source are imported by others from export data
+// too; facts are keyed by name for that reason.
 type importer struct {
 	fset  *token.FileSet
 	files map[string]string // import path -> export file
@@ -158,6 +179,8 @@ func newImporter(fset *token.FileSet) *importer {
 }
 
 // load returns a package by its path, which is read at its first use.
+// The lock is held while a file is read: gcexportdata writes to the map of
+// packages, and it may add incomplete ones for indirect imports.
 func (i *importer) load(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
@@ -185,6 +208,7 @@ func (i *importer) load(path string) (*types.Package, error) {
 }
 
 // view is the importer as one package sees it: through its import map.
+// A vendored package has another path than the import statement says.
 type view struct {
 	*importer
 	pkg *packages.Package

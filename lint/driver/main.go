@@ -18,6 +18,8 @@ import (
 )
 
 // Exit codes of Main.
+// They are part of the interface: CI scripts tell findings from a run that
+// judged nothing.
 const (
 	ExitPass     = 0
 	ExitFindings = 1
@@ -25,6 +27,7 @@ const (
 )
 
 // options are the parsed command line.
+// The zero value is not usable: parseArgs sets the defaults.
 type options struct {
 	outputs        []output
 	failOn         rule.Confidence
@@ -50,6 +53,7 @@ type options struct {
 	patterns       []string
 }
 
+// usage opens the help text; the list of flags and examples follow it.
 const usage = `forbear lint: find retry bugs in Go source
 
 Usage: forbear lint [FLAGS] [PACKAGES]
@@ -62,6 +66,7 @@ Exit codes: 0 nothing fails, 1 findings fail, 2 could not judge.
 Flags:
 `
 
+// examples close the help text, one for each task.
 const examples = `
 Examples:
   forbear lint ./...
@@ -77,6 +82,9 @@ Examples:
 // Main runs forbear lint with its arguments and returns the exit code. A nil
 // reader leaves out the flags about policy files. One process runs one Main at a
 // time.
+// The settings are process-wide, and that is why two runs must not overlap.
+// Reports go to stdout; faults, notes and progress go to stderr, so that a
+// report can be piped.
 func Main(ctx context.Context, reader PolicyReader, args []string, stdout, stderr io.Writer) int {
 	o, err := parseArgs(reader, args, stdout)
 	switch {
@@ -99,6 +107,10 @@ func Main(ctx context.Context, reader PolicyReader, args []string, stdout, stder
 }
 
 // parseArgs reads the command line; help goes to stdout when it is asked for.
+// The flag package stops at the first argument that is no flag. parseArgs goes
+// on behind it, so that forbear lint ./... --fix works as people expect. Without
+// a reader, the flags about policy files are unknown flags and not silently
+// ignored.
 func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, error) {
 	o := &options{failOn: rule.High, readPolicy: reader}
 	fs := flag.NewFlagSet("forbear lint", flag.ContinueOnError)
@@ -160,6 +172,8 @@ func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, 
 }
 
 // check refuses what contradicts itself.
+// It runs before anything is read, so that a bad command line costs no time. Two
+// reports on standard output would be unreadable for any tool.
 func (o *options) check() error {
 	if o.parallel < 1 {
 		return fmt.Errorf("-p %d: want at least 1", o.parallel)
@@ -187,6 +201,10 @@ func (o *options) check() error {
 }
 
 // run judges and renders. An error means that nothing was judged.
+// The order matters: settings come before the first analysis, which reads them;
+// identities come before any finding is left out, so that ordinals do not depend
+// on flags; fixes come before the report, which shows what is left. With
+// --write-baseline the run passes, whatever it found: the baseline accepts it.
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	set, err := o.configure(stderr)
 	if err != nil {
@@ -228,6 +246,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error
 		return 0, err
 	}
 	identify(l.module, found)
+	// A waiver is known to be unused only after a look at the whole module.
 	if changed == nil && slices.Equal(o.patterns, []string{"./..."}) {
 		unusedWaivers(set, stderr)
 	}
@@ -254,6 +273,8 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error
 }
 
 // confidences decides what fails and what is shown.
+// The flag counts more than the settings. Medium findings are always shown; low
+// ones only when they fail or when --all asks for them.
 func (o *options) confidences(set *settings.Settings) (err error) {
 	if !o.failOnSaid {
 		if o.failOn, err = set.Least(); err != nil {
@@ -268,6 +289,8 @@ func (o *options) confidences(set *settings.Settings) (err error) {
 }
 
 // readBaseline reads accepted findings; without a name there are none.
+// A file that is named and missing is an error: an empty baseline in its place
+// would fail the run for the wrong reason.
 func readBaseline(name string) (*report.Baseline, error) {
 	if name == "" {
 		return nil, nil
@@ -284,6 +307,7 @@ func readBaseline(name string) (*report.Baseline, error) {
 }
 
 // explain prints the documentation of a rule.
+// Rules about directives have no examples.
 func explain(id string, stdout, stderr io.Writer) int {
 	d, ok := lint.Explain(id)
 	if !ok {
@@ -297,9 +321,11 @@ func explain(id string, stdout, stderr io.Writer) int {
 	return ExitPass
 }
 
+// indent sets a code example off from the text around it.
 func indent(s string) string { return "\t" + strings.ReplaceAll(s, "\n", "\n\t") }
 
 // terminal reports whether w is a terminal.
+// Progress is drawn on terminals only: its control characters would spoil a log.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -14,9 +14,11 @@ import (
 )
 
 // output is a format and where it goes: "" is standard output.
+// Only one output of a run may go to standard output.
 type output struct{ format, file string }
 
 // details are what JSON says of a run beside its findings.
+// The names of its fields are part of the JSON format and stay as they are.
 type details struct {
 	Module   string `json:"module"`
 	Packages int    `json:"packages"`
@@ -26,6 +28,9 @@ type details struct {
 
 // report holds what is to be shown: findings sure enough, in the files that
 // count.
+// Findings outside of the changed files are left out after the analysis and not
+// before: facts of unchanged packages still decide what is found in changed
+// ones.
 func (o *options) report(l *loaded, found []*finding, accepted *report.Baseline, changed map[string]bool) *report.Report {
 	rep := &report.Report{
 		Tool: "lint", Version: lint.Version, About: l.module, Rules: reportRules(), ShowSuppressed: o.showSuppressed,
@@ -47,6 +52,8 @@ func (o *options) report(l *loaded, found []*finding, accepted *report.Baseline,
 }
 
 // severity makes an error of what fails.
+// Tools that show SARIF sort by it, so it follows the exit code and not the
+// rule.
 func (o *options) severity(c rule.Confidence) report.Severity {
 	switch {
 	case c >= o.failOn:
@@ -58,6 +65,7 @@ func (o *options) severity(c rule.Confidence) report.Severity {
 }
 
 // failing counts the findings that fail the run.
+// Suppressed findings and those of the baseline do not count.
 func failing(rep *report.Report) (n int) {
 	for _, f := range rep.Counting() {
 		if f.Severity == report.Error {
@@ -68,6 +76,7 @@ func failing(rep *report.Report) (n int) {
 }
 
 // applyFixes mends what the report shows, and takes it out of the report.
+// Edits that overlapped stay in the report, and a second run applies them.
 func (o *options) applyFixes(l *loaded, rep *report.Report, stderr io.Writer) error {
 	applied, err := applyFixes(rep.Findings, l.abs)
 	if err != nil {
@@ -88,6 +97,7 @@ func (o *options) applyFixes(l *loaded, rep *report.Report, stderr io.Writer) er
 }
 
 // render writes every output; those with a file of their own go there.
+// It stops at the first failure, since a missing report must fail the run.
 func (o *options) render(rep *report.Report, l *loaded, stdout io.Writer) error {
 	outputs := o.outputs
 	if len(outputs) == 0 {
@@ -112,6 +122,8 @@ func (o *options) render(rep *report.Report, l *loaded, stdout io.Writer) error 
 }
 
 // writeText adds the sum to the findings.
+// The last line says how many of the findings fail, because most runs show
+// warnings too.
 func writeText(w io.Writer, rep *report.Report, packages int) error {
 	if err := rep.Text(w); err != nil {
 		return err
@@ -122,6 +134,7 @@ func writeText(w io.Writer, rep *report.Report, packages int) error {
 }
 
 // plural counts something for people.
+// All words here form it with an s.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -131,6 +144,7 @@ func plural(n int, what string) string {
 
 // toFile writes a file, and reports what its closing finds too: a report that is
 // cut off must not pass for one.
+// A file that exists is overwritten.
 func toFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {

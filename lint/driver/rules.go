@@ -9,6 +9,8 @@ import (
 )
 
 // listRules prints the rules, as text or as JSON.
+// JSON is for tools that render the documentation; its fields are those of
+// lint.Doc.
 func listRules(o *options, stdout, stderr io.Writer) int {
 	if len(o.outputs) == 1 && o.outputs[0].format == "json" {
 		enc := json.NewEncoder(stdout)

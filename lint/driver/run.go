@@ -22,6 +22,8 @@ import (
 
 // runner judges the packages of a load, dependencies before dependents, a few
 // at a time.
+// The mutex guards findings and errs, and calls of progress, which therefore
+// never overlap.
 type runner struct {
 	l         *loaded
 	analyzers []*analysis.Analyzer
@@ -34,6 +36,10 @@ type runner struct {
 }
 
 // run judges all packages with the given number of workers.
+// Fewer workers mean less memory: each holds the syntax and the SSA form of one
+// package. A canceled context yields its error and no findings. The result is
+// sorted, so that it does not depend on the order in which packages finish. At
+// most twenty errors are kept.
 func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 	done := map[*packages.Package]chan struct{}{}
 	for _, p := range r.l.order {
@@ -47,6 +53,7 @@ func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			defer close(done[p])
+			// The facts of a dependency must be there before its importers are judged.
 			for _, dep := range p.Imports {
 				if c := done[dep]; c != nil {
 					<-c
@@ -81,6 +88,9 @@ func (r *runner) run(ctx context.Context, workers int) ([]*finding, error) {
 }
 
 // judge type-checks one package and runs the analyzers on it.
+// A panic of an analyzer becomes an error with its stack: one odd package must
+// not take the report on all others with it. Packages that were not asked for
+// are analyzed for their facts alone.
 func (r *runner) judge(p *packages.Package) (found []*finding, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -113,6 +123,7 @@ func (r *runner) judge(p *packages.Package) (found []*finding, err error) {
 }
 
 // unit is one type-checked package.
+// It is dropped when the package has been judged.
 type unit struct {
 	pkg    *types.Package
 	files  []*ast.File
@@ -122,6 +133,8 @@ type unit struct {
 }
 
 // check parses and type-checks a package from source.
+// The language version of the module counts, since it decides on the scope of
+// loop variables.
 func (r *runner) check(p *packages.Package) (*unit, error) {
 	u := &unit{sizes: p.TypesSizes}
 	for _, name := range p.CompiledGoFiles {
@@ -156,6 +169,9 @@ func (r *runner) check(p *packages.Package) (*unit, error) {
 }
 
 // analyze runs a and what it requires, each once.
+// Report does nothing here: the rules return their findings as a result, with
+// the confidence that a diagnostic has no room for. Facts about packages are not
+// kept, because no analyzer exports any.
 func (r *runner) analyze(u *unit, a *analysis.Analyzer, results map[*analysis.Analyzer]any) error {
 	if _, ok := results[a]; ok {
 		return nil
@@ -187,4 +203,5 @@ func (r *runner) analyze(u *unit, a *analysis.Analyzer, results map[*analysis.An
 }
 
 // allAnalyzers are those of the rules, and the one that judges directives.
+// It comes last, since it needs to know which directives the others have used.
 func allAnalyzers() []*analysis.Analyzer { return append(lint.Analyzers(), lint.Directives) }

@@ -10,6 +10,8 @@ import (
 )
 
 // Policy is what a policy file says to the linter.
+// It is in the linter's own terms, so that this module needs no reader of
+// policies.
 type Policy struct {
 	// Settings hold its dependencies' limits and its valid waivers.
 	settings.Settings
@@ -21,6 +23,8 @@ type Policy struct {
 // PolicyReader reads a policy file, and verifies its waivers with a file of
 // allowed signers, which may be "". The reader of policy files is no part of
 // this module: cmd/forbear has it.
+// Without allowed signers, no signature can be verified, and the notes say which
+// waivers are lost by that.
 type PolicyReader func(name, signers string) (*Policy, error)
 
 // policyName is the name under which policy files are found.
@@ -28,6 +32,8 @@ const policyName = "forbear.yaml"
 
 // configure reads the settings and the policy file, as far as there are any,
 // and puts them in force. The settings' own word counts more.
+// A missing file is an error only when a flag names it. Whether a found policy
+// file is meant cannot be known, so --policy none leaves it out.
 func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 	s := &settings.Settings{}
 	name := o.config
@@ -65,6 +71,7 @@ func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 }
 
 // short makes a name relative to the working directory, where it is below it.
+// Findings and faults then show a name that a reader can open.
 func short(name string) string {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -77,6 +84,8 @@ func short(name string) string {
 }
 
 // unusedWaivers reports waivers that have lifted nothing in a whole run.
+// It does not fail the run: the code may have been mended, and the waiver can
+// go.
 func unusedWaivers(s *settings.Settings, stderr io.Writer) {
 	for _, w := range s.Waivers {
 		if !w.Used() {
@@ -86,6 +95,7 @@ func unusedWaivers(s *settings.Settings, stderr io.Writer) {
 }
 
 // patterns lists patterns for people.
+// The result is "" for an empty list.
 func patterns(list []settings.Pattern) (text string) {
 	for i, p := range list {
 		if i > 0 {

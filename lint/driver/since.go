@@ -12,6 +12,9 @@ import (
 
 // changedFiles returns the absolute names of the files that differ from a git
 // revision, untracked ones included; nil when rev is empty.
+// The comparison is with the working tree and not with HEAD, so that it covers
+// what is not committed yet. Deleted files are left out. Git quotes odd names
+// unless -z is given.
 func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error) {
 	if rev == "" {
 		return nil, nil
@@ -21,6 +24,8 @@ func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error)
 		return nil, fmt.Errorf("--since: %w", err)
 	}
 	top := strings.TrimSpace(string(root))
+	// A shallow clone lacks the revision, and the message has to say so: git's own
+	// does not.
 	if _, err := git(ctx, top, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); err != nil {
 		return nil, fmt.Errorf("--since: git knows no revision %q (in CI, fetch the history: fetch-depth: 0)", rev)
 	}
@@ -42,6 +47,7 @@ func changedFiles(ctx context.Context, dir, rev string) (map[string]bool, error)
 }
 
 // git runs git in dir and returns what it prints.
+// Its error holds what git printed, which says more than the exit code.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir

@@ -28,6 +28,7 @@ var Analyzer = rule.New(Doc, run)
 // run reports the waits of regions, and those that are drawn for a later
 // attempt. No loop proves that the latter belong to a retry, so that they are
 // warnings.
+// Known libraries that draw such waits are in the table.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Delay.Class == fact.EqualJitter {

@@ -42,6 +42,8 @@ var Analyzer = rule.New(Doc, run)
 // run reports waits that are the same every time, none at all among them, and
 // constants that a server's word falls back on. A loop without a wait is surer
 // when it counts its attempts at a boundary.
+// After the server's word, a constant is only the fallback, so that finding is a
+// warning. Pluggable waits are never reported: a caller may pass full jitter.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		switch r.Delay.Class {

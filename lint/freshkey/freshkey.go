@@ -38,6 +38,9 @@ for range 3 {
 // Analyzer finds keys that change between attempts.
 var Analyzer = rule.New(Doc, run)
 
+// run looks in three places: in the region itself, one call deep in what it
+// attempts, and in functions that a retry helper calls. Only pure regions count,
+// since a consumer rightly makes a new key for each message.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure {
@@ -65,6 +68,8 @@ func run(p *rule.Pass) {
 
 // report reports the place where the key is set: that is where it must not be
 // made.
+// Confidence is always high: a key and its generator in one attempt leave no
+// doubt.
 func report(p *rule.Pass, r *retryloop.Region, in ssa.Instruction) {
 	p.Report(rule.Finding{
 		Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
@@ -73,6 +78,7 @@ func report(p *rule.Pass, r *retryloop.Region, in ssa.Instruction) {
 }
 
 // callback looks into a function that a helper calls for each attempt.
+// The helper's loop lies elsewhere, so that the message names the helper.
 func callback(p *rule.Pass, c *ssa.Call) {
 	op := p.RetriedCallback(c)
 	if op == nil {
@@ -87,6 +93,9 @@ func callback(p *rule.Pass, c *ssa.Call) {
 }
 
 // within returns the instruction of fn that sets a key made in fn itself.
+// All of fn runs again with each attempt, so every generator in it is fresh. It
+// returns nil when the key comes from outside, such as from a parameter or a
+// captured variable.
 func within(fn *ssa.Function) ssa.Instruction {
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		if key := keySet(in); key != nil && fresh(key, func(ssa.Instruction) bool { return true }, 0) {
@@ -97,6 +106,8 @@ func within(fn *ssa.Function) ssa.Instruction {
 }
 
 // keySet returns the key when in sets one: a header of that name, or a field.
+// The value follows the name among the arguments, for http.Header and for the
+// clients that copy it.
 func keySet(in ssa.Instruction) ssa.Value {
 	switch in := in.(type) {
 	case *ssa.Call:
@@ -119,9 +130,12 @@ func keySet(in ssa.Instruction) ssa.Value {
 }
 
 // maker marks calls that yield another value each time.
+// A hash of the request is none of these: it yields the same key each time.
 var maker = regexp.MustCompile(`(?i)uuid|ulid|ksuid|xid|nanoid|rand|^New(String|V[147]|Random)?$|generate|(new|make|next).*(key|id)$`)
 
 // fresh reports whether v comes from a generator that is called inside.
+// The walk goes through conversions, sums and variables, and ends after six
+// steps. What it cannot follow counts as stable, which keeps the rule silent.
 func fresh(v ssa.Value, inside func(ssa.Instruction) bool, depth int) bool {
 	if depth > 6 {
 		return false

@@ -36,6 +36,9 @@ var Analyzer = rule.New(Doc, run)
 
 // run reports a retry around a client, a helper or a loop that retries by
 // itself. The product of the attempts is what the dependency sees in an outage.
+// Medium is the rule, because the inner count is often a default that the code
+// has changed. A loop that waits for a state is no layer, and neither is a retry
+// helper: its callback decides.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || r.Waiting || r.Weak {
@@ -68,6 +71,7 @@ func run(p *rule.Pass) {
 }
 
 // product says how many attempts there may be in all.
+// It is "" when a count is not constant: a guess would be quoted as a fact.
 func product(b bound.Bound, inner int) string {
 	if !b.Known || inner <= 1 {
 		return ""
@@ -77,6 +81,8 @@ func product(b bound.Bound, inner int) string {
 
 // callback reports a function that is handed to a retry helper and calls a
 // retrying client or helper.
+// A failure that is marked as permanent is not tried again by the helper. One
+// finding for each call of the helper is enough.
 func callback(p *rule.Pass, c *ssa.Call) {
 	op := p.RetriedCallback(c)
 	if op == nil {

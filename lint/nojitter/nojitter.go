@@ -38,6 +38,10 @@ libraries that build such a schedule.`,
 var Analyzer = rule.New(Doc, run)
 
 // run reports growing waits: the verdict is made by the package delay.
+// A wait that is decided elsewhere is not reported, and neither is one whose
+// random part cannot be seen but is named so. The confidence is that of the
+// region, since the wait itself leaves no doubt: growth is proved by arithmetic,
+// not by a name.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Delay.Class == fact.Growing {

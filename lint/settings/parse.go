@@ -21,6 +21,9 @@ import (
 // Parse reads settings, as YAML or JSON; name stands for them in faults.
 // Unknown keys and bad values are faults, and all of them are returned at once,
 // each with its line and column.
+// An empty file holds the defaults. Keys are checked first, then the types of
+// the values, then the values: a fault of one step would only repeat itself in
+// the next.
 func Parse(name string, src []byte) (*Settings, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(src, &doc); err != nil {
@@ -42,6 +45,7 @@ func Parse(name string, src []byte) (*Settings, error) {
 }
 
 // parser gathers the faults of one file.
+// The nodes keep the lines and columns that decoded values have lost.
 type parser struct {
 	name string
 	root *yaml.Node
@@ -54,6 +58,8 @@ func (p *parser) fault(n *yaml.Node, format string, args ...any) {
 }
 
 // keys holds the keys below n to the fields of t.
+// The decoder's own check of unknown keys stops at the first and knows no
+// column.
 func (p *parser) keys(n *yaml.Node, t reflect.Type) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -102,6 +108,7 @@ func (p *parser) unknown(key *yaml.Node, known map[string]reflect.Type) {
 }
 
 // fieldsOf returns the keys of a struct, inlined ones included.
+// Fields without a yaml tag are no keys.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	known := map[string]reflect.Type{}
 	for f := range t.Fields() {
@@ -120,6 +127,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 var lineRE = regexp.MustCompile(`^line (\d+): `)
 
 // decode reads the values.
+// The decoder's messages speak of Go types, so they are put into a user's words.
 func (p *parser) decode(s *Settings) {
 	err := p.root.Decode(s)
 	te, ok := errors.AsType[*yaml.TypeError](err)
@@ -139,6 +147,7 @@ func (p *parser) decode(s *Settings) {
 }
 
 // node returns the node at a path of keys and indices, or the nearest around.
+// It never returns nil, so that every fault has a place.
 func (p *parser) node(path ...any) *yaml.Node {
 	n := p.root
 	for _, step := range path {
@@ -202,6 +211,7 @@ func (p *parser) check(s *Settings) {
 }
 
 var (
+	// A header's name is a token of RFC 9110 section 5.6.2.
 	headerRE   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 	standardRE = regexp.MustCompile(`^R-([1-8]|10)$`)
 )

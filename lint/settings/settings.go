@@ -106,6 +106,7 @@ func Responses() []string { return status.Names() }
 func (s *Settings) YAML() ([]byte, error) { return yaml.Marshal(s) }
 
 // Load reads a file of settings.
+// A missing file is an error; [Discover] returns only names of files that exist.
 func Load(name string) (*Settings, error) {
 	src, err := os.ReadFile(name)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 // Bound says what ends a region that keeps failing. The zero value is a loop
 // that nothing ends. Several may hold; each is a limit of its own, and the rules
 // say which of them is enough.
+// It errs towards a limit: a finding that says "unbounded" of a bounded loop
+// costs trust.
 type Bound struct {
 	Counter  bool  // a counter of attempts
 	Limit    int64 // how many attempts the counter allows, when Known
@@ -22,6 +24,7 @@ type Bound struct {
 }
 
 // reader reads the bound of one loop, branch by branch.
+// It is used once, by Of.
 type reader struct {
 	*dataflow.Func
 	l   *dataflow.Loop
@@ -33,6 +36,8 @@ type reader struct {
 // Of looks at every branch of l that can leave it, and at the contexts that its
 // calls are given. ops are the operations that are attempted: a counter that is
 // tested behind them allows one attempt more.
+// A region without a loop, such as a recursion, has no bound that could be read
+// here.
 func Of(f *dataflow.Func, l *dataflow.Loop, ops []*ssa.Call) Bound {
 	r := &reader{Func: f, l: l, ops: ops}
 	for _, blk := range f.Fn.Blocks {
@@ -69,6 +74,7 @@ func Of(f *dataflow.Func, l *dataflow.Loop, ops []*ssa.Call) Bound {
 // callBound sees contexts that are handed to waits and operations: their end
 // ends the loop too, by the error that they yield. A look at the context's
 // values is no limit.
+// Context.Value is such a look.
 func (r *reader) callBound(c *ssa.Call) {
 	for _, a := range c.Common().Args {
 		if dataflow.IsContext(a.Type()) {
@@ -83,6 +89,8 @@ func (r *reader) callBound(c *ssa.Call) {
 // contextBound follows a context to where it was made. One with a timeout around
 // the loop limits the whole; one that the caller passed may have a deadline or
 // not, and is noted as no more than a context.
+// The walk takes at most eight steps; a context from further away counts as the
+// caller's.
 func (r *reader) contextBound(v ssa.Value) {
 	r.b.Context = true
 	for range 8 {
@@ -117,8 +125,11 @@ func (r *reader) contextBound(v ssa.Value) {
 
 // selectBound sees timers made before the loop, whose case leaves it, and
 // receives from ctx.Done().
+// A timer whose case goes on with the loop is a wait, and belongs to package
+// delay.
 func (r *reader) selectBound(s *ssa.Select) {
 	for n, st := range s.States {
+		// A send is not a clock.
 		if st.Dir != types.RecvOnly {
 			continue
 		}
@@ -133,6 +144,8 @@ func (r *reader) selectBound(s *ssa.Select) {
 
 // exitBound reads the condition of an exit: the parts of && and || too, which
 // SSA merges in a phi.
+// The depth is bounded because phis may form cycles. A condition of another
+// kind, such as err == nil, limits nothing.
 func (r *reader) exitBound(v ssa.Value, depth int) {
 	if depth > 6 {
 		return
@@ -140,6 +153,7 @@ func (r *reader) exitBound(v ssa.Value, depth int) {
 	switch v := v.(type) {
 	case *ssa.UnOp:
 		r.exitBound(v.X, depth+1)
+	// Each part of the condition may end the loop by itself.
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			r.exitBound(e, depth+1)
@@ -163,6 +177,8 @@ func (r *reader) exitBound(v ssa.Value, depth int) {
 }
 
 // Timely reports whether v measures elapsed time, or is computed from what does.
+// Callers pass a depth of 0; the search ends after five levels. A method of
+// time.Time counts by its name, whatever its operands are.
 func Timely(v ssa.Value, depth int) bool {
 	if depth > 5 {
 		return false

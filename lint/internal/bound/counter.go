@@ -10,6 +10,7 @@ import (
 )
 
 // CountsIn reports whether a condition compares a counter of l, on either side.
+// The rule about a useless last wait asks where a loop looks at its counter.
 func CountsIn(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) bool {
 	b, ok := v.(*ssa.BinOp)
 	return ok && (counter(f, b.X, l, 0) || counter(f, b.Y, l, 0))
@@ -18,6 +19,8 @@ func CountsIn(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) bool {
 // counter reports whether v is an integer that l steps by a constant: a merged
 // variable, or a cell or a field that is counted up by a store. A duration is an
 // integer too, and doubling it is no count.
+// A counter in a field need not begin anew for each call, but it still ends the
+// loop. The depth ends the walk through conversions and sums.
 func counter(f *dataflow.Func, v ssa.Value, l *dataflow.Loop, depth int) bool {
 	b, ok := v.Type().Underlying().(*types.Basic)
 	if !ok || b.Info()&types.IsInteger == 0 || dataflow.IsDuration(v.Type()) || depth > 4 {
@@ -28,6 +31,7 @@ func counter(f *dataflow.Func, v ssa.Value, l *dataflow.Loop, depth int) bool {
 		if !l.Contains(v) {
 			return false
 		}
+		// One stepping edge is enough: the other ones hold the start.
 		for _, e := range v.Edges {
 			if steps(e, v, 0) {
 				return true
@@ -53,6 +57,7 @@ func counter(f *dataflow.Func, v ssa.Value, l *dataflow.Loop, depth int) bool {
 
 // steps reports whether e is p plus or minus a constant, through the merges of
 // the loop's branches: a counter that only some turns raise still counts.
+// The step may have any size: a loop that counts by two is counted too.
 func steps(e ssa.Value, p *ssa.Phi, depth int) bool {
 	if depth > 5 {
 		return false
@@ -80,6 +85,8 @@ func steps(e ssa.Value, p *ssa.Phi, depth int) bool {
 // stands with the counter on its left. Off-by-one matters: FB1011 names the
 // number, so that <= and a test behind the operation count one attempt more.
 // The smallest of several limits holds.
+// A limit that is a variable ends the loop as well, but its number stays
+// unknown.
 func (r *reader) limit(counter, max ssa.Value, op token.Token) {
 	r.b.Counter = true
 	c, ok := max.(*ssa.Const)
@@ -115,6 +122,8 @@ func (r *reader) limit(counter, max ssa.Value, op token.Token) {
 
 // counterStart is the constant that a counter begins with, before the loop; 0
 // when it is not known, which is what most counters begin with.
+// A range over a slice begins at -1 in SSA and adds 1 before its test, so
+// that the sum in the comparison counts.
 func counterStart(v ssa.Value) int64 {
 	switch v := v.(type) {
 	case *ssa.Phi:

@@ -15,6 +15,7 @@ const flagSteps = 400
 // flagWalk follows the paths of a loop with what is known of its bool
 // variables. A plain walk of the graph believes that every branch may go either
 // way, and so that a loop with a flag goes on after a success.
+// It forks at each unknown branch, so flagSteps bounds its work.
 type flagWalk struct {
 	l     *Loop
 	skip  func(Edge) bool
@@ -92,6 +93,7 @@ func enterBlock(b, pred *ssa.BasicBlock, known map[*ssa.Phi]bool) map[*ssa.Phi]b
 }
 
 // flagValue evaluates a bool that is a constant or is known.
+// ok is false for anything else, and then both ways are walked.
 func flagValue(v ssa.Value, known map[*ssa.Phi]bool) (value, ok bool) {
 	switch v := v.(type) {
 	case *ssa.Const:

@@ -92,6 +92,7 @@ func sameBase(a, b ssa.Value) bool {
 
 // StoredIn reports whether fn stores to the address itself. For a captured
 // variable that is the free variable of the closure.
+// Stores to a field or an element of it do not count.
 func StoredIn(fn *ssa.Function, addr ssa.Value) bool {
 	for s := range Instrs[*ssa.Store](fn) {
 		if s.Addr == addr {

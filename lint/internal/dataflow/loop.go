@@ -65,6 +65,8 @@ func loopsOf(fn *ssa.Function) ([]*Loop, map[*ssa.BasicBlock]*Loop) {
 }
 
 // grow adds the blocks from which the back edge's source can be reached.
+// It walks backwards and stops at the header, which is in the set from the
+// start.
 func (l *Loop) grow(tail *ssa.BasicBlock) {
 	work := []*ssa.BasicBlock{tail}
 	for len(work) > 0 {
@@ -84,6 +86,7 @@ type Edge struct {
 	I    int
 }
 
+// To returns the block that the edge leads to.
 func (e Edge) To() *ssa.BasicBlock { return e.From.Succs[e.I] }
 
 // Walk collects the blocks of l that can be reached from start without taking
@@ -135,6 +138,8 @@ func (l *Loop) WalkTurn(skip func(Edge) bool) (seen map[*ssa.BasicBlock]bool, ba
 
 // NoReturn reports whether b ends the program: log.Fatal and its like, which
 // the control-flow graph does not know without facts about their packages.
+// The names are matched without their package: a logger of any make may be in
+// use. A wrong match only ends a path early, which keeps the linter silent.
 func NoReturn(b *ssa.BasicBlock) bool {
 	for _, in := range b.Instrs {
 		c, ok := in.(*ssa.Call)
@@ -185,6 +190,7 @@ func CaseStays(sel *ssa.Select, n int, l *Loop) bool {
 }
 
 // Before reports whether a comes before b in the block that they share.
+// Dominance cannot order two instructions of one block.
 func Before(a, b ssa.Instruction) bool {
 	for _, in := range a.Block().Instrs {
 		if in == a {

@@ -79,6 +79,7 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 
 // closureCalls returns the calls in l of closures that assign to the captured
 // variable addr: op := func() { resp, err = get() }.
+// A call of the closure is then the operation, though its result is not used.
 func closureCalls(addr ssa.Value, l *Loop) (calls []*ssa.Call) {
 	if _, ok := addr.(*ssa.Alloc); !ok || addr.Referrers() == nil {
 		return nil
@@ -132,6 +133,7 @@ func wrapped(c *ssa.Call) []ssa.Value {
 
 // onlyErrorParam reports whether c converts one error to another: err ->
 // toTyped(err).
+// A method is left out: its receiver may do the work.
 func onlyErrorParam(c *ssa.CallCommon) bool {
 	sig := c.Signature()
 	return sig.Recv() == nil && sig.Params().Len() == 1 && IsError(sig.Params().At(0).Type()) && !sig.Variadic()

@@ -37,6 +37,8 @@ func SameOperation(f *Func, ops []*ssa.Call, ok Edge, l *Loop) bool {
 
 // varying looks for items of an iteration in the definition of a value: the
 // element of a range, what a channel yields, an entry by a running index.
+// The walk stops after ten steps: an item that lies deeper is missed, and the
+// loop may then be taken for a retry.
 type varying struct {
 	f      *Func
 	l      *Loop
@@ -61,6 +63,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 	}
 	v.seen[x] = true
 	// A variable that is not lifted is what the loop stores in it.
+	// Its own definition says nothing.
 	if a, ok := x.(*ssa.Alloc); ok {
 		return v.cell(a, depth)
 	}
@@ -93,6 +96,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 	case *ssa.Phi:
 		return v.phi(x, depth)
 	case *ssa.Call:
+		// Iterators, scanners and queues yield their items through a method.
 		if CalleeName(x.Common()) == "Next" || CalleeName(x.Common()) == "Text" || CalleeName(x.Common()) == "Pop" {
 			return true
 		}
@@ -175,6 +179,7 @@ func (v *varying) cell(a *ssa.Alloc, depth int) bool {
 }
 
 // root returns the variable that an address lies in.
+// Six steps are enough for the nesting that real code has.
 func root(addr ssa.Value) ssa.Value {
 	for range 6 {
 		switch a := addr.(type) {
@@ -214,6 +219,7 @@ func ItemLoop(f *Func, l *Loop) bool {
 	if i == nil {
 		return false
 	}
+	// SSA lowers a range over a slice to a counter that is compared with len.
 	cmp, ok := i.Cond.(*ssa.BinOp)
 	if !ok || cmp.Op != token.LSS {
 		return false

@@ -22,6 +22,7 @@ func IsError(t types.Type) bool {
 	return ok && strings.Contains(TypeName(p), "Err") && types.Implements(p, errorType)
 }
 
+// errorType is the interface behind the predeclared type error.
 var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 
 // IsNamed reports whether t, or what it points to, is the named type.
@@ -40,6 +41,7 @@ func TypeName(t types.Type) string {
 }
 
 // named returns the named type that t is, or points to; nil for any other.
+// Aliases are resolved first, so that a renamed type keeps its identity.
 func named(t types.Type) *types.Named {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()

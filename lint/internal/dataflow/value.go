@@ -50,6 +50,7 @@ func FieldName(t types.Type, i int) string {
 
 // Strip removes conversions. A wait passes through several on its way, from
 // int to float64 to time.Duration, and none of them changes what it is.
+// It stops at arithmetic: 2 * d is another value than d.
 func Strip(v ssa.Value) ssa.Value {
 	for {
 		switch c := v.(type) {
@@ -64,6 +65,7 @@ func Strip(v ssa.Value) ssa.Value {
 }
 
 // ConstInt returns the value of an integer constant.
+// A float or a typed nil is not one, so ok is false for them.
 func ConstInt(c *ssa.Const) (int64, bool) {
 	if c.Value == nil || c.Value.Kind() != constant.Int {
 		return 0, false
@@ -81,6 +83,8 @@ func ConstString(v ssa.Value) (string, bool) {
 }
 
 // IfOf returns the branch that ends b, or nil when b goes one way.
+// SSA ends each block with at most one branch, and that branch is its last
+// instruction.
 func IfOf(b *ssa.BasicBlock) *ssa.If {
 	if len(b.Instrs) == 0 {
 		return nil
@@ -90,6 +94,7 @@ func IfOf(b *ssa.BasicBlock) *ssa.If {
 }
 
 // IsNil reports whether v is the constant nil.
+// A variable that happens to hold nil is not.
 func IsNil(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
 	return ok && c.IsNil()

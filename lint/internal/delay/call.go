@@ -13,6 +13,8 @@ import (
 // call judges the result of a call. Names come before bodies: a function that is
 // called jitter is random, whatever it does, and one called retryAfter repeats
 // what the server said.
+// The order of the cases matters: the operation's own result comes before a
+// name, and a name before a body.
 func (s *slicer) call(c *ssa.Call, fr *frame) {
 	com := c.Common()
 	name, pkg := dataflow.CalleeName(com), dataflow.CalleePkg(com)
@@ -37,6 +39,7 @@ func (s *slicer) call(c *ssa.Call, fr *frame) {
 // calc walks the operands of plain arithmetic. A power grows with its exponent,
 // which counts as arithmetic on it. Constant operands are left out, as in
 // min(d, time.Minute), where d decides.
+// Without that, every min with a ceiling would count as a fixed wait.
 func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 	power := strings.HasPrefix(name, "Pow") || strings.HasPrefix(name, "Exp") || name == "Ldexp"
 	if power {
@@ -58,6 +61,7 @@ func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
 // helper descends into a function of this package, or asks its fact. All that it
 // may return counts, as if it were merged. A closure that keeps its own state
 // between calls may do anything with it.
+// The slice enters at most four levels of helpers.
 func (s *slicer) helper(c *ssa.Call, fr *frame) {
 	com := c.Common()
 	fn := dataflow.Static(com)
@@ -94,6 +98,7 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 // stepsByArgument reports whether fn chooses among constants and is given
 // something that the loop varies, such as the number of the attempt: a schedule
 // that is written as a switch.
+// One constant alone is a fixed wait, so at least two must differ.
 func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 	values := map[int64]bool{}
 	for ret := range dataflow.Instrs[*ssa.Return](fn) {
@@ -110,6 +115,8 @@ func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 }
 
 // storesFreeVar reports whether a closure changes a variable around it.
+// Such a closure may return a longer wait at each call, and nothing in this
+// function shows it.
 func storesFreeVar(fn *ssa.Function) bool {
 	return slices.ContainsFunc(fn.FreeVars, func(v *ssa.FreeVar) bool { return dataflow.StoredIn(fn, v) })
 }

@@ -45,6 +45,7 @@ func fixedHalf(v *ssa.BinOp) ssa.Value {
 
 // exponential reports whether a duration is computed from a power or a shift by
 // something that varies: the number of attempts, as a rule.
+// Six steps bound the search, since phis may form cycles.
 func exponential(v ssa.Value, depth int) bool {
 	if depth > 6 {
 		return false
@@ -99,6 +100,8 @@ func kept(s *fact.Scope, v ssa.Value, depth int) bool {
 			if WaitOf(s, ref, nil) != nil {
 				continue
 			}
+			// A log line keeps nothing. Any other call may be the store of a durable retry,
+			// so it counts as kept.
 			switch name := dataflow.CalleeName(ref.Common()); dataflow.CalleePkg(ref.Common()) {
 			case "fmt", "log", "log/slog":
 			case "time":

@@ -12,6 +12,8 @@ import (
 // equalJitter recognizes d/2 + rand(d/2), with the sides and the halves in any
 // form. The random side must be drawn from the same d: a constant of half a
 // second plus up to a tenth of d is another thing.
+// Equal jitter keeps half of the wait fixed, so clients still collide more than
+// under full jitter.
 func equalJitter(v *ssa.BinOp) bool {
 	if v.Op != token.ADD {
 		return false
@@ -30,6 +32,7 @@ func equalJitter(v *ssa.BinOp) bool {
 }
 
 // halfOf returns x when v is x/2, x>>1 or x*0.5.
+// It returns nil for any other value.
 func halfOf(v ssa.Value) ssa.Value {
 	b, ok := dataflow.Strip(v).(*ssa.BinOp)
 	if !ok {
@@ -47,12 +50,15 @@ func halfOf(v ssa.Value) ssa.Value {
 }
 
 // sameHalf reports whether arg is x/2 as well, of the x that half is.
+// SSA makes a value of its own of each d/2, so the halves are compared by what
+// they halve.
 func sameHalf(arg, half ssa.Value) bool {
 	h := halfOf(arg)
 	return h != nil && dataflow.Strip(h) == dataflow.Strip(half)
 }
 
 // dependsOn reports whether v is computed from x by arithmetic alone.
+// Four steps are enough for d/2 + 1 and the like.
 func dependsOn(v, x ssa.Value, depth int) bool {
 	v = dataflow.Strip(v)
 	if v == x {
@@ -92,6 +98,7 @@ func randomArg(v ssa.Value, depth int) ssa.Value {
 
 // boundArg is the last argument of a draw, receivers left out, stripped of a
 // "+ 1" that keeps it from being zero.
+// The last argument is the bound in math/rand and in math/rand/v2 alike.
 func boundArg(c *ssa.Call) ssa.Value {
 	args := c.Common().Args
 	a := dataflow.Strip(args[len(args)-1])

@@ -10,6 +10,7 @@ import (
 // First reports whether every attempt, the first included, comes after a wait of
 // the loop. A retry has no reason to wait before its first attempt; what does is
 // a poller more often than not, and findings about it are less sure.
+// It needs only one wait and one operation in that order.
 func First(s *fact.Scope, l *dataflow.Loop, waits []*Wait, ops []*ssa.Call) bool {
 	if len(waits) == 0 || attemptedBefore(s, l, ops) {
 		return false
@@ -26,6 +27,7 @@ func First(s *fact.Scope, l *dataflow.Loop, waits []*Wait, ops []*ssa.Call) bool
 
 // attemptedBefore reports whether the operation is called once before the loop:
 // err := op(); for err != nil { sleep; err = op() }.
+// Such a loop waits between attempts in spite of its shape.
 func attemptedBefore(s *fact.Scope, l *dataflow.Loop, ops []*ssa.Call) bool {
 	for _, b := range s.Fn.Blocks {
 		if l.Blocks[b] || !b.Dominates(l.Header) {

@@ -10,6 +10,8 @@ import (
 
 // load follows a read of a variable to what is stored in it, unless its name, or
 // the response that it belongs to, says that a server chose it.
+// SSA lifts most local variables; those that remain are captured, global or part
+// of a struct.
 func (s *slicer) load(v *ssa.UnOp, fr *frame) {
 	// Of the operators with one operand, only * reads a variable. A receive
 	// yields what another goroutine has decided.
@@ -116,11 +118,14 @@ func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 
 // indexed judges an element of a table: chosen by a varying index it grows, as
 // in delays[attempt]. A constant index is one constant wait.
+// The order of a table is not checked: a table of waits that does not grow is
+// rare.
 func (s *slicer) indexed(table, index ssa.Value, fr *frame) {
 	if _, isConst := index.(*ssa.Const); isConst {
 		s.fl.fixed = true
 		return
 	}
+	// The table itself is said to be random, so its entries are.
 	if jitterWord.MatchString(dataflow.ValueName(table)) {
 		s.fl.jitter = true
 		return

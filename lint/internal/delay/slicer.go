@@ -15,6 +15,8 @@ import (
 // frame is one level of a slice that descends into helpers: the function whose
 // values are walked, and the arguments of the call that led to it, which are
 // values of the frame above.
+// A helper is walked once for each call, since its parameters mean different
+// values there.
 type frame struct {
 	s     *fact.Scope
 	l     *dataflow.Loop // nil inside helpers
@@ -39,6 +41,7 @@ type slicer struct {
 }
 
 // newSlicer returns a slicer for a region with the given operations.
+// A nil list is right for a wait that stands outside of a region.
 func newSlicer(ops []*ssa.Call) *slicer {
 	s := &slicer{seen: map[ssa.Value]int{}, stack: map[ssa.Value]int{}, ops: map[*ssa.Call]bool{}}
 	for _, c := range ops {
@@ -198,6 +201,8 @@ func (s *slicer) named(v ssa.Value) {
 // parameter goes on with the argument of the call that led here. At the top
 // there is none: the caller of the whole function decides, once for all
 // attempts.
+// A method value leaves out its receiver, so there may be fewer arguments than
+// parameters.
 func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
 	if fr.up != nil {
 		for i, p := range fr.s.Fn.Params {
@@ -236,6 +241,8 @@ func (s *slicer) binop(v *ssa.BinOp, fr *frame) {
 // variant reports whether v changes from one iteration to the next: it is merged
 // in the loop, or computed from such a value, or is the parameter of a helper
 // that is given one.
+// It looks at the parts of a value only as far as arithmetic and calls of
+// helpers go; a load is not followed.
 func variant(v ssa.Value, fr *frame) bool {
 	switch v := v.(type) {
 	case *ssa.Phi:

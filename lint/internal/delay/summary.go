@@ -11,6 +11,7 @@ import (
 
 // OfFunc turns a wait of a function into a fact about the function, for its
 // callers: they wait for what they pass, or for as long as the function decides.
+// A parameter of -1 stands for a wait that the function decides by itself.
 func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
 	if w.Fact != nil {
 		return &fact.Wait{Param: -1, Class: w.Fact.Class}
@@ -29,6 +30,8 @@ func OfFunc(s *fact.Scope, w *Wait) *fact.Wait {
 // uncapped returns the parameter that a duration is, cut off at a ceiling or
 // not; nil when it is none. A ceiling is a constant or a setting, by if or by
 // min: the wait is still the caller's choice.
+// A floor by max is not accepted: it may replace what the caller passes at every
+// attempt.
 func uncapped(v ssa.Value) *ssa.Parameter {
 	switch v := dataflow.Strip(v).(type) {
 	case *ssa.Parameter:
@@ -62,6 +65,8 @@ func uncapped(v ssa.Value) *ssa.Parameter {
 
 // Result classifies the duration that the function returns, if that is all it
 // returns. Callers in other packages sleep for it, and cannot see how it is made.
+// A function with several results is left as Pluggable, which silences the
+// rules.
 func Result(sc *fact.Scope) fact.Class {
 	res := sc.Fn.Signature.Results()
 	if res.Len() != 1 || !dataflow.IsDuration(res.At(0).Type()) {

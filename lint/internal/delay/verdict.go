@@ -15,6 +15,7 @@ import (
 )
 
 // Delay is the verdict on one wait, or on all waits of a region together.
+// The zero value is Pluggable: nothing is known, and no rule reports it.
 type Delay struct {
 	Class fact.Class
 	Value time.Duration // when Known

@@ -13,6 +13,8 @@ import (
 
 // Wait is one place of a region that lets time pass before another attempt: a
 // sleep, a receive from a timer, a helper that does either.
+// D and Fact exclude each other; when both are nil, the length is unknown and
+// the region is not judged by it.
 type Wait struct {
 	Instr  ssa.Instruction
 	D      ssa.Value  // how long; nil when the place does not say
@@ -56,6 +58,8 @@ func WaitOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) *Wait {
 
 // waitCall recognizes time.Sleep, helpers whose summary says that they wait,
 // and functions that by name and signature sleep for a duration.
+// A name alone is weak evidence, so it comes last and must agree with the
+// signature.
 func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 	com := c.Common()
 	name := dataflow.CalleeName(com)
@@ -104,6 +108,8 @@ func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 // unknown length.
 func chanWait(s *fact.Scope, in ssa.Instruction, ch ssa.Value, l *dataflow.Loop) *Wait {
 	w := &Wait{Instr: in}
+	// The channel of a timer in a field of a struct is a few steps away; the bound
+	// ends cycles through variables.
 	for range 6 {
 		switch v := ch.(type) {
 		case *ssa.Call:
@@ -142,6 +148,8 @@ func chanWait(s *fact.Scope, in ssa.Instruction, ch ssa.Value, l *dataflow.Loop)
 
 // afterCall reads the duration off time.After(d), time.NewTimer(d) and the
 // like of other clocks.
+// Test clocks copy the names of package time, so the name decides and not the
+// package.
 func afterCall(w *Wait, c *ssa.Call, l *dataflow.Loop) *Wait {
 	switch dataflow.CalleeName(c.Common()) {
 	case "NewTicker", "Tick", "Ticker":
@@ -163,6 +171,8 @@ func afterCall(w *Wait, c *ssa.Call, l *dataflow.Loop) *Wait {
 }
 
 // reset finds a Reset of the timer t inside l, or nil.
+// A timer that is reset in the loop waits anew for each attempt, although it was
+// made once.
 func reset(t ssa.Value, l *dataflow.Loop) *ssa.Call {
 	if t.Referrers() == nil {
 		return nil

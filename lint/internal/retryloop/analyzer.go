@@ -16,6 +16,7 @@ import (
 
 // Analyzer builds the SSA form of a package, finds its retries, and exports
 // what other packages need to know of its functions.
+// The rules share its result, so that SSA is built once for a package.
 var Analyzer = &analysis.Analyzer{
 	Name:       "forbearregions",
 	Doc:        "find regions that are entered again because a call failed",
@@ -86,6 +87,8 @@ func run(pass *analysis.Pass) (any, error) {
 	return r, nil
 }
 
+// newResult returns a result without functions yet; pkg is nil for a package
+// that is not judged.
 func newResult(pass *analysis.Pass, pkg *ssa.Package) *Result {
 	p := newFinders(pass, pkg)
 	return &Result{Pkg: pkg, known: p.known, pkg: p}
@@ -106,6 +109,7 @@ var stdRoots = strings.Fields(`archive bufio bytes cmp compress container contex
 	regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak cmd`)
 
 // add adds a function and the literals in it.
+// A function without a body, such as one in assembly, is left out.
 func (r *Result) add(fn *ssa.Function) {
 	if len(fn.Blocks) == 0 {
 		return
@@ -119,6 +123,7 @@ func (r *Result) add(fn *ssa.Function) {
 // export writes the facts about the package's exported functions and methods,
 // those of unexported types too: a caller reaches them through an interface or a
 // field. Functions without anything to say get none.
+// Facts cost space and time in every package that imports this one.
 func (r *Result) export(pass *analysis.Pass) {
 	for _, fn := range r.Funcs {
 		obj, ok := fn.Object().(*types.Func)

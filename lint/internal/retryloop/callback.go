@@ -13,6 +13,7 @@ import (
 // RetriedCallback returns the function that c hands to a helper which calls it
 // again when it fails, or nil. The helper is one of the package or of another,
 // which has a region that calls its parameter, or one of a known library.
+// Only a function whose body can be seen is returned.
 func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
 	sum := r.known.Of(c.Common())
 	if (sum == nil || !sum.Retrier) && !knownRetrier(c.Common()) {
@@ -37,6 +38,7 @@ func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
 // RetriedMethod returns the HTTP method that c hands to a function which retries
 // it, or "". Such a function cannot know whether a repetition is safe: the
 // choice of the method is the caller's, and so is the finding.
+// It is "" for a method that is not constant.
 func (r *Result) RetriedMethod(c *ssa.Call) string {
 	sum := r.known.Of(c.Common())
 	if sum == nil {
@@ -66,6 +68,8 @@ var selectWord = regexp.MustCompile(`(?i)retry.?if|^if|handle|classif|predicate|
 
 // selectiveCall reports whether a call of a library is given an option that
 // says what is tried again: retry.RetryIf(...).
+// Any such option in the calling function counts, since options are often kept
+// in a variable.
 func selectiveCall(c *ssa.Call) bool {
 	for o := range dataflow.Instrs[*ssa.Call](c.Parent()) {
 		if dataflow.CalleePkg(o.Common()) == dataflow.CalleePkg(c.Common()) && selectWord.MatchString(dataflow.CalleeName(o.Common())) {

@@ -15,6 +15,7 @@ import (
 // says that it retries, goes to a boundary, and has no backoff hidden in a
 // callee. A loop that resolves a conflict, takes the next candidate or is paced
 // by a channel goes on at once for a reason.
+// It asks for more evidence than a loop with a wait needs.
 func (r *Region) immediate() bool {
 	if !r.Pure || r.Loop == nil || !r.Spoken || r.Waiting {
 		return false

@@ -92,6 +92,8 @@ func (r *Region) CalleeSummary(c *ssa.Call) *fact.Summary { return r.f.Known.Of(
 // InspectsError reports whether the region looks into the errors of its
 // operations before it tries again: errors.Is, a predicate, a type assertion, a
 // comparison of texts. What it then retries is its choice, and less is certain.
+// Its failures are not all retried, so that findings about single statuses are
+// less sure.
 func (r *Region) InspectsError() bool {
 	found := false
 	r.Each(func(in ssa.Instruction) {

@@ -14,6 +14,7 @@ import (
 // at the foot of the loop, so that the wait after the last failure leads to no
 // attempt. A second look at the counter is most likely the one that avoids it,
 // and a wait that not every attempt passes may be meant for something else.
+// It returns false for a recursion.
 func (r *Region) CheckedLate() bool {
 	if r.Loop == nil || !r.Bound.Counter || r.WaitFirst || len(r.Waits) == 0 {
 		return false

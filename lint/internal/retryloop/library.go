@@ -10,6 +10,8 @@ import (
 
 // retriers are functions of the common libraries that call a function again
 // when it fails.
+// The keys are import path and function; a missing version costs findings and
+// makes none false.
 var retriers = map[string]map[string]bool{
 	"github.com/cenkalti/backoff":                               {"Retry": true, "RetryNotify": true, "RetryWithData": true, "RetryNotifyWithData": true},
 	"github.com/cenkalti/backoff/v3":                            {"Retry": true, "RetryNotify": true},
@@ -52,6 +54,8 @@ var sdks = []struct {
 
 // RetryingSDK returns the number of attempts that the client behind c makes by
 // default, when it is known to retry.
+// The prefix covers versions and services. A client that is configured to make
+// one attempt is not seen, so findings by it stay below high confidence.
 func RetryingSDK(c *ssa.CallCommon) (attempts int, ok bool) {
 	pkg := dataflow.CalleePkg(c)
 	for _, s := range sdks {

@@ -12,12 +12,14 @@ func anyHas(sets []map[*ssa.BasicBlock]bool, b *ssa.BasicBlock) bool {
 }
 
 // isOp reports whether c is one of the operations.
+// It compares calls, not callees: the same function may be called twice.
 func isOp(c *ssa.Call, ops []*ssa.Call) bool {
 	return slices.Contains(ops, c)
 }
 
 // appendNew adds the operations that are not there yet. An operation may be
 // tested more than once: for its error, and for its status.
+// The order stays that of the code, since messages name the first ones.
 func appendNew(ops, more []*ssa.Call) []*ssa.Call {
 	for _, c := range more {
 		if !isOp(c, ops) {

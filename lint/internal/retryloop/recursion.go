@@ -11,6 +11,8 @@ import (
 // recursion finds a function that, after a failure and a wait, calls itself with
 // the same operation. Its whole body stands for the loop. Without a wait it is
 // taken for a descent, as of a tree, in which a failure is no reason to go on.
+// Code that reconnects by calling itself has no loop, and hides its lack of a
+// limit.
 func (f *finder) recursion() *Region {
 	var self *ssa.Call
 	for _, b := range f.Fn.Blocks {
@@ -64,6 +66,7 @@ func (f *finder) recursion() *Region {
 
 // countsDown reports whether the recursive call passes a parameter plus or
 // minus a constant.
+// Such a call limits the number of attempts.
 func countsDown(self *ssa.Call) bool {
 	for _, a := range self.Common().Args {
 		b, ok := a.(*ssa.BinOp)
@@ -79,6 +82,7 @@ func countsDown(self *ssa.Call) bool {
 
 // passesVarying reports whether the recursive call changes a duration
 // parameter: the wait grows from call to call.
+// Such a wait is not the same at each depth, so it must not count as fixed.
 func (f *finder) passesVarying(self *ssa.Call) bool {
 	for i, a := range self.Common().Args {
 		if i < len(f.Fn.Params) && dataflow.IsDuration(f.Fn.Params[i].Type()) && a != ssa.Value(f.Fn.Params[i]) {
@@ -96,6 +100,7 @@ func (f *finder) passesVarying(self *ssa.Call) bool {
 }
 
 // waitUses reports whether p is converted to a duration.
+// A number that becomes a duration decides how long the wait is.
 func waitUses(p ssa.Value) bool {
 	if p.Referrers() == nil {
 		return false

@@ -29,6 +29,8 @@ import (
 // Region is one retry: a loop, or a function that calls itself, in which a
 // failure of an operation leads to another attempt at the same operation. What
 // it holds is fixed when it is found; its methods look into the code again.
+// The flags are evidence for the confidence of a rule; none of them makes a
+// region by itself.
 type Region struct {
 	Fn    *ssa.Function
 	Loop  *dataflow.Loop // nil for a recursion
@@ -60,6 +62,7 @@ type Region struct {
 // finders finds and remembers the regions of a package's functions, with all
 // that is known of the package meanwhile. Whether a callee retries is asked
 // while its caller is judged, so that regions are found on demand.
+// It is made once for a package and is not safe for concurrent use.
 type finders struct {
 	known *fact.Table
 	judge *status.Judge
@@ -67,6 +70,7 @@ type finders struct {
 }
 
 // newFinders returns the finders of a package, which may be nil.
+// The table asks back for summaries, which is why it is given a method of p.
 func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
 	p := &finders{memo: map[*ssa.Function]*finder{}}
 	p.known = fact.NewTable(pass, pkg, p.summarize)
@@ -115,6 +119,8 @@ func (f *finder) regions() []*Region {
 // region judges one loop; nil when it is no retry. It follows each test of a
 // failure both ways: the failure must lead to another attempt at the same
 // operation, and then a success must not, or only past other work.
+// Each condition below takes away a kind of loop that looks like a retry and is
+// none.
 func (f *finder) region(l *dataflow.Loop) *Region {
 	tests := besideErrors(f.tests(l), l)
 	if len(tests) == 0 {
@@ -146,6 +152,7 @@ func (f *finder) region(l *dataflow.Loop) *Region {
 // follow keeps the tests after whose failure the same operation is attempted
 // again, with their operations, and finds out whether a success ends the
 // region. It returns the blocks that each failure and each success leads to.
+// It sets Tests, Ops and Pure of r.
 func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlock]bool) {
 	l := r.Loop
 	failing := map[dataflow.Edge]bool{}
@@ -189,6 +196,7 @@ func (r *Region) follow(tests []*Test) (onFailure, onSuccess []map[*ssa.BasicBlo
 // error leads to another attempt too: otherwise they wait for the result. A
 // lookup that yields neither error nor value says "not yet", and a loop around
 // it polls.
+// Such a loop waits for a state, and its interval may well be fixed.
 func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 	var retried []*ssa.Call
 	for _, t := range tests {
@@ -204,6 +212,7 @@ func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 // carried reports whether t looks at the failure of the turn before: no
 // operation of this turn has run yet, as in for err := op(); err != nil; err =
 // op() {}. Its other edge is the end of the loop, and says nothing of a turn.
+// Read as a success, that edge would make every such loop look as if it went on.
 func carried(l *dataflow.Loop, t *Test) bool {
 	intoOp := func(e dataflow.Edge) bool {
 		return slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return c.Block() == e.To() })
@@ -220,6 +229,7 @@ func carried(l *dataflow.Loop, t *Test) bool {
 
 // onlyPredicate reports whether t is a predicate on an error: its other edge is
 // no success.
+// An error that is not temporary is still an error.
 func onlyPredicate(t *Test) bool {
 	c := t.If.Cond
 	if n, ok := c.(*ssa.UnOp); ok {
@@ -235,6 +245,7 @@ func onlyPredicate(t *Test) bool {
 // regionWaits returns the waits between a failure and the next attempt. In a
 // region that goes on after success, a wait that success meets too is a tick.
 // An operation that waits as well, such as a long poll, is no wait of its own.
+// A tick paces the work, whether it fails or not.
 func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlock]bool) []*delay.Wait {
 	var waits []*delay.Wait
 	for _, b := range f.Fn.Blocks {
@@ -260,6 +271,7 @@ func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlo
 
 // ownBlock reports whether b belongs to l itself and to no loop inside it that
 // could be a region of its own; a wait in a select loop still counts.
+// The waits of an inner retry belong to the inner one alone.
 func (f *finder) ownBlock(b *ssa.BasicBlock, l *dataflow.Loop) bool {
 	in := f.Innermost[b]
 	if in == l {

@@ -61,6 +61,7 @@ func (r *Region) Mentions(re *regexp.Regexp) bool {
 }
 
 // mentions is Mentions for one function. seen keeps it from going around.
+// The depth bounds the search, and seen ends it at a recursion.
 func mentions(known *fact.Table, fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.Function]bool, depth int) bool {
 	if fn == nil || seen[fn] {
 		return false

@@ -32,6 +32,7 @@ func (r *Region) OnlyRefused() bool {
 }
 
 // OnStatus reports whether a branch of the region itself looks at a status.
+// Only such a region has a response at hand when it fails.
 func (r *Region) OnStatus() bool {
 	return slices.ContainsFunc(r.Tests, func(t *Test) bool { return t.Status })
 }

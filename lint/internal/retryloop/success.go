@@ -13,6 +13,7 @@ import (
 )
 
 // questionWord marks functions that ask for a state rather than do something.
+// A loop around a question waits for a state.
 var questionWord = regexp.MustCompile(`(?i)^(is|has|have|can|should|check|exists?|alive|healthy|valid|needs|was|are|does|in|ok|test|probe|want|support)`)
 
 // reportsSuccess reports whether c calls a function of the package that does
@@ -38,6 +39,7 @@ func reportsSuccess(known *fact.Table, c *ssa.CallCommon) bool {
 
 // failureOfCall reports whether v is the error of a call that a retry may be
 // about, and not of a parser or a reader.
+// The error of a parameter or a field comes from elsewhere.
 func failureOfCall(v ssa.Value) bool {
 	if !dataflow.IsError(v.Type()) {
 		return false

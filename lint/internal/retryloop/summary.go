@@ -66,6 +66,7 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 // noted: callers that retry it do not multiply attempts. Requests whose method
 // the caller chooses are noted as retried, for the caller to be judged by,
 // unless a key or a refusal by 429 makes the repetition safe.
+// A caller that retries such a function multiplies the attempts.
 func noteRetry(s *fact.Summary, r *Region) {
 	if !r.Pure || r.Waiting {
 		return

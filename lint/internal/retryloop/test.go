@@ -14,6 +14,7 @@ import (
 
 // Test is one branch on the failure of an operation of the loop. Its two edges
 // are what a region is made of: where a failure goes, and where a success does.
+// A loop may have several, such as one for the error and one for the status.
 type Test struct {
 	If     *ssa.If
 	Fail   int         // which successor a failure takes
@@ -26,6 +27,7 @@ type Test struct {
 // fail and ok are the edges that a failure and a success take.
 func (t *Test) fail() dataflow.Edge { return dataflow.Edge{From: t.If.Block(), I: t.Fail} }
 
+// ok is the edge that a success takes: the other one of the two.
 func (t *Test) ok() dataflow.Edge { return dataflow.Edge{From: t.If.Block(), I: 1 - t.Fail} }
 
 // lone reports whether t compares a result that may be nil and has no error
@@ -59,6 +61,7 @@ func (f *finder) tests(l *dataflow.Loop) []*Test {
 
 // test recognizes err != nil, errors.Is(err, x), retryable(err) and comparisons
 // of status codes; nil for any other branch. A negation swaps the edges.
+// It takes the failure to be the first successor until a case says otherwise.
 func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 	cond, fail := i.Cond, 0
 	for {
@@ -88,6 +91,7 @@ func (f *finder) test(i *ssa.If, l *dataflow.Loop) *Test {
 // compareTest recognizes a comparison of an error with nil or with another
 // error, of a result with nil, of a status or a code with a constant. t takes
 // the failure to be what the branch is true for.
+// A comparison with a certain error proves a failure only when it is equal.
 func (f *finder) compareTest(c *ssa.BinOp, t *Test, l *dataflow.Loop) *Test {
 	x, y := c.X, c.Y
 	if dataflow.IsNil(x) {
@@ -152,6 +156,7 @@ func (f *finder) nilTest(x ssa.Value, op token.Token, t *Test, l *dataflow.Loop)
 
 // callTest recognizes a predicate on an error or on a response, and an operation
 // that reports success as a bool.
+// The name of a predicate counts only when it is given an error of the loop.
 func (f *finder) callTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 	if failureWord.MatchString(dataflow.CalleeName(c.Common())) {
 		for _, a := range c.Common().Args {
@@ -190,6 +195,8 @@ func (f *finder) boolTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 }
 
 // boolOp marks functions that do something and may fail at it, by their name.
+// The list is short on purpose: a bool says far more often "there is none" than
+// "it failed".
 var boolOp = regexp.MustCompile(`(?i)^(try)?(send|post|publish|push|upload|deliver|submit|connect|reconnect|dial|fetch|download|call|do|write|register|notify)`)
 
 // implementsError reports whether v is an error.

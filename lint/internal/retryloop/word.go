@@ -19,6 +19,7 @@ var (
 // words reads the names in and around a region. They are evidence, not proof:
 // they raise or lower a confidence, and decide only where code cannot, as in a
 // loop without a wait. Those of the functions around a literal count too.
+// Comments are not read: they go out of date.
 func (r *Region) words() {
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
 		name := fn.Name()
@@ -58,11 +59,13 @@ func (r *Region) words() {
 }
 
 // pollWord marks loops that wait for a state of something else.
+// The code of such a loop is that of a retry; only the words tell them apart.
 var pollWord = regexp.MustCompile(`(?i)poll([^aeiouy]|ing|$|ed)|pending|not.?ready|in.?progress|no.?progress|would.?block|heartbeat|^(Err|E)(Exist|EXIST|AGAIN|WOULDBLOCK|INTR)$`)
 
 // loopNode finds the statement of the region's loop: the smallest for or range
 // statement that encloses all its operations and waits; nil for goto loops. SSA
 // keeps no link from a loop to its statement, so that positions have to do.
+// A finding is reported at the keyword of that statement.
 func loopNode(r *Region) ast.Node {
 	syntax := r.Fn.Syntax()
 	if syntax == nil {

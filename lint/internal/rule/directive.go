@@ -15,6 +15,9 @@ import (
 //
 //	//forbear:ignore FB1001 the vendor asks for exactly 5 s
 //	//nolint:forbear // the vendor asks for exactly 5 s
+//
+// A directive without a reason suppresses nothing: the next reader must be able
+// to judge whether it still holds.
 type Directive struct {
 	Pos, End token.Pos
 	Rules    []string // nil means all (nolint)
@@ -30,9 +33,12 @@ type Directive struct {
 }
 
 // DirectiveSet holds the directives of a package.
+// The analyzers of one package share it, one after the other; it is not safe for
+// concurrent use.
 type DirectiveSet struct{ All []*Directive }
 
 // Directives collects the directives of a package.
+// It is an analyzer of its own so that all rules mark what they use in one set.
 var Directives = &analysis.Analyzer{
 	Name:       "forbeardirectives",
 	Doc:        "collect directives that suppress findings of forbear",
@@ -60,9 +66,13 @@ var (
 )
 
 // parse reads one comment; nil when it is no directive of forbear's.
+// The space before forbear:ignore is not allowed, as in all directives of Go.
+// Without a rule, the directive names the rule "", which is unknown and is
+// reported.
 func parse(c *ast.Comment) *Directive {
 	d := &Directive{Pos: c.Pos(), End: c.End()}
 	if rest, ok := strings.CutPrefix(c.Text, "//forbear:ignore"); ok {
+		// Tests of analyzers put what they expect on the same line.
 		rest, _, _ = strings.Cut(rest, " // want")
 		fields := strings.Fields(rest)
 		if len(fields) > 0 {
@@ -97,6 +107,7 @@ func parse(c *ast.Comment) *Directive {
 // place finds what the directive covers: its own line and the statement that
 // begins on it or on the next line; for a directive on a function or the
 // package clause, all of it.
+// A directive in the doc comment of a function covers the function.
 func (d *Directive) place(fset *token.FileSet, f *ast.File) {
 	at := fset.Position(d.Pos)
 	d.file, d.line = at.Filename, at.Line
@@ -124,11 +135,14 @@ func (d *Directive) place(fset *token.FileSet, f *ast.File) {
 
 // advisory lists the rules that a directive may suppress for a whole function
 // or file; for the merge-blocking ones it must stand at the place itself.
+// A wide suppression of those would hide the next bug in the same function too.
 var advisory = map[string]bool{
 	"FB1003": true, "FB1010": true, "FB1011": true, "FB1012": true, "FB1040": true, "FB1052": true, "FB1053": true, "FB1054": true, "FB1055": true, "FB1020": true,
 }
 
 // match returns the directive that suppresses f, and marks it as used.
+// It is called for weak and disabled findings as well, so that their directives
+// do not pass for unused.
 func (s *DirectiveSet) match(fset *token.FileSet, f *Finding) *Directive {
 	at := fset.Position(f.Pos)
 	for _, d := range s.All {
@@ -149,6 +163,7 @@ func (s *DirectiveSet) match(fset *token.FileSet, f *Finding) *Directive {
 }
 
 // names reports whether the directive is about a rule.
+// A nolint of forbear as a whole names every rule.
 func (d *Directive) names(rule string) bool {
 	if d.Rules == nil {
 		return true

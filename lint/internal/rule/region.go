@@ -11,7 +11,10 @@ import (
 
 // RegionConfidence says how sure it is that a region is a retry of a call
 // across a boundary.
+// Names that speak of waiting point to a poller, and those of a retry to a
+// retry; without either, only a remote call makes it sure.
 func RegionConfidence(r *retryloop.Region) Confidence {
+	// A ticker runs on its own, so its loop is a poller more often than a retry.
 	ticker := false
 	for _, w := range r.Waits {
 		ticker = ticker || w.Ticker
@@ -30,6 +33,7 @@ func RegionConfidence(r *retryloop.Region) Confidence {
 }
 
 // Ops names the operations that a region retries.
+// At most two are named, since a message is one line.
 func Ops(r *retryloop.Region) string {
 	var names []string
 	for _, c := range r.Ops {
@@ -44,11 +48,13 @@ func Ops(r *retryloop.Region) string {
 	return strings.Join(names, ", ")
 }
 
+// contains reports whether a list holds a name.
 func contains(list []string, s string) bool {
 	return slices.Contains(list, s)
 }
 
 // Wait says how long a fixed wait is.
+// A name is better than nothing: it leads the reader to where the wait is set.
 func Wait(r *retryloop.Region) string {
 	switch {
 	case r.Delay.Known:

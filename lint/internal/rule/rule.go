@@ -27,9 +27,11 @@ const (
 	High                     // blocks a merge
 )
 
+// String returns the name by which settings and reports know it.
 func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }
 
 // ParseConfidence reads the name of a confidence.
+// Names are in lower case, and no other spelling is accepted.
 func ParseConfidence(s string) (Confidence, error) {
 	for c := Low; c <= High; c++ {
 		if c.String() == s {
@@ -49,6 +51,7 @@ func Least(s *config.Settings) (Confidence, error) {
 }
 
 // Doc documents one rule.
+// RULES.md, SARIF and --explain are made from it.
 type Doc struct {
 	ID       string // "FB1001"
 	Name     string // "FixedInterval"
@@ -60,6 +63,8 @@ type Doc struct {
 }
 
 // Finding is one report of a rule.
+// Function and Callees are part of its identity across edits, so that they must
+// not hold line numbers.
 type Finding struct {
 	Rule       string
 	Confidence Confidence
@@ -82,6 +87,7 @@ type Finding struct {
 type Findings []*Finding
 
 // Pass is what a rule's check works on.
+// It lives for one rule and one package.
 type Pass struct {
 	*analysis.Pass
 	*retryloop.Result
@@ -90,6 +96,8 @@ type Pass struct {
 }
 
 // New makes the analyzer of a rule.
+// The check only reports; directives, waivers and the least confidence are
+// applied here, so that no rule can forget one.
 func New(doc *Doc, check func(*Pass)) *analysis.Analyzer {
 	return &analysis.Analyzer{
 		Name:       strings.ToLower(doc.ID),
@@ -108,6 +116,8 @@ func New(doc *Doc, check func(*Pass)) *analysis.Analyzer {
 
 // Report adds a finding, unless it lies where nothing is judged: tests,
 // testdata, generated files, examples.
+// In tools and test support nothing blocks a merge, so high confidence becomes
+// medium. The same message at the same place is reported once.
 func (p *Pass) Report(f Finding) {
 	if !f.Pos.IsValid() || p.exempt(f.Pos) {
 		return
@@ -138,6 +148,7 @@ func (p *Pass) ReportRegion(r *retryloop.Region, c Confidence, message string, f
 }
 
 // RegionFinding is what ReportRegion reports.
+// Rules that must change a field of it before it is reported call it themselves.
 func RegionFinding(r *retryloop.Region, c Confidence, message string, fixes ...analysis.SuggestedFix) Finding {
 	f := Finding{Confidence: c, Pos: r.Pos, End: keywordEnd(r), Message: message, Fixes: fixes, Function: FunctionName(r.Fn)}
 	for _, op := range r.Ops {
@@ -251,6 +262,8 @@ func (p *Pass) tool(pos token.Pos) bool {
 }
 
 // flush applies the directives and hands what stands to the driver.
+// Only what is sure enough becomes a diagnostic, since go vet and golangci-lint
+// fail on any of them.
 func (p *Pass) flush(dirs *DirectiveSet) {
 	settings := config.Current()
 	if settings.Disabled(p.doc.ID) {

@@ -18,6 +18,7 @@ import (
 // boundaries, so a retry of what stays on the machine is judged with less
 // confidence or not at all. Farther is greater: a region has the farthest of its
 // operations.
+// The zero value is Unknown: no evidence either way.
 type Boundary int
 
 const (
@@ -28,6 +29,8 @@ const (
 
 // BoundaryOf says where a call goes: by the package of what it calls, by what is
 // known of the function behind it, or by all that this function calls in turn.
+// The package comes first, since it is certain; the body of a helper comes last,
+// since a search of it is dear.
 func BoundaryOf(known *fact.Table, c *ssa.Call) Boundary {
 	if b := direct(c.Common()); b != Unknown {
 		return b
@@ -71,6 +74,7 @@ func direct(c *ssa.CallCommon) Boundary {
 // program: all that it calls is known, down to packages that only compute. A
 // function that hands something to a goroutine or a channel is not known: what
 // receives it may go anywhere.
+// Four levels of calls are entered.
 func inside(known *fact.Table, fn *ssa.Function, depth int) bool {
 	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || depth > 4 {
 		return false
@@ -140,6 +144,7 @@ var remotePkgs = []string{
 var pureCall = regexp.MustCompile(`^(Err|Cause|Accept.*|TryLock|TryRLock|Lock|RLock|Unlock|RUnlock|SetNX|CompareAndSwap.*|CAS|Scan|Unmarshal.*|Marshal.*|Parse.*|Decode.*|Encode.*|Validate.*|String|Error|Close|Lookup.*Env|Readdir.*|ReadByte|ReadRune|ReadLine|ReadString|ReadBytes|ReadAll|Tell|Seek|EOF|Token|Elect|Campaign|AcquireLock|Acquire|TryAcquire.*|Obtain|Listen.*|Flock|Wrap.*|Errorf|WithStack|WithMessage.*|NewRequest.*)$`)
 
 // gathersErrors reports whether c joins errors, whatever the package.
+// Such a call can fail at nothing; it only reports what has failed before.
 func gathersErrors(c *ssa.CallCommon) bool {
 	if n := dataflow.CalleeName(c); n != "Append" && n != "Join" && n != "Combine" {
 		return false

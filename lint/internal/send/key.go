@@ -16,6 +16,7 @@ const keyWord = "idempoten"
 
 // IsKeyName reports whether a header or field name is that of an idempotency
 // key: by the field's word, or by the settings.
+// Upper and lower case are the same, since header names do not tell them apart.
 func IsKeyName(s string) bool {
 	s = strings.ToLower(s)
 	return strings.Contains(s, keyWord) ||
@@ -24,6 +25,7 @@ func IsKeyName(s string) bool {
 
 // MentionsKey reports whether fn sets or carries an idempotency key: a string
 // constant, a field or a callee of that name. It errs on the side of silence.
+// A text of 200 bytes or more is no header's name.
 func MentionsKey(fn *ssa.Function) bool {
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		switch in := in.(type) {
@@ -40,6 +42,7 @@ func MentionsKey(fn *ssa.Function) bool {
 			if *op == nil {
 				continue
 			}
+			// A long text, such as a help page, mentions keys without setting one.
 			if s, ok := dataflow.ConstString(*op); ok && len(s) < 200 && IsKeyName(s) {
 				return true
 			}

@@ -15,6 +15,7 @@ var readOnlyWord = regexp.MustCompile(`(?i)graphql|query|search|check|expand|eva
 
 // ReadOnlyName reports whether the name of fn, or a string in it, says that
 // what it sends only reads.
+// Of strings, only paths and URLs are read, since a log line may say anything.
 func ReadOnlyName(fn *ssa.Function) bool {
 	if readOnlyWord.MatchString(fn.Name()) {
 		return true

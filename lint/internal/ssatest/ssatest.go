@@ -90,6 +90,8 @@ func (p *Package) Fn(t testing.TB, name string) *ssa.Function {
 }
 
 // dotted turns "T.M" into "T).M".
+// The short form keeps tests readable.
+// A method's full name holds the parenthesis behind its receiver.
 func dotted(name string) string {
 	for i := range len(name) {
 		if name[i] == '.' {
@@ -100,6 +102,7 @@ func dotted(name string) string {
 }
 
 // functions yields the declared functions and methods, in source order.
+// Literals are left out: a test reaches them through the function around them.
 func (p *Package) functions() func(yield func(*ssa.Function) bool) {
 	return func(yield func(*ssa.Function) bool) {
 		for _, f := range p.Pass.Files {
@@ -119,6 +122,7 @@ func (p *Package) functions() func(yield func(*ssa.Function) bool) {
 
 // Calls returns the calls in fn of functions, methods or function values of
 // that name, in source order.
+// An empty result is no fault; Call is for tests that need exactly one.
 func Calls(fn *ssa.Function, name string) (calls []*ssa.Call) {
 	for _, b := range fn.Blocks {
 		for _, in := range b.Instrs {
@@ -141,6 +145,8 @@ func Calls(fn *ssa.Function, name string) (calls []*ssa.Call) {
 }
 
 // Call returns the only call in fn of that name.
+// It fails the test when the count differs, since the wrong call would prove
+// nothing.
 func Call(t testing.TB, fn *ssa.Function, name string) *ssa.Call {
 	t.Helper()
 	calls := Calls(fn, name)
@@ -151,6 +157,7 @@ func Call(t testing.TB, fn *ssa.Function, name string) *ssa.Call {
 }
 
 // builder type-checks sources, and imports those that it was given.
+// Each package is checked once, in the order in which imports ask for it.
 type builder struct {
 	fset    *token.FileSet
 	sources map[string]string
@@ -158,6 +165,8 @@ type builder struct {
 }
 
 // check parses and type-checks one source.
+// A fault in the source fails the test, since a snippet that does not compile
+// proves nothing about the analysis.
 func (b *builder) check(path, src string) ([]*ast.File, *types.Package, *types.Info, error) {
 	f, err := parser.ParseFile(b.fset, path+"/p.go", src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -181,6 +190,8 @@ func (b *builder) check(path, src string) ([]*ast.File, *types.Package, *types.I
 }
 
 // Import implements types.Importer.
+// Libraries given to a test stand in for real ones, which the module need not
+// depend on.
 func (b *builder) Import(path string) (*types.Package, error) {
 	src, given := b.sources[path]
 	if !given {
@@ -198,11 +209,15 @@ func (b *builder) Import(path string) (*types.Package, error) {
 
 // library reads the standard library's export data, each package once for all
 // tests of a process.
+// Tests run in parallel, and the importer of the standard library is not safe
+// for that by itself.
 type library struct {
 	mu  sync.Mutex
 	imp types.Importer
 }
 
+// standard is shared, because reading export data takes most of the time of a
+// small test.
 var standard = &library{imp: importer.Default()}
 
 // Import implements types.Importer.

@@ -10,6 +10,8 @@ import (
 
 // CertificateTest reports whether a condition asks for an error of crypto/x509:
 // errors.As(err, &x509.UnknownAuthorityError{}), errors.AsType, a type assertion.
+// A certificate that fails once fails again, and may be an attack: R-9 forbids
+// the retry.
 func CertificateTest(cond ssa.Value) bool {
 	switch v := cond.(type) {
 	case *ssa.Extract:
@@ -31,6 +33,7 @@ func CertificateTest(cond ssa.Value) bool {
 }
 
 // ofX509 reports whether a type is one of crypto/x509, or points to one.
+// The text of the type covers pointers, and instances of generic functions.
 func ofX509(t types.Type) bool {
 	return strings.Contains(types.TypeString(t, nil), "crypto/x509.")
 }

@@ -11,6 +11,7 @@ import (
 
 // Comparison reports whether "x op y" compares a status or a code with a
 // constant, and whether it being true means failure.
+// It is the test of a failure in code that has a response and no error.
 func Comparison(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 	if failOnTrue, ok = statusTest(x, y, op); ok {
 		return failOnTrue, ok
@@ -21,6 +22,7 @@ func Comparison(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 // statusTest reports whether "x op y" compares an HTTP status with a constant,
 // and whether it being true means failure. A comparison that leaves both sides
 // open is none: "not 404" may be a success or another failure.
+// The constant may stand on either side.
 func statusTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 	if _, isConst := x.(*ssa.Const); isConst {
 		x, y, op = y, x, dataflow.Flip(op)
@@ -58,6 +60,8 @@ func statusTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 
 // codeTest reports whether "x op y" compares a gRPC code with a constant, and
 // whether it being true means failure.
+// OK is 0, and every other code is a failure. Codes have no order, so that only
+// equality counts.
 func codeTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 	if _, isConst := x.(*ssa.Const); isConst {
 		x, y = y, x
@@ -74,6 +78,7 @@ func codeTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 
 // Sources returns the operations of l that produced the response whose status v
 // is, or the error whose code v is.
+// It looks through the functions that take a status out of an error.
 func Sources(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) []*ssa.Call {
 	if s := hundreds(v); s != nil {
 		v = s

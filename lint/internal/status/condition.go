@@ -12,6 +12,7 @@ import (
 // cond evaluates a branch condition, and notes in used when the assumption has
 // decided it: a loop whose branches never look at the status says nothing about
 // statuses.
+// The result maybe is always safe: both branches are followed then.
 func (w *world) cond(v ssa.Value) truth {
 	if w.enough() {
 		return maybe
@@ -52,6 +53,8 @@ func (w *world) cond(v ssa.Value) truth {
 
 // commaOk evaluates the second result of a map lookup, of a type assertion, of
 // a search for the status in an error.
+// status.FromError succeeds for every error with a code, which is the
+// assumption.
 func (w *world) commaOk(v *ssa.Extract) truth {
 	if v.Index != 1 {
 		return maybe
@@ -69,6 +72,7 @@ func (w *world) commaOk(v *ssa.Extract) truth {
 
 // phi evaluates the merged value of && and || from its constant edges: only an
 // agreement of all edges counts.
+// Edges from blocks that the assumption rules out do not count.
 func (w *world) phi(v *ssa.Phi) truth {
 	if w.depth > 3 {
 		return maybe
@@ -92,6 +96,7 @@ func (w *world) phi(v *ssa.Phi) truth {
 
 // edgeLive reports whether control may pass from one block to another. It looks
 // at the branch alone, and believes a merged condition to go either way.
+// To evaluate a merged condition here would lead back to its own edges.
 func (w *world) edgeLive(from, to *ssa.BasicBlock) bool {
 	i := dataflow.IfOf(from)
 	if i == nil {
@@ -164,6 +169,7 @@ func compareInts(a, b int64, op token.Token) truth {
 // predicate evaluates retryable(status), retryable(resp) and their like: a
 // search for the status, a function of the package, which is entered, or one of
 // another package, by its fact.
+// At most a few calls are entered, one in another.
 func (w *world) predicate(c *ssa.Call) truth {
 	fn := dataflow.Static(c.Common())
 	if fn == nil || w.depth > 3 {
@@ -185,6 +191,7 @@ func (w *world) predicate(c *ssa.Call) truth {
 }
 
 // foreign asks the fact of a predicate of another package.
+// Facts hold HTTP statuses only, so that gRPC codes stay open.
 func (w *world) foreign(c *ssa.Call) truth {
 	sum := w.judge.known.Of(c.Common())
 	if sum == nil || sum.Yes == 0 || w.grpc {

@@ -15,6 +15,7 @@ import (
 // has worked, a helper that turns the status into an error is entered, and
 // anything else is taken to have worked. The assumption is about responses, so
 // a connection that breaks is none of its business.
+// With gRPC the error is the response, so its code decides.
 func (w *world) isNil(v ssa.Value, depth int) truth {
 	if depth > 6 || w.enough() {
 		return maybe
@@ -67,6 +68,8 @@ func (w *world) isNil(v ssa.Value, depth int) truth {
 // callNil evaluates whether result index of a call is nil; the only result has
 // the index -1. A helper yields a failure only when the status has decided it:
 // what fails for other reasons is taken to have worked.
+// The marks of libraries, such as Permanent, are known by name because their
+// packages are many.
 func (w *world) callNil(c *ssa.Call, index int) truth {
 	com := c.Common()
 	switch pkg, name := dataflow.CalleePkg(com), dataflow.CalleeName(com); {
@@ -105,6 +108,7 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 
 // isRPC reports whether a call is one of a generated gRPC client: it takes
 // grpc.CallOptions.
+// The generated code has no other mark that is the same in all versions.
 func isRPC(c *ssa.CallCommon) bool {
 	sig := c.Signature()
 	if !sig.Variadic() {
@@ -116,12 +120,15 @@ func isRPC(c *ssa.CallCommon) bool {
 
 // givenResponse reports whether fn is handed a response beside an error: then
 // the error says that there was none, and is nil under the assumption.
+// CheckRetry of retryablehttp is such a function.
 func givenResponse(fn *ssa.Function) bool {
 	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool { return strings.HasSuffix(dataflow.TypeName(p.Type()), "Response") })
 }
 
 // coded reports whether the gRPC code of the error v is looked at, here or in a
 // function of the package that is given it: then v is the response of a server.
+// Without that, the error may be a broken connection, of which the assumption
+// says nothing.
 func coded(known *fact.Table, v ssa.Value, depth int) bool {
 	if !dataflow.IsError(v.Type()) || v.Referrers() == nil || depth > 2 {
 		return false

@@ -16,6 +16,8 @@ import (
 // Judge says what the functions of a package do with a status. It is made once
 // for a package, remembers what it has found, and is not safe for concurrent
 // use.
+// It runs the code in its head, once for each response, under the assumption
+// that the server has sent it.
 type Judge struct {
 	known *fact.Table
 	memo  map[*ssa.Function]bool // looks at a status
@@ -29,6 +31,8 @@ func New(known *fact.Table) *Judge {
 // Outcome evaluates a function for each HTTP status, and returns two masks: for
 // which statuses it certainly returns an error, and for which true. They become
 // facts, by which callers in other packages judge their own branches.
+// Bit i of a mask stands for response i of Responses(false). A function that
+// never looks at the status yields none.
 func (j *Judge) Outcome(sc *fact.Scope) (fails, yesMask uint16) {
 	fn := sc.Fn
 	res := fn.Signature.Results()
@@ -54,6 +58,8 @@ func (j *Judge) Outcome(sc *fact.Scope) (fails, yesMask uint16) {
 
 // Yes returns the responses for which the predicate fn certainly returns true,
 // as a mask; none when it does not look at a status.
+// A caller must look at bit 0 first: what says yes to a success is no such
+// predicate.
 func (j *Judge) Yes(fn *ssa.Function, grpc bool) uint16 {
 	sc := j.known.Scope(fn)
 	res := fn.Signature.Results()
@@ -72,6 +78,8 @@ func (j *Judge) Yes(fn *ssa.Function, grpc bool) uint16 {
 
 // YesToCertificate reports whether the predicate fn certainly returns true for
 // an error of crypto/x509 that it asks for.
+// A predicate that returns true for any error at all does not count: it has not
+// asked.
 func (j *Judge) YesToCertificate(fn *ssa.Function) bool {
 	res := fn.Signature.Results()
 	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) {
@@ -85,6 +93,8 @@ func (j *Judge) YesToCertificate(fn *ssa.Function) bool {
 // Retried returns the responses after which l certainly begins another turn, as a
 // mask. Zero means that it does not look at statuses,
 // or cannot be judged.
+// "Certainly" is what makes a finding block a merge: every open branch is
+// followed both ways and counts against none.
 func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, grpc bool) (mask uint16) {
 	for i, r := range Responses(grpc) {
 		w := j.world(sc, r.Number, grpc)
@@ -103,6 +113,7 @@ func (j *Judge) Retried(sc *fact.Scope, l *dataflow.Loop, grpc bool) (mask uint1
 // Undecided returns the branches that cannot be judged between one of the
 // responses in mask and the next turn of l: they look at something other than
 // the status, such as the body, and may end the loop by it.
+// They cost a finding its high confidence.
 func (j *Judge) Undecided(sc *fact.Scope, l *dataflow.Loop, mask uint16, grpc bool) (branches []*ssa.If) {
 	for i, r := range Responses(grpc) {
 		if mask&(1<<i) == 0 {

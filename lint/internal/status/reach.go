@@ -10,6 +10,7 @@ import (
 
 // turn returns the blocks of one turn of l that can run under the assumption;
 // it calls again when another turn begins.
+// The header itself is where the walk starts and ends.
 func (w *world) turn(l *dataflow.Loop, again func()) map[*ssa.BasicBlock]bool {
 	return w.reach(l.Header, func(b *ssa.BasicBlock) bool {
 		if b == l.Header {
@@ -22,6 +23,8 @@ func (w *world) turn(l *dataflow.Loop, again func()) map[*ssa.BasicBlock]bool {
 // reach returns the blocks that can run under the assumption, from start, and
 // never past a block that stop names. A branch whose condition is certain is
 // followed one way, any other both ways.
+// It is the core of the evaluation: what it leaves out cannot happen after that
+// response.
 func (w *world) reach(start *ssa.BasicBlock, stop func(*ssa.BasicBlock) bool) map[*ssa.BasicBlock]bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	work := []*ssa.BasicBlock{start}
@@ -59,6 +62,7 @@ func (w *world) reach(start *ssa.BasicBlock, stop func(*ssa.BasicBlock) bool) ma
 
 // condAt evaluates the condition of a branch. The depth is raised for a merged
 // one, which keeps its evaluation from beginning another of its kind.
+// Without that, two merged conditions that depend on each other would never end.
 func (w *world) condAt(i *ssa.If) truth {
 	if p, ok := i.Cond.(*ssa.Phi); ok {
 		w.depth += 2
@@ -71,6 +75,7 @@ func (w *world) condAt(i *ssa.If) truth {
 
 // result evaluates what fn returns: its bool result, or whether result index
 // is a nil error. Only an agreement of all live returns counts.
+// A function that never returns yields no evidence.
 func (w *world) result(fn *ssa.Function, index int, wantNil bool) truth {
 	// Returns that the assumption rules out do not count.
 	live := w.reach(fn.Blocks[0], nil)
@@ -102,6 +107,7 @@ func (w *world) result(fn *ssa.Function, index int, wantNil bool) truth {
 // cellValue follows the read of a variable that could not be lifted (a result
 // of a function that defers) to the last store before it, through blocks with a
 // single predecessor. Where paths meet, the read is returned as it is.
+// Six blocks are enough for the code that a defer leaves between them.
 func cellValue(v ssa.Value) ssa.Value {
 	u, ok := v.(*ssa.UnOp)
 	if !ok || u.Op != token.MUL {
@@ -134,6 +140,7 @@ func cellValue(v ssa.Value) ssa.Value {
 
 // livePhi replaces a phi that has one live edge with that edge's value: the
 // result of a function that sets it on several paths, of which one is left.
+// A phi with several live edges is returned as it is.
 func (w *world) livePhi(v ssa.Value, live map[*ssa.BasicBlock]bool) ssa.Value {
 	p, ok := v.(*ssa.Phi)
 	if !ok {

@@ -66,6 +66,7 @@ func FindCode(name string) (r Response, ok bool) {
 }
 
 // find returns the failure of a list that is looked for.
+// The list is short, so that a map is not worth its code.
 func find(grpc bool, is func(Response) bool) (Response, bool) {
 	list := Responses(grpc)[1:]
 	if i := slices.IndexFunc(list, is); i >= 0 {
@@ -75,6 +76,7 @@ func find(grpc bool, is func(Response) bool) (Response, bool) {
 }
 
 // Bit returns the bit of an HTTP status in a mask, or 0.
+// It is 0 for a status that is not told apart, so a mask never holds it.
 func Bit(number int64) uint16 {
 	if i := slices.IndexFunc(statuses, func(r Response) bool { return r.Number == number }); i >= 0 {
 		return 1 << i

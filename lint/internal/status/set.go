@@ -38,6 +38,7 @@ var searchWord = regexp.MustCompile(`(?i)contains|includes|^has|^in([A-Z]|$)|mem
 // searches evaluates a function of the package that looks for the status in a
 // slice: containsInt([]int{429, 503}, status). Its name says what it does; its
 // loop could not be evaluated.
+// The name decides, since the bodies of such helpers hold loops.
 func (w *world) searches(c *ssa.Call) truth {
 	args := c.Common().Args
 	if len(args) != 2 || !searchWord.MatchString(dataflow.CalleeName(c.Common())) {
@@ -74,6 +75,7 @@ func membersOf(set ssa.Value) (members map[int64]bool, ok bool) {
 
 // initial returns what the package's initialization stores in g, or nil. A
 // variable that is set elsewhere too is believed to keep what it began with.
+// Later stores are not looked for: a table of statuses is rarely changed.
 func initial(g *ssa.Global) (v ssa.Value) {
 	init := g.Pkg.Func("init")
 	if init == nil {

@@ -13,6 +13,7 @@ import (
 // statusValue returns the assumed value of v when v is the status: a field or a
 // method of a response, a parameter that holds it, or a variable that is set
 // from one. A constant beside it is what the variable began with.
+// ok is false when v may be something else, and then the branch stays open.
 func (w *world) statusValue(v ssa.Value) (int64, bool) {
 	switch v := v.(type) {
 	case *ssa.Convert:
@@ -66,6 +67,7 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 
 // IsStatus reports whether v is the status code of a response: a field or a
 // method named StatusCode, or an integer field of a like name. A nil v is none.
+// Clients of all makes call it so, and their packages are too many to list.
 func IsStatus(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.UnOp:
@@ -84,6 +86,7 @@ func IsStatus(v ssa.Value) bool {
 
 // isStatusField reports whether a field of that name and type holds a status:
 // a plain integer, not an enumeration.
+// An enumeration named Status is the state of something, not a response.
 func isStatusField(name string, t types.Type) bool {
 	if name == "StatusCode" {
 		return true
@@ -98,6 +101,7 @@ var statusField = regexp.MustCompile(`(?i)^(http|resp|response)?_?status(_?code)
 
 // isCode reports whether v is a gRPC code taken from an error or a status: the
 // result of a function or method Code of that type.
+// A field of that type is left out: where it was set is not known.
 func isCode(v ssa.Value) bool {
 	c, ok := v.(*ssa.Call)
 	return ok && dataflow.IsNamed(v.Type(), "google.golang.org/grpc/codes", "Code") && dataflow.CalleeName(c.Common()) == "Code"
@@ -105,6 +109,7 @@ func isCode(v ssa.Value) bool {
 
 // hundreds returns s of s/100, the class of a status, and nil for anything
 // else.
+// Code that compares classes writes status/100 == 5.
 func hundreds(v ssa.Value) ssa.Value {
 	b, ok := v.(*ssa.BinOp)
 	if !ok || b.Op != token.QUO {

@@ -49,6 +49,7 @@ func (j *Judge) world(sc *fact.Scope, status int64, grpc bool) *world {
 const evalSteps, evalNest = 4000, 40
 
 // enough counts a step of the evaluation and reports whether to give up.
+// The limits keep a function with many merged branches from taking minutes.
 func (w *world) enough() bool {
 	*w.steps--
 	return *w.steps < 0 || w.nest > evalNest

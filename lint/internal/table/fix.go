@@ -16,6 +16,7 @@ import (
 // Fix is a change that keeps the number of attempts and the scale of the waits.
 // Exactly one of the first four says what is done; it is offered only where the
 // library, in the version that is used, has what it needs.
+// Nothing of it may change what is retried.
 type Fix struct {
 	// Name replaces the name of the call or the value by another of the same
 	// type.
@@ -32,6 +33,8 @@ type Fix struct {
 }
 
 // check reports what is wrong with the fix of an entry.
+// It runs when the table is read: a fix that is at fault would otherwise fail
+// only at the first match, in a user's code.
 func (f *Fix) check() error {
 	var errs []error
 	said := 0
@@ -59,6 +62,8 @@ func (f *Fix) check() error {
 }
 
 // fixes returns what the entry suggests, where it can be done.
+// No fix is better than one that does not compile, so each form checks the types
+// of the version in use.
 func (m Match) fixes(p *rule.Pass) []analysis.SuggestedFix {
 	f := m.Entry.Fix
 	if f == nil {
@@ -81,6 +86,8 @@ func (m Match) fixes(p *rule.Pass) []analysis.SuggestedFix {
 	return []analysis.SuggestedFix{{Message: f.String(), TextEdits: edits}}
 }
 
+// rename needs another function of the same package with the same type, so that
+// the call compiles as it stands.
 func (m Match) rename(p *rule.Pass, name string) []analysis.TextEdit {
 	if m.Name == nil {
 		return nil
@@ -97,6 +104,8 @@ func (m Match) rename(p *rule.Pass, name string) []analysis.TextEdit {
 }
 
 // wrap needs a call of one result, of the type that the function takes.
+// The package must be named at the call: a method or a dot import has no name to
+// put in front of the wrapper.
 func (m Match) wrap(p *rule.Pass, name string) []analysis.TextEdit {
 	if m.Call == nil {
 		return nil
@@ -127,6 +136,8 @@ func (m Match) wrap(p *rule.Pass, name string) []analysis.TextEdit {
 	}
 }
 
+// replace needs a constant of the library that fits the argument, and a name for
+// the library in the file.
 func (m Match) replace(p *rule.Pass, name string) []analysis.TextEdit {
 	if m.Arg == nil {
 		return nil
@@ -145,12 +156,16 @@ func (m Match) replace(p *rule.Pass, name string) []analysis.TextEdit {
 	return nil
 }
 
+// untyped reports whether a constant takes the type that its context asks for.
 func untyped(c *types.Const) bool {
 	b, ok := c.Type().(*types.Basic)
 	return ok && b.Info()&types.IsUntyped != 0
 }
 
 // qualifier is the name by which the match's file knows a package, or "".
+// Dot and blank imports give none, and a fix that added an import could collide
+// with a name of the file.
+// The package's own name may differ from the last element of its path.
 func (m Match) qualifier(p *rule.Pass, pkg *types.Package) string {
 	for _, f := range p.Files {
 		if m.Pos() < f.FileStart || m.Pos() >= f.FileEnd {
@@ -173,6 +188,8 @@ func (m Match) qualifier(p *rule.Pass, pkg *types.Package) string {
 
 // insert adds a field in front of the others, on a line of its own where they
 // are.
+// A literal without keys, or one that sets the field already, gets no fix. gofmt
+// aligns the rest when the fix is applied.
 func (m Match) insert(field string) []analysis.TextEdit {
 	lit, ok := m.Node.(*ast.CompositeLit)
 	if !ok {
@@ -200,11 +217,13 @@ func (m Match) insert(field string) []analysis.TextEdit {
 }
 
 // String is what a fix is called where it is offered.
+// Exactly one of the four is set, so that joining them yields the one.
 func (f *Fix) String() string {
 	return "use " + f.Name + f.Wrap + f.Value + f.Field + ": " + f.Changes
 }
 
 // BuiltinFixes returns the fixes of the built-in entries.
+// A test applies each of them to real code.
 func BuiltinFixes() (fixes []*Fix) {
 	for _, e := range builtins {
 		if e.Fix != nil {

@@ -15,6 +15,7 @@ import (
 )
 
 // Match is one place that an entry judges.
+// Fields that do not apply to the kind of its entry are nil.
 type Match struct {
 	Entry *Entry
 	Node  ast.Node
@@ -25,6 +26,8 @@ type Match struct {
 }
 
 // Report reports what the table's entries of verdict v find.
+// The callee in the finding's identity comes from the entry, so that a renamed
+// import does not change it.
 func Report(p *rule.Pass, v Verdict) {
 	for _, m := range Find(p, v) {
 		f := rule.Finding{Confidence: m.Entry.confidence, Pos: m.Node.Pos(), End: m.Node.End(), Message: m.Entry.Message}
@@ -35,6 +38,8 @@ func Report(p *rule.Pass, v Verdict) {
 }
 
 // Find returns the places that the entries of verdict v match.
+// Entries of other verdicts, and those whose library is not imported, cost
+// nothing.
 func Find(p *rule.Pass, v Verdict) []Match {
 	var active []*Entry
 	for _, e := range all() {
@@ -58,11 +63,14 @@ func Find(p *rule.Pass, v Verdict) []Match {
 
 // imported reports whether a package imports one that e is about. Most packages
 // import none, and are done with that.
+// Versions of a library count, as the entry's patterns have them.
 func (e *Entry) imported(pkg *types.Package) bool {
 	return slices.ContainsFunc(pkg.Imports(), func(imp *types.Package) bool { return e.covers(imp.Path()) })
 }
 
 // covers reports whether e is about the package with the given path.
+// A pattern never matches in the middle of a path element: a/b/... does not
+// cover a/bc.
 func (e *Entry) covers(path string) bool {
 	for _, p := range e.Package {
 		if root, ok := strings.CutSuffix(p, "/..."); ok {
@@ -77,6 +85,8 @@ func (e *Entry) covers(path string) bool {
 }
 
 // matcher walks one declaration.
+// The declaration is the scope of conditions such as unless: options are usually
+// set next to the call that they belong to.
 type matcher struct {
 	p      *rule.Pass
 	scope  ast.Node
@@ -87,6 +97,7 @@ type matcher struct {
 
 // visit looks at one node of the declaration. A function that is called is not
 // its use as a value, so that calls are remembered before their names are seen.
+// It always goes on, because a call may hold another one.
 func (m *matcher) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -123,6 +134,8 @@ func (m *matcher) visit(n ast.Node) bool {
 
 // each calls f for the active entries about the package of the function that
 // id names, with its name as entries spell it.
+// Methods are spelled "Type.Method", whether the receiver is a pointer or not.
+// A name that is not a function, such as a type in a conversion, is left out.
 func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
 	fn, ok := m.p.TypesInfo.Uses[id].(*types.Func)
 	if !ok || fn.Pkg() == nil {
@@ -141,6 +154,7 @@ func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
 
 // typePkg is the import path of a named type, or of what t points to; "" for any
 // other.
+// A type of the universe, such as error, has no package.
 func typePkg(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -153,6 +167,7 @@ func typePkg(t types.Type) string {
 
 // nameOf is the name of the function that e calls, or nil. Instances are named
 // by their generic function.
+// A call of a literal or of a result of another call has none.
 func nameOf(e ast.Expr) *ast.Ident {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -168,6 +183,8 @@ func nameOf(e ast.Expr) *ast.Ident {
 }
 
 // argument checks the argument that e looks at.
+// A call with fewer arguments does not match: an entry must not judge what is
+// not there.
 func (m *matcher) argument(e *Entry, c *ast.CallExpr) bool {
 	if e.Arg == nil {
 		return true
@@ -179,6 +196,7 @@ func (m *matcher) argument(e *Entry, c *ast.CallExpr) bool {
 }
 
 // equals reports whether a constant is the one that e asks for, if any.
+// A value that is computed at run time is no match, since it may be any number.
 func (e *Entry) equals(v constant.Value) bool {
 	if e.Equals == nil {
 		return true
@@ -192,6 +210,7 @@ func (e *Entry) equals(v constant.Value) bool {
 
 // literal matches a composite literal by its type, and by the fields that it
 // must leave out or set.
+// Fields that are set after the literal are not seen; unless is for those.
 func (m *matcher) literal(lit *ast.CompositeLit) {
 	t := m.p.TypesInfo.TypeOf(lit)
 	for _, e := range m.active {
@@ -206,6 +225,7 @@ func (m *matcher) literal(lit *ast.CompositeLit) {
 }
 
 // zeroField reports whether a literal leaves the field out or sets it to zero.
+// A value that is not constant counts as set.
 func zeroField(p *rule.Pass, lit *ast.CompositeLit, field string) bool {
 	for _, el := range lit.Elts {
 		kv, ok := el.(*ast.KeyValueExpr)
@@ -223,6 +243,7 @@ func zeroField(p *rule.Pass, lit *ast.CompositeLit, field string) bool {
 
 // assign matches an assignment to a field, as of a client that is configured
 // after it was made.
+// The field is spelled "Type.Field", as in the entry.
 func (m *matcher) assign(l, r ast.Expr) {
 	sel, ok := ast.Unparen(l).(*ast.SelectorExpr)
 	if !ok {
@@ -241,6 +262,8 @@ func (m *matcher) assign(l, r ast.Expr) {
 }
 
 // add notes a match, unless something else in the declaration speaks against it.
+// The argument is kept for rules that read its value, such as a count of
+// attempts.
 func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
 	if !m.siblings(e) {
 		return
@@ -254,6 +277,7 @@ func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
 }
 
 // addValue notes an assignment with what is assigned.
+// There is no call, and so no fix that wraps one.
 func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v ast.Expr) {
 	if m.siblings(e) {
 		m.found = append(m.found, Match{Entry: e, Node: n, Name: id, Arg: v, Value: m.p.TypesInfo.Types[v].Value})
@@ -261,6 +285,7 @@ func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v ast.Expr) {
 }
 
 // siblings checks what else the declaration must or must not use.
+// A write with an idempotency key in sight needs no finding.
 func (m *matcher) siblings(e *Entry) bool {
 	if e.unless != nil && m.uses(e.unless, e) || e.unlessCall != nil && m.uses(e.unlessCall, nil) {
 		return false
@@ -272,6 +297,7 @@ func (m *matcher) siblings(e *Entry) bool {
 }
 
 // keyed reports whether a string of the declaration names an idempotency key.
+// It looks at text alone, and so errs on the side of silence.
 func (m *matcher) keyed() bool {
 	found := false
 	ast.Inspect(m.scope, func(n ast.Node) bool {
@@ -285,6 +311,8 @@ func (m *matcher) keyed() bool {
 
 // uses reports whether the declaration names something that re matches: of the
 // packages of e, or of any package when e is nil.
+// It matches the name alone in the second case, since options of other packages
+// may configure the library too.
 func (m *matcher) uses(re *regexp.Regexp, e *Entry) bool {
 	found := false
 	ast.Inspect(m.scope, func(n ast.Node) bool {
@@ -302,4 +330,5 @@ func (m *matcher) uses(re *regexp.Regexp, e *Entry) bool {
 }
 
 // Pos is where a match is.
+// Settings are looked up by it: limits differ between dependencies.
 func (m Match) Pos() token.Pos { return m.Node.Pos() }

@@ -19,6 +19,7 @@ import (
 )
 
 // Verdict says what an entry means.
+// Each belongs to one rule or two, which ask for its entries.
 type Verdict string
 
 const (
@@ -34,6 +35,7 @@ const (
 )
 
 // verdicts lists the names that an entry may use.
+// The message about a wrong verdict lists them.
 func verdicts() []string {
 	var names []string
 	for _, v := range []Verdict{Fixed, NoJitter, EqualJitter, Unbounded, Attempts, Unkeyed, NonRetryable, RetryClient, BypassedField} {
@@ -43,6 +45,7 @@ func verdicts() []string {
 }
 
 // Entry judges one thing of one library.
+// An entry that is decoded must be compiled before it is used.
 type Entry struct {
 	// Package lists import paths; one that ends in "/..." covers versions.
 	Package []string `yaml:"package"`
@@ -75,15 +78,19 @@ type Entry struct {
 	confidence                                rule.Confidence
 }
 
+// builtin is the table of the common libraries, in the format of a user's own.
+//
 //go:embed libraries.yaml
 var builtin []byte
 
 var (
 	builtins = mustParse(builtin)
-	users    atomic.Pointer[[]*Entry]
+	// users is atomic, since analyzers of several packages read it at once.
+	users atomic.Pointer[[]*Entry]
 )
 
 // mustParse reads the table that is built in, and panics when it is at fault.
+// The file is part of the binary, so that a fault in it is one of ours.
 func mustParse(b []byte) []*Entry {
 	list, err := Parse(b)
 	if err != nil {
@@ -94,6 +101,7 @@ func mustParse(b []byte) []*Entry {
 
 // Parse reads entries. Unknown keys and bad entries are errors, all of them
 // reported at once.
+// An empty table is no error.
 func Parse(b []byte) ([]*Entry, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
@@ -101,6 +109,7 @@ func Parse(b []byte) ([]*Entry, error) {
 	if err := dec.Decode(&list); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("library table: %w", err)
 	}
+	// A user mends the whole file in one go.
 	var errs []error
 	for i, e := range list {
 		if err := e.Compile(); err != nil {
@@ -112,9 +121,11 @@ func Parse(b []byte) ([]*Entry, error) {
 
 // Set sets a user's entries, which have been compiled, instead of those set
 // before. It must be called before any analysis runs.
+// An empty list takes the user's entries away.
 func Set(list []*Entry) { users.Store(&list) }
 
 // all returns the built-in entries and the user's.
+// Ours come first; an entry of a user adds to them and replaces none.
 func all() []*Entry {
 	if list := users.Load(); list != nil && len(*list) > 0 {
 		return slices.Concat(builtins, *list)
@@ -123,6 +134,7 @@ func all() []*Entry {
 }
 
 // Compile prepares a decoded entry, and returns all its faults at once.
+// Patterns match whole names: Do does not match DoWithData.
 func (e *Entry) Compile() error {
 	var errs []error
 	re := func(s string) *regexp.Regexp {
