@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// The types below are the subset of JUnit's XML that GitLab, Jenkins and Azure agree
-// on. JUnit has no schema of record, so nothing beyond that subset is written.
+// The types below are the subset of JUnit's XML that the common CI systems read. JUnit has no schema of record, so nothing beyond that subset is written.
 type junitSuites struct {
 	XMLName xml.Name `xml:"testsuites"`
 	Suites  []junitSuite

@@ -61,7 +61,7 @@ func (r *Report) SARIF(w io.Writer) error {
 
 // sarif describes the rule for the reader of an alert, who sees nothing else of
 // forbear. GitHub shows the markdown and most other tools the text, so both hold the
-// fix. Precision is high for all rules: GitHub hides low ones by default.
+// fix. Precision is high for all rules: the analyzers are silent when unsure.
 func (x *Rule) sarif() m {
 	text, markdown := x.Why, x.Why
 	if x.Fix != "" {
@@ -122,8 +122,7 @@ type sarif struct{ columns columns }
 
 // result writes one finding. Message and hint share one text, since viewers show no
 // second one. A finding that only the baseline suppresses is "unchanged" and has no
-// suppression: SARIF has a state for exactly that, and code hosts would otherwise
-// close the alert.
+// suppression: SARIF has a state for exactly that, and a suppression would say that a person accepted it.
 func (s *sarif) result(f *Finding) m {
 	text := f.Message
 	if f.Hint != "" {
@@ -169,7 +168,7 @@ func (s *sarif) result(f *Finding) m {
 }
 
 // physical writes a place. A finding about a whole file has no region: SARIF counts
-// lines from 1, and line 0 makes code hosts reject the upload.
+// lines from 1, and line 0 breaks its schema.
 func (s *sarif) physical(p Place) m {
 	where := m{"artifactLocation": artifact(p.File)}
 	if p.Line > 0 {
