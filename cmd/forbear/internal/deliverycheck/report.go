@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Violation is one breach of a rule.
+// Violation is one breach of a rule. Rule is the number in the package's comment.
 type Violation struct {
 	Rule int
 	Text string // with all facts that are known

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Evidence is everything that a run left behind.
+// Evidence is everything that a run left behind. It is plain data, so that a test
+// can write a breach by hand and see that the verdict finds it.
 type Evidence struct {
 	Endpoints []Endpoint
 	Offers    []*Offer
@@ -19,7 +20,8 @@ type Evidence struct {
 	Deadlocks int
 }
 
-// story is everything about one identity.
+// story is everything about one identity. Every rule but order and responses is
+// about a single identity and is judged on its story.
 type story struct {
 	Identity
 	endpoint Endpoint
@@ -30,7 +32,8 @@ type story struct {
 	winner   *entry   // the content that arrived, or nil
 }
 
-// entry is one content of an identity, with what was offered of it.
+// entry is one content of an identity, with what was offered of it. Rivals of one
+// identity have one entry each; at most one of them may win.
 type entry struct {
 	content   *Content
 	sum, wire Sum

@@ -7,7 +7,8 @@ import (
 )
 
 // link is a message in the line of its key. Accepted says when that may have
-// happened: after early and before late.
+// happened: after early and before late. Acceptance itself is invisible from
+// outside, hence the interval instead of a moment.
 type link struct {
 	*story
 	early, late int64
@@ -17,6 +18,8 @@ type link struct {
 }
 
 // line is the messages of one key at one endpoint that came through one channel.
+// Channels are apart, because nothing orders a call against a transaction of another
+// connection.
 type line struct {
 	endpoint, key string
 	channel       Channel

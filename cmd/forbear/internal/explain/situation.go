@@ -25,7 +25,9 @@ import (
 )
 
 // Situation is one failed attempt and the facts around it. Its zero value is
-// not enough: Protocol, and what that protocol needs, must be there.
+// not enough: Protocol, and what that protocol needs, must be there. Its JSON names
+// are a format that other programs write: a field may be added, and none changes its
+// meaning. A Situation is plain data and may be reused.
 type Situation struct {
 	ID       string `json:"id"`
 	Profile  string `json:"profile"`
@@ -74,14 +76,17 @@ type Situation struct {
 }
 
 // Budget is the use of a dependency's budget in its window, as counts of requests
-// and retries: what an operator reads off the metrics.
+// and retries: what an operator reads off the metrics. Both counts are those before
+// the attempt in question.
 type Budget struct {
 	Initial int64 `json:"initial"`
 	Retries int64 `json:"retries"`
 }
 
 // Decode reads a situation from JSON. It refuses what it does not know, but
-// returns the id whenever there is one.
+// returns the id whenever there is one. A misspelt field would otherwise give an
+// answer to another question. The id lets a program match even a refusal to what it
+// sent.
 func Decode(data []byte) (Situation, error) {
 	var fields map[string]json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(data))
