@@ -107,8 +107,7 @@ func (s *Situation) decide(f *facts, state forbear.State, now time.Time, spent i
 }
 
 // steps lists what follows, should every attempt fail like this one and every
-// wait take its longest. It ends, since every policy bounds its retries; a server's
-// hint can only shorten the course. The longest waits are what an operator has to
+// wait take its longest. It ends, since every policy bounds its retries. The longest waits are what an operator has to
 // plan for.
 func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 	var steps []Step
