@@ -160,8 +160,7 @@ func (f *Fleet) Kills() []Kill {
 
 // Rampage kills a random process every one to three seconds and starts it again
 // at its address, until over says that it is enough. Only one process is down at a
-// time. A kill is numbered after the process has ended, so nothing that it sent can
-// be later than its tick.
+// time. A kill is numbered after the process has ended.
 func (f *Fleet) Rampage(ctx context.Context, over func(kills int) bool) error {
 	for n := 0; !over(n); n++ {
 		select {

@@ -21,7 +21,7 @@ var columns = []string{
 }
 
 // insert makes one transaction with a few offers, which is committed or rolled
-// back. Offers of one transaction share their fate, and their order within it is
+// back. Offers of one transaction are committed or rolled back together, and their order within it is
 // part of rule 6.
 func (p *producer) insert(ctx context.Context) error {
 	commit := !p.chance(rolledBack)

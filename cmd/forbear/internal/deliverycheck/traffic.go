@@ -45,8 +45,7 @@ func (t *Traffic) Made() float64 { return float64(t.made.Load()) / float64(t.Mes
 
 // Run makes the offers, and returns when each has its end. An error says that
 // it could not be known what became of one, and that there is nothing to judge. The
-// first error stops all producers. Idle connections are closed at the end, or a
-// killed process would seem to linger.
+// first error stops all producers. Idle connections are closed at the end.
 func (t *Traffic) Run(ctx context.Context) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: t.Producers}
 	defer transport.CloseIdleConnections()
