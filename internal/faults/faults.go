@@ -19,7 +19,10 @@ import (
 	"time"
 )
 
-// builders makes, for each kind, every error that the kind may appear as.
+// builders makes, for each kind, every error that the kind may appear as. Vectors
+// test each of them, since a classifier that knows one wrapping and not the other is
+// right by luck alone. The keys are part of the vectors' format: a name may be
+// added, and none is renamed.
 var builders = map[string]func() []error{
 	"connection_refused":                   dialErrno(syscall.ECONNREFUSED),
 	"connection_reset":                     readErrno(syscall.ECONNRESET),
@@ -80,23 +83,33 @@ func Context(kind string) context.Context {
 	return context.Background()
 }
 
-// request returns err as the HTTP client reports it, and bare.
+// request returns err as the HTTP client reports it, and bare. The two forms matter:
+// a classifier that reads only *url.Error fails on the error that a RoundTripper
+// sees.
 func request(err error) []error {
 	return []error{&url.Error{Op: "Get", URL: "http://dependency.test/", Err: err}, err}
 }
 
+// always is for errors that are one value in every program, such as io.EOF.
 func always(err error) func() []error { return func() []error { return request(err) } }
 
+// op builds what package net returns for a failed system call. Classifiers must find
+// the errno through three layers of wrapping, never through the text.
 func op(name, call string, errno syscall.Errno) func() []error {
 	return func() []error {
 		return request(&net.OpError{Op: name, Net: "tcp", Err: os.NewSyscallError(call, errno)})
 	}
 }
 
+// The three phases of a connection. The phase counts as much as the errno: a failed
+// dial has sent nothing, a failed read may follow a request that the server has
+// carried out.
 func dialErrno(e syscall.Errno) func() []error  { return op("dial", "connect", e) }
 func readErrno(e syscall.Errno) func() []error  { return op("read", "read", e) }
 func writeErrno(e syscall.Errno) func() []error { return op("write", "write", e) }
 
+// unexpectedEOF is a body that ends early, as io reports it and as a caller wraps
+// it. The response had begun, so the server has seen the request.
 func unexpectedEOF() []error {
 	return []error{io.ErrUnexpectedEOF, fmt.Errorf("read body: %w", io.ErrUnexpectedEOF)}
 }
@@ -109,28 +122,38 @@ func (e timeoutError) Error() string { return e.text }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
+// socketTimeout is a connection that stays silent: by the deadline of the socket,
+// and by net/http's limit for response headers.
 func socketTimeout() []error {
 	read := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	return append(request(read), request(timeoutError{"timeout awaiting response headers"})...)
 }
 
+// dialTimeout has two forms: the kernel gives up with an errno, the dialer with a
+// timeout of its own.
 func dialTimeout() []error {
 	byErrno := dialErrno(syscall.ETIMEDOUT)()
 	return append(byErrno, request(&net.OpError{Op: "dial", Net: "tcp", Err: timeoutError{"i/o timeout"}})...)
 }
 
+// handshakeTimeout speaks of TLS in its text alone. It is a timeout and no fault of
+// a certificate.
 func handshakeTimeout() []error { return request(timeoutError{"TLS handshake timeout"}) }
 
+// dial wraps a resolver's error as the dialer does.
 func dial(err *net.DNSError) []error {
 	err.Name = "dependency.test"
 	return request(&net.OpError{Op: "dial", Net: "tcp", Err: err})
 }
 
+// dnsFailure is a resolver that failed, which may pass.
 func dnsFailure() []error {
 	return append(dial(&net.DNSError{Err: "server misbehaving", IsTemporary: true}),
 		dial(&net.DNSError{Err: "i/o timeout", IsTimeout: true, IsTemporary: true})...)
 }
 
+// dnsNotFound is a name that the resolver says does not exist. R-4 gives it fewer
+// attempts, since a misspelt name stays misspelt.
 func dnsNotFound() []error { return dial(&net.DNSError{Err: "no such host", IsNotFound: true}) }
 
 // other are errors that nobody knows; words in their text must not matter.
@@ -142,6 +165,8 @@ func other() []error {
 	}
 }
 
+// serialization are errors of encoding/json itself, made by real calls: its types
+// change with Go's releases, and a copy of them would not.
 func serialization() []error {
 	var n int
 	_, unsupported := json.Marshal(math.Inf(1)) // JSON has no infinity
@@ -153,6 +178,8 @@ func serialization() []error {
 	}
 }
 
+// configuration are errors that no attempt can cure: the address or the scheme is
+// wrong. The bad URL and address come from the real parsers, for their types' sake.
 func configuration() []error {
 	_, badURL := url.Parse(strings.Join([]string{"http://", "::1"}, "["))
 	_, badAddress := net.ResolveTCPAddr("tcp", "dependency")

@@ -6,7 +6,8 @@ import (
 )
 
 // http2StreamError stands for net/http's own, unexported error of a stream
-// reset, down to its As method, by which others may read it.
+// reset, down to its As method, by which others may read it. Its name and fields
+// must stay those of net/http: classifiers know the type by them.
 type http2StreamError struct {
 	StreamID uint32
 	Code     uint32
@@ -17,7 +18,8 @@ func (e http2StreamError) Error() string {
 	return fmt.Sprintf("stream error: stream ID %d; code %d", e.StreamID, e.Code)
 }
 
-// As fills any struct that has the same fields.
+// As fills any struct that has the same fields. net/http's error does the same, so
+// that x/net/http2 can read it without an import.
 func (e http2StreamError) As(target any) bool {
 	dst, src := reflect.ValueOf(target).Elem(), reflect.ValueOf(e)
 	if dst.Kind() != reflect.Struct || dst.NumField() != src.NumField() {
@@ -36,7 +38,8 @@ func (e http2StreamError) As(target any) bool {
 }
 
 // http2GoAwayError stands for net/http's own, unexported error of a stream
-// whose connection the server closed with GOAWAY.
+// whose connection the server closed with GOAWAY. LastStreamID decides whether a
+// stream may have been served: streams above it never were (RFC 9113 section 6.8).
 type http2GoAwayError struct {
 	LastStreamID uint32
 	ErrCode      uint32

@@ -12,7 +12,9 @@ import (
 
 // certificates returns every error type that speaks of a peer's certificate,
 // each as the HTTP client reports it, bare, in the type that crypto/tls has
-// for it, wrapped five deep, and joined with a reset connection.
+// for it, wrapped five deep, and joined with a reset connection. No wrapping may
+// hide such an error, and a reset beside it must not make it look transient:
+// retrying would repeat the request to an attacker.
 func certificates() []error {
 	var all []error
 	for _, err := range certificateTypes() {
@@ -29,6 +31,8 @@ func certificates() []error {
 	return all
 }
 
+// certificateTypes lists crypto/x509's errors as values and as pointers, because
+// programs wrap both. The loop covers every reason that x509 declares.
 func certificateTypes() []error {
 	cert := &x509.Certificate{}
 	types := []error{
@@ -54,6 +58,8 @@ func alert(code uint8) []error {
 	return append(request(quic), request(handshake([]byte{21, 3, 1, 0, 2, 2, code}))...)
 }
 
+// recordHeader is a peer that speaks plain HTTP on a TLS port: a wrong
+// configuration, which no retry mends.
 func recordHeader() []error {
 	return append(request(handshake([]byte("HTTP/1.0 400 Bad Request\r\n\r\n"))),
 		tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"})

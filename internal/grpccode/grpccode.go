@@ -11,6 +11,8 @@ var Names = [...]string{
 	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
+// labels are made once: a label is read on every attempt, and the success path
+// allocates nothing.
 var labels = func() (l [len(Names)]string) {
 	for i, name := range Names {
 		l[i] = "grpc_" + name
@@ -18,7 +20,9 @@ var labels = func() (l [len(Names)]string) {
 	return l
 }()
 
-// Label returns the error_type of a code: "grpc_UNAVAILABLE".
+// Label returns the error_type of a code: "grpc_UNAVAILABLE". A number outside the
+// table has one shared label, so that a broken server cannot make series without
+// bound.
 func Label(code uint32) string {
 	if code < uint32(len(labels)) {
 		return labels[code]
@@ -26,7 +30,8 @@ func Label(code uint32) string {
 	return "grpc_invalid"
 }
 
-// Parse returns the code with that name.
+// Parse returns the code with that name. The comparison is exact. An unknown name
+// gives 2, UNKNOWN, and false.
 func Parse(name string) (code uint32, ok bool) {
 	for i, known := range Names {
 		if known == name {

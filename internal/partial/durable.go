@@ -24,18 +24,22 @@ type Work struct {
 	Sends  int
 }
 
-// Always is a share that does not change.
+// Always is a share that does not change. It suits [Work.Allowed], which assumes a
+// share that stays.
 func Always(share float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return share }
 }
 
-// Begin begins now, with nothing done.
+// Begin begins now, with nothing done. It must be called inside the bubble, since
+// the time is virtual there.
 func (w *Work) Begin() {
 	w.began, w.tries, w.done = time.Now(), map[string]int{}, map[string]bool{}
 	w.Arrive, w.Sends = nil, 0
 }
 
-// Try notes one more attempt of a piece, and reports whether that does it.
+// Try notes one more attempt of a piece, and reports whether that does it. A piece
+// that was done may not be tried again: durable work that succeeds twice fails the
+// test.
 func (w *Work) Try(t *testing.T, id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +57,8 @@ func (w *Work) Try(t *testing.T, id string) bool {
 	return true
 }
 
-// fate is the luck of an attempt, 0 to 1: it fails when that is small.
+// fate is the luck of an attempt, 0 to 1: it fails when that is small. A hash gives
+// it without shared state, so concurrent attempts cannot disturb each other's luck.
 func fate(id string, attempt int) float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
@@ -76,7 +81,8 @@ func (w *Work) Allowed(ids []string, attempts int) (n int) {
 	return n
 }
 
-// By returns when that many pieces had been done.
+// By returns when that many pieces had been done. A number that was never reached
+// takes forever: 1<<62 ns, so that comparisons fail and need no case of their own.
 func (w *Work) By(n int) time.Duration {
 	if n > len(w.Arrive) {
 		return 1 << 62

@@ -13,7 +13,9 @@ import (
 	"github.com/forbear-go/forbear/internal/window"
 )
 
-// Load is a number of callers, each of which calls, thinks and calls again.
+// Load is a number of callers, each of which calls, thinks and calls again. Callers
+// wait for each call, so a slow dependency lowers the rate, as it does with real
+// clients.
 type Load struct {
 	Callers int
 	Think   time.Duration // the mean; each is drawn from half of it to one and a half
@@ -62,7 +64,8 @@ func (l Load) Run(t *testing.T, edge Client, d Dependency, p forbear.Policy) Res
 // slots is a multiple of the width of the slots of all windows of the defaults.
 const slots = 2 * time.Second
 
-// caller calls until the time is over.
+// caller calls until the time is over. It starts at a random moment within its first
+// think time, so that callers do not move in step.
 func (l Load) caller(ctx context.Context, id int, m *meter, call func(context.Context) bool) {
 	own := rand.New(rand.NewPCG(l.Seed, ^uint64(id)))
 	time.Sleep(time.Duration(own.Float64() * float64(l.Think)))
@@ -75,7 +78,8 @@ func (l Load) caller(ctx context.Context, id int, m *meter, call func(context.Co
 	}
 }
 
-// lockedRand draws for many goroutines.
+// lockedRand draws for many goroutines. rand.Rand is not safe for concurrent use,
+// and the Retryer of a run serves all callers.
 type lockedRand struct {
 	mu   sync.Mutex
 	rand *rand.Rand

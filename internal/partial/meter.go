@@ -20,7 +20,8 @@ type Send func(ctx context.Context) (status int, err error)
 // send, and which reports whether it succeeded.
 type Client func(r *forbear.Retryer, send Send) (call func(ctx context.Context) bool)
 
-// Result counts the calls that began after the warm-up, and their sends.
+// Result counts the calls that began after the warm-up, and their sends. It is plain
+// data; the zero value is a run without calls, whose shares are 0.
 type Result struct {
 	Calls, Succeeded, Sends int
 	Refused                 int // calls that were never sent
@@ -51,10 +52,12 @@ func (r Result) PerCall() float64 { return percent(r.Sends, r.Calls) / 100 }
 // PerCallOpened returns the sends a call since the breaker opened first.
 func (r Result) PerCallOpened() float64 { return percent(r.SendsOpened, r.CallsOpened) / 100 }
 
+// An empty total counts as 1: 0 percent is a better figure in a log than NaN.
 func percent(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
 
 // calling is one call under way, which belongs to one goroutine. Its luck is the
-// same under every policy.
+// same under every policy. It needs no lock of its own, because the attempts of a
+// call follow one another.
 type calling struct {
 	caller int
 	luck   *rand.Rand
@@ -62,6 +65,8 @@ type calling struct {
 	sends  int
 }
 
+// callingKey carries the calling through the client on trial, which knows nothing of
+// it.
 type callingKey struct{}
 
 // meter stands between the callers, the client and the dependency of one run,
@@ -75,6 +80,8 @@ type meter struct {
 	heard      int // calls with a response to their first send
 }
 
+// began counts a call before its first attempt. Calls of the warm-up fill the
+// windows and are not counted.
 func (m *meter) began(c *calling) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,6 +94,8 @@ func (m *meter) began(c *calling) {
 	}
 }
 
+// ended counts the outcome. A call without a send was refused, by the breaker as a
+// rule.
 func (m *meter) ended(c *calling, good bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,6 +121,8 @@ func (m *meter) send(ctx context.Context) (int, error) {
 	return r.Status, ctx.Err()
 }
 
+// respond asks the dependency under the lock: dependencies keep state and need none
+// of their own.
 func (m *meter) respond(c *calling) Response {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,6 +145,8 @@ func (m *meter) respond(c *calling) Response {
 	return r
 }
 
+// responded counts first responses alone, since the goals for an opening are in
+// calls and not in sends.
 func (m *meter) responded(c *calling) {
 	if c.sends > 1 || !c.counts {
 		return

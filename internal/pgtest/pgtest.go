@@ -21,7 +21,8 @@ import (
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-// Server is a running PostgreSQL.
+// Server is a running PostgreSQL. The database folder and the socket are in dir,
+// which goes when the test ends. Databases may be made from several goroutines.
 type Server struct {
 	dir, bin string
 	port     int
@@ -68,6 +69,8 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
+// unprivileged chooses a system user for all of the server's commands and gives it
+// the folder. A container's tests often run as root.
 func (s *Server) unprivileged(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{"postgres", "nobody"} {
@@ -86,6 +89,8 @@ func (s *Server) unprivileged(t testing.TB) {
 	t.Fatal("no unprivileged user to run PostgreSQL as")
 }
 
+// command builds a call of one of PostgreSQL's programs. Pdeathsig ends the server
+// with the test binary, even when a panic or a timeout skips the cleanups.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Dir = s.dir
@@ -93,6 +98,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// run demands that a program succeeds, and shows its output when it does not.
 func (s *Server) run(t testing.TB, name string, args ...string) {
 	t.Helper()
 	if out, err := s.command(name, args...).CombinedOutput(); err != nil {
@@ -100,7 +106,8 @@ func (s *Server) run(t testing.TB, name string, args ...string) {
 	}
 }
 
-// Boot starts the server and waits until it takes statements.
+// Boot starts the server and waits until it takes statements. After Halt it starts
+// the same data folder again, which is how tests cross a crash.
 func (s *Server) Boot(t testing.TB) {
 	t.Helper()
 	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
@@ -126,7 +133,8 @@ func (s *Server) Boot(t testing.TB) {
 	t.Fatalf("PostgreSQL does not respond: %v\n%s", err, text)
 }
 
-// Halt stops the server: SIGINT ends all connections, SIGQUIT is a crash.
+// Halt stops the server: SIGINT ends all connections, SIGQUIT is a crash. Halting a
+// server that is stopped does nothing.
 func (s *Server) Halt(sig syscall.Signal) {
 	if s.cmd == nil {
 		return
@@ -141,7 +149,7 @@ func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://forbear@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
 
-// Exec runs a statement as the superuser.
+// Exec runs a statement as the superuser. It reports what psql wrote.
 func (s *Server) Exec(t testing.TB, statement string) {
 	t.Helper()
 	if out, err := s.psql(statement); err != nil {
@@ -163,6 +171,8 @@ func (s *Server) Database(t testing.TB) string {
 	return s.URL(name)
 }
 
+// freePort asks the system for a port and gives it back. Another program may take it
+// first; the test then fails at Boot.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,7 +13,9 @@ const Namespace = "urn:forbear:problem:"
 // HeaderCorrelation echoes the correlation id of the request.
 const HeaderCorrelation = "X-Correlation-ID"
 
-// Problem is one answer. Instance is the request's path, never its query.
+// Problem is one answer. Instance is the request's path, never its query. Optional
+// fields are left out when they are empty. None may hold a body, a token or a query
+// string: clients write problems to their logs.
 type Problem struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
@@ -33,7 +35,8 @@ type Problem struct {
 	Location       string `json:"location,omitempty"`
 }
 
-// Write answers with p.
+// Write answers with p. It sets no-store, since a cache that kept an error would
+// serve it long after the cause is gone.
 func Write(w http.ResponseWriter, p Problem) {
 	body, err := json.Marshal(p)
 	if err != nil {

@@ -9,13 +9,16 @@ import (
 )
 
 // Baseline is the list of what is known already. Only the fingerprints count;
-// the rest tells people what they stand for.
+// the rest tells people what they stand for. A baseline lets a project adopt the
+// gate before it has mended its old findings: those are suppressed, and new ones
+// fail.
 type Baseline struct {
 	Schema   string  `json:"schema"`
 	Findings []Known `json:"findings"`
 }
 
-// Known is a finding that is known.
+// Known is a finding that is known. It holds no line, so that an edit above a
+// finding leaves the committed file as it is.
 type Known struct {
 	Fingerprint string `json:"fingerprint"`
 	ID          string `json:"id"`
@@ -24,10 +27,13 @@ type Known struct {
 	Message     string `json:"message"`
 }
 
+// baselineVersion guards against a file of another kind or a later form: taken for a
+// baseline, it would silently suppress nothing.
 const baselineVersion = "forbear/baseline/v1"
 
 // WriteBaseline writes r's findings, in an order that does not change with
-// their lines.
+// their lines. Findings that are already suppressed stay out: a waiver that expires
+// must bring its finding back.
 func (r *Report) WriteBaseline(w io.Writer) error {
 	b := Baseline{Schema: baselineVersion, Findings: []Known{}}
 	for _, f := range r.Counting() {
@@ -40,7 +46,9 @@ func (r *Report) WriteBaseline(w io.Writer) error {
 	return encode(w, b)
 }
 
-// ReadBaseline reads what [Report.WriteBaseline] wrote, or a report in SARIF.
+// ReadBaseline reads what [Report.WriteBaseline] wrote, or a report in SARIF. SARIF
+// is accepted because many pipelines keep the report of the last run anyway. Results
+// of other tools have no fingerprint of ours and are skipped.
 func ReadBaseline(data []byte) (*Baseline, error) {
 	var both struct {
 		Baseline
@@ -68,7 +76,9 @@ func ReadBaseline(data []byte) (*Baseline, error) {
 	return b, nil
 }
 
-// Apply suppresses the findings that b knows, and marks the others as new.
+// Apply suppresses the findings that b knows, and marks the others as new. A finding
+// that a directive or a waiver suppresses keeps that reason: it says more than the
+// baseline does.
 func (b *Baseline) Apply(r *Report) {
 	known := map[string]bool{}
 	for _, k := range b.Findings {

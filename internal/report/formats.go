@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// Formats lists the names that [Report.Write] knows.
+// Formats lists the names that [Report.Write] knows. The order is the one that help
+// texts show.
 func Formats() []string { return []string{"text", "json", "sarif", "github", "junit"} }
 
-// Write writes r in the named format.
+// Write writes r in the named format. The name comes from a flag, so an unknown one
+// is an error that lists the choices.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "text":
@@ -31,7 +33,9 @@ func (r *Report) Write(w io.Writer, format string) error {
 // under the same version.
 const JSONVersion = "forbear/report/v1"
 
-// JSON writes everything, suppressed findings included.
+// JSON writes everything, suppressed findings included. Counts are given beside the
+// findings, so that a script can gate on them without knowing what suppression is.
+// Lists are never null.
 func (r *Report) JSON(w io.Writer) error {
 	count := map[string]int{"error": 0, "warning": 0, "note": 0, "suppressed": 0}
 	type finding struct {
@@ -57,6 +61,8 @@ func (r *Report) JSON(w io.Writer) error {
 	}{JSONVersion, r.Tool, r.Files, count, findings, r.Extra})
 }
 
+// encode leaves <, > and & as they are: messages quote source code, and no browser
+// reads this output as HTML.
 func encode(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -8,6 +8,7 @@ import (
 	"slices"
 )
 
+// The types below are the subset of JUnit's XML that the common CI systems read. JUnit has no schema of record, so nothing beyond that subset is written.
 type junitSuites struct {
 	XMLName xml.Name `xml:"testsuites"`
 	Suites  []junitSuite
@@ -29,6 +30,8 @@ type junitCase struct {
 	Out     string        `xml:"system-out,omitempty"`
 }
 
+// junitFailure makes a case fail. Message is the headline that a CI system shows,
+// Text the detail behind it.
 type junitFailure struct {
 	Type    string `xml:"type,attr"`
 	Message string `xml:"message,attr"`
@@ -37,7 +40,8 @@ type junitFailure struct {
 
 // JUnit writes a suite for each file. Errors are failures; what is less is told
 // in the output of a passed case. A file without findings has one passed case,
-// and so has a run without any file.
+// and so has a run without any file. An empty suite would not do: some CI systems
+// take a file without cases for a broken run.
 func (r *Report) JUnit(w io.Writer) error {
 	var doc junitSuites
 	names, found := r.byFile()
@@ -73,7 +77,8 @@ func (r *Report) JUnit(w io.Writer) error {
 }
 
 // byFile sorts the findings that count by their files, which are those that were
-// judged, and then the others.
+// judged, and then the others. Files without findings come too: their passed cases
+// show that they were judged at all.
 func (r *Report) byFile() (names []string, found map[string][]Finding) {
 	names, found = slices.Clone(r.Files), map[string][]Finding{}
 	for _, f := range r.Counting() {

@@ -22,7 +22,8 @@ const (
 	Error
 )
 
-// String returns note, warning or error.
+// String returns note, warning or error. A value out of range reads as error: a
+// mistake must not make a finding look harmless.
 func (s Severity) String() string { return [...]string{"note", "warning", "error"}[min(s, Error)] }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -34,7 +35,8 @@ func (s *Severity) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseSeverity is the inverse of [Severity.String].
+// ParseSeverity is the inverse of [Severity.String]. The comparison is exact, since
+// the names are keywords of flags and files.
 func ParseSeverity(name string) (Severity, error) {
 	for _, s := range []Severity{Note, Warning, Error} {
 		if s.String() == name {
@@ -44,7 +46,8 @@ func ParseSeverity(name string) (Severity, error) {
 	return Note, fmt.Errorf("unknown severity %q: want note, warning or error", name)
 }
 
-// Rule describes what findings of one id are about.
+// Rule describes what findings of one id are about. IDs are never reused, because
+// baselines and directives in users' code name them.
 type Rule struct {
 	ID       string   `json:"id"`   // stable: "FC101"
 	Name     string   `json:"name"` // "retry-budget-missing"
@@ -63,7 +66,8 @@ type Rule struct {
 }
 
 // Finding is one thing that was found. Line and Column count from 1, or are 0
-// when the whole file is meant.
+// when the whole file is meant. The zero value of each optional field leaves it out
+// of the JSON.
 type Finding struct {
 	ID       string   `json:"id"`
 	Standard string   `json:"rule,omitzero"`
@@ -113,7 +117,8 @@ func (f *Finding) place() Place {
 	return Place{File: f.File, Line: f.Line, Column: f.Column, EndLine: f.EndLine, EndColumn: f.EndColumn}
 }
 
-// String is the place as compilers write it.
+// String is the place as compilers write it. Editors and terminals turn that form
+// into a link. A place without a line is the file alone.
 func (p Place) String() string {
 	switch {
 	case p.Line == 0:
@@ -125,14 +130,16 @@ func (p Place) String() string {
 	}
 }
 
-// Fix is a change that mends a finding.
+// Fix is a change that mends a finding. Edits of one Fix belong together: a tool
+// applies all or none of them, and they must not overlap.
 type Fix struct {
 	Message string `json:"message"`
 	Edits   []Edit `json:"edits"`
 }
 
 // Edit replaces the bytes from Start to End of a file, which are those from the
-// place's beginning to its end.
+// place's beginning to its end. Both forms are there because tools differ: editors
+// want lines and columns, programs that rewrite files want bytes.
 type Edit struct {
 	Place
 	Start   int    `json:"start"`
@@ -140,7 +147,9 @@ type Edit struct {
 	NewText string `json:"new_text"`
 }
 
-// Fingerprint stays the same when lines move.
+// Fingerprint stays the same when lines move. It is cut to 96 bits: enough that two
+// findings of one repository never meet, and short enough to read. A change of its
+// parts makes every user's baseline useless.
 func (f *Finding) Fingerprint() string {
 	id := f.Identity
 	if id == "" {
@@ -150,7 +159,8 @@ func (f *Finding) Fingerprint() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// Sort orders findings by place, then by id and message.
+// Sort orders findings by place, then by id and message. The order is total but for
+// equal findings, so that two runs over the same code give the same bytes.
 func Sort(fs []Finding) {
 	slices.SortStableFunc(fs, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
@@ -158,7 +168,8 @@ func Sort(fs []Finding) {
 	})
 }
 
-// Report is what a run found. It is plain data.
+// Report is what a run found. It is plain data. The zero value is an empty run that
+// found nothing. It is not safe for concurrent use.
 type Report struct {
 	Tool    string // "check"
 	Version string
@@ -179,7 +190,8 @@ type Report struct {
 	Source func(file string) ([]byte, error)
 }
 
-// Counting returns the findings that are not suppressed.
+// Counting returns the findings that are not suppressed. Exit codes, baselines and
+// CI annotations go by these alone.
 func (r *Report) Counting() []Finding {
 	var fs []Finding
 	for _, f := range r.Findings {

@@ -12,10 +12,15 @@ import (
 // primaryLocationLineHash, is left to GitHub, which computes it when absent.
 const fingerprintKey = "forbear/v1"
 
+// m is a JSON object. SARIF has hundreds of types of which this package needs a
+// handful; maps keep the writer next to the form it writes, and encoding/json sorts
+// their keys.
 type m = map[string]any
 
 // SARIF writes SARIF 2.1.0. Suppressed findings are left out unless they are to
-// be shown, since code hosts show them all the same.
+// be shown, since code hosts show them all the same. The column kind is stated,
+// since a reader that assumes another one marks the wrong characters on lines with
+// non-ASCII text.
 func (r *Report) SARIF(w io.Writer) error {
 	rules, index := []m{}, map[string]int{}
 	for i, x := range r.Rules {
@@ -54,6 +59,9 @@ func (r *Report) SARIF(w io.Writer) error {
 	})
 }
 
+// sarif describes the rule for the reader of an alert, who sees nothing else of
+// forbear. GitHub shows the markdown and most other tools the text, so both hold the
+// fix. Precision is high for all rules: the analyzers are silent when unsure.
 func (x *Rule) sarif() m {
 	text, markdown := x.Why, x.Why
 	if x.Fix != "" {
@@ -87,6 +95,8 @@ func problem(s Severity) string {
 	return s.String()
 }
 
+// around puts s between two texts, or returns nothing when s is empty: a message
+// must not show empty brackets.
 func around(before, s, behind string) string {
 	if s == "" {
 		return ""
@@ -94,6 +104,8 @@ func around(before, s, behind string) string {
 	return before + s + behind
 }
 
+// pascal turns "retry-budget-missing" into "RetryBudgetMissing", as SARIF wants the
+// names of rules (section 3.49.7).
 func pascal(name string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(name, "-") {
@@ -104,9 +116,13 @@ func pascal(name string) string {
 	return b.String()
 }
 
-// sarif writes the findings of one report.
+// sarif writes the findings of one report. It exists for the columns, which read
+// each source file once.
 type sarif struct{ columns columns }
 
+// result writes one finding. Message and hint share one text, since viewers show no
+// second one. A finding that only the baseline suppresses is "unchanged" and has no
+// suppression: SARIF has a state for exactly that, and a suppression would say that a person accepted it.
 func (s *sarif) result(f *Finding) m {
 	text := f.Message
 	if f.Hint != "" {
@@ -151,6 +167,8 @@ func (s *sarif) result(f *Finding) m {
 	return result
 }
 
+// physical writes a place. A finding about a whole file has no region: SARIF counts
+// lines from 1, and line 0 breaks its schema.
 func (s *sarif) physical(p Place) m {
 	where := m{"artifactLocation": artifact(p.File)}
 	if p.Line > 0 {
@@ -159,6 +177,8 @@ func (s *sarif) physical(p Place) m {
 	return where
 }
 
+// region writes the lines and columns. The end is exclusive in SARIF as in our own
+// places, so it passes through unchanged.
 func (s *sarif) region(p Place) m {
 	region := m{"startLine": p.Line, "startColumn": s.columns.of(p.File, p.Line, p.Column)}
 	if p.EndLine > 0 {
@@ -168,6 +188,8 @@ func (s *sarif) region(p Place) m {
 }
 
 // artifact is a file's location: a URI, relative to the root where it can be.
+// Absolute paths keep their file URI: they lie outside the root, and a relative form
+// would point nowhere.
 func artifact(file string) m {
 	slashed := filepath.ToSlash(file)
 	if filepath.IsAbs(file) {
@@ -176,7 +198,8 @@ func artifact(file string) m {
 	return m{"uri": (&url.URL{Path: slashed}).String(), "uriBaseId": "%SRCROOT%"}
 }
 
-// fix groups the edits by file, in the order of their first ones.
+// fix groups the edits by file, in the order of their first ones. Two runs over the
+// same code must write the same bytes, which a map's order would not give.
 func (s *sarif) fix(x Fix) m {
 	var files []string
 	replacements := map[string][]m{}
@@ -196,13 +219,16 @@ func (s *sarif) fix(x Fix) m {
 }
 
 // columns turns columns that count bytes into such that count UTF-16 units. It
-// keeps the lines of the last file.
+// keeps the lines of the last file. Findings come sorted by file, so one file at a
+// time is enough memory.
 type columns struct {
 	source func(string) ([]byte, error)
 	file   string
 	lines  []string
 }
 
+// of converts one column. When the source cannot be read or the place is outside it,
+// the column stays as it is: a mark that is a little off beats a report that fails.
 func (c *columns) of(file string, line, col int) int {
 	col = max(col, 1)
 	if c.source == nil {

@@ -27,6 +27,7 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
+// after returns s behind its separator, or nothing at all when s is empty.
 func after(sep, s string) string {
 	if s == "" {
 		return ""
@@ -34,7 +35,9 @@ func after(sep, s string) string {
 	return sep + s
 }
 
-// line keeps a message on one line, without control characters.
+// line keeps a message on one line, without control characters. Messages quote names
+// from users' files: a line feed or an escape sequence in one could forge a finding
+// or drive the terminal.
 func line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -44,7 +47,9 @@ func line(s string) string {
 	}, s)
 }
 
-// GitHub writes workflow commands, which become annotations.
+// GitHub writes workflow commands, which become annotations. Values are escaped as
+// the runner demands. Without that a message with a line feed could start a workflow
+// command of its own.
 func (r *Report) GitHub(w io.Writer) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 )
 
-// New returns a UUID v4 in its usual form of 36 characters.
+// New returns a UUID v4 in its usual form of 36 characters. It is safe for
+// concurrent use and needs no seed. The bits come from crypto/rand, because an
+// idempotency key that can be guessed lets a stranger replay a response.
 func New() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -16,7 +16,8 @@ import (
 )
 
 // Fleet is a number of processes over one database. Its methods are not safe
-// for concurrent use, but for Addrs and Kills.
+// for concurrent use, but for Addrs and Kills. Set the exported fields before the
+// first call. The zero value of the rest is ready.
 type Fleet struct {
 	// Command returns the command of a process that serves the API on addr.
 	Command func(addr string) *exec.Cmd
@@ -28,7 +29,8 @@ type Fleet struct {
 	kills     []Kill
 }
 
-// Kill is the end of one process.
+// Kill is the end of one process. Tick orders it among offers and arrivals, and At
+// measures it against a lease.
 type Kill struct {
 	Tick int64
 	At   time.Time
@@ -42,7 +44,8 @@ type process struct {
 	addr string
 }
 
-// Start adds a process, and waits until it responds.
+// Start adds a process, and waits until it responds. Use it for the first process,
+// at which the endpoints are registered.
 func (f *Fleet) Start(ctx context.Context) error {
 	p, err := f.add()
 	if err != nil {
@@ -51,7 +54,8 @@ func (f *Fleet) Start(ctx context.Context) error {
 	return p.ready(ctx)
 }
 
-// Launch adds processes without waiting for any of them.
+// Launch adds processes without waiting for any of them. Starting together is part
+// of the test: all of them migrate the same schema at once.
 func (f *Fleet) Launch(n int) error {
 	for range n {
 		if _, err := f.add(); err != nil {
@@ -78,7 +82,9 @@ func (f *Fleet) add() (*process, error) {
 }
 
 // address returns a free address with a port below those that the system gives
-// to outgoing connections: a killed process gets its port back.
+// to outgoing connections: a killed process gets its port back. Another program may
+// take the port before the process does; the check then fails loudly instead of
+// testing a stranger.
 func (f *Fleet) address() (string, error) {
 	for range 100 {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+f.Random.IntN(12_000)))
@@ -89,7 +95,9 @@ func (f *Fleet) address() (string, error) {
 	return "", errors.New("no free port")
 }
 
-// spawn starts a process at an address, new or that of one that was killed.
+// spawn starts a process at an address, new or that of one that was killed. The same
+// address matters: clients and endpoints must find the process again without being
+// told.
 func (f *Fleet) spawn(addr string) (*process, error) {
 	cmd := f.Command(addr)
 	in, err := cmd.StdinPipe()
@@ -125,7 +133,8 @@ func (p *process) ready(ctx context.Context) error {
 }
 
 // kill ends the process without a chance to write anything back, which is what the
-// run is for.
+// run is for. SIGKILL leaves no time to release leases, so whatever survives comes
+// from the database.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
@@ -150,7 +159,8 @@ func (f *Fleet) Kills() []Kill {
 }
 
 // Rampage kills a random process every one to three seconds and starts it again
-// at its address, until over says that it is enough.
+// at its address, until over says that it is enough. Only one process is down at a
+// time. A kill is numbered after the process has ended.
 func (f *Fleet) Rampage(ctx context.Context, over func(kills int) bool) error {
 	for n := 0; !over(n); n++ {
 		select {
@@ -177,7 +187,8 @@ func (f *Fleet) Rampage(ctx context.Context, over func(kills int) bool) error {
 	return nil
 }
 
-// Stop kills all processes.
+// Stop kills all processes. It kills as Rampage does: by then the evidence is
+// complete, and an orderly end would prove nothing.
 func (f *Fleet) Stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +198,9 @@ func (f *Fleet) Stop() {
 	f.processes = nil
 }
 
-// Register puts the endpoints, at the first process.
+// Register puts the endpoints, at the first process. Concurrency is 20, so that
+// messages of different keys overtake each other and only the order within a key can
+// hold.
 func (f *Fleet) Register(ctx context.Context, endpoints []Endpoint, url func(id string) string) error {
 	for _, e := range endpoints {
 		spec := map[string]any{"url": url(e.ID), "ordered": e.Ordered, "concurrency": 20}
@@ -202,7 +215,8 @@ func (f *Fleet) Register(ctx context.Context, endpoints []Endpoint, url func(id 
 }
 
 // call makes one call of the API, and reads a response of 2xx into out unless
-// that is nil.
+// that is nil. It does not retry: a setup call that fails is a fault of the run.
+// Errors quote at most 300 bytes of the response.
 func call(ctx context.Context, method, url string, in, out any) error {
 	var body io.Reader
 	if in != nil {

@@ -10,17 +10,19 @@ import (
 )
 
 // row is a row of forbear_outbox. Its values are of any type, because on SQLite
-// every column takes every type.
+// every column takes every type. A missing column is left to its default.
 type row map[string]any
 
-// columns are those of the outbox that a row may set, in a fixed order.
+// columns are those of the outbox that a row may set, in a fixed order. A fixed
+// order makes the statements of equal seeds equal.
 var columns = []string{
 	"message_id", "endpoint", "type", "source", "subject", "order_key", "idempotency_key", "correlation_id",
 	"content_type", "headers", "not_before", "body",
 }
 
 // insert makes one transaction with a few offers, which is committed or rolled
-// back.
+// back. Offers of one transaction are committed or rolled back together, and their order within it is
+// part of rule 6.
 func (p *producer) insert(ctx context.Context) error {
 	commit := !p.chance(rolledBack)
 	offers, rows := make([]*Offer, 1+p.r.IntN(5)), []row(nil)
@@ -40,7 +42,9 @@ func (p *producer) insert(ctx context.Context) error {
 }
 
 // InsertRows inserts the rows of the offers in one transaction, and takes down
-// how it ended. The database is not what is killed here: an error is the run's.
+// how it ended. The database is not what is killed here: an error is the run's. A
+// commit that fails leaves its result unknown, and a run with an unknown result
+// cannot be judged.
 func InsertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, commit bool, offers []*Offer, rows []row) error {
 	begin := clock.Tick()
 	tx, err := fill(ctx, db, postgres, rows)
@@ -62,7 +66,9 @@ func InsertRows(ctx context.Context, db *sql.DB, postgres bool, clock *Clock, co
 }
 
 // fill begins a transaction and inserts the rows, as an application would: with a
-// statement of its own, and only the columns that it has values for.
+// statement of its own, and only the columns that it has values for. Going through
+// the library's own writer would test only what that writer can express. After an
+// error nothing is left open.
 func fill(ctx context.Context, db *sql.DB, postgres bool, rows []row) (*sql.Tx, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -92,7 +98,8 @@ func fill(ctx context.Context, db *sql.DB, postgres bool, rows []row) (*sql.Tx, 
 	return tx, nil
 }
 
-// row writes the offer as a row of the outbox.
+// row writes the offer as a row of the outbox. Empty fields are left out rather than
+// written as empty texts: the columns' defaults are under test too.
 func (o *Offer) row() row {
 	c := &o.Content
 	r := row{"message_id": o.ID, "endpoint": o.Endpoints[0], "body": []byte(c.Body)}

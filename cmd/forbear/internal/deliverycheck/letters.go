@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// Letter is a dead letter as the API shows it.
+// Letter is a dead letter as the API shows it. The JSON names are the API's; fields
+// that no rule needs are left out.
 type Letter struct {
 	ID             string   `json:"id"`
 	Destination    string   `json:"destination"`
@@ -25,7 +26,8 @@ type Letter struct {
 	Description    string   `json:"description"`
 }
 
-// content returns what the letter holds.
+// content returns what the letter holds. A letter must keep the content byte for
+// byte, or a redrive would send another message.
 func (l *Letter) content() Content {
 	return Content{string(l.Payload), l.Type, l.Source, l.Subject, l.Key, l.IdempotencyKey, l.ContentType, l.Headers}
 }
@@ -36,11 +38,13 @@ func (l *Letter) String() string {
 	return fmt.Sprintf("letter %s reason %s destination %s event_id %s content %s: %s; payload %s", l.ID, l.Reason, l.Destination, l.EventID, c.Sum(), l.Description, clip(string(l.Payload)))
 }
 
-// readers is how many calls read letters at a time.
+// readers is how many calls read letters at a time. One at a time would take minutes
+// after a long run; many more would measure the API and not read it.
 const readers = 8
 
 // ReadLetters lists all dead letters and reads each with its payload, which a list
-// does not show.
+// does not show. It pages by id, so letters that come meanwhile do not shift a page.
+// Every call reveals a payload, and the API records that in the audit.
 func ReadLetters(ctx context.Context, addr string) ([]Letter, error) {
 	var list []Letter
 	for after := ""; ; {

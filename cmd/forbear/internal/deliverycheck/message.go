@@ -8,10 +8,12 @@ import (
 // keyName names the kth key.
 func keyName(k int) string { return fmt.Sprintf("key-%02d", k) }
 
-// id makes a new id.
+// id makes a new id. Ids are unique across all producers of a run; collisions come
+// only from [Traffic] choosing an earlier id.
 func (p *producer) id() string { return fmt.Sprintf("m%d", p.ids.Add(1)) }
 
-// Body is what bodies say of themselves, for the reader of a report.
+// Body is what bodies say of themselves, for the reader of a report. The receiver
+// does not read it: the verdict compares digests alone.
 type Body struct {
 	Token    string `json:"token"` // unique
 	Endpoint string `json:"endpoint"`
@@ -24,7 +26,8 @@ type Body struct {
 const raw = "application/octet-stream"
 
 // content makes new content, with a body that there was never before and a key
-// of the producer's own.
+// of the producer's own. A tenth of the bodies are raw bytes with NUL and invalid
+// UTF-8, which only payload_base64 and a blob can carry.
 func (p *producer) content(id, endpoint string) Content {
 	c := Content{Key: p.keys[p.r.IntN(len(p.keys))]}
 	if p.chance(keyless) {
@@ -46,7 +49,9 @@ func (p *producer) content(id, endpoint string) Content {
 }
 
 // rival makes content that differs from a victim's: a new body, or one other
-// field.
+// field. One field is the harder case: a product that compares bodies alone takes
+// such a rival for a duplicate. The content type is not among the fields, because
+// the body must still fit it.
 func (p *producer) rival(victim *Offer, endpoint string) Content {
 	if p.chance(0.5) {
 		return p.content(victim.ID, endpoint)

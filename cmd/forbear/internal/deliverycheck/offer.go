@@ -16,7 +16,8 @@ const (
 )
 
 // Kind says what an offer was meant to meet: how its endpoint and content
-// relate to those of an earlier offer of the same id.
+// relate to those of an earlier offer of the same id. The verdict does not use it.
+// The report does, to show that each kind of collision came up.
 type Kind string
 
 const (
@@ -28,7 +29,8 @@ const (
 	Unsendable     Kind = "invalid"         // a row that can never be sent
 )
 
-// Result is what became of an offer as its producer saw it.
+// Result is what became of an offer as its producer saw it. The verdict trusts it as
+// the promise that the caller was given.
 type Result string
 
 const (
@@ -72,7 +74,8 @@ type Offer struct {
 func (o *Offer) acknowledged() bool { return o.Result == Accepted || o.Result == Duplicate }
 
 // standing reports whether the offer may have added something: it was neither
-// refused nor rolled back, and can be sent.
+// refused nor rolled back, and can be sent. An open offer stands too: without a
+// response its caller knows nothing, and the message may have been stored.
 func (o *Offer) standing() bool {
 	return o.Invalid == "" && o.Result != Refused && o.Result != RolledBack && o.Result != Unexpected
 }
@@ -111,7 +114,8 @@ func (l *Ledger) Add(o *Offer) {
 	l.offers = append(l.offers, o)
 }
 
-// Offers returns all offers.
+// Offers returns all offers. The slice is the caller's own; the offers are shared
+// and must be read only after the traffic has ended.
 func (l *Ledger) Offers() []*Offer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +128,9 @@ const recent = 40
 
 // pick returns an earlier offer to collide with: one of the latest as often as
 // any; one of the given channel, unless that is "". It returns nil when there
-// is none.
+// is none. Late victims make races between processes, early ones make duplicates of
+// what was long delivered. It tries 16 times before it gives up, for a ledger
+// without a fitting offer must not hang a producer.
 func (l *Ledger) pick(r *rand.Rand, from Channel) *Offer {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,14 +29,16 @@ type request struct {
 	Base64         []byte          `json:"payload_base64,omitempty"`
 }
 
-// maxCalls bounds how often one offer is repeated.
+// maxCalls bounds how often one offer is repeated. At 10 to 50 ms a call that is a
+// minute or so: longer than any restart.
 const maxCalls = 2000
 
 // post makes the next offer over HTTP.
 func (p *producer) post(ctx context.Context) error { return p.offer(ctx, p.next()) }
 
 // offer calls any of the processes, and repeats the call until there is
-// a response: an offer without an end could not be judged.
+// a response: an offer without an end could not be judged. Calls of one offer go to
+// different processes on purpose: a duplicate must be known to all of them.
 func (p *producer) offer(ctx context.Context, o *Offer) error {
 	body, idHeader := p.request(o)
 	o.Begin = p.Clock.Tick()
@@ -58,7 +60,8 @@ func (p *producer) offer(ctx context.Context, o *Offer) error {
 }
 
 // request writes the offer as a call. What is no part of a message's content
-// varies from call to call.
+// varies from call to call. The API has several spellings of one message, such as
+// payload and payload_base64. All of them must be the same message to it.
 func (p *producer) request(o *Offer) (body []byte, idHeader string) {
 	c := &o.Content
 	r := request{

@@ -21,7 +21,8 @@ const (
 	look = 100 * time.Millisecond
 )
 
-// Promised returns the identities of which something has to arrive.
+// Promised returns the identities of which something has to arrive. An accepted
+// duplicate is a promise as well: the caller was told that the message is known.
 func Promised(offers []*Offer) (list []Identity) {
 	seen := map[Identity]bool{}
 	for _, o := range offers {
@@ -38,7 +39,8 @@ func Promised(offers []*Offer) (list []Identity) {
 	return list
 }
 
-// Left counts the rows in the outbox.
+// Left counts the rows in the outbox. It goes to the table itself, since a metric
+// could be wrong in the same way as the dispatcher.
 func Left(ctx context.Context, db *sql.DB) (n int, err error) {
 	err = db.QueryRowContext(ctx, `SELECT count(*) FROM forbear_outbox`).Scan(&n)
 	return n, err

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Arrival is one complete request that an endpoint received.
+// Arrival is one complete request that an endpoint received. It is kept for every
+// attempt, so it holds a digest and the beginning of the body instead of the whole.
 type Arrival struct {
 	Tick     int64
 	At       time.Time
@@ -31,7 +32,8 @@ func (a *Arrival) String() string {
 		" wire " + a.Wire.String() + " X-Retry-Attempt " + a.Retry + ": " + strconv.Itoa(a.Status) + "; body " + a.Body
 }
 
-// Receiver is an HTTP server for each endpoint. It is safe for concurrent use.
+// Receiver is an HTTP server for each endpoint. It is safe for concurrent use. Each
+// endpoint has its own port, so that a request sent to the wrong address shows.
 type Receiver struct {
 	clock   *Clock
 	failing float64 // the part of the requests that gets 503
@@ -44,7 +46,8 @@ type Receiver struct {
 	taken    map[Identity]bool
 }
 
-// NewReceiver starts the servers on loopback addresses. Close stops them.
+// NewReceiver starts the servers on loopback addresses. Close stops them. Failing is
+// 0 to 1. Failures make retries, without which order and duplicates would be easy.
 func NewReceiver(clock *Clock, endpoints []Endpoint, failing float64, seed uint64) (*Receiver, error) {
 	r := &Receiver{clock: clock, failing: failing, urls: map[string]string{}, random: rand.New(rand.NewPCG(seed, 1)), taken: map[Identity]bool{}}
 	for _, e := range endpoints {
@@ -75,7 +78,8 @@ func (r *Receiver) Close() {
 	}
 }
 
-// handler takes every request, whole or not at all.
+// handler takes every request, whole or not at all. It does not deduplicate, as a
+// real receiver should: the duplicates are what is counted.
 func (r *Receiver) handler(e Endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
@@ -113,7 +117,8 @@ func (r *Receiver) Count() int {
 	return len(r.arrivals)
 }
 
-// Missing counts those of the identities that the receiver has not taken yet.
+// Missing counts those of the identities that the receiver has not taken yet. A 503
+// does not count as taken.
 func (r *Receiver) Missing(want []Identity) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Violation is one breach of a rule.
+// Violation is one breach of a rule. Rule is the number in the package's comment.
 type Violation struct {
 	Rule int
 	Text string // with all facts that are known
@@ -29,7 +29,8 @@ type Report struct {
 }
 
 // newReport counts what a run was made of. A run without violations says something
-// only when its figures show that there was enough to violate.
+// only when its figures show that there was enough to violate. It reads the evidence
+// without judging any of it.
 func newReport(ev *Evidence) *Report {
 	r := &Report{Offers: map[string]int{}, Results: map[string]int{}, Letters: map[string]int{}, Arrivals: len(ev.Arrivals), Kills: len(ev.Kills)}
 	for _, o := range ev.Offers {
@@ -71,7 +72,8 @@ func (r *Report) Count(rule int) (n int) {
 	return n
 }
 
-// Summary returns the figures, as lines of text.
+// Summary returns the figures, as lines of text. Maps are sorted by key, so that the
+// summaries of two runs can be compared line by line.
 func (r *Report) Summary() string {
 	var b strings.Builder
 	table := func(name string, m map[string]int) {
@@ -96,7 +98,8 @@ func (r *Report) Summary() string {
 }
 
 // First returns up to n violations, of each rule some: one fault of the product
-// usually breaks a rule hundreds of times.
+// usually breaks a rule hundreds of times. Each rule gets a quarter of n, and one at
+// least.
 func (r *Report) First(n int) string {
 	var b strings.Builder
 	of := map[int]int{}

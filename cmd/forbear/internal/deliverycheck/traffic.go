@@ -44,7 +44,8 @@ type Traffic struct {
 func (t *Traffic) Made() float64 { return float64(t.made.Load()) / float64(t.Messages) }
 
 // Run makes the offers, and returns when each has its end. An error says that
-// it could not be known what became of one, and that there is nothing to judge.
+// it could not be known what became of one, and that there is nothing to judge. The
+// first error stops all producers. Idle connections are closed at the end.
 func (t *Traffic) Run(ctx context.Context) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: t.Producers}
 	defer transport.CloseIdleConnections()
@@ -152,7 +153,8 @@ func (p *producer) next() *Offer {
 	return o
 }
 
-// victim returns the earlier offer to collide with, or nil.
+// victim returns the earlier offer to collide with, or nil. None is available at the
+// start of a run, which only means a few more fresh ids.
 func (p *producer) victim() *Offer {
 	if !p.chance(collisions) {
 		return nil
@@ -166,7 +168,9 @@ func (p *producer) victim() *Offer {
 	return p.Ledger.pick(p.r, from)
 }
 
-// collide makes o an offer with the id of another.
+// collide makes o an offer with the id of another. The four kinds are equally
+// likely. They are the whole table of same and other endpoint by same and other
+// content.
 func (p *producer) collide(o, victim *Offer) {
 	o.ID, o.Crossed = victim.ID, victim.Channel != o.Channel
 	there := victim.Endpoints[p.r.IntN(len(victim.Endpoints))]

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Evidence is everything that a run left behind.
+// Evidence is everything that a run left behind. It is plain data, so that a test
+// can write a breach by hand and see that the verdict finds it.
 type Evidence struct {
 	Endpoints []Endpoint
 	Offers    []*Offer
@@ -19,7 +20,8 @@ type Evidence struct {
 	Deadlocks int
 }
 
-// story is everything about one identity.
+// story is everything about one identity. Every rule but order and responses is
+// about a single identity and is judged on its story.
 type story struct {
 	Identity
 	endpoint Endpoint
@@ -30,7 +32,8 @@ type story struct {
 	winner   *entry   // the content that arrived, or nil
 }
 
-// entry is one content of an identity, with what was offered of it.
+// entry is one content of an identity, with what was offered of it. Rivals of one
+// identity have one entry each; at most one of them may win.
 type entry struct {
 	content   *Content
 	sum, wire Sum
@@ -40,7 +43,8 @@ type entry struct {
 }
 
 // judge compares what a run left behind, story by story. It adds the violations to
-// its report.
+// its report. It belongs to one call of [Judge]. The maps are indexes: the evidence
+// itself is never changed.
 type judge struct {
 	*Report
 	ev        *Evidence
@@ -83,6 +87,8 @@ func Judge(ev *Evidence) *Report {
 }
 
 // collect sorts the evidence by identity. What belongs to none is a violation.
+// Something that belongs to no offer is as bad as something that is missing: it went
+// to a stranger or was made up.
 func (j *judge) collect() {
 	for _, o := range j.ev.Offers {
 		for _, e := range o.Endpoints {
@@ -120,7 +126,8 @@ func (j *judge) collect() {
 	}
 }
 
-// offer adds an offer to the story.
+// offer adds an offer to the story. An invalid row gets no entry: its content must
+// never arrive, so it cannot win.
 func (s *story) offer(o *Offer) {
 	s.offers = append(s.offers, o)
 	if o.Invalid != "" {
@@ -151,7 +158,8 @@ func (s *story) entry(sum Sum) *entry {
 
 // decide finds out which content won: the one that arrived. Where several look
 // alike on the wire, it is the one that was acknowledged, or else the one that
-// has rows and no letter of them.
+// has rows and no letter of them. The choice favours the product where the evidence
+// allows several readings: a check that cries wolf is soon switched off.
 func (s *story) decide() {
 	for i := range s.letters {
 		c := s.letters[i].content()

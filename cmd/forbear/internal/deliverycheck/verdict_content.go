@@ -1,6 +1,8 @@
 package deliverycheck
 
-// arrived judges what arrived of one identity (rules 1 and 4).
+// arrived judges what arrived of one identity (rules 1 and 4). A mix-up of endpoints
+// is told apart from plain corruption, because the two have different causes in the
+// product.
 func (j *judge) arrived(s *story) {
 	if len(s.arrivals) == 0 {
 		return
@@ -28,7 +30,7 @@ func (j *judge) arrived(s *story) {
 }
 
 // foreign reports whether what arrived was offered under the same id at another
-// endpoint alone.
+// endpoint alone. That is the mark of a store that keys messages by their id alone.
 func (j *judge) foreign(s *story) bool {
 	for _, other := range j.ids[s.ID] {
 		for _, e := range other.entries {
@@ -40,7 +42,8 @@ func (j *judge) foreign(s *story) bool {
 	return false
 }
 
-// taken reports whether the endpoint took the message.
+// taken reports whether the endpoint took the message. A response of 503 is no
+// delivery: the message is due again.
 func (s *story) taken() bool {
 	for i := range s.arrivals {
 		if s.arrivals[i].good() {
@@ -51,7 +54,8 @@ func (s *story) taken() bool {
 }
 
 // promised judges whether what was acknowledged over HTTP arrived (rules 2 and
-// 4).
+// 4). Two acknowledged contents cannot both arrive, so one caller was promised what
+// did not happen.
 func (j *judge) promised(s *story) {
 	var acked []*entry
 	for _, e := range s.entries {
@@ -72,7 +76,8 @@ func (j *judge) promised(s *story) {
 }
 
 // deadLettered judges what became of the rows of the outbox that could be sent (rules
-// 2 and 4): each arrived, or is a letter.
+// 2 and 4): each arrived, or is a letter. Losing rows are counted one by one, since
+// each was a committed transaction of its own and none may vanish.
 func (j *judge) deadLettered(s *story) {
 	for i := range s.letters {
 		l := &s.letters[i]
@@ -104,7 +109,8 @@ func (j *judge) deadLettered(s *story) {
 	}
 }
 
-// spoilt returns the invalid row that the letter is, or nil.
+// spoilt returns the invalid row that the letter is, or nil. The payload decides,
+// because every body of a run holds a unique token.
 func (s *story) spoilt(l *Letter) *Offer {
 	for _, o := range s.offers {
 		if o.Invalid != "" && o.Result == Committed && o.Content.Body == string(l.Payload) {
@@ -115,7 +121,8 @@ func (s *story) spoilt(l *Letter) *Offer {
 }
 
 // invalid judges the rows that could not be sent (rule 7). Their ids are used
-// once.
+// once. Exactly one letter is wanted: none loses the row, and a second one would be
+// redriven twice.
 func (j *judge) invalid(s *story) {
 	for _, o := range s.offers {
 		if o.Invalid == "" {
@@ -138,7 +145,8 @@ func (j *judge) invalid(s *story) {
 	}
 }
 
-// counted judges how often a message arrived (rule 5).
+// counted judges how often a message arrived (rule 5). Failed attempts do not count:
+// retrying them is the product's task.
 func (j *judge) counted(s *story) {
 	var last *Arrival
 	for i := range s.arrivals {
@@ -158,6 +166,7 @@ func (j *judge) counted(s *story) {
 
 // excused reports whether a process was killed between two arrivals, and within
 // a lease of the first: by then its outcome was written, or the lease lost.
+// At-least-once delivery allows such a repetition and no other (rule 5).
 func (j *judge) excused(first, again *Arrival) bool {
 	for _, k := range j.ev.Kills {
 		if first.Tick < k.Tick && k.Tick < again.Tick && k.At.Sub(first.At) < lease {

@@ -7,7 +7,8 @@ import (
 )
 
 // link is a message in the line of its key. Accepted says when that may have
-// happened: after early and before late.
+// happened: after early and before late. Acceptance itself is invisible from
+// outside, hence the interval instead of a moment.
 type link struct {
 	*story
 	early, late int64
@@ -17,13 +18,16 @@ type link struct {
 }
 
 // line is the messages of one key at one endpoint that came through one channel.
+// Channels are apart, because nothing orders a call against a transaction of another
+// connection.
 type line struct {
 	endpoint, key string
 	channel       Channel
 }
 
 // ordered judges the order of the messages of each key (rule 6). A message that
-// may have been accepted through either channel belongs to no line.
+// may have been accepted through either channel belongs to no line. Those left out
+// are counted in the report, so that a run that judges too few of them shows.
 func (j *judge) ordered(list []*story) {
 	lines := map[line][]*link{}
 	for _, s := range list {
@@ -56,7 +60,8 @@ func sorted(lines map[line][]*link) (list []line) {
 }
 
 // link finds out when the message may have been accepted. It reports false when
-// that may have happened through either channel, or cannot be said.
+// that may have happened through either channel, or cannot be said. An uncertain
+// case is left out rather than guessed: a false violation costs days of search.
 func (s *story) link() (l *link, channel Channel, ok bool) {
 	l = &link{story: s, early: math.MaxInt64, first: s.arrivals[0].Tick, last: s.arrivals[len(s.arrivals)-1].Tick, good: math.MaxInt64}
 	for i := range s.arrivals {
@@ -82,7 +87,9 @@ func (s *story) link() (l *link, channel Channel, ok bool) {
 	return l, channel, ok
 }
 
-// candidates returns the offers that may have been the one that was accepted.
+// candidates returns the offers that may have been the one that was accepted. Offers
+// that began after the content was known to be stored are not among them: they can
+// only have been duplicates.
 func (s *story) candidates() (list []*Offer) {
 	known := s.arrivals[0].Tick
 	for _, o := range s.winner.acked {
@@ -105,7 +112,9 @@ func (s *story) candidates() (list []*Offer) {
 }
 
 // sweep demands that all that was accepted before a message was offered is done
-// with before that message is first sent.
+// with before that message is first sent. Comparing every pair would be quadratic.
+// It is enough to hold each message against the latest of those before it: by first
+// 2xx and by last arrival.
 func (j *judge) sweep(at line, links []*link) {
 	byLate := slices.SortedFunc(slices.Values(links), func(a, b *link) int { return cmp.Compare(a.late, b.late) })
 	byEarly := slices.SortedFunc(slices.Values(links), func(a, b *link) int { return cmp.Compare(a.early, b.early) })
@@ -129,7 +138,8 @@ func (j *judge) sweep(at line, links []*link) {
 	}
 }
 
-// transactions demands the order of the inserts within a transaction.
+// transactions demands the order of the inserts within a transaction. The sweep
+// cannot see it: rows of one transaction have the same interval.
 func (j *judge) transactions(at line, links []*link) {
 	rows := slices.DeleteFunc(slices.Clone(links), func(l *link) bool { return l.tx == 0 })
 	slices.SortFunc(rows, func(a, b *link) int { return cmp.Or(cmp.Compare(a.tx, b.tx), cmp.Compare(a.row, b.row)) })
@@ -140,7 +150,8 @@ func (j *judge) transactions(at line, links []*link) {
 	}
 }
 
-// pair judges two messages of which n has to be first.
+// pair judges two messages of which n has to be first. The two cases are different
+// faults: an order that was not kept, and a repetition behind the order's back.
 func (j *judge) pair(at line, n, m *link) {
 	switch {
 	case n.good > m.first:

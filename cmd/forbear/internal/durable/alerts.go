@@ -4,7 +4,8 @@ import (
 	"net/http"
 )
 
-// listAlerts lists the latest alerts.
+// listAlerts lists the latest alerts. The last 100 are enough for a look: what
+// happened long ago is in the audit and in the dead letters.
 func (s *Service) listAlerts(r *http.Request) (int, any, error) {
 	list, err := s.DB.DeadLetters().Alerts(r.Context(), 100)
 	return http.StatusOK, map[string]any{"alerts": nonNil(list)}, err
@@ -16,7 +17,8 @@ func (s *Service) alertHealth(*http.Request) (int, any, error) {
 	return http.StatusOK, map[string]any{"notifiers": s.Alerter.Health()}, nil
 }
 
-// testAlerts sends a test alert to every notifier and waits for the results.
+// testAlerts sends a test alert to every notifier and waits for the results. It is
+// audited first, because a test pages people, who will ask who it was.
 func (s *Service) testAlerts(r *http.Request) (int, any, error) {
 	s.audit(r, "alert-test", "", "")
 	return http.StatusOK, map[string]any{"notifiers": s.Alerter.Test(r.Context(), actor(r))}, nil

@@ -21,11 +21,13 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
-// maxRequest bounds a request's body: a message of 256 KiB in base64, and more.
+// maxRequest bounds a request's body: a message of 256 KiB in base64, and more. A
+// longer body is refused with 413 while it is read, so it never fills the memory.
 const maxRequest = 1 << 20
 
 // route is one operation of the API. It returns what to send and not how: adapt
-// gives every response its headers, and every error its problem.
+// gives every response its headers, and every error its problem. A returned error
+// must name one of the faults in response.go, or the caller sees 503.
 type route struct {
 	method, path string
 	serve        func(*http.Request) (status int, body any, err error)
@@ -64,7 +66,8 @@ func (s *Service) routes() []route {
 
 // handler is the API under /v1/. Paths are registered without their methods, so
 // that a wrong method and an unknown path get problems too, and not the plain text
-// of net/http.
+// of net/http. The order is deliberate: requests from other sites are refused first,
+// then those without the token, and only then is a path looked up.
 func (s *Service) handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	paths := map[string]map[string]http.HandlerFunc{}
@@ -96,7 +99,9 @@ func (s *Service) handler(o Options) http.Handler {
 }
 
 // authorize demands the token, and without one that the request is addressed
-// to this very machine: a name that a stranger controls may resolve to it.
+// to this very machine: a name that a stranger controls may resolve to it. Tokens
+// are compared as digests in constant time, so that neither their length nor a
+// common prefix shows in the timing.
 func authorize(o Options, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + o.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +119,8 @@ func authorize(o Options, next http.Handler) http.Handler {
 }
 
 // correlation returns the caller's id, when it is fit to be repeated, or a new
-// one. Spaces and control characters could forge a line of the log.
+// one. Spaces and control characters could forge a line of the log. A new id is made
+// instead of an error: a bad header must not fail a good request.
 func correlation(r *http.Request) string {
 	if id := inbound.ID(r.Header.Values("X-Correlation-ID")); id != "" {
 		return id
@@ -123,7 +129,8 @@ func correlation(r *http.Request) string {
 }
 
 // read reads a JSON body; unknown fields are refused, so that a misspelt one
-// is not a silent default.
+// is not a silent default. A second JSON value is refused as well, since it would be
+// dropped without a word. Errors never quote the body.
 func read(r *http.Request, v any) error {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()

@@ -10,7 +10,8 @@ import (
 )
 
 // actor names who asks, for the audit. The name is the caller's own word, which the
-// token does not prove; the address beside it is not.
+// token does not prove; the address beside it is not. Control characters are
+// refused, because they could forge a line of the trail.
 func actor(r *http.Request) string {
 	name := r.Header.Get("X-Forbear-Actor")
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
@@ -22,7 +23,7 @@ func actor(r *http.Request) string {
 
 // audit records who did what. Where nothing may happen unrecorded, the store does
 // it in the same transaction instead; here the deed is done, and a failure to
-// record it is an error in the log.
+// record it is an error in the log. The detail holds no payloads and no secrets.
 func (s *Service) audit(r *http.Request, action, target, detail string) {
 	if err := s.DB.DeadLetters().Audit(r.Context(), deadletter.Entry{Who: actor(r), Action: action, Target: target, Detail: detail}); err != nil {
 		s.log.Error("audit not written", "action", action, "target", target, "error", err.Error())
@@ -30,7 +31,9 @@ func (s *Service) audit(r *http.Request, action, target, detail string) {
 }
 
 // reveal reports whether payloads and credentials may be shown. That is recorded
-// before anything is shown; when it cannot be recorded, nothing is shown.
+// before anything is shown; when it cannot be recorded, nothing is shown. A
+// value other than true or false is an error: "reveal=1" that is taken for no would
+// look like a masked payload.
 func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 	switch v := r.URL.Query().Get("reveal"); v {
 	case "", "false":
@@ -42,7 +45,8 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 	}
 }
 
-// listAudit lists the latest entries of the audit trail.
+// listAudit lists the latest entries of the audit trail. It shows at most 200 of
+// them.
 func (s *Service) listAudit(r *http.Request) (int, any, error) {
 	list, err := s.DB.DeadLetters().AuditTrail(r.Context(), 200)
 	return http.StatusOK, map[string]any{"audit": nonNil(list)}, err

@@ -10,11 +10,15 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// scrapeTimeout bounds what a scrape asks the database.
+// scrapeTimeout bounds what a scrape asks the database. It is below Prometheus's
+// default of 10 s, so that a slow database costs some series and not the whole
+// scrape.
 const scrapeTimeout = 2 * time.Second
 
 // The metrics of delivery that are not those of any call: what came in, what waits,
-// and what the dispatcher cannot serve.
+// and what the dispatcher cannot serve. Names and labels are an interface to users'
+// dashboards and alerts. No label takes values from messages, which would have no
+// bound.
 var (
 	accepted  = prometheus.NewDesc("webhook_messages_accepted_total", "Messages accepted by this process.", nil, nil)
 	delivered = prometheus.NewDesc("webhook_deliveries_total", "Deliveries that succeeded.", nil, nil)
@@ -38,7 +42,8 @@ func (s *Service) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector]: the counts of this process, and
 // what the store holds. What retries and dead letters are counted as is
 // promretry's business, as for all other calls. A store that does not respond
-// has its part left out.
+// has its part left out. It is safe for concurrent use. The counters start at 0 with
+// each process, as Prometheus expects.
 func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, k prometheus.ValueType, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, k, v, labels...)
@@ -89,7 +94,7 @@ func (s *Service) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// number is a truth as a gauge.
+// number is a truth as a gauge. Gauges have no truth values: 1 is true, 0 is false.
 func number(b bool) float64 {
 	if b {
 		return 1

@@ -12,7 +12,8 @@ import (
 )
 
 // condition is what a write of an endpoint depends on: RFC 9110 section 13.1.
-// The zero value holds always.
+// The zero value holds always. Without conditions two operators who edit the same
+// endpoint undo each other's changes unseen.
 type condition struct {
 	given  bool     // If-Match was sent
 	exists bool     // "*": the endpoint is there
@@ -21,15 +22,18 @@ type condition struct {
 }
 
 // errPrecondition is 412: nothing was written, because the endpoint is not what the
-// caller believes.
+// caller believes. The caller has to read the endpoint again before another try:
+// repeating the same request cannot help.
 var errPrecondition = errors.New("precondition failed")
 
 // tagOf is the entity tag of a version. It is strong: equal versions are equal in
-// every byte of the configuration.
+// every byte of the configuration. Quotes are part of the tag (RFC 9110 section
+// 8.8.3).
 func tagOf(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
 // conditionOf reads If-Match and If-None-Match. The latter has one use here, to add
 // an endpoint and never to replace one; any other is refused rather than ignored.
+// Several header lines count as one list, as RFC 9110 section 5.3 has it.
 func conditionOf(r *http.Request) (c condition, err error) {
 	if lines, ok := r.Header["If-Match"]; ok {
 		c.given = true
@@ -50,7 +54,8 @@ func conditionOf(r *http.Request) (c condition, err error) {
 
 // parseTags reads a list of entity tags and returns the strong ones. It is strict:
 // a tag without its quotes, as people write it by hand, would match nothing, and
-// the caller would look for another writer who does not exist.
+// the caller would look for another writer who does not exist. Weak tags are read
+// and left out, because If-Match compares strongly (section 13.1.1).
 func parseTags(text string) (tags []string, err error) {
 	for n := 0; ; n++ {
 		text = strings.TrimLeft(text, ", \t")
@@ -71,7 +76,8 @@ func parseTags(text string) (tags []string, err error) {
 	}
 }
 
-// check refuses a stored endpoint that the condition does not name.
+// check refuses a stored endpoint that the condition does not name. It must run
+// inside the write's transaction, where stored cannot change any more.
 func (c condition) check(stored *webhook.Endpoint) error {
 	if !c.given || c.exists || slices.Contains(c.tags, tagOf(stored.Version)) {
 		return nil
@@ -80,7 +86,7 @@ func (c condition) check(stored *webhook.Endpoint) error {
 }
 
 // missing makes of an endpoint that is not there a condition that does not
-// hold.
+// hold. Other errors pass through unchanged.
 func (c condition) missing(id string, err error) error {
 	if errors.Is(err, webhook.ErrNotFound) {
 		return c.failed(id, "it does not exist")
@@ -88,7 +94,8 @@ func (c condition) missing(id string, err error) error {
 	return err
 }
 
-// failed says which endpoint, and why.
+// failed says which endpoint, and why. Saying that nothing was written spares the
+// caller the question.
 func (condition) failed(id, why string) error {
 	return fmt.Errorf("%w: endpoint %q: %s; nothing was written", errPrecondition, id, why)
 }

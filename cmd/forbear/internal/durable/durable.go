@@ -53,7 +53,8 @@ type Options struct {
 }
 
 // SecretPrefix begins the names of environment variables that env: references
-// may name.
+// may name. Without it an endpoint's configuration could send any variable of the
+// process, such as the database's password, to a stranger.
 const SecretPrefix = "FORBEAR_SECRET_"
 
 // Service is durable delivery. Between New and Run it accepts messages and sends
@@ -71,7 +72,8 @@ type Service struct {
 }
 
 // New opens the database and brings its schema up to date. An API that other
-// machines reach needs a token. After an error nothing is left open.
+// machines reach needs a token. After an error nothing is left open. The
+// schema is migrated before anything reads it. Several processes may start at once.
 func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Open && o.Token == "" {
 		return nil, fmt.Errorf("delivery: the API listens beyond loopback and needs a token")
@@ -96,7 +98,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 }
 
 // build puts the parts together on an open database. The endpoints are loaded
-// before the API can be called: a message to one of them must find it.
+// before the API can be called: a message to one of them must find it. On an error
+// the caller closes the database; nothing else has been started yet.
 func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	if err := db.Update(ctx, o.Logger); err != nil {
 		return nil, err
@@ -139,7 +142,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 
 // Run delivers until ctx ends, and then lets what is under way finish. The
 // dispatcher's error is the one that counts: the other parts retry by themselves,
-// and log.
+// and log. It may be called once.
 func (s *Service) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Redriver.Run(ctx) })

@@ -13,12 +13,15 @@ import (
 )
 
 // listEndpoints lists the endpoints; their secrets are references, or masked.
+// They are read from the store, so an endpoint that another process put is among
+// them.
 func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
 	list, err := s.Dispatcher.Endpoints(r.Context())
 	return http.StatusOK, map[string]any{"endpoints": nonNil(list)}, err
 }
 
-// getEndpoint shows one endpoint, with the tag that a conditional write names.
+// getEndpoint shows one endpoint, with the tag that a conditional write names. The
+// list is short enough to search: endpoints are configuration and not data.
 func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
 	list, err := s.Dispatcher.Endpoints(r.Context())
 	if err != nil {
@@ -32,7 +35,8 @@ func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
 	return 0, nil, fmt.Errorf("endpoint %q: %w", r.PathValue("id"), webhook.ErrNotFound)
 }
 
-// tagged is a response with an ETag, which adapt sends.
+// tagged is a response with an ETag, which adapt sends. Handlers return it in place
+// of the body and never see the ResponseWriter.
 type tagged struct {
 	tag  string
 	body any
@@ -98,7 +102,8 @@ func (s *Service) replace(r *http.Request, e webhook.Endpoint, c condition) (web
 }
 
 // theWay says how the state of an endpoint is changed, for the errors of those who
-// tried to write it.
+// tried to write it. Its text is part of error messages that clients show to
+// operators.
 const theWay = "POST /v1/endpoints/{id}/disable stops an endpoint, POST /v1/endpoints/{id}/test-and-enable serves it again"
 
 // checkState refuses a state that the endpoint is not in: a body that says
@@ -160,7 +165,9 @@ func (s *Service) patchEndpoint(r *http.Request) (int, any, error) {
 	return http.StatusOK, withTag(e), nil
 }
 
-// readOnly are the fields of an endpoint that no PATCH may name.
+// readOnly are the fields of an endpoint that no PATCH may name. The dispatcher owns
+// them. Names are compared in lower case, because encoding/json would accept any
+// case.
 var readOnly = []string{"id", "state", "reason", "since", "version", "failing_since", "held"}
 
 // checkPatch refuses what is not for the caller to write, with the way to what
@@ -180,7 +187,8 @@ func checkPatch(patch map[string]any) error {
 	return nil
 }
 
-// disableEndpoint stops an endpoint. Its messages wait, and nothing is lost.
+// disableEndpoint stops an endpoint. Its messages wait, and nothing is lost. The
+// attempt under way may still finish.
 func (s *Service) disableEndpoint(r *http.Request) (int, any, error) {
 	id := r.PathValue("id")
 	if err := s.Dispatcher.Disable(r.Context(), id, "disabled by "+actor(r)); err != nil {

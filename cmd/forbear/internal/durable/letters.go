@@ -30,7 +30,8 @@ func (s *Service) listLetters(r *http.Request) (int, any, error) {
 	return http.StatusOK, map[string]any{"dead_letters": nonNil(list), "next": next}, nil
 }
 
-// getLetter shows one dead letter, masked unless the caller asks to see it.
+// getLetter shows one dead letter, masked unless the caller asks to see it. When the
+// reveal cannot be recorded, the response is an error and holds no payload.
 func (s *Service) getLetter(r *http.Request) (int, any, error) {
 	l, err := s.DB.DeadLetters().Get(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -44,7 +45,8 @@ func (s *Service) getLetter(r *http.Request) (int, any, error) {
 }
 
 // exportLetters streams all letters of a filter as lines of JSON, page by page: an
-// export may be larger than the memory. Masking is the default here too.
+// export may be larger than the memory. Masking is the default here too. An error
+// halfway breaks the connection: a short file must not look like a whole one.
 func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	f, err := filterOf(r)
 	if err != nil {
@@ -74,14 +76,16 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	}}, nil
 }
 
-// letterStats counts the letters by queue, reason and state.
+// letterStats counts the letters by queue, reason and state. Dashboards use it to
+// choose the filter of a redrive.
 func (s *Service) letterStats(r *http.Request) (int, any, error) {
 	list, err := s.DB.DeadLetters().Stats(r.Context())
 	return http.StatusOK, map[string]any{"stats": nonNil(list)}, err
 }
 
 // discardLetter gives a letter up. The reason is demanded: months later the audit
-// is all that says why an event was never delivered.
+// is all that says why an event was never delivered. The store writes the audit in
+// the same transaction.
 func (s *Service) discardLetter(r *http.Request) (int, any, error) {
 	var body struct {
 		Reason string `json:"reason"`

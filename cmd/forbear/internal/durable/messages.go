@@ -12,7 +12,8 @@ import (
 
 // newMessage is the body of POST /v1/messages. Either payload, any JSON, or
 // payload_base64 is set. Endpoint and endpoints add up: with several, the message
-// is accepted at all of them or at none.
+// is accepted at all of them or at none. It is apart from webhook.Message, so that a
+// field added there does not become part of the API by accident.
 type newMessage struct {
 	ID             string           `json:"id"`
 	Endpoint       string           `json:"endpoint"`
@@ -31,7 +32,9 @@ type newMessage struct {
 }
 
 // postMessage accepts a message: once it is acknowledged, it is delivered or
-// becomes a dead letter. 202 is a new one, 200 one that was accepted before.
+// becomes a dead letter. 202 is a new one, 200 one that was accepted before. A
+// repeated POST with other content is 409, since one of the two callers would
+// otherwise lose its message.
 func (s *Service) postMessage(r *http.Request) (int, any, error) {
 	var n newMessage
 	if err := read(r, &n); err != nil {
@@ -65,7 +68,8 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, a[0], nil
 }
 
-// getMessage shows what has become of a message at each of its endpoints.
+// getMessage shows what has become of a message at each of its endpoints. The
+// history stays visible without a reveal; only the endpoints' own texts are cleared.
 func (s *Service) getMessage(r *http.Request) (int, any, error) {
 	list, err := s.Dispatcher.Deliveries(r.Context(), r.PathValue("id"))
 	if err != nil {

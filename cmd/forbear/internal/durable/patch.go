@@ -16,14 +16,16 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
-// mergePatch is the media type of RFC 7396.
+// mergePatch is the media type of RFC 7396. application/json is taken as well,
+// because many clients can send nothing else.
 const mergePatch = "application/merge-patch+json"
 
 // errMediaType is 415: a JSON Patch (RFC 6902), for one, would be misread.
 var errMediaType = errors.New("unsupported media type")
 
 // readPatch reads the body of a PATCH. One without a type is taken for what
-// this path takes.
+// this path takes. null and arrays are refused: as merge patches they would replace
+// the endpoint.
 func readPatch(r *http.Request) (map[string]any, error) {
 	if text := r.Header.Get("Content-Type"); text != "" {
 		kind, _, err := mime.ParseMediaType(text)
@@ -52,7 +54,8 @@ func object(text []byte) (m map[string]any, err error) {
 }
 
 // applyPatch merges a patch into an endpoint and names the fields that changed,
-// never their values.
+// never their values. The endpoint is changed only when the whole patch is good. The
+// version and the state pass through unchanged.
 func applyPatch(e *webhook.Endpoint, patch map[string]any) (changed []string, err error) {
 	before, err := fieldsOf(e)
 	if err != nil {
@@ -84,7 +87,8 @@ func applyPatch(e *webhook.Endpoint, patch map[string]any) (changed []string, er
 	return differences(before, after, ""), nil
 }
 
-// fieldsOf returns the fields of an endpoint as JSON has them.
+// fieldsOf returns the fields of an endpoint as JSON has them. Going through JSON
+// keeps one list of fields, that of the struct's tags.
 func fieldsOf(e *webhook.Endpoint) (map[string]any, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -94,7 +98,9 @@ func fieldsOf(e *webhook.Endpoint) (map[string]any, error) {
 }
 
 // merge applies a patch as RFC 7396 has it: objects are merged, null removes,
-// and all else, arrays included, replaces what is there.
+// and all else, arrays included, replaces what is there. path names the objects
+// above for the errors. Keys of policy.classify are the user's own and keep their
+// case.
 func merge(target, patch map[string]any, path string) error {
 	for name, value := range patch {
 		// The decoder takes "Rate" for "rate", of which there would be two.
@@ -122,6 +128,7 @@ func merge(target, patch map[string]any, path string) error {
 
 // differences names the fields in which two objects differ, down to the second
 // level, which is as far as an operator thinks of an endpoint: policy.max_retries.
+// The list goes to the audit, which must not hold secrets, so values stay out.
 func differences(a, b map[string]any, path string) (names []string) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

@@ -22,7 +22,8 @@ type newRedrive struct {
 
 // postRedrive starts a redrive, or only counts its letters. The count comes first
 // in any case: a filter that chooses nothing, or too much, is refused before a
-// job exists.
+// job exists. The count may differ from what is redriven in the end: letters come
+// and go meanwhile.
 func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	var n newRedrive
 	if err := read(r, &n); err != nil {
@@ -54,7 +55,7 @@ func (s *Service) getRedrive(r *http.Request) (int, any, error) {
 }
 
 // setRedrive pauses, resumes or cancels a redrive. One that is not there is 404,
-// whatever state was asked for.
+// whatever state was asked for. A change that the job's state does not allow is 409.
 func (s *Service) setRedrive(state deadletter.JobState) func(*http.Request) (int, any, error) {
 	return func(r *http.Request) (int, any, error) {
 		if _, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id")); err != nil {

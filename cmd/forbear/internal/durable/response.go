@@ -14,14 +14,16 @@ import (
 )
 
 // stream is a response that is written bit by bit, because it may be larger than
-// the memory.
+// the memory. Its status is sent before the first byte, so errors after that can
+// only cut it off.
 type stream struct {
 	contentType string
 	write       func(io.Writer) error
 }
 
 // adapt makes an HTTP handler of an operation: the bound of its body, the headers
-// of its response, and a problem for its error.
+// of its response, and a problem for its error. Responses are not to be cached,
+// since they may show payloads.
 func (s *Service) adapt(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
@@ -82,7 +84,7 @@ var faults = []struct {
 
 // fail turns an error into a problem. What is not known to be the caller's mistake
 // is the store's: 503 and no detail, which could hold the database's address. What
-// was not acknowledged may be sent again.
+// was not acknowledged may be sent again. The detail goes to the log alone.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		writeProblem(w, r, http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the request is larger than %d bytes", large.Limit))
@@ -104,7 +106,8 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // writeProblem writes a problem. Its instance is the path alone: a query may hold
-// what nothing may repeat.
+// what nothing may repeat. It works before adapt has run too, as for an unknown
+// path.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, detail string) {
 	id := w.Header().Get("X-Correlation-ID")
 	if id == "" {

@@ -8,7 +8,9 @@ import (
 )
 
 // Answer is what explain says about one situation. Its JSON is a format that other
-// programs read: a field may be added, and none changes its meaning.
+// programs read: a field may be added, and none changes its meaning. The conformance
+// vectors compare it field by field across implementations, which is why waits are
+// bounds and never one random number.
 type Answer struct {
 	ID       string   `json:"id"`
 	Decision string   `json:"decision"` // retry, stop or success
@@ -21,7 +23,8 @@ type Answer struct {
 	Notes    []string `json:"notes"`
 }
 
-// Step is one attempt that may follow, or the stop that ends the course.
+// Step is one attempt that may follow, or the stop that ends the course. Waits are
+// shown as bounds, because jitter makes each run of a call differ.
 type Step struct {
 	Attempt     int
 	Floor       time.Duration
@@ -32,7 +35,8 @@ type Step struct {
 }
 
 // Explanation is an answer together with what a reader wants beside it. Programs
-// get the answer alone.
+// get the answer alone. The fields beside Answer have no JSON of their own, so that
+// they may change with any release.
 type Explanation struct {
 	Answer
 	Type    string // the error_type label
@@ -43,7 +47,9 @@ type Explanation struct {
 }
 
 // Explain decides about a situation. An error is a situation that means nothing,
-// and not a failure that is not retried.
+// and not a failure that is not retried. It reads no clock when the situation gives
+// the time, and no network, so equal situations have equal answers. It is safe for
+// concurrent use.
 func Explain(s Situation) (Explanation, error) {
 	f, err := s.facts()
 	if err != nil {
@@ -76,7 +82,8 @@ func Explain(s Situation) (Explanation, error) {
 	return x, nil
 }
 
-// decision is the one word of a decision that a program branches on.
+// decision is the one word of a decision that a program branches on. Success is a
+// word of its own: nothing is retried then, but nothing has failed either.
 func decision(d forbear.Decision) string {
 	switch {
 	case d.Retry:
@@ -89,7 +96,8 @@ func decision(d forbear.Decision) string {
 }
 
 // decide asks the engine. spent is the number of retries that the call has made
-// since the budget was read.
+// since the budget was read. The random number is 0, which makes Wait the floor: the
+// bounds of a decision do not depend on it.
 func (s *Situation) decide(f *facts, state forbear.State, now time.Time, spent int64) forbear.Decision {
 	known := f.known
 	if b := s.Budget; b != nil {
@@ -99,7 +107,8 @@ func (s *Situation) decide(f *facts, state forbear.State, now time.Time, spent i
 }
 
 // steps lists what follows, should every attempt fail like this one and every
-// wait take its longest.
+// wait take its longest. It ends, since every policy bounds its retries. The longest waits are what an operator has to
+// plan for.
 func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 	var steps []Step
 	state, now := f.state, f.now
@@ -127,7 +136,9 @@ func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 	}
 }
 
-// explain adds what the numbers alone do not say.
+// explain adds what the numbers alone do not say. A note says what the caller can
+// do, such as sending a key. It never repeats the reason, which the answer holds
+// already.
 func (f *facts) explain(d forbear.Decision) {
 	h := f.failure.Hint
 	if h.Floor > 0 && d.Class.Retryable() {
@@ -156,7 +167,9 @@ func (f *facts) explain(d forbear.Decision) {
 	}
 }
 
-// milliseconds rounds up: a wait is never announced as shorter than it is.
+// milliseconds rounds up: a wait is never announced as shorter than it is. A
+// rounding down could make a client that trusts the answer call before the server's
+// Retry-After has passed.
 func milliseconds(d time.Duration) int64 {
 	ms := d / time.Millisecond
 	if d%time.Millisecond > 0 {

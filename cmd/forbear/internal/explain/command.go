@@ -8,7 +8,8 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 )
 
-// Command returns the command explain.
+// Command returns the command explain. The command opens no connection. It is safe
+// to try it on facts copied from a production log.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "explain",
@@ -52,7 +53,8 @@ echo '{"id":"a","protocol":"http","status":503}' | forbear explain --json
 
 // explainLines judges the situations on standard input. One that cannot be judged
 // is an error on its own line, so that a program that sent a thousand has a
-// thousand results, in its own order.
+// thousand results, in its own order. The exit code says only whether all could be
+// judged, since a thousand decisions do not fit into one code.
 func explainLines(std *cli.Streams) int {
 	bad, err := Lines(std.In, std.Out)
 	switch {
@@ -65,7 +67,8 @@ func explainLines(std *cli.Streams) int {
 	}
 }
 
-// question is one situation given by flags.
+// question is one situation given by flags. Its zero value asks nothing: the flags
+// fill it, and answer reports what is missing.
 type question struct {
 	Situation
 	lines      bool   // situations come as JSON lines instead
@@ -75,7 +78,10 @@ type question struct {
 }
 
 // answer explains the one situation. The protocol follows from what failed, so
-// that the common question needs a single flag.
+// that the common question needs a single flag. Of several facts the more specific
+// one wins: a Forrst message comes inside an HTTP response, so it is asked about
+// before the status. Faults of the command line have exit code 2 and never look like
+// a decision.
 func (q *question) answer(std *cli.Streams) int {
 	if q.format != "text" && q.format != "json" {
 		return std.Fail("explain: unknown format %q: want text or json", q.format)

@@ -13,7 +13,9 @@ import (
 
 // register registers the flags: each is a field of the situation, under the name
 // that a reader of the command line understands. Where the field's absence means
-// something of its own, the flag is a function that sets a pointer.
+// something of its own, the flag is a function that sets a pointer. A pointer keeps
+// "not given" and zero apart: --attempts 0 must be refused, not read as the default
+// of 1.
 func (q *question) register(f *flag.FlagSet) {
 	s := &q.Situation
 	f.BoolVar(&q.lines, "json", false, "read situations as JSON lines from standard input")
@@ -72,7 +74,9 @@ func (q *question) register(f *flag.FlagSet) {
 	f.Func("budget", "requests and retries in the budget's window, as 100/3", s.readBudget)
 }
 
-// pairs reads a flag that may be repeated: names and values around a colon.
+// pairs reads a flag that may be repeated: names and values around a colon. The
+// order is kept, and a name may come twice, because servers send repeated headers
+// and the classifiers have to cope with them.
 func pairs(list *[][2]string, want string) func(string) error {
 	return func(v string) error {
 		name, value, ok := strings.Cut(v, ":")
@@ -85,6 +89,8 @@ func pairs(list *[][2]string, want string) func(string) error {
 }
 
 // readBudget reads --budget: two counts, as the metrics of a dependency show them.
+// Negative counts pass here and are refused with the situation, so that JSON and
+// flags have one check.
 func (s *Situation) readBudget(v string) error {
 	initial, retries, ok := strings.Cut(v, "/")
 	a, errA := strconv.ParseInt(initial, 10, 64)
@@ -96,11 +102,14 @@ func (s *Situation) readBudget(v string) error {
 	return nil
 }
 
-// maxMessage bounds the file of a Forrst message, in bytes.
+// maxMessage bounds the file of a Forrst message, in bytes. A file given by mistake,
+// such as a log, is refused instead of being parsed.
 const maxMessage = 1 << 20
 
 // readMessage reads --message. Text that is no JSON is kept as a JSON string: the
-// question may be what becomes of a response that breaks the protocol.
+// question may be what becomes of a response that breaks the protocol. A name after
+// @ is a path on this machine, which only the command line may give: JSON situations
+// come from elsewhere and never open files.
 func (s *Situation) readMessage(v string) error {
 	if name, ok := strings.CutPrefix(v, "@"); ok {
 		data, err := os.ReadFile(name)

@@ -13,7 +13,8 @@ import (
 // that one line can take, whatever is piped in.
 const MaxLine = 1 << 20
 
-// refusal is the answer to a situation that cannot be judged.
+// refusal is the answer to a situation that cannot be judged. ID is empty when the
+// line was too broken to hold one. The order of the lines still tells which it was.
 type refusal struct {
 	ID    string `json:"id"`
 	Error string `json:"error"`
@@ -21,7 +22,9 @@ type refusal struct {
 
 // Lines answers one situation a line, in their order. A line that cannot be
 // judged gets its error as the answer, and bad counts it. Empty lines are
-// passed over. err is a failure of r or w.
+// passed over. err is a failure of r or w. Memory is bounded by [MaxLine] however
+// long the input is, and a program may use it as a filter that stays open: an answer
+// is flushed as soon as no more input waits.
 func Lines(r io.Reader, w io.Writer) (bad int, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	out := bufio.NewWriter(w)
@@ -73,6 +76,8 @@ func answerLine(line []byte, number int, tooLong bool) (answer any, ok bool) {
 
 // readLine reads up to the next line feed. Of a line that is too long it keeps
 // nothing, and reads on to its end, so that the next line is judged by itself.
+// bufio.Scanner would stop for good at a line that is too long, and the lines behind
+// it would have no answers.
 func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

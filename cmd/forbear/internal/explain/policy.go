@@ -11,7 +11,7 @@ import (
 
 // overlay lays the policy fields in data, in the form of a policy file, over
 // base. Its error is one line, without positions: data is part of something
-// larger.
+// larger. Other errors than faults of the policy pass through unchanged.
 func overlay(data []byte, base forbear.Policy) (forbear.Policy, error) {
 	p, err := policyfile.ParsePolicy("policy", data, base)
 	e, ok := errors.AsType[*policyfile.Error](err)
@@ -34,7 +34,8 @@ func overlay(data []byte, base forbear.Policy) (forbear.Policy, error) {
 
 // loadPolicy reads a policy file and returns the policy of one of its
 // dependencies. The file is held to the standard: what serve would refuse, explain
-// does not explain.
+// does not explain. A dependency that the file lacks is an error. The defaults would
+// otherwise explain a policy that no service runs.
 func loadPolicy(path, dependency string) (forbear.Policy, error) {
 	f, err := policyfile.Load(path)
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// protocol turns the situations of one protocol into failures.
+// protocol turns the situations of one protocol into failures. It holds no rules of
+// its own: whether a status or code may be retried is the classifying package's
+// decision alone.
 type protocol struct {
 	// fields are those of the situation that only some protocols have, and
 	// that this one reads.
@@ -20,7 +22,8 @@ type protocol struct {
 }
 
 // protocols is where a protocol is plugged in. Each has a file of its own, which
-// asks the package that classifies the real thing.
+// asks the package that classifies the real thing. Its keys are part of the JSON
+// format.
 var protocols = map[string]protocol{
 	"http":   {[]string{"status", "headers"}, classifyHTTP},
 	"net":    {[]string{"error"}, classifyNet},
@@ -29,7 +32,9 @@ var protocols = map[string]protocol{
 }
 
 // protocol returns the situation's protocol. A fact that it would ignore is an
-// error: an answer must not pass over what was asked.
+// error: an answer must not pass over what was asked. The fields are listed by hand
+// and not by reflection, because the zero value of each means "not given" in its own
+// way.
 func (s *Situation) protocol() (protocol, error) {
 	p, ok := protocols[s.Protocol]
 	if !ok {

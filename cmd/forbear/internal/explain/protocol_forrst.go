@@ -12,7 +12,9 @@ import (
 
 // classifyForrst asks forrst about a response envelope. A message that is a
 // JSON string is the raw body of a response that may be no envelope at all.
-// Forrst calls need an idempotency key, unless the method is "idempotent".
+// Forrst calls need an idempotency key, unless the method is "idempotent". The phase
+// decides how much of the extension counts, as it does in a client during the
+// migration; 0 means phase 1.
 func classifyForrst(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Message == nil {
 		return forbear.Failure{}, errors.New("message is missing")
@@ -41,7 +43,9 @@ func classifyForrst(s *Situation, f *facts) (forbear.Failure, error) {
 }
 
 // noteAdvice adds what the message said, and whether the server or a default said
-// it: the author of a server wants to see what its extension came to.
+// it: the author of a server wants to see what its extension came to. Notes come in
+// the order in which a reader asks: what happened, by whose word, and what the
+// server should change.
 func (f *facts) noteAdvice(a forrst.Advice) {
 	switch {
 	case a.Outcome == forrst.Queued:

@@ -18,7 +18,9 @@ import (
 
 // classifyGRPC asks grpcretry about a status with the situation's code and
 // trailers. The method is taken to be one that its owner has declared safe to
-// repeat, unless the situation names it "keyed": then it needs a key.
+// repeat, unless the situation names it "keyed": then it needs a key. Trailers
+// decide only through grpcretry, which reads pushback by gRFC A6. No trailers at all
+// is nil, as a connection that broke gives none.
 func classifyGRPC(s *Situation, f *facts) (forbear.Failure, error) {
 	code, err := grpcCode(s.Code)
 	if err != nil {
@@ -48,7 +50,8 @@ func classifyGRPC(s *Situation, f *facts) (forbear.Failure, error) {
 	return failure, nil
 }
 
-// grpcCode reads a code by name or number, as logs have either.
+// grpcCode reads a code by name or number, as logs have either. A near miss is named
+// in the error: CANCELED and CANCELLED are both in use.
 func grpcCode(name string) (codes.Code, error) {
 	if name == "" {
 		return 0, errors.New("code is missing")

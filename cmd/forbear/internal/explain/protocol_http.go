@@ -11,7 +11,9 @@ import (
 )
 
 // classifyHTTP asks httpretry about a response with the situation's status and
-// headers. The status may be one that no standard has: an upstream may send it.
+// headers. The status may be one that no standard has: an upstream may send it. The
+// time is the situation's, since Retry-After may be a date and the answer must not
+// change while it is read.
 func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Status == 0 {
 		return forbear.Failure{}, errors.New("status is missing")
@@ -39,7 +41,9 @@ func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 }
 
 // request builds the request that failed, and puts into the state what R-6 wants
-// to know of it: whether the method needs a key. Its URL is never asked for.
+// to know of it: whether the method needs a key. Its URL is never asked for. The
+// host is under .test, which never resolves (RFC 6761), should a later change send
+// it by mistake.
 func (s *Situation) request(f *facts) (*http.Request, error) {
 	req, err := http.NewRequest(cmp.Or(s.Method, http.MethodGet), "http://dependency.test/", nil)
 	if err != nil {

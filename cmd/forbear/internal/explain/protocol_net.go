@@ -12,7 +12,9 @@ import (
 
 // classifyNet asks httpretry about a network error of the named kind. A kind
 // appears in Go as several errors, by system and by layer; they must be of one
-// class, or the answer would depend on which of them a caller happens to meet.
+// class, or the answer would depend on which of them a caller happens to meet. A
+// disagreement is reported as an error, for it is a fault of the classifier and not
+// of the question.
 func classifyNet(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Error == "" {
 		return forbear.Failure{}, errors.New("error is missing")

@@ -25,7 +25,9 @@ import (
 )
 
 // Situation is one failed attempt and the facts around it. Its zero value is
-// not enough: Protocol, and what that protocol needs, must be there.
+// not enough: Protocol, and what that protocol needs, must be there. Its JSON names
+// are a format that other programs write: a field may be added, and none changes its
+// meaning. A Situation is plain data and may be reused.
 type Situation struct {
 	ID       string `json:"id"`
 	Profile  string `json:"profile"`
@@ -74,14 +76,17 @@ type Situation struct {
 }
 
 // Budget is the use of a dependency's budget in its window, as counts of requests
-// and retries: what an operator reads off the metrics.
+// and retries: what an operator reads off the metrics. Both counts are those before
+// the attempt in question.
 type Budget struct {
 	Initial int64 `json:"initial"`
 	Retries int64 `json:"retries"`
 }
 
 // Decode reads a situation from JSON. It refuses what it does not know, but
-// returns the id whenever there is one.
+// returns the id whenever there is one. A misspelt field would otherwise give an
+// answer to another question. The id lets a program match even a refusal to what it
+// sent.
 func Decode(data []byte) (Situation, error) {
 	var fields map[string]json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -120,7 +125,9 @@ var known = func() (names []string) {
 	return names
 }()
 
-// unknown refuses a field, and names the nearest that exists.
+// unknown refuses a field, and names the nearest that exists. The nearest name
+// matters: most unknown fields are a slip of one letter in a script that nobody
+// watches.
 func unknown(name string) error {
 	if near, ok := nearest.Of(name, known); ok {
 		return fmt.Errorf("unknown field %q: did you mean %s?", name, near)
@@ -128,7 +135,8 @@ func unknown(name string) error {
 	return fmt.Errorf("unknown field %q", name)
 }
 
-// notJSON says in the situation's own terms what the JSON reader met.
+// notJSON says in the situation's own terms what the JSON reader met. The reader's
+// own words name Go types, which mean nothing to a caller in another language.
 func notJSON(err error) error {
 	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
@@ -142,7 +150,8 @@ func notJSON(err error) error {
 }
 
 // facts are a situation in the terms of the decision, with the notes that its
-// reading left.
+// reading left. It lives for one explanation. Classifiers of a protocol may add to
+// state and notes, and to nothing else.
 type facts struct {
 	policy  forbear.Policy
 	state   forbear.State
@@ -153,12 +162,13 @@ type facts struct {
 }
 
 // maxCount bounds counts and times of a situation, far above what any policy
-// allows, so that sums cannot overflow.
+// allows, so that sums cannot overflow. Milliseconds of this size are 34 years.
 const maxCount = 1 << 40
 
 // facts classifies the situation and gathers its state. Where the policy has
 // forbear generate keys, a call without one counts as having one, as it would in
-// the transport (R-6).
+// the transport (R-6). Faults of form come before those of the protocol, since a
+// number out of range would make the classifier's error misleading.
 func (s *Situation) facts() (f facts, err error) {
 	if err := s.check(); err != nil {
 		return f, err
@@ -197,7 +207,8 @@ func (f *facts) note(format string, args ...any) {
 }
 
 // check refuses numbers that mean nothing, such as a negative count, and those
-// beyond maxCount. Remaining time may be negative: the deadline has passed.
+// beyond maxCount. Remaining time may be negative: the deadline has passed. It runs
+// before any sum is made of the numbers.
 func (s *Situation) check() error {
 	for _, n := range []struct {
 		name  string
@@ -222,7 +233,8 @@ func (s *Situation) check() error {
 
 // policy returns the profile's policy, or Base, under the situation's own fields.
 // A gRPC situation without a kind is of kind grpc; one with a policy file has the
-// file's kind.
+// file's kind. The kind is set before the overlay, because kinds have different
+// limits and the fields are validated against them.
 func (s *Situation) policy() (forbear.Policy, error) {
 	p, err := forbear.Profile(s.Profile)
 	if err != nil {
@@ -245,7 +257,9 @@ func (s *Situation) policy() (forbear.Policy, error) {
 	return p, nil
 }
 
-// state is what the call has used, in the terms of the decision.
+// state is what the call has used, in the terms of the decision. An attempts_made of
+// 0 counts as 1: the failure in question is that attempt. Without remaining_ms the
+// deadline stays zero, which means none.
 func (s *Situation) state(now time.Time) forbear.State {
 	st := forbear.State{
 		Attempt:      max(deref(s.AttemptsMade, 1), 1),
@@ -261,7 +275,8 @@ func (s *Situation) state(now time.Time) forbear.State {
 	return st
 }
 
-// known is what is known of the moment, but for the budget.
+// known is what is known of the moment, but for the budget. The budget is missing
+// here because each step of a course changes it: decide adds it.
 func (s *Situation) known() (forbear.Facts, error) {
 	k := forbear.Facts{ExhaustedBelow: s.ExhaustedBelow, Unhealthy: !deref(s.Healthy, true)}
 	switch s.Breaker {
@@ -277,6 +292,8 @@ func (s *Situation) known() (forbear.Facts, error) {
 }
 
 // deref returns what p points at, or otherwise for a field that is not there.
+// Pointers mark optional fields, and every one of them has a default other than
+// zero.
 func deref[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

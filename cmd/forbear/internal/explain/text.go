@@ -11,7 +11,9 @@ import (
 
 // explanation is the readable form of an explanation: the decision first, then
 // the facts behind it, then the course of a call that fails like this again and
-// again. testdata/explain.txt has all of its forms.
+// again. testdata/explain.txt has all of its forms. Programs should read the JSON
+// instead: this text may change with any release. The decision stands in the first
+// line, so that it survives a cut in a chat or a ticket.
 func explanation(x Explanation, budget *Budget) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -56,7 +58,8 @@ func explanation(x Explanation, budget *Budget) string {
 	return b.String()
 }
 
-// because names a reason and, where there is one, its rule.
+// because names a reason and, where there is one, its rule. Reasons are labels with
+// underscores in metrics; people read words.
 func because(reason, rule string) string {
 	reason = strings.ReplaceAll(reason, "_", " ")
 	if rule == "" {
@@ -65,7 +68,8 @@ func because(reason, rule string) string {
 	return reason + " (" + rule + ")"
 }
 
-// span is a wait that is drawn between two bounds, to the millisecond.
+// span is a wait that is drawn between two bounds, to the millisecond. Equal bounds
+// are shown as one wait, such as that of a hint without spread.
 func span(floor, ceiling time.Duration) string {
 	floor, ceiling = floor.Round(time.Millisecond), ceiling.Round(time.Millisecond)
 	if floor == ceiling {
