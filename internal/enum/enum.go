@@ -3,7 +3,8 @@ package enum
 
 import "fmt"
 
-// Name returns the name of value i, or "invalid(i)" beyond the last.
+// Name returns the name of value i, or "invalid(i)" beyond the last. It never
+// panics, because names are made while errors are reported.
 func Name(names []string, i uint8) string {
 	if int(i) < len(names) {
 		return names[i]

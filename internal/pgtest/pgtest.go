@@ -31,12 +31,14 @@ type Server struct {
 	n        atomic.Int32
 }
 
-// Install is the line that makes the tests run where PostgreSQL is missing.
+// Install is the line that makes the tests run where PostgreSQL is missing. It is
+// part of each message about a missing PostgreSQL, so that no one has to search.
 const Install = "sudo apt-get install postgresql"
 
 // Start starts a server that ends with the test. Without PostgreSQL on the
 // machine the test fails when CI=true, and is otherwise skipped with the line
-// that installs it.
+// that installs it. Each server costs about a second to start: share one in a
+// package and take a [Server.Database] for each test.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
@@ -144,7 +146,8 @@ func (s *Server) Halt(sig syscall.Signal) {
 	s.cmd = nil
 }
 
-// URL returns the address of a database.
+// URL returns the address of a database. The server trusts every local user and
+// speaks no TLS: it is for tests alone.
 func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://forbear@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
@@ -158,12 +161,14 @@ func (s *Server) Exec(t testing.TB, statement string) {
 }
 
 // psql runs a statement through PostgreSQL's own client, so that this package
-// needs no driver and each module may use it with the driver that it has.
+// needs no driver and each module may use it with the driver that it has. It reads
+// no psqlrc of the user's and stops at the first error.
 func (s *Server) psql(statement string) ([]byte, error) {
 	return s.command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", statement, s.URL("postgres")).CombinedOutput()
 }
 
-// Database makes an empty database and returns its URL.
+// Database makes an empty database and returns its URL. Names are never used twice,
+// so tests may run in parallel.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("t%d", s.n.Add(1))

@@ -9,6 +9,8 @@ import (
 // New returns a UUID v4 in its usual form of 36 characters. It is safe for
 // concurrent use and needs no seed. The bits come from crypto/rand, because an
 // idempotency key that can be guessed lets a stranger replay a response.
+//
+// The 122 random bits make a collision no concern of any caller.
 func New() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

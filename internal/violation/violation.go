@@ -3,7 +3,8 @@ package violation
 
 import "github.com/forbear-go/forbear"
 
-// Of returns the violations of p, in the order in which they are reported.
+// Of returns the violations of p, in the order in which they are reported. A valid
+// policy has none, and the list is nil.
 func Of(p *forbear.Policy) (list []*forbear.Violation) {
 	joined, ok := p.Validate().(interface{ Unwrap() []error })
 	if !ok {

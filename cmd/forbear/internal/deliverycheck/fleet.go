@@ -110,7 +110,8 @@ func (f *Fleet) spawn(addr string) (*process, error) {
 	return &process{cmd, in, addr}, nil
 }
 
-// patience is how long a process may take to respond, however slow the machine.
+// patience is how long a process may take to respond, however slow the machine. It
+// bounds the wait for a process that will never come up.
 const patience = time.Minute
 
 // ready waits until the API responds. Producers do not need it: to them a process
@@ -141,7 +142,8 @@ func (p *process) kill() {
 	_ = p.in.Close()
 }
 
-// Addrs returns where the processes listen.
+// Addrs returns where the processes listen. The slice is a copy. The addresses stay
+// the same through kills.
 func (f *Fleet) Addrs() (list []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +153,7 @@ func (f *Fleet) Addrs() (list []string) {
 	return list
 }
 
-// Kills returns when processes were killed.
+// Kills returns when processes were killed. The order is that of the kills.
 func (f *Fleet) Kills() []Kill {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Channel is the way that an offer took.
+// Channel is the way that an offer took. Order is promised within a channel only.
 type Channel string
 
 const (
@@ -46,6 +46,8 @@ const (
 // Offer is one call of POST /v1/messages with all its repetitions, or one row
 // of the outbox. What follows Begin is written by its producer alone, and read
 // when that has ended.
+//
+// The zero values of End and Result mean that the caller has heard nothing yet.
 type Offer struct {
 	N         int // among all offers
 	Producer  int
@@ -70,7 +72,8 @@ type Offer struct {
 	Detail string // of the response, when it is not as expected
 }
 
-// acknowledged reports whether the caller was promised a delivery.
+// acknowledged reports whether the caller was promised a delivery. A commit is no
+// acknowledgement here: its row may still lose to a rival and become a dead letter.
 func (o *Offer) acknowledged() bool { return o.Result == Accepted || o.Result == Duplicate }
 
 // standing reports whether the offer may have added something: it was neither
@@ -80,7 +83,8 @@ func (o *Offer) standing() bool {
 	return o.Invalid == "" && o.Result != Refused && o.Result != RolledBack && o.Result != Unexpected
 }
 
-// String gives all facts of an offer.
+// String gives all facts of an offer. It is written for the report of a violation,
+// where one line has to hold it all.
 func (o *Offer) String() string {
 	place := ""
 	if o.Channel == Outbox {
@@ -105,7 +109,8 @@ type Ledger struct {
 }
 
 // Add enters an offer, before it is made: from now on others may collide with
-// it.
+// it. Adding it later would let a rival be judged against an offer that the ledger
+// does not know.
 func (l *Ledger) Add(o *Offer) {
 	o.Sum = o.Content.Sum()
 	l.mu.Lock()

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// request is the body of POST /v1/messages.
+// request is the body of POST /v1/messages. It is written out here instead of
+// imported, so that a renamed field of the API is caught.
 type request struct {
 	ID             string          `json:"id,omitempty"`
 	Endpoint       string          `json:"endpoint,omitempty"`
@@ -33,7 +34,7 @@ type request struct {
 // minute or so: longer than any restart.
 const maxCalls = 2000
 
-// post makes the next offer over HTTP.
+// post makes the next offer over HTTP. A failure ends the run.
 func (p *producer) post(ctx context.Context) error { return p.offer(ctx, p.next()) }
 
 // offer calls any of the processes, and repeats the call until there is
@@ -88,7 +89,8 @@ func (p *producer) request(o *Offer) (body []byte, idHeader string) {
 }
 
 // call makes one call and takes its response down. It reports false when the
-// call got no response, or one with a status that asks for another one.
+// call got no response, or one with a status that asks for another one. A 5xx or 429
+// is repeated, since it promises nothing either way.
 func (o *Offer) call(ctx context.Context, client *http.Client, addr string, body []byte, idHeader string) (bool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/messages", bytes.NewReader(body))
 	if err != nil {
@@ -116,7 +118,8 @@ func (o *Offer) call(ctx context.Context, client *http.Client, addr string, body
 }
 
 // judge takes a response down. What is not as the API describes it is
-// unexpected, whatever its status.
+// unexpected, whatever its status. A 409 counts as a refusal only with a problem
+// document (RFC 9457): a proxy's bare 409 would not say that nothing was stored.
 func (o *Offer) judge(resp *http.Response, text []byte) {
 	var said struct {
 		ID        string `json:"id"`

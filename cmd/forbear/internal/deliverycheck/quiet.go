@@ -50,6 +50,9 @@ func Left(ctx context.Context, db *sql.DB) (n int, err error) {
 // and, after a kill, until what the dead process held may have been sent again.
 // It gives up, without an error, when nothing happens any more: what is missing
 // is for the judgement to find.
+//
+// It watches three figures and not a fixed time, because a slow machine needs longer
+// for the same work.
 func AwaitQuiet(ctx context.Context, db *sql.DB, r *Receiver, promised []Identity, lastKill time.Time) error {
 	began, moved := time.Now(), time.Now()
 	var before [3]int

@@ -66,7 +66,8 @@ func (t *Traffic) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// producer makes offers one after another.
+// producer makes offers one after another. It belongs to one goroutine; what it
+// shares is in Traffic, behind atomics and the ledger's lock.
 type producer struct {
 	*Traffic
 	n       int
@@ -130,7 +131,8 @@ const (
 	burstEnds   = 0.2 // after each offer
 )
 
-// next chooses the next offer and enters it into the ledger.
+// next chooses the next offer and enters it into the ledger. It is in the ledger
+// before it is sent, so that other producers can race it.
 func (p *producer) next() *Offer {
 	o := &Offer{Producer: p.n, Channel: p.channel, Kind: Fresh}
 	if victim := p.victim(); victim != nil {

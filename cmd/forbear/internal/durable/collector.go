@@ -32,7 +32,8 @@ var (
 	healthy   = prometheus.NewDesc("alert_notifier_healthy", "Whether the notifier took the latest alert: 1 or 0.", []string{"notifier"}, nil)
 )
 
-// Describe implements [prometheus.Collector].
+// Describe implements [prometheus.Collector]. The list must hold every metric of
+// Collect: a registry refuses what was not described.
 func (s *Service) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{accepted, delivered, failed, postponed, oldest, outbox, endpoints, held, letters, healthy} {
 		ch <- d

@@ -28,6 +28,8 @@ import (
 
 // Options say how delivery is run. Database is needed; the zero value of the rest
 // delivers to public addresses, without encryption, token or alerts but the log's.
+//
+// Durations of 0 mean the defaults of the parts they go to.
 type Options struct {
 	Database   string         // a postgres:// URL or the path of an SQLite file
 	Allow      []netip.Prefix // addresses that webhooks may reach besides public ones
@@ -153,5 +155,6 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// Close closes the database, after Run.
+// Close closes the database, after Run. Before Run has returned it would take the
+// database from attempts under way.
 func (s *Service) Close() error { return s.DB.Close() }

@@ -104,7 +104,8 @@ func (s *Service) discardLetter(r *http.Request) (int, any, error) {
 }
 
 // filterOf reads a filter from a query. A value that cannot be read is refused: a
-// filter that is passed over would show, or redrive, too much.
+// filter that is passed over would show, or redrive, too much. Times are RFC 3339,
+// limits 1 to deadletter.MaxList.
 func filterOf(r *http.Request) (deadletter.Filter, error) {
 	q := r.URL.Query()
 	f := deadletter.Filter{

@@ -35,6 +35,8 @@ type newMessage struct {
 // becomes a dead letter. 202 is a new one, 200 one that was accepted before. A
 // repeated POST with other content is 409, since one of the two callers would
 // otherwise lose its message.
+//
+// The store has committed before the response is sent, so an acknowledgement survives a crash.
 func (s *Service) postMessage(r *http.Request) (int, any, error) {
 	var n newMessage
 	if err := read(r, &n); err != nil {

@@ -58,11 +58,13 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 }
 
 // errBadRequest is the mistake of a caller in the form of a request. A mistake in
-// its contents is the store's or the dispatcher's to name.
+// its contents is the store's or the dispatcher's to name. It becomes 400, which
+// tells a client not to send the same again.
 var errBadRequest = errors.New("bad request")
 
 // faults are the mistakes of callers, each with its status and the kind of its
-// problem. The first that an error is counts.
+// problem. The first that an error is counts. A new sentinel of the library belongs
+// here: without a row it looks like an outage.
 var faults = []struct {
 	err    error
 	status int
@@ -120,7 +122,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, deta
 }
 
 // nonNil makes an empty list [] in JSON and not null, which clients would have to
-// expect everywhere.
+// expect everywhere. Every list of the API goes through it.
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -12,15 +12,19 @@ import (
 // vectors compare it field by field across implementations, which is why waits are
 // bounds and never one random number.
 type Answer struct {
-	ID       string   `json:"id"`
-	Decision string   `json:"decision"` // retry, stop or success
-	Reason   string   `json:"reason"`
-	Rule     string   `json:"rule"`
-	Class    string   `json:"class"`
-	WaitMin  int64    `json:"wait_min_ms"` // the bounds of the draw, the hint's spread included
-	WaitMax  int64    `json:"wait_max_ms"`
-	Retries  int      `json:"max_retries"`
-	Notes    []string `json:"notes"`
+	ID string `json:"id"`
+	// Decision is the word to branch on. Reason and Rule are for people and logs: a
+	// release may add reasons.
+	Decision string `json:"decision"` // retry, stop or success
+	Reason   string `json:"reason"`
+	Rule     string `json:"rule"`
+	Class    string `json:"class"`
+	// Waits are whole milliseconds, rounded up, and 0 unless Decision is retry.
+	WaitMin int64 `json:"wait_min_ms"` // the bounds of the draw, the hint's spread included
+	WaitMax int64 `json:"wait_max_ms"`
+	Retries int   `json:"max_retries"`
+	// Notes is never null. Its texts are for readers and may change.
+	Notes []string `json:"notes"`
 }
 
 // Step is one attempt that may follow, or the stop that ends the course. Waits are
@@ -139,6 +143,9 @@ func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 // explain adds what the numbers alone do not say. A note says what the caller can
 // do, such as sending a key. It never repeats the reason, which the answer holds
 // already.
+//
+// An unknown failure has a note of its own, because the usual next step is to
+// classify it in the policy.
 func (f *facts) explain(d forbear.Decision) {
 	h := f.failure.Hint
 	if h.Floor > 0 && d.Class.Retryable() {

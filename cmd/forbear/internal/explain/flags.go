@@ -16,6 +16,9 @@ import (
 // something of its own, the flag is a function that sets a pointer. A pointer keeps
 // "not given" and zero apart: --attempts 0 must be refused, not read as the default
 // of 1.
+//
+// Every flag has a field in the JSON form, so that a question asked by hand can
+// become a test vector.
 func (q *question) register(f *flag.FlagSet) {
 	s := &q.Situation
 	f.BoolVar(&q.lines, "json", false, "read situations as JSON lines from standard input")

@@ -58,7 +58,7 @@ func Lines(r io.Reader, w io.Writer) (bad int, err error) {
 }
 
 // answerLine judges one line. Every fault becomes an answer: the lines of output
-// stay as many as the questions.
+// stay as many as the questions. The id is kept wherever it could be read.
 func answerLine(line []byte, number int, tooLong bool) (answer any, ok bool) {
 	if tooLong {
 		return refusal{Error: fmt.Sprintf("line %d is longer than %d bytes", number, MaxLine)}, false
@@ -78,6 +78,8 @@ func answerLine(line []byte, number int, tooLong bool) (answer any, ok bool) {
 // nothing, and reads on to its end, so that the next line is judged by itself.
 // bufio.Scanner would stop for good at a line that is too long, and the lines behind
 // it would have no answers.
+//
+// The line feed counts for the limit, hence the one byte more.
 func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

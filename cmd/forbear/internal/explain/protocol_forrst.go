@@ -15,6 +15,9 @@ import (
 // Forrst calls need an idempotency key, unless the method is "idempotent". The phase
 // decides how much of the extension counts, as it does in a client during the
 // migration; 0 means phase 1.
+//
+// The HTTP method may be POST or missing, since Forrst knows no other; "idempotent"
+// stands for a method that its server declares safe to repeat.
 func classifyForrst(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Message == nil {
 		return forbear.Failure{}, errors.New("message is missing")

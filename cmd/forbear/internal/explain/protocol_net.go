@@ -15,6 +15,9 @@ import (
 // class, or the answer would depend on which of them a caller happens to meet. A
 // disagreement is reported as an error, for it is a fault of the classifier and not
 // of the question.
+//
+// The context is the one that such an error comes with, because a timeout means
+// something else once the caller has given up.
 func classifyNet(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Error == "" {
 		return forbear.Failure{}, errors.New("error is missing")

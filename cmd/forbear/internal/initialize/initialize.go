@@ -15,7 +15,9 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// Command returns the command init.
+// Command returns the command init. What it writes passes check unchanged: a first
+// run that ends in findings would teach a team to ignore them. An existing file is
+// never replaced without --force.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "init",
@@ -59,7 +61,8 @@ forbear init --service checkout --dependency search=http://search.internal --fil
 	return c
 }
 
-// plan is what init knows. The zero value makes a file with one example.
+// plan is what init knows. The zero value makes a file with one example. It lives
+// for one run of the command.
 type plan struct {
 	service, owner string
 	instances      int // 0: not known, and left out
@@ -67,7 +70,8 @@ type plan struct {
 }
 
 // planned is a dependency with what its document says. One that comes from a flag
-// has a name and perhaps a URL, and nothing else.
+// has a name and perhaps a URL, and nothing else. Keyed and unkeyed decide about
+// idempotency: R-6 lets a write be retried only when its server deduplicates it.
 type planned struct {
 	name, url string
 	from      string   // the document, or ""
@@ -78,6 +82,7 @@ type planned struct {
 
 // register registers the flags that describe the service. An OpenAPI document is
 // read while the flags are parsed, so that its faults are those of the flag.
+// Dependencies keep the order of the flags.
 func (p *plan) register(f *flag.FlagSet) {
 	f.StringVar(&p.service, "service", "my-service", "the `name` of the service")
 	f.IntVar(&p.instances, "instances", 0, "how many instances of it run, at most")
@@ -104,7 +109,8 @@ func (p *plan) register(f *flag.FlagSet) {
 }
 
 // text returns the file. It is put together as text and not marshalled, because
-// the comments are what a newcomer reads it for.
+// the comments are what a newcomer reads it for. The result is parsed before it is
+// written, so that a wrong name in a flag never reaches the disk.
 func (p *plan) text() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -173,7 +179,8 @@ func (p *plan) dependency(line func(string, ...any), d planned) {
 }
 
 // label turns the title of an API into the name of a dependency: what policy
-// files and metric labels allow, and no longer than 64 bytes.
+// files and metric labels allow, and no longer than 64 bytes. Letters outside ASCII
+// become dashes. A title that leaves nothing is "api".
 func label(title string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -190,7 +197,8 @@ func label(title string) string {
 }
 
 // create writes a new file, and refuses to replace one unless it may: a policy
-// file that exists holds decisions that init cannot know.
+// file that exists holds decisions that init cannot know. The check and the creation
+// are one system call, so two runs at a time cannot both succeed.
 func create(name string, data []byte, replace bool) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if replace {

@@ -11,11 +11,12 @@ import (
 )
 
 // methods are those of operations, from the safe ones to those that need a key: in
-// this order the policy file has them.
+// this order the policy file has them. Others, such as TRACE, are left out.
 var methods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"}
 
 // openAPI is the part of an OpenAPI 3 document that init looks at. All else is
-// passed over, so that extensions and later versions do no harm.
+// passed over, so that extensions and later versions do no harm. Paths keep raw
+// nodes, because a path holds operations beside other fields.
 type openAPI struct {
 	OpenAPI string `yaml:"openapi"`
 	Info    struct {
@@ -30,7 +31,8 @@ type openAPI struct {
 	} `yaml:"components"`
 }
 
-// parameter is one of an operation, in place or as a reference to a shared one.
+// parameter is one of an operation, in place or as a reference to a shared one. Name
+// is compared without case, as names of headers are.
 type parameter struct {
 	Ref  string `yaml:"$ref"`
 	Name string `yaml:"name"`
@@ -39,7 +41,9 @@ type parameter struct {
 
 // fromOpenAPI reads a dependency from its description, in YAML or JSON. Paths are
 // visited in order, so that the same document makes the same file. The URL is
-// taken when it is whole and names no user.
+// taken when it is whole and names no user. Credentials in a URL would end in a file
+// that is committed. Version 2 of OpenAPI is refused: its servers are described
+// otherwise, and init would miss them without a word.
 func fromOpenAPI(name string, data []byte) (planned, error) {
 	var doc openAPI
 	if err := yaml.Unmarshal(data, &doc); err != nil {

@@ -11,7 +11,8 @@ import (
 
 // Command returns the command lint. It hands everything to the driver, which has
 // flags and help of its own: forbear-lint runs the same without the rest of
-// forbear. What forbear-lint lacks is the reader of policy files.
+// forbear. What forbear-lint lacks is the reader of policy files. It reads source
+// code only, and runs none of it.
 func Command() *cli.Command {
 	return &cli.Command{
 		Name:    "lint",

@@ -12,7 +12,13 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 )
 
-// Command returns the command migrate.
+// Command returns the command migrate. It waits for the lock that the schema has
+// while another process migrates it, so a fleet may start together. An older binary
+// refuses a newer schema; there is no way back down, hence the advice to look at
+// --status first.
+//
+// The code 1 of --status lets a deployment wait for the schema without reading the
+// table.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "migrate",

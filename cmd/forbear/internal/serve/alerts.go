@@ -28,6 +28,7 @@ type alertFlags struct {
 	command string
 }
 
+// register registers the flags of alerts. The signing secret is a reference, since a command line shows in the list of processes.
 func (a *alertFlags) register(f *flag.FlagSet) {
 	f.StringVar(&a.slack, "alert-slack", "", "send alerts to this Slack-compatible `URL`")
 	f.StringVar(&a.manager, "alert-alertmanager", "", "send alerts to this Alertmanager `URL`")

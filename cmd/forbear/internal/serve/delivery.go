@@ -39,6 +39,8 @@ type delivery struct {
 	cancel  context.CancelFunc
 }
 
+// register registers the flags of delivery. All of them are read before the database
+// is opened, so that a mistake leaves nothing behind.
 func (d *delivery) register(f *flag.FlagSet) {
 	o := &d.options
 	f.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks")
@@ -53,7 +55,8 @@ func (d *delivery) register(f *flag.FlagSet) {
 	d.alert.register(f)
 }
 
-// prefixes reads a flag that may be repeated into list.
+// prefixes reads a flag that may be repeated into list. A single address without a
+// length is refused, and the error names it.
 func prefixes(list *[]netip.Prefix) func(string) error {
 	return func(v string) error {
 		p, err := netip.ParsePrefix(v)
@@ -64,7 +67,8 @@ func prefixes(list *[]netip.Prefix) func(string) error {
 
 // start opens the database and begins to deliver. address is the gateway's: the
 // API is there unless it has one of its own, and what listens beyond loopback
-// demands a token. A process that is already asked to end opens nothing.
+// demands a token. A process that is already asked to end opens nothing. After
+// an error stop need not be called.
 func (d *delivery) start(ctx context.Context, address string, w *watch) (err error) {
 	if d.off || ctx.Err() != nil {
 		return nil
@@ -108,7 +112,8 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 }
 
 // stop lets the attempts under way finish and closes the database. The API goes
-// first, so that it acknowledges nothing that the closed database cannot keep.
+// first, so that it acknowledges nothing that the closed database cannot keep. It
+// may be called without a start.
 func (d *delivery) stop() error {
 	if d.service == nil {
 		return nil
@@ -137,7 +142,8 @@ func (d *delivery) token() (string, error) {
 	return token, err
 }
 
-// database returns that of the deliveries, or nil where there are none.
+// database returns that of the deliveries, or nil where there are none. Other parts
+// store their records there, so that one process needs one database.
 func (d *delivery) database() *database.DB {
 	if d.service == nil {
 		return nil

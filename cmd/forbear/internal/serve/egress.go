@@ -24,6 +24,8 @@ type live struct {
 	draining bool
 }
 
+// ServeHTTP serves a request by the gateway that is there when it comes: a reload
+// does not disturb the requests under way.
 func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.RLock()
 	g := l.gateway
@@ -62,7 +64,8 @@ type kept struct {
 	source      policyfile.Credentials
 }
 
-// retryerInput is all of a policy file that goes into one Retryer.
+// retryerInput is all of a policy file that goes into one Retryer. Two inputs that
+// are equal share one Retryer across a reload.
 type retryerInput struct {
 	policy  forbear.Policy
 	waivers []policyfile.Waiver
@@ -116,6 +119,8 @@ func (s *server) routes(file *policyfile.File) ([]gateway.Route, map[string]kept
 }
 
 // route builds one route, and its dependency's Retryer unless retryers has it.
+// Several routes to one dependency share its budget and its breaker, as R-7 has it
+// for the whole dependency.
 func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[string]kept) (gateway.Route, error) {
 	dep, _ := file.Dependency(r.Dependency) // policyfile has checked that it is there
 	target, err := url.Parse(dep.URL)

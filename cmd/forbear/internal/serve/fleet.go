@@ -20,6 +20,7 @@ type fleet struct {
 	budgets map[string]*budget.Fleet // by dependency
 }
 
+// register registers the flag that names the shared store.
 func (f *fleet) register(set *flag.FlagSet) {
 	set.StringVar(&f.url, "fleet-budget", "", "share the retry budgets of all processes of the service on this Redis or Valkey `url`, such as redis://127.0.0.1:6379/0")
 }

@@ -45,7 +45,8 @@ func newWatch(ctx context.Context, log *slog.Logger, service string, metrics boo
 	return w, err
 }
 
-// options returns the observers that each Retryer is built with.
+// options returns the observers that each Retryer is built with. Each Retryer gets
+// the same ones, so figures add up across dependencies.
 func (w *watch) options() []forbear.Option {
 	// The first observer replaces the library's own log, which has no sampler: a
 	// gateway in an outage would write a line for each refusal.
@@ -77,7 +78,8 @@ func (w *watch) inbound(next http.Handler) http.Handler {
 	})
 }
 
-// page serves GET /metrics; nil where the policy file switches metrics off.
+// page serves GET /metrics; nil where the policy file switches metrics off. A nil
+// handler means that the path is not served at all.
 func (w *watch) page() http.Handler {
 	if w.registry == nil {
 		return nil
@@ -87,7 +89,8 @@ func (w *watch) page() http.Handler {
 	})
 }
 
-// flushEvery is how often the log says what the sampler has left out of it.
+// flushEvery is how often the log says what the sampler has left out of it. It
+// bounds how late a burst of failures shows in the log.
 const flushEvery = 10 * time.Second
 
 // flush logs the count of lines left out, until ctx ends. The sampler itself

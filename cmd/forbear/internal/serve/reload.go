@@ -65,7 +65,8 @@ func (s *server) reload() {
 }
 
 // refused logs why a policy file is not taken: each fault on a line of its own,
-// with its position in the file.
+// with its position in the file. The old configuration serves on: a typing mistake
+// must not become an outage.
 func (s *server) refused(err error) {
 	s.log.Error("the policy file is refused, the old policy stays", slog.String("file", s.path))
 	faults := []string{err.Error()}

@@ -31,7 +31,9 @@ type telemetry struct {
 	observer *otelretry.Observer
 }
 
-// tracecontext carries spans along with requests, by W3C Trace Context.
+// tracecontext carries spans along with requests, by W3C Trace Context. Baggage is
+// not carried: it may hold anything a caller put there, and an upstream need not see
+// it.
 var tracecontext = propagation.TraceContext{}
 
 // wantsTelemetry reports whether the environment asks for an export: names an
@@ -84,7 +86,8 @@ func newTelemetry(ctx context.Context, log *slog.Logger, service string) (*telem
 	return t, err
 }
 
-// options returns the observer of the metrics, for each Retryer.
+// options returns the observer of the metrics, for each Retryer. Without telemetry
+// it is empty.
 func (t *telemetry) options() []forbear.Option {
 	if t == nil {
 		return nil
@@ -92,7 +95,8 @@ func (t *telemetry) options() []forbear.Option {
 	return []forbear.Option{forbear.WithObserver(t.observer.Observer())}
 }
 
-// wrap makes a span of each attempt, and sends its id along to the upstream.
+// wrap makes a span of each attempt, and sends its id along to the upstream. A
+// retried request has one span an attempt, which shows where its time went.
 func (t *telemetry) wrap(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
@@ -114,7 +118,8 @@ func (t *telemetry) inbound(next http.Handler) http.Handler {
 	})
 }
 
-// shutdown sends what is left, until ctx ends.
+// shutdown sends what is left, until ctx ends. What cannot be sent by then is lost:
+// the process does not hang on a dead collector.
 func (t *telemetry) shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -13,7 +13,9 @@ import (
 )
 
 // Build is what the binary knows of its own making. Revision is empty in a binary
-// that was built outside a checkout, as go install does.
+// that was built outside a checkout, as go install does. Its JSON is read by scripts
+// that compare the binaries of a fleet: a field may be added, and none changes its
+// meaning.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the checkout
@@ -22,7 +24,11 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// Command returns the command version.
+// Command returns the command version. It opens no file and no connection, so it
+// works where nothing else does: ask it first when a binary behaves oddly.
+//
+// An unknown format is a usage error and prints nothing, so that a script never
+// parses the wrong form.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "version",
@@ -54,7 +60,9 @@ forbear version -o json
 }
 
 // Read returns the build information that the Go tool has put into the binary. A
-// version stamped at link time could disagree with it, so there is none.
+// version stamped at link time could disagree with it, so there is none. It never
+// fails. A binary without build information is of version "devel", the same as one
+// from a checkout without tags, so that a report always names some version.
 func Read() Build {
 	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
