@@ -34,6 +34,7 @@ case <-time.After(d):
 }
 
 // Analyzer finds sleeps that ignore a context.
+// The fix may be applied by forbear lint --fix.
 var Analyzer = rule.New(Doc, run)
 
 // run reports each retry once, at its first deaf sleep: one helper mends all.

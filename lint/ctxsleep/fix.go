@@ -54,6 +54,7 @@ func fix(p *rule.Pass, path []ast.Node, ctx string) []analysis.SuggestedFix {
 	if err := format.Node(&arg, p.Fset, call.Args[0]); err != nil {
 		return nil
 	}
+	// A label or a break in the loop around it is not touched: the new case returns.
 	text := "select {\ncase <-" + ctx + ".Done():\nreturn" + values + "\ncase <-" + timePkg.Name + ".After(" + arg.String() + "):\n}"
 	text = strings.ReplaceAll(text, "\n", "\n"+indentation(p, stmt.Pos()))
 	return []analysis.SuggestedFix{{

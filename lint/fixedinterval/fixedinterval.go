@@ -49,6 +49,7 @@ func run(p *rule.Pass) {
 		switch r.Delay.Class {
 		case fact.Fixed:
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure and waits "+rule.Wait(r)+" every time")
+		// No wait is the shortest fixed interval.
 		case fact.Immediate:
 			c := rule.RegionConfidence(r)
 

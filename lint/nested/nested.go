@@ -48,6 +48,7 @@ func run(p *rule.Pass) {
 			p.ReportRegion(r, rule.Medium, "retries what is retried inside already"+product(r.Bound, int(in.Bound.Limit)))
 			continue
 		}
+		// A helper that retries its callback is no inner layer by itself.
 		for _, op := range r.Ops {
 			if s := r.CalleeSummary(op); s != nil && s.Retries && !s.Retrier {
 				c := rule.Medium
