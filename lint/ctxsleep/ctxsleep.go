@@ -85,6 +85,7 @@ func contextAt(p *rule.Pass, pos token.Pos) string {
 			if dataflow.IsContext(obj.Type()) && !background(p, obj) {
 				return n
 			}
+			// A handler has its context in the request.
 			if dataflow.IsNamed(obj.Type(), "net/http", "Request") && parameter(obj) {
 				return n + ".Context()"
 			}

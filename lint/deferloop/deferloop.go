@@ -51,6 +51,7 @@ func run(p *rule.Pass) {
 			continue
 		}
 		r.Each(func(in ssa.Instruction) {
+			// A go statement ends by itself and is none.
 			d, ok := in.(*ssa.Defer)
 			if !ok || !r.Again(d) || !r.InFailedTurn(d) {
 				return

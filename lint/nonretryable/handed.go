@@ -18,6 +18,7 @@ func handed(p *rule.Pass) {
 	seen := map[*ssa.Function]bool{}
 	predicate := func(v ssa.Value, place string) {
 		fn := literal(v)
+		// A negative name turns the meaning of the result around.
 		if fn == nil || seen[fn] || !predicateWord.MatchString(place) || negative.MatchString(place) {
 			return
 		}

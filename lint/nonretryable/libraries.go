@@ -24,6 +24,7 @@ func libraries(p *rule.Pass) {
 		var names []string
 		for _, a := range m.Call.Args {
 			list := []ast.Expr{a}
+			// Variadic options take them one by one, others take a slice.
 			if lit, ok := ast.Unparen(a).(*ast.CompositeLit); ok {
 				list = lit.Elts
 			}

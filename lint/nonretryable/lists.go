@@ -80,6 +80,7 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		}
 		n, _ := constant.Int64Val(c)
 		grpc := types.TypeString(p.TypesInfo.TypeOf(el), nil) == "google.golang.org/grpc/codes.Code"
+		// 429, 408 and 5xx are what a table of retryable statuses holds.
 		other = other || grpc || n == 429 || n == 408 || n >= 500 && n < 600
 		if r, ok := status.Find(n, grpc); ok && !limits.MayRetry(r.Name, !r.Final) {
 			names = append(names, r.Name)

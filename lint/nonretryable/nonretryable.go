@@ -182,6 +182,7 @@ func predicates(p *rule.Pass) {
 func judge(p *rule.Pass, fn *ssa.Function, name string) {
 	for _, grpc := range []bool{false, true} {
 		mask := p.PredicateYes(fn, grpc)
+		// Such a function decides about something else.
 		if mask&1 != 0 { // true for a success: no such predicate
 			continue
 		}

@@ -43,6 +43,7 @@ func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 	if !strings.Contains(text, "retryableStatusCodes") {
 		return
 	}
+	// encoding/json matches keys without regard to case.
 	var config struct {
 		MethodConfig []struct {
 			RetryPolicy struct{ RetryableStatusCodes []any }

@@ -75,12 +75,14 @@ func spentBody(r *retryloop.Region, op *ssa.Call) string {
 			if body == nil || isNone(body) {
 				continue
 			}
+			// The request itself outlives the attempt, and its body with it.
 			if !r.Contains(c) {
 				return "the body of a request built before the loop"
 			}
 			if outside(r, body, 0) {
 				return "a reader made before the loop"
 			}
+		// http.Post and its like take the reader without a request around it.
 		case sends && isReader(a.Type()) && !isNone(a) && outside(r, a, 0):
 			return "a reader made before the loop"
 		}

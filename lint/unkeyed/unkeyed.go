@@ -58,6 +58,7 @@ func run(p *rule.Pass) {
 		if !r.Pure || r.Keyed() || r.OnlyRefused() {
 			continue
 		}
+		// The first write without a key is enough for a finding.
 		for _, s := range r.Sends() {
 			if s.Keyed || s.Method != "POST" && s.Method != "PATCH" {
 				continue
