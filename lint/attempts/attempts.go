@@ -55,6 +55,7 @@ func run(p *rule.Pass) {
 		if !ok {
 			continue
 		}
+		// MaxRetries of 3 makes four attempts.
 		if retries := m.Entry.Call + m.Entry.Field; strings.Contains(retries, "Retr") && !strings.Contains(retries, "Attempts") {
 			n++
 		}

@@ -86,6 +86,7 @@ func fields(p *rule.Pass, f *ast.File) {
 				return true
 			}
 		case *ast.SelectorExpr:
+			// Only calls that send a request bypass the retries.
 			switch up.Sel.Name {
 			case "Do", "Get", "Post", "PostForm", "Head":
 			default:
@@ -167,6 +168,8 @@ func used(v ssa.Value) bool {
 	for _, ref := range *v.Referrers() {
 		fa, ok := ref.(*ssa.FieldAddr)
 		if !ok {
+			// Debug information is there in some drivers only, and must not change a
+			// verdict.
 			if _, debug := ref.(*ssa.DebugRef); debug {
 				continue
 			}

@@ -34,6 +34,7 @@ case <-time.After(d):
 }
 
 // Analyzer finds sleeps that ignore a context.
+// The fix may be applied by forbear lint --fix.
 var Analyzer = rule.New(Doc, run)
 
 // run reports each retry once, at its first deaf sleep: one helper mends all.
@@ -84,6 +85,7 @@ func contextAt(p *rule.Pass, pos token.Pos) string {
 			if dataflow.IsContext(obj.Type()) && !background(p, obj) {
 				return n
 			}
+			// A handler has its context in the request.
 			if dataflow.IsNamed(obj.Type(), "net/http", "Request") && parameter(obj) {
 				return n + ".Context()"
 			}

@@ -46,6 +46,8 @@ func fix(p *rule.Pass, path []ast.Node, ctx string) []analysis.SuggestedFix {
 	if !ok || sel.Sel.Name != "Sleep" {
 		return nil
 	}
+	// Without an error to return, the caller could not know that the wait was cut
+	// off.
 	values, ok := returns(p, results, ctx)
 	if !ok {
 		return nil
@@ -54,6 +56,7 @@ func fix(p *rule.Pass, path []ast.Node, ctx string) []analysis.SuggestedFix {
 	if err := format.Node(&arg, p.Fset, call.Args[0]); err != nil {
 		return nil
 	}
+	// A label or a break in the loop around it is not touched: the new case returns.
 	text := "select {\ncase <-" + ctx + ".Done():\nreturn" + values + "\ncase <-" + timePkg.Name + ".After(" + arg.String() + "):\n}"
 	text = strings.ReplaceAll(text, "\n", "\n"+indentation(p, stmt.Pos()))
 	return []analysis.SuggestedFix{{
@@ -99,6 +102,8 @@ func returns(p *rule.Pass, results *ast.FieldList, ctx string) (string, bool) {
 // zero spells the zero value of t, whose type is written as expr.
 // ok is false for a type parameter, whose zero value has no short spelling.
 func zero(t types.Type, expr ast.Expr) (string, bool) {
+	// Its underlying type is its constraint, which is an interface and would pass
+	// for nil.
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
 		return "", false
 	}

@@ -39,16 +39,19 @@ var Analyzer = rule.New(Doc, run)
 
 // run looks at defers that a failing turn reaches and that another turn may
 // follow. In the last turn, or in one that succeeds, a defer is right.
-// A recursion is left out: each call of it has defers of its own, which run when
-// it returns. High confidence needs a pure retry, because a loop that goes on
-// after a success may hold its defers on purpose. The finding stands at the
-// defer, where the code must change, and not at the loop.
+// A recursion is left out: its defers pile up as well, but it has no turns that
+// could be followed. High confidence needs a pure retry, because a loop that goes
+// on after a success may hold its defers on purpose. The finding stands at the
+// defer, where the code must change, and not at the loop. InFailedTurn and Again
+// are two questions: a defer may stand on a path that fails, and that path may
+// still leave the loop.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Loop == nil {
 			continue
 		}
 		r.Each(func(in ssa.Instruction) {
+			// A go statement ends by itself and is none.
 			d, ok := in.(*ssa.Defer)
 			if !ok || !r.Again(d) || !r.InFailedTurn(d) {
 				return

@@ -35,6 +35,7 @@ func run(p *rule.Pass) {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" with equal jitter: half of the wait is fixed")
 		}
 	}
+	// A durable retry computes its wait in one run and sleeps it in none.
 	for _, fn := range p.Funcs {
 		for _, wait := range p.DeferredEqualJitter(fn) {
 			p.Report(rule.Finding{

@@ -47,8 +47,10 @@ var Analyzer = rule.New(Doc, run)
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		switch r.Delay.Class {
+		// Parameters and fields count: the loop does not change them.
 		case fact.Fixed:
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure and waits "+rule.Wait(r)+" every time")
+		// No wait is the shortest fixed interval.
 		case fact.Immediate:
 			c := rule.RegionConfidence(r)
 

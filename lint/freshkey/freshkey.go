@@ -51,6 +51,7 @@ func run(p *rule.Pass) {
 				report(p, r, in)
 			}
 		})
+		// The helper that is attempted runs as a whole for each attempt.
 		for _, op := range r.Ops {
 			if fn := op.Common().StaticCallee(); fn != nil {
 				if in := within(fn); in != nil {
@@ -116,6 +117,7 @@ func keySet(in ssa.Instruction) ssa.Value {
 			return nil
 		}
 		args := in.Common().Args
+		// The last argument cannot be a name, as no value follows it.
 		for i, a := range args[:max(len(args)-1, 0)] {
 			if s, ok := dataflow.ConstString(a); ok && send.IsKeyName(s) {
 				return args[i+1]
@@ -145,6 +147,7 @@ func fresh(v ssa.Value, inside func(ssa.Instruction) bool, depth int) bool {
 		if !inside(v) {
 			return false
 		}
+		// The name of the package counts as well as that of the function.
 		if maker.MatchString(dataflow.Describe(v.Common())) {
 			return true
 		}

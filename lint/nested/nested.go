@@ -48,6 +48,7 @@ func run(p *rule.Pass) {
 			p.ReportRegion(r, rule.Medium, "retries what is retried inside already"+product(r.Bound, int(in.Bound.Limit)))
 			continue
 		}
+		// A helper that retries its callback is no inner layer by itself.
 		for _, op := range r.Ops {
 			if s := r.CalleeSummary(op); s != nil && s.Retries && !s.Retrier {
 				c := rule.Medium
@@ -57,6 +58,7 @@ func run(p *rule.Pass) {
 				p.ReportRegion(r, c, "retries "+dataflow.Describe(op.Common())+", which retries itself"+product(r.Bound, s.Attempts))
 				break
 			}
+			// The client's default is taken, since its options are set elsewhere.
 			if n, ok := retryloop.RetryingSDK(op.Common()); ok {
 				p.ReportRegion(r, rule.Medium, "retries "+dataflow.Describe(op.Common())+", whose client retries by default"+product(r.Bound, n))
 				break
@@ -92,6 +94,8 @@ func callback(p *rule.Pass, c *ssa.Call) {
 		if dataflow.CalleeName(inner.Common()) == "Permanent" {
 			continue
 		}
+		// The source of a helper says more than the table, but a client of the table has
+		// none here: both are asked.
 		n, sdk := retryloop.RetryingSDK(inner.Common())
 		s := p.Summary(inner.Common())
 		if !sdk && (s == nil || !s.Retries) {

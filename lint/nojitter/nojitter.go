@@ -44,6 +44,7 @@ var Analyzer = rule.New(Doc, run)
 // not by a name.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
+		// Equal jitter is a class of its own and has its own rule.
 		if r.Delay.Class == fact.Growing {
 			p.ReportRegion(r, rule.RegionConfidence(r), "retries "+rule.Ops(r)+" on failure with a growing wait that has no jitter")
 		}

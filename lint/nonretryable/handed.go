@@ -11,10 +11,14 @@ import (
 
 // handed judges function literals that are predicates by the place that they
 // are handed to: client.CheckRetry = func(...) bool, retry.RetryIf(func...).
+// Such a literal has no name of its own; the name of the field or the option
+// says what it decides. Each literal is judged once, however often it is handed
+// on.
 func handed(p *rule.Pass) {
 	seen := map[*ssa.Function]bool{}
 	predicate := func(v ssa.Value, place string) {
 		fn := literal(v)
+		// A negative name turns the meaning of the result around.
 		if fn == nil || seen[fn] || !predicateWord.MatchString(place) || negative.MatchString(place) {
 			return
 		}
@@ -38,6 +42,7 @@ func handed(p *rule.Pass) {
 }
 
 // literal returns the function literal behind v, or nil.
+// A declared function is judged by its own name, in predicates.
 func literal(v ssa.Value) *ssa.Function {
 	for {
 		switch x := v.(type) {
@@ -58,6 +63,9 @@ func literal(v ssa.Value) *ssa.Function {
 
 // callbacks reports functions that a helper calls again when they fail, and
 // that certainly fail on a final response.
+// A helper that chooses by the error may well stop at the final ones, so it is
+// left out. Only the status masks of the callback count: what it returns for
+// other failures is not known.
 func callbacks(p *rule.Pass) {
 	for _, fn := range p.Funcs {
 		for c := range dataflow.Instrs[*ssa.Call](fn) {

@@ -13,6 +13,8 @@ import (
 
 // libraries reports codes and statuses that are handed to options of retry
 // libraries, one by one or in a literal.
+// The table names the options; here only their arguments are read, constant by
+// constant.
 func libraries(p *rule.Pass) {
 	for _, m := range table.Find(p, table.NonRetryable) {
 		if m.Call == nil {
@@ -22,6 +24,7 @@ func libraries(p *rule.Pass) {
 		var names []string
 		for _, a := range m.Call.Args {
 			list := []ast.Expr{a}
+			// Variadic options take them one by one, others take a slice.
 			if lit, ok := ast.Unparen(a).(*ast.CompositeLit); ok {
 				list = lit.Elts
 			}
@@ -42,6 +45,8 @@ func libraries(p *rule.Pass) {
 
 // finalName names a constant that is a final status or gRPC code, and is ""
 // for any other.
+// Numbers below 100 are taken for gRPC codes, which end at 16, and others for
+// HTTP statuses.
 func finalName(limits config.Limits, v constant.Value) string {
 	if v == nil || v.Kind() != constant.Int {
 		return ""

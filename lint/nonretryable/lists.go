@@ -12,6 +12,7 @@ import (
 
 // lists reports tables of retryable statuses that hold a final one: a variable
 // whose name says "retr", initialized with integers or map keys.
+// It needs no types of a known library: the name and the numbers are enough.
 func lists(p *rule.Pass) {
 	for _, f := range p.Files {
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -39,6 +40,7 @@ func lists(p *rule.Pass) {
 }
 
 // lastName is the name of what is assigned to: a variable or a field.
+// It is "" for an element of a table or a dereference.
 func lastName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -50,6 +52,10 @@ func lastName(e ast.Expr) string {
 }
 
 // list judges one table.
+// A table of other numbers, such as error codes of a database, may hold 404 by
+// accident. So at least one element must be a status that is rightly retried, or
+// a gRPC code. In a map to bool, entries that are false are left out: they say
+// that the status is not retried.
 func list(p *rule.Pass, name string, v ast.Expr) {
 	lit, ok := ast.Unparen(v).(*ast.CompositeLit)
 	if !ok || !predicateWord.MatchString(name) || negative.MatchString(name) {
@@ -74,6 +80,7 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		}
 		n, _ := constant.Int64Val(c)
 		grpc := types.TypeString(p.TypesInfo.TypeOf(el), nil) == "google.golang.org/grpc/codes.Code"
+		// 429, 408 and 5xx are what a table of retryable statuses holds.
 		other = other || grpc || n == 429 || n == 408 || n >= 500 && n < 600
 		if r, ok := status.Find(n, grpc); ok && !limits.MayRetry(r.Name, !r.Final) {
 			names = append(names, r.Name)

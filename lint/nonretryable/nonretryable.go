@@ -49,6 +49,8 @@ var Analyzer = rule.New(Doc, run)
 // run asks each place that chooses what is retried: loops, predicates and what
 // they are handed to, callbacks, lists, service configs, certificates, options
 // of libraries.
+// The order does not matter; the same finding at the same place is reported
+// once.
 func run(p *rule.Pass) {
 	regions(p)
 	predicates(p)
@@ -61,6 +63,7 @@ func run(p *rule.Pass) {
 }
 
 // regions reports loops that begin another attempt after a final response.
+// HTTP comes first: a region has one finding, and gateways look at both.
 func regions(p *rule.Pass) {
 	for _, r := range p.Regions {
 		refresh := refreshes(r)
@@ -78,6 +81,7 @@ func regions(p *rule.Pass) {
 }
 
 // certain lowers the confidence where more than the status decides.
+// A branch on the body, or on a header, may end the loop for just this response.
 func certain(r *retryloop.Region, names []string, mask uint16, grpc bool) rule.Confidence {
 	c := confidence(r, names)
 	if c == rule.High && r.Doubtful(mask, grpc) {
@@ -88,6 +92,8 @@ func certain(r *retryloop.Region, names []string, mask uint16, grpc bool) rule.C
 
 // confidence is high for a plain retry, and medium where only responses remain
 // that an eventually consistent service may change.
+// r is nil for predicates and tables, which have no loop to be doubted. A loop
+// that waits for a state may retry a 404 on purpose.
 func confidence(r *retryloop.Region, names []string) rule.Confidence {
 	c := rule.High
 	if r != nil && (!r.Pure || r.Waiting || !r.Spoken && len(r.Waits) == 0) {
@@ -104,12 +110,17 @@ func confidence(r *retryloop.Region, names []string) rule.Confidence {
 
 // soft reports whether all names are of responses that may pass in some systems:
 // what is not there yet, a conflict, a token that is about to be renewed.
+// One name outside of this list makes the finding sure.
 func soft(names []string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return n != "404" && n != "409" && n != "NOT_FOUND" && n != "401" })
 }
 
 // forbidden names the responses of mask that must not be retried where the limits
 // hold.
+// Bit 0 of mask stands for a success and is skipped. With refresh, credentials
+// are renewed between attempts, so that 401 and 403 are fair to repeat. The
+// limits come from the settings for the code at hand, and may allow or forbid
+// more.
 func forbidden(l config.Limits, mask uint16, grpc, refresh bool) []string {
 	var names []string
 	for i, r := range status.Responses(grpc) {
@@ -125,9 +136,12 @@ func forbidden(l config.Limits, mask uint16, grpc, refresh bool) []string {
 }
 
 // refreshWord marks calls that get new credentials.
+// The list is wide, because a false finding here blocks a merge.
 var refreshWord = regexp.MustCompile(`(?i)refresh|renew|token|auth|login|sign|credential|nonce`)
 
 // refreshes reports whether a region gets new credentials between attempts.
+// It looks at calls in the loop only: a token that is fetched before it is the
+// same for all attempts.
 func refreshes(r *retryloop.Region) bool {
 	if r.Loop == nil {
 		return false
@@ -150,6 +164,7 @@ var (
 )
 
 // predicates reports functions that call a final response retryable.
+// Literals have no telling name, and are judged where they are handed on.
 func predicates(p *rule.Pass) {
 	for _, fn := range p.Funcs {
 		name := fn.Name()
@@ -161,9 +176,13 @@ func predicates(p *rule.Pass) {
 }
 
 // judge reports a predicate that calls a final response retryable.
+// A function that says yes to a success as well is about something else, such as
+// whether a response may be cached. Certificate errors are judged apart from
+// statuses, since R-9 allows no waiver and no setting for them.
 func judge(p *rule.Pass, fn *ssa.Function, name string) {
 	for _, grpc := range []bool{false, true} {
 		mask := p.PredicateYes(fn, grpc)
+		// Such a function decides about something else.
 		if mask&1 != 0 { // true for a success: no such predicate
 			continue
 		}

@@ -13,6 +13,9 @@ import (
 
 // serviceConfigs reports gRPC service configs, in the JSON form that clients
 // take as a string, whose retry policies name final codes.
+// A constant is judged where its text stands, and not again at each use. A sum
+// of constants is judged as a whole, which is why the walk stops at the
+// outermost expression.
 func serviceConfigs(p *rule.Pass) {
 	for _, f := range p.Files {
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -35,10 +38,12 @@ func serviceConfigs(p *rule.Pass) {
 
 // serviceConfig judges one text. Text that is no JSON is not judged: it may be
 // a part of one that is put together elsewhere.
+// The key is looked for first, so that other strings are not parsed.
 func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 	if !strings.Contains(text, "retryableStatusCodes") {
 		return
 	}
+	// encoding/json matches keys without regard to case.
 	var config struct {
 		MethodConfig []struct {
 			RetryPolicy struct{ RetryableStatusCodes []any }
@@ -68,6 +73,7 @@ func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 
 // codeOf returns the failure that a service config names by its name or by its
 // number.
+// gRPC accepts both forms, and names in any case.
 func codeOf(code any) (status.Response, bool) {
 	switch c := code.(type) {
 	case string:

@@ -47,6 +47,10 @@ var tooMany, unavailable = status.Bit(429), status.Bit(503)
 
 // run reports loops that certainly retry one of them and look at no header. A
 // loop that names 429 knows of the limit, which makes the finding sure.
+// A mention anywhere in reach silences the rule: whether the value is used well
+// cannot be judged from here. Both statuses may carry the header by RFC 9110
+// section 10.2.3 and RFC 6585 section 4. Medium is the rule, since many servers
+// never send it.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Loop == nil || len(r.Responses()) == 0 {
@@ -65,6 +69,7 @@ func run(p *rule.Pass) {
 }
 
 // names429 reports whether the loop compares a status with 429.
+// A range such as >= 500 says nothing about limits.
 func names429(r *retryloop.Region) bool {
 	found := false
 	r.Each(func(in ssa.Instruction) {

@@ -42,6 +42,7 @@ for range 3 {
 var Analyzer = rule.New(Doc, run)
 
 // run reports a region once, by the first operation that sends a spent body.
+// A recursion builds its request anew, as a rule, and is left out.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Loop == nil || !r.Pure || rewinds(r) {
@@ -57,6 +58,9 @@ func run(p *rule.Pass) {
 }
 
 // spentBody says which body op sends that an earlier attempt has read.
+// It is "" when no body is known to be spent. A request that another function
+// has built is not judged: it may set GetBody, and the client in use may call
+// it.
 func spentBody(r *retryloop.Region, op *ssa.Call) string {
 	com := op.Common()
 	sends := dataflow.CalleePkg(com) == "net/http"
@@ -71,12 +75,14 @@ func spentBody(r *retryloop.Region, op *ssa.Call) string {
 			if body == nil || isNone(body) {
 				continue
 			}
+			// The request itself outlives the attempt, and its body with it.
 			if !r.Contains(c) {
 				return "the body of a request built before the loop"
 			}
 			if outside(r, body, 0) {
 				return "a reader made before the loop"
 			}
+		// http.Post and its like take the reader without a request around it.
 		case sends && isReader(a.Type()) && !isNone(a) && outside(r, a, 0):
 			return "a reader made before the loop"
 		}
@@ -85,6 +91,8 @@ func spentBody(r *retryloop.Region, op *ssa.Call) string {
 }
 
 // builder returns the http.NewRequest behind a request.
+// Copies of a request share its body, so it looks through them. A request from
+// any other function yields nil.
 func builder(v ssa.Value, depth int) *ssa.Call {
 	if depth > 4 {
 		return nil
@@ -109,6 +117,7 @@ func builder(v ssa.Value, depth int) *ssa.Call {
 
 // bodyArg returns the last argument, which is the body in all functions of
 // net/http that take one; nil without arguments.
+// A method call has its receiver among the arguments, but never as the last.
 func bodyArg(c *ssa.Call) ssa.Value {
 	args := c.Common().Args
 	if len(args) == 0 {
@@ -118,6 +127,8 @@ func bodyArg(c *ssa.Call) ssa.Value {
 }
 
 // isNone reports whether a body is nil, http.NoBody, or may be either.
+// A body that is nil on one path is sent again safely there, so the rule stays
+// silent.
 func isNone(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.Const:
@@ -137,9 +148,14 @@ func isNone(v ssa.Value) bool {
 	return false
 }
 
+// isReader reports whether t is the interface io.Reader itself, which has no way
+// to rewind. A concrete type such as *os.File is not, because its methods may.
 func isReader(t types.Type) bool { return types.TypeString(t, nil) == "io.Reader" }
 
 // outside reports whether a reader lives longer than one attempt.
+// A parameter counts when it can be read only once, or when it is a buffer of
+// package bytes. Fields and globals are not followed: other code may refill
+// them.
 func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
 	if depth > 6 {
 		return false
@@ -159,6 +175,7 @@ func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
 
 // makesReader reports whether a call makes a reader that is spent once it has
 // been read.
+// The list is short, since each entry must be certain.
 func makesReader(c *ssa.Call) bool {
 	switch dataflow.CalleePkg(c.Common()) + "." + dataflow.CalleeName(c.Common()) {
 	case "bytes.NewReader", "bytes.NewBuffer", "bytes.NewBufferString", "strings.NewReader", "bufio.NewReader":
@@ -168,6 +185,8 @@ func makesReader(c *ssa.Call) bool {
 }
 
 // rewinds reports whether the loop gives the request a body for each attempt.
+// Any such call in the loop silences the rule, whichever body it is about. The
+// names cover clients that set a body by a method of their own.
 func rewinds(r *retryloop.Region) bool {
 	found := false
 	r.Each(func(in ssa.Instruction) {

@@ -36,11 +36,15 @@ err := retryer.Do(ctx, send)`,
 var Analyzer = rule.New(Doc, run)
 
 // limit is what the standard allows in all where no policy says otherwise (R-3).
+// It holds for synchronous calls; waits include those between attempts.
 const limit = 30 * time.Second
 
 // run reports counted loops without a deadline. Where the waits alone are known
 // to last longer than the limit, that is a warning; else it is a hint, since the
 // operation may have a timeout that is not seen here.
+// Local work is left out, as it has no peer to overload. There is one wait less
+// than there are attempts. A growing wait is not summed up, because its ceiling
+// is seldom known.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || !r.Bound.Counter || r.Bound.Deadline || r.Bound.Context || r.Waiting || r.Weak {

@@ -40,10 +40,13 @@ var Analyzer = rule.New(Doc, run)
 
 // supervisor marks functions that keep something going for as long as the
 // program runs: that they never give up is their purpose.
+// The list is wide on purpose: a hint that is wrong costs trust.
 var supervisor = regexp.MustCompile(`(?i)run|start|serve|loop|main|daemon|supervis|worker|keep|listen|consume|watch|forever|connect`)
 
 // run reports loops that only a success ends. The caller's context may be a
 // limit, and a supervisor needs none; both are hints.
+// Confidence never exceeds medium: that nothing ends a loop cannot be proved
+// from one function.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || r.Bound.Counter || r.Bound.Deadline || r.Weak {

@@ -13,6 +13,8 @@ import (
 
 // callers reports calls that hand the method POST or PATCH to a function which
 // retries whatever method it is given.
+// The method is known only at the call, so the finding stands there and not in
+// the function that retries.
 func callers(p *rule.Pass) {
 	for _, fn := range p.Funcs {
 		for c := range dataflow.Instrs[*ssa.Call](fn) {
@@ -33,11 +35,14 @@ func callers(p *rule.Pass) {
 
 // looksAt marks what a wrapper reads before it repeats a request: its method, or
 // its key.
+// A wrapper that reads either has thought of writes, and is left alone.
 var looksAt = regexp.MustCompile(`(?i)^(Method|MethodGet|GET|idempoten.*|.*idempoten.*)$`)
 
 // wrappers reports functions that retry any request they are given without a
 // look at its method: round trippers for certain, others with less confidence,
 // since their callers may send none but safe requests.
+// A retry of nothing but 429 is safe for writes too. One finding for each region
+// is enough.
 func wrappers(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Loop == nil || !r.Pure || r.Mentions(looksAt) || r.OnlyRefused() {
@@ -58,6 +63,7 @@ func wrappers(p *rule.Pass) {
 }
 
 // passesOn reports whether op sends a request that the function was given.
+// A request that the function has built itself is judged by its method.
 func passesOn(r *retryloop.Region, op *ssa.Call) bool {
 	for _, a := range op.Common().Args {
 		if param, ok := a.(*ssa.Parameter); ok && dataflow.IsNamed(param.Type(), "net/http", "Request") {

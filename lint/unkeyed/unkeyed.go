@@ -50,11 +50,15 @@ var Analyzer = rule.New(Doc, run)
 
 // run reports writes that a region repeats, that a helper repeats, and whose
 // method a caller chooses for code that repeats it.
+// PUT and DELETE are idempotent by RFC 9110 section 9.2.2 and need no key. A
+// write that is found two helpers deep may not be reached in each attempt, so it
+// is less sure, and so is one whose name says that it only reads.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if !r.Pure || r.Keyed() || r.OnlyRefused() {
 			continue
 		}
+		// The first write without a key is enough for a finding.
 		for _, s := range r.Sends() {
 			if s.Keyed || s.Method != "POST" && s.Method != "PATCH" {
 				continue
@@ -75,6 +79,8 @@ func run(p *rule.Pass) {
 
 // callbacks reports writes inside a function that is handed to a helper which
 // calls it again when it fails.
+// A key that the calling function mentions counts, since the callback may have
+// captured it.
 func callbacks(p *rule.Pass) {
 	for _, fn := range p.Funcs {
 		for c := range dataflow.Instrs[*ssa.Call](fn) {
@@ -89,6 +95,7 @@ func callbacks(p *rule.Pass) {
 
 // report reports the first write of a callback that has no key. A write that is
 // found through helpers, or under a name that reads, is less sure.
+// The finding stands at the call of the helper, where the retry begins.
 func report(p *rule.Pass, c *ssa.Call, op *ssa.Function) {
 	for _, s := range p.Local(op).Sends {
 		if s.Keyed || s.Method != "POST" && s.Method != "PATCH" {

@@ -36,6 +36,9 @@ var Analyzer = rule.New(Doc, run)
 
 // run reports pure retries only: what goes on after a success may have a use
 // for the wait.
+// Loops that wait for a state are left out: their last wait gives the state time
+// to come. Nothing breaks by such a wait, so it is a warning and never blocks a
+// merge.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
 		if r.Pure && !r.Waiting && !r.Weak && r.CheckedLate() {

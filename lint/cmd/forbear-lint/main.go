@@ -10,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear/lint/driver"
 )
 
+// Policy files need forbear lint, which has their reader.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := driver.Main(ctx, nil, os.Args[1:], os.Stdout, os.Stderr)

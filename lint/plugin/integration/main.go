@@ -11,6 +11,7 @@ import (
 	_ "github.com/forbear-go/forbear/lint/plugin"
 )
 
+// A test of this package runs it.
 func main() {
 	if err := commands.Execute(commands.BuildInfo{GoVersion: "unknown", Version: "v2.15.0", Commit: "?", Date: ""}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
