@@ -67,3 +67,17 @@ func (b *Backoff) step(n int) (low, high time.Duration) {
 	}
 	return low, high
 }
+
+// remaining returns what is left of the call: the earlier of the caller's
+// deadline and the policy's total.
+func (p *Policy) remaining(s *State, now time.Time) time.Duration {
+	left := p.Total
+	if !s.Start.IsZero() {
+		// A start in the future comes from another machine's clock.
+		left -= max(now.Sub(s.Start), 0)
+	}
+	if !s.Deadline.IsZero() {
+		left = min(left, s.Deadline.Sub(now))
+	}
+	return left
+}

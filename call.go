@@ -44,38 +44,6 @@ type Call struct {
 	entered     bool // holds a place in the bulkhead
 }
 
-// Begin starts a logical call: it counts its first attempt in the budget.
-// An ended context is an error, without an attempt.
-func (r *Retryer) Begin(ctx context.Context) (c Call, err error) {
-	err = r.begin(ctx, &c)
-	return c, err
-}
-
-// begin is Begin for a Call that already is where it shall stay. It is most of
-// what a success costs: a Call is large to copy, and the monotonic clock alone
-// takes half of what time.Now takes.
-func (r *Retryer) begin(ctx context.Context, c *Call) error {
-	c.r, c.began = r, time.Since(window.Epoch())
-	c.attempted = c.began
-	if ctx.Err() != nil {
-		f, _ := callerEnded(ctx, context.Cause(ctx))
-		return r.refuse(ctx, c, endedReason(f), f)
-	}
-	if refused := r.admitCall(ctx, c); refused != ReasonNone {
-		c.leave()
-		return r.refuse(ctx, c, refused, Failure{Class: ClassTerminal, Type: refused.String()})
-	}
-	if r.ratio != nil {
-		r.ratio.RequestAt(c.began)
-	} else {
-		r.budget.Request(c.start())
-	}
-	if r.observers.started {
-		r.attemptStarted(ctx, c.info(ctx, true))
-	}
-	return nil
-}
-
 // Attempt returns the number of the attempt under way; the first is 1.
 func (c *Call) Attempt() int { return c.State.attempt() }
 
@@ -250,4 +218,19 @@ func (r *Retryer) CorrelationID(ctx context.Context) string {
 		id = r.correlate(ctx)
 	}
 	return id
+}
+
+// unmade takes back the attempt that d granted.
+func (c *Call) unmade(d Decision) {
+	c.r.Refund(d, time.Now())
+	c.State.Attempt--
+	c.leave()
+}
+
+// leave gives the place in the bulkhead back. It may be called more than once.
+func (c *Call) leave() {
+	if c.entered {
+		c.entered = false
+		c.r.bulkhead.Leave()
+	}
 }

@@ -80,3 +80,13 @@ func newID() string {
 	hex.Encode(digits[:], b[:])
 	return string(digits[:])
 }
+
+// AttemptFrom returns the number of the innermost attempt that ctx belongs to, the
+// first being 1. ok is false in first attempts, which run under the caller's own
+// context, untouched.
+func AttemptFrom(ctx context.Context) (number int, ok bool) {
+	if a := layer.Of(ctx); a != nil {
+		return a.Number, true
+	}
+	return 0, false
+}

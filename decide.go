@@ -4,27 +4,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/errtype"
 )
-
-// Decision is what the policy makes of one failure.
-type Decision struct {
-	// Retry says whether another attempt may be made, after Wait.
-	Retry bool
-	Wait  time.Duration
-	// Floor and Ceiling bound every Wait that could have been drawn here, the
-	// hint's spread included.
-	Floor, Ceiling time.Duration
-	Reason         Reason
-	// Class is the failure's class under the policy's overrides.
-	Class Class
-	// Cost is what the retry costs the budget.
-	Cost budget.Cost
-	// Paced says that the budget is spent and the retry one of those that
-	// durable work may make beyond it.
-	Paced bool
-}
 
 // Decide decides whether, when and why a failed attempt may be followed by
 // another, when nothing is known of the moment: see [Policy.Decide].
@@ -74,11 +55,6 @@ func (p *Policy) refusal(s *State, known *Facts, f *Failure, d *Decision) Reason
 		return r
 	}
 	return askCount(p, s, known, f, d)
-}
-
-// stop returns d as a refusal for the given reason.
-func (d Decision) stop(r Reason) Decision {
-	return Decision{Reason: r, Class: d.Class, Cost: d.Cost}
 }
 
 func askCanceled(f *Failure, d *Decision) Reason {
@@ -164,18 +140,4 @@ func askCount(p *Policy, s *State, known *Facts, f *Failure, d *Decision) Reason
 		}
 	}
 	return ReasonNone
-}
-
-// remaining returns what is left of the call: the earlier of the caller's
-// deadline and the policy's total.
-func (p *Policy) remaining(s *State, now time.Time) time.Duration {
-	left := p.Total
-	if !s.Start.IsZero() {
-		// A start in the future comes from another machine's clock.
-		left -= max(now.Sub(s.Start), 0)
-	}
-	if !s.Deadline.IsZero() {
-		left = min(left, s.Deadline.Sub(now))
-	}
-	return left
 }

@@ -136,8 +136,3 @@ func ExhaustedBelow(err error) bool {
 }
 
 var errAttemptTimeout = errors.New("attempt timed out")
-
-// attemptTimeout marks a deadline as the attempt's own, not the caller's.
-type attemptTimeout struct{ error }
-
-func (e *attemptTimeout) Unwrap() error { return e.error }

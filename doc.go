@@ -59,11 +59,11 @@
 //
 //   - policy.go, defaults.go, kind.go, profile.go, validate.go: what may be retried,
 //     the figures of the standard, and what is refused.
-//   - decide.go, state.go, facts.go, backoff.go: the decision.
+//   - decide.go, decision.go, state.go, facts.go, backoff.go: the decision.
 //   - failure.go, classify.go, classify_net.go, outcome.go, reason.go, errors.go: what
 //     failed, what a breaker makes of it, and why a call ended.
 //   - retryer.go, options.go, set.go, next.go: what is shared, and the commit.
-//   - do.go, call.go, admission.go, wait.go: a live call; durable.go, progress.go,
+//   - do.go, call.go, begin.go, wait.go: a live call; durable.go, progress.go,
 //     pace.go: one that survives.
 //   - observe.go, dispatch.go, log.go: events; context.go, layers.go: what contexts
 //     carry.

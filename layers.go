@@ -29,16 +29,6 @@ func (r *Retryer) retryContext(ctx context.Context, number int) context.Context 
 	return &layer.Attempt{Context: ctx, Dependency: r.dependency, Number: number, Reporter: (*watcher)(r)}
 }
 
-// AttemptFrom returns the number of the innermost attempt that ctx belongs to, the
-// first being 1. ok is false in first attempts, which run under the caller's own
-// context, untouched.
-func AttemptFrom(ctx context.Context) (number int, ok bool) {
-	if a := layer.Of(ctx); a != nil {
-		return a.Number, true
-	}
-	return 0, false
-}
-
 // Repeated records that a request which r is about to send is the given attempt
 // of a layer above that retries by itself, such as an SDK. It is for protocol
 // edges, and reported once.

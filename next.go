@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/budget"
 )
 
 // Next decides what follows a failed attempt and commits it: it takes the
@@ -141,26 +140,4 @@ func limit(usual time.Duration, permit breaker.Permit, left time.Duration) time.
 		usual /= 2
 	}
 	return min(usual, max(left, 1))
-}
-
-// outcomeBudget is a [budget.Budget] that also learns how calls end; token
-// buckets live on that.
-type outcomeBudget interface {
-	budget.Budget
-	// Failed records a failed attempt of a retryable kind, before Spend.
-	Failed(now time.Time)
-	// Succeeded records a successful call. retries is the number of its retries
-	// and last the cost of the last one.
-	Succeeded(now time.Time, retries int, last budget.Cost)
-}
-
-func costOf(c Class) budget.Cost {
-	switch c {
-	case ClassTimeout:
-		return budget.Timeout
-	case ClassThrottled:
-		return budget.Throttled
-	default:
-		return budget.Transient
-	}
 }

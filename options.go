@@ -8,9 +8,6 @@ import (
 	"github.com/forbear-go/forbear/budget"
 )
 
-// Option changes what a [Retryer] runs with; what it may do is the [Policy]'s.
-type Option func(*Retryer) error
-
 // WithObserver adds an observer. The first one replaces the default log, unless it
 // says that it is none: metrics beside the log do not silence it.
 func WithObserver(o *Observer) Option {
@@ -87,13 +84,6 @@ func WithWaiver(w Waiver) Option {
 		r.waivers = append(r.waivers, w)
 		return nil
 	}
-}
-
-// DeadLetterSink takes what a durable call could not do.
-type DeadLetterSink interface {
-	// DeadLetter stores the failed work. Its context is detached from the
-	// call's. An error is returned to the caller, joined with the call's own.
-	DeadLetter(ctx context.Context, e *Error) error
 }
 
 // WithDeadLetter sets where exhausted work of kind Event or Webhook goes.

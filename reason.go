@@ -1,6 +1,11 @@
 package forbear
 
-import "github.com/forbear-go/forbear/breaker"
+import (
+	"errors"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/credential"
+)
 
 // Reason says why a decision fell as it did. The zero value is no reason.
 type Reason uint8
@@ -133,3 +138,27 @@ func (r Reason) Momentary() bool {
 
 // MarshalText implements [encoding.TextMarshaler].
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// The sentinels say why a call ended; [Error] matches them in errors.Is.
+var (
+	ErrExhausted       = errors.New("retries exhausted")
+	ErrBudgetExhausted = errors.New("retry budget exhausted")
+	ErrBreakerOpen     = errors.New("circuit breaker open")
+	ErrUnhealthy       = errors.New("dependency unhealthy")
+	ErrDeadline        = errors.New("no time left for another attempt")
+	ErrCanceled        = errors.New("canceled by the caller")
+	ErrNotReplayable   = errors.New("not safe to send again")
+	ErrTerminal        = errors.New("not retryable")
+	ErrCertificate     = errors.New("certificate refused")
+	ErrServerStop      = errors.New("the server asked not to be retried")
+	ErrExhaustedBelow  = errors.New("a layer below has used its retries")
+	ErrInner           = errors.New("the retrying belongs to another layer")
+	ErrBulkheadFull    = errors.New("too many calls under way")
+	ErrRefreshFailed   = credential.ErrRefreshFailed
+	ErrWeakCredential  = credential.ErrWeak
+
+	// errNilFunc is returned for a nil operation, which is a mistake of the program.
+	errNilFunc = errors.New("nil function")
+	// ErrPolicy is what errors of [New] match when the policy was refused.
+	ErrPolicy = errors.New("policy refused")
+)

@@ -154,3 +154,24 @@ func (r *Retryer) breakerMoved(e breaker.Transition) {
 		}
 	}
 }
+
+// outcomeBudget is a [budget.Budget] that also learns how calls end; token
+// buckets live on that.
+type outcomeBudget interface {
+	budget.Budget
+	// Failed records a failed attempt of a retryable kind, before Spend.
+	Failed(now time.Time)
+	// Succeeded records a successful call. retries is the number of its retries
+	// and last the cost of the last one.
+	Succeeded(now time.Time, retries int, last budget.Cost)
+}
+
+// Option changes what a [Retryer] runs with; what it may do is the [Policy]'s.
+type Option func(*Retryer) error
+
+// DeadLetterSink takes what a durable call could not do.
+type DeadLetterSink interface {
+	// DeadLetter stores the failed work. Its context is detached from the
+	// call's. An error is returned to the caller, joined with the call's own.
+	DeadLetter(ctx context.Context, e *Error) error
+}

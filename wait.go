@@ -52,13 +52,6 @@ func (r *Retryer) Ready(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// unmade takes back the attempt that d granted.
-func (c *Call) unmade(d Decision) {
-	c.r.Refund(d, time.Now())
-	c.State.Attempt--
-	c.leave()
-}
-
 // sleep waits for d and reports whether it could: false when ctx ended first.
 // One timer serves all waits of the call.
 func (c *Call) sleep(ctx context.Context, d time.Duration) bool {

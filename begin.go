@@ -2,13 +2,47 @@ package forbear
 
 import (
 	"context"
+	"time"
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // This file says how a live call begins: what lets it in, and how one ends that
 // was not let in.
+
+// Begin starts a logical call: it counts its first attempt in the budget.
+// An ended context is an error, without an attempt.
+func (r *Retryer) Begin(ctx context.Context) (c Call, err error) {
+	err = r.begin(ctx, &c)
+	return c, err
+}
+
+// begin is Begin for a Call that already is where it shall stay. It is most of
+// what a success costs: a Call is large to copy, and the monotonic clock alone
+// takes half of what time.Now takes.
+func (r *Retryer) begin(ctx context.Context, c *Call) error {
+	c.r, c.began = r, time.Since(window.Epoch())
+	c.attempted = c.began
+	if ctx.Err() != nil {
+		f, _ := callerEnded(ctx, context.Cause(ctx))
+		return r.refuse(ctx, c, endedReason(f), f)
+	}
+	if refused := r.admitCall(ctx, c); refused != ReasonNone {
+		c.leave()
+		return r.refuse(ctx, c, refused, Failure{Class: ClassTerminal, Type: refused.String()})
+	}
+	if r.ratio != nil {
+		r.ratio.RequestAt(c.began)
+	} else {
+		r.budget.Request(c.start())
+	}
+	if r.observers.started {
+		r.attemptStarted(ctx, c.info(ctx, true))
+	}
+	return nil
+}
 
 // admitCall asks, from the outside in, whether the call may begin: enough time,
 // a place in the bulkhead, a breaker that is not open.
@@ -56,12 +90,4 @@ func endedReason(f Failure) Reason {
 		return ReasonDeadline
 	}
 	return ReasonCanceled
-}
-
-// leave gives the place in the bulkhead back. It may be called more than once.
-func (c *Call) leave() {
-	if c.entered {
-		c.entered = false
-		c.r.bulkhead.Leave()
-	}
 }
