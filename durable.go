@@ -174,6 +174,12 @@ func (c *DurableCall) takeBack(now time.Time) {
 	}
 	c.r.Refund(c.granted, now)
 	c.State.Attempt--
+	switch c.granted.Reason { // what State.After has counted
+	case ReasonRefresh:
+		c.State.Refreshes--
+	case ReasonResend:
+		c.State.Resends--
+	}
 	c.granted = Decision{}
 	if c.r.policy.Kind.paced() {
 		c.Pending = c.pending()
@@ -193,7 +199,7 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 	}
 	i := c.info(c.Attempts)
 	c.r.attemptEnded(ctx, i, Failure{Class: ClassSuccess}, took)
-	c.r.callSucceeded(ctx, i, now.Sub(c.State.Start), c.Last)
+	c.r.callSucceeded(ctx, i, c.elapsed(now), c.Last)
 }
 
 // Try makes the attempt under way as [Retryer.Do] does, and decides what follows.
@@ -244,9 +250,10 @@ func (c *DurableCall) Release() {
 }
 
 // Postpone acts on a refusal of the moment: it counts and reports it, and returns
-// how long the call stays away. Behind an open breaker that is until it lets something through and up to a
-// quarter more; otherwise a second and up to 2 s, 4 s ... 5 min more, so that a
-// crowd spreads, and never less than the server asked for.
+// how long the call stays away. Behind an open breaker that is until it lets
+// something through and up to a quarter more; otherwise a second and up to 2 s,
+// 4 s ... 5 min more, so that a crowd spreads. It is never less than the server
+// asked for.
 func (c *DurableCall) Postpone(ctx context.Context, refused Decision, now time.Time) time.Duration {
 	c.Postponed++
 	c.stopped(ctx, refused, c.latest(refused.Reason), now, 0)
@@ -295,7 +302,7 @@ func (c *DurableCall) GiveUp(ctx context.Context, why Reason, now time.Time) *Er
 func (c *DurableCall) Err(d Decision, now time.Time) *Error {
 	e := &Error{
 		Dependency: c.r.dependency, Reason: d.Reason, Type: c.latest(d.Reason).Type,
-		Attempts: c.Attempts, Elapsed: now.Sub(c.State.Start), Err: c.failure.Err, class: d.Class,
+		Attempts: c.Attempts, Elapsed: c.elapsed(now), Err: c.failure.Err, class: d.Class,
 	}
 	if d.Reason == ReasonHintTooLong {
 		e.RetryAfter = c.failure.Hint.Floor
@@ -345,8 +352,17 @@ func (c *DurableCall) decided(ctx context.Context, d Decision, f Failure, now ti
 // put off.
 func (c *DurableCall) stopped(ctx context.Context, d Decision, f Failure, now time.Time, made int) {
 	if c.r.observers.stopped {
-		c.r.stopped(ctx, c.info(c.Attempts), d, f, now.Sub(c.State.Start), made, now)
+		c.r.stopped(ctx, c.info(c.Attempts), d, f, c.elapsed(now), made, now)
 	}
+}
+
+// elapsed returns how long the call has taken so far; 0 for one that was never let
+// in, which has not begun.
+func (c *DurableCall) elapsed(now time.Time) time.Duration {
+	if c.State.Start.IsZero() {
+		return 0
+	}
+	return now.Sub(c.State.Start)
 }
 
 // info returns what the events of the call have in common.

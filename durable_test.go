@@ -177,3 +177,28 @@ func TestDurableCallsAreObserved(t *testing.T) {
 func (o *durableEvents) observer() *forbear.Observer {
 	return &forbear.Observer{AttemptEnded: o.AttemptEnded, RetryScheduled: o.RetryScheduled, Stopped: o.Stopped, Succeeded: o.Succeeded}
 }
+
+// A retry that is taken back is as if it had not been granted: the one refresh of
+// a token is still to come. A call that was never let in has taken no time.
+func TestTakenBackIsNotCounted(t *testing.T) {
+	o := &durableEvents{}
+	r, now, ctx := webhooks(t, forbear.WithObserver(o.observer())), time.Now(), t.Context()
+	c := r.Durable(ctx, forbear.Progress{State: forbear.State{Refreshable: true}})
+	c.Ask(ctx, now)
+	denied := forbear.Failure{Class: forbear.ClassUnauthorized, Type: "http_401"}
+	if d := c.Fail(ctx, denied, 0, now); d.Reason != forbear.ReasonRefresh {
+		t.Fatalf("got %s, want a refresh", d.Reason)
+	}
+	r.Breaker().Force(breaker.Open, "ada", now)
+	if d := c.Ask(ctx, now); d.Reason != forbear.ReasonBreakerOpen || c.State.Refreshes != 0 || c.State.Attempt != 1 {
+		t.Fatalf("behind an open breaker: %s, %+v", d.Reason, c.State)
+	}
+	late := r.Durable(ctx, forbear.Progress{})
+	if e := late.GiveUp(ctx, forbear.ReasonCanceled, now); e.Elapsed != 0 {
+		t.Errorf("a call that was never let in took %v", e.Elapsed)
+	}
+	r.Breaker().Force(breaker.Closed, "ada", now)
+	if d := c.Ask(ctx, now); !d.Retry || c.State.Refreshes != 1 {
+		t.Errorf("when it is closed: %s, %+v", d.Reason, c.State)
+	}
+}
