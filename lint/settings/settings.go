@@ -98,7 +98,7 @@ func (s *Settings) Check(name string) error {
 	return errors.Join(p.errs...)
 }
 
-// Answers returns the responses that rules tell apart: statuses and names of
+// Responses returns the responses that rules tell apart: statuses and names of
 // gRPC codes. Only these can be retryable or final.
 func Responses() []string { return status.Names() }
 

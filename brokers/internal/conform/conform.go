@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,8 +14,6 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
-	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/memstore"
 )
 
 // Broker is a broker with one empty queue, stream or topic, and the adapter
@@ -57,122 +54,6 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
 	}
 }
-
-// kit is one consumer with its store, its dead-letter queue and a record of
-// what its handler was called with.
-type kit struct {
-	t *testing.T
-	b Broker
-	o consume.Options
-	q *letters
-
-	// runs counts calls of the handler by event id, and order has the ids
-	// in the order in which they succeeded.
-	mu      sync.Mutex
-	runs    map[string]int
-	order   []string
-	handler func(ctx context.Context, e consume.Event, run int) error
-}
-
-// newKit makes a kit whose retries take milliseconds. The budget's floor is
-// high, so that no test meets an exhausted budget by chance, and InPlace -1
-// sends every retry through the broker, which is what an adapter is tested
-// for.
-func newKit(t *testing.T, b Broker, handler func(ctx context.Context, e consume.Event, run int) error) *kit {
-	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 3, Backoff: forbear.Backoff{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}, Breaker: breaker.Policy{Disabled: true}}
-	// A floor this high never runs out.
-	p.Budget.MinRetries = 1000
-	r, err := forbear.New("ledger", p, forbear.WithoutLog(), forbear.WithCallerDeadLetter())
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := &kit{t: t, b: b, q: &letters{}, runs: map[string]int{}, handler: handler}
-	k.o = consume.Options{Group: "conform", Store: &memstore.Idempotency{}, DLQ: k.q, Retryer: r, InPlace: -1, Lease: 300 * time.Millisecond}
-	return k
-}
-
-// start runs the adapter. stop ends it as a deployment would, by its
-// context, and waits until it has returned; it may be called again.
-func (k *kit) start() (stop func()) {
-	k.t.Helper()
-	c, err := consume.New(func(ctx context.Context, e consume.Event) error {
-		k.mu.Lock()
-		k.runs[e.ID]++
-		n := k.runs[e.ID]
-		k.mu.Unlock()
-		err := k.handler(ctx, e, n)
-		if err == nil {
-			k.mu.Lock()
-			k.order = append(k.order, e.ID)
-			k.mu.Unlock()
-		}
-		return err
-	}, k.o)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- k.b.Run(ctx, c) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				k.t.Errorf("the adapter ended with %v", err)
-			}
-		// An adapter that does not end would otherwise hang the whole run.
-		case <-time.After(20 * time.Second):
-			k.t.Error("the adapter does not end")
-		}
-	})
-	// A test that fails half-way must not leave an adapter behind on its
-	// broker.
-	k.t.Cleanup(stop)
-	return stop
-}
-
-// until waits for something to come true, for up to 30 seconds. It polls,
-// because a broker announces nothing about what it has yet to deliver.
-func (k *kit) until(what string, ok func() bool) {
-	k.t.Helper()
-	for range 1500 {
-		if ok() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.t.Fatalf("never: %s; runs %v, %d letters, %d unacknowledged", what, k.runs, k.q.count(), k.b.Unacknowledged(k.t))
-}
-
-// done counts the handler's successes.
-func (k *kit) done() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.order)
-}
-
-// ran counts the handler's calls for one event.
-func (k *kit) ran(id string) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.runs[id]
-}
-
-// acknowledged waits until the broker holds nothing back: every message was
-// acknowledged.
-func (k *kit) acknowledged() {
-	k.t.Helper()
-	k.until("everything is acknowledged", func() bool { return k.b.Unacknowledged(k.t) == 0 })
-}
-
-// good succeeds at once.
-func good(context.Context, consume.Event, int) error { return nil }
-
-// busy is a failure that a retry may mend.
-func busy() error { return forbear.Retryable(errors.New("busy"), forbear.Hint{}) }
 
 // The sender may publish an event twice, and an adapter must not make that
 // two effects. Attributes and data arrive as they were sent.
@@ -257,124 +138,8 @@ func poison(t *testing.T, b Broker) {
 	}
 }
 
-// crashing is the store of a process that dies after the effect and before
-// it can record the end. Claims still work, as they did before the crash.
-type crashing struct {
-	idempotency.Store
-	mu   sync.Mutex
-	dead bool
-}
-
 // errCrashed stands for a connection that broke.
 var errCrashed = errors.New("crashed")
-
-// gone returns the error while the process counts as dead.
-func (s *crashing) gone() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dead {
-		return errCrashed
-	}
-	return nil
-}
-
-// set lets the process die, or a new one begin.
-func (s *crashing) set(dead bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dead = dead
-}
-
-// Complete fails while the process is dead: the record stays started.
-func (s *crashing) Complete(ctx context.Context, k idempotency.Token, a idempotency.Response, d time.Duration) error {
-	if err := s.gone(); err != nil {
-		return err
-	}
-	return s.Store.Complete(ctx, k, a, d)
-}
-
-// Renew fails too, or the record would stay leased for ever.
-func (s *crashing) Renew(ctx context.Context, k idempotency.Token, d time.Duration) error {
-	if err := s.gone(); err != nil {
-		return err
-	}
-	return s.Store.Renew(ctx, k, d)
-}
-
-// An event whose effect happened and whose end was not recorded runs again,
-// under a higher fence: the handler can hand the fence to its own store, and
-// so recognise the older run.
-func crashBeforeEnd(t *testing.T, b Broker) {
-	var mu sync.Mutex
-	var fences []int64
-	k := newKit(t, b, func(ctx context.Context, _ consume.Event, _ int) error {
-		mu.Lock()
-		defer mu.Unlock()
-		fences = append(fences, consume.Fence(ctx))
-		return nil
-	})
-	store := &crashing{Store: k.o.Store, dead: true}
-	k.o.Store = store
-	stop := k.start()
-	b.Publish(t, "e1", "k", "body e1")
-	k.until("the effect has happened", func() bool { return k.done() >= 1 })
-	stop()
-	if n := b.Unacknowledged(t); n != 1 {
-		t.Errorf("%d unacknowledged, want 1", n)
-	}
-	// The new process can write again, and only now may the event be
-	// finished.
-	store.set(false)
-	k.start()
-	k.until("it ran again", func() bool { return k.done() >= 2 })
-	k.acknowledged()
-	mu.Lock()
-	defer mu.Unlock()
-	// The fence of each run is above the last one's, which lets a store
-	// refuse the older run.
-	for i := 1; i < len(fences); i++ {
-		if fences[i] <= fences[i-1] {
-			t.Errorf("fences %v do not grow", fences)
-		}
-	}
-}
-
-// An event that is done and was not acknowledged comes again, and is dropped
-// as a duplicate without another run.
-func crashBeforeAck(t *testing.T, b Broker) {
-	k := newKit(t, b, good)
-	var mu sync.Mutex
-	duplicates := 0
-	k.o.Observe = func(_ consume.Event, d consume.Decision) {
-		mu.Lock()
-		defer mu.Unlock()
-		if d.Duplicate {
-			duplicates++
-		}
-	}
-	// What a process leaves that died between the two: the record is complete,
-	// the message is with the broker.
-	id := idempotency.ID{Scope: "event:conform", Key: idempotency.Digest("/conform", "e1")}
-	v, err := k.o.Store.Claim(t.Context(), idempotency.Claim{ID: id, Fingerprint: "event", Owner: "dead", Lease: time.Second, Retention: time.Hour, Rerun: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.o.Store.Complete(t.Context(), idempotency.Token{ID: id, Owner: "dead", Fence: v.Record.Fence}, idempotency.Response{Status: 200}, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	b.Publish(t, "e1", "k", "body e1")
-	b.Publish(t, "e2", "k", "body e2")
-	k.start()
-	k.until("the other is done", func() bool { return k.done() == 1 })
-	k.acknowledged()
-	mu.Lock()
-	defer mu.Unlock()
-	// The duplicate is acknowledged without a run, or the broker would
-	// deliver it for ever.
-	if k.ran("e1") != 0 || k.ran("e2") != 1 || duplicates == 0 {
-		t.Errorf("runs %v, %d duplicates", k.runs, duplicates)
-	}
-}
 
 // An event that waits for an hour lets the others pass, those of its own key
 // included, where order was not asked for.
