@@ -239,6 +239,7 @@ func TestCanceled(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		why := errors.New("deployed anew")
 		report, err := batch.Run(ctx, retryer(t, calm()), numbers(1000), func(ctx context.Context, i int) error {
+			time.Sleep(time.Millisecond) // so that all wait for the hundredth
 			if i == 100 {
 				stop(why)
 			}
