@@ -7,7 +7,7 @@
 // would be one too many.
 //
 //   - breaker.go: the state machine, what is asked and what is recorded.
-//   - rate.go: when a rate is too high, given that it was only counted.
+//   - verdict.go: when a rate is too high, given that it was only counted.
 //   - patience.go: trouble that passes by itself, and what is remembered of it.
 //   - window.go: the latest attempts, by number and by time.
 //

@@ -60,3 +60,41 @@ func (b *Ratio) Level(now time.Time) Level {
 	b.mu.Unlock()
 	return Level{Used: float64(used), Allowed: float64(b.policy.Allowed(b.initial.Sum(now)))}
 }
+
+// Allowed returns how many retries may be sent in a window with the given
+// number of initial requests. b's zero fields are taken as they are: see
+// [Policy.WithDefaults].
+func (b Policy) Allowed(initial int64) int64 {
+	// Parts per million keep 0.1 x 30 at 3.
+	const million = 1_000_000
+	ppm := int64(b.Ratio*million + 0.5)
+	whole := int64(million)
+	if b.Of == OfTotal {
+		whole -= ppm // r / (initial + r) <= ratio
+	}
+	if whole <= 0 {
+		return 1<<63 - 1
+	}
+	share := ppm * initial
+	if b.RoundUp {
+		share += whole - 1
+	}
+	return max(share/whole, int64(b.MinRetries))
+}
+
+// Spent reports whether no retry is left in a window with so many initial requests
+// and retries.
+func (b Policy) Spent(initial, retries int64) bool { return retries+1 > b.Allowed(initial) }
+
+// MaxAmplification returns what the budget lets the load grow to, as a multiple
+// of the initial requests, leaving aside the floor for quiet clients.
+func (b Policy) MaxAmplification() float64 {
+	if b.Of == OfTotal {
+		return 1 / (1 - b.Ratio)
+	}
+	return 1 + b.Ratio
+}
+
+// RatioFor returns the part of all requests that may be retries if the load is
+// to grow to at most m times the initial requests: (m - 1) / m.
+func RatioFor(m float64) float64 { return (m - 1) / m }

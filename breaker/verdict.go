@@ -7,7 +7,8 @@ import (
 	"github.com/forbear-go/forbear/internal/score"
 )
 
-// This file says when a rate is too high: the arithmetic of the circuit breaker.
+// This file says whether what the windows show is too much: the arithmetic of the
+// circuit breaker.
 
 // Cause is why a circuit breaker moved.
 type Cause uint8
