@@ -8,7 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
-	"github.com/forbear-go/forbear/internal/violation"
+	"github.com/forbear-go/forbear/policyfile/internal/violation"
 )
 
 // layer is a policy together with where each of its fields was written: that of

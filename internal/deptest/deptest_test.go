@@ -101,7 +101,7 @@ func rootModule(t *testing.T) []*file {
 		}
 		rel = filepath.ToSlash(rel)
 		// The programs of the guides are tests of the guides.
-		test := strings.HasSuffix(name, "_test.go") || strings.HasPrefix(rel, "internal/doctest/")
+		test := strings.HasSuffix(name, "_test.go") || strings.Contains(rel, "/internal/guide/")
 		files = append(files, &file{rel, test, parsed})
 		return nil
 	})

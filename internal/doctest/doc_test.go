@@ -116,11 +116,11 @@ func TestLinksLeadSomewhere(t *testing.T) {
 }
 
 // TestProgramsOfTheDocumentsCompile finds each line of the Go programs in the
-// documents in one of this package's examples or programs, which the compiler
+// documents in one of the examples or programs, which the compiler
 // has seen.
 func TestProgramsOfTheDocumentsCompile(t *testing.T) {
 	known := map[string]bool{}
-	for _, name := range []string{"internal/doctest/example_test.go", "internal/doctest/httpguide/main.go"} {
+	for _, name := range []string{"internal/doctest/example_test.go", "httpretry/internal/guide/main.go"} {
 		for line := range strings.SplitSeq(read(t, name), "\n") {
 			known[strings.TrimSpace(line)] = true
 		}
@@ -135,7 +135,7 @@ func TestProgramsOfTheDocumentsCompile(t *testing.T) {
 			blocks++
 			for line := range strings.SplitSeq(strings.TrimSuffix(code, "```"), "\n") {
 				if line = strings.TrimSpace(line); !known[line] {
-					t.Errorf("%s: not in a program of internal/doctest: %s", name, line)
+					t.Errorf("%s: in no program that is compiled: %s", name, line)
 				}
 			}
 		}

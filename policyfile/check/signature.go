@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear/internal/violation"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/violation"
 )
 
 // The namespaces under which waivers are signed. ssh-keygen binds a

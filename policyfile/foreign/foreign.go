@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/violation"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/violation"
 )
 
 // readers are the adapters by format. A new one is added here, in Formats

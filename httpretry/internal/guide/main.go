@@ -1,4 +1,4 @@
-// Command httpguide is the program of docs/guides/http.md.
+// Command guide is the program of docs/guides/http.md.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// The program of the guide on consumers.
+// Command guide is the program of docs/guides/consume.md.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// The program of the guide on batches.
+// Command guide is the program of docs/guides/batch.md.
 package main
 
 import (
