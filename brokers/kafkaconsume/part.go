@@ -13,6 +13,7 @@ import (
 
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // part is the work on one partition: one goroutine that handles, and the
@@ -53,26 +54,15 @@ func (p *part) start(ctx context.Context) {
 	go func() {
 		defer close(p.ended)
 		for p.r.to.Ready(ctx) == nil {
-			it, wait := p.next(time.Now())
+			it, rest := p.next(time.Now())
 			if it == nil {
-				p.idle(ctx, wait)
+				// Until a record was added, or one that was set aside is due.
+				wait.Woken(ctx, rest, p.added)
 				continue
 			}
 			p.handle(ctx, it)
 		}
 	}()
-}
-
-// idle waits until a record was added, one that was set aside is due, or the
-// end.
-func (p *part) idle(ctx context.Context, wait time.Duration) {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-p.added:
-	case <-t.C:
-	}
 }
 
 // add takes fetched records, and pauses the partition when they are too many.

@@ -168,7 +168,7 @@ func (e *endpoint) request(ctx context.Context, m *webhook.Message, sign *webhoo
 		h.put("Webhook-Signature", sign.Sign(m.ID, now, body))
 	}
 	h.put("Idempotency-Key", m.SentKey())
-	h.put("X-Retry-Attempt", strconv.Itoa(attempt-1))
+	h.put(httpretry.HeaderAttempt, strconv.Itoa(attempt-1))
 	if m.CorrelationID != "" {
 		h.put("X-Correlation-Id", m.CorrelationID)
 	}
