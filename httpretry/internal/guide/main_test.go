@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
 )
 
 // TestTheGuidesProgram runs it against a server that is busy once, and against
@@ -24,6 +25,8 @@ func TestTheGuidesProgram(t *testing.T) {
 		}
 	}))
 	defer server.Close()
+	// A budget of its own, however often the test runs in one process.
+	client.Transport = httpretry.NewTransport(nil, forbear.Must(forbear.New("payments", payments.Policy())))
 	var out strings.Builder
 	if err := pay(t.Context(), server.URL, &out); err != nil || out.String() != "paid: 200 OK\n" || n != 2 {
 		t.Errorf("%q after %d requests, %v", out.String(), n, err)
