@@ -153,11 +153,11 @@ func (b *run[T]) failed(ctx context.Context, it *item[T]) {
 
 // finish marks an item in the journal. A journal that does not work ends the
 // run: what it does not know would be done twice.
-func (b *run[T]) finish(id string, f Mark) {
+func (b *run[T]) finish(id string, m Mark) {
 	if b.Journal == nil {
 		return
 	}
-	if err := b.Journal.Finish(id, f); err != nil {
+	if err := b.Journal.Finish(id, m); err != nil {
 		b.stop(fmt.Errorf("batch: journal: %w", err))
 	}
 }

@@ -29,7 +29,7 @@ type Journal interface {
 	Finished(id string) bool
 	// Finish remembers the end of an item, beyond the end of the process when
 	// it returns.
-	Finish(id string, f Mark) error
+	Finish(id string, m Mark) error
 }
 
 // File is a [Journal] in a file, one line an item, for one process at a time.
@@ -122,10 +122,10 @@ func parse(text []byte, head string) (ids map[string]Mark, good int, err error) 
 	for at := good; at < len(text); {
 		line, _, whole := bytes.Cut(text[at:], []byte("\n"))
 		next := at + len(line) + 1
-		id, fate, ok := parseLine(line)
+		id, mark, ok := parseLine(line)
 		switch {
 		case whole && ok && good == at:
-			ids[id] = fate
+			ids[id] = mark
 			good = next
 		case whole && ok:
 			return nil, 0, fmt.Errorf("%w: damaged at byte %d", ErrJournal, good)
@@ -135,8 +135,8 @@ func parse(text []byte, head string) (ids map[string]Mark, good int, err error) 
 	return ids, good, nil
 }
 
-// parseLine reads a fate, a checksum and an id: +1a2b3c4d "id".
-func parseLine(line []byte) (id string, f Mark, ok bool) {
+// parseLine reads a mark, a checksum and an id: +1a2b3c4d "id".
+func parseLine(line []byte) (id string, m Mark, ok bool) {
 	if len(line) < 12 || line[9] != ' ' {
 		return "", 0, false
 	}
@@ -145,20 +145,20 @@ func parseLine(line []byte) (id string, f Mark, ok bool) {
 		return "", 0, false
 	}
 	id, err = strconv.Unquote(string(line[10:]))
-	f = Mark(line[0])
-	return id, f, err == nil && (f == Done || f == Dead) && uint32(sum) == checksum(f, line[10:])
+	m = Mark(line[0])
+	return id, m, err == nil && (m == Done || m == Dead) && uint32(sum) == checksum(m, line[10:])
 }
 
 // checksum covers the end and the id: a torn line must not pass for another
 // item's.
-func checksum(f Mark, quoted []byte) uint32 {
-	return crc32.Update(crc32.Checksum([]byte{byte(f)}, castagnoli), castagnoli, quoted)
+func checksum(m Mark, quoted []byte) uint32 {
+	return crc32.Update(crc32.Checksum([]byte{byte(m)}, castagnoli), castagnoli, quoted)
 }
 
 // line is the inverse of parseLine, with the line feed that makes it whole.
-func line(id string, f Mark) []byte {
+func line(id string, m Mark) []byte {
 	quoted := strconv.AppendQuote(nil, id)
-	return append(append(fmt.Appendf(nil, "%c%08x ", f, checksum(f, quoted)), quoted...), '\n')
+	return append(append(fmt.Appendf(nil, "%c%08x ", m, checksum(m, quoted)), quoted...), '\n')
 }
 
 // Finished implements [Journal].
@@ -178,8 +178,8 @@ func (j *File) Len() int {
 
 // Finish implements [Journal]. After an error the journal takes nothing more:
 // a line may be torn, and the next must not follow it.
-func (j *File) Finish(id string, f Mark) error {
-	text := line(id, f)
+func (j *File) Finish(id string, m Mark) error {
+	text := line(id, m)
 	if len(text) > maxLine {
 		return fmt.Errorf("the id is too long: %d bytes", len(id))
 	}
@@ -191,7 +191,7 @@ func (j *File) Finish(id string, f Mark) error {
 	if _, j.err = j.f.Write(text); j.err != nil {
 		return j.err
 	}
-	j.ids[id] = f
+	j.ids[id] = m
 	j.dirty = true
 	if time.Since(j.synced) >= syncEvery {
 		j.sync()
