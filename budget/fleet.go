@@ -15,7 +15,7 @@ import (
 
 // Fleet is the rolling-window budget of R-7 for all instances of a
 // service together: give each instance one with the same key and the same
-// policy, by way of [WithBudget]. MinRetries is then a floor of the fleet, not
+// policy, by way of forbear.WithBudget. MinRetries is then a floor of the fleet, not
 // one of each instance.
 //
 // No call ever waits for the store. Between two settlements in the background
