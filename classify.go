@@ -14,7 +14,7 @@ type classifier = func(err error) (f Failure, ok bool)
 // classify asks, in this order: certificates (a fact that no mark can lift),
 // the caller's own end, the operation's marks, a timeout that forbear itself
 // has set, the user's classifiers, an inner forbear. When none of them recognises
-// the failure it is [Unknown], which is not retried.
+// the failure it is [ClassUnknown], which is not retried.
 func classify(ctx context.Context, err error, chain []classifier) Failure {
 	if f, ok := certificate(err); ok {
 		return f

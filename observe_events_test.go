@@ -102,7 +102,7 @@ func (p *paced) RetryScheduled(_ context.Context, e forbear.RetryScheduled) { *p
 
 // A retry of durable work beyond the budget's share says so, in Do and for durable
 // calls; one within the share does not.
-func TestPacedRetriesAreTold(t *testing.T) {
+func TestPacedRetriesAreReported(t *testing.T) {
 	bubble(t, "within the share", func(t *testing.T) {
 		var seen paced
 		r := quiet(t, forbear.Policy{Kind: forbear.Batch}, forbear.WithBudget(unlimited()), forbear.WithObserver(seen.observer()))

@@ -295,13 +295,13 @@ func TestSameItemTwice(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []int
+		var reported []int
 		_, err := batch.Run(t.Context(), retryer(t, calm()), numbers(100), func(context.Context, int) error {
 			time.Sleep(100 * time.Millisecond)
 			return nil
-		}, batch.Options[int]{Concurrency: 1, Progress: func(r batch.Report) { told = append(told, r.Done) }})
-		if err != nil || len(told) != 11 || told[10] != 100 || !slices.IsSorted(told) {
-			t.Errorf("%v, told %v", err, told)
+		}, batch.Options[int]{Concurrency: 1, Progress: func(r batch.Report) { reported = append(reported, r.Done) }})
+		if err != nil || len(reported) != 11 || reported[10] != 100 || !slices.IsSorted(reported) {
+			t.Errorf("%v, reported %v", err, reported)
 		}
 	})
 }

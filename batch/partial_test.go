@@ -380,7 +380,7 @@ func TestPatienceBeginsAnewAfterASuccess(t *testing.T) {
 func TestBulkheadBoundsTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under, most atomic.Int64
-		o := &told{}
+		o := &observed{}
 		p := calm()
 		p.MaxConcurrent = 3
 		report, err := batch.Run(t.Context(), retryer(t, p, forbear.WithObserver(o.observer())), numbers(100), func(context.Context, int) error {
@@ -395,15 +395,15 @@ func TestBulkheadBoundsTheWorkers(t *testing.T) {
 	})
 }
 
-// told counts the events of calls.
-type told struct {
+// observed counts the events of calls.
+type observed struct {
 	attempts, retries, successes, stops, putOff atomic.Int64
 }
 
-func (o *told) AttemptEnded(context.Context, forbear.AttemptEnded)     { o.attempts.Add(1) }
-func (o *told) RetryScheduled(context.Context, forbear.RetryScheduled) { o.retries.Add(1) }
-func (o *told) Succeeded(context.Context, forbear.Succeeded)           { o.successes.Add(1) }
-func (o *told) Stopped(_ context.Context, e forbear.Stopped) {
+func (o *observed) AttemptEnded(context.Context, forbear.AttemptEnded)     { o.attempts.Add(1) }
+func (o *observed) RetryScheduled(context.Context, forbear.RetryScheduled) { o.retries.Add(1) }
+func (o *observed) Succeeded(context.Context, forbear.Succeeded)           { o.successes.Add(1) }
+func (o *observed) Stopped(_ context.Context, e forbear.Stopped) {
 	if e.Attempts == 0 {
 		o.putOff.Add(1)
 	} else {
@@ -411,17 +411,17 @@ func (o *told) Stopped(_ context.Context, e forbear.Stopped) {
 	}
 }
 
-// Observers are told of each attempt, each retry and each end, once.
-func TestObserversAreTold(t *testing.T) {
+// Observers see each attempt, each retry and each end, once.
+func TestObserversAreNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &told{}
+		o := &observed{}
 		d := dependency{share: constant(0.5), takes: 10 * time.Millisecond}
 		report, _ := d.run(t, forbear.Policy{Backoff: forbear.Backoff{Base: 50 * time.Millisecond}, Breaker: breaker.Policy{Disabled: true}}, batch.Options[int]{}, numbers(1000), forbear.WithObserver(o.observer()))
 		sends, _ := d.totals()
 		t.Logf("%d retries were put off first", o.putOff.Load())
 		if o.attempts.Load() != int64(sends) || o.retries.Load() != int64(report.Retries) ||
 			o.successes.Load() != int64(report.Done) || o.stops.Load() != int64(report.Failed) || o.putOff.Load() == 0 {
-			t.Errorf("told of %d attempts, %d retries, %d successes, %d ends and %d put off; %d sends, %v",
+			t.Errorf("observed %d attempts, %d retries, %d successes, %d ends and %d put off; %d sends, %v",
 				o.attempts.Load(), o.retries.Load(), o.successes.Load(), o.stops.Load(), o.putOff.Load(), sends, report)
 		}
 	})
@@ -431,6 +431,6 @@ func (o *moves) observer() *forbear.Observer {
 	return &forbear.Observer{BreakerMoved: o.BreakerMoved}
 }
 
-func (o *told) observer() *forbear.Observer {
+func (o *observed) observer() *forbear.Observer {
 	return &forbear.Observer{AttemptEnded: o.AttemptEnded, RetryScheduled: o.RetryScheduled, Succeeded: o.Succeeded, Stopped: o.Stopped}
 }

@@ -60,13 +60,13 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// tally counts for the report, from several goroutines. told is when
+// tally counts for the report, from several goroutines. reported is when
 // progress was last reported.
 type tally struct {
 	mu       sync.Mutex
 	report   Report
 	began    time.Time
-	told     time.Time
+	reported time.Time
 	progress func(Report)
 	every    time.Duration
 }
@@ -75,7 +75,7 @@ type tally struct {
 // at once reports once.
 func newTally(progress func(Report), every time.Duration) *tally {
 	now := time.Now()
-	return &tally{report: Report{Reasons: map[string]int{}}, began: now, told: now, progress: progress, every: every}
+	return &tally{report: Report{Reasons: map[string]int{}}, began: now, reported: now, progress: progress, every: every}
 }
 
 // count changes the report, and reports progress when it is time. The lock
@@ -84,8 +84,8 @@ func (t *tally) count(change func(r *Report)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change(&t.report)
-	if t.progress != nil && time.Since(t.told) >= t.every {
-		t.told = time.Now()
+	if t.progress != nil && time.Since(t.reported) >= t.every {
+		t.reported = time.Now()
 		t.progress(t.snapshot())
 	}
 }

@@ -45,9 +45,9 @@ func Scenarios() []Scenario {
 		{ID: "B", Title: "a call that fails twice, then succeeds", Peers: funcs(2)},
 		{ID: "C1", Title: "as A, all goroutines under one retry budget", Peers: shared(0), Parallel: true},
 		{ID: "C2", Title: "as B, all goroutines under one retry budget", Peers: shared(2), Parallel: true},
-		{ID: "D1", Title: "HTTP GET, answered 200", Peers: requests("GET", 0)},
-		{ID: "D2", Title: "HTTP PUT of 1 KiB, answered 200", Peers: requests("PUT", 0)},
-		{ID: "E", Title: "HTTP GET, answered 503, 503, 200", Peers: requests("GET", 2)},
+		{ID: "D1", Title: "HTTP GET, response 200", Peers: requests("GET", 0)},
+		{ID: "D2", Title: "HTTP PUT of 1 KiB, response 200", Peers: requests("PUT", 0)},
+		{ID: "E", Title: "HTTP GET, responses 503, 503, 200", Peers: requests("GET", 2)},
 	}
 }
 

@@ -18,13 +18,13 @@ import (
 
 const (
 	target = "http://stub.invalid/v1/orders/4711"
-	answer = `{"id":4711,"state":"paid"}`
+	paid   = `{"id":4711,"state":"paid"}`
 	busy   = `{"error":"busy"}`
 )
 
 var payload = bytes.Repeat([]byte("a"), 1024)
 
-// stub is a server in memory: it answers 503 the given number of times, then
+// stub is a server in memory: it responds with 503 the given number of times, then
 // 200, and begins anew. It reads and closes bodies as a RoundTripper must.
 type stub struct {
 	failures, calls int
@@ -35,7 +35,7 @@ func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		_ = req.Body.Close()
 	}
-	status, text := http.StatusOK, answer
+	status, text := http.StatusOK, paid
 	if s.calls++; s.calls <= s.failures {
 		status, text = http.StatusServiceUnavailable, busy
 	} else {
@@ -52,8 +52,8 @@ func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// requests returns the peers around one HTTP request that is answered 503 the
-// given number of times and then 200.
+// requests returns the peers around one HTTP request that gets a 503 the given
+// number of times and then 200.
 func requests(method string, failures int) []Peer {
 	ctx := requestContext()
 	through := func(wrap func(http.RoundTripper) http.RoundTripper) func() func() error {
@@ -129,7 +129,7 @@ func newRequest(ctx context.Context, method string) (*http.Request, error) {
 	return http.NewRequestWithContext(ctx, method, target, nil)
 }
 
-// finish reads a good answer to its end, as callers do.
+// finish reads a good response to its end, as callers do.
 func finish(resp *http.Response, err error) error {
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func fill(method string, u *url.URL) func(context.Context, middleware.SerializeI
 	}
 }
 
-// status turns an answer that is not good into an error, which is what the
+// status turns a response that is not good into an error, which is what the
 // SDK's services do and its retryer reads.
 func status(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (out middleware.DeserializeOutput, md middleware.Metadata, err error) {
 	out, md, err = next.HandleDeserialize(ctx, in)

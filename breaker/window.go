@@ -36,7 +36,7 @@ func newOutcomes(p Policy) *outcomes {
 func (o *outcomes) add(out Outcome, now time.Time) {
 	o.calls.Add(now, 1)
 	if out == Good {
-		if o.settled() {
+		if o.steady() {
 			return
 		}
 	} else {
@@ -56,9 +56,9 @@ func (o *outcomes) add(out Outcome, now time.Time) {
 	}
 }
 
-// settled reports whether a good outcome need not go into the ring, and
+// steady reports whether a good outcome need not go into the ring, and
 // counts it.
-func (o *outcomes) settled() bool {
+func (o *outcomes) steady() bool {
 	if o.calm.Load() {
 		return true
 	}

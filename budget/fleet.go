@@ -15,13 +15,13 @@ import (
 
 // Fleet is the rolling-window budget of R-7 for all instances of a
 // service together: give each instance one with the same key and the same
-// policy, by way of [WithBudget]. MinRetries is then a floor of the fleet, not
+// policy, by way of forbear.WithBudget. MinRetries is then a floor of the fleet, not
 // one of each instance.
 //
-// No call ever waits for the store. Between two settlements in the background
+// No call ever waits for the store. Between two reports in the background
 // an instance spends what the store lets it hold, and what its own new requests
 // have earned since: ratio x their number, rounded down. What it does not spend
-// goes to the others at the next settlement. The sum of all holds and of the
+// goes to the others with the next report. The sum of all holds and of the
 // retries that are booked never exceeds what the fleet may send, and a request
 // earns for one instance only; so the fleet oversteps its ratio by at most
 //
@@ -62,7 +62,7 @@ type Fleet struct {
 	total    Usage
 	counted  [window.Slots]int64 // what total has of each slot
 	countedN uint32              // number of the newest of these
-	mark     Usage               // total at the latest settlement
+	mark     Usage               // total at the latest report
 
 	// In units: a retry is unit of them, an initial request earns ppm.
 	ppm, unit int64
@@ -74,17 +74,17 @@ type Fleet struct {
 	fleet       Reading
 	readAt      time.Time // of fleet; zero before the first
 	local       bool      // the store is out of reach
-	asked       int64     // retries asked for since the latest settlement
+	asked       int64     // retries asked for since the latest report
 	askedBefore int64     // and in the time before it
 	stats       FleetStats
 }
 
 // FleetOptions tune a [Fleet]. The zero value is good for most.
 type FleetOptions struct {
-	// Interval is the mean time between settlements; each is drawn with full
+	// Interval is the mean time between reports to the store; each is drawn with full
 	// jitter, from nothing to twice of it. Default 250 ms.
 	Interval time.Duration
-	// Timeout bounds one settlement. Default 100 ms.
+	// Timeout bounds one report. Default 100 ms.
 	Timeout time.Duration
 	// Logger receives the beginning and the end of an outage of the store.
 	// Default slog.Default().
@@ -93,10 +93,10 @@ type FleetOptions struct {
 	Strict bool
 }
 
-// FleetStats count settlements by their result.
+// FleetStats count the reports to the store by their result.
 type FleetStats struct {
-	Settled int64   // settlements that worked
-	Failed  int64   // settlements that did not
+	Settled int64   // reports that the store took
+	Failed  int64   // reports that it did not
 	Outages int64   // rows of failed ones
 	Local   bool    // the store is out of reach at present
 	Reading Reading // the latest reading
@@ -104,7 +104,7 @@ type FleetStats struct {
 }
 
 // NewFleet returns a budget that shares the one named key in store, and
-// starts to settle in the background. Zero fields of p are the defaults of
+// starts to report in the background. Zero fields of p are the defaults of
 // a synchronous call. The instances of a fleet must agree on p and on the lease, which is
 // four times the interval plus the timeout.
 func NewFleet(p Policy, store Store, key string, opts FleetOptions) (*Fleet, error) {
@@ -200,7 +200,7 @@ func (b *Fleet) Refund(now time.Time, _ Cost) {
 }
 
 // share returns, in units, what the instance may spend since the latest
-// settlement and what it has spent; b.mu is held, requests are counted.
+// report and what it has spent; b.mu is held, requests are counted.
 func (b *Fleet) share(now time.Time) (held, earned, spent int64) {
 	if now.Before(b.leaseEnd) {
 		held = b.hold
@@ -249,7 +249,7 @@ func (b *Fleet) Level(now time.Time) Level {
 	}
 }
 
-// Stats returns the counts of settlements and the latest reading.
+// Stats returns the counts of reports and the latest reading.
 func (b *Fleet) Stats() FleetStats {
 	b.mu.Lock()
 	defer b.mu.Unlock()

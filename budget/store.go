@@ -12,12 +12,12 @@ import (
 //
 // Settle is one atomic step for the budget named key:
 //
-//   - It books what s.Total has grown by since the instance last settled, into
+//   - It books what s.Total has grown by since the instance last reported, into
 //     the slots of s.Recent, the newest first. What does not fit into Recent is
 //     older than the window and is dropped. A Retries that shrank was refunded:
 //     it is taken from the newest slots. Of an instance that the store does not
 //     know it books all of Recent: so a store that has lost its data learns
-//     them anew, and a settlement that is sent twice is booked once.
+//     them anew, and a report that is sent twice is booked once.
 //   - It lets the instance hold s.Hold retries, and more, up to s.Want, as long
 //     as the retries in the window and those held by all come to at most
 //     s.Limit. A budget that is younger than s.Lease grants no more: its
@@ -49,7 +49,7 @@ type Settlement struct {
 	Want   int64 // retries that it would like to hold
 	Limit  int64 // the bound on retries and holds of the whole fleet
 	Lease  time.Duration
-	Leave  bool // the last settlement of this instance: it holds nothing
+	Leave  bool // the last report of this instance: it holds nothing
 }
 
 // Reading is the reading of a budget right after a [Settlement].

@@ -89,7 +89,7 @@ func (n *HTTPNotifier) Notify(ctx context.Context, a Alert) error {
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("notifier %s answered %d", n.Label, resp.StatusCode)
+		return fmt.Errorf("notifier %s responded with %d", n.Label, resp.StatusCode)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (x Message) byHTTP() Advice {
 	req := &http.Request{Method: http.MethodPost}
 	resp := &http.Response{StatusCode: x.Status, Header: x.Header, Body: http.NoBody}
 	a := Advice{Outcome: Failed, Source: FromHTTP, Failure: httpretry.Classify(req, resp, nil)}
-	if a.Failure.Class == forbear.ClassSuccess { // a redirect, say: not a response
+	if a.Failure.Class == forbear.ClassSuccess { // a redirect, say, which carries no result
 		a.Failure = forbear.Failure{Class: forbear.ClassTerminal, Type: "forrst_malformed", Err: ErrForeign}
 	}
 	if a.Failure.Class.Retryable() {

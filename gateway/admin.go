@@ -89,7 +89,7 @@ func (a *admin) guard(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if a.Token == "" {
 			if !loopback.Host(r.Host) {
-				refuse(w, r, http.StatusForbidden, "host", "Wrong host", "without a token the admin endpoint answers to loopback names only")
+				refuse(w, r, http.StatusForbidden, "host", "Wrong host", "without a token the admin endpoint serves loopback names only")
 				return
 			}
 			next.ServeHTTP(w, r)

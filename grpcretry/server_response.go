@@ -121,7 +121,7 @@ func empty(method string) (any, error) {
 			return t.New().Interface(), nil
 		}
 	}
-	return nil, refuse(codes.FailedPrecondition, "NOT_REPLAYABLE", "an earlier attempt succeeded; its answer is not known", 0)
+	return nil, refuse(codes.FailedPrecondition, "NOT_REPLAYABLE", "an earlier attempt succeeded; its response is not known", 0)
 }
 
 // problem turns the middleware's own problem document into a status.

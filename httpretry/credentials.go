@@ -72,7 +72,7 @@ func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (credential.T
 	defer cancel()
 	token, err := x.t.credentials.Token(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w: no answer in time", forbear.ErrRefreshFailed)
+		err = fmt.Errorf("%w: no response in time", forbear.ErrRefreshFailed)
 	}
 	return token, err
 }

@@ -16,7 +16,7 @@ const (
 	maxDrainTime = 250 * time.Millisecond
 )
 
-// discard empties the body of a response that nobody will see, so that its
+// discard empties the body of a response that is not handed over, so that its
 // connection can be used again, and closes it. The time
 // that takes is part of the wait before the next attempt.
 func (x *exchange) discard(a *attempt, resp *http.Response, call *forbear.Call) {

@@ -75,7 +75,7 @@ func impatient(perAttempt time.Duration) forbear.Policy {
 	return p
 }
 
-func TestFaultsBeforeTheAnswerAreRetried(t *testing.T) {
+func TestFaultsBeforeTheResponseAreRetried(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		errTyp string

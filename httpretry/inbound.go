@@ -37,7 +37,7 @@ func Inbound(next http.Handler) http.Handler {
 			if time.Until(deadline) < SafetyMargin {
 				problem.Write(w, problem.Problem{
 					Type: problem.Namespace + "deadline", Title: "No time left", Status: http.StatusGatewayTimeout,
-					Detail:   "the deadline of the request leaves no time to answer it",
+					Detail:   "the deadline of the request leaves no time for a response",
 					Instance: r.URL.EscapedPath(), CorrelationID: forbear.CorrelationID(ctx),
 				})
 				return

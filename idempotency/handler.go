@@ -200,7 +200,7 @@ func (x *keyedRequest) respond(v Verdict) {
 // replay sends the stored response.
 func (x *keyedRequest) replay(a *Response) {
 	if a == nil {
-		x.storeFailed(errors.New("completed record has no answer"))
+		x.storeFailed(errors.New("completed record has no response"))
 		return
 	}
 	if a.Tombstone != "" {

@@ -363,7 +363,7 @@ func TestCredentialsAreNotStored(t *testing.T) {
 	}
 }
 
-func TestLargeAnswerLeavesATombstone(t *testing.T) {
+func TestLargeResponseLeavesATombstone(t *testing.T) {
 	s := serve(t, idempotency.Options{MaxResponse: 1000}, func(w http.ResponseWriter, _ *http.Request, _ int64) {
 		w.Header().Set("Location", "/pay/7")
 		w.WriteHeader(201)

@@ -178,7 +178,7 @@ func (o *Options) complete(store Store) error {
 		errs = append(errs, errors.New("this store has no transaction mode"))
 	}
 	if o.Transaction && o.Stream {
-		errs = append(errs, errors.New("a streamed answer goes out before a transaction could commit"))
+		errs = append(errs, errors.New("a streamed response goes out before a transaction could commit"))
 	}
 	o.ReplayHeader = cmp.Or(o.ReplayHeader, HeaderReplayed)
 	if o.Disposition == nil {

@@ -71,7 +71,7 @@ func unknownOutcome() refusal {
 
 func notReplayable(a *Response) refusal {
 	p := refuse("not-replayable", "Done, but not replayable", http.StatusConflict,
-		"an earlier attempt succeeded or failed for good; its answer was not stored: "+a.Tombstone)
+		"an earlier attempt succeeded or failed for good; its response was not stored: "+a.Tombstone)
 	p.OriginalStatus, p.Location = a.Status, a.Header.Get("Location")
 	return p
 }

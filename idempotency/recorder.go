@@ -151,7 +151,7 @@ func (r *recorder) stored(names map[string]bool, tombstone string) Response {
 	if tombstone == "" {
 		a.Body = slices.Clone(r.buf.Bytes())
 		if a.Header["Content-Type"] == nil && len(a.Body) > 0 && r.sent["Content-Type"] == nil {
-			a.Header.Set("Content-Type", http.DetectContentType(a.Body)) // as net/http does for the first answer
+			a.Header.Set("Content-Type", http.DetectContentType(a.Body)) // as net/http does for the first response
 		}
 	}
 	return a

@@ -153,7 +153,7 @@ func (x *keyedRequest) ended(u *run, err error) {
 // fenced responds for a run whose claim has passed to another: its own response is
 // not the one that counts.
 func (x *keyedRequest) fenced(u *run) {
-	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: run lost its claim, its answer is dropped", slog.String("operation", operation(x.r)))
+	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: run lost its claim, its response is dropped", slog.String("operation", operation(x.r)))
 	ctx, cancel := context.WithTimeout(x.ctx, endTimeout)
 	defer cancel()
 	rec, err := x.h.store.Get(ctx, u.token.ID)

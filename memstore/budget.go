@@ -13,7 +13,7 @@ import (
 // synctest bubble controls its clock. It is safe for concurrent use.
 //
 // It follows the same arithmetic as package redisstore's script, without the
-// script's packing: a reader who wants to know what a settlement does should
+// script's packing: a reader who wants to know what Settle does should
 // start here.
 type Budget struct {
 	mu      sync.Mutex
@@ -37,7 +37,7 @@ type sharer struct {
 	until time.Time // end of the lease
 }
 
-// Fail makes every settlement fail with err, until Fail(nil): a test uses it
+// Fail makes every report fail with err, until Fail(nil): a test uses it
 // to show what a process does while the store is down.
 func (s *Budget) Fail(err error) {
 	s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *Budget) Clear() {
 	clear(s.budgets)
 }
 
-// A settlement is repeatable. It carries totals, so that one whose response
+// A report is repeatable. It carries totals, so that one whose response
 // was lost may be sent again and counts once.
 // Settle implements budget.Store.
 func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {

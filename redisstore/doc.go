@@ -7,7 +7,7 @@
 //	budget, err := budget.NewFleet(budget.Policy{}, store, "checkout/payments", budget.FleetOptions{})
 //	retryer, err := forbear.New("payments", forbear.Policy{}, forbear.WithBudget(budget))
 //
-// Calls never wait for Redis: see [budget.Fleet]. Each instance settles four
+// Calls never wait for Redis: see [budget.Fleet]. Each instance reports four
 // times a second, by a script of one round trip. A budget takes three keys
 // of a few kilobytes, which expire by themselves; nothing needs persistence.
 // Where the server evicts keys under memory pressure, a budget that loses

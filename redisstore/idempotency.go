@@ -120,7 +120,7 @@ func NewIdempotency(ctx context.Context, client redis.UniversalClient, o Idempot
 	o.Prefix = cmp.Or(o.Prefix, "forbear:key:")
 	o.MaxResponse = cmp.Or(o.MaxResponse, 2<<20)
 	if o.MaxResponse < 0 {
-		return nil, errors.New("redisstore: max answer is negative")
+		return nil, errors.New("redisstore: max response is negative")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -32,11 +32,11 @@ func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (idempotency.R
 func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
 	args := []any{clip(res.Text()), bit(res.Response != nil)}
 	if res.Response != nil {
-		answer, err := i.encode(*res.Response)
+		response, err := i.encode(*res.Response)
 		if err != nil {
 			return fmt.Errorf("redisstore: resolve: %w", err)
 		}
-		args = append(args, answer...)
+		args = append(args, response...)
 	}
 	done, err := resolveScript.Run(ctx, i.client, []string{i.name(id)}, args...).Int()
 	switch {

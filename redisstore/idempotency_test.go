@@ -212,7 +212,7 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
-func TestLargeAnswerLeavesATombstone(t *testing.T) {
+func TestLargeResponseLeavesATombstone(t *testing.T) {
 	i := openKeys(t, startRedis(t), redisstore.IdempotencyOptions{MaxResponse: 100})
 	completed(t, i, "k", idempotency.Response{Status: 201, Header: http.Header{"Location": {"/pay/1"}, "Link": {"x"}}, Body: make([]byte, 100)})
 	a := claimed(t, i, claim("k"), idempotency.Replay).Record.Response

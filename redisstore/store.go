@@ -27,8 +27,8 @@ type Store struct {
 
 // New returns a store over a client that the caller keeps and closes. Its
 // options should have ContextTimeoutEnabled, or an unresponsive server holds
-// a settlement for the client's own time-outs, and MaxRetries -1: the budget
-// settles again by itself.
+// a report for the client's own time-outs, and MaxRetries -1: the budget
+// reports again by itself.
 func New(client redis.Scripter) *Store {
 	return &Store{client: client, prefix: "forbear:budget:", close: func() error { return nil }}
 }

@@ -89,7 +89,7 @@ type ordering struct {
 }
 
 // promote lets the next message of each key go, whose locks the transaction
-// holds. The states are told twice for SQLite, which takes a partial index only
+// holds. The states are written twice for SQLite, which takes a partial index only
 // for its own words.
 func (t *tx) promote(keys []ordering) error {
 	if len(keys) == 0 {

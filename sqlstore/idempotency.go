@@ -234,15 +234,15 @@ const setCompleted = recordCompleted + `, note = '', status = ?, header = ?, bod
 // Complete implements idempotency.Store.
 func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idempotency.Response, retention time.Duration) error {
 	// Sealed before the transaction, for the writer's sake.
-	header, body, err := i.db.sealAnswer(a)
+	header, body, err := i.db.sealResponse(a)
 	if err != nil {
 		return err
 	}
 	return i.update(ctx, k, setCompleted, a.Status, header, body, a.Tombstone, after(0), after(retention))
 }
 
-// sealAnswer makes the columns of a stored response.
-func (db *DB) sealAnswer(a idempotency.Response) (header string, body []byte, err error) {
+// sealResponse makes the columns of a stored response.
+func (db *DB) sealResponse(a idempotency.Response) (header string, body []byte, err error) {
 	plain, err := json.Marshal(a.Header)
 	if err != nil {
 		return "", nil, err

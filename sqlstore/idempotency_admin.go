@@ -67,7 +67,7 @@ func recordState(s idempotency.State) rowState {
 func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
 	set, args := recordReleased, []any{}
 	if a := res.Response; a != nil {
-		header, body, err := i.db.sealAnswer(*a)
+		header, body, err := i.db.sealResponse(*a)
 		if err != nil {
 			return err
 		}

@@ -89,17 +89,17 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 	}
 	// Anything else, a replay above all, has only read: the commit ends it.
 	if v.Outcome == idempotency.Acquired {
-		answer, err := run(ctx, txn, v.Record)
-		if err != nil || answer == nil {
+		response, err := run(ctx, txn, v.Record)
+		if err != nil || response == nil {
 			return v, err
 		}
-		header, body, err := x.db.sealAnswer(*answer)
+		header, body, err := x.db.sealResponse(*response)
 		if err != nil {
 			return v, err
 		}
 		// In the transaction of the handler's writes: all of it is there, or nothing.
 		k := idempotency.Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}
-		if err := t.updateHeld(k, setCompleted, answer.Status, header, body, answer.Tombstone, after(0), after(c.Retention)); err != nil {
+		if err := t.updateHeld(k, setCompleted, response.Status, header, body, response.Tombstone, after(0), after(c.Retention)); err != nil {
 			return v, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 //
 // A caller waits for it under a context of its own, and the transaction runs
 // under none of the callers': a member that is canceled would otherwise roll
-// back what the others were about to be told is safe. So a write whose caller
+// back what was about to be acknowledged to the others. So a write whose caller
 // has left may still happen, and a result goes to a place that the caller reads
 // only after the transaction has ended.
 //

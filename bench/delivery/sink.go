@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// sink is the receiver: it reads what comes and answers 200. Below /flaky it
-// answers 503 to the first attempt of one message in ten.
+// sink is the receiver: it reads what comes and responds with 200. Below /flaky
+// it responds with 503 to the first attempt of one message in ten.
 type sink struct {
 	server *http.Server
 	addr   string

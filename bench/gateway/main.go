@@ -78,7 +78,7 @@ func run(ctx context.Context, o options) error {
 	for _, s := range []struct {
 		title  string
 		status int
-	}{{"the upstream answers 200", 200}, {"the upstream answers 503 to everything", 503}} {
+	}{{"the upstream responds with 200", 200}, {"the upstream responds with 503 to everything", 503}} {
 		up.status.Store(int64(s.status))
 		if err := table(ctx, o, s.title, up, proxies); err != nil {
 			return err

@@ -40,7 +40,7 @@ func spawn(dir, path string, args ...string) (*process, error) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// listening waits until the address answers.
+// listening waits until the address takes connections.
 func (p *process) listening(addr string, limit time.Duration) error {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		select {
@@ -53,7 +53,7 @@ func (p *process) listening(addr string, limit time.Duration) error {
 			return c.Close()
 		}
 	}
-	return fmt.Errorf("nobody listens on %s after %v", addr, limit)
+	return fmt.Errorf("nothing listens on %s after %v", addr, limit)
 }
 
 // stop asks the process to end, and after a while makes it.

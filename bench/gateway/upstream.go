@@ -15,7 +15,7 @@ import (
 )
 
 // upstream is a server that does next to nothing: it reads a request without a
-// body and answers 128 bytes with the status of the moment.
+// body and responds with 128 bytes and the status of the moment.
 type upstream struct {
 	l        net.Listener
 	status   atomic.Int64
@@ -43,15 +43,15 @@ func (u *upstream) serve() {
 		if err != nil {
 			return
 		}
-		go u.answer(c)
+		go u.respond(c)
 	}
 }
 
-func (u *upstream) answer(c net.Conn) {
+func (u *upstream) respond(c net.Conn) {
 	defer c.Close()
-	answers := map[int64][]byte{}
+	responses := map[int64][]byte{}
 	for _, status := range []int{200, 503} {
-		answers[int64(status)] = fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: 128\r\n\r\n%s",
+		responses[int64(status)] = fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: 128\r\n\r\n%s",
 			status, http.StatusText(status), strings.Repeat("x", 128))
 	}
 	for r := bufio.NewReader(c); ; {
@@ -59,7 +59,7 @@ func (u *upstream) answer(c net.Conn) {
 			return
 		}
 		u.requests.Add(1)
-		if _, err := c.Write(answers[u.status.Load()]); err != nil {
+		if _, err := c.Write(responses[u.status.Load()]); err != nil {
 			return
 		}
 	}
@@ -78,7 +78,7 @@ func skipHeader(r *bufio.Reader) error {
 	}
 }
 
-// load sends requests over n connections, each as fast as its answers come, and
+// load sends requests over n connections, each as fast as its responses come, and
 // returns how long each completed one took.
 func load(ctx context.Context, addr string, n int, d time.Duration) ([]time.Duration, error) {
 	var (
@@ -127,14 +127,14 @@ func client(ctx context.Context, addr string, end time.Time) (took []time.Durati
 	return took, ctx.Err()
 }
 
-// skipResponse reads one answer, whose length must be declared or chunked.
+// skipResponse reads one response, whose length must be declared or chunked.
 func skipResponse(r *bufio.Reader) error {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
 		return err
 	}
 	if !strings.HasPrefix(string(line), "HTTP/1.1 ") {
-		return fmt.Errorf("not an answer: %q", line)
+		return fmt.Errorf("not a response: %q", line)
 	}
 	length, chunked := 0, false
 	for {
@@ -156,7 +156,7 @@ func skipResponse(r *bufio.Reader) error {
 		}
 	}
 	if chunked {
-		return errors.New("a chunked answer to a request of declared length")
+		return errors.New("a chunked response to a request of declared length")
 	}
 	_, err = r.Discard(length)
 	return err

@@ -53,7 +53,7 @@ func parallel(n int, f func() ([]time.Duration, error)) ([]time.Duration, error)
 	return all, errors.Join(errs...)
 }
 
-// post sends requests over n connections, each as fast as its answers come:
+// post sends requests over n connections, each as fast as its responses come:
 // every one with a key of its own, or all of a connection with one.
 func post(ctx context.Context, addr string, n int, end time.Time, fresh bool) ([]time.Duration, error) {
 	return parallel(n, func() (took []time.Duration, err error) {
@@ -69,7 +69,7 @@ func post(ctx context.Context, addr string, n int, end time.Time, fresh bool) ([
 			if _, err := c.Write(text); err != nil {
 				return took, err
 			}
-			if err := answer(r); err != nil {
+			if err := readResponse(r); err != nil {
 				return took, err
 			}
 			took = append(took, time.Since(begun))
@@ -81,8 +81,8 @@ func post(ctx context.Context, addr string, n int, end time.Time, fresh bool) ([
 	})
 }
 
-// answer reads one answer, which must be a 201 of declared length.
-func answer(r *bufio.Reader) error {
+// readResponse reads one response, which must be a 201 of declared length.
+func readResponse(r *bufio.Reader) error {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func answer(r *bufio.Reader) error {
 		}
 	}
 	if length < 0 {
-		return errors.New("an answer without a length")
+		return errors.New("a response without a length")
 	}
 	_, err = r.Discard(length)
 	return err

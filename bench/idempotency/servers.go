@@ -67,7 +67,7 @@ func (s *servers) startRedis(ctx context.Context) error {
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	return fmt.Errorf("redis-server does not answer: %w", err)
+	return fmt.Errorf("redis-server does not respond: %w", err)
 }
 
 func (s *servers) stop() {

@@ -148,14 +148,14 @@ func (b *before) healthy(time.Time) bool {
 	return b.state != breaker.Open
 }
 
-// RetryScheduled implements [forbear.RetryObserver]: the budget granted a retry.
+// RetryScheduled is for the callback of [forbear.Observer]: the budget granted a retry.
 func (b *before) RetryScheduled(context.Context, forbear.RetryScheduled) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spent = time.Time{}
 }
 
-// Stopped implements [forbear.StopObserver]: it learns when the budget refused
+// Stopped is for the callback of [forbear.Observer]: it learns when the budget refused
 // a retry.
 func (b *before) Stopped(_ context.Context, e forbear.Stopped) {
 	if e.Reason != forbear.ReasonBudget {

@@ -78,5 +78,5 @@ func (c *Client) Charge(ctx context.Context, card string, amount int) error {
 // again would get the same response.
 type Refused struct{ Status int }
 
-// Error returns "the processor answered 402".
-func (e *Refused) Error() string { return fmt.Sprintf("the processor answered %d", e.Status) }
+// Error returns "the processor responded with 402".
+func (e *Refused) Error() string { return fmt.Sprintf("the processor responded with %d", e.Status) }

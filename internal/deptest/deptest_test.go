@@ -139,7 +139,7 @@ func forbidden(folder, imported string, test bool) string {
 	target, ok := own(imported)
 	switch {
 	case !ok && !standard(imported):
-		return "the root module imports the standard library only, tests included: whoever needs more lives in a module of its own, so that nobody pays for a dependency they do not use"
+		return "the root module imports the standard library only, tests included: a package that needs more lives in a module of its own, so that no one pays for a dependency without use"
 	case !ok || target == folder || target == "internal":
 		return ""
 	case imported == module+"/webhook/dispatch" && !test:

@@ -156,7 +156,7 @@ func dnsFailure() []error {
 // attempts, since a misspelt name stays misspelt.
 func dnsNotFound() []error { return dial(&net.DNSError{Err: "no such host", IsNotFound: true}) }
 
-// other are errors that nobody knows; words in their text must not matter.
+// other are errors that no classifier knows; words in their text must not matter.
 func other() []error {
 	return []error{
 		errors.New("certificate store reloaded"),
@@ -173,7 +173,7 @@ func serialization() []error {
 	return []error{
 		json.Unmarshal([]byte(`{"a"`), &n),
 		json.Unmarshal([]byte(`{"a" 1}`), &n),
-		fmt.Errorf("decode answer: %w", json.Unmarshal([]byte(`"a"`), &n)),
+		fmt.Errorf("decode response: %w", json.Unmarshal([]byte(`"a"`), &n)),
 		unsupported,
 	}
 }

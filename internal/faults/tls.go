@@ -65,9 +65,9 @@ func recordHeader() []error {
 		tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"})
 }
 
-// handshake returns the error of a TLS handshake whose peer answers with the
+// handshake returns the error of a TLS handshake whose peer responds with the
 // given bytes, over a pipe in memory.
-func handshake(answer []byte) error {
+func handshake(response []byte) error {
 	client, server := net.Pipe()
 	done := make(chan struct{})
 	go func() {
@@ -77,8 +77,8 @@ func handshake(answer []byte) error {
 		if _, err := server.Read(hello); err != nil {
 			return
 		}
-		// The client may hang up before it has read all of a wrong answer.
-		_, _ = server.Write(answer)
+		// The client may hang up before it has read all of a wrong response.
+		_, _ = server.Write(response)
 	}()
 	err := tls.Client(client, &tls.Config{ServerName: "dependency.test"}).Handshake()
 	client.Close()

@@ -41,7 +41,7 @@ func Parse(name string) (code uint32, ok bool) {
 	return 2, false
 }
 
-// Class is R-4's table. Codes that nobody lists are terminal.
+// Class is R-4's table. Codes that it does not list are terminal.
 func Class(code uint32) forbear.Class {
 	switch code {
 	case 0: // OK

@@ -14,7 +14,7 @@ const (
 )
 
 // Spread returns how far above a server's wait a retry may come, since a crowd that
-// was told "45" would otherwise return as a crowd after 45 seconds: a share of it, at
+// was given "45" would otherwise return as a crowd after 45 seconds: a share of it, at
 // most [MaxSpread].
 func Spread(wait time.Duration, share float64) time.Duration {
 	return time.Duration(math.Round(min(float64(wait)*share, float64(MaxSpread))))

@@ -156,7 +156,7 @@ func (m *meter) responded(c *calling) {
 	m.heard++
 }
 
-// BreakerMoved implements [forbear.BreakerObserver].
+// BreakerMoved is for the callback of [forbear.Observer].
 func (m *meter) BreakerMoved(e breaker.Transition) {
 	if e.To != breaker.Open || !e.At.Before(m.end) {
 		return // the last retries, after all new calls, prove nothing

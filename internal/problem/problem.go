@@ -1,4 +1,4 @@
-// Package problem writes the errors of forbear's own HTTP answers as problem
+// Package problem writes the errors of forbear's own HTTP responses as problem
 // documents (RFC 9457).
 package problem
 
@@ -13,7 +13,7 @@ const Namespace = "urn:forbear:problem:"
 // HeaderCorrelation echoes the correlation id of the request.
 const HeaderCorrelation = "X-Correlation-ID"
 
-// Problem is one answer. Instance is the request's path, never its query. Optional
+// Problem is one response. Instance is the request's path, never its query. Optional
 // fields are left out when they are empty. None may hold a body, a token or a query
 // string: clients write problems to their logs.
 type Problem struct {
@@ -30,12 +30,12 @@ type Problem struct {
 	ErrorType     string `json:"error_type,omitempty"`
 	Attempts      int    `json:"attempts,omitempty"`
 
-	// Of an earlier answer that cannot be repeated.
+	// Of an earlier response that cannot be repeated.
 	OriginalStatus int    `json:"original_status,omitempty"`
 	Location       string `json:"location,omitempty"`
 }
 
-// Write answers with p. It sets no-store, since a cache that kept an error would
+// Write responds with p. It sets no-store, since a cache that kept an error would
 // serve it long after the cause is gone.
 func Write(w http.ResponseWriter, p Problem) {
 	body, err := json.Marshal(p)

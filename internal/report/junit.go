@@ -38,7 +38,7 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes a suite for each file. Errors are failures; what is less is told
+// JUnit writes a suite for each file. Errors are failures; what is less is reported
 // in the output of a passed case. A file without findings has one passed case,
 // and so has a run without any file. An empty suite would not do: some CI systems
 // take a file without cases for a broken run.

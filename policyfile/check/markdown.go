@@ -21,11 +21,11 @@ func Markdown(w io.Writer, sources []Source, r *Result) error {
 			// stands here.
 			others := cmp.Or(d.OtherLayers, "Do not retry "+d.Name+" elsewhere")
 			if d.Policy.Disabled {
-				others = "Nobody retries " + d.Name
+				others = "No one retries " + d.Name
 			} else if d.Policy.Kind.Durable() && d.OtherLayers == "" {
 				others = "Hand over and return; do not retry " + d.Name + " elsewhere"
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(d.Name), cell(cmp.Or(d.Policy.Owner, "**nobody**")), cell(others))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(d.Name), cell(cmp.Or(d.Policy.Owner, "**no one**")), cell(others))
 		}
 	}
 	b.WriteString("\n## Worst case\n\n| Call | Attempts | Load, no budget | Load, with budget | Longest |\n|---|--:|--:|--:|--:|\n")

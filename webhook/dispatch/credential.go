@@ -37,8 +37,8 @@ func (f Secrets) lookup(ctx context.Context, ref string) (string, error) {
 var ErrSecret = errors.New("secret not available")
 
 // LocalSecrets reads "env:NAME" from the environment variable prefix + NAME and
-// "file:NAME" from a file in dir. The prefix and the folder bound what whoever
-// may configure an endpoint can have sent to it.
+// "file:NAME" from a file in dir. The prefix and the folder limit which secrets
+// the configuration of an endpoint can name.
 func LocalSecrets(prefix, dir string) Secrets {
 	return func(_ context.Context, ref string) (string, error) {
 		kind, name, _ := strings.Cut(ref, ":")

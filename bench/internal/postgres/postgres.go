@@ -81,7 +81,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	p.Stop()
-	return nil, fmt.Errorf("PostgreSQL does not answer: %w", err)
+	return nil, fmt.Errorf("PostgreSQL does not respond: %w", err)
 }
 
 // unprivileged finds somebody for PostgreSQL to run as, which refuses root, and

@@ -127,7 +127,7 @@ func (p *process) ready(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("process at %s does not answer: %w", p.addr, err)
+			return fmt.Errorf("process at %s does not respond: %w", p.addr, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -46,8 +46,8 @@ func (p *producer) offer(ctx context.Context, o *Offer) error {
 	for o.Calls < maxCalls && ctx.Err() == nil {
 		o.Calls++
 		o.Last = p.Clock.Tick()
-		answered, err := o.call(ctx, p.client, p.Addrs[p.r.IntN(len(p.Addrs))], body, idHeader)
-		if answered {
+		responded, err := o.call(ctx, p.client, p.Addrs[p.r.IntN(len(p.Addrs))], body, idHeader)
+		if responded {
 			o.End = p.Clock.Tick()
 			return nil
 		}

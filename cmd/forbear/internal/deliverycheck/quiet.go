@@ -22,7 +22,7 @@ const (
 )
 
 // Promised returns the identities of which something has to arrive. An accepted
-// duplicate is a promise as well: the caller was told that the message is known.
+// duplicate is a promise as well: its response said that the message is known.
 func Promised(offers []*Offer) (list []Identity) {
 	seen := map[Identity]bool{}
 	for _, o := range offers {

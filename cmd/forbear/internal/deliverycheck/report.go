@@ -85,7 +85,7 @@ func (r *Report) Summary() string {
 	}
 	table("offers", r.Offers)
 	table("results", r.Results)
-	table("arrivals", map[string]int{"all": r.Arrivals, "answered with 503": r.Failed, "re-sends": r.Resends})
+	table("arrivals", map[string]int{"all": r.Arrivals, "failed with 503": r.Failed, "re-sends": r.Resends})
 	table("order", map[string]int{"judged": r.Ordered, "through either channel": r.Unjudged})
 	table("letters", r.Letters)
 	table("faults", map[string]int{"kills": r.Kills})

@@ -155,7 +155,7 @@ func (j *judge) transactions(at line, links []*link) {
 func (j *judge) pair(at line, n, m *link) {
 	switch {
 	case n.good > m.first:
-		j.add(6, "%s at %s through %s: %v was sent before %v was answered with 2xx\n  first:%s\n  then:%s", at.key, at.endpoint, at.channel, m.Identity, n.Identity, n.facts(), m.facts())
+		j.add(6, "%s at %s through %s: %v was sent before %v got its 2xx\n  first:%s\n  then:%s", at.key, at.endpoint, at.channel, m.Identity, n.Identity, n.facts(), m.facts())
 	case n.last > m.first:
 		j.add(6, "%s at %s through %s: %v was sent again after %v\n  first:%s\n  then:%s", at.key, at.endpoint, at.channel, n.Identity, m.Identity, n.facts(), m.facts())
 	}

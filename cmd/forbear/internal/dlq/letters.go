@@ -133,7 +133,7 @@ func (q *dlq) print(l *deadletter.Letter) {
 	for _, a := range l.History {
 		line(fmt.Sprintf("attempt %d", a.Number), "%s  took %v  status %d  %s", a.At.Format(time.RFC3339Nano), a.Took.Round(time.Millisecond), a.Status, a.ErrorType)
 		if a.Response != "" {
-			line("  answer", "%s", a.Response)
+			line("  response", "%s", a.Response)
 		}
 	}
 	if q.reveal {

@@ -111,7 +111,7 @@ func authorize(o Options, next http.Handler) http.Handler {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, r, http.StatusUnauthorized, "unauthorized", "the API token is missing or wrong")
 		case o.Token == "" && !loopback.Host(r.Host):
-			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API answers on loopback names only")
+			writeProblem(w, r, http.StatusForbidden, "foreign-host", "without a token the API serves loopback names only")
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -44,7 +44,7 @@ func (s *Service) adapt(rt route) http.HandlerFunc {
 			w.Header().Set("Content-Type", b.contentType)
 			w.WriteHeader(status)
 			if err := b.write(w); err != nil {
-				s.log.Warn("answer cut off", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
+				s.log.Warn("response cut off", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 				panic(http.ErrAbortHandler) // a short response must not look whole
 			}
 		default:

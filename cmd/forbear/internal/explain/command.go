@@ -22,8 +22,8 @@ situation given by flags, or about many given as JSON lines on standard input.
 One situation: exit code 0 means that the call would be retried or has
 succeeded, 1 that it would not be retried, 2 that explain could not judge.
 
-JSON lines: one answer a line, in the same order. A situation that cannot be
-judged gets {"id","error"} as its answer; the others go on, and the exit code
+JSON lines: one verdict a line, in the same order. A situation that cannot be
+judged gets {"id","error"} instead; the others go on, and the exit code
 is 2.`,
 		Examples: `
 forbear explain --status 503
@@ -31,7 +31,7 @@ forbear explain --status 429 --header 'Retry-After: 45' --elapsed 10s
 forbear explain --method POST --status 503 --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2
 forbear explain --error connection_reset --attempts 3 --budget 100/20
 forbear explain --code UNAVAILABLE --trailer 'grpc-retry-pushback-ms: 250'
-forbear explain --message @answer.json --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2 --kind event
+forbear explain --message @response.json --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2 --kind event
 forbear explain --status 503 --config policy.yaml --dependency payments
 echo '{"id":"a","protocol":"http","status":503}' | forbear explain --json
 `,
@@ -46,7 +46,7 @@ echo '{"id":"a","protocol":"http","status":503}' | forbear explain --json
 		if q.lines {
 			return explainLines(std)
 		}
-		return q.answer(std)
+		return q.explain(std)
 	}
 	return c
 }
@@ -68,7 +68,7 @@ func explainLines(std *cli.Streams) int {
 }
 
 // question is one situation given by flags. Its zero value asks nothing: the flags
-// fill it, and answer reports what is missing.
+// fill it, and explain reports what is missing.
 type question struct {
 	Situation
 	lines      bool   // situations come as JSON lines instead
@@ -77,12 +77,12 @@ type question struct {
 	dependency string // in that file
 }
 
-// answer explains the one situation. The protocol follows from what failed, so
+// explain judges the one situation. The protocol follows from what failed, so
 // that the common question needs a single flag. Of several facts the more specific
 // one wins: a Forrst message comes inside an HTTP response, so it is asked about
 // before the status. Faults of the command line have exit code 2 and never look like
 // a decision.
-func (q *question) answer(std *cli.Streams) int {
+func (q *question) explain(std *cli.Streams) int {
 	if q.format != "text" && q.format != "json" {
 		return std.Fail("explain: unknown format %q: want text or json", q.format)
 	}
@@ -116,7 +116,7 @@ func (q *question) answer(std *cli.Streams) int {
 	if q.format == "json" {
 		enc := json.NewEncoder(std.Out)
 		enc.SetEscapeHTML(false) // as in the JSON lines: notes hold < and &
-		_ = enc.Encode(x.Answer)
+		_ = enc.Encode(x.Verdict)
 	} else {
 		fmt.Fprint(std.Out, explanation(x, q.Budget))
 	}

@@ -226,7 +226,7 @@ func TestExplainExamplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	const answer = `{"protocol":{"name":"forrst","version":"0.1.0"},"id":"req_1","result":null,"errors":[{"code":"RATE_LIMITED","message":""}]}`
-	if err := os.WriteFile(filepath.Join(dir, "answer.json"), []byte(answer), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "response.json"), []byte(answer), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)

@@ -38,7 +38,7 @@ func (q *question) register(f *flag.FlagSet) {
 	f.Func("header", "a header of the response, as 'Name: value'; may be repeated", pairs(&s.Headers, "want 'Name: value'"))
 	f.StringVar(&s.Error, "error", "", "the network error, such as connection_refused")
 	f.StringVar(&s.Code, "code", "", "the gRPC code, such as UNAVAILABLE")
-	f.Func("trailer", "a trailer of the gRPC answer, as 'name: value'; may be repeated", pairs(&s.Trailers, "want 'name: value'"))
+	f.Func("trailer", "a trailer of the gRPC response, as 'name: value'; may be repeated", pairs(&s.Trailers, "want 'name: value'"))
 	f.Func("message", "the Forrst response `envelope`, as JSON or as @FILE", s.readMessage)
 	f.IntVar(&s.Phase, "phase", 0, "the phase of the Forrst migration, 1 to 3 (default 1)")
 	f.Func("attempts", "attempts made so far (default 1)", func(v string) error {

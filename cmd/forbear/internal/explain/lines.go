@@ -13,17 +13,17 @@ import (
 // that one line can take, whatever is piped in.
 const MaxLine = 1 << 20
 
-// refusal is the answer to a situation that cannot be judged. ID is empty when the
+// refusal stands for a situation that cannot be judged. ID is empty when the
 // line was too broken to hold one. The order of the lines still tells which it was.
 type refusal struct {
 	ID    string `json:"id"`
 	Error string `json:"error"`
 }
 
-// Lines answers one situation a line, in their order. A line that cannot be
-// judged gets its error as the answer, and bad counts it. Empty lines are
+// Lines judges one situation a line, in their order. A line that cannot be
+// judged gets its error as the result, and bad counts it. Empty lines are
 // passed over. err is a failure of r or w. Memory is bounded by [MaxLine] however
-// long the input is, and a program may use it as a filter that stays open: an answer
+// long the input is, and a program may use it as a filter that stays open: a result
 // is flushed as soon as no more input waits.
 func Lines(r io.Reader, w io.Writer) (bad int, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -33,17 +33,17 @@ func Lines(r io.Reader, w io.Writer) (bad int, err error) {
 	for number := 1; ; number++ {
 		line, tooLong, readErr := readLine(in)
 		if len(bytes.TrimSpace(line)) > 0 || tooLong {
-			answer, ok := answerLine(line, number, tooLong)
+			result, ok := judgeLine(line, number, tooLong)
 			if !ok {
 				bad++
 			}
-			if err := enc.Encode(answer); err != nil {
+			if err := enc.Encode(result); err != nil {
 				return bad, err
 			}
 		}
 		if in.Buffered() == 0 || readErr != nil {
-			// A program that waits for this answer before its next question has
-			// it. While more questions are waiting, answers are written in blocks.
+			// A program that waits for this result before its next situation has
+			// it. While more situations are waiting, results are written in blocks.
 			if err := out.Flush(); err != nil {
 				return bad, err
 			}
@@ -57,9 +57,9 @@ func Lines(r io.Reader, w io.Writer) (bad int, err error) {
 	}
 }
 
-// answerLine judges one line. Every fault becomes an answer: the lines of output
-// stay as many as the questions. The id is kept wherever it could be read.
-func answerLine(line []byte, number int, tooLong bool) (answer any, ok bool) {
+// judgeLine judges one line. Every fault becomes a result: the lines of output
+// stay as many as the situations. The id is kept wherever it could be read.
+func judgeLine(line []byte, number int, tooLong bool) (result any, ok bool) {
 	if tooLong {
 		return refusal{Error: fmt.Sprintf("line %d is longer than %d bytes", number, MaxLine)}, false
 	}
@@ -71,13 +71,13 @@ func answerLine(line []byte, number int, tooLong bool) (answer any, ok bool) {
 	if err != nil {
 		return refusal{s.ID, err.Error()}, false
 	}
-	return x.Answer, true
+	return x.Verdict, true
 }
 
 // readLine reads up to the next line feed. Of a line that is too long it keeps
 // nothing, and reads on to its end, so that the next line is judged by itself.
 // bufio.Scanner would stop for good at a line that is too long, and the lines behind
-// it would have no answers.
+// it would have no results.
 //
 // The line feed counts for the limit, hence the one byte more.
 func readLine(in *bufio.Reader) (line []byte, tooLong bool, err error) {

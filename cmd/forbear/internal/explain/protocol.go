@@ -32,7 +32,7 @@ var protocols = map[string]protocol{
 }
 
 // protocol returns the situation's protocol. A fact that it would ignore is an
-// error: an answer must not pass over what was asked. The fields are listed by hand
+// error: a verdict must not pass over what was given. The fields are listed by hand
 // and not by reflection, because the zero value of each means "not given" in its own
 // way.
 func (s *Situation) protocol() (protocol, error) {

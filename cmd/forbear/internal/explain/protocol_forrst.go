@@ -54,7 +54,7 @@ func (f *facts) noteAdvice(a forrst.Advice) {
 	case a.Outcome == forrst.Queued:
 		f.note("the server has queued the call: sending it again would do it twice")
 	case a.Outcome == forrst.Malformed:
-		f.note("the answer breaks the protocol")
+		f.note("the response breaks the protocol")
 	case a.Source != forrst.FromNothing && a.Strategy != "":
 		f.note("%s strategy, by %s", a.Strategy, a.Source)
 	case a.Source != forrst.FromNothing:

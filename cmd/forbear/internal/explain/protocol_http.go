@@ -12,7 +12,7 @@ import (
 
 // classifyHTTP asks httpretry about a response with the situation's status and
 // headers. The status may be one that no standard has: an upstream may send it. The
-// time is the situation's, since Retry-After may be a date and the answer must not
+// time is the situation's, since Retry-After may be a date and the verdict must not
 // change while it is read.
 func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Status == 0 {

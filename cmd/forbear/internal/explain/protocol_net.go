@@ -12,7 +12,7 @@ import (
 
 // classifyNet asks httpretry about a network error of the named kind. A kind
 // appears in Go as several errors, by system and by layer; they must be of one
-// class, or the answer would depend on which of them a caller happens to meet. A
+// class, or the verdict would depend on which of them a caller happens to meet. A
 // disagreement is reported as an error, for it is a fault of the classifier and not
 // of the question.
 //

@@ -1,10 +1,10 @@
 // Package explain is the command explain: whether a failed call would be tried
 // again, when, and by which rule. It asks the real classifiers and the real
-// decision, so that its answer is what the library does and not a second opinion.
+// decision, so that its verdict is what the library does and not a second opinion.
 //
 // A [Situation] is the question, by flags or as a line of JSON. Its protocol turns
 // it into a failure (protocol.go and a file for each protocol), [Explain] asks the
-// decision, and text.go or the JSON of [Answer] is what a reader gets. The linter
+// decision, and text.go or the JSON of [Verdict] is what a reader gets. The linter
 // asks here too, what a policy retries.
 package explain
 
@@ -84,8 +84,8 @@ type Budget struct {
 }
 
 // Decode reads a situation from JSON. It refuses what it does not know, but
-// returns the id whenever there is one. A misspelt field would otherwise give an
-// answer to another question. The id lets a program match even a refusal to what it
+// returns the id whenever there is one. A misspelt field would otherwise be
+// judged as another question. The id lets a program match even a refusal to what it
 // sent.
 func Decode(data []byte) (Situation, error) {
 	var fields map[string]json.RawMessage
@@ -126,7 +126,7 @@ var known = func() (names []string) {
 }()
 
 // unknown refuses a field, and names the nearest that exists. The nearest name
-// matters: most unknown fields are a slip of one letter in a script that nobody
+// matters: most unknown fields are a slip of one letter in a script that no one
 // watches.
 func unknown(name string) error {
 	if near, ok := nearest.Of(name, known); ok {

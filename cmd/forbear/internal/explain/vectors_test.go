@@ -14,7 +14,7 @@ import (
 
 // reply is an answer or a refusal.
 type reply struct {
-	Answer
+	Verdict
 	Error string `json:"error"`
 }
 

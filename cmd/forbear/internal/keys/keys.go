@@ -27,13 +27,13 @@ func Command() *cli.Command {
 		About: `
 Keys works on the database that serve works on, or on the Redis of a service
 that keeps its records there. A record is held when its work
-may have happened and nobody knows: the process died, or the service behind the
+may have happened and no one knows: the process died, or the service behind the
 gateway broke off. No duplicate of it runs until you have settled it. Look into
 the books of the service first.
 
 List shows the held records, or those of another --state: started, completed,
 released or all. Settle takes the scope and the key's digest from the list, and
---why; --done STATUS gives duplicates an empty answer of that status from now
+--why; --done STATUS gives duplicates an empty response of that status from now
 on, --undone lets the next one run. It is written to the audit trail with your
 name; on Redis, which has none, into the record.
 

@@ -67,19 +67,19 @@ func limits(p *forbear.Policy) (settings.Limits, error) {
 		return l, nil // a single attempt says all
 	}
 	standard := forbear.Policy{} // its zero value is the standard's defaults
-	for _, answer := range settings.Responses() {
-		here, err := retries(p, answer)
+	for _, response := range settings.Responses() {
+		here, err := retries(p, response)
 		if err != nil {
 			return l, err
 		}
-		usual, err := retries(&standard, answer)
+		usual, err := retries(&standard, response)
 		switch {
 		case err != nil:
 			return l, err
 		case here && !usual:
-			l.Retryable = append(l.Retryable, answer)
+			l.Retryable = append(l.Retryable, response)
 		case usual && !here:
-			l.Final = append(l.Final, answer)
+			l.Final = append(l.Final, response)
 		}
 	}
 	return l, nil
@@ -87,10 +87,10 @@ func limits(p *forbear.Policy) (settings.Limits, error) {
 
 // retries reports whether a policy retries a response: a status or a gRPC code. The
 // situation has no history, so that count and deadline never decide.
-func retries(p *forbear.Policy, answer string) (bool, error) {
-	s := explain.Situation{ID: answer, Base: p, Protocol: "grpc", Code: answer}
-	if status, err := strconv.Atoi(answer); err == nil {
-		s = explain.Situation{ID: answer, Base: p, Protocol: "http", Status: status}
+func retries(p *forbear.Policy, response string) (bool, error) {
+	s := explain.Situation{ID: response, Base: p, Protocol: "grpc", Code: response}
+	if status, err := strconv.Atoi(response); err == nil {
+		s = explain.Situation{ID: response, Base: p, Protocol: "http", Status: status}
 	}
 	x, err := explain.Explain(s)
 	return x.Decision == "retry", err

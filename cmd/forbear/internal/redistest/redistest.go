@@ -38,6 +38,6 @@ func Start(t *testing.T) string {
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	t.Fatal("redis-server does not answer")
+	t.Fatal("redis-server does not respond")
 	return ""
 }

@@ -40,7 +40,7 @@ func (s *server) greetSample(base, admin string) {
 
 Try:
 
-  # 503 twice, then an answer from attempt 3
+  # 503 twice, then a response from attempt 3
   curl -i '%[1]s/flaky/status/503?times=2'
 
   # 429 with Retry-After: the second attempt comes 2 s later

@@ -46,7 +46,7 @@ file it serves a sample: a built-in upstream that fails on request, with three
 commands to try.
 
 A route that says idempotency: on is in front of a service instead: a POST or
-PATCH with an Idempotency-Key is done once, and its answer given again.
+PATCH with an Idempotency-Key is done once, and its response given again.
 
 Serve also delivers webhooks: messages that POST /v1/messages or the outbox
 table brought in, kept in an SQLite file or in PostgreSQL, where any number of

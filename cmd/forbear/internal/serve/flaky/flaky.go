@@ -17,19 +17,19 @@ import (
 )
 
 // Manual is the response to GET /.
-const Manual = `A flaky upstream. It fails as the path says, and then answers.
+const Manual = `A flaky upstream. It fails as the path says, and then succeeds.
 
-  /flaky/ok                        answers at once
-  /flaky/status/503?times=2        answers 503 twice (default: always), then 200
-  /flaky/retry-after/2?times=1     answers 429 with Retry-After: 2 once, then 200
-  /flaky/reset?times=1             resets the connection once, then answers
-  /flaky/delay/300ms               answers after 300 ms, at most a minute
+  /flaky/ok                        200 at once
+  /flaky/status/503?times=2        503 twice (default: always), then 200
+  /flaky/retry-after/2?times=1     429 with Retry-After: 2 once, then 200
+  /flaky/reset?times=1             resets the connection once, then 200
+  /flaky/delay/300ms               200 after 300 ms, at most a minute
   /flaky/delay/5s?times=1          ... the first time, and then at once
   /flaky/one-in/3                  every third request gets a 503
   /flaky/stream/5                  five events, one every 200 ms
 
 Any method will do. "times" counts attempts of one call, which it knows by the
-header X-Retry-Attempt that forbear sends. The answer tells which attempt got it:
+header X-Retry-Attempt that forbear sends. The response tells which attempt got it:
 
   {"attempt":3,"method":"GET","path":"/flaky/status/503"}
 `

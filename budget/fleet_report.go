@@ -10,16 +10,16 @@ import (
 	"github.com/forbear-go/forbear/internal/window"
 )
 
-// This file settles a Fleet with its store, in the background.
+// This file reports what a Fleet has spent to its store, in the background.
 
 // run is the one goroutine of a Fleet; Close ends it.
 func (b *Fleet) run(ctx context.Context) {
 	defer close(b.done)
-	// The first reading says how large a hold may be, so the second settlement
+	// The first reading says how large a hold may be, so the second report
 	// follows soon.
 	next := b.opts.Interval / 10
 	for {
-		_ = b.settle(ctx, false)
+		_ = b.report(ctx, false)
 		if !wait.Sleep(ctx, next) {
 			return
 		}
@@ -27,40 +27,40 @@ func (b *Fleet) run(ctx context.Context) {
 	}
 }
 
-// Close settles for the last time, so that what this instance has not spent
+// Close reports for the last time, so that what this instance has not spent
 // goes to the others at once, and ends the background work. The error is that
-// of the settlement. The budget may still be asked: it is then the instance's
+// of that report. The budget may still be asked: it is then the instance's
 // own. Further calls do nothing.
 func (b *Fleet) Close() (err error) {
 	b.closing.Do(func() {
 		b.stop()
 		<-b.done
-		err = b.settle(context.Background(), true)
+		err = b.report(context.Background(), true)
 	})
 	return err
 }
 
-// settle makes one settlement. It is never under way twice.
-func (b *Fleet) settle(ctx context.Context, leave bool) error {
-	s, left := b.report(leave)
+// report sends one report. It is never under way twice.
+func (b *Fleet) report(ctx context.Context, leave bool) error {
+	s, left := b.prepare(leave)
 	sent := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, b.opts.Timeout)
 	defer cancel()
 	fleet, err := b.store.Settle(bounded, b.key, b.policy.Window, s)
 	if err != nil {
-		if ctx.Err() == nil { // Close settles once more
+		if ctx.Err() == nil { // Close reports once more
 			b.failed(err, left)
 		}
 		return err
 	}
-	b.settled(fleet, sent, leave)
+	b.accepted(fleet, sent, leave)
 	return nil
 }
 
-// report draws up the report for the store. From here on the instance spends only
+// prepare draws up a report for the store. From here on the instance spends only
 // the hold that it reports and what it earns anew; left is what else it had.
-// That goes to the fleet, or back to own when the settlement fails.
-func (b *Fleet) report(leave bool) (s Settlement, left int64) {
+// That goes to the fleet, or back to own when the report fails.
+func (b *Fleet) prepare(leave bool) (s Settlement, left int64) {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +114,9 @@ func (b *Fleet) recent(now time.Time) []Usage {
 	return usage[:n]
 }
 
-func (b *Fleet) settled(fleet Reading, sent time.Time, leave bool) {
+// accepted takes in what the store returned for a report, and logs the end of an
+// outage.
+func (b *Fleet) accepted(fleet Reading, sent time.Time, leave bool) {
 	if b.read(fleet, sent, leave) {
 		b.opts.Logger.Info("fleet budget: the store is back", "key", b.key)
 	}
@@ -150,7 +152,7 @@ func (b *Fleet) failed(err error, left int64) {
 		slog.String("key", b.key), slog.String("error", label.Clean(err.Error())))
 }
 
-// missed records a failed settlement and reports whether it begins an outage.
+// missed records a report that failed and reports whether it begins an outage.
 func (b *Fleet) missed(left int64) (begins bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

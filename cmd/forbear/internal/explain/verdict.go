@@ -7,11 +7,11 @@ import (
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
-// Answer is what explain says about one situation. Its JSON is a format that other
+// Verdict is what explain says about one situation. Its JSON is a format that other
 // programs read: a field may be added, and none changes its meaning. The conformance
 // vectors compare it field by field across implementations, which is why waits are
 // bounds and never one random number.
-type Answer struct {
+type Verdict struct {
 	ID string `json:"id"`
 	// Decision is the word to branch on. Reason and Rule are for people and logs: a
 	// release may add reasons.
@@ -38,11 +38,11 @@ type Step struct {
 	Retry       bool // false for the stop
 }
 
-// Explanation is an answer together with what a reader wants beside it. Programs
-// get the answer alone. The fields beside Answer have no JSON of their own, so that
+// Explanation is a verdict together with what a reader wants beside it. Programs
+// get the verdict alone. The fields beside Verdict have no JSON of their own, so that
 // they may change with any release.
 type Explanation struct {
-	Answer
+	Verdict
 	Type    string // the error_type label
 	Attempt int
 	Policy  forbear.Policy // with defaults
@@ -52,12 +52,12 @@ type Explanation struct {
 
 // Explain decides about a situation. An error is a situation that means nothing,
 // and not a failure that is not retried. It reads no clock when the situation gives
-// the time, and no network, so equal situations have equal answers. It is safe for
+// the time, and no network, so equal situations have equal verdicts. It is safe for
 // concurrent use.
 func Explain(s Situation) (Explanation, error) {
 	f, err := s.facts()
 	if err != nil {
-		return Explanation{Answer: Answer{ID: s.ID}}, err
+		return Explanation{Verdict: Verdict{ID: s.ID}}, err
 	}
 	d := s.decide(&f, f.state, f.now, 0)
 	f.explain(d)
@@ -65,7 +65,7 @@ func Explain(s Situation) (Explanation, error) {
 		Type:    f.failure.Type,
 		Attempt: f.state.Attempt,
 		Policy:  f.policy.WithDefaults(),
-		Answer: Answer{
+		Verdict: Verdict{
 			ID:       s.ID,
 			Decision: decision(d),
 			Reason:   d.Reason.String(),
@@ -141,7 +141,7 @@ func (s *Situation) steps(f *facts, d forbear.Decision) []Step {
 }
 
 // explain adds what the numbers alone do not say. A note says what the caller can
-// do, such as sending a key. It never repeats the reason, which the answer holds
+// do, such as sending a key. It never repeats the reason, which the verdict holds
 // already.
 //
 // An unknown failure has a note of its own, because the usual next step is to
@@ -175,7 +175,7 @@ func (f *facts) explain(d forbear.Decision) {
 }
 
 // milliseconds rounds up: a wait is never announced as shorter than it is. A
-// rounding down could make a client that trusts the answer call before the server's
+// rounding down could make a client that trusts the verdict call before the server's
 // Retry-After has passed.
 func milliseconds(d time.Duration) int64 {
 	ms := d / time.Millisecond
