@@ -97,21 +97,22 @@ func fields(p *rule.Pass, f *ast.File) {
 // retry client itself.
 // Literals inside the function count as part of it.
 func builds(stack []ast.Node) bool {
-	found := false
 	for _, n := range stack {
 		d, ok := n.(*ast.FuncDecl)
 		if !ok || d.Body == nil {
 			continue
 		}
-		ast.Inspect(d.Body, func(n ast.Node) bool {
-			if c, ok := n.(*ast.CallExpr); ok {
-				id := rule.LastName(c.Fun)
-				found = found || id != nil && id.Name == "NewClient"
+		for n := range ast.Preorder(d.Body) {
+			c, ok := n.(*ast.CallExpr)
+			if !ok {
+				continue
 			}
-			return !found
-		})
+			if id := rule.LastName(c.Fun); id != nil && id.Name == "NewClient" {
+				return true
+			}
+		}
 	}
-	return found
+	return false
 }
 
 // storesField reports whether sel is on the right side, and what it is stored

@@ -15,7 +15,7 @@ import (
 // It needs no types of a known library: the name and the numbers are enough.
 func lists(p *rule.Pass) {
 	for _, f := range p.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
+		for n := range ast.Preorder(f) {
 			switch n := n.(type) {
 			case *ast.ValueSpec:
 				for i, id := range n.Names {
@@ -34,8 +34,7 @@ func lists(p *rule.Pass) {
 					list(p, id.Name, n.Value)
 				}
 			}
-			return true
-		})
+		}
 	}
 }
 
