@@ -45,7 +45,7 @@ func runDirectives(pass *analysis.Pass) (any, error) {
 		for _, id := range d.Rules {
 			if _, ok := Explain(id); !ok {
 				unknown = true
-				report(d, "FB0002", "directive names the unknown rule "+quote(id))
+				report(d, "FB0002", "directive names the unknown rule "+`"`+id+`"`)
 			}
 		}
 		switch {
@@ -57,12 +57,4 @@ func runDirectives(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return found, nil
-}
-
-// quote quotes what a directive names, which may be nothing.
-func quote(s string) string {
-	if s == "" {
-		return `""`
-	}
-	return `"` + s + `"`
 }

@@ -60,10 +60,7 @@ func run(p *rule.Pass) {
 			n++
 		}
 		if limit, whose := limitAt(p, m.Pos()); n > limit {
-			p.Report(rule.Finding{
-				Confidence: rule.Medium, Pos: m.Pos(), End: m.Node.End(),
-				Message: fmt.Sprintf("%s allows %d attempts; at most %d are allowed%s", m.Entry.Message, n, limit, whose),
-			})
+			p.ReportNode(m.Node, rule.Medium, fmt.Sprintf("%s allows %d attempts; at most %d are allowed%s", m.Entry.Message, n, limit, whose))
 		}
 	}
 }

@@ -36,11 +36,7 @@ const pkg = "github.com/hashicorp/go-retryablehttp"
 
 // run leaves at once when the library is not imported, which is nearly always.
 func run(p *rule.Pass) {
-	imported := false
-	for _, imp := range p.Pass.Pkg.Imports() {
-		imported = imported || imp.Path() == pkg
-	}
-	if !imported {
+	if !p.Imports(pkg) {
 		return
 	}
 	for _, f := range p.Files {
@@ -71,13 +67,10 @@ func fields(p *rule.Pass, f *ast.File) {
 		if !ok || sel.Sel.Name != "HTTPClient" || !isClient(p.TypesInfo.TypeOf(sel.X)) || len(stack) < 2 {
 			return true
 		}
-		c := rule.Medium // taken out of a client that others built: it may be meant
-		if builds(stack) {
-			c = rule.High
-		}
+		c := rule.Sure(builds(stack)) // taken out of a client that others built, it may be meant
 		switch up := stack[len(stack)-2].(type) {
 		case *ast.CallExpr:
-			if name := exprName(up.Fun); configures.MatchString(name) {
+			if id := rule.LastName(up.Fun); id != nil && configures.MatchString(id.Name) {
 				c = rule.Medium
 			}
 		case *ast.ReturnStmt, *ast.KeyValueExpr:
@@ -95,7 +88,7 @@ func fields(p *rule.Pass, f *ast.File) {
 		default:
 			return true
 		}
-		p.Report(rule.Finding{Confidence: c, Pos: sel.Pos(), End: sel.End(), Message: "takes the plain client out of the retry client: nothing is retried; use StandardClient()"})
+		p.ReportNode(sel, c, "takes the plain client out of the retry client: nothing is retried; use StandardClient()")
 		return true
 	})
 }
@@ -104,20 +97,22 @@ func fields(p *rule.Pass, f *ast.File) {
 // retry client itself.
 // Literals inside the function count as part of it.
 func builds(stack []ast.Node) bool {
-	found := false
 	for _, n := range stack {
 		d, ok := n.(*ast.FuncDecl)
 		if !ok || d.Body == nil {
 			continue
 		}
-		ast.Inspect(d.Body, func(n ast.Node) bool {
-			if c, ok := n.(*ast.CallExpr); ok && exprName(c.Fun) == "NewClient" {
-				found = true
+		for n := range ast.Preorder(d.Body) {
+			c, ok := n.(*ast.CallExpr)
+			if !ok {
+				continue
 			}
-			return !found
-		})
+			if id := rule.LastName(c.Fun); id != nil && id.Name == "NewClient" {
+				return true
+			}
+		}
 	}
-	return found
+	return false
 }
 
 // storesField reports whether sel is on the right side, and what it is stored
@@ -133,30 +128,15 @@ func storesField(a *ast.AssignStmt, sel ast.Expr) bool {
 	return false
 }
 
-// exprName is the last name of a function's expression.
-// It is "" for a call of anything without a name.
-func exprName(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return e.Sel.Name
-	}
-	return ""
-}
-
 // isClient reports whether t is the retry client, or points to it.
 func isClient(t types.Type) bool { return t != nil && dataflow.IsNamed(t, pkg, "Client") }
 
 // unused reports NewClient() results of which only fields are set.
 // Such code pays for a retry client and sends by another one.
 func unused(p *rule.Pass) {
-	for _, fn := range p.Funcs {
-		for c := range dataflow.Instrs[*ssa.Call](fn) {
-			if dataflow.CalleePkg(c.Common()) != pkg || dataflow.CalleeName(c.Common()) != "NewClient" || used(c) {
-				continue
-			}
-			p.Report(rule.Finding{Confidence: rule.High, Pos: c.Pos(), Function: rule.FunctionName(fn), Message: "the retry client is configured and then never used"})
+	for c := range p.Calls() {
+		if dataflow.Calls(c, pkg, "NewClient") && !used(c) {
+			p.ReportAt(c, rule.High, "the retry client is configured and then never used")
 		}
 	}
 }
@@ -165,20 +145,19 @@ func unused(p *rule.Pass) {
 // A call of a method, a return and a store of the client itself all count as
 // use.
 func used(v ssa.Value) bool {
-	for _, ref := range *v.Referrers() {
-		fa, ok := ref.(*ssa.FieldAddr)
-		if !ok {
-			// Debug information is there in some drivers only, and must not change a
-			// verdict.
-			if _, debug := ref.(*ssa.DebugRef); debug {
-				continue
+	for ref := range dataflow.Refs[ssa.Instruction](v) {
+		switch ref := ref.(type) {
+		// Debug information is there in some drivers only, and must not change a
+		// verdict.
+		case *ssa.DebugRef:
+		case *ssa.FieldAddr:
+			for u := range dataflow.Refs[ssa.Instruction](ref) {
+				if s, ok := u.(*ssa.Store); !ok || s.Addr != ssa.Value(ref) {
+					return true
+				}
 			}
+		default:
 			return true
-		}
-		for _, u := range *fa.Referrers() {
-			if s, ok := u.(*ssa.Store); !ok || s.Addr != ssa.Value(fa) {
-				return true
-			}
 		}
 	}
 	return false

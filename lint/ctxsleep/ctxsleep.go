@@ -53,15 +53,13 @@ func run(p *rule.Pass) {
 			if name == "" {
 				continue
 			}
-			c := rule.High
-			if !r.Pure || r.Weak || r.Waiting || r.Boundary == send.Local || r.Boundary == send.Unknown && !r.Spoken {
-				c = rule.Medium
-			}
-			path := enclosing(p, pos)
-			f := rule.Finding{Confidence: c, Pos: pos, Message: "the retry sleeps although " + name + " is in scope", Function: rule.FunctionName(r.Fn)}
-			f.Fixes = fix(p, path, name)
-			f.Related = []analysis.RelatedInformation{{Pos: r.Pos, Message: "the retry of " + rule.Ops(r)}}
-			p.Report(f)
+			far := r.Boundary == send.Remote || r.Boundary == send.Unknown && r.Spoken
+			p.Report(rule.Finding{
+				Confidence: rule.Sure(r.Pure && !r.Weak && !r.Waiting && far), Pos: pos, Function: rule.FunctionName(r.Fn),
+				Message: "the retry sleeps although " + name + " is in scope",
+				Related: []analysis.RelatedInformation{{Pos: r.Pos, Message: "the retry of " + rule.Ops(r)}},
+				Fixes:   fix(p, enclosing(p, pos), name),
+			})
 			break
 		}
 	}
@@ -73,7 +71,7 @@ func run(p *rule.Pass) {
 // parameter: its context ends with the client. Contexts of the package scope do
 // not count, because they end with no call.
 func contextAt(p *rule.Pass, pos token.Pos) string {
-	for s := p.Pass.Pkg.Scope().Innermost(pos); s != nil && s != p.Pass.Pkg.Scope() && s != types.Universe; s = s.Parent() {
+	for s := p.Pkg.Scope().Innermost(pos); s != nil && s != p.Pkg.Scope() && s != types.Universe; s = s.Parent() {
 		if obj, ok := s.Lookup("ctx").(*types.Var); ok && obj.Pos() < pos && dataflow.IsContext(obj.Type()) && !background(p, obj) {
 			return "ctx"
 		}
@@ -85,8 +83,9 @@ func contextAt(p *rule.Pass, pos token.Pos) string {
 			if dataflow.IsContext(obj.Type()) && !background(p, obj) {
 				return n
 			}
-			// A handler has its context in the request.
-			if dataflow.IsNamed(obj.Type(), "net/http", "Request") && parameter(obj) {
+			// A handler has its context in the request. One that the function builds
+			// itself is one that it sends, and its context may be any.
+			if dataflow.IsNamed(obj.Type(), "net/http", "Request") && obj.Kind() == types.ParamVar {
 				return n + ".Context()"
 			}
 		}
@@ -114,27 +113,20 @@ func background(p *rule.Pass, v *types.Var) bool {
 	return ok && (sel.Sel.Name == "Background" || sel.Sel.Name == "TODO")
 }
 
-// parameter reports whether a variable is a function's parameter: its scope is
-// the function's own.
-// A request that the function builds itself is one that it sends, and its
-// context may be any.
-func parameter(v *types.Var) bool { return v.Kind() == types.ParamVar }
-
 // enclosing returns the nodes around pos, outermost first.
 // The fix needs them to find the statement and the results of its function.
 func enclosing(p *rule.Pass, pos token.Pos) []ast.Node {
 	var path []ast.Node
-	for _, f := range p.Files {
-		if pos < f.FileStart || pos >= f.FileEnd {
-			continue
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if n == nil || pos < n.Pos() || pos >= n.End() {
-				return false
-			}
-			path = append(path, n)
-			return true
-		})
+	f := p.FileAt(pos)
+	if f == nil {
+		return nil
 	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if n == nil || pos < n.Pos() || pos >= n.End() {
+			return false
+		}
+		path = append(path, n)
+		return true
+	})
 	return path
 }

@@ -5,6 +5,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 )
 
@@ -50,20 +51,12 @@ func run(p *rule.Pass) {
 		if r.Loop == nil {
 			continue
 		}
-		r.Each(func(in ssa.Instruction) {
-			// A go statement ends by itself and is none.
-			d, ok := in.(*ssa.Defer)
-			if !ok || !r.Again(d) || !r.InFailedTurn(d) {
-				return
+		// A go statement ends by itself and is none.
+		for d := range retryloop.Instrs[*ssa.Defer](r) {
+			if r.Again(d) && r.InFailedTurn(d) {
+				message := "defers " + dataflow.Describe(d.Common()) + " in a loop that retries " + rule.Ops(r)
+				p.ReportAt(d, rule.Sure(r.Pure && !r.Weak), message+": it runs only when the function returns")
 			}
-			c := rule.High
-			if !r.Pure || r.Weak {
-				c = rule.Medium
-			}
-			p.Report(rule.Finding{
-				Confidence: c, Pos: d.Pos(), Function: rule.FunctionName(r.Fn),
-				Message: "defers " + dataflow.Describe(d.Common()) + " in a loop that retries " + rule.Ops(r) + ": it runs only when the function returns",
-			})
-		})
+		}
 	}
 }

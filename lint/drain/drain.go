@@ -3,6 +3,8 @@
 package drain
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
@@ -48,11 +50,7 @@ func run(p *rule.Pass) {
 		}
 		for _, op := range r.Responses() {
 			if !handled(r, op) {
-				c := rule.High
-				if !r.Pure {
-					c = rule.Medium
-				}
-				p.ReportRegion(r, c, "leaves the response of "+dataflow.Describe(op.Common())+" open before the next attempt")
+				p.ReportRegion(r, rule.Sure(r.Pure), "leaves the response of "+dataflow.Describe(op.Common())+" open before the next attempt")
 				break
 			}
 		}
@@ -67,32 +65,33 @@ func run(p *rule.Pass) {
 // close stands. A body that is closed in some turns shows that the author knows,
 // and a finding there would too often be false.
 func handled(r *retryloop.Region, op *ssa.Call) bool {
-	done := false
-	r.Each(func(in ssa.Instruction) {
-		c, ok := in.(ssa.CallInstruction)
-		if !ok || in == ssa.Instruction(op) || done {
-			return
+	// Deferred calls and goroutines count here as well: FB1053 reports the former,
+	// and one finding for each bug is enough.
+	for c := range retryloop.Instrs[ssa.CallInstruction](r) {
+		if c == ssa.CallInstruction(op) {
+			continue
 		}
-		// Deferred calls and goroutines count here as well: FB1053 reports the former,
-		// and one finding for each bug is enough.
 		com := c.Common()
-		if com.IsInvoke() && com.Method.Name() == "Close" {
-			done = true
-			return
+		_, isClosure := com.Value.(*ssa.MakeClosure)
+		if isClosure || com.IsInvoke() && com.Method.Name() == "Close" {
+			return true
 		}
-		for _, a := range com.Args {
-			if dataflow.IsNamed(a.Type(), "net/http", "Response") {
-				done = true
-			}
-			if u, ok := a.(*ssa.UnOp); ok {
-				if fa, ok := u.X.(*ssa.FieldAddr); ok && dataflow.FieldName(fa.X.Type(), fa.Field) == "Body" {
-					done = done || dataflow.CalleePkg(com) != "io"
-				}
-			}
+		given := func(a ssa.Value) bool {
+			return dataflow.IsNamed(a.Type(), "net/http", "Response") || isBody(a) && dataflow.CalleePkg(com) != "io"
 		}
-		if _, isClosure := com.Value.(*ssa.MakeClosure); isClosure {
-			done = true
+		if slices.ContainsFunc(com.Args, given) {
+			return true
 		}
-	})
-	return done
+	}
+	return false
+}
+
+// isBody reports whether v is read from a field named Body.
+func isBody(v ssa.Value) bool {
+	u, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	_, isAddr := u.X.(*ssa.FieldAddr)
+	return isAddr && dataflow.FieldOf(u.X) == "Body"
 }

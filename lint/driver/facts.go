@@ -13,10 +13,7 @@ import (
 // them. The zero value is ready; it is safe for concurrent use.
 // The objects themselves cannot be the keys: the two forms of a package have
 // different ones.
-type factStore struct {
-	mu sync.RWMutex
-	m  map[factKey]analysis.Fact
-}
+type factStore struct{ m sync.Map } // of factKey and analysis.Fact
 
 // factKey names a fact about a function.
 // The type is a part of it, since several analyzers may keep facts about one
@@ -41,16 +38,9 @@ func keyOf(obj types.Object, f analysis.Fact) (factKey, bool) {
 // exportObject and importObject are those of analysis.Pass. A fact is copied on
 // import, since analyzers own what they are given.
 func (s *factStore) exportObject(obj types.Object, f analysis.Fact) {
-	k, ok := keyOf(obj, f)
-	if !ok {
-		return
+	if k, ok := keyOf(obj, f); ok {
+		s.m.Store(k, f)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.m == nil {
-		s.m = map[factKey]analysis.Fact{}
-	}
-	s.m[k] = f
 }
 
 // importObject fills f with the stored fact and reports whether there was one.
@@ -61,13 +51,10 @@ func (s *factStore) importObject(obj types.Object, f analysis.Fact) bool {
 	if !ok {
 		return false
 	}
-	s.mu.RLock()
-	stored := s.m[k]
-	s.mu.RUnlock()
-	if stored == nil {
-		return false
+	stored, ok := s.m.Load(k)
+	if ok {
+		// Both are pointers to the same type, because the type is part of the key.
+		reflect.ValueOf(f).Elem().Set(reflect.ValueOf(stored).Elem())
 	}
-	// Both are pointers to the same type, because the type is part of the key.
-	reflect.ValueOf(f).Elem().Set(reflect.ValueOf(stored).Elem())
-	return true
+	return ok
 }

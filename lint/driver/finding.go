@@ -54,11 +54,7 @@ func (r *runner) finding(p *packages.Package, f *rule.Finding) *finding {
 		}
 		x := report.Fix{Message: fix.Message}
 		for _, e := range fix.TextEdits {
-			end := e.End
-			if !end.IsValid() {
-				end = e.Pos
-			}
-			from, to := r.l.position(e.Pos), r.l.position(end)
+			from, to := r.l.position(e.Pos), r.l.position(max(e.Pos, e.End)) // an insertion may have no end
 			at := report.Place{File: r.l.rel(from.Filename), Line: from.Line, Column: from.Column, EndLine: to.Line, EndColumn: to.Column}
 			x.Edits = append(x.Edits, report.Edit{Place: at, Start: from.Offset, End: to.Offset, NewText: string(e.NewText)})
 		}

@@ -28,7 +28,8 @@ func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, 
 		}
 		applied[i] = true
 		for _, e := range f.Fixes[0].Edits {
-			if !slices.ContainsFunc(byFile[e.File], func(o report.Edit) bool { return same(e, o) }) {
+			// Two findings in one file may both add the same import.
+			if !slices.Contains(byFile[e.File], e) {
 				byFile[e.File] = append(byFile[e.File], e)
 			}
 		}
@@ -55,13 +56,6 @@ func applyFixes(found []report.Finding, abs func(string) string) (map[int]bool, 
 	return applied, nil
 }
 
-// same reports whether two edits are one: fixes of several findings may agree.
-// Two findings in one file may both add the same import, which must be inserted
-// once.
-func same(e, o report.Edit) bool {
-	return e.Start == o.Start && e.End == o.End && e.NewText == o.NewText
-}
-
 // fits reports whether no edit overlaps one that was taken already; the same
 // edit twice (an import) is no overlap.
 // Two insertions at the same place overlap too, because their order would be
@@ -70,7 +64,7 @@ func fits(taken map[string][]report.Edit, edits []report.Edit) bool {
 	for _, e := range edits {
 		for _, o := range taken[e.File] {
 			overlap := e.Start < o.End && o.Start < e.End || e.Start == o.Start && e.End == o.End
-			if overlap && !same(e, o) {
+			if overlap && e != o {
 				return false
 			}
 		}

@@ -8,6 +8,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,8 +64,9 @@ func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, er
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
 	}
-	l := &loaded{roots: roots, dir: dir, fset: token.NewFileSet(), made: map[string]bool{}}
-	l.imp = newImporter(l.fset)
+	fset := token.NewFileSet()
+	imp := &importer{fset: fset, files: map[string]string{}, pkgs: map[string]*types.Package{}}
+	l := &loaded{roots: roots, dir: dir, fset: fset, imp: imp, made: map[string]bool{}}
 	if err := l.check(); err != nil {
 		return nil, err
 	}
@@ -104,19 +106,15 @@ func (l *loaded) check() error {
 // order.
 func (l *loaded) arrange() {
 	modules := map[string]bool{}
-	isRoot := map[*packages.Package]bool{}
 	for _, p := range l.roots {
-		isRoot[p] = true
 		if p.Module != nil {
 			modules[p.Module.Path] = true
-			if l.module == "" {
-				l.module = p.Module.Path
-			}
+			l.module = cmp.Or(l.module, p.Module.Path)
 		}
 	}
 	packages.Visit(l.roots, nil, func(p *packages.Package) {
 		l.imp.files[p.PkgPath] = p.ExportFile
-		own := isRoot[p] || p.Module != nil && modules[p.Module.Path]
+		own := l.isRoot(p) || p.Module != nil && modules[p.Module.Path]
 		if own && len(p.CompiledGoFiles) > 0 {
 			l.order = append(l.order, p)
 			for _, name := range p.CompiledGoFiles {
@@ -171,11 +169,6 @@ type importer struct {
 
 	mu   sync.Mutex
 	pkgs map[string]*types.Package
-}
-
-// newImporter returns an importer without any files yet.
-func newImporter(fset *token.FileSet) *importer {
-	return &importer{fset: fset, files: map[string]string{}, pkgs: map[string]*types.Package{}}
 }
 
 // load returns a package by its path, which is read at its first use.

@@ -97,13 +97,12 @@ func (r *runner) judge(p *packages.Package) (found []*finding, err error) {
 			err = fmt.Errorf("package %s: analyzer panicked: %v\n%s", p.PkgPath, v, debug.Stack())
 		}
 	}()
-	unit, err := r.check(p)
+	pass, err := r.check(p)
 	if err != nil {
 		return nil, err
 	}
-	results := map[*analysis.Analyzer]any{}
 	for _, a := range r.analyzers {
-		if err := r.analyze(unit, a, results); err != nil {
+		if err := analyze(pass, a); err != nil {
 			return nil, fmt.Errorf("package %s: %s: %w", p.PkgPath, a.Name, err)
 		}
 	}
@@ -111,32 +110,31 @@ func (r *runner) judge(p *packages.Package) (found []*finding, err error) {
 		return nil, nil
 	}
 	for _, a := range r.analyzers {
-		fs, ok := results[a].(rule.Findings)
-		if !ok {
-			continue
-		}
-		for _, f := range fs {
+		for _, f := range pass.ResultOf[a].(rule.Findings) {
 			found = append(found, r.finding(p, f))
 		}
 	}
 	return found, nil
 }
 
-// unit is one type-checked package.
-// It is dropped when the package has been judged.
-type unit struct {
-	pkg    *types.Package
-	files  []*ast.File
-	info   *types.Info
-	sizes  types.Sizes
-	module *analysis.Module
-}
-
-// check parses and type-checks a package from source.
+// check parses and type-checks a package from source, and returns the pass that
+// each analyzer gets a copy of. It is dropped when the package has been judged.
 // The language version of the module counts, since it decides on the scope of
 // loop variables.
-func (r *runner) check(p *packages.Package) (*unit, error) {
-	u := &unit{sizes: p.TypesSizes}
+// Report does nothing here: the rules return their findings as a result, with
+// the confidence that a diagnostic has no room for. Facts about packages are not
+// kept, because no analyzer exports any.
+func (r *runner) check(p *packages.Package) (*analysis.Pass, error) {
+	pass := &analysis.Pass{
+		Fset: r.l.fset, TypesSizes: p.TypesSizes, ResultOf: map[*analysis.Analyzer]any{}, ReadFile: os.ReadFile,
+		Report:            func(analysis.Diagnostic) {},
+		ImportObjectFact:  r.facts.importObject,
+		ExportObjectFact:  r.facts.exportObject,
+		ImportPackageFact: func(*types.Package, analysis.Fact) bool { return false },
+		ExportPackageFact: func(analysis.Fact) {},
+		AllObjectFacts:    func() []analysis.ObjectFact { return nil },
+		AllPackageFacts:   func() []analysis.PackageFact { return nil },
+	}
 	for _, name := range p.CompiledGoFiles {
 		src, err := os.ReadFile(name)
 		if err != nil {
@@ -146,9 +144,9 @@ func (r *runner) check(p *packages.Package) (*unit, error) {
 		if err != nil {
 			return nil, err
 		}
-		u.files = append(u.files, f)
+		pass.Files = append(pass.Files, f)
 	}
-	u.info = &types.Info{
+	pass.TypesInfo = &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Implicits: map[ast.Node]types.Object{}, Instances: map[*ast.Ident]types.Instance{}, Scopes: map[ast.Node]*types.Scope{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, FileVersions: map[*ast.File]string{},
@@ -158,47 +156,33 @@ func (r *runner) check(p *packages.Package) (*unit, error) {
 		if p.Module.GoVersion != "" {
 			conf.GoVersion = "go" + p.Module.GoVersion
 		}
-		u.module = &analysis.Module{Path: p.Module.Path, Version: p.Module.Version, GoVersion: p.Module.GoVersion}
+		pass.Module = &analysis.Module{Path: p.Module.Path, Version: p.Module.Version, GoVersion: p.Module.GoVersion}
 	}
-	pkg, err := conf.Check(p.PkgPath, r.l.fset, u.files, u.info)
-	if err != nil {
+	var err error
+	if pass.Pkg, err = conf.Check(p.PkgPath, r.l.fset, pass.Files, pass.TypesInfo); err != nil {
 		return nil, fmt.Errorf("package %s does not compile: %w", p.PkgPath, err)
 	}
-	u.pkg = pkg
-	return u, nil
+	return pass, nil
 }
 
-// analyze runs a and what it requires, each once.
-// Report does nothing here: the rules return their findings as a result, with
-// the confidence that a diagnostic has no room for. Facts about packages are not
-// kept, because no analyzer exports any.
-func (r *runner) analyze(u *unit, a *analysis.Analyzer, results map[*analysis.Analyzer]any) error {
-	if _, ok := results[a]; ok {
+// analyze runs a and what it requires, each once. The results of all analyzers
+// of the package are in one map, of which each looks at what it requires.
+func analyze(pass *analysis.Pass, a *analysis.Analyzer) error {
+	if _, done := pass.ResultOf[a]; done {
 		return nil
 	}
-	deps := map[*analysis.Analyzer]any{}
 	for _, d := range a.Requires {
-		if err := r.analyze(u, d, results); err != nil {
+		if err := analyze(pass, d); err != nil {
 			return err
 		}
-		deps[d] = results[d]
 	}
-	pass := &analysis.Pass{
-		Analyzer: a, Fset: r.l.fset, Files: u.files, Pkg: u.pkg, TypesInfo: u.info, TypesSizes: u.sizes,
-		ResultOf: deps, Module: u.module, ReadFile: os.ReadFile,
-		Report:            func(analysis.Diagnostic) {},
-		ImportObjectFact:  r.facts.importObject,
-		ExportObjectFact:  r.facts.exportObject,
-		ImportPackageFact: func(*types.Package, analysis.Fact) bool { return false },
-		ExportPackageFact: func(analysis.Fact) {},
-		AllObjectFacts:    func() []analysis.ObjectFact { return nil },
-		AllPackageFacts:   func() []analysis.PackageFact { return nil },
-	}
-	res, err := a.Run(pass)
+	own := *pass
+	own.Analyzer = a
+	result, err := a.Run(&own)
 	if err != nil {
 		return err
 	}
-	results[a] = res
+	pass.ResultOf[a] = result
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -36,25 +37,17 @@ const policyName = "forbear.yaml"
 // file is meant cannot be known, so --policy none leaves it out.
 func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 	s := &settings.Settings{}
-	name := o.config
-	if name == "" {
-		if name = settings.Discover(o.dir, settings.FileName); name != "" {
-			name = short(name)
-		}
-	}
-	if name != "" {
+	if name := cmp.Or(o.config, discover(o.dir, settings.FileName)); name != "" {
 		var err error
 		if s, err = settings.Load(name); err != nil {
 			return nil, err
 		}
 	}
-	policy := o.policy
-	if policy == "" && o.readPolicy != nil {
-		if policy = settings.Discover(o.dir, policyName); policy != "" {
-			policy = short(policy)
-		}
+	policy := "none"
+	if o.readPolicy != nil {
+		policy = cmp.Or(o.policy, discover(o.dir, policyName), policy)
 	}
-	if policy != "" && policy != "none" {
+	if policy != "none" {
 		p, err := o.readPolicy(policy, o.signers)
 		if err != nil {
 			return nil, fmt.Errorf("policy: %w", err)
@@ -70,11 +63,13 @@ func (o *options) configure(stderr io.Writer) (*settings.Settings, error) {
 	return s, nil
 }
 
-// short makes a name relative to the working directory, where it is below it.
+// discover looks for a file in dir and above, and makes its name relative to the
+// working directory, where it is below it; "" when there is none.
 // Findings and faults then show a name that a reader can open.
-func short(name string) string {
+func discover(dir, file string) string {
+	name := settings.Discover(dir, file)
 	wd, err := os.Getwd()
-	if err != nil {
+	if name == "" || err != nil {
 		return name
 	}
 	if r, err := filepath.Rel(wd, name); err == nil && filepath.IsLocal(r) {

@@ -38,10 +38,7 @@ func run(p *rule.Pass) {
 	// A durable retry computes its wait in one run and sleeps it in none.
 	for _, fn := range p.Funcs {
 		for _, wait := range p.DeferredEqualJitter(fn) {
-			p.Report(rule.Finding{
-				Confidence: rule.Medium, Pos: wait.Pos(), Function: rule.FunctionName(fn),
-				Message: "keeps a wait with equal jitter for a later attempt: half of it is fixed",
-			})
+			p.ReportAt(wait, rule.Medium, "keeps a wait with equal jitter for a later attempt: half of it is fixed")
 		}
 	}
 	table.Report(p, table.EqualJitter)

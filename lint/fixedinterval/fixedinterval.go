@@ -3,8 +3,6 @@
 package fixedinterval
 
 import (
-	"fmt"
-
 	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/send"
@@ -53,11 +51,10 @@ func run(p *rule.Pass) {
 		// No wait is the shortest fixed interval.
 		case fact.Immediate:
 			c := rule.RegionConfidence(r)
-
 			if r.Boundary != send.Remote || !r.Bound.Counter {
 				c = min(c, rule.Medium)
 			}
-			p.ReportRegion(r, c, fmt.Sprintf("retries %s on failure without waiting at all", rule.Ops(r)))
+			p.ReportRegion(r, c, "retries "+rule.Ops(r)+" on failure without waiting at all")
 		case fact.Server:
 			if r.Delay.Mixed {
 				p.ReportRegion(r, min(rule.Medium, rule.RegionConfidence(r)), "retries "+rule.Ops(r)+" after what the server says, and otherwise after a fixed interval")

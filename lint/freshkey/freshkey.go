@@ -4,6 +4,7 @@ package freshkey
 
 import (
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -46,51 +47,34 @@ func run(p *rule.Pass) {
 		if !r.Pure {
 			continue
 		}
-		r.Each(func(in ssa.Instruction) {
+		for in := range retryloop.Instrs[ssa.Instruction](r) {
 			if key := keySet(in); key != nil && fresh(key, r.Contains, 0) {
-				report(p, r, in)
+				report(p, in, rule.Ops(r))
 			}
-		})
+		}
 		// The helper that is attempted runs as a whole for each attempt.
 		for _, op := range r.Ops {
 			if fn := op.Common().StaticCallee(); fn != nil {
 				if in := within(fn); in != nil {
-					report(p, r, in)
+					report(p, in, rule.Ops(r))
 				}
 			}
 		}
 	}
-	for _, fn := range p.Funcs {
-		for c := range dataflow.Instrs[*ssa.Call](fn) {
-			callback(p, c)
+	// The helper's loop lies elsewhere, so that the message names the helper.
+	for c, op := range p.RetriedCallbacks() {
+		if in := within(op); in != nil {
+			report(p, in, dataflow.Describe(c.Common()))
 		}
 	}
 }
 
 // report reports the place where the key is set: that is where it must not be
-// made.
+// made. op names what is attempted.
 // Confidence is always high: a key and its generator in one attempt leave no
 // doubt.
-func report(p *rule.Pass, r *retryloop.Region, in ssa.Instruction) {
-	p.Report(rule.Finding{
-		Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
-		Message: "makes a new idempotency key for each attempt of " + rule.Ops(r),
-	})
-}
-
-// callback looks into a function that a helper calls for each attempt.
-// The helper's loop lies elsewhere, so that the message names the helper.
-func callback(p *rule.Pass, c *ssa.Call) {
-	op := p.RetriedCallback(c)
-	if op == nil {
-		return
-	}
-	if in := within(op); in != nil {
-		p.Report(rule.Finding{
-			Confidence: rule.High, Pos: in.Pos(), Function: rule.FunctionName(in.Parent()),
-			Message: "makes a new idempotency key for each attempt of " + dataflow.Describe(c.Common()),
-		})
-	}
+func report(p *rule.Pass, in ssa.Instruction, op string) {
+	p.ReportAt(in, rule.High, "makes a new idempotency key for each attempt of "+op)
 }
 
 // within returns the instruction of fn that sets a key made in fn itself.
@@ -124,7 +108,7 @@ func keySet(in ssa.Instruction) ssa.Value {
 			}
 		}
 	case *ssa.Store:
-		if fa, ok := in.Addr.(*ssa.FieldAddr); ok && send.IsKeyName(dataflow.FieldName(fa.X.Type(), fa.Field)) {
+		if name := dataflow.FieldOf(in.Addr); name != "" && send.IsKeyName(name) {
 			return in.Val
 		}
 	}
@@ -142,36 +126,21 @@ func fresh(v ssa.Value, inside func(ssa.Instruction) bool, depth int) bool {
 	if depth > 6 {
 		return false
 	}
+	deeper := func(v ssa.Value) bool { return fresh(v, inside, depth+1) }
 	switch v := v.(type) {
 	case *ssa.Call:
 		if !inside(v) {
 			return false
 		}
 		// The name of the package counts as well as that of the function.
-		if maker.MatchString(dataflow.Describe(v.Common())) {
-			return true
-		}
-		for _, a := range v.Common().Args {
-			if fresh(a, inside, depth+1) {
-				return true
-			}
-		}
-	case *ssa.Extract:
-		return fresh(v.Tuple, inside, depth+1)
-	case *ssa.Convert:
-		return fresh(v.X, inside, depth+1)
+		return maker.MatchString(dataflow.Describe(v.Common())) || slices.ContainsFunc(v.Common().Args, deeper)
+	case *ssa.Extract, *ssa.Convert, *ssa.UnOp, *ssa.MakeInterface:
+		return deeper(dataflow.Operand(v))
 	case *ssa.BinOp:
-		return fresh(v.X, inside, depth+1) || fresh(v.Y, inside, depth+1)
-	case *ssa.UnOp:
-		return fresh(v.X, inside, depth+1)
-	case *ssa.MakeInterface:
-		return fresh(v.X, inside, depth+1)
+		return deeper(v.X) || deeper(v.Y)
 	case *ssa.Alloc:
-		if v.Referrers() == nil {
-			return false
-		}
-		for _, ref := range *v.Referrers() {
-			if s, ok := ref.(*ssa.Store); ok && s.Addr == ssa.Value(v) && inside(s) && fresh(s.Val, inside, depth+1) {
+		for s := range dataflow.Refs[*ssa.Store](v) {
+			if s.Addr == ssa.Value(v) && inside(s) && deeper(s.Val) {
 				return true
 			}
 		}

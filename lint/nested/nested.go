@@ -50,11 +50,8 @@ func run(p *rule.Pass) {
 		}
 		// A helper that retries its callback is no inner layer by itself.
 		for _, op := range r.Ops {
-			if s := r.CalleeSummary(op); s != nil && s.Retries && !s.Retrier {
-				c := rule.Medium
-				if r.Spoken && r.Boundary == send.Remote && r.Bound.Counter {
-					c = rule.High
-				}
+			if s := p.Known.Of(op.Common()); s != nil && s.Retries && !s.Retrier {
+				c := rule.Sure(r.Spoken && r.Boundary == send.Remote && r.Bound.Counter)
 				p.ReportRegion(r, c, "retries "+dataflow.Describe(op.Common())+", which retries itself"+product(r.Bound, s.Attempts))
 				break
 			}
@@ -65,10 +62,8 @@ func run(p *rule.Pass) {
 			}
 		}
 	}
-	for _, fn := range p.Funcs {
-		for c := range dataflow.Instrs[*ssa.Call](fn) {
-			callback(p, c)
-		}
+	for c, op := range p.RetriedCallbacks() {
+		callback(p, c, op)
 	}
 }
 
@@ -85,11 +80,7 @@ func product(b bound.Bound, inner int) string {
 // retrying client or helper.
 // A failure that is marked as permanent is not tried again by the helper. One
 // finding for each call of the helper is enough.
-func callback(p *rule.Pass, c *ssa.Call) {
-	op := p.RetriedCallback(c)
-	if op == nil {
-		return
-	}
+func callback(p *rule.Pass, c *ssa.Call, op *ssa.Function) {
 	for inner := range dataflow.Instrs[*ssa.Call](op) {
 		if dataflow.CalleeName(inner.Common()) == "Permanent" {
 			continue
@@ -97,7 +88,7 @@ func callback(p *rule.Pass, c *ssa.Call) {
 		// The source of a helper says more than the table, but a client of the table has
 		// none here: both are asked.
 		n, sdk := retryloop.RetryingSDK(inner.Common())
-		s := p.Summary(inner.Common())
+		s := p.Known.Of(inner.Common())
 		if !sdk && (s == nil || !s.Retries) {
 			continue
 		}
@@ -105,7 +96,7 @@ func callback(p *rule.Pass, c *ssa.Call) {
 		if sdk {
 			message += fmt.Sprintf(" (%d attempts by default)", n)
 		}
-		p.Report(rule.Finding{Confidence: rule.Medium, Pos: c.Pos(), Function: rule.FunctionName(c.Parent()), Message: message})
+		p.ReportAt(c, rule.Medium, message)
 		return
 	}
 }

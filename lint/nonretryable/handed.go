@@ -18,20 +18,16 @@ func handed(p *rule.Pass) {
 	seen := map[*ssa.Function]bool{}
 	predicate := func(v ssa.Value, place string) {
 		fn := literal(v)
-		// A negative name turns the meaning of the result around.
-		if fn == nil || seen[fn] || !predicateWord.MatchString(place) || negative.MatchString(place) {
-			return
+		if fn != nil && !seen[fn] && saysRetry(place) {
+			seen[fn] = true
+			judge(p, fn, place)
 		}
-		seen[fn] = true
-		judge(p, fn, place)
 	}
 	for _, fn := range p.Funcs {
 		for in := range dataflow.Instrs[ssa.Instruction](fn) {
 			switch in := in.(type) {
 			case *ssa.Store:
-				if f, ok := in.Addr.(*ssa.FieldAddr); ok {
-					predicate(in.Val, dataflow.FieldName(f.X.Type(), f.Field))
-				}
+				predicate(in.Val, dataflow.FieldOf(in.Addr))
 			case *ssa.Call:
 				for _, a := range in.Common().Args {
 					predicate(a, dataflow.CalleeName(in.Common()))
@@ -44,21 +40,17 @@ func handed(p *rule.Pass) {
 // literal returns the function literal behind v, or nil.
 // A declared function is judged by its own name, in predicates.
 func literal(v ssa.Value) *ssa.Function {
-	for {
-		switch x := v.(type) {
-		case *ssa.ChangeType:
-			v = x.X
-			continue
-		case *ssa.MakeClosure:
-			v = x.Fn
-			continue
-		case *ssa.Function:
-			if x.Parent() != nil {
-				return x
-			}
+	switch v := v.(type) {
+	case *ssa.ChangeType:
+		return literal(v.X)
+	case *ssa.MakeClosure:
+		return literal(v.Fn)
+	case *ssa.Function:
+		if v.Parent() != nil {
+			return v
 		}
-		return nil
 	}
+	return nil
 }
 
 // callbacks reports functions that a helper calls again when they fail, and
@@ -67,22 +59,14 @@ func literal(v ssa.Value) *ssa.Function {
 // left out. Only the status masks of the callback count: what it returns for
 // other failures is not known.
 func callbacks(p *rule.Pass) {
-	for _, fn := range p.Funcs {
-		for c := range dataflow.Instrs[*ssa.Call](fn) {
-			op := p.RetriedCallback(c)
-			if op == nil || p.Selective(c) {
-				continue
-			}
-			limits, _ := p.Limits(c.Pos())
-			names := forbidden(limits, p.Local(op).Fails, false, false)
-			if len(names) == 0 {
-				continue
-			}
+	for c, op := range p.RetriedCallbacks() {
+		if p.Selective(c) {
+			continue
+		}
+		names := forbidden(p, c.Pos(), p.Known.Local(op).Fails, false, false)
+		if len(names) > 0 {
 			helper := dataflow.Describe(c.Common())
-			p.Report(rule.Finding{
-				Confidence: confidence(nil, names), Pos: c.Pos(), Function: rule.FunctionName(fn), Callees: []string{helper},
-				Message: "retries through " + helper + " on status " + strings.Join(names, ", "),
-			})
+			p.ReportAt(c, confidence(names), "retries through "+helper+" on status "+strings.Join(names, ", "), helper)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"go/constant"
 	"strings"
 
-	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/status"
 	"github.com/forbear-go/forbear/lint/internal/table"
@@ -20,7 +19,6 @@ func libraries(p *rule.Pass) {
 		if m.Call == nil {
 			continue
 		}
-		limits, _ := p.Limits(m.Pos())
 		var names []string
 		for _, a := range m.Call.Args {
 			list := []ast.Expr{a}
@@ -29,32 +27,25 @@ func libraries(p *rule.Pass) {
 				list = lit.Elts
 			}
 			for _, e := range list {
-				if name := finalName(limits, p.TypesInfo.Types[e].Value); name != "" {
-					names = append(names, name)
+				if r, ok := failure(p.TypesInfo.Types[e].Value); ok && final(p, m.Pos(), r) {
+					names = append(names, r.Name)
 				}
 			}
 		}
 		if len(names) > 0 {
-			p.Report(rule.Finding{
-				Confidence: confidence(nil, names), Pos: m.Pos(), End: m.Node.End(),
-				Message: m.Entry.Message + " makes " + strings.Join(names, ", ") + " retryable",
-			})
+			p.ReportNode(m.Node, confidence(names), m.Entry.Message+" makes "+strings.Join(names, ", ")+" retryable")
 		}
 	}
 }
 
-// finalName names a constant that is a final status or gRPC code, and is ""
-// for any other.
+// failure returns the status or gRPC code that a constant is; ok is false for any
+// other value.
 // Numbers below 100 are taken for gRPC codes, which end at 16, and others for
 // HTTP statuses.
-func finalName(limits config.Limits, v constant.Value) string {
+func failure(v constant.Value) (r status.Response, ok bool) {
 	if v == nil || v.Kind() != constant.Int {
-		return ""
+		return r, false
 	}
 	n, _ := constant.Int64Val(v)
-	r, ok := status.Find(n, n < 100)
-	if !ok || limits.MayRetry(r.Name, !r.Final) {
-		return ""
-	}
-	return r.Name
+	return status.Find(n, n < 100)
 }

@@ -15,7 +15,7 @@ import (
 // It needs no types of a known library: the name and the numbers are enough.
 func lists(p *rule.Pass) {
 	for _, f := range p.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
+		for n := range ast.Preorder(f) {
 			switch n := n.(type) {
 			case *ast.ValueSpec:
 				for i, id := range n.Names {
@@ -25,8 +25,8 @@ func lists(p *rule.Pass) {
 				}
 			case *ast.AssignStmt:
 				for i, l := range n.Lhs {
-					if id := lastName(l); id != "" && len(n.Lhs) == len(n.Rhs) {
-						list(p, id, n.Rhs[i])
+					if id := rule.LastName(l); id != nil && len(n.Lhs) == len(n.Rhs) {
+						list(p, id.Name, n.Rhs[i])
 					}
 				}
 			case *ast.KeyValueExpr:
@@ -34,21 +34,8 @@ func lists(p *rule.Pass) {
 					list(p, id.Name, n.Value)
 				}
 			}
-			return true
-		})
+		}
 	}
-}
-
-// lastName is the name of what is assigned to: a variable or a field.
-// It is "" for an element of a table or a dereference.
-func lastName(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return e.Sel.Name
-	}
-	return ""
 }
 
 // list judges one table.
@@ -58,11 +45,10 @@ func lastName(e ast.Expr) string {
 // that the status is not retried.
 func list(p *rule.Pass, name string, v ast.Expr) {
 	lit, ok := ast.Unparen(v).(*ast.CompositeLit)
-	if !ok || !predicateWord.MatchString(name) || negative.MatchString(name) {
+	if !ok || !saysRetry(name) {
 		return
 	}
 	_, isMap := p.TypesInfo.TypeOf(lit).Underlying().(*types.Map)
-	limits, _ := p.Limits(lit.Pos())
 	var names []string
 	other := false // a status that may be retried: the table is one of statuses
 	for _, el := range lit.Elts {
@@ -82,16 +68,11 @@ func list(p *rule.Pass, name string, v ast.Expr) {
 		grpc := types.TypeString(p.TypesInfo.TypeOf(el), nil) == "google.golang.org/grpc/codes.Code"
 		// 429, 408 and 5xx are what a table of retryable statuses holds.
 		other = other || grpc || n == 429 || n == 408 || n >= 500 && n < 600
-		if r, ok := status.Find(n, grpc); ok && !limits.MayRetry(r.Name, !r.Final) {
+		if r, ok := status.Find(n, grpc); ok && final(p, lit.Pos(), r) {
 			names = append(names, r.Name)
 		}
 	}
-	if len(names) == 0 || !other {
-		return
+	if len(names) > 0 && other {
+		p.ReportNode(lit, confidence(names), name+" holds "+strings.Join(names, ", "))
 	}
-	c := rule.High
-	if soft(names) {
-		c = rule.Medium
-	}
-	p.Report(rule.Finding{Confidence: c, Pos: lit.Pos(), End: lit.End(), Message: name + " holds " + strings.Join(names, ", ")})
 }

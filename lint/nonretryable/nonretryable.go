@@ -3,13 +3,13 @@
 package nonretryable
 
 import (
+	"go/token"
 	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/forbear-go/forbear/lint/internal/config"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
@@ -67,72 +67,59 @@ func run(p *rule.Pass) {
 func regions(p *rule.Pass) {
 	for _, r := range p.Regions {
 		refresh := refreshes(r)
-		limits, _ := p.Limits(r.Pos)
-		mask := r.RetriedStatuses(false)
-		if names := forbidden(limits, mask, false, refresh); len(names) > 0 {
-			p.ReportRegion(r, certain(r, names, mask, false), "retries "+rule.Ops(r)+" on status "+strings.Join(names, ", "))
-			continue
+		for _, grpc := range []bool{false, true} {
+			mask := r.RetriedStatuses(grpc)
+			names := forbidden(p, r.Pos, mask, grpc, refresh)
+			if len(names) == 0 {
+				continue
+			}
+			kind := "status"
+			if grpc {
+				kind = "gRPC code"
+			}
+			sure := plain(r) && confidence(names) == rule.High && !r.Doubtful(mask, grpc)
+			p.ReportRegion(r, rule.Sure(sure), "retries "+rule.Ops(r)+" on "+kind+" "+strings.Join(names, ", "))
+			break
 		}
-		mask = r.RetriedStatuses(true)
-		if names := forbidden(limits, mask, true, refresh); len(names) > 0 {
-			p.ReportRegion(r, certain(r, names, mask, true), "retries "+rule.Ops(r)+" on gRPC code "+strings.Join(names, ", "))
-		}
 	}
 }
 
-// certain lowers the confidence where more than the status decides.
-// A branch on the body, or on a header, may end the loop for just this response.
-func certain(r *retryloop.Region, names []string, mask uint16, grpc bool) rule.Confidence {
-	c := confidence(r, names)
-	if c == rule.High && r.Doubtful(mask, grpc) {
-		c = rule.Medium
-	}
-	return c
+// plain reports whether a region is a retry in which the status alone decides.
+// A loop that waits for a state may retry a 404 on purpose.
+func plain(r *retryloop.Region) bool {
+	return r.Loop != nil && r.Pure && !r.Waiting && (r.Spoken || len(r.Waits) > 0) && (r.OnStatus() || !r.InspectsError())
 }
 
-// confidence is high for a plain retry, and medium where only responses remain
-// that an eventually consistent service may change.
-// r is nil for predicates and tables, which have no loop to be doubted. A loop
-// that waits for a state may retry a 404 on purpose.
-func confidence(r *retryloop.Region, names []string) rule.Confidence {
-	c := rule.High
-	if r != nil && (!r.Pure || r.Waiting || !r.Spoken && len(r.Waits) == 0) {
-		c = rule.Medium
-	}
-	if r != nil && (r.Loop == nil || !r.OnStatus() && r.InspectsError()) {
-		c = rule.Medium
-	}
-	if soft(names) {
-		c = min(c, rule.Medium)
-	}
-	return c
-}
-
-// soft reports whether all names are of responses that may pass in some systems:
+// confidence is medium where only responses remain that may pass in some systems:
 // what is not there yet, a conflict, a token that is about to be renewed.
 // One name outside of this list makes the finding sure.
-func soft(names []string) bool {
-	return !slices.ContainsFunc(names, func(n string) bool { return n != "404" && n != "409" && n != "NOT_FOUND" && n != "401" })
+func confidence(names []string) rule.Confidence {
+	lasts := func(n string) bool { return n != "404" && n != "409" && n != "NOT_FOUND" && n != "401" }
+	return rule.Sure(slices.ContainsFunc(names, lasts))
 }
 
-// forbidden names the responses of mask that must not be retried where the limits
-// hold.
+// forbidden names the responses of mask that the code at pos must not retry.
 // Bit 0 of mask stands for a success and is skipped. With refresh, credentials
-// are renewed between attempts, so that 401 and 403 are fair to repeat. The
-// limits come from the settings for the code at hand, and may allow or forbid
-// more.
-func forbidden(l config.Limits, mask uint16, grpc, refresh bool) []string {
+// are renewed between attempts, so that 401 and 403 are fair to repeat.
+func forbidden(p *rule.Pass, pos token.Pos, mask uint16, grpc, refresh bool) []string {
 	var names []string
 	for i, r := range status.Responses(grpc) {
 		if i == 0 || mask&(1<<i) == 0 {
 			continue
 		}
 		credential := r.Name == "401" || r.Name == "403" || r.Name == "UNAUTHENTICATED"
-		if !(refresh && credential) && !l.MayRetry(r.Name, !r.Final) {
+		if !(refresh && credential) && final(p, pos, r) {
 			names = append(names, r.Name)
 		}
 	}
 	return names
+}
+
+// final reports whether the code at pos must not retry a response. The settings
+// may allow or forbid more there than the standard does.
+func final(p *rule.Pass, pos token.Pos, r status.Response) bool {
+	limits, _ := p.Limits(pos)
+	return !limits.MayRetry(r.Name, !r.Final)
 }
 
 // refreshWord marks calls that get new credentials.
@@ -146,11 +133,9 @@ func refreshes(r *retryloop.Region) bool {
 	if r.Loop == nil {
 		return false
 	}
-	for b := range r.Loop.Blocks {
-		for _, in := range b.Instrs {
-			if c, ok := in.(*ssa.Call); ok && refreshWord.MatchString(dataflow.Describe(c.Common())) {
-				return true
-			}
+	for c := range retryloop.Instrs[*ssa.Call](r) {
+		if refreshWord.MatchString(dataflow.Describe(c.Common())) {
+			return true
 		}
 	}
 	return false
@@ -167,12 +152,16 @@ var (
 // Literals have no telling name, and are judged where they are handed on.
 func predicates(p *rule.Pass) {
 	for _, fn := range p.Funcs {
-		name := fn.Name()
-		if fn.Parent() != nil || !predicateWord.MatchString(name) || negative.MatchString(name) {
-			continue
+		if fn.Parent() == nil && saysRetry(fn.Name()) {
+			judge(p, fn, fn.Name())
 		}
-		judge(p, fn, name)
 	}
+}
+
+// saysRetry reports whether a name says what is retried. A negative one turns the
+// meaning around.
+func saysRetry(name string) bool {
+	return predicateWord.MatchString(name) && !negative.MatchString(name)
 }
 
 // judge reports a predicate that calls a final response retryable.
@@ -181,25 +170,33 @@ func predicates(p *rule.Pass) {
 // statuses, since R-9 allows no waiver and no setting for them.
 func judge(p *rule.Pass, fn *ssa.Function, name string) {
 	for _, grpc := range []bool{false, true} {
-		mask := p.PredicateYes(fn, grpc)
-		// Such a function decides about something else.
-		if mask&1 != 0 { // true for a success: no such predicate
-			continue
-		}
-		limits, _ := p.Limits(fn.Pos())
-		names := forbidden(limits, mask, grpc, false)
-		if len(names) == 0 {
+		mask := p.Judge.Yes(fn, grpc)
+		names := forbidden(p, fn.Pos(), mask, grpc, false)
+		if len(names) == 0 || mask&1 != 0 { // true for a success: no such predicate
 			continue
 		}
 		p.Report(rule.Finding{
-			Confidence: confidence(nil, names), Pos: fn.Pos(), Function: rule.FunctionName(fn),
+			Confidence: confidence(names), Pos: fn.Pos(), Function: rule.FunctionName(fn),
 			Message: name + " calls " + strings.Join(names, ", ") + " retryable",
 		})
 	}
-	if p.RetriesCertificateErrors(fn) {
+	if p.Judge.YesToCertificate(fn) {
 		p.Report(rule.Finding{
 			Confidence: rule.High, Pos: fn.Pos(), Function: rule.FunctionName(fn), Standard: "R-9",
 			Message: name + " calls a certificate error retryable",
 		})
+	}
+}
+
+// certificates reports branches on an x509 error that lead to another attempt.
+// A recursion has no branches that could be followed, so only loops are judged.
+func certificates(p *rule.Pass) {
+	for _, r := range p.Regions {
+		if r.Loop == nil || !r.OnCertificateError() {
+			continue
+		}
+		f := rule.RegionFinding(r, rule.High, "retries "+rule.Ops(r)+" on a certificate error")
+		f.Standard = "R-9" // which cannot be waived
+		p.Report(f)
 	}
 }

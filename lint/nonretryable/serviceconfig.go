@@ -52,23 +52,18 @@ func serviceConfig(p *rule.Pass, at ast.Expr, text string) {
 	if json.Unmarshal([]byte(text), &config) != nil {
 		return
 	}
-	limits, _ := p.Limits(at.Pos())
 	var names []string
 	for _, m := range config.MethodConfig {
 		for _, c := range m.RetryPolicy.RetryableStatusCodes {
 			r, ok := codeOf(c)
-			if ok && !limits.MayRetry(r.Name, !r.Final) && !slices.Contains(names, r.Name) {
+			if ok && final(p, at.Pos(), r) && !slices.Contains(names, r.Name) {
 				names = append(names, r.Name)
 			}
 		}
 	}
-	if len(names) == 0 {
-		return
+	if len(names) > 0 {
+		p.ReportNode(at, confidence(names), "the service config makes "+strings.Join(names, ", ")+" retryable")
 	}
-	p.Report(rule.Finding{
-		Confidence: confidence(nil, names), Pos: at.Pos(), End: at.End(),
-		Message: "the service config makes " + strings.Join(names, ", ") + " retryable",
-	})
 }
 
 // codeOf returns the failure that a service config names by its name or by its

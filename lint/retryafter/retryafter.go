@@ -6,12 +6,12 @@ import (
 	"go/token"
 	"regexp"
 
-	"github.com/forbear-go/forbear/lint/internal/status"
-
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/rule"
+	"github.com/forbear-go/forbear/lint/internal/status"
 )
 
 // Doc documents FB1055.
@@ -60,28 +60,20 @@ func run(p *rule.Pass) {
 		if mask&(tooMany|unavailable) == 0 || r.Mentions(mention) {
 			continue
 		}
-		c := rule.Medium
-		if mask&tooMany != 0 && names429(r) && r.Pure {
-			c = rule.High
-		}
-		p.ReportRegion(r, c, "retries "+rule.Ops(r)+" on 429 or 503 without a look at Retry-After")
+		sure := mask&tooMany != 0 && names429(r) && r.Pure
+		p.ReportRegion(r, rule.Sure(sure), "retries "+rule.Ops(r)+" on 429 or 503 without a look at Retry-After")
 	}
 }
 
 // names429 reports whether the loop compares a status with 429.
 // A range such as >= 500 says nothing about limits.
 func names429(r *retryloop.Region) bool {
-	found := false
-	r.Each(func(in ssa.Instruction) {
-		b, ok := in.(*ssa.BinOp)
-		if !ok || b.Op != token.EQL {
-			return
+	for b := range retryloop.Instrs[*ssa.BinOp](r) {
+		x, _ := dataflow.ConstInt(b.X)
+		y, _ := dataflow.ConstInt(b.Y)
+		if b.Op == token.EQL && (x == 429 || y == 429) {
+			return true
 		}
-		for _, v := range []ssa.Value{b.X, b.Y} {
-			if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.String() == "429" {
-				found = true
-			}
-		}
-	})
-	return found
+	}
+	return false
 }

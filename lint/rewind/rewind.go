@@ -71,8 +71,9 @@ func spentBody(r *retryloop.Region, op *ssa.Call) string {
 			if c == nil {
 				continue
 			}
-			body := bodyArg(c)
-			if body == nil || isNone(body) {
+			// It takes the body last.
+			body := c.Common().Args[len(c.Common().Args)-1]
+			if isNone(body) {
 				continue
 			}
 			// The request itself outlives the attempt, and its body with it.
@@ -101,29 +102,14 @@ func builder(v ssa.Value, depth int) *ssa.Call {
 	case *ssa.Extract:
 		return builder(v.Tuple, depth+1)
 	case *ssa.Call:
-		name := dataflow.CalleeName(v.Common())
-		if dataflow.CalleePkg(v.Common()) != "net/http" {
-			return nil
-		}
-		if name == "NewRequest" || name == "NewRequestWithContext" {
+		if dataflow.Calls(v, "net/http", "NewRequest", "NewRequestWithContext") {
 			return v
 		}
-		if (name == "WithContext" || name == "Clone") && len(v.Common().Args) > 0 {
+		if dataflow.Calls(v, "net/http", "WithContext", "Clone") {
 			return builder(v.Common().Args[0], depth+1)
 		}
 	}
 	return nil
-}
-
-// bodyArg returns the last argument, which is the body in all functions of
-// net/http that take one; nil without arguments.
-// A method call has its receiver among the arguments, but never as the last.
-func bodyArg(c *ssa.Call) ssa.Value {
-	args := c.Common().Args
-	if len(args) == 0 {
-		return nil
-	}
-	return args[len(args)-1]
 }
 
 // isNone reports whether a body is nil, http.NoBody, or may be either.
@@ -133,17 +119,13 @@ func isNone(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.Const:
 		return v.IsNil()
-	case *ssa.MakeInterface:
-		return isNone(v.X)
-	case *ssa.ChangeInterface:
-		return isNone(v.X)
+	case *ssa.MakeInterface, *ssa.ChangeInterface:
+		return isNone(dataflow.Operand(v))
 	case *ssa.UnOp:
 		g, ok := v.X.(*ssa.Global)
 		return ok && g.Name() == "NoBody"
 	case *ssa.Phi:
-		if slices.ContainsFunc(v.Edges, isNone) {
-			return true
-		}
+		return slices.ContainsFunc(v.Edges, isNone)
 	}
 	return false
 }
@@ -165,10 +147,8 @@ func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
 		return isReader(v.Type()) || strings.HasPrefix(types.TypeString(v.Type(), nil), "*bytes.")
 	case *ssa.Call:
 		return !r.Contains(v) && makesReader(v)
-	case *ssa.MakeInterface:
-		return outside(r, v.X, depth+1)
-	case *ssa.ChangeInterface:
-		return outside(r, v.X, depth+1)
+	case *ssa.MakeInterface, *ssa.ChangeInterface:
+		return outside(r, dataflow.Operand(v), depth+1)
 	}
 	return false
 }
@@ -177,30 +157,26 @@ func outside(r *retryloop.Region, v ssa.Value, depth int) bool {
 // been read.
 // The list is short, since each entry must be certain.
 func makesReader(c *ssa.Call) bool {
-	switch dataflow.CalleePkg(c.Common()) + "." + dataflow.CalleeName(c.Common()) {
-	case "bytes.NewReader", "bytes.NewBuffer", "bytes.NewBufferString", "strings.NewReader", "bufio.NewReader":
-		return true
-	}
-	return false
+	return dataflow.Calls(c, "bytes", "NewReader", "NewBuffer", "NewBufferString") ||
+		dataflow.Calls(c, "strings", "NewReader") || dataflow.Calls(c, "bufio", "NewReader")
 }
 
 // rewinds reports whether the loop gives the request a body for each attempt.
 // Any such call in the loop silences the rule, whichever body it is about. The
 // names cover clients that set a body by a method of their own.
 func rewinds(r *retryloop.Region) bool {
-	found := false
-	r.Each(func(in ssa.Instruction) {
+	for in := range retryloop.Instrs[ssa.Instruction](r) {
 		switch in := in.(type) {
 		case *ssa.Call:
 			switch dataflow.CalleeName(in.Common()) {
 			case "Seek", "Reset", "GetBody", "SetBody", "Rewind", "NopCloser", "Truncate":
-				found = true
+				return true
 			}
 		case *ssa.Store:
-			if fa, ok := in.Addr.(*ssa.FieldAddr); ok && dataflow.FieldName(fa.X.Type(), fa.Field) == "Body" {
-				found = true
+			if dataflow.FieldOf(in.Addr) == "Body" {
+				return true
 			}
 		}
-	})
-	return found
+	}
+	return false
 }

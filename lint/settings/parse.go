@@ -95,11 +95,7 @@ func (p *parser) keys(n *yaml.Node, t reflect.Type) {
 
 // unknown notes a key that does not exist, with the nearest that does.
 func (p *parser) unknown(key *yaml.Node, known map[string]reflect.Type) {
-	var names []string
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(known))
 	if near, ok := nearest.Of(key.Value, names); ok {
 		p.fault(key, "unknown key %q: did you mean %s?", key.Value, near)
 		return

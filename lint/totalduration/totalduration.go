@@ -47,10 +47,8 @@ const limit = 30 * time.Second
 // is seldom known.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
-		if !r.Pure || !r.Bound.Counter || r.Bound.Deadline || r.Bound.Context || r.Waiting || r.Weak {
-			continue
-		}
-		if r.Boundary == send.Local {
+		if !r.Pure || !r.Bound.Counter || r.Bound.Deadline || r.Bound.Context ||
+			r.Waiting || r.Weak || r.Boundary == send.Local {
 			continue
 		}
 		waits := time.Duration(0)

@@ -2,6 +2,7 @@ package unkeyed
 
 import (
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -16,19 +17,10 @@ import (
 // The method is known only at the call, so the finding stands there and not in
 // the function that retries.
 func callers(p *rule.Pass) {
-	for _, fn := range p.Funcs {
-		for c := range dataflow.Instrs[*ssa.Call](fn) {
-			if method := p.RetriedMethod(c); (method == "POST" || method == "PATCH") && !p.MentionsKey(fn) {
-				conf := rule.High
-				if send.ReadOnlyName(fn) {
-					conf = rule.Medium
-				}
-				p.Report(rule.Finding{
-					Confidence: conf, Pos: c.Pos(), Function: rule.FunctionName(fn),
-					Message: dataflow.Describe(c.Common()) + " retries this " + method + " without an Idempotency-Key",
-					Callees: []string{dataflow.Describe(c.Common())},
-				})
-			}
+	for c := range p.Calls() {
+		if method := p.RetriedMethod(c); writes(method) && !send.Keyed(c.Parent()) {
+			callee := dataflow.Describe(c.Common())
+			p.ReportAt(c, rule.Sure(!send.ReadOnlyName(c.Parent())), callee+" retries this "+method+" without an Idempotency-Key", callee)
 		}
 	}
 }
@@ -52,11 +44,7 @@ func wrappers(p *rule.Pass) {
 			if dataflow.CalleePkg(op.Common()) != "net/http" || !passesOn(r, op) {
 				continue
 			}
-			c := rule.Medium
-			if r.Fn.Name() == "RoundTrip" {
-				c = rule.High
-			}
-			p.ReportRegion(r, c, "retries every request, whatever its method, without an Idempotency-Key")
+			p.ReportRegion(r, rule.Sure(r.Fn.Name() == "RoundTrip"), "retries every request, whatever its method, without an Idempotency-Key")
 			break
 		}
 	}
@@ -65,10 +53,8 @@ func wrappers(p *rule.Pass) {
 // passesOn reports whether op sends a request that the function was given.
 // A request that the function has built itself is judged by its method.
 func passesOn(r *retryloop.Region, op *ssa.Call) bool {
-	for _, a := range op.Common().Args {
-		if param, ok := a.(*ssa.Parameter); ok && dataflow.IsNamed(param.Type(), "net/http", "Request") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(op.Common().Args, func(a ssa.Value) bool {
+		_, isParam := a.(*ssa.Parameter)
+		return isParam && dataflow.IsNamed(a.Type(), "net/http", "Request")
+	})
 }

@@ -3,11 +3,8 @@
 package unkeyed
 
 import (
-	"go/token"
-
-	"golang.org/x/tools/go/ssa"
-
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/fact"
 	"github.com/forbear-go/forbear/lint/internal/rule"
 	"github.com/forbear-go/forbear/lint/internal/send"
 	"github.com/forbear-go/forbear/lint/internal/table"
@@ -55,20 +52,12 @@ var Analyzer = rule.New(Doc, run)
 // is less sure, and so is one whose name says that it only reads.
 func run(p *rule.Pass) {
 	for _, r := range p.Regions {
-		if !r.Pure || r.Keyed() || r.OnlyRefused() {
+		if !r.Pure || send.Keyed(r.Fn) || r.OnlyRefused() {
 			continue
 		}
-		// The first write without a key is enough for a finding.
-		for _, s := range r.Sends() {
-			if s.Keyed || s.Method != "POST" && s.Method != "PATCH" {
-				continue
-			}
-			c := rule.High
-			if s.Depth > 1 || r.ReadOnly() || r.Waiting {
-				c = rule.Medium
-			}
-			p.ReportRegion(r, c, "retries "+s.Method+" by "+rule.Ops(r)+" without an Idempotency-Key")
-			break
+		if s := firstWrite(r.Sends()); s != nil {
+			sure := s.Depth <= 1 && !r.ReadOnly() && !r.Waiting
+			p.ReportRegion(r, rule.Sure(sure), "retries "+s.Method+" by "+rule.Ops(r)+" without an Idempotency-Key")
 		}
 	}
 	callbacks(p)
@@ -82,34 +71,30 @@ func run(p *rule.Pass) {
 // A key that the calling function mentions counts, since the callback may have
 // captured it.
 func callbacks(p *rule.Pass) {
-	for _, fn := range p.Funcs {
-		for c := range dataflow.Instrs[*ssa.Call](fn) {
-			op := p.RetriedCallback(c)
-			if op == nil || p.MentionsKey(fn) {
-				continue
-			}
-			report(p, c, op)
+	for c, op := range p.RetriedCallbacks() {
+		if send.Keyed(c.Parent()) {
+			continue
+		}
+		// The finding stands at the call of the helper, where the retry begins. A write
+		// that is found through helpers, or under a name that reads, is less sure.
+		if s := firstWrite(p.Known.Local(op).Sends); s != nil {
+			helper := dataflow.Describe(c.Common())
+			sure := s.Depth <= 1 && !send.ReadOnlyName(op)
+			p.ReportAt(c, rule.Sure(sure), "retries "+s.Method+" through "+helper+" without an Idempotency-Key", helper)
 		}
 	}
 }
 
-// report reports the first write of a callback that has no key. A write that is
-// found through helpers, or under a name that reads, is less sure.
-// The finding stands at the call of the helper, where the retry begins.
-func report(p *rule.Pass, c *ssa.Call, op *ssa.Function) {
-	for _, s := range p.Local(op).Sends {
-		if s.Keyed || s.Method != "POST" && s.Method != "PATCH" {
-			continue
+// firstWrite returns the first write without a key, or nil. One is enough for a
+// finding.
+func firstWrite(sends []fact.Send) *fact.Send {
+	for i, s := range sends {
+		if !s.Keyed && writes(s.Method) {
+			return &sends[i]
 		}
-		conf := rule.High
-		if s.Depth > 1 || send.ReadOnlyName(op) {
-			conf = rule.Medium
-		}
-		p.Report(rule.Finding{
-			Confidence: conf, Pos: c.Pos(), End: token.NoPos, Function: rule.FunctionName(c.Parent()),
-			Message: "retries " + s.Method + " through " + dataflow.Describe(c.Common()) + " without an Idempotency-Key",
-			Callees: []string{dataflow.Describe(c.Common())},
-		})
-		return
 	}
+	return nil
 }
+
+// writes reports whether a method must not be repeated without a key.
+func writes(method string) bool { return method == "POST" || method == "PATCH" }

@@ -4,6 +4,7 @@ package bound
 
 import (
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -52,18 +53,12 @@ func Of(f *dataflow.Func, l *dataflow.Loop, ops []*ssa.Call) Bound {
 				r.callBound(in)
 			}
 		}
-		i := dataflow.IfOf(blk)
-		if i == nil {
-			continue
-		}
 		// A branch that cannot leave the loop says nothing about its end.
-		leaves := false
-		for _, s := range blk.Succs {
-			if _, back := l.Walk(s, nil); !back {
-				leaves = true
-			}
+		leaves := func(s *ssa.BasicBlock) bool {
+			_, back := l.Walk(s, nil)
+			return !back
 		}
-		if leaves {
+		if i := dataflow.IfOf(blk); i != nil && slices.ContainsFunc(blk.Succs, leaves) {
 			r.at = blk
 			r.exitBound(i.Cond, 0)
 		}
@@ -159,9 +154,8 @@ func (r *reader) exitBound(v ssa.Value, depth int) {
 			r.exitBound(e, depth+1)
 		}
 	case *ssa.Call:
-		switch name := dataflow.CalleeName(v.Common()); name {
-		case "After", "Before":
-			r.b.Deadline = r.b.Deadline || dataflow.CalleePkg(v.Common()) == "time"
+		if dataflow.Calls(v, "time", "After", "Before") {
+			r.b.Deadline = true
 		}
 	case *ssa.BinOp:
 		if Timely(v.X, 0) || Timely(v.Y, 0) {
@@ -185,21 +179,14 @@ func Timely(v ssa.Value, depth int) bool {
 	}
 	switch v := v.(type) {
 	case *ssa.Call:
-		n := dataflow.CalleeName(v.Common())
-		if dataflow.CalleePkg(v.Common()) == "time" && (n == "Since" || n == "Until" || n == "Sub" || n == "Now" || n == "Unix") {
+		if dataflow.Calls(v, "time", "Since", "Until", "Sub", "Now", "Unix") {
 			return true
 		}
-		for _, a := range v.Common().Args {
-			if Timely(a, depth+1) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v.Common().Args, func(a ssa.Value) bool { return Timely(a, depth+1) })
 	case *ssa.BinOp:
 		return Timely(v.X, depth+1) || Timely(v.Y, depth+1)
-	case *ssa.Convert:
-		return Timely(v.X, depth+1)
-	case *ssa.Extract:
-		return Timely(v.Tuple, depth+1)
+	case *ssa.Convert, *ssa.Extract:
+		return Timely(dataflow.Operand(v), depth+1)
 	}
 	return false
 }

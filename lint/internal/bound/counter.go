@@ -3,6 +3,7 @@ package bound
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -32,28 +33,22 @@ func counter(f *dataflow.Func, v ssa.Value, l *dataflow.Loop, depth int) bool {
 			return false
 		}
 		// One stepping edge is enough: the other ones hold the start.
-		for _, e := range v.Edges {
-			if steps(e, v, 0) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v.Edges, func(e ssa.Value) bool { return steps(e, v, 0) })
 	case *ssa.BinOp:
-		if _, isConst := v.Y.(*ssa.Const); isConst && (v.Op == token.ADD || v.Op == token.SUB) {
-			return counter(f, v.X, l, depth+1)
-		}
+		return dataflow.IsConst(v.Y) && addsUp(v) && counter(f, v.X, l, depth+1)
 	case *ssa.Convert:
 		return counter(f, v.X, l, depth+1)
 	case *ssa.UnOp:
-		for _, s := range f.StoresTo(v.X) {
-			if l.Contains(s) {
-				if add, ok := s.Val.(*ssa.BinOp); ok && (add.Op == token.ADD || add.Op == token.SUB) {
-					return true
-				}
-			}
-		}
+		return slices.ContainsFunc(f.StoresTo(v.X), func(s *ssa.Store) bool {
+			sum, ok := s.Val.(*ssa.BinOp)
+			return ok && addsUp(sum) && l.Contains(s)
+		})
 	}
 	return false
 }
+
+// addsUp reports whether b is a sum or a difference.
+func addsUp(b *ssa.BinOp) bool { return b.Op == token.ADD || b.Op == token.SUB }
 
 // steps reports whether e is p plus or minus a constant, through the merges of
 // the loop's branches: a counter that only some turns raise still counts.
@@ -64,19 +59,12 @@ func steps(e ssa.Value, p *ssa.Phi, depth int) bool {
 	}
 	switch e := e.(type) {
 	case *ssa.BinOp:
-		if e.Op != token.ADD && e.Op != token.SUB {
-			return false
-		}
-		return e.X == p || e.Y == p || steps(e.X, p, depth+1)
+		return addsUp(e) && (e.X == p || e.Y == p || steps(e.X, p, depth+1))
 	case *ssa.Phi:
 		if e == p {
 			return depth > 0
 		}
-		for _, x := range e.Edges {
-			if x != p && steps(x, p, depth+1) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(e.Edges, func(x ssa.Value) bool { return x != p && steps(x, p, depth+1) })
 	}
 	return false
 }
@@ -89,12 +77,8 @@ func steps(e ssa.Value, p *ssa.Phi, depth int) bool {
 // unknown.
 func (r *reader) limit(counter, max ssa.Value, op token.Token) {
 	r.b.Counter = true
-	c, ok := max.(*ssa.Const)
+	n, ok := dataflow.ConstInt(max)
 	if !ok {
-		return
-	}
-	n, isInt := dataflow.ConstInt(c)
-	if !isInt {
 		return
 	}
 	start := counterStart(counter)
@@ -109,11 +93,9 @@ func (r *reader) limit(counter, max ssa.Value, op token.Token) {
 	case op == token.LEQ || op == token.GTR:
 		attempts++
 	}
-	for _, c := range r.ops { // tested after the operation: one attempt more
-		if c.Block() == r.at || c.Block().Dominates(r.at) {
-			attempts++
-			break
-		}
+	// Tested after the operation: one attempt more.
+	if slices.ContainsFunc(r.ops, func(c *ssa.Call) bool { return c.Block().Dominates(r.at) }) {
+		attempts++
 	}
 	if attempts > 0 && (!r.b.Known || attempts < r.b.Limit) {
 		r.b.Limit, r.b.Known = attempts, true
@@ -128,18 +110,14 @@ func counterStart(v ssa.Value) int64 {
 	switch v := v.(type) {
 	case *ssa.Phi:
 		for _, e := range v.Edges {
-			if c, ok := e.(*ssa.Const); ok {
-				if n, ok := dataflow.ConstInt(c); ok {
-					return n
-				}
+			if n, ok := dataflow.ConstInt(e); ok {
+				return n
 			}
 		}
 	case *ssa.BinOp:
 		n := counterStart(v.X)
-		if c, ok := v.Y.(*ssa.Const); ok && v.Op == token.ADD {
-			if k, ok := dataflow.ConstInt(c); ok {
-				return n + k
-			}
+		if k, ok := dataflow.ConstInt(v.Y); ok && v.Op == token.ADD {
+			return n + k
 		}
 		return n
 	case *ssa.Convert:

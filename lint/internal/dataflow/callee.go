@@ -2,6 +2,7 @@ package dataflow
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -77,6 +78,12 @@ func CalleePkg(c *ssa.CallCommon) string {
 		return f.Pkg().Path()
 	}
 	return ""
+}
+
+// Calls reports whether c calls one of the named functions or methods of a
+// package.
+func Calls(c *ssa.Call, pkg string, names ...string) bool {
+	return CalleePkg(c.Common()) == pkg && slices.Contains(names, CalleeName(c.Common()))
 }
 
 // Describe names a call for people: "http.Client.Do", "connect", "a function

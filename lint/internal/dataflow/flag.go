@@ -1,7 +1,6 @@
 package dataflow
 
 import (
-	"go/constant"
 	"go/token"
 	"maps"
 
@@ -97,9 +96,7 @@ func enterBlock(b, pred *ssa.BasicBlock, known map[*ssa.Phi]bool) map[*ssa.Phi]b
 func flagValue(v ssa.Value, known map[*ssa.Phi]bool) (value, ok bool) {
 	switch v := v.(type) {
 	case *ssa.Const:
-		if v.Value != nil && v.Value.Kind() == constant.Bool {
-			return constant.BoolVal(v.Value), true
-		}
+		return ConstBool(v)
 	case *ssa.Phi:
 		value, ok = known[v]
 		return value, ok

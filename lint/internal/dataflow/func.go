@@ -10,6 +10,7 @@ package dataflow
 
 import (
 	"iter"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -90,29 +91,57 @@ func sameBase(a, b ssa.Value) bool {
 	return false
 }
 
-// StoredIn reports whether fn stores to the address itself. For a captured
-// variable that is the free variable of the closure.
+// Assigned reports whether a closure stores to a variable that it captured.
 // Stores to a field or an element of it do not count.
-func StoredIn(fn *ssa.Function, addr ssa.Value) bool {
-	for s := range Instrs[*ssa.Store](fn) {
-		if s.Addr == addr {
+func Assigned(v *ssa.FreeVar) bool {
+	for s := range Refs[*ssa.Store](v) {
+		if s.Addr == v {
 			return true
 		}
 	}
 	return false
 }
 
+// Assigns reports whether a closure stores to the variable at addr, which it
+// captured.
+func Assigns(mc *ssa.MakeClosure, addr ssa.Value) bool {
+	i := slices.Index(mc.Bindings, addr)
+	return i >= 0 && Assigned(mc.Fn.(*ssa.Function).FreeVars[i])
+}
+
 // Instrs yields the instructions of fn that are of one kind, in the order of
 // its blocks. The kind is a type such as *ssa.Call, or an interface. Most of
 // what is looked for in a function is of one kind, and the block does not
 // matter; where it does, the instruction knows its own.
-func Instrs[T any](fn *ssa.Function) iter.Seq[T] {
+func Instrs[T any](fn *ssa.Function) iter.Seq[T] { return InstrsIn[T](fn, nil) }
+
+// InstrsIn is Instrs for the blocks of a loop; without one, for all of fn.
+func InstrsIn[T any](fn *ssa.Function, l *Loop) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, b := range fn.Blocks {
+			if l != nil && !l.Blocks[b] {
+				continue
+			}
 			for _, in := range b.Instrs {
 				if in, ok := in.(T); ok && !yield(in) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// Refs yields the instructions of one kind that use v. What is no part of a
+// function, such as a constant, has no list of its users, and yields none.
+func Refs[T any](v ssa.Value) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		refs := v.Referrers()
+		if refs == nil {
+			return
+		}
+		for _, in := range *refs {
+			if in, ok := in.(T); ok && !yield(in) {
+				return
 			}
 		}
 	}

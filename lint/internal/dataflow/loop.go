@@ -160,28 +160,20 @@ func NoReturn(b *ssa.BasicBlock) bool {
 // yields a number, which a chain of comparisons looks at; the branch of case n
 // is the one behind the comparison with n.
 func CaseStays(sel *ssa.Select, n int, l *Loop) bool {
-	if l == nil || sel.Referrers() == nil {
+	if l == nil {
 		return true
 	}
-	for _, ref := range *sel.Referrers() {
-		x, ok := ref.(*ssa.Extract)
-		if !ok || x.Index != 0 || x.Referrers() == nil {
+	for x := range Refs[*ssa.Extract](sel) {
+		if x.Index != 0 {
 			continue
 		}
-		for _, u := range *x.Referrers() {
-			cmp, ok := u.(*ssa.BinOp)
-			if !ok || cmp.Op != token.EQL {
+		for cmp := range Refs[*ssa.BinOp](x) {
+			if k, ok := ConstInt(cmp.Y); !ok || cmp.Op != token.EQL || int(k) != n {
 				continue
 			}
-			k, ok := cmp.Y.(*ssa.Const)
-			if !ok || int(k.Int64()) != n {
-				continue
-			}
-			for _, br := range *cmp.Referrers() {
-				if i, ok := br.(*ssa.If); ok {
-					_, back := l.Walk(i.Block().Succs[0], nil)
-					return back
-				}
+			for i := range Refs[*ssa.If](cmp) {
+				_, back := l.Walk(i.Block().Succs[0], nil)
+				return back
 			}
 		}
 	}
@@ -189,16 +181,12 @@ func CaseStays(sel *ssa.Select, n int, l *Loop) bool {
 	return true
 }
 
-// Before reports whether a comes before b in the block that they share.
-// Dominance cannot order two instructions of one block.
+// Before reports whether a always runs before b: in a block that dominates that
+// of b, or further up in the same one, which dominance cannot order.
 func Before(a, b ssa.Instruction) bool {
-	for _, in := range a.Block().Instrs {
-		if in == a {
-			return true
-		}
-		if in == b {
-			return false
-		}
+	if a.Block() != b.Block() {
+		return a.Block().Dominates(b.Block())
 	}
-	return false
+	instrs := a.Block().Instrs
+	return slices.Index(instrs, a) < slices.Index(instrs, b)
 }

@@ -33,8 +33,8 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 			if l == nil || l.Contains(v) {
 				calls = append(calls, v)
 			}
-		case *ssa.Extract:
-			visit(v.Tuple, depth+1)
+		case *ssa.Extract, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.TypeAssert, *ssa.Field:
+			visit(Operand(v), depth+1)
 		// A branch of the loop that did not make the value leads elsewhere: the
 		// edge from before the loop holds what the variable began with.
 		case *ssa.Phi:
@@ -43,14 +43,6 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 					visit(e, depth+1)
 				}
 			}
-		case *ssa.MakeInterface:
-			visit(v.X, depth+1)
-		case *ssa.ChangeInterface:
-			visit(v.X, depth+1)
-		case *ssa.ChangeType:
-			visit(v.X, depth+1)
-		case *ssa.TypeAssert:
-			visit(v.X, depth+1)
 		case *ssa.UnOp:
 			for _, s := range r.StoresTo(v.X) {
 				if l == nil || l.Contains(s) {
@@ -63,8 +55,6 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 			if fa, ok := v.X.(*ssa.FieldAddr); ok { // resp.Err, result.Error
 				visit(fa.X, depth+1)
 			}
-		case *ssa.Field:
-			visit(v.X, depth+1)
 		case *ssa.Alloc: // a struct that an operation returned
 			for _, s := range r.stores[v] {
 				if l == nil || l.Contains(s) {
@@ -81,23 +71,16 @@ func (r *Func) Origins(v ssa.Value, l *Loop) []*ssa.Call {
 // variable addr: op := func() { resp, err = get() }.
 // A call of the closure is then the operation, though its result is not used.
 func closureCalls(addr ssa.Value, l *Loop) (calls []*ssa.Call) {
-	if _, ok := addr.(*ssa.Alloc); !ok || addr.Referrers() == nil {
+	if _, ok := addr.(*ssa.Alloc); !ok {
 		return nil
 	}
-	for _, ref := range *addr.Referrers() {
-		mc, ok := ref.(*ssa.MakeClosure)
-		if !ok || mc.Referrers() == nil {
+	for mc := range Refs[*ssa.MakeClosure](addr) {
+		if !Assigns(mc, addr) {
 			continue
 		}
-		fn := mc.Fn.(*ssa.Function)
-		for i, b := range mc.Bindings {
-			if b != addr || !StoredIn(fn, fn.FreeVars[i]) {
-				continue
-			}
-			for _, u := range *mc.Referrers() {
-				if c, ok := u.(*ssa.Call); ok && c.Common().Value == ssa.Value(mc) && (l == nil || l.Contains(c)) {
-					calls = append(calls, c)
-				}
+		for c := range Refs[*ssa.Call](mc) {
+			if c.Common().Value == ssa.Value(mc) && (l == nil || l.Contains(c)) {
+				calls = append(calls, c)
 			}
 		}
 	}
@@ -121,10 +104,9 @@ func wrapped(c *ssa.Call) []ssa.Value {
 	}
 	var errs []ssa.Value
 	for _, a := range c.Common().Args {
-		switch {
-		case IsError(a.Type()):
+		if IsError(a.Type()) {
 			errs = append(errs, a)
-		default:
+		} else {
 			errs = append(errs, variadicErrors(a)...)
 		}
 	}
@@ -143,25 +125,15 @@ func onlyErrorParam(c *ssa.CallCommon) bool {
 // makes an array, stores each argument in it and passes a slice of it.
 func variadicErrors(v ssa.Value) (errs []ssa.Value) {
 	s, ok := v.(*ssa.Slice)
-	if !ok || s.X.Referrers() == nil {
+	if !ok {
 		return nil
 	}
-	for _, ref := range *s.X.Referrers() {
-		ia, ok := ref.(*ssa.IndexAddr)
-		if !ok {
-			continue
-		}
-		for _, u := range *ia.Referrers() {
-			st, ok := u.(*ssa.Store)
-			if !ok {
-				continue
-			}
+	for ia := range Refs[*ssa.IndexAddr](s.X) {
+		for st := range Refs[*ssa.Store](ia) {
 			val := st.Val
-			switch x := val.(type) {
-			case *ssa.ChangeInterface:
-				val = x.X
-			case *ssa.MakeInterface:
-				val = x.X
+			switch val.(type) {
+			case *ssa.ChangeInterface, *ssa.MakeInterface:
+				val = Operand(val)
 			}
 			if types.Implements(val.Type(), errorType) {
 				errs = append(errs, val)

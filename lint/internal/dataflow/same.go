@@ -19,17 +19,8 @@ func SameOperation(f *Func, ops []*ssa.Call, ok Edge, l *Loop) bool {
 	failed, _ := l.WalkTurn(func(e Edge) bool { return e == ok })
 	for _, c := range ops {
 		v := &varying{f: f, l: l, failed: failed, seen: map[ssa.Value]bool{}}
-		com := c.Common()
-		if com.IsInvoke() && v.item(com.Value, 0) {
+		if slices.ContainsFunc(c.Operands(nil), func(op *ssa.Value) bool { return v.item(*op, 0) }) {
 			return false
-		}
-		if _, isFn := com.Value.(*ssa.Function); !isFn && !com.IsInvoke() && v.item(com.Value, 0) {
-			return false
-		}
-		for _, a := range com.Args {
-			if v.item(a, 0) {
-				return false
-			}
 		}
 	}
 	return true
@@ -46,8 +37,12 @@ type varying struct {
 	seen   map[ssa.Value]bool
 }
 
-// stores reports whether s may run in a turn that fails.
-func (v *varying) stores(s *ssa.Store) bool { return v.failed[s.Block()] }
+// storesItem reports whether a turn that fails may store an item at addr.
+func (v *varying) storesItem(addr ssa.Value, depth int) bool {
+	return slices.ContainsFunc(v.f.stores[addr], func(s *ssa.Store) bool {
+		return v.failed[s.Block()] && v.item(s.Val, depth+1)
+	})
+}
 
 // item reports whether x is an item, or is computed from one inside the loop.
 func (v *varying) item(x ssa.Value, depth int) bool {
@@ -74,7 +69,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 		return false
 	}
 	switch x := x.(type) {
-	case *ssa.Next:
+	case *ssa.Next, *ssa.Select:
 		return true
 	case *ssa.IndexAddr:
 		return v.index(x.Index) || v.item(x.X, depth+1)
@@ -87,12 +82,7 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 		if x.Op == token.ARROW {
 			return !IsTimeChan(x.X.Type())
 		}
-		if v.item(x.X, depth+1) {
-			return true
-		}
-		return slices.ContainsFunc(v.f.stores[x.X], func(s *ssa.Store) bool { return v.stores(s) && v.item(s.Val, depth+1) })
-	case *ssa.Select:
-		return true
+		return v.item(x.X, depth+1) || v.storesItem(x.X, depth)
 	case *ssa.Phi:
 		return v.phi(x, depth)
 	case *ssa.Call:
@@ -108,18 +98,12 @@ func (v *varying) item(x ssa.Value, depth int) bool {
 // storedItem reports whether the loop stores an item in a field of the struct
 // that x points to: c.current = servers[i]; c.connect().
 func (v *varying) storedItem(x ssa.Value, depth int) bool {
-	if _, ok := x.Type().Underlying().(*types.Pointer); !ok || x.Referrers() == nil {
+	if _, ok := x.Type().Underlying().(*types.Pointer); !ok {
 		return false
 	}
-	for _, ref := range *x.Referrers() {
-		fa, ok := ref.(*ssa.FieldAddr)
-		if !ok {
-			continue
-		}
-		for _, s := range v.f.stores[fa] {
-			if v.stores(s) && v.item(s.Val, depth+1) {
-				return true
-			}
+	for fa := range Refs[*ssa.FieldAddr](x) {
+		if v.storesItem(fa, depth) {
+			return true
 		}
 	}
 	return false
@@ -139,11 +123,7 @@ func (v *varying) index(i ssa.Value) bool {
 	case *ssa.Convert:
 		return v.index(i.X)
 	case *ssa.UnOp:
-		for _, s := range v.f.StoresTo(i.X) {
-			if v.l.Contains(s) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v.f.StoresTo(i.X), func(s *ssa.Store) bool { return v.l.Contains(s) })
 	}
 	return false
 }
@@ -165,14 +145,9 @@ func (v *varying) phi(p *ssa.Phi, depth int) bool {
 
 // cell looks at what the loop stores in a variable or in its fields.
 func (v *varying) cell(a *ssa.Alloc, depth int) bool {
-	for addr, stores := range v.f.stores {
-		if root(addr) != a {
-			continue
-		}
-		for _, s := range stores {
-			if v.stores(s) && v.item(s.Val, depth+1) {
-				return true
-			}
+	for addr := range v.f.stores {
+		if root(addr) == a && v.storesItem(addr, depth) {
+			return true
 		}
 	}
 	return false
@@ -182,13 +157,9 @@ func (v *varying) cell(a *ssa.Alloc, depth int) bool {
 // Six steps are enough for the nesting that real code has.
 func root(addr ssa.Value) ssa.Value {
 	for range 6 {
-		switch a := addr.(type) {
-		case *ssa.FieldAddr:
-			addr = a.X
-		case *ssa.IndexAddr:
-			addr = a.X
-		case *ssa.Slice:
-			addr = a.X
+		switch addr.(type) {
+		case *ssa.FieldAddr, *ssa.IndexAddr, *ssa.Slice:
+			addr = Operand(addr)
 		default:
 			return addr
 		}

@@ -27,8 +27,7 @@ var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Inter
 
 // IsNamed reports whether t, or what it points to, is the named type.
 func IsNamed(t types.Type, pkg, name string) bool {
-	n := named(t)
-	return n != nil && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
+	return TypeName(t) == name && TypePkg(t) == pkg
 }
 
 // TypeName is the name of t, or of what it points to, without its package; ""
@@ -36,6 +35,15 @@ func IsNamed(t types.Type, pkg, name string) bool {
 func TypeName(t types.Type) string {
 	if n := named(t); n != nil {
 		return n.Obj().Name()
+	}
+	return ""
+}
+
+// TypePkg is the import path of the package of t, or of what it points to; "" for
+// a type without a name, and for one of the universe, such as error.
+func TypePkg(t types.Type) string {
+	if n := named(t); n != nil && n.Obj().Pkg() != nil {
+		return n.Obj().Pkg().Path()
 	}
 	return ""
 }

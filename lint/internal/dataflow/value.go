@@ -14,11 +14,7 @@ import (
 // only evidence of what a function value or a setting is for.
 func ValueName(v ssa.Value) string {
 	switch v := v.(type) {
-	case *ssa.Parameter:
-		return v.Name()
-	case *ssa.FreeVar:
-		return v.Name()
-	case *ssa.Global:
+	case *ssa.Parameter, *ssa.FreeVar, *ssa.Global:
 		return v.Name()
 	case *ssa.Alloc:
 		return v.Comment
@@ -26,19 +22,27 @@ func ValueName(v ssa.Value) string {
 		return v.Comment
 	case *ssa.UnOp:
 		return ValueName(v.X)
-	case *ssa.FieldAddr:
-		return FieldName(v.X.Type(), v.Field)
-	case *ssa.Field:
-		return FieldName(v.X.Type(), v.Field)
 	case *ssa.MakeClosure:
 		return v.Fn.Name()
+	}
+	return FieldOf(v)
+}
+
+// FieldOf returns the name of the field that v is, or is the address of; "" for
+// any other value.
+func FieldOf(v ssa.Value) string {
+	switch v := v.(type) {
+	case *ssa.FieldAddr:
+		return fieldName(v.X.Type(), v.Field)
+	case *ssa.Field:
+		return fieldName(v.X.Type(), v.Field)
 	}
 	return ""
 }
 
-// FieldName returns the name of a struct's field i, or "". t may be a pointer
+// fieldName returns the name of a struct's field i, or "". t may be a pointer
 // to the struct, as it is for an address.
-func FieldName(t types.Type, i int) string {
+func fieldName(t types.Type, i int) string {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -53,33 +57,57 @@ func FieldName(t types.Type, i int) string {
 // It stops at arithmetic: 2 * d is another value than d.
 func Strip(v ssa.Value) ssa.Value {
 	for {
-		switch c := v.(type) {
-		case *ssa.Convert:
-			v = c.X
-		case *ssa.ChangeType:
-			v = c.X
+		switch v.(type) {
+		case *ssa.Convert, *ssa.ChangeType:
+			v = Operand(v)
 		default:
 			return v
 		}
 	}
 }
 
+// Operand returns what v is computed from first, and for most kinds alone: the
+// value that is converted, read or asserted, the struct of a field, the tuple of
+// a result. v is the result of an instruction that has operands.
+func Operand(v ssa.Value) ssa.Value { return *v.(ssa.Instruction).Operands(nil)[0] }
+
 // ConstInt returns the value of an integer constant.
 // A float or a typed nil is not one, so ok is false for them.
-func ConstInt(c *ssa.Const) (int64, bool) {
-	if c.Value == nil || c.Value.Kind() != constant.Int {
+func ConstInt(v ssa.Value) (n int64, ok bool) {
+	c := constOf(v, constant.Int)
+	if c == nil {
 		return 0, false
 	}
-	return c.Int64(), true
+	return v.(*ssa.Const).Int64(), true
 }
 
 // ConstString returns the value of a string constant.
-func ConstString(v ssa.Value) (string, bool) {
-	c, ok := v.(*ssa.Const)
-	if !ok || c.Value == nil || c.Value.Kind() != constant.String {
+func ConstString(v ssa.Value) (s string, ok bool) {
+	c := constOf(v, constant.String)
+	if c == nil {
 		return "", false
 	}
-	return constant.StringVal(c.Value), true
+	return constant.StringVal(c), true
+}
+
+// ConstBool returns the value of a bool constant.
+func ConstBool(v ssa.Value) (value, ok bool) {
+	c := constOf(v, constant.Bool)
+	return c != nil && constant.BoolVal(c), c != nil
+}
+
+// constOf returns the constant of one kind that v is, or nil.
+func constOf(v ssa.Value, kind constant.Kind) constant.Value {
+	if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == kind {
+		return c.Value
+	}
+	return nil
+}
+
+// IsConst reports whether v is a constant of any kind, nil included.
+func IsConst(v ssa.Value) bool {
+	_, ok := v.(*ssa.Const)
+	return ok
 }
 
 // IfOf returns the branch that ends b, or nil when b goes one way.

@@ -41,21 +41,24 @@ func (s *slicer) call(c *ssa.Call, fr *frame) {
 // min(d, time.Minute), where d decides.
 // Without that, every min with a ceiling would count as a fixed wait.
 func (s *slicer) calc(c *ssa.Call, name string, fr *frame) {
-	power := strings.HasPrefix(name, "Pow") || strings.HasPrefix(name, "Exp") || name == "Ldexp"
-	if power {
+	if isPower(name) {
 		s.arith++
 		defer func() { s.arith-- }()
 	}
 	for _, a := range c.Common().Args {
-		if _, isConst := a.(*ssa.Const); isConst && len(c.Common().Args) > 1 {
-			continue
+		if !dataflow.IsConst(a) || len(c.Common().Args) == 1 {
+			s.walk(a, fr)
 		}
-		s.walk(a, fr)
 	}
 	// All operands were constants: so is the result.
 	if len(c.Common().Args) > 0 && s.fl == (flags{}) {
 		s.fl.fixed = true
 	}
+}
+
+// isPower reports whether a function of package math raises to a power.
+func isPower(name string) bool {
+	return strings.HasPrefix(name, "Pow") || strings.HasPrefix(name, "Exp") || name == "Ldexp"
 }
 
 // helper descends into a function of this package, or asks its fact. All that it
@@ -90,7 +93,7 @@ func (s *slicer) helper(c *ssa.Call, fr *frame) {
 	if stepsByArgument(fn, com.Args, fr) {
 		s.fl.stepped = true
 	}
-	if len(fn.FreeVars) > 0 && storesFreeVar(fn) {
+	if slices.ContainsFunc(fn.FreeVars, dataflow.Assigned) {
 		s.fl.plug = true
 	}
 }
@@ -105,20 +108,11 @@ func stepsByArgument(fn *ssa.Function, args []ssa.Value, fr *frame) bool {
 		if len(ret.Results) != 1 {
 			continue
 		}
-		if c, ok := ret.Results[0].(*ssa.Const); ok {
-			if n, ok := dataflow.ConstInt(c); ok {
-				values[n] = true
-			}
+		if n, ok := dataflow.ConstInt(ret.Results[0]); ok {
+			values[n] = true
 		}
 	}
 	return len(values) > 1 && slices.ContainsFunc(args, func(a ssa.Value) bool { return variant(a, fr) })
-}
-
-// storesFreeVar reports whether a closure changes a variable around it.
-// Such a closure may return a longer wait at each call, and nothing in this
-// function shows it.
-func storesFreeVar(fn *ssa.Function) bool {
-	return slices.ContainsFunc(fn.FreeVars, func(v *ssa.FreeVar) bool { return dataflow.StoredIn(fn, v) })
 }
 
 // inOtherLoop reports whether a phi outside the region's loop belongs to a loop

@@ -2,7 +2,7 @@ package delay
 
 import (
 	"go/token"
-	"strings"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -50,32 +50,19 @@ func exponential(v ssa.Value, depth int) bool {
 	if depth > 6 {
 		return false
 	}
+	deeper := func(v ssa.Value) bool { return exponential(v, depth+1) }
 	switch v := dataflow.Strip(v).(type) {
 	case *ssa.BinOp:
-		if _, isConst := v.Y.(*ssa.Const); v.Op == token.SHL && !isConst {
-			return true
-		}
-		return exponential(v.X, depth+1) || exponential(v.Y, depth+1)
+		return v.Op == token.SHL && !dataflow.IsConst(v.Y) || deeper(v.X) || deeper(v.Y)
 	case *ssa.Call:
 		name := dataflow.CalleeName(v.Common())
 		math := dataflow.CalleePkg(v.Common()) == "math"
-		if math && (strings.HasPrefix(name, "Pow") || strings.HasPrefix(name, "Exp") || name == "Ldexp") {
+		if math && isPower(name) {
 			return true
 		}
-		if !math && name != "min" && name != "max" {
-			return false
-		}
-		for _, a := range v.Common().Args {
-			if exponential(a, depth+1) {
-				return true
-			}
-		}
+		return (math || name == "min" || name == "max") && slices.ContainsFunc(v.Common().Args, deeper)
 	case *ssa.Phi:
-		for _, e := range v.Edges {
-			if exponential(e, depth+1) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v.Edges, deeper)
 	}
 	return false
 }
@@ -83,10 +70,10 @@ func exponential(v ssa.Value, depth int) bool {
 // kept reports whether a duration outlives the moment: it is stored, it is
 // added to a time, or it is handed to a call that neither sleeps nor logs.
 func kept(s *fact.Scope, v ssa.Value, depth int) bool {
-	if depth > 6 || v.Referrers() == nil {
+	if depth > 6 {
 		return false
 	}
-	for _, ref := range *v.Referrers() {
+	for ref := range dataflow.Refs[ssa.Instruction](v) {
 		switch ref := ref.(type) {
 		case *ssa.Store:
 			if _, local := ref.Addr.(*ssa.Alloc); !local {

@@ -77,10 +77,8 @@ func randomArg(v ssa.Value, depth int) ssa.Value {
 	}
 	switch v := v.(type) {
 	case *ssa.Call:
-		if randPkgs[dataflow.CalleePkg(v.Common())] {
-			if len(v.Common().Args) > 0 {
-				return boundArg(v)
-			}
+		if isRandCall(v) && len(v.Common().Args) > 0 {
+			return boundArg(v)
 		}
 	case *ssa.BinOp:
 		if v.Op != token.MUL {
@@ -102,10 +100,8 @@ func randomArg(v ssa.Value, depth int) ssa.Value {
 func boundArg(c *ssa.Call) ssa.Value {
 	args := c.Common().Args
 	a := dataflow.Strip(args[len(args)-1])
-	if b, ok := a.(*ssa.BinOp); ok && b.Op == token.ADD {
-		if _, isConst := b.Y.(*ssa.Const); isConst {
-			return dataflow.Strip(b.X)
-		}
+	if b, ok := a.(*ssa.BinOp); ok && b.Op == token.ADD && dataflow.IsConst(b.Y) {
+		return dataflow.Strip(b.X)
 	}
 	return a
 }

@@ -17,7 +17,7 @@ func First(s *fact.Scope, l *dataflow.Loop, waits []*Wait, ops []*ssa.Call) bool
 	}
 	for _, w := range waits {
 		for _, op := range ops {
-			if w.Instr.Block() == op.Block() && dataflow.Before(w.Instr, op) || w.Instr.Block() != op.Block() && w.Instr.Block().Dominates(op.Block()) {
+			if dataflow.Before(w.Instr, op) {
 				return true
 			}
 		}
@@ -29,19 +29,13 @@ func First(s *fact.Scope, l *dataflow.Loop, waits []*Wait, ops []*ssa.Call) bool
 // err := op(); for err != nil { sleep; err = op() }.
 // Such a loop waits between attempts in spite of its shape.
 func attemptedBefore(s *fact.Scope, l *dataflow.Loop, ops []*ssa.Call) bool {
-	for _, b := range s.Fn.Blocks {
-		if l.Blocks[b] || !b.Dominates(l.Header) {
+	for c := range dataflow.Instrs[*ssa.Call](s.Fn) {
+		if l.Contains(c) || !c.Block().Dominates(l.Header) {
 			continue
 		}
-		for _, in := range b.Instrs {
-			c, ok := in.(*ssa.Call)
-			if !ok {
-				continue
-			}
-			for _, op := range ops {
-				if dataflow.Callee(op.Common()) != nil && dataflow.Callee(op.Common()) == dataflow.Callee(c.Common()) || op.Common().Value == c.Common().Value && !op.Common().IsInvoke() {
-					return true
-				}
+		for _, op := range ops {
+			if dataflow.Callee(op.Common()) != nil && dataflow.Callee(op.Common()) == dataflow.Callee(c.Common()) || op.Common().Value == c.Common().Value && !op.Common().IsInvoke() {
+				return true
 			}
 		}
 	}

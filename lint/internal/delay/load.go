@@ -80,7 +80,8 @@ func (s *slicer) stored(addr ssa.Value, fr *frame) {
 			return
 		}
 	case *ssa.FreeVar:
-		if variableGrows(a) {
+		// The wait may grow from call to call, so it is not judged.
+		if dataflow.Assigned(a) {
 			s.fl.plug = true
 			return
 		}
@@ -121,16 +122,15 @@ func (s *slicer) ofStruct(fa *ssa.FieldAddr, fr *frame) bool {
 // The order of a table is not checked: a table of waits that does not grow is
 // rare.
 func (s *slicer) indexed(table, index ssa.Value, fr *frame) {
-	if _, isConst := index.(*ssa.Const); isConst {
+	switch {
+	case dataflow.IsConst(index):
 		s.fl.fixed = true
-		return
-	}
 	// The table itself is said to be random, so its entries are.
-	if jitterWord.MatchString(dataflow.ValueName(table)) {
+	case jitterWord.MatchString(dataflow.ValueName(table)):
 		s.fl.jitter = true
-		return
+	default:
+		s.fl.growing = true
 	}
-	s.fl.growing = true
 }
 
 // originCall returns the call that produced the struct or pointer v, or nil. A
@@ -140,14 +140,8 @@ func originCall(v ssa.Value) *ssa.Call {
 		switch x := v.(type) {
 		case *ssa.Call:
 			return x
-		case *ssa.Extract:
-			v = x.Tuple
-		case *ssa.UnOp:
-			v = x.X
-		case *ssa.FieldAddr:
-			v = x.X
-		case *ssa.Field:
-			v = x.X
+		case *ssa.Extract, *ssa.UnOp, *ssa.FieldAddr, *ssa.Field:
+			v = dataflow.Operand(x)
 		case *ssa.Phi:
 			for _, e := range x.Edges {
 				if c, ok := e.(*ssa.Extract); ok {
@@ -168,33 +162,17 @@ func originCall(v ssa.Value) *ssa.Call {
 // inside l, which may change it, or to a closure that does. l is nil for helpers,
 // in which any call counts.
 func escapesInLoop(addr ssa.Value, l *dataflow.Loop) bool {
-	if addr.Referrers() == nil {
-		return false
-	}
-	for _, ref := range *addr.Referrers() {
+	for ref := range dataflow.Refs[ssa.Instruction](addr) {
+		escapes := false
 		switch r := ref.(type) {
-		case *ssa.Call:
-			if l == nil || l.Contains(r) {
-				return true
-			}
-		case *ssa.MakeInterface:
-			if l == nil || l.Contains(r) {
-				return true
-			}
+		case *ssa.Call, *ssa.MakeInterface:
+			escapes = l == nil || l.Contains(r)
 		case *ssa.MakeClosure:
-			fn := r.Fn.(*ssa.Function)
-			for i, b := range r.Bindings {
-				if b == addr && i < len(fn.FreeVars) && dataflow.StoredIn(fn, fn.FreeVars[i]) {
-					return true
-				}
-			}
+			escapes = dataflow.Assigns(r, addr)
+		}
+		if escapes {
+			return true
 		}
 	}
 	return false
-}
-
-// variableGrows reports whether the function that captured a variable changes
-// it: then the wait may grow from call to call, and is not judged.
-func variableGrows(v *ssa.FreeVar) bool {
-	return dataflow.StoredIn(v.Parent(), v)
 }

@@ -1,9 +1,9 @@
 package delay
 
 import (
-	"go/constant"
 	"go/token"
 	"regexp"
+	"slices"
 	"time"
 
 	"golang.org/x/tools/go/ssa"
@@ -114,12 +114,8 @@ func (s *slicer) step(v ssa.Value, fr *frame) {
 		}
 	case *ssa.BinOp:
 		s.binop(v, fr)
-	case *ssa.Convert:
-		s.walk(v.X, fr)
-	case *ssa.ChangeType:
-		s.walk(v.X, fr)
-	case *ssa.MultiConvert:
-		s.walk(v.X, fr)
+	case *ssa.Convert, *ssa.ChangeType, *ssa.MultiConvert:
+		s.walk(dataflow.Operand(v), fr)
 	case *ssa.UnOp:
 		s.load(v, fr)
 	case *ssa.Field:
@@ -183,10 +179,9 @@ func raised(p *ssa.Phi, l *dataflow.Loop) bool {
 // computation is the value that a finding names.
 func (s *slicer) constant(v *ssa.Const) {
 	s.fl.fixed = true
-	if v.Value != nil && v.Value.Kind() == constant.Int {
-		if d := time.Duration(v.Int64()); s.arith == 0 && (s.fl.value == nil || d > *s.fl.value) {
-			s.fl.value = &d
-		}
+	n, ok := dataflow.ConstInt(v)
+	if d := time.Duration(n); ok && s.arith == 0 && (s.fl.value == nil || d > *s.fl.value) {
+		s.fl.value = &d
 	}
 }
 
@@ -201,19 +196,23 @@ func (s *slicer) named(v ssa.Value) {
 // parameter goes on with the argument of the call that led here. At the top
 // there is none: the caller of the whole function decides, once for all
 // attempts.
-// A method value leaves out its receiver, so there may be fewer arguments than
-// parameters.
 func (s *slicer) parameter(v *ssa.Parameter, fr *frame) {
-	if fr.up != nil {
-		for i, p := range fr.s.Fn.Params {
-			if p == v && i < len(fr.args) {
-				s.walk(fr.args[i], fr.up)
-				return
-			}
-		}
+	if a := fr.argument(v); a != nil {
+		s.walk(a, fr.up)
+		return
 	}
 	s.fl.fixed, s.fl.param = true, true
 	s.named(v)
+}
+
+// argument returns what a parameter stands for in the frame above, or nil.
+// A method value leaves out its receiver, so there may be fewer arguments than
+// parameters.
+func (fr *frame) argument(v *ssa.Parameter) ssa.Value {
+	if i := slices.Index(fr.s.Fn.Params, v); fr.up != nil && i >= 0 && i < len(fr.args) {
+		return fr.args[i]
+	}
+	return nil
 }
 
 // binop walks both operands. A constant operand of arithmetic does not make the
@@ -225,8 +224,7 @@ func (s *slicer) binop(v *ssa.BinOp, fr *frame) {
 	}
 	s.arith++
 	defer func() { s.arith-- }()
-	_, cx := v.X.(*ssa.Const)
-	_, cy := v.Y.(*ssa.Const)
+	cx, cy := dataflow.IsConst(v.X), dataflow.IsConst(v.Y)
 	if !cx || cy {
 		s.walk(v.X, fr)
 	}
@@ -247,21 +245,13 @@ func variant(v ssa.Value, fr *frame) bool {
 	switch v := v.(type) {
 	case *ssa.Phi:
 		return fr.l != nil && fr.l.Contains(v)
-	case *ssa.Convert:
-		return variant(v.X, fr)
-	case *ssa.ChangeType:
-		return variant(v.X, fr)
+	case *ssa.Convert, *ssa.ChangeType:
+		return variant(dataflow.Operand(v), fr)
 	case *ssa.BinOp:
 		return variant(v.X, fr) || variant(v.Y, fr)
 	case *ssa.Parameter:
-		if fr.up == nil {
-			return false
-		}
-		for i, p := range fr.s.Fn.Params {
-			if p == v && i < len(fr.args) {
-				return variant(fr.args[i], fr.up)
-			}
-		}
+		a := fr.argument(v)
+		return a != nil && variant(a, fr.up)
 	}
 	return false
 }

@@ -63,10 +63,10 @@ func WaitOf(s *fact.Scope, in ssa.Instruction, l *dataflow.Loop) *Wait {
 func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 	com := c.Common()
 	name := dataflow.CalleeName(com)
-	if dataflow.CalleePkg(com) == "time" {
-		if name == "Sleep" {
-			return &Wait{Instr: c, D: com.Args[0], Sleep: true}
-		}
+	switch {
+	case dataflow.Calls(c, "time", "Sleep"):
+		return &Wait{Instr: c, D: com.Args[0], Sleep: true}
+	case dataflow.CalleePkg(com) == "time":
 		return nil
 	}
 	// A helper that waits for its parameter is a sleep by another name. One that
@@ -80,10 +80,8 @@ func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 			return &Wait{Instr: c, Fact: sum.Wait}
 		}
 	}
-	if !waitWord.MatchString(name) || purelyCalc.MatchString(name) || notAWait[dataflow.CalleePkg(com)] {
-		return nil
-	}
-	if !dataflow.TellsNothing(com.Signature()) {
+	if !waitWord.MatchString(name) || purelyCalc.MatchString(name) ||
+		notAWait[dataflow.CalleePkg(com)] || !dataflow.TellsNothing(com.Signature()) {
 		return nil
 	}
 	// What is known of the function ends here; its name and signature say that it
@@ -95,7 +93,7 @@ func waitCall(s *fact.Scope, c *ssa.Call) *Wait {
 		}
 	}
 	for _, a := range com.Args {
-		if _, isConst := a.(*ssa.Const); !isConst && !dataflow.IsDuration(a.Type()) && dataflow.IsInteger(a.Type()) {
+		if !dataflow.IsConst(a) && !dataflow.IsDuration(a.Type()) && dataflow.IsInteger(a.Type()) {
 			w.D = nil // an attempt number, by which the helper may scale the wait
 		}
 	}
@@ -137,8 +135,6 @@ func chanWait(s *fact.Scope, in ssa.Instruction, ch ssa.Value, l *dataflow.Loop)
 			ch = st[len(st)-1].Val
 		case *ssa.ChangeType:
 			ch = v.X
-		case *ssa.Phi:
-			return w
 		default:
 			return w
 		}
@@ -174,12 +170,8 @@ func afterCall(w *Wait, c *ssa.Call, l *dataflow.Loop) *Wait {
 // A timer that is reset in the loop waits anew for each attempt, although it was
 // made once.
 func reset(t ssa.Value, l *dataflow.Loop) *ssa.Call {
-	if t.Referrers() == nil {
-		return nil
-	}
-	for _, ref := range *t.Referrers() {
-		c, ok := ref.(*ssa.Call)
-		if ok && l.Contains(c) && dataflow.CalleeName(c.Common()) == "Reset" && len(c.Common().Args) == 2 {
+	for c := range dataflow.Refs[*ssa.Call](t) {
+		if l.Contains(c) && dataflow.CalleeName(c.Common()) == "Reset" && len(c.Common().Args) == 2 {
 			return c
 		}
 	}

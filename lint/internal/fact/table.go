@@ -35,8 +35,7 @@ type Scope struct {
 // Of returns the summary of the function that c calls, or nil when nothing is
 // known of it.
 func (s *Table) Of(c *ssa.CallCommon) *Summary {
-	fn := dataflow.Static(c)
-	if fn != nil && len(fn.Blocks) > 0 && s.Own(fn) {
+	if fn := s.Body(c); fn != nil {
 		if dataflow.BoundMethod(c.StaticCallee()) == fn {
 			return s.Local(fn).bound()
 		}
@@ -60,6 +59,15 @@ func (s *Table) Own(fn *ssa.Function) bool {
 		fn = fn.Parent()
 	}
 	return fn.Pkg == s.pkg || fn.Origin() != nil && fn.Origin().Pkg == s.pkg
+}
+
+// Body returns the function of the package that c calls, when its body can be
+// read, and nil otherwise.
+func (s *Table) Body(c *ssa.CallCommon) *ssa.Function {
+	if fn := dataflow.Static(c); fn != nil && len(fn.Blocks) > 0 && s.Own(fn) {
+		return fn
+	}
+	return nil
 }
 
 // Scope returns the scope of fn, made once.

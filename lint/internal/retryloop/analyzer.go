@@ -29,26 +29,20 @@ var Analyzer = &analysis.Analyzer{
 // Result is what the other analyzers work on. The package of the standard
 // library, about which the tables know enough, has no functions in it.
 type Result struct {
-	Pkg     *ssa.Package
 	Funcs   []*ssa.Function // with bodies, literals included, in source order
 	Regions []*Region
 
-	known *fact.Table
-	pkg   *finders
+	// What rules ask beyond the regions: what is known of a function, and what a
+	// predicate does with a status.
+	*finders
 }
-
-// Summary returns what is known of the function that c calls, or nil.
-func (r *Result) Summary(c *ssa.CallCommon) *fact.Summary { return r.known.Of(c) }
-
-// Local returns the summary of a function of this package.
-func (r *Result) Local(fn *ssa.Function) *fact.Summary { return r.known.Local(fn) }
 
 // run builds the SSA form. Imported packages are made without bodies: what is
 // known of them comes by facts. Calls that do not return end their blocks, as
 // the control-flow graphs of the ctrlflow analyzer have it.
 func run(pass *analysis.Pass) (any, error) {
 	if standard(pass) {
-		return newResult(pass, nil), nil
+		return &Result{finders: newFinders(pass, nil)}, nil
 	}
 	cfgs := pass.ResultOf[ctrlflow.Analyzer].(*ctrlflow.CFGs)
 	prog := ssa.NewProgram(pass.Fset, ssa.BuilderMode(0))
@@ -59,7 +53,9 @@ func run(pass *analysis.Pass) (any, error) {
 	pkg := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
 	pkg.Build()
 
-	r := newResult(pass, pkg)
+	r := &Result{finders: newFinders(pass, pkg)}
+	// Methods are no members of the package, so the syntax leads to them. Literals
+	// of package variables belong to init.
 	for _, file := range pass.Files {
 		for _, d := range file.Decls {
 			decl, ok := d.(*ast.FuncDecl)
@@ -81,17 +77,10 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, fn := range r.Funcs {
-		r.Regions = append(r.Regions, r.pkg.of(fn).regions()...)
+		r.Regions = append(r.Regions, r.of(fn).regions()...)
 	}
 	r.export(pass)
 	return r, nil
-}
-
-// newResult returns a result without functions yet; pkg is nil for a package
-// that is not judged.
-func newResult(pass *analysis.Pass, pkg *ssa.Package) *Result {
-	p := newFinders(pass, pkg)
-	return &Result{Pkg: pkg, known: p.known, pkg: p}
 }
 
 // standard reports whether the package is one of the standard library, about
@@ -130,7 +119,7 @@ func (r *Result) export(pass *analysis.Pass) {
 		if !ok || !obj.Exported() || obj.Pkg() != pass.Pkg {
 			continue
 		}
-		if sum := r.known.Local(fn); !sum.Empty() {
+		if sum := r.Known.Local(fn); !sum.Empty() {
 			pass.ExportObjectFact(obj, sum)
 		}
 	}

@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 
@@ -10,12 +11,37 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
-// RetriedCallback returns the function that c hands to a helper which calls it
+// Calls yields the calls of the package, in source order.
+func (r *Result) Calls() iter.Seq[*ssa.Call] {
+	return func(yield func(*ssa.Call) bool) {
+		for _, fn := range r.Funcs {
+			for c := range dataflow.Instrs[*ssa.Call](fn) {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// RetriedCallbacks yields the calls of retry helpers, each with the function
+// that the helper calls again.
+func (r *Result) RetriedCallbacks() iter.Seq2[*ssa.Call, *ssa.Function] {
+	return func(yield func(*ssa.Call, *ssa.Function) bool) {
+		for c := range r.Calls() {
+			if fn := r.retriedCallback(c); fn != nil && !yield(c, fn) {
+				return
+			}
+		}
+	}
+}
+
+// retriedCallback returns the function that c hands to a helper which calls it
 // again when it fails, or nil. The helper is one of the package or of another,
 // which has a region that calls its parameter, or one of a known library.
 // Only a function whose body can be seen is returned.
-func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
-	sum := r.known.Of(c.Common())
+func (r *Result) retriedCallback(c *ssa.Call) *ssa.Function {
+	sum := r.Known.Of(c.Common())
 	if (sum == nil || !sum.Retrier) && !knownRetrier(c.Common()) {
 		return nil
 	}
@@ -40,7 +66,7 @@ func (r *Result) RetriedCallback(c *ssa.Call) *ssa.Function {
 // choice of the method is the caller's, and so is the finding.
 // It is "" for a method that is not constant.
 func (r *Result) RetriedMethod(c *ssa.Call) string {
-	sum := r.known.Of(c.Common())
+	sum := r.Known.Of(c.Common())
 	if sum == nil {
 		return ""
 	}
@@ -56,11 +82,11 @@ func (r *Result) RetriedMethod(c *ssa.Call) string {
 // which errors are tried again. What the callback returns as an error is then
 // not retried for certain.
 func (r *Result) Selective(c *ssa.Call) bool {
-	fn := dataflow.Static(c.Common())
-	if fn == nil || len(fn.Blocks) == 0 || !r.known.Own(fn) {
+	fn := r.Known.Body(c.Common())
+	if fn == nil {
 		return selectiveCall(c)
 	}
-	return slices.ContainsFunc(r.pkg.of(fn).regions(), func(reg *Region) bool { return reg.InspectsError() })
+	return slices.ContainsFunc(r.of(fn).regions(), (*Region).InspectsError)
 }
 
 // selectWord marks options that say what is tried again, or what is not.

@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -24,29 +25,21 @@ func (r *Region) immediate() bool {
 	if r.Bound.Known && r.Bound.Limit <= 2 || r.candidates() {
 		return false
 	}
-	ops := map[*ssa.Call]bool{}
-	for _, c := range r.Ops {
-		ops[c] = true
-	}
-	for b := range r.Loop.Blocks {
-		for _, in := range b.Instrs {
-			switch in := in.(type) {
-			case *ssa.Call:
-				if !ops[in] && hiddenPause.MatchString(dataflow.CalleeName(in.Common())) {
-					return false
-				}
-				if s := r.f.Known.Of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || blocks(in.Common()) {
-					return false
-				}
-				if conflictWord.MatchString(dataflow.CalleeName(in.Common())) {
-					return false
-				}
-			case *ssa.Select:
+	for in := range dataflow.InstrsIn[ssa.Instruction](r.Fn, r.Loop) {
+		switch in := in.(type) {
+		case *ssa.Call:
+			name := dataflow.CalleeName(in.Common())
+			if conflictWord.MatchString(name) || hiddenPause.MatchString(name) && !slices.Contains(r.Ops, in) {
 				return false
-			case *ssa.UnOp:
-				if in.Op == token.ARROW {
-					return false
-				}
+			}
+			if s := r.f.Known.Of(in.Common()); s != nil && (s.Wait != nil || s.Retries) || blocks(in.Common()) {
+				return false
+			}
+		case *ssa.Select:
+			return false
+		case *ssa.UnOp:
+			if in.Op == token.ARROW {
+				return false
 			}
 		}
 	}

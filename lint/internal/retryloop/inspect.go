@@ -1,27 +1,19 @@
 package retryloop
 
 import (
+	"iter"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/forbear-go/forbear/lint/internal/bound"
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
 	"github.com/forbear-go/forbear/lint/internal/delay"
-	"github.com/forbear-go/forbear/lint/internal/fact"
 )
 
-// Each calls visit for every instruction of the region's loop (of the whole
+// Instrs yields the instructions of one kind in the region's loop (in the whole
 // function, for a recursion).
-func (r *Region) Each(visit func(ssa.Instruction)) {
-	for _, b := range r.Fn.Blocks {
-		if r.Loop != nil && !r.Loop.Blocks[b] {
-			continue
-		}
-		for _, in := range b.Instrs {
-			visit(in)
-		}
-	}
-}
+func Instrs[T any](r *Region) iter.Seq[T] { return dataflow.InstrsIn[T](r.Fn, r.Loop) }
 
 // Contains reports whether in belongs to the region's loop.
 func (r *Region) Contains(in ssa.Instruction) bool {
@@ -60,12 +52,6 @@ func (r *Region) InFailedTurn(in ssa.Instruction) bool {
 	return false
 }
 
-// Origins returns the calls inside the region that v carries results of.
-func (r *Region) Origins(v ssa.Value) []*ssa.Call { return r.f.Origins(v, r.Loop) }
-
-// StoresTo returns the stores to the variable at addr.
-func (r *Region) StoresTo(addr ssa.Value) []*ssa.Store { return r.f.StoresTo(addr) }
-
 // Inside returns the region of the same function whose loop lies inside this
 // one's and whose failure this one retries, or nil: attempts multiply.
 func (r *Region) Inside() *Region {
@@ -85,56 +71,36 @@ func (r *Region) Inside() *Region {
 	return nil
 }
 
-// CalleeSummary returns what is known of the function behind a call of the
-// region.
-func (r *Region) CalleeSummary(c *ssa.Call) *fact.Summary { return r.f.Known.Of(c.Common()) }
-
 // InspectsError reports whether the region looks into the errors of its
 // operations before it tries again: errors.Is, a predicate, a type assertion, a
 // comparison of texts. What it then retries is its choice, and less is certain.
 // Its failures are not all retried, so that findings about single statuses are
 // less sure.
 func (r *Region) InspectsError() bool {
-	found := false
-	r.Each(func(in ssa.Instruction) {
+	for in := range Instrs[ssa.Instruction](r) {
+		looks := false
 		switch in := in.(type) {
 		case *ssa.TypeAssert:
-			found = found || dataflow.IsError(in.X.Type())
+			looks = implementsError(in.X)
 		case *ssa.Call:
-			com := in.Common()
-			if com.IsInvoke() && com.Method.Name() == "Error" {
-				found = found || tested(in)
-				return
-			}
-			for _, a := range com.Args {
-				if dataflow.IsError(a.Type()) && tested(in) {
-					found = true
-				}
-			}
+			text := in.Common().IsInvoke() && in.Common().Method.Name() == "Error"
+			looks = (text || slices.ContainsFunc(in.Common().Args, implementsError)) && tested(in)
 		}
-	})
-	return found
+		if looks {
+			return true
+		}
+	}
+	return false
 }
 
 // tested reports whether v, or a part of it, is branched on.
 func tested(v ssa.Value) bool {
-	if v.Referrers() == nil {
-		return false
-	}
-	for _, ref := range *v.Referrers() {
+	for ref := range dataflow.Refs[ssa.Instruction](v) {
 		switch ref := ref.(type) {
 		case *ssa.If:
 			return true
-		case *ssa.BinOp:
-			if tested(ref) {
-				return true
-			}
-		case *ssa.UnOp:
-			if tested(ref) {
-				return true
-			}
-		case *ssa.Extract:
-			if tested(ref) {
+		case *ssa.BinOp, *ssa.UnOp, *ssa.Extract:
+			if tested(ref.(ssa.Value)) {
 				return true
 			}
 		}
@@ -142,10 +108,49 @@ func tested(v ssa.Value) bool {
 	return false
 }
 
+// CheckedLate reports whether the region's counter is tested only at the head or
+// at the foot of the loop, so that the wait after the last failure leads to no
+// attempt. A second look at the counter is most likely the one that avoids it,
+// and a wait that not every attempt passes may be meant for something else.
+// It returns false for a recursion.
+func (r *Region) CheckedLate() bool {
+	if r.Loop == nil || !r.Bound.Counter || r.WaitFirst || len(r.Waits) == 0 {
+		return false
+	}
+	var count *ssa.BasicBlock // the only block that looks at the counter
+	for b := range r.Loop.Blocks {
+		i := dataflow.IfOf(b)
+		if i == nil || !bound.CountsIn(r.f.Func, i.Cond, r.Loop) {
+			continue
+		}
+		if count != nil {
+			return false
+		}
+		count = b
+	}
+	if count == nil || count != r.Loop.Header && !r.waitsBefore(count) {
+		return false
+	}
+	for _, w := range r.Waits {
+		for _, op := range r.Ops {
+			if !op.Block().Dominates(w.Instr.Block()) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// waitsBefore reports whether a wait comes before block b in every turn: b is
+// the foot of the loop, where the counter is looked at too late.
+func (r *Region) waitsBefore(b *ssa.BasicBlock) bool {
+	return slices.ContainsFunc(r.Waits, func(w *delay.Wait) bool { return w.Instr.Block().Dominates(b) })
+}
+
 // DeferredEqualJitter returns the waits with equal jitter that fn keeps for a
 // later attempt, outside of the regions, which judge their own waits.
 func (r *Result) DeferredEqualJitter(fn *ssa.Function) []*ssa.BinOp {
-	return slices.DeleteFunc(delay.Deferred(r.known.Scope(fn)), func(wait *ssa.BinOp) bool {
-		return slices.ContainsFunc(r.pkg.of(fn).regions(), func(reg *Region) bool { return reg.Contains(wait) })
+	return slices.DeleteFunc(delay.Deferred(r.Known.Scope(fn)), func(wait *ssa.BinOp) bool {
+		return slices.ContainsFunc(r.of(fn).regions(), func(reg *Region) bool { return reg.Contains(wait) })
 	})
 }

@@ -1,6 +1,8 @@
 package retryloop
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
@@ -15,11 +17,9 @@ import (
 // limit.
 func (f *finder) recursion() *Region {
 	var self *ssa.Call
-	for _, b := range f.Fn.Blocks {
-		for _, in := range b.Instrs {
-			if c, ok := in.(*ssa.Call); ok && c.Common().StaticCallee() == f.Fn && f.Innermost[b] == nil {
-				self = c
-			}
+	for c := range dataflow.Instrs[*ssa.Call](f.Fn) {
+		if c.Common().StaticCallee() == f.Fn && f.Innermost[c.Block()] == nil {
+			self = c
 		}
 	}
 	if self == nil {
@@ -33,7 +33,7 @@ func (f *finder) recursion() *Region {
 	for _, t := range f.tests(all) {
 		// The call of itself must be on the failing side alone. That its own
 		// result is tested is no retry of another operation.
-		if isOp(self, t.Ops) || !t.fail().To().Dominates(self.Block()) || len(t.fail().To().Preds) > 1 {
+		if slices.Contains(t.Ops, self) || !t.fail().To().Dominates(self.Block()) || len(t.fail().To().Preds) > 1 {
 			continue
 		}
 		r.Tests = append(r.Tests, t)
@@ -42,14 +42,12 @@ func (f *finder) recursion() *Region {
 	if len(r.Tests) == 0 {
 		return nil
 	}
-	for _, b := range f.Fn.Blocks {
-		if !b.Dominates(self.Block()) || f.Innermost[b] != nil {
+	for in := range dataflow.Instrs[ssa.Instruction](f.Fn) {
+		if !in.Block().Dominates(self.Block()) || f.Innermost[in.Block()] != nil {
 			continue
 		}
-		for _, in := range b.Instrs {
-			if w := delay.WaitOf(f.Scope, in, nil); w != nil && in != ssa.Instruction(self) && (b != self.Block() || dataflow.Before(in, self)) {
-				r.Waits = append(r.Waits, w)
-			}
+		if w := delay.WaitOf(f.Scope, in, nil); w != nil && dataflow.Before(in, self) {
+			r.Waits = append(r.Waits, w)
 		}
 	}
 	if len(r.Waits) == 0 {
@@ -68,16 +66,16 @@ func (f *finder) recursion() *Region {
 // minus a constant.
 // Such a call limits the number of attempts.
 func countsDown(self *ssa.Call) bool {
-	for _, a := range self.Common().Args {
-		b, ok := a.(*ssa.BinOp)
-		if !ok {
-			continue
-		}
-		if _, isParam := b.X.(*ssa.Parameter); isParam {
-			return true
-		}
+	return slices.ContainsFunc(self.Common().Args, func(a ssa.Value) bool { return stepped(a) != nil })
+}
+
+// stepped returns the parameter that v is computed from by one operator, or nil.
+func stepped(v ssa.Value) *ssa.Parameter {
+	if b, ok := v.(*ssa.BinOp); ok {
+		p, _ := b.X.(*ssa.Parameter)
+		return p
 	}
-	return false
+	return nil
 }
 
 // passesVarying reports whether the recursive call changes a duration
@@ -88,12 +86,8 @@ func (f *finder) passesVarying(self *ssa.Call) bool {
 		if i < len(f.Fn.Params) && dataflow.IsDuration(f.Fn.Params[i].Type()) && a != ssa.Value(f.Fn.Params[i]) {
 			return true
 		}
-	}
-	for _, w := range self.Common().Args {
-		if b, ok := w.(*ssa.BinOp); ok {
-			if _, isParam := b.X.(*ssa.Parameter); isParam && waitUses(b.X) {
-				return true
-			}
+		if p := stepped(a); p != nil && waitUses(p) {
+			return true
 		}
 	}
 	return false
@@ -101,12 +95,9 @@ func (f *finder) passesVarying(self *ssa.Call) bool {
 
 // waitUses reports whether p is converted to a duration.
 // A number that becomes a duration decides how long the wait is.
-func waitUses(p ssa.Value) bool {
-	if p.Referrers() == nil {
-		return false
-	}
-	for _, ref := range *p.Referrers() {
-		if c, ok := ref.(*ssa.Convert); ok && dataflow.IsDuration(c.Type()) {
+func waitUses(p *ssa.Parameter) bool {
+	for c := range dataflow.Refs[*ssa.Convert](p) {
+		if dataflow.IsDuration(c.Type()) {
 			return true
 		}
 	}

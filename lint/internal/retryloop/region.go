@@ -64,8 +64,8 @@ type Region struct {
 // while its caller is judged, so that regions are found on demand.
 // It is made once for a package and is not safe for concurrent use.
 type finders struct {
-	known *fact.Table
-	judge *status.Judge
+	Known *fact.Table   // what is known of functions, those of other packages too
+	Judge *status.Judge // what functions do with a status
 	memo  map[*ssa.Function]*finder
 }
 
@@ -73,8 +73,8 @@ type finders struct {
 // The table asks back for summaries, which is why it is given a method of p.
 func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
 	p := &finders{memo: map[*ssa.Function]*finder{}}
-	p.known = fact.NewTable(pass, pkg, p.summarize)
-	p.judge = status.New(p.known)
+	p.Known = fact.NewTable(pass, pkg, p.summarize)
+	p.Judge = status.New(p.Known)
 	return p
 }
 
@@ -82,7 +82,7 @@ func newFinders(pass *analysis.Pass, pkg *ssa.Package) *finders {
 func (p *finders) of(fn *ssa.Function) *finder {
 	f := p.memo[fn]
 	if f == nil {
-		f = &finder{Scope: p.known.Scope(fn), pkg: p}
+		f = &finder{Scope: p.Known.Scope(fn), pkg: p}
 		p.memo[fn] = f
 	}
 	return f
@@ -205,7 +205,7 @@ func besideErrors(tests []*Test, l *dataflow.Loop) []*Test {
 		}
 	}
 	return slices.DeleteFunc(tests, func(t *Test) bool {
-		return t.Nil && !slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return isOp(c, retried) })
+		return t.Nil && !slices.ContainsFunc(t.Ops, func(c *ssa.Call) bool { return slices.Contains(retried, c) })
 	})
 }
 
@@ -254,16 +254,12 @@ func (f *finder) regionWaits(r *Region, onFailure, onSuccess []map[*ssa.BasicBlo
 		}
 		for _, in := range b.Instrs {
 			w := delay.WaitOf(f.Scope, in, r.Loop)
-			if w == nil {
+			if w == nil || !r.Pure && (!anyHas(onFailure, b) || anyHas(onSuccess, b)) {
 				continue
 			}
-			if !r.Pure && (!anyHas(onFailure, b) || anyHas(onSuccess, b)) {
-				continue
+			if c, ok := in.(*ssa.Call); !ok || !slices.Contains(r.Ops, c) {
+				waits = append(waits, w)
 			}
-			if c, ok := in.(*ssa.Call); ok && isOp(c, r.Ops) {
-				continue
-			}
-			waits = append(waits, w)
 		}
 	}
 	return waits
@@ -304,4 +300,22 @@ func (f *finder) describe(r *Region) {
 		r.Pos = r.Ops[0].Pos()
 	}
 	r.words()
+}
+
+// anyHas reports whether one of the sets holds b.
+func anyHas(sets []map[*ssa.BasicBlock]bool, b *ssa.BasicBlock) bool {
+	return slices.ContainsFunc(sets, func(s map[*ssa.BasicBlock]bool) bool { return s[b] })
+}
+
+// appendNew adds the operations that are not there yet. An operation may be
+// tested more than once: for its error, and for its status.
+// The order stays that of the code, since messages name the first ones. Calls
+// are compared, not callees: the same function may be called twice.
+func appendNew(ops, more []*ssa.Call) []*ssa.Call {
+	for _, c := range more {
+		if !slices.Contains(ops, c) {
+			ops = append(ops, c)
+		}
+	}
+	return ops
 }

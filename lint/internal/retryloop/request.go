@@ -11,16 +11,9 @@ import (
 	"github.com/forbear-go/forbear/lint/internal/send"
 )
 
-// Sends returns the requests that the region's operations send.
+// Sends returns the requests that the region's operations send, each once. Whether
+// one may be repeated is for the rules to say.
 func (r *Region) Sends() []fact.Send { return send.Of(r.f.Scope, r.Ops) }
-
-// Keyed reports whether the function around the region, or one around that,
-// mentions an idempotency key.
-func (r *Region) Keyed() bool { return send.Keyed(r.Fn) }
-
-// MentionsKey reports whether fn or a function around it mentions an
-// idempotency key.
-func (r *Result) MentionsKey(fn *ssa.Function) bool { return send.Keyed(fn) }
 
 // ReadOnly reports whether the names of the region's function, or of those that
 // it attempts, say that it only reads.
@@ -52,6 +45,7 @@ func (r *Region) Responses() []*ssa.Call {
 // matches. It looks three calls deep: a header is parsed close to the loop.
 func (r *Region) Mentions(re *regexp.Regexp) bool {
 	seen := map[*ssa.Function]bool{}
+	// A literal is written for the function around it.
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
 		if mentions(r.f.Known, fn, re, seen, 3) {
 			return true
@@ -63,33 +57,27 @@ func (r *Region) Mentions(re *regexp.Regexp) bool {
 // mentions is Mentions for one function. seen keeps it from going around.
 // The depth bounds the search, and seen ends it at a recursion.
 func mentions(known *fact.Table, fn *ssa.Function, re *regexp.Regexp, seen map[*ssa.Function]bool, depth int) bool {
-	if fn == nil || seen[fn] {
+	if seen[fn] {
 		return false
 	}
 	seen[fn] = true
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		switch in := in.(type) {
-		case *ssa.FieldAddr:
-			if re.MatchString(dataflow.FieldName(in.X.Type(), in.Field)) {
-				return true
-			}
-		case *ssa.Field:
-			if re.MatchString(dataflow.FieldName(in.X.Type(), in.Field)) {
+		case *ssa.FieldAddr, *ssa.Field:
+			if re.MatchString(dataflow.FieldOf(in.(ssa.Value))) {
 				return true
 			}
 		case ssa.CallInstruction:
 			c := in.Common()
+			// A helper of that name counts even when its body cannot be read.
 			if re.MatchString(dataflow.CalleeName(c)) {
 				return true
 			}
-			if g := dataflow.Static(c); g != nil && depth > 0 && len(g.Blocks) > 0 && known.Own(g) && mentions(known, g, re, seen, depth-1) {
+			if g := known.Body(c); g != nil && depth > 0 && mentions(known, g, re, seen, depth-1) {
 				return true
 			}
 		}
 		for _, op := range in.Operands(nil) {
-			if *op == nil {
-				continue
-			}
 			if str, ok := dataflow.ConstString(*op); ok && re.MatchString(str) {
 				return true
 			}

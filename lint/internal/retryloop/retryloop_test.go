@@ -183,7 +183,7 @@ func Post(method string) (err error) {
 func nothing() {}`)
 	sums := map[string]*fact.Summary{}
 	for _, fn := range r.Funcs {
-		sums[fn.Name()] = r.Local(fn)
+		sums[fn.Name()] = r.Known.Local(fn)
 	}
 	if w := sums["Wait"].Wait; w == nil || w.Param != 0 || !w.Bare {
 		t.Errorf("Wait: got %+v, want a bare wait for parameter 0", w)
@@ -216,13 +216,13 @@ func f() { Again(call); Once(call); Post("PUT"); Again(func() error { return nil
 		}
 	}
 	again := ssatest.Calls(f, "Again")
-	if fn := r.RetriedCallback(again[0]); fn == nil || fn.Name() != "call" {
+	if fn := r.retriedCallback(again[0]); fn == nil || fn.Name() != "call" {
 		t.Errorf("got %v, want call", fn)
 	}
-	if fn := r.RetriedCallback(again[1]); fn == nil || fn.Parent() != f {
+	if fn := r.retriedCallback(again[1]); fn == nil || fn.Parent() != f {
 		t.Errorf("got %v, want the literal", fn)
 	}
-	if fn := r.RetriedCallback(ssatest.Call(t, f, "Once")); fn != nil {
+	if fn := r.retriedCallback(ssatest.Call(t, f, "Once")); fn != nil {
 		t.Errorf("got %v, want none: it is called once", fn)
 	}
 	if m := r.RetriedMethod(ssatest.Call(t, f, "Post")); m != "PUT" {

@@ -18,7 +18,7 @@ func (r *Region) RetriedStatuses(grpc bool) uint16 {
 	if r.Loop == nil {
 		return 0
 	}
-	return r.f.pkg.judge.Retried(r.f.Scope, r.Loop, grpc)
+	return r.f.pkg.Judge.Retried(r.f.Scope, r.Loop, grpc)
 }
 
 // OnlyRefused reports whether the region tries again only what a server refused
@@ -43,22 +43,11 @@ func (r *Region) OnCertificateError() bool {
 	return slices.ContainsFunc(r.Tests, func(t *Test) bool { return status.CertificateTest(t.If.Cond) })
 }
 
-// PredicateYes returns for which statuses (or codes) fn certainly returns true.
-func (r *Result) PredicateYes(fn *ssa.Function, grpc bool) uint16 {
-	return r.pkg.judge.Yes(fn, grpc)
-}
-
-// RetriesCertificateErrors reports whether the predicate fn certainly returns
-// true for an error of crypto/x509 that it asks for.
-func (r *Result) RetriesCertificateErrors(fn *ssa.Function) bool {
-	return r.pkg.judge.YesToCertificate(fn)
-}
-
 // Doubtful reports whether, between one of the responses in mask and the next
 // attempt, a branch that cannot be judged may leave the region: the body of the
 // response may say more than its status.
 func (r *Region) Doubtful(mask uint16, grpc bool) bool {
-	return slices.ContainsFunc(r.f.pkg.judge.Undecided(r.f.Scope, r.Loop, mask, grpc), func(br *ssa.If) bool {
+	return slices.ContainsFunc(r.f.pkg.Judge.Undecided(r.f.Scope, r.Loop, mask, grpc), func(br *ssa.If) bool {
 		return r.mayLeave(br.Block()) && !r.plainExit(br.Cond, 0)
 	})
 }
@@ -99,13 +88,8 @@ func (r *Region) plainExit(v ssa.Value, depth int) bool {
 	case *ssa.Call:
 		return dataflow.CalleePkg(v.Common()) == "time" || dataflow.CalleePkg(v.Common()) == "context"
 	case *ssa.Phi:
-		for _, e := range v.Edges {
-			if e != ssa.Value(v) && !r.plainExit(e, depth+1) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(v.Edges, func(e ssa.Value) bool { return e != v && !r.plainExit(e, depth+1) })
 	}
-	_, isInstr := v.(ssa.Instruction)
-	return !isInstr || !r.Loop.Contains(v.(ssa.Instruction))
+	in, isInstr := v.(ssa.Instruction)
+	return !isInstr || !r.Loop.Contains(in)
 }

@@ -21,8 +21,8 @@ var questionWord = regexp.MustCompile(`(?i)^(is|has|have|can|should|check|exists
 // returns whether an error was nil. A question about a state says that too, so
 // that names which ask are left out.
 func reportsSuccess(known *fact.Table, c *ssa.CallCommon) bool {
-	fn := dataflow.Static(c)
-	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
+	fn := known.Body(c)
+	if fn == nil || questionWord.MatchString(fn.Name()) || awaitWord.MatchString(fn.Name()) {
 		return false
 	}
 	res := fn.Signature.Results()

@@ -1,8 +1,6 @@
 package retryloop
 
 import (
-	"strings"
-
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
@@ -18,7 +16,7 @@ func (p *finders) summarize(s *fact.Scope, sum *fact.Summary) {
 	calls(s, sum)
 	if len(s.Fn.Blocks) > 0 && s.Fn.Signature.Results().Len() > 0 {
 		sum.Delay = delay.Result(s)
-		sum.Fails, sum.Yes = p.judge.Outcome(s)
+		sum.Fails, sum.Yes = p.Judge.Outcome(s)
 	}
 	for _, r := range p.of(s.Fn).regions() {
 		noteRetry(sum, r)
@@ -42,10 +40,9 @@ func calls(s *fact.Scope, sum *fact.Summary) {
 				}
 			}
 			if a, ok := in.(*ssa.Alloc); ok {
-				for _, st := range send.MethodStores(a) {
-					if m, ok := dataflow.ConstString(st.Val); ok {
-						sum.AddSend(fact.Send{Method: strings.ToUpper(m), Param: -1, Keyed: keyed})
-					}
+				for _, snd := range send.Literal(a) {
+					snd.Keyed = keyed
+					sum.AddSend(snd)
 				}
 			}
 			if !isCall {
@@ -76,7 +73,7 @@ func noteRetry(s *fact.Summary, r *Region) {
 	if r.Bound.Known {
 		s.Attempts = int(r.Bound.Limit)
 	}
-	if r.Keyed() || r.OnlyRefused() {
+	if send.Keyed(r.Fn) || r.OnlyRefused() {
 		return
 	}
 	for _, snd := range r.Sends() {

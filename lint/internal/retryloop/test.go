@@ -48,12 +48,10 @@ func (f *finder) tests(l *dataflow.Loop) []*Test {
 		if !l.Blocks[b] {
 			continue
 		}
-		i := dataflow.IfOf(b)
-		if i == nil {
-			continue
-		}
-		if t := f.test(i, l); t != nil {
-			found = append(found, t)
+		if i := dataflow.IfOf(b); i != nil {
+			if t := f.test(i, l); t != nil {
+				found = append(found, t)
+			}
 		}
 	}
 	return found
@@ -119,7 +117,7 @@ func (f *finder) compareTest(c *ssa.BinOp, t *Test, l *dataflow.Loop) *Test {
 	if !failOnTrue {
 		t.Fail = 1 - t.Fail
 	}
-	if _, isConst := x.(*ssa.Const); isConst {
+	if dataflow.IsConst(x) {
 		x = y
 	}
 	t.Status, t.Ops = true, status.Sources(f.Func, x, l)
@@ -168,7 +166,7 @@ func (f *finder) callTest(c *ssa.Call, t *Test, l *dataflow.Loop) *Test {
 			return t
 		}
 	}
-	if resp, failOnTrue := f.pkg.judge.Predicate(f.Scope, c); resp != nil {
+	if resp, failOnTrue := f.pkg.Judge.Predicate(f.Scope, c); resp != nil {
 		if !failOnTrue {
 			t.Fail = 1 - t.Fail
 		}

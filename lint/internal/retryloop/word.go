@@ -22,18 +22,11 @@ var (
 // Comments are not read: they go out of date.
 func (r *Region) words() {
 	for fn := r.Fn; fn != nil; fn = fn.Parent() {
-		name := fn.Name()
-		if retryWord.MatchString(name) && !r.Spoken {
-			r.Spoken = true
-		}
-		if awaitWord.MatchString(name) {
-			r.Waiting = true
-		}
+		r.Spoken = r.Spoken || retryWord.MatchString(fn.Name())
+		r.Waiting = r.Waiting || awaitWord.MatchString(fn.Name())
 	}
 	for _, c := range r.Ops {
-		if n := dataflow.CalleeName(c.Common()); awaitWord.MatchString(n) {
-			r.Waiting = true
-		}
+		r.Waiting = r.Waiting || awaitWord.MatchString(dataflow.CalleeName(c.Common()))
 	}
 	r.Waiting = r.Waiting || pollWord.MatchString(r.Delay.Name)
 	node := r.Node
@@ -43,7 +36,7 @@ func (r *Region) words() {
 	if node == nil {
 		return
 	}
-	ast.Inspect(node, func(n ast.Node) bool {
+	for n := range ast.Preorder(node) {
 		switch n := n.(type) {
 		case *ast.Ident:
 			r.Spoken = r.Spoken || retryWord.MatchString(n.Name)
@@ -54,8 +47,7 @@ func (r *Region) words() {
 				r.Waiting = r.Waiting || pollWord.MatchString(n.Value)
 			}
 		}
-		return true
-	})
+	}
 }
 
 // pollWord marks loops that wait for a state of something else.

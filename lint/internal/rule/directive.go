@@ -111,14 +111,14 @@ func parse(c *ast.Comment) *Directive {
 func (d *Directive) place(fset *token.FileSet, f *ast.File) {
 	at := fset.Position(d.Pos)
 	d.file, d.line = at.Filename, at.Line
-	if line := fset.Position(f.Package).Line; line == at.Line || f.Doc != nil && f.Doc.Pos() <= d.Pos && d.Pos < f.Doc.End() {
+	if fset.Position(f.Package).Line == at.Line || d.in(f.Doc) {
 		d.from, d.to, d.wholeScope = f.FileStart, f.FileEnd, true
 		return
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			if n.Doc != nil && n.Doc.Pos() <= d.Pos && d.Pos < n.Doc.End() || fset.Position(n.Pos()).Line == at.Line {
+			if d.in(n.Doc) || fset.Position(n.Pos()).Line == at.Line {
 				d.from, d.to, d.wholeScope = n.Pos(), n.End(), true
 				return false
 			}
@@ -131,6 +131,11 @@ func (d *Directive) place(fset *token.FileSet, f *ast.File) {
 		}
 		return true
 	})
+}
+
+// in reports whether the directive is one of a group of comments, which may be nil.
+func (d *Directive) in(g *ast.CommentGroup) bool {
+	return g != nil && g.Pos() <= d.Pos && d.Pos < g.End()
 }
 
 // advisory lists the rules that a directive may suppress for a whole function
@@ -151,10 +156,7 @@ func (s *DirectiveSet) match(fset *token.FileSet, f *Finding) *Directive {
 		}
 		onLine := at.Line == d.line || at.Line == d.line+1
 		inside := d.from <= f.Pos && f.Pos < d.to
-		if d.wholeScope && !advisory[f.Rule] && !onLine {
-			continue
-		}
-		if onLine || inside {
+		if onLine || inside && (!d.wholeScope || advisory[f.Rule]) {
 			d.Used = true
 			return d
 		}
@@ -165,8 +167,5 @@ func (s *DirectiveSet) match(fset *token.FileSet, f *Finding) *Directive {
 // names reports whether the directive is about a rule.
 // A nolint of forbear as a whole names every rule.
 func (d *Directive) names(rule string) bool {
-	if d.Rules == nil {
-		return true
-	}
-	return slices.Contains(d.Rules, rule)
+	return d.Rules == nil || slices.Contains(d.Rules, rule)
 }

@@ -1,10 +1,12 @@
 package rule
 
 import (
+	"go/ast"
 	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
+	"github.com/forbear-go/forbear/lint/internal/delay"
 	"github.com/forbear-go/forbear/lint/internal/retryloop"
 	"github.com/forbear-go/forbear/lint/internal/send"
 )
@@ -15,10 +17,7 @@ import (
 // retry; without either, only a remote call makes it sure.
 func RegionConfidence(r *retryloop.Region) Confidence {
 	// A ticker runs on its own, so its loop is a poller more often than a retry.
-	ticker := false
-	for _, w := range r.Waits {
-		ticker = ticker || w.Ticker
-	}
+	ticker := slices.ContainsFunc(r.Waits, func(w *delay.Wait) bool { return w.Ticker })
 	switch {
 	case ticker && r.Waiting, r.Waiting && r.Boundary == send.Local: // a lock file, a local state
 		return Low
@@ -38,7 +37,7 @@ func Ops(r *retryloop.Region) string {
 	var names []string
 	for _, c := range r.Ops {
 		n := dataflow.Describe(c.Common())
-		if !contains(names, n) {
+		if !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}
@@ -48,9 +47,16 @@ func Ops(r *retryloop.Region) string {
 	return strings.Join(names, ", ")
 }
 
-// contains reports whether a list holds a name.
-func contains(list []string, s string) bool {
-	return slices.Contains(list, s)
+// LastName returns the name that an expression ends with, as in a.b.Name; nil
+// for one that is no name.
+func LastName(e ast.Expr) *ast.Ident {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e
+	case *ast.SelectorExpr:
+		return e.Sel
+	}
+	return nil
 }
 
 // Wait says how long a fixed wait is.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"reflect"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -29,6 +31,15 @@ const (
 
 // String returns the name by which settings and reports know it.
 func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }
+
+// Sure is the confidence of a finding that blocks a merge, unless something speaks
+// against it: then it is a warning.
+func Sure(certain bool) Confidence {
+	if certain {
+		return High
+	}
+	return Medium
+}
 
 // ParseConfidence reads the name of a confidence.
 // Names are in lower case, and no other spelling is accepted.
@@ -140,6 +151,16 @@ func (p *Pass) Report(f Finding) {
 	p.found = append(p.found, &f)
 }
 
+// ReportAt reports a finding at an instruction, in the name of its function.
+func (p *Pass) ReportAt(in ssa.Instruction, c Confidence, message string, callees ...string) {
+	p.Report(Finding{Confidence: c, Pos: in.Pos(), Function: FunctionName(in.Parent()), Message: message, Callees: callees})
+}
+
+// ReportNode reports a finding that underlines a piece of the source.
+func (p *Pass) ReportNode(n ast.Node, c Confidence, message string) {
+	p.Report(Finding{Confidence: c, Pos: n.Pos(), End: n.End(), Message: message})
+}
+
 // ReportRegion reports a finding at the keyword of a retry, with the operation
 // and the waits as related places. One region has at most one finding of a
 // rule.
@@ -183,21 +204,28 @@ func FunctionName(fn *ssa.Function) string {
 
 // enclosing names the declaration around pos.
 func (p *Pass) enclosing(pos token.Pos) string {
-	for _, f := range p.Files {
-		if pos < f.FileStart || pos >= f.FileEnd {
-			continue
-		}
-		for _, d := range f.Decls {
-			fd, ok := d.(*ast.FuncDecl)
-			if ok && fd.Pos() <= pos && pos < fd.End() {
-				if fd.Recv == nil {
-					return fd.Name.Name
-				}
-				return "method " + fd.Name.Name
+	f := p.FileAt(pos)
+	if f == nil {
+		return ""
+	}
+	for _, d := range f.Decls {
+		fd, ok := d.(*ast.FuncDecl)
+		if ok && fd.Pos() <= pos && pos < fd.End() {
+			if fd.Recv == nil {
+				return fd.Name.Name
 			}
+			return "method " + fd.Name.Name
 		}
 	}
 	return ""
+}
+
+// FileAt returns the file that pos lies in, or nil.
+func (p *Pass) FileAt(pos token.Pos) *ast.File {
+	if i := slices.IndexFunc(p.Files, func(f *ast.File) bool { return f.FileStart <= pos && pos < f.FileEnd }); i >= 0 {
+		return p.Files[i]
+	}
+	return nil
 }
 
 // exempt reports whether nothing is judged at pos: in tests, in examples, in
@@ -209,16 +237,12 @@ func (p *Pass) exempt(pos token.Pos) bool {
 		return true
 	}
 	for _, dir := range []string{"/examples/", "/example/", "/_examples/"} {
-		if strings.Contains(name, dir) && strings.Contains(p.Pass.Pkg.Path()+"/", dir) {
+		if strings.Contains(name, dir) && strings.Contains(p.Pkg.Path()+"/", dir) {
 			return true
 		}
 	}
-	for _, f := range p.Files {
-		if f.FileStart <= pos && pos < f.FileEnd {
-			return generated(f)
-		}
-	}
-	return false
+	f := p.FileAt(pos)
+	return f != nil && generated(f)
 }
 
 // generated reports whether a file is made by a program. What cgo makes of a
@@ -242,12 +266,10 @@ func generated(f *ast.File) bool {
 
 // tool reports whether pos lies in a development tool.
 func (p *Pass) tool(pos token.Pos) bool {
-	for _, imp := range p.Pass.Pkg.Imports() {
-		if imp.Path() == "testing" {
-			return true
-		}
+	if p.Imports("testing") {
+		return true
 	}
-	path := "/" + p.Pass.Pkg.Path() + "/"
+	path := "/" + p.Pkg.Path() + "/"
 	for _, dir := range []string{"/hack/", "/e2e/", "/integration/", "/mock"} {
 		if strings.Contains(path, dir) {
 			return true
@@ -259,6 +281,11 @@ func (p *Pass) tool(pos token.Pos) bool {
 		}
 	}
 	return false
+}
+
+// Imports reports whether the package imports the one of the given path.
+func (p *Pass) Imports(path string) bool {
+	return slices.ContainsFunc(p.Pkg.Imports(), func(imp *types.Package) bool { return imp.Path() == path })
 }
 
 // flush applies the directives and hands what stands to the driver.
@@ -294,7 +321,7 @@ func (p *Pass) flush(dirs *DirectiveSet) {
 
 // Place is the file at pos, as settings know it.
 func (p *Pass) Place(pos token.Pos) config.Place {
-	at := config.Place{Package: p.Pass.Pkg.Path(), File: p.Fset.PositionFor(pos, false).Filename}
+	at := config.Place{Package: p.Pkg.Path(), File: p.Fset.PositionFor(pos, false).Filename}
 	if p.Module != nil {
 		at.Module = p.Module.Path
 	}

@@ -6,6 +6,7 @@ package send
 import (
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -43,7 +44,7 @@ func BoundaryOf(known *fact.Table, c *ssa.Call) Boundary {
 			return Local
 		}
 	}
-	if inside(known, dataflow.Static(c.Common()), 0) {
+	if inside(known, c.Common(), 0) {
 		return Local
 	}
 	return Unknown
@@ -62,21 +63,20 @@ func direct(c *ssa.CallCommon) Boundary {
 		}
 		return Unknown
 	}
-	for _, r := range remotePkgs {
-		if pkg == r || strings.HasPrefix(pkg, r+"/") {
-			return Remote
-		}
+	if slices.ContainsFunc(remotePkgs, func(root string) bool { return dataflow.Under(pkg, root) }) {
+		return Remote
 	}
 	return Unknown
 }
 
-// inside reports whether fn certainly touches nothing but the memory of the
+// inside reports whether a call certainly touches nothing but the memory of the
 // program: all that it calls is known, down to packages that only compute. A
 // function that hands something to a goroutine or a channel is not known: what
 // receives it may go anywhere.
 // Four levels of calls are entered.
-func inside(known *fact.Table, fn *ssa.Function, depth int) bool {
-	if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) || depth > 4 {
+func inside(known *fact.Table, call *ssa.CallCommon, depth int) bool {
+	fn := known.Body(call)
+	if fn == nil || depth > 4 {
 		return false
 	}
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
@@ -91,7 +91,7 @@ func inside(known *fact.Table, fn *ssa.Function, depth int) bool {
 			if c.IsInvoke() && dataflow.CalleePkg(c) == "" { // error.Error
 				continue
 			}
-			if !inside(known, dataflow.Static(c), depth+1) {
+			if !inside(known, c, depth+1) {
 				return false
 			}
 		}

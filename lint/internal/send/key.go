@@ -28,20 +28,17 @@ func IsKeyName(s string) bool {
 // A text of 200 bytes or more is no header's name.
 func MentionsKey(fn *ssa.Function) bool {
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
+		name := ""
 		switch in := in.(type) {
 		case *ssa.FieldAddr:
-			if IsKeyName(dataflow.FieldName(in.X.Type(), in.Field)) {
-				return true
-			}
+			name = dataflow.FieldOf(in)
 		case *ssa.Call:
-			if IsKeyName(dataflow.CalleeName(in.Common())) {
-				return true
-			}
+			name = dataflow.CalleeName(in.Common())
+		}
+		if name != "" && IsKeyName(name) {
+			return true
 		}
 		for _, op := range in.Operands(nil) {
-			if *op == nil {
-				continue
-			}
 			// A long text, such as a help page, mentions keys without setting one.
 			if s, ok := dataflow.ConstString(*op); ok && len(s) < 200 && IsKeyName(s) {
 				return true

@@ -22,9 +22,6 @@ func ReadOnlyName(fn *ssa.Function) bool {
 	}
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		for _, op := range in.Operands(nil) {
-			if *op == nil {
-				continue
-			}
 			if s, ok := dataflow.ConstString(*op); ok && len(s) > 1 && (s[0] == '/' || len(s) > 8 && s[:4] == "http") && readOnlyWord.MatchString(s) {
 				return true
 			}

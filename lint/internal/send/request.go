@@ -2,6 +2,7 @@ package send
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -49,11 +50,9 @@ func requestArg(s *fact.Scope, v ssa.Value, sum *fact.Summary) {
 			for _, st := range s.StoresTo(v.X) {
 				visit(st.Val)
 			}
-		case *ssa.Alloc: // &http.Request{Method: "POST"}
-			for _, st := range MethodStores(v) {
-				if m, ok := dataflow.ConstString(st.Val); ok {
-					sum.AddSend(fact.Send{Method: strings.ToUpper(m), Param: -1})
-				}
+		case *ssa.Alloc:
+			for _, snd := range Literal(v) {
+				sum.AddSend(snd)
 			}
 		case *ssa.Call:
 			Effects(s.Known, v.Common(), false, sum)
@@ -67,29 +66,28 @@ func requestArg(s *fact.Scope, v ssa.Value, sum *fact.Summary) {
 	visit(v)
 }
 
+// retryable is the library whose client has the names of net/http.
+const retryable = "github.com/hashicorp/go-retryablehttp"
+
 // directSend recognizes the calls that make a request of a known method. Reads
 // are left out where they have functions of their own: only writes need a key.
-func directSend(c *ssa.CallCommon) []fact.Send {
+// ok is false for any other call.
+func directSend(c *ssa.CallCommon) (snd fact.Send, ok bool) {
 	name, pkg := dataflow.CalleeName(c), dataflow.CalleePkg(c)
-	// arg is where the method stands among the arguments.
-	arg := -1
+	client := pkg == "net/http" || pkg == retryable
 	switch {
-	case pkg == "net/http" && name == "NewRequest", pkg == "github.com/hashicorp/go-retryablehttp" && name == "NewRequest":
-		arg = 0
-	case pkg == "net/http" && name == "NewRequestWithContext", pkg == "github.com/hashicorp/go-retryablehttp" && name == "NewRequestWithContext":
-		arg = 1
-	case (pkg == "net/http" || pkg == "golang.org/x/net/context/ctxhttp" || pkg == "github.com/hashicorp/go-retryablehttp") && (name == "Post" || name == "PostForm"):
-		return []fact.Send{{Method: "POST", Param: -1}}
+	case client && name == "NewRequest":
+		snd.Method, snd.Param = MethodArg(c, 0)
+	case client && name == "NewRequestWithContext":
+		snd.Method, snd.Param = MethodArg(c, 1)
+	case (client || pkg == "golang.org/x/net/context/ctxhttp") && (name == "Post" || name == "PostForm"):
+		snd = fact.Send{Method: "POST", Param: -1}
 	case dataflow.Under(pkg, "github.com/go-resty/resty") && (name == "Post" || name == "Patch") && dataflow.Receiver(c) == "Request":
-		return []fact.Send{{Method: strings.ToUpper(name), Param: -1}}
+		snd = fact.Send{Method: strings.ToUpper(name), Param: -1}
 	default:
-		return nil
+		return snd, false
 	}
-	method, param := MethodArg(c, arg)
-	if method == "" && param < 0 {
-		return nil
-	}
-	return []fact.Send{{Method: method, Param: param}}
+	return snd, snd.Method != "" || snd.Param >= 0
 }
 
 // MethodArg reads the HTTP method from argument i of a call: a constant, or a
@@ -107,29 +105,24 @@ func MethodArg(c *ssa.CallCommon, i int) (method string, param int) {
 		return strings.ToUpper(s), -1
 	}
 	if p, ok := a.(*ssa.Parameter); ok {
-		for n, q := range p.Parent().Params {
-			if q == p {
-				return "", n
-			}
-		}
+		return "", slices.Index(p.Parent().Params, p)
 	}
 	return "", -1
 }
 
-// MethodStores returns the stores to the Method of a request that is made in
-// place.
-func MethodStores(a *ssa.Alloc) (found []*ssa.Store) {
-	if !IsRequest(a.Type()) || a.Referrers() == nil {
+// Literal returns the requests that are made in place at a, by the constants
+// that are stored in their Method: &http.Request{Method: "POST"}.
+func Literal(a *ssa.Alloc) (found []fact.Send) {
+	if !IsRequest(a.Type()) {
 		return nil
 	}
-	for _, ref := range *a.Referrers() {
-		fa, ok := ref.(*ssa.FieldAddr)
-		if !ok || dataflow.FieldName(fa.X.Type(), fa.Field) != "Method" {
+	for fa := range dataflow.Refs[*ssa.FieldAddr](a) {
+		if dataflow.FieldOf(fa) != "Method" {
 			continue
 		}
-		for _, u := range *fa.Referrers() {
-			if s, ok := u.(*ssa.Store); ok && s.Addr == ssa.Value(fa) {
-				found = append(found, s)
+		for s := range dataflow.Refs[*ssa.Store](fa) {
+			if m, ok := dataflow.ConstString(s.Val); ok && s.Addr == ssa.Value(fa) {
+				found = append(found, fact.Send{Method: strings.ToUpper(m), Param: -1})
 			}
 		}
 	}
@@ -138,7 +131,7 @@ func MethodStores(a *ssa.Alloc) (found []*ssa.Store) {
 
 // IsRequest reports whether t is an HTTP request, or a pointer to one.
 func IsRequest(t types.Type) bool {
-	return dataflow.IsNamed(t, "net/http", "Request") || dataflow.IsNamed(t, "github.com/hashicorp/go-retryablehttp", "Request")
+	return dataflow.IsNamed(t, "net/http", "Request") || dataflow.IsNamed(t, retryable, "Request")
 }
 
 // Effects adds to sum what a call does beyond the program: where it goes, and
@@ -155,8 +148,8 @@ func Effects(known *fact.Table, c *ssa.CallCommon, keyed bool, sum *fact.Summary
 	case Local:
 		sum.Local = true
 	}
-	for _, snd := range directSend(c) {
-		snd.Keyed = snd.Keyed || keyed
+	if snd, ok := directSend(c); ok {
+		snd.Keyed = keyed
 		sum.AddSend(snd)
 	}
 	inner := known.Of(c)

@@ -10,6 +10,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"strings"
 	"sync"
 	"testing"
 
@@ -80,44 +81,19 @@ func (p *Package) Run(t testing.TB, a *analysis.Analyzer) any {
 // Fn returns a function, or a method named "T.M".
 func (p *Package) Fn(t testing.TB, name string) *ssa.Function {
 	t.Helper()
-	for fn := range p.functions() {
-		if fn.RelString(p.Pkg) == name || fn.RelString(p.Pkg) == "(*"+dotted(name) || fn.RelString(p.Pkg) == "("+dotted(name) {
+	for _, obj := range p.Pass.TypesInfo.Defs {
+		declared, ok := obj.(*types.Func)
+		if !ok {
+			continue
+		}
+		// A method's full name has its receiver in parentheses.
+		fn := p.Prog.FuncValue(declared)
+		if fn != nil && strings.NewReplacer("(*", "", "(", "", ")", "").Replace(fn.RelString(p.Pkg)) == name {
 			return fn
 		}
 	}
 	t.Fatalf("the source has no function %s", name)
 	return nil
-}
-
-// dotted turns "T.M" into "T).M".
-// The short form keeps tests readable.
-// A method's full name holds the parenthesis behind its receiver.
-func dotted(name string) string {
-	for i := range len(name) {
-		if name[i] == '.' {
-			return name[:i] + ")" + name[i:]
-		}
-	}
-	return name
-}
-
-// functions yields the declared functions and methods, in source order.
-// Literals are left out: a test reaches them through the function around them.
-func (p *Package) functions() func(yield func(*ssa.Function) bool) {
-	return func(yield func(*ssa.Function) bool) {
-		for _, f := range p.Pass.Files {
-			for _, d := range f.Decls {
-				decl, ok := d.(*ast.FuncDecl)
-				if !ok {
-					continue
-				}
-				obj, _ := p.Pass.TypesInfo.Defs[decl.Name].(*types.Func)
-				if fn := p.Prog.FuncValue(obj); fn != nil && !yield(fn) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Calls returns the calls in fn of functions, methods or function values of

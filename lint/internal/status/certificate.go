@@ -23,11 +23,8 @@ func CertificateTest(cond ssa.Value) bool {
 				return true
 			}
 		}
-		if fn := v.Common().StaticCallee(); fn != nil {
-			if slices.ContainsFunc(fn.TypeArgs(), ofX509) {
-				return true
-			}
-		}
+		fn := v.Common().StaticCallee()
+		return fn != nil && slices.ContainsFunc(fn.TypeArgs(), ofX509)
 	}
 	return false
 }

@@ -24,15 +24,11 @@ func Comparison(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 // open is none: "not 404" may be a success or another failure.
 // The constant may stand on either side.
 func statusTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
-	if _, isConst := x.(*ssa.Const); isConst {
+	if dataflow.IsConst(x) {
 		x, y, op = y, x, dataflow.Flip(op)
 	}
-	c, isConst := y.(*ssa.Const)
-	if !isConst || !IsStatus(x) && !IsStatus(hundreds(x)) {
-		return false, false
-	}
-	n, isInt := dataflow.ConstInt(c)
-	if !isInt {
+	n, isInt := dataflow.ConstInt(y)
+	if !isInt || !IsStatus(x) && !IsStatus(hundreds(x)) {
 		return false, false
 	}
 	// status/100 == 4 compares classes.
@@ -63,14 +59,13 @@ func statusTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
 // OK is 0, and every other code is a failure. Codes have no order, so that only
 // equality counts.
 func codeTest(x, y ssa.Value, op token.Token) (failOnTrue, ok bool) {
-	if _, isConst := x.(*ssa.Const); isConst {
+	if dataflow.IsConst(x) {
 		x, y = y, x
 	}
-	c, isConst := y.(*ssa.Const)
-	if !isConst || !isCode(x) || op != token.EQL && op != token.NEQ {
+	if !dataflow.IsConst(y) || !isCode(x) || op != token.EQL && op != token.NEQ {
 		return false, false
 	}
-	if n, _ := dataflow.ConstInt(c); n != 0 {
+	if n, _ := dataflow.ConstInt(y); n != 0 {
 		return true, op == token.EQL // code != X may be a success
 	}
 	return op == token.NEQ, true
@@ -108,7 +103,7 @@ func Sources(f *dataflow.Func, v ssa.Value, l *dataflow.Loop) []*ssa.Call {
 // The function is run for a 200 and a 503: where both are certain and differ, it
 // is such a predicate, whatever its name.
 func (j *Judge) Predicate(sc *fact.Scope, c *ssa.Call) (resp ssa.Value, failOnTrue bool) {
-	if fn := dataflow.Static(c.Common()); fn == nil || len(fn.Blocks) == 0 || !j.known.Own(fn) {
+	if j.known.Body(c.Common()) == nil {
 		return nil, false
 	}
 	for _, a := range c.Common().Args {

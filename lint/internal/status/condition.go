@@ -34,8 +34,8 @@ func (w *world) cond(v ssa.Value) truth {
 			return w.cond(x)
 		}
 	case *ssa.Const:
-		if v.Value != nil && v.Value.Kind() == constant.Bool {
-			return truthOf(constant.BoolVal(v.Value))
+		if b, ok := dataflow.ConstBool(v); ok {
+			return truthOf(b)
 		}
 	case *ssa.BinOp:
 		return w.compare(v)
@@ -119,7 +119,7 @@ func (w *world) edgeLive(from, to *ssa.BasicBlock) bool {
 // an enumeration of something else, and stays open.
 func (w *world) compare(b *ssa.BinOp) truth {
 	x, y, op := b.X, b.Y, b.Op
-	if _, isConst := x.(*ssa.Const); isConst {
+	if dataflow.IsConst(x) {
 		x, y, op = y, x, dataflow.Flip(op)
 	}
 	if dataflow.IsNil(y) && (op == token.EQL || op == token.NEQ) {
@@ -136,21 +136,18 @@ func (w *world) compare(b *ssa.BinOp) truth {
 		}
 		return t
 	}
-	c, ok := y.(*ssa.Const)
-	if !ok {
+	n, isInt := dataflow.ConstInt(y)
+	if !isInt {
 		return maybe
 	}
-	n, isInt := dataflow.ConstInt(c)
-	if q, ok := x.(*ssa.BinOp); ok && isInt && q.Op == token.QUO { // status/100 == 4
-		if d, ok := q.Y.(*ssa.Const); ok && d.Int64() == 100 {
-			if s, ok := w.statusValue(q.X); ok {
-				w.used = true
-				return compareInts(s/100, n, op)
-			}
+	if q := hundreds(x); q != nil { // status/100 == 4
+		if s, ok := w.statusValue(q); ok {
+			w.used = true
+			return compareInts(s/100, n, op)
 		}
 	}
 	s, known := w.statusValue(x)
-	if !known || !isInt || !w.grpc && n != 0 && n < 100 { // another kind of code
+	if !known || !w.grpc && n != 0 && n < 100 { // another kind of code
 		return maybe
 	}
 	w.used = true
@@ -171,14 +168,14 @@ func compareInts(a, b int64, op token.Token) truth {
 // another package, by its fact.
 // At most a few calls are entered, one in another.
 func (w *world) predicate(c *ssa.Call) truth {
-	fn := dataflow.Static(c.Common())
-	if fn == nil || w.depth > 3 {
+	if dataflow.Static(c.Common()) == nil || w.depth > 3 {
 		return maybe
 	}
-	if dataflow.CalleePkg(c.Common()) == "slices" && dataflow.CalleeName(c.Common()) == "Contains" {
+	if dataflow.Calls(c, "slices", "Contains") {
 		return w.contains(c.Common().Args[0], c.Common().Args[1])
 	}
-	if len(fn.Blocks) == 0 || !w.judge.known.Own(fn) {
+	fn := w.judge.known.Body(c.Common())
+	if fn == nil {
 		return w.foreign(c)
 	}
 	if t := w.searches(c); t != maybe {
@@ -193,12 +190,8 @@ func (w *world) predicate(c *ssa.Call) truth {
 // foreign asks the fact of a predicate of another package.
 // Facts hold HTTP statuses only, so that gRPC codes stay open.
 func (w *world) foreign(c *ssa.Call) truth {
-	sum := w.judge.known.Of(c.Common())
-	if sum == nil || sum.Yes == 0 || w.grpc {
-		return maybe
-	}
-	bit := Bit(w.status)
-	if bit == 0 {
+	sum, bit := w.judge.known.Of(c.Common()), Bit(w.status)
+	if sum == nil || sum.Yes == 0 || w.grpc || bit == 0 {
 		return maybe
 	}
 	w.used = true

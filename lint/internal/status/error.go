@@ -85,12 +85,12 @@ func (w *world) callNil(c *ssa.Call, index int) truth {
 		w.used = true
 		return no
 	}
-	fn := dataflow.Static(com)
-	if fn == nil || w.depth > 3 {
+	if dataflow.Static(com) == nil || w.depth > 3 {
 		return yes
 	}
+	fn := w.judge.known.Body(com)
 	// A function of another package is known by its fact alone.
-	if len(fn.Blocks) == 0 || !w.judge.known.Own(fn) {
+	if fn == nil {
 		if sum := w.judge.known.Of(com); sum != nil && !w.grpc && sum.Fails&Bit(w.status) != 0 {
 			w.used = true
 			return no
@@ -130,19 +130,15 @@ func givenResponse(fn *ssa.Function) bool {
 // Without that, the error may be a broken connection, of which the assumption
 // says nothing.
 func coded(known *fact.Table, v ssa.Value, depth int) bool {
-	if !dataflow.IsError(v.Type()) || v.Referrers() == nil || depth > 2 {
+	if !dataflow.IsError(v.Type()) || depth > 2 {
 		return false
 	}
-	for _, ref := range *v.Referrers() {
-		c, ok := ref.(*ssa.Call)
-		if !ok {
-			continue
-		}
+	for c := range dataflow.Refs[*ssa.Call](v) {
 		if dataflow.CalleePkg(c.Common()) == "google.golang.org/grpc/status" {
 			return true
 		}
-		fn := dataflow.Static(c.Common())
-		if fn == nil || len(fn.Blocks) == 0 || !known.Own(fn) {
+		fn := known.Body(c.Common())
+		if fn == nil {
 			continue
 		}
 		for i, a := range c.Common().Args {

@@ -35,25 +35,14 @@ func New(known *fact.Table) *Judge {
 // never looks at the status yields none.
 func (j *Judge) Outcome(sc *fact.Scope) (fails, yesMask uint16) {
 	fn := sc.Fn
-	res := fn.Signature.Results()
-	last := res.At(res.Len() - 1).Type()
-	boolean := res.Len() == 1 && types.Identical(last.Underlying(), types.Typ[types.Bool])
-	if !boolean && !dataflow.IsError(last) || !j.touches(fn, 0) {
-		return 0, 0
+	last := fn.Signature.Results().Len() - 1
+	switch {
+	case last == 0 && answersBool(fn):
+		return 0, j.Yes(fn, false)
+	case dataflow.IsError(fn.Signature.Results().At(last).Type()) && j.touches(fn, 0):
+		return j.mask(sc, false, func(w *world) bool { return w.result(fn, last, true) == no }), 0
 	}
-	for i, r := range statuses {
-		w := j.world(sc, r.Number, false)
-		if boolean {
-			if w.result(fn, -1, false) == yes && w.used {
-				yesMask |= 1 << i
-			}
-			continue
-		}
-		if w.result(fn, res.Len()-1, true) == no && w.used {
-			fails |= 1 << i
-		}
-	}
-	return fails, yesMask
+	return 0, 0
 }
 
 // Yes returns the responses for which the predicate fn certainly returns true,
@@ -61,19 +50,27 @@ func (j *Judge) Outcome(sc *fact.Scope) (fails, yesMask uint16) {
 // A caller must look at bit 0 first: what says yes to a success is no such
 // predicate.
 func (j *Judge) Yes(fn *ssa.Function, grpc bool) uint16 {
-	sc := j.known.Scope(fn)
-	res := fn.Signature.Results()
-	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) || !j.touches(fn, 0) {
+	if !answersBool(fn) || !j.touches(fn, 0) {
 		return 0
 	}
-	var mask uint16
+	return j.mask(j.known.Scope(fn), grpc, func(w *world) bool { return w.result(fn, -1, false) == yes })
+}
+
+// mask runs a function once for each response, and returns those for which the
+// outcome is certain and depends on the response.
+func (j *Judge) mask(sc *fact.Scope, grpc bool, certain func(*world) bool) (mask uint16) {
 	for i, r := range Responses(grpc) {
-		w := j.world(sc, r.Number, grpc)
-		if w.result(fn, -1, false) == yes && w.used {
+		if w := j.world(sc, r.Number, grpc); certain(w) && w.used {
 			mask |= 1 << i
 		}
 	}
 	return mask
+}
+
+// answersBool reports whether the first result of a function is a bool.
+func answersBool(fn *ssa.Function) bool {
+	res := fn.Signature.Results()
+	return res.Len() > 0 && types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool])
 }
 
 // YesToCertificate reports whether the predicate fn certainly returns true for
@@ -81,8 +78,7 @@ func (j *Judge) Yes(fn *ssa.Function, grpc bool) uint16 {
 // A predicate that returns true for any error at all does not count: it has not
 // asked.
 func (j *Judge) YesToCertificate(fn *ssa.Function) bool {
-	res := fn.Signature.Results()
-	if res.Len() == 0 || !types.Identical(res.At(0).Type().Underlying(), types.Typ[types.Bool]) {
+	if !answersBool(fn) {
 		return false
 	}
 	w := j.world(j.known.Scope(fn), 0, false)
@@ -143,15 +139,14 @@ func (j *Judge) touches(fn *ssa.Function, depth int) bool {
 	j.memo[fn] = false
 	found := false
 	for i, p := range fn.Params {
-		b, ok := p.Type().Underlying().(*types.Basic)
-		found = found || ok && i < 6 && b.Info()&types.IsInteger != 0 && statusName.MatchString(p.Name())
+		found = found || i < 6 && dataflow.IsInteger(p.Type()) && statusName.MatchString(p.Name())
 	}
 	for in := range dataflow.Instrs[ssa.Instruction](fn) {
 		if v, ok := in.(ssa.Value); ok && (IsStatus(v) || isCode(v)) {
 			found = true
 		}
 		if c, ok := in.(*ssa.Call); ok && !found && depth < 3 {
-			if g := dataflow.Static(c.Common()); g != nil && len(g.Blocks) > 0 && j.known.Own(g) {
+			if g := j.known.Body(c.Common()); g != nil {
 				found = j.touches(g, depth+1)
 			} else if sum := j.known.Of(c.Common()); sum != nil && (sum.Fails|sum.Yes) != 0 {
 				found = true

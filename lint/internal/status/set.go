@@ -1,7 +1,6 @@
 package status
 
 import (
-	"go/constant"
 	"go/types"
 	"regexp"
 
@@ -92,23 +91,14 @@ func initial(g *ssa.Global) (v ssa.Value) {
 // mapMembers reads the keys of a map literal off its updates.
 func mapMembers(m *ssa.MakeMap) (map[int64]bool, bool) {
 	members := map[int64]bool{}
-	for _, ref := range *m.Referrers() {
-		u, ok := ref.(*ssa.MapUpdate)
-		if !ok {
-			continue
-		}
-		key, ok := u.Key.(*ssa.Const)
+	for u := range dataflow.Refs[*ssa.MapUpdate](m) {
+		n, ok := dataflow.ConstInt(u.Key)
 		if !ok {
 			return nil, false
 		}
-		n, ok := dataflow.ConstInt(key)
-		if !ok {
-			return nil, false
+		if member, ok := dataflow.ConstBool(u.Value); member || !ok {
+			members[n] = true
 		}
-		if c, ok := u.Value.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value) {
-			continue
-		}
-		members[n] = true
 	}
 	return members, true
 }
@@ -120,21 +110,13 @@ func sliceMembers(s *ssa.Slice) (map[int64]bool, bool) {
 		return nil, false
 	}
 	members := map[int64]bool{}
-	for _, ref := range *a.Referrers() {
-		ia, ok := ref.(*ssa.IndexAddr)
-		if !ok {
-			continue
-		}
-		for _, u := range *ia.Referrers() {
+	for ia := range dataflow.Refs[*ssa.IndexAddr](a) {
+		for u := range dataflow.Refs[ssa.Instruction](ia) {
 			st, ok := u.(*ssa.Store)
 			if !ok {
 				return nil, false
 			}
-			c, ok := st.Val.(*ssa.Const)
-			if !ok {
-				return nil, false
-			}
-			n, ok := dataflow.ConstInt(c)
+			n, ok := dataflow.ConstInt(st.Val)
 			if !ok {
 				return nil, false
 			}

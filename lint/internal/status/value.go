@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -16,19 +17,12 @@ import (
 // ok is false when v may be something else, and then the branch stays open.
 func (w *world) statusValue(v ssa.Value) (int64, bool) {
 	switch v := v.(type) {
-	case *ssa.Convert:
-		return w.statusValue(v.X)
-	case *ssa.ChangeType:
-		return w.statusValue(v.X)
+	case *ssa.Convert, *ssa.ChangeType:
+		return w.statusValue(dataflow.Operand(v))
 	// A parameter holds the status when the caller's argument does.
 	case *ssa.Parameter:
-		for i, p := range w.scope.Fn.Params {
-			if p == v {
-				n, ok := w.params[i]
-				return n, ok
-			}
-		}
-		return 0, false
+		n, ok := w.params[slices.Index(w.scope.Fn.Params, v)]
+		return n, ok
 	case *ssa.Phi:
 		// Codes are taken from errors; a merged one has more sources than the
 		// assumption speaks of.
@@ -37,7 +31,7 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 		}
 		found := false
 		for _, e := range v.Edges {
-			if _, isConst := e.(*ssa.Const); isConst || e == v {
+			if dataflow.IsConst(e) || e == v {
 				continue
 			}
 			if !IsStatus(e) {
@@ -52,7 +46,7 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 			for _, s := range w.scope.StoresTo(a) {
 				if IsStatus(s.Val) {
 					found = true
-				} else if _, isConst := s.Val.(*ssa.Const); !isConst {
+				} else if !dataflow.IsConst(s.Val) {
 					return 0, false
 				}
 			}
@@ -71,11 +65,10 @@ func (w *world) statusValue(v ssa.Value) (int64, bool) {
 func IsStatus(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.UnOp:
-		if fa, ok := v.X.(*ssa.FieldAddr); ok && v.Op == token.MUL {
-			return isStatusField(dataflow.FieldName(fa.X.Type(), fa.Field), v.Type())
-		}
+		fa, ok := v.X.(*ssa.FieldAddr)
+		return ok && v.Op == token.MUL && isStatusField(dataflow.FieldOf(fa), v.Type())
 	case *ssa.Field:
-		return isStatusField(dataflow.FieldName(v.X.Type(), v.Field), v.Type())
+		return isStatusField(dataflow.FieldOf(v), v.Type())
 	case *ssa.Call:
 		return dataflow.CalleeName(v.Common()) == "StatusCode"
 	case *ssa.Convert:

@@ -1,8 +1,6 @@
 package status
 
 import (
-	"go/types"
-
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/forbear-go/forbear/lint/internal/dataflow"
@@ -34,9 +32,8 @@ func (j *Judge) world(sc *fact.Scope, status int64, grpc bool) *world {
 	w := &world{status: status, grpc: grpc, judge: j, scope: sc, params: map[int]int64{}, steps: new(int)}
 	*w.steps = evalSteps
 	for i, p := range sc.Fn.Params {
-		basic, ok := p.Type().Underlying().(*types.Basic)
 		isCodes := dataflow.IsNamed(p.Type(), "google.golang.org/grpc/codes", "Code")
-		if ok && basic.Info()&types.IsInteger != 0 && grpc == isCodes && (isCodes || statusName.MatchString(p.Name())) {
+		if dataflow.IsInteger(p.Type()) && grpc == isCodes && (isCodes || statusName.MatchString(p.Name())) {
 			w.params[i] = status
 		}
 	}

@@ -142,7 +142,7 @@ func (m Match) replace(p *rule.Pass, name string) []analysis.TextEdit {
 	if m.Arg == nil {
 		return nil
 	}
-	for _, imp := range p.Pass.Pkg.Imports() {
+	for _, imp := range p.Pkg.Imports() {
 		if !m.Entry.covers(imp.Path()) {
 			continue
 		}
@@ -167,20 +167,19 @@ func untyped(c *types.Const) bool {
 // with a name of the file.
 // The package's own name may differ from the last element of its path.
 func (m Match) qualifier(p *rule.Pass, pkg *types.Package) string {
-	for _, f := range p.Files {
-		if m.Pos() < f.FileStart || m.Pos() >= f.FileEnd {
+	f := p.FileAt(m.Pos())
+	if f == nil {
+		return ""
+	}
+	for _, spec := range f.Imports {
+		if strings.Trim(spec.Path.Value, "`\"") != pkg.Path() {
 			continue
 		}
-		for _, spec := range f.Imports {
-			if strings.Trim(spec.Path.Value, "`\"") != pkg.Path() {
-				continue
-			}
-			switch {
-			case spec.Name == nil:
-				return pkg.Name()
-			case spec.Name.Name != "." && spec.Name.Name != "_":
-				return spec.Name.Name
-			}
+		switch {
+		case spec.Name == nil:
+			return pkg.Name()
+		case spec.Name.Name != "." && spec.Name.Name != "_":
+			return spec.Name.Name
 		}
 	}
 	return ""
@@ -205,13 +204,9 @@ func (m Match) insert(field string) []analysis.TextEdit {
 			return nil
 		}
 	}
-	text := field
+	at, text := lit.Lbrace+1, field
 	if len(lit.Elts) > 0 {
-		text += ", "
-	}
-	at := lit.Lbrace + 1
-	if len(lit.Elts) > 0 {
-		at = lit.Elts[0].Pos()
+		at, text = lit.Elts[0].Pos(), field+", "
 	}
 	return []analysis.TextEdit{{Pos: at, End: at, NewText: []byte(text)}}
 }

@@ -54,7 +54,9 @@ func Find(p *rule.Pass, v Verdict) []Match {
 	for _, f := range p.Files {
 		for _, d := range f.Decls {
 			m := matcher{p: p, scope: d, active: active}
-			ast.Inspect(d, m.visit)
+			for n := range ast.Preorder(d) {
+				m.visit(n)
+			}
 			found = append(found, m.found...)
 		}
 	}
@@ -72,16 +74,10 @@ func (e *Entry) imported(pkg *types.Package) bool {
 // A pattern never matches in the middle of a path element: a/b/... does not
 // cover a/bc.
 func (e *Entry) covers(path string) bool {
-	for _, p := range e.Package {
-		if root, ok := strings.CutSuffix(p, "/..."); ok {
-			if path == root || strings.HasPrefix(path, root+"/") {
-				return true
-			}
-		} else if path == p {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Package, func(p string) bool {
+		root, below := strings.CutSuffix(p, "/...")
+		return path == root || below && dataflow.Under(path, root)
+	})
 }
 
 // matcher walks one declaration.
@@ -97,8 +93,7 @@ type matcher struct {
 
 // visit looks at one node of the declaration. A function that is called is not
 // its use as a value, so that calls are remembered before their names are seen.
-// It always goes on, because a call may hold another one.
-func (m *matcher) visit(n ast.Node) bool {
+func (m *matcher) visit(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.CallExpr:
 		if id := nameOf(n.Fun); id != nil {
@@ -108,7 +103,7 @@ func (m *matcher) visit(n ast.Node) bool {
 			m.called[id] = true
 			m.each(id, func(e *Entry, name string) {
 				if e.call != nil && e.call.MatchString(name) && m.argument(e, n) {
-					m.add(e, n, id, n)
+					m.add(Match{Entry: e, Node: n, Name: id, Call: n})
 				}
 			})
 		}
@@ -116,7 +111,7 @@ func (m *matcher) visit(n ast.Node) bool {
 		if !m.called[n.Sel] {
 			m.each(n.Sel, func(e *Entry, name string) {
 				if e.value != nil && e.value.MatchString(name) {
-					m.add(e, n, n.Sel, nil)
+					m.add(Match{Entry: e, Node: n, Name: n.Sel})
 				}
 			})
 		}
@@ -129,7 +124,6 @@ func (m *matcher) visit(n ast.Node) bool {
 			}
 		}
 	}
-	return true
 }
 
 // each calls f for the active entries about the package of the function that
@@ -152,47 +146,25 @@ func (m *matcher) each(id *ast.Ident, f func(*Entry, string)) {
 	}
 }
 
-// typePkg is the import path of a named type, or of what t points to; "" for any
-// other.
-// A type of the universe, such as error, has no package.
-func typePkg(t types.Type) string {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil {
-		return n.Obj().Pkg().Path()
-	}
-	return ""
-}
-
 // nameOf is the name of the function that e calls, or nil. Instances are named
 // by their generic function.
 // A call of a literal or of a result of another call has none.
 func nameOf(e ast.Expr) *ast.Ident {
 	switch e := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		return e
-	case *ast.SelectorExpr:
-		return e.Sel
 	case *ast.IndexExpr:
 		return nameOf(e.X)
 	case *ast.IndexListExpr:
 		return nameOf(e.X)
+	default:
+		return rule.LastName(e)
 	}
-	return nil
 }
 
 // argument checks the argument that e looks at.
 // A call with fewer arguments does not match: an entry must not judge what is
 // not there.
 func (m *matcher) argument(e *Entry, c *ast.CallExpr) bool {
-	if e.Arg == nil {
-		return true
-	}
-	if *e.Arg >= len(c.Args) {
-		return false
-	}
-	return e.equals(m.p.TypesInfo.Types[c.Args[*e.Arg]].Value)
+	return e.Arg == nil || *e.Arg < len(c.Args) && e.equals(m.p.TypesInfo.Types[c.Args[*e.Arg]].Value)
 }
 
 // equals reports whether a constant is the one that e asks for, if any.
@@ -214,13 +186,13 @@ func (e *Entry) equals(v constant.Value) bool {
 func (m *matcher) literal(lit *ast.CompositeLit) {
 	t := m.p.TypesInfo.TypeOf(lit)
 	for _, e := range m.active {
-		if e.Literal == "" || dataflow.TypeName(t) != e.Literal || !e.covers(typePkg(t)) {
+		if e.Literal == "" || dataflow.TypeName(t) != e.Literal || !e.covers(dataflow.TypePkg(t)) {
 			continue
 		}
 		if e.Missing != "" && !zeroField(m.p, lit, e.Missing) || e.Present != "" && zeroField(m.p, lit, e.Present) {
 			continue
 		}
-		m.add(e, lit, nil, nil)
+		m.add(Match{Entry: e, Node: lit})
 	}
 }
 
@@ -255,8 +227,8 @@ func (m *matcher) assign(l, r ast.Expr) {
 	}
 	v := m.p.TypesInfo.Types[r].Value
 	for _, e := range m.active {
-		if e.Field == dataflow.TypeName(t)+"."+sel.Sel.Name && e.covers(typePkg(t)) && e.equals(v) {
-			m.addValue(e, sel, sel.Sel, r)
+		if e.Field == dataflow.TypeName(t)+"."+sel.Sel.Name && e.covers(dataflow.TypePkg(t)) && e.equals(v) {
+			m.add(Match{Entry: e, Node: sel, Name: sel.Sel, Arg: r})
 		}
 	}
 }
@@ -264,24 +236,17 @@ func (m *matcher) assign(l, r ast.Expr) {
 // add notes a match, unless something else in the declaration speaks against it.
 // The argument is kept for rules that read its value, such as a count of
 // attempts.
-func (m *matcher) add(e *Entry, n ast.Node, id *ast.Ident, call *ast.CallExpr) {
-	if !m.siblings(e) {
+func (m *matcher) add(found Match) {
+	if !m.siblings(found.Entry) {
 		return
 	}
-	match := Match{Entry: e, Node: n, Name: id, Call: call}
-	if call != nil && e.Arg != nil && *e.Arg < len(call.Args) {
-		match.Arg = call.Args[*e.Arg]
-		match.Value = m.p.TypesInfo.Types[match.Arg].Value
+	if i := found.Entry.Arg; found.Call != nil && i != nil && *i < len(found.Call.Args) {
+		found.Arg = found.Call.Args[*i]
 	}
-	m.found = append(m.found, match)
-}
-
-// addValue notes an assignment with what is assigned.
-// There is no call, and so no fix that wraps one.
-func (m *matcher) addValue(e *Entry, n ast.Node, id *ast.Ident, v ast.Expr) {
-	if m.siblings(e) {
-		m.found = append(m.found, Match{Entry: e, Node: n, Name: id, Arg: v, Value: m.p.TypesInfo.Types[v].Value})
+	if found.Arg != nil {
+		found.Value = m.p.TypesInfo.Types[found.Arg].Value
 	}
+	m.found = append(m.found, found)
 }
 
 // siblings checks what else the declaration must or must not use.
@@ -299,14 +264,12 @@ func (m *matcher) siblings(e *Entry) bool {
 // keyed reports whether a string of the declaration names an idempotency key.
 // It looks at text alone, and so errs on the side of silence.
 func (m *matcher) keyed() bool {
-	found := false
-	ast.Inspect(m.scope, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			found = found || send.IsKeyName(lit.Value)
+	for n := range ast.Preorder(m.scope) {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && send.IsKeyName(lit.Value) {
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }
 
 // uses reports whether the declaration names something that re matches: of the
@@ -314,19 +277,17 @@ func (m *matcher) keyed() bool {
 // It matches the name alone in the second case, since options of other packages
 // may configure the library too.
 func (m *matcher) uses(re *regexp.Regexp, e *Entry) bool {
-	found := false
-	ast.Inspect(m.scope, func(n ast.Node) bool {
+	for n := range ast.Preorder(m.scope) {
 		id, ok := n.(*ast.Ident)
-		if !ok || found || !re.MatchString(id.Name) {
-			return !found
+		if !ok || !re.MatchString(id.Name) {
+			continue
 		}
 		obj := m.p.TypesInfo.Uses[id]
 		if e == nil || obj != nil && obj.Pkg() != nil && e.covers(obj.Pkg().Path()) {
-			found = true
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }
 
 // Pos is where a match is.
