@@ -1,6 +1,11 @@
 package storm
 
-import "context"
+import (
+	"context"
+	"slices"
+
+	"github.com/forbear-go/forbear/storm/internal/parallel"
+)
 
 // Variant is a way of retrying, to be laid over a scenario with [Scenario.With].
 type Variant struct {
@@ -66,16 +71,6 @@ func (s Scenario) withClients(f func(*Client)) Scenario {
 	return s
 }
 
-// Layered reports whether any service of s calls another.
-func (s Scenario) Layered() bool {
-	for _, v := range s.Services {
-		if len(v.Calls) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Compared is one variant's result.
 type Compared struct {
 	Variant Variant `json:"variant"`
@@ -88,18 +83,12 @@ type Compared struct {
 func Compare(ctx context.Context, s Scenario, o Options, progress func(done, of int), variants ...Variant) ([]Compared, error) {
 	if len(variants) == 0 {
 		variants = Variants()
-		if !s.Layered() {
+		if !slices.ContainsFunc(s.Services, func(v Service) bool { return len(v.Calls) > 0 }) {
 			variants = variants[:len(variants)-1]
 		}
 	}
-	all := make([]Compared, len(variants))
-	err := each(ctx, len(variants), progress, func(i int) error {
+	return parallel.Map(ctx, len(variants), progress, func(i int) (Compared, error) {
 		r, err := Run(ctx, s.With(variants[i]), o)
-		all[i] = Compared{variants[i], r}
-		return err
+		return Compared{variants[i], r}, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
 }

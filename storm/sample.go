@@ -42,7 +42,7 @@ func (c *compiled) sampleScale(exact Estimate) float64 {
 // is scaled so that all buckets together hold one of k, whatever the rounding of the
 // instances.
 func (s Scenario) sampled(k float64) Scenario {
-	part := func(n int) int { return max(1, int(float64(n)/k+0.5)) }
+	part := func(n int) int { return whole(float64(n) / k) }
 	s.Engine = Exact
 	s.Fleets = append([]Fleet(nil), s.Fleets...)
 	s.Services = append([]Service(nil), s.Services...)
@@ -52,9 +52,7 @@ func (s Scenario) sampled(k float64) Scenario {
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate /= k
-		if f.Users > 0 {
-			f.Users = part(f.Users)
-		}
+		f.Users = part(f.Users)
 		left := part(f.Instances)
 		client(&f.Client, f.Instances, left)
 		f.Instances = left
@@ -62,9 +60,7 @@ func (s Scenario) sampled(k float64) Scenario {
 	for i := range s.Services {
 		v := &s.Services[i]
 		v.Capacity /= k
-		if v.QueueLength > 0 {
-			v.QueueLength = part(v.QueueLength)
-		}
+		v.QueueLength = part(v.QueueLength)
 		if v.Capacity > 0 {
 			v.Concurrency = part(v.Concurrency)
 		}

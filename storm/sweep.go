@@ -1,8 +1,12 @@
 package storm
 
 import (
+	"cmp"
 	"context"
-	"time"
+	"math"
+	"slices"
+
+	"github.com/forbear-go/forbear/storm/internal/parallel"
 )
 
 // Sweep is a map of what becomes of a scenario under other loads and longer or
@@ -45,15 +49,9 @@ func (b SweepBounds) withDefaults() SweepBounds {
 	if b.LoadFrom == 0 && b.LoadTo == 0 {
 		b.LoadFrom, b.LoadTo = 0.5, 1.5
 	}
-	if b.Loads == 0 {
-		b.Loads = 12
-	}
-	if b.Triggers == 0 {
-		b.Triggers = 12
-	}
-	if b.Longest == 0 {
-		b.Longest = Duration(20 * time.Second)
-	}
+	b.Loads = cmp.Or(b.Loads, 12)
+	b.Triggers = cmp.Or(b.Triggers, 12)
+	b.Longest = cmp.Or(b.Longest, 20*second)
 	return b
 }
 
@@ -84,22 +82,17 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	if err := w.affordable(s, o); err != nil {
 		return nil, err
 	}
-	w.Cells = make([][]Cell, b.Loads)
-	for i := range w.Cells {
-		w.Cells[i] = make([]Cell, b.Triggers)
-	}
-	err := each(ctx, b.Loads*b.Triggers, progress, func(k int) error {
-		i, j := k/b.Triggers, k%b.Triggers
-		r, err := Run(ctx, s.loaded(w.Loads[i]).lengthened(w.Triggers[j]), o)
+	cells, err := parallel.Map(ctx, b.Loads*b.Triggers, progress, func(k int) (Cell, error) {
+		r, err := Run(ctx, s.loaded(w.Loads[k/b.Triggers]).lengthened(w.Triggers[k%b.Triggers]), o)
 		if err != nil {
-			return err
+			return Cell{}, err
 		}
-		w.Cells[i][j] = Cell{r.Summary.Verdict, r.Summary.Recovery, r.Summary.Multiplier, r.Summary.FinalGoodput}
-		return nil
+		return Cell{r.Summary.Verdict, r.Summary.Recovery, r.Summary.Multiplier, r.Summary.FinalGoodput}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	w.Cells = slices.Collect(slices.Chunk(cells, b.Triggers)) // a row for each load
 	return w, nil
 }
 
@@ -114,6 +107,15 @@ func (w *Sweep) affordable(s Scenario, o Options) error {
 	return e.times(len(w.Loads) * len(w.Triggers)).refuse(o)
 }
 
+// whole rounds a number of things that was scaled. What there is does not vanish, none
+// stays none, and what is less than none is left for validation to refuse.
+func whole(n float64) int {
+	if n <= 0 {
+		return int(math.Floor(n))
+	}
+	return max(1, int(n+0.5))
+}
+
 // loaded returns s with k times the load, of open and closed loops and of bursts.
 // The services stay as large as they are.
 func (s Scenario) loaded(k float64) Scenario {
@@ -121,12 +123,8 @@ func (s Scenario) loaded(k float64) Scenario {
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate *= k
-		if f.Users > 0 {
-			f.Users = max(1, int(float64(f.Users)*k+0.5))
-		}
-		if f.Burst > 0 {
-			f.Burst = max(1, int(float64(f.Burst)*k+0.5))
-		}
+		f.Users = whole(float64(f.Users) * k)
+		f.Burst = whole(float64(f.Burst) * k)
 	}
 	return s
 }
