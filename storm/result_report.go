@@ -84,13 +84,12 @@ func (r *Result) rows() []report.Row {
 	s := &r.Series
 	total := s.attempts()
 	load := report.Peak(total)
-	p99 := s.P99Float()
 	rows := []report.Row{
 		{Name: "attempts", Values: total, Top: load, Unit: "/s"},
 		{Name: "retries", Values: s.Retry, Top: load, Unit: "/s"},
 		{Name: "good", Values: s.Good, Top: report.Peak(s.Offered), Unit: "/s"},
 		{Name: "multiplier", Values: s.Multiplier, Top: report.Peak(s.Multiplier), Unit: "x"},
-		{Name: "p99", Values: p99, Top: report.Peak(p99), Unit: " ms"},
+		{Name: "p99", Values: s.P99, Top: report.Peak(s.P99), Unit: " ms"},
 		{Name: "queue", Values: s.Queue, Top: report.Peak(s.Queue), Unit: " s"},
 		{Name: "budget", Values: s.Budget, Top: 1},
 	}
@@ -118,8 +117,8 @@ func (r *Result) chart() report.Chart {
 			{Name: "multiplier", Color: report.Orange, Values: s.Multiplier},
 		}},
 		{Title: "Latency of good calls", Unit: " ms", Lines: []report.Line{
-			{Name: "p99", Color: report.Orange, Values: s.P99Float()},
-			{Name: "p50", Color: report.Teal, Values: s.P50Float()},
+			{Name: "p99", Color: report.Orange, Values: s.P99},
+			{Name: "p50", Color: report.Teal, Values: s.P50},
 		}},
 		{Title: "Queue", Unit: " s", Lines: []report.Line{
 			{Name: "queue", Color: report.Teal, Values: s.Queue, Area: true},
@@ -145,7 +144,7 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	return report.WriteCSV(w, header, len(s.Fresh), func(i int) []any {
 		return []any{
 			float64(i) * r.Bin.Seconds(), s.Offered[i], s.Fresh[i], s.Retry[i], s.Good[i], s.Failed[i], s.Multiplier[i],
-			float64(s.P50[i]), float64(s.P99[i]), s.Queue[i], s.Budget[i], s.Breaker[i], s.Wasted[i],
+			s.P50[i], s.P99[i], s.Queue[i], s.Budget[i], s.Breaker[i], s.Wasted[i],
 		}
 	})
 }

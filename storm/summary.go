@@ -56,8 +56,8 @@ func (s *Series) fill(bins []model.Tally, bin Duration) {
 			m = 0
 		}
 		s.Multiplier = append(s.Multiplier, m)
-		s.P50 = append(s.P50, number(b.P50*1e3))
-		s.P99 = append(s.P99, number(b.P99*1e3))
+		s.P50 = append(s.P50, b.P50*1e3)
+		s.P99 = append(s.P99, b.P99*1e3)
 		s.Queue = append(s.Queue, b.Queue)
 		s.Budget = append(s.Budget, b.Budget)
 		s.Breaker = append(s.Breaker, b.Breaker)
