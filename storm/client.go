@@ -50,13 +50,10 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	if c.Budget.Of == "total" {
 		p.Budget.Of = budget.OfTotal
 	}
-	// A window shorter than the cap is refused; a scenario that sets only a
-	// cap means a window that fits it.
-	if p.Budget.Window == 0 && p.Backoff.Cap > budget.DefaultWindow {
-		p.Budget.Window = p.Backoff.Cap
-	}
-	if p.Budget.Window == 0 && p.Backoff.Cap == 0 && p.Backoff.Base > budget.DefaultWindow {
-		p.Budget.Window = p.Backoff.Base
+	// A window shorter than the cap, or than a base without a cap, is refused; a
+	// scenario that sets no window means one that fits.
+	if longest := cmp.Or(p.Backoff.Cap, p.Backoff.Base); p.Budget.Window == 0 && longest > budget.DefaultWindow {
+		p.Budget.Window = longest
 	}
 	// A short window brings a cap that fits when none was named.
 	if w := p.Budget.Window; w > 0 && w < p.WithDefaults().Backoff.Cap && p.Backoff.Cap == 0 {
