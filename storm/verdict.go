@@ -108,15 +108,11 @@ func windowFor(r *Result) int {
 // trouble. A lead of less than a second says nothing: all calls are taken to end
 // well then. 0 says that fewer than half did, which is no state to go back to.
 func usualGoodput(r *Result, bins int) float64 {
-	var fresh, good float64
-	for i := range min(bins, len(r.Series.Offered)) {
-		fresh += r.Series.Offered[i]
-		good += r.Series.Good[i]
-	}
-	if float64(bins)*r.Bin.Seconds() < 1 || fresh == 0 {
+	calls, good := r.count(r.Series.Offered, 0, bins), r.count(r.Series.Good, 0, bins)
+	if float64(bins)*r.Bin.Seconds() < 1 || calls == 0 {
 		return 1
 	}
-	if share := good / fresh; share > 0.5 {
+	if share := good / calls; share > 0.5 {
 		return min(share, 1)
 	}
 	return 0
@@ -125,16 +121,21 @@ func usualGoodput(r *Result, bins int) float64 {
 // lastBad returns the first bin of the last span, from bin first on, in which
 // the goodput is missing; first-1 when there is none.
 func lastBad(r *Result, first, span int, usual float64) int {
-	bin := r.Bin.Seconds()
 	for i := len(r.Series.Good) - span; i >= first; i-- {
-		var fresh, good float64
-		for j := i; j < i+span; j++ {
-			fresh += r.Series.Offered[j] * bin
-			good += r.Series.Good[j] * bin
-		}
-		if want := fresh * usual; good < recoveredAt*want-3*math.Sqrt(want) {
+		want := r.count(r.Series.Offered, i, i+span) * usual
+		if r.count(r.Series.Good, i, i+span) < recoveredAt*want-3*math.Sqrt(want) {
 			return i
 		}
 	}
 	return first - 1
+}
+
+// count returns how many there were, at the rates of a series, from bin from up to bin
+// to or the last one.
+func (r *Result) count(rates []float64, from, to int) (n float64) {
+	bin := r.Bin.Seconds()
+	for _, rate := range rates[from:min(to, len(rates))] {
+		n += rate * bin
+	}
+	return n
 }
