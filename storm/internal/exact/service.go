@@ -144,7 +144,7 @@ func (x *engine) arrive(t int32) {
 	k := &x.tasks[t]
 	k.at = x.now
 	v := &x.services[k.service]
-	x.rec.Arrived(k.service, k.retry)
+	x.rec.Arrived(k.service, k.retry, 1)
 	if v.loadFaults {
 		v.addLoad(x.now)
 	}
@@ -219,8 +219,10 @@ func (x *engine) done(t int32) {
 	i := k.service
 	v := &x.services[i]
 	v.busy--
-	stale := x.calls[k.call].gen != k.callGen // the client has given up
-	x.rec.Served(i, stale)
+	x.rec.Services[i].Served++
+	if x.calls[k.call].gen != k.callGen { // the client has given up
+		x.rec.Wasted(i, 1)
+	}
 	if v.length > 0 {
 		x.kick(i)
 		k = &x.tasks[t]
