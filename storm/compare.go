@@ -12,7 +12,8 @@ type Variant struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 
-	apply func(*Client)
+	baseline Baseline
+	breaker  bool
 }
 
 // Variants returns the ways that [Compare] sets side by side, from the worst
@@ -21,26 +22,12 @@ func Variants() []Variant {
 	// Oblivious layers are what most stacks have: only the last variant knows of the
 	// others.
 	return []Variant{
-		{"none", "no backoff", func(c *Client) {
-			c.Baseline = Baseline{Wait: "none", NoBudget: true, Oblivious: true}
-		}},
-		{"backoff", "backoff, no jitter", func(c *Client) {
-			c.Baseline = Baseline{Wait: "exponential", NoBudget: true, Oblivious: true}
-		}},
-		{"jitter", "+ full jitter", func(c *Client) {
-			c.Baseline = Baseline{NoBudget: true, Oblivious: true}
-		}},
-		{"budget", "+ retry budget", func(c *Client) {
-			c.Baseline = Baseline{Oblivious: true}
-		}},
-		{"breaker", "+ circuit breaker", func(c *Client) {
-			c.Baseline = Baseline{Oblivious: true}
-			c.Breaker = true
-		}},
-		{"one-layer", "+ one layer retries", func(c *Client) {
-			c.Baseline = Baseline{}
-			c.Breaker = true
-		}},
+		{"none", "no backoff", Baseline{Wait: "none", NoBudget: true, Oblivious: true}, false},
+		{"backoff", "backoff, no jitter", Baseline{Wait: "exponential", NoBudget: true, Oblivious: true}, false},
+		{"jitter", "+ full jitter", Baseline{NoBudget: true, Oblivious: true}, false},
+		{"budget", "+ retry budget", Baseline{Oblivious: true}, false},
+		{"breaker", "+ circuit breaker", Baseline{Oblivious: true}, true},
+		{"one-layer", "+ one layer retries", Baseline{}, true},
 	}
 }
 
@@ -50,9 +37,7 @@ func Variants() []Variant {
 func (s Scenario) With(v Variant) Scenario {
 	return s.withClients(func(c *Client) {
 		unchecked := c.Baseline.Unchecked
-		c.Breaker = false
-		v.apply(c)
-		c.NoBreaker = !c.Breaker
+		c.Baseline, c.Breaker, c.NoBreaker = v.baseline, v.breaker, !v.breaker
 		c.Baseline.Unchecked = unchecked
 	})
 }
