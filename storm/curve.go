@@ -40,11 +40,8 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	case points < 1 || points > MaxCells:
 		return nil, at("points", "%d is outside 1 to %d", points, MaxCells)
 	}
-	e, err := s.Estimate()
+	engine, err := s.study(points, o)
 	if err != nil {
-		return nil, err
-	}
-	if err := e.times(points).refuse(o); err != nil {
 		return nil, err
 	}
 	all, err := parallel.Map(ctx, points, progress, func(i int) (Point, error) {
@@ -61,7 +58,7 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	if err != nil {
 		return nil, err
 	}
-	return &Curve{Scenario: s.Name, Engine: e.Engine, Points: all}, nil
+	return &Curve{Scenario: s.Name, Engine: engine, Points: all}, nil
 }
 
 // failing returns a copy of s with a first fault that fails the given share.

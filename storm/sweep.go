@@ -79,7 +79,10 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	for i := range b.Triggers {
 		w.Triggers = append(w.Triggers, b.Longest*Duration(i+1)/Duration(b.Triggers))
 	}
-	if err := w.affordable(s, o); err != nil {
+	// The last load and trigger are the greatest.
+	var err error
+	largest := s.loaded(w.Loads[b.Loads-1]).lengthened(w.Triggers[b.Triggers-1])
+	if w.Engine, err = largest.study(b.Loads*b.Triggers, o); err != nil {
 		return nil, err
 	}
 	cells, err := parallel.Map(ctx, b.Loads*b.Triggers, progress, func(k int) (Cell, error) {
@@ -94,17 +97,6 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	}
 	w.Cells = slices.Collect(slices.Chunk(cells, b.Triggers)) // a row for each load
 	return w, nil
-}
-
-// affordable refuses a sweep whose largest run, times their number, is too much,
-// and notes the engine. The last load and trigger are the greatest.
-func (w *Sweep) affordable(s Scenario, o Options) error {
-	e, err := s.loaded(w.Loads[len(w.Loads)-1]).lengthened(w.Triggers[len(w.Triggers)-1]).Estimate()
-	if err != nil {
-		return err
-	}
-	w.Engine = e.Engine
-	return e.times(len(w.Loads) * len(w.Triggers)).refuse(o)
 }
 
 // whole rounds a number of things that was scaled. What there is does not vanish, none
