@@ -30,7 +30,7 @@ func (c *compiled) result(engine EngineKind, rec *model.Record) *Result {
 		}
 		res.Services = append(res.Services, v)
 	}
-	judge(res, patience(c.m), s.lasting())
+	res.Summary.Verdict, res.Summary.Recovery = judge(res, patience(c.m), s.lasting())
 	if res.Summary.Verdict == Metastable && c.m.Overloaded() {
 		res.Summary.Verdict = Overloaded // it would not hold without the fault
 	}

@@ -37,62 +37,51 @@ func (s *Scenario) lasting() float64 {
 	return pass
 }
 
-// judge sets the verdict and the recovery time. lasting is what a fault without
-// an end lets pass; 0 is for one that ends, or lets nothing pass. It compares the
-// goodput after the last fault with that before the first one: a run that was in
-// trouble before is overloaded, and one that is too short for patience undecided.
-func judge(r *Result, patience, lasting float64) {
-	s := &r.Summary
-	bin := r.Bin.Seconds()
-	n := len(r.Series.Good)
-	if n == 0 || s.Calls == 0 {
-		s.Verdict = Steady
-		return
+// judge returns the verdict on r, and the recovery time in seconds: -1 for none. lasting
+// is what a fault without an end lets pass; 0 is for one that ends, or lets nothing pass.
+// It compares the goodput after the last fault with that before the first one: a run
+// that was in trouble before is overloaded, and one that is too short for patience
+// undecided.
+func judge(r *Result, patience, lasting float64) (v Verdict, recovery float64) {
+	bin, n := r.Bin.Seconds(), len(r.Series.Good)
+	if n == 0 || r.Summary.Calls == 0 {
+		return Steady, 0
 	}
+	span := windowFor(r)
 	// Without a fault there is nothing to recover from: what is bad at the end is
 	// bad by itself.
-	span := windowFor(r)
 	if r.Trigger == nil {
-		s.Verdict = Steady
 		if lastBad(r, 0, span, 1) >= n-span {
-			s.Verdict = Overloaded
+			return Overloaded, 0
 		}
-		return
+		return Steady, 0
 	}
+	// Nothing recovers from a fault that lasts. What fails by chance is no trouble.
 	if lasting > 0 {
-		// Nothing recovers here. What fails by chance is no trouble.
-		s.Verdict = Steady
 		if lastBad(r, 0, span, lasting) >= n-span {
-			s.Verdict, s.Recovery = Undecided, -1
+			return Undecided, -1
 		}
-		return
+		return Steady, 0
 	}
 	usual := usualGoodput(r, int(r.Trigger[0].Seconds()/bin))
 	if usual == 0 {
-		s.Verdict, s.Recovery = Overloaded, -1
-		return
+		return Overloaded, -1
 	}
 	end := r.Trigger[1].Seconds()
 	first := int(math.Ceil(end/bin - 1e-9))
 	if first+span > n {
-		s.Verdict, s.Recovery = Undecided, -1
-		return
+		return Undecided, -1
 	}
 	// The last bad span decides: a run that comes back and fails again is not back.
-	last := lastBad(r, first, span, usual)
-	switch {
+	switch last := lastBad(r, first, span, usual); {
 	case last < first:
-		s.Verdict = Recovered
+		return Recovered, 0
 	case last < n-span:
-		s.Verdict = Recovered
-		s.Recovery = max(0, float64(last+span/2+1)*bin-end)
-	default:
-		s.Recovery = -1
-		s.Verdict = Metastable
-		if r.Duration.Seconds()-end < patience {
-			s.Verdict = Undecided
-		}
+		return Recovered, max(0, float64(last+span/2+1)*bin-end)
+	case r.Duration.Seconds()-end < patience:
+		return Undecided, -1
 	}
+	return Metastable, -1
 }
 
 // windowFor returns the number of bins that hold about a thousand calls, but no
