@@ -137,17 +137,14 @@ type drawing interface {
 // draw writes what a verb has found. Its exit code does not depend on the
 // findings: trouble at the edge of a map is what the map is for.
 func (s *sim) draw(verb string, d drawing) int {
-	switch s.output {
-	case "json":
+	if s.output == "json" {
 		return s.json(d)
-	case "csv":
-		return s.wrote(d.WriteCSV(s.std.Out), cli.ExitOK)
-	case "svg":
-		return s.wrote(d.WriteSVG(s.std.Out), cli.ExitOK)
-	case "text":
-		return s.wrote(d.WriteText(s.std.Out), cli.ExitOK)
 	}
-	return s.std.Fail("sim %s: output %s is not there: want text, json, csv or svg", verb, s.output)
+	write := map[string]func(io.Writer) error{"csv": d.WriteCSV, "svg": d.WriteSVG, "text": d.WriteText}[s.output]
+	if write == nil {
+		return s.std.Fail("sim %s: output %s is not there: want text, json, csv or svg", verb, s.output)
+	}
+	return s.wrote(write(s.std.Out), cli.ExitOK)
 }
 
 // least searches for the shortest fault after which the trouble stays, by
