@@ -62,8 +62,7 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	return p, nil
 }
 
-// plan checks c and makes it ready for the engines. Making a caller once, and
-// throwing it away, is the check: the Retryer itself judges the policy.
+// plan checks c and makes it ready for the engines.
 func (c *Client) plan() (*model.Plan, error) {
 	p, err := c.AsPolicy()
 	if err != nil {
@@ -88,8 +87,5 @@ func (c *Client) plan() (*model.Plan, error) {
 	// A batch is not durable by its kind, and is put off all the same.
 	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
 		(w.Breaker || !c.Baseline.NoBudget)
-	if _, err := w.Caller(func() float64 { return 0 }, 1, 1); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, w.Check()
 }

@@ -58,11 +58,7 @@ func (c *compiled) runOn(engine EngineKind, stop func() bool) (*Result, error) {
 		}
 		run = cohort.Run
 	}
-	rec, err := run(c.m, stop)
-	if err != nil {
-		return nil, err
-	}
-	return c.result(engine, rec), nil
+	return c.result(engine, run(c.m, stop)), nil
 }
 
 // Fits returns why the cohort engine cannot run s, or nil when it can.

@@ -45,26 +45,18 @@ const (
 	mostSamples  = 1600 // a second, of all representatives of a group together
 )
 
-// newBreakers returns the breakers of g, or nil when its policy has none. Their
+// newBreakers returns the breakers of so many instances with the given rate. Their
 // budgets are not asked: the group's is.
-func (x *engine) newBreakers(g *group, instances float64, rate float64) (*breakers, error) {
-	if !g.plan.Breaker {
-		return nil, nil
-	}
+func (x *engine) newBreakers(p *model.Plan, instances, rate float64) *breakers {
 	n := max(1, min(mostBreakers, int(instances)))
-	f := &breakers{closed: 1}
-	p := *g.plan
-	p.Baseline.NoBudget = true
-	for range n {
-		b, err := p.Caller(x.draw, 1, 1)
-		if err != nil {
-			return nil, err
-		}
-		f.all = append(f.all, b)
-	}
 	perSecond := min(rate/instances, mostSamples/float64(n)) * float64(n)
-	f.unit = rate / max(perSecond, 1e-9)
-	return f, nil
+	f := &breakers{closed: 1, unit: rate / max(perSecond, 1e-9)}
+	unlimited := *p
+	unlimited.Baseline.NoBudget = true
+	for range n {
+		f.all = append(f.all, unlimited.Caller(x.draw, 1, 1))
+	}
+	return f
 }
 
 // offer samples the n attempts that class c is about to make, and returns the

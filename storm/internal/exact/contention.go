@@ -39,10 +39,7 @@ func Contend(p *model.Plan, c Rivals) (took time.Duration, writes int, err error
 		lost
 	)
 	rng := rand.New(rand.NewPCG(c.Seed, 5))
-	b, err := p.Caller(rng.Float64, 1, 1)
-	if err != nil {
-		return 0, 0, err
-	}
+	b := p.Caller(rng.Float64, 1, 1)
 	net := func() int64 {
 		return int64(math.Abs(float64(c.NetMean) + float64(c.NetSpread)*rng.NormFloat64()))
 	}
