@@ -234,20 +234,3 @@ func TestCostGrowsWithTheAttempts(t *testing.T) {
 		t.Errorf("%+v without retries, %+v with three and a spike", one, eight)
 	}
 }
-
-// Rivals that do not wait meet again and again: jitter takes fewer writes.
-func TestContentionEnds(t *testing.T) {
-	c := Rivals{Clients: 20, NetMean: 10 * time.Millisecond, NetSpread: 2 * time.Millisecond, Seed: 1}
-	p := plan(0)
-	p.Given.Kind, p.Given.Disabled, p.Given.MaxRetries, p.Baseline.Unchecked = forbear.Event, false, 1<<20, true
-	p.Baseline.Wait = "none"
-	_, none, err := Contend(p, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Baseline.Wait = ""
-	took, jitter, err := Contend(p, c)
-	if err != nil || took <= 0 || jitter < 20 || jitter >= none {
-		t.Errorf("%v: %d writes with full jitter in %v, %d without any wait", err, jitter, took, none)
-	}
-}
