@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -26,19 +27,16 @@ func herds(ctx context.Context, q request) []herd {
 	}
 	c := q.Scenario.Fleets[0].Client
 	c.Breaker, c.RTT = false, 0
-	base := max(c.Base, storm.Duration(time.Millisecond))
-	if c.Base == 0 {
-		base = storm.Duration(time.Second)
-	}
+	const milli = storm.Duration(time.Millisecond)
+	base := max(cmp.Or(c.Base, 1000*milli), milli)
 	for _, b := range []struct{ name, wait string }{{"without jitter", "exponential"}, {"with full jitter", ""}} {
 		c.Baseline = storm.Baseline{Wait: b.wait, NoBudget: true, Unchecked: true}
 		s := storm.Scenario{
-			Duration: min(base*7/2, storm.Duration(8*time.Second)), Engine: storm.Exact, Seed: q.Scenario.Seed,
+			Duration: min(base*7/2, 8000*milli), Bin: milli, Engine: storm.Exact, Seed: q.Scenario.Seed,
 			Fleets:   []storm.Fleet{{Burst: q.Herd, Client: c}},
 			Services: []storm.Service{{Name: "s"}},
 			Faults:   []storm.Fault{{Kind: storm.Outage, For: storm.Duration(time.Hour)}},
 		}
-		s.Bin = storm.Duration(time.Millisecond)
 		r, err := storm.Run(ctx, s, storm.Options{})
 		if err != nil {
 			return []herd{}
