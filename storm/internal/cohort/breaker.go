@@ -93,7 +93,7 @@ func (x *engine) enter(c *class, in float64) {
 	for i := range c.arriving {
 		s := &c.arriving[i]
 		if x.draw() < x.cond.Outage || x.draw() >= in {
-			s.call.Fail(none, x.shed, 0, x.clock())
+			s.call.Fail(none, x.v.Refusal, 0, x.clock())
 			continue
 		}
 		c.samples = append(c.samples, *s)

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -26,7 +25,6 @@ type engine struct {
 	q     *queue
 	v     *model.Service
 	cond  model.Condition
-	shed  forbear.Failure // of a full queue
 	load  model.LoadMeter
 	// tenth is the number of steps in a tenth of a second.
 	tenth int
@@ -57,7 +55,6 @@ func newEngine(m *model.Model) *engine {
 	x := &engine{m: m, epoch: model.StartOfTime(), v: &m.Services[0], rec: model.NewRecord(m)}
 	x.dt = stepOf(m).Seconds()
 	x.steps = int(math.Ceil(m.Duration.Seconds()/x.dt - 1e-9))
-	x.shed = x.v.Refusal
 	x.draw = rand.New(rand.NewPCG(m.Seed, 3)).Float64
 	for i := range m.Fleets {
 		x.addFleet(i)

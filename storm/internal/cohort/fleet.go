@@ -91,20 +91,16 @@ func parts(cuts []float64) []float64 {
 func (x *engine) addLanes(c *class) {
 	p := c.g.plan
 	longest := p.Policy.Backoff.Cap + p.Policy.Backoff.Base + time.Duration(p.RTT) +
-		x.shed.Hint.Floor + x.shed.Hint.Spread
+		x.v.Refusal.Hint.Floor + x.v.Refusal.Hint.Spread
 	ring := min(int(longest.Seconds()/x.dt)+4, x.steps+2)
 	c.lanes = make([]lane, p.Limit+1)
-	for k := range c.lanes {
-		if k > 0 {
-			c.lanes[k].ring = make([]mass, ring)
-		}
+	for k := 1; k < len(c.lanes); k++ {
+		c.lanes[k].ring = make([]mass, ring)
 	}
 	c.expire = max(1, int(math.Round(float64(p.Timeout)/1e9/x.dt)))
 	c.limit = float64(p.Timeout-p.RTT) / 1e9
-	for _, w := range x.m.Faults {
-		if w.Cut > 0 && c.lost == nil {
-			c.lost = make([]mass, (c.expire+1)*len(c.lanes))
-		}
+	if slices.ContainsFunc(x.m.Faults, func(w model.Fault) bool { return w.Cut > 0 }) {
+		c.lost = make([]mass, (c.expire+1)*len(c.lanes))
 	}
 	x.classes = append(x.classes, c)
 	x.lanes += len(c.lanes)

@@ -33,7 +33,7 @@ func (x *engine) refuse(c *class, why forbear.Reason, n float64) {
 // it as full as it was: a later step would be kinder than the truth.
 func (x *engine) full(c *class, k int, n, start float64) {
 	p := c.g.plan
-	for p.Baseline.Wait == "none" && p.RTT == 0 && x.shed.Hint.Floor == 0 && k < p.Limit && n > 0 {
+	for p.Baseline.Wait == "none" && p.RTT == 0 && x.v.Refusal.Hint.Floor == 0 && k < p.Limit && n > 0 {
 		again := x.granted(c, k, n, start, byShed)
 		n -= again
 		x.failed(c, k, n, start, byShed, 0) // what is left was refused
@@ -106,7 +106,7 @@ func (x *engine) failed(c *class, k int, n, start float64, kind int, after float
 // a decision.
 func (x *engine) ask(c *class, k int, start float64, kind int) {
 	a := &c.lanes[k].rulings[kind]
-	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.shed, byTimeout: model.FailedTimeout}[kind]
+	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.v.Refusal, byTimeout: model.FailedTimeout}[kind]
 	s := forbear.State{Attempt: k + 1, Start: x.epoch.Add(time.Duration(start * x.dt * 1e9))}
 	before := s // as the decision saw it, for sampling it again
 	d := c.g.caller.Retryer.Next(&s, f, x.clock())

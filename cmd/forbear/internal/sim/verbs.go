@@ -54,14 +54,12 @@ func (s *sim) wrote(err error, code int) int {
 
 // judged is the exit code of a result: 1 when it ended in trouble, so that a
 // pipeline can hold a policy to a scenario.
-func judged(all ...*storm.Result) int {
-	for _, r := range all {
-		// The other verdicts end well: the system recovers when the fault
-		// is over.
-		switch r.Summary.Verdict {
-		case storm.Metastable, storm.Overloaded, storm.SelfInflicted:
-			return cli.ExitFound
-		}
+func judged(r *storm.Result) int {
+	// The other verdicts end well: the system recovers when the fault
+	// is over.
+	switch r.Summary.Verdict {
+	case storm.Metastable, storm.Overloaded, storm.SelfInflicted:
+		return cli.ExitFound
 	}
 	return cli.ExitOK
 }
