@@ -8,8 +8,8 @@ import (
 // FieldError is one fault of a scenario, with the path of the field that has it:
 // "services[0].capacity".
 type FieldError struct {
-	Path   string
-	Detail string
+	Path   string `json:"path"`
+	Detail string `json:"detail"`
 }
 
 // Error returns the path and what is wrong with it.

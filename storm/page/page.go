@@ -83,16 +83,11 @@ type request struct {
 // problem is an error as RFC 9457 has it, with one entry for each field that is
 // wrong, for the page to show beside the slider.
 type problem struct {
-	Type   string        `json:"type"`
-	Title  string        `json:"title"`
-	Status int           `json:"status"`
-	Detail string        `json:"detail,omitempty"`
-	Errors []fieldDetail `json:"errors,omitempty"`
-}
-
-type fieldDetail struct {
-	Path   string `json:"path"`
-	Detail string `json:"detail"`
+	Type   string              `json:"type"`
+	Title  string              `json:"title"`
+	Status int                 `json:"status"`
+	Detail string              `json:"detail,omitempty"`
+	Errors []*storm.FieldError `json:"errors,omitempty"`
 }
 
 // refuse responds with a problem.
@@ -100,7 +95,7 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	p := problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error()}
 	for _, f := range storm.FieldErrors(err) {
 		if f.Path != "" {
-			p.Errors = append(p.Errors, fieldDetail{f.Path, f.Detail})
+			p.Errors = append(p.Errors, f)
 		}
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
