@@ -72,7 +72,8 @@ func (e Estimate) refuse(o Options) error {
 	return nil
 }
 
-// study returns the engine for n runs of which s is the largest, or refuses them.
+// study returns the engine for n runs of which s is the largest, or refuses them. All
+// of them together are held to the limits of one run.
 func (s Scenario) study(n int, o Options) (EngineKind, error) {
 	e, err := s.Estimate()
 	if err != nil {
