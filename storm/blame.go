@@ -67,15 +67,11 @@ func (r *Result) compareWith(without *Result) {
 // during returns the calls, and how they ended, from the beginning of the first
 // fault to the end of the last; of the whole run when there is none.
 func (r *Result) during() (calls, good, failed float64) {
-	from, to, bin := 0, len(r.Series.Offered), r.Bin.Seconds()
+	s, bin := &r.Series, r.Bin.Seconds()
+	from, to := 0, len(s.Offered)
 	if r.Trigger != nil {
 		from = min(int(r.Trigger[0].Seconds()/bin), to)
-		to = min(int(math.Ceil(r.Trigger[1].Seconds()/bin-1e-9)), to)
+		to = int(math.Ceil(r.Trigger[1].Seconds()/bin - 1e-9))
 	}
-	for i := from; i < to; i++ {
-		calls += r.Series.Offered[i] * bin
-		good += r.Series.Good[i] * bin
-		failed += r.Series.Failed[i] * bin
-	}
-	return calls, good, failed
+	return r.count(s.Offered, from, to), r.count(s.Good, from, to), r.count(s.Failed, from, to)
 }

@@ -50,13 +50,10 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	if c.Budget.Of == "total" {
 		p.Budget.Of = budget.OfTotal
 	}
-	// A window shorter than the cap is refused; a scenario that sets only a
-	// cap means a window that fits it.
-	if p.Budget.Window == 0 && p.Backoff.Cap > budget.DefaultWindow {
-		p.Budget.Window = p.Backoff.Cap
-	}
-	if p.Budget.Window == 0 && p.Backoff.Cap == 0 && p.Backoff.Base > budget.DefaultWindow {
-		p.Budget.Window = p.Backoff.Base
+	// A window shorter than the cap, or than a base without a cap, is refused; a
+	// scenario that sets no window means one that fits.
+	if longest := cmp.Or(p.Backoff.Cap, p.Backoff.Base); p.Budget.Window == 0 && longest > budget.DefaultWindow {
+		p.Budget.Window = longest
 	}
 	// A short window brings a cap that fits when none was named.
 	if w := p.Budget.Window; w > 0 && w < p.WithDefaults().Backoff.Cap && p.Backoff.Cap == 0 {
@@ -65,8 +62,7 @@ func (c *Client) AsPolicy() (forbear.Policy, error) {
 	return p, nil
 }
 
-// plan checks c and makes it ready for the engines. Making a caller once, and
-// throwing it away, is the check: the Retryer itself judges the policy.
+// plan checks c and makes it ready for the engines.
 func (c *Client) plan() (*model.Plan, error) {
 	p, err := c.AsPolicy()
 	if err != nil {
@@ -91,8 +87,5 @@ func (c *Client) plan() (*model.Plan, error) {
 	// A batch is not durable by its kind, and is put off all the same.
 	w.Durable = (p.Kind.Durable() || p.Kind == forbear.Batch) && c.Baseline.Bucket.Size == 0 && c.NewBudget == nil &&
 		(w.Breaker || !c.Baseline.NoBudget)
-	if _, err := w.Caller(func() float64 { return 0 }, 1, 1); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, w.Check()
 }

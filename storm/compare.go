@@ -1,13 +1,19 @@
 package storm
 
-import "context"
+import (
+	"context"
+	"slices"
+
+	"github.com/forbear-go/forbear/storm/internal/parallel"
+)
 
 // Variant is a way of retrying, to be laid over a scenario with [Scenario.With].
 type Variant struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 
-	apply func(*Client)
+	baseline Baseline
+	breaker  bool
 }
 
 // Variants returns the ways that [Compare] sets side by side, from the worst
@@ -16,26 +22,12 @@ func Variants() []Variant {
 	// Oblivious layers are what most stacks have: only the last variant knows of the
 	// others.
 	return []Variant{
-		{"none", "no backoff", func(c *Client) {
-			c.Baseline = Baseline{Wait: "none", NoBudget: true, Oblivious: true}
-		}},
-		{"backoff", "backoff, no jitter", func(c *Client) {
-			c.Baseline = Baseline{Wait: "exponential", NoBudget: true, Oblivious: true}
-		}},
-		{"jitter", "+ full jitter", func(c *Client) {
-			c.Baseline = Baseline{NoBudget: true, Oblivious: true}
-		}},
-		{"budget", "+ retry budget", func(c *Client) {
-			c.Baseline = Baseline{Oblivious: true}
-		}},
-		{"breaker", "+ circuit breaker", func(c *Client) {
-			c.Baseline = Baseline{Oblivious: true}
-			c.Breaker = true
-		}},
-		{"one-layer", "+ one layer retries", func(c *Client) {
-			c.Baseline = Baseline{}
-			c.Breaker = true
-		}},
+		{"none", "no backoff", Baseline{Wait: "none", NoBudget: true, Oblivious: true}, false},
+		{"backoff", "backoff, no jitter", Baseline{Wait: "exponential", NoBudget: true, Oblivious: true}, false},
+		{"jitter", "+ full jitter", Baseline{NoBudget: true, Oblivious: true}, false},
+		{"budget", "+ retry budget", Baseline{Oblivious: true}, false},
+		{"breaker", "+ circuit breaker", Baseline{Oblivious: true}, true},
+		{"one-layer", "+ one layer retries", Baseline{}, true},
 	}
 }
 
@@ -45,9 +37,7 @@ func Variants() []Variant {
 func (s Scenario) With(v Variant) Scenario {
 	return s.withClients(func(c *Client) {
 		unchecked := c.Baseline.Unchecked
-		c.Breaker = false
-		v.apply(c)
-		c.NoBreaker = !c.Breaker
+		c.Baseline, c.Breaker, c.NoBreaker = v.baseline, v.breaker, !v.breaker
 		c.Baseline.Unchecked = unchecked
 	})
 }
@@ -66,16 +56,6 @@ func (s Scenario) withClients(f func(*Client)) Scenario {
 	return s
 }
 
-// Layered reports whether any service of s calls another.
-func (s Scenario) Layered() bool {
-	for _, v := range s.Services {
-		if len(v.Calls) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Compared is one variant's result.
 type Compared struct {
 	Variant Variant `json:"variant"`
@@ -88,18 +68,12 @@ type Compared struct {
 func Compare(ctx context.Context, s Scenario, o Options, progress func(done, of int), variants ...Variant) ([]Compared, error) {
 	if len(variants) == 0 {
 		variants = Variants()
-		if !s.Layered() {
+		if !slices.ContainsFunc(s.Services, func(v Service) bool { return len(v.Calls) > 0 }) {
 			variants = variants[:len(variants)-1]
 		}
 	}
-	all := make([]Compared, len(variants))
-	err := each(ctx, len(variants), progress, func(i int) error {
+	return parallel.Map(ctx, len(variants), progress, func(i int) (Compared, error) {
 		r, err := Run(ctx, s.With(variants[i]), o)
-		all[i] = Compared{variants[i], r}
-		return err
+		return Compared{variants[i], r}, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
 }

@@ -1,9 +1,9 @@
 package storm
 
 import (
+	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
@@ -12,12 +12,12 @@ import (
 // a sparkline of the attempts and one of the goodput for each. All share one scale,
 // so that the eye can compare them.
 func WriteComparison(w io.Writer, all []Compared) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	if len(all) > 0 {
 		r := all[0].Result
-		fmt.Fprintf(&b, "%s: %v simulated, seed %d\n\n", r.Scenario, r.Duration, r.Seed)
+		fmt.Fprintf(b, "%s: %v simulated, seed %d\n\n", r.Scenario, r.Duration, r.Seed)
 	}
-	fmt.Fprintf(&b, "%-22s %-14s %9s %7s %6s %9s %8s %9s %7s\n",
+	fmt.Fprintf(b, "%-22s %-14s %9s %7s %6s %9s %8s %9s %7s\n",
 		"", "verdict", "recovery", "load x", "peak", "good", "wasted", "p99 ms", "queue s")
 	for _, c := range all {
 		s := &c.Result.Summary
@@ -25,7 +25,7 @@ func WriteComparison(w io.Writer, all []Compared) error {
 		if s.Recovery >= 0 {
 			recovery = fmt.Sprintf("%.1f s", s.Recovery)
 		}
-		fmt.Fprintf(&b, "%-22s %-14s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9.4g %7.3g\n", c.Variant.Title, s.Verdict, recovery,
+		fmt.Fprintf(b, "%-22s %-14s %9s %7.3f %6.2f %8.2f%% %7.1f%% %9.4g %7.3g\n", c.Variant.Title, s.Verdict, recovery,
 			s.Multiplier, s.PeakMultiplier, 100*s.Good/max(s.Calls, 1), 100*s.Wasted, s.P99, s.MaxQueue)
 	}
 	// One scale for all attempts, and one for all goodput.
@@ -37,13 +37,12 @@ func WriteComparison(w io.Writer, all []Compared) error {
 	}
 	for _, c := range all {
 		s := &c.Result.Series
-		fmt.Fprintf(&b, "%-22s %s\n%-22s %s\n", c.Variant.Title, report.Sparkline(s.attempts(), textWidth, top), "", report.Sparkline(s.Good, textWidth, good))
+		fmt.Fprintf(b, "%-22s %s\n%-22s %s\n", c.Variant.Title, report.Sparkline(s.attempts(), textWidth, top), "", report.Sparkline(s.Good, textWidth, good))
 	}
 	for _, n := range notes(all) {
-		fmt.Fprintf(&b, "\nnote: %s\n", n)
+		fmt.Fprintf(b, "\nnote: %s\n", n)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // notes returns the notes of all results, each once, with the variant that has it

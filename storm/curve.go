@@ -1,6 +1,10 @@
 package storm
 
-import "context"
+import (
+	"context"
+
+	"github.com/forbear-go/forbear/storm/internal/parallel"
+)
 
 // Curve is what becomes of a scenario when more and more of the attempts fail.
 type Curve struct {
@@ -36,30 +40,25 @@ func RunCurve(ctx context.Context, s Scenario, points int, o Options, progress f
 	case points < 1 || points > MaxCells:
 		return nil, at("points", "%d is outside 1 to %d", points, MaxCells)
 	}
-	e, err := s.Estimate()
+	engine, err := s.study(points, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.times(points).refuse(o); err != nil {
-		return nil, err
-	}
-	c := &Curve{Scenario: s.Name, Points: make([]Point, points), Engine: e.Engine}
-	err = each(ctx, points, progress, func(i int) error {
+	all, err := parallel.Map(ctx, points, progress, func(i int) (Point, error) {
 		share := float64(i+1) / float64(points)
 		r, err := Run(ctx, s.failing(share), o)
 		if err != nil {
-			return err
+			return Point{}, err
 		}
 		// Without breakers, more calls end well by what the breakers cost.
 		calls, good, _ := r.during()
 		good /= max(calls, 1)
-		c.Points[i] = Point{share, good, good + r.Summary.BreakerCost, r.Summary.Multiplier, r.Summary.Verdict}
-		return nil
+		return Point{share, good, good + r.Summary.BreakerCost, r.Summary.Multiplier, r.Summary.Verdict}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return &Curve{Scenario: s.Name, Engine: engine, Points: all}, nil
 }
 
 // failing returns a copy of s with a first fault that fails the given share.

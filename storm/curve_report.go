@@ -1,6 +1,7 @@
 package storm
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -11,9 +12,9 @@ import (
 // WriteText writes the curve for a terminal: one line for each share, with a bar
 // of what ends well.
 func (c *Curve) WriteText(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: what ends well, by the share of attempts that fail (%s engine)\n\n", c.Scenario, c.Engine)
-	fmt.Fprintf(&b, "%6s %8s %11s %11s %7s  %s\n", "fail", "good", "no breaker", "no retries", "load x", "verdict")
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "%s: what ends well, by the share of attempts that fail (%s engine)\n\n", c.Scenario, c.Engine)
+	fmt.Fprintf(b, "%6s %8s %11s %11s %7s  %s\n", "fail", "good", "no breaker", "no retries", "load x", "verdict")
 	for _, p := range c.Points {
 		bar := strings.Repeat("█", int(40*p.Good+0.5))
 		bar += strings.Repeat("░", int(40*p.Unguarded+0.5)-int(40*p.Good+0.5))
@@ -22,8 +23,7 @@ func (c *Curve) WriteText(w io.Writer) error {
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	b.WriteString("\n█ ends well, ░ would without breakers\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // WriteCSV writes one line per point.

@@ -36,6 +36,7 @@
 // The package is the face. A scenario is compiled (compile.go) into the model that
 // the engines read (internal/model), an engine (internal/exact, internal/cohort)
 // fills a record, and the face makes a result of that (summary.go, verdict.go).
-// Pictures and tables are drawn by internal/report. Arrows point downwards: neither
+// Pictures and tables are drawn by internal/report; internal/parallel spreads the runs
+// of a study over the processors. Arrows point downwards: neither
 // engine knows of the other, of the scenario, or of a report.
 package storm

@@ -8,8 +8,8 @@ import (
 // FieldError is one fault of a scenario, with the path of the field that has it:
 // "services[0].capacity".
 type FieldError struct {
-	Path   string
-	Detail string
+	Path   string `json:"path"`
+	Detail string `json:"detail"`
 }
 
 // Error returns the path and what is wrong with it.
@@ -25,15 +25,13 @@ func at(path, format string, args ...any) error {
 	return &FieldError{path, fmt.Sprintf(format, args...)}
 }
 
-// within prefixes the paths of err, which may be joined, with outer.
+// within prefixes the path of err with outer, which is all of the path where err is no
+// [*FieldError].
 func within(outer string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if f, ok := errors.AsType[*FieldError](err); ok {
-		if f.Path == "" {
-			return &FieldError{outer, f.Detail}
-		}
 		return &FieldError{outer + "." + f.Path, f.Detail}
 	}
 	return &FieldError{outer, err.Error()}
@@ -53,8 +51,9 @@ func FieldErrors(err error) []*FieldError {
 		}
 		return all
 	}
-	if f, ok := errors.AsType[*FieldError](err); ok {
-		return []*FieldError{f}
+	f, ok := errors.AsType[*FieldError](err)
+	if !ok {
+		f = &FieldError{"", err.Error()}
 	}
-	return []*FieldError{{"", err.Error()}}
+	return []*FieldError{f}
 }

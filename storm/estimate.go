@@ -72,6 +72,16 @@ func (e Estimate) refuse(o Options) error {
 	return nil
 }
 
+// study returns the engine for n runs of which s is the largest, or refuses them. All
+// of them together are held to the limits of one run.
+func (s Scenario) study(n int, o Options) (EngineKind, error) {
+	e, err := s.Estimate()
+	if err != nil {
+		return "", err
+	}
+	return e.Engine, e.times(n).refuse(o)
+}
+
 // choose returns the estimate of the engine that the scenario asks for. With
 // breakers there may be a second run without them.
 func (c *compiled) choose() Estimate {

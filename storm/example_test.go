@@ -111,17 +111,6 @@ func ExampleRunCurve() {
 	// 60 % fail: 0.0 of the calls end well, 0.5 without the breaker: undecided
 }
 
-func ExampleContention() {
-	out, err := storm.Contention{
-		Clients: 10,
-		Client:  storm.Client{Base: storm.Duration(5 * time.Millisecond), Cap: storm.Duration(2 * time.Second)},
-		NetMean: 10 * time.Millisecond,
-		Seed:    1,
-	}.Run()
-	fmt.Println(err, out.Writes >= 10)
-	// Output: <nil> true
-}
-
 func ExampleFieldErrors() {
 	err := storm.Scenario{Fleets: []storm.Fleet{{}}, Services: []storm.Service{{Name: "s", Law: "odd"}}}.Validate()
 	for _, f := range storm.FieldErrors(err) {

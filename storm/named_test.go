@@ -121,7 +121,7 @@ func TestNamedScenariosRun(t *testing.T) {
 			s.Engine = Cohort // the other one takes ten times as long
 		}
 		r := mustRun(t, s)
-		t.Logf("%-22s %-6s %s (%d ms)", s.Name, r.Engine, r.Headline(), r.Wall.Milliseconds())
+		t.Logf("%-22s %-6s %s", s.Name, r.Engine, r.Headline())
 	}
 }
 

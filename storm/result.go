@@ -1,7 +1,6 @@
 package storm
 
 import (
-	"math"
 	"time"
 
 	"github.com/forbear-go/forbear/storm/internal/report"
@@ -35,8 +34,6 @@ type Result struct {
 	// Events is the number of events of the exact engine, or the number of
 	// steps of the cohort engine; of both runs, when there were two.
 	Events int64 `json:"events"`
-	// Wall is how long the run took.
-	Wall time.Duration `json:"-"`
 }
 
 // Summary is a run in a few numbers. Latencies are those of good calls, from
@@ -111,8 +108,8 @@ type Series struct {
 	Good       []float64 `json:"good"`
 	Failed     []float64 `json:"failed"`
 	Multiplier []float64 `json:"multiplier"`
-	P50        []number  `json:"p50_ms"`
-	P99        []number  `json:"p99_ms"`
+	P50        Latencies `json:"p50_ms"`
+	P99        Latencies `json:"p99_ms"`
 	Queue      []float64 `json:"queue_s"`
 	Budget     []float64 `json:"budget"`
 	Breaker    []float64 `json:"breaker"`
@@ -134,30 +131,13 @@ type ServiceResult struct {
 	Load     []float64 `json:"load"`
 }
 
-// number is a float that is null in JSON when it is not a number.
-type number float64
+// Latencies are in milliseconds: NaN, which JSON has as null, where no call ended
+// well.
+type Latencies []float64
 
-// MarshalJSON implements json.Marshaler.
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) {
-		return []byte("null"), nil
-	}
-	return report.AppendNumber(nil, float64(n)), nil
-}
-
-// P50Float returns P50 as plain numbers, NaN where no call ended well.
-func (s *Series) P50Float() []float64 { return plain(s.P50) }
-
-// P99Float returns P99 in the same way.
-func (s *Series) P99Float() []float64 { return plain(s.P99) }
-
-// plain returns n as floats; what is not a number stays none.
-func plain(n []number) []float64 {
-	out := make([]float64, len(n))
-	for i, v := range n {
-		out[i] = float64(v)
-	}
-	return out
+// MarshalJSON implements [json.Marshaler].
+func (l Latencies) MarshalJSON() ([]byte, error) {
+	return report.AppendArray(nil, l, report.AppendNumber), nil
 }
 
 // attempts returns all that was sent by bin, first attempts and retries.

@@ -1,9 +1,9 @@
 package storm
 
 import (
+	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
@@ -43,38 +43,37 @@ func (r *Result) Headline() string {
 // WriteText writes r for a terminal: the summary, a sparkline for each series,
 // the services and the notes.
 func (r *Result) WriteText(w io.Writer) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	step := ""
 	if r.Step > 0 {
 		step = ", step " + r.Step.String()
 	}
-	fmt.Fprintf(&b, "%s: %v simulated by the %s engine%s, seed %d\n%s\n\n", r.Scenario, r.Duration, r.Engine, step, r.Seed, r.Headline())
+	fmt.Fprintf(b, "%s: %v simulated by the %s engine%s, seed %d\n%s\n\n", r.Scenario, r.Duration, r.Engine, step, r.Seed, r.Headline())
 	// Lines that would say nothing are left out.
 	s := &r.Summary
-	fmt.Fprintf(&b, "calls %s   attempts %s   retries %s   good %s   failed %s\n",
+	fmt.Fprintf(b, "calls %s   attempts %s   retries %s   good %s   failed %s\n",
 		report.Amount(s.Calls), report.Amount(s.Attempts), report.Amount(s.Retries), report.Amount(s.Good), report.Amount(s.Failed))
-	fmt.Fprintf(&b, "multiplier %.3f (peak %.2f)   wasted work %.1f %%   refused: budget %s, breaker %s\n",
+	fmt.Fprintf(b, "multiplier %.3f (peak %.2f)   wasted work %.1f %%   refused: budget %s, breaker %s\n",
 		s.Multiplier, s.PeakMultiplier, 100*s.Wasted, report.Amount(s.BudgetRefused), report.Amount(s.BreakerRefused))
 	if s.Postponed > 0 {
-		fmt.Fprintf(&b, "put off, by budget or breaker: %s times\n", report.Amount(s.Postponed))
+		fmt.Fprintf(b, "put off, by budget or breaker: %s times\n", report.Amount(s.Postponed))
 	}
 	if s.FaultCost+s.BreakerCost > 0 {
-		fmt.Fprintf(&b, "lost while the fault lasts: to the fault %.1f %% of the calls, to the breakers another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
+		fmt.Fprintf(b, "lost while the fault lasts: to the fault %.1f %% of the calls, to the breakers another %.1f %%\n", 100*s.FaultCost, 100*s.BreakerCost)
 	}
-	fmt.Fprintf(&b, "latency of good calls: p50 %.3g ms, p99 %.3g ms   longest queue %.3g s\n\n", s.P50, s.P99, s.MaxQueue)
-	report.WriteRows(&b, r.Duration.D(), r.fault(), textWidth, r.rows()...)
+	fmt.Fprintf(b, "latency of good calls: p50 %.3g ms, p99 %.3g ms   longest queue %.3g s\n\n", s.P50, s.P99, s.MaxQueue)
+	report.WriteRows(b, r.Duration.D(), r.fault(), textWidth, r.rows()...)
 	if len(r.Services) > 1 {
-		fmt.Fprintf(&b, "\n%-16s %12s %10s %12s %8s %8s\n", "service", "arrivals", "per call", "served", "wasted", "queue s")
+		fmt.Fprintf(b, "\n%-16s %12s %10s %12s %8s %8s\n", "service", "arrivals", "per call", "served", "wasted", "queue s")
 		for _, v := range r.Services {
-			fmt.Fprintf(&b, "%-16s %12s %10.4g %12s %7.1f%% %8.3g\n", v.Name, report.Amount(v.Arrivals), v.PerCall,
+			fmt.Fprintf(b, "%-16s %12s %10.4g %12s %7.1f%% %8.3g\n", v.Name, report.Amount(v.Arrivals), v.PerCall,
 				report.Amount(v.Served), 100*v.Wasted/max(v.Served, 1), v.MaxQueue)
 		}
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "\nnote: %s\n", n)
+		fmt.Fprintf(b, "\nnote: %s\n", n)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // rows returns the series of r that a text shows, with what they have in common
@@ -84,13 +83,12 @@ func (r *Result) rows() []report.Row {
 	s := &r.Series
 	total := s.attempts()
 	load := report.Peak(total)
-	p99 := s.P99Float()
 	rows := []report.Row{
 		{Name: "attempts", Values: total, Top: load, Unit: "/s"},
 		{Name: "retries", Values: s.Retry, Top: load, Unit: "/s"},
 		{Name: "good", Values: s.Good, Top: report.Peak(s.Offered), Unit: "/s"},
 		{Name: "multiplier", Values: s.Multiplier, Top: report.Peak(s.Multiplier), Unit: "x"},
-		{Name: "p99", Values: p99, Top: report.Peak(p99), Unit: " ms"},
+		{Name: "p99", Values: s.P99, Top: report.Peak(s.P99), Unit: " ms"},
 		{Name: "queue", Values: s.Queue, Top: report.Peak(s.Queue), Unit: " s"},
 		{Name: "budget", Values: s.Budget, Top: 1},
 	}
@@ -118,8 +116,8 @@ func (r *Result) chart() report.Chart {
 			{Name: "multiplier", Color: report.Orange, Values: s.Multiplier},
 		}},
 		{Title: "Latency of good calls", Unit: " ms", Lines: []report.Line{
-			{Name: "p99", Color: report.Orange, Values: s.P99Float()},
-			{Name: "p50", Color: report.Teal, Values: s.P50Float()},
+			{Name: "p99", Color: report.Orange, Values: s.P99},
+			{Name: "p50", Color: report.Teal, Values: s.P50},
 		}},
 		{Title: "Queue", Unit: " s", Lines: []report.Line{
 			{Name: "queue", Color: report.Teal, Values: s.Queue, Area: true},
@@ -145,7 +143,7 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	return report.WriteCSV(w, header, len(s.Fresh), func(i int) []any {
 		return []any{
 			float64(i) * r.Bin.Seconds(), s.Offered[i], s.Fresh[i], s.Retry[i], s.Good[i], s.Failed[i], s.Multiplier[i],
-			float64(s.P50[i]), float64(s.P99[i]), s.Queue[i], s.Budget[i], s.Breaker[i], s.Wasted[i],
+			s.P50[i], s.P99[i], s.Queue[i], s.Budget[i], s.Breaker[i], s.Wasted[i],
 		}
 	})
 }

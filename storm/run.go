@@ -2,7 +2,6 @@ package storm
 
 import (
 	"context"
-	"time"
 
 	"github.com/forbear-go/forbear/storm/internal/cohort"
 	"github.com/forbear-go/forbear/storm/internal/exact"
@@ -27,8 +26,6 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 	if err := e.refuse(o); err != nil {
 		return nil, err
 	}
-	// The clock on the wall times the run and has no part in it.
-	start := time.Now()
 	stop := func() bool { return ctx.Err() != nil }
 	res, err := c.simulate(e, stop)
 	if err != nil {
@@ -37,7 +34,6 @@ func Run(ctx context.Context, s Scenario, o Options) (*Result, error) {
 	if err := c.blame(res, e, stop); err != nil {
 		return nil, err
 	}
-	res.Wall = time.Since(start)
 	if res.Stopped {
 		res.Summary.Verdict = Undecided
 		return res, context.Cause(ctx)
@@ -62,11 +58,7 @@ func (c *compiled) runOn(engine EngineKind, stop func() bool) (*Result, error) {
 		}
 		run = cohort.Run
 	}
-	rec, err := run(c.m, stop)
-	if err != nil {
-		return nil, err
-	}
-	return c.result(engine, rec), nil
+	return c.result(engine, run(c.m, stop)), nil
 }
 
 // Fits returns why the cohort engine cannot run s, or nil when it can.

@@ -42,38 +42,29 @@ func (c *compiled) sampleScale(exact Estimate) float64 {
 // is scaled so that all buckets together hold one of k, whatever the rounding of the
 // instances.
 func (s Scenario) sampled(k float64) Scenario {
-	part := func(n int) int { return max(1, int(float64(n)/k+0.5)) }
+	part := func(n int) int { return whole(float64(n) / k) }
+	s = s.WithDefaults()
 	s.Engine = Exact
-	s.Fleets = append([]Fleet(nil), s.Fleets...)
-	s.Services = append([]Service(nil), s.Services...)
-	client := func(c *Client, instances, left int) {
-		c.Baseline.Bucket.Size *= float64(instances) / float64(left) / k
+	caller := func(c *Client, instances *int) {
+		left := part(*instances)
+		c.Baseline.Bucket.Size *= float64(*instances) / float64(left) / k
+		*instances = left
 	}
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate /= k
-		if f.Users > 0 {
-			f.Users = part(f.Users)
-		}
-		left := part(f.Instances)
-		client(&f.Client, f.Instances, left)
-		f.Instances = left
+		f.Users = part(f.Users)
+		caller(&f.Client, &f.Instances)
 	}
 	for i := range s.Services {
 		v := &s.Services[i]
 		v.Capacity /= k
-		if v.QueueLength > 0 {
-			v.QueueLength = part(v.QueueLength)
-		}
+		v.QueueLength = part(v.QueueLength)
 		if v.Capacity > 0 {
 			v.Concurrency = part(v.Concurrency)
 		}
-		v.Calls = append([]Edge(nil), v.Calls...)
 		for j := range v.Calls {
-			e := &v.Calls[j]
-			left := part(e.Instances)
-			client(&e.Client, e.Instances, left)
-			e.Instances = left
+			caller(&v.Calls[j].Client, &v.Calls[j].Instances)
 		}
 	}
 	return s

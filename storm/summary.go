@@ -30,7 +30,7 @@ func (c *compiled) result(engine EngineKind, rec *model.Record) *Result {
 		}
 		res.Services = append(res.Services, v)
 	}
-	judge(res, patience(c.m), s.lasting())
+	res.Summary.Verdict, res.Summary.Recovery = judge(res, patience(c.m), s.lasting())
 	if res.Summary.Verdict == Metastable && c.m.Overloaded() {
 		res.Summary.Verdict = Overloaded // it would not hold without the fault
 	}
@@ -56,8 +56,8 @@ func (s *Series) fill(bins []model.Tally, bin Duration) {
 			m = 0
 		}
 		s.Multiplier = append(s.Multiplier, m)
-		s.P50 = append(s.P50, number(b.P50*1e3))
-		s.P99 = append(s.P99, number(b.P99*1e3))
+		s.P50 = append(s.P50, b.P50*1e3)
+		s.P99 = append(s.P99, b.P99*1e3)
 		s.Queue = append(s.Queue, b.Queue)
 		s.Budget = append(s.Budget, b.Budget)
 		s.Breaker = append(s.Breaker, b.Breaker)

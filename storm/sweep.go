@@ -1,8 +1,12 @@
 package storm
 
 import (
+	"cmp"
 	"context"
-	"time"
+	"math"
+	"slices"
+
+	"github.com/forbear-go/forbear/storm/internal/parallel"
 )
 
 // Sweep is a map of what becomes of a scenario under other loads and longer or
@@ -45,15 +49,9 @@ func (b SweepBounds) withDefaults() SweepBounds {
 	if b.LoadFrom == 0 && b.LoadTo == 0 {
 		b.LoadFrom, b.LoadTo = 0.5, 1.5
 	}
-	if b.Loads == 0 {
-		b.Loads = 12
-	}
-	if b.Triggers == 0 {
-		b.Triggers = 12
-	}
-	if b.Longest == 0 {
-		b.Longest = Duration(20 * time.Second)
-	}
+	b.Loads = cmp.Or(b.Loads, 12)
+	b.Triggers = cmp.Or(b.Triggers, 12)
+	b.Longest = cmp.Or(b.Longest, 20*second)
 	return b
 }
 
@@ -81,37 +79,33 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	for i := range b.Triggers {
 		w.Triggers = append(w.Triggers, b.Longest*Duration(i+1)/Duration(b.Triggers))
 	}
-	if err := w.affordable(s, o); err != nil {
+	// The last load and trigger are the greatest.
+	var err error
+	largest := s.loaded(w.Loads[b.Loads-1]).lengthened(w.Triggers[b.Triggers-1])
+	if w.Engine, err = largest.study(b.Loads*b.Triggers, o); err != nil {
 		return nil, err
 	}
-	w.Cells = make([][]Cell, b.Loads)
-	for i := range w.Cells {
-		w.Cells[i] = make([]Cell, b.Triggers)
-	}
-	err := each(ctx, b.Loads*b.Triggers, progress, func(k int) error {
-		i, j := k/b.Triggers, k%b.Triggers
-		r, err := Run(ctx, s.loaded(w.Loads[i]).lengthened(w.Triggers[j]), o)
+	cells, err := parallel.Map(ctx, b.Loads*b.Triggers, progress, func(k int) (Cell, error) {
+		r, err := Run(ctx, s.loaded(w.Loads[k/b.Triggers]).lengthened(w.Triggers[k%b.Triggers]), o)
 		if err != nil {
-			return err
+			return Cell{}, err
 		}
-		w.Cells[i][j] = Cell{r.Summary.Verdict, r.Summary.Recovery, r.Summary.Multiplier, r.Summary.FinalGoodput}
-		return nil
+		return Cell{r.Summary.Verdict, r.Summary.Recovery, r.Summary.Multiplier, r.Summary.FinalGoodput}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	w.Cells = slices.Collect(slices.Chunk(cells, b.Triggers)) // a row for each load
 	return w, nil
 }
 
-// affordable refuses a sweep whose largest run, times their number, is too much,
-// and notes the engine. The last load and trigger are the greatest.
-func (w *Sweep) affordable(s Scenario, o Options) error {
-	e, err := s.loaded(w.Loads[len(w.Loads)-1]).lengthened(w.Triggers[len(w.Triggers)-1]).Estimate()
-	if err != nil {
-		return err
+// whole rounds a number of things that was scaled. What there is does not vanish, none
+// stays none, and what is less than none is left for validation to refuse.
+func whole(n float64) int {
+	if n <= 0 {
+		return int(math.Floor(n))
 	}
-	w.Engine = e.Engine
-	return e.times(len(w.Loads) * len(w.Triggers)).refuse(o)
+	return max(1, int(n+0.5))
 }
 
 // loaded returns s with k times the load, of open and closed loops and of bursts.
@@ -121,12 +115,8 @@ func (s Scenario) loaded(k float64) Scenario {
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate *= k
-		if f.Users > 0 {
-			f.Users = max(1, int(float64(f.Users)*k+0.5))
-		}
-		if f.Burst > 0 {
-			f.Burst = max(1, int(float64(f.Burst)*k+0.5))
-		}
+		f.Users = whole(float64(f.Users) * k)
+		f.Burst = whole(float64(f.Burst) * k)
 	}
 	return s
 }

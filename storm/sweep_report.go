@@ -1,9 +1,9 @@
 package storm
 
 import (
+	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/forbear-go/forbear/storm/internal/report"
 )
@@ -11,37 +11,44 @@ import (
 // WriteText writes the map for a terminal: one row for each load, the greatest on
 // top, and one letter for each trigger.
 func (s *Sweep) WriteText(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: what stays, by load and length of the first fault (%s engine)\n", s.Scenario, s.Engine)
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "%s: what stays, by load and length of the first fault (%s engine)\n", s.Scenario, s.Engine)
 	b.WriteString("seconds until it is back: . at once, 1-9 tens of percent of a minute, X never, O overloaded anyway, S self-inflicted, ? undecided\n\n")
 	for i := len(s.Loads) - 1; i >= 0; i-- {
-		fmt.Fprintf(&b, "%5.2fx ", s.Loads[i])
+		fmt.Fprintf(b, "%5.2fx ", s.Loads[i])
 		for _, c := range s.Cells[i] {
-			b.WriteByte(' ')
-			b.WriteByte(c.letter())
+			letter, _ := c.look()
+			fmt.Fprintf(b, " %c", letter)
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%6s  %v to %v\n", "", s.Triggers[0], s.Triggers[len(s.Triggers)-1])
-	_, err := io.WriteString(w, b.String())
-	return err
+	fmt.Fprintf(b, "%6s  %v to %v\n", "", s.Triggers[0], s.Triggers[len(s.Triggers)-1])
+	return b.Flush()
 }
 
-// letter returns what stands for c in a map of text.
-func (c Cell) letter() byte {
-	switch {
-	case c.Verdict == Metastable:
-		return 'X'
-	case c.Verdict == Overloaded:
-		return 'O'
-	case c.Verdict == SelfInflicted:
-		return 'S'
-	case c.Verdict == Undecided:
-		return '?'
-	case c.Recovery < 1:
-		return '.'
+// looks are the letter and the color of what ends in another way than in a recovery.
+var looks = map[Verdict]struct {
+	letter byte
+	color  string
+}{
+	Metastable:    {'X', "#fc8181"},
+	Overloaded:    {'O', "#cbd5e0"},
+	SelfInflicted: {'S', "#d6bcfa"},
+	Undecided:     {'?', "#edf2f7"},
+}
+
+// look returns what stands for c in a map: a letter, and the color of a picture. Forty
+// seconds are as bad as any recovery looks.
+func (c Cell) look() (letter byte, color string) {
+	if l, ok := looks[c.Verdict]; ok {
+		return l.letter, l.color
 	}
-	return byte('0' + min(9, 1+int(c.Recovery/6)))
+	hue := 120 - 80*min(1, max(0, c.Recovery)/40)
+	color = fmt.Sprintf("hsl(%.0f 60%% 72%%)", hue)
+	if c.Recovery < 1 {
+		return '.', color
+	}
+	return byte('0' + min(9, 1+int(c.Recovery/6))), color
 }
 
 // WriteCSV writes one line per cell.
@@ -63,7 +70,8 @@ func (s *Sweep) WriteSVG(w io.Writer) error {
 		Cell: func(i, j int) report.Cell {
 			c := s.Cells[i][j]
 			hint := fmt.Sprintf("%.2fx, %v: %s, %.1f s", s.Loads[i], s.Triggers[j], c.Verdict, c.Recovery)
-			return report.Cell{Color: c.color(), Hint: hint, Letter: c.letter()}
+			letter, color := c.look()
+			return report.Cell{Color: color, Hint: hint, Letter: letter}
 		},
 	}
 	for _, load := range s.Loads {
@@ -73,21 +81,4 @@ func (s *Sweep) WriteSVG(w io.Writer) error {
 		g.Columns = append(g.Columns, report.Amount(t.Seconds())+" s")
 	}
 	return g.WriteSVG(w)
-}
-
-// color returns what stands for c in a picture. Forty seconds are as bad as any
-// recovery looks.
-func (c Cell) color() string {
-	switch c.Verdict {
-	case Metastable:
-		return "#fc8181"
-	case Overloaded:
-		return "#cbd5e0"
-	case SelfInflicted:
-		return "#d6bcfa"
-	case Undecided:
-		return "#edf2f7"
-	}
-	hue := 120 - 80*min(1, max(0, c.Recovery)/40)
-	return fmt.Sprintf("hsl(%.0f 60%% 72%%)", hue)
 }

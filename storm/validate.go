@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -110,9 +111,9 @@ func (c *checker) add(path, format string, args ...any) {
 	c.errs = append(c.errs, at(path, format, args...))
 }
 
-// word complains unless word is one of the choices of that name.
-func (c *checker) word(path, choice, word string) {
-	if err := unknown(path, choice, word); err != nil {
+// check notes err, if there is one.
+func (c *checker) check(err error) {
+	if err != nil {
 		c.errs = append(c.errs, err)
 	}
 }
@@ -134,7 +135,7 @@ func (c *checker) span(path string, d Duration, high time.Duration) {
 // head looks at the scenario's own fields.
 func (c *checker) head() {
 	s := &c.s
-	c.word("engine", "EngineKind", string(s.Engine))
+	c.check(unknown("engine", "EngineKind", string(s.Engine)))
 	if s.Duration <= 0 || s.Duration.D() > maxDuration {
 		c.add("duration", "%v is outside 1ns to %v", s.Duration, maxDuration)
 	}
@@ -157,31 +158,24 @@ func (c *checker) head() {
 
 // known complains unless a service has that name.
 func (c *checker) known(path, name string) {
-	for i := range c.s.Services {
-		if c.s.Services[i].Name == name {
-			return
-		}
+	if !slices.ContainsFunc(c.s.Services, func(v Service) bool { return v.Name == name }) {
+		c.add(path, "no service is called %q", name)
 	}
-	c.add(path, "no service is called %q", name)
 }
 
 // client looks at how a fleet or a service calls. What is in range for the
 // simulator may still be refused by the standard: the plan's Retryer says so.
 func (c *checker) client(path string, k *Client) {
-	for _, f := range []struct {
-		name string
-		d    Duration
-	}{{"timeout", k.Timeout}, {"rtt", k.RTT}, {"throttle.window", k.Throttle.Window}} {
-		c.span(path+"."+f.name, f.d, time.Hour)
-	}
+	c.span(path+".timeout", k.Timeout, time.Hour)
+	c.span(path+".rtt", k.RTT, time.Hour)
+	c.span(path+".throttle.window", k.Throttle.Window, time.Hour)
 	c.number(path+".throttle.k", k.Throttle.K, 0, 100)
 	if k.Retries != nil && (*k.Retries < 0 || *k.Retries > 1000) {
 		c.add(path+".retries", "%d is outside 0 to 1000", *k.Retries)
 		return
 	}
-	if _, err := k.plan(); err != nil {
-		c.errs = append(c.errs, within(path, err))
-	}
+	_, err := k.plan()
+	c.check(within(path, err))
 }
 
 // fleet looks at fleet i. A fleet is an open loop, a closed one or a burst; a mix
@@ -223,13 +217,12 @@ func (c *checker) service(i int, seen map[string]bool) {
 	c.number(path+".cv", v.CV, 0.01, 20)
 	c.number(path+".queue_slowdown", v.QueueSlowdown, 0, 1e6)
 	c.number(path+".queue_length", float64(v.QueueLength), 0, 1e9)
-	for _, f := range []struct {
-		name string
-		d    Duration
-	}{{"time", v.Time}, {"per_concurrent", v.PerConcurrent}, {"queue", v.Queue}, {"shed", v.Shed}, {"retry_after", v.RetryAfter}} {
-		c.span(path+"."+f.name, f.d, time.Hour)
-	}
-	c.word(path+".law", "Service.law", v.Law)
+	c.span(path+".time", v.Time, time.Hour)
+	c.span(path+".per_concurrent", v.PerConcurrent, time.Hour)
+	c.span(path+".queue", v.Queue, time.Hour)
+	c.span(path+".shed", v.Shed, time.Hour)
+	c.span(path+".retry_after", v.RetryAfter, time.Hour)
+	c.check(unknown(path+".law", "Service.law", v.Law))
 	if v.Capacity == 0 && (v.Queue > 0 || v.Shed > 0 || v.QueueLength > 0 || v.QueueSlowdown > 0) {
 		c.add(path+".capacity", "is unlimited, so there is no queue to bound")
 	}
@@ -253,9 +246,9 @@ func (c *checker) fault(i int) {
 	if f.Kind == "" {
 		c.add(path+".kind", "is missing")
 	} else {
-		c.word(path+".kind", "FaultKind", string(f.Kind))
+		c.check(unknown(path+".kind", "FaultKind", string(f.Kind)))
 	}
-	c.word(path+".mode", "ErrorMode", string(f.Mode))
+	c.check(unknown(path+".mode", "ErrorMode", string(f.Mode)))
 	if f.For <= 0 {
 		c.add(path+".for", "%v is not positive", f.For)
 	}

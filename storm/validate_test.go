@@ -122,3 +122,12 @@ func TestExactAllocatesNothingPerEvent(t *testing.T) {
 		}
 	}
 }
+
+// Scaling the load does not turn a number that is refused into one that is not.
+func TestSweepsRefuseWhatIsRefused(t *testing.T) {
+	s := brownout(10, 1)
+	s.Fleets[0].Rate, s.Fleets[0].Users = 0, -5
+	if w, err := RunSweep(t.Context(), s, SweepBounds{}, Options{}, nil); err == nil || !strings.Contains(err.Error(), "users") {
+		t.Errorf("%v, %v: want a complaint about users", w, err)
+	}
+}

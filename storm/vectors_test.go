@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/race"
 	"github.com/forbear-go/forbear/internal/vectors"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
@@ -262,95 +260,4 @@ func vectorFleet(t *testing.T, v *simVector) {
 		Faults:   []Fault{{Kind: Outage, For: seconds(3600)}},
 	})
 	near(t, "multiplier", r.Summary.Multiplier, want.Multiplier, tol.Abs)
-}
-
-type contentionParams struct {
-	Clients       int     `json:"clients"`
-	Strategy      string  `json:"strategy"`
-	Net           string  `json:"net_ms"`
-	BaseMS        float64 `json:"base_ms"`
-	CapMS         float64 `json:"cap_ms"`
-	FirstExponent int     `json:"first_exponent"`
-	Runs          string  `json:"runs"`
-}
-
-// contention returns the mean time in ms and the mean number of writes.
-func contention(t *testing.T, p contentionParams) (time, writes float64) {
-	t.Helper()
-	k := Client{Base: millis(p.BaseMS), Cap: millis(p.CapMS)}
-	switch p.Strategy {
-	case "None":
-		k.Baseline.Wait = "none"
-	case "Exponential":
-		k.Baseline.Wait = "exponential"
-	case "Equal":
-		k.Baseline.Wait = "equal"
-	case "Full":
-	case "Decorr":
-		k.Jitter = "decorrelated"
-	default:
-		t.Fatalf("strategy %q is not understood", p.Strategy)
-	}
-	runs := 200.0
-	if race.Enabled {
-		runs = 100
-	}
-	for seed := range uint64(runs) {
-		out, err := Contention{
-			Clients: p.Clients, Client: k, FirstExponent: p.FirstExponent,
-			NetMean: 10e6, NetSpread: 2e6, Seed: seed,
-		}.Run()
-		if err != nil {
-			t.Fatal(err)
-		}
-		time += out.Time.Seconds() * 1e3 / runs
-		writes += float64(out.Writes) / runs
-	}
-	return time, writes
-}
-
-func vectorContention(t *testing.T, v *simVector) {
-	var p contentionParams
-	var want struct {
-		MS    float64 `json:"completion_ms"`
-		Calls float64 `json:"write_calls"`
-	}
-	var tol struct {
-		MS    float64 `json:"completion_rel"`
-		Calls float64 `json:"calls_rel"`
-	}
-	v.read(t, &p, &want, &tol)
-	is(t, "net_ms", p.Net, "abs(Normal(10,2)) per message, 4 messages per attempt")
-	is(t, "runs", p.Runs, ">=100")
-	took, writes := contention(t, p)
-	near(t, "completion_ms", took, want.MS, tol.MS*want.MS)
-	near(t, "write_calls", writes, want.Calls, tol.Calls*want.Calls)
-}
-
-func vectorContentionOrder(t *testing.T, v *simVector) {
-	var p struct {
-		Clients int `json:"clients"`
-	}
-	var want struct {
-		Calls string `json:"calls"`
-		Time  string `json:"time"`
-	}
-	var tol struct{}
-	v.read(t, &p, &want, &tol)
-	names := strings.Split(want.Calls, "<")
-	took, writes := map[string]float64{}, map[string]float64{}
-	for _, n := range names {
-		took[n], writes[n] = contention(t, contentionParams{Clients: p.Clients, Strategy: n, BaseMS: 5, CapMS: 2000, FirstExponent: 1})
-	}
-	order := func(by map[string]float64) string {
-		sorted := append([]string(nil), names...)
-		sort.Slice(sorted, func(i, j int) bool { return by[sorted[i]] < by[sorted[j]] })
-		return strings.Join(sorted, "<")
-	}
-	if got := order(writes); got != want.Calls {
-		t.Errorf("calls: %s, want %s (%v)", got, want.Calls, writes)
-	}
-	if got := order(took); got != want.Time {
-		t.Errorf("time: %s, want %s (%v)", got, want.Time, took)
-	}
 }

@@ -37,62 +37,51 @@ func (s *Scenario) lasting() float64 {
 	return pass
 }
 
-// judge sets the verdict and the recovery time. lasting is what a fault without
-// an end lets pass; 0 is for one that ends, or lets nothing pass. It compares the
-// goodput after the last fault with that before the first one: a run that was in
-// trouble before is overloaded, and one that is too short for patience undecided.
-func judge(r *Result, patience, lasting float64) {
-	s := &r.Summary
-	bin := r.Bin.Seconds()
-	n := len(r.Series.Good)
-	if n == 0 || s.Calls == 0 {
-		s.Verdict = Steady
-		return
+// judge returns the verdict on r, and the recovery time in seconds: -1 for none. lasting
+// is what a fault without an end lets pass; 0 is for one that ends, or lets nothing pass.
+// It compares the goodput after the last fault with that before the first one: a run
+// that was in trouble before is overloaded, and one that is too short for patience
+// undecided.
+func judge(r *Result, patience, lasting float64) (v Verdict, recovery float64) {
+	bin, n := r.Bin.Seconds(), len(r.Series.Good)
+	if n == 0 || r.Summary.Calls == 0 {
+		return Steady, 0
 	}
+	span := windowFor(r)
 	// Without a fault there is nothing to recover from: what is bad at the end is
 	// bad by itself.
-	span := windowFor(r)
 	if r.Trigger == nil {
-		s.Verdict = Steady
 		if lastBad(r, 0, span, 1) >= n-span {
-			s.Verdict = Overloaded
+			return Overloaded, 0
 		}
-		return
+		return Steady, 0
 	}
+	// Nothing recovers from a fault that lasts. What fails by chance is no trouble.
 	if lasting > 0 {
-		// Nothing recovers here. What fails by chance is no trouble.
-		s.Verdict = Steady
 		if lastBad(r, 0, span, lasting) >= n-span {
-			s.Verdict, s.Recovery = Undecided, -1
+			return Undecided, -1
 		}
-		return
+		return Steady, 0
 	}
 	usual := usualGoodput(r, int(r.Trigger[0].Seconds()/bin))
 	if usual == 0 {
-		s.Verdict, s.Recovery = Overloaded, -1
-		return
+		return Overloaded, -1
 	}
 	end := r.Trigger[1].Seconds()
 	first := int(math.Ceil(end/bin - 1e-9))
 	if first+span > n {
-		s.Verdict, s.Recovery = Undecided, -1
-		return
+		return Undecided, -1
 	}
 	// The last bad span decides: a run that comes back and fails again is not back.
-	last := lastBad(r, first, span, usual)
-	switch {
+	switch last := lastBad(r, first, span, usual); {
 	case last < first:
-		s.Verdict = Recovered
+		return Recovered, 0
 	case last < n-span:
-		s.Verdict = Recovered
-		s.Recovery = max(0, float64(last+span/2+1)*bin-end)
-	default:
-		s.Recovery = -1
-		s.Verdict = Metastable
-		if r.Duration.Seconds()-end < patience {
-			s.Verdict = Undecided
-		}
+		return Recovered, max(0, float64(last+span/2+1)*bin-end)
+	case r.Duration.Seconds()-end < patience:
+		return Undecided, -1
 	}
+	return Metastable, -1
 }
 
 // windowFor returns the number of bins that hold about a thousand calls, but no
@@ -108,15 +97,11 @@ func windowFor(r *Result) int {
 // trouble. A lead of less than a second says nothing: all calls are taken to end
 // well then. 0 says that fewer than half did, which is no state to go back to.
 func usualGoodput(r *Result, bins int) float64 {
-	var fresh, good float64
-	for i := range min(bins, len(r.Series.Offered)) {
-		fresh += r.Series.Offered[i]
-		good += r.Series.Good[i]
-	}
-	if float64(bins)*r.Bin.Seconds() < 1 || fresh == 0 {
+	calls, good := r.count(r.Series.Offered, 0, bins), r.count(r.Series.Good, 0, bins)
+	if float64(bins)*r.Bin.Seconds() < 1 || calls == 0 {
 		return 1
 	}
-	if share := good / fresh; share > 0.5 {
+	if share := good / calls; share > 0.5 {
 		return min(share, 1)
 	}
 	return 0
@@ -125,16 +110,21 @@ func usualGoodput(r *Result, bins int) float64 {
 // lastBad returns the first bin of the last span, from bin first on, in which
 // the goodput is missing; first-1 when there is none.
 func lastBad(r *Result, first, span int, usual float64) int {
-	bin := r.Bin.Seconds()
 	for i := len(r.Series.Good) - span; i >= first; i-- {
-		var fresh, good float64
-		for j := i; j < i+span; j++ {
-			fresh += r.Series.Offered[j] * bin
-			good += r.Series.Good[j] * bin
-		}
-		if want := fresh * usual; good < recoveredAt*want-3*math.Sqrt(want) {
+		want := r.count(r.Series.Offered, i, i+span) * usual
+		if r.count(r.Series.Good, i, i+span) < recoveredAt*want-3*math.Sqrt(want) {
 			return i
 		}
 	}
 	return first - 1
+}
+
+// count returns how many there were, at the rates of a series, from bin from up to bin
+// to or the last one.
+func (r *Result) count(rates []float64, from, to int) (n float64) {
+	bin := r.Bin.Seconds()
+	for _, rate := range rates[from:min(to, len(rates))] {
+		n += rate * bin
+	}
+	return n
 }

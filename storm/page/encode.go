@@ -1,112 +1,70 @@
 package page
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/forbear-go/forbear/storm"
+	"github.com/forbear-go/forbear/storm/internal/report"
 )
 
-// encode writes the response by hand: its series are long, and four digits of
-// each number are enough for a screen.
-func encode(results []storm.Compared, herds []herd, took time.Duration) []byte {
-	b := make([]byte, 0, 64<<10)
-	b = append(b, `{"took_ms":`...)
-	b = short(b, float64(took.Microseconds())/1e3)
-	b = append(b, `,"results":[`...)
-	for i, c := range results {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendResult(b, c)
-	}
-	b = append(b, `],"herds":[`...)
-	for i, h := range herds {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"name":`...)
-		b = appendJSON(b, h.name)
-		b = append(b, `,"counts":`...)
-		b = append(series(b, h.counts), '}')
-	}
-	return append(b, "]}\n"...)
+// response is what the page gets: a result for each variant, and the herds.
+type response struct {
+	Took    float64  `json:"took_ms"`
+	Results []result `json:"results"`
+	Herds   []herd   `json:"herds"`
 }
 
-// appendJSON appends v, or null where it has no JSON.
-func appendJSON(b []byte, v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return append(b, "null"...)
-	}
-	return append(b, text...)
+// result is one variant: what its curves are called, its numbers, and the curves.
+type result struct {
+	Name     string           `json:"name"`
+	Title    string           `json:"title"`
+	Headline string           `json:"headline"`
+	Engine   storm.EngineKind `json:"engine"`
+	Step     storm.Duration   `json:"step,omitzero"`
+	Duration float64          `json:"duration_s"`
+	Trigger  []float64        `json:"trigger,omitempty"`
+	Notes    []string         `json:"notes,omitempty"`
+	Summary  storm.Summary    `json:"summary"`
+
+	Offered    curve `json:"offered"`
+	Fresh      curve `json:"fresh"`
+	Retry      curve `json:"retry"`
+	Good       curve `json:"good"`
+	Multiplier curve `json:"multiplier"`
+	P50        curve `json:"p50"`
+	P99        curve `json:"p99"`
+	Queue      curve `json:"queue"`
+	Budget     curve `json:"budget"`
+	Breaker    curve `json:"breaker"`
 }
 
-// appendResult appends one variant: what encoding/json makes of its head, and its
-// series in the same object.
-func appendResult(b []byte, c storm.Compared) []byte {
-	r := c.Result
-	head := struct {
-		Name     string           `json:"name"`
-		Title    string           `json:"title"`
-		Headline string           `json:"headline"`
-		Engine   storm.EngineKind `json:"engine"`
-		Step     storm.Duration   `json:"step,omitzero"`
-		Duration float64          `json:"duration_s"`
-		Trigger  []float64        `json:"trigger,omitempty"`
-		Notes    []string         `json:"notes,omitempty"`
-		Summary  storm.Summary    `json:"summary"`
-	}{c.Variant.Name, c.Variant.Title, r.Headline(), r.Engine, r.Step, r.Duration.Seconds(), nil, r.Notes, r.Summary}
-	if r.Trigger != nil {
-		head.Trigger = []float64{r.Trigger[0].Seconds(), r.Trigger[1].Seconds()}
-	}
-	b = appendJSON(b, head)
-	b = b[:len(b)-1] // open it again
+// resultOf returns what the page shows of one run.
+func resultOf(v storm.Variant, r *storm.Result) result {
 	s := &r.Series
-	for _, v := range []struct {
-		name   string
-		values []float64
-	}{
-		{"offered", s.Offered},
-		{"fresh", s.Fresh},
-		{"retry", s.Retry},
-		{"good", s.Good},
-		{"multiplier", s.Multiplier},
-		{"p50", s.P50Float()},
-		{"p99", s.P99Float()},
-		{"queue", s.Queue},
-		{"budget", s.Budget},
-		{"breaker", s.Breaker},
-	} {
-		b = append(b, ',')
-		b = appendJSON(b, v.name)
-		b = append(b, ':')
-		b = series(b, v.values)
+	shown := result{
+		Name: v.Name, Title: v.Title, Headline: r.Headline(), Engine: r.Engine, Step: r.Step,
+		Duration: r.Duration.Seconds(), Notes: r.Notes, Summary: r.Summary,
+		Offered: s.Offered, Fresh: s.Fresh, Retry: s.Retry, Good: s.Good, Multiplier: s.Multiplier,
+		P50: curve(s.P50), P99: curve(s.P99), Queue: s.Queue, Budget: s.Budget, Breaker: s.Breaker,
 	}
-	return append(b, '}')
+	if r.Trigger != nil {
+		shown.Trigger = []float64{r.Trigger[0].Seconds(), r.Trigger[1].Seconds()}
+	}
+	return shown
 }
 
-// series appends an array of short numbers.
-func series(b []byte, values []float64) []byte {
-	b = append(b, '[')
-	for i, v := range values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = short(b, v)
-	}
-	return append(b, ']')
-}
+// curve is a series for a screen. There may be a hundred of them in a response, and
+// four digits of each number are enough.
+type curve []float64
 
-// short writes v with four significant digits, NaN as null: a curve has a gap there.
-// Whole numbers keep all digits.
+// MarshalJSON implements [json.Marshaler]. What is not a number is null: the curve has
+// a gap there.
+func (c curve) MarshalJSON() ([]byte, error) { return report.AppendArray(nil, c, short), nil }
+
+// short writes v with four significant digits. Whole numbers keep all digits.
 func short(b []byte, v float64) []byte {
-	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return append(b, "null"...)
-	case v == math.Trunc(v) && math.Abs(v) < 1e15:
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return strconv.AppendInt(b, int64(v), 10)
 	}
 	return strconv.AppendFloat(b, v, 'g', 4, 64)

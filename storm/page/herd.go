@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -11,38 +12,36 @@ import (
 // herd is a histogram of retries by millisecond, for the picture of the waves that
 // clients make when they fail together.
 type herd struct {
-	name   string
-	counts []float64
+	Name   string `json:"name"`
+	Counts curve  `json:"counts"`
 }
 
 // herds plays out what q's clients do when all of them fail at one instant,
 // without jitter and with it: the first fleet's client against a service that is
-// down. Breaker and round trip are left out, as they would blur the waves. It
-// returns nil when no herd is asked for, or one that the page could not draw.
-func herds(ctx context.Context, q request) (all []herd) {
+// down. Breaker and round trip are left out, as they would blur the waves. There
+// is none when no herd is asked for, or one that the page could not draw.
+func herds(ctx context.Context, q request) []herd {
+	all := []herd{}
 	if q.Herd <= 0 || q.Herd > 10_000 || len(q.Scenario.Fleets) == 0 {
-		return nil
+		return all
 	}
 	c := q.Scenario.Fleets[0].Client
 	c.Breaker, c.RTT = false, 0
-	base := max(c.Base, storm.Duration(time.Millisecond))
-	if c.Base == 0 {
-		base = storm.Duration(time.Second)
-	}
+	const milli = storm.Duration(time.Millisecond)
+	base := max(cmp.Or(c.Base, 1000*milli), milli)
 	for _, b := range []struct{ name, wait string }{{"without jitter", "exponential"}, {"with full jitter", ""}} {
 		c.Baseline = storm.Baseline{Wait: b.wait, NoBudget: true, Unchecked: true}
 		s := storm.Scenario{
-			Duration: min(base*7/2, storm.Duration(8*time.Second)), Engine: storm.Exact, Seed: q.Scenario.Seed,
+			Duration: min(base*7/2, 8000*milli), Bin: milli, Engine: storm.Exact, Seed: q.Scenario.Seed,
 			Fleets:   []storm.Fleet{{Burst: q.Herd, Client: c}},
 			Services: []storm.Service{{Name: "s"}},
 			Faults:   []storm.Fault{{Kind: storm.Outage, For: storm.Duration(time.Hour)}},
 		}
-		s.Bin = storm.Duration(time.Millisecond)
 		r, err := storm.Run(ctx, s, storm.Options{})
 		if err != nil {
-			return nil
+			return []herd{}
 		}
-		counts := make([]float64, len(r.Series.Retry))
+		counts := make(curve, len(r.Series.Retry))
 		for i, v := range r.Series.Retry {
 			counts[i] = math.Round(v * r.Bin.Seconds())
 		}

@@ -12,10 +12,10 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/forbear-go/forbear/storm"
+	"github.com/forbear-go/forbear/storm/internal/parallel"
 )
 
 //go:embed static
@@ -83,16 +83,11 @@ type request struct {
 // problem is an error as RFC 9457 has it, with one entry for each field that is
 // wrong, for the page to show beside the slider.
 type problem struct {
-	Type   string        `json:"type"`
-	Title  string        `json:"title"`
-	Status int           `json:"status"`
-	Detail string        `json:"detail,omitempty"`
-	Errors []fieldDetail `json:"errors,omitempty"`
-}
-
-type fieldDetail struct {
-	Path   string `json:"path"`
-	Detail string `json:"detail"`
+	Type   string              `json:"type"`
+	Title  string              `json:"title"`
+	Status int                 `json:"status"`
+	Detail string              `json:"detail,omitempty"`
+	Errors []*storm.FieldError `json:"errors,omitempty"`
 }
 
 // refuse responds with a problem.
@@ -100,7 +95,7 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	p := problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error()}
 	for _, f := range storm.FieldErrors(err) {
 		if f.Path != "" {
-			p.Errors = append(p.Errors, fieldDetail{f.Path, f.Detail})
+			p.Errors = append(p.Errors, f)
 		}
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
@@ -143,47 +138,39 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(encode(results, herds(r.Context(), q), time.Since(start)))
+	all := herds(r.Context(), q)
+	_ = json.NewEncoder(w).Encode(response{float64(time.Since(start).Microseconds()) / 1e3, results, all})
 }
 
 // compute runs the variants side by side, each with the same seed. It returns the
 // first error in the order of the variants.
-func compute(ctx context.Context, q request) ([]storm.Compared, error) {
+func compute(ctx context.Context, q request) ([]result, error) {
 	if len(q.Variants) == 0 || len(q.Variants) > 8 {
 		return nil, fmt.Errorf("%d variants: want 1 to 8", len(q.Variants))
 	}
-	known := map[string]storm.Variant{}
+	known := map[string]storm.Variant{"": {Title: "as set"}}
 	for _, v := range storm.Variants() {
 		known[v.Name] = v
+	}
+	for _, name := range q.Variants {
+		if _, ok := known[name]; !ok {
+			return nil, fmt.Errorf("no variant is called %q", name)
+		}
 	}
 	if d := q.Scenario.Duration; q.Scenario.Bin == 0 && d > 0 {
 		q.Scenario.Bin = max(d/bins, storm.Duration(time.Millisecond))
 	}
-	// Each variant writes to its own place; the wait group makes that visible.
-	results := make([]storm.Compared, len(q.Variants))
-	errs := make([]error, len(q.Variants))
-	var wg sync.WaitGroup
-	for i, name := range q.Variants {
-		s, v := q.Scenario, storm.Variant{Title: "as set"}
-		if name != "" {
-			var ok bool
-			if v, ok = known[name]; !ok {
-				return nil, fmt.Errorf("no variant is called %q", name)
-			}
+	return parallel.Map(ctx, len(q.Variants), nil, func(i int) (result, error) {
+		s, v := q.Scenario, known[q.Variants[i]]
+		if v.Name != "" {
 			s = s.With(v)
 		}
-		wg.Go(func() {
-			results[i].Variant = v
-			results[i].Result, errs[i] = one(ctx, s)
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
+		r, err := one(ctx, s)
 		if err != nil {
-			return nil, err
+			return result{}, err
 		}
-	}
-	return results, nil
+		return resultOf(v, r), nil
+	})
 }
 
 // one runs s with the engine that is soon done, and refuses what no engine does in

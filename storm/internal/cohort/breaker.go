@@ -26,7 +26,8 @@ type breakers struct {
 	closed float64
 }
 
-// sample is one attempt under way, of one representative.
+// sample is one attempt under way, of one representative. It fails for its breaker to
+// count: what its Retryer decides does not matter, as the group's decides for the mass.
 type sample struct {
 	call *forbear.DurableCall
 	step int
@@ -44,26 +45,18 @@ const (
 	mostSamples  = 1600 // a second, of all representatives of a group together
 )
 
-// newBreakers returns the breakers of g, or nil when its policy has none. Their
+// newBreakers returns the breakers of so many instances with the given rate. Their
 // budgets are not asked: the group's is.
-func (x *engine) newBreakers(g *group, instances float64, rate float64) (*breakers, error) {
-	if !g.plan.Breaker {
-		return nil, nil
-	}
+func (x *engine) newBreakers(p *model.Plan, instances, rate float64) *breakers {
 	n := max(1, min(mostBreakers, int(instances)))
-	f := &breakers{closed: 1}
-	p := *g.plan
-	p.Baseline.NoBudget = true
-	for range n {
-		b, err := p.Caller(x.draw, 1, 1)
-		if err != nil {
-			return nil, err
-		}
-		f.all = append(f.all, b)
-	}
 	perSecond := min(rate/instances, mostSamples/float64(n)) * float64(n)
-	f.unit = rate / max(perSecond, 1e-9)
-	return f, nil
+	f := &breakers{closed: 1, unit: rate / max(perSecond, 1e-9)}
+	unlimited := *p
+	unlimited.Baseline.NoBudget = true
+	for range n {
+		f.all = append(f.all, unlimited.Caller(x.draw, 1, 1))
+	}
+	return f
 }
 
 // offer samples the n attempts that class c is about to make, and returns the
@@ -100,7 +93,7 @@ func (x *engine) enter(c *class, in float64) {
 	for i := range c.arriving {
 		s := &c.arriving[i]
 		if x.draw() < x.cond.Outage || x.draw() >= in {
-			x.end(s, &x.shed)
+			s.call.Fail(none, x.v.Refusal, 0, x.clock())
 			continue
 		}
 		c.samples = append(c.samples, *s)
@@ -122,9 +115,9 @@ func (x *engine) concludeSamples(c *class, perSecond float64) {
 		wait := float64(x.t-s.step) * x.dt
 		switch {
 		case late || x.v.Capacity > 0 && x.draw() >= inTime(c.limit, wait, perSecond, x.dt):
-			x.end(s, &model.FailedTimeout)
+			s.call.Fail(none, model.FailedTimeout, 0, x.clock())
 		case x.draw() < x.errorRate(c):
-			x.end(s, &model.FailedResponse)
+			s.call.Fail(none, model.FailedResponse, 0, x.clock())
 		default:
 			service := time.Duration(wait*1e9) + x.v.Time
 			s.call.Succeed(none, service, x.clock())
@@ -134,12 +127,6 @@ func (x *engine) concludeSamples(c *class, perSecond float64) {
 		c.samples = append(c.samples[:0], c.samples[c.concluded:]...)
 		c.concluded = 0
 	}
-}
-
-// end fails a sample, for its breaker to count. What its Retryer decides does not
-// matter: the group's decides for the mass.
-func (x *engine) end(s *sample, f *forbear.Failure) {
-	s.call.Fail(none, *f, 0, x.clock())
 }
 
 // budgetRefused lets the breakers of g count that the budget has refused retries:

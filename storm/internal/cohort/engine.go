@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/storm/internal/model"
 )
 
@@ -26,7 +25,6 @@ type engine struct {
 	q     *queue
 	v     *model.Service
 	cond  model.Condition
-	shed  forbear.Failure // of a full queue
 	load  model.LoadMeter
 	// tenth is the number of steps in a tenth of a second.
 	tenth int
@@ -41,35 +39,29 @@ type engine struct {
 
 // Run makes all steps of m, which must fit. A non-nil stop is asked now and then
 // whether to break off.
-func Run(m *model.Model, stop func() bool) (*model.Record, error) {
-	x, err := newEngine(m)
-	if err != nil {
-		return nil, err
-	}
+func Run(m *model.Model, stop func() bool) *model.Record {
+	x := newEngine(m)
 	x.rec.Stopped = !x.run(stop)
 	queues.Put(x.q)
 	x.rec.Step, x.rec.Events = time.Duration(x.dt*1e9), int64(x.t)
 	x.notes()
-	return x.rec, nil
+	return x.rec
 }
 
 // newEngine returns an engine before its first step. Random numbers serve only to
 // sample attempts for the breakers and to draw for Retryers: the masses leave
 // nothing to chance.
-func newEngine(m *model.Model) (*engine, error) {
+func newEngine(m *model.Model) *engine {
 	x := &engine{m: m, epoch: model.StartOfTime(), v: &m.Services[0], rec: model.NewRecord(m)}
 	x.dt = stepOf(m).Seconds()
 	x.steps = int(math.Ceil(m.Duration.Seconds()/x.dt - 1e-9))
-	x.shed = x.v.Refusal
 	x.draw = rand.New(rand.NewPCG(m.Seed, 3)).Float64
 	for i := range m.Fleets {
-		if err := x.addFleet(i); err != nil {
-			return nil, err
-		}
+		x.addFleet(i)
 	}
 	x.q = newQueue(x.steps, x.lanes)
 	x.tenth = max(1, int(math.Round(0.1/x.dt)))
-	return x, nil
+	return x
 }
 
 // clock returns the time as budgets and breakers see it.

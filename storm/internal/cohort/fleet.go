@@ -15,15 +15,12 @@ const unitTime = 0.01
 
 // addFleet makes the groups and classes of fleet i. Each partition divides the
 // instances, and with them the budgets; each sticky fault divides the calls.
-func (x *engine) addFleet(i int) error {
+func (x *engine) addFleet(i int) {
 	f, e := &x.m.Fleets[i], &x.m.Edges[i]
 	lucks, cuts := divisions(x.m.Faults, e.Instances)
 	low := 0.0
 	for _, cut := range cuts {
-		g, err := x.newGroup(f, e, cut-low)
-		if err != nil {
-			return err
-		}
+		g := x.newGroup(f, e, cut-low)
 		below := 0.0
 		for _, luck := range lucks {
 			c := &class{g: g, share: luck - below, luck: luck, cut: cut, first: x.lanes}
@@ -35,7 +32,6 @@ func (x *engine) addFleet(i int) error {
 		}
 		low = cut
 	}
-	return nil
 }
 
 // divisions returns where the faults divide the calls of so many instances by
@@ -58,7 +54,7 @@ func divisions(faults []model.Fault, instances int) (lucks, cuts []float64) {
 
 // newGroup returns the given share of fleet f, with the budget of as many
 // instances and breakers of its own.
-func (x *engine) newGroup(f *model.Fleet, e *model.Edge, share float64) (*group, error) {
+func (x *engine) newGroup(f *model.Fleet, e *model.Edge, share float64) *group {
 	g := &group{fleet: f, plan: e.Plan, share: share, instances: e.Instances}
 	rate := f.Rate
 	if f.Users > 0 {
@@ -75,15 +71,12 @@ func (x *engine) newGroup(f *model.Fleet, e *model.Edge, share float64) (*group,
 	// The group's own Retryer has the budget; the breakers are apart.
 	p := *e.Plan
 	p.Given.Breaker.Disabled = true
-	var err error
-	if g.caller, err = p.Caller(x.draw, processes, g.unit); err != nil {
-		return nil, err
-	}
-	if g.breakers, err = x.newBreakers(g, processes, max(rate*share, float64(f.Burst))); err != nil {
-		return nil, err
+	g.caller = p.Caller(x.draw, processes, g.unit)
+	if p.Breaker {
+		g.breakers = x.newBreakers(e.Plan, processes, max(rate*share, float64(f.Burst)))
 	}
 	x.groups = append(x.groups, g)
-	return g, nil
+	return g
 }
 
 // parts returns the sorted distinct cuts of (0, 1], the last being 1.
@@ -98,20 +91,16 @@ func parts(cuts []float64) []float64 {
 func (x *engine) addLanes(c *class) {
 	p := c.g.plan
 	longest := p.Policy.Backoff.Cap + p.Policy.Backoff.Base + time.Duration(p.RTT) +
-		x.shed.Hint.Floor + x.shed.Hint.Spread
+		x.v.Refusal.Hint.Floor + x.v.Refusal.Hint.Spread
 	ring := min(int(longest.Seconds()/x.dt)+4, x.steps+2)
 	c.lanes = make([]lane, p.Limit+1)
-	for k := range c.lanes {
-		if k > 0 {
-			c.lanes[k].ring = make([]mass, ring)
-		}
+	for k := 1; k < len(c.lanes); k++ {
+		c.lanes[k].ring = make([]mass, ring)
 	}
 	c.expire = max(1, int(math.Round(float64(p.Timeout)/1e9/x.dt)))
 	c.limit = float64(p.Timeout-p.RTT) / 1e9
-	for _, w := range x.m.Faults {
-		if w.Cut > 0 && c.lost == nil {
-			c.lost = make([]mass, (c.expire+1)*len(c.lanes))
-		}
+	if slices.ContainsFunc(x.m.Faults, func(w model.Fault) bool { return w.Cut > 0 }) {
+		c.lost = make([]mass, (c.expire+1)*len(c.lanes))
 	}
 	x.classes = append(x.classes, c)
 	x.lanes += len(c.lanes)

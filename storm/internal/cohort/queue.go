@@ -27,14 +27,11 @@ type queue struct {
 
 // queues keeps the memory of finished runs: a page whose sliders move makes a
 // hundred a second, with about a megabyte each.
-var queues sync.Pool
+var queues = sync.Pool{New: func() any { return new(queue) }}
 
 // newQueue returns an empty queue for so many steps.
 func newQueue(steps, lanes int) *queue {
-	q, _ := queues.Get().(*queue)
-	if q == nil {
-		q = &queue{}
-	}
+	q := queues.Get().(*queue)
 	*q = queue{
 		lanes: lanes,
 		n:     zeros(q.n, steps*lanes), start: zeros(q.start, steps*lanes),

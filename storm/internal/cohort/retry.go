@@ -33,14 +33,12 @@ func (x *engine) refuse(c *class, why forbear.Reason, n float64) {
 // it as full as it was: a later step would be kinder than the truth.
 func (x *engine) full(c *class, k int, n, start float64) {
 	p := c.g.plan
-	for p.Baseline.Wait == "none" && p.RTT == 0 && x.shed.Hint.Floor == 0 && k < p.Limit && n > 0 {
+	for p.Baseline.Wait == "none" && p.RTT == 0 && x.v.Refusal.Hint.Floor == 0 && k < p.Limit && n > 0 {
 		again := x.granted(c, k, n, start, byShed)
 		n -= again
 		x.failed(c, k, n, start, byShed, 0) // what is left was refused
 		x.rec.Now.Retry += again
-		x.rec.Services[0].Arrivals += again
-		x.rec.Services[0].Current += again
-		x.rec.Services[0].Retries += again
+		x.rec.Arrived(0, true, again)
 		x.rec.Services[0].Shed += again
 		k, n = k+1, again
 	}
@@ -108,7 +106,7 @@ func (x *engine) failed(c *class, k int, n, start float64, kind int, after float
 // a decision.
 func (x *engine) ask(c *class, k int, start float64, kind int) {
 	a := &c.lanes[k].rulings[kind]
-	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.shed, byTimeout: model.FailedTimeout}[kind]
+	f := [failures]forbear.Failure{byError: model.FailedResponse, byShed: x.v.Refusal, byTimeout: model.FailedTimeout}[kind]
 	s := forbear.State{Attempt: k + 1, Start: x.epoch.Add(time.Duration(start * x.dt * 1e9))}
 	before := s // as the decision saw it, for sampling it again
 	d := c.g.caller.Retryer.Next(&s, f, x.clock())
@@ -131,8 +129,7 @@ func (x *engine) ask(c *class, k int, start float64, kind int) {
 // equal mass. The samples are quantiles of the first draw, with a second number
 // beside it for what draws twice; a uniform law comes down to a single box.
 func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure) []box {
-	// Sixteen boxes follow the waits of any policy or baseline closely enough.
-	const samples, parts = 256, 16
+	const samples = 256
 	now := x.clock()
 	waits := make([]float64, 0, samples)
 	for i := range samples {
@@ -154,15 +151,15 @@ func (x *engine) boxes(p *model.Plan, k int, s forbear.State, f forbear.Failure)
 		}
 		return (waits[i-1] + waits[i]) / 2
 	}
+	parts := 16 // follow the waits of any policy or baseline closely enough
 	if even(waits) {
-		from := int(math.Round(edge(0)))
-		return []box{{from, max(int(math.Round(edge(samples))), from+1), 1}}
+		parts = 1
 	}
-	var all []box
-	for i := range parts {
+	all := make([]box, parts)
+	for i := range all {
 		from := int(math.Round(edge(i * samples / parts)))
 		to := max(int(math.Round(edge((i+1)*samples/parts))), from+1)
-		all = append(all, box{from, to, 1.0 / parts})
+		all[i] = box{from, to, 1 / float64(parts)}
 	}
 	return all
 }

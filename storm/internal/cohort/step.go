@@ -26,11 +26,7 @@ func (x *engine) admit(perSecond float64) {
 		}
 		for k := range c.lanes {
 			n := max(c.lanes[k].now.n, 0)
-			x.rec.Services[0].Arrivals += n
-			x.rec.Services[0].Current += n
-			if k > 0 {
-				x.rec.Services[0].Retries += n
-			}
+			x.rec.Arrived(0, k > 0, n)
 			offered += n * (1 - x.cond.Outage)
 		}
 	}
@@ -93,8 +89,7 @@ func (x *engine) served(s int, part, perSecond float64) {
 			}
 			x.rec.Services[0].Served += n
 			if lost := n * (1 - good); lost > 0 {
-				x.rec.Services[0].Wasted += lost
-				x.rec.Now.Wasted += lost
+				x.rec.Wasted(0, lost)
 				if x.t-s < c.expire {
 					x.failed(c, k, lost, x.q.start[i], byTimeout, c.limit-wait)
 				}

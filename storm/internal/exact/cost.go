@@ -10,8 +10,6 @@ import (
 // allows, in every layer.
 func Cost(m *model.Model) model.Cost {
 	attempts, pending := worst(m)
-	// A pending call is an event, a task and a call; what is kept comes on top. A
-	// caller is a Retryer with its budget, and with a breaker twice that.
 	// A pending call is an event, a task and a call, and what is kept of it; a caller
 	// is a Retryer with its budget, and as much again with a breaker.
 	callers, perCall := 0.0, 16.0+24+72

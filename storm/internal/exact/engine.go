@@ -54,18 +54,15 @@ type engine struct {
 
 // Run plays all events of m out. A non-nil stop is asked now and then whether to
 // break off; what has happened until then is returned.
-func Run(m *model.Model, stop func() bool) (*model.Record, error) {
-	x, err := newEngine(m)
-	if err != nil {
-		return nil, err
-	}
+func Run(m *model.Model, stop func() bool) *model.Record {
+	x := newEngine(m)
 	x.rec.Stopped = !x.run(stop)
-	return x.rec, nil
+	return x.rec
 }
 
 // newEngine returns an engine at time 0, with everything on the wheel that is
 // known from the start.
-func newEngine(m *model.Model) (*engine, error) {
+func newEngine(m *model.Model) *engine {
 	x := &engine{m: m, end: int64(m.Duration), epoch: model.StartOfTime(), rec: model.NewRecord(m)}
 	stream := func(i uint64) *rand.Rand { return rand.New(rand.NewPCG(m.Seed, i)) }
 	x.arrivals, x.servers, x.draws, x.luck = stream(1), stream(2), stream(3), stream(4)
@@ -74,11 +71,7 @@ func newEngine(m *model.Model) (*engine, error) {
 		e := &m.Edges[i]
 		group := make([]*model.Caller, e.Instances)
 		for j := range group {
-			b, err := e.Plan.Caller(x.draw, 1, 1)
-			if err != nil {
-				return nil, err
-			}
-			group[j] = b
+			group[j] = e.Plan.Caller(x.draw, 1, 1)
 		}
 		x.callers = append(x.callers, group)
 		x.keeps = x.keeps || e.Plan.Keeps()
@@ -99,7 +92,7 @@ func newEngine(m *model.Model) (*engine, error) {
 	attempts, _ := worst(m)
 	x.w = newWheel(attempts * perAttempt)
 	x.seed()
-	return x, nil
+	return x
 }
 
 // push puts an event on the wheel. gen is 0 for events that nothing makes stale.

@@ -144,7 +144,7 @@ func (x *engine) arrive(t int32) {
 	k := &x.tasks[t]
 	k.at = x.now
 	v := &x.services[k.service]
-	x.rec.Arrived(k.service, k.retry)
+	x.rec.Arrived(k.service, k.retry, 1)
 	if v.loadFaults {
 		v.addLoad(x.now)
 	}
@@ -219,8 +219,10 @@ func (x *engine) done(t int32) {
 	i := k.service
 	v := &x.services[i]
 	v.busy--
-	stale := x.calls[k.call].gen != k.callGen // the client has given up
-	x.rec.Served(i, stale)
+	x.rec.Services[i].Served++
+	if x.calls[k.call].gen != k.callGen { // the client has given up
+		x.rec.Wasted(i, 1)
+	}
 	if v.length > 0 {
 		x.kick(i)
 		k = &x.tasks[t]
@@ -281,20 +283,17 @@ func (x *engine) below(t, service int32) {
 			deadline = min(deadline, c.deadline)
 		}
 	}
-	// Beginning a call may end it, and may move the tasks: the task is looked up by
-	// its index each time.
-	n := int32(0)
-	for _, e := range x.m.Out[service] {
-		n += int32(x.m.Edges[e].FanOut)
-	}
-	// One more, so that calls that end at once do not respond too early.
-	x.tasks[t].pending = n + 1
+	// One more than has begun, so that calls that end at once do not respond too early.
+	// Beginning a call may end it, and may move the tasks: the task is looked up by its
+	// index each time.
+	x.tasks[t].pending = 1
 	// Below a retry, or below what is itself below one, there is one attempt. A
 	// call that has gone on without this task is no longer what it was.
 	inner := k.retry || c.inner && c.gen == k.callGen
 	for _, e := range x.m.Out[service] {
 		g := &x.m.Edges[e]
 		for range g.FanOut {
+			x.tasks[t].pending++
 			x.begin(e, int32(int(k.call)%g.Instances), t, deadline, inner)
 		}
 	}

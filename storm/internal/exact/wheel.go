@@ -105,14 +105,20 @@ func (w *wheel) place(e event) {
 // is sorted already, and what has been popped stays before pos.
 func (w *wheel) insert(e event) {
 	i := w.hand & (fineSlots - 1)
-	s := append(w.fine[i], e)
+	w.fine[i] = append(w.fine[i], e)
+	sink(w.fine[i], w.pos)
+	w.occupied++
+}
+
+// sink moves the last event of s forward, behind what is due no later, but not to
+// before index first.
+func sink(s []event, first int) {
 	j := len(s) - 1
-	for ; j > w.pos && s[j-1].at > e.at; j-- {
+	e := s[j]
+	for ; j > first && s[j-1].at > e.at; j-- {
 		s[j] = s[j-1]
 	}
 	s[j] = e
-	w.fine[i] = s
-	w.occupied++
 }
 
 // pop returns the earliest event; ok is false when there is none. Of several at one
@@ -181,11 +187,6 @@ func order(s []event) {
 		return
 	}
 	for i := 1; i < len(s); i++ {
-		e := s[i]
-		j := i
-		for ; j > 0 && s[j-1].at > e.at; j-- {
-			s[j] = s[j-1]
-		}
-		s[j] = e
+		sink(s[:i+1], 0)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -25,13 +26,33 @@ type outcomes interface {
 	Succeeded(now time.Time, retries int, last budget.Cost)
 }
 
-// Caller makes one instance. It stands for so many processes, and each request
-// that it counts stands for unit requests: what a budget gives to a process
-// whatever its load is scaled by processes / unit. The exact engine has 1 and 1.
-func (p *Plan) Caller(draw func() float64, processes, unit float64) (*Caller, error) {
+// Caller makes one instance, of a plan that has been checked. It stands for so many
+// processes, and each request that it counts stands for unit requests: what a budget
+// gives to a process whatever its load is scaled by processes / unit. The exact engine
+// has 1 and 1.
+func (p *Plan) Caller(draw func() float64, processes, unit float64) *Caller {
 	b := &Caller{Budget: p.budget(processes, unit)}
+	b.Retryer = forbear.Must(p.retryer(draw, b.Budget))
+	b.outcomes, _ = b.Budget.(outcomes)
+	if p.ThrottleK > 0 {
+		b.Adaptive = budget.NewAdaptive(p.ThrottleK, cmp.Or(p.ThrottleWindow, 2*time.Minute))
+	}
+	return b
+}
+
+// Check returns what is wrong with the policy of p. It makes a Retryer and throws it
+// away, since the Retryer itself judges the policy.
+func (p *Plan) Check() error {
+	if _, err := p.retryer(rand.Float64, p.budget(1, 1)); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	return nil
+}
+
+// retryer makes the Retryer of one instance, or says what is wrong with its policy.
+func (p *Plan) retryer(draw func() float64, b budget.Budget) (*forbear.Retryer, error) {
 	opts := []forbear.Option{
-		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithRand(draw), forbear.WithBudget(b.Budget),
+		forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithRand(draw), forbear.WithBudget(b),
 	}
 	// A waiver names the dependency and the rule, as it has to in a policy file.
 	const dependency = "simulated"
@@ -40,16 +61,8 @@ func (p *Plan) Caller(draw func() float64, processes, unit float64) (*Caller, er
 			opts = append(opts, forbear.WithWaiver(forbear.Waiver{Rule: rule, Dependency: dependency, Reason: "simulation"}))
 		}
 	}
-	var err error
 	// The policy as it was given is what is judged: defaults are always in range.
-	if b.Retryer, err = forbear.New(dependency, p.Given, opts...); err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
-	}
-	b.outcomes, _ = b.Budget.(outcomes)
-	if p.ThrottleK > 0 {
-		b.Adaptive = budget.NewAdaptive(p.ThrottleK, cmp.Or(p.ThrottleWindow, 2*time.Minute))
-	}
-	return b, nil
+	return forbear.New(dependency, p.Given, opts...)
 }
 
 // Begin makes of c a call in state s that has not been put to the Retryer yet. It

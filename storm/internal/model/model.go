@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -112,12 +113,7 @@ func (m *Model) Layered() bool { return len(m.Edges) > len(m.Fleets) }
 
 // Guarded reports whether any caller has a circuit breaker.
 func (m *Model) Guarded() bool {
-	for i := range m.Edges {
-		if m.Edges[i].Plan.Breaker {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Edges, func(e Edge) bool { return e.Plan.Breaker })
 }
 
 // Overloaded reports whether the load alone is more than a service can do.

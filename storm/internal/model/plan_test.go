@@ -79,10 +79,7 @@ func TestCallersHaveTheBudgetOfTheirPlan(t *testing.T) {
 	} {
 		p := plan(3, Baseline{})
 		tt.plan(p)
-		b, err := p.Caller(func() float64 { return 0 }, 100, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := p.Caller(func() float64 { return 0 }, 100, 1)
 		n, now := 0.0, StartOfTime()
 		for n < 1000 && b.Budget.Spend(now, 0) {
 			n++
@@ -95,11 +92,10 @@ func TestCallersHaveTheBudgetOfTheirPlan(t *testing.T) {
 
 // Only a comparison may leave the standard's ranges.
 func TestUncheckedPlansLeaveTheRanges(t *testing.T) {
-	draw := func() float64 { return 0 }
-	if _, err := plan(9, Baseline{}).Caller(draw, 1, 1); err == nil || !strings.Contains(err.Error(), "R-2") {
+	if err := plan(9, Baseline{}).Check(); err == nil || !strings.Contains(err.Error(), "R-2") {
 		t.Errorf("nine retries: %v, want a complaint that names R-2", err)
 	}
-	if _, err := plan(9, Baseline{Unchecked: true}).Caller(draw, 1, 1); err != nil {
+	if err := plan(9, Baseline{Unchecked: true}).Check(); err != nil {
 		t.Errorf("nine retries, unchecked: %v", err)
 	}
 }

@@ -77,24 +77,20 @@ func NewRecord(m *Model) *Record {
 	return r
 }
 
-// Arrived counts an attempt that reaches its service.
-func (r *Record) Arrived(service int32, retry bool) {
+// Arrived counts n attempts that reach their service.
+func (r *Record) Arrived(service int32, retry bool, n float64) {
 	s := &r.Services[service]
-	s.Arrivals++
-	s.Current++
+	s.Arrivals += n
+	s.Current += n
 	if retry {
-		s.Retries++
+		s.Retries += n
 	}
 }
 
-// Served counts the end of a service; stale says that no client waits for it.
-func (r *Record) Served(service int32, stale bool) {
-	s := &r.Services[service]
-	s.Served++
-	if stale {
-		s.Wasted++
-		r.Now.Wasted++
-	}
+// Wasted counts n requests that were served although no client waited for them.
+func (r *Record) Wasted(service int32, n float64) {
+	r.Services[service].Wasted += n
+	r.Now.Wasted += n
 }
 
 // Refuse counts n calls that end for the given reason. How they end is for Finish.

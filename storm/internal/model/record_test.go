@@ -48,8 +48,11 @@ func TestRecordClosesItsBins(t *testing.T) {
 	}
 	for i := range 5 {
 		r.Now.Calls++
-		r.Arrived(0, i > 0)
-		r.Served(0, i == 2)
+		r.Arrived(0, i > 0, 1)
+		r.Services[0].Served++
+		if i == 2 {
+			r.Wasted(0, 1)
+		}
 		r.Finish(i != 1, int64(i+1)*1e6, 1)
 		r.Queue(0, float64(i))
 		r.CloseBin(0.5, 0.25)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
 	"html"
 	"io"
@@ -57,20 +58,19 @@ const (
 
 // WriteSVG writes all panels as one picture.
 func (c *Chart) WriteSVG(w io.Writer) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	height := 44 + len(c.Panels)*panelHeight
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui,sans-serif" font-size="11">`, panelWidth, height, panelWidth, height)
-	fmt.Fprintf(&b, `<title>%s</title><rect width="100%%" height="100%%" fill="#fff"/>`, html.EscapeString(c.Title))
-	fmt.Fprintf(&b, `<text x="12" y="20" font-size="15" font-weight="600" fill="#1a202c">%s</text><text x="12" y="37" fill="#4a5568">%s</text>`,
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui,sans-serif" font-size="11">`, panelWidth, height, panelWidth, height)
+	fmt.Fprintf(b, `<title>%s</title><rect width="100%%" height="100%%" fill="#fff"/>`, html.EscapeString(c.Title))
+	fmt.Fprintf(b, `<text x="12" y="20" font-size="15" font-weight="600" fill="#1a202c">%s</text><text x="12" y="37" fill="#4a5568">%s</text>`,
 		html.EscapeString(c.Title), html.EscapeString(c.Subtitle))
 	for i, p := range c.Panels {
-		fmt.Fprintf(&b, `<g transform="translate(0 %d)">`, 44+i*panelHeight)
-		c.drawPanel(&b, p)
+		fmt.Fprintf(b, `<g transform="translate(0 %d)">`, 44+i*panelHeight)
+		c.drawPanel(b, p)
 		b.WriteString(`</g>`)
 	}
 	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // panelSVG returns p as a picture of its own, for a page.
@@ -84,7 +84,7 @@ func (c *Chart) panelSVG(p Panel) string {
 
 // drawPanel draws p: the span of the fault below everything, the grid, the lines, the
 // level and the names. The scale ends at a round number above the peak.
-func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
+func (c *Chart) drawPanel(b io.Writer, p Panel) {
 	top := p.Level
 	for _, l := range p.Lines {
 		top = max(top, Peak(l.Values))
@@ -125,37 +125,31 @@ func (c *Chart) drawPanel(b *strings.Builder, p Panel) {
 // drawLine draws at most one point per pixel, the peak of the bins that fall
 // on it; gaps stay gaps. y turns a value into a height. A picture of 20,000 bins is
 // as small as one of 600.
-func drawLine(b *strings.Builder, l Line, w int, y func(float64) float64) {
+func drawLine(b io.Writer, l Line, w int, y func(float64) float64) {
 	n := len(l.Values)
 	if n == 0 {
 		return
 	}
 	points := min(n, w)
 	var path, area strings.Builder
-	// A gap ends the area at its last point and lets the path begin anew.
-	started, last := false, 0.0
+	// A gap ends the area below its last point, and the next point begins both anew.
+	move, end := "M", ""
 	for i := range points {
 		v := greatest(l.Values[i*n/points : max((i+1)*n/points, i*n/points+1)])
-		x := plotLeft + float64(w)*(float64(i)+0.5)/float64(points)
 		if math.IsNaN(v) {
-			if started {
-				fmt.Fprintf(&area, "L%.1f %.1fZ", last, y(0))
-			}
-			started = false
+			area.WriteString(end)
+			move, end = "M", ""
 			continue
 		}
-		if !started {
-			fmt.Fprintf(&path, "M%.1f %.1f", x, y(v))
-			fmt.Fprintf(&area, "M%.1f %.1fL%.1f %.1f", x, y(0), x, y(v))
-		} else {
-			fmt.Fprintf(&path, "L%.1f %.1f", x, y(v))
-			fmt.Fprintf(&area, "L%.1f %.1f", x, y(v))
+		x := plotLeft + float64(w)*(float64(i)+0.5)/float64(points)
+		if move == "M" {
+			fmt.Fprintf(&area, "M%.1f %.1f", x, y(0))
 		}
-		started, last = true, x
+		fmt.Fprintf(&path, "%s%.1f %.1f", move, x, y(v))
+		fmt.Fprintf(&area, "L%.1f %.1f", x, y(v))
+		move, end = "L", fmt.Sprintf("L%.1f %.1fZ", x, y(0))
 	}
-	if started {
-		fmt.Fprintf(&area, "L%.1f %.1fZ", last, y(0))
-	}
+	area.WriteString(end)
 	if l.Area {
 		fmt.Fprintf(b, `<path d="%s" fill="%s" fill-opacity=".25"/>`, area.String(), l.Color)
 	}

@@ -17,6 +17,23 @@ func AppendNumber(b []byte, f float64) []byte {
 	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }
 
+// AppendArray writes values as a JSON array, in which what is not a finite number is
+// null. number writes one of the others.
+func AppendArray(b []byte, values []float64, number func([]byte, float64) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			b = append(b, "null"...)
+			continue
+		}
+		b = number(b, v)
+	}
+	return append(b, ']')
+}
+
 // Amount writes a number for people: 1,234 or 1.23 M.
 func Amount(v float64) string {
 	switch a := math.Abs(v); {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ type Row struct {
 
 // WriteRows writes rows of width characters over the time of a run, below a mark
 // where the span is. A nil span has no mark.
-func WriteRows(b *strings.Builder, duration time.Duration, span *[2]time.Duration, width int, rows ...Row) {
+func WriteRows(w io.Writer, duration time.Duration, span *[2]time.Duration, width int, rows ...Row) {
 	if span != nil && len(rows) > 0 {
 		mark := []byte(strings.Repeat(" ", min(width, len(rows[0].Values))))
 		for i := range mark {
@@ -55,9 +56,9 @@ func WriteRows(b *strings.Builder, duration time.Duration, span *[2]time.Duratio
 				mark[i] = '='
 			}
 		}
-		fmt.Fprintf(b, "%-11s %s\n", "fault", strings.TrimRight(string(mark), " "))
+		fmt.Fprintf(w, "%-11s %s\n", "fault", strings.TrimRight(string(mark), " "))
 	}
 	for _, row := range rows {
-		fmt.Fprintf(b, "%-11s %s %s%s\n", row.Name, Sparkline(row.Values, width, row.Top), Amount(Peak(row.Values)), row.Unit)
+		fmt.Fprintf(w, "%-11s %s %s%s\n", row.Name, Sparkline(row.Values, width, row.Top), Amount(Peak(row.Values)), row.Unit)
 	}
 }

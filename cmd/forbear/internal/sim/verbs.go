@@ -54,14 +54,12 @@ func (s *sim) wrote(err error, code int) int {
 
 // judged is the exit code of a result: 1 when it ended in trouble, so that a
 // pipeline can hold a policy to a scenario.
-func judged(all ...*storm.Result) int {
-	for _, r := range all {
-		// The other verdicts end well: the system recovers when the fault
-		// is over.
-		switch r.Summary.Verdict {
-		case storm.Metastable, storm.Overloaded, storm.SelfInflicted:
-			return cli.ExitFound
-		}
+func judged(r *storm.Result) int {
+	// The other verdicts end well: the system recovers when the fault
+	// is over.
+	switch r.Summary.Verdict {
+	case storm.Metastable, storm.Overloaded, storm.SelfInflicted:
+		return cli.ExitFound
 	}
 	return cli.ExitOK
 }
@@ -137,17 +135,14 @@ type drawing interface {
 // draw writes what a verb has found. Its exit code does not depend on the
 // findings: trouble at the edge of a map is what the map is for.
 func (s *sim) draw(verb string, d drawing) int {
-	switch s.output {
-	case "json":
+	if s.output == "json" {
 		return s.json(d)
-	case "csv":
-		return s.wrote(d.WriteCSV(s.std.Out), cli.ExitOK)
-	case "svg":
-		return s.wrote(d.WriteSVG(s.std.Out), cli.ExitOK)
-	case "text":
-		return s.wrote(d.WriteText(s.std.Out), cli.ExitOK)
 	}
-	return s.std.Fail("sim %s: output %s is not there: want text, json, csv or svg", verb, s.output)
+	write := map[string]func(io.Writer) error{"csv": d.WriteCSV, "svg": d.WriteSVG, "text": d.WriteText}[s.output]
+	if write == nil {
+		return s.std.Fail("sim %s: output %s is not there: want text, json, csv or svg", verb, s.output)
+	}
+	return s.wrote(write(s.std.Out), cli.ExitOK)
 }
 
 // least searches for the shortest fault after which the trouble stays, by

@@ -55,12 +55,12 @@ func join(path, key string) string {
 // decode reads a node into v by v's kind. Aliases are refused: a document
 // can make itself exponentially large with them, and no scenario needs one.
 func (d *decoder) decode(n *yaml.Node, path string, v reflect.Value) {
-	if d.depth++; d.depth > maxDepth {
+	d.depth++
+	defer func() { d.depth-- }()
+	if d.depth > maxDepth {
 		d.fault(n, "is nested too deeply")
-		d.depth--
 		return
 	}
-	defer func() { d.depth-- }()
 	// Kept before the value is judged, so that a faulty value has its place
 	// too.
 	d.nodes[path] = n
@@ -160,7 +160,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 		d.fault(n, "%s: want a single value", path)
 		return
 	}
-	text := n.Value
+	text, digits := n.Value, strings.ReplaceAll(n.Value, "_", "")
 	var err error
 	switch v.Kind() {
 	case reflect.String:
@@ -169,33 +169,27 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 		// be empty.
 		return
 	case reflect.Bool:
-		switch text {
-		case "true":
-			v.SetBool(true)
-		case "false":
-			v.SetBool(false)
-		default:
+		if text != "true" && text != "false" {
 			d.fault(n, "%s: %q is not true or false", path, text)
 		}
+		v.SetBool(text == "true")
 		return
 	case reflect.Float64:
-		var f float64
 		// A percent sign divides by 100; without it a share is written as
 		// 0.3.
-		if part, percent := strings.CutSuffix(text, "%"); percent {
-			f, err = strconv.ParseFloat(part, 64)
+		part, percent := strings.CutSuffix(digits, "%")
+		var f float64
+		if f, err = strconv.ParseFloat(part, 64); percent {
 			f /= 100
-		} else {
-			f, err = strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 		}
 		v.SetFloat(f)
 	case reflect.Int:
 		var i int64
-		i, err = strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
+		i, err = strconv.ParseInt(digits, 10, 64)
 		v.SetInt(i)
 	case reflect.Uint64:
 		var u uint64
-		u, err = strconv.ParseUint(strings.ReplaceAll(text, "_", ""), 10, 64)
+		u, err = strconv.ParseUint(digits, 10, 64)
 		v.SetUint(u)
 	}
 	if err != nil {
