@@ -308,8 +308,10 @@ func TestFleetBudgetTellsAnEmptyStore(t *testing.T) {
 				f.store.Clear()
 			}
 		}
-		if s := f.instances[0].Stats(); s.Reading.Initial < 4900 || s.Reading.Instances != 20 {
-			t.Errorf("five seconds after the loss: %+v, want all 5,000 requests", s)
+		// All have reported since. The latest second's may be on their way: each
+		// reports, and reads, about twice in it.
+		if s := f.instances[0].Stats(); s.Reading.Initial < 4800 || s.Reading.Instances != 20 {
+			t.Errorf("five seconds after the loss: %+v, want the 5,000 requests", s)
 		}
 		f.check(t)
 	})

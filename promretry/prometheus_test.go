@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -168,24 +169,43 @@ func (s *server) firing() map[string]float64 {
 	return first
 }
 
-// firstTrue returns when an expression first had a result after since.
-func (s *server) firstTrue(expr string, since time.Time) (float64, bool) {
+// trueSince returns since when an expression has had a result without a break, up
+// to the time at. A machine with other work scrapes late, and a rate over seconds
+// may be gone for a moment.
+func (s *server) trueSince(expr string, from time.Time, at float64) (since float64, ok bool) {
 	s.t.Helper()
-	stamp := func(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
+	stamp := func(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
 	found, err := s.api("query_range", url.Values{
-		"query": {expr}, "start": {stamp(since)}, "end": {stamp(time.Now())},
-		"step": {strconv.FormatFloat(interval.Seconds(), 'f', 3, 64)},
+		"query": {expr}, "start": {stamp(float64(from.UnixMilli()) / 1000)}, "end": {stamp(at)},
+		"step": {stamp(interval.Seconds())},
 	})
 	if err != nil {
 		s.t.Fatalf("%s: %v", expr, err)
 	}
-	at, ok := 0.0, false
 	for _, r := range found {
-		if len(r.Values) > 0 && (!ok || r.Values[0].at < at) {
-			at, ok = r.Values[0].at, true
+		began, last := 0.0, 0.0
+		for _, v := range r.Values {
+			if v.at-last > 1.5*interval.Seconds() {
+				began = v.at
+			}
+			last = v.at
+		}
+		if len(r.Values) > 0 && (!ok || began < since) {
+			since, ok = began, true
 		}
 	}
-	return at, ok
+	return since, ok
+}
+
+// evaluations returns when rules were evaluated, as far as a recorded series shows.
+func (s *server) evaluations() (at []float64) {
+	for _, r := range s.query(`forbear:retries:rate5m[5m]`) {
+		for _, v := range r.Values {
+			at = append(at, v.at)
+		}
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
 }
 
 // rule is an alerting rule as Prometheus has loaded it.
@@ -238,7 +258,7 @@ func (s *server) description(alert, dependency string) string {
 }
 
 // A quiet run raises no alert. Then everything goes wrong at once, and each
-// alert fires within two evaluations of its "for". The rules are the shipped
+// alert fires at the second evaluation after its "for" at the latest. The rules are the shipped
 // ones with minutes for seconds. At last each query of the dashboard has an
 // answer.
 func TestAlertsInAnOutage(t *testing.T) {
@@ -246,7 +266,11 @@ func TestAlertsInAnOutage(t *testing.T) {
 	address := s.serve(t)
 	s.start(t)
 	p := startPrometheus(t, address)
-	time.Sleep(13 * time.Second) // real sockets, real processes
+	quiet := time.Now() // real sockets, real processes
+	for n := 0; n == 0 && time.Since(quiet) < time.Minute || time.Since(quiet) < 13*time.Second; {
+		time.Sleep(interval)
+		n = len(p.query(`forbear:retries:rate5m{dependency="search"} > 0`))
+	}
 	if found := p.query(`max_over_time(ALERTS[5m])`); len(found) > 0 {
 		t.Errorf("alerts in the quiet run: %v", found)
 	}
@@ -260,24 +284,30 @@ func TestAlertsInAnOutage(t *testing.T) {
 	if len(alerts) < 15 {
 		t.Fatalf("%d alerts are loaded", len(alerts))
 	}
-	for time.Since(outage) < 25*time.Second && len(p.firing()) < len(alerts) {
+	for time.Since(outage) < 2*time.Minute && len(p.firing()) < len(alerts) {
 		time.Sleep(interval)
 	}
 	time.Sleep(2 * interval)
-	fired := p.firing()
+	fired, evaluations := p.firing(), p.evaluations()
 	for _, a := range alerts {
 		at, ok := fired[a.Name]
 		if !ok {
 			t.Errorf("%s did not fire: %s", a.Name, a.Query)
 			continue
 		}
-		since, ok := p.firstTrue(a.Query, outage.Add(-interval))
+		since, ok := p.trueSince(a.Query, outage.Add(-interval), at)
 		if !ok {
 			t.Errorf("%s: its expression was never true", a.Name)
 			continue
 		}
-		if late := at - since - a.Duration; late > 2*interval.Seconds() {
-			t.Errorf("%s fired %.1f s after its expression was true; its for is %.1f s", a.Name, at-since, a.Duration)
+		late := 0
+		for _, e := range evaluations {
+			if e > since+a.Duration && e <= at {
+				late++
+			}
+		}
+		if late > 2 {
+			t.Errorf("%s fired at evaluation %d after its for of %.1f s, %.1f s after its expression was true", a.Name, late, a.Duration, at-since)
 		}
 	}
 	for _, r := range p.query(`max_over_time(ALERTS{alertname="ForbearBreakerFlapping"}[5m])`) {

@@ -103,6 +103,17 @@ func (l *load) ratio() float64 {
 	return float64(l.received.Load()) / float64(l.initial.Load())
 }
 
+// eventually waits for up to ten seconds until ok: the instances go on reporting,
+// and on a machine with other work a report may come late, or time out.
+func eventually(ok func() bool) {
+	for range 200 {
+		if ok() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 func (l *load) local() (n int) {
 	for _, b := range l.budgets {
 		if b.Stats().Local {
@@ -121,7 +132,12 @@ func TestFleetOf200OnADeadDependency(t *testing.T) {
 	} else if r < 1.05 {
 		t.Errorf("the dependency received %.3f times the calls: hardly a retry, so this shows nothing", r)
 	}
-	if s := l.budgets[0].Stats(); s.Reading.Instances != instances || s.Reading.Initial < l.initial.Load()*9/10-1000 {
+	var s budget.FleetStats
+	eventually(func() bool {
+		s = l.budgets[0].Stats()
+		return s.Reading.Instances == instances && s.Reading.Initial >= l.initial.Load()*9/10
+	})
+	if s.Reading.Instances != instances || s.Reading.Initial < l.initial.Load()*9/10 {
 		t.Errorf("the reading is %+v, want that of %d instances and %d calls", s.Reading, instances, l.initial.Load())
 	}
 }
@@ -143,22 +159,19 @@ func TestFleetOf200AcrossARestart(t *testing.T) {
 	if r := l.ratio(); r >= 1.30 {
 		t.Errorf("the dependency received %.3f times the calls, want less than 1.30", r)
 	}
-	// On a machine with other work a settlement may time out at any moment, and
-	// one instance or another be on its own for it.
-	for range 100 {
-		if l.local() == 0 {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	eventually(func() bool { return l.local() == 0 })
 	if n := l.local(); n > instances/10 {
 		t.Errorf("%d instances did not find Redis again", n)
 	}
-	st := l.budgets[0].Stats()
+	var st budget.FleetStats
+	eventually(func() bool {
+		st = l.budgets[0].Stats()
+		return st.Reading.Initial >= l.initial.Load()*9/10
+	})
 	if st.Outages == 0 || st.Failed == 0 {
 		t.Errorf("counted %+v, want the outage", st)
 	}
-	if st.Reading.Initial < l.initial.Load()*9/10-1000 {
+	if st.Reading.Initial < l.initial.Load()*9/10 {
 		t.Errorf("after the restart the fleet knows of %d calls, want nearly all %d", st.Reading.Initial, l.initial.Load())
 	}
 }
