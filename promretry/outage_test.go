@@ -108,7 +108,8 @@ func (s *stage) start(t *testing.T) {
 	s.ctx = ctx
 	t.Cleanup(func() { cancel(); s.wg.Wait() })
 	noBreaker := breaker.Policy{Disabled: true}
-	var n atomic.Int64
+	// Calls of each: with one count for all, one of them might have every failure.
+	var paid, stocked, searched, sent, entered atomic.Int64
 
 	p := quick()
 	p.Breaker = breaker.Policy{MinCalls: 10, OpenFor: 300 * time.Millisecond}
@@ -116,21 +117,21 @@ func (s *stage) start(t *testing.T) {
 		return forbear.WithWaiver(forbear.Waiver{Rule: "INTG-STD-033", Dependency: dependency, Reason: "an outage of seconds"})
 	}
 	payments := retryer(t, s.m, "payments", p, seconds("payments"))
-	s.calls(t, 1, func(ctx context.Context, down bool) { _ = payments.Do(ctx, shaky(&n, down)) })
+	s.calls(t, 1, func(ctx context.Context, down bool) { _ = payments.Do(ctx, shaky(&paid, down)) })
 
 	// When down, it fails in the first half of each second.
 	p = quick()
 	p.Breaker = breaker.Policy{Window: 20, WindowTime: time.Second, OpenFor: 100 * time.Millisecond}
 	stock := retryer(t, s.m, "stock", p, seconds("stock"))
 	s.calls(t, 1, func(ctx context.Context, down bool) {
-		_ = stock.Do(ctx, shaky(&n, down && time.Now().Nanosecond() < 5e8))
+		_ = stock.Do(ctx, shaky(&stocked, down && time.Now().Nanosecond() < 5e8))
 	})
 
 	// Somebody replaced the budget and switched the breaker off.
 	p = quick()
 	p.Breaker = noBreaker
 	search := retryer(t, s.m, "search", p, forbear.WithBudget(budget.NewTokenBucket(1<<30, 1)))
-	s.calls(t, 4, func(ctx context.Context, down bool) { _ = search.Do(ctx, shaky(&n, down)) })
+	s.calls(t, 4, func(ctx context.Context, down bool) { _ = search.Do(ctx, shaky(&searched, down)) })
 
 	peer := retryer(t, s.m, "peer", quick())
 	s.calls(t, 1, func(ctx context.Context, down bool) {
@@ -161,7 +162,7 @@ func (s *stage) start(t *testing.T) {
 			if down {
 				layer.NoteSend(ctx, 1) // once more, unasked
 			}
-			return shaky(&n, down)(ctx)
+			return shaky(&sent, down)(ctx)
 		})
 	})
 
@@ -182,7 +183,7 @@ func (s *stage) start(t *testing.T) {
 	p.MaxConcurrent, p.Breaker = 2, noBreaker
 	narrow := retryer(t, s.m, "narrow", p)
 	s.calls(t, 3, func(ctx context.Context, down bool) {
-		if !down && n.Add(1)%3 != 0 {
+		if !down && entered.Add(1)%3 != 0 {
 			return
 		}
 		_ = narrow.Do(ctx, func(context.Context) error {

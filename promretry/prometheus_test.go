@@ -172,11 +172,11 @@ func (s *server) firing() map[string]float64 {
 // trueSince returns since when an expression has had a result without a break, up
 // to the time at. A machine with other work scrapes late, and a rate over seconds
 // may be gone for a moment.
-func (s *server) trueSince(expr string, from time.Time, at float64) (since float64, ok bool) {
+func (s *server) trueSince(expr string, from, at float64) (since float64, ok bool) {
 	s.t.Helper()
 	stamp := func(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
 	found, err := s.api("query_range", url.Values{
-		"query": {expr}, "start": {stamp(float64(from.UnixMilli()) / 1000)}, "end": {stamp(at)},
+		"query": {expr}, "start": {stamp(from)}, "end": {stamp(max(at, from) + interval.Seconds())}, // the step after it, too
 		"step": {stamp(interval.Seconds())},
 	})
 	if err != nil {
@@ -279,6 +279,7 @@ func TestAlertsInAnOutage(t *testing.T) {
 	}
 
 	outage := time.Now()
+	began := float64(outage.Add(-interval).UnixMilli()) / 1000
 	s.down.Store(true)
 	alerts := p.alertRules()
 	if len(alerts) < 15 {
@@ -295,7 +296,7 @@ func TestAlertsInAnOutage(t *testing.T) {
 			t.Errorf("%s did not fire: %s", a.Name, a.Query)
 			continue
 		}
-		since, ok := p.trueSince(a.Query, outage.Add(-interval), at)
+		since, ok := p.trueSince(a.Query, began, at)
 		if !ok {
 			t.Errorf("%s: its expression was never true", a.Name)
 			continue
