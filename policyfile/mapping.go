@@ -21,20 +21,12 @@ func (d *decoder) strict(n *yaml.Node, what string, known fields) {
 	for key, value := range d.entries(n, what) {
 		read, ok := known[key.Value]
 		if !ok {
-			d.unknown(key, what, slices.Sorted(maps.Keys(known)))
+			hint := nearest.Hint(key.Value, slices.Sorted(maps.Keys(known)), "")
+			d.fault(key, "", "unknown key %s in %s%s", quote(key.Value), what, hint)
 			continue
 		}
 		read(value)
 	}
-}
-
-// unknown records a key that no reader knows, and what may have been meant.
-func (d *decoder) unknown(key *yaml.Node, what string, known []string) {
-	if name, ok := nearest.Of(key.Value, known); ok {
-		d.fault(key, "", "unknown key %s in %s: did you mean %s?", quote(key.Value), what, name)
-		return
-	}
-	d.fault(key, "", "unknown key %s in %s", quote(key.Value), what)
 }
 
 // entries returns the keys and values of a mapping, aliases resolved. Keys that

@@ -129,10 +129,7 @@ var known = func() (names []string) {
 // matters: most unknown fields are a slip of one letter in a script that nobody
 // watches.
 func unknown(name string) error {
-	if near, ok := nearest.Of(name, known); ok {
-		return fmt.Errorf("unknown field %q: did you mean %s?", name, near)
-	}
-	return fmt.Errorf("unknown field %q", name)
+	return fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, known, ""))
 }
 
 // notJSON says in the situation's own terms what the JSON reader met. The reader's
