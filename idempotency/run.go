@@ -159,11 +159,11 @@ func (x *keyedRequest) fenced(u *run) {
 	rec, err := x.h.store.Get(ctx, u.token.ID)
 	switch {
 	case err != nil:
-		x.refuse(storeDown(), StoreError)
+		x.refuse(storeDown, StoreError)
 	case rec.State == Completed:
 		x.replay(rec.Response)
 	case rec.State == Held:
-		x.refuse(unknownOutcome(), Fenced)
+		x.refuse(unknownOutcome, Fenced)
 	default:
 		x.refuse(busy(time.Second), Fenced)
 	}

@@ -57,9 +57,8 @@ func (t *tx) recordAttempts(rows []writeBack) error {
 }
 
 // history returns the attempts of one delivery in their order.
-func (t *tx) history(delivery int64) (list []webhook.Attempt, err error) {
-	err = t.each(into(&list, scanAttempt), historyQuery, delivery)
-	return list, err
+func (t *tx) history(delivery int64) ([]webhook.Attempt, error) {
+	return collect(t, scanAttempt, historyQuery, delivery)
 }
 
 // historyQuery reads in the order of claims, which is that of time: a claim has

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -95,12 +94,8 @@ func (t *tx) promote(keys []ordering) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	spec, err := json.Marshal(keys)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(`UPDATE forbear_deliveries SET `+stateWaiting+` WHERE id IN (
+	_, err := t.exec(`UPDATE forbear_deliveries SET `+stateWaiting+` WHERE id IN (
 		SELECT (SELECT min(h.id) FROM forbear_deliveries h WHERE h.endpoint = x.e AND h.okey = x.k AND h.`+stateUnfinished+` AND h.`+stateHeld+`)
-		FROM {keys} WHERE NOT EXISTS (SELECT 1 FROM forbear_deliveries a WHERE a.endpoint = x.e AND a.okey = x.k AND a.`+stateActive+`))`, string(spec))
+		FROM {keys} WHERE NOT EXISTS (SELECT 1 FROM forbear_deliveries a WHERE a.endpoint = x.e AND a.okey = x.k AND a.`+stateActive+`))`, asJSON{keys})
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -68,9 +67,8 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 }
 
 // outboxHead returns the ids of the first rows.
-func (w *Webhooks) outboxHead(ctx context.Context, limit int) (ids []int64, err error) {
-	err = w.db.each(ctx, into(&ids, one[int64]), `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
-	return ids, err
+func (w *Webhooks) outboxHead(ctx context.Context, limit int) ([]int64, error) {
+	return readAll(ctx, w.db, one[int64], `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
 }
 
 // OutboxAge returns how long the first row of the outbox has been waiting; 0
@@ -208,11 +206,7 @@ func (t *tx) sheltered(f func() error) error {
 
 // deleteOutbox deletes rows that were moved.
 func (t *tx) deleteOutbox(ids []int64) error {
-	spec, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, string(spec))
+	_, err := t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
 	return err
 }
 

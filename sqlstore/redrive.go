@@ -22,7 +22,7 @@ func (l *DeadLetters) BeginRedrive(ctx context.Context, id, job, by string, limi
 		n, err := t.exec(`UPDATE forbear_letters SET `+letterRedriving+`, outcome = ?, job = ?, redriver = ?, redriven = {t}, redrives = redrives + 1
 			WHERE id = ? AND `+letterDead+` AND redrives < ?`, string(deadletter.RedriveNone), job, by, after(0), id, limit)
 		if err == nil {
-			err = t.each(into(&list, t.db.scanLetter), `SELECT `+letterColumns+` FROM forbear_letters WHERE id = ?`, id)
+			list, err = collect(t, t.db.scanLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE id = ?`, id)
 		}
 		switch {
 		case err != nil:
