@@ -56,12 +56,7 @@ func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
 	if in.Transport == nil {
 		in.Transport = c.Transport
 	}
-	if in.Transport == nil {
-		in.Transport = NewTransport(rt.Retryer.Policy().Connect)
-	}
-	if c.Wrap != nil {
-		in.Transport = c.Wrap(in.Transport)
-	}
+	in.Transport = c.transport(in.Transport, rt.Retryer)
 	if in.Timeout == 0 {
 		in.Timeout = 30 * time.Second
 	}
@@ -141,10 +136,7 @@ func (rt *route) ingressResponse(resp *http.Response) error {
 
 // ingressFailed responds in place of a target that did not.
 func (rt *route) ingressFailed(w http.ResponseWriter, r *http.Request, err error) {
-	p := problem.Problem{
-		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
-		Detail: "the service could not be reached or broke off", Dependency: rt.Retryer.Dependency(),
-	}
+	p := rt.upstream("the service could not be reached or broke off")
 	if f := httpretry.Classify(r.WithContext(context.WithoutCancel(r.Context())), nil, err); f.Class == forbear.ClassTimeout || errors.Is(err, context.DeadlineExceeded) {
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
 	}

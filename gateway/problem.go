@@ -32,15 +32,19 @@ func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
 	problem.Write(w, p)
 }
 
+// upstream is the problem of a target that did not respond.
+func (rt *route) upstream(detail string) problem.Problem {
+	return problem.Problem{
+		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
+		Detail: detail, Dependency: rt.Retryer.Dependency(),
+	}
+}
+
 // failed responds for a dependency that did not. The error's own text stays
 // inside: it may hold the URL.
 func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x := incomingOf(r)
-	p := problem.Problem{
-		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
-		Detail:     "the dependency could not be reached or broke off",
-		Dependency: rt.Retryer.Dependency(),
-	}
+	p := rt.upstream("the dependency could not be reached or broke off")
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		if e.Reason == forbear.ReasonCanceled {
 			return // the caller has gone

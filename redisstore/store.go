@@ -75,17 +75,13 @@ func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r 
 	if window < slots*time.Millisecond {
 		return budget.Reading{}, fmt.Errorf("redisstore: window %v is shorter than %v", window, slots*time.Millisecond)
 	}
-	leave := 0
-	if r.Leave {
-		leave = 1
-	}
 	// The braces keep the keys of a budget on one node of a cluster.
 	name := s.prefix + "{" + key + "}"
 	got, err := settle.Run(ctx, s.client, []string{name + ":window", name + ":known", name + ":leases"},
 		(window / slots).Microseconds(), r.Instance, r.Total.Initial, r.Total.Retries, r.Hold,
-		r.Want, r.Limit, r.Lease.Milliseconds(), leave, window.Milliseconds(), recent(r.Recent)).Int64Slice()
+		r.Want, r.Limit, r.Lease.Milliseconds(), bit(r.Leave), window.Milliseconds(), recent(r.Recent)).Int64Slice()
 	if err != nil {
-		return budget.Reading{}, fmt.Errorf("redisstore: settle: %w", err)
+		return budget.Reading{}, failed("settle", err)
 	}
 	if len(got) != 5 {
 		return budget.Reading{}, fmt.Errorf("redisstore: settle: %d numbers, want 5", len(got))
