@@ -58,11 +58,7 @@ func (b *budgetCase) settle(s budget.Settlement) budget.Reading {
 	if s.Lease == 0 {
 		s.Lease = budgetLease
 	}
-	f, err := b.store.Settle(b.t.Context(), b.key, b.window, s)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return f
+	return must(b.store.Settle(b.t.Context(), b.key, b.window, s))(b.t)
 }
 
 // report settles totals, all of them in the newest slot, and asks for no
