@@ -1,9 +1,13 @@
 package policyfile
 
 import (
+	"cmp"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -27,6 +31,43 @@ func (d *decoder) strict(n *yaml.Node, what string, known fields) {
 		}
 		read(value)
 	}
+}
+
+// values returns the readers of a struct's plain values, under their JSON names,
+// which Marshal and the schema go by as well. In faults prefix comes before a name.
+func (d *decoder) values(prefix string, into any) fields {
+	known := fields{}
+	for f, v := range reflect.ValueOf(into).Elem().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		what := prefix + name
+		switch p := v.Addr().Interface().(type) {
+		case *bool:
+			known[name] = func(v *yaml.Node) { d.flag(v, what, p) }
+		case *int:
+			known[name] = func(v *yaml.Node) { d.count(v, what, cmp.Or(instead[what], "leave it out for the default"), p) }
+		case *float64:
+			known[name] = func(v *yaml.Node) { d.ratio(v, what, p) }
+		case *time.Duration:
+			known[name] = func(v *yaml.Node) { d.duration(v, what, p) }
+		case *string:
+			known[name] = func(v *yaml.Node) { d.text(v, what, p) }
+		}
+	}
+	return known
+}
+
+// instead is the hint where 0 stands for a count: zero means the default in a
+// Policy, and its author meant none.
+var instead = map[string]string{
+	"max_retries":            "to allow no retry at all, write disabled: true",
+	"max_attempts":           "to allow no retry at all, write disabled: true",
+	"max_concurrent":         "leave it out to set no bound",
+	"budget.min_retries":     "for no floor, write strict: true",
+	"keys.max_length":        "leave it out when it is unknown",
+	"idempotency.max_length": "leave it out when it is unknown",
 }
 
 // entries returns the keys and values of a mapping, aliases resolved. Keys that
