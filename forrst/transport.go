@@ -2,6 +2,7 @@ package forrst
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -164,10 +165,6 @@ func (c *call) warn() {
 	if c.warned.Swap(true) {
 		return
 	}
-	l := c.o.Logger
-	if l == nil {
-		l = slog.Default()
-	}
-	l.WarnContext(c.ctx, "forrst: the server sends the deprecated retryable field, not the retry extension",
+	cmp.Or(c.o.Logger, slog.Default()).WarnContext(c.ctx, "forrst: the server sends the deprecated retryable field, not the retry extension",
 		slog.String("dependency", c.r.Dependency()))
 }

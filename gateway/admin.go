@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -62,9 +63,7 @@ type admin struct {
 // of other origins are refused, as are requests by a name that is not loopback
 // when there is no token, so that no page in a browser reaches it.
 func NewAdmin(c AdminConfig) http.Handler {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	a := &admin{AdminConfig: c, token: sha256.Sum256([]byte(c.Token))}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /admin/status", a.status)

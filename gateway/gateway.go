@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,9 +66,7 @@ type Gateway struct {
 // New returns a Gateway, or all faults of its configuration.
 func New(c Config) (*Gateway, error) {
 	g := &Gateway{hosts: map[string]*route{}, prefixes: map[string]*route{}}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}
 	var errs []error
 	for i, r := range c.Routes {

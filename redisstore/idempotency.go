@@ -122,9 +122,7 @@ func NewIdempotency(ctx context.Context, client redis.UniversalClient, o Idempot
 	if o.MaxResponse < 0 {
 		return nil, errors.New("redisstore: max answer is negative")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	i := &Idempotency{client: client, opts: o, close: func() error { return nil }}
 	if err := i.inspect(ctx); err != nil {
 		return nil, fmt.Errorf("redisstore: %w", err)
