@@ -3,20 +3,8 @@ package policyfile
 import (
 	"reflect"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/forbear-go/forbear/breaker"
 )
-
-// breaker reads the section of that name.
-func (r *policyReader) breaker(n *yaml.Node) {
-	b := &r.policy.Breaker
-	r.section(n, "breaker", b, fields{"on_budget": func(v *yaml.Node) {
-		if i, ok := r.choice(v, "breaker.on_budget", "signal", "immediate", "off"); ok {
-			b.OnBudget = breaker.BudgetEffect(i)
-		}
-	}})
-}
 
 // breakerSchema is the schema of the section. Its descriptions are written
 // out, since the types alone cannot say what a duration or a share does

@@ -21,16 +21,10 @@ type Probe struct {
 	Interval time.Duration `json:"interval,omitzero"`
 }
 
-// health reads the policy's part of the section of that name, and what more may
-// stand there.
-func (r *policyReader) health(n *yaml.Node, more fields) {
-	r.section(n, "health", &r.policy.Health, more)
-}
-
 // probe reads the section of a dependency, which may name an endpoint.
 func (r *policyReader) probe(n *yaml.Node, dep *Dependency) {
 	p := &dep.Probe
-	r.health(n, fields{
+	r.section(n, "health", &r.policy.Health, fields{
 		"endpoint": func(v *yaml.Node) { r.url(v, "health.endpoint", dependencyURL, r.owner, &p.Endpoint) },
 		"interval": func(v *yaml.Node) { r.duration(v, "health.interval", &p.Interval) },
 	})

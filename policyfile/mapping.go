@@ -2,6 +2,7 @@ package policyfile
 
 import (
 	"cmp"
+	"encoding"
 	"iter"
 	"maps"
 	"reflect"
@@ -54,6 +55,13 @@ func (d *decoder) values(prefix string, into any) fields {
 			known[name] = func(v *yaml.Node) { d.duration(v, what, p) }
 		case *string:
 			known[name] = func(v *yaml.Node) { d.text(v, what, p) }
+		case encoding.TextUnmarshaler:
+			words := enum(f.Type)
+			known[name] = func(v *yaml.Node) {
+				if i, ok := d.choice(v, what, words...); ok {
+					_ = p.UnmarshalText([]byte(words[i])) // its own word
+				}
+			}
 		}
 	}
 	return known

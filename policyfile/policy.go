@@ -7,7 +7,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/budget"
 )
 
 // fields returns the readers of the policy fields, together with those of
@@ -15,36 +14,17 @@ import (
 func (r *policyReader) fields(more fields) fields {
 	known := r.values("", &r.policy)
 	maps.Copy(known, fields{
-		"kind":        r.kind,
-		"backoff":     r.backoff,
-		"budget":      r.budget,
-		"breaker":     r.breaker,
-		"health":      func(v *yaml.Node) { r.health(v, nil) },
-		"idempotency": r.keys,
-		"classify":    r.classify,
+		"backoff": func(v *yaml.Node) {
+			r.section(v, "backoff", &r.policy.Backoff, fields{"jitter": r.jitter, "schedule": r.schedule})
+		},
+		"budget":   r.budget,
+		"breaker":  func(v *yaml.Node) { r.section(v, "breaker", &r.policy.Breaker, nil) },
+		"health":   func(v *yaml.Node) { r.section(v, "health", &r.policy.Health, nil) },
+		"classify": r.classify,
 	})
 	r.placed("", known)
 	maps.Copy(known, more)
 	return known
-}
-
-// kind reads the kind; the order of the words is that of forbear.Kind.
-func (r *policyReader) kind(v *yaml.Node) {
-	if i, ok := r.choice(v, "kind", "sync", "grpc", "event", "webhook", "batch"); ok {
-		r.policy.Kind = forbear.Kind(i)
-	}
-}
-
-// keys reads who brings the idempotency key of a write.
-func (r *policyReader) keys(v *yaml.Node) {
-	if i, ok := r.choice(v, "idempotency", "reuse", "generate", "refuse"); ok {
-		r.policy.Keys = [...]forbear.KeyMode{forbear.KeyReuse, forbear.KeyGenerate, forbear.KeyRefuse}[i]
-	}
-}
-
-// backoff reads the section of that name.
-func (r *policyReader) backoff(n *yaml.Node) {
-	r.section(n, "backoff", &r.policy.Backoff, fields{"jitter": r.jitter, "schedule": r.schedule})
 }
 
 // jitter knows the words that R-1 forbids, so that a file which uses one
@@ -91,10 +71,5 @@ func (r *policyReader) budget(n *yaml.Node) {
 	b := &r.policy.Budget
 	r.section(n, "budget", b, fields{
 		"max_multiplier": func(v *yaml.Node) { r.number(v, "budget.max_multiplier", &b.MaxMultiplier) },
-		"of": func(v *yaml.Node) {
-			if i, ok := r.choice(v, "budget.of", "initial", "total"); ok {
-				b.Of = budget.RatioOf(i)
-			}
-		},
 	})
 }

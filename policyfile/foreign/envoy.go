@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -56,10 +57,7 @@ func (r *reader) envoy(data []byte) error {
 // envoyRoute reads one route that retries.
 func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.Node) {
 	action := get(n, "route")
-	policy := path(action, "retry_policy")
-	if policy == nil {
-		policy = inherited
-	}
+	policy := cmp.Or(path(action, "retry_policy"), inherited)
 	on := path(policy, "retry_on")
 	if action == nil || policy == nil || text(on) == "" {
 		return // without retry_on Envoy does not retry
@@ -158,10 +156,7 @@ func methodBound(route *yaml.Node) bool {
 		}
 		// Both spellings of the match are in use; the second one is
 		// deprecated.
-		exact := text(path(h, "string_match", "exact"))
-		if exact == "" {
-			exact = text(path(h, "exact_match"))
-		}
+		exact := cmp.Or(text(path(h, "string_match", "exact")), text(path(h, "exact_match")))
 		return slices.Contains([]string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}, exact)
 	}
 	return false
