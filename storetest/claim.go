@@ -65,30 +65,26 @@ func testOverlap(t *testing.T, s Store) {
 	}
 	var mu sync.Mutex
 	seen := map[string]int{}
-	var wg sync.WaitGroup
-	for w := range 4 {
-		wg.Go(func() {
-			// More turns than needed, in sevens: claims of different
-			// sizes meet at the end.
-			for range 100 {
-				done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				for _, d := range done.Claimed {
-					seen[d.Message.ID]++
-				}
-				n := len(seen)
-				mu.Unlock()
-				if n == total {
-					return
-				}
+	parallel(4, func(w int) {
+		// More turns than needed, in sevens: claims of different
+		// sizes meet at the end.
+		for range 100 {
+			done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
+			if err != nil {
+				t.Error(err)
+				return
 			}
-		})
-	}
-	wg.Wait()
+			mu.Lock()
+			for _, d := range done.Claimed {
+				seen[d.Message.ID]++
+			}
+			n := len(seen)
+			mu.Unlock()
+			if n == total {
+				return
+			}
+		}
+	})
 	for id, n := range seen {
 		if n != 1 {
 			t.Errorf("%s was claimed %d times", id, n)

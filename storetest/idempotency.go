@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -112,23 +111,19 @@ func testKeyClaim(t *testing.T, s idempotency.Store) {
 // idempotency keys exist for. Exactly one may run.
 func testKeyRace(t *testing.T, s idempotency.Store) {
 	var won atomic.Int64
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			// A failing test must not turn the others' claims into
-			// cancellations.
-			v, err := s.Claim(context.WithoutCancel(t.Context()), keyClaim("k"))
-			switch {
-			case err != nil:
-				t.Error(err)
-			case v.Outcome == idempotency.Acquired:
-				won.Add(1)
-			case v.Outcome != idempotency.InProgress:
-				t.Errorf("outcome %d", v.Outcome)
-			}
-		})
-	}
-	wg.Wait()
+	parallel(16, func(int) {
+		// A failing test must not turn the others' claims into
+		// cancellations.
+		v, err := s.Claim(context.WithoutCancel(t.Context()), keyClaim("k"))
+		switch {
+		case err != nil:
+			t.Error(err)
+		case v.Outcome == idempotency.Acquired:
+			won.Add(1)
+		case v.Outcome != idempotency.InProgress:
+			t.Errorf("outcome %d", v.Outcome)
+		}
+	})
 	if won.Load() != 1 {
 		t.Errorf("%d won, want 1", won.Load())
 	}

@@ -19,14 +19,16 @@ func saying(id, key, body string, endpoints ...string) webhook.Message {
 	return m
 }
 
-// bodies claims what is due at an endpoint and returns each delivery as
-// id=body.
-func bodies(t *testing.T, s Store, endpoint string) (list []string) {
+// wantBodies claims what is due at an endpoint and holds it to a list of id=body.
+func wantBodies(t *testing.T, s Store, endpoint, want string) {
 	t.Helper()
+	var got []string
 	for _, d := range claim(t, s, endpoint, 100) {
-		list = append(list, d.Message.ID+"="+string(d.Message.Body))
+		got = append(got, d.Message.ID+"="+string(d.Message.Body))
 	}
-	return list
+	if fmt.Sprint(got) != want {
+		t.Errorf("endpoint %s gets %v, want %s", endpoint, got, want)
+	}
 }
 
 // A message is its id and its endpoint: the same id at another endpoint is
@@ -47,9 +49,7 @@ func testIdentity(t *testing.T, s Store) {
 		t.Error("a message that is known at each of its endpoints was not called a duplicate")
 	}
 	for endpoint, want := range map[string]string{"a": "[m1=for a m2=for both]", "b": "[m1=for b m2=for both]", "c": "[m2=for both]"} {
-		if got := bodies(t, s, endpoint); fmt.Sprint(got) != want {
-			t.Errorf("endpoint %s gets %v, want %s", endpoint, got, want)
-		}
+		wantBodies(t, s, endpoint, want)
 	}
 	if list := must(s.Deliveries(t.Context(), "m1"))(t); len(list) != 2 || list[0].Endpoint != "a" || list[1].Endpoint != "b" {
 		t.Errorf("m1 is listed as %+v", list)
@@ -97,9 +97,7 @@ func testConflict(t *testing.T, s Store) {
 		t.Errorf("one call that says the same twice: got %+v", r)
 	}
 	for endpoint, want := range map[string]string{"a": "[m1=first m3=x]", "b": "[]", "c": "[]"} {
-		if got := bodies(t, s, endpoint); fmt.Sprint(got) != want {
-			t.Errorf("endpoint %s gets %v, want %s", endpoint, got, want)
-		}
+		wantBodies(t, s, endpoint, want)
 	}
 }
 
@@ -111,37 +109,33 @@ func testConflictRace(t *testing.T, s Store) {
 	const ids, callers = 40, 8
 	var mu sync.Mutex
 	taken := map[string]string{}
-	var wg sync.WaitGroup
-	for c := range callers {
-		wg.Go(func() {
-			for i := range ids {
-				if c%2 == 1 {
-					i = ids - 1 - i // against the others' order
-				}
-				id, body := fmt.Sprintf("m%02d", i), fmt.Sprint("body ", c%3)
-				endpoints := [][]string{{"a"}, {"b", "a"}, {"a", "c"}}[(c+i)%3]
-				_, err := s.Accept(t.Context(), []webhook.Message{saying(id, fmt.Sprint("k", i%5), body, endpoints...)}, map[string]bool{"a": true})
-				// Another caller was first with other content, which is
-				// a right result.
-				if errors.Is(err, webhook.ErrConflict) {
-					continue
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				for _, e := range endpoints {
-					if other, ok := taken[id+e]; ok && other != body {
-						t.Errorf("%s to %s was accepted with %q and with %q", id, e, other, body)
-					}
-					taken[id+e] = body
-				}
-				mu.Unlock()
+	parallel(callers, func(c int) {
+		for i := range ids {
+			if c%2 == 1 {
+				i = ids - 1 - i // against the others' order
 			}
-		})
-	}
-	wg.Wait()
+			id, body := fmt.Sprintf("m%02d", i), fmt.Sprint("body ", c%3)
+			endpoints := [][]string{{"a"}, {"b", "a"}, {"a", "c"}}[(c+i)%3]
+			_, err := s.Accept(t.Context(), []webhook.Message{saying(id, fmt.Sprint("k", i%5), body, endpoints...)}, map[string]bool{"a": true})
+			// Another caller was first with other content, which is
+			// a right result.
+			if errors.Is(err, webhook.ErrConflict) {
+				continue
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			for _, e := range endpoints {
+				if other, ok := taken[id+e]; ok && other != body {
+					t.Errorf("%s to %s was accepted with %q and with %q", id, e, other, body)
+				}
+				taken[id+e] = body
+			}
+			mu.Unlock()
+		}
+	})
 	// Everything is delivered in the end, key by key, since finishing lets
 	// the next one go.
 	got := map[string]string{}
@@ -189,12 +183,8 @@ func testRedriveIdentity(t *testing.T, s Store) {
 	accept(t, s, false, saying("m1", "", "another's", "b"))
 	l = must(s.BeginRedrive(t.Context(), "l1", "job", "ann", 5))(t)
 	check(t, s.Requeue(t.Context(), l, false))
-	if got := bodies(t, s, "a"); fmt.Sprint(got) != "[m1=the letter's]" {
-		t.Errorf("endpoint a gets %v", got)
-	}
-	if got := bodies(t, s, "b"); fmt.Sprint(got) != "[m1=another's]" {
-		t.Errorf("endpoint b gets %v", got)
-	}
+	wantBodies(t, s, "a", "[m1=the letter's]")
+	wantBodies(t, s, "b", "[m1=another's]")
 
 	// The second half: the id stands for another message at the very
 	// endpoint of the letter.
@@ -204,9 +194,7 @@ func testRedriveIdentity(t *testing.T, s Store) {
 	accept(t, s, false, saying("m2", "", "another's", "a"))
 	l = must(s.BeginRedrive(t.Context(), "l2", "job", "ann", 5))(t)
 	wantErr(t, "the id stands for another message", s.Requeue(t.Context(), l, false), webhook.ErrConflict)
-	if got := bodies(t, s, "a"); fmt.Sprint(got) != "[m2=another's]" {
-		t.Errorf("endpoint a gets %v", got)
-	}
+	wantBodies(t, s, "a", "[m2=another's]")
 }
 
 // A producer may send a message again while its letter lies dead. The letter
