@@ -33,7 +33,7 @@ type admit = func(*webhook.Message) (ordered bool, err error)
 // fails the rows are moved one by one, so that the one to blame, if there is
 // one, becomes a dead letter and holds no one up.
 func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.RelayResult, error) {
-	ids, err := w.outboxHead(ctx, limit)
+	ids, err := readAll(ctx, w.db, one[int64], `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
 	if err != nil || len(ids) == 0 {
 		return webhook.RelayResult{}, err
 	}
@@ -64,11 +64,6 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 		done.Dead = append(done.Dead, one.Dead...)
 	}
 	return done, nil
-}
-
-// outboxHead returns the ids of the first rows.
-func (w *Webhooks) outboxHead(ctx context.Context, limit int) ([]int64, error) {
-	return readAll(ctx, w.db, one[int64], `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
 }
 
 // OutboxAge returns how long the first row of the outbox has been waiting; 0
@@ -119,7 +114,8 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, er
 		done.Dead = append(done.Dead, l)
 	}
 	done.Rows = len(list)
-	return done, t.deleteOutbox(ids)
+	_, err = t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
+	return done, err
 }
 
 // acceptOutbox accepts rows. What is wrong with one of them is noted there.
@@ -201,12 +197,6 @@ func (t *tx) sheltered(f func() error) error {
 	if back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row"); back != nil {
 		return back // the connection is gone
 	}
-	return err
-}
-
-// deleteOutbox deletes rows that were moved.
-func (t *tx) deleteOutbox(ids []int64) error {
-	_, err := t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
 	return err
 }
 

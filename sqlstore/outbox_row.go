@@ -132,12 +132,8 @@ func text(v any) string {
 		return v
 	case []byte:
 		return string(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
-	case bool:
-		return strconv.FormatBool(v)
 	case time.Time:
 		return v.Format(time.RFC3339Nano)
 	}

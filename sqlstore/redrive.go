@@ -74,7 +74,8 @@ func (w *Webhooks) Requeue(ctx context.Context, l deadletter.Letter, ordered boo
 // requeue puts a letter's message on its way. The transaction holds the lock of
 // its key.
 func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
-	k, err := t.lockKnown(l.EventID, l.Destination)
+	// No other transaction changes it before this one ends.
+	k, err := t.known(knownQuery+` {lock delivery}`, l.EventID, l.Destination)
 	switch {
 	case errors.Is(err, errUnknown): // swept, or never accepted
 		return t.requeueUnknown(m, l, ordered)

@@ -230,7 +230,7 @@ func (db *DB) encodeLetters(outcomes []webhook.WriteBack) (map[int64]letterRow, 
 // deadLetter adds the letter of a delivery with its history, or returns the
 // letter that was being redriven to the dead ones.
 func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error) {
-	if l.History, err = t.history(delivery); err != nil {
+	if l.History, err = collect(t, scanAttempt, historyQuery, delivery); err != nil {
 		return err
 	}
 	if len(l.History) > 0 {
