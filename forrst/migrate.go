@@ -2,6 +2,7 @@ package forrst
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -150,13 +151,9 @@ func (m *Migration) envelope(n, errs *node) {
 		}
 		list = append(list, e)
 	}
-	if !flagged {
-		return
+	if flagged && !m.guided(n) { // an extension that is there ruled already
+		m.extend(n, errs, equivalent(list))
 	}
-	if m.guided(n) {
-		return // the extension ruled already
-	}
-	m.extend(n, errs, equivalent(list))
 }
 
 // guided reports whether an envelope has a valid retry extension. It rules
@@ -185,9 +182,7 @@ func equivalent(errs []Error) Retry {
 		if e.flagged && !e.retryable || !e.flagged && row.Strategy == "" {
 			return Retry{} // one that must not be repeated speaks for all
 		}
-		if row.Strategy == "" {
-			row.Strategy = Exponential
-		}
+		row.Strategy = cmp.Or(row.Strategy, Exponential)
 		if i == 0 || row.After > longest.After {
 			longest = row
 		}

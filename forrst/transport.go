@@ -53,9 +53,7 @@ type transport struct {
 // policy with [forbear.KeyGenerate] gives calls without an idempotency key one.
 // The result is safe for concurrent use.
 func NewTransport(next http.RoundTripper, r *forbear.Retryer, o Options) http.RoundTripper {
-	if o.Phase == 0 {
-		o.Phase = Phase1
-	}
+	o.Phase = cmp.Or(o.Phase, Phase1)
 	if o.MaxBody <= 0 {
 		o.MaxBody = 4 << 20
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/loopback"
-	"github.com/forbear-go/forbear/internal/problem"
 )
 
 // AdminConfig says what an admin endpoint shows and demands.
@@ -169,5 +168,5 @@ func respond(w http.ResponseWriter, v any) {
 
 // refuse responds with problem details (RFC 9457).
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, detail string) {
-	newIncoming(r).problem(w, problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail})
+	newIncoming(r).problem(w, newProblem(status, kind, title, detail))
 }

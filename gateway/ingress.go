@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -53,19 +54,12 @@ func (rt *route) keyed(r *http.Request) bool {
 
 // handler returns the route's handler for requests that carry keys.
 func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
-	if in.Transport == nil {
-		in.Transport = c.Transport
-	}
-	in.Transport = c.transport(in.Transport, rt.Retryer)
-	if in.Timeout == 0 {
-		in.Timeout = 30 * time.Second
-	}
+	in.Transport = c.transport(cmp.Or(in.Transport, c.Transport), rt.Retryer)
+	in.Timeout = cmp.Or(in.Timeout, 30*time.Second)
 	if in.Options.Disposition == nil {
 		in.Options.Disposition = ingressDisposition
 	}
-	if in.Options.Logger == nil {
-		in.Options.Logger = c.Logger
-	}
+	in.Options.Logger = cmp.Or(in.Options.Logger, c.Logger)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressResponse, ErrorHandler: rt.ingressFailed,
 		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),

@@ -10,9 +10,7 @@ import (
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-const (
-	endTimeout = 2 * time.Second
-)
+const endTimeout = 2 * time.Second
 
 // run runs the handler under the claim, and stores its response before the first
 // byte of it goes out.

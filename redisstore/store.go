@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
@@ -97,10 +96,7 @@ func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r 
 func recent(slots []budget.Usage) string {
 	b := make([]byte, 0, 16*len(slots))
 	for _, u := range slots {
-		b = strconv.AppendInt(b, u.Initial, 10)
-		b = append(b, ' ')
-		b = strconv.AppendInt(b, u.Retries, 10)
-		b = append(b, ';')
+		b = fmt.Appendf(b, "%d %d;", u.Initial, u.Retries)
 	}
 	return string(b)
 }
