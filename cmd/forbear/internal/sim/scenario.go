@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,18 +29,10 @@ func (s *sim) load(operand string) (storm.Scenario, error) {
 		}
 	}
 	// A zero value means that the flag was not given.
-	if s.engine != "" {
-		scenario.Engine = storm.EngineKind(s.engine)
-	}
-	if s.seed != 0 {
-		scenario.Seed = s.seed
-	}
-	if s.duration != 0 {
-		scenario.Duration = storm.Duration(s.duration)
-	}
-	if s.step != 0 {
-		scenario.Step = storm.Duration(s.step)
-	}
+	scenario.Engine = cmp.Or(storm.EngineKind(s.engine), scenario.Engine)
+	scenario.Seed = cmp.Or(s.seed, scenario.Seed)
+	scenario.Duration = cmp.Or(storm.Duration(s.duration), scenario.Duration)
+	scenario.Step = cmp.Or(storm.Duration(s.step), scenario.Step)
 	// The policy replaces every fleet's: a comparison of policies is what
 	// sim curve and sim run are asked for.
 	if s.policy != "" {

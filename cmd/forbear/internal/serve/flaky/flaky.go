@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Manual is the response to GET /.
@@ -153,22 +155,10 @@ func delay(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, "want a duration of up to 1m")
 		return
 	}
-	if fails(r, always) && !pause(r, d) {
+	if fails(r, always) && !wait.Sleep(r.Context(), d) {
 		return
 	}
 	succeed(w, r)
-}
-
-// pause waits for d and reports whether the caller is still there.
-func pause(r *http.Request, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-r.Context().Done():
-		return false
-	}
 }
 
 // oneIn fails every nth request of all clients, for rates of failure.
@@ -196,7 +186,7 @@ func stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	for i := range n {
-		if i > 0 && !pause(r, 200*time.Millisecond) {
+		if i > 0 && !wait.Sleep(r.Context(), 200*time.Millisecond) {
 			return
 		}
 		fmt.Fprintf(w, "data: event %d of %d, attempt %d\n\n", i+1, n, attempt(r))

@@ -165,12 +165,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 		// be empty.
 		return
 	case reflect.Bool:
-		switch text {
-		case "true":
-			v.SetBool(true)
-		case "false":
-			v.SetBool(false)
-		default:
+		if v.SetBool(text == "true"); text != "true" && text != "false" {
 			d.fault(n, "%s: %q is not true or false", path, text)
 		}
 		return
