@@ -12,6 +12,14 @@ import (
 	"github.com/forbear-go/forbear/webhook"
 )
 
+// listEndpoints lists the endpoints; their secrets are references, or masked.
+// They are read from the store, so an endpoint that another process put is among
+// them.
+func (s *Service) listEndpoints(r *http.Request) (int, any, error) {
+	list, err := s.Dispatcher.Endpoints(r.Context())
+	return http.StatusOK, map[string]any{"endpoints": nonNil(list)}, err
+}
+
 // getEndpoint shows one endpoint, with the tag that a conditional write names. The
 // list is short enough to search: endpoints are configuration and not data.
 func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
@@ -19,9 +27,6 @@ func (s *Service) getEndpoint(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	// They are read from the store, so that an endpoint which another process put is
-	// among them. Their secrets are masked already, and withTag masks once
-	// more: a response must not depend on who read the list.
 	for _, e := range list {
 		if e.ID == r.PathValue("id") {
 			return http.StatusOK, withTag(e), nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/problem"
+	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -121,17 +122,17 @@ func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, deta
 
 // listing serves a list under its name, read from the store at each request: another
 // process may have changed it.
-func listing[T any](name string, fetch func(context.Context) ([]T, error)) func(*http.Request) (int, any, error) {
+func listing[T any](s *Service, name string, fetch func(*sqlstore.DeadLetters, context.Context) ([]T, error)) func(*http.Request) (int, any, error) {
 	return func(r *http.Request) (int, any, error) {
-		list, err := fetch(r.Context())
+		list, err := fetch(s.DB.DeadLetters(), r.Context())
 		return http.StatusOK, map[string]any{name: nonNil(list)}, err
 	}
 }
 
 // latest limits a list, the newest first, to so many. That is enough for a look: what
 // happened long ago is for the audit trail and the dead letters.
-func latest[T any](n int, fetch func(context.Context, int) ([]T, error)) func(context.Context) ([]T, error) {
-	return func(ctx context.Context) ([]T, error) { return fetch(ctx, n) }
+func latest[T any](n int, fetch func(*sqlstore.DeadLetters, context.Context, int) ([]T, error)) func(*sqlstore.DeadLetters, context.Context) ([]T, error) {
+	return func(l *sqlstore.DeadLetters, ctx context.Context) ([]T, error) { return fetch(l, ctx, n) }
 }
 
 // nonNil makes an empty list [] in JSON and not null, which clients would have to
