@@ -1,6 +1,7 @@
 package forrst
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -246,9 +247,7 @@ func (p Phase) one(e *Error, g guidance, guided bool, floor time.Duration, asked
 func (p Phase) byExtension(a *Advice, g guidance) {
 	a.Source = FromExtension
 	a.allow(g.allowed)
-	if g.strategy != "" {
-		a.Strategy = g.strategy
-	}
+	a.Strategy = cmp.Or(g.strategy, a.Strategy)
 	f := &a.Failure
 	f.Hint.MaxRetries = 0
 	if g.hasMax {
@@ -267,9 +266,7 @@ func (a *Advice) allow(yes bool) {
 	if !a.Failure.Class.Retryable() {
 		a.Failure.Class = forbear.ClassTransient
 	}
-	if a.Strategy == "" {
-		a.Strategy = Exponential
-	}
+	a.Strategy = cmp.Or(a.Strategy, Exponential)
 }
 
 // time turns strategy and wait into a hint. after is the extension's when given
@@ -283,9 +280,7 @@ func (a *Advice) time(after time.Duration, given bool, floor time.Duration, aske
 	case given:
 		h.Floor = max(floor, after)
 	case a.Strategy == Fixed && !asked:
-		if after == 0 {
-			after = (&forbear.Policy{}).WithDefaults().Backoff.Base // nothing better is known
-		}
+		after = cmp.Or(after, (&forbear.Policy{}).WithDefaults().Backoff.Base) // when nothing better is known
 		h.Floor = after
 	}
 	switch a.Strategy {

@@ -90,8 +90,7 @@ func (r Row) Retry() Retry {
 	}
 	e := Retry{Allowed: true, Strategy: r.Strategy, MaxAttempts: r.MaxRetries}
 	if r.After > 0 {
-		after := DurationOf(r.After)
-		e.After = &after
+		e.After = new(DurationOf(r.After))
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package forrst
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -150,13 +151,9 @@ func (m *Migration) envelope(n, errs *node) {
 		}
 		list = append(list, e)
 	}
-	if !flagged {
-		return
+	if flagged && !m.guided(n) { // an extension that is there ruled already
+		m.extend(n, errs, equivalent(list))
 	}
-	if m.guided(n) {
-		return // the extension ruled already
-	}
-	m.extend(n, errs, equivalent(list))
 }
 
 // guided reports whether an envelope has a valid retry extension. It rules
@@ -171,12 +168,13 @@ func (m *Migration) guided(n *node) bool {
 }
 
 // equivalent returns the extension that says what the booleans, the details and
-// the defaults for the codes say together.
+// the defaults for the codes say together: nothing may be retried when one of the
+// errors may not, and the longest wait is for all, since the client makes one call
+// again and not one error of it.
 // The advice must mean the same as before: a migration that changed behavior
 // would be noticed in an outage.
 func equivalent(errs []Error) Retry {
 	r := Response{Errors: errs}
-	chosen := Retry{}
 	var longest Row
 	for i := range errs {
 		e := &errs[i]
@@ -184,17 +182,15 @@ func equivalent(errs []Error) Retry {
 		if e.flagged && !e.retryable || !e.flagged && row.Strategy == "" {
 			return Retry{} // one that must not be repeated speaks for all
 		}
-		if row.Strategy == "" {
-			row.Strategy = Exponential
-		}
+		row.Strategy = cmp.Or(row.Strategy, Exponential)
 		if i == 0 || row.After > longest.After {
 			longest = row
 		}
 	}
-	chosen = longest.Retry()
+	chosen := longest.Retry()
 	if d, ok := r.detailsWait(); ok {
-		after := DurationOf(d)
-		chosen.After = &after
+		// Details say what this server knows: they take the default's place.
+		chosen.After = new(DurationOf(d))
 	}
 	return chosen
 }
@@ -235,30 +231,29 @@ func (m *Migration) extend(n, errs *node, r Retry) {
 	if multiline = multiline && unit != ""; !multiline {
 		indent, unit = "", ""
 	}
-	at := errs.end
+	var start, end int
 	var text string
-	if list, ok := n.get("extensions"); ok && len(list.items) > 0 {
-		at = list.items[len(list.items)-1].end
-		inner, own := m.indent(list.items[0].start)
-		switch {
-		case own:
+	switch list, ok := n.get("extensions"); {
+	case ok && len(list.items) > 0:
+		start = list.items[len(list.items)-1].end
+		end = start
+		text = ", " + render(r.Extension(), indent, unit, multiline)
+		if inner, own := m.indent(list.items[0].start); own {
 			text = ",\n" + inner + render(r.Extension(), inner, unit, multiline)
-		default:
-			text = ", " + render(r.Extension(), indent, unit, multiline)
 		}
-	} else if ok {
-		m.edits = append(m.edits, edit{list.start, list.end, m.newlines(render([]Extension{r.Extension()}, indent, unit, multiline))})
-		m.Changes = append(m.Changes, Place{m.line(list.start), "retry extension added"})
-		return
-	} else {
+	case ok:
+		start, end = list.start, list.end
+		text = render([]Extension{r.Extension()}, indent, unit, multiline)
+	default:
+		start, end = errs.end, errs.end
 		text = `,"extensions":`
 		if multiline {
 			text = ",\n" + indent + `"extensions": `
 		}
 		text += render([]Extension{r.Extension()}, indent, unit, multiline)
 	}
-	m.edits = append(m.edits, edit{at, at, m.newlines(text)})
-	m.Changes = append(m.Changes, Place{m.line(at), "retry extension added"})
+	m.edits = append(m.edits, edit{start, end, m.newlines(text)})
+	m.Changes = append(m.Changes, Place{m.line(start), "retry extension added"})
 }
 
 // render writes v as JSON, over several lines or in one. These types always

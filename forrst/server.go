@@ -29,36 +29,13 @@ func Refuse(id string, guide *Retry, errs ...Error) *Response {
 		e.retryable, e.flagged = false, false
 		r.Errors = append(r.Errors, e)
 	}
-	retry := r.defaults()
+	retry := equivalent(r.Errors)
 	if guide != nil {
 		retry = *guide
 		r.agree(&retry)
 	}
 	r.Extensions = []Extension{retry.Extension()}
 	return r
-}
-
-// defaults returns what the protocol says about the errors of r: nothing may
-// be retried when one of them may not, and the longest wait is for all. The
-// client makes one call again, not one error of it.
-func (r *Response) defaults() Retry {
-	var chosen Row
-	for i := range r.Errors {
-		row, _ := Default(r.Errors[i].Code)
-		if row.Strategy == "" {
-			return Retry{}
-		}
-		if i == 0 || row.After > chosen.After {
-			chosen = row
-		}
-	}
-	retry := chosen.Retry()
-	if d, ok := r.detailsWait(); ok {
-		// Details say what this server knows: they take the default's place.
-		after := DurationOf(d)
-		retry.After = &after
-	}
-	return retry
 }
 
 // agree raises the wait of retry to that of the details: two waits in one response
@@ -73,8 +50,7 @@ func (r *Response) agree(retry *Retry) {
 			return
 		}
 	}
-	after := DurationOf(d)
-	retry.After = &after
+	retry.After = new(DurationOf(d))
 }
 
 // detailsWait returns the longest details.retry_after of the errors; ok is

@@ -2,6 +2,7 @@ package forrst
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -52,9 +53,7 @@ type transport struct {
 // policy with [forbear.KeyGenerate] gives calls without an idempotency key one.
 // The result is safe for concurrent use.
 func NewTransport(next http.RoundTripper, r *forbear.Retryer, o Options) http.RoundTripper {
-	if o.Phase == 0 {
-		o.Phase = Phase1
-	}
+	o.Phase = cmp.Or(o.Phase, Phase1)
 	if o.MaxBody <= 0 {
 		o.MaxBody = 4 << 20
 	}
@@ -164,10 +163,6 @@ func (c *call) warn() {
 	if c.warned.Swap(true) {
 		return
 	}
-	l := c.o.Logger
-	if l == nil {
-		l = slog.Default()
-	}
-	l.WarnContext(c.ctx, "forrst: the server sends the deprecated retryable field, not the retry extension",
+	cmp.Or(c.o.Logger, slog.Default()).WarnContext(c.ctx, "forrst: the server sends the deprecated retryable field, not the retry extension",
 		slog.String("dependency", c.r.Dependency()))
 }

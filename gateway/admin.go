@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/loopback"
-	"github.com/forbear-go/forbear/internal/problem"
 )
 
 // AdminConfig says what an admin endpoint shows and demands.
@@ -62,9 +62,7 @@ type admin struct {
 // of other origins are refused, as are requests by a name that is not loopback
 // when there is no token, so that no page in a browser reaches it.
 func NewAdmin(c AdminConfig) http.Handler {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	a := &admin{AdminConfig: c, token: sha256.Sum256([]byte(c.Token))}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /admin/status", a.status)
@@ -170,5 +168,5 @@ func respond(w http.ResponseWriter, v any) {
 
 // refuse responds with problem details (RFC 9457).
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, title, detail string) {
-	newIncoming(r).problem(w, problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail})
+	newIncoming(r).problem(w, newProblem(status, kind, title, detail))
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,25 +66,11 @@ type Gateway struct {
 // New returns a Gateway, or all faults of its configuration.
 func New(c Config) (*Gateway, error) {
 	g := &Gateway{hosts: map[string]*route{}, prefixes: map[string]*route{}}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}
 	var errs []error
 	for i, r := range c.Routes {
-		if err := r.check(); err != nil {
-			errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
-			continue
-		}
-		rt := newRoute(r, transports.of(&r), c.Logger)
-		if r.Ingress != nil {
-			var err error
-			if rt.ingress, err = r.Ingress.handler(rt, &c); err != nil {
-				errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
-				continue
-			}
-		}
-		if err := g.add(rt); err != nil {
+		if err := g.open(r, &transports); err != nil {
 			errs = append(errs, fmt.Errorf("route %d: %w", i+1, err))
 		}
 	}
@@ -91,6 +78,20 @@ func New(c Config) (*Gateway, error) {
 		return nil, errors.Join(errs...)
 	}
 	return g, nil
+}
+
+// open checks a route, builds it and adds it.
+func (g *Gateway) open(r Route, transports *wires) (err error) {
+	if err := r.check(); err != nil {
+		return err
+	}
+	rt := newRoute(r, transports.of(&r), transports.config.Logger)
+	if r.Ingress != nil {
+		if rt.ingress, err = r.Ingress.handler(rt, transports.config); err != nil {
+			return err
+		}
+	}
+	return g.add(rt)
 }
 
 // check says what is wrong with a route. It does not show the target, which

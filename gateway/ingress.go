@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -53,24 +54,12 @@ func (rt *route) keyed(r *http.Request) bool {
 
 // handler returns the route's handler for requests that carry keys.
 func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
-	if in.Transport == nil {
-		in.Transport = c.Transport
-	}
-	if in.Transport == nil {
-		in.Transport = NewTransport(rt.Retryer.Policy().Connect)
-	}
-	if c.Wrap != nil {
-		in.Transport = c.Wrap(in.Transport)
-	}
-	if in.Timeout == 0 {
-		in.Timeout = 30 * time.Second
-	}
+	in.Transport = c.transport(cmp.Or(in.Transport, c.Transport), rt.Retryer)
+	in.Timeout = cmp.Or(in.Timeout, 30*time.Second)
 	if in.Options.Disposition == nil {
 		in.Options.Disposition = ingressDisposition
 	}
-	if in.Options.Logger == nil {
-		in.Options.Logger = c.Logger
-	}
+	in.Options.Logger = cmp.Or(in.Options.Logger, c.Logger)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressResponse, ErrorHandler: rt.ingressFailed,
 		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
@@ -141,10 +130,7 @@ func (rt *route) ingressResponse(resp *http.Response) error {
 
 // ingressFailed responds in place of a target that did not.
 func (rt *route) ingressFailed(w http.ResponseWriter, r *http.Request, err error) {
-	p := problem.Problem{
-		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
-		Detail: "the service could not be reached or broke off", Dependency: rt.Retryer.Dependency(),
-	}
+	p := rt.upstream("the service could not be reached or broke off")
 	if f := httpretry.Classify(r.WithContext(context.WithoutCancel(r.Context())), nil, err); f.Class == forbear.ClassTimeout || errors.Is(err, context.DeadlineExceeded) {
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
 	}

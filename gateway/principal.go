@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -161,10 +162,5 @@ func (j JWT) valid(claims map[string]any, now time.Time) bool {
 		return true
 	}
 	list, _ := claims["aud"].([]any)
-	for _, a := range list {
-		if a == j.Audience {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, any(j.Audience))
 }

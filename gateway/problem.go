@@ -9,20 +9,16 @@ import (
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
+// newProblem returns a problem of one of the gateway's types.
+func newProblem(status int, kind, title, detail string) problem.Problem {
+	return problem.Problem{Type: problem.Namespace + kind, Title: title, Status: status, Detail: detail}
+}
+
 // The refusals that need no more than the request itself.
 var (
-	noRoute = problem.Problem{
-		Type: problem.Namespace + "no-route", Title: "No such route", Status: http.StatusNotFound,
-		Detail: "no route of this gateway matches the request's host or path",
-	}
-	badPath = problem.Problem{
-		Type: problem.Namespace + "bad-path", Title: "Bad path", Status: http.StatusBadRequest,
-		Detail: "the path has dot segments",
-	}
-	lateCaller = problem.Problem{
-		Type: problem.Namespace + "deadline", Title: "No time left", Status: http.StatusGatewayTimeout,
-		Detail: "the deadline of the request leaves no time for an attempt",
-	}
+	noRoute    = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
+	badPath    = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments")
+	lateCaller = newProblem(http.StatusGatewayTimeout, "deadline", "No time left", "the deadline of the request leaves no time for an attempt")
 )
 
 // problem responds with p, completed by the path and the correlation id: a
@@ -32,15 +28,18 @@ func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
 	problem.Write(w, p)
 }
 
+// upstream is the problem of a target that did not respond.
+func (rt *route) upstream(detail string) problem.Problem {
+	p := newProblem(http.StatusBadGateway, "upstream", "Upstream failed", detail)
+	p.Dependency = rt.Retryer.Dependency()
+	return p
+}
+
 // failed responds for a dependency that did not. The error's own text stays
 // inside: it may hold the URL.
 func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x := incomingOf(r)
-	p := problem.Problem{
-		Type: problem.Namespace + "upstream", Title: "Upstream failed", Status: http.StatusBadGateway,
-		Detail:     "the dependency could not be reached or broke off",
-		Dependency: rt.Retryer.Dependency(),
-	}
+	p := rt.upstream("the dependency could not be reached or broke off")
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		if e.Reason == forbear.ReasonCanceled {
 			return // the caller has gone

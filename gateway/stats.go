@@ -53,8 +53,7 @@ func (s *Stats) Status(now time.Time) Status {
 			d.Budget = BudgetStatus{l.Used, l.Allowed}
 			d.Layered = r.LayeredSends()
 			if b := r.Breaker(); b != nil {
-				status := breakerStatus(b, now)
-				d.Breaker = &status
+				d.Breaker = new(breakerStatus(b, now))
 			}
 			if h, ok := r.Health(now); ok {
 				d.Health = &HealthStatus{Healthy: h.Healthy}

@@ -49,15 +49,20 @@ func (w *wires) of(r *Route) http.RoundTripper {
 
 // next returns what sends the attempts of a dependency.
 func (w *wires) next(r *forbear.Retryer) http.RoundTripper {
-	next := w.below[r]
-	if next == nil {
-		if next = w.config.Transport; next == nil {
-			next = NewTransport(r.Policy().Connect)
-		}
-		if w.config.Wrap != nil {
-			next = w.config.Wrap(next)
-		}
-		w.below[r] = next
+	if w.below[r] == nil {
+		w.below[r] = w.config.transport(w.config.Transport, r)
 	}
-	return next
+	return w.below[r]
+}
+
+// transport returns t, or a transport of the gateway's own in place of nil, with
+// what the configuration wraps around it.
+func (c *Config) transport(t http.RoundTripper, r *forbear.Retryer) http.RoundTripper {
+	if t == nil {
+		t = NewTransport(r.Policy().Connect)
+	}
+	if c.Wrap != nil {
+		t = c.Wrap(t)
+	}
+	return t
 }

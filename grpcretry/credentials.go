@@ -159,7 +159,7 @@ func (c *client) explain(err error) error {
 // global.
 type tokens struct {
 	source *credential.Cache
-	secure bool
+	secure bool // gRPC refuses a connection without TLS, where a token could be read
 }
 
 // slot learns which token an attempt went out with.
@@ -167,12 +167,6 @@ type slot struct{ token credential.Token }
 
 // slotKey is where the context of an attempt has its slot.
 type slotKey struct{}
-
-// newTokens returns per-RPC credentials. secure makes gRPC refuse them on a
-// connection without TLS, where a token could be read on the way.
-func newTokens(source *credential.Cache, secure bool) *tokens {
-	return &tokens{source, secure}
-}
 
 // GetRequestMetadata implements [credentials.PerRPCCredentials].
 func (t *tokens) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {

@@ -73,13 +73,13 @@ func WithTransportCredentials(tc credentials.TransportCredentials) Option {
 // server refuses with UNAUTHENTICATED is replaced once, outside the count of
 // retries. For [DialOptions].
 func WithCredentials(t *credential.Cache) Option {
-	return func(c *client) { c.tokens = newTokens(t, true) }
+	return func(c *client) { c.tokens = &tokens{t, true} }
 }
 
 // WithInsecureCredentials is [WithCredentials] for connections without TLS,
 // such as those to a sidecar on the same host.
 func WithInsecureCredentials(t *credential.Cache) Option {
-	return func(c *client) { c.tokens = newTokens(t, false) }
+	return func(c *client) { c.tokens = &tokens{t, false} }
 }
 
 // WithoutAttemptTimeout leaves attempts without a timeout of their own. A call

@@ -140,16 +140,11 @@ type callKey struct{}
 // callOf returns the call that a request stands for. intercept put it there.
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// guards reports whether a method is done once, by its name or by its service's.
-func (s *once) guards(method string) bool {
-	return s.methods[method] || s.methods[serviceOf(method)+"*"]
-}
-
 // intercept puts a call through the middleware as a request without a body: the
 // fingerprint, which the body would be for, is made of the message. The reply of a
 // handler that ran goes back as it is, not as it was stored.
 func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if !s.guards(info.FullMethod) {
+	if m := info.FullMethod; !s.methods[m] && !s.methods[serviceOf(m)+"*"] {
 		return handler(ctx, req)
 	}
 	m, ok := req.(proto.Message)

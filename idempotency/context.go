@@ -48,30 +48,23 @@ func (r *run) Value(key any) any {
 // runKey is where a handler's context has its run.
 type runKey struct{}
 
-// runOf returns the run that ctx belongs to, or nil outside of one.
+// runOf returns the run that ctx belongs to. Outside of one it is a run of no claim,
+// whose marks no one reads.
 func runOf(ctx context.Context) *run {
-	r, _ := ctx.Value(runKey{}).(*run)
-	return r
+	if r, ok := ctx.Value(runKey{}).(*run); ok {
+		return r
+	}
+	return &run{}
 }
 
 // Fence returns the fencing number of the run that ctx belongs to, for
 // conditional writes elsewhere: a higher one is a later run of the same
 // operation. It is 0 outside of a run.
-func Fence(ctx context.Context) int64 {
-	if r := runOf(ctx); r != nil {
-		return r.token.Fence
-	}
-	return 0
-}
+func Fence(ctx context.Context) int64 { return runOf(ctx).token.Fence }
 
 // Attempt returns how often the operation was begun, this run included, and 0
 // outside of a run.
-func Attempt(ctx context.Context) int {
-	if r := runOf(ctx); r != nil {
-		return r.attempt
-	}
-	return 0
-}
+func Attempt(ctx context.Context) int { return runOf(ctx).attempt }
 
 // MarkFinal says that the response stands, whatever its status: the work is past
 // the point of no return. A panic after it is an unknown outcome.
@@ -87,20 +80,11 @@ func MarkUndone(ctx context.Context) { mark(ctx, Retry) }
 
 // Marked returns what the run that ctx belongs to has been marked with. It is
 // for transports whose responses have rules of their own.
-func Marked(ctx context.Context) (f Disposition, ok bool) {
-	if r := runOf(ctx); r != nil {
-		return r.marked()
-	}
-	return 0, false
-}
+func Marked(ctx context.Context) (f Disposition, ok bool) { return runOf(ctx).marked() }
 
 // mark records what a handler says of its own run. The last word counts; outside
 // of a run there is nothing to mark.
-func mark(ctx context.Context, f Disposition) {
-	if r := runOf(ctx); r != nil {
-		r.mark.Store(1 + int32(f))
-	}
-}
+func mark(ctx context.Context, f Disposition) { runOf(ctx).mark.Store(1 + int32(f)) }
 
 // marked returns what the handler has said, if anything.
 func (r *run) marked() (f Disposition, ok bool) {
@@ -112,12 +96,7 @@ func (r *run) marked() (f Disposition, ok bool) {
 
 // Tx returns the transaction that a run of [Options.Transaction] is part of.
 // Nil outside of one. The handler neither commits nor rolls it back.
-func Tx(ctx context.Context) *sql.Tx {
-	if r := runOf(ctx); r != nil {
-		return r.tx
-	}
-	return nil
-}
+func Tx(ctx context.Context) *sql.Tx { return runOf(ctx).tx }
 
 // Transactor is a store with a transaction mode.
 type Transactor interface {

@@ -68,13 +68,13 @@ func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 	key, err := readKey(x.r.Header)
 	switch {
 	case errors.Is(err, errNoKey):
-		return c, missingKey(), Invalid
+		return c, missingKey, Invalid
 	case err != nil:
-		return c, invalidKey(), Invalid
+		return c, invalidKey, Invalid
 	}
 	scope, err := h.Scope(x.r)
 	if err != nil || scope == "" {
-		return c, unauthenticated(), NoPrincipal
+		return c, unauthenticated, NoPrincipal
 	}
 	if len(scope) > 200 || !utf8.ValidString(scope) || strings.ContainsRune(scope, 0) {
 		scope = "sha256:" + Digest(scope)
@@ -82,11 +82,11 @@ func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 	body, err := h.body(x.w, x.r)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return c, tooLarge(), TooLarge
+		return c, tooLarge, TooLarge
 	case errors.Is(err, errOverloaded):
-		return c, overloaded(), Overloaded
+		return c, overloaded, Overloaded
 	case err != nil:
-		return c, unreadable(), Invalid
+		return c, unreadable, Invalid
 	}
 	x.body = body
 	return Claim{
@@ -178,7 +178,7 @@ func (h *handler) takeBack(t Token) {
 // storeFailed refuses the request: without a store nothing runs unprotected.
 func (x *keyedRequest) storeFailed(err error) {
 	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency store failed: request refused", slog.String("error", err.Error()))
-	x.refuse(storeDown(), StoreError)
+	x.refuse(storeDown, StoreError)
 }
 
 // respond serves a request that is not to run, as the store's verdict says.
@@ -187,9 +187,9 @@ func (x *keyedRequest) respond(v Verdict) {
 	case Replay:
 		x.replay(v.Record.Response)
 	case Mismatch:
-		x.refuse(keyReused(), Reused)
+		x.refuse(keyReused, Reused)
 	case Unknown:
-		x.refuse(unknownOutcome(), OutcomeHeld)
+		x.refuse(unknownOutcome, OutcomeHeld)
 	case InProgress:
 		x.refuse(busy(v.LeaseLeft), Busy)
 	default:

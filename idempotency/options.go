@@ -190,8 +190,6 @@ func (o *Options) complete(store Store) error {
 	if o.Observe == nil {
 		o.Observe = func(Event) {}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return errors.Join(errs...)
 }

@@ -28,46 +28,30 @@ func refuse(kind, title string, status int, detail string) refusal {
 	return refusal{Problem: problem.Problem{Type: ProblemBase + kind, Title: title, Status: status, Detail: detail}}
 }
 
-// The refusals, one for each type. Those of a client that must change something are
-// 400, 401, 413 or 422; those that may come again say so by Retry-After.
-
-func missingKey() refusal {
-	return refuse("key-missing", "Idempotency-Key is missing", http.StatusBadRequest,
-		"this operation requires an Idempotency-Key header: a fresh UUID v4 for each operation, the same in all of its attempts")
-}
-
-func invalidKey() refusal {
-	return refuse("key-invalid", "Idempotency-Key is invalid", http.StatusBadRequest,
-		"want exactly one Idempotency-Key of 1 to 64 printable ASCII characters, quoted or not")
-}
-
-func unauthenticated() refusal {
-	return refuse("unauthenticated", "Not authenticated", http.StatusUnauthorized, "keys belong to authenticated callers")
-}
-
-func tooLarge() refusal {
-	return refuse("request-too-large", "Request too large", http.StatusRequestEntityTooLarge, "the body is larger than this operation takes")
-}
-
-func overloaded() refusal {
-	p := refuse("overloaded", "Too many large requests", http.StatusServiceUnavailable, "nothing was done: try again with the same key")
-	p.wait = 2 * time.Second
+// after adds the advice to come back after wait.
+func (p refusal) after(wait time.Duration) refusal {
+	p.wait = wait
 	return p
 }
 
-func unreadable() refusal {
-	return refuse("request-unreadable", "Request cut short", http.StatusBadRequest, "the body could not be read to its end")
-}
-
-func keyReused() refusal {
-	return refuse("key-reused", "Idempotency-Key used before", http.StatusUnprocessableEntity,
+// The refusals, one for each type. Those of a client that must change something are
+// 400, 401, 413 or 422; those that may come again say so by Retry-After.
+var (
+	missingKey = refuse("key-missing", "Idempotency-Key is missing", http.StatusBadRequest,
+		"this operation requires an Idempotency-Key header: a fresh UUID v4 for each operation, the same in all of its attempts")
+	invalidKey = refuse("key-invalid", "Idempotency-Key is invalid", http.StatusBadRequest,
+		"want exactly one Idempotency-Key of 1 to 64 printable ASCII characters, quoted or not")
+	unauthenticated = refuse("unauthenticated", "Not authenticated", http.StatusUnauthorized, "keys belong to authenticated callers")
+	tooLarge        = refuse("request-too-large", "Request too large", http.StatusRequestEntityTooLarge, "the body is larger than this operation takes")
+	overloaded      = refuse("overloaded", "Too many large requests", http.StatusServiceUnavailable, "nothing was done: try again with the same key").after(2 * time.Second)
+	unreadable      = refuse("request-unreadable", "Request cut short", http.StatusBadRequest, "the body could not be read to its end")
+	keyReused       = refuse("key-reused", "Idempotency-Key used before", http.StatusUnprocessableEntity,
 		"this key belongs to another request: method, path, query or body differ")
-}
-
-func unknownOutcome() refusal {
-	return refuse("outcome-unknown", "Outcome unknown", http.StatusConflict,
+	unknownOutcome = refuse("outcome-unknown", "Outcome unknown", http.StatusConflict,
 		"an earlier attempt may have taken effect and its outcome was lost: it is not repeated until an operator has settled it")
-}
+	storeDown = refuse("store-unavailable", "Idempotency store unavailable", http.StatusServiceUnavailable,
+		"try again with the same key: nothing is done twice").after(2 * time.Second)
+)
 
 func notReplayable(a *Response) refusal {
 	p := refuse("not-replayable", "Done, but not replayable", http.StatusConflict,
@@ -82,17 +66,8 @@ const maxRetryAfter = 5 * time.Second
 
 // busy advises to come back after wait, within a second and maxRetryAfter.
 func busy(wait time.Duration) refusal {
-	p := refuse("in-progress", "Still in progress", http.StatusConflict,
-		"an earlier attempt with this key is still running: try again with the same key")
-	p.wait = max(time.Second, min(wait, maxRetryAfter))
-	return p
-}
-
-func storeDown() refusal {
-	p := refuse("store-unavailable", "Idempotency store unavailable", http.StatusServiceUnavailable,
-		"try again with the same key: nothing is done twice")
-	p.wait = 2 * time.Second
-	return p
+	return refuse("in-progress", "Still in progress", http.StatusConflict,
+		"an earlier attempt with this key is still running: try again with the same key").after(max(time.Second, min(wait, maxRetryAfter)))
 }
 
 // write sends p.

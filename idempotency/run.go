@@ -10,9 +10,7 @@ import (
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-const (
-	endTimeout = 2 * time.Second
-)
+const endTimeout = 2 * time.Second
 
 // run runs the handler under the claim, and stores its response before the first
 // byte of it goes out.
@@ -159,11 +157,11 @@ func (x *keyedRequest) fenced(u *run) {
 	rec, err := x.h.store.Get(ctx, u.token.ID)
 	switch {
 	case err != nil:
-		x.refuse(storeDown(), StoreError)
+		x.refuse(storeDown, StoreError)
 	case rec.State == Completed:
 		x.replay(rec.Response)
 	case rec.State == Held:
-		x.refuse(unknownOutcome(), Fenced)
+		x.refuse(unknownOutcome, Fenced)
 	default:
 		x.refuse(busy(time.Second), Fenced)
 	}

@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -16,9 +17,7 @@ const (
 // RunSweeper deletes expired records until ctx ends, in small batches, every
 // five minutes or so. Any number of processes may run it on one store.
 func RunSweeper(ctx context.Context, store Store, log *slog.Logger) {
-	if log == nil {
-		log = slog.Default()
-	}
+	log = cmp.Or(log, slog.Default())
 	for {
 		if !wait.Sleep(ctx, wait.Jitter(2*sweepEvery)) {
 			return

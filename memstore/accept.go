@@ -44,12 +44,7 @@ func (m *Store) Accept(_ context.Context, msgs []webhook.Message, ordered map[st
 
 // known returns the delivery of a message to an endpoint, or nil.
 func (m *Store) known(id, endpoint string) *delivery {
-	for _, d := range m.of[id] {
-		if d.Endpoint == endpoint {
-			return d
-		}
-	}
-	return nil
+	return find(m.of[id], func(d *delivery) bool { return d.Endpoint == endpoint })
 }
 
 // add adds a delivery, due at once or at its NotBefore. One that keeps its

@@ -10,15 +10,9 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 )
 
-// find returns the letter with that id, or nil; m.mu is held. It looks at
-// every letter, which is fine for the hundreds that a test has.
-func (m *Store) find(id string) *deadletter.Letter {
-	for _, l := range m.letters {
-		if l.ID == id {
-			return l
-		}
-	}
-	return nil
+// letter returns the letter with that id, or nil; m.mu is held.
+func (m *Store) letter(id string) *deadletter.Letter {
+	return find(m.letters, func(l *deadletter.Letter) bool { return l.ID == id })
 }
 
 // deadLetter adds the letter of a delivery. When the delivery was itself a
@@ -28,7 +22,7 @@ func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 	if l.History = slices.Clone(d.history); len(l.History) > 0 {
 		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
 	}
-	old := m.find(d.Letter)
+	old := m.letter(d.Letter)
 	if old == nil {
 		m.put(l)
 		return
@@ -42,7 +36,7 @@ func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 // as it is, and raises no second alert: writing one again is how a consumer
 // recovers from a lost response.
 func (m *Store) put(l deadletter.Letter) {
-	if m.find(l.ID) != nil {
+	if m.letter(l.ID) != nil {
 		return
 	}
 	// Whatever the letter says of itself: it is dead from now on.
@@ -68,7 +62,7 @@ func (m *Store) Put(_ context.Context, l deadletter.Letter) error {
 func (m *Store) Get(_ context.Context, id string) (deadletter.Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l := m.find(id); l != nil {
+	if l := m.letter(id); l != nil {
 		return *l, nil
 	}
 	return deadletter.Letter{}, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
@@ -138,7 +132,7 @@ func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
 // that is being redriven, or was discarded or resolved, is in another state
 // and is refused: discard and redrive both start from here.
 func (m *Store) dead(id string) (*deadletter.Letter, error) {
-	switch l := m.find(id); {
+	switch l := m.letter(id); {
 	case l == nil:
 		return nil, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
 	case l.State != deadletter.Dead:
@@ -207,7 +201,7 @@ func (m *Store) RecordRedrive(_ context.Context, id string, o deadletter.Redrive
 // goes on in state redriving. The call does nothing for a delivery that
 // redrives no letter, which is most of them.
 func (m *Store) endRedrive(id string, o deadletter.RedriveResult) {
-	l := m.find(id)
+	l := m.letter(id)
 	if l == nil || l.State != deadletter.Redriving {
 		return
 	}

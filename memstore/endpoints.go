@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,14 +39,11 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 
 // They come in the order of their ids, so that two listings can be compared.
 // Endpoints implements webhook.Store.
-func (m *Store) Endpoints(context.Context) (list []webhook.Endpoint, err error) {
+func (m *Store) Endpoints(context.Context) ([]webhook.Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, e := range m.endpoints {
-		list = append(list, e)
-	}
-	slices.SortFunc(list, func(a, b webhook.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
-	return list, nil
+	byID := func(a, b webhook.Endpoint) int { return cmp.Compare(a.ID, b.ID) }
+	return slices.SortedFunc(maps.Values(m.endpoints), byID), nil
 }
 
 // Since moves only when the state does: an endpoint that fails again while

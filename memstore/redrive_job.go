@@ -19,12 +19,7 @@ type job struct {
 
 // job returns the redrive with that id, or nil; m.mu is held.
 func (m *Store) job(id string) *job {
-	for _, j := range m.jobs {
-		if j.ID == id {
-			return j
-		}
-	}
-	return nil
+	return find(m.jobs, func(j *job) bool { return j.ID == id })
 }
 
 // Ids are unique: an operator who repeats a command gets an error and not a

@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"container/heap"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -93,10 +94,14 @@ func (w *waiting) head() *delivery {
 // sorted returns the deliveries in the order of their creation. Ids count
 // up, and a map has no order of its own.
 func (m *Store) sorted() []*delivery {
-	list := make([]*delivery, 0, len(m.all))
-	for _, d := range m.all {
-		list = append(list, d)
+	return slices.SortedFunc(maps.Values(m.all), func(a, b *delivery) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// find returns the first of a list that is what is looked for, or nil. It looks at
+// every one, which is fine for the hundreds that a test has.
+func find[T any](list []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i]
 	}
-	slices.SortFunc(list, func(a, b *delivery) int { return cmp.Compare(a.ID, b.ID) })
-	return list
+	return nil
 }

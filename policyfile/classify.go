@@ -1,12 +1,14 @@
 package policyfile
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
@@ -46,44 +48,36 @@ func (r *policyReader) classify(n *yaml.Node) {
 	}
 }
 
-// grpcCodes are the names of all codes except OK, as in the gRPC
-// specification. They catch a misspelled label.
-var grpcCodes = []string{
-	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
-}
-
 // errorType reports whether key can be the label of a failure. A label that no
 // failure ever carries would be an override that silently does nothing.
 func (d *decoder) errorType(key *yaml.Node) bool {
 	label := key.Value
-	if !isLabel(label) {
-		d.fault(key, "", "classify: %s is no error type", quote(label))
+	refuse := func(hint string) bool {
+		d.fault(key, "", "classify: %s is no error type%s", quote(label), hint)
 		return false
+	}
+	if !isLabel(label) {
+		return refuse("")
 	}
 	if status, ok := strings.CutPrefix(label, "http_"); ok && !isStatus(status) {
-		d.fault(key, "", "classify: %s is no error type: want http_404 or http_5xx", quote(label))
-		return false
+		return refuse(": want http_404 or http_5xx")
 	}
 	if status, err := strconv.Atoi(label); err == nil {
-		d.fault(key, "", "classify: %s is no error type: did you mean http_%d?", quote(label), status)
-		return false
+		return refuse(fmt.Sprintf(": did you mean http_%d?", status))
 	}
 	code, ok := strings.CutPrefix(label, "grpc_")
 	if !ok {
 		return true
 	}
-	name, known := nearest.Of(code, grpcCodes)
-	switch {
+	// OK is no failure, and so no label.
+	switch name, known := nearest.Of(code, grpccode.Names[1:]); {
 	case known && name == code:
 		return true
 	case known:
-		d.fault(key, "", "classify: %s is no error type: did you mean grpc_%s?", quote(label), name)
+		return refuse(": did you mean grpc_" + name + "?")
 	default:
-		d.fault(key, "", "classify: %s is no error type: want a code such as grpc_NOT_FOUND", quote(label))
+		return refuse(": want a code such as grpc_NOT_FOUND")
 	}
-	return false
 }
 
 // isStatus accepts a status such as "404" and a class such as "5xx".

@@ -85,22 +85,10 @@ func (r *policyReader) reference(n *yaml.Node, what string, into *Secret) {
 // is allowed to this machine alone: there the secret crosses no network.
 func (r *policyReader) tokenURL(n *yaml.Node, into *string) {
 	const what, want = "credentials.token_url", "an address such as https://auth.internal/token"
-	s, ok := r.scalarOrEnv(n, what, want)
-	if !ok {
-		return
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		r.fault(n, "", "%s is no http or https address: want %s", what, want)
-	case u.User != nil:
-		r.refuse(r.at(n), "R-9", r.owner, what, "%s holds credentials, which do not belong into a policy file", what)
-	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		r.fault(n, "", "%s has a query or a fragment: want %s", what, want)
-	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
+	r.url(n, what, want, r.owner, into)
+	if u, err := url.Parse(*into); err == nil && u.Scheme == "http" && !loopback.Host(u.Hostname()) {
 		r.refuse(r.at(n), "R-9", r.owner, what, "%s of %s is not https: the client's secret would go out in clear", what, r.owner)
-	default:
-		*into = s
+		*into = ""
 	}
 }
 

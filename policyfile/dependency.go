@@ -13,22 +13,20 @@ import (
 // profile has none of these.
 func (r *policyReader) around(dep *Dependency) fields {
 	known := fields{
-		"url":          func(v *yaml.Node) { r.url(v, "url", r.owner, &dep.URL) },
+		"url":          func(v *yaml.Node) { r.url(v, "url", dependencyURL, r.owner, &dep.URL) },
 		"service":      func(v *yaml.Node) { dep.Service, _ = r.label(v, "service") },
 		"protocol":     func(v *yaml.Node) { dep.Protocol, _ = r.label(v, "protocol") },
 		"methods":      func(v *yaml.Node) { dep.Methods = r.methods(v) },
 		"other_layers": func(v *yaml.Node) { r.text(v, "other_layers", &dep.OtherLayers) },
 		"keys":         func(v *yaml.Node) { r.promise(v, "keys", &dep.Keys, r.note) },
-		"dead_letter":  func(v *yaml.Node) { r.deadLetter(v, dep) },
+		"dead_letter":  func(v *yaml.Node) { r.section(v, "dead_letter", &dep.DeadLetter, nil) },
 		"dedup":        func(v *yaml.Node) { r.duration(v, "dedup", &dep.Dedup) },
 		"secret":       func(v *yaml.Node) { r.secret(v, dep) },
 		"credentials":  func(v *yaml.Node) { r.credentials(v, dep) },
 		"health":       func(v *yaml.Node) { r.probe(v, dep) },
 		"tls":          r.tls,
 	}
-	for field, read := range known {
-		known[field] = r.sets(field, read)
-	}
+	r.placed("", known)
 	known["extends"], known["profile"] = skip, skip
 	return known
 }
@@ -57,25 +55,14 @@ func (r *policyReader) methods(n *yaml.Node) (found []string) {
 // unknown, and not "none", so that leaving a field out never weakens a
 // check.
 func (d *decoder) promise(n *yaml.Node, what string, into *Keys, note func(string, *yaml.Node)) {
-	d.strict(n, what, fields{
-		"max_length": func(v *yaml.Node) {
-			note(what+".max_length", v)
-			d.count(v, what+".max_length", "leave it out when it is unknown", &into.MaxLength)
-		},
-		"retention": func(v *yaml.Node) {
-			note(what+".retention", v)
-			d.duration(v, what+".retention", &into.Retention)
-		},
-	})
-}
-
-// deadLetter reads where exhausted work goes and which alert it raises
-//
-func (r *policyReader) deadLetter(n *yaml.Node, dep *Dependency) {
-	r.strict(n, "dead_letter", fields{
-		"queue": r.sets("dead_letter.queue", func(v *yaml.Node) { r.text(v, "dead_letter.queue", &dep.DeadLetter.Queue) }),
-		"alert": r.sets("dead_letter.alert", func(v *yaml.Node) { r.text(v, "dead_letter.alert", &dep.DeadLetter.Alert) }),
-	})
+	known := d.values(what+".", into)
+	for field, read := range known {
+		known[field] = func(v *yaml.Node) {
+			note(what+"."+field, v)
+			read(v)
+		}
+	}
+	d.strict(n, what, known)
 }
 
 // secret takes the name of an environment variable, and never the secret.

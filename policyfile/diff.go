@@ -30,7 +30,7 @@ func Diff(old, new *File) (changes []Change) {
 		changes = append(changes, Change{dependency, field, fmt.Sprintf(format, args...)})
 	}
 	if old.Service != new.Service {
-		add("", "service", "the service is now %s, before %s", orNothing(new.Service), orNothing(old.Service))
+		add("", "service", "the service is now %s, before %s", cmp.Or(new.Service, "unnamed"), cmp.Or(old.Service, "unnamed"))
 	}
 	if old.Instances != new.Instances {
 		add("", "instances", "the service now has %d instances, before %d", new.Instances, old.Instances)
@@ -180,12 +180,4 @@ func routes(f *File) (all []string) {
 // zero.
 func trim(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
-}
-
-// orNothing names a service that has no name.
-func orNothing(s string) string {
-	if s == "" {
-		return "unnamed"
-	}
-	return s
 }

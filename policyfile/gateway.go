@@ -120,14 +120,16 @@ func (d *decoder) host(v *yaml.Node, into *string) {
 	}
 }
 
-// url reads an address of a dependency: its base, or its health endpoint.
+// dependencyURL is what the base of a dependency, and its health endpoint, look like.
+const dependencyURL = "an address such as https://payments.internal/v1"
+
+// url reads an address that requests go to.
 // Credentials do not belong in a policy file: they are refused under R-9 and do not
 // reach the message.
 //
 // A query is refused too: the gateway appends the path and the query of each
 // request.
-func (d *decoder) url(v *yaml.Node, what, owner string, into *string) {
-	const want = "an address such as https://payments.internal/v1"
+func (d *decoder) url(v *yaml.Node, what, want, owner string, into *string) {
 	s, ok := d.scalarOrEnv(v, what, want)
 	if !ok {
 		return

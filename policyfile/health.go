@@ -21,29 +21,11 @@ type Probe struct {
 	Interval time.Duration `json:"interval,omitzero"`
 }
 
-// health reads the policy's part of the section of that name, and what more may
-// stand there.
-func (r *policyReader) health(n *yaml.Node, more fields) {
-	h := &r.policy.Health
-	known := fields{
-		"min_success": func(v *yaml.Node) { r.ratio(v, "health.min_success", &h.MinSuccess) },
-		"window":      func(v *yaml.Node) { r.duration(v, "health.window", &h.Window) },
-		"min_calls":   func(v *yaml.Node) { r.count(v, "health.min_calls", "leave it out for the default", &h.MinCalls) },
-	}
-	maps.Copy(known, more)
-	// Each field has its own place: a fault of an inherited limit names the
-	// profile that set it.
-	for field, read := range known {
-		known[field] = r.sets("health."+field, read)
-	}
-	r.strict(n, "health", known)
-}
-
 // probe reads the section of a dependency, which may name an endpoint.
 func (r *policyReader) probe(n *yaml.Node, dep *Dependency) {
 	p := &dep.Probe
-	r.health(n, fields{
-		"endpoint": func(v *yaml.Node) { r.url(v, "health.endpoint", r.owner, &p.Endpoint) },
+	r.section(n, "health", &r.policy.Health, fields{
+		"endpoint": func(v *yaml.Node) { r.url(v, "health.endpoint", dependencyURL, r.owner, &p.Endpoint) },
 		"interval": func(v *yaml.Node) { r.duration(v, "health.interval", &p.Interval) },
 	})
 	// The limits are judged with the rest of the policy; no policy has these two.
@@ -64,12 +46,9 @@ func healthSchema(endpoint bool) object {
 		p["endpoint"] = env("asked by the gateway: a response other than 2xx, twice in a row, stops retries; or {env: NAME}")
 		p["interval"].(object)["description"] = "the mean time between two questions, such as 5s, which is the default"
 	}
-	for field, text := range map[string]string{
+	return described(p, map[string]string{
 		"min_success": "retries stop below this share of good attempts, such as 50% or 0.5, when it is certain to 99.9 %; no limit unless said",
 		"window":      "how far back attempts count, such as 60s, which is the default",
 		"min_calls":   "attempts in the window before their share counts; 20 unless said otherwise",
-	} {
-		p[field].(object)["description"] = text
-	}
-	return closed(p)
+	})
 }

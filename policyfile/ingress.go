@@ -163,13 +163,9 @@ func (d *decoder) header(v *yaml.Node, into *string) {
 // signature is not checked names no one.
 func (d *decoder) jwt(n *yaml.Node, into *JWT) {
 	before := len(d.faults) + d.more
-	d.strict(n, "jwt", fields{
-		"claim":    func(v *yaml.Node) { d.text(v, "jwt.claim", &into.Claim) },
-		"keys":     func(v *yaml.Node) { d.text(v, "jwt.keys", &into.Keys) },
-		"issuer":   func(v *yaml.Node) { d.text(v, "jwt.issuer", &into.Issuer) },
-		"audience": func(v *yaml.Node) { d.text(v, "jwt.audience", &into.Audience) },
-		"leeway":   func(v *yaml.Node) { d.positive(v, "jwt.leeway", &into.Leeway) },
-	})
+	known := d.values("jwt.", into)
+	known["leeway"] = func(v *yaml.Node) { d.positive(v, "jwt.leeway", &into.Leeway) }
+	d.strict(n, "jwt", known)
 	if len(d.faults)+d.more == before && into.Keys == "" {
 		d.fault(n, "", "jwt needs keys: a file with public keys, as PEM or JWKS")
 	}

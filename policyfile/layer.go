@@ -96,6 +96,23 @@ func (r *policyReader) sets(field string, read func(v *yaml.Node)) func(*yaml.No
 	}
 }
 
+// placed is sets for many fields, whose places begin with prefix. Each has its own:
+// a fault of an inherited one names the profile that set it.
+func (r *policyReader) placed(prefix string, known fields) fields {
+	for field, read := range known {
+		known[field] = r.sets(prefix+field, read)
+	}
+	return known
+}
+
+// section reads a section: the plain values of a struct, and what more may stand
+// there. What the values may be is checked by the policy itself.
+func (r *policyReader) section(n *yaml.Node, name string, into any, more fields) {
+	known := r.values(name+".", into)
+	maps.Copy(known, more)
+	r.strict(n, name, r.placed(name+".", known))
+}
+
 // reconcile lets what this mapping says win over what it inherited, where the two
 // cannot stand side by side.
 func (r *policyReader) reconcile() {

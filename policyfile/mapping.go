@@ -1,9 +1,14 @@
 package policyfile
 
 import (
+	"cmp"
+	"encoding"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -21,20 +26,56 @@ func (d *decoder) strict(n *yaml.Node, what string, known fields) {
 	for key, value := range d.entries(n, what) {
 		read, ok := known[key.Value]
 		if !ok {
-			d.unknown(key, what, slices.Sorted(maps.Keys(known)))
+			hint := nearest.Hint(key.Value, slices.Sorted(maps.Keys(known)), "")
+			d.fault(key, "", "unknown key %s in %s%s", quote(key.Value), what, hint)
 			continue
 		}
 		read(value)
 	}
 }
 
-// unknown records a key that no reader knows, and what may have been meant.
-func (d *decoder) unknown(key *yaml.Node, what string, known []string) {
-	if name, ok := nearest.Of(key.Value, known); ok {
-		d.fault(key, "", "unknown key %s in %s: did you mean %s?", quote(key.Value), what, name)
-		return
+// values returns the readers of a struct's plain values, under their JSON names,
+// which Marshal and the schema go by as well. In faults prefix comes before a name.
+func (d *decoder) values(prefix string, into any) fields {
+	known := fields{}
+	for f, v := range reflect.ValueOf(into).Elem().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		what := prefix + name
+		switch p := v.Addr().Interface().(type) {
+		case *bool:
+			known[name] = func(v *yaml.Node) { d.flag(v, what, p) }
+		case *int:
+			known[name] = func(v *yaml.Node) { d.count(v, what, cmp.Or(instead[what], "leave it out for the default"), p) }
+		case *float64:
+			known[name] = func(v *yaml.Node) { d.ratio(v, what, p) }
+		case *time.Duration:
+			known[name] = func(v *yaml.Node) { d.duration(v, what, p) }
+		case *string:
+			known[name] = func(v *yaml.Node) { d.text(v, what, p) }
+		case encoding.TextUnmarshaler:
+			words := enum(f.Type)
+			known[name] = func(v *yaml.Node) {
+				if i, ok := d.choice(v, what, words...); ok {
+					_ = p.UnmarshalText([]byte(words[i])) // its own word
+				}
+			}
+		}
 	}
-	d.fault(key, "", "unknown key %s in %s", quote(key.Value), what)
+	return known
+}
+
+// instead is the hint where 0 stands for a count: zero means the default in a
+// Policy, and its author meant none.
+var instead = map[string]string{
+	"max_retries":            "to allow no retry at all, write disabled: true",
+	"max_attempts":           "to allow no retry at all, write disabled: true",
+	"max_concurrent":         "leave it out to set no bound",
+	"budget.min_retries":     "for no floor, write strict: true",
+	"keys.max_length":        "leave it out when it is unknown",
+	"idempotency.max_length": "leave it out when it is unknown",
 }
 
 // entries returns the keys and values of a mapping, aliases resolved. Keys that

@@ -184,10 +184,6 @@ func (d *decoder) choice(n *yaml.Node, what string, words ...string) (int, bool)
 	if i := slices.Index(words, s); i >= 0 {
 		return i, true
 	}
-	if name, ok := nearest.Of(s, words); ok {
-		d.fault(n, "", "%s is %s: did you mean %s?", what, quote(s), name)
-		return 0, false
-	}
-	d.fault(n, "", "%s is %s: want %s", what, quote(s), want)
+	d.fault(n, "", "%s is %s%s", what, quote(s), nearest.Hint(s, words, ": want "+want))
 	return 0, false
 }

@@ -95,6 +95,14 @@ func waiverSchema() object {
 	return w
 }
 
+// described is closed, with descriptions of fields.
+func described(p object, texts map[string]string) object {
+	for field, text := range texts {
+		p[field].(object)["description"] = text
+	}
+	return closed(p)
+}
+
 // closed is an object that admits no other properties, as the strict reader
 // does.
 func closed(p object) object {

@@ -166,11 +166,7 @@ func (d *decoder) dependency(n *yaml.Node, names []string, into *string) {
 		*into = s
 		return
 	}
-	if name, ok := nearest.Of(s, names); ok {
-		d.fault(n, "", "dependency %s is not in this file: did you mean %s?", quote(s), name)
-		return
-	}
-	d.fault(n, "", "dependency %s is not in this file", quote(s))
+	d.fault(n, "", "dependency %s is not in this file%s", quote(s), nearest.Hint(s, names, ""))
 }
 
 // profileSet holds the profiles of a file. Each is read when it is first
@@ -227,11 +223,7 @@ func (s *profileSet) get(name *yaml.Node) layer {
 	if err == nil {
 		return layer{policy: p}
 	}
-	if near, ok := nearest.Of(name.Value, s.names); ok {
-		s.d.fault(name, "", "unknown profile %s: did you mean %s?", quote(name.Value), near)
-	} else {
-		s.d.fault(name, "", "unknown profile %s", quote(name.Value))
-	}
+	s.d.fault(name, "", "unknown profile %s%s", quote(name.Value), nearest.Hint(name.Value, s.names, ""))
 	return layer{}
 }
 

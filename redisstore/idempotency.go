@@ -122,9 +122,7 @@ func NewIdempotency(ctx context.Context, client redis.UniversalClient, o Idempot
 	if o.MaxResponse < 0 {
 		return nil, errors.New("redisstore: max response is negative")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	i := &Idempotency{client: client, opts: o, close: func() error { return nil }}
 	if err := i.inspect(ctx); err != nil {
 		return nil, fmt.Errorf("redisstore: %w", err)
@@ -155,17 +153,14 @@ func bit(b bool) int {
 // its response was lost, is the same claim: it has the same owner.
 func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (v idempotency.Verdict, err error) {
 	if err := fits(c); err != nil {
-		return v, fmt.Errorf("redisstore: claim: %w", err)
+		return v, failed("claim", err)
 	}
 	got, err := claimScript.Run(ctx, i.client, []string{i.name(c.ID)},
 		c.Fingerprint, clip(c.Operation), c.Owner, micros(c.Lease), micros(c.Retention), bit(c.Rerun), idempotency.Abandoned).Slice()
 	if err == nil {
 		v, err = i.verdict(c, got)
 	}
-	if err != nil {
-		return v, fmt.Errorf("redisstore: claim: %w", err)
-	}
-	return v, nil
+	return v, failed("claim", err)
 }
 
 // end runs a script that needs the claim's fence, and turns its refusal into
@@ -175,6 +170,11 @@ func (i *Idempotency) end(ctx context.Context, what string, s *redis.Script, t i
 	if err == nil && done != 1 {
 		err = idempotency.ErrFenced
 	}
+	return failed(what, err)
+}
+
+// failed says which operation an error comes from; nil stays nil.
+func failed(what string, err error) error {
 	if err != nil {
 		return fmt.Errorf("redisstore: %s: %w", what, err)
 	}
@@ -190,7 +190,7 @@ func (i *Idempotency) Renew(ctx context.Context, t idempotency.Token, lease time
 func (i *Idempotency) Complete(ctx context.Context, t idempotency.Token, a idempotency.Response, retention time.Duration) error {
 	fields, err := i.encode(a)
 	if err != nil {
-		return fmt.Errorf("redisstore: complete: %w", err)
+		return failed("complete", err)
 	}
 	return i.end(ctx, "complete", completeScript, t, append([]any{micros(retention)}, fields...)...)
 }

@@ -19,11 +19,11 @@ import (
 func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (idempotency.Record, error) {
 	values, err := i.client.HMGet(ctx, i.name(id), fields...).Result()
 	if err != nil {
-		return idempotency.Record{}, fmt.Errorf("redisstore: get: %w", err)
+		return idempotency.Record{}, failed("get", err)
 	}
 	rec, err := i.decode(id, values)
 	if err != nil {
-		return idempotency.Record{}, fmt.Errorf("redisstore: get: %w", err)
+		return idempotency.Record{}, failed("get", err)
 	}
 	return rec, nil
 }
@@ -34,7 +34,7 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 	if res.Response != nil {
 		response, err := i.encode(*res.Response)
 		if err != nil {
-			return fmt.Errorf("redisstore: resolve: %w", err)
+			return failed("resolve", err)
 		}
 		args = append(args, response...)
 	}
@@ -46,10 +46,7 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 	case done < 0:
 		err = idempotency.ErrNotHeld
 	}
-	if err != nil {
-		return fmt.Errorf("redisstore: resolve: %w", err)
-	}
-	return nil
+	return failed("resolve", err)
 }
 
 // scanCount is how many names the server looks at in one step.
@@ -99,7 +96,7 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("redisstore: list: %w", err)
+		return nil, failed("list", err)
 	}
 	return p.records, nil
 }

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -41,10 +40,7 @@ func (i *Idempotency) Sweep(ctx context.Context, limit int) (n int, err error) {
 		n += swept
 		return err
 	})
-	if err != nil {
-		return n, fmt.Errorf("redisstore: sweep: %w", err)
-	}
-	return n, nil
+	return n, failed("sweep", err)
 }
 
 // sweep deletes at most limit records of a node.

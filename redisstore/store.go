@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
@@ -75,17 +74,13 @@ func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r 
 	if window < slots*time.Millisecond {
 		return budget.Reading{}, fmt.Errorf("redisstore: window %v is shorter than %v", window, slots*time.Millisecond)
 	}
-	leave := 0
-	if r.Leave {
-		leave = 1
-	}
 	// The braces keep the keys of a budget on one node of a cluster.
 	name := s.prefix + "{" + key + "}"
 	got, err := settle.Run(ctx, s.client, []string{name + ":window", name + ":known", name + ":leases"},
 		(window / slots).Microseconds(), r.Instance, r.Total.Initial, r.Total.Retries, r.Hold,
-		r.Want, r.Limit, r.Lease.Milliseconds(), leave, window.Milliseconds(), recent(r.Recent)).Int64Slice()
+		r.Want, r.Limit, r.Lease.Milliseconds(), bit(r.Leave), window.Milliseconds(), recent(r.Recent)).Int64Slice()
 	if err != nil {
-		return budget.Reading{}, fmt.Errorf("redisstore: settle: %w", err)
+		return budget.Reading{}, failed("settle", err)
 	}
 	if len(got) != 5 {
 		return budget.Reading{}, fmt.Errorf("redisstore: settle: %d numbers, want 5", len(got))
@@ -101,10 +96,7 @@ func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r 
 func recent(slots []budget.Usage) string {
 	b := make([]byte, 0, 16*len(slots))
 	for _, u := range slots {
-		b = strconv.AppendInt(b, u.Initial, 10)
-		b = append(b, ' ')
-		b = strconv.AppendInt(b, u.Retries, 10)
-		b = append(b, ';')
+		b = fmt.Appendf(b, "%d %d;", u.Initial, u.Retries)
 	}
 	return string(b)
 }

@@ -116,7 +116,7 @@ func (t *tx) acceptAll(calls []*acceptance) error {
 // compare refuses the call when what is stored under the identity is another
 // message; the same one again is a duplicate, which is no fault.
 func (a *acceptance) compare(t *tx, m *encoded, endpoint string) error {
-	k, err := t.known(m.ID, endpoint)
+	k, err := t.known(knownQuery, m.ID, endpoint)
 	if err == nil && a.refused == nil && !m.SameContent(&k.Message) {
 		a.refused = conflict(m.ID, endpoint)
 	}

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"database/sql"
-	"encoding/json"
 	"math/bits"
 	"slices"
 	"strings"
@@ -127,10 +126,6 @@ func (t *tx) takePlaces(list []*entry) error {
 	if len(ordered) == 0 {
 		return nil
 	}
-	spec, err := json.Marshal(places)
-	if err != nil {
-		return err
-	}
 	// The query sees what is stored, and not those of this list that come before.
 	before := map[ordering]bool{} // keys with one in this very list
 	return t.each(func(r *sql.Rows) error {
@@ -147,7 +142,7 @@ func (t *tx) takePlaces(list []*entry) error {
 		before[e.key()] = true
 		return nil
 	}, `SELECT x.n, nextval(`+deliverySequence+`), EXISTS (SELECT 1 FROM forbear_deliveries d WHERE d.endpoint = x.e AND d.okey = x.k AND d.`+stateUnfinished+`)
-		FROM (SELECT * FROM json_to_recordset(?::json) AS x(n int, e text, k text) ORDER BY n) x`, string(spec))
+		FROM (SELECT * FROM json_to_recordset(?::json) AS x(n int, e text, k text) ORDER BY n) x`, asJSON{places})
 }
 
 // numberShared numbers the messages that have several deliveries: these must
@@ -162,8 +157,7 @@ func (t *tx) numberShared(list []*entry) error {
 	if len(shared) == 0 {
 		return nil
 	}
-	var numbers []int64
-	err := t.each(into(&numbers, one[int64]), `SELECT nextval(`+messageSequence+`) FROM generate_series(1, ?::int)`, len(shared))
+	numbers, err := collect(t, one[int64], `SELECT nextval(`+messageSequence+`) FROM generate_series(1, ?::int)`, len(shared))
 	if err != nil {
 		return err
 	}

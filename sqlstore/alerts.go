@@ -77,10 +77,9 @@ func scanAlert(r *sql.Rows) (a deadletter.Alert, err error) {
 // ClaimAlerts implements deadletter.Store. A claimed alert is due again when
 // its lease ends: a process that dies while sending loses nothing.
 func (l *DeadLetters) ClaimAlerts(ctx context.Context, limit int, lease time.Duration) ([]deadletter.Alert, error) {
-	return do(ctx, l.db, func(t *tx) (list []deadletter.Alert, err error) {
-		err = t.each(into(&list, scanAlert), `UPDATE forbear_alerts SET state = `+string(alertClaimed)+`, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE `+alertUndone+` AND due <= {now} ORDER BY due LIMIT ? {skip locked}) RETURNING `+alertColumns,
+	return do(ctx, l.db, func(t *tx) ([]deadletter.Alert, error) {
+		return collect(t, scanAlert, `UPDATE forbear_alerts SET state = `+string(alertClaimed)+`, due = {t} WHERE id IN (SELECT id FROM forbear_alerts WHERE `+alertUndone+` AND due <= {now} ORDER BY due LIMIT ? {skip locked}) RETURNING `+alertColumns,
 			after(lease), after(0), limit)
-		return list, err
 	})
 }
 
@@ -102,7 +101,6 @@ func (l *DeadLetters) WriteBackAlert(ctx context.Context, a deadletter.Alert, se
 }
 
 // Alerts implements deadletter.Store.
-func (l *DeadLetters) Alerts(ctx context.Context, limit int) (list []deadletter.Alert, err error) {
-	err = l.db.each(ctx, into(&list, scanAlert), `SELECT `+alertColumns+` FROM forbear_alerts ORDER BY id DESC LIMIT ?`, limit)
-	return list, err
+func (l *DeadLetters) Alerts(ctx context.Context, limit int) ([]deadletter.Alert, error) {
+	return readAll(ctx, l.db, scanAlert, `SELECT `+alertColumns+` FROM forbear_alerts ORDER BY id DESC LIMIT ?`, limit)
 }

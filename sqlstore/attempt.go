@@ -56,12 +56,6 @@ func (t *tx) recordAttempts(rows []writeBack) error {
 	return t.db.d.addAttempts(t, list)
 }
 
-// history returns the attempts of one delivery in their order.
-func (t *tx) history(delivery int64) (list []webhook.Attempt, err error) {
-	err = t.each(into(&list, scanAttempt), historyQuery, delivery)
-	return list, err
-}
-
 // historyQuery reads in the order of claims, which is that of time: a claim has
 // one attempt at most.
 const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, '') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`

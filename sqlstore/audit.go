@@ -22,9 +22,8 @@ func (t *tx) audit(e deadletter.Entry) error {
 }
 
 // AuditTrail implements deadletter.Store.
-func (l *DeadLetters) AuditTrail(ctx context.Context, limit int) (list []deadletter.Entry, err error) {
-	err = l.db.each(ctx, into(&list, scanEntry), `SELECT at, who, action, target, detail FROM forbear_audit ORDER BY id DESC LIMIT ?`, limit)
-	return list, err
+func (l *DeadLetters) AuditTrail(ctx context.Context, limit int) ([]deadletter.Entry, error) {
+	return readAll(ctx, l.db, scanEntry, `SELECT at, who, action, target, detail FROM forbear_audit ORDER BY id DESC LIMIT ?`, limit)
 }
 
 // scanEntry reads one line of the audit trail.

@@ -33,11 +33,7 @@ func (t *tx) heads(endpoints []string) (heads []webhook.NextDue, err error) {
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
-	list, err := json.Marshal(endpoints)
-	if err != nil {
-		return nil, err
-	}
-	err = t.each(intoHeads(&heads), `SELECT e.value, (SELECT min(due) FROM forbear_deliveries d WHERE d.`+stateWaiting+` AND d.endpoint = e.value) - {t} FROM {texts} e`, after(0), string(list))
+	err = t.each(intoHeads(&heads), `SELECT e.value, (SELECT min(due) FROM forbear_deliveries d WHERE d.`+stateWaiting+` AND d.endpoint = e.value) - {t} FROM {texts} e`, after(0), asJSON{endpoints})
 	return heads, err
 }
 
@@ -143,8 +139,7 @@ func scanLost(r *sql.Rows) (l lost, err error) {
 // Reclaim implements webhook.Store.
 func (w *Webhooks) Reclaim(ctx context.Context, limit int) (int, error) {
 	return doLast(ctx, w.db, func(t *tx) (int, error) {
-		var list []lost
-		err := t.each(into(&list, scanLost), `SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE `+stateLeased+` AND lease < {now} ORDER BY lease LIMIT ? {skip locked}`, after(0), limit)
+		list, err := collect(t, scanLost, `SELECT id, due, lease, claims, owner, COALESCE(progress, '') FROM forbear_deliveries WHERE `+stateLeased+` AND lease < {now} ORDER BY lease LIMIT ? {skip locked}`, after(0), limit)
 		if err != nil {
 			return 0, err
 		}

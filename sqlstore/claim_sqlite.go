@@ -1,17 +1,12 @@
 package sqlstore
 
-import (
-	"encoding/json"
-
-	"github.com/forbear-go/forbear/webhook"
-)
+import "github.com/forbear-go/forbear/webhook"
 
 // claim reads lane by lane and then leases what it read: no one can change the
 // rows in between.
 func (sqlite) claim(t *tx, c claim) (list []webhook.Delivery, err error) {
 	for _, lane := range c.lanes {
-		var found []webhook.Delivery
-		err := t.each(into(&found, t.db.scanClaim), `SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
+		found, err := collect(t, t.db.scanClaim, `SELECT `+claimed+` FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message
 			WHERE d.endpoint = ? AND d.`+stateWaiting+` AND d.`+c.which+` LIMIT ?`, lane.Endpoint, c.bound, lane.Max)
 		if err != nil {
 			return nil, err
@@ -27,12 +22,8 @@ func (sqlite) claim(t *tx, c claim) (list []webhook.Delivery, err error) {
 			d.Fence++
 			d.Claims++
 		}
-		spec, err := json.Marshal(ids)
-		if err != nil {
-			return nil, err
-		}
 		if _, err := t.exec(`UPDATE forbear_deliveries SET `+stateLeased+`, fence = fence + 1, claims = claims + 1, owner = ?, lease = {t} WHERE id IN ({ids})`,
-			c.owner, after(c.lease), string(spec)); err != nil {
+			c.owner, after(c.lease), asJSON{ids}); err != nil {
 			return nil, err
 		}
 		list = append(list, found...)

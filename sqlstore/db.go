@@ -85,7 +85,11 @@ func (db *DB) Close() error {
 
 // each reads outside of any transaction of ours and calls f for every row.
 func (db *DB) each(ctx context.Context, f func(*sql.Rows) error, text string, args ...any) error {
-	rows, err := db.reads.QueryContext(ctx, db.sql(text), db.args(args)...)
+	args, err := db.args(args)
+	if err != nil {
+		return err
+	}
+	rows, err := db.reads.QueryContext(ctx, db.sql(text), args...)
 	if err != nil {
 		return err
 	}

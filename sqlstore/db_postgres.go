@@ -1,8 +1,6 @@
 package sqlstore
 
-import (
-	"database/sql"
-)
+import "database/sql"
 
 // Postgres opens the database behind a pool of PostgreSQL connections. The pool
 // stays the caller's to close, after the database.

@@ -61,13 +61,9 @@ func (db *DB) encodeLetter(l deadletter.Letter) (letterRow, error) {
 // putLetter adds a letter and raises its alert. One that is there already has
 // raised its own.
 func (t *tx) putLetter(l letterRow) error {
-	meta, err := json.Marshal(l.Letter)
-	if err != nil {
-		return err
-	}
 	n, err := t.exec(`INSERT INTO forbear_letters (id, queue, dest, event_id, reason, error_type, state, dead_at, meta, sealed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, {t}, ?, ?) ON CONFLICT (id) DO NOTHING`,
-		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), string(meta), l.sealed)
+		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), asJSON{l.Letter}, l.sealed)
 	if err == nil && n > 0 {
 		t.raise(alertOf(l.Letter))
 	}
@@ -121,27 +117,20 @@ func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 // Get implements deadletter.Store.
 func (l *DeadLetters) Get(ctx context.Context, id string) (deadletter.Letter, error) {
 	list, err := l.List(ctx, deadletter.Filter{IDs: []string{id}, Limit: 1})
-	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("%q: %w", id, deadletter.ErrNotFound)
-	}
-	if err != nil {
-		return deadletter.Letter{}, err
-	}
-	return list[0], nil
+	return first(list, err, fmt.Errorf("%q: %w", id, deadletter.ErrNotFound))
 }
 
 // defaultList is the number of letters in a page when the filter says none.
 const defaultList = 100
 
 // List implements deadletter.Store.
-func (l *DeadLetters) List(ctx context.Context, f deadletter.Filter) (list []deadletter.Letter, err error) {
+func (l *DeadLetters) List(ctx context.Context, f deadletter.Filter) ([]deadletter.Letter, error) {
 	cond, args := letterFilter(f)
 	if f.After != "" {
 		cond, args = cond+" AND seq > (SELECT seq FROM forbear_letters WHERE id = ?)", append(args, f.After)
 	}
 	limit := min(cmp.Or(max(f.Limit, 0), defaultList), deadletter.MaxList)
-	err = l.db.each(ctx, into(&list, l.db.scanLetter), `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
-	return list, err
+	return readAll(ctx, l.db, l.db.scanLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE `+cond+` ORDER BY seq LIMIT ?`, append(args, limit)...)
 }
 
 // Count implements deadletter.Store.
@@ -201,9 +190,8 @@ func scanStat(r *sql.Rows) (s deadletter.Stat, err error) {
 }
 
 // Stats implements deadletter.Store.
-func (l *DeadLetters) Stats(ctx context.Context) (list []deadletter.Stat, err error) {
-	err = l.db.each(ctx, into(&list, scanStat), `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY queue, reason, state ORDER BY queue, reason, state`)
-	return list, err
+func (l *DeadLetters) Stats(ctx context.Context) ([]deadletter.Stat, error) {
+	return readAll(ctx, l.db, scanStat, `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY queue, reason, state ORDER BY queue, reason, state`)
 }
 
 // Discard implements deadletter.Store.

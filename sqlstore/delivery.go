@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -57,21 +56,12 @@ var errUnknown = errors.New("delivery is gone")
 const knownQuery = `SELECT d.id, d.state, COALESCE(d.okey, ''), m.meta, m.body, m.created
 	FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.message_id = ? AND d.endpoint = ?`
 
-// known reads a delivery with its message.
-func (t *tx) known(id, endpoint string) (known, error) { return t.readKnown(knownQuery, id, endpoint) }
-
-// lockKnown is known for a delivery that is to be changed: no other transaction
-// changes it before this one ends.
-func (t *tx) lockKnown(id, endpoint string) (known, error) {
-	return t.readKnown(knownQuery+` {lock delivery}`, id, endpoint)
-}
-
-// readKnown runs either of the two.
-func (t *tx) readKnown(text, id, endpoint string) (k known, err error) {
+// known reads a delivery with its message, by knownQuery or with what locks it.
+func (t *tx) known(query, id, endpoint string) (k known, err error) {
 	var meta string
 	var body []byte
 	var made int64
-	found, err := t.row([]any{&k.delivery, &k.state, &k.okey, &meta, &body, &made}, text, id, endpoint)
+	found, err := t.row([]any{&k.delivery, &k.state, &k.okey, &meta, &body, &made}, query, id, endpoint)
 	if err != nil {
 		return k, err
 	}
@@ -95,12 +85,8 @@ func (t *tx) promote(keys []ordering) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	spec, err := json.Marshal(keys)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(`UPDATE forbear_deliveries SET `+stateWaiting+` WHERE id IN (
+	_, err := t.exec(`UPDATE forbear_deliveries SET `+stateWaiting+` WHERE id IN (
 		SELECT (SELECT min(h.id) FROM forbear_deliveries h WHERE h.endpoint = x.e AND h.okey = x.k AND h.`+stateUnfinished+` AND h.`+stateHeld+`)
-		FROM {keys} WHERE NOT EXISTS (SELECT 1 FROM forbear_deliveries a WHERE a.endpoint = x.e AND a.okey = x.k AND a.`+stateActive+`))`, string(spec))
+		FROM {keys} WHERE NOT EXISTS (SELECT 1 FROM forbear_deliveries a WHERE a.endpoint = x.e AND a.okey = x.k AND a.`+stateActive+`))`, asJSON{keys})
 	return err
 }

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -102,8 +103,11 @@ func (db *DB) sql(text string) string {
 	return s
 }
 
+// asJSON is an argument that is sent as the text of its JSON, such as {ids} wants.
+type asJSON struct{ value any }
+
 // args makes arguments that drivers know, in place. Times become microseconds.
-func (db *DB) args(args []any) []any {
+func (db *DB) args(args []any) ([]any, error) {
 	for i, a := range args {
 		switch v := a.(type) {
 		case after:
@@ -112,9 +116,15 @@ func (db *DB) args(args []any) []any {
 			args[i] = micros(v)
 		case rowState:
 			args[i] = v.number()
+		case asJSON:
+			text, err := json.Marshal(v.value)
+			if err != nil {
+				return nil, err
+			}
+			args[i] = string(text)
 		}
 	}
-	return args
+	return args, nil
 }
 
 // micros returns t in microseconds, or nil for the zero time.

@@ -122,12 +122,18 @@ func TestArguments(t *testing.T) {
 		want int64
 	}{{sqlite{}, 1_700_000_002_500_000}, {postgres{}, 2_500_000}} {
 		db := &DB{d: tt.d, now: func() time.Time { return now }}
-		got := db.args([]any{after(2500 * time.Millisecond), now, time.Time{}, held, "text", nil})
-		want := []any{tt.want, int64(1_700_000_000_000_000), nil, int64(4), "text", nil}
+		got, err := db.args([]any{after(2500 * time.Millisecond), now, time.Time{}, held, "text", nil, asJSON{[]int{1, 2}}})
+		want := []any{tt.want, int64(1_700_000_000_000_000), nil, int64(4), "text", nil, "[1,2]"}
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range want {
 			if got[i] != want[i] {
 				t.Errorf("%s: argument %d is %v, want %v", tt.d.name(), i, got[i], want[i])
 			}
+		}
+		if _, err := db.args([]any{asJSON{func() {}}}); err == nil {
+			t.Error("what has no JSON was sent")
 		}
 	}
 }

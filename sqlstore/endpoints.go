@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -24,9 +25,7 @@ func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook
 	expected := e.Version
 	e.Version, e.Held = 0, "" // not of the configuration
 	e.Reason, e.Since, e.FailingSince = "", time.Time{}, time.Time{}
-	if e.State == "" {
-		e.State = webhook.Enabled
-	}
+	e.State = cmp.Or(e.State, webhook.Enabled)
 	plain, err := json.Marshal(e)
 	if err != nil {
 		return e, err

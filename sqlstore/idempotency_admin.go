@@ -11,16 +11,9 @@ import (
 
 // Get implements idempotency.Store.
 func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (idempotency.Record, error) {
-	var list []idempotency.Record
 	scan := func(r *sql.Rows) (idempotency.Record, error) { return i.db.scanWhole(r) }
-	err := i.db.each(ctx, into(&list, scan), `SELECT `+recordColumns+`, body FROM forbear_idempotency WHERE scope = ? AND hash = ?`, id.Scope, id.Key)
-	if err == nil && len(list) == 0 {
-		err = idempotency.ErrNotFound
-	}
-	if err != nil {
-		return idempotency.Record{}, err
-	}
-	return list[0], nil
+	list, err := readAll(ctx, i.db, scan, `SELECT `+recordColumns+`, body FROM forbear_idempotency WHERE scope = ? AND hash = ?`, id.Scope, id.Key)
+	return first(list, err, idempotency.ErrNotFound)
 }
 
 // List implements idempotency.Store.

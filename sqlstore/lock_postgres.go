@@ -1,8 +1,6 @@
 package sqlstore
 
-import (
-	"github.com/forbear-go/forbear/idempotency"
-)
+import "github.com/forbear-go/forbear/idempotency"
 
 // Advisory locks belong to a transaction here, and end with it: a process that
 // dies leaves none behind.

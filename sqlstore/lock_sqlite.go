@@ -1,8 +1,6 @@
 package sqlstore
 
-import (
-	"github.com/forbear-go/forbear/idempotency"
-)
+import "github.com/forbear-go/forbear/idempotency"
 
 // A transaction of SQLite's one writer has all locks.
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -34,7 +33,7 @@ type admit = func(*webhook.Message) (ordered bool, err error)
 // fails the rows are moved one by one, so that the one to blame, if there is
 // one, becomes a dead letter and holds no one up.
 func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.RelayResult, error) {
-	ids, err := w.outboxHead(ctx, limit)
+	ids, err := readAll(ctx, w.db, one[int64], `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
 	if err != nil || len(ids) == 0 {
 		return webhook.RelayResult{}, err
 	}
@@ -65,12 +64,6 @@ func (w *Webhooks) Relay(ctx context.Context, limit int, ok admit) (webhook.Rela
 		done.Dead = append(done.Dead, one.Dead...)
 	}
 	return done, nil
-}
-
-// outboxHead returns the ids of the first rows.
-func (w *Webhooks) outboxHead(ctx context.Context, limit int) (ids []int64, err error) {
-	err = w.db.each(ctx, into(&ids, one[int64]), `SELECT id FROM forbear_outbox ORDER BY id LIMIT ?`, limit)
-	return ids, err
 }
 
 // OutboxAge returns how long the first row of the outbox has been waiting; 0
@@ -121,7 +114,8 @@ func (t *tx) relay(limit int, ok admit, last bool) (done webhook.RelayResult, er
 		done.Dead = append(done.Dead, l)
 	}
 	done.Rows = len(list)
-	return done, t.deleteOutbox(ids)
+	_, err = t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
+	return done, err
 }
 
 // acceptOutbox accepts rows. What is wrong with one of them is noted there.
@@ -203,16 +197,6 @@ func (t *tx) sheltered(f func() error) error {
 	if back := t.execOnce("ROLLBACK TO SAVEPOINT forbear_row"); back != nil {
 		return back // the connection is gone
 	}
-	return err
-}
-
-// deleteOutbox deletes rows that were moved.
-func (t *tx) deleteOutbox(ids []int64) error {
-	spec, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(`DELETE FROM forbear_outbox WHERE id IN ({ids})`, string(spec))
 	return err
 }
 

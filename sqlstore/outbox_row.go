@@ -94,10 +94,6 @@ func (t *tx) readOutbox(ids []int64, known map[int64]*outboxRow) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	spec, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
 	return t.each(func(r *sql.Rows) error {
 		var v [14]any
 		dest := make([]any, len(v))
@@ -114,7 +110,7 @@ func (t *tx) readOutbox(ids []int64, known map[int64]*outboxRow) error {
 		}
 		known[id].fill(v[1:])
 		return nil
-	}, `SELECT `+outboxColumns+` FROM forbear_outbox WHERE id IN ({ids})`, string(spec))
+	}, `SELECT `+outboxColumns+` FROM forbear_outbox WHERE id IN ({ids})`, asJSON{ids})
 }
 
 // readLarge reads the beginning of what identifies a row.
@@ -136,12 +132,8 @@ func text(v any) string {
 		return v
 	case []byte:
 		return string(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
-	case bool:
-		return strconv.FormatBool(v)
 	case time.Time:
 		return v.Format(time.RFC3339Nano)
 	}

@@ -22,7 +22,7 @@ func (l *DeadLetters) BeginRedrive(ctx context.Context, id, job, by string, limi
 		n, err := t.exec(`UPDATE forbear_letters SET `+letterRedriving+`, outcome = ?, job = ?, redriver = ?, redriven = {t}, redrives = redrives + 1
 			WHERE id = ? AND `+letterDead+` AND redrives < ?`, string(deadletter.RedriveNone), job, by, after(0), id, limit)
 		if err == nil {
-			err = t.each(into(&list, t.db.scanLetter), `SELECT `+letterColumns+` FROM forbear_letters WHERE id = ?`, id)
+			list, err = collect(t, t.db.scanLetter, `SELECT `+letterColumns+` FROM forbear_letters WHERE id = ?`, id)
 		}
 		switch {
 		case err != nil:
@@ -74,7 +74,8 @@ func (w *Webhooks) Requeue(ctx context.Context, l deadletter.Letter, ordered boo
 // requeue puts a letter's message on its way. The transaction holds the lock of
 // its key.
 func (t *tx) requeue(m *encoded, l deadletter.Letter, ordered bool) error {
-	k, err := t.lockKnown(l.EventID, l.Destination)
+	// No other transaction changes it before this one ends.
+	k, err := t.known(knownQuery+` {lock delivery}`, l.EventID, l.Destination)
 	switch {
 	case errors.Is(err, errUnknown): // swept, or never accepted
 		return t.requeueUnknown(m, l, ordered)

@@ -51,31 +51,22 @@ func scanJob(r *sql.Rows) (j deadletter.Job, err error) {
 
 // Job implements deadletter.Store.
 func (l *DeadLetters) Job(ctx context.Context, id string) (deadletter.Job, error) {
-	var list []deadletter.Job
-	err := l.db.each(ctx, into(&list, scanJob), `SELECT `+jobColumns+` FROM forbear_jobs WHERE id = ?`, id)
-	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound)
-	}
-	if err != nil {
-		return deadletter.Job{}, err
-	}
-	return list[0], nil
+	list, err := readAll(ctx, l.db, scanJob, `SELECT `+jobColumns+` FROM forbear_jobs WHERE id = ?`, id)
+	return first(list, err, fmt.Errorf("redrive %q: %w", id, deadletter.ErrNotFound))
 }
 
 // Jobs implements deadletter.Store: the last hundred.
-func (l *DeadLetters) Jobs(ctx context.Context) (list []deadletter.Job, err error) {
-	err = l.db.each(ctx, into(&list, scanJob), `SELECT `+jobColumns+` FROM forbear_jobs ORDER BY created DESC LIMIT 100`)
-	return list, err
+func (l *DeadLetters) Jobs(ctx context.Context) ([]deadletter.Job, error) {
+	return readAll(ctx, l.db, scanJob, `SELECT `+jobColumns+` FROM forbear_jobs ORDER BY created DESC LIMIT 100`)
 }
 
 // ClaimJob implements deadletter.Store. The condition stands twice: of two
 // processes that find the same job, the second sees the lease of the first when
 // it comes to write.
 func (l *DeadLetters) ClaimJob(ctx context.Context, owner string, lease time.Duration) (j deadletter.Job, ok bool, err error) {
-	list, err := do(ctx, l.db, func(t *tx) (list []deadletter.Job, err error) {
-		err = t.each(into(&list, scanJob), `UPDATE forbear_jobs SET owner = ?, lease = {t}, fence = fence + 1 WHERE lease < {t} AND `+jobRunning+`
+	list, err := do(ctx, l.db, func(t *tx) ([]deadletter.Job, error) {
+		return collect(t, scanJob, `UPDATE forbear_jobs SET owner = ?, lease = {t}, fence = fence + 1 WHERE lease < {t} AND `+jobRunning+`
 			AND id = (SELECT id FROM forbear_jobs WHERE `+jobRunning+` AND lease < {t} ORDER BY created LIMIT 1) RETURNING `+jobColumns, owner, after(lease), after(0), after(0))
-		return list, err
 	})
 	if err != nil || len(list) == 0 {
 		return j, false, err

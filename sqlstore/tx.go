@@ -21,14 +21,14 @@ type tx struct {
 
 // run runs a statement.
 func (t *tx) run(text string, args ...any) (sql.Result, error) {
-	stmt, err := t.stmt(text)
+	stmt, args, err := t.prepare(text, args)
 	switch {
 	case err != nil:
 		return nil, err
 	case stmt != nil:
-		return stmt.ExecContext(t.ctx, t.db.args(args)...)
+		return stmt.ExecContext(t.ctx, args...)
 	default:
-		return t.conn.ExecContext(t.ctx, t.db.sql(text), t.db.args(args)...)
+		return t.conn.ExecContext(t.ctx, t.db.sql(text), args...)
 	}
 }
 
@@ -49,14 +49,14 @@ func (t *tx) execOnce(text string) error {
 
 // query runs a query; its rows are the caller's to close.
 func (t *tx) query(text string, args ...any) (*sql.Rows, error) {
-	stmt, err := t.stmt(text)
+	stmt, args, err := t.prepare(text, args)
 	switch {
 	case err != nil:
 		return nil, err
 	case stmt != nil:
-		return stmt.QueryContext(t.ctx, t.db.args(args)...)
+		return stmt.QueryContext(t.ctx, args...)
 	default:
-		return t.conn.QueryContext(t.ctx, t.db.sql(text), t.db.args(args)...)
+		return t.conn.QueryContext(t.ctx, t.db.sql(text), args...)
 	}
 }
 
@@ -83,20 +83,21 @@ func (t *tx) row(dest []any, text string, args ...any) (ok bool, err error) {
 	return true, rows.Scan(dest...)
 }
 
-// stmt returns the prepared statement, where the driver does not keep its own.
-func (t *tx) stmt(text string) (*sql.Stmt, error) {
-	if t.prepared == nil {
-		return nil, nil
+// prepare returns the arguments as the driver takes them, and the prepared
+// statement, where the driver does not keep its own.
+func (t *tx) prepare(text string, args []any) (*sql.Stmt, []any, error) {
+	args, err := t.db.args(args)
+	if err != nil || t.prepared == nil {
+		return nil, args, err
 	}
-	if s := t.prepared[text]; s != nil {
-		return s, nil
+	s := t.prepared[text]
+	if s == nil {
+		if s, err = t.conn.PrepareContext(t.ctx, t.db.sql(text)); err != nil {
+			return nil, nil, err
+		}
+		t.prepared[text] = s
 	}
-	s, err := t.conn.PrepareContext(t.ctx, t.db.sql(text))
-	if err != nil {
-		return nil, err
-	}
-	t.prepared[text] = s
-	return s, nil
+	return s, args, nil
 }
 
 // each calls f for every row and closes rows.
@@ -119,6 +120,29 @@ func into[T any](list *[]T, scan func(*sql.Rows) (T, error)) func(*sql.Rows) err
 		}
 		return err
 	}
+}
+
+// collect scans all rows of a query of a transaction.
+func collect[T any](t *tx, scan func(*sql.Rows) (T, error), text string, args ...any) (list []T, err error) {
+	err = t.each(into(&list, scan), text, args...)
+	return list, err
+}
+
+// readAll is collect, outside of transactions.
+func readAll[T any](ctx context.Context, db *DB, scan func(*sql.Rows) (T, error), text string, args ...any) (list []T, err error) {
+	err = db.each(ctx, into(&list, scan), text, args...)
+	return list, err
+}
+
+// first returns what was found under a key, or missing when there is nothing.
+func first[T any](list []T, err, missing error) (v T, _ error) {
+	if err == nil && len(list) == 0 {
+		err = missing
+	}
+	if err != nil {
+		return v, err
+	}
+	return list[0], nil
 }
 
 // one scans a row of one column.

@@ -82,8 +82,7 @@ func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int
 		if mine, err := t.db.d.tryLock(t, sweepLock); err != nil || !mine {
 			return 0, err
 		}
-		var list []finished
-		err := t.each(into(&list, scanFinished), `SELECT id, message, message_id FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ?`, after(-age), limit)
+		list, err := collect(t, scanFinished, `SELECT id, message, message_id FROM forbear_deliveries WHERE finished < {now} ORDER BY finished LIMIT ?`, after(-age), limit)
 		if err != nil {
 			return 0, err
 		}

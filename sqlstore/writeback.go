@@ -230,7 +230,7 @@ func (db *DB) encodeLetters(outcomes []webhook.WriteBack) (map[int64]letterRow, 
 // deadLetter adds the letter of a delivery with its history, or returns the
 // letter that was being redriven to the dead ones.
 func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error) {
-	if l.History, err = t.history(delivery); err != nil {
+	if l.History, err = collect(t, scanAttempt, historyQuery, delivery); err != nil {
 		return err
 	}
 	if len(l.History) > 0 {
@@ -240,12 +240,8 @@ func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error
 		return t.putLetter(l)
 	}
 	l.ID = redriven
-	meta, err := json.Marshal(l.Letter)
-	if err != nil {
-		return err
-	}
 	if _, err = t.exec(`UPDATE forbear_letters SET `+letterDead+`, outcome = ?, reason = ?, error_type = ?, meta = ?, dead_at = {t} WHERE id = ?`,
-		string(deadletter.RedriveDead), l.Reason, l.ErrorType, string(meta), after(0), l.ID); err != nil {
+		string(deadletter.RedriveDead), l.Reason, l.ErrorType, asJSON{l.Letter}, after(0), l.ID); err != nil {
 		return err
 	}
 	t.raise(alertOf(l.Letter))

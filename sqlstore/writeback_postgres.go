@@ -1,9 +1,5 @@
 package sqlstore
 
-import (
-	"encoding/json"
-)
-
 // writeStates writes all rows in one statement.
 //
 // A row may have to be waited for: another process's claim that came too late
@@ -17,24 +13,16 @@ func (postgres) writeStates(t *tx, rows []writeBack) error {
 	for i := range rows {
 		index[leaseID{rows[i].ID, rows[i].Fence}] = &rows[i]
 	}
-	spec, err := json.Marshal(rows)
-	if err != nil {
-		return err
-	}
 	return t.each(written(index), `WITH x AS MATERIALIZED (SELECT x.* FROM json_to_recordset(?::json) AS x(id bigint, fence bigint, state smallint, "after" bigint, progress text, finished boolean)
 			JOIN forbear_deliveries d ON d.id = x.id AND d.fence = x.fence AND `+isLeased+` ORDER BY x.id FOR UPDATE OF d)
 		UPDATE forbear_deliveries d SET state = x.state, due = CASE WHEN x.finished THEN d.due ELSE {t} + x."after" END,
 			progress = COALESCE(x.progress, d.progress), finished = CASE WHEN x.finished THEN {t} END, lease = NULL
-		FROM x WHERE d.id = x.id AND d.fence = x.fence AND `+isLeased+` RETURNING d.id, d.fence, COALESCE(d.letter, '')`, string(spec), after(0), after(0))
+		FROM x WHERE d.id = x.id AND d.fence = x.fence AND `+isLeased+` RETURNING d.id, d.fence, COALESCE(d.letter, '')`, asJSON{rows}, after(0), after(0))
 }
 
 // addAttempts adds all attempts in one statement.
 func (postgres) addAttempts(t *tx, list []attemptRow) error {
-	spec, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(`INSERT INTO forbear_attempts (`+attemptColumns+`) SELECT `+attemptColumns+` FROM json_to_recordset(?::json)
-		AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text) ON CONFLICT DO NOTHING`, string(spec))
+	_, err := t.exec(`INSERT INTO forbear_attempts (`+attemptColumns+`) SELECT `+attemptColumns+` FROM json_to_recordset(?::json)
+		AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text) ON CONFLICT DO NOTHING`, asJSON{list})
 	return err
 }

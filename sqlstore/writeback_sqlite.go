@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -47,13 +46,9 @@ func (t *tx) writeDelivered(rows []writeBack) error {
 	if len(leases) == 0 {
 		return nil
 	}
-	spec, err := json.Marshal(leases)
-	if err != nil {
-		return err
-	}
 	return t.each(written(index), `UPDATE forbear_deliveries SET `+stateDelivered+`, finished = {t}, lease = NULL
 		FROM (SELECT value ->> 0 AS id, value ->> 1 AS fence FROM json_each(?)) x
-		WHERE forbear_deliveries.id = x.id AND forbear_deliveries.fence = x.fence AND `+stateLeased+` RETURNING forbear_deliveries.id, forbear_deliveries.fence, COALESCE(letter, '')`, after(0), string(spec))
+		WHERE forbear_deliveries.id = x.id AND forbear_deliveries.fence = x.fence AND `+stateLeased+` RETURNING forbear_deliveries.id, forbear_deliveries.fence, COALESCE(letter, '')`, after(0), asJSON{leases})
 }
 
 // attemptGroup is the number of attempts in one statement.

@@ -1,7 +1,7 @@
 package storetest
 
 import (
-	"sync"
+	"cmp"
 	"testing"
 	"time"
 
@@ -55,14 +55,8 @@ const (
 // settle sends one settlement under the short lease, unless s names another.
 func (b *budgetCase) settle(s budget.Settlement) budget.Reading {
 	b.t.Helper()
-	if s.Lease == 0 {
-		s.Lease = budgetLease
-	}
-	f, err := b.store.Settle(b.t.Context(), b.key, b.window, s)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return f
+	s.Lease = cmp.Or(s.Lease, budgetLease)
+	return must(b.store.Settle(b.t.Context(), b.key, b.window, s))(b.t)
 }
 
 // report settles totals, all of them in the newest slot, and asks for no
@@ -192,26 +186,22 @@ func testBudgetKeys(_ *testing.T, b *budgetCase) {
 // write would together exceed the limit.
 func testBudgetAtomic(t *testing.T, b *budgetCase) {
 	b.old(longBudgetLease)
-	var wg sync.WaitGroup
 	granted := make([]int64, 20)
-	for i := range granted {
-		wg.Go(func() {
-			// Each round confirms what the instance holds and asks for
-			// one more, as a process under load does.
-			for n := range int64(20) {
-				u := budget.Usage{Initial: n + 1}
-				f, err := b.store.Settle(t.Context(), b.key, b.window, budget.Settlement{
-					Instance: string(rune('a' + i)), Total: u, Recent: []budget.Usage{u}, Hold: granted[i], Want: granted[i] + 1, Limit: 100, Lease: longBudgetLease,
-				})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				granted[i] = f.Granted
+	parallel(len(granted), func(i int) {
+		// Each round confirms what the instance holds and asks for
+		// one more, as a process under load does.
+		for n := range int64(20) {
+			u := budget.Usage{Initial: n + 1}
+			f, err := b.store.Settle(t.Context(), b.key, b.window, budget.Settlement{
+				Instance: string(rune('a' + i)), Total: u, Recent: []budget.Usage{u}, Hold: granted[i], Want: granted[i] + 1, Limit: 100, Lease: longBudgetLease,
+			})
+			if err != nil {
+				t.Error(err)
+				return
 			}
-		})
-	}
-	wg.Wait()
+			granted[i] = f.Granted
+		}
+	})
 	var sum int64
 	for _, n := range granted {
 		sum += n

@@ -23,12 +23,12 @@ func testDue(t *testing.T, s Store) {
 	}
 	// A message that waits is due next already: the dispatcher sleeps until
 	// then.
-	heads := must2(s.NextDues(t.Context()))(t)
+	heads := must(s.NextDues(t.Context()))(t)
 	if len(heads) != 1 || heads[0].In < 59*time.Minute || heads[0].In > time.Hour+time.Second {
 		t.Errorf("heads are %+v, want one in about an hour", heads)
 	}
 	accept(t, s, false, message("now", "", "a"), message("now2", "", "b"))
-	heads = must2(s.NextDues(t.Context()))(t)
+	heads = must(s.NextDues(t.Context()))(t)
 	if len(heads) != 2 || heads[0].In > 0 || heads[1].In > 0 {
 		t.Errorf("heads are %+v, want two that are due", heads)
 	}
@@ -65,30 +65,26 @@ func testOverlap(t *testing.T, s Store) {
 	}
 	var mu sync.Mutex
 	seen := map[string]int{}
-	var wg sync.WaitGroup
-	for w := range 4 {
-		wg.Go(func() {
-			// More turns than needed, in sevens: claims of different
-			// sizes meet at the end.
-			for range 100 {
-				done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				for _, d := range done.Claimed {
-					seen[d.Message.ID]++
-				}
-				n := len(seen)
-				mu.Unlock()
-				if n == total {
-					return
-				}
+	parallel(4, func(w int) {
+		// More turns than needed, in sevens: claims of different
+		// sizes meet at the end.
+		for range 100 {
+			done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: fmt.Sprint("w", w), Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 7}}})
+			if err != nil {
+				t.Error(err)
+				return
 			}
-		})
-	}
-	wg.Wait()
+			mu.Lock()
+			for _, d := range done.Claimed {
+				seen[d.Message.ID]++
+			}
+			n := len(seen)
+			mu.Unlock()
+			if n == total {
+				return
+			}
+		}
+	})
 	for id, n := range seen {
 		if n != 1 {
 			t.Errorf("%s was claimed %d times", id, n)
@@ -107,7 +103,7 @@ func testFence(t *testing.T, s Store) {
 	// The lease of a millisecond is over at once.
 	old := claimAs(t, s, "frozen", time.Millisecond, webhook.Lane{Endpoint: "a", Max: 1})[0]
 	time.Sleep(5 * time.Millisecond)
-	if n := must2(s.Reclaim(t.Context(), 10))(t); n != 1 {
+	if n := must(s.Reclaim(t.Context(), 10))(t); n != 1 {
 		t.Fatalf("reclaimed %d, want 1", n)
 	}
 	if ok := finish(t, s, outcome(old, webhook.Delivered)); ok[0] {
@@ -141,7 +137,7 @@ func testTurn(t *testing.T, s Store) {
 	// An outcome under a wrong fence stands beside the right one, and must
 	// not harm it.
 	lost.Fence++
-	done := must2(s.WriteBackAndClaim(t.Context(), webhook.Step{
+	done := must(s.WriteBackAndClaim(t.Context(), webhook.Step{
 		WriteBacks: []webhook.WriteBack{lost, outcome(first[0], webhook.Delivered)},
 		Owner:      "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 10}, {Endpoint: "b", Max: 10}, {Endpoint: "none", Max: 1}},
 	}))(t)
@@ -162,11 +158,11 @@ func testTurn(t *testing.T, s Store) {
 	later := message("later", "", "b")
 	later.NotBefore = time.Now().Add(time.Hour)
 	accept(t, s, false, later, message("now", "", "b"))
-	done = must2(s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 5}, {Endpoint: "b", Max: 2}}}))(t)
+	done = must(s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: "test", Lease: lease, Lanes: []webhook.Lane{{Endpoint: "a", Max: 5}, {Endpoint: "b", Max: 2}}}))(t)
 	if len(done.Claimed) != 1 || len(done.Next) != 1 || done.Next[0].Endpoint != "b" || done.Next[0].In < 59*time.Minute || done.Next[0].In > time.Hour+time.Second {
 		t.Errorf("got %d claimed and next %+v, want one in an hour", len(done.Claimed), done.Next)
 	}
-	if done := must2(s.WriteBackAndClaim(t.Context(), webhook.Step{}))(t); len(done.OK) != 0 || len(done.Claimed) != 0 {
+	if done := must(s.WriteBackAndClaim(t.Context(), webhook.Step{}))(t); len(done.OK) != 0 || len(done.Claimed) != 0 {
 		t.Errorf("an empty turn came to %+v", done)
 	}
 }
@@ -179,14 +175,14 @@ func testReclaim(t *testing.T, s Store) {
 	for range 3 {
 		claimAs(t, s, "crashes", time.Millisecond, webhook.Lane{Endpoint: "a", Max: 1})
 		time.Sleep(5 * time.Millisecond)
-		must2(s.Reclaim(t.Context(), 10))(t)
+		must(s.Reclaim(t.Context(), 10))(t)
 	}
 	d := claim(t, s, "a", 1)[0]
 	if d.Progress.Attempts != 0 || d.Progress.State.Attempt != 0 || d.Claims != 4 {
 		t.Errorf("three crashes: %d attempts, %d claims; want 0 and 4", d.Progress.Attempts, d.Claims)
 	}
 	// Each crash shows in the history, with the worker that it happened to.
-	info := must2(s.Deliveries(t.Context(), "m1"))(t)
+	info := must(s.Deliveries(t.Context(), "m1"))(t)
 	if len(info) != 1 || len(info[0].History) != 3 || info[0].History[0].ErrorType != "interrupted" || info[0].History[0].Worker != "crashes" {
 		t.Errorf("the interrupted attempts do not show: %+v", info)
 	}
@@ -223,7 +219,7 @@ func testProgress(t *testing.T, s Store) {
 	if d3 := claim(t, s, "a", 1); len(d3) != 1 || d3[0].Progress.State.Attempt != 2 {
 		t.Errorf("a released delivery lost its progress: %+v", d3)
 	}
-	if h := must2(s.Deliveries(t.Context(), "m1"))(t)[0].History; len(h) != 1 || h[0].Status != 503 || h[0].Took != time.Millisecond {
+	if h := must(s.Deliveries(t.Context(), "m1"))(t)[0].History; len(h) != 1 || h[0].Status != 503 || h[0].Took != time.Millisecond {
 		t.Errorf("history is %+v", h)
 	}
 }
@@ -238,11 +234,11 @@ func testOverdue(t *testing.T, s Store) {
 	o := outcome(d, webhook.Postponed)
 	o.After, o.Attempt = time.Hour, nil
 	finish(t, s, o)
-	if list := must2(s.Overdue(t.Context(), "test", lease, time.Hour, webhook.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 0 {
+	if list := must(s.Overdue(t.Context(), "test", lease, time.Hour, webhook.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 0 {
 		t.Errorf("%d are overdue at once", len(list))
 	}
 	time.Sleep(5 * time.Millisecond)
-	if list := must2(s.Overdue(t.Context(), "test", lease, time.Millisecond, webhook.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 1 {
+	if list := must(s.Overdue(t.Context(), "test", lease, time.Millisecond, webhook.Lane{Endpoint: "a", Max: 10}))(t); len(list) != 1 {
 		t.Errorf("%d are overdue, want the postponed one", len(list))
 	}
 }

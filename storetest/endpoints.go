@@ -15,15 +15,15 @@ import (
 // responded 410 Gone. Held is the dispatcher's own reading and is never
 // stored.
 func testEndpoints(t *testing.T, s Store) {
-	e := must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/1", Concurrency: 3}))(t)
+	e := must(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/1", Concurrency: 3}))(t)
 	if e.Version != 1 || e.State != webhook.Enabled || e.Since.IsZero() {
 		t.Errorf("first version is %d, %s since %v", e.Version, e.State, e.Since)
 	}
 	// A database keeps microseconds, and the comparison is exact.
 	since := time.Now().Truncate(time.Microsecond)
 	check(t, s.SetEndpointState(t.Context(), "a", webhook.Disabled, "gone", since))
-	e = must2(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/2", Held: "not stored"}))(t)
-	list := must2(s.Endpoints(t.Context()))(t)
+	e = must(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "a", URL: "https://example.com/2", Held: "not stored"}))(t)
+	list := must(s.Endpoints(t.Context()))(t)
 	if len(list) != 1 || list[0].URL != "https://example.com/2" || list[0].Version != 2 || list[0].Held != "" {
 		t.Fatalf("got %+v", list)
 	}
@@ -37,9 +37,7 @@ func testEndpoints(t *testing.T, s Store) {
 	if !e.Since.Equal(list[0].Since) {
 		t.Errorf("disabled since %v as returned, %v as stored", e.Since, list[0].Since)
 	}
-	if err := s.SetEndpointState(t.Context(), "none", webhook.Enabled, "", time.Time{}); !errors.Is(err, webhook.ErrNotFound) {
-		t.Errorf("unknown endpoint: got %v", err)
-	}
+	wantErr(t, "unknown endpoint", s.SetEndpointState(t.Context(), "none", webhook.Enabled, "", time.Time{}), webhook.ErrNotFound)
 }
 
 // A write that expects a version replaces that version or nothing. This is
@@ -72,7 +70,7 @@ func testExpectedVersion(t *testing.T, s Store) {
 			t.Errorf("%s: version %d, %v", c.name, e.Version, err)
 		}
 	}
-	list := must2(s.Endpoints(t.Context()))(t)
+	list := must(s.Endpoints(t.Context()))(t)
 	if len(list) != 1 || list[0].Version != 3 || list[0].URL != "https://example.com/0" {
 		t.Errorf("stored is %+v: a refused write wrote", list)
 	}
@@ -110,7 +108,7 @@ func testVersionRace(t *testing.T, s Store) {
 			})
 		}
 		wg.Wait()
-		list := must2(s.Endpoints(t.Context()))(t)
+		list := must(s.Endpoints(t.Context()))(t)
 		if len(won) != 1 || len(list) != 1+writers || list[0].URL != won[0] || list[0].Version != max(expected, 0)+1 {
 			t.Errorf("expecting version %d: %d of %d won, %v; stored is %+v", expected, len(won), writers, won, list[0])
 		}

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -14,24 +13,20 @@ import (
 // caller that gives up must not roll back what it shares with others: each
 // of those had its write acknowledged.
 func testCanceled(t *testing.T, s Store) {
-	var wg sync.WaitGroup
-	for i := range 40 {
-		wg.Go(func() {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			// Every second caller gives up at some moment of its write.
-			if i%2 == 0 {
-				go cancel()
-			}
-			_, err := s.Accept(ctx, []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil)
-			// A caller that gave up may see either result; the others
-			// must see success.
-			if err != nil && i%2 == 1 {
-				t.Errorf("message %d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
+	parallel(40, func(i int) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		// Every second caller gives up at some moment of its write.
+		if i%2 == 0 {
+			go cancel()
+		}
+		_, err := s.Accept(ctx, []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil)
+		// A caller that gave up may see either result; the others
+		// must see success.
+		if err != nil && i%2 == 1 {
+			t.Errorf("message %d: %v", i, err)
+		}
+	})
 	// What the even callers wrote may be there or not.
 	seen := map[string]bool{}
 	for _, d := range claim(t, s, "a", 100) {
@@ -50,23 +45,19 @@ func testCanceled(t *testing.T, s Store) {
 func testBadMember(t *testing.T, s Store) {
 	job := deadletter.Job{ID: "j", By: "ann", State: deadletter.JobPaused}
 	check(t, s.PutJob(t.Context(), job))
-	var wg sync.WaitGroup
-	for i := range 60 {
-		wg.Go(func() {
-			// A third of the writes are refused, so that groups with and
-			// without one occur.
-			if i%3 == 0 {
-				if err := s.PutJob(t.Context(), job); err == nil {
-					t.Error("the same job twice")
-				}
-				return
+	parallel(60, func(i int) {
+		// A third of the writes are refused, so that groups with and
+		// without one occur.
+		if i%3 == 0 {
+			if err := s.PutJob(t.Context(), job); err == nil {
+				t.Error("the same job twice")
 			}
-			if _, err := s.Accept(t.Context(), []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil); err != nil {
-				t.Errorf("message %d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
+			return
+		}
+		if _, err := s.Accept(t.Context(), []webhook.Message{message(fmt.Sprint("m", i), "", "a")}, nil); err != nil {
+			t.Errorf("message %d: %v", i, err)
+		}
+	})
 	// Two thirds of sixty are messages, and none may be missing.
 	if n := len(claim(t, s, "a", 100)); n != 40 {
 		t.Errorf("%d messages of 40", n)

@@ -2,10 +2,8 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,10 +72,7 @@ func tokenOf(v idempotency.Verdict) idempotency.Token {
 // after it build on that outcome.
 func wantKey(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempotency.ClaimOutcome) idempotency.Verdict {
 	t.Helper()
-	v, err := s.Claim(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must(s.Claim(t.Context(), c))(t)
 	if v.Outcome != want {
 		t.Fatalf("outcome %d, want %d (%+v)", v.Outcome, want, v.Record)
 	}
@@ -88,9 +83,7 @@ func wantKey(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempo
 // callers branch on.
 func fencedErr(t *testing.T, what string, err error) {
 	t.Helper()
-	if !errors.Is(err, idempotency.ErrFenced) {
-		t.Errorf("%s: got %v, want ErrFenced", what, err)
-	}
+	wantErr(t, what, err, idempotency.ErrFenced)
 }
 
 // The first claim acquires the key with fence 1 and attempt 1. The second
@@ -111,32 +104,26 @@ func testKeyClaim(t *testing.T, s idempotency.Store) {
 	if rec, err := s.Get(t.Context(), c.ID); err != nil || rec.State != idempotency.Started || rec.Operation != "POST /pay" {
 		t.Errorf("got %+v, %v", rec, err)
 	}
-	if _, err := s.Get(t.Context(), idempotency.ID{Scope: "t1", Key: "none"}); !errors.Is(err, idempotency.ErrNotFound) {
-		t.Errorf("got %v", err)
-	}
+	wantErr(t, "reading a record that is none", errOf(s.Get(t.Context(), idempotency.ID{Scope: "t1", Key: "none"})), idempotency.ErrNotFound)
 }
 
 // Sixteen requests with one key at the same time are the case that
 // idempotency keys exist for. Exactly one may run.
 func testKeyRace(t *testing.T, s idempotency.Store) {
 	var won atomic.Int64
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			// A failing test must not turn the others' claims into
-			// cancellations.
-			v, err := s.Claim(context.WithoutCancel(t.Context()), keyClaim("k"))
-			switch {
-			case err != nil:
-				t.Error(err)
-			case v.Outcome == idempotency.Acquired:
-				won.Add(1)
-			case v.Outcome != idempotency.InProgress:
-				t.Errorf("outcome %d", v.Outcome)
-			}
-		})
-	}
-	wg.Wait()
+	parallel(16, func(int) {
+		// A failing test must not turn the others' claims into
+		// cancellations.
+		v, err := s.Claim(context.WithoutCancel(t.Context()), keyClaim("k"))
+		switch {
+		case err != nil:
+			t.Error(err)
+		case v.Outcome == idempotency.Acquired:
+			won.Add(1)
+		case v.Outcome != idempotency.InProgress:
+			t.Errorf("outcome %d", v.Outcome)
+		}
+	})
 	if won.Load() != 1 {
 		t.Errorf("%d won, want 1", won.Load())
 	}
@@ -283,9 +270,7 @@ func testKeyFence(t *testing.T, s idempotency.Store) {
 func testKeyResolve(t *testing.T, s idempotency.Store) {
 	for _, name := range []string{"done", "undone"} {
 		k := tokenOf(wantKey(t, s, keyClaim(name), idempotency.Acquired))
-		if err := s.Resolve(t.Context(), k.ID, idempotency.Resolution{}); !errors.Is(err, idempotency.ErrNotHeld) {
-			t.Errorf("a running one: got %v", err)
-		}
+		wantErr(t, "a running one", s.Resolve(t.Context(), k.ID, idempotency.Resolution{}), idempotency.ErrNotHeld)
 		check(t, s.Hold(t.Context(), k, "cut off"))
 		wantKey(t, s, keyClaim(name), idempotency.Unknown)
 		res := idempotency.Resolution{By: "ann", Why: "ledger"}
@@ -301,9 +286,7 @@ func testKeyResolve(t *testing.T, s idempotency.Store) {
 		t.Errorf("got %+v", v.Record)
 	}
 	wantKey(t, s, keyClaim("undone"), idempotency.Acquired)
-	if err := s.Resolve(t.Context(), idempotency.ID{Scope: "t1", Key: "none"}, idempotency.Resolution{}); !errors.Is(err, idempotency.ErrNotFound) {
-		t.Errorf("got %v", err)
-	}
+	wantErr(t, "resolving a record that is none", s.Resolve(t.Context(), idempotency.ID{Scope: "t1", Key: "none"}, idempotency.Resolution{}), idempotency.ErrNotFound)
 }
 
 // An expired record is as good as absent: another fingerprint may claim the
@@ -338,8 +321,8 @@ func testKeySweep(t *testing.T, s idempotency.Store) {
 	check(t, s.Hold(ctx, tokenOf(wantKey(t, s, held, idempotency.Acquired)), "cut off"))
 	wantKey(t, s, keyClaim("running"), idempotency.Acquired)
 	time.Sleep(pastLease)
-	if n, err := s.Sweep(ctx, 10); err != nil || n != 1 {
-		t.Errorf("swept %d, %v; want 1", n, err)
+	if n := must(s.Sweep(ctx, 10))(t); n != 1 {
+		t.Errorf("swept %d, want 1", n)
 	}
 	wantKey(t, s, keyClaim("kept"), idempotency.Replay)
 	wantKey(t, s, keyClaim("abandoned"), idempotency.Unknown)
@@ -369,11 +352,7 @@ func testKeyList(t *testing.T, s idempotency.Store) {
 		// More pages than there are records: the last ones have to be
 		// empty.
 		for range 10 {
-			list, err := s.List(ctx, f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range list {
+			for _, r := range must(s.List(ctx, f))(t) {
 				if seen[r.ID] || state != "" && r.State != state || r.Response != nil && len(r.Response.Body) > 0 {
 					t.Errorf("state %q lists %+v", state, r)
 				}

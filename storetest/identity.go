@@ -19,14 +19,16 @@ func saying(id, key, body string, endpoints ...string) webhook.Message {
 	return m
 }
 
-// bodies claims what is due at an endpoint and returns each delivery as
-// id=body.
-func bodies(t *testing.T, s Store, endpoint string) (list []string) {
+// wantBodies claims what is due at an endpoint and holds it to a list of id=body.
+func wantBodies(t *testing.T, s Store, endpoint, want string) {
 	t.Helper()
+	var got []string
 	for _, d := range claim(t, s, endpoint, 100) {
-		list = append(list, d.Message.ID+"="+string(d.Message.Body))
+		got = append(got, d.Message.ID+"="+string(d.Message.Body))
 	}
-	return list
+	if fmt.Sprint(got) != want {
+		t.Errorf("endpoint %s gets %v, want %s", endpoint, got, want)
+	}
 }
 
 // A message is its id and its endpoint: the same id at another endpoint is
@@ -47,11 +49,9 @@ func testIdentity(t *testing.T, s Store) {
 		t.Error("a message that is known at each of its endpoints was not called a duplicate")
 	}
 	for endpoint, want := range map[string]string{"a": "[m1=for a m2=for both]", "b": "[m1=for b m2=for both]", "c": "[m2=for both]"} {
-		if got := bodies(t, s, endpoint); fmt.Sprint(got) != want {
-			t.Errorf("endpoint %s gets %v, want %s", endpoint, got, want)
-		}
+		wantBodies(t, s, endpoint, want)
 	}
-	if list := must2(s.Deliveries(t.Context(), "m1"))(t); len(list) != 2 || list[0].Endpoint != "a" || list[1].Endpoint != "b" {
+	if list := must(s.Deliveries(t.Context(), "m1"))(t); len(list) != 2 || list[0].Endpoint != "a" || list[1].Endpoint != "b" {
 		t.Errorf("m1 is listed as %+v", list)
 	}
 }
@@ -89,21 +89,15 @@ func testConflict(t *testing.T, s Store) {
 		// it goes would leave a delivery to c behind.
 		m.Endpoints = []string{"c", "a", "b"}
 		_, err := s.Accept(t.Context(), []webhook.Message{saying("before "+name, "", "x", "b"), m, saying("behind "+name, "", "x", "b")}, nil)
-		if !errors.Is(err, webhook.ErrConflict) {
-			t.Errorf("another %s: got %v, want a conflict", name, err)
-		}
+		wantErr(t, "another "+name, err, webhook.ErrConflict)
 	}
 	_, err := s.Accept(t.Context(), []webhook.Message{saying("m2", "", "one", "b"), saying("m2", "", "two", "b")}, nil)
-	if !errors.Is(err, webhook.ErrConflict) {
-		t.Errorf("one call that contradicts itself: got %v", err)
-	}
+	wantErr(t, "one call that contradicts itself", err, webhook.ErrConflict)
 	if r := accept(t, s, false, saying("m3", "", "x", "a"), saying("m3", "", "x", "a")); r[0].Duplicate || !r[1].Duplicate {
 		t.Errorf("one call that says the same twice: got %+v", r)
 	}
 	for endpoint, want := range map[string]string{"a": "[m1=first m3=x]", "b": "[]", "c": "[]"} {
-		if got := bodies(t, s, endpoint); fmt.Sprint(got) != want {
-			t.Errorf("endpoint %s gets %v, want %s", endpoint, got, want)
-		}
+		wantBodies(t, s, endpoint, want)
 	}
 }
 
@@ -115,37 +109,33 @@ func testConflictRace(t *testing.T, s Store) {
 	const ids, callers = 40, 8
 	var mu sync.Mutex
 	taken := map[string]string{}
-	var wg sync.WaitGroup
-	for c := range callers {
-		wg.Go(func() {
-			for i := range ids {
-				if c%2 == 1 {
-					i = ids - 1 - i // against the others' order
-				}
-				id, body := fmt.Sprintf("m%02d", i), fmt.Sprint("body ", c%3)
-				endpoints := [][]string{{"a"}, {"b", "a"}, {"a", "c"}}[(c+i)%3]
-				_, err := s.Accept(t.Context(), []webhook.Message{saying(id, fmt.Sprint("k", i%5), body, endpoints...)}, map[string]bool{"a": true})
-				// Another caller was first with other content, which is
-				// a right result.
-				if errors.Is(err, webhook.ErrConflict) {
-					continue
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				for _, e := range endpoints {
-					if other, ok := taken[id+e]; ok && other != body {
-						t.Errorf("%s to %s was accepted with %q and with %q", id, e, other, body)
-					}
-					taken[id+e] = body
-				}
-				mu.Unlock()
+	parallel(callers, func(c int) {
+		for i := range ids {
+			if c%2 == 1 {
+				i = ids - 1 - i // against the others' order
 			}
-		})
-	}
-	wg.Wait()
+			id, body := fmt.Sprintf("m%02d", i), fmt.Sprint("body ", c%3)
+			endpoints := [][]string{{"a"}, {"b", "a"}, {"a", "c"}}[(c+i)%3]
+			_, err := s.Accept(t.Context(), []webhook.Message{saying(id, fmt.Sprint("k", i%5), body, endpoints...)}, map[string]bool{"a": true})
+			// Another caller was first with other content, which is
+			// a right result.
+			if errors.Is(err, webhook.ErrConflict) {
+				continue
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			for _, e := range endpoints {
+				if other, ok := taken[id+e]; ok && other != body {
+					t.Errorf("%s to %s was accepted with %q and with %q", id, e, other, body)
+				}
+				taken[id+e] = body
+			}
+			mu.Unlock()
+		}
+	})
 	// Everything is delivered in the end, key by key, since finishing lets
 	// the next one go.
 	got := map[string]string{}
@@ -177,14 +167,7 @@ func testDuplicateHoldsNoKey(t *testing.T, s Store) {
 	accept(t, s, true, saying("k1", "k", "1", "a"))
 	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
 	accept(t, s, true, saying("k1", "k", "1", "a"), saying("k2", "k", "2", "a"), saying("k3", "k", "3", "a"))
-	var got []string
-	for range 3 {
-		for _, d := range claim(t, s, "a", 10) {
-			got = append(got, d.Message.ID)
-			finish(t, s, outcome(d, webhook.Delivered))
-		}
-	}
-	if fmt.Sprint(got) != "[k2 k3]" {
+	if got := deliverAll(t, s, "a"); fmt.Sprint(got) != "[k2 k3]" {
 		t.Errorf("behind a duplicate came %v, want k2 and k3", got)
 	}
 }
@@ -198,14 +181,10 @@ func testRedriveIdentity(t *testing.T, s Store) {
 	l.EventID, l.Destination, l.Payload = "m1", "a", []byte("the letter's")
 	check(t, s.Put(t.Context(), l))
 	accept(t, s, false, saying("m1", "", "another's", "b"))
-	l = must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 5))(t)
+	l = must(s.BeginRedrive(t.Context(), "l1", "job", "ann", 5))(t)
 	check(t, s.Requeue(t.Context(), l, false))
-	if got := bodies(t, s, "a"); fmt.Sprint(got) != "[m1=the letter's]" {
-		t.Errorf("endpoint a gets %v", got)
-	}
-	if got := bodies(t, s, "b"); fmt.Sprint(got) != "[m1=another's]" {
-		t.Errorf("endpoint b gets %v", got)
-	}
+	wantBodies(t, s, "a", "[m1=the letter's]")
+	wantBodies(t, s, "b", "[m1=another's]")
 
 	// The second half: the id stands for another message at the very
 	// endpoint of the letter.
@@ -213,13 +192,9 @@ func testRedriveIdentity(t *testing.T, s Store) {
 	l.EventID, l.Destination, l.Payload = "m2", "a", []byte("the letter's")
 	check(t, s.Put(t.Context(), l))
 	accept(t, s, false, saying("m2", "", "another's", "a"))
-	l = must2(s.BeginRedrive(t.Context(), "l2", "job", "ann", 5))(t)
-	if err := s.Requeue(t.Context(), l, false); !errors.Is(err, webhook.ErrConflict) {
-		t.Errorf("the id stands for another message: got %v", err)
-	}
-	if got := bodies(t, s, "a"); fmt.Sprint(got) != "[m2=another's]" {
-		t.Errorf("endpoint a gets %v", got)
-	}
+	l = must(s.BeginRedrive(t.Context(), "l2", "job", "ann", 5))(t)
+	wantErr(t, "the id stands for another message", s.Requeue(t.Context(), l, false), webhook.ErrConflict)
+	wantBodies(t, s, "a", "[m2=another's]")
 }
 
 // A producer may send a message again while its letter lies dead. The letter
@@ -239,12 +214,12 @@ func testRedriveOfDelivered(t *testing.T, s Store) {
 	d := claim(t, s, "a", 2)
 	finish(t, s, outcome(d[0], webhook.Delivered)) // before the redrive
 	for _, id := range []string{"m1", "m2"} {
-		l := must2(s.BeginRedrive(t.Context(), "l-"+id, "job", "ann", 5))(t)
+		l := must(s.BeginRedrive(t.Context(), "l-"+id, "job", "ann", 5))(t)
 		check(t, s.Requeue(t.Context(), l, false))
 	}
 	finish(t, s, outcome(d[1], webhook.Delivered)) // after it
 	for _, id := range []string{"l-m1", "l-m2"} {
-		if l := must2(s.Get(t.Context(), id))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.RedriveDelivered {
+		if l := must(s.Get(t.Context(), id))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.RedriveDelivered {
 			t.Errorf("%s is %s, %q", id, l.State, l.Outcome)
 		}
 	}
@@ -259,21 +234,14 @@ func testRedriveKeepsKey(t *testing.T, s Store) {
 	accept(t, s, true, message("k1", "k", "a"), message("k2", "k", "a"), message("k3", "k", "a"))
 	finish(t, s, deadLettered(claim(t, s, "a", 1)[0], "l1"))
 	second := claim(t, s, "a", 10)
-	l := must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 3))(t)
+	l := must(s.BeginRedrive(t.Context(), "l1", "job", "ann", 3))(t)
 	check(t, s.Requeue(t.Context(), l, true))
 	if list := claim(t, s, "a", 10); len(second) != 1 || len(list) != 0 {
 		t.Fatalf("%d and %d of one key at once", len(second), len(list))
 	}
-	var got []string
 	finish(t, s, outcome(second[0], webhook.Delivered))
-	for range 3 {
-		for _, d := range claim(t, s, "a", 10) {
-			got = append(got, d.Message.ID)
-			finish(t, s, outcome(d, webhook.Delivered))
-		}
-	}
 	// k2 was on its way when k1 was redriven, and is finished above.
-	if fmt.Sprint(got) != "[k1 k3]" {
+	if got := deliverAll(t, s, "a"); fmt.Sprint(got) != "[k1 k3]" {
 		t.Errorf("then came %v, want the redriven one and the rest", got)
 	}
 }

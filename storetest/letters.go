@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -37,14 +36,14 @@ func testLetter(t *testing.T, s Store) {
 	if ok := finish(t, s, deadLettered(d, "l1")); !ok[0] {
 		t.Fatal("not written")
 	}
-	l := must2(s.Get(t.Context(), "l1"))(t)
+	l := must(s.Get(t.Context(), "l1"))(t)
 	if string(l.Payload) != string(m.Body) || fmt.Sprint(l.Headers) != fmt.Sprint(m.Headers) || l.EventID != "m1" || l.IdempotencyKey != "key-m1" || l.CorrelationID != "corr-m1" {
 		t.Errorf("the original did not survive: %+v", l)
 	}
 	if len(l.History) != 2 || l.FirstAttempt.IsZero() || l.LastAttempt.Before(l.FirstAttempt) || l.DeadAt.IsZero() {
 		t.Errorf("the history did not survive: %+v", l)
 	}
-	alerts := must2(s.Alerts(t.Context(), 10))(t)
+	alerts := must(s.Alerts(t.Context(), 10))(t)
 	if len(alerts) != 1 || alerts[0].Reason != "exhausted" || alerts[0].Queue != webhook.Queue || alerts[0].Letter != "l1" {
 		t.Errorf("alerts are %+v", alerts)
 	}
@@ -67,7 +66,7 @@ func testFilter(t *testing.T, s Store) {
 		check(t, s.Put(t.Context(), l)) // once more: left as it is
 	}
 	f := deadletter.Filter{Queue: "orders", Reason: "terminal", State: deadletter.Dead}
-	if n := must2(s.Count(t.Context(), f))(t); n != 5 {
+	if n := must(s.Count(t.Context(), f))(t); n != 5 {
 		t.Errorf("counted %d, want 5", n)
 	}
 	// Five letters in pages of two: the last page is short, and the next
@@ -75,7 +74,7 @@ func testFilter(t *testing.T, s Store) {
 	f.Limit = 2
 	var ids []string
 	for {
-		page := must2(s.List(t.Context(), f))(t)
+		page := must(s.List(t.Context(), f))(t)
 		if len(page) == 0 {
 			break
 		}
@@ -87,19 +86,17 @@ func testFilter(t *testing.T, s Store) {
 	if fmt.Sprint(ids) != "[l0 l2 l4 l6 l8]" {
 		t.Errorf("pages gave %v", ids)
 	}
-	stats := must2(s.Stats(t.Context()))(t)
+	stats := must(s.Stats(t.Context()))(t)
 	if len(stats) != 2 || stats[0].Count != 5 || stats[0].Queue != "orders" || stats[0].Oldest.IsZero() {
 		t.Errorf("stats are %+v", stats)
 	}
-	if n := must2(s.Count(t.Context(), deadletter.Filter{Since: time.Now().Add(time.Hour)}))(t); n != 0 {
+	if n := must(s.Count(t.Context(), deadletter.Filter{Since: time.Now().Add(time.Hour)}))(t); n != 0 {
 		t.Errorf("%d letters of the future", n)
 	}
-	if n := must2(s.Remove(t.Context(), []string{"l0", "l1", "none"}))(t); n != 2 {
+	if n := must(s.Remove(t.Context(), []string{"l0", "l1", "none"}))(t); n != 2 {
 		t.Errorf("removed %d, want 2", n)
 	}
-	if _, err := s.Get(t.Context(), "l0"); !errors.Is(err, deadletter.ErrNotFound) {
-		t.Errorf("removed letter: got %v", err)
-	}
+	wantErr(t, "removed letter", errOf(s.Get(t.Context(), "l0")), deadletter.ErrNotFound)
 }
 
 // Discarding is final, needs a reason, and leaves an entry in the audit
@@ -107,17 +104,13 @@ func testFilter(t *testing.T, s Store) {
 func testDiscard(t *testing.T, s Store) {
 	check(t, s.Put(t.Context(), letter("l1")))
 	check(t, s.Discard(t.Context(), "l1", "ann", "test data"))
-	if l := must2(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Discarded || l.Discard != "test data" {
+	if l := must(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Discarded || l.Discard != "test data" {
 		t.Errorf("got %+v", l)
 	}
-	if err := s.Discard(t.Context(), "l1", "ann", "again"); !errors.Is(err, deadletter.ErrState) {
-		t.Errorf("second time: got %v", err)
-	}
-	if err := s.Discard(t.Context(), "none", "ann", ""); !errors.Is(err, deadletter.ErrNotFound) {
-		t.Errorf("unknown: got %v", err)
-	}
+	wantErr(t, "second time", s.Discard(t.Context(), "l1", "ann", "again"), deadletter.ErrState)
+	wantErr(t, "unknown", s.Discard(t.Context(), "none", "ann", ""), deadletter.ErrNotFound)
 	// One entry: the refused attempts are not in the trail.
-	a := must2(s.AuditTrail(t.Context(), 10))(t)
+	a := must(s.AuditTrail(t.Context(), 10))(t)
 	if len(a) != 1 || a[0].Who != "ann" || a[0].Action != "discard" || a[0].Target != "l1" || a[0].At.IsZero() {
 		t.Errorf("audit is %+v", a)
 	}
@@ -134,7 +127,7 @@ func testRedrive(t *testing.T, s Store) {
 	// The attempts are used up; a redrive has to begin with none.
 	spent.Progress.State.Attempt = 5
 	finish(t, s, spent)
-	l := must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 3))(t)
+	l := must(s.BeginRedrive(t.Context(), "l1", "job", "ann", 3))(t)
 	if l.State != deadletter.Redriving || l.Redrives != 1 || l.RedrivenBy != "ann" || l.Job != "job" {
 		t.Errorf("got %+v", l)
 	}
@@ -150,20 +143,18 @@ func testRedrive(t *testing.T, s Store) {
 		t.Errorf("got %+v", a)
 	}
 	finish(t, s, outcome(a, webhook.Retried))
-	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.RedriveFailing || l.State != deadletter.Redriving {
+	if l := must(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.RedriveFailing || l.State != deadletter.Redriving {
 		t.Errorf("after a failed attempt: %s, %s", l.State, l.Outcome)
 	}
 	finish(t, s, deadLettered(claim(t, s, "a", 1)[0], "new"))
-	if l := must2(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.RedriveDead || l.State != deadletter.Dead || l.Redrives != 1 || len(l.History) != 3 {
+	if l := must(s.Get(t.Context(), "l1"))(t); l.Outcome != deadletter.RedriveDead || l.State != deadletter.Dead || l.Redrives != 1 || len(l.History) != 3 {
 		t.Errorf("dead again: %+v", l)
 	}
-	if _, err := s.Get(t.Context(), "new"); !errors.Is(err, deadletter.ErrNotFound) {
-		t.Errorf("a second letter was written: %v", err)
-	}
-	l = must2(s.BeginRedrive(t.Context(), "l1", "job2", "ann", 3))(t)
+	wantErr(t, "a second letter was written", errOf(s.Get(t.Context(), "new")), deadletter.ErrNotFound)
+	l = must(s.BeginRedrive(t.Context(), "l1", "job2", "ann", 3))(t)
 	check(t, s.Requeue(t.Context(), l, false))
 	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
-	if l := must2(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.RedriveDelivered {
+	if l := must(s.Get(t.Context(), "l1"))(t); l.State != deadletter.Resolved || l.Outcome != deadletter.RedriveDelivered {
 		t.Errorf("delivered: %s, %s", l.State, l.Outcome)
 	}
 }
@@ -173,17 +164,13 @@ func testRedrive(t *testing.T, s Store) {
 func testRedriveLimit(t *testing.T, s Store) {
 	check(t, s.Put(t.Context(), letter("l1")))
 	for range 2 {
-		must2(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2))(t)
-		if _, err := s.BeginRedrive(t.Context(), "l1", "job", "ann", 2); !errors.Is(err, deadletter.ErrState) {
-			t.Errorf("while it is being redriven: got %v", err)
-		}
+		must(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2))(t)
+		wantErr(t, "while it is being redriven", errOf(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2)), deadletter.ErrState)
 		check(t, s.RecordRedrive(t.Context(), "l1", deadletter.RedriveDead))
 	}
-	if _, err := s.BeginRedrive(t.Context(), "l1", "job", "ann", 2); !errors.Is(err, deadletter.ErrRedriveLimit) {
-		t.Errorf("third time: got %v", err)
-	}
+	wantErr(t, "third time", errOf(s.BeginRedrive(t.Context(), "l1", "job", "ann", 2)), deadletter.ErrRedriveLimit)
 	// What the limit refuses is not counted for a new job either.
-	if n := must2(s.Count(t.Context(), deadletter.Filter{State: deadletter.Dead, MaxRedrives: 2}))(t); n != 0 {
+	if n := must(s.Count(t.Context(), deadletter.Filter{State: deadletter.Dead, MaxRedrives: 2}))(t); n != 0 {
 		t.Errorf("%d letters left for a redrive", n)
 	}
 }
@@ -205,23 +192,19 @@ func testJobs(t *testing.T, s Store) {
 	if _, ok, err := s.ClaimJob(t.Context(), "w3", lease); ok || err != nil {
 		t.Fatalf("a held job was given away: %v", err)
 	}
-	if _, err := s.UpdateJob(t.Context(), j, lease); !errors.Is(err, deadletter.ErrFenced) {
-		t.Errorf("the old holder wrote: %v", err)
-	}
+	wantErr(t, "the old holder wrote", errOf(s.UpdateJob(t.Context(), j, lease)), deadletter.ErrFenced)
 	// The pause arrives while the holder has not yet written its progress.
 	check(t, s.SetJobState(t.Context(), "j1", deadletter.JobPaused, "bob"))
 	j2.Begun = 2
-	now := must2(s.UpdateJob(t.Context(), j2, lease))(t)
+	now := must(s.UpdateJob(t.Context(), j2, lease))(t)
 	if now.State != deadletter.JobPaused {
 		t.Errorf("the pause was overwritten: %s", now.State)
 	}
-	if got := must2(s.Job(t.Context(), "j1"))(t); got.Begun != 2 || got.State != deadletter.JobPaused {
+	if got := must(s.Job(t.Context(), "j1"))(t); got.Begun != 2 || got.State != deadletter.JobPaused {
 		t.Errorf("got %+v", got)
 	}
 	check(t, s.SetJobState(t.Context(), "j1", deadletter.JobCanceled, "bob"))
-	if err := s.SetJobState(t.Context(), "j1", deadletter.JobRunning, "bob"); !errors.Is(err, deadletter.ErrState) {
-		t.Errorf("a canceled job was resumed: %v", err)
-	}
+	wantErr(t, "a canceled job was resumed", s.SetJobState(t.Context(), "j1", deadletter.JobRunning, "bob"), deadletter.ErrState)
 }
 
 // Many letters of one queue and reason make one alert with a count, so that
@@ -234,7 +217,7 @@ func testAlerts(t *testing.T, s Store) {
 	}
 	// Another reason is another alert: it needs another remedy.
 	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "tls_certificate"}))
-	list := must2(s.ClaimAlerts(t.Context(), 10, time.Second))(t)
+	list := must(s.ClaimAlerts(t.Context(), 10, time.Second))(t)
 	if len(list) != 2 {
 		t.Fatalf("%d alerts, want one for each reason", len(list))
 	}
@@ -245,12 +228,12 @@ func testAlerts(t *testing.T, s Store) {
 	if counts["exhausted"] != 100 || counts["tls_certificate"] != 1 {
 		t.Errorf("counts are %v", counts)
 	}
-	if again := must2(s.ClaimAlerts(t.Context(), 10, lease))(t); len(again) != 0 {
+	if again := must(s.ClaimAlerts(t.Context(), 10, lease))(t); len(again) != 0 {
 		t.Errorf("claimed alerts were given away: %+v", again)
 	}
 	// A sender that dies loses nothing.
 	time.Sleep(1100 * time.Millisecond)
-	list = must2(s.ClaimAlerts(t.Context(), 10, lease))(t)
+	list = must(s.ClaimAlerts(t.Context(), 10, lease))(t)
 	if len(list) != 2 {
 		t.Fatalf("%d alerts after the sender's death, want 2", len(list))
 	}
@@ -261,10 +244,10 @@ func testAlerts(t *testing.T, s Store) {
 	}
 	// What comes right after is gathered, not dropped and not sent at once.
 	check(t, s.Raise(t.Context(), deadletter.Alert{Queue: "q", Reason: "exhausted"}))
-	if again := must2(s.ClaimAlerts(t.Context(), 10, lease))(t); len(again) != 0 {
+	if again := must(s.ClaimAlerts(t.Context(), 10, lease))(t); len(again) != 0 {
 		t.Errorf("the next alert did not wait: %+v", again)
 	}
-	all := must2(s.Alerts(t.Context(), 10))(t)
+	all := must(s.Alerts(t.Context(), 10))(t)
 	if len(all) != 3 || all[0].Done || !all[1].Done || all[2].Count+all[1].Count != 101 {
 		t.Errorf("alerts are %+v", all)
 	}

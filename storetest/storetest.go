@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,13 +67,13 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 // one.
 const lease = time.Minute
 
-// must stops the test on an error and returns the value otherwise.
-func must[T any](t *testing.T, v T, err error) T {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+// must returns the value of a call that is to succeed: must(f())(t).
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		check(t, err)
+		return v
 	}
-	return v
 }
 
 // check stops the test on an error.
@@ -80,6 +82,26 @@ func check(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// errOf is the error of a call whose value does not count.
+func errOf[T any](_ T, err error) error { return err }
+
+// wantErr holds an error to the sentinel that callers branch on.
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
+	}
+}
+
+// parallel calls f n times at once, with 0 to n-1, and waits for the end of all.
+func parallel(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
 }
 
 // message is a small message with an idempotency key and a correlation id
@@ -100,8 +122,7 @@ func accept(t *testing.T, s Store, ordered bool, msgs ...webhook.Message) []webh
 			order[e] = ordered
 		}
 	}
-	a, err := s.Accept(t.Context(), msgs, order)
-	return must(t, a, err)
+	return must(s.Accept(t.Context(), msgs, order))(t)
 }
 
 // claim takes what is due at one endpoint, under a lease that outlasts the
@@ -116,15 +137,26 @@ func claim(t *testing.T, s Store, endpoint string, n int) []webhook.Delivery {
 // turn.
 func claimAs(t *testing.T, s Store, owner string, lease time.Duration, lanes ...webhook.Lane) []webhook.Delivery {
 	t.Helper()
-	done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: owner, Lease: lease, Lanes: lanes})
-	return must(t, done.Claimed, err)
+	return must(s.WriteBackAndClaim(t.Context(), webhook.Step{Owner: owner, Lease: lease, Lanes: lanes}))(t).Claimed
 }
 
 // finish writes outcomes back and reports for each whether its fence held.
 func finish(t *testing.T, s Store, o ...webhook.WriteBack) []bool {
 	t.Helper()
-	done, err := s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: o})
-	return must(t, done.OK, err)
+	return must(s.WriteBackAndClaim(t.Context(), webhook.Step{WriteBacks: o}))(t).OK
+}
+
+// deliverAll delivers what is due at an endpoint, and what comes behind that, and
+// returns the ids in their order.
+func deliverAll(t *testing.T, s Store, endpoint string) (ids []string) {
+	t.Helper()
+	for range 10 {
+		for _, d := range claim(t, s, endpoint, 10) {
+			ids = append(ids, d.Message.ID)
+			finish(t, s, outcome(d, webhook.Delivered))
+		}
+	}
+	return ids
 }
 
 // outcome is the result of one attempt that got a 503, under the fence of
@@ -146,15 +178,6 @@ func deadLettered(d webhook.Delivery, id string) webhook.WriteBack {
 		PartitionKey: m.Key, Payload: m.Body, Headers: m.Headers, Reason: "exhausted", ErrorType: "http_503", Attempts: 1, State: deadletter.Dead, EnqueuedAt: m.Created,
 	}
 	return o
-}
-
-// must2 is must for a call with two results, which Go passes on only when
-// they are the sole arguments: must2(f())(t).
-func must2[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		return must(t, v, err)
-	}
 }
 
 // Accepting twice is how a producer recovers from a lost response: the
@@ -202,10 +225,10 @@ func testSweep(t *testing.T, s Store) {
 	accept(t, s, false, message("done", "", "a"), message("waiting", "", "b"))
 	finish(t, s, outcome(claim(t, s, "a", 1)[0], webhook.Delivered))
 	time.Sleep(5 * time.Millisecond)
-	if n := must2(s.Sweep(t.Context(), time.Millisecond, 10))(t); n != 1 {
+	if n := must(s.Sweep(t.Context(), time.Millisecond, 10))(t); n != 1 {
 		t.Errorf("swept %d, want 1", n)
 	}
-	if list := must2(s.Deliveries(t.Context(), "done"))(t); len(list) != 0 {
+	if list := must(s.Deliveries(t.Context(), "done"))(t); len(list) != 0 {
 		t.Errorf("still there: %+v", list)
 	}
 	if n := len(claim(t, s, "b", 1)); n != 1 {

@@ -23,6 +23,15 @@ func Of(typed string, known []string) (name string, ok bool) {
 	return name, ok
 }
 
+// Hint ends the message about a name that is not known: ": did you mean ...?" when
+// there is a nearest one, and otherwise what it is given.
+func Hint(typed string, known []string, otherwise string) string {
+	if name, ok := Of(typed, known); ok {
+		return ": did you mean " + name + "?"
+	}
+	return otherwise
+}
+
 // fold makes maxRetries, max-retries and max_retries alike.
 func fold(s string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))

@@ -28,3 +28,13 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+func TestHint(t *testing.T) {
+	known := []string{"total", "budget"}
+	if got, want := Hint("totl", known, ": see help"), ": did you mean total?"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := Hint("jitter", known, ": see help"), ": see help"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

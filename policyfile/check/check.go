@@ -136,59 +136,43 @@ func (r *run) refused(s Source) {
 	}
 }
 
-// idOf returns the id of a broken rule, by the field that breaks it. One
-// field may break several rules, and one rule has several fields: neither
-// alone identifies the finding. What has no id of its own is FC001, so that
+// findingIDs are the findings by the field that breaks the rule. Where one field may break
+// several rules, the rule stands behind it; a section stands for its fields.
+var findingIDs = map[string]string{
+	"budget":                "FC101",
+	"budget.ratio":          "FC102",
+	"budget.max_multiplier": "FC102",
+	"budget.window":         "FC104",
+	"backoff.cap R-7":       "FC104",
+	"budget.min_retries":    "FC106",
+	"budget.round_up":       "FC106",
+	"max_retries":           "FC201",
+	"max_attempts":          "FC201",
+	"total":                 "FC202",
+	"backoff.cap":           "FC203",
+	"backoff.base":          "FC204",
+	"backoff.jitter":        "FC205",
+	"backoff.schedule":      "FC206",
+	"total.missing":         "FC209",
+	"methods":               "FC301",
+	"idempotency.retention": "FC304",
+	"classify":              "FC306",
+	"tls.verify":            "FC601",
+	"url":                   "FC603",
+	"secret":                "FC603",
+	"classify R-9":          "FC604",
+	"breaker":               "FC701",
+	"waivers.rule":          "FC908",
+}
+
+// idOf returns the id of a broken rule. What has none of its own is FC001, so that
 // it is shown all the same.
 func idOf(f *policyfile.Fault) string {
-	switch f.Field {
-	case "budget":
-		return "FC101"
-	case "budget.ratio", "budget.max_multiplier":
-		return "FC102"
-	case "budget.window":
-		return "FC104"
-	case "budget.min_retries", "budget.round_up":
-		return "FC106"
-	case "max_retries", "max_attempts":
-		return "FC201"
-	case "total":
-		return "FC202"
-	case "total.missing":
-		return "FC209"
-	case "backoff.cap":
-		if f.Rule == "R-7" {
-			return "FC104"
-		}
-		return "FC203"
-	case "backoff.base":
-		return "FC204"
-	case "backoff.jitter":
-		return "FC205"
-	case "backoff.schedule":
-		return "FC206"
-	case "methods":
-		return "FC301"
-	case "idempotency.retention":
-		return "FC304"
-	case "tls.verify":
-		return "FC601"
-	case "url", "secret":
-		return "FC603"
-	case "waivers.rule":
-		return "FC908"
+	section, _, _ := strings.Cut(f.Field, ".")
+	if section != "classify" && section != "breaker" {
+		section = f.Field
 	}
-	// A certificate error that is made retryable breaks R-9, which no
-	// waiver lifts.
-	switch {
-	case strings.HasPrefix(f.Field, "classify") && f.Rule == "R-9":
-		return "FC604"
-	case strings.HasPrefix(f.Field, "classify"):
-		return "FC306"
-	case strings.HasPrefix(f.Field, "breaker"):
-		return "FC701"
-	}
-	return "FC001"
+	return cmp.Or(findingIDs[section+" "+f.Rule], findingIDs[section], "FC001")
 }
 
 // file judges what belongs to no single dependency.

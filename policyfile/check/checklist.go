@@ -133,6 +133,15 @@ func (v *review) each(say func(d *policyfile.Dependency) string) (evidence []str
 	return evidence
 }
 
+// unless answers no where one of the findings was made, and yes with the evidence of
+// every dependency otherwise.
+func (v *review) unless(ids []string, say func(d *policyfile.Dependency) string) (Verdict, []string) {
+	if bad := v.found(ids...); bad != nil {
+		return No, bad
+	}
+	return Yes, v.each(say)
+}
+
 // place says where a field was written, or that its default applies.
 func place(d *policyfile.Dependency, field string) string {
 	at, ok := d.Place(field)
@@ -145,20 +154,14 @@ func place(d *policyfile.Dependency, field string) string {
 // owned decides whether each dependency has exactly one owner of its
 // retries: two layers that retry multiply.
 func (v *review) owned() (Verdict, []string) {
-	if bad := v.found("FC501", "FC502", "FC503"); bad != nil {
-		return No, bad
-	}
-	return Yes, v.each(func(d *policyfile.Dependency) string {
+	return v.unless([]string{"FC501", "FC502", "FC503"}, func(d *policyfile.Dependency) string {
 		return fmt.Sprintf("%s: %s is retried by %s", place(d, "owner"), d.Name, d.Policy.Owner)
 	})
 }
 
 // bounded decides whether attempts and time are bounded.
 func (v *review) bounded() (Verdict, []string) {
-	if bad := v.found("FC201", "FC209"); bad != nil {
-		return No, bad
-	}
-	return Yes, v.each(func(d *policyfile.Dependency) string {
+	return v.unless([]string{"FC201", "FC209"}, func(d *policyfile.Dependency) string {
 		field := "max_retries"
 		if d.Policy.Kind == forbear.Webhook {
 			field = "max_attempts"
@@ -170,10 +173,7 @@ func (v *review) bounded() (Verdict, []string) {
 // budgeted decides whether a budget bounds the retries of all calls together
 //
 func (v *review) budgeted() (Verdict, []string) {
-	if bad := v.found("FC101", "FC102", "FC104", "FC106"); bad != nil {
-		return No, bad
-	}
-	return Yes, v.each(func(d *policyfile.Dependency) string {
+	return v.unless([]string{"FC101", "FC102", "FC104", "FC106"}, func(d *policyfile.Dependency) string {
 		b := d.Policy.WithDefaults().Budget
 		return fmt.Sprintf("%s: retries on %s are at most %s of %s requests over %v", place(d, "budget"), d.Name, percent(b.Ratio), b.Of, b.Window)
 	})
@@ -210,10 +210,7 @@ func (v *review) keyed() (Verdict, []string) {
 
 // classified decides whether R-4's terminal failures stay terminal.
 func (v *review) classified() (Verdict, []string) {
-	if bad := v.found("FC306", "FC604"); bad != nil {
-		return No, bad
-	}
-	return Yes, v.each(func(d *policyfile.Dependency) string {
+	return v.unless([]string{"FC306", "FC604"}, func(d *policyfile.Dependency) string {
 		return fmt.Sprintf("%s: %s retries what R-4 lists, and its overrides make none of 400, 401, 403, 404, 409 and 422 retryable", place(d, "classify"), d.Name)
 	})
 }
@@ -248,10 +245,7 @@ func (v *review) obedient() (Verdict, []string) {
 // jittered draws the first wait ten times, evenly over the draw's range, so
 // that the evidence shows how far apart the waits are.
 func (v *review) jittered() (Verdict, []string) {
-	if bad := v.found("FC204", "FC205"); bad != nil {
-		return No, bad
-	}
-	return Yes, v.each(func(d *policyfile.Dependency) string {
+	return v.unless([]string{"FC204", "FC205"}, func(d *policyfile.Dependency) string {
 		if d.Policy.Disabled {
 			return fmt.Sprintf("%s: %s is not retried", place(d, "disabled"), d.Name)
 		}

@@ -40,10 +40,16 @@ func (r *run) dependency(s Source, d *policyfile.Dependency) {
 		r.add("FC501", d.At, d.Name, "%s has no owner of its retries", d.Name)
 	}
 	if d.Policy.Breaker.Disabled {
-		at, _ := d.Place("breaker.disabled")
-		r.add("FC702", at, d.Name, "%s has no circuit breaker", d.Name)
+		r.about(d, "breaker.disabled", "FC702", "%s has no circuit breaker", d.Name)
 	}
 	r.partial(d)
+}
+
+// about is add for a field of a dependency. Where nothing was written the nearest
+// section serves, or the dependency's own line.
+func (r *run) about(d *policyfile.Dependency, field, id, format string, args ...any) {
+	at, _ := d.Place(field)
+	r.add(id, at, d.Name, format, args...)
 }
 
 // budget judges what the reader cannot: a budget within its range that still
@@ -64,17 +70,16 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 	// slack forgives the rounding of 0.2 / 0.8, which is no difference in
 	// policy.
 	const slack = 1e-9
-	switch at, _ := d.Place("budget.window"); {
+	switch {
 	case b.Window < budget.DefaultWindow && !refuses(s, d, "budget.window"):
-		r.add("FC103", at, d.Name, "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
+		r.about(d, "budget.window", "FC103", "%s counts its budget over %v, and not over 30s", d.Name, b.Window)
 	case burst > standard+slack && b.Window > budget.DefaultWindow:
-		r.add("FC103", at, d.Name, "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
+		r.about(d, "budget.window", "FC103", "%s counts its budget over %v: within 30s it may spend %s of that time's requests, and not 20%%",
 			d.Name, b.Window, percent(burst))
 	}
 	// The floor is per instance, and a fleet adds it up. Durable work is
 	// paced by other means.
 	if b.MinRetries > 0 && !d.Policy.Kind.Durable() {
-		at, _ := d.Place("budget.min_retries")
 		rate := float64(b.MinRetries) / b.Window.Seconds()
 		load := fmt.Sprintf("each instance adds up to %s retries/s (how many instances there are, the file does not say)", number(rate))
 		// With the number of instances the load can be stated, and a
@@ -82,7 +87,7 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 		if n := s.File.Instances; n > 0 {
 			load = fmt.Sprintf("%d instances add up to %s retries/s", n, number(rate*float64(n)))
 		}
-		r.add("FC105", at, d.Name, "a quiet client may retry %s %d times in %v whatever the budget's share: %s", d.Name, b.MinRetries, b.Window, load)
+		r.about(d, "budget.min_retries", "FC105", "a quiet client may retry %s %d times in %v whatever the budget's share: %s", d.Name, b.MinRetries, b.Window, load)
 	}
 }
 
@@ -132,8 +137,7 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 // (RFC 9110 section 9.2.2).
 func (r *run) writes(d *policyfile.Dependency) {
 	if d.Policy.RetryUnsent {
-		at, _ := d.Place("retry_unsent")
-		r.add("FC302", at, d.Name, "writes to %s without a key are retried when they were not sent", d.Name)
+		r.about(d, "retry_unsent", "FC302", "writes to %s without a key are retried when they were not sent", d.Name)
 	}
 	var writes []string
 	for _, m := range d.Methods {
@@ -145,8 +149,7 @@ func (r *run) writes(d *policyfile.Dependency) {
 	// The library is safe by default; the finding asks that someone has
 	// thought of it.
 	if len(writes) > 0 && !said && !d.Policy.Disabled {
-		at, _ := d.Place("methods")
-		r.add("FC301", at, d.Name, "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
+		r.about(d, "methods", "FC301", "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
 	}
 	// A position alone is asked for here: where nothing was written, the
 	// nearest section serves.
@@ -201,13 +204,12 @@ func (r *run) durable(d *policyfile.Dependency) {
 	if !d.Policy.Kind.Durable() {
 		return
 	}
-	at, _ := d.Place("dead_letter")
 	what := d.Policy.Kind.String()
 	if d.DeadLetter.Queue == "" {
-		r.add("FC401", at, d.Name, "%s %s has no dead-letter queue", what, d.Name)
+		r.about(d, "dead_letter", "FC401", "%s %s has no dead-letter queue", what, d.Name)
 	}
 	if d.DeadLetter.Alert == "" {
-		r.add("FC402", at, d.Name, "nobody is told about the dead letters of %s %s", what, d.Name)
+		r.about(d, "dead_letter", "FC402", "nobody is told about the dead letters of %s %s", what, d.Name)
 	}
 	// Only a consumer has to remember: a webhook's receiver does that on
 	// its own side.

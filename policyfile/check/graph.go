@@ -112,7 +112,6 @@ func worst(s Source, d *policyfile.Dependency) Load {
 // judges them against the limits. It needs all files at once: three layers
 // with three attempts each send 27 requests, and no single file shows that.
 func (r *run) graph() []Load {
-	var loads []*Load
 	var edges []edge
 	services := map[string][]Source{}
 	for _, s := range r.sources {
@@ -123,7 +122,6 @@ func (r *run) graph() []Load {
 	for _, s := range r.sources {
 		for _, d := range s.File.All() {
 			l := worst(s, d)
-			loads = append(loads, &l)
 			edges = append(edges, edge{l.Service, d.Target(), &l})
 			// Only a service whose own file is here can be compared.
 			r.givesUpFirst(d, services[d.Target()])
@@ -135,11 +133,12 @@ func (r *run) graph() []Load {
 	for _, e := range edges {
 		g.into[e.to] = append(g.into[e.to], e)
 	}
-	out := make([]Load, 0, len(loads))
-	for i, l := range loads {
+	out := make([]Load, 0, len(edges))
+	for _, e := range edges {
+		l := e.load
 		// The dependency's own factor comes on top of the worst path to
 		// its caller.
-		up := g.reach(edges[i].from, nil)
+		up := g.reach(e.from, nil)
 		l.Path = append(slices.Clone(up.path), l.Dependency)
 		l.PathWithout, l.PathWith = up.without*l.Without, up.with*l.With
 		r.limits(l)

@@ -26,8 +26,7 @@ func (r *run) partial(d *policyfile.Dependency) {
 	if d.Policy.Breaker.OnBudget == breaker.BudgetOpens {
 		field = "breaker.on_budget"
 	}
-	at, _ := d.Place(field)
-	r.add("FC703", at, d.Name, "simulated: while 30%% of the attempts on %s fail at random, that costs %s of the calls, and the breaker another %s",
+	r.about(d, field, "FC703", "simulated: while 30%% of the attempts on %s fail at random, that costs %s of the calls, and the breaker another %s",
 		d.Name, whole(s.FaultCost), whole(s.BreakerCost))
 }
 

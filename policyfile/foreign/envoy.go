@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -56,10 +57,7 @@ func (r *reader) envoy(data []byte) error {
 // envoyRoute reads one route that retries.
 func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.Node) {
 	action := get(n, "route")
-	policy := path(action, "retry_policy")
-	if policy == nil {
-		policy = inherited
-	}
+	policy := cmp.Or(path(action, "retry_policy"), inherited)
 	on := path(policy, "retry_on")
 	if action == nil || policy == nil || text(on) == "" {
 		return // without retry_on Envoy does not retry
@@ -69,17 +67,17 @@ func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.N
 	name := text(get(action, "cluster"))
 	if name == "" {
 		name = "unnamed"
-		r.unjudged(r.at(action.Line, action.Column), "", "a route whose cluster is not named here retries")
+		r.unjudged(r.place(action), "", "a route whose cluster is not named here retries")
 	}
 	// A cluster is a dependency: routes to the same one give several
 	// findings, each with its own line.
-	d := policyfile.Dependency{Name: name, At: r.at(policy.Line, policy.Column), Protocol: "http"}
+	d := policyfile.Dependency{Name: name, At: r.place(policy), Protocol: "http"}
 	// The place is that of the figure which a reader would change, or of
 	// the policy without it.
-	count, place := envoyRetries, r.at(policy.Line, policy.Column)
+	count, place := envoyRetries, r.place(policy)
 	if v := path(policy, "num_retries"); v != nil {
 		if m, ok := number(v); ok {
-			count, place = int(m), r.at(v.Line, v.Column)
+			count, place = int(m), r.place(v)
 		}
 	}
 	retries(&d, count, place)
@@ -95,33 +93,25 @@ func (r *reader) envoyRoute(n, inherited *yaml.Node, clusters map[string]*yaml.N
 // it.
 func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *yaml.Node) {
 	d.Policy.Total = envoyTimeout
-	if v := get(action, "timeout"); v != nil {
-		d.SetPlace("total", r.at(v.Line, v.Column))
-		// Zero switches the timeout off, in contrast to an absent field.
-		if d.Policy.Total, _ = span(v); d.Policy.Total == 0 {
-			r.refuse(r.at(v.Line, v.Column), "R-3", d, "total.missing", "timeout %s switches the route's timeout off", v.Value)
-		}
+	timeout := get(action, "timeout")
+	// Zero switches the timeout off, in contrast to an absent field.
+	if r.duration(d, "total", timeout, &d.Policy.Total); d.Policy.Total == 0 {
+		r.refuse(r.place(timeout), "R-3", d, "total.missing", "timeout %s switches the route's timeout off", timeout.Value)
 	}
 	d.Policy.PerAttempt = d.Policy.Total // Envoy's default
-	d.SetPlace("per_attempt", r.at(policy.Line, policy.Column))
+	d.SetPlace("per_attempt", r.place(policy))
 	if v := path(policy, "per_try_timeout"); v != nil {
-		d.SetPlace("per_attempt", r.at(v.Line, v.Column))
+		d.SetPlace("per_attempt", r.place(v))
 		if t, ok := span(v); ok && t > 0 {
 			d.Policy.PerAttempt = t
 		}
 	}
 	d.Policy.Backoff.Base = envoyBase
 	back := path(policy, "retry_back_off")
-	if v := path(back, "base_interval"); v != nil {
-		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
-		d.Policy.Backoff.Base, _ = span(v)
-	}
+	r.duration(d, "backoff.base", path(back, "base_interval"), &d.Policy.Backoff.Base)
 	// Envoy's documented default: ten times the base.
 	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
-	if v := path(back, "max_interval"); v != nil {
-		d.SetPlace("backoff.cap", r.at(v.Line, v.Column))
-		d.Policy.Backoff.Cap, _ = span(v)
-	}
+	r.duration(d, "backoff.cap", path(back, "max_interval"), &d.Policy.Backoff.Cap)
 }
 
 // unsent are the conditions under which nothing has reached the upstream
@@ -132,7 +122,7 @@ var unsent = []string{"connect-failure", "refused-stream", "reset-before-request
 // Conditions that may repeat a request the service has seen need idempotent
 // methods (R-6).
 func (r *reader) conditions(d *policyfile.Dependency, on, codes *yaml.Node, idempotent bool) {
-	at := r.at(on.Line, on.Column)
+	at := r.place(on)
 	repeats := false
 	for word := range strings.SplitSeq(text(on), ",") {
 		word = strings.TrimSpace(word)
@@ -148,7 +138,7 @@ func (r *reader) conditions(d *policyfile.Dependency, on, codes *yaml.Node, idem
 	}
 	for _, c := range items(codes) {
 		if slices.Contains(never, text(c)) {
-			r.refuse(r.at(c.Line, c.Column), "R-4", d, "classify.http_"+text(c), "%s is retried: the same request gets the same answer", text(c))
+			r.refuse(r.place(c), "R-4", d, "classify.http_"+text(c), "%s is retried: the same request gets the same answer", text(c))
 		}
 	}
 	if repeats && !idempotent && !d.Policy.Disabled {
@@ -166,10 +156,7 @@ func methodBound(route *yaml.Node) bool {
 		}
 		// Both spellings of the match are in use; the second one is
 		// deprecated.
-		exact := text(path(h, "string_match", "exact"))
-		if exact == "" {
-			exact = text(path(h, "exact_match"))
-		}
+		exact := cmp.Or(text(path(h, "string_match", "exact")), text(path(h, "exact_match")))
 		return slices.Contains([]string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}, exact)
 	}
 	return false
@@ -184,25 +171,27 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *yaml.Node, at po
 		return
 	}
 	for _, t := range items(path(cluster, "circuit_breakers", "thresholds")) {
-		budget := path(t, "retry_budget")
-		if budget == nil {
-			continue
+		if budget := path(t, "retry_budget"); budget != nil {
+			r.share(d, budget, path(budget, "budget_percent", "value"))
+			return
 		}
-		d.SetPlace("budget", r.at(budget.Line, budget.Column))
-		// A budget without a percentage means Envoy's default of 20 %.
-		share, from := envoyPercent, budget
-		if v := path(budget, "budget_percent", "value"); v != nil {
-			share, _ = number(v)
-			from = v
-		}
-		d.SetPlace("budget.ratio", r.at(from.Line, from.Column))
-		// More than all requests cannot be retried; the finding comes from
-		// the range.
-		d.Policy.Budget.Ratio = min(share/100, 1)
-		return
 	}
-	r.refuse(r.at(cluster.Line, cluster.Column), "R-7", d, "budget",
+	r.refuse(r.place(cluster), "R-7", d, "budget",
 		"the cluster has no retry_budget: its retries are bounded by a number of concurrent ones, whatever the traffic")
+}
+
+// share reads the percentage of a retry budget of Envoy's, which Istio hands on. A
+// budget without one means the default of 20 %.
+func (r *reader) share(d *policyfile.Dependency, budget, percentage *yaml.Node) {
+	share, from := envoyPercent, budget
+	if percentage != nil {
+		share, _ = number(percentage)
+		from = percentage
+	}
+	d.SetPlace("budget", r.place(budget))
+	d.SetPlace("budget.ratio", r.place(from))
+	// More than all requests cannot be retried; the finding comes from the range.
+	d.Policy.Budget.Ratio = min(share/100, 1)
 }
 
 // envoyTLS looks for a cluster that accepts any certificate (R-9). Envoy
@@ -221,8 +210,8 @@ func (r *reader) envoyTLS(d *policyfile.Dependency, cluster *yaml.Node) {
 	combined := path(common, "combined_validation_context")
 	secret := path(common, "validation_context_sds_secret_config")
 	if v := path(validation, "trust_chain_verification"); text(v) == "ACCEPT_UNTRUSTED" {
-		r.refuse(r.at(v.Line, v.Column), "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED switches the verification of certificates off")
+		r.refuse(r.place(v), "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED switches the verification of certificates off")
 	} else if validation == nil && combined == nil && secret == nil {
-		r.refuse(r.at(tls.Line, tls.Column), "R-9", d, "tls.verify", "without a validation_context Envoy accepts any certificate")
+		r.refuse(r.place(tls), "R-9", d, "tls.verify", "without a validation_context Envoy accepts any certificate")
 	}
 }

@@ -17,9 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/violation"
 )
@@ -140,12 +138,6 @@ func retries(d *policyfile.Dependency, n int, at policyfile.Position) {
 	if d.Policy.Disabled = n <= 0; n > 0 {
 		d.Policy.MaxRetries = n
 	}
-}
-
-// atOnce says that no time passes between attempts. A schedule is the only
-// form that can express it: a base of zero would mean the default.
-func atOnce(d *policyfile.Dependency) {
-	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
 }
 
 // never are the statuses that R-4 forbids to retry.

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -37,48 +38,35 @@ func (r *reader) grpc(data []byte) error {
 // grpcMethod reads one method config. One without a retryPolicy does not
 // retry.
 func (r *reader) grpcMethod(n, throttling *yaml.Node) {
-	d := policyfile.Dependency{Name: grpcName(n), At: r.at(n.Line, n.Column), Protocol: "grpc"}
+	d := policyfile.Dependency{Name: grpcName(n), At: r.place(n), Protocol: "grpc"}
 	d.Policy.Kind = forbear.GRPC
 	policy := get(n, "retryPolicy")
 	// Hedging sends more without a failure: another question, which no rule
 	// here covers.
 	if hedging := get(n, "hedgingPolicy"); hedging != nil {
-		r.unjudged(r.at(hedging.Line, hedging.Column), d.Name, "%s hedges its calls, which is not judged here", d.Name)
+		r.unjudged(r.place(hedging), d.Name, "%s hedges its calls, which is not judged here", d.Name)
 	}
 	if policy == nil {
 		return
 	}
-	at := r.at(policy.Line, policy.Column)
+	at := r.place(policy)
 	if v := get(policy, "maxAttempts"); v != nil {
 		// gRPC refuses a config with fewer than two attempts.
 		if m, ok := number(v); ok && m >= 2 {
-			retries(&d, int(min(m, grpcMaxAttempts))-1, r.at(v.Line, v.Column))
+			retries(&d, int(min(m, grpcMaxAttempts))-1, r.place(v))
 		} else {
-			r.unjudged(r.at(v.Line, v.Column), d.Name, "maxAttempts %q of %s is not a number of at least 2", v.Value, d.Name)
+			r.unjudged(r.place(v), d.Name, "maxAttempts %q of %s is not a number of at least 2", v.Value, d.Name)
 		}
 	}
 	// A duration that cannot be read stays zero and means the default: gRPC
 	// itself refuses such a config, so that it never runs.
-	if v := get(policy, "initialBackoff"); v != nil {
-		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
-		d.Policy.Backoff.Base, _ = span(v)
-	}
-	if v := get(policy, "maxBackoff"); v != nil {
-		d.SetPlace("backoff.cap", r.at(v.Line, v.Column))
-		d.Policy.Backoff.Cap, _ = span(v)
-	}
+	r.duration(&d, "backoff.base", get(policy, "initialBackoff"), &d.Policy.Backoff.Base)
+	r.duration(&d, "backoff.cap", get(policy, "maxBackoff"), &d.Policy.Backoff.Cap)
 	// gRFC A6 fixes the jitter, and no setting changes it: every service
 	// config with retries breaks R-1.
 	r.refuse(at, "R-1", &d, "backoff.jitter", "gRPC's own retries wait within 20%% of the same time: that is not full jitter")
-	if v := get(policy, "perAttemptRecvTimeout"); v != nil {
-		d.SetPlace("per_attempt", r.at(v.Line, v.Column))
-		d.Policy.PerAttempt, _ = span(v)
-	}
-	if v := get(n, "timeout"); v != nil {
-		d.SetPlace("total", r.at(v.Line, v.Column))
-		d.Policy.Total, _ = span(v)
-	}
-	if d.Policy.Total == 0 {
+	r.duration(&d, "per_attempt", get(policy, "perAttemptRecvTimeout"), &d.Policy.PerAttempt)
+	if r.duration(&d, "total", get(n, "timeout"), &d.Policy.Total); d.Policy.Total == 0 {
 		r.refuse(at, "R-3", &d, "total.missing", "no timeout bounds the call and its retries")
 	}
 	r.grpcCodes(&d, get(policy, "retryableStatusCodes"))
@@ -86,27 +74,20 @@ func (r *reader) grpcMethod(n, throttling *yaml.Node) {
 	r.add(d)
 }
 
-// grpcNumbers are the codes by number, which the config may use in place of
-// names.
-var grpcNumbers = []string{
-	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
-}
-
 // grpcNever are the codes that R-4 forbids to retry: the same request fails
 // the same way again.
 var grpcNever = []string{"INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED", "UNIMPLEMENTED"}
 
-// grpcCodes judges the retryable codes, which gRPC accepts in any case.
+// grpcCodes judges the retryable codes, which gRPC accepts by number, and by name
+// in any case.
 func (r *reader) grpcCodes(d *policyfile.Dependency, n *yaml.Node) {
 	for _, c := range items(n) {
 		code := strings.ToUpper(text(c))
-		if i, ok := number(c); ok && i >= 0 && int(i) < len(grpcNumbers) {
-			code = grpcNumbers[int(i)]
+		if i, ok := number(c); ok && i >= 0 && int(i) < len(grpccode.Names) {
+			code = grpccode.Names[int(i)]
 		}
 		if slices.Contains(grpcNever, code) {
-			r.refuse(r.at(c.Line, c.Column), "R-4", d, "classify.grpc_"+code, "%s is retried: the same request gets the same answer", code)
+			r.refuse(r.place(c), "R-4", d, "classify.grpc_"+code, "%s is retried: the same request gets the same answer", code)
 		}
 	}
 }
@@ -122,11 +103,11 @@ func (r *reader) throttling(d *policyfile.Dependency, n *yaml.Node, at policyfil
 	// gRPC demands a positive ratio; anything else would not run.
 	ratio, ok := number(get(n, "tokenRatio"))
 	if !ok || ratio <= 0 || math.IsInf(ratio, 0) {
-		r.unjudged(r.at(n.Line, n.Column), d.Name, "the tokenRatio of retryThrottling cannot be read")
+		r.unjudged(r.place(n), d.Name, "the tokenRatio of retryThrottling cannot be read")
 		return
 	}
-	d.SetPlace("budget", r.at(n.Line, n.Column))
-	d.SetPlace("budget.ratio", r.at(get(n, "tokenRatio").Line, get(n, "tokenRatio").Column))
+	d.SetPlace("budget", r.place(n))
+	d.SetPlace("budget.ratio", r.place(get(n, "tokenRatio")))
 	d.Policy.Budget.Ratio = min(ratio, 1)
 }
 

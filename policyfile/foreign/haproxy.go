@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -155,8 +156,7 @@ func (r *reader) backend(p *proxy) {
 	r.refuse(at, "R-7", &d, "budget", "HAProxy has no retry budget: every failed request is sent again")
 	r.refuse(at, "R-1", &d, "backoff.jitter", "retries go out after a fixed second, or at once to another server")
 	r.refuse(at, "R-3", &d, "total.missing", "nothing bounds a request and its retries together")
-	atOnce(&d)
-	d.Policy.Backoff.Schedule = []time.Duration{time.Second}
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{time.Second}}
 	r.add(d)
 }
 

@@ -51,7 +51,7 @@ func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
 	if name == "" {
 		return // a redirect or a direct response
 	}
-	d := policyfile.Dependency{Name: name, At: r.at(n.Line, n.Column), Protocol: "http"}
+	d := policyfile.Dependency{Name: name, At: r.place(n), Protocol: "http"}
 	policy := get(n, "retries")
 	at := d.At
 	// Silence means Istio's default of two retries, not none.
@@ -59,7 +59,7 @@ func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
 		retries(&d, istioRetries, at)
 		r.unjudged(at, name, "%s says nothing of retries: Istio's default holds, %d of them unless the mesh says otherwise", name, istioRetries)
 	} else {
-		at = r.at(policy.Line, policy.Column)
+		at = r.place(policy)
 		count, from := float64(istioRetries), policy
 		if v := get(policy, "attempts"); v != nil {
 			// attempts counts retries in Istio, in spite of its name.
@@ -68,7 +68,7 @@ func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
 				count = min(m, math.MaxInt16)
 			}
 		}
-		retries(&d, int(count), r.at(from.Line, from.Column))
+		retries(&d, int(count), r.place(from))
 	}
 	if d.Policy.Disabled {
 		r.add(d)
@@ -86,24 +86,14 @@ func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
 // defaults apply, except that a route without a timeout has none.
 func (r *reader) istioTimes(d *policyfile.Dependency, n, policy *yaml.Node, at policyfile.Position) {
 	d.Policy.Backoff.Base = envoyBase
-	if v := get(policy, "backoff"); v != nil {
-		d.SetPlace("backoff.base", r.at(v.Line, v.Column))
-		d.Policy.Backoff.Base, _ = span(v)
-	}
+	r.duration(d, "backoff.base", get(policy, "backoff"), &d.Policy.Backoff.Base)
 	// Istio sets no maximum, so that Envoy's applies.
 	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
-	v := get(n, "timeout")
-	if d.Policy.Total, _ = span(v); v != nil {
-		d.SetPlace("total", r.at(v.Line, v.Column))
-	}
-	if d.Policy.Total == 0 {
+	if r.duration(d, "total", get(n, "timeout"), &d.Policy.Total); d.Policy.Total == 0 {
 		r.refuse(at, "R-3", d, "total.missing", "no timeout bounds the call and its retries")
 	}
 	d.Policy.PerAttempt = d.Policy.Total
-	if v := get(policy, "perTryTimeout"); v != nil {
-		d.SetPlace("per_attempt", r.at(v.Line, v.Column))
-		d.Policy.PerAttempt, _ = span(v)
-	}
+	r.duration(d, "per_attempt", get(policy, "perTryTimeout"), &d.Policy.PerAttempt)
 }
 
 // istioMethodBound reports whether every match of a route names an
@@ -128,20 +118,12 @@ func (r *reader) istioRule(d *policyfile.Dependency, rule *yaml.Node, at policyf
 	}
 	// Istio verifies by default, unlike Envoy by itself.
 	if v := get(get(rule, "tls"), "insecureSkipVerify"); text(v) == "true" {
-		r.refuse(r.at(v.Line, v.Column), "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+		r.refuse(r.place(v), "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
 	}
 	budget := get(rule, "retryBudget")
 	if budget == nil {
-		r.refuse(r.at(rule.Line, rule.Column), "R-7", d, "budget", "the traffic policy has no retryBudget")
+		r.refuse(r.place(rule), "R-7", d, "budget", "the traffic policy has no retryBudget")
 		return
 	}
-	d.SetPlace("budget", r.at(budget.Line, budget.Column))
-	// Istio hands the budget to Envoy, whose default share applies.
-	share, from := envoyPercent, budget
-	if v := get(budget, "percent"); v != nil {
-		share, _ = number(v)
-		from = v
-	}
-	d.SetPlace("budget.ratio", r.at(from.Line, from.Column))
-	d.Policy.Budget.Ratio = min(share/100, 1)
+	r.share(d, budget, get(budget, "percent"))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -103,27 +104,23 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 	} else {
 		when.args = []string{"", "error", "timeout"}
 	}
+	from := at
 	servers, known := upstreams[host]
 	tries := max(servers, 1) // one name of one address has no next server
 	if limit, ok := set["proxy_next_upstream_tries"]; ok {
 		if n, err := strconv.Atoi(limit.args[1]); err == nil && n > 0 {
-			d.SetPlace("max_retries", r.at(limit.line, limit.column))
+			from = r.at(limit.line, limit.column)
 			// A limit cannot make nginx try more servers than there are.
-			if known {
-				tries = min(tries, n)
-			} else {
+			if !known {
 				tries = n
 			}
+			tries = min(tries, n)
 		}
 	}
 	if slices.Contains(when.args, "off") {
 		tries = 1
 	}
-	if place, ok := d.Place("max_retries"); ok {
-		retries(&d, tries-1, place)
-	} else {
-		retries(&d, tries-1, at)
-	}
+	retries(&d, tries-1, from)
 	// nginx does not verify upstream certificates unless asked to.
 	if verify, ok := set["proxy_ssl_verify"]; scheme == "https" && (!ok || verify.args[1] != "on") {
 		place := d.At
@@ -159,7 +156,8 @@ func (r *reader) nextUpstream(d *policyfile.Dependency, when directive, at polic
 	}
 	r.refuse(at, "R-7", d, "budget", "nginx has no retry budget: every failed request is sent again")
 	r.refuse(at, "R-1", d, "backoff.jitter", "the next server is asked at once, without a wait")
-	atOnce(d)
+	// A schedule is the only form that can say so: a base of zero means the default.
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
 	limit, ok := set["proxy_next_upstream_timeout"]
 	if ok {
 		at = r.at(limit.line, limit.column)

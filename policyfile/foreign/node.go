@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // documents parses YAML, or JSON, which is a subset of it. Several documents
@@ -123,6 +125,18 @@ func number(n *yaml.Node) (float64, bool) {
 func span(n *yaml.Node) (time.Duration, bool) {
 	v, err := time.ParseDuration(text(n))
 	return v, err == nil && v >= 0
+}
+
+// place is where a value stands in the file.
+func (r *reader) place(n *yaml.Node) policyfile.Position { return r.at(n.Line, n.Column) }
+
+// duration reads a duration that the file may leave out: what into has then is the
+// default. One that cannot be read is zero.
+func (r *reader) duration(d *policyfile.Dependency, field string, n *yaml.Node, into *time.Duration) {
+	if n != nil {
+		d.SetPlace(field, r.place(n))
+		*into, _ = span(n)
+	}
 }
 
 // walk calls visit for every mapping below n. Each is visited once, which

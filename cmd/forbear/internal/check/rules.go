@@ -66,10 +66,7 @@ func explainRule(std *cli.Streams, id string) int {
 		for _, r := range check.Rules() {
 			known = append(known, r.ID)
 		}
-		if near, ok := nearest.Of(strings.ToUpper(id), known); ok {
-			return std.Fail("unknown finding %q: did you mean %s?", id, near)
-		}
-		return std.Fail("unknown finding %q: see forbear rules list", id)
+		return std.Fail("unknown finding %q%s", id, nearest.Hint(strings.ToUpper(id), known, ": see forbear rules list"))
 	}
 	// Whether a waiver helps is what a team asks next.
 	waivable := "no waiver lifts it"

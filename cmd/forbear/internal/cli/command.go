@@ -104,6 +104,15 @@ func (c *Command) Operands(std *Streams, f *flag.FlagSet, args []string) (operan
 	}
 }
 
+// Verb takes the verb off the arguments. There is none where flags come first, such
+// as --help.
+func Verb(args []string) (verb string, rest []string) {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		return args[0], args[1:]
+	}
+	return "", args
+}
+
 // help writes the command's manual: what --help and forbear help NAME print.
 func (c *Command) help(w io.Writer, f *flag.FlagSet) {
 	fmt.Fprintf(w, "forbear %s: %s\n\n", c.Name, c.Summary)

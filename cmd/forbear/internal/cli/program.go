@@ -82,10 +82,7 @@ func (p Program) unknown(std *Streams, name string) int {
 	for _, c := range p {
 		names = append(names, c.Name)
 	}
-	if near, ok := nearest.Of(name, names); ok {
-		return std.Fail("unknown command %q: did you mean %s?", name, near)
-	}
-	return std.Fail("unknown command %q: see forbear help", name)
+	return std.Fail("unknown command %q%s", name, nearest.Hint(name, names, ": see forbear help"))
 }
 
 // overview lists the commands: what help prints, and a call without arguments.

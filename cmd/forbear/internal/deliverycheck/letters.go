@@ -2,6 +2,7 @@ package deliverycheck
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -72,10 +73,8 @@ func ReadLetters(ctx context.Context, addr string) ([]Letter, error) {
 		})
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	return list, nil
 }

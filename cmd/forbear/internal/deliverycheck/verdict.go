@@ -3,6 +3,7 @@ package deliverycheck
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -61,11 +62,8 @@ func Judge(ev *Evidence) *Report {
 		j.endpoints[e.ID] = e
 	}
 	j.collect()
-	list := make([]*story, 0, len(j.stories))
-	for _, s := range j.stories {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b *story) int { return cmp.Compare(a.offers[0].N, b.offers[0].N) })
+	byOffer := func(a, b *story) int { return cmp.Compare(a.offers[0].N, b.offers[0].N) }
+	list := slices.SortedFunc(maps.Values(j.stories), byOffer)
 	for _, s := range list {
 		j.arrived(s)
 		j.promised(s)
@@ -170,12 +168,7 @@ func (s *story) decide() {
 	if len(s.arrivals) == 0 {
 		return
 	}
-	var like []*entry
-	for _, e := range s.entries {
-		if e.wire == s.arrivals[0].Wire {
-			like = append(like, e)
-		}
-	}
+	like := slices.DeleteFunc(slices.Clone(s.entries), func(e *entry) bool { return e.wire != s.arrivals[0].Wire })
 	if len(like) == 0 {
 		return
 	}

@@ -1,5 +1,7 @@
 package deliverycheck
 
+import "slices"
+
 // arrived judges what arrived of one identity (rules 1 and 4). A mix-up of endpoints
 // is told apart from plain corruption, because the two have different causes in the
 // product.
@@ -32,37 +34,23 @@ func (j *judge) arrived(s *story) {
 // foreign reports whether what arrived was offered under the same id at another
 // endpoint alone. That is the mark of a store that keys messages by their id alone.
 func (j *judge) foreign(s *story) bool {
-	for _, other := range j.ids[s.ID] {
-		for _, e := range other.entries {
-			if other != s && e.content.Wire(s.endpoint, s.ID) == s.arrivals[0].Wire {
-				return true
-			}
-		}
-	}
-	return false
+	arrived := func(e *entry) bool { return e.content.Wire(s.endpoint, s.ID) == s.arrivals[0].Wire }
+	return slices.ContainsFunc(j.ids[s.ID], func(other *story) bool {
+		return other != s && slices.ContainsFunc(other.entries, arrived)
+	})
 }
 
 // taken reports whether the endpoint took the message. A response of 503 is no
 // delivery: the message is due again.
 func (s *story) taken() bool {
-	for i := range s.arrivals {
-		if s.arrivals[i].good() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.arrivals, func(a Arrival) bool { return a.good() })
 }
 
 // promised judges whether what was acknowledged over HTTP arrived (rules 2 and
 // 4). Two acknowledged contents cannot both arrive, so one caller was promised what
 // did not happen.
 func (j *judge) promised(s *story) {
-	var acked []*entry
-	for _, e := range s.entries {
-		if len(e.acked) > 0 {
-			acked = append(acked, e)
-		}
-	}
+	acked := slices.DeleteFunc(slices.Clone(s.entries), func(e *entry) bool { return len(e.acked) == 0 })
 	if len(acked) > 1 {
 		j.add(2, "%v: %d contents were acknowledged%s", s.Identity, len(acked), s.facts())
 	}
@@ -168,10 +156,7 @@ func (j *judge) counted(s *story) {
 // a lease of the first: by then its outcome was written, or the lease lost.
 // At-least-once delivery allows such a repetition and no other (rule 5).
 func (j *judge) excused(first, again *Arrival) bool {
-	for _, k := range j.ev.Kills {
-		if first.Tick < k.Tick && k.Tick < again.Tick && k.At.Sub(first.At) < lease {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.ev.Kills, func(k Kill) bool {
+		return first.Tick < k.Tick && k.Tick < again.Tick && k.At.Sub(first.At) < lease
+	})
 }

@@ -2,6 +2,7 @@ package deliverycheck
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -49,14 +50,10 @@ func (j *judge) ordered(list []*story) {
 }
 
 // sorted puts the lines in order, so that reports of one run can be compared.
-func sorted(lines map[line][]*link) (list []line) {
-	for at := range lines {
-		list = append(list, at)
-	}
-	slices.SortFunc(list, func(a, b line) int {
+func sorted(lines map[line][]*link) []line {
+	return slices.SortedFunc(maps.Keys(lines), func(a, b line) int {
 		return cmp.Or(cmp.Compare(a.endpoint, b.endpoint), cmp.Compare(a.key, b.key), cmp.Compare(a.channel, b.channel))
 	})
-	return list
 }
 
 // link finds out when the message may have been accepted. It reports false when
@@ -64,11 +61,8 @@ func sorted(lines map[line][]*link) (list []line) {
 // case is left out rather than guessed: a false violation costs days of search.
 func (s *story) link() (l *link, channel Channel, ok bool) {
 	l = &link{story: s, early: math.MaxInt64, first: s.arrivals[0].Tick, last: s.arrivals[len(s.arrivals)-1].Tick, good: math.MaxInt64}
-	for i := range s.arrivals {
-		if s.arrivals[i].good() {
-			l.good = s.arrivals[i].Tick
-			break
-		}
+	if i := slices.IndexFunc(s.arrivals, func(a Arrival) bool { return a.good() }); i >= 0 {
+		l.good = s.arrivals[i].Tick
 	}
 	for n, o := range s.candidates() {
 		begin := o.Begin

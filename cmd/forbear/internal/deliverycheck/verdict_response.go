@@ -1,5 +1,7 @@
 package deliverycheck
 
+import "slices"
+
 // responded judges the response to one HTTP offer by what had been offered
 // before it (rules 2 and 3). Only what can be known is judged: of two calls in
 // flight together either may have been first.
@@ -53,32 +55,25 @@ func count(b bool) int {
 // before reports whether another offer of the same content, or of another one,
 // may have been there when o got its response.
 func (s *story) before(o *Offer, same bool) bool {
-	for _, p := range s.offers {
-		if p != o && p.standing() && (p.Sum == o.Sum) == same && p.Begin < o.End {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.offers, func(p *Offer) bool {
+		return p != o && p.standing() && (p.Sum == o.Sum) == same && p.Begin < o.End
+	})
 }
 
 // knew reports whether the same content, or another one, was certainly there
 // before the call that got the response: it was acknowledged, or had arrived.
 func (s *story) knew(o *Offer, same bool) bool {
-	for _, p := range s.offers {
-		if p != o && p.acknowledged() && (p.Sum == o.Sum) == same && p.End < o.Last {
-			return true
-		}
-	}
-	return s.winner != nil && (s.winner.sum == o.Sum) == same && s.arrivals[0].Tick < o.Last
+	acknowledged := slices.ContainsFunc(s.offers, func(p *Offer) bool {
+		return p != o && p.acknowledged() && (p.Sum == o.Sum) == same && p.End < o.Last
+	})
+	return acknowledged || s.winner != nil && (s.winner.sum == o.Sum) == same && s.arrivals[0].Tick < o.Last
 }
 
 // wonEverywhere reports whether the content of an offer is the one that arrived
 // at all of its endpoints.
 func (j *judge) wonEverywhere(o *Offer) bool {
-	for _, e := range o.Endpoints {
-		if s := j.stories[Identity{e, o.ID}]; s.winner == nil || s.winner.sum != o.Sum {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(o.Endpoints, func(endpoint string) bool {
+		s := j.stories[Identity{endpoint, o.ID}]
+		return s.winner == nil || s.winner.sum != o.Sum
+	})
 }

@@ -72,12 +72,7 @@ forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 		if len(args) == 0 {
 			return std.Fail("dlq: what shall be done? want %s (see forbear dlq --help)", verbNames())
 		}
-		verb := args[0]
-		if strings.HasPrefix(verb, "-") { // --help, or flags before the verb
-			verb = ""
-		} else {
-			args = args[1:]
-		}
+		verb, args := cli.Verb(args)
 		operands, code, done := c.Operands(std, f, args)
 		if done {
 			return code

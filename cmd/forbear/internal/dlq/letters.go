@@ -23,34 +23,41 @@ func (q *dlq) table() *tabwriter.Writer { return tabwriter.NewWriter(q.std.Out, 
 // can steer the operator's terminal.
 func (q *dlq) list(ctx context.Context) (int, error) {
 	list, err := q.db.DeadLetters().List(ctx, q.filter)
-	if err != nil {
-		return 0, err
+	// A list is never revealed: one letter at a time can be, and is audited.
+	for i := range list {
+		list[i] = list[i].Mask()
 	}
-	if len(list) == 0 {
-		return q.nothing("no such dead letters")
-	}
-	// Letters are written as they are in the page; the columns are aligned
-	// over all of it.
-	w := q.table()
-	if q.format == "text" {
-		fmt.Fprintln(w, "ID\tSTATE\tREASON\tERROR\tDESTINATION\tEVENT\tATTEMPTS\tREDRIVES\tDIED")
-	}
-	for _, l := range list {
-		// A list is never revealed: one letter at a time can be, and is
-		// audited.
-		if !q.json(l.Mask()) {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", cli.Printable(l.ID), l.State, cli.Printable(l.Reason), cli.Printable(l.ErrorType), cli.Printable(l.Destination), cli.Printable(l.EventID), l.Attempts, l.Redrives, l.DeadAt.Format(time.RFC3339))
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return 0, err
-	}
+	const head = "ID\tSTATE\tREASON\tERROR\tDESTINATION\tEVENT\tATTEMPTS\tREDRIVES\tDIED"
+	code, err := show(q, list, err, "no such dead letters", head, func(l deadletter.Letter) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s", cli.Printable(l.ID), l.State, cli.Printable(l.Reason), cli.Printable(l.ErrorType), cli.Printable(l.Destination), cli.Printable(l.EventID), l.Attempts, l.Redrives, l.DeadAt.Format(time.RFC3339))
+	})
 	// A full page may be the last one: to know, another query would be
 	// needed.
-	if len(list) == q.filter.Limit {
+	if err == nil && len(list) == q.filter.Limit {
 		fmt.Fprintf(q.std.Err, "forbear: dlq: there may be more: --after %s\n", list[len(list)-1].ID)
 	}
-	return cli.ExitOK, nil
+	return code, err
+}
+
+// show writes a list as a table, whose columns are aligned over all of it, or as
+// lines of JSON. It says none where there is nothing.
+func show[T any](q *dlq, list []T, err error, none, head string, row func(T) string) (int, error) {
+	switch {
+	case err != nil:
+		return 0, err
+	case len(list) == 0:
+		return q.nothing(none)
+	}
+	w := q.table()
+	if q.format == "text" {
+		fmt.Fprintln(w, head)
+	}
+	for _, v := range list {
+		if !q.json(v) {
+			fmt.Fprintln(w, row(v))
+		}
+	}
+	return cli.ExitOK, w.Flush()
 }
 
 // stats counts the letters. An empty queue is a good result: exit code 0.
@@ -225,20 +232,7 @@ func (q *dlq) read(ctx context.Context) (int, error) {
 // trail cannot be changed from here.
 func (q *dlq) audits(ctx context.Context) (int, error) {
 	list, err := q.db.DeadLetters().AuditTrail(ctx, q.filter.Limit)
-	if err != nil {
-		return 0, err
-	}
-	if len(list) == 0 {
-		return q.nothing("the audit trail is empty")
-	}
-	w := q.table()
-	if q.format == "text" {
-		fmt.Fprintln(w, "AT\tWHO\tACTION\tTARGET\tDETAIL")
-	}
-	for _, e := range list {
-		if !q.json(e) {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), cli.Printable(e.Who), e.Action, cli.Printable(e.Target), cli.Printable(e.Detail))
-		}
-	}
-	return cli.ExitOK, w.Flush()
+	return show(q, list, err, "the audit trail is empty", "AT\tWHO\tACTION\tTARGET\tDETAIL", func(e deadletter.Entry) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), cli.Printable(e.Who), e.Action, cli.Printable(e.Target), cli.Printable(e.Detail))
+	})
 }

@@ -121,22 +121,10 @@ func progress(j *deadletter.Job) string {
 // redrives lists the redrives and how far they have come, the newest first.
 func (q *dlq) redrives(ctx context.Context) (int, error) {
 	list, err := q.db.DeadLetters().Jobs(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if len(list) == 0 {
-		return q.nothing("no redrives")
-	}
-	w := q.table()
-	if q.format == "text" {
-		fmt.Fprintln(w, "ID\tSTATE\tSENT\tTOTAL\tDELIVERED\tFAILING\tRATE\tBY\tCREATED\tWHY")
-	}
-	for _, j := range list {
-		if !q.json(j) {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%v/s\t%s\t%s\t%s\n", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing, j.Rate, cli.Printable(j.By), j.Created.Format(time.RFC3339), j.Why)
-		}
-	}
-	return cli.ExitOK, w.Flush()
+	const head = "ID\tSTATE\tSENT\tTOTAL\tDELIVERED\tFAILING\tRATE\tBY\tCREATED\tWHY"
+	return show(q, list, err, "no redrives", head, func(j deadletter.Job) string {
+		return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%v/s\t%s\t%s\t%s", j.ID, j.State, j.Begun, j.Total, j.Delivered, j.Failing, j.Rate, cli.Printable(j.By), j.Created.Format(time.RFC3339), j.Why)
+	})
 }
 
 // setJob pauses, resumes or cancels a redrive. The state is in the database:

@@ -1,15 +1,6 @@
 package durable
 
-import (
-	"net/http"
-)
-
-// listAlerts lists the latest alerts. The last 100 are enough for a look: what
-// happened long ago is in the audit and in the dead letters.
-func (s *Service) listAlerts(r *http.Request) (int, any, error) {
-	list, err := s.DB.DeadLetters().Alerts(r.Context(), 100)
-	return http.StatusOK, map[string]any{"alerts": nonNil(list)}, err
-}
+import "net/http"
 
 // alertHealth shows which notifiers took their latest alert. An alert that cannot
 // be sent would otherwise be noticed by its absence alone.

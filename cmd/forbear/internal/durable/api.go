@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/loopback"
+	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -46,20 +47,20 @@ func (s *Service) routes() []route {
 		{"POST", "/v1/endpoints/{id}/disable", s.disableEndpoint},
 		{"POST", "/v1/endpoints/{id}/test-and-enable", s.testEndpoint},
 		{"GET", "/v1/dead-letters", s.listLetters},
-		{"GET", "/v1/dead-letters/stats", s.letterStats},
+		{"GET", "/v1/dead-letters/stats", listing(s, "stats", (*sqlstore.DeadLetters).Stats)},
 		{"GET", "/v1/dead-letters/export", s.exportLetters},
 		{"GET", "/v1/dead-letters/{id}", s.getLetter},
 		{"POST", "/v1/dead-letters/{id}/discard", s.discardLetter},
-		{"GET", "/v1/redrives", s.listRedrives},
+		{"GET", "/v1/redrives", listing(s, "redrives", (*sqlstore.DeadLetters).Jobs)},
 		{"POST", "/v1/redrives", s.postRedrive},
 		{"GET", "/v1/redrives/{id}", s.getRedrive},
 		{"POST", "/v1/redrives/{id}/pause", s.setRedrive(deadletter.JobPaused)},
 		{"POST", "/v1/redrives/{id}/resume", s.setRedrive(deadletter.JobRunning)},
 		{"POST", "/v1/redrives/{id}/cancel", s.setRedrive(deadletter.JobCanceled)},
-		{"GET", "/v1/alerts", s.listAlerts},
+		{"GET", "/v1/alerts", listing(s, "alerts", latest(100, (*sqlstore.DeadLetters).Alerts))},
 		{"GET", "/v1/alerts/health", s.alertHealth},
 		{"POST", "/v1/alerts/test", s.testAlerts},
-		{"GET", "/v1/audit", s.listAudit},
+		{"GET", "/v1/audit", listing(s, "audit", latest(200, (*sqlstore.DeadLetters).AuditTrail))},
 		{"GET", "/v1/openapi.json", func(*http.Request) (int, any, error) { return http.StatusOK, json.RawMessage(openAPI), nil }},
 	}
 }

@@ -44,10 +44,3 @@ func (s *Service) reveal(r *http.Request, target string) (bool, error) {
 		return false, fmt.Errorf("%w: reveal %.20q is not true or false", errBadRequest, v)
 	}
 }
-
-// listAudit lists the latest entries of the audit trail. It shows at most 200 of
-// them.
-func (s *Service) listAudit(r *http.Request) (int, any, error) {
-	list, err := s.DB.DeadLetters().AuditTrail(r.Context(), 200)
-	return http.StatusOK, map[string]any{"audit": nonNil(list)}, err
-}

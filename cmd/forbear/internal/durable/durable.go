@@ -9,6 +9,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -80,9 +81,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Open && o.Token == "" {
 		return nil, fmt.Errorf("delivery: the API listens beyond loopback and needs a token")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	opts := []sqlstore.Option{sqlstore.WithCipher(o.Cipher)}
 	if o.Now != nil {
 		opts = append(opts, sqlstore.WithClock(o.Now))

@@ -76,13 +76,6 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	}}, nil
 }
 
-// letterStats counts the letters by queue, reason and state. Dashboards use it to
-// choose the filter of a redrive.
-func (s *Service) letterStats(r *http.Request) (int, any, error) {
-	list, err := s.DB.DeadLetters().Stats(r.Context())
-	return http.StatusOK, map[string]any{"stats": nonNil(list)}, err
-}
-
 // discardLetter gives a letter up. The reason is demanded: months later the audit
 // is all that says why an event was never delivered. The store writes the audit in
 // the same transaction.

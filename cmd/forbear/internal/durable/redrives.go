@@ -42,12 +42,6 @@ func (s *Service) postRedrive(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, j, err
 }
 
-// listRedrives lists the redrives, those that are over included.
-func (s *Service) listRedrives(r *http.Request) (int, any, error) {
-	list, err := s.DB.DeadLetters().Jobs(r.Context())
-	return http.StatusOK, map[string]any{"redrives": nonNil(list)}, err
-}
-
 // getRedrive shows how far a redrive is.
 func (s *Service) getRedrive(r *http.Request) (int, any, error) {
 	j, err := s.DB.DeadLetters().Job(r.Context(), r.PathValue("id"))

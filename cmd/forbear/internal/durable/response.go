@@ -1,6 +1,8 @@
 package durable
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/problem"
+	"github.com/forbear-go/forbear/sqlstore"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -111,14 +114,25 @@ func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 // what nothing may repeat. It works before adapt has run too, as for an unknown
 // path.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, kind, detail string) {
-	id := w.Header().Get("X-Correlation-ID")
-	if id == "" {
-		id = correlation(r)
-	}
 	problem.Write(w, problem.Problem{
 		Type: problem.Namespace + kind, Title: http.StatusText(status), Status: status,
-		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: id,
+		Detail: detail, Instance: r.URL.EscapedPath(), CorrelationID: cmp.Or(w.Header().Get("X-Correlation-ID"), correlation(r)),
 	})
+}
+
+// listing serves a list under its name, read from the store at each request: another
+// process may have changed it.
+func listing[T any](s *Service, name string, fetch func(*sqlstore.DeadLetters, context.Context) ([]T, error)) func(*http.Request) (int, any, error) {
+	return func(r *http.Request) (int, any, error) {
+		list, err := fetch(s.DB.DeadLetters(), r.Context())
+		return http.StatusOK, map[string]any{name: nonNil(list)}, err
+	}
+}
+
+// latest limits a list, the newest first, to so many. That is enough for a look: what
+// happened long ago is for the audit trail and the dead letters.
+func latest[T any](n int, fetch func(*sqlstore.DeadLetters, context.Context, int) ([]T, error)) func(*sqlstore.DeadLetters, context.Context) ([]T, error) {
+	return func(l *sqlstore.DeadLetters, ctx context.Context) ([]T, error) { return fetch(l, ctx, n) }
 }
 
 // nonNil makes an empty list [] in JSON and not null, which clients would have to

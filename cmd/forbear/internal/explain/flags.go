@@ -54,27 +54,25 @@ func (q *question) register(f *flag.FlagSet) {
 	})
 	f.Func("remaining", "time until the caller's deadline, such as 5s", func(v string) error {
 		d, err := time.ParseDuration(v)
-		ms := d.Milliseconds()
-		s.RemainingMS = &ms
+		s.RemainingMS = new(d.Milliseconds())
 		return err
 	})
 	f.StringVar(&s.Now, "now", "", "the present, as an RFC 3339 time")
-	f.BoolFunc("unreplayable", "the request's body cannot be sent again", func(v string) error {
-		gone, err := strconv.ParseBool(v)
-		replayable := !gone
-		s.Replayable = &replayable
-		return err
-	})
+	f.BoolFunc("unreplayable", "the request's body cannot be sent again", opposite(&s.Replayable))
 	f.BoolVar(&s.TokenRefresh, "token-refresh", false, "a source of fresh credentials is configured")
 	f.StringVar(&s.Breaker, "breaker", "", "closed, open or half-open")
-	f.BoolFunc("unhealthy", "the health gate stops retries", func(v string) error {
-		ill, err := strconv.ParseBool(v)
-		healthy := !ill
-		s.Healthy = &healthy
-		return err
-	})
+	f.BoolFunc("unhealthy", "the health gate stops retries", opposite(&s.Healthy))
 	f.BoolVar(&s.ExhaustedBelow, "exhausted-below", false, "a layer below has used its retries")
 	f.Func("budget", "requests and retries in the budget's window, as 100/3", s.readBudget)
+}
+
+// opposite reads a flag that says the opposite of a fact.
+func opposite(fact **bool) func(string) error {
+	return func(v string) error {
+		set, err := strconv.ParseBool(v)
+		*fact = new(!set)
+		return err
+	}
 }
 
 // pairs reads a flag that may be repeated: names and values around a colon. The

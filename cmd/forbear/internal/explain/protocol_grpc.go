@@ -62,8 +62,5 @@ func grpcCode(name string) (codes.Code, error) {
 	if n, err := strconv.ParseUint(name, 10, 8); err == nil && int(n) < len(grpcretry.CodeNames()) {
 		return codes.Code(n), nil
 	}
-	if near, ok := nearest.Of(strings.ToUpper(name), grpcretry.CodeNames()); ok {
-		return 0, fmt.Errorf("unknown code %q: did you mean %s?", name, near)
-	}
-	return 0, fmt.Errorf("unknown code %q", name)
+	return 0, fmt.Errorf("unknown code %q%s", name, nearest.Hint(strings.ToUpper(name), grpcretry.CodeNames(), ""))
 }

@@ -24,10 +24,7 @@ func classifyNet(s *Situation, f *facts) (forbear.Failure, error) {
 	}
 	errs, err := faults.Build(s.Error)
 	if err != nil {
-		if name, ok := nearest.Of(s.Error, faults.Kinds()); ok {
-			return forbear.Failure{}, fmt.Errorf("unknown error %q: did you mean %s?", s.Error, name)
-		}
-		return forbear.Failure{}, fmt.Errorf("unknown error %q", s.Error)
+		return forbear.Failure{}, fmt.Errorf("unknown error %q%s", s.Error, nearest.Hint(s.Error, faults.Kinds(), ""))
 	}
 	req, err := s.request(f)
 	if err != nil {

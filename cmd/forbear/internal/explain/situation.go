@@ -100,7 +100,8 @@ func Decode(data []byte) (Situation, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
-			return s, unknown(name)
+			// Most unknown fields are a slip of one letter in a script that no one watches.
+			return s, fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, known, ""))
 		}
 	}
 	dec = json.NewDecoder(bytes.NewReader(data))
@@ -124,16 +125,6 @@ var known = func() (names []string) {
 	}
 	return names
 }()
-
-// unknown refuses a field, and names the nearest that exists. The nearest name
-// matters: most unknown fields are a slip of one letter in a script that no one
-// watches.
-func unknown(name string) error {
-	if near, ok := nearest.Of(name, known); ok {
-		return fmt.Errorf("unknown field %q: did you mean %s?", name, near)
-	}
-	return fmt.Errorf("unknown field %q", name)
-}
 
 // notJSON says in the situation's own terms what the JSON reader met. The reader's
 // own words name Go types, which mean nothing to a caller in another language.

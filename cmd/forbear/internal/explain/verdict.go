@@ -72,11 +72,8 @@ func Explain(s Situation) (Explanation, error) {
 			Rule:     d.Reason.Rule(),
 			Class:    d.Class.String(),
 			Retries:  f.policy.Retries(),
-			Notes:    f.notes,
+			Notes:    append([]string{}, f.notes...), // [] in JSON when there is none
 		},
-	}
-	if x.Notes == nil {
-		x.Notes = []string{}
 	}
 	if d.Retry {
 		x.Wait.Floor, x.Wait.Ceiling = d.Floor, d.Ceiling

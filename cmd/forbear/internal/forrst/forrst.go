@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
@@ -91,11 +92,7 @@ func (m migration) file(std *cli.Streams, name string) int {
 	}
 	// Markdown is recognised by its name alone: a JSON document may hold a fence
 	// too.
-	markdown := false
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".md", ".markdown", ".mdx":
-		markdown = true
-	}
+	markdown := slices.Contains([]string{".md", ".markdown", ".mdx"}, strings.ToLower(filepath.Ext(name)))
 	done := forrst.Migrate(text, markdown)
 	code := cli.ExitOK
 	// A document without the old field is not touched, and reported as

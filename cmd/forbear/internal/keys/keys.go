@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -46,11 +45,7 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 `,
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
-		// Flags may come first, and then there is no verb: check says so.
-		verb := ""
-		if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-			verb, args = args[0], args[1:]
-		}
+		verb, args := cli.Verb(args) // without one, check says so
 		f := c.Flags()
 		// No default prefix is offered for SQL, which has none.
 		k := &keyring{std: std}

@@ -71,10 +71,8 @@ func (s *sim) read(operand string) (storm.Scenario, error) {
 		}
 		// The error of the missing file comes first: the operand may have
 		// been meant as one.
-		if near, ok := nearest.Of(operand, names); ok {
-			return scenario, fmt.Errorf("%w, and no scenario of that name: did you mean %s?", err, near)
-		}
-		return scenario, fmt.Errorf("%w, and no scenario of that name: see forbear sim list", err)
+		hint := nearest.Hint(operand, names, ": see forbear sim list")
+		return scenario, fmt.Errorf("%w, and no scenario of that name%s", err, hint)
 	}
 	return scenario, err
 }

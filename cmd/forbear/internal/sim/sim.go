@@ -158,10 +158,7 @@ func (s *sim) check(operands []string) (v verb, err error) {
 	name := operands[0]
 	i := slices.Index(names, name)
 	if i < 0 {
-		if near, ok := nearest.Of(name, names); ok {
-			return v, fmt.Errorf("sim: unknown verb %q: did you mean %s?", name, near)
-		}
-		return v, fmt.Errorf("sim: unknown verb %q: want %s", name, list)
+		return v, fmt.Errorf("sim: unknown verb %q%s", name, nearest.Hint(name, names, ": want "+list))
 	}
 	// The verb is an operand too.
 	wants := 1

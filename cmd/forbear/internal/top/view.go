@@ -132,14 +132,10 @@ func sum(m map[string]int64) (n int64) {
 // type that retries always saved has no failures, and is listed all the
 // same.
 func outcomes(d gateway.DependencyStatus) []outcome {
-	list := []outcome{} // [] in JSON when there is none
-	all := maps.Clone(d.Failed)
-	if all == nil {
-		all = map[string]int64{}
-	}
-	for t := range d.Recovered {
-		all[t] += 0
-	}
+	list := []outcome{}       // [] in JSON when there is none
+	all := map[string]int64{} // whose keys count
+	maps.Copy(all, d.Failed)
+	maps.Copy(all, d.Recovered)
 	for t := range all {
 		list = append(list, outcome{Type: cli.Printable(t), Saved: d.Recovered[t], Failed: d.Failed[t]})
 	}

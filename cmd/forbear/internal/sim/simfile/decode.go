@@ -129,11 +129,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 		field, ok := fields[key.Value]
 		switch {
 		case !ok:
-			hint := ""
-			if near, ok := nearest.Of(key.Value, names); ok {
-				hint = fmt.Sprintf(": did you mean %s?", near)
-			}
-			d.fault(key, "%sunknown field %q%s", prefix(path), key.Value, hint)
+			d.fault(key, "%sunknown field %q%s", prefix(path), key.Value, nearest.Hint(key.Value, names, ""))
 		case seen[key.Value]:
 			d.fault(key, "%sfield %q is there twice", prefix(path), key.Value)
 		default:
