@@ -102,7 +102,7 @@ func BenchmarkDoSuccessWithoutBreaker(b *testing.B) {
 // noStore is a budget's store that grants nothing and notes nothing.
 type noStore struct{}
 
-func (noStore) Settle(context.Context, string, time.Duration, budget.Settlement) (budget.Reading, error) {
+func (noStore) Sync(context.Context, string, time.Duration, budget.Report) (budget.Reading, error) {
 	return budget.Reading{}, nil
 }
 

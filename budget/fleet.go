@@ -95,12 +95,12 @@ type FleetOptions struct {
 
 // FleetStats count the reports to the store by their result.
 type FleetStats struct {
-	Settled int64   // reports that the store took
-	Failed  int64   // reports that it did not
-	Outages int64   // rows of failed ones
-	Local   bool    // the store is out of reach at present
-	Reading Reading // the latest reading
-	ReadAt  time.Time
+	Reported int64   // reports that the store took
+	Failed   int64   // reports that it did not
+	Outages  int64   // rows of failed ones
+	Local    bool    // the store is out of reach at present
+	Reading  Reading // the latest reading
+	ReadAt   time.Time
 }
 
 // NewFleet returns a budget that shares the one named key in store, and

@@ -46,7 +46,7 @@ func (b *Fleet) report(ctx context.Context, leave bool) error {
 	sent := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, b.opts.Timeout)
 	defer cancel()
-	fleet, err := b.store.Settle(bounded, b.key, b.policy.Window, s)
+	fleet, err := b.store.Sync(bounded, b.key, b.policy.Window, s)
 	if err != nil {
 		if ctx.Err() == nil { // Close reports once more
 			b.failed(err, left)
@@ -60,12 +60,12 @@ func (b *Fleet) report(ctx context.Context, leave bool) error {
 // prepare draws up a report for the store. From here on the instance spends only
 // the hold that it reports and what it earns anew; left is what else it had.
 // That goes to the fleet, or back to own when the report fails.
-func (b *Fleet) prepare(leave bool) (s Settlement, left int64) {
+func (b *Fleet) prepare(leave bool) (s Report, left int64) {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count(now)
-	s = Settlement{Instance: b.instance, Total: b.total, Recent: b.recent(now), Lease: b.lease, Leave: leave}
+	s = Report{Instance: b.instance, Total: b.total, Recent: b.recent(now), Lease: b.lease, Leave: leave}
 	s.Limit = b.policy.Allowed(b.fleet.Initial + b.total.Initial - b.mark.Initial)
 	if b.alone(now) {
 		s.Limit = b.policy.Allowed(b.initial.Sum(now)) // the last reading is too old
@@ -126,7 +126,7 @@ func (b *Fleet) accepted(fleet Reading, sent time.Time, leave bool) {
 func (b *Fleet) read(fleet Reading, sent time.Time, leave bool) (back bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stats.Settled++
+	b.stats.Reported++
 	b.fleet, b.readAt = fleet, sent
 	b.hold, b.leaseEnd = fleet.Granted*b.unit, sent.Add(b.lease)
 	if leave {

@@ -402,7 +402,7 @@ func TestFleetBudgetHoldEnds(t *testing.T) {
 		f := newFleet(t, 1, budget.FleetOptions{})
 		for range 100 {
 			f.request(0, 0)
-			time.Sleep(100 * time.Millisecond) // so that less than one retry is earned since the latest settlement
+			time.Sleep(100 * time.Millisecond) // so that less than one retry is earned since the latest report
 		}
 		f.down(true)
 		time.Sleep(2 * fleetLease)
@@ -424,7 +424,7 @@ func TestFleetBudgetFloorIsNoExtra(t *testing.T) {
 		for range 3 {
 			granted += f.request(0, 3)
 		}
-		if granted < 2 || granted > 3 { // the third may fall between two settlements
+		if granted < 2 || granted > 3 { // the third may fall between two reports
 			t.Errorf("granted %d retries to 17 requests, want 3, or 2", granted)
 		}
 	})

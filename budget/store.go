@@ -10,7 +10,7 @@ import (
 // need not agree. Implementations are safe for concurrent use, and
 // storetest.RunBudget holds them to what follows.
 //
-// Settle is one atomic step for the budget named key:
+// Sync is one atomic step for the budget named key:
 //
 //   - It books what s.Total has grown by since the instance last reported, into
 //     the slots of s.Recent, the newest first. What does not fit into Recent is
@@ -29,7 +29,7 @@ import (
 //   - It returns the sums of the window: without the initial requests of the
 //     slot at its edge, with the retries of that slot.
 type Store interface {
-	Settle(ctx context.Context, key string, window time.Duration, s Settlement) (Reading, error)
+	Sync(ctx context.Context, key string, window time.Duration, s Report) (Reading, error)
 }
 
 // Usage counts what was sent.
@@ -38,8 +38,8 @@ type Usage struct {
 	Retries int64
 }
 
-// Settlement is what one instance reports to a [Store].
-type Settlement struct {
+// Report is what one instance reports to a [Store].
+type Report struct {
 	Instance string // unique among all instances, of all time
 	Total    Usage  // since the instance began
 	// Recent is the part of Total that lies in the window, cut into 30 slots of
@@ -52,7 +52,7 @@ type Settlement struct {
 	Leave  bool // the last report of this instance: it holds nothing
 }
 
-// Reading is the reading of a budget right after a [Settlement].
+// Reading is the reading of a budget right after a [Report].
 type Reading struct {
 	Usage
 	Held      int64 // by all instances, this one included

@@ -223,9 +223,9 @@ func (f Filter) Max() int {
 	return min(f.Limit, 1000)
 }
 
-// Settle makes a record that was abandoned by now what the next claim would
+// HoldAbandoned makes a record that was abandoned by now what the next claim would
 // make of it: held, unless it may be repeated.
-func (r *Record) Settle(now time.Time) {
+func (r *Record) HoldAbandoned(now time.Time) {
 	if r.State == Started && !r.Rerun && !r.LeaseEnd.After(now) {
 		r.State, r.Note = Held, Abandoned
 	}

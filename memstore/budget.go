@@ -13,7 +13,7 @@ import (
 // synctest bubble controls its clock. It is safe for concurrent use.
 //
 // It follows the same arithmetic as package redisstore's script, without the
-// script's packing: a reader who wants to know what Settle does should
+// script's packing: a reader who wants to know what Sync does should
 // start here.
 type Budget struct {
 	mu      sync.Mutex
@@ -22,7 +22,7 @@ type Budget struct {
 }
 
 // sharedBudget is the budget of one key, as all instances see it.
-// born: see Settle, which grants nothing while the budget is young.
+// born: see Sync, which grants nothing while the budget is young.
 type sharedBudget struct {
 	born      time.Time
 	slots     map[int64]*budget.Usage
@@ -54,8 +54,8 @@ func (s *Budget) Clear() {
 
 // A report is repeatable. It carries totals, so that one whose response
 // was lost may be sent again and counts once.
-// Settle implements budget.Store.
-func (s *Budget) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
+// Sync implements budget.Store.
+func (s *Budget) Sync(ctx context.Context, key string, window time.Duration, r budget.Report) (budget.Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -139,7 +139,7 @@ func (b *sharedBudget) slot(n int64) *budget.Usage {
 // book adds an instance's growth to the slots in which it happened. The
 // growth bounds what is added: a report repeats the whole recent window, and
 // only the part that is new may count.
-func (b *sharedBudget) book(slot int64, r budget.Settlement, grown budget.Usage) {
+func (b *sharedBudget) book(slot int64, r budget.Report, grown budget.Usage) {
 	for age, u := range r.Recent {
 		initial := min(u.Initial, max(grown.Initial, 0))
 		retries := min(u.Retries, max(grown.Retries, 0))

@@ -129,7 +129,7 @@ func (m *Idempotency) List(_ context.Context, f idempotency.Filter) ([]idempoten
 	var list []idempotency.Record
 	for _, r := range slices.SortedFunc(maps.Values(m.records), func(a, b *idempotency.Record) int { return compareID(a.ID, b.ID) }) {
 		rec := *r
-		rec.Settle(now)
+		rec.HoldAbandoned(now)
 		if f.Scope != "" && rec.ID.Scope != f.Scope || f.State != "" && rec.State != f.State || f.After != (idempotency.ID{}) && compareID(rec.ID, f.After) <= 0 {
 			continue
 		}
@@ -163,7 +163,7 @@ func (m *Idempotency) Resolve(_ context.Context, id idempotency.ID, res idempote
 		return idempotency.ErrNotFound
 	}
 	now := m.now()
-	r.Settle(now)
+	r.HoldAbandoned(now)
 	if r.State != idempotency.Held {
 		return idempotency.ErrNotHeld
 	}
@@ -186,7 +186,7 @@ func (m *Idempotency) Sweep(_ context.Context, limit int) (n int, _ error) {
 	defer m.mu.Unlock()
 	now := m.now()
 	for id, r := range m.records {
-		r.Settle(now)
+		r.HoldAbandoned(now)
 		if n < limit && r.State != idempotency.Held && !r.Expires.After(now) {
 			delete(m.records, id)
 			n++

@@ -40,7 +40,7 @@ func ExampleOpen() {
 			_ = retryer.Do(context.Background(), func(context.Context) error { return nil })
 		}
 	}
-	_ = budgets[0].Close() // settles for the last time, as does the next line
+	_ = budgets[0].Close() // reports for the last time, as does the next line
 	_ = budgets[1].Close()
 	fleet := budgets[1].Stats().Reading
 	fmt.Println("requests of the fleet:", fleet.Initial, "retries:", fleet.Retries)

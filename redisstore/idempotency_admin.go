@@ -190,7 +190,7 @@ func (p *page) wants(id idempotency.ID) bool {
 // put inserts a record, brought up to date first: an abandoned run counts as
 // held.
 func (p *page) put(rec idempotency.Record, now time.Time) {
-	rec.Settle(now)
+	rec.HoldAbandoned(now)
 	if p.filter.State != "" && rec.State != p.filter.State {
 		return
 	}

@@ -156,8 +156,8 @@ func (m *model) compare() {
 			*at = at.Add(-m.offset).UTC()
 		}
 	}
-	one.Settle(time.Now()) // as a sweep does, which the other leaves to who reads
-	two.Settle(time.Now())
+	one.HoldAbandoned(time.Now()) // as a sweep does, which the other leaves to who reads
+	two.HoldAbandoned(time.Now())
 	if a, b := text(one, err1), text(two, err2); a != b {
 		m.t.Errorf("stored:\n memory %s\n redis  %s", a, b)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed settle.lua
-var settleSource string
+//go:embed sync.lua
+var syncSource string
 
-var settle = redis.NewScript(settleSource)
+var syncScript = redis.NewScript(syncSource)
 
 // Store is a [budget.Store] on Redis 5 or later, or Valkey. One Store
 // serves any number of budgets. It is safe for concurrent use.
@@ -68,22 +68,22 @@ func (s *Store) Close() error { return s.close() }
 // slots is how many parts a window has, here and in the script.
 const slots = 30
 
-// Settle implements [budget.Store] in one round trip; after a restart of
+// Sync implements [budget.Store] in one round trip; after a restart of
 // the server it takes a second one, to load the script.
-func (s *Store) Settle(ctx context.Context, key string, window time.Duration, r budget.Settlement) (budget.Reading, error) {
+func (s *Store) Sync(ctx context.Context, key string, window time.Duration, r budget.Report) (budget.Reading, error) {
 	if window < slots*time.Millisecond {
 		return budget.Reading{}, fmt.Errorf("redisstore: window %v is shorter than %v", window, slots*time.Millisecond)
 	}
 	// The braces keep the keys of a budget on one node of a cluster.
 	name := s.prefix + "{" + key + "}"
-	got, err := settle.Run(ctx, s.client, []string{name + ":window", name + ":known", name + ":leases"},
+	got, err := syncScript.Run(ctx, s.client, []string{name + ":window", name + ":known", name + ":leases"},
 		(window / slots).Microseconds(), r.Instance, r.Total.Initial, r.Total.Retries, r.Hold,
 		r.Want, r.Limit, r.Lease.Milliseconds(), bit(r.Leave), window.Milliseconds(), recent(r.Recent)).Int64Slice()
 	if err != nil {
-		return budget.Reading{}, failed("settle", err)
+		return budget.Reading{}, failed("sync", err)
 	}
 	if len(got) != 5 {
-		return budget.Reading{}, fmt.Errorf("redisstore: settle: %d numbers, want 5", len(got))
+		return budget.Reading{}, fmt.Errorf("redisstore: sync: %d numbers, want 5", len(got))
 	}
 	return budget.Reading{
 		Usage: budget.Usage{Initial: got[0], Retries: got[1]},

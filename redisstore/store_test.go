@@ -44,7 +44,7 @@ func TestBudgetStore(t *testing.T) {
 func tell(t *testing.T, store *redisstore.Store, id string, initial int64) budget.Reading {
 	t.Helper()
 	u := budget.Usage{Initial: initial}
-	f, err := store.Settle(t.Context(), "k", 30*time.Second, budget.Settlement{Instance: id, Total: u, Recent: []budget.Usage{u}, Lease: time.Second})
+	f, err := store.Sync(t.Context(), "k", 30*time.Second, budget.Report{Instance: id, Total: u, Recent: []budget.Usage{u}, Lease: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestKeysExpire(t *testing.T) {
 	}
 }
 
-func TestSettleObeysItsContext(t *testing.T) {
+func TestSyncObeysItsContext(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestSettleObeysItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	_, err = store.Settle(ctx, "k", 30*time.Second, budget.Settlement{Instance: "a"})
+	_, err = store.Sync(ctx, "k", 30*time.Second, budget.Report{Instance: "a"})
 	if err == nil || time.Since(start) > 2*time.Second {
 		t.Errorf("got %v after %v, want an error at the deadline", err, time.Since(start))
 	}
@@ -115,13 +115,13 @@ func TestOpenKeepsThePassword(t *testing.T) {
 	}
 }
 
-func TestSettleRefusesTinyWindows(t *testing.T) {
+func TestSyncRefusesTinyWindows(t *testing.T) {
 	store, err := redisstore.Open("redis://127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	_, err = store.Settle(t.Context(), "k", time.Millisecond, budget.Settlement{})
+	_, err = store.Sync(t.Context(), "k", time.Millisecond, budget.Report{})
 	if _, network := errors.AsType[net.Error](err); err == nil || network {
 		t.Errorf("got %v, want a refusal before the network", err)
 	}

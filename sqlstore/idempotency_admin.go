@@ -39,7 +39,7 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) (list []id
 	err = i.db.each(ctx, func(r *sql.Rows) error {
 		var now int64
 		rec, err := i.db.scanRecord(r, &now)
-		rec.Settle(at(now))
+		rec.HoldAbandoned(at(now))
 		list = append(list, rec)
 		return err
 	}, `SELECT `+recordColumns+`, {t} FROM forbear_idempotency WHERE `+strings.Join(where, " AND ")+` ORDER BY scope, hash LIMIT ?`, append(args, f.Max())...)

@@ -28,7 +28,7 @@ func RunBudget(t *testing.T, open func(t *testing.T) budget.Store) {
 		{"grants nothing while it is young", testBudgetYoung},
 		{"counts the holds of the lost as spent", testBudgetLost},
 		{"keeps keys apart", testBudgetKeys},
-		{"settles atomically", testBudgetAtomic},
+		{"syncs atomically", testBudgetAtomic},
 		{"lets the window roll", testBudgetRolls},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, &budgetCase{t, open(t), "payments", 30 * time.Second}) })
@@ -36,7 +36,7 @@ func RunBudget(t *testing.T, open func(t *testing.T) budget.Store) {
 }
 
 // budgetCase is one store under test with the key and the window that its
-// settlements use. Tests that need another key or window copy or change it.
+// reports use. Tests that need another key or window copy or change it.
 type budgetCase struct {
 	t      *testing.T
 	store  budget.Store
@@ -52,19 +52,19 @@ const (
 	longBudgetLease = 1200 * time.Millisecond
 )
 
-// settle sends one settlement under the short lease, unless s names another.
-func (b *budgetCase) settle(s budget.Settlement) budget.Reading {
+// sync sends one report under the short lease, unless s names another.
+func (b *budgetCase) sync(s budget.Report) budget.Reading {
 	b.t.Helper()
 	s.Lease = cmp.Or(s.Lease, budgetLease)
-	return must(b.store.Settle(b.t.Context(), b.key, b.window, s))(b.t)
+	return must(b.store.Sync(b.t.Context(), b.key, b.window, s))(b.t)
 }
 
-// report settles totals, all of them in the newest slot, and asks for no
+// report sends totals, all of them in the newest slot, and asks for no
 // hold.
 func (b *budgetCase) report(id string, initial, retries int64) budget.Reading {
 	b.t.Helper()
 	u := budget.Usage{Initial: initial, Retries: retries}
-	return b.settle(budget.Settlement{Instance: id, Total: u, Recent: []budget.Usage{u}})
+	return b.sync(budget.Report{Instance: id, Total: u, Recent: []budget.Usage{u}})
 }
 
 // want compares a whole reading. A store that gets one figure wrong often
@@ -88,7 +88,7 @@ func testBudgetBooks(_ *testing.T, b *budgetCase) {
 	b.want(b.report("a", 15, 3), 15, 3, 0, 0, 1)
 	b.want(b.report("b", 100, 0), 115, 3, 0, 0, 2)
 	// Only what lies in the window counts: the rest of the growth is too old.
-	b.want(b.settle(budget.Settlement{
+	b.want(b.sync(budget.Report{
 		Instance: "a", Total: budget.Usage{Initial: 1000, Retries: 500},
 		Recent: []budget.Usage{{Initial: 1, Retries: 1}, {}, {Initial: 4, Retries: 2}},
 	}), 120, 6, 0, 0, 2)
@@ -105,9 +105,9 @@ func testBudgetLearns(_ *testing.T, b *budgetCase) {
 		recent[i] = budget.Usage{Initial: 10, Retries: 2}
 	}
 	total := budget.Usage{Initial: 5000, Retries: 900}
-	s := budget.Settlement{Instance: "a", Total: total, Recent: recent}
-	b.want(b.settle(s), 290, 58, 0, 0, 1)
-	b.want(b.settle(s), 290, 58, 0, 0, 1)
+	s := budget.Report{Instance: "a", Total: total, Recent: recent}
+	b.want(b.sync(s), 290, 58, 0, 0, 1)
+	b.want(b.sync(s), 290, 58, 0, 0, 1)
 }
 
 // A retry that was counted and then not made comes back as a lower total.
@@ -124,7 +124,7 @@ func testBudgetRefunds(_ *testing.T, b *budgetCase) {
 func (b *budgetCase) old(lease time.Duration) {
 	b.report("old", 0, 0)
 	time.Sleep(lease + 50*time.Millisecond)
-	b.settle(budget.Settlement{Instance: "old", Leave: true})
+	b.sync(budget.Report{Instance: "old", Leave: true})
 }
 
 // The sum of all holds never exceeds the limit, and what one instance gives
@@ -135,7 +135,7 @@ func testBudgetGrants(_ *testing.T, b *budgetCase) {
 	// The calls below are one history: each figure follows from the ones
 	// before it.
 	ask := func(id string, hold, want, limit int64) budget.Reading {
-		return b.settle(budget.Settlement{Instance: id, Hold: hold, Want: want, Limit: limit, Lease: longBudgetLease})
+		return b.sync(budget.Report{Instance: id, Hold: hold, Want: want, Limit: limit, Lease: longBudgetLease})
 	}
 	b.want(ask("a", 0, 6, 10), 0, 0, 6, 6, 1)
 	b.want(ask("b", 0, 6, 10), 0, 0, 10, 4, 2)
@@ -146,14 +146,14 @@ func testBudgetGrants(_ *testing.T, b *budgetCase) {
 	// An instance that spends its hold reports the retries: they move from
 	// held to spent, and free no room.
 	one := budget.Usage{Retries: 2}
-	b.want(b.settle(budget.Settlement{Instance: "a", Total: one, Recent: []budget.Usage{one}, Want: 6, Limit: 10, Lease: longBudgetLease}), 0, 2, 8, 0, 3)
-	b.want(b.settle(budget.Settlement{Instance: "b", Leave: true}), 0, 2, 4, 0, 2)
+	b.want(b.sync(budget.Report{Instance: "a", Total: one, Recent: []budget.Usage{one}, Want: 6, Limit: 10, Lease: longBudgetLease}), 0, 2, 8, 0, 3)
+	b.want(b.sync(budget.Report{Instance: "b", Leave: true}), 0, 2, 4, 0, 2)
 }
 
 // A store that has just restarted does not know what others hold. Until one
 // lease has passed it confirms holds and grants no new ones.
 func testBudgetYoung(_ *testing.T, b *budgetCase) {
-	b.want(b.settle(budget.Settlement{Instance: "a", Hold: 2, Want: 9, Limit: 10, Lease: longBudgetLease}), 0, 0, 2, 2, 1)
+	b.want(b.sync(budget.Report{Instance: "a", Hold: 2, Want: 9, Limit: 10, Lease: longBudgetLease}), 0, 0, 2, 2, 1)
 }
 
 // An instance that vanishes may have spent its whole hold, so that the hold
@@ -162,7 +162,7 @@ func testBudgetYoung(_ *testing.T, b *budgetCase) {
 func testBudgetLost(_ *testing.T, b *budgetCase) {
 	b.old(budgetLease)
 	u := budget.Usage{Initial: 10}
-	b.want(b.settle(budget.Settlement{Instance: "a", Total: u, Recent: []budget.Usage{u}, Want: 2, Limit: 2}), 10, 0, 2, 2, 1)
+	b.want(b.sync(budget.Report{Instance: "a", Total: u, Recent: []budget.Usage{u}, Want: 2, Limit: 2}), 10, 0, 2, 2, 1)
 	// Past the lease by the store's clock, which may differ a little from
 	// this one's.
 	time.Sleep(budgetLease + 50*time.Millisecond)
@@ -192,7 +192,7 @@ func testBudgetAtomic(t *testing.T, b *budgetCase) {
 		// one more, as a process under load does.
 		for n := range int64(20) {
 			u := budget.Usage{Initial: n + 1}
-			f, err := b.store.Settle(t.Context(), b.key, b.window, budget.Settlement{
+			f, err := b.store.Sync(t.Context(), b.key, b.window, budget.Report{
 				Instance: string(rune('a' + i)), Total: u, Recent: []budget.Usage{u}, Hold: granted[i], Want: granted[i] + 1, Limit: 100, Lease: longBudgetLease,
 			})
 			if err != nil {

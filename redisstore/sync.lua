@@ -1,4 +1,4 @@
--- One settlement of a shared retry budget, in one atomic step. What it must do
+-- One report to a shared retry budget, in one atomic step. What it must do
 -- is written down at budget.Store.
 --
 -- KEYS  1 window   hash: "gen", "born", "held", "live", and a ring of 32 slots
