@@ -31,6 +31,7 @@ func ticking(pauses ...time.Duration) step {
 				select {
 				case <-time.After(pause):
 				case <-ctx.Done():
+					_ = w.CloseWithError(ctx.Err()) // stop may keep the other from it
 					return
 				}
 				if _, err := io.WriteString(w, "."); err != nil {

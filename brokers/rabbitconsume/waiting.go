@@ -78,7 +78,8 @@ var errNotConfirmed = errors.New("the server did not confirm the copy")
 // put copies a message into a waiting queue and returns once the server has
 // confirmed the copy: only then may the original be acknowledged. A longer
 // wait than a day is cut to one, and the consumer then puts the event off
-// again.
+// again. A stop does not cut it short: the copy may be there already, and the
+// message would be in two queues.
 func (w *waiting) put(ctx context.Context, m amqp.Delivery, wait time.Duration) error {
 	wait = min(max(wait, time.Millisecond), rungs[len(rungs)-1])
 	name, err := w.declare(rung(wait))
@@ -87,7 +88,7 @@ func (w *waiting) put(ctx context.Context, m amqp.Delivery, wait time.Duration) 
 	}
 	headers := maps.Clone(m.Headers)
 	delete(headers, "x-death") // the server's, of the wait before; it grows
-	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
 	confirm, err := w.ch.PublishWithDeferredConfirmWithContext(ctx, "", name, true, false, amqp.Publishing{
 		Headers: headers, ContentType: m.ContentType, ContentEncoding: m.ContentEncoding, DeliveryMode: amqp.Persistent, Priority: m.Priority,
