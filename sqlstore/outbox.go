@@ -159,27 +159,37 @@ func (t *tx) acceptOutbox(list []*outboxRow, ok admit, last bool) error {
 	return nil
 }
 
-// acceptOrBlame accepts one row. When that fails, and a message without any
-// peculiarity can be accepted in its place, the row is to blame, and otherwise
-// the store.
+// acceptOrBlame accepts one row. When that fails, a message without any peculiarity
+// can be accepted in its place, and the row fails once more, the row is to blame, and
+// otherwise the store. The second time matters: a store that comes back between the
+// row and the probe would make a dead letter of a sound message.
 func (t *tx) acceptOrBlame(o *outboxRow, calls []*acceptance) error {
-	err := t.sheltered(func() error { return t.acceptAll(calls) })
-	if o.bad = o.call.refused; err == nil {
-		return nil
+	accept := func() error { return t.sheltered(func() error { return t.acceptAll(calls) }) }
+	err := accept()
+	if err != nil {
+		works, probeErr := t.accepts(o.msg.Endpoints)
+		if probeErr != nil || !works {
+			return cmp.Or(probeErr, err)
+		}
+		err = accept()
 	}
-	plain, err2 := t.db.encode(webhook.Message{ID: webhook.NewID("probe"), Endpoints: o.msg.Endpoints})
-	if err2 != nil {
-		return err2
+	if o.bad = o.call.refused; err != nil {
+		o.bad = fmt.Errorf("the store refused it: %w", err)
 	}
-	// The probe is undone in any case: errTaken says that it could be added.
-	probe := t.sheltered(func() error {
+	return nil
+}
+
+// accepts reports whether a message without any peculiarity could be accepted now. It
+// is undone in any case.
+func (t *tx) accepts(endpoints []string) (bool, error) {
+	plain, err := t.db.encode(webhook.Message{ID: webhook.NewID("probe"), Endpoints: endpoints})
+	if err != nil {
+		return false, err
+	}
+	err = t.sheltered(func() error {
 		return cmp.Or(t.acceptAll([]*acceptance{{rows: []encoded{plain}}}), errTaken)
 	})
-	if !errors.Is(probe, errTaken) {
-		return err
-	}
-	o.bad = fmt.Errorf("the store refused it: %w", err)
-	return nil
+	return errors.Is(err, errTaken), nil
 }
 
 // errTaken undoes what was accepted for a try only: it rolls the savepoint back.

@@ -103,6 +103,35 @@ func TestEncryptionAtRest(t *testing.T) {
 	}
 }
 
+// A store that comes back in the middle of a relay is not the row's fault: here it is
+// back right when the probe asks whether it works.
+func TestRowIsBlamedTwice(t *testing.T) {
+	database := pgtest.Start(t).Database(t)
+	s := newSink(t)
+	svc, stop := start(t, Options{Database: database, Poll: 100 * time.Millisecond})
+	defer stop()
+	put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
+	db := outside(t, database)
+	for _, text := range []string{
+		`CREATE SEQUENCE probes`, // it counts on when its transaction is rolled back
+		`CREATE FUNCTION away() RETURNS trigger AS $$ BEGIN
+			IF NEW.message_id LIKE 'probe%' THEN PERFORM nextval('probes'); END IF;
+			IF NOT (SELECT is_called FROM probes) THEN RAISE EXCEPTION 'away'; END IF;
+			RETURN NEW; END $$ LANGUAGE plpgsql`,
+		`CREATE TRIGGER away BEFORE INSERT ON forbear_deliveries FOR EACH ROW EXECUTE FUNCTION away()`,
+		`INSERT INTO forbear_outbox (message_id, endpoint, body) VALUES ('m1', 'a', '1')`,
+	} {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.arrive(t, []string{"m1"}, 20*time.Second)
+	var asked bool
+	if err := db.QueryRowContext(t.Context(), `SELECT is_called FROM probes`).Scan(&asked); err != nil || !asked {
+		t.Errorf("no probe, %v: this shows nothing", err)
+	}
+}
+
 // A row that the store itself refuses, for whatever reason, is a dead letter
 // after a few tries; one that it only refuses for a while is not.
 func TestRowTheStoreRefuses(t *testing.T) {
