@@ -42,7 +42,7 @@ func (c *compiled) sampleScale(exact Estimate) float64 {
 // is scaled so that all buckets together hold one of k, whatever the rounding of the
 // instances.
 func (s Scenario) sampled(k float64) Scenario {
-	part := func(n int) int { return whole(float64(n) / k) }
+	part := func(n int) int { return whole(n, 1/k) }
 	s = s.WithDefaults()
 	s.Engine = Exact
 	caller := func(c *Client, instances *int) {

@@ -3,7 +3,6 @@ package storm
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/forbear-go/forbear/storm/internal/parallel"
@@ -99,13 +98,13 @@ func RunSweep(ctx context.Context, s Scenario, b SweepBounds, o Options, progres
 	return w, nil
 }
 
-// whole rounds a number of things that was scaled. What there is does not vanish, none
-// stays none, and what is less than none is left for validation to refuse.
-func whole(n float64) int {
+// whole returns k times n, rounded. What there is does not vanish, and what is not
+// positive stays as it is, for validation to refuse.
+func whole(n int, k float64) int {
 	if n <= 0 {
-		return int(math.Floor(n))
+		return n
 	}
-	return max(1, int(n+0.5))
+	return max(1, int(float64(n)*k+0.5))
 }
 
 // loaded returns s with k times the load, of open and closed loops and of bursts.
@@ -115,8 +114,8 @@ func (s Scenario) loaded(k float64) Scenario {
 	for i := range s.Fleets {
 		f := &s.Fleets[i]
 		f.Rate *= k
-		f.Users = whole(float64(f.Users) * k)
-		f.Burst = whole(float64(f.Burst) * k)
+		f.Users = whole(f.Users, k)
+		f.Burst = whole(f.Burst, k)
 	}
 	return s
 }

@@ -17,6 +17,9 @@ const (
 	MaxServices = 64
 	MaxFleets   = 32
 	MaxFaults   = 64
+	// maxFault bounds how long a fault lasts, far beyond any run: the end of one that
+	// lasts for ever would not be after its beginning.
+	maxFault = 1000 * time.Hour
 	// MaxInstances is the number of processes of one caller: each has a Retryer.
 	MaxInstances = 100_000
 	// MaxRate is in requests a second, of a load and of a capacity.
@@ -249,8 +252,8 @@ func (c *checker) fault(i int) {
 		c.check(unknown(path+".kind", "FaultKind", string(f.Kind)))
 	}
 	c.check(unknown(path+".mode", "ErrorMode", string(f.Mode)))
-	if f.For <= 0 {
-		c.add(path+".for", "%v is not positive", f.For)
+	if f.For <= 0 || f.For.D() > maxFault {
+		c.add(path+".for", "%v is not positive, or longer than %v", f.For, time.Duration(maxFault))
 	}
 	c.span(path+".at", f.At, c.s.Duration.D())
 	c.number(path+".rate", f.Rate, 0, 1)

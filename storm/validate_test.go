@@ -2,6 +2,7 @@ package storm
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -73,6 +74,7 @@ func TestValidate(t *testing.T) {
 		{"services[0].calls[0].fan_out", func(s *Scenario) { s.Services[0].Calls = []Edge{{To: "s", FanOut: 1000}} }},
 		{"faults[0].kind", func(s *Scenario) { s.Faults[0].Kind = "quake" }},
 		{"faults[0].for", func(s *Scenario) { s.Faults[0].For = 0 }},
+		{"faults[0].for", func(s *Scenario) { s.Faults[0].For = math.MaxInt64 }}, // its end would be before its beginning
 		{"faults[0].at", func(s *Scenario) { s.Faults[0].At = seconds(1e4) }},
 		{"faults[0].rate", func(s *Scenario) { s.Faults[0].Rate = 2 }},
 		{"faults[0].factor", func(s *Scenario) { s.Faults[0].Factor = 7 }},

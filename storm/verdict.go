@@ -122,9 +122,8 @@ func lastBad(r *Result, first, span int, usual float64) int {
 // count returns how many there were, at the rates of a series, from bin from up to bin
 // to or the last one.
 func (r *Result) count(rates []float64, from, to int) (n float64) {
-	bin := r.Bin.Seconds()
-	for _, rate := range rates[from:min(to, len(rates))] {
-		n += rate * bin
+	for i := from; i < min(to, len(rates)); i++ {
+		n += rates[i] * r.Bin.Seconds()
 	}
 	return n
 }

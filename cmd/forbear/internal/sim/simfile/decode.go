@@ -173,10 +173,12 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
 	case reflect.Float64:
 		// A percent sign divides by 100; without it a share is written as
 		// 0.3.
-		part, percent := strings.CutSuffix(digits, "%")
 		var f float64
-		if f, err = strconv.ParseFloat(part, 64); percent {
+		if part, percent := strings.CutSuffix(text, "%"); percent {
+			f, err = strconv.ParseFloat(part, 64)
 			f /= 100
+		} else {
+			f, err = strconv.ParseFloat(digits, 64)
 		}
 		v.SetFloat(f)
 	case reflect.Int:

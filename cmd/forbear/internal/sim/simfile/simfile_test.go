@@ -63,7 +63,8 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"a list", "- 1\n", []string{"bad.yaml:1:1: want a mapping"}},
 		{"unknown field", "durations: 1m\n", []string{`bad.yaml:1:1: unknown field "durations": did you mean duration?`}},
 		{"twice", "name: a\nname: b\n", []string{`bad.yaml`}},
-		{"wrong kinds", "duration: soon\nseed: -1\nfleets: 3\n", []string{
+		{"wrong kinds", "duration: soon\nseed: -1\nfleets: 3\nfaults: [{rate: 3__0%}]\n", []string{
+			`bad.yaml:4:17: faults[0].rate: "3__0%" is not a number of this kind`,
 			`bad.yaml:1:11: duration: "soon" is not a duration`,
 			`bad.yaml:2:7: seed: "-1" is not a number of this kind`,
 			`bad.yaml:3:9: fleets: want a list`,
