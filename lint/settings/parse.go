@@ -237,7 +237,7 @@ func (p *parser) limits(l *Limits, path ...any) {
 	}{{"retryable", l.Retryable}, {"final", l.Final}} {
 		for i, a := range list.names {
 			if known := status.Names(); !slices.Contains(known, a) {
-				p.fault(at(list.key, i), "%s: %q is none of the answers that are told apart: %s", list.key, a, strings.Join(known, ", "))
+				p.fault(at(list.key, i), "%s: %q is not one of these: %s", list.key, a, strings.Join(known, ", "))
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func TestFaults(t *testing.T) {
 		{"confidence", "confidence: sure", "s.yaml:1:13: confidence \"sure\" is none of low, medium, high"},
 		{"rule", "disable: [FB1001, FB9999]", "s.yaml:1:19: rule \"FB9999\" is unknown"},
 		{"header", "key_headers: [\"X Token\"]", "s.yaml:1:15: \"X Token\" is no header's name"},
-		{"answer", "retryable: [425]", "s.yaml:1:13: retryable: \"425\" is none of the answers that are told apart: 400,"},
+		{"response", "retryable: [425]", "s.yaml:1:13: retryable: \"425\" is not one of these: 400,"},
 		{"both", "retryable: [404]\nfinal: [404]", "s.yaml:2:9: 404 is both retryable and final"},
 		{"no code", "dependencies:\n- name: a", "s.yaml:2:3: code is missing"},
 		{"absolute", "dependencies:\n- name: a\n  code: [/src]", "s.yaml:3:10: code: \"/src\" is not below the module's root"},

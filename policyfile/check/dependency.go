@@ -209,7 +209,7 @@ func (r *run) durable(d *policyfile.Dependency) {
 		r.about(d, "dead_letter", "FC401", "%s %s has no dead-letter queue", what, d.Name)
 	}
 	if d.DeadLetter.Alert == "" {
-		r.about(d, "dead_letter", "FC402", "nobody is told about the dead letters of %s %s", what, d.Name)
+		r.about(d, "dead_letter", "FC402", "the dead letters of %s %s raise no alert", what, d.Name)
 	}
 	// Only a consumer has to remember: a webhook's receiver does that on
 	// its own side.
