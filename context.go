@@ -43,6 +43,12 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return layer.WithKey(ctx, key)
 }
 
+// Idempotent says of the calls made under the returned context that they are safe
+// to repeat as they are, even when they may have been done: a read that goes
+// out as a POST, a write that the server knows by its content. [Retryer.Do] then
+// retries resets and time-outs by itself, and the HTTP edge asks for no key.
+func Idempotent(ctx context.Context) context.Context { return layer.WithIdempotent(ctx) }
+
 // readContext copies into s and known what the caller's context says about the
 // call.
 func readContext(ctx context.Context, s *State, known *Facts) {

@@ -8,6 +8,7 @@ import (
 // The figures of the standard, where a policy sets none.
 const (
 	defaultConnect    = 2 * time.Second
+	defaultBodyIdle   = time.Minute
 	defaultBase       = time.Second
 	defaultCap        = 30 * time.Second
 	defaultMinAttempt = 100 * time.Millisecond
@@ -32,6 +33,7 @@ func (p Policy) WithDefaults() Policy {
 	}
 	p.Total = cmp.Or(p.Total, l.total)
 	p.Connect = cmp.Or(p.Connect, defaultConnect)
+	p.BodyIdle = cmp.Or(p.BodyIdle, defaultBodyIdle)
 	p.MinAttempt = cmp.Or(p.MinAttempt, defaultMinAttempt)
 	p.Backoff.Base = cmp.Or(p.Backoff.Base, defaultBase)
 	p.Backoff.Cap = cmp.Or(p.Backoff.Cap, max(defaultCap, p.Backoff.Base))

@@ -34,6 +34,10 @@ type Policy struct {
 	PerAttempt time.Duration `json:"per_attempt,omitzero"`
 	// Connect bounds the making of a connection. Default 2 s.
 	Connect time.Duration `json:"connect,omitzero"`
+	// BodyIdle bounds how long a body may stand still, while it is sent as while it
+	// is read, in protocols that stream one. A caller who is slow is not meant.
+	// Default 60 s; negative sets no bound.
+	BodyIdle time.Duration `json:"body_idle,omitzero"`
 	// MinAttempt is the least time that an attempt needs: none is started
 	// with less left. Default 100 ms.
 	MinAttempt time.Duration `json:"min_attempt,omitzero"`
@@ -51,6 +55,11 @@ type Policy struct {
 	// RetryUnsent allows a retry without a key when the request certainly
 	// never reached the server. R-6, read strictly, does not.
 	RetryUnsent bool `json:"retry_unsent,omitzero"`
+
+	// Idempotent says that every operation of the dependency is safe to repeat
+	// as it is (R-6): failures after which it may have been done are retried, in
+	// Do as well, and no write needs a key. See [Idempotent] for a single call.
+	Idempotent bool `json:"idempotent,omitzero"`
 
 	// Classify overrides the class of single error types, by label
 	// ("http_404") or by status group ("http_5xx").

@@ -17,6 +17,7 @@ const (
 	keyAttempt key = iota
 	keyExhaustion
 	keyIdempotency
+	keyIdempotent
 )
 
 // Attempt is a context that belongs to one attempt of a call: the context and what
@@ -133,3 +134,12 @@ func Key(ctx context.Context) string {
 	k, _ := ctx.Value(keyIdempotency).(string)
 	return k
 }
+
+// WithIdempotent says of the operation under the returned context that it is safe
+// to repeat as it is.
+func WithIdempotent(ctx context.Context) context.Context {
+	return context.WithValue(ctx, keyIdempotent, true)
+}
+
+// Idempotent reports whether [WithIdempotent] has said so.
+func Idempotent(ctx context.Context) bool { return ctx.Value(keyIdempotent) != nil }
