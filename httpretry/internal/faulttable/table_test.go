@@ -1,0 +1,172 @@
+package faulttable
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/http-faults.md")
+
+const page = "../../../docs/http-faults.md"
+
+// section is a part of the page.
+type section struct {
+	title  string
+	faults []fault
+	alone  bool // its cases change the process and do not run beside others
+}
+
+var sections = []section{
+	{title: "Responses", faults: responses},
+	{title: "New connections", faults: connections},
+	{title: "Pooled connections", faults: pooled},
+	{title: "Time, and bodies under way", faults: timing},
+	{title: "HTTP/2", faults: streams},
+	{title: "The process", faults: []fault{replaced}, alone: true},
+}
+
+// TestFaultTable runs every case through plain net/http and through forbear.
+func TestFaultTable(t *testing.T) {
+	rows := map[string]string{}
+	mine := make(chan [2]string, 1000)
+	t.Run("cases", func(t *testing.T) {
+		for _, s := range sections {
+			for i := range s.faults {
+				f := &s.faults[i]
+				t.Run(f.name, func(t *testing.T) {
+					if !s.alone {
+						t.Parallel()
+					}
+					mine <- [2]string{f.name, f.row(t, s.alone)}
+				})
+			}
+		}
+	})
+	close(mine)
+	for row := range mine {
+		rows[row[0]] = row[1]
+	}
+	if *update {
+		write(t, rows)
+		return
+	}
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.Split(string(data), "\n")
+	for name, row := range rows {
+		if !slices.Contains(known, row) {
+			t.Errorf("%s: the page has another row than\n%s", name, row)
+		}
+	}
+}
+
+// TestPageHasNoOtherRows holds the page to the cases that there are.
+func TestPageHasNoOtherRows(t *testing.T) {
+	names, n := map[string]bool{}, 0
+	for _, s := range sections {
+		for _, f := range s.faults {
+			if names[f.name] {
+				t.Errorf("two cases are called %q", f.name)
+			}
+			names[f.name] = true
+		}
+	}
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| case ") {
+			continue
+		}
+		if n++; !names[name] {
+			t.Errorf("the page has a row for %q, which is no case", name)
+		}
+	}
+	if n != len(names) {
+		t.Errorf("the page has %d rows, want %d", n, len(names))
+	}
+}
+
+// row runs the case and returns its row of the page.
+func (f *fault) row(t *testing.T, alone bool) string {
+	var plain, forbear outcome
+	if alone {
+		plain, forbear = f.run(t, true), f.run(t, false)
+	} else {
+		done := make(chan struct{})
+		go func() { defer close(done); plain = f.run(t, true) }()
+		forbear = f.run(t, false)
+		<-done
+	}
+	v := f.compare(plain, forbear)
+	if v == worse {
+		t.Errorf("worse than net/http: %s after %d sends, net/http %s after %d", forbear.result, forbear.sends, plain.result, plain.sends)
+	}
+	if f.forbidden && v != forbidden {
+		t.Errorf("%s: no rule needs to forbid what net/http does", v)
+	}
+	sent := "–"
+	if !f.uncounted {
+		sent = pair(plain.bytes, forbear.bytes)
+	}
+	often, dialed := count(plain.sends), pair(plain.connections, forbear.connections)
+	if f.endless {
+		often, sent, dialed = "no bound", "–", "–"
+	}
+	cells := []string{
+		f.name, plain.result, often, forbear.result, count(forbear.sends), sent, dialed, string(v), f.why,
+	}
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+func pair(plain, forbear int) string { return fmt.Sprintf("%d / %d", plain, forbear) }
+
+// write makes the page anew.
+func write(t *testing.T, rows map[string]string) {
+	var b strings.Builder
+	b.WriteString(preamble)
+	for _, s := range sections {
+		fmt.Fprintf(&b, "\n## %s\n\n", s.title)
+		b.WriteString("| case | net/http | sends | forbear | sends | bytes | connections | verdict | why |\n")
+		b.WriteString("|---|---|--:|---|--:|--:|--:|---|---|\n")
+		for _, f := range s.faults {
+			row, ok := rows[f.name]
+			if !ok {
+				t.Fatalf("%s did not run: -update needs all of the cases", f.name)
+			}
+			b.WriteString(row + "\n")
+		}
+	}
+	if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const preamble = `# HTTP faults: plain net/http and forbear
+
+What a caller gets, and what it takes, when something goes wrong: the same request through an ` + "`http.Client`" + ` with
+net/http's transport, and through one with forbear's above the same transport. Servers are real sockets on this machine.
+The page is written by its test, which fails when a row changes or when forbear is worse:
+
+    go test ./httpretry/internal/faulttable -update
+
+- **Result**: the status with its body whole, or the error. A case is a GET of one small response unless its name says
+  otherwise.
+- **Sends**: requests whose headers reached the server, CONNECT included.
+- **Bytes**: of all requests at the server, net/http / forbear, without TLS; over HTTP/2 those of headers and data. forbear
+  adds 20 for ` + "`X-Retry-Attempt`" + `. A dash where timing decides how many leave.
+- **Connections**: dialed for the case, net/http / forbear, successfully or not.
+- **Verdict**: *better*, *same*, *worse*, or *forbidden*: the standard forbids what net/http did. More sends for the same
+  result are worse, unless the standard asks for them.
+
+forbear's policy: three retries, waits of at most 2 ms, 10 s for an attempt, no breaker, a budget that refuses nothing. In
+the cases about time an attempt has 0.5 s, a body may stand still for 5 s, and healthy pauses are 1.2 s.
+`
