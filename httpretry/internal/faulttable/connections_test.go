@@ -64,7 +64,7 @@ var connections = []fault{
 		if r := c.once(); r.err != nil || r.body != fine {
 			return r
 		}
-		for c.site.open() { // or the rest might be read as a response to the second
+		for c.site.open(1) { // or the rest might be read as a response to the second
 			pause(time.Millisecond)
 		}
 		return c.once()
@@ -94,9 +94,10 @@ var pooled = []fault{
 	{name: "closed under the request, POST with a key", body: payload, key: true, serve: first(1, hangsUp), use: onWarm(1)},
 	{name: "closed under the request, POST of a streamed body with a key", body: streamed, key: true, serve: first(1, hangsUp), use: onWarm(1), why: "kept for replay, up to 64 KiB"},
 	{name: "reset under the request, POST", body: payload, serve: first(1, resets), use: onWarm(1), why: "R-6: it may have been done"},
-	{name: "closed under the request, three times, GET", serve: first(3, hangsUp), use: onWarm(3)},
+	{name: "closed under the request, three times, GET", serve: first(3, hangsUp), use: onWarm(3), undialed: true, why: "R-2 allows three retries"},
+	{name: "closed under the request, three times, POST with a key", body: payload, key: true, serve: first(3, hangsUp), use: onWarm(3), undialed: true, why: "R-2 allows three retries"},
 	{
-		name: "closed under the request, eight times, GET", serve: first(8, hangsUp), use: onWarm(8), forbidden: true,
+		name: "closed under the request, eight times, GET", serve: first(8, hangsUp), use: onWarm(8), forbidden: true, undialed: true,
 		why: "R-2: every send that may have arrived is an attempt, and four are allowed",
 	},
 }

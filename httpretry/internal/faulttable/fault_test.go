@@ -35,6 +35,9 @@ type fault struct {
 	// uncounted leaves out the bytes: how many leave depends on timing. endless
 	// leaves out the figures of net/http, which go on until the caller gives up.
 	uncounted, endless bool
+	// undialed leaves out the connections: whether net/http had begun to dial when
+	// its re-send was stopped depends on timing.
+	undialed bool
 
 	// method is GET by default, POST with a body. key adds an idempotency key.
 	method string
@@ -73,7 +76,8 @@ type caller struct {
 	plain  bool
 	ctx    context.Context
 	dials  atomic.Int64
-	bodies []*closable // of the requests, as the caller made them
+	dialed atomic.Int64 // successfully
+	bodies []*closable  // of the requests, as the caller made them
 	dial   func(ctx context.Context, number int64, network, address string) (net.Conn, error)
 }
 
@@ -120,7 +124,11 @@ func (f *fault) run(t *testing.T, plain bool) outcome {
 	c.dial = c.toSite
 	c.base = &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return c.dial(ctx, c.dials.Add(1), network, address)
+			conn, err := c.dial(ctx, c.dials.Add(1), network, address)
+			if err == nil {
+				c.dialed.Add(1)
+			}
+			return conn, err
 		},
 		TLSClientConfig:     s.trusted(),
 		ForceAttemptHTTP2:   f.stream != nil,
@@ -130,6 +138,7 @@ func (f *fault) run(t *testing.T, plain bool) outcome {
 	if f.base != nil {
 		f.base(c)
 	}
+	s.start(t)
 	c.client = &http.Client{Transport: c.base}
 	if !plain {
 		c.client.Transport = httpretry.NewTransport(c.base, f.retryer(t))

@@ -54,7 +54,7 @@ func (c *caller) leftovers() string {
 	for end := time.Now().Add(20 * time.Second); ; pause(time.Millisecond) {
 		c.base.CloseIdleConnections()
 		left := ""
-		if c.site.open() {
+		if c.site.open(c.dialed.Load()) {
 			left = "connection left open"
 		}
 		for _, b := range c.bodies {

@@ -50,10 +50,14 @@ func newSite(t *testing.T, f *fault) *site {
 			s.config.NextProtos = []string{"h2"}
 		}
 	}
+	return s
+}
+
+// start lets clients in, as the site is from now on.
+func (s *site) start(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { s.accept(&running) })
 	t.Cleanup(func() { s.close(); running.Wait() })
-	return s
 }
 
 // trusted returns the client's side of the site's TLS.
@@ -112,11 +116,12 @@ func (s *site) add(c net.Conn) (number int, ok bool) {
 	return s.accepted, true
 }
 
-// open reports whether a client is connected.
-func (s *site) open() bool {
+// open reports whether a client is connected, or one of that many has not been
+// let in yet.
+func (s *site) open(dialed int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.connections) > 0
+	return len(s.connections) > 0 || int64(s.accepted) < dialed
 }
 
 func (s *site) hangUp(c net.Conn) {

@@ -118,6 +118,9 @@ func (f *fault) row(t *testing.T, alone bool) string {
 		sent = pair(plain.bytes, forbear.bytes)
 	}
 	often, dialed := count(plain.sends), pair(plain.connections, forbear.connections)
+	if f.undialed {
+		dialed = "–"
+	}
 	if f.endless {
 		often, sent, dialed = "no bound", "–", "–"
 	}
@@ -163,7 +166,8 @@ The page is written by its test, which fails when a row changes or when forbear 
 - **Sends**: requests whose headers reached the server, CONNECT included.
 - **Bytes**: of all requests at the server, net/http / forbear, without TLS; over HTTP/2 those of headers and data. forbear
   adds 20 for ` + "`X-Retry-Attempt`" + `. A dash where timing decides how many leave.
-- **Connections**: dialed for the case, net/http / forbear, successfully or not.
+- **Connections**: dialed for the case, net/http / forbear, successfully or not. A dash
+  where timing decides whether net/http had begun to dial.
 - **Verdict**: *better*, *same*, *worse*, or *forbidden*: the standard forbids what net/http did. More sends for the same
   result are worse, unless the standard asks for them.
 

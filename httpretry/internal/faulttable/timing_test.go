@@ -28,6 +28,7 @@ var timing = []fault{
 	{name: "upload that fails", body: broken, serve: ok, uncounted: true, why: "the caller's own failure is no fault of the server"},
 	{name: "upload that fails, PUT", method: http.MethodPut, body: broken, serve: ok, uncounted: true, why: "as above"},
 	{name: "413 in the middle of an upload", body: text(strings.Repeat("a", upload)), serve: refusesEarly(413), uncounted: true, why: "R-4: terminal"},
+	{name: "200 in the middle of an upload", body: text(strings.Repeat("a", upload)), want: "OK", serve: refusesEarly(200), uncounted: true},
 	{
 		name: "503 in the middle of an upload, once, PUT", method: http.MethodPut, body: text(strings.Repeat("a", upload)), received: strings.Repeat("a", upload),
 		serve: once(refusesEarly(503)), uncounted: true, why: "R-4",
@@ -49,6 +50,7 @@ var timing = []fault{
 	{name: "server that stops reading an upload", method: http.MethodPut, body: text(strings.Repeat("a", upload)), serve: ignores, policy: stallsSoon, patience: 2 * patient, uncounted: true, retried: true, why: "body_idle"},
 	{name: "TLS handshake stalls, once", secure: true, serve: ok, base: firstConnectionSilent, policy: func(p *forbear.Policy) { p.PerAttempt = 2 * perAttempt }, patience: patient, why: "R-4"},
 	{name: "caller leaves while the server is silent", serve: isSilent, use: leaving(nil), leaves: true, why: "canceled is terminal"},
+	{name: "caller leaves in the middle of a body", serve: halfThenSilent, use: leaving(nil), leaves: true},
 	{name: "caller leaves during a wait", serve: says(503, "Retry-After: 12"), use: leaving(nil), leaves: true, why: "R-5 asks for the wait; it ends with the caller"},
 	{name: "Request.Cancel while the server is silent", serve: isSilent, use: leaving(oldCancel), leaves: true},
 	{name: "Request.Cancel during a wait", serve: says(503, "Retry-After: 12"), use: leaving(oldCancel), leaves: true, why: "as with a context"},
