@@ -110,9 +110,13 @@ bench-delivery: ## compare durable delivery with a bare loop and with River
 bench-partial: ## compare what a partial failure becomes, with and without a breaker and with peers
 	GOWORK=off $(GO) -C bench run ./partial $(ARGS)
 
+.PHONY: bench-stale
+bench-stale: ## compare what becomes of POSTs over connections that their server has just closed
+	GOWORK=off $(GO) -C bench run ./stale $(ARGS)
+
 .PHONY: gates
 gates: ## hold the benchmarks to their limits: allocations and ratios
-	GOWORK=off $(GO) -C bench test -count=1 .
+	GOWORK=off $(GO) -C bench test -count=1 . ./stale
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (20s)
