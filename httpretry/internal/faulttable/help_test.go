@@ -51,7 +51,7 @@ func (c *caller) warm(n int) {
 // leftovers waits until no connection and no request body is open any more, and
 // says what is. Requests that are still on their way have then been counted.
 func (c *caller) leftovers() string {
-	for end := time.Now().Add(20 * time.Second); ; pause(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); ; pause(time.Millisecond) {
 		c.base.CloseIdleConnections()
 		left := ""
 		if c.site.open(c.dialed.Load()) {
