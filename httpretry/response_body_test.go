@@ -49,7 +49,7 @@ func ticking(pauses ...time.Duration) step {
 
 func TestStreams(t *testing.T) {
 	const s = time.Second
-	p := forbear.Policy{PerAttempt: 5 * s}
+	p := forbear.Policy{PerAttempt: s / 2, BodyIdle: 5 * s}
 	for _, tc := range []struct {
 		name   string
 		pauses []time.Duration

@@ -1,0 +1,196 @@
+package httpretry
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/errtype"
+)
+
+// upload is the body of a request on its way to the server, of one that may take
+// time or fail. It knows whose turn it is: the caller's while it is being read, the
+// server's otherwise, and lets the attempt's timer run for that one. What the body's
+// own Read returned is the caller's fault and not the server's.
+type upload struct {
+	source io.ReadCloser // nil when the body is not watched
+	a      *attempt
+	again  func() (io.ReadCloser, error) // the request's GetBody
+
+	mu      sync.Mutex
+	over    bool  // the timer is no longer for the upload: there is a response, or it has fired
+	callers bool  // it is the caller's turn
+	moving  bool  // some of the body was read, and not all
+	closed  bool  // net/http needs no more of it
+	late    party // whose turn it was when the timer fired
+	err     error // of the caller's Read
+}
+
+// party is who let a body stand still.
+type party uint8
+
+const (
+	nobody party = iota
+	theCaller
+	theServer
+)
+
+// maxUnwatched is the length up to which a body in memory is left as it is: it
+// cannot fail, and is gone before a time would have run out.
+const maxUnwatched = 32 << 10
+
+// watched reports whether the sending of req's body may take time or fail. What is
+// small and in memory is not: net/http sends it in one piece with the headers, which
+// it would not do with a body that it does not know.
+func watched(req *http.Request) bool {
+	if req.Body == nil || req.Body == http.NoBody {
+		return false
+	}
+	return req.ContentLength <= 0 || req.ContentLength > maxUnwatched || !inMemory(req.Body)
+}
+
+// watchUpload puts the upload between net/http and the body, and returns what the
+// attempt's timer calls.
+func (a *attempt) watchUpload() func() {
+	u := &a.upload
+	u.a, u.source = a, a.req.Body
+	a.req.Body = u
+	if u.again = a.req.GetBody; u.again != nil {
+		a.req.GetBody = u.rewound
+	}
+	return u.timeUp
+}
+
+// rewound is the GetBody of a watched request, for the re-send of what was not
+// written.
+func (u *upload) rewound() (io.ReadCloser, error) {
+	body, err := u.again()
+	if err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.source, u.closed, u.err = body, false, nil
+	return u, nil
+}
+
+// Read reads the caller's body.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.turn(true).Read(p)
+	if err == nil {
+		u.turn(false)
+	} else {
+		u.ended(err)
+	}
+	return n, err
+}
+
+// Close closes the caller's body. It may run while Read does.
+func (u *upload) Close() error {
+	u.mu.Lock()
+	u.closed = true
+	source := u.source
+	u.mu.Unlock()
+	return source.Close()
+}
+
+// turn gives one side the time that a body may stand still, and returns the body.
+func (u *upload) turn(callers bool) io.Reader {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.moving, u.callers = true, callers
+	switch timer := u.a.timer; {
+	case u.over, timer == nil:
+	case u.a.idle > 0:
+		timer.Reset(u.a.idle)
+	default:
+		timer.Stop()
+	}
+	return u.source
+}
+
+// ended gives the server its time for a response, after the last of the body.
+func (u *upload) ended(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.moving, u.callers = false, false
+	if err != io.EOF && !u.closed {
+		u.err = err
+	}
+	if !u.over && u.a.timer != nil {
+		u.a.timer.Reset(u.a.limit)
+	}
+}
+
+// timeUp ends the attempt.
+func (u *upload) timeUp() {
+	u.mu.Lock()
+	if !u.over && u.moving {
+		u.late = theServer
+		if u.callers {
+			u.late = theCaller
+		}
+	}
+	u.over = true
+	u.mu.Unlock()
+	u.a.cancel()
+}
+
+// leave takes the timer away from the upload, which may go on: the response is
+// there.
+func (u *upload) leave() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.over = true
+}
+
+// awaited reports whether the server may be waiting for more of the body.
+func (u *upload) awaited() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.callers && !u.closed
+}
+
+// stood reports whether the body stood still for too long.
+func (u *upload) stood() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.late != nobody
+}
+
+// fault returns what the caller's body did wrong, or nil.
+func (u *upload) fault() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.err != nil:
+		return u.err
+	case u.late == theCaller:
+		return errCallerStalled
+	}
+	return nil
+}
+
+// errCallerStalled is for a body that gave nothing for too long.
+var errCallerStalled = errors.New("it gave nothing for too long")
+
+// callersFault returns the failure of an attempt that the caller's body has ended.
+// It says nothing about the server, and would not go better the next time.
+func (a *attempt) callersFault() (forbear.Failure, bool) {
+	if a.extras == nil || a.upload.source == nil {
+		return forbear.Failure{}, false
+	}
+	err := a.upload.fault()
+	switch {
+	case err == nil:
+		return forbear.Failure{}, false
+	case err == errCallerStalled:
+		err = fmt.Errorf("reading the request body: %w: %v", err, a.idle)
+	default:
+		err = fmt.Errorf("reading the request body: %w", err)
+	}
+	return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.RequestBody, Err: err}, true
+}
