@@ -30,6 +30,7 @@ type replay struct {
 	over     bool  // longer than limit: cannot be replayed
 	open     int   // readers that are not closed
 	finished bool  // no further reader will be made
+	closed   bool  // the source is
 }
 
 // newReplay returns the replay of a body, which from then on is read and closed
@@ -79,19 +80,32 @@ func (r *replay) finish() {
 		return
 	}
 	r.mu.Lock()
-	last := r.open == 0 && !r.finished
 	r.finished = true
 	r.mu.Unlock()
-	if last {
-		_ = r.source.Close()
-	}
+	_ = r.closeUnused()
 }
 
-// closed records the end of one reader.
-func (r *replay) closed() error {
+// abandon closes the source at once, under a Read that may never return without it.
+func (r *replay) abandon() {
+	r.mu.Lock()
+	r.open, r.finished = 0, true
+	r.mu.Unlock()
+	_ = r.closeUnused()
+}
+
+// closeReader records the end of one reader.
+func (r *replay) closeReader() error {
 	r.mu.Lock()
 	r.open--
-	last := r.open == 0 && r.finished
+	r.mu.Unlock()
+	return r.closeUnused()
+}
+
+// closeUnused closes the source, once, when it will not be read again.
+func (r *replay) closeUnused() error {
+	r.mu.Lock()
+	last := r.finished && r.open <= 0 && !r.closed
+	r.closed = r.closed || last
 	r.mu.Unlock()
 	if last {
 		return r.source.Close()
@@ -188,5 +202,5 @@ func (b *replayReader) Close() error {
 	if !first {
 		return nil
 	}
-	return b.r.closed()
+	return b.r.closeReader()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/sendqueue"
 )
 
 // upload is the body of a request on its way to the server, of one that may take
@@ -27,6 +28,7 @@ type upload struct {
 	closed  bool  // net/http needs no more of it
 	late    party // whose turn it was when the timer fired
 	err     error // of the caller's Read
+	queued  int   // bytes that were still on their way when the timer fired before
 }
 
 // party is who let a body stand still.
@@ -125,9 +127,16 @@ func (u *upload) ended(err error) {
 	}
 }
 
-// timeUp ends the attempt.
+// timeUp ends the attempt, unless what was sent still is on its way. A Read that hangs
+// is helped to its end by closing what it reads: net/http waits for it, for ever if
+// need be.
 func (u *upload) timeUp() {
 	u.mu.Lock()
+	if !u.over && !u.callers && u.leaving() {
+		u.a.timer.Reset(u.a.limit)
+		u.mu.Unlock()
+		return
+	}
 	if !u.over && u.moving {
 		u.late = theServer
 		if u.callers {
@@ -135,8 +144,31 @@ func (u *upload) timeUp() {
 		}
 	}
 	u.over = true
+	hangs, source := u.late == theCaller, u.source
 	u.mu.Unlock()
 	u.a.cancel()
+	if !hangs {
+		return
+	}
+	if kept, ok := source.(*replayReader); ok {
+		kept.r.abandon() // no attempt will follow
+	} else {
+		_ = source.Close()
+	}
+}
+
+// leaving reports whether the system has less to send than when it was last asked,
+// and something still: then the line is slow, and not the server. It is called with
+// mu held.
+func (u *upload) leaving() bool {
+	conn := u.a.guard.Conn()
+	if conn == nil {
+		return false
+	}
+	n, _ := sendqueue.Len(conn)
+	before := u.queued
+	u.queued = n
+	return n > 0 && (before == 0 || n < before)
 }
 
 // leave takes the timer away from the upload, which may go on: the response is
@@ -165,13 +197,10 @@ func (u *upload) stood() bool {
 func (u *upload) fault() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case u.err != nil:
-		return u.err
-	case u.late == theCaller:
+	if u.late == theCaller {
 		return errCallerStalled
 	}
-	return nil
+	return u.err
 }
 
 // errCallerStalled is for a body that gave nothing for too long.

@@ -21,6 +21,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 )
 
@@ -44,6 +45,9 @@ type Guard struct {
 	sent      atomic.Bool // the headers are on the wire, or in the buffer before it
 	anew      atomic.Bool // since then a RoundTrip has begun
 	stopped   atomic.Bool // the headers were about to be sent again
+
+	mu   sync.Mutex
+	conn net.Conn // the latest
 }
 
 // Watch returns the context to send req under. cancel must end ctx; it is called at
@@ -74,6 +78,13 @@ func (g *Guard) Stopped() bool { return g.stopped.Load() }
 // Unsent reports whether the send that was stopped would have been the first that
 // the server processes.
 func (g *Guard) Unsent() bool { return g.stopped.Load() && g.unwritten }
+
+// Conn returns the connection of the send, or nil.
+func (g *Guard) Conn() net.Conn {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.conn
+}
 
 // repeatable reports whether net/http sends req again after it was written, should
 // its connection die: it takes these methods and these keys for safe, whatever a
@@ -148,6 +159,9 @@ func (g *Guard) getConn(hostPort string) {
 func (g *Guard) gotConn(info httptrace.GotConnInfo) {
 	http2 := info.Conn != nil && speaksHTTP2(info.Conn)
 	g.http2.Store(http2)
+	g.mu.Lock()
+	g.conn = info.Conn
+	g.mu.Unlock()
 	if g.sent.Load() {
 		g.stop()
 		if info.Conn != nil && !http2 {
