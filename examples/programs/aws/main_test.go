@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,7 +49,7 @@ func TestAWS(t *testing.T) {
 	if err := os.WriteFile(file, report, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := flaky.New(t, operation, respond)
+	server := flaky.New(t, httptest.NewServer, operation, respond)
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "eu-central-1",
 		"AWS_ENDPOINT_URL": server.URL, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
@@ -58,12 +59,15 @@ func TestAWS(t *testing.T) {
 	}
 	guide.Check(t, "programs#AWS", main)
 
-	stored := server.Attempts(t, "PUT /reports/november.csv")
-	if !bytes.Equal(stored[0].Body, report) {
-		t.Error("the bucket received other bytes than the file's")
-	}
-	for _, name := range []string{"AmazonSQS.SendMessage", "AmazonSQS.ReceiveMessage"} {
-		server.Attempts(t, name)
+	const put = "PUT /reports/november.csv"
+	for _, name := range []string{put, "AmazonSQS.SendMessage", "AmazonSQS.ReceiveMessage"} {
+		sent := server.Attempts(t, name)
+		if got := sent.Header.Get("Amz-Sdk-Request"); got != "attempt=1; max=1" {
+			t.Errorf("%s: the SDK says %q: it must not retry by itself", name, got)
+		}
+		if name == put && !bytes.Equal(sent.Body, report) {
+			t.Error("the bucket received other bytes than the file's")
+		}
 	}
 	if server.Operations() != 3 {
 		t.Errorf("%d operations, want three", server.Operations())

@@ -69,7 +69,7 @@ func main() {
 	}
 	defer db.Close()
 	ledger := forbear.Must(forbear.New("ledger", forbear.Policy{
-		PerAttempt: 5 * time.Second,
+		PerAttempt: 10 * time.Second,
 		Backoff:    forbear.Backoff{Base: 100 * time.Millisecond, Cap: time.Second},
 	}, forbear.WithClassifier(mayGoAway)))
 

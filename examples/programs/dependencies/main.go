@@ -24,8 +24,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// A page can do without its suggestions: one retry, two seconds in all.
-	err = set.Configure("search", forbear.Policy{Total: 2 * time.Second, MaxRetries: 1, Backoff: quick})
+	// A page can do without its suggestions: one retry, five seconds in all.
+	err = set.Configure("search", forbear.Policy{Total: 5 * time.Second, MaxRetries: 1, Backoff: quick})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestDependencies(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	defer search.Close()
-	payments := flaky.New(t, func(r *http.Request) string { return r.Method },
+	payments := flaky.New(t, httptest.NewServer, func(r *http.Request) string { return r.Method },
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	t.Setenv("SEARCH_URL", search.URL+"/suggest")
 	t.Setenv("PAYMENTS_URL", payments.URL+"/pay")
@@ -28,7 +28,7 @@ func TestDependencies(t *testing.T) {
 	if searches.Load() != 2 {
 		t.Errorf("the search was asked %d times, want 2", searches.Load())
 	}
-	paid := payments.Attempts(t, http.MethodPost)[0]
+	paid := payments.Attempts(t, http.MethodPost)
 	if string(paid.Body) != `{"amount": 100}` || paid.Header.Get("Idempotency-Key") == "" {
 		t.Errorf("received %q with the key %q", paid.Body, paid.Header.Get("Idempotency-Key"))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -12,13 +13,13 @@ import (
 
 // TestGitHub: the labels are sent three times, and are the same each time.
 func TestGitHub(t *testing.T) {
-	server := flaky.New(t, func(r *http.Request) string { return r.Method + " " + r.URL.Path },
+	server := flaky.New(t, httptest.NewServer, func(r *http.Request) string { return r.Method + " " + r.URL.Path },
 		func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `[{"name": "bug"}]`) })
 	t.Setenv("GITHUB_URL", server.URL+"/")
 	t.Setenv("GITHUB_TOKEN", "t1")
 	guide.Check(t, "programs#GitHub", main)
 
-	sent := server.Attempts(t, "PUT /repos/forbear-go/forbear/issues/1/labels")[0]
+	sent := server.Attempts(t, "PUT /repos/forbear-go/forbear/issues/1/labels")
 	if got := strings.TrimSpace(string(sent.Body)); got != `["bug"]` {
 		t.Errorf("received %q", got)
 	}

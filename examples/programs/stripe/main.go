@@ -15,18 +15,23 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 )
 
-func main() {
+// newClient returns a client of Stripe. url is "" for Stripe itself.
+func newClient(key, url string) *stripe.Client {
 	retryer := forbear.Must(forbear.New("stripe", forbear.Policy{
 		Backoff: forbear.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second},
 	}))
 	settings := &stripe.BackendConfig{
 		HTTPClient:        &http.Client{Transport: httpretry.NewTransport(nil, retryer)},
-		MaxNetworkRetries: stripe.Int64(0),
+		MaxNetworkRetries: stripe.Int64(0), // one layer retries
 	}
-	if url := os.Getenv("STRIPE_URL"); url != "" {
-		settings.URL = stripe.String(url)
+	if url != "" {
+		settings.URL = &url
 	}
-	client := stripe.NewClient(os.Getenv("STRIPE_KEY"), stripe.WithBackends(stripe.NewBackendsWithConfig(settings)))
+	return stripe.NewClient(key, stripe.WithBackends(stripe.NewBackendsWithConfig(settings)))
+}
+
+func main() {
+	client := newClient(os.Getenv("STRIPE_KEY"), os.Getenv("STRIPE_URL"))
 
 	// The SDK sends an Idempotency-Key with each write, and all attempts share it.
 	intent, err := client.V1PaymentIntents.Create(context.Background(), &stripe.PaymentIntentCreateParams{

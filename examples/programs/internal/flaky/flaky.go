@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -16,7 +17,7 @@ const Failures = 2
 
 // Server is a running server on loopback. It is safe for concurrent use.
 type Server struct {
-	URL string
+	*httptest.Server
 
 	mu   sync.Mutex
 	seen map[string][]Request
@@ -28,14 +29,16 @@ type Request struct {
 	Body   []byte
 }
 
-// New starts a server that ends with the test. Name gives a request's operation;
-// respond serves its later attempts, with a body that can be read.
-func New(t *testing.T, name func(*http.Request) string, respond http.HandlerFunc) *Server {
+// New starts a server that ends with the test: start is httptest.NewServer or
+// httptest.NewTLSServer. Name gives a request's operation; respond serves its later
+// attempts, with a body that can be read.
+func New(
+	t *testing.T, start func(http.Handler) *httptest.Server, name func(*http.Request) string, respond http.HandlerFunc,
+) *Server {
 	t.Helper()
 	s := &Server{seen: map[string][]Request{}}
-	server := httptest.NewServer(s.handler(name, respond))
-	t.Cleanup(server.Close)
-	s.URL = server.URL
+	s.Server = start(s.handler(name, respond))
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -59,18 +62,23 @@ func (s *Server) handler(name func(*http.Request) string, respond http.HandlerFu
 	}
 }
 
-// Attempts returns what was received of one operation, which must be two failed
-// attempts and one more, all with the same body and, as far as there is one, the
-// same key.
-func (s *Server) Attempts(t *testing.T, operation string) []Request {
-	t.Helper()
+// Received returns the requests of one operation.
+func (s *Server) Received(operation string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	got := s.seen[operation]
+	return slices.Clone(s.seen[operation])
+}
+
+// Attempts returns the first request of an operation that must have come three
+// times: two failed attempts and one more, with the same body and the same key,
+// if there is one.
+func (s *Server) Attempts(t *testing.T, operation string) Request {
+	t.Helper()
+	const key = "Idempotency-Key"
+	got := s.Received(operation)
 	if len(got) != Failures+1 {
 		t.Fatalf("%s: %d attempts were received, want %d", operation, len(got), Failures+1)
 	}
-	const key = "Idempotency-Key"
 	for i, r := range got {
 		if !bytes.Equal(r.Body, got[0].Body) {
 			t.Errorf("%s: attempt %d has another body", operation, i+1)
@@ -79,7 +87,7 @@ func (s *Server) Attempts(t *testing.T, operation string) []Request {
 			t.Errorf("%s: attempt %d has the key %q, the first %q", operation, i+1, r.Header.Get(key), got[0].Header.Get(key))
 		}
 	}
-	return got
+	return got[0]
 }
 
 // Operations returns the number of operations that were received.
