@@ -1,4 +1,4 @@
-// Command aws is a program of docs/guides/programs.md: it puts a file into a
+// Command aws is a program of docs/guides/sdks.md: it puts a file into a
 // bucket, announces it in a queue and reads the queue.
 package main
 

@@ -57,7 +57,7 @@ func TestAWS(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	guide.Check(t, "programs#AWS", main)
+	guide.Check(t, "sdks#AWS", main)
 
 	const put = "PUT /reports/november.csv"
 	for _, name := range []string{put, "AmazonSQS.SendMessage", "AmazonSQS.ReceiveMessage"} {

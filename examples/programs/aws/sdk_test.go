@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/examples/programs/internal/flaky"
@@ -35,6 +37,19 @@ func settings(server *flaky.Server, opts ...httpretry.Option) aws.Config {
 	}
 }
 
+// reason is why forbear ended a call: the SDK's error holds the response.
+func reason(err error) forbear.Reason {
+	failed, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok {
+		return forbear.ReasonNone
+	}
+	why, ok := httpretry.Outcome(failed.Response.Response)
+	if !ok {
+		return forbear.ReasonNone
+	}
+	return why.Reason
+}
+
 // TestUploadOverTLS: over TLS the SDK sends the file in chunks with a checksum
 // behind them, and hands the transport no way to rewind it. What fits into the body
 // limit is sent again all the same; what does not is sent once.
@@ -56,8 +71,8 @@ func TestUploadOverTLS(t *testing.T) {
 			})
 			const put = "PUT /reports/november.csv"
 			if !tt.ok {
-				if n := len(server.Received(put)); err == nil || n != 1 {
-					t.Errorf("%v after %d attempts, want a failure after one", err, n)
+				if n, why := len(server.Received(put)), reason(err); n != 1 || why != forbear.ReasonNotReplayable {
+					t.Errorf("%v (%v) after %d attempts, want a failure after one", err, why, n)
 				}
 				return
 			}
@@ -79,8 +94,8 @@ func TestSendMessageNeedsTheWord(t *testing.T) {
 	queue := sqs.NewFromConfig(settings(server))
 	message := &sqs.SendMessageInput{QueueUrl: aws.String(server.URL + "/1/reports"), MessageBody: aws.String(message)}
 	_, err := queue.SendMessage(t.Context(), message)
-	if n := len(server.Received("AmazonSQS.SendMessage")); err == nil || n != 1 {
-		t.Errorf("%v after %d attempts, want a failure after one", err, n)
+	if n, why := len(server.Received("AmazonSQS.SendMessage")), reason(err); n != 1 || why != forbear.ReasonNoKey {
+		t.Errorf("%v (%v) after %d attempts, want a failure after one", err, why, n)
 	}
 	_, err = queue.SendMessage(forbear.Idempotent(t.Context()), message)
 	if n := len(server.Received("AmazonSQS.SendMessage")); err != nil || n != 3 {

@@ -1,4 +1,4 @@
-// Command github is a program of docs/guides/programs.md: it labels an issue.
+// Command github is a program of docs/guides/sdks.md: it labels an issue.
 package main
 
 import (

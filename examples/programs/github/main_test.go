@@ -17,7 +17,7 @@ func TestGitHub(t *testing.T) {
 		func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `[{"name": "bug"}]`) })
 	t.Setenv("GITHUB_URL", server.URL+"/")
 	t.Setenv("GITHUB_TOKEN", "t1")
-	guide.Check(t, "programs#GitHub", main)
+	guide.Check(t, "sdks#GitHub", main)
 
 	sent := server.Attempts(t, "PUT /repos/forbear-go/forbear/issues/1/labels")
 	if got := strings.TrimSpace(string(sent.Body)); got != `["bug"]` {

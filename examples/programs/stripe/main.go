@@ -1,4 +1,4 @@
-// Command stripe is a program of docs/guides/programs.md: it asks for a payment.
+// Command stripe is a program of docs/guides/sdks.md: it asks for a payment.
 package main
 
 import (

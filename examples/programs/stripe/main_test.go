@@ -21,7 +21,7 @@ func TestStripe(t *testing.T) {
 		})
 	t.Setenv("STRIPE_URL", server.URL)
 	t.Setenv("STRIPE_KEY", "sk_test_1")
-	guide.Check(t, "programs#Stripe", main)
+	guide.Check(t, "sdks#Stripe", main)
 
 	sent := server.Attempts(t, "POST /v1/payment_intents")
 	if string(sent.Body) != "amount=1000&currency=usd" || sent.Header.Get("Idempotency-Key") == "" {
