@@ -85,12 +85,12 @@ func (r *replay) finish() {
 	_ = r.closeUnused()
 }
 
-// abandon closes the source at once, under a Read that may never return without it.
-func (r *replay) abandon() {
+// Close closes the source at once, under a Read that may never return without it.
+func (r *replay) Close() error {
 	r.mu.Lock()
 	r.open, r.finished = 0, true
 	r.mu.Unlock()
-	_ = r.closeUnused()
+	return r.closeUnused()
 }
 
 // closeReader records the end of one reader.

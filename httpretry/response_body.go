@@ -80,16 +80,15 @@ type responseBody struct {
 }
 
 // Read gives the server a whole idle time for each read, and takes the timer away
-// while the caller is busy with what it got. While the server may be waiting for
-// more of an upload, it is not the one who stands still.
+// while the caller is busy with what it got.
 func (b *responseBody) Read(p []byte) (int, error) {
-	timed := b.idle > 0 && !b.done.Load() && !(b.a.watching() && b.a.upload.awaited())
+	timed := b.idle > 0 && !b.done.Load()
 	if timed {
-		b.a.timer.Reset(b.idle)
+		b.time(true)
 	}
 	n, err := b.ReadCloser.Read(p)
 	if timed {
-		b.a.timer.Stop() // a slow reader is not a server that stalls
+		b.time(false) // a slow reader is not a server that stalls
 	}
 	if err != nil {
 		if err != io.EOF && !b.done.Load() {
@@ -99,6 +98,18 @@ func (b *responseBody) Read(p []byte) (int, error) {
 		b.a.end()
 	}
 	return n, err
+}
+
+// time lets the attempt's timer run for a Read.
+func (b *responseBody) time(on bool) {
+	switch {
+	case b.a.watching():
+		b.a.upload.reads(on)
+	case on:
+		b.a.timer.Reset(b.idle)
+	default:
+		b.a.timer.Stop()
+	}
 }
 
 // explain names the cause of an error, of which there is one more than before the

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/errtype"
@@ -22,13 +23,15 @@ type upload struct {
 	again  func() (io.ReadCloser, error) // the request's GetBody
 
 	mu      sync.Mutex
-	over    bool  // the timer is no longer for the upload: there is a response, or it has fired
-	callers bool  // it is the caller's turn
-	moving  bool  // some of the body was read, and not all
-	closed  bool  // net/http needs no more of it
-	late    party // whose turn it was when the timer fired
-	err     error // of the caller's Read
-	queued  int   // bytes that were still on their way when the timer fired before
+	over    bool      // the timer is no longer for the upload: there is a response, or it has fired
+	due     time.Time // when the timer will fire, since it was set anew
+	callers bool      // it is the caller's turn
+	moving  bool      // some of the body was read, and not all
+	closed  bool      // net/http needs no more of it
+	reading bool      // the response is being read
+	late    party     // whose turn it was when the timer fired
+	err     error     // of the caller's Read
+	queued  int       // bytes that were still on their way when the timer fired before
 }
 
 // party is who let a body stand still.
@@ -104,12 +107,8 @@ func (u *upload) turn(callers bool) io.Reader {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.moving, u.callers = true, callers
-	switch timer := u.a.timer; {
-	case u.over, timer == nil:
-	case u.a.idle > 0:
-		timer.Reset(u.a.idle)
-	default:
-		timer.Stop()
+	if !u.over || u.reading {
+		u.set(u.a.idle)
 	}
 	return u.source
 }
@@ -122,39 +121,69 @@ func (u *upload) ended(err error) {
 	if err != io.EOF && !u.closed {
 		u.err = err
 	}
-	if !u.over && u.a.timer != nil {
-		u.a.timer.Reset(u.a.limit)
+	if !u.over {
+		u.set(u.a.limit)
 	}
 }
 
-// timeUp ends the attempt, unless what was sent still is on its way. A Read that hangs
-// is helped to its end by closing what it reads: net/http waits for it, for ever if
-// need be.
-func (u *upload) timeUp() {
+// reads lets the timer run while the response is being read.
+func (u *upload) reads(reading bool) {
 	u.mu.Lock()
-	if !u.over && !u.callers && u.leaving() {
-		u.a.timer.Reset(u.a.limit)
-		u.mu.Unlock()
-		return
+	defer u.mu.Unlock()
+	if u.reading = reading; reading {
+		u.set(u.a.idle)
+	} else {
+		u.set(0)
 	}
-	if !u.over && u.moving {
-		u.late = theServer
-		if u.callers {
-			u.late = theCaller
+}
+
+// set starts the timer anew; 0 and less stop it. It is called with mu held.
+func (u *upload) set(d time.Duration) {
+	switch {
+	case u.a.timer == nil:
+	case d > 0:
+		u.due = time.Now().Add(d)
+		u.a.timer.Reset(d)
+	default:
+		u.a.timer.Stop()
+	}
+}
+
+// timeUp ends the attempt, unless what was sent still is on its way, or the server
+// waits for more of it with its response half said. A Read that hangs is helped to its
+// end by closing what it reads: net/http waits for it, for ever if need be.
+func (u *upload) timeUp() {
+	if hanging := u.judge(); hanging != nil {
+		_ = hanging.Close()
+	}
+}
+
+// judge says whose fault it is that the time is up, and ends the attempt. It returns
+// the body that the caller's own Read hangs in, or nil.
+func (u *upload) judge() (hanging io.Closer) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case time.Until(u.due) > 0 || u.over && !u.reading:
+		return nil // it was set anew, or stopped, when it had fired already
+	case u.over && u.callers && !u.closed:
+		u.set(u.a.idle)
+		return nil
+	case !u.over && !u.callers && u.leaving():
+		u.set(u.a.limit)
+		return nil
+	case u.over:
+	case u.callers:
+		u.late, hanging = theCaller, u.source
+		if kept, ok := u.source.(*replayReader); ok {
+			hanging = kept.r // no attempt will follow
 		}
+	case u.moving:
+		u.late = theServer
 	}
 	u.over = true
-	hangs, source := u.late == theCaller, u.source
-	u.mu.Unlock()
 	u.a.cancel()
-	if !hangs {
-		return
-	}
-	if kept, ok := source.(*replayReader); ok {
-		kept.r.abandon() // no attempt will follow
-	} else {
-		_ = source.Close()
-	}
+	return hanging
 }
 
 // leaving reports whether the system has less to send than when it was last asked,
@@ -177,13 +206,6 @@ func (u *upload) leave() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.over = true
-}
-
-// awaited reports whether the server may be waiting for more of the body.
-func (u *upload) awaited() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.callers && !u.closed
 }
 
 // stood reports whether the body stood still for too long.
