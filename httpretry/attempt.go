@@ -35,7 +35,7 @@ type attempt struct {
 type extras struct {
 	clone  http.Request
 	guard  resend.Guard
-	upload upload
+	upload *upload   // nil when the body is not watched
 	number [1]string // the value of HeaderAttempt
 	due    [1]string // that of HeaderDeadline
 }

@@ -28,7 +28,7 @@ func (a *attempt) explain(err error) error {
 }
 
 // watching reports whether the attempt watches an upload.
-func (a *attempt) watching() bool { return a.extras != nil && a.upload.source != nil }
+func (a *attempt) watching() bool { return a.extras != nil && a.upload != nil }
 
 // stopTimer lets the attempt go on without a timeout. It starts none anew.
 func (a *attempt) stopTimer() {

@@ -18,7 +18,7 @@ import (
 // server's otherwise, and lets the attempt's timer run for that one. What the body's
 // own Read returned is the caller's fault and not the server's.
 type upload struct {
-	source io.ReadCloser // nil when the body is not watched
+	source io.ReadCloser
 	a      *attempt
 	again  func() (io.ReadCloser, error) // the request's GetBody
 
@@ -29,7 +29,7 @@ type upload struct {
 	moving  bool      // some of the body was read, and not all
 	closed  bool      // net/http needs no more of it
 	reading bool      // the response is being read
-	late    party     // whose turn it was when the timer fired
+	late    party     // whose turn it was when the timer fired, or 0
 	err     error     // of the caller's Read
 	queued  int       // bytes that were still on their way when the timer fired before
 }
@@ -38,8 +38,7 @@ type upload struct {
 type party uint8
 
 const (
-	nobody party = iota
-	theCaller
+	theCaller party = iota + 1
 	theServer
 )
 
@@ -60,9 +59,8 @@ func watched(req *http.Request) bool {
 // watchUpload puts the upload between net/http and the body, and returns what the
 // attempt's timer calls.
 func (a *attempt) watchUpload() func() {
-	u := &a.upload
-	u.a, u.source = a, a.req.Body
-	a.req.Body = u
+	u := &upload{a: a, source: a.req.Body}
+	a.upload, a.req.Body = u, u
 	if u.again = a.req.GetBody; u.again != nil {
 		a.req.GetBody = u.rewound
 	}
@@ -212,7 +210,7 @@ func (u *upload) leave() {
 func (u *upload) stood() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.late != nobody
+	return u.late != 0
 }
 
 // fault returns what the caller's body did wrong, or nil.
@@ -231,7 +229,7 @@ var errCallerStalled = errors.New("it gave nothing for too long")
 // callersFault returns the failure of an attempt that the caller's body has ended.
 // It says nothing about the server, and would not go better the next time.
 func (a *attempt) callersFault() (forbear.Failure, bool) {
-	if a.extras == nil || a.upload.source == nil {
+	if !a.watching() {
 		return forbear.Failure{}, false
 	}
 	err := a.upload.fault()
