@@ -227,6 +227,17 @@ func (c *Call) unmade(d Decision) {
 	c.leave()
 }
 
+// Hold hands the call's place in the bulkhead to the caller, who gives it back with
+// Leave: for edges whose work goes on after the call has ended, such as a response
+// whose body is still being read. It is nil when the policy sets no bound.
+func (c *Call) Hold() *breaker.Bulkhead {
+	if !c.entered {
+		return nil
+	}
+	c.entered = false
+	return c.r.bulkhead
+}
+
 // leave gives the place in the bulkhead back. It may be called more than once.
 func (c *Call) leave() {
 	if c.entered {

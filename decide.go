@@ -61,8 +61,11 @@ func askCanceled(f *Failure, d *Decision) Reason {
 	if d.Class != ClassCanceled {
 		return ReasonNone
 	}
-	if f.Type == errtype.CallerDeadline {
+	switch f.Type {
+	case errtype.CallerDeadline:
 		return ReasonDeadline
+	case errtype.RequestBody: // it has not gone, but its part has failed
+		return ReasonTerminal
 	}
 	return ReasonCanceled
 }

@@ -8,7 +8,7 @@ import (
 // The figures of the standard, where a policy sets none.
 const (
 	defaultConnect    = 2 * time.Second
-	defaultBodyIdle   = time.Minute
+	defaultBodyIdle   = 30 * time.Second
 	defaultBase       = time.Second
 	defaultCap        = 30 * time.Second
 	defaultMinAttempt = 100 * time.Millisecond

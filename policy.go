@@ -36,7 +36,7 @@ type Policy struct {
 	Connect time.Duration `json:"connect,omitzero"`
 	// BodyIdle bounds how long a body may stand still, while it is sent as while it
 	// is read, in protocols that stream one. A caller who is slow is not meant.
-	// Default 60 s; negative sets no bound.
+	// Default 30 s; negative sets no bound.
 	BodyIdle time.Duration `json:"body_idle,omitzero"`
 	// MinAttempt is the least time that an attempt needs: none is started
 	// with less left. Default 100 ms.

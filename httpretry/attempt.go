@@ -2,14 +2,14 @@ package httpretry
 
 import (
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/resend"
 )
 
@@ -21,10 +21,12 @@ type attempt struct {
 	parent context.Context // what ctx was derived from
 	cancel context.CancelFunc
 	timer  *time.Timer
-	limit  time.Duration
+	limit  time.Duration // of the server's part, up to the headers of its response
+	idle   time.Duration // of a body that stands still; 0 sets no bound
 
-	req  *http.Request // the clone, or the caller's own when nothing changes
-	body responseBody
+	req   *http.Request // the clone, or the caller's own when nothing changes
+	body  responseBody
+	place atomic.Pointer[breaker.Bulkhead] // given back with the body, or nil
 
 	*extras // nil in the bare attempts of a transport with everything off
 }
@@ -33,6 +35,7 @@ type attempt struct {
 type extras struct {
 	clone  http.Request
 	guard  resend.Guard
+	upload *upload   // nil when the body is not watched
 	number [1]string // the value of HeaderAttempt
 	due    [1]string // that of HeaderDeadline
 }
@@ -47,7 +50,7 @@ type full struct {
 func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	t := x.t
 	if t.noHeader && t.noTimeout && t.noTrace && x.key == "" &&
-		t.credentials == nil && x.envelope == nil && !x.numbered() {
+		t.credentials == nil && x.envelope == nil && !x.numbered() && !watched(x.req) {
 		return x.bareAttempt(call), nil
 	}
 	f := &full{}
@@ -60,7 +63,7 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	}
 	ctx := a.ctx
 	if !t.noTrace {
-		ctx = a.guard.Watch(ctx, a.cancel)
+		ctx = a.guard.Watch(ctx, x.req, a.cancel)
 	}
 	a.clone = *x.req.WithContext(ctx)
 	a.req = &a.clone
@@ -76,9 +79,13 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 			return a, err
 		}
 	}
+	a.limit, a.idle = limit, x.idle
+	ended := a.cancel
+	if watched(a.req) {
+		ended = a.watchUpload()
+	}
 	if !t.noTimeout {
-		a.limit = limit
-		a.timer = time.AfterFunc(a.limit, a.cancel)
+		a.timer = time.AfterFunc(a.limit, ended)
 	}
 	return a, nil
 }
@@ -139,83 +146,3 @@ func count(facts ...bool) (n int) {
 	}
 	return n
 }
-
-// explain names the cause of an error: the attempt's own timeout, or a re-send
-// that was stopped. net/http knows both only as a canceled context.
-func (a *attempt) explain(err error) error {
-	switch {
-	case err == nil || a.cancel == nil || a.ctx.Err() == nil || a.parent.Err() != nil:
-		return err
-	case a.extras != nil && a.guard.Stopped():
-		return resend.Err
-	default:
-		return &timeoutError{after: a.limit, err: err}
-	}
-}
-
-// maxTimedBody is the largest declared length that must arrive within the
-// attempt's timeout; a longer body, or one of unknown length, may stream.
-const maxTimedBody = 1 << 20
-
-// handOver gives the response to the caller. The attempt's context lives until
-// its body is closed or at its end.
-func (a *attempt) handOver(resp *http.Response) {
-	if a.cancel == nil {
-		return
-	}
-	_, duplex := resp.Body.(io.Writer)
-	if resp.StatusCode == http.StatusSwitchingProtocols || duplex {
-		a.stopTimer() // the connection is the caller's from here on
-		return
-	}
-	if resp.Body == nil || resp.Body == http.NoBody {
-		a.end()
-		return
-	}
-	stream := resp.ContentLength < 0 || resp.ContentLength > maxTimedBody
-	if stream {
-		a.stopTimer() // it starts anew with each read
-	}
-	a.body.ReadCloser, a.body.a, a.body.stream = resp.Body, a, stream
-	resp.Body = &a.body
-}
-
-// stopTimer lets the attempt go on without a timeout. It starts none anew.
-func (a *attempt) stopTimer() {
-	if a.timer != nil {
-		a.timer.Stop()
-	}
-}
-
-// end releases what the attempt holds. It may be called more than once.
-func (a *attempt) end() {
-	a.stopTimer()
-	if a.cancel != nil {
-		a.cancel()
-	}
-}
-
-// timeoutError is the end of an attempt by its own timeout. It is a net.Error.
-type timeoutError struct {
-	after time.Duration
-	err   error
-}
-
-func (e *timeoutError) Error() string {
-	return "attempt timed out after " + e.after.Round(time.Millisecond).String()
-}
-
-// Unwrap keeps the context's error to itself: it is canceled by the timeout,
-// and a caller that asks for [context.Canceled] asks about its own.
-func (e *timeoutError) Unwrap() error {
-	if errors.Is(e.err, context.Canceled) {
-		return nil
-	}
-	return e.err
-}
-
-// Timeout, Temporary and Is make it what callers know a timeout by: a net.Error,
-// and [context.DeadlineExceeded] for errors.Is.
-func (e *timeoutError) Timeout() bool        { return true }
-func (e *timeoutError) Temporary() bool      { return true }
-func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }

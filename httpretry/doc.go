@@ -10,12 +10,15 @@
 //     says whether forbear makes one.
 //   - Each attempt is sent as a clone with its own timeout and with
 //     X-Retry-Attempt: 0 on the first send, 1 on the first retry.
-//   - A request body is replayed through GetBody, or from a buffer of up to
-//     64 KiB that fills while the first attempt sends it.
+//   - A request body is replayed through GetBody; from its beginning, when it can
+//     seek; or from a buffer of up to 64 KiB that fills while the first attempt
+//     sends it. What the body's own Read returned as an error is the caller's: the
+//     call ends, and the dependency is not blamed.
 //   - net/http repeats some sends silently, without limit or wait, when a
 //     pooled connection turns out to be dead. The transport stops these and
 //     takes them over as attempts: one at once, charged to the budget, the
-//     others after the backoff.
+//     others after the backoff. What was certainly not written is no send yet:
+//     net/http may try the next connection, whatever the method.
 //
 // What it does with a response:
 //
@@ -32,8 +35,9 @@
 // below quotes them; that error itself is still there for errors.As. An
 // http.Client puts the request's URL in front of each error it returns.
 //
-// The per-attempt timeout covers the headers and, for a response of declared
-// and modest length, the body. A longer or streaming body may take any time, as
-// long as it does not stall for longer than that timeout. Upgraded connections
-// (101) are left alone.
+// The per-attempt timeout covers the server's part of an attempt: the connection and
+// its handshake, and the time from the end of the request to the headers of the
+// response. While a body moves, in either direction, Policy.BodyIdle bounds how long it
+// may stand still; how slowly the caller writes or reads is the caller's affair. Streams
+// of events and upgraded connections (101) have no such bound.
 package httpretry

@@ -1,6 +1,8 @@
 package httpretry
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -20,11 +22,15 @@ const (
 // connection can be used again, and closes it. The time
 // that takes is part of the wait before the next attempt.
 func (x *exchange) discard(a *attempt, resp *http.Response, call *forbear.Call) {
-	if resp != nil && resp.Body != nil {
-		if resp.Body != http.NoBody {
-			x.empty(a, resp.Body, call)
+	if resp != nil {
+		x.keepCookies(resp)
+		x.last.resp, x.last.a = resp, a
+		if resp.Body != nil {
+			if resp.Body != http.NoBody {
+				x.empty(a, resp.Body, call)
+			}
+			_ = resp.Body.Close()
 		}
-		_ = resp.Body.Close()
 	}
 	a.end()
 }
@@ -39,7 +45,7 @@ func (x *exchange) empty(a *attempt, body io.ReadCloser, call *forbear.Call) {
 	case a.timer.Stop(): // the attempt's own timeout serves; when it has fired, reading fails
 		a.timer.Reset(min(limit, a.limit))
 	}
-	drain(body)
+	x.last.read(body)
 }
 
 // lateClose closes a body that takes too long, for attempts that have no
@@ -70,20 +76,73 @@ func (x *exchange) inTime() {
 	}
 }
 
-// drain reads a body to its end or its bound.
-func drain(body io.Reader) {
-	block := drainBlocks.Get().(*[drainBlock]byte)
-	defer drainBlocks.Put(block)
-	for left := maxDrain; left > 0; {
-		n, err := body.Read(block[:])
-		if left -= n; err != nil {
-			return
-		}
-	}
+// lastResponse is the response that the next attempt is to replace, with as much of
+// its body as fits into a block: it is handed over after all when no attempt may be
+// made.
+type lastResponse struct {
+	resp  *http.Response
+	a     *attempt
+	block *[drainBlock]byte
+	n     int
+	whole bool
 }
 
-// drainBlock is how much is read at once.
+// drainBlock is how much is kept, and read at once.
 const drainBlock = 4 << 10
 
 // drainBlocks lends the blocks, so that a storm of failures allocates none.
 var drainBlocks = sync.Pool{New: func() any { return new([drainBlock]byte) }}
+
+// read reads a body to its end or its bound.
+func (l *lastResponse) read(body io.Reader) {
+	l.block = drainBlocks.Get().(*[drainBlock]byte)
+	var err error
+	for err == nil && l.n < drainBlock {
+		var n int
+		n, err = body.Read(l.block[l.n:])
+		l.n += n
+	}
+	if l.whole = err == io.EOF; err != nil {
+		return
+	}
+	over := drainBlocks.Get().(*[drainBlock]byte)
+	defer drainBlocks.Put(over)
+	for left := maxDrain - drainBlock; err == nil && left > 0; {
+		var n int
+		n, err = body.Read(over[:])
+		left -= n
+	}
+}
+
+// forget gives the block back: the next attempt is made.
+func (l *lastResponse) forget() {
+	if l.block != nil {
+		drainBlocks.Put(l.block)
+	}
+	*l = lastResponse{}
+}
+
+// errDropped is the end of a body that was let go in favor of a retry.
+var errDropped = errors.New("httpretry: the rest of the body was let go for a retry that could not be made")
+
+// again returns the response with what was kept of its body.
+func (l *lastResponse) again() *http.Response {
+	if l.resp.Body == nil || l.resp.Body == http.NoBody {
+		return l.resp
+	}
+	var kept []byte
+	if l.block != nil {
+		kept = bytes.Clone(l.block[:l.n])
+	}
+	rest := io.Reader(http.NoBody)
+	if !l.whole {
+		rest = dropped{}
+	}
+	l.resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(kept), rest))
+	return l.resp
+}
+
+// dropped is a body of which nothing is left.
+type dropped struct{}
+
+func (dropped) Read([]byte) (int, error) { return 0, errDropped }

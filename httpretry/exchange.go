@@ -1,6 +1,7 @@
 package httpretry
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -8,8 +9,12 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/hint"
+	"github.com/forbear-go/forbear/internal/layer"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // exchange is one RoundTrip: the request and what all its attempts share. It
@@ -23,34 +28,32 @@ type exchange struct {
 	req     *http.Request
 	key     string // made by forbear; "" when the caller brought one or none
 	body    *replay
-	next    io.ReadCloser // the body of the next attempt, from GetBody
+	again   func() (io.ReadCloser, error) // our own GetBody, where the request has none
+	next    io.ReadCloser                 // the body of the next attempt, from GetBody
 	timeout time.Duration
+	idle    time.Duration // of a body
 	total   time.Duration
 	token   credential.Token // of the latest attempt, when credentials are set
 	// unrefreshed is why no other token could be had after a 401.
 	unrefreshed error
 	bare        *attempt   // of all attempts that add nothing, or nil
 	late        *lateClose // ready to be used again, or nil
+	last        lastResponse
+	cookies     []string          // of responses that were not handed over
+	place       *breaker.Bulkhead // to be given back, or nil
 }
 
 // prepare reads the facts of R-6 off the request and readies its body for
 // replay, if a retry is possible at all.
 func (x *exchange) prepare(s *forbear.State, p *forbear.Policy) {
-	s.NeedsKey = NeedsKey(x.req.Method)
+	s.NeedsKey = NeedsKey(x.req.Method) && !p.Idempotent && !layer.Idempotent(x.req.Context())
 	s.Refreshable = x.authorized()
 	s.Key = textproto.TrimString(x.req.Header.Get(HeaderKey)) // as net/http sends it
 	if s.NeedsKey && s.Key == "" {
 		x.key = x.ownKey(p.Keys)
 		s.Key = x.key
 	}
-	if x.req.Body == nil || x.req.Body == http.NoBody || x.req.GetBody != nil {
-		return
-	}
-	if x.t.bodyLimit == 0 || p.Retries() == 0 || s.NeedsKey && s.Key == "" && !p.RetryUnsent {
-		s.Unreplayable = true
-		return
-	}
-	x.body = newReplay(x.req.Body, x.t.bodyLimit)
+	x.prepareBody(s, p)
 }
 
 // run sends attempts until one is handed over.
@@ -63,10 +66,10 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 		}
 		resp, err := x.t.next.RoundTrip(a.req)
 		err = redacted(x.req, a.explain(err))
-		f := x.classify(resp, err)
+		f := x.classify(a, resp, err)
 		if f.Class == forbear.ClassSuccess {
 			call.Succeed(ctx)
-			a.handOver(resp)
+			x.handOver(a, resp, nil)
 			return resp, nil
 		}
 		x.rewind(&call.State, &f)
@@ -75,23 +78,62 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 		d := call.Fail(ctx, f)
 		if !d.Retry {
 			x.closeNext()
-			return x.stop(a, resp, call.Err(d, f))
+			x.unreplayable(d, &f)
+			return x.stop(a, resp, err, call.Err(d, f))
+		}
+		if f.Type == errtype.Resend && d.Reason != forbear.ReasonResend {
+			// The second dead connection of a call: the server has closed them all,
+			// and the next attempt is to have a fresh one.
+			x.t.CloseIdleConnections()
 		}
 		x.discard(a, resp, call)
 		if f.Hint.LongerDeadline {
 			x.timeout *= 2
 		}
-		if err := call.Wait(ctx, d, f); err != nil {
+		if err := x.wait(call, d, f); err != nil {
 			x.closeNext()
-			return nil, err
+			return x.refusedRetry(err)
 		}
+		x.last.forget()
 	}
+}
+
+// wait waits for the next attempt. A caller of long ago may leave by closing
+// Request.Cancel.
+func (x *exchange) wait(call *forbear.Call, d forbear.Decision, f forbear.Failure) error {
+	ctx, canceled := x.req.Context(), x.req.Cancel //nolint:staticcheck // net/http obeys it, too
+	if canceled != nil {
+		left, leave := context.WithCancel(ctx)
+		defer leave()
+		go func() {
+			select {
+			case <-canceled:
+				leave()
+			case <-left.Done():
+			}
+		}()
+		ctx = left
+	}
+	return call.Wait(ctx, d, f)
+}
+
+// refusedRetry ends a call whose retry was granted and then not made: with the last
+// response, if there is one and the caller is still there.
+func (x *exchange) refusedRetry(err error) (*http.Response, error) {
+	e, ok := err.(*forbear.Error)
+	if !ok || x.last.resp == nil || e.Reason == forbear.ReasonCanceled || e.Reason == forbear.ReasonDeadline {
+		x.last.forget()
+		return nil, err
+	}
+	a, resp := x.last.a, x.last.again()
+	x.last.forget()
+	return x.stop(a, resp, nil, e)
 }
 
 // giveUp ends the call because an attempt could not be made: its body could not
 // be rewound, its credentials not be had.
 func (x *exchange) giveUp(call *forbear.Call, a *attempt, err error) (*http.Response, error) {
-	f := forbear.Failure{Class: forbear.ClassTerminal, Type: "request_body", Err: err}
+	f := forbear.Failure{Class: forbear.ClassTerminal, Type: errtype.RequestBody, Err: err}
 	reason := forbear.ReasonTerminal
 	switch {
 	case x.req.Context().Err() != nil:
@@ -107,25 +149,38 @@ func (x *exchange) giveUp(call *forbear.Call, a *attempt, err error) (*http.Resp
 	return nil, call.Abandon(x.req.Context(), f, reason)
 }
 
-// classify is Classify with the transport's own spread.
-func (x *exchange) classify(resp *http.Response, err error) forbear.Failure {
+// classify is Classify with what the attempt knows: whether the caller's body has
+// ended it, and whether a send that was stopped was none yet.
+func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.Failure {
 	if x.envelope != nil && err == nil {
 		return x.envelope.Classify(resp)
 	}
+	if err != nil && x.req.Context().Err() == nil {
+		if f, ok := a.callersFault(); ok {
+			return f
+		}
+	}
+	if errors.Is(err, errNotKept) {
+		err = resend.Err // net/http asked for the body in order to send again
+	}
 	f := Classify(x.req, resp, err)
+	f.Unsent = f.Unsent || f.Type == errtype.Resend && a.extras != nil && a.guard.Unsent()
 	if x.t.spread != hint.SpreadShare {
 		f.Hint.Spread = hint.Spread(f.Hint.Floor, x.t.spread)
 	}
 	return f
 }
 
-// stop hands over the response as it came, with its outcome, or the error.
-func (x *exchange) stop(a *attempt, resp *http.Response, e *forbear.Error) (*http.Response, error) {
+// stop hands over the response as it came, with its outcome, or the error; both
+// when the transport below returned both.
+func (x *exchange) stop(a *attempt, resp *http.Response, err error, e *forbear.Error) (*http.Response, error) {
 	if resp == nil {
 		a.end()
 		return nil, e
 	}
-	a.handOver(resp)
-	withOutcome(resp, x.req, e)
+	x.handOver(a, resp, e)
+	if err != nil {
+		return resp, e
+	}
 	return resp, nil
 }

@@ -71,7 +71,7 @@ func send(t *testing.T, req *http.Request, p forbear.Policy, opts ...httpretry.O
 
 func impatient(perAttempt time.Duration) forbear.Policy {
 	p := fast
-	p.PerAttempt = perAttempt
+	p.PerAttempt, p.BodyIdle = perAttempt, perAttempt
 	return p
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -111,6 +113,58 @@ func goAway(c net.Conn, _ uint32) bool {
 func refuseStream(c net.Conn, stream uint32) bool {
 	writeFrame(c, frameReset, stream, binary.BigEndian.AppendUint32(nil, codeRefusedStream))
 	return false
+}
+
+// reset ends the stream with a code of RFC 9113 section 7.
+func reset(code uint32) func(net.Conn, uint32) bool {
+	return func(c net.Conn, stream uint32) bool {
+		writeFrame(c, frameReset, stream, binary.BigEndian.AppendUint32(nil, code))
+		return false
+	}
+}
+
+// A body that comes without GetBody is replayed over HTTP/2, too: net/http would end
+// such a request with an error that says nothing.
+func TestHTTP2ReplaysBodies(t *testing.T) {
+	for name, refuse := range map[string]func(net.Conn, uint32) bool{
+		"GOAWAY": goAway, "REFUSED_STREAM": refuseStream, "CANCEL": reset(0x8), "INTERNAL_ERROR": reset(0x2),
+	} {
+		for kind, body := range map[string]func() io.Reader{
+			"a reader":    func() io.Reader { return struct{ io.Reader }{strings.NewReader("payload")} },
+			"in memory":   func() io.Reader { return io.NopCloser(strings.NewReader("payload")) },
+			"can seek":    func() io.Reader { return seekable{strings.NewReader("payload")} },
+			"known to it": func() io.Reader { return strings.NewReader("payload") },
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				s := newH2Server(t, refuse)
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://"+s.Addr().String(), body())
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = httpretry.NewTransport(s.client, quiet(t, fast)).RoundTrip(req)
+				e, ok := errors.AsType[*forbear.Error](err)
+				if !ok || e.Reason != forbear.ReasonExhausted || s.requests.Load() != 4 {
+					t.Errorf("%d sends, %v; want 4, and all retries used", s.requests.Load(), err)
+				}
+			})
+		}
+	}
+}
+
+// A POST without a key is not sent again over HTTP/2 when the server has refused the
+// stream, unless the policy lets what was not processed go out again.
+func TestHTTP2RefusedPosts(t *testing.T) {
+	for _, unsent := range []bool{false, true} {
+		s := newH2Server(t, refuseStream)
+		p := fast
+		p.RetryUnsent = unsent
+		want := map[bool]int64{false: 1, true: 4}[unsent]
+		_, err := httpretry.NewTransport(s.client, quiet(t, p)).
+			RoundTrip(newRequest(t, http.MethodPost, "https://"+s.Addr().String(), "payload", ""))
+		if err == nil || s.requests.Load() != want {
+			t.Errorf("retry_unsent %v: %d sends, want %d (%v)", unsent, s.requests.Load(), want, err)
+		}
+	}
 }
 
 // TestHTTP2RefusalsAreBounded holds what net/http would repeat without a bound

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// replay keeps the beginning of a request body that can be read only once, so
-// that it can be sent again. It fills while the first attempt sends the body:
-// nothing waits for it. The zero value and nil are no use but safe to finish.
+// replay gives a request body several times that can be read only once, or that
+// shares one place to read at. A body that can seek is read from where it stood, and
+// costs no memory. Of another one the beginning is kept, while the first attempt
+// sends it: nothing waits for it. The zero value and nil are no use but safe to finish.
 //
 // net/http may go on reading for an attempt that is over while the next one has
 // begun. Reads of the source are therefore serialized, and what each one gets
@@ -16,8 +17,12 @@ import (
 type replay struct {
 	source io.ReadCloser
 	limit  int
+	again  func() (io.ReadCloser, error) // the GetBody of the attempts
 
 	reading sync.Mutex // held while the source is read
+	seeker  io.Seeker  // the source, if it can seek, else nil
+	start   int64      // where it stood
+	at      int64      // where it stands, from start
 
 	mu       sync.Mutex // guards what follows; never held while reading
 	buf      []byte
@@ -25,13 +30,33 @@ type replay struct {
 	over     bool  // longer than limit: cannot be replayed
 	open     int   // readers that are not closed
 	finished bool  // no further reader will be made
+	closed   bool  // the source is
 }
 
 // newReplay returns the replay of a body, which from then on is read and closed
-// through it alone.
+// through it alone; nil when it cannot seek and nothing may be kept.
 func newReplay(source io.ReadCloser, limit int) *replay {
-	return &replay{source: source, limit: limit}
+	r := &replay{source: source, limit: limit}
+	if seeker, ok := unwrapped(source).(io.Seeker); ok {
+		// What cannot say where it stands, such as the file of a pipe, is read.
+		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil {
+			r.seeker, r.start = seeker, start
+		}
+	}
+	if r.seeker == nil && limit == 0 {
+		return nil
+	}
+	r.again = func() (io.ReadCloser, error) {
+		if !r.replayable() {
+			return nil, errNotKept
+		}
+		return r.reader(), nil
+	}
+	return r
 }
+
+// errNotKept is why a body cannot be sent again, where net/http asks for it.
+var errNotKept = errors.New("httpretry: the request body was longer than what is kept of it")
 
 // replayable reports whether the body can still be sent from its beginning.
 func (r *replay) replayable() bool {
@@ -55,19 +80,32 @@ func (r *replay) finish() {
 		return
 	}
 	r.mu.Lock()
-	last := r.open == 0 && !r.finished
 	r.finished = true
 	r.mu.Unlock()
-	if last {
-		_ = r.source.Close()
-	}
+	_ = r.closeUnused()
 }
 
-// closed records the end of one reader.
-func (r *replay) closed() error {
+// Close closes the source at once, under a Read that may never return without it.
+func (r *replay) Close() error {
+	r.mu.Lock()
+	r.open, r.finished = 0, true
+	r.mu.Unlock()
+	return r.closeUnused()
+}
+
+// closeReader records the end of one reader.
+func (r *replay) closeReader() error {
 	r.mu.Lock()
 	r.open--
-	last := r.open == 0 && r.finished
+	r.mu.Unlock()
+	return r.closeUnused()
+}
+
+// closeUnused closes the source, once, when it will not be read again.
+func (r *replay) closeUnused() error {
+	r.mu.Lock()
+	last := r.finished && r.open <= 0 && !r.closed
+	r.closed = r.closed || last
 	r.mu.Unlock()
 	if last {
 		return r.source.Close()
@@ -76,10 +114,10 @@ func (r *replay) closed() error {
 }
 
 // buffered copies what is known to follow offset off into p.
-func (r *replay) buffered(p []byte, off int) (n int, err error) {
+func (r *replay) buffered(p []byte, off int64) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if off < len(r.buf) {
+	if off < int64(len(r.buf)) {
 		return copy(p, r.buf[off:]), nil
 	}
 	return 0, r.err
@@ -97,8 +135,25 @@ func (r *replay) keep(p []byte, err error) {
 	r.buf = append(r.buf, p...)
 }
 
+// seek reads what follows offset off from a source that can seek.
+func (r *replay) seek(p []byte, off int64) (int, error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	if r.at != off {
+		if _, err := r.seeker.Seek(r.start+off, io.SeekStart); err != nil {
+			return 0, err
+		}
+	}
+	n, err := r.source.Read(p)
+	r.at = off + int64(n)
+	return n, err
+}
+
 // read returns what follows offset off, from the buffer or else the source.
-func (r *replay) read(p []byte, off int) (int, error) {
+func (r *replay) read(p []byte, off int64) (int, error) {
+	if r.seeker != nil {
+		return r.seek(p, off)
+	}
 	if n, err := r.buffered(p, off); n > 0 || err != nil || len(p) == 0 {
 		return n, err
 	}
@@ -118,7 +173,7 @@ var errBodyClosed = errors.New("httpretry: read of a closed request body")
 // replayReader reads a replay from its beginning.
 type replayReader struct {
 	r   *replay
-	off int
+	off int64
 
 	mu     sync.Mutex
 	closed bool
@@ -134,7 +189,7 @@ func (b *replayReader) Read(p []byte) (int, error) {
 		return 0, errBodyClosed
 	}
 	n, err := b.r.read(p, b.off)
-	b.off += n
+	b.off += int64(n)
 	return n, err
 }
 
@@ -147,5 +202,5 @@ func (b *replayReader) Close() error {
 	if !first {
 		return nil
 	}
-	return b.r.closed()
+	return b.r.closeReader()
 }

@@ -1,10 +1,45 @@
 package httpretry
 
 import (
+	"bytes"
+	"io"
 	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/forbear-go/forbear"
 )
+
+// prepareBody readies the request's body for replay: by the request's own GetBody,
+// from memory where it lies in memory anyway, from its beginning where it can seek,
+// and else from a buffer that fills while the first attempt sends it.
+func (x *exchange) prepareBody(s *forbear.State, p *forbear.Policy) {
+	body := x.req.Body
+	if body == nil || body == http.NoBody || x.req.GetBody != nil {
+		return
+	}
+	if p.Retries() == 0 || s.NeedsKey && s.Key == "" && !p.RetryUnsent {
+		s.Unreplayable = true
+		return
+	}
+	if x.again = snapshot(body); x.again != nil {
+		return
+	}
+	if x.body = newReplay(body, x.t.bodyLimit); x.body == nil {
+		s.Unreplayable = true
+		return
+	}
+	x.again = x.body.again
+}
+
+// getBody returns what gives the body again, or nil.
+func (x *exchange) getBody() func() (io.ReadCloser, error) {
+	if x.again != nil {
+		return x.again
+	}
+	return x.req.GetBody
+}
 
 // rewind readies the request's body for a next attempt while the response
 // to the last one can still be handed over: with a body that is gone, or that the
@@ -14,10 +49,11 @@ func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
 		s.Unreplayable = !x.body.replayable()
 		return
 	}
-	if x.envelope != nil || x.req.GetBody == nil || x.req.Body == nil || x.req.Body == http.NoBody {
+	again := x.getBody()
+	if x.envelope != nil || again == nil || x.req.Body == nil || x.req.Body == http.NoBody {
 		return
 	}
-	next, err := x.req.GetBody()
+	next, err := again()
 	if err != nil {
 		s.Unreplayable = true
 		f.Err = &bodyError{last: f.Err, err: err}
@@ -26,13 +62,16 @@ func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
 	x.next = next
 }
 
-// setBody gives a retry its body.
+// setBody gives an attempt its body, and net/http the means to begin it again.
 func (x *exchange) setBody(req *http.Request) {
 	switch {
 	case x.body != nil:
 		req.Body = x.body.reader()
 	case x.next != nil:
 		req.Body, x.next = x.next, nil
+	}
+	if x.again != nil {
+		req.GetBody = x.again
 	}
 }
 
@@ -41,6 +80,16 @@ func (x *exchange) closeNext() {
 	if x.next != nil {
 		_ = x.next.Close()
 		x.next = nil
+	}
+}
+
+// unreplayable says why the body of a call that ended for it cannot be sent again.
+func (x *exchange) unreplayable(d forbear.Decision, f *forbear.Failure) {
+	if d.Reason != forbear.ReasonNotReplayable {
+		return
+	}
+	if _, said := f.Err.(*bodyError); !said {
+		f.Err = &unreplayableError{last: f.Err, size: x.req.ContentLength, limit: x.t.bodyLimit}
 	}
 }
 
@@ -57,3 +106,83 @@ func (e *bodyError) Error() string {
 }
 
 func (e *bodyError) Unwrap() []error { return []error{e.last, e.err} }
+
+// unreplayableError is the failure of an attempt, and what kept its request from
+// being sent again.
+type unreplayableError struct {
+	last  error
+	size  int64
+	limit int
+}
+
+// Error returns "http status 503 Service Unavailable; body of 210 KiB without GetBody
+// or Seek; limit 64 KiB".
+func (e *unreplayableError) Error() string {
+	size := "of unknown length"
+	if e.size > 0 {
+		size = "of " + bytesText(e.size)
+	}
+	text := "body " + size + " without GetBody or Seek; limit " + bytesText(int64(e.limit))
+	if e.last == nil {
+		return text
+	}
+	return e.last.Error() + "; " + text
+}
+
+func (e *unreplayableError) Unwrap() error { return e.last }
+
+// bytesText writes a number of bytes for people: "64 KiB".
+func bytesText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return strconv.FormatInt(n, 10) + " bytes"
+	case n < 10<<20:
+		return strconv.FormatInt((n+1<<9)>>10, 10) + " KiB"
+	default:
+		return strconv.FormatInt((n+1<<19)>>20, 10) + " MiB"
+	}
+}
+
+// snapshot returns what gives a body in memory again, as [http.NewRequest] does for a
+// reader that it knows; nil for any other body. SDKs set such bodies without GetBody.
+func snapshot(body io.ReadCloser) func() (io.ReadCloser, error) {
+	switch r := unwrapped(body).(type) {
+	case *bytes.Reader:
+		at := *r
+		return func() (io.ReadCloser, error) { r := at; return io.NopCloser(&r), nil }
+	case *strings.Reader:
+		at := *r
+		return func() (io.ReadCloser, error) { r := at; return io.NopCloser(&r), nil }
+	case *bytes.Buffer:
+		at := r.Bytes()
+		return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(at)), nil }
+	}
+	return nil
+}
+
+// inMemory reports whether the body is one of those that snapshot knows.
+func inMemory(body io.Reader) bool {
+	switch unwrapped(body).(type) {
+	case *bytes.Reader, *strings.Reader, *bytes.Buffer:
+		return true
+	}
+	return false
+}
+
+// unwrapped returns the reader inside an [io.NopCloser], or else r. The types of
+// that function are not exported; net/http looks into them in the same way.
+func unwrapped(r io.Reader) io.Reader {
+	switch reflect.TypeOf(r) {
+	case nopCloser, nopCloserWriterTo:
+		return reflect.ValueOf(r).Field(0).Interface().(io.Reader)
+	}
+	return r
+}
+
+var (
+	nopCloser         = reflect.TypeOf(io.NopCloser(nil))
+	nopCloserWriterTo = reflect.TypeOf(io.NopCloser(struct {
+		io.Reader
+		io.WriterTo
+	}{}))
+)

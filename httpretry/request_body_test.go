@@ -1,11 +1,15 @@
 package httpretry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -304,5 +308,112 @@ func TestRetryWhileTheUploadIsUnderWay(t *testing.T) {
 	}
 	if resp.StatusCode != http.StatusOK || n.Load() != 3 {
 		t.Errorf("status %d after %d requests, want 200 after 3", resp.StatusCode, n.Load())
+	}
+}
+
+// seekable hides what it reads from, as an os.File does.
+type seekable struct{ io.ReadSeeker }
+
+// A body that can seek is sent again from where it stood, whatever its length, and
+// costs no memory; it is closed once, at the end.
+func TestBodiesThatSeek(t *testing.T) {
+	const length = 3 << 20
+	content := make([]byte, length)
+	for i := range content {
+		content[i] = byte(i % 251)
+	}
+	path := filepath.Join(t.TempDir(), "upload")
+	if err := os.WriteFile(path, append([]byte("skipped"), content...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Seek(int64(len("skipped")), io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	var requests atomic.Int64
+	s, _ := faulty(t, func(w http.ResponseWriter, r *http.Request) {
+		if n := requests.Add(1); n == 1 { // after a part of it
+			_, _ = io.CopyN(io.Discard, r.Body, 100_000)
+			panic(http.ErrAbortHandler)
+		} else if n == 2 {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		got, err := io.ReadAll(r.Body)
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("received %d bytes that are not the file's (%v)", len(got), err)
+		}
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = length
+	resp, _, err := send(t, req, fast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || requests.Load() != 3 {
+		t.Errorf("status %d after %d requests", resp.StatusCode, requests.Load())
+	}
+	if _, err := file.Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file is still open: %v", err)
+	}
+}
+
+// What cannot say where it stands is kept like any other reader.
+func TestPipesDoNotSeek(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = w.WriteString("payload")
+	_ = w.Close()
+	s := &script{steps: []step{status(503), status(200)}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://files.test/", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := over(t, s, fast).RoundTrip(req); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.requests(); len(got) != 2 || got[1].body != "payload" {
+		t.Errorf("sent %v", got)
+	}
+}
+
+// A body that cannot be sent again says why.
+func TestUnreplayableBodiesSayWhy(t *testing.T) {
+	for _, tc := range []struct {
+		length int64
+		opts   []httpretry.Option
+		want   string
+	}{
+		{210 << 10, nil, "body of 210 KiB without GetBody or Seek; limit 64 KiB"},
+		{-1, nil, "body of unknown length without GetBody or Seek; limit 64 KiB"},
+		{20 << 20, []httpretry.Option{httpretry.WithBodyLimit(1 << 20)}, "body of 20 MiB without GetBody or Seek; limit 1024 KiB"},
+		{500, []httpretry.Option{httpretry.WithBodyLimit(0)}, "body of 500 bytes without GetBody or Seek; limit 0 bytes"},
+	} {
+		s := &script{steps: []step{status(503)}}
+		body := struct{ io.Reader }{strings.NewReader(strings.Repeat("x", max(int(tc.length), 100<<10)))}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://files.test/", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = tc.length
+		resp, err := over(t, s, fast, tc.opts...).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, ok := httpretry.Outcome(resp)
+		if !ok || e.Reason != forbear.ReasonNotReplayable || !strings.Contains(e.Error(), "http status 503") ||
+			!strings.HasSuffix(e.Error(), tc.want) || !errors.Is(e, httpretry.StatusError(503)) {
+			t.Errorf("got %v, want it to end with %q", e, tc.want)
+		}
 	}
 }

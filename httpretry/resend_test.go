@@ -137,8 +137,10 @@ func TestSendsOnTheWireAreAttempts(t *testing.T) {
 			if sends != attempts.n.Load() {
 				t.Errorf("%d sends on the wire, %d attempts reported", sends, attempts.n.Load())
 			}
-			if sends > 4 {
-				t.Errorf("%d sends, want at most 4", sends)
+			// After the second dead connection the pool is emptied. A PUT without a key
+			// is not what net/http repeats, and fails as it would without us.
+			if repeated := tc.method != http.MethodPut; sends > 4 || repeated && (sends != 3 || err != nil) {
+				t.Errorf("%d sends, %v; want success with the third, and never more than 4", sends, err)
 			}
 		})
 	}

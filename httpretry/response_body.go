@@ -1,39 +1,125 @@
 package httpretry
 
 import (
+	"context"
 	"io"
+	"net/http"
+	"strings"
 	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear"
 )
 
-// responseBody is the body of a response that was handed over. It ends the attempt when
-// it is closed or used up. Like those of net/http it may be closed while it is
+// handOver gives the response to the caller, as a response to the caller's own
+// request; e says why it is a failure, or is nil. The attempt lives until the body is
+// closed or at its end.
+func (x *exchange) handOver(a *attempt, resp *http.Response, e *forbear.Error) {
+	resp.Request = x.asked(a, e)
+	x.handCookies(resp)
+	a.place.Store(x.place)
+	x.place = nil
+	if a.watching() {
+		a.upload.leave()
+	}
+	a.stopTimer() // while a body moves it starts anew, with each read
+	conn, duplex := resp.Body.(io.ReadWriteCloser)
+	switch {
+	case duplex: // 101: the connection is the caller's from here on
+		resp.Body = &upgraded{conn, a}
+	case resp.Body == nil || resp.Body == http.NoBody:
+		a.end()
+	default:
+		a.body.idle = a.idleOf(resp)
+	}
+	if !duplex && resp.Body != nil && (e != nil || resp.Body != http.NoBody && a.holds()) {
+		a.body.ReadCloser, a.body.a, a.body.outcome = resp.Body, a, e
+		resp.Body = &a.body
+	}
+}
+
+// asked returns the request that a response belongs to: the caller's, whose context
+// outlives the attempt's. With a key that forbear made, which a redirect is to carry
+// on, it is a copy that says what was sent; and so it is with an outcome.
+func (x *exchange) asked(a *attempt, e *forbear.Error) *http.Request {
+	if x.key == "" && e == nil {
+		return x.req
+	}
+	ctx := x.req.Context()
+	if e != nil {
+		ctx = context.WithValue(ctx, outcomeKey{}, e)
+	}
+	req := x.req.WithContext(ctx)
+	req.Header = a.req.Header
+	return req
+}
+
+// idleOf returns for how long the body of the response may stand still; 0 is for
+// ever. A stream of events may have nothing to say for any time.
+func (a *attempt) idleOf(resp *http.Response) time.Duration {
+	const events = "text/event-stream"
+	media := resp.Header.Get("Content-Type")
+	if a.timer == nil || len(media) >= len(events) && strings.EqualFold(media[:len(events)], events) {
+		return 0
+	}
+	return max(a.idle, 0)
+}
+
+// holds reports whether the attempt has anything to release.
+func (a *attempt) holds() bool { return a.cancel != nil || a.place.Load() != nil }
+
+// responseBody is the body of a response that was handed over. It ends the attempt
+// when it is closed or used up. Like those of net/http it may be closed while it is
 // being read.
 type responseBody struct {
 	io.ReadCloser
-	a      *attempt
-	stream bool // the timeout covers each read by itself
-	done   atomic.Bool
+	a       *attempt
+	idle    time.Duration
+	outcome *forbear.Error // why the response is a failure, or nil
+	done    atomic.Bool
 }
 
-// Read gives a stream a whole timeout for each read, and takes the timer away
+// Read gives the server a whole idle time for each read, and takes the timer away
 // while the caller is busy with what it got.
 func (b *responseBody) Read(p []byte) (int, error) {
-	timed := b.stream && b.a.timer != nil && !b.done.Load()
+	timed := b.idle > 0 && !b.done.Load()
 	if timed {
-		b.a.timer.Reset(b.a.limit)
+		b.time(true)
 	}
 	n, err := b.ReadCloser.Read(p)
 	if timed {
-		b.a.timer.Stop() // a slow reader is not a server that stalls
+		b.time(false) // a slow reader is not a server that stalls
 	}
 	if err != nil {
 		if err != io.EOF && !b.done.Load() {
-			err = b.a.explain(err)
+			err = b.explain(err)
 		}
 		b.done.Store(true)
 		b.a.end()
 	}
 	return n, err
+}
+
+// time lets the attempt's timer run for a Read.
+func (b *responseBody) time(on bool) {
+	switch {
+	case b.a.watching():
+		b.a.upload.reads(on)
+	case on:
+		b.a.timer.Reset(b.idle)
+	default:
+		b.a.timer.Stop()
+	}
+}
+
+// explain names the cause of an error, of which there is one more than before the
+// headers: the body stood still.
+func (b *responseBody) explain(err error) error {
+	err = b.a.explain(err)
+	if late, ok := err.(*timeoutError); ok {
+		late.what, late.after = stoodStill, b.idle
+	}
+	return err
 }
 
 // Close sets done before anything else, so that the error of a Read under way is
@@ -42,5 +128,19 @@ func (b *responseBody) Close() error {
 	b.done.Store(true)
 	err := b.ReadCloser.Close()
 	b.a.end()
+	return err
+}
+
+// upgraded is a connection that has changed its protocol. Nothing of the attempt is
+// left when it is closed.
+type upgraded struct {
+	io.ReadWriteCloser
+	a *attempt
+}
+
+// Close closes the connection.
+func (u *upgraded) Close() error {
+	err := u.ReadWriteCloser.Close()
+	u.a.end()
 	return err
 }

@@ -49,7 +49,7 @@ func ticking(pauses ...time.Duration) step {
 
 func TestStreams(t *testing.T) {
 	const s = time.Second
-	p := forbear.Policy{PerAttempt: 5 * s}
+	p := forbear.Policy{PerAttempt: s / 2, BodyIdle: 5 * s}
 	for _, tc := range []struct {
 		name   string
 		pauses []time.Duration
@@ -85,6 +85,65 @@ func TestStreams(t *testing.T) {
 				if string(got) != tc.want || !errors.Is(err, tc.err) || errors.Is(err, context.Canceled) {
 					t.Errorf("got %q, %v; want %q, %v", got, err, tc.want, tc.err)
 				}
+			})
+		})
+	}
+}
+
+// Who may say nothing for any time: a stream of events, a body whose policy sets no
+// bound, and a server that waits for more of the request.
+func TestBodiesThatMayStandStill(t *testing.T) {
+	const s = time.Second
+	bounded, unbounded := forbear.Policy{PerAttempt: s, BodyIdle: 5 * s}, forbear.Policy{PerAttempt: s, BodyIdle: -1}
+	for _, tc := range []struct {
+		name   string
+		media  string
+		policy forbear.Policy
+		upload bool // the caller is still sending
+		stands bool
+	}{
+		{"a long poll", "application/json", bounded, false, false},
+		{"events", "text/event-stream; charset=utf-8", bounded, false, true},
+		{"events, spelled otherwise", "Text/Event-Stream", bounded, false, true},
+		{"a long poll without a bound", "application/json", unbounded, false, true},
+		{"a conversation", "application/json", bounded, true, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				below := piped(t, func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", tc.media)
+					w.Header().Set("Content-Length", "3") // a short body is no other case
+					_ = http.NewResponseController(w).EnableFullDuplex()
+					_ = http.NewResponseController(w).Flush()
+					if _, err := io.Copy(io.Discard, r.Body); err != nil {
+						return
+					}
+					if !tc.upload {
+						time.Sleep(time.Hour)
+					}
+					_, _ = io.WriteString(w, "end")
+				})
+				var body io.Reader
+				if tc.upload {
+					body = &drip{time.Hour, "more", 2, io.EOF}
+				}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://events.test/", body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := httpretry.NewTransport(below, quiet(t, tc.policy)).RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				if tc.stands && (err != nil || string(got) != "end") {
+					t.Errorf("got %q, %v", got, err)
+				}
+				if !tc.stands && (!errors.Is(err, context.DeadlineExceeded) || err.Error() != "the body stood still for 5s") {
+					t.Errorf("got %q, %v, want that it stood still", got, err)
+				}
+				time.Sleep(2 * time.Hour) // let the handler end
 			})
 		})
 	}

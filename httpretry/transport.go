@@ -2,12 +2,11 @@ package httpretry
 
 import (
 	"errors"
-	"net"
 	"net/http"
-	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/internal/below"
 	"github.com/forbear-go/forbear/internal/hint"
 )
 
@@ -44,25 +43,17 @@ func NewTransport(next http.RoundTripper, r *forbear.Retryer, opts ...Option) ht
 		opt(t)
 	}
 	if t.next == nil {
-		t.next = newBase(r)
+		connect := DefaultConnect
+		if r != nil {
+			connect = r.Policy().Connect
+		}
+		t.next = below.Transport(connect)
 	}
 	return t
 }
 
 // DefaultConnect bounds the making of a connection where no policy does.
 var DefaultConnect = forbear.Policy{}.WithDefaults().Connect
-
-// newBase returns net/http's default transport with the connect timeout of r.
-func newBase(r *forbear.Retryer) http.RoundTripper {
-	connect := DefaultConnect
-	if r != nil {
-		connect = r.Policy().Connect
-	}
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
-	base.DialContext = dialer.DialContext
-	return base
-}
 
 // CloseIdleConnections closes the idle connections of the transport below.
 func (t *transport) CloseIdleConnections() {
@@ -91,7 +82,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	policy := r.Policy()
-	x := exchange{t: t, r: r, req: req, timeout: policy.AttemptTimeout(), total: policy.Total}
+	x := exchange{
+		t: t, r: r, req: req, timeout: policy.AttemptTimeout(), idle: policy.BodyIdle, total: policy.Total,
+		place: call.Hold(),
+	}
 	x.prepare(&call.State, &policy)
 	x.openEnvelope(&call.State)
 	if n := repeated(req.Header); n > 1 {
@@ -100,7 +94,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	panicked := true
 	defer func() {
-		if x.body.finish(); panicked {
+		x.body.finish()
+		if x.place != nil { // no response has taken it along
+			x.place.Leave()
+		}
+		if panicked {
 			call.Aborted()
 		}
 	}()

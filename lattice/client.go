@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/below"
 )
 
 // TokenPath is where the SDKs fetch their tokens. Requests to it carry no
@@ -63,7 +64,7 @@ func NewClient(r *forbear.Retryer, o Options) *Client {
 	}
 	next := o.Transport
 	if next == nil {
-		next = newBase(r)
+		next = below.Transport(r.Policy().Connect)
 	}
 	guarded := &guard{next: next, tokenPath: o.TokenPath}
 	return &Client{http: &http.Client{Transport: httpretry.NewTransport(guarded, r, opts...)}, o: o}

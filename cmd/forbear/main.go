@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -22,9 +23,11 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/sim"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/top"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
+	"github.com/forbear-go/forbear/httpretry"
 )
 
 func main() {
+	log.SetOutput(httpretry.RedactLog(os.Stderr)) // net/http prints what servers say out of turn
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := program().Run(ctx, &cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])

@@ -12,5 +12,6 @@ const (
 	Timeout        = "timeout"          // the attempt brought no response in its time
 	Certificate    = "tls_certificate"  // the peer could not prove who it is
 	Resend         = "transport_resend" // the transport below was about to send again by itself
+	RequestBody    = "request_body"     // the caller's own body could not be read, or not again
 	ExhaustedBelow = "exhausted_below"  // a layer below has used its retries
 )

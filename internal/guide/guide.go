@@ -12,14 +12,19 @@ import (
 
 // Check compares the program in main.go of the working folder with the one in
 // the guide of that name, and what main prints with what the guide says that it
-// prints: the first Go program and the first block of text after it.
+// prints: the first Go program and the first block of text after it. In a guide of
+// several programs the name is followed by # and the heading above the program.
 func Check(t *testing.T, name string, main func()) {
 	t.Helper()
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
 		t.Fatal("no source files")
 	}
-	doc := read(t, filepath.Join(filepath.Dir(here), "..", "..", "docs", "guides", name+".md"))
+	file, heading, several := strings.Cut(name, "#")
+	doc := read(t, filepath.Join(filepath.Dir(here), "..", "..", "docs", "guides", file+".md"))
+	if several {
+		doc = section(t, doc, heading)
+	}
 	_, rest, ok := strings.Cut(doc, "```go\npackage main\n")
 	if !ok {
 		t.Fatalf("the guide %s has no program", name)
@@ -33,6 +38,17 @@ func Check(t *testing.T, name string, main func()) {
 	if got := output(t, main); !ok || got != want {
 		t.Errorf("the program of the guide %s prints\n%s\nwant\n%s", name, got, want)
 	}
+}
+
+// section returns the part of a document under a heading of the second level.
+func section(t *testing.T, doc, heading string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(doc, "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("the guide has no heading %q", heading)
+	}
+	part, _, _ := strings.Cut(rest, "\n## ")
+	return part
 }
 
 // withoutComment takes the package's comment off a program.

@@ -6,6 +6,12 @@
 // through and stops the second: asking for a connection after the headers were
 // written ends the send. The caller of RoundTrip then decides, as after any
 // other failure.
+//
+// One re-send is let through: that of a request of which not a byte has left the
+// process. For a method that is not idempotent and has no key net/http repeats
+// nothing else over HTTP/1, so that it is known by that: by a connection asked for
+// within one RoundTrip, since a layer in between may begin another one and knows no
+// such rule. The server sees one request.
 package resend
 
 import (
@@ -13,7 +19,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 )
 
@@ -30,16 +38,25 @@ type Guard struct {
 	trace   httptrace.ClientTrace
 	callers *httptrace.ClientTrace // that of the caller's context, or nil
 
-	sent    atomic.Bool // the headers are on the wire
-	stopped atomic.Bool // net/http was about to send them again
+	// unwritten says that net/http sends the request again only when it was not
+	// written, or over HTTP/2 not processed.
+	unwritten bool
+	http2     atomic.Bool // the latest connection, or any may be
+	sent      atomic.Bool // the headers are on the wire, or in the buffer before it
+	anew      atomic.Bool // since then a RoundTrip has begun
+	stopped   atomic.Bool // the headers were about to be sent again
+
+	mu   sync.Mutex
+	conn net.Conn // the latest
 }
 
-// Watch returns the context to send under. cancel must end ctx; it is called at
+// Watch returns the context to send req under. cancel must end ctx; it is called at
 // the second send, more than once if need be. The trace that ctx has goes on
 // seeing everything.
-func (g *Guard) Watch(ctx context.Context, cancel func()) context.Context {
-	g.Context, g.cancel = ctx, cancel
+func (g *Guard) Watch(ctx context.Context, req *http.Request, cancel func()) context.Context {
+	g.Context, g.cancel, g.unwritten = ctx, cancel, !repeatable(req)
 	if traceKey == nil {
+		g.unwritten = false // what begins anew would not be seen
 		g.setHooks()
 		return httptrace.WithClientTrace(ctx, &g.trace)
 	}
@@ -58,9 +75,33 @@ func (g *Guard) Sent() bool { return g.sent.Load() }
 // Stopped reports whether a second send was stopped.
 func (g *Guard) Stopped() bool { return g.stopped.Load() }
 
-// Value makes the guard the context of its own trace.
+// Unsent reports whether the send that was stopped would have been the first that
+// the server processes.
+func (g *Guard) Unsent() bool { return g.stopped.Load() && g.unwritten }
+
+// Conn returns the connection of the send, or nil.
+func (g *Guard) Conn() net.Conn {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.conn
+}
+
+// repeatable reports whether net/http sends req again after it was written, should
+// its connection die: it takes these methods and these keys for safe, whatever a
+// policy says of them.
+func repeatable(req *http.Request) bool {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return len(req.Header["Idempotency-Key"]) > 0 || len(req.Header["X-Idempotency-Key"]) > 0
+}
+
+// Value makes the guard the context of its own trace. Each RoundTrip of net/http
+// begins by looking for it.
 func (g *Guard) Value(key any) any {
 	if key == traceKey {
+		g.anew.Store(true)
 		return &g.trace
 	}
 	return g.Context.Value(key)
@@ -92,6 +133,7 @@ func (g *Guard) setHooks() {
 }
 
 func (g *Guard) wroteHeaders() {
+	g.anew.Store(false)
 	g.sent.Store(true)
 	if c := g.callers; c != nil && c.WroteHeaders != nil {
 		c.WroteHeaders()
@@ -99,7 +141,11 @@ func (g *Guard) wroteHeaders() {
 }
 
 func (g *Guard) getConn(hostPort string) {
-	if g.sent.Load() {
+	switch {
+	case !g.sent.Load():
+	case g.unwritten && !g.anew.Load() && !g.http2.Load():
+		g.sent.Store(false)
+	default:
 		g.stop()
 	}
 	if c := g.callers; c != nil && c.GetConn != nil {
@@ -111,9 +157,14 @@ func (g *Guard) getConn(hostPort string) {
 // context and an idle connection, and would write to it. An HTTP/2 connection
 // belongs to others as well and looks at the context before it writes.
 func (g *Guard) gotConn(info httptrace.GotConnInfo) {
+	http2 := info.Conn != nil && speaksHTTP2(info.Conn)
+	g.http2.Store(http2)
+	g.mu.Lock()
+	g.conn = info.Conn
+	g.mu.Unlock()
 	if g.sent.Load() {
 		g.stop()
-		if info.Conn != nil && !speaksHTTP2(info.Conn) {
+		if info.Conn != nil && !http2 {
 			_ = info.Conn.Close()
 		}
 	}

@@ -3,6 +3,7 @@ package resend_test
 import (
 	"context"
 	"net"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestGuard(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(parent)
 	var g resend.Guard
-	trace := httptrace.ContextClientTrace(g.Watch(ctx, func() { cancel(resend.Err) }))
+	trace := httptrace.ContextClientTrace(g.Watch(ctx, httptest.NewRequest("GET", "http://a/", nil), func() { cancel(resend.Err) }))
 
 	first, second := &closing{}, &closing{}
 	trace.GetConn("a:80")

@@ -1,0 +1,10 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/forbear-go/forbear/internal/guide"
+)
+
+// TestLayers: four requests to the service that is down, and not sixteen.
+func TestLayers(t *testing.T) { guide.Check(t, "programs#Three services in a row", main) }

@@ -1,0 +1,24 @@
+// Package below has the transport that an edge sends through where a program names
+// none.
+package below
+
+import (
+	"net"
+	"net/http"
+	"time"
+)
+
+// Transport returns what an http.Client without a transport would send through,
+// with connect as the time to make a connection. That is a copy of
+// [http.DefaultTransport]. A program that has put something of its own in its place,
+// for tracing or for tests, gets that itself: how long a connection may take to be
+// made is then for it to say.
+func Transport(connect time.Duration) http.RoundTripper {
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	base = base.Clone()
+	base.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
+	return base
+}

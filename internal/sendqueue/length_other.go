@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sendqueue
+
+func length(uintptr) (int, bool) { return 0, false }
