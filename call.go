@@ -34,6 +34,7 @@ type Call struct {
 	permit      breaker.Permit // of the attempt under way
 	began       time.Duration  // since the windows' epoch
 	timer       *time.Timer
+	retries     []retryContext // of attempts to come
 	correlation string
 	failed      string // error_type of the latest failed attempt
 	lastCost    budget.Cost

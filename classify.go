@@ -59,8 +59,3 @@ func callerEnded(ctx context.Context, err error) (Failure, bool) {
 		return Failure{Class: ClassCanceled, Type: errtype.Canceled, Err: err}, true
 	}
 }
-
-// attemptTimeout marks a deadline as the attempt's own, not the caller's.
-type attemptTimeout struct{ error }
-
-func (e *attemptTimeout) Unwrap() error { return e.error }

@@ -3,14 +3,15 @@ package forbear
 import (
 	"context"
 	"errors"
-	"time"
 )
 
 // Do calls op until it succeeds, fails for good, or the policy, the deadline or
 // the budget says stop. op must be safe to repeat; it marks its own errors with
 // [Retryable] and [Terminal], and an unmarked error that no classifier knows is
-// not retried. op's first attempt runs under ctx itself, later ones under a
-// context that carries their number.
+// not retried. What op is given ends with the attempt: at the policy's total or
+// its per-attempt timeout at the latest, and when op returns. Contexts of attempts
+// after the first carry their number. A first attempt that ctx itself bounds more
+// closely runs under ctx.
 //
 // On failure the error is an [*Error] that unwraps to op's last error.
 func (r *Retryer) Do(ctx context.Context, op func(ctx context.Context) error) error {
@@ -48,7 +49,7 @@ func DoValue[T any](ctx context.Context, r *Retryer, op func(ctx context.Context
 // attempt runs op once.
 func (r *Retryer) attempt(ctx context.Context, call *Call, op func(context.Context) error) error {
 	if !call.permit.Probe {
-		return r.timed(ctx, call, op)
+		return call.run(ctx, op)
 	}
 	// A panic must not keep the permit: with all of them gone the breaker would
 	// never close again.
@@ -58,27 +59,8 @@ func (r *Retryer) attempt(ctx context.Context, call *Call, op func(context.Conte
 			call.Aborted()
 		}
 	}()
-	err := r.timed(ctx, call, op)
+	err := call.run(ctx, op)
 	panicked = false
-	return err
-}
-
-// timed runs op within the policy's per-attempt timeout, if it sets one.
-func (r *Retryer) timed(ctx context.Context, call *Call, op func(context.Context) error) error {
-	if r.policy.PerAttempt == 0 {
-		return op(ctx)
-	}
-	return r.within(ctx, call.Limit(r.policy.PerAttempt), op)
-}
-
-// within runs op under a time limit of the attempt's own.
-func (r *Retryer) within(ctx context.Context, limit time.Duration, op func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errAttemptTimeout)
-	defer cancel()
-	err := op(ctx)
-	if err != nil && context.Cause(ctx) == errAttemptTimeout && errors.Is(err, context.DeadlineExceeded) {
-		err = &attemptTimeout{err}
-	}
 	return err
 }
 
@@ -104,7 +86,7 @@ func (r *Retryer) retry(ctx context.Context, call *Call, op func(context.Context
 		if err := call.Wait(ctx, d, f); err != nil {
 			return err
 		}
-		if err = r.attempt(call.Context(ctx), call, op); err == nil {
+		if err = r.attempt(ctx, call, op); err == nil {
 			r.succeed(ctx, call)
 			return nil
 		}
@@ -134,5 +116,3 @@ func ExhaustedBelow(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.spent()
 }
-
-var errAttemptTimeout = errors.New("attempt timed out")

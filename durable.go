@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // DurableCall is one logical call that waits elsewhere than in a goroutine: in a
@@ -203,8 +204,8 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 }
 
 // Try makes the attempt under way as [Retryer.Do] does, and decides what follows.
-// It bounds the attempt by the policy's per-attempt timeout: work of kind Event and
-// Webhook always, other work when the policy sets one. A panic of op is an error
+// It bounds the attempt by what is left of the policy's total, and by its per-attempt
+// timeout: work of kind Event and Webhook always, other work when the policy sets one. A panic of op is an error
 // that is final. The decision's reason is ReasonSuccess when the call is over; the
 // error is op's. Durable work whose ctx ended is released: it may ask again.
 func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (Decision, error) {
@@ -235,10 +236,11 @@ func (c *DurableCall) attempt(ctx context.Context, now time.Time, op func(contex
 	if !durable && c.Attempts > 0 {
 		ctx = c.r.retryContext(ctx, c.Attempts+1)
 	}
+	bound := c.Timeout(now)
 	if !durable && c.r.policy.PerAttempt == 0 {
-		return op(ctx)
+		bound = max(c.r.policy.remaining(&c.State, now), 1)
 	}
-	return c.r.within(ctx, c.Timeout(now), op)
+	return newAttemptContext(ctx, now.Sub(window.Epoch())+bound).run(op)
 }
 
 // Release ends an attempt that was not made after all, or that says nothing about
