@@ -77,7 +77,7 @@ func (r *Retryer) succeed(ctx context.Context, call *Call) {
 // retry is the slow path of Do: everything after a failed first attempt.
 func (r *Retryer) retry(ctx context.Context, call *Call, op func(context.Context) error, err error) error {
 	for {
-		f := classify(ctx, err, r.classifiers)
+		f := r.classify(ctx, err)
 		call.Facts.ExhaustedBelow = ExhaustedBelow(err)
 		d := call.Fail(ctx, f)
 		if !d.Retry {

@@ -216,7 +216,7 @@ func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (
 		c.Succeed(ctx, now.Sub(began), now)
 		return Decision{Reason: ReasonSuccess, Class: ClassSuccess}, nil
 	}
-	f := classify(ctx, err, c.r.classifiers)
+	f := c.r.classify(ctx, err)
 	if f.Class == ClassCanceled && c.r.policy.Kind.Durable() {
 		c.Release()
 		return Decision{Reason: ReasonCanceled, Class: f.Class}, err

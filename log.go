@@ -54,8 +54,8 @@ func (o logObserver) stopped(ctx context.Context, e Stopped) {
 	switch e.Reason {
 	case ReasonCertificate:
 		level = slog.LevelError
-	case ReasonTerminal, ReasonCanceled:
-		level = slog.LevelDebug // the caller's own affair
+	case ReasonTerminal, ReasonUnknown, ReasonCanceled:
+		level = slog.LevelDebug // the caller's own affair: it has the error
 	}
 	if !l.Enabled(ctx, level) {
 		return
