@@ -306,6 +306,7 @@ func (c *DurableCall) Err(d Decision, now time.Time) *Error {
 		Dependency: c.r.dependency, Reason: d.Reason, Type: c.latest(d.Reason).Type,
 		Attempts: c.Attempts, Elapsed: c.elapsed(now), Err: c.failure.Err, class: d.Class,
 	}
+	c.r.figures(e, d, now)
 	if d.Reason == ReasonHintTooLong {
 		e.RetryAfter = c.failure.Hint.Floor
 	}
@@ -331,7 +332,11 @@ func (c *DurableCall) latest(why Reason) Failure {
 func (c *DurableCall) end(ctx context.Context, why Reason, now time.Time) Decision {
 	c.takeBack(now)
 	f := c.latest(why)
-	return c.decided(ctx, Decision{Reason: why, Class: f.Class}, f, now)
+	d := Decision{Reason: why, Class: f.Class}
+	if why == ReasonBudget {
+		d.Level = c.r.budget.Level(now)
+	}
+	return c.decided(ctx, d, f, now)
 }
 
 // decided reports what follows failure f, and returns it. A refusal of the moment is
@@ -354,7 +359,7 @@ func (c *DurableCall) decided(ctx context.Context, d Decision, f Failure, now ti
 // put off.
 func (c *DurableCall) stopped(ctx context.Context, d Decision, f Failure, now time.Time, made int) {
 	if c.r.observers.stopped {
-		c.r.stopped(ctx, c.info(c.Attempts), d, f, c.elapsed(now), made, now)
+		c.r.stopped(ctx, c.info(c.Attempts), d, f, c.elapsed(now), made)
 	}
 }
 
