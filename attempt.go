@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/window"
 )
@@ -141,7 +142,7 @@ type retryContext struct {
 // one, and what is left of the whole. A first attempt that the caller bounds
 // more closely runs under the caller's own context.
 func (c *Call) run(ctx context.Context, op func(context.Context) error) error {
-	until := c.began + c.r.policy.Total
+	until := duration.Sum(c.began, c.r.policy.Total)
 	if usual := c.r.policy.PerAttempt; usual > 0 {
 		until = c.attempted + limit(usual, c.permit, until-c.attempted)
 	} else if d, ok := ctx.Deadline(); ok && c.Attempt() == 1 && d.Sub(window.Epoch()) <= until {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/duration"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -240,7 +241,7 @@ func (c *DurableCall) attempt(ctx context.Context, now time.Time, op func(contex
 	if !durable && c.r.policy.PerAttempt == 0 {
 		bound = max(c.r.policy.remaining(&c.State, now), 1)
 	}
-	return newAttemptContext(ctx, now.Sub(window.Epoch())+bound).run(op)
+	return newAttemptContext(ctx, duration.Sum(now.Sub(window.Epoch()), bound)).run(op)
 }
 
 // Release ends an attempt that was not made after all, or that says nothing about

@@ -3,6 +3,7 @@ package forbear_test
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -73,6 +74,34 @@ func TestTotalEndsAHangingOperation(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTotalEndsAnItemsOperation: items of a batch have no per-attempt timeout either,
+// unless the policy sets one.
+func TestTotalEndsAnItemsOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := quiet(t, forbear.Policy{Kind: forbear.Batch, Total: 10 * time.Second})
+		c, start := r.Durable(t.Context(), forbear.Progress{}), time.Now()
+		if d := c.Ask(t.Context(), start); !d.Retry {
+			t.Fatalf("got %s", d.Reason)
+		}
+		d, err := c.Try(t.Context(), hang)
+		if d.Reason != forbear.ReasonDeadline || d.Class != forbear.ClassTimeout || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %s, %v", d.Reason, err)
+		}
+		if took := time.Since(start); took != 10*time.Second {
+			t.Errorf("took %v, want 10s", took)
+		}
+	})
+}
+
+// TestTotalWithoutEnd: a waived total of all the time there is does not wrap around.
+func TestTotalWithoutEnd(t *testing.T) {
+	w := forbear.WithWaiver(forbear.Waiver{Rule: "R-3", Dependency: "payments", Reason: "a report of days"})
+	r := quiet(t, forbear.Policy{Total: math.MaxInt64}, w)
+	if err := r.Do(context.Background(), func(ctx context.Context) error { return ctx.Err() }); err != nil {
+		t.Error(err)
 	}
 }
 
