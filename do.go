@@ -7,11 +7,14 @@ import (
 
 // Do calls op until it succeeds, fails for good, or the policy, the deadline or
 // the budget says stop. op must be safe to repeat; it marks its own errors with
-// [Retryable] and [Terminal], and an unmarked error that no classifier knows is
-// not retried. What op is given ends with the attempt: at the policy's total or
-// its per-attempt timeout at the latest, and when op returns. Contexts of attempts
-// after the first carry their number. A first attempt that ctx itself bounds more
-// closely runs under ctx.
+// [Retryable] and [Terminal]. Of the others Do retries what failed before anything was
+// sent, and with [Idempotent] or Policy.Idempotent every network failure that may go
+// away; an error that neither a classifier nor [ClassifyNet] knows is not retried.
+//
+// What op is given ends when op returns, and at the policy's total or its
+// per-attempt timeout at the latest. What lives on that context, such as the body of a
+// response or the rows of a query, must be read in op. A first attempt that ctx itself
+// bounds more closely runs under ctx; later ones carry their number.
 //
 // On failure the error is an [*Error] that unwraps to op's last error.
 func (r *Retryer) Do(ctx context.Context, op func(ctx context.Context) error) error {
@@ -33,7 +36,8 @@ func (r *Retryer) Do(ctx context.Context, op func(ctx context.Context) error) er
 	return r.retry(ctx, &call, op, err)
 }
 
-// DoValue is [Retryer.Do] for an operation that returns a value.
+// DoValue is [Retryer.Do] for an operation that returns a value. The value must not
+// live on the operation's context, which is over by then.
 func DoValue[T any](ctx context.Context, r *Retryer, op func(ctx context.Context) (T, error)) (T, error) {
 	var v T
 	if op == nil {

@@ -63,6 +63,18 @@ func TestBudgetErrorHasTheFigures(t *testing.T) {
 	}
 }
 
+// Durable work that its caller gives up for want of a budget says the same.
+func TestGivenUpWorkHasTheFigures(t *testing.T) {
+	r, now := webhooks(t, forbear.WithoutLog()), time.Now()
+	c := r.Durable(t.Context(), forbear.Progress{})
+	c.Ask(t.Context(), now)
+	c.Fail(t.Context(), unavailable, 0, now)
+	e := r.Durable(t.Context(), forbear.Progress{}).GiveUp(t.Context(), forbear.ReasonBudget, now)
+	if want := (budget.Level{Used: 1, Allowed: 1}); e.Level != want || !strings.Contains(e.Error(), "1 of 1 retries") {
+		t.Errorf("got %v, %v; want %v", e, e.Level, want)
+	}
+}
+
 // TestBreakerErrorSaysUntilWhen: and whether it is worth waiting (INTG-STD-033).
 func TestBreakerErrorSaysUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
