@@ -3,6 +3,8 @@ package forbear_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +68,36 @@ func TestTwoRetriesAllocateAtMostFive(t *testing.T) {
 		}
 		t.Logf("two retries: %v allocations", n)
 	})
+}
+
+// TestTwoLoggedRetriesAllocateAtMostSix: a policy's defaults and the default log, as
+// JSON. An error is marked anew each time, which is an allocation of its own.
+func TestTwoLoggedRetriesAllocateAtMostSix(t *testing.T) {
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(io.Discard, nil)))
+	defer slog.SetDefault(before)
+	// Waits of nanoseconds need no timer, which is three allocations in each call.
+	hurried := forbear.Policy{Backoff: forbear.Backoff{Base: 1, Cap: 1}, Breaker: breaker.Policy{FailureRate: 1}}
+	r, err := forbear.New("payments", hurried, forbear.WithBudget(unlimited()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, calls := requestContext(t), 0
+	op := func(context.Context) error {
+		if calls++; calls%3 != 0 {
+			return forbear.Retryable(errFlaky, forbear.Hint{})
+		}
+		return nil
+	}
+	n := testing.AllocsPerRun(100, func() {
+		if err := r.Do(ctx, op); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 6 {
+		t.Errorf("two logged retries: %v allocations, want at most 6", n)
+	}
+	t.Logf("two logged retries: %v allocations", n)
 }
 
 func BenchmarkDoSuccess(b *testing.B) {

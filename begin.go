@@ -26,7 +26,7 @@ func (r *Retryer) begin(ctx context.Context, c *Call) error {
 	c.r, c.began = r, time.Since(window.Epoch())
 	c.attempted = c.began
 	if ctx.Err() != nil {
-		f, _ := callerEnded(ctx, context.Cause(ctx))
+		f, _ := callerEnded(ctx, nil)
 		return r.refuse(ctx, c, endedReason(f), f)
 	}
 	if refused := r.admitCall(ctx, c); refused != ReasonNone {

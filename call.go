@@ -34,6 +34,7 @@ type Call struct {
 	permit      breaker.Permit // of the attempt under way
 	began       time.Duration  // since the windows' epoch
 	timer       *time.Timer
+	retries     []retryContext // of attempts to come
 	correlation string
 	failed      string // error_type of the latest failed attempt
 	lastCost    budget.Cost
@@ -143,7 +144,7 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 // stopped reports the end of the call after so many attempts.
 func (c *Call) stopped(ctx context.Context, d Decision, f Failure, now time.Time, attempts int) {
 	if c.r.observers.stopped {
-		c.r.stopped(ctx, c.info(ctx, true), d, f, now.Sub(c.start()), attempts, now)
+		c.r.stopped(ctx, c.info(ctx, true), d, f, now.Sub(c.start()), attempts)
 	}
 }
 
@@ -173,15 +174,17 @@ func (c *Call) Aborted() {
 
 // Err returns the error that ends the call after the refusal d of failure f.
 func (c *Call) Err(d Decision, f Failure) *Error {
+	elapsed := c.elapsed()
 	e := &Error{
 		Dependency: c.r.dependency,
 		Reason:     d.Reason,
 		Type:       f.Type,
 		Attempts:   c.Attempt(),
-		Elapsed:    time.Since(c.start()),
+		Elapsed:    elapsed,
 		Err:        f.Err,
 		class:      d.Class,
 	}
+	c.r.figures(e, d, c.start().Add(elapsed))
 	if d.Reason == ReasonHintTooLong {
 		e.RetryAfter = f.Hint.Floor
 	}

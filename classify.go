@@ -3,8 +3,10 @@ package forbear
 import (
 	"context"
 	"errors"
+	"net"
 
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // classifier turns an error into a failure when it knows the error; ok is false
@@ -13,9 +15,9 @@ type classifier = func(err error) (f Failure, ok bool)
 
 // classify asks, in this order: certificates (a fact that no mark can lift),
 // the caller's own end, the operation's marks, a timeout that forbear itself
-// has set, the user's classifiers, an inner forbear. When none of them recognises
-// the failure it is [ClassUnknown], which is not retried.
-func classify(ctx context.Context, err error, chain []classifier) Failure {
+// has set, the user's classifiers, an inner forbear, the network. When none of them
+// recognizes the failure it is [ClassUnknown], which is not retried.
+func (r *Retryer) classify(ctx context.Context, err error) Failure {
 	if f, ok := certificate(err); ok {
 		return f
 	}
@@ -32,7 +34,7 @@ func classify(ctx context.Context, err error, chain []classifier) Failure {
 	if _, ok := err.(*attemptTimeout); ok {
 		return Failure{Class: ClassTimeout, Type: errtype.Timeout, Err: err}
 	}
-	for _, c := range chain {
+	for _, c := range r.classifiers {
 		if f, ok := c(err); ok {
 			if f.Err == nil {
 				f.Err = err
@@ -45,22 +47,68 @@ func classify(ctx context.Context, err error, chain []classifier) Failure {
 		f.Err = err
 		return f
 	}
+	if f, ok := r.network(ctx, err); ok {
+		return f
+	}
 	return Failure{Type: errtype.Unknown, Err: err}
 }
 
-// callerEnded recognises that the call is over because the caller ended it.
-func callerEnded(ctx context.Context, err error) (Failure, bool) {
-	switch ctx.Err() {
-	case nil:
-		return Failure{}, false
-	case context.DeadlineExceeded:
-		return Failure{Class: ClassCanceled, Type: errtype.CallerDeadline, Err: err}, true
-	default:
-		return Failure{Class: ClassCanceled, Type: errtype.Canceled, Err: err}, true
+// network recognizes the failures of the network that may be retried although
+// the operation says nothing about them: those before anything was sent and, where
+// the operation is safe to repeat, all that may go away.
+func (r *Retryer) network(ctx context.Context, err error) (Failure, bool) {
+	f, ok := ClassifyNet(err)
+	if !ok || !f.Class.Retryable() {
+		return f, false
 	}
+	return f, f.Unsent && !connected(f, err) || r.policy.Idempotent || layer.Idempotent(ctx)
 }
 
-// attemptTimeout marks a deadline as the attempt's own, not the caller's.
-type attemptTimeout struct{ error }
+// connected reports whether err may have come after the connection was made: the
+// system says unreachable of connections in use, too.
+func connected(f Failure, err error) bool {
+	if f.Type != "network_unreachable" && f.Type != "host_unreachable" {
+		return false
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return !ok || op.Op != "dial"
+}
 
-func (e *attemptTimeout) Unwrap() error { return e.error }
+// callerEnded recognizes that the call is over because the caller ended it. err is
+// the operation's last error, or nil.
+func callerEnded(ctx context.Context, err error) (Failure, bool) {
+	end := ctx.Err()
+	if end == nil {
+		return Failure{}, false
+	}
+	f := Failure{Class: ClassCanceled, Type: errtype.Canceled, Err: err}
+	if end == context.DeadlineExceeded {
+		f.Type = errtype.CallerDeadline
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(err, end) && errors.Is(err, cause):
+	case err == nil && cause == end:
+		f.Err = end
+	default:
+		f.Err = &abandoned{err, end, cause}
+	}
+	return f, true
+}
+
+// abandoned keeps the operation's last error, if there is one, beside the caller's
+// end: the error of the context, and its cause where that is another.
+type abandoned struct{ last, end, cause error }
+
+func (e *abandoned) Error() string {
+	if e.last == nil {
+		return e.cause.Error()
+	}
+	return e.cause.Error() + ", last error: " + e.last.Error()
+}
+
+func (e *abandoned) Unwrap() []error {
+	if e.last == nil {
+		return []error{e.cause, e.end}
+	}
+	return []error{e.last, e.cause, e.end}
+}

@@ -88,8 +88,7 @@ func newID() string {
 }
 
 // AttemptFrom returns the number of the innermost attempt that ctx belongs to, the
-// first being 1. ok is false in first attempts, which run under the caller's own
-// context, untouched.
+// first being 1. ok is false in first attempts, whose contexts carry no number.
 func AttemptFrom(ctx context.Context) (number int, ok bool) {
 	if a := layer.Of(ctx); a != nil {
 		return a.Number, true

@@ -22,6 +22,8 @@ type Decision struct {
 	// Paced says that the budget is spent and the retry one of those that
 	// durable work may make beyond it.
 	Paced bool
+	// Level is the budget's reading, when it refused the retry.
+	Level budget.Level
 }
 
 // stop returns d as a refusal for the given reason.

@@ -11,12 +11,48 @@
 //		return ledger.Append(ctx, entry)
 //	})
 //
-// [Retryer.Do] calls an operation that is safe to repeat. The operation marks its
-// own errors with [Retryable] and [Terminal]; an error that nothing recognizes is
-// not retried. The error of a failed call is an [*Error]: it says why the call
-// ended, and unwraps to the operation's last error. For HTTP, put package httpretry
-// under an http.Client instead; for gRPC, module grpcretry. A service with several
-// dependencies makes a [Set].
+// [Retryer.Do] calls an operation that is safe to repeat. For HTTP, put package
+// httpretry under an http.Client instead; for gRPC, module grpcretry. A service with
+// several dependencies makes a [Set].
+//
+// # What is retried
+//
+// The operation says it best, since it knows what its errors mean: [Retryable] marks
+// one that may go away, with the server's advice on when, [Terminal] one that will not.
+// A classifier of [WithClassifier] says it for all errors of a kind. Of what neither
+// speaks about, Do retries by itself:
+//
+//   - what failed before anything was sent: a refused connection, a host or network
+//     that cannot be reached, a name that does not resolve (twice in all, R-4);
+//   - an attempt that Policy.PerAttempt has ended;
+//   - with [Idempotent] on the context or Policy.Idempotent, every network failure that
+//     [ClassifyNet] takes for one that may go away, resets and time-outs among them.
+//     It may have been done all the same, which is why Do must be told.
+//
+// A refused certificate is never retried, whatever anyone says, nor is an error
+// that nothing recognizes.
+//
+// # Time
+//
+// Policy.Total bounds the whole call, attempts and waits together, and so does
+// the deadline of the caller's context. The operation sees the earlier of the two as
+// its context's deadline, and is ended there: that is a timeout of the dependency's, or
+// the caller's own end. Policy.PerAttempt bounds single attempts in Do only when it is
+// set; an operation that hangs then leaves time for another. The context is over when
+// the operation returns: it reads bodies and rows itself, and returns what it has read.
+//
+// # Errors
+//
+// The error of a failed call is an [*Error]. It says why the call ended, by Reason and
+// by a sentinel for errors.Is, and unwraps to the operation's last error. Its text names
+// the figures that decided:
+//
+//	payments: retries exhausted after 4 attempts in 7.2s: ...
+//	payments: retry budget exhausted: 3 of 3 retries of this 30s window used (min_retries, R-7) after 1 attempt in 2ms: ...
+//	payments: circuit breaker open until 12:00:31 (INTG-STD-033)
+//
+// When the caller has ended the call, errors.Is finds [ErrCanceled] or [ErrDeadline], the
+// error of the context, and the cause that it was canceled with.
 //
 // # The decision
 //
@@ -35,8 +71,11 @@
 // # Stopping
 //
 // What the calls to a dependency share is its Retryer's: the retry budget (package
-// budget), the circuit breaker and the bulkhead (package breaker). A budget may be
-// shared by all instances of a service; see budget.Fleet.
+// budget), the circuit breaker and the bulkhead (package breaker). The budget allows a
+// fifth of the initial requests of the last 30 seconds as retries, and never fewer than
+// three: the floor for clients with little to do, which a program that makes a call now
+// and then lives on. Policy.Strict takes the floor away, budget.Policy.MinRetries raises
+// it. A budget may be shared by all instances of a service; see budget.Fleet.
 //
 // One layer retries, the one right above the dependency. A Retryer that runs inside
 // a retry of another makes a single attempt, and what one has given up the next
@@ -45,7 +84,9 @@
 // # Watching
 //
 // A Retryer logs every retry and every failed call to slog.Default(), unless
-// it has an [Observer] of its own. Observers that are no log, such as those of the
+// it has an [Observer] of its own: at WARN what the dependency or the policy ended, at
+// DEBUG what is the caller's own affair, since the caller has the error, such as a
+// failure that is final or unknown; at ERROR a refused certificate. Observers that are no log, such as those of the
 // modules promretry and otelretry, stand beside it.
 //
 // # Writing an edge
@@ -63,8 +104,8 @@
 //   - failure.go, classify.go, classify_net.go, outcome.go, reason.go, errors.go: what
 //     failed, what a breaker makes of it, and why a call ended.
 //   - retryer.go, options.go, set.go, next.go: what is shared, and the commit.
-//   - do.go, call.go, begin.go, wait.go: a live call; durable.go, progress.go,
-//     pace.go: one that survives.
+//   - do.go, call.go, begin.go, attempt.go, wait.go: a live call; durable.go,
+//     progress.go, pace.go: one that survives.
 //   - observe.go, dispatch.go, log.go: events; context.go, layers.go: what contexts
 //     carry.
 package forbear

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/duration"
+	"github.com/forbear-go/forbear/internal/window"
 )
 
 // DurableCall is one logical call that waits elsewhere than in a goroutine: in a
@@ -203,8 +205,8 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 }
 
 // Try makes the attempt under way as [Retryer.Do] does, and decides what follows.
-// It bounds the attempt by the policy's per-attempt timeout: work of kind Event and
-// Webhook always, other work when the policy sets one. A panic of op is an error
+// It bounds the attempt by what is left of the policy's total, and by its per-attempt
+// timeout: work of kind Event and Webhook always, other work when the policy sets one. A panic of op is an error
 // that is final. The decision's reason is ReasonSuccess when the call is over; the
 // error is op's. Durable work whose ctx ended is released: it may ask again.
 func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (Decision, error) {
@@ -215,7 +217,7 @@ func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (
 		c.Succeed(ctx, now.Sub(began), now)
 		return Decision{Reason: ReasonSuccess, Class: ClassSuccess}, nil
 	}
-	f := classify(ctx, err, c.r.classifiers)
+	f := c.r.classify(ctx, err)
 	if f.Class == ClassCanceled && c.r.policy.Kind.Durable() {
 		c.Release()
 		return Decision{Reason: ReasonCanceled, Class: f.Class}, err
@@ -235,10 +237,11 @@ func (c *DurableCall) attempt(ctx context.Context, now time.Time, op func(contex
 	if !durable && c.Attempts > 0 {
 		ctx = c.r.retryContext(ctx, c.Attempts+1)
 	}
+	bound := c.Timeout(now)
 	if !durable && c.r.policy.PerAttempt == 0 {
-		return op(ctx)
+		bound = max(c.r.policy.remaining(&c.State, now), 1)
 	}
-	return c.r.within(ctx, c.Timeout(now), op)
+	return newAttemptContext(ctx, duration.Sum(now.Sub(window.Epoch()), bound)).run(op)
 }
 
 // Release ends an attempt that was not made after all, or that says nothing about
@@ -304,6 +307,7 @@ func (c *DurableCall) Err(d Decision, now time.Time) *Error {
 		Dependency: c.r.dependency, Reason: d.Reason, Type: c.latest(d.Reason).Type,
 		Attempts: c.Attempts, Elapsed: c.elapsed(now), Err: c.failure.Err, class: d.Class,
 	}
+	c.r.figures(e, d, now)
 	if d.Reason == ReasonHintTooLong {
 		e.RetryAfter = c.failure.Hint.Floor
 	}
@@ -329,7 +333,11 @@ func (c *DurableCall) latest(why Reason) Failure {
 func (c *DurableCall) end(ctx context.Context, why Reason, now time.Time) Decision {
 	c.takeBack(now)
 	f := c.latest(why)
-	return c.decided(ctx, Decision{Reason: why, Class: f.Class}, f, now)
+	d := Decision{Reason: why, Class: f.Class}
+	if why == ReasonBudget {
+		d.Level = c.r.budget.Level(now)
+	}
+	return c.decided(ctx, d, f, now)
 }
 
 // decided reports what follows failure f, and returns it. A refusal of the moment is
@@ -352,7 +360,7 @@ func (c *DurableCall) decided(ctx context.Context, d Decision, f Failure, now ti
 // put off.
 func (c *DurableCall) stopped(ctx context.Context, d Decision, f Failure, now time.Time, made int) {
 	if c.r.observers.stopped {
-		c.r.stopped(ctx, c.info(c.Attempts), d, f, c.elapsed(now), made, now)
+		c.r.stopped(ctx, c.info(c.Attempts), d, f, c.elapsed(now), made)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 )
 
 // Error is how a call ends that did not succeed. Unwrap gives the operation's
@@ -19,14 +22,48 @@ type Error struct {
 	Elapsed  time.Duration
 	// RetryAfter is the server's wait, when it was too long to be kept.
 	RetryAfter time.Duration
+	// Level is the reading of the budget, when it refused the retry.
+	Level budget.Level
+	// Until is when an open circuit breaker lets the first probe through; zero when
+	// no time is known, since it is held open by hand or its probes are under way.
+	Until time.Time
 	// Err is the operation's last error; nil when no attempt was made.
 	Err error
 
-	class Class
+	shares   *budget.Policy // of a budget that counts in a window, or nil
+	class    Class
+	standing standing
 }
 
-// Error says what happened in one line: `payments: retries exhausted after 4
-// attempts in 7.2s: ...`. It adds nothing of the request.
+// standing is what keeps a circuit breaker shut that says no time.
+type standing uint8
+
+const (
+	timed standing = iota
+	held
+	probing
+)
+
+// figures notes what the refusal of a budget or a breaker rested on. The numbers are
+// kept as they are, and put into words by those who ask for the text: under an
+// overload most errors are never read.
+func (r *Retryer) figures(e *Error, d Decision, now time.Time) {
+	switch {
+	case e.Reason == ReasonBudget:
+		e.Level, e.shares = d.Level, r.shares
+	case e.Reason != ReasonBreakerOpen || r.breaker == nil:
+	case r.breaker.State() == breaker.HalfOpen:
+		e.standing = probing
+	case r.breaker.Forced():
+		e.standing = held
+	default:
+		e.Until = now.Add(r.breaker.Wait(now))
+	}
+}
+
+// Error says what happened in one line: `payments: retries exhausted (R-2) after 4
+// attempts in 7.2s: ...`. A spent budget comes with its figures and its knob, an open
+// breaker with the time of its next probe. It adds nothing of the request.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Dependency != "" {
@@ -45,7 +82,15 @@ func (e *Error) Error() string {
 	case ReasonHintTooLong:
 		fmt.Fprintf(&b, ": the server asked for %v", e.RetryAfter)
 	}
-	if rule := e.Reason.Rule(); rule != "" {
+	rule := e.Reason.Rule()
+	switch e.Reason {
+	case ReasonBudget:
+		rule = e.writeBudget(&b) + rule
+	case ReasonBreakerOpen:
+		rule = breaker.Rule
+		e.writeBreaker(&b)
+	}
+	if rule != "" {
 		b.WriteString(" (" + rule + ")")
 	}
 	if e.Attempts > 0 {
@@ -59,6 +104,34 @@ func (e *Error) Error() string {
 		b.WriteString(": " + e.Err.Error())
 	}
 	return b.String()
+}
+
+// writeBudget writes how much of the budget is used, and returns the knob that set
+// its size, to be written before the rule.
+func (e *Error) writeBudget(b *strings.Builder) (knob string) {
+	if e.shares == nil {
+		if e.Level != (budget.Level{}) {
+			fmt.Fprintf(b, ": %.4g of %.4g used", e.Level.Used, e.Level.Allowed)
+		}
+		return ""
+	}
+	fmt.Fprintf(b, ": %.0f of %.0f retries of this %v window used", e.Level.Used, e.Level.Allowed, e.shares.Window)
+	if least := e.shares.MinRetries; least > 0 && e.Level.Allowed <= float64(least) {
+		return "min_retries, "
+	}
+	return "ratio, "
+}
+
+// writeBreaker writes when the breaker will let something through.
+func (e *Error) writeBreaker(b *strings.Builder) {
+	switch {
+	case e.standing == held:
+		b.WriteString(": held by hand")
+	case e.standing == probing:
+		b.WriteString(": half-open, with all probes under way")
+	case !e.Until.IsZero():
+		b.WriteString(" until " + e.Until.Local().Format(time.TimeOnly))
+	}
 }
 
 // Unwrap returns the operation's last error.

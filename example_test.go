@@ -22,7 +22,7 @@ func ExampleRetryer_Do() {
 	attempts := 0
 	err = r.Do(context.Background(), func(context.Context) error {
 		if attempts++; attempts == 1 {
-			// Only what is marked is retried; this server names its own wait.
+			// The mark says that it may go away; this server names its own wait.
 			return forbear.Retryable(errors.New("busy"), forbear.Hint{Floor: 10 * time.Millisecond, NoBackoff: true})
 		}
 		return forbear.Terminal(errors.New("no such article"))

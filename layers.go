@@ -26,7 +26,14 @@ func (w *watcher) Repeated(ctx context.Context, attempt, sends int) {
 
 // retryContext returns the context of attempt number of r's, a retry.
 func (r *Retryer) retryContext(ctx context.Context, number int) context.Context {
-	return &layer.Attempt{Context: ctx, Dependency: r.dependency, Number: number, Reporter: (*watcher)(r)}
+	a := new(layer.Attempt)
+	r.number(ctx, a, number)
+	return a
+}
+
+// number makes a the context of attempt number of r's.
+func (r *Retryer) number(ctx context.Context, a *layer.Attempt, number int) {
+	a.Context, a.Dependency, a.Number, a.Reporter = ctx, r.dependency, number, (*watcher)(r)
 }
 
 // Repeated records that a request which r is about to send is the given attempt

@@ -83,12 +83,8 @@ func TestNestedCalls(t *testing.T) {
 func TestAttemptInTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var numbers []int
-		ctx := t.Context()
-		_ = quiet(t, forbear.Policy{}).Do(ctx, func(c context.Context) error {
-			n, ok := forbear.AttemptFrom(c)
-			if !ok && c != ctx {
-				t.Error("the first attempt does not run under the caller's own context")
-			}
+		_ = quiet(t, forbear.Policy{}).Do(t.Context(), func(c context.Context) error {
+			n, _ := forbear.AttemptFrom(c)
 			numbers = append(numbers, n)
 			return failing(c)
 		})

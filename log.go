@@ -40,22 +40,24 @@ func (o logObserver) logger() *slog.Logger {
 }
 
 func (o logObserver) retryScheduled(ctx context.Context, e RetryScheduled) {
+	var room [maxAttrs]slog.Attr
 	l := o.logger()
 	if !l.Enabled(ctx, slog.LevelWarn) {
 		return
 	}
-	l.LogAttrs(ctx, slog.LevelWarn, "retry", append(e.attrs(),
+	l.LogAttrs(ctx, slog.LevelWarn, "retry", append(e.attrs(room[:0]),
 		slog.Int64("backoff_ms", e.Backoff.Milliseconds()),
 		slog.String("error_type", label.Clean(e.Failure.Type)))...)
 }
 
 func (o logObserver) stopped(ctx context.Context, e Stopped) {
+	var room [maxAttrs]slog.Attr
 	l, level := o.logger(), slog.LevelWarn
 	switch e.Reason {
 	case ReasonCertificate:
 		level = slog.LevelError
-	case ReasonTerminal, ReasonCanceled:
-		level = slog.LevelDebug // the caller's own affair
+	case ReasonTerminal, ReasonUnknown, ReasonCanceled:
+		level = slog.LevelDebug // the caller's own affair: it has the error
 	}
 	if !l.Enabled(ctx, level) {
 		return
@@ -66,7 +68,7 @@ func (o logObserver) stopped(ctx context.Context, e Stopped) {
 			return
 		}
 	}
-	l.LogAttrs(ctx, level, "retries stopped", append(e.attrs(),
+	l.LogAttrs(ctx, level, "retries stopped", append(e.attrs(room[:0]),
 		slog.Int64("backoff_ms", 0),
 		slog.String("error_type", label.Clean(e.Failure.Type)),
 		slog.String("reason", e.Reason.String()))...)
@@ -87,11 +89,12 @@ func (o logObserver) breakerMoved(e breaker.Transition) {
 }
 
 func (o logObserver) layeredRetry(ctx context.Context, e LayeredRetry) {
+	var room [maxAttrs]slog.Attr
 	message := "a layer below retries by itself"
 	if e.Above {
 		message = "a layer above retries by itself"
 	}
-	o.logger().LogAttrs(ctx, slog.LevelWarn, message, append(e.attrs(),
+	o.logger().LogAttrs(ctx, slog.LevelWarn, message, append(e.attrs(room[:0]),
 		slog.Int("sends", e.Sends))...)
 }
 
@@ -109,10 +112,13 @@ func (o logObserver) deadLettered(ctx context.Context, e DeadLettered) {
 		slog.String("queue", label.Clean(e.Queue)), slog.String("reason", e.Reason.String()))
 }
 
-// attrs returns R-10's fields that every event has.
-func (i Info) attrs() []slog.Attr {
-	attrs := make([]slog.Attr, 0, 8)
-	return append(attrs,
+// maxAttrs is how many attributes a line of the log has at most. Room for them
+// stays on the stack: the logger copies what it is given.
+const maxAttrs = 8
+
+// attrs appends R-10's fields that every event has.
+func (i Info) attrs(to []slog.Attr) []slog.Attr {
+	return append(to,
 		slog.String("correlation_id", label.Clean(i.CorrelationID)),
 		slog.String("dependency", label.Clean(i.Dependency)),
 		slog.Int("attempt", i.Attempt),

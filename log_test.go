@@ -120,7 +120,7 @@ func TestLogLevels(t *testing.T) {
 	}{
 		"certificate": {x509.UnknownAuthorityError{}, "ERROR"},
 		"terminal":    {forbear.Terminal(errFlaky), "DEBUG"},
-		"unknown":     {errFlaky, "WARN"},
+		"unknown":     {errFlaky, "DEBUG"},
 	} {
 		lines := logged(t, func(t *testing.T) {
 			doLogged(t, forbear.Policy{}, func(context.Context) error { return tt.err })

@@ -56,7 +56,9 @@ func (r *Retryer) spend(d Decision, now time.Time) Decision {
 		d.Paced = true
 		return d
 	}
-	return d.stop(ReasonBudget)
+	d = d.stop(ReasonBudget)
+	d.Level = r.budget.Level(now)
+	return d
 }
 
 // Refund gives back a granted retry that was not sent.

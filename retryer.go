@@ -24,6 +24,7 @@ type Retryer struct {
 	given      Policy // as it was passed in
 	budget     budget.Budget
 	ratio      *budget.Ratio            // budget, when it is of the default kind
+	shares     *budget.Policy           // budget's, when it counts in a window
 	outcomes   outcomeBudget            // budget, when it cares how calls end
 	gate       *health.Gate             // nil when the policy sets no limit
 	healthy    func(now time.Time) bool // the caller's gate beside it, or nil
@@ -87,6 +88,10 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 		r.budget = budget.NewRatio(r.policy.Budget)
 	}
 	r.ratio, _ = r.budget.(*budget.Ratio)
+	if b, ok := r.budget.(interface{ Policy() budget.Policy }); ok {
+		p := b.Policy()
+		r.shares = &p
+	}
 	if r.breaker == nil && !p.Breaker.Disabled {
 		r.breaker = breaker.New(r.policy.Breaker, r.breakerMoved)
 	}

@@ -33,9 +33,10 @@ func (c *Call) Wait(ctx context.Context, d Decision, f Failure) error {
 
 // Ready waits until the circuit breaker would let an attempt through. It is for
 // sources of work, which fetch nothing meanwhile instead of putting off piece
-// by piece; the attempt itself is still asked for. The error is that of ctx.
+// by piece; the attempt itself is still asked for. The error is that of ctx and its
+// cause.
 func (r *Retryer) Ready(ctx context.Context) error {
-	for r.breaker != nil {
+	for r.breaker != nil && ctx.Err() == nil {
 		wait := r.breaker.Wait(time.Now())
 		if wait == 0 {
 			break
@@ -46,10 +47,10 @@ func (r *Retryer) Ready(ctx context.Context) error {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return context.Cause(ctx)
 		}
 	}
-	return context.Cause(ctx)
+	gone, _ := callerEnded(ctx, nil)
+	return gone.Err
 }
 
 // sleep waits for d and reports whether it could: false when ctx ended first.
@@ -75,25 +76,7 @@ func (c *Call) sleep(ctx context.Context, d time.Duration) bool {
 // abandon ends a call whose caller left during a wait.
 func (c *Call) abandon(ctx context.Context, f Failure) error {
 	gone, _ := callerEnded(ctx, f.Err)
-	gone.Err = &abandoned{last: f.Err, cause: context.Cause(ctx)}
 	d := Decision{Reason: endedReason(gone), Class: ClassCanceled}
 	c.stopped(ctx, d, gone, time.Now(), c.Attempt())
 	return c.Err(d, gone)
-}
-
-// abandoned keeps the operation's last error beside the reason for leaving.
-type abandoned struct{ last, cause error }
-
-func (e *abandoned) Error() string {
-	if e.last == nil {
-		return e.cause.Error()
-	}
-	return e.cause.Error() + " while waiting to retry: " + e.last.Error()
-}
-
-func (e *abandoned) Unwrap() []error {
-	if e.last == nil {
-		return []error{e.cause}
-	}
-	return []error{e.last, e.cause}
 }

@@ -79,3 +79,11 @@ func requestContext() context.Context {
 	context.AfterFunc(ctx, cancel)
 	return ctx
 }
+
+// deadlineContext is requestContext with a deadline of the caller's that comes
+// before forbear's own, which then need not be set. It lasts longer than a turn.
+func deadlineContext() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}

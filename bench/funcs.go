@@ -52,6 +52,9 @@ func funcs(failures int) []Peer {
 		}},
 		forbearFuncs("forbear", failures, ctx, watching, forbear.WithoutLog()),
 		forbearFuncs("forbear, no breaker", failures, ctx, unbroken, forbear.WithoutLog()),
+		{Name: "forbear, bare", Module: modForbear, Context: true, New: func() func() error {
+			return forbearFuncs("", failures, deadlineContext(), unbroken, forbear.WithoutLog()).New()
+		}},
 		forbearFuncs("forbear, logging JSON", failures, ctx, watching, forbear.WithObserver(
 			forbear.LogObserver(slog.New(slog.NewJSONHandler(io.Discard, nil)), nil))),
 		{Name: "retry-go, built once", Module: modRetryGo, New: func() func() error {
@@ -114,7 +117,8 @@ var (
 	// watching keeps its books and does not open: two of three attempts fail
 	// in these scenarios.
 	watching = breaker.Policy{FailureRate: 1}
-	// unbroken is for equal terms with peers that have no breaker.
+	// unbroken is for equal terms with peers that have no breaker. Bare is that
+	// under a caller's deadline: what they do not have either is a time limit.
 	unbroken = breaker.Policy{Disabled: true}
 )
 

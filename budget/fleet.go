@@ -167,6 +167,9 @@ func (b Policy) parts() (earns, costs int64) {
 	return earns, costs
 }
 
+// Policy returns what b was made of, with its defaults.
+func (b *Fleet) Policy() Policy { return b.policy }
+
 // Request implements [Budget].
 func (b *Fleet) Request(now time.Time) { b.initial.Add(now, 1) }
 

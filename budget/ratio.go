@@ -27,6 +27,9 @@ func NewRatio(p Policy) *Ratio {
 	}
 }
 
+// Policy returns what b was made of.
+func (b *Ratio) Policy() Policy { return b.policy }
+
 // Request implements [Budget].
 func (b *Ratio) Request(now time.Time) { b.initial.Add(now, 1) }
 

@@ -47,8 +47,8 @@ func (a *Attempt) Value(k any) any {
 	return a.Context.Value(k)
 }
 
-// Of returns the innermost attempt that ctx belongs to, or nil: first attempts run
-// under their caller's own context, untouched.
+// Of returns the innermost attempt that ctx belongs to, or nil: the contexts of first
+// attempts carry no number.
 func Of(ctx context.Context) *Attempt {
 	a, _ := ctx.Value(keyAttempt).(*Attempt)
 	return a

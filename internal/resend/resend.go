@@ -26,7 +26,7 @@ import (
 )
 
 // Err is what a stopped re-send looks like from above.
-var Err = errors.New("the connection failed after the request was sent")
+var Err = errors.New("the connection failed under the request")
 
 // Guard watches one send. It is the context to send under, with a trace of its
 // own: httptrace.WithClientTrace would cost an allocation more for each request.

@@ -2,7 +2,9 @@ package resend_test
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
 	"testing"
@@ -52,4 +54,67 @@ func TestGuard(t *testing.T) {
 	if asked != 2 || got != 2 || wrote != 1 {
 		t.Errorf("the caller's trace saw %d, %d and %d; want 2, 2 and 1", asked, got, wrote)
 	}
+}
+
+// What net/http repeats within one RoundTrip although it is not idempotent was not
+// written, and may go out; what a layer in between repeats, and what was written over
+// HTTP/2, is stopped.
+func TestGuardLetsTheUnwrittenGo(t *testing.T) {
+	for _, tc := range []struct {
+		name, method, key string
+		anew, http2       bool
+		stopped, unsent   bool
+	}{
+		{"POST", "POST", "", false, false, false, false},
+		{"PUT", "PUT", "", false, false, false, false},
+		{"GET", "GET", "", false, false, true, false},
+		{"POST with a key", "POST", "k", false, false, true, false},
+		{"POST by another RoundTrip", "POST", "", true, false, true, true},
+		{"POST over HTTP/2", "POST", "", false, true, true, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			req := httptest.NewRequest(tc.method, "http://a/", nil)
+			if tc.key != "" {
+				req.Header.Set("Idempotency-Key", tc.key)
+			}
+			var g resend.Guard
+			watched := g.Watch(ctx, req, cancel)
+			trace := httptrace.ContextClientTrace(watched)
+			var conn net.Conn = &closing{}
+			if tc.http2 {
+				conn = speakingHTTP2(t)
+			}
+			trace.GetConn("a:80")
+			trace.GotConn(httptrace.GotConnInfo{Conn: conn})
+			trace.WroteHeaders()
+			if tc.anew {
+				_ = httptrace.ContextClientTrace(watched)
+			}
+			trace.GetConn("a:80")
+			if g.Stopped() != tc.stopped || g.Unsent() != tc.unsent || (ctx.Err() != nil) != tc.stopped || g.Sent() == !tc.stopped {
+				t.Errorf("stopped %v, unsent %v, sent %v, %v", g.Stopped(), g.Unsent(), g.Sent(), ctx.Err())
+			}
+			if g.Conn() != conn {
+				t.Error("the guard does not know the connection")
+			}
+		})
+	}
+}
+
+// speakingHTTP2 returns a connection that has agreed on HTTP/2.
+func speakingHTTP2(t *testing.T) net.Conn {
+	t.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	config := s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"h2"}
+	c, err := tls.Dial("tcp", s.Listener.Addr().String(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }

@@ -1,7 +1,6 @@
 package window
 
 import (
-	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -48,10 +47,9 @@ func (w *Sharded) Add(now time.Time, n uint32) { w.AddAt(now.Sub(epoch), n) }
 // AddAt is [Sharded.Add] for a time that is counted from [Epoch].
 func (w *Sharded) AddAt(since time.Duration, n uint32) {
 	slot := slotAt(since, w.width)
-	var i uint32
-	if w.mask != 0 {
-		i = rand.Uint32() & w.mask
-	}
+	// The nanoseconds of the clock spread concurrent events over the shards as
+	// well as random numbers would, and are at hand.
+	i := uint32(uint64(since)*0x9e3779b97f4a7c15>>32) & w.mask
 	cell := &w.shards[i].cells[slot%ring]
 	for {
 		old := cell.Load()

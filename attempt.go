@@ -1,0 +1,162 @@
+package forbear
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/duration"
+	"github.com/forbear-go/forbear/internal/layer"
+	"github.com/forbear-go/forbear/internal/window"
+)
+
+// attemptContext is the context of one attempt of [Retryer.Do]: the caller's, with
+// the end of the attempt's time or of the call's as its deadline, and over
+// when the attempt is. Timer and channel are made when the operation first waits
+// for the end, or derives a context; one that does neither costs next to nothing.
+//
+// One that was kept beyond its attempt goes on saying what it said, with its own
+// values. It is never used again, therefore.
+type attemptContext struct {
+	context.Context               // the caller's
+	until           time.Duration // since the windows' epoch
+	inner           atomic.Pointer[innerContext]
+}
+
+// innerContext is the standard library's context beneath an [attemptContext].
+type innerContext struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+// errAttemptTimeout is the cause of a context whose attempt ran out of time.
+var errAttemptTimeout = fmt.Errorf("attempt timed out: %w", context.DeadlineExceeded)
+
+// ended stands beneath attempts that were over before anyone waited for their end.
+var ended = func() *innerContext {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return &innerContext{ctx, cancel}
+}()
+
+// slabSize is how many contexts share an allocation. One that is kept keeps its
+// neighbours' parents from the garbage collector, too: no more than seven.
+const slabSize = 8
+
+type slab struct {
+	used     int
+	contexts [slabSize]attemptContext
+}
+
+// slabs holds contexts that were never used.
+var slabs = sync.Pool{New: func() any { return new(slab) }}
+
+// newAttemptContext returns a context under ctx that ends at the given time, since
+// the windows' epoch.
+func newAttemptContext(ctx context.Context, until time.Duration) *attemptContext {
+	s := slabs.Get().(*slab)
+	c := &s.contexts[s.used]
+	if s.used++; s.used < slabSize {
+		slabs.Put(s)
+	}
+	c.Context, c.until = ctx, until
+	return c
+}
+
+// Deadline implements [context.Context].
+func (c *attemptContext) Deadline() (time.Time, bool) {
+	theirs, _ := c.Context.Deadline()
+	return earlier(window.Epoch().Add(c.until), theirs), true
+}
+
+// Done implements [context.Context].
+func (c *attemptContext) Done() <-chan struct{} { return c.make().Done() }
+
+// Err implements [context.Context]. The end that it has seen is kept by inner.
+func (c *attemptContext) Err() error {
+	inner := c.inner.Load()
+	if inner == nil {
+		if c.Context.Err() == nil && time.Since(window.Epoch()) < c.until {
+			return nil
+		}
+		inner = c.make()
+	}
+	return inner.Err()
+}
+
+// Value implements [context.Context]. It leads the standard library to inner, so
+// that derived contexts need no goroutine to hear of the end.
+func (c *attemptContext) Value(key any) any {
+	if inner := c.inner.Load(); inner != nil && inner != ended {
+		return inner.Value(key)
+	}
+	return c.Context.Value(key)
+}
+
+// make returns the inner context, which it makes when there is none.
+func (c *attemptContext) make() *innerContext {
+	if inner := c.inner.Load(); inner != nil {
+		return inner
+	}
+	ctx, cancel := context.WithDeadlineCause(c.Context, window.Epoch().Add(c.until), errAttemptTimeout)
+	inner := &innerContext{ctx, cancel}
+	if !c.inner.CompareAndSwap(nil, inner) {
+		cancel() // another goroutine, or the end, was first
+	}
+	return c.inner.Load()
+}
+
+// end ends the context, unless it has ended before.
+func (c *attemptContext) end() {
+	if !c.inner.CompareAndSwap(nil, ended) {
+		c.inner.Load().cancel()
+	}
+}
+
+// run runs op under c. A timeout that is due to c's own time is marked as such.
+func (c *attemptContext) run(op func(context.Context) error) error {
+	defer c.end()
+	err := op(c)
+	if err != nil && context.Cause(c) == errAttemptTimeout {
+		if _, _, ok := timeout(err); ok {
+			return &attemptTimeout{err}
+		}
+	}
+	return err
+}
+
+// attemptTimeout marks a timeout as the attempt's own, not the caller's.
+type attemptTimeout struct{ error }
+
+func (e *attemptTimeout) Unwrap() error { return e.error }
+
+// retryContext is the context of an attempt after the first, with its number.
+type retryContext struct {
+	number layer.Attempt
+	time   attemptContext
+}
+
+// run runs op within the time of the attempt under way: the policy's, if it sets
+// one, and what is left of the whole. A first attempt that the caller bounds
+// more closely runs under the caller's own context.
+func (c *Call) run(ctx context.Context, op func(context.Context) error) error {
+	until := duration.Sum(c.began, c.r.policy.Total)
+	if usual := c.r.policy.PerAttempt; usual > 0 {
+		until = c.attempted + limit(usual, c.permit, until-c.attempted)
+	} else if d, ok := ctx.Deadline(); ok && c.Attempt() == 1 && d.Sub(window.Epoch()) <= until {
+		return op(ctx)
+	}
+	if c.Attempt() == 1 {
+		return newAttemptContext(ctx, until).run(op)
+	}
+	if len(c.retries) == 0 {
+		c.retries = make([]retryContext, 2) // most calls need no more
+	}
+	next := &c.retries[0]
+	c.retries = c.retries[1:]
+	c.r.number(ctx, &next.number, c.Attempt())
+	next.time.Context, next.time.until = &next.number, until
+	return next.time.run(op)
+}
