@@ -3,7 +3,6 @@ package forbear_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/race"
 )
 
 func quiet(t testing.TB, p forbear.Policy, opts ...forbear.Option) *forbear.Retryer {
@@ -70,11 +70,24 @@ func TestTwoRetriesAllocateAtMostFive(t *testing.T) {
 	})
 }
 
-// TestTwoLoggedRetriesAllocateAtMostSix: a policy's defaults and the default log, as
-// JSON. An error is marked anew each time, which is an allocation of its own.
+// unpooled is a log that formats nothing. The standard library's handlers keep their
+// buffers in pools, which the race detector empties at random; package bench holds
+// the figures with them.
+type unpooled struct{ lines *int }
+
+func (unpooled) Enabled(context.Context, slog.Level) bool { return true }
+func (h unpooled) Handle(_ context.Context, line slog.Record) error {
+	*h.lines++
+	return nil
+}
+func (h unpooled) WithAttrs([]slog.Attr) slog.Handler { return h }
+func (h unpooled) WithGroup(string) slog.Handler      { return h }
+
+// TestTwoLoggedRetriesAllocateAtMostSix: a policy's defaults and the default log. An
+// error is marked anew each time, which is an allocation of its own.
 func TestTwoLoggedRetriesAllocateAtMostSix(t *testing.T) {
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewJSONHandler(io.Discard, nil)))
+	before, lines := slog.Default(), 0
+	slog.SetDefault(slog.New(unpooled{&lines}))
 	defer slog.SetDefault(before)
 	// Waits of nanoseconds need no timer, which is three allocations in each call.
 	hurried := forbear.Policy{Backoff: forbear.Backoff{Base: 1, Cap: 1}, Breaker: breaker.Policy{FailureRate: 1}}
@@ -94,8 +107,12 @@ func TestTwoLoggedRetriesAllocateAtMostSix(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if n > 6 {
-		t.Errorf("two logged retries: %v allocations, want at most 6", n)
+	most := 6.0
+	if race.Enabled {
+		most += 2 // the logger's growing of a slice makes another one then
+	}
+	if n > most || lines != 2*101 { // one run more, to warm up
+		t.Errorf("two logged retries: %v allocations, %d lines, want at most %v and 202", n, lines, most)
 	}
 	t.Logf("two logged retries: %v allocations", n)
 }

@@ -104,6 +104,14 @@ func TestTwoRetriesAllocateAtMostFive(t *testing.T) {
 	}
 }
 
+// One allocation for the contexts, one for the correlation id, and one in each line
+// of the log, which the logger makes for fields beyond the fifth.
+func TestTwoLoggedRetriesAllocateAtMostFour(t *testing.T) {
+	if got := costs(t, "B", 1)["forbear, logging JSON"].Allocs; got > 4 {
+		t.Errorf("%d allocations, want at most 4", got)
+	}
+}
+
 func TestTwoRetriesFasterThanAllWithAContext(t *testing.T) {
 	fasterThan(t, "B", "forbear, no breaker", "gax", "go-retry", "backoff", "retry-go", "failsafe-go", "aws, standard mode")
 }
