@@ -50,7 +50,9 @@ func newReplay(source io.ReadCloser, limit int) *replay {
 		if !r.replayable() {
 			return nil, errNotKept
 		}
-		return r.reader(), nil
+		// net/http forgets to close what it asks for when it then finds no
+		// connection, so that this one counts from its first Read.
+		return &replayReader{r: r, unread: true}, nil
 	}
 	return r
 }
@@ -67,10 +69,14 @@ func (r *replay) replayable() bool {
 
 // reader returns the body from its beginning.
 func (r *replay) reader() io.ReadCloser {
+	r.opened()
+	return &replayReader{r: r}
+}
+
+func (r *replay) opened() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open++
-	return &replayReader{r: r}
 }
 
 // finish says that no further reader will be made. The source is closed with
@@ -176,6 +182,7 @@ type replayReader struct {
 	off int64
 
 	mu     sync.Mutex
+	unread bool // and not among the open ones before it is read
 	closed bool
 }
 
@@ -184,6 +191,10 @@ type replayReader struct {
 func (b *replayReader) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	closed := b.closed
+	if b.unread && !closed {
+		b.unread = false
+		b.r.opened()
+	}
 	b.mu.Unlock()
 	if closed {
 		return 0, errBodyClosed
@@ -196,7 +207,7 @@ func (b *replayReader) Read(p []byte) (int, error) {
 // Close may be called more than once, as net/http does.
 func (b *replayReader) Close() error {
 	b.mu.Lock()
-	first := !b.closed
+	first := !b.closed && !b.unread
 	b.closed = true
 	b.mu.Unlock()
 	if !first {
