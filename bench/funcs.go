@@ -93,6 +93,18 @@ func funcs(failures int) []Peer {
 			})
 			return func() error { return gax.Invoke(ctx, call, opt) }
 		}},
+		{Name: "gax, with a timeout", Module: modGax, Context: true, New: func() func() error {
+			op := flaky(failures, errFlaky)
+			call := func(ctx context.Context, _ gax.CallSettings) error { return op(ctx) }
+			opt := gax.WithRetry(func() gax.Retryer {
+				return gax.OnErrorFunc(gax.Backoff{Initial: 1, Max: 1}, func(err error) bool { return errors.Is(err, errFlaky) })
+			})
+			return func() error { // as much as forbear gives a call
+				ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+				defer cancel()
+				return gax.Invoke(ctx, call, opt)
+			}
+		}},
 		{Name: "failsafe-go", Module: modFailsafe, Context: true, New: func() func() error {
 			op := flaky(failures, errFlaky)
 			ex := failsafe.With(retrypolicy.NewBuilder[any]().WithMaxRetries(2).Build())

@@ -76,10 +76,11 @@ func TestFirstTryAllocatesNothing(t *testing.T) {
 
 // The peers keep no circuit breaker and set no time limit, so bare forbear does
 // neither: the caller's deadline comes first. With a limit of its own it is still
-// faster than those that allocate more than once.
+// faster than those that allocate more than once, and than any that sets one.
 func TestFirstTryFasterThanAllWithAContext(t *testing.T) {
 	fasterThan(t, "A", "forbear", "backoff", "retry-go", "failsafe-go", "aws, standard mode")
 	fasterThan(t, "A", "forbear, bare", "gax", "go-retry", "backoff", "retry-go", "failsafe-go", "aws, standard mode")
+	fasterThan(t, "A", "forbear", "gax, with a timeout")
 	fasterThan(t, "A", "forbear, no breaker", "backoff", "retry-go", "failsafe-go", "aws, standard mode")
 }
 
