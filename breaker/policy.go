@@ -83,7 +83,7 @@ func (b Policy) Check(report func(field, rule, format string, args ...any)) {
 		value, low float64
 	}{{"breaker.failure_rate", b.FailureRate, MinFailureRate}, {"breaker.slow_rate", b.SlowRate, 0}} {
 		switch {
-		case f.value < 0 || f.value > 1:
+		case !(f.value >= 0 && f.value <= 1): // NaN too
 			report(f.name, "", "%v is not a fraction", f.value)
 		case f.value != 0 && f.value < f.low:
 			report(f.name, Rule, "%s is under %s", label.Percent(f.value), label.Percent(f.low))
