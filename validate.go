@@ -172,10 +172,10 @@ func (c *checker) budget(p *Policy) {
 	}
 	if b.MinRetries < 0 {
 		c.add("budget.min_retries", "", "%d is negative", b.MinRetries)
-	} else if b.MinRetries > budget.MaxMinRetries {
-		c.add("budget.min_retries", "R-7", "%d is over %d", b.MinRetries, budget.MaxMinRetries)
 	} else if b.MinRetries > 0 && p.Strict {
 		c.add("budget.min_retries", "R-7", "%d contradicts strict", b.MinRetries)
+	} else if b.MinRetries > budget.MaxMinRetries {
+		c.add("budget.min_retries", "R-7", "%d is over %d", b.MinRetries, budget.MaxMinRetries)
 	}
 	if b.RoundUp && p.Strict {
 		c.add("budget.round_up", "R-7", "contradicts strict")

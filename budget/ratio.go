@@ -117,6 +117,13 @@ func (b Policy) MaxAmplification() float64 {
 	return 1 + b.Ratio
 }
 
+// Worst returns what one client's load can grow to at most, as a multiple of its
+// initial requests, when each call has at most so many retries: the floor included,
+// which a client with a single request in a window may spend on that one.
+func (b Policy) Worst(retries int) float64 {
+	return 1 + min(float64(retries), max(float64(b.Allowed(1)), b.MaxAmplification()-1))
+}
+
 // RatioFor returns the part of all requests that may be retries if the load is
 // to grow to at most m times the initial requests: (m - 1) / m.
 func RatioFor(m float64) float64 { return (m - 1) / m }

@@ -24,10 +24,10 @@ import (
 
 var hurry = forbear.Backoff{Base: 50 * time.Millisecond}
 
-// options are those of a run with policy p. Waits are the middle of what they may
+// optionsOf returns those of a run with policy p. Waits are the middle of what they may
 // be, so that two runs can be compared by a few late pieces. Where the breaker is
 // off, no budget is in the way either.
-func options(p forbear.Policy) []forbear.Option {
+func optionsOf(p forbear.Policy) []forbear.Option {
 	o := []forbear.Option{forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.5 })}
 	if p.Breaker.Disabled {
 		o = append(o, forbear.WithBudget(budget.NewTokenBucket(1<<40, 1)))
@@ -63,7 +63,7 @@ func deliver(ctx context.Context, url string, p forbear.Policy) error {
 		return err
 	}
 	d, err := dispatch.New(dispatch.Config{
-		Store: store.Webhooks(), Alerts: store.DeadLetters(), Options: options(p),
+		Store: store.Webhooks(), Alerts: store.DeadLetters(), Options: optionsOf(p),
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func deliver(ctx context.Context, url string, p forbear.Policy) error {
 // runBatch does the pieces as items.
 func runBatch(ctx context.Context, url string, p forbear.Policy) error {
 	p.Kind, p.Backoff = forbear.Batch, hurry
-	r, err := forbear.New("batch", p, options(p)...)
+	r, err := forbear.New("batch", p, optionsOf(p)...)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (letters) Put(context.Context, deadletter.Letter) error { return nil }
 // handleEvents brings the pieces to a consumer, as a broker does.
 func handleEvents(ctx context.Context, url string, p forbear.Policy) error {
 	p.Kind, p.Backoff = forbear.Event, hurry
-	r, err := forbear.New("events", p, append(options(p), forbear.WithCallerDeadLetter())...)
+	r, err := forbear.New("events", p, append(optionsOf(p), forbear.WithCallerDeadLetter())...)
 	if err != nil {
 		return err
 	}
