@@ -89,8 +89,7 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 	if now.IsZero() && asksForTime(resp.Header) {
 		now = time.Now()
 	}
-	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
-	if floor, ok := serverWait(resp.Header, now, limited); ok {
+	if floor, ok := serverWait(resp.Header, now, resp.StatusCode); ok {
 		f.Hint.Floor = floor
 		f.Hint.Spread = hint.Spread(floor, hint.SpreadShare)
 	}
