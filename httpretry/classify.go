@@ -1,6 +1,7 @@
 package httpretry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -83,6 +84,9 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 		return forbear.Failure{Class: class}
 	}
 	f := forbear.Failure{Class: class, Type: typeOf(resp.StatusCode), Err: StatusError(resp.StatusCode)}
+	if deadlineRefused(req, resp) {
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.CallerDeadline, Err: f.Err}
+	}
 	if resp.StatusCode == http.StatusConflict && inProgress(req, resp) {
 		f.Class, f.Type, f.Hint.SameKey = forbear.ClassTransient, "in_progress", true
 	}
@@ -95,6 +99,17 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 	}
 	f.Hint.Stop = saysStop(resp.Header)
 	return f
+}
+
+// deadlineRefused reports whether a server says that the deadline of the request
+// has passed. Only of a request that carried one: a server that was sent none means
+// something else, and its failures count.
+func deadlineRefused(req *http.Request, resp *http.Response) bool {
+	if resp.StatusCode != http.StatusGatewayTimeout || resp.Header.Get(HeaderNoRetry) != NoRetryDeadline {
+		return false
+	}
+	// Each attempt sends a request of its own, with the headers of the transport.
+	return len(cmp.Or(resp.Request, req).Header[HeaderDeadline]) > 0
 }
 
 // classOf is R-4's table. Statuses that it does not list are terminal: unknown
