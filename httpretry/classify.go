@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,12 @@ func ClassifyAt(req *http.Request, resp *http.Response, err error, now time.Time
 // below. What is left is unknown, which stops.
 func classifyError(req *http.Request, err error) forbear.Failure {
 	f, known := forbear.ClassifyNet(err)
+	if !known && req.URL != nil && req.URL.Scheme == "https" {
+		// As an http.Client would hand it over: a proxy's refusal of the tunnel is
+		// known there alone.
+		f, known = forbear.ClassifyNet(&url.Error{Op: req.Method, URL: "https://" + req.URL.Host, Err: err})
+		f.Err = err
+	}
 	if known && f.Class == forbear.ClassCertificate {
 		return f
 	}
