@@ -18,42 +18,49 @@ func (p *Policy) schedule(d Decision, s *State, h Hint, now time.Time, draw func
 	if h.Floor > room {
 		return d.stop(ReasonHintTooLong)
 	}
-	var low, high time.Duration
+	var low, high, reach time.Duration
 	if d.Reason == ReasonRetryable && !h.NoBackoff {
 		base := p.Backoff.Base
 		if h.Base > 0 {
 			base = h.Base
 		}
-		low, high = p.Backoff.span(s, base)
+		low, high, reach = p.Backoff.span(s, base)
 	}
 	if low > room {
 		return d.stop(ReasonDeadline)
 	}
-	high = min(high, room)
+	if high > room {
+		high, reach = room, room
+	}
 	floor := max(low, h.Floor)
 	spread := max(min(h.Spread, room-max(high, floor)), 0)
 	d.Retry = true
 	d.Floor = floor
 	d.Ceiling = duration.Sum(max(high, floor), spread)
-	d.Wait = max(duration.Between(low, high, draw()), h.Floor)
+	d.Wait = max(min(duration.Between(low, reach, draw()), high), floor)
 	if spread > 0 {
 		d.Wait += duration.Between(0, spread, draw())
 	}
 	return d
 }
 
-// span returns the range from which the wait before the next attempt is drawn,
-// before hints and deadlines: uniform in [low, high].
-func (b *Backoff) span(s *State, base time.Duration) (low, high time.Duration) {
+// span returns the range of the wait before the next attempt, before hints and
+// deadlines. The wait is drawn uniformly from [low, reach], and is high where that
+// is more. Decorrelated jitter alone reaches beyond: it is drawn first and capped
+// then, as published, so that late waits gather at the cap.
+func (b *Backoff) span(s *State, base time.Duration) (low, high, reach time.Duration) {
 	if len(b.Schedule) > 0 {
-		return b.step(s.attempt())
+		low, high = b.step(s.attempt())
+		return low, high, high
 	}
 	n := s.retries()
 	if b.Jitter == JitterDecorrelated {
 		prev := min(max(s.PrevWait, base), b.Cap)
-		return min(base, b.Cap), prev + min(2*prev, b.Cap-prev)
+		reach = duration.Sum(prev, duration.Sum(prev, prev))
+		return min(base, b.Cap), min(reach, b.Cap), reach
 	}
-	return 0, duration.Ceiling(base, b.Cap, n)
+	high = duration.Ceiling(base, b.Cap, n)
+	return 0, high, high
 }
 
 // step returns the range of the wait after attempt n of a schedule: between

@@ -10,7 +10,6 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
@@ -123,9 +122,8 @@ func TestLayerBelowIsNoticed(t *testing.T) {
 func TestLateSuccessCountsWhenItHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := quiet(t, forbear.Policy{
-			Budget:  budget.Policy{MinRetries: 100},
 			Breaker: breaker.Policy{WindowTime: 10 * time.Second},
-		})
+		}, forbear.WithBudget(unlimited()))
 		var calls sync.WaitGroup
 		for range 19 {
 			if err := r.Do(t.Context(), func(context.Context) error { return nil }); err != nil {

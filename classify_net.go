@@ -18,7 +18,8 @@ import (
 )
 
 // ClassifyNet recognises the network failures of through any
-// wrapping, by type and never by message. It fits [WithClassifier] for
+// wrapping, by type and never by message, but for those of net/http that have no
+// type of their own (see classify_text.go). It fits [WithClassifier] for
 // operations that are safe to repeat; the HTTP and gRPC edges use it by
 // themselves. A context error is taken for the attempt's own timeout: whether
 // the caller has ended is for the edge to know.
@@ -27,10 +28,10 @@ func ClassifyNet(err error) (Failure, bool) {
 		return f, true
 	}
 	for _, look := range [...]func(error) (Class, string, bool){
-		decoding, nameResolution, tlsFailure, http2Stream, socket, timeout, endOfStream,
+		decoding, nameResolution, tlsFailure, http2Stream, socket, timeout, endOfStream, plainText, proxyRefused,
 	} {
 		if class, label, ok := look(err); ok {
-			return Failure{Class: class, Type: label, Unsent: unsent(label), Err: err}, true
+			return Failure{Class: class, Type: label, Unsent: unsent(label, err), Err: err}, true
 		}
 	}
 	return Failure{}, false
@@ -165,6 +166,9 @@ func http2Stream(err error) (Class, string, bool) {
 	if anyInTree(err, isGoAway) {
 		return ClassTransient, "http2_goaway", true
 	}
+	if anyInTree(err, isConnectionError) {
+		return ClassTransient, "http2_connection_error", true
+	}
 	var s streamError
 	if !errors.As(err, &s) {
 		return 0, "", false
@@ -178,6 +182,14 @@ func http2Stream(err error) (Class, string, bool) {
 		return ClassThrottled, "http2_enhance_your_calm", true
 	}
 	return ClassTerminal, "http2_protocol", true
+}
+
+// isConnectionError knows the end of a connection on which the server broke the
+// protocol, by the shape of a type that net/http does not export either.
+func isConnectionError(err error) bool {
+	t := reflect.TypeOf(err)
+	return t.Kind() == reflect.Uint32 && strings.HasSuffix(t.Name(), "ConnectionError") &&
+		(t.PkgPath() == "net/http" || strings.HasSuffix(t.PkgPath(), "golang.org/x/net/http2"))
 }
 
 // isGoAway knows the end of a stream whose connection the server has closed
@@ -209,7 +221,23 @@ func socket(err error) (Class, string, bool) {
 			return ClassTransient, known.label, true
 		}
 	}
+	// A unix socket of which the file is missing: its server has not started yet, or
+	// is being replaced. Other files that are missing say nothing.
+	if errors.Is(err, syscall.ENOENT) && anyInTree(err, isUnixDial) {
+		return ClassTransient, "socket_missing", true
+	}
 	return 0, "", false
+}
+
+// isDial reports whether err is that of making a connection.
+func isDial(err error) bool {
+	e, ok := err.(*net.OpError)
+	return ok && e.Op == "dial"
+}
+
+func isUnixDial(err error) bool {
+	e, ok := err.(*net.OpError)
+	return ok && e.Op == "dial" && strings.HasPrefix(e.Net, "unix")
 }
 
 func timeout(err error) (Class, string, bool) {
@@ -232,12 +260,16 @@ func endOfStream(err error) (Class, string, bool) {
 	return 0, "", false
 }
 
-// unsent reports whether the label alone proves that nothing was processed.
-func unsent(label string) bool {
+// unsent reports whether a failure proves that nothing was processed. A way that
+// breaks proves it while the connection is being made: later it breaks on both sides
+// of the work.
+func unsent(label string, err error) bool {
 	switch label {
-	case "connection_refused", "http2_refused_stream", "dns_failure", "dns_not_found",
-		"network_unreachable", "host_unreachable":
+	case "connection_refused", "http2_refused_stream", "dns_failure", "dns_not_found", "socket_missing",
+		"proxy_502", "proxy_503", "proxy_504", "proxy_403", "proxy_407":
 		return true
+	case "network_unreachable", "host_unreachable":
+		return anyInTree(err, isDial)
 	}
 	return false
 }

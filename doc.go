@@ -101,8 +101,8 @@
 //   - policy.go, defaults.go, kind.go, profile.go, validate.go: what may be retried,
 //     the figures of the standard, and what is refused.
 //   - decide.go, decision.go, state.go, facts.go, backoff.go: the decision.
-//   - failure.go, classify.go, classify_net.go, outcome.go, reason.go, errors.go: what
-//     failed, what a breaker makes of it, and why a call ended.
+//   - failure.go, classify.go, classify_net.go, classify_text.go, outcome.go, reason.go,
+//     errors.go: what failed, what a breaker makes of it, and why a call ended.
 //   - retryer.go, options.go, set.go, next.go: what is shared, and the commit.
 //   - do.go, call.go, begin.go, attempt.go, wait.go: a live call; durable.go,
 //     progress.go, pace.go: one that survives.

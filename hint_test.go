@@ -113,6 +113,42 @@ func TestDecorrelatedJitter(t *testing.T) {
 	}
 }
 
+// TestDecorrelatedJitterIsDrawnFirst: as published, min(cap, random(base, 3 x
+// previous)): what is drawn above the cap is the cap, and the range ends below it
+// only where the time that is left does.
+func TestDecorrelatedJitterIsDrawnFirst(t *testing.T) {
+	const s = time.Second
+	for _, tc := range []struct {
+		name      string
+		base, cap time.Duration
+		prev      time.Duration
+		left      time.Duration // 0: enough
+		u         float64
+		ceiling   time.Duration
+		want      time.Duration
+	}{
+		{"within the cap", 1 * s, 20 * s, 4 * s, 0, 0.5, 12 * s, 6500 * time.Millisecond},
+		{"drawn below the cap", 1 * s, 20 * s, 19 * s, 0, 0.25, 20 * s, 15 * s},
+		{"drawn above the cap", 1 * s, 20 * s, 19 * s, 0, 0.5, 20 * s, 20 * s},
+		{"cut to what is left", 1 * s, 20 * s, 19 * s, 11*s + 100*time.Millisecond, 0.5, 11 * s, 6 * s},
+		{"more is left than the cap", 1 * s, 20 * s, 19 * s, 30 * s, 0.25, 20 * s, 15 * s},
+		{"no number overflows", 1, 1<<63 - 1, 1 << 62, 0, 0.999, 23*time.Hour + 59*time.Minute + 59*s + 900*time.Millisecond, -1},
+	} {
+		p := forbear.Policy{Kind: forbear.Event, Backoff: forbear.Backoff{Jitter: forbear.JitterDecorrelated, Base: tc.base, Cap: tc.cap}}
+		state := forbear.State{Attempt: 3, PrevWait: tc.prev}
+		if tc.left > 0 {
+			state.Deadline = epoch.Add(tc.left)
+		}
+		d := forbear.Decide(&p, state, transient, epoch, func() float64 { return tc.u })
+		if d.Floor != tc.base || d.Ceiling != tc.ceiling || tc.want >= 0 && d.Wait != tc.want {
+			t.Errorf("%s: %v in [%v, %v], want %v in [%v, %v]", tc.name, d.Wait, d.Floor, d.Ceiling, tc.want, tc.base, tc.ceiling)
+		}
+		if d.Wait < d.Floor || d.Wait > d.Ceiling {
+			t.Errorf("%s: %v is not in [%v, %v]", tc.name, d.Wait, d.Floor, d.Ceiling)
+		}
+	}
+}
+
 // A webhook's day takes no time in a bubble; the waits follow R-3's table.
 func TestWebhookScheduleInDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

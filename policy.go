@@ -89,7 +89,8 @@ type Jitter uint8
 const (
 	// JitterFull draws from [0, ceiling].
 	JitterFull Jitter = iota + 1
-	// JitterDecorrelated draws from [base, 3 x previous wait], within the cap.
+	// JitterDecorrelated draws from [base, 3 x previous wait]; what is over the
+	// cap is the cap.
 	JitterDecorrelated
 )
 

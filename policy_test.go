@@ -3,13 +3,16 @@ package forbear_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/health"
 	"github.com/forbear-go/forbear/internal/errtype"
 )
 
@@ -61,6 +64,18 @@ func TestViolations(t *testing.T) {
 		{withBudget(budget.Policy{MaxMultiplier: 0.9}), "budget.max_multiplier 0.9 is not in 1-10"},
 		{withBudget(budget.Policy{MaxMultiplier: 2}), "budget.max_multiplier 2 is over 1.25, which is 20% of the total (R-7)"},
 		{withBudget(budget.Policy{MinRetries: -1}), "budget.min_retries -1 is negative"},
+		{withBudget(budget.Policy{MinRetries: 11}), "budget.min_retries 11 is over 10 (R-7)"},
+		{withBudget(budget.Policy{MinRetries: 1 << 30}), "budget.min_retries 1073741824 is over 10 (R-7)"},
+		{withBudget(budget.Policy{Ratio: math.NaN()}), "budget.ratio NaN is not a fraction"},
+		{withBudget(budget.Policy{Ratio: math.Inf(1)}), "budget.ratio +Inf is not a fraction"},
+		{withBudget(budget.Policy{Ratio: math.Inf(-1)}), "budget.ratio -Inf is not a fraction"},
+		{withBudget(budget.Policy{MaxMultiplier: math.NaN()}), "budget.max_multiplier NaN is not in 1-10"},
+		{withBudget(budget.Policy{MaxMultiplier: math.Inf(1)}), "budget.max_multiplier +Inf is not in 1-10"},
+		{forbear.Policy{Breaker: breaker.Policy{FailureRate: math.NaN()}}, "breaker.failure_rate NaN is not a fraction"},
+		{forbear.Policy{Breaker: breaker.Policy{SlowRate: math.NaN()}}, "breaker.slow_rate NaN is not a fraction"},
+		{forbear.Policy{Breaker: breaker.Policy{SlowRate: math.Inf(1)}}, "breaker.slow_rate +Inf is not a fraction"},
+		{forbear.Policy{Health: health.Policy{MinSuccess: math.NaN()}}, "health.min_success NaN is not a fraction"},
+		{forbear.Policy{Health: health.Policy{MinSuccess: math.Inf(-1)}}, "health.min_success -Inf is not a fraction"},
 		{forbear.Policy{Strict: true, Budget: budget.Policy{MinRetries: 2}}, "budget.min_retries 2 contradicts strict (R-7)"},
 		{forbear.Policy{Strict: true, Budget: budget.Policy{RoundUp: true}}, "budget.round_up contradicts strict (R-7)"},
 		{withBudget(budget.Policy{Window: 2 * time.Hour}), "budget.window 2h0m0s is not in 0-1h"},
@@ -106,6 +121,8 @@ func TestGoodPolicies(t *testing.T) {
 		"longest cap":      {Backoff: forbear.Backoff{Cap: time.Minute}, Budget: budget.Policy{Window: time.Minute}},
 		"fifth multiplier": {Budget: budget.Policy{MaxMultiplier: 1.25}},
 		"of total":         {Budget: budget.Policy{Ratio: 0.2, Of: budget.OfTotal}},
+		"highest floor":    {Budget: budget.Policy{MinRetries: budget.MaxMinRetries}},
+		"no idle bound":    {BodyIdle: -1},
 		"user's class":     {Classify: map[string]forbear.Class{"http_404": forbear.ClassTransient}},
 	} {
 		if err := p.Validate(); err != nil {

@@ -158,13 +158,14 @@ func (c *checker) budget(p *Policy) {
 	if b.MaxMultiplier != 0 && b.Of != budget.OfInitial {
 		c.add("budget.max_multiplier", "", "is by definition of the initial requests: drop budget.of")
 	}
-	if b.Ratio < 0 || b.Ratio > 1 {
+	// Each range is asked for, and not what is outside: NaN is in none.
+	if !(b.Ratio >= 0 && b.Ratio <= 1) {
 		c.add("budget.ratio", "", "%v is not a fraction", b.Ratio)
 	} else if b.Ratio > budget.DefaultRatio {
 		c.add("budget.ratio", "R-7", "%s is over 20%%", label.Percent(b.Ratio))
 	}
 	// 1.25 is what 20 % of the total comes to, the weakest reading of R-7.
-	if b.MaxMultiplier != 0 && (b.MaxMultiplier < 1 || b.MaxMultiplier > 10) {
+	if b.MaxMultiplier != 0 && !(b.MaxMultiplier >= 1 && b.MaxMultiplier <= 10) {
 		c.add("budget.max_multiplier", "", "%v is not in 1-10", b.MaxMultiplier)
 	} else if b.MaxMultiplier > 1/(1-budget.DefaultRatio) {
 		c.add("budget.max_multiplier", "R-7", "%v is over 1.25, which is 20%% of the total", b.MaxMultiplier)
@@ -173,6 +174,8 @@ func (c *checker) budget(p *Policy) {
 		c.add("budget.min_retries", "", "%d is negative", b.MinRetries)
 	} else if b.MinRetries > 0 && p.Strict {
 		c.add("budget.min_retries", "R-7", "%d contradicts strict", b.MinRetries)
+	} else if b.MinRetries > budget.MaxMinRetries {
+		c.add("budget.min_retries", "R-7", "%d is over %d", b.MinRetries, budget.MaxMinRetries)
 	}
 	if b.RoundUp && p.Strict {
 		c.add("budget.round_up", "R-7", "contradicts strict")

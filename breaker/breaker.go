@@ -37,6 +37,8 @@ type Breaker struct {
 	patience  patience
 	permits   int // probes that may still begin
 	succeeded int
+	probedAt  time.Time // when the latest probe began
+	round     uint32    // counts the times that places of overdue probes were given again
 	forced    bool
 	moved     func(Transition)
 }
@@ -63,6 +65,7 @@ type Transition struct {
 // made without asking; its end counts when the breaker has not moved yet.
 type Permit struct {
 	generation uint64
+	round      uint32
 	// Probe says that the attempt tries out a dependency that was down. It
 	// should get half the usual time.
 	Probe bool
@@ -120,11 +123,24 @@ func (b *Breaker) allowProbe(now time.Time) (Permit, bool) {
 		b.permits, b.succeeded = b.policy.Probes, 0
 		generation, s = b.load()
 	}
+	if s == HalfOpen && b.permits == 0 && b.overdue(now) <= 0 {
+		b.permits = b.policy.Probes - b.succeeded
+		b.round++
+	}
 	if s != HalfOpen || b.permits == 0 {
 		return Permit{}, false
 	}
 	b.permits--
-	return Permit{generation: generation, Probe: true}, true
+	b.probedAt = now
+	return Permit{generation: generation, round: b.round, Probe: true}, true
+}
+
+// overdue returns how long it is until the places of the probes that are under way
+// are given again: a probe that hangs must not hold the breaker half-open for
+// ever. Until then it has as long as an open breaker waits at most, or as a call
+// may take. It is called with b.mu held.
+func (b *Breaker) overdue(now time.Time) time.Duration {
+	return b.probedAt.Add(max(b.policy.OpenFor, b.policy.SlowCall)).Sub(now)
 }
 
 // Outcome is how one attempt ended, for a breaker.
@@ -168,15 +184,16 @@ func (b *Breaker) RecordGoodAt(p Permit, began time.Duration) {
 }
 
 // Cancel gives back a permit whose attempt says nothing about the dependency:
-// it was never made, or the caller ended it.
+// it was never made, or the caller ended it. An overdue probe has none to give
+// back: its place was given to another.
 func (b *Breaker) Cancel(p Permit) {
 	if !p.Probe {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if generation, s := b.load(); generation == p.generation && s == HalfOpen {
-		b.permits++
+	if generation, s := b.load(); generation == p.generation && s == HalfOpen && p.round == b.round {
+		b.permits = min(b.permits+1, b.policy.Probes-b.succeeded)
 	}
 }
 
@@ -231,7 +248,8 @@ func (b *Breaker) BudgetSpent(now time.Time) bool {
 
 // Wait returns how long it is until an attempt may be let through: 0 when one
 // may be asked for now. Sources of work stop fetching meanwhile. A breaker whose
-// probes are all under way, or that is forced open, says a second.
+// probes are all under way, or that is forced open, says a second; less when the
+// probes are overdue before that.
 func (b *Breaker) Wait(now time.Time) time.Duration {
 	if _, s := b.load(); s == Closed {
 		return 0
@@ -243,6 +261,8 @@ func (b *Breaker) Wait(now time.Time) time.Duration {
 		return 0
 	case s == Open && !b.forced:
 		return max(b.openedAt.Add(b.wait).Sub(now), 0)
+	case s == HalfOpen:
+		return min(max(b.overdue(now), 0), time.Second)
 	}
 	return time.Second
 }
@@ -260,7 +280,9 @@ func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 	if b.succeeded++; b.succeeded >= b.policy.Probes {
 		b.patience.recovered(b.openedAt, now)
 		b.close(CauseRecovered, now, "")
+		return
 	}
+	b.permits = min(b.permits, b.policy.Probes-b.succeeded) // fewer when an overdue one succeeded
 }
 
 // open, close and move are called with b.mu held.

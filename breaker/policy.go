@@ -28,7 +28,10 @@ type Policy struct {
 	// 5 s. It starts with 5 s and doubles with each probing that fails; after
 	// a minute without an opening it starts anew.
 	OpenFor time.Duration `json:"open_for,omitzero"`
-	Probes  int           `json:"probes,omitzero"` // all must succeed; default 5
+	// Probes is how many are let through then; all must succeed. Default 5. When
+	// none is left to give, and the latest was given longer ago than OpenFor and
+	// SlowCall, those still under way are overdue, and their places are given again.
+	Probes int `json:"probes,omitzero"`
 	// OnBudget says what an exhausted retry budget means to the breaker.
 	OnBudget BudgetEffect `json:"on_budget,omitzero"`
 }
@@ -80,7 +83,7 @@ func (b Policy) Check(report func(field, rule, format string, args ...any)) {
 		value, low float64
 	}{{"breaker.failure_rate", b.FailureRate, MinFailureRate}, {"breaker.slow_rate", b.SlowRate, 0}} {
 		switch {
-		case f.value < 0 || f.value > 1:
+		case !(f.value >= 0 && f.value <= 1): // NaN too
 			report(f.name, "", "%v is not a fraction", f.value)
 		case f.value != 0 && f.value < f.low:
 			report(f.name, Rule, "%s is under %s", label.Percent(f.value), label.Percent(f.low))

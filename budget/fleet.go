@@ -16,7 +16,7 @@ import (
 // Fleet is the rolling-window budget of R-7 for all instances of a
 // service together: give each instance one with the same key and the same
 // policy, by way of forbear.WithBudget. MinRetries is then a floor of the fleet, not
-// one of each instance.
+// one of each instance, and may be up to 1000.
 //
 // No call ever waits for the store. Between two reports in the background
 // an instance spends what the store lets it hold, and what its own new requests
@@ -133,6 +133,10 @@ func NewFleet(p Policy, store Store, key string, opts FleetOptions) (*Fleet, err
 	return b, nil
 }
 
+// maxFleetFloor bounds the floor of a fleet: that of a hundred instances which each
+// have a floor of their own, the highest that needs no waiver.
+const maxFleetFloor = 100 * MaxMinRetries
+
 func (b *Fleet) validate() error {
 	var errs []error
 	if b.store == nil {
@@ -144,8 +148,8 @@ func (b *Fleet) validate() error {
 	if r := b.policy.Ratio; !(r > 0 && r < 1) {
 		errs = append(errs, fmt.Errorf("ratio %v is outside 0-1 (R-7)", r))
 	}
-	if b.policy.MinRetries < 0 {
-		errs = append(errs, fmt.Errorf("min_retries %d is negative (R-7)", b.policy.MinRetries))
+	if n := b.policy.MinRetries; n < 0 || n > maxFleetFloor {
+		errs = append(errs, fmt.Errorf("min_retries %d is outside 0-%d (R-7)", n, maxFleetFloor))
 	}
 	if b.opts.Interval < 0 || b.opts.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("interval %v or timeout %v is negative", b.opts.Interval, b.opts.Timeout))
@@ -156,6 +160,7 @@ func (b *Fleet) validate() error {
 	return errors.Join(errs...)
 }
 
+<<<<<<< HEAD
 // parts returns what one initial request earns and what one retry costs, in
 // the same unit.
 func (b Policy) parts() (earns, costs int64) {
@@ -170,6 +175,8 @@ func (b Policy) parts() (earns, costs int64) {
 // Policy returns what b was made of, with its defaults.
 func (b *Fleet) Policy() Policy { return b.policy }
 
+=======
+>>>>>>> limits
 // Request implements [Budget].
 func (b *Fleet) Request(now time.Time) { b.initial.Add(now, 1) }
 

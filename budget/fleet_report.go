@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/label"
@@ -122,13 +123,16 @@ func (b *Fleet) accepted(fleet Reading, sent time.Time, leave bool) {
 	}
 }
 
+// maxCount is the largest count that can be told in units.
+const maxCount = math.MaxInt64 / 1_000_000
+
 // read takes in a reading and reports whether it ends an outage.
 func (b *Fleet) read(fleet Reading, sent time.Time, leave bool) (back bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stats.Reported++
 	b.fleet, b.readAt = fleet, sent
-	b.hold, b.leaseEnd = fleet.Granted*b.unit, sent.Add(b.lease)
+	b.hold, b.leaseEnd = min(fleet.Granted, maxCount)*b.unit, sent.Add(b.lease)
 	if leave {
 		b.leaseEnd = time.Time{}
 	}
@@ -138,7 +142,7 @@ func (b *Fleet) read(fleet Reading, sent time.Time, leave bool) (back bool) {
 	if n := fleet.Retries + fleet.Held; n > b.policy.Allowed(fleet.Initial) {
 		committed = n
 	}
-	b.debt = max(0, committed*b.unit-b.ppm*fleet.Initial)
+	b.debt = max(0, min(committed, maxCount)*b.unit-b.ppm*min(fleet.Initial, maxCount))
 	back, b.local = b.local, false
 	return back
 }

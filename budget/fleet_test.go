@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sort"
 	"strings"
@@ -358,7 +359,12 @@ func TestNewFleetBudgetRefuses(t *testing.T) {
 		{"no store", budget.Policy{}, nil, "k", budget.FleetOptions{}},
 		{"no key", budget.Policy{}, store, "", budget.FleetOptions{}},
 		{"ratio", budget.Policy{Ratio: 1}, store, "k", budget.FleetOptions{}},
+		{"ratio NaN", budget.Policy{Ratio: math.NaN()}, store, "k", budget.FleetOptions{}},
+		{"multiplier NaN", budget.Policy{MaxMultiplier: math.NaN()}, store, "k", budget.FleetOptions{}},
+		{"multiplier Inf", budget.Policy{MaxMultiplier: math.Inf(1)}, store, "k", budget.FleetOptions{}},
 		{"floor", budget.Policy{MinRetries: -1}, store, "k", budget.FleetOptions{}},
+		{"high floor", budget.Policy{MinRetries: 1001}, store, "k", budget.FleetOptions{}},
+		{"absurd floor", budget.Policy{MinRetries: 1 << 62}, store, "k", budget.FleetOptions{}},
 		{"interval", budget.Policy{}, store, "k", budget.FleetOptions{Interval: -1}},
 		{"window", budget.Policy{Window: time.Second}, store, "k", budget.FleetOptions{}},
 		{"lease", budget.Policy{}, store, "k", budget.FleetOptions{Interval: 6 * time.Second}},

@@ -14,7 +14,8 @@ type Policy struct {
 	Ratio  float64       `json:"ratio,omitzero"`  // default 0.20
 	Window time.Duration `json:"window,omitzero"` // default 30 s
 	// MinRetries is the number of retries per window that are allowed even to
-	// a client with few requests. Default 3; none when the policy is strict.
+	// a client with few requests. Default 3; none when the policy is strict. More
+	// than [MaxMinRetries] need a waiver of R-7.
 	MinRetries int `json:"min_retries,omitzero"`
 	// Of is what Ratio is a part of.
 	Of RatioOf `json:"of,omitzero"`
@@ -42,6 +43,11 @@ const (
 	DefaultWindow     = 30 * time.Second
 	DefaultMinRetries = 3
 )
+
+// MaxMinRetries is the highest floor of a [Policy] that needs no waiver of R-7: as
+// many retries as two synchronous calls have by the highest count of R-2. A higher
+// floor is a budget of its own, whatever the ratio says.
+const MaxMinRetries = 10
 
 // WithDefaults returns b with its zero fields filled in, and with MaxMultiplier
 // read as the Ratio that it stands for.

@@ -1,6 +1,8 @@
 package budget
 
 import (
+	"math"
+	"math/bits"
 	"sync"
 	"time"
 
@@ -69,25 +71,45 @@ func (b *Ratio) Level(now time.Time) Level {
 // [Policy.WithDefaults].
 func (b Policy) Allowed(initial int64) int64 {
 	// Parts per million keep 0.1 x 30 at 3.
-	const million = 1_000_000
-	ppm := int64(b.Ratio*million + 0.5)
-	whole := int64(million)
-	if b.Of == OfTotal {
-		whole -= ppm // r / (initial + r) <= ratio
+	earns, costs := b.parts()
+	return max(share(max(initial, 0), earns, costs, b.RoundUp), int64(b.MinRetries))
+}
+
+// parts returns what one initial request earns and what one retry costs, in
+// the same unit.
+func (b Policy) parts() (earns, costs int64) {
+	const million, most = 1_000_000, 1_000_000
+	if b.Ratio > 0 { // which NaN is not
+		earns = int64(min(b.Ratio, most)*million + 0.5)
 	}
-	if whole <= 0 {
-		return 1<<63 - 1
+	if costs = million; b.Of == OfTotal {
+		costs -= earns // r / (initial + r) <= ratio
 	}
-	share := ppm * initial
-	if b.RoundUp {
-		share += whole - 1
+	return earns, costs
+}
+
+// share returns n x earns / costs. What is too large to be counted is the largest
+// count there is.
+func share(n, earns, costs int64, roundUp bool) int64 {
+	if costs <= 0 {
+		return math.MaxInt64
 	}
-	return max(share/whole, int64(b.MinRetries))
+	high, low := bits.Mul64(uint64(n), uint64(earns))
+	if roundUp {
+		var carry uint64
+		low, carry = bits.Add64(low, uint64(costs-1), 0)
+		high += carry
+	}
+	if high >= uint64(costs) { // the quotient needs more than 64 bits
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(high, low, uint64(costs))
+	return int64(min(quotient, math.MaxInt64))
 }
 
 // Spent reports whether no retry is left in a window with so many initial requests
 // and retries.
-func (b Policy) Spent(initial, retries int64) bool { return retries+1 > b.Allowed(initial) }
+func (b Policy) Spent(initial, retries int64) bool { return retries >= b.Allowed(initial) }
 
 // MaxAmplification returns what the budget lets the load grow to, as a multiple
 // of the initial requests, leaving aside the floor for quiet clients.
@@ -96,6 +118,13 @@ func (b Policy) MaxAmplification() float64 {
 		return 1 / (1 - b.Ratio)
 	}
 	return 1 + b.Ratio
+}
+
+// Worst returns what one client's load can grow to at most, as a multiple of its
+// initial requests, when each call has at most so many retries: the floor included,
+// which a client with a single request in a window may spend on that one.
+func (b Policy) Worst(retries int) float64 {
+	return 1 + min(float64(retries), max(float64(b.Allowed(1)), b.MaxAmplification()-1))
 }
 
 // RatioFor returns the part of all requests that may be retries if the load is

@@ -51,13 +51,15 @@ func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 	r := x.in
 	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
 	if deadline, ok := inbound.Deadline(r.Header[httpretry.HeaderDeadline]); ok {
+		left := time.Until(deadline)
+		if left <= httpretry.SafetyMargin {
+			w.Header().Set(httpretry.HeaderNoRetry, httpretry.NoRetryDeadline)
+			x.problem(w, newProblem(http.StatusGatewayTimeout, "deadline", "No time left", inbound.Lateness(left)))
+			return
+		}
 		// What is kept is for the gateway's own response. The transport takes as
 		// much off again for the dependency's.
 		deadline = deadline.Add(-httpretry.SafetyMargin)
-		if time.Until(deadline) <= 0 {
-			x.problem(w, lateCaller)
-			return
-		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()

@@ -16,9 +16,8 @@ func newProblem(status int, kind, title, detail string) problem.Problem {
 
 // The refusals that need no more than the request itself.
 var (
-	noRoute    = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
-	badPath    = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments")
-	lateCaller = newProblem(http.StatusGatewayTimeout, "deadline", "No time left", "the deadline of the request leaves no time for an attempt")
+	noRoute = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
+	badPath = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments")
 )
 
 // problem responds with p, completed by the path and the correlation id: a

@@ -77,6 +77,9 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := readProblem(t, call(t, http.MethodGet, address+tt.path, tt.header, nil))
+			if tt.name == "late" && !strings.Contains(got.Detail, "ago by this server's clock") {
+				t.Errorf("detail %q does not say by how much the deadline has passed", got.Detail)
+			}
 			path, _, _ := strings.Cut(tt.path, "?")
 			if got.Instance != path {
 				t.Errorf("instance %q, want %q", got.Instance, path)
@@ -89,6 +92,20 @@ func TestProblems(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestLateCaller: a caller whose deadline has passed is told not to try again, and a
+// transport of forbear's takes it for the caller's own deadline.
+func TestLateCaller(t *testing.T) {
+	address := start(t, gateway.Route{Prefix: "/", Target: parse(t, "http://127.0.0.1:1"), Retryer: retryer(t, quick)})
+	got := call(t, http.MethodGet, address+"/a", http.Header{"X-Request-Deadline": {"1000"}}, nil)
+	if stop := got.Header.Get("X-Forbear-No-Retry"); got.StatusCode != 504 || stop != "deadline" {
+		t.Errorf("%d with X-Forbear-No-Retry %q, want 504 and deadline", got.StatusCode, stop)
+	}
+	got = call(t, http.MethodGet, address+"/a", nil, nil)
+	if stop := got.Header.Get("X-Forbear-No-Retry"); got.StatusCode != 502 || stop != "" {
+		t.Errorf("%d with X-Forbear-No-Retry %q, want 502 without", got.StatusCode, stop)
 	}
 }
 

@@ -39,7 +39,7 @@ func (p Policy) WithDefaults() Policy {
 // for a gate, so no rule is among them. A limit of 1 is refused: the first failure
 // would stop all retries.
 func (p Policy) Check(report func(field, rule, format string, args ...any)) {
-	if p.MinSuccess < 0 || p.MinSuccess > 1 {
+	if !(p.MinSuccess >= 0 && p.MinSuccess <= 1) { // NaN too
 		report("health.min_success", "", "%v is not a fraction", p.MinSuccess)
 	} else if p.MinSuccess == 1 {
 		report("health.min_success", "", "%s leaves no retry after any failure: set disabled instead", label.Percent(p.MinSuccess))

@@ -1,9 +1,11 @@
 package httpretry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +55,12 @@ func ClassifyAt(req *http.Request, resp *http.Response, err error, now time.Time
 // below. What is left is unknown, which stops.
 func classifyError(req *http.Request, err error) forbear.Failure {
 	f, known := forbear.ClassifyNet(err)
+	if !known && req.URL != nil && req.URL.Scheme == "https" {
+		// As an http.Client would hand it over: a proxy's refusal of the tunnel is
+		// known there alone.
+		f, known = forbear.ClassifyNet(&url.Error{Op: req.Method, URL: "https://" + req.URL.Host, Err: err})
+		f.Err = err
+	}
 	if known && f.Class == forbear.ClassCertificate {
 		return f
 	}
@@ -83,19 +91,32 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 		return forbear.Failure{Class: class}
 	}
 	f := forbear.Failure{Class: class, Type: typeOf(resp.StatusCode), Err: StatusError(resp.StatusCode)}
+	if deadlineRefused(req, resp) {
+		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.CallerDeadline, Err: f.Err}
+	}
 	if resp.StatusCode == http.StatusConflict && inProgress(req, resp) {
 		f.Class, f.Type, f.Hint.SameKey = forbear.ClassTransient, "in_progress", true
 	}
 	if now.IsZero() && asksForTime(resp.Header) {
 		now = time.Now()
 	}
-	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
-	if floor, ok := serverWait(resp.Header, now, limited); ok {
+	if floor, ok := serverWait(resp.Header, now, resp.StatusCode); ok {
 		f.Hint.Floor = floor
 		f.Hint.Spread = hint.Spread(floor, hint.SpreadShare)
 	}
 	f.Hint.Stop = saysStop(resp.Header)
 	return f
+}
+
+// deadlineRefused reports whether a server says that the deadline of the request
+// has passed. Only of a request that carried one: a server that was sent none means
+// something else, and its failures count.
+func deadlineRefused(req *http.Request, resp *http.Response) bool {
+	if resp.StatusCode != http.StatusGatewayTimeout || resp.Header.Get(HeaderNoRetry) != NoRetryDeadline {
+		return false
+	}
+	// Each attempt sends a request of its own, with the headers of the transport.
+	return len(cmp.Or(resp.Request, req).Header[HeaderDeadline]) > 0
 }
 
 // classOf is R-4's table. Statuses that it does not list are terminal: unknown

@@ -15,6 +15,7 @@ const (
 	// HeaderExhausted on a response says that a layer below has used its
 	// retries, and those above should not begin theirs.
 	HeaderExhausted = "X-Forbear-Retries-Exhausted"
-	// HeaderNoRetry on a response asks all layers above not to retry.
+	// HeaderNoRetry on a response asks all layers above not to retry, whatever its
+	// value; see also [NoRetryDeadline].
 	HeaderNoRetry = "X-Forbear-No-Retry"
 )

@@ -16,6 +16,12 @@ import (
 // less left is not begun.
 const SafetyMargin = 100 * time.Millisecond
 
+// NoRetryDeadline is the value of [HeaderNoRetry] with which a server refuses, by
+// 504, a request whose deadline has passed by its clock. A transport of this
+// package takes that for the caller's own deadline, when the request carried one: it
+// is not retried, and does not count against the server.
+const NoRetryDeadline = "deadline"
+
 // Inbound is middleware for a server whose handlers make calls of their own. It
 // hands what the wire says to the request's context: the deadline, the number
 // of the attempt, so that a call made inside a caller's retry is not retried
@@ -24,7 +30,8 @@ const SafetyMargin = 100 * time.Millisecond
 // its own.
 //
 // A request whose deadline leaves less than the safety margin gets 504 and a
-// problem document at once.
+// problem document at once, which says by how much it is late, and with it the
+// word [NoRetryDeadline]: to come again would be later still.
 func Inbound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -34,10 +41,11 @@ func Inbound(next http.Handler) http.Handler {
 		}
 		ctx = inbound.Retry(ctx, "inbound", r.Header[HeaderAttempt])
 		if deadline, ok := inbound.Deadline(r.Header[HeaderDeadline]); ok {
-			if time.Until(deadline) < SafetyMargin {
+			if left := time.Until(deadline); left < SafetyMargin {
+				w.Header().Set(HeaderNoRetry, NoRetryDeadline)
 				problem.Write(w, problem.Problem{
 					Type: problem.Namespace + "deadline", Title: "No time left", Status: http.StatusGatewayTimeout,
-					Detail:   "the deadline of the request leaves no time for a response",
+					Detail:   inbound.Lateness(left),
 					Instance: r.URL.EscapedPath(), CorrelationID: forbear.CorrelationID(ctx),
 				})
 				return

@@ -150,6 +150,9 @@ func TestInboundDeadline(t *testing.T) {
 			req.Header.Set(httpretry.HeaderDeadline, tc.value)
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, req)
+			if stop := w.Header().Get(httpretry.HeaderNoRetry); (stop == "deadline") != (tc.status == 504) {
+				t.Errorf("%s is %q", httpretry.HeaderNoRetry, stop)
+			}
 			if w.Code != tc.status || has != tc.has {
 				t.Errorf("status %d, deadline %v; want %d, %v", w.Code, has, tc.status, tc.has)
 			}

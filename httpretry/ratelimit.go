@@ -69,15 +69,17 @@ func (q *quota) wait() (time.Duration, bool) {
 	return decimal(strconv.FormatInt(q.reset, 10), time.Second)
 }
 
+// quotaLeft reports whether what remains of a limit is above zero. While it is, the
+// end of the limit's window is no reason to wait.
+func quotaLeft(remaining string) bool {
+	n, err := strconv.ParseFloat(strings.TrimSpace(remaining), 64)
+	return err == nil && n > 0
+}
+
 // rateLimitReset reads X-RateLimit-Reset, which vendors fill in three ways:
 // seconds from now, seconds since 1970, milliseconds since 1970. The size tells
-// them apart. It says nothing while X-RateLimit-Remaining is above zero.
+// them apart.
 func rateLimitReset(value string, h http.Header, now time.Time) (time.Duration, bool) {
-	if left := h.Get("X-Ratelimit-Remaining"); left != "" {
-		if n, err := strconv.ParseFloat(strings.TrimSpace(left), 64); err == nil && n > 0 {
-			return 0, false
-		}
-	}
 	const (
 		epochSeconds = 100_000_000     // below: a delta of up to three years
 		epochMillis  = 100_000_000_000 // below: a date up to the year 5138

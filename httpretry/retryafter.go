@@ -16,17 +16,20 @@ const forever = time.Duration(math.MaxInt64)
 // false when none can be read. It reads Retry-After (RFC 9110 section 10.2.3) as
 // seconds or as any of the three date forms of section 5.6.7, relative to the
 // response's own Date where there is one, and retry-after-ms. Where neither is
-// there, it reads RateLimit, RateLimit-Reset and X-RateLimit-Reset.
+// there, it reads RateLimit, RateLimit-Reset and X-RateLimit-Reset; the latter two
+// say nothing while RateLimit-Remaining, or X-RateLimit-Remaining, is above zero.
 //
 // A value that cannot be read is ignored; of several, the largest counts; a
 // date gone by asks for no wait; a number beyond all bounds saturates.
 func ParseRetryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
-	return serverWait(h, now, true)
+	return serverWait(h, now, 0)
 }
 
-// serverWait is ParseRetryAfter; limited says whether the rate-limit headers,
-// which many servers send with every response, are a reason to wait here.
-func serverWait(h http.Header, now time.Time, limited bool) (d time.Duration, ok bool) {
+// serverWait is ParseRetryAfter for a response of which the status is known. The
+// rate-limit headers, which many servers send with every response, are a reason to
+// wait with 429 and 503 alone, and with a status of 0, which is not known.
+func serverWait(h http.Header, now time.Time, status int) (d time.Duration, ok bool) {
+	limited := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 0
 	most := func(wait time.Duration, readable bool) {
 		if readable {
 			d, ok = max(d, wait), true
@@ -44,11 +47,15 @@ func serverWait(h http.Header, now time.Time, limited bool) (d time.Duration, ok
 	for _, v := range h["Ratelimit"] {
 		most(rateLimit(v))
 	}
-	for _, v := range h["Ratelimit-Reset"] {
-		most(decimal(v, time.Second))
+	if status == http.StatusTooManyRequests || !quotaLeft(h.Get("Ratelimit-Remaining")) {
+		for _, v := range h["Ratelimit-Reset"] {
+			most(decimal(v, time.Second))
+		}
 	}
-	for _, v := range h["X-Ratelimit-Reset"] {
-		most(rateLimitReset(v, h, now))
+	if !quotaLeft(h.Get("X-Ratelimit-Remaining")) {
+		for _, v := range h["X-Ratelimit-Reset"] {
+			most(rateLimitReset(v, h, now))
+		}
 	}
 	return d, ok
 }

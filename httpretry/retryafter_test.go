@@ -116,6 +116,9 @@ func TestParseRetryAfter(t *testing.T) {
 		{"RateLimit beyond a Duration", []string{`RateLimit: "default";r=0;t=9223372037`}, forever},
 		{"RateLimit below Retry-After", []string{`RateLimit: "default";r=0;t=60`, "Retry-After: 10"}, 10 * time.Second},
 		{"RateLimit-Reset", []string{"RateLimit-Reset: 25"}, 25 * time.Second},
+		{"RateLimit-Reset with quota left", []string{"RateLimit-Reset: 25", "RateLimit-Remaining: 57"}, ignored},
+		{"RateLimit-Reset without quota", []string{"RateLimit-Reset: 25", "RateLimit-Remaining: 0"}, 25 * time.Second},
+		{"RateLimit-Reset, an unreadable rest", []string{"RateLimit-Reset: 25", "RateLimit-Remaining: some"}, 25 * time.Second},
 
 		{"X-RateLimit-Reset, delta", []string{"X-RateLimit-Reset: 25"}, 25 * time.Second},
 		{"X-RateLimit-Reset, delta with a fraction", []string{"X-RateLimit-Reset: 0.5"}, 500 * time.Millisecond},
@@ -186,6 +189,16 @@ func TestRateLimitHeadersNeedALimit(t *testing.T) {
 		if got := floor(status, "X-RateLimit-Reset: 25"); got != want {
 			t.Errorf("%d with X-RateLimit-Reset: 25: got %v, want %v", status, got, want)
 		}
+	}
+	// The end of a window with quota left is no reason to wait, unless the server
+	// says that a limit was reached.
+	for status, want := range map[int]time.Duration{429: 30 * time.Second, 503: 0, 500: 0, 200: 0} {
+		if got := floor(status, "RateLimit-Remaining: 57", "RateLimit-Reset: 30"); got != want {
+			t.Errorf("%d with RateLimit-Remaining: 57 and RateLimit-Reset: 30: got %v, want %v", status, got, want)
+		}
+	}
+	if got := floor(503, "RateLimit-Remaining: 0", "RateLimit-Reset: 30"); got != 30*time.Second {
+		t.Errorf("503 with RateLimit-Remaining: 0 and RateLimit-Reset: 30: got %v", got)
 	}
 	if got := floor(500, "Retry-After: 2"); got != 2*time.Second {
 		t.Errorf("500 with Retry-After: 2: got %v", got)

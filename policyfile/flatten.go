@@ -25,6 +25,9 @@ func node(v reflect.Value, field string) *yaml.Node {
 	}
 	switch x := v.Interface().(type) {
 	case time.Duration:
+		if x < 0 && field == "body_idle" {
+			return plain("off")
+		}
 		return plain(shortest(x))
 	// Its fields say the opposite of the file's, so that it writes itself.
 	case Ingress:

@@ -29,10 +29,7 @@ func (r *policyReader) probe(n *yaml.Node, dep *Dependency) {
 		"interval": func(v *yaml.Node) { r.duration(v, "health.interval", &p.Interval) },
 	})
 	// The limits are judged with the rest of the policy; no policy has these two.
-	switch {
-	case p.Interval < 0:
-		r.fault(n, "", "health.interval is negative")
-	case p.Interval > 0 && p.Endpoint == "":
+	if p.Interval > 0 && p.Endpoint == "" {
 		r.fault(n, "", "health has an interval without an endpoint")
 	}
 }

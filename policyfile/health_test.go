@@ -67,7 +67,7 @@ func TestHealthFaults(t *testing.T) {
 		{"no limit", "dependencies: {a: {health: {window: 30s}}}", "f:1:28: a: health has a window or min_calls without min_success"},
 		{"slip", "dependencies: {a: {health: {min_sucess: 50%}}}", `f:1:29: unknown key "min_sucess" in health: did you mean min_success?`},
 		{"interval alone", "dependencies: {a: {health: {interval: 5s}}}", "f:1:28: health has an interval without an endpoint"},
-		{"negative", "dependencies: {a: {health: {endpoint: 'http://a/', interval: -5s}}}", "f:1:28: health.interval is negative"},
+		{"negative", "dependencies: {a: {health: {endpoint: 'http://a/', interval: -5s}}}", "f:1:62: health.interval is negative"},
 		{"no address", "dependencies: {a: {health: {endpoint: a/health}}}", "f:1:39: health.endpoint is no http or https address: want an address such as https://payments.internal/v1"},
 		{"secret", "dependencies: {a: {health: {endpoint: 'http://u:hush@a/'}}}", "f:1:39: health.endpoint holds credentials, which do not belong into a policy file (R-9)"},
 		{"profile", "profiles: {p: {health: {endpoint: 'http://a/'}}}", `f:1:25: unknown key "endpoint" in health`},

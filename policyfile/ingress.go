@@ -95,8 +95,8 @@ func (d *decoder) ingress(n *yaml.Node, owner string, into *Ingress) {
 		"principal":    func(v *yaml.Node) { d.principal(v, &into.Principal) },
 		"required":     func(v *yaml.Node) { d.flag(v, "idempotency.required", &required) },
 		"retention":    func(v *yaml.Node) { d.retention(v, owner, &into.Retention) },
-		"wait":         func(v *yaml.Node) { d.positive(v, "idempotency.wait", &into.Wait) },
-		"timeout":      func(v *yaml.Node) { d.positive(v, "idempotency.timeout", &into.Timeout) },
+		"wait":         func(v *yaml.Node) { d.duration(v, "idempotency.wait", &into.Wait) },
+		"timeout":      func(v *yaml.Node) { d.duration(v, "idempotency.timeout", &into.Timeout) },
 		"max_request":  func(v *yaml.Node) { d.size(v, "idempotency.max_request", &into.MaxRequest) },
 		"max_response": func(v *yaml.Node) { d.size(v, "idempotency.max_response", &into.MaxResponse) },
 		"rerunnable":   func(v *yaml.Node) { d.flag(v, "idempotency.rerunnable", &into.Rerunnable) },
@@ -108,19 +108,9 @@ func (d *decoder) ingress(n *yaml.Node, owner string, into *Ingress) {
 // demands.
 func (d *decoder) retention(v *yaml.Node, owner string, into *time.Duration) {
 	const least = 24 * time.Hour
-	d.positive(v, "idempotency.retention", into)
+	d.duration(v, "idempotency.retention", into)
 	if *into > 0 && *into < least {
 		d.refuse(d.at(v), "R-6", owner, "idempotency.retention", "idempotency.retention %s is under 24h: a client may come back for that long", shortest(*into))
-	}
-}
-
-// positive reads a duration above 0. No rule of the standard checks these,
-// unlike the durations of a policy.
-func (d *decoder) positive(v *yaml.Node, what string, into *time.Duration) {
-	d.duration(v, what, into)
-	if *into < 0 {
-		d.fault(v, "", "%s is negative", what)
-		*into = 0
 	}
 }
 
@@ -164,7 +154,7 @@ func (d *decoder) header(v *yaml.Node, into *string) {
 func (d *decoder) jwt(n *yaml.Node, into *JWT) {
 	before := len(d.faults) + d.more
 	known := d.values("jwt.", into)
-	known["leeway"] = func(v *yaml.Node) { d.positive(v, "jwt.leeway", &into.Leeway) }
+	known["leeway"] = func(v *yaml.Node) { d.duration(v, "jwt.leeway", &into.Leeway) }
 	d.strict(n, "jwt", known)
 	if len(d.faults)+d.more == before && into.Keys == "" {
 		d.fault(n, "", "jwt needs keys: a file with public keys, as PEM or JWKS")

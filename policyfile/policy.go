@@ -17,8 +17,16 @@ func (r *policyReader) fields(more fields) fields {
 		"backoff": func(v *yaml.Node) {
 			r.section(v, "backoff", &r.policy.Backoff, fields{"jitter": r.jitter, "schedule": r.schedule})
 		},
-		"budget":   r.budget,
-		"breaker":  func(v *yaml.Node) { r.section(v, "breaker", &r.policy.Breaker, nil) },
+		"budget":  r.budget,
+		"breaker": func(v *yaml.Node) { r.section(v, "breaker", &r.policy.Breaker, nil) },
+		// In Go a negative bound is none, which a file says in a word.
+		"body_idle": func(v *yaml.Node) {
+			if resolve(v).Value == "off" {
+				r.policy.BodyIdle = -1
+				return
+			}
+			r.durationOr(v, "body_idle", "off, or ", &r.policy.BodyIdle)
+		},
 		"health":   func(v *yaml.Node) { r.section(v, "health", &r.policy.Health, nil) },
 		"classify": r.classify,
 	})
@@ -53,7 +61,7 @@ func (r *policyReader) schedule(v *yaml.Node) {
 	}
 	steps := make([]time.Duration, 0, len(items))
 	for _, item := range items {
-		if step, ok := r.span(item, "a step of backoff.schedule"); ok {
+		if step, ok := r.span(item, "a step of backoff.schedule", ""); ok {
 			steps = append(steps, step)
 		}
 	}

@@ -94,26 +94,36 @@ func (d *decoder) count(n *yaml.Node, what, instead string, into *int) {
 }
 
 // duration reads a duration such as "500ms" or "1m30s". Zero is a fault,
-// because it would mean the default.
+// because it would mean the default, and so is a negative one.
 func (d *decoder) duration(n *yaml.Node, what string, into *time.Duration) {
-	if v, ok := d.span(n, what); ok && v == 0 {
+	d.durationOr(n, what, "", into)
+}
+
+// durationOr is duration for a field that takes words as well, which or names in
+// faults: "off, or ".
+func (d *decoder) durationOr(n *yaml.Node, what, or string, into *time.Duration) {
+	switch v, ok := d.span(n, what, or); {
+	case !ok:
+	case v == 0:
 		d.fault(n, "", "%s is 0: leave it out for the default", what)
-	} else if ok {
+	case v < 0:
+		d.fault(n, "", "%s is negative", what)
+	default:
 		*into = v
 	}
 }
 
-// span reads a duration that may be 0. Negative ones are left to the policy's
-// own validation.
-func (d *decoder) span(n *yaml.Node, what string) (time.Duration, bool) {
-	const want = "a duration such as 500ms, 1s or 2m"
-	s, ok := d.scalar(n, what, want)
+const wantDuration = "a duration such as 500ms, 1s or 2m"
+
+// span reads a duration that may be 0 or negative. Its callers know what that means.
+func (d *decoder) span(n *yaml.Node, what, or string) (time.Duration, bool) {
+	s, ok := d.scalar(n, what, or+wantDuration)
 	if !ok {
 		return 0, false
 	}
 	v, err := parseDuration(s)
 	if err != nil {
-		d.fault(n, "", "%s is %s: want %s", what, quote(s), want)
+		d.fault(n, "", "%s is %s: want %s%s", what, quote(s), or, wantDuration)
 	}
 	return v, err == nil
 }

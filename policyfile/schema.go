@@ -36,6 +36,11 @@ func generateSchema() ([]byte, error) {
 		"profile": object{"type": "string", "description": "another word for extends"},
 	}
 	maps.Copy(layer, properties(reflect.TypeFor[forbear.Policy]()))
+	layer["body_idle"] = object{
+		"description": "how long a body may stand still: off for no bound",
+		"oneOf":       []any{object{"const": "off"}, object{"type": "string", "pattern": durationPattern}},
+	}
+	layer["idempotent"].(object)["description"] = "every operation is safe to repeat as it is, so that no write needs a key (R-6)"
 	budget := layer["budget"].(object)
 	// none is in the schema so that an editor shows why it is refused.
 	layer["budget"] = object{"oneOf": []any{budget, object{"const": "none", "description": "refused: every dependency needs one (R-7)"}}}

@@ -173,6 +173,8 @@ func (c *checker) client(path string, k *Client) {
 	c.span(path+".rtt", k.RTT, time.Hour)
 	c.span(path+".throttle.window", k.Throttle.Window, time.Hour)
 	c.number(path+".throttle.k", k.Throttle.K, 0, 100)
+	c.number(path+".baseline.bucket.deposit", k.Baseline.Bucket.Deposit, 0, 1e9)
+	c.number(path+".baseline.bucket.size", k.Baseline.Bucket.Size, 0, 1e9)
 	if k.Retries != nil && (*k.Retries < 0 || *k.Retries > 1000) {
 		c.add(path+".retries", "%d is outside 0 to 1000", *k.Retries)
 		return

@@ -57,6 +57,12 @@ func TestValidate(t *testing.T) {
 		{"fleets[0].rate", func(s *Scenario) { s.Fleets[0].Rate = -3 }},
 		{"fleets[0].rate", func(s *Scenario) { s.Fleets[0].Rate = 1e12 }},
 		{"fleets[0].instances", func(s *Scenario) { s.Fleets[0].Instances = 1 << 30 }},
+		{"fleets[0].client", func(s *Scenario) { s.Fleets[0].Client.Budget.Ratio = math.NaN() }},
+		{"fleets[0].client", func(s *Scenario) {
+			s.Fleets[0].Client.Budget.Ratio, s.Fleets[0].Client.Baseline.Unchecked = math.Inf(1), true
+		}},
+		{"fleets[0].client.baseline.bucket.size", func(s *Scenario) { s.Fleets[0].Client.Baseline.Bucket.Size = math.NaN() }},
+		{"fleets[0].client.baseline.bucket.deposit", func(s *Scenario) { s.Fleets[0].Client.Baseline.Bucket.Deposit = math.Inf(1) }},
 		{"fleets[0].calls", func(s *Scenario) { s.Fleets[0].Calls = "x" }},
 		{"fleets[0].client.retries", func(s *Scenario) { s.Fleets[0].Client.Retries = new(-1) }},
 		{"fleets[0].client", func(s *Scenario) { s.Fleets[0].Client.Retries = new(9) }},

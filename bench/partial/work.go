@@ -17,7 +17,6 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
-	"github.com/forbear-go/forbear/budget"
 )
 
 // Work that must be done: durable kinds, with the default policy beside an ideal
@@ -166,7 +165,7 @@ func post(ctx context.Context, url, id string, attempt int) error {
 // printWork runs all kinds with and without protection, all at once, and prints
 // the third table. A goal that is missed is an error.
 func printWork(ctx context.Context) (missed error) {
-	unbound := forbear.Policy{Breaker: breaker.Policy{Disabled: true}, Budget: budget.Policy{MinRetries: 1 << 30}}
+	unbound := forbear.Policy{Breaker: breaker.Policy{Disabled: true}}
 	shares := []float64{0.15, 0.25, 0.30, 0.40}
 	list := kinds()
 	got := make([][2]done, len(list)*len(shares))

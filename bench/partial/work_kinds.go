@@ -13,6 +13,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/batch"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/memstore"
@@ -21,12 +22,18 @@ import (
 	"github.com/forbear-go/forbear/webhook/dispatch"
 )
 
-var (
-	// Waits are the middle of what they may be, so that two runs can be compared
-	// by a few late pieces.
-	middle = []forbear.Option{forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.5 })}
-	hurry  = forbear.Backoff{Base: 50 * time.Millisecond}
-)
+var hurry = forbear.Backoff{Base: 50 * time.Millisecond}
+
+// optionsOf returns those of a run with policy p. Waits are the middle of what they may
+// be, so that two runs can be compared by a few late pieces. Where the breaker is
+// off, no budget is in the way either.
+func optionsOf(p forbear.Policy) []forbear.Option {
+	o := []forbear.Option{forbear.WithoutLog(), forbear.WithRand(func() float64 { return 0.5 })}
+	if p.Breaker.Disabled {
+		o = append(o, forbear.WithBudget(budget.NewTokenBucket(1<<40, 1)))
+	}
+	return o
+}
 
 // deliver delivers messages as forbear serve does.
 func deliver(ctx context.Context, url string, p forbear.Policy) error {
@@ -56,7 +63,7 @@ func deliver(ctx context.Context, url string, p forbear.Policy) error {
 		return err
 	}
 	d, err := dispatch.New(dispatch.Config{
-		Store: store.Webhooks(), Alerts: store.DeadLetters(), Options: middle,
+		Store: store.Webhooks(), Alerts: store.DeadLetters(), Options: optionsOf(p),
 		Guard: webhook.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})
 	if err != nil {
@@ -78,7 +85,7 @@ func deliver(ctx context.Context, url string, p forbear.Policy) error {
 // runBatch does the pieces as items.
 func runBatch(ctx context.Context, url string, p forbear.Policy) error {
 	p.Kind, p.Backoff = forbear.Batch, hurry
-	r, err := forbear.New("batch", p, middle...)
+	r, err := forbear.New("batch", p, optionsOf(p)...)
 	if err != nil {
 		return err
 	}
@@ -111,7 +118,7 @@ func (letters) Put(context.Context, deadletter.Letter) error { return nil }
 // handleEvents brings the pieces to a consumer, as a broker does.
 func handleEvents(ctx context.Context, url string, p forbear.Policy) error {
 	p.Kind, p.Backoff = forbear.Event, hurry
-	r, err := forbear.New("events", p, append(middle, forbear.WithCallerDeadLetter())...)
+	r, err := forbear.New("events", p, append(optionsOf(p), forbear.WithCallerDeadLetter())...)
 	if err != nil {
 		return err
 	}

@@ -45,10 +45,11 @@ func (l *letters) all() []deadletter.Letter {
 }
 
 func options(q *letters) watermillconsume.Options {
-	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 2, Backoff: forbear.Backoff{Base: time.Millisecond, Cap: time.Millisecond}, Budget: budget.Policy{MinRetries: 1000}}
+	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 2, Backoff: forbear.Backoff{Base: time.Millisecond, Cap: time.Millisecond}}
 	return watermillconsume.Options{Options: consume.Options{
 		Group: "g", Store: &memstore.Idempotency{}, DLQ: q, InPlace: -1,
-		Retryer: forbear.Must(forbear.New("ledger", p, forbear.WithoutLog(), forbear.WithCallerDeadLetter())),
+		Retryer: forbear.Must(forbear.New("ledger", p, forbear.WithoutLog(), forbear.WithCallerDeadLetter(),
+			forbear.WithBudget(budget.NewTokenBucket(1<<40, 1)))),
 	}}
 }
 

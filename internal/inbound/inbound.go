@@ -9,6 +9,7 @@ package inbound
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -44,6 +45,16 @@ func Deadline(header []string) (due time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	return time.UnixMilli(ms), true
+}
+
+// Lateness says how much of a deadline is left, or by how much it has passed: from
+// the response to a request that came too late a reader can tell a slow way from a
+// clock that is wrong.
+func Lateness(left time.Duration) string {
+	if left > 0 {
+		return fmt.Sprintf("the deadline of the request is in %v by this server's clock, which leaves no time for a response", left.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("the deadline of the request passed %v ago by this server's clock", -left.Round(time.Millisecond))
 }
 
 // Correlation returns the id that a request came with, in its own header or

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/layer"
@@ -40,6 +41,18 @@ func TestDeadline(t *testing.T) {
 	}
 	if _, ok := inbound.Deadline([]string{"1000", "1000"}); ok {
 		t.Error("two deadlines are believed")
+	}
+}
+
+func TestLateness(t *testing.T) {
+	for left, want := range map[time.Duration]string{
+		50 * time.Millisecond:       "the deadline of the request is in 50ms by this server's clock, which leaves no time for a response",
+		0:                           "the deadline of the request passed 0s ago by this server's clock",
+		-6012345 * time.Microsecond: "the deadline of the request passed 6.012s ago by this server's clock",
+	} {
+		if got := inbound.Lateness(left); got != want {
+			t.Errorf("%v: %q, want %q", left, got, want)
+		}
 	}
 }
 

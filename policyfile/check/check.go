@@ -121,7 +121,7 @@ func ruleOf(id string) report.Rule {
 // refused turns what the reader refused into findings.
 func (r *run) refused(s Source) {
 	for _, f := range s.Refused {
-		rule := idOf(f)
+		rule := idOf(s.File, f)
 		subject := cmp.Or(f.Dependency, s.File.Service)
 		found := r.add(rule, f.Position, subject, "%s", f.Message)
 		found.Key = f.Field
@@ -167,7 +167,10 @@ var findingIDs = map[string]string{
 
 // idOf returns the id of a broken rule. What has none of its own is FC001, so that
 // it is shown all the same.
-func idOf(f *policyfile.Fault) string {
+func idOf(file *policyfile.File, f *policyfile.Fault) string {
+	if d, ok := file.Dependency(f.Dependency); ok && f.Field == "budget.min_retries" && !d.Policy.Strict {
+		return "FC107" // nothing contradicts it: it is too high
+	}
 	section, _, _ := strings.Cut(f.Field, ".")
 	if section != "classify" && section != "breaker" {
 		section = f.Field

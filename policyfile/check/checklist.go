@@ -194,6 +194,9 @@ func (v *review) keyed() (Verdict, []string) {
 		case d.Policy.Disabled:
 			return fmt.Sprintf("%s: %s is not retried", place(d, "disabled"), d.Name)
 		}
+		if d.Policy.Idempotent {
+			return fmt.Sprintf("%s: every operation of %s is said to be idempotent", place(d, "idempotent"), d.Name)
+		}
 		// Only a written value counts: a default does not show that anyone
 		// has decided.
 		if _, said := d.Place("idempotency"); said {

@@ -85,9 +85,10 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 		// With the number of instances the load can be stated, and a
 		// reviewer can accept it.
 		if n := s.File.Instances; n > 0 {
-			load = fmt.Sprintf("%d instances add up to %s retries/s", n, number(rate*float64(n)))
+			load = fmt.Sprintf("%d instances add up to %s retries/s, %s in a window", n, number(rate*float64(n)), number(float64(b.MinRetries)*float64(n)))
 		}
-		r.about(d, "budget.min_retries", "FC105", "a quiet client may retry %s %d times in %v whatever the budget's share: %s", d.Name, b.MinRetries, b.Window, load)
+		r.about(d, "budget.min_retries", "FC105", "a quiet client may retry %s %d times in %v whatever the budget's share, and send one call %s times: %s",
+			d.Name, b.MinRetries, b.Window, number(b.Worst(attempts(&d.Policy)-1)), load)
 	}
 }
 
@@ -139,6 +140,9 @@ func (r *run) writes(d *policyfile.Dependency) {
 	if d.Policy.RetryUnsent {
 		r.about(d, "retry_unsent", "FC302", "writes to %s without a key are retried when they were not sent", d.Name)
 	}
+	if d.Policy.Idempotent && !d.Policy.Disabled {
+		r.about(d, "idempotent", "FC310", "%s says idempotent: true: its writes are repeated without a key", d.Name)
+	}
 	var writes []string
 	for _, m := range d.Methods {
 		if m == "POST" || m == "PATCH" {
@@ -148,7 +152,7 @@ func (r *run) writes(d *policyfile.Dependency) {
 	_, said := d.Place("idempotency")
 	// The library is safe by default; the finding asks that someone has
 	// thought of it.
-	if len(writes) > 0 && !said && !d.Policy.Disabled {
+	if len(writes) > 0 && !said && !d.Policy.Disabled && !d.Policy.Idempotent {
 		r.about(d, "methods", "FC301", "%s is sent %s, and nothing says who brings the idempotency key", d.Name, strings.Join(writes, " and "))
 	}
 	// A position alone is asked for here: where nothing was written, the

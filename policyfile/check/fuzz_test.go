@@ -27,7 +27,7 @@ func FuzzRun(f *testing.F) {
 		}
 		got := Run([]Source{s, s}, Options{Now: today, MaxAmplification: 1.2, MaxDuration: time.Second})
 		for _, l := range got.Loads {
-			if l.Duration < 0 || l.With > l.Without+1e-9 {
+			if l.Duration < 0 || l.With > l.Without+1e-9 || l.Busy > l.With+1e-9 {
 				t.Errorf("load %+v", l)
 			}
 		}

@@ -21,14 +21,18 @@ type Load struct {
 	// Attempts is what one call sends without a budget.
 	Attempts int `json:"attempts"`
 	// Without and With are the sends for one call in an outage, without the
-	// budget and with it. The floor for quiet clients comes on top of With.
+	// budget and with it. With holds for every client: one with a single request
+	// in a window may spend the whole floor on it. Busy is that of a client with
+	// so many requests that the budget's share is more than its floor.
 	Without float64 `json:"amplification_without_budget"`
 	With    float64 `json:"amplification"`
-	// PathWithout and PathWith multiply those of the layers above, along Path,
-	// as if no layer knew of the other.
+	Busy    float64 `json:"amplification_busy"`
+	// PathWithout, PathWith and PathBusy multiply those of the layers above, along
+	// Path, as if no layer knew of the other.
 	Path        []string `json:"path"`
 	PathWithout float64  `json:"path_amplification_without_budget"`
 	PathWith    float64  `json:"path_amplification"`
+	PathBusy    float64  `json:"path_amplification_busy"`
 	// Duration is the longest that a call may take: what attempts and waits
 	// come to, and never more than the total.
 	Duration time.Duration `json:"duration_ns"`
@@ -97,9 +101,10 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	}
 	l.Without = float64(l.Attempts)
 	// A budget bounds the load only where the reader has not refused it.
-	l.With = l.Without
+	l.With, l.Busy = l.Without, l.Without
 	if !refuses(s, d, "budget") {
-		l.With = min(l.Without, p.Budget.MaxAmplification())
+		l.With = p.Budget.Worst(l.Attempts - 1)
+		l.Busy = min(l.Without, p.Budget.MaxAmplification())
 	}
 	l.Duration = unbounded(&d.Policy)
 	if !refuses(s, d, "total.missing") {
@@ -140,7 +145,7 @@ func (r *run) graph() []Load {
 		// its caller.
 		up := g.reach(e.from, nil)
 		l.Path = append(slices.Clone(up.path), l.Dependency)
-		l.PathWithout, l.PathWith = up.without*l.Without, up.with*l.With
+		l.PathWithout, l.PathWith, l.PathBusy = up.without*l.Without, up.with*l.With, up.busy*l.Busy
 		r.limits(l)
 		out = append(out, *l)
 	}
@@ -206,8 +211,8 @@ type circle struct {
 // reach is the worst load that arrives at a service for one call at the
 // outermost service.
 type reach struct {
-	without, with float64
-	path          []string
+	without, with, busy float64
+	path                []string
 }
 
 // reach returns the worst path down to a service. below holds the services
@@ -217,7 +222,7 @@ func (g *walker) reach(service string, below []string) reach {
 	if known, ok := g.done[service]; ok {
 		return known
 	}
-	best := reach{1, 1, []string{service}}
+	best := reach{1, 1, 1, []string{service}}
 	below = append(below, service)
 	for _, e := range g.into[service] {
 		if i := slices.Index(below, e.from); i >= 0 {
@@ -225,10 +230,12 @@ func (g *walker) reach(service string, below []string) reach {
 			continue
 		}
 		up := g.reach(e.from, below)
-		// Both maxima are kept: the worst path with budgets may differ
+		// All maxima are kept: the worst path with budgets may differ
 		// from that without.
+		best.busy = max(best.busy, up.busy*e.load.Busy)
 		if without, with := up.without*e.load.Without, up.with*e.load.With; with > best.with || without > best.without {
-			best = reach{max(without, best.without), max(with, best.with), append(slices.Clone(up.path), service)}
+			best.without, best.with = max(without, best.without), max(with, best.with)
+			best.path = append(slices.Clone(up.path), service)
 		}
 	}
 	g.done[service] = best

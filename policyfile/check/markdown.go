@@ -28,10 +28,10 @@ func Markdown(w io.Writer, sources []Source, r *Result) error {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(d.Name), cell(cmp.Or(d.Policy.Owner, "**no one**")), cell(others))
 		}
 	}
-	b.WriteString("\n## Worst case\n\n| Call | Attempts | Load, no budget | Load, with budget | Longest |\n|---|--:|--:|--:|--:|\n")
+	b.WriteString("\n## Worst case\n\n| Call | Attempts | Load, no budget | Load, with budget | Busy client | Longest |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, l := range r.Loads {
-		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %v |\n", cell(strings.Join(l.Path, " → ")), l.Attempts,
-			number(l.PathWithout), number(l.PathWith), l.Duration)
+		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %sx | %v |\n", cell(strings.Join(l.Path, " → ")), l.Attempts,
+			number(l.PathWithout), number(l.PathWith), number(l.PathBusy), l.Duration)
 	}
 	counting := (&report.Report{Findings: r.Findings}).Counting()
 	fmt.Fprintf(&b, "\n## Findings: %d\n", len(counting))
@@ -63,19 +63,20 @@ func Table(w io.Writer, r *Result) error {
 		width = max(width, len(l.Service)+len(" -> ")+len(l.Dependency))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-*s  %8s  %18s  %18s  %s\n", width, "worst case", "attempts", "load, no budget", "load, with budget", "longest call")
+	fmt.Fprintf(&b, "%-*s  %8s  %18s  %18s  %12s  %s\n", width, "worst case", "attempts", "load, no budget", "load, with budget", "busy client", "longest call")
 	var most *Load
 	for i := range r.Loads {
 		l := &r.Loads[i]
-		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %v\n", width, l.Service+" -> "+l.Dependency, l.Attempts, number(l.Without), number(l.With), l.Duration)
+		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %v\n", width, l.Service+" -> "+l.Dependency, l.Attempts,
+			number(l.Without), number(l.With), number(l.Busy), l.Duration)
 		// The first of equals, so that the line does not change between
 		// runs.
 		if most == nil || l.PathWith > most.PathWith {
 			most = l
 		}
 	}
-	fmt.Fprintf(&b, "whole graph: at worst %sx with budgets (%sx without), along %s; longest synchronous call %v\n",
-		number(most.PathWith), number(most.PathWithout), strings.Join(most.Path, " -> "), longest(r.Loads))
+	fmt.Fprintf(&b, "whole graph: at worst %sx with budgets (%sx for busy clients, %sx without), along %s; longest synchronous call %v\n",
+		number(most.PathWith), number(most.PathBusy), number(most.PathWithout), strings.Join(most.Path, " -> "), longest(r.Loads))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

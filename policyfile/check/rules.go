@@ -78,6 +78,12 @@ var table = []report.Rule{
 		Why:     "strict: true takes away the floor and the rounding that the same policy asks for.",
 		Fix:     "Drop one of the two.",
 	},
+	{
+		ID: "FC107", Name: "quiet-client-floor-high", Standard: "R-7", Severity: fail, Waivable: true,
+		Summary: "the floor for quiet clients is over 10 retries in a window",
+		Why:     "A high floor is a budget of its own, for each instance, whatever the share says.",
+		Fix:     "Set budget.min_retries to 10 or less, or share one budget among the instances.",
+	},
 
 	// FC2xx: counts, durations and backoff.
 	{
@@ -196,6 +202,12 @@ var table = []report.Rule{
 		Summary: "a route repeats operations whose outcome is unknown",
 		Why:     "The service may have done the work before it broke off; a repetition does it again.",
 		Fix:     "Drop rerunnable unless doing it twice is harmless.",
+	},
+	{
+		ID: "FC310", Name: "declared-idempotent", Standard: "R-6", Severity: warn, Waivable: true,
+		Summary: "the file says that every operation may be repeated as it is, so that no write needs a key",
+		Why:     "R-6 allows it for what is idempotent by nature. One operation that is not is done twice.",
+		Fix:     "Keep idempotent: true only where every operation is safe to repeat; otherwise write idempotency: reuse, generate or refuse.",
 	},
 
 	// FC4xx: what happens to work that cannot be done.

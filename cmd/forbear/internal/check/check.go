@@ -37,7 +37,7 @@ a valid waiver lifts does not count.`,
 		Examples: `
 forbear check policy.yaml
 forbear check -o text -o sarif:check.sarif services/*/policy.yaml
-forbear check --max-amplification 1.5 --max-duration 10s services/*/policy.yaml
+forbear check --max-amplification 4 --max-duration 10s services/*/policy.yaml
 forbear check --allowed-signers signers policy.yaml
 forbear check --checklist --metrics http://127.0.0.1:9090/metrics policy.yaml
 forbear check --explain FC105
@@ -97,7 +97,7 @@ func (q *gate) register(f *flag.FlagSet) {
 		q.failOn, err = report.ParseSeverity(v)
 		return err
 	})
-	f.Float64Var(&q.MaxAmplification, "max-amplification", 0, "fail when an outage may multiply a dependency's load by more, budgets included")
+	f.Float64Var(&q.MaxAmplification, "max-amplification", 0, "fail when an outage may multiply a dependency's load by more, budgets and their floors included")
 	f.DurationVar(&q.MaxDuration, "max-duration", 0, "fail when a synchronous call may take longer")
 	f.StringVar(&q.AllowedSigners, "allowed-signers", "", "the `file` that says who may sign waivers (see ssh-keygen(1))")
 	f.StringVar(&q.baseline, "baseline", "", "findings in this `file` do not count")

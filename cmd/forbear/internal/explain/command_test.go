@@ -38,6 +38,7 @@ func TestExplainText(t *testing.T) {
 		{"--status 503 --method POST --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2", 0},
 		{"--status 503 --method POST --policy idempotency:generate", 2},
 		{"--status 503 --method POST --policy '{idempotency: generate}'", 0},
+		{"--status 503 --method POST --policy '{idempotent: true}'", 0},
 		{"--status 200", 0},
 		{"--status 404", 1},
 		{"--status 404 --profile lattice", 0},

@@ -158,7 +158,7 @@ const maxCount = 1 << 40
 
 // facts classifies the situation and gathers its state. Where the policy has
 // forbear generate keys, a call without one counts as having one, as it would in
-// the transport. Faults of form come before those of the protocol, since a
+// the transport, and where it says that all is idempotent none is needed. Faults of form come before those of the protocol, since a
 // number out of range would make the classifier's error misleading.
 func (s *Situation) facts() (f facts, err error) {
 	if err := s.check(); err != nil {
@@ -183,6 +183,10 @@ func (s *Situation) facts() (f facts, err error) {
 	}
 	if f.failure, err = protocol.classify(s, &f); err != nil {
 		return f, err
+	}
+	if f.state.NeedsKey && f.policy.Idempotent {
+		f.state.NeedsKey = false
+		f.note("the policy says that every operation is safe to repeat: no key is needed (R-6)")
 	}
 	if f.state.NeedsKey && f.state.Key == "" && f.policy.Keys == forbear.KeyGenerate {
 		f.state.Key = "generated"

@@ -31,7 +31,7 @@ func TestServeAsksHealthEndpoints(t *testing.T) {
 	t.Cleanup(up.Close)
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	write := func(health string) {
-		text := "dependencies:\n  up: {url: '" + up.URL + "', max_retries: 1, backoff: {base: 1ms, cap: 2ms}, breaker: {disabled: true}, budget: {min_retries: 100}" +
+		text := "dependencies:\n  up: {url: '" + up.URL + "', max_retries: 1, backoff: {base: 1ms, cap: 2ms}, breaker: {disabled: true}, budget: {min_retries: 10}" +
 			health + "}\ngateway:\n  listen: 127.0.0.1:0\n  routes:\n    - {prefix: /, dependency: up}\n"
 		if err := os.WriteFile(path+".next", []byte(text), 0o600); err != nil {
 			t.Fatal(err)

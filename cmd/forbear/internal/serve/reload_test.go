@@ -41,7 +41,7 @@ func reloadable(t *testing.T, every string) (s *serving, sends *atomic.Int64, wr
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	write = func(retries, more string) {
 		text := "dependencies:\n  up: {url: '" + up.URL + "', max_retries: " + retries +
-			", backoff: {base: 1ms, cap: 2ms}, budget: {min_retries: 30}}\n" + more +
+			", backoff: {base: 1ms, cap: 2ms}, budget: {min_retries: 10}}\n" + more +
 			"gateway:\n  listen: 127.0.0.1:0\n  routes:\n    - {prefix: /, dependency: up}\n"
 		// As editors and ConfigMaps do: another file takes the name.
 		next := path + ".next"

@@ -1,0 +1,94 @@
+package forbear
+
+import (
+	"errors"
+	"net/textproto"
+	"net/url"
+	"reflect"
+	"strings"
+)
+
+// Errors are recognised by type, never by message. This file holds the one
+// exception: errors of net/http that are nothing but text, made by errors.New on the
+// spot or kept to the package, so that no type and no value tells them apart. Each
+// is known by its exact text, or by the exact beginning of one that quotes what came
+// from the wire; and tests ask the toolchain's own net/http for each of them over
+// real connections, so that an update which changes a text fails there.
+
+// plainError is the type of errors that are nothing but text.
+var plainError = reflect.TypeOf(errors.New(""))
+
+// wholeTexts are the labels of texts that stand alone. golang.org/x/net/http2 has the
+// same ones.
+var wholeTexts = map[string]string{
+	// The connection did not respond to a ping.
+	"http2: client connection lost": "http2_connection_lost",
+	// The server closes the connection, and has not looked at the stream.
+	"http2: Transport received Server's graceful shutdown GOAWAY": "http2_goaway",
+}
+
+// quotingTexts are the labels of texts that quote something between their beginning
+// and their end.
+var quotingTexts = []struct{ begin, end, label string }{
+	{"http2: Transport received GOAWAY from server ErrCode:", "", "http2_goaway"},
+	// A stream that was not processed, and has a body that cannot be rewound.
+	{"http2: Transport: cannot retry err [", "] after Request.Body was written; define Request.GetBody to avoid this error", "http2_not_resent"},
+	{`malformed HTTP response "`, `"`, malformedResponse},
+	{`malformed HTTP status code "`, `"`, malformedResponse},
+	{`malformed HTTP version "`, `"`, malformedResponse},
+	{`bad Content-Length "`, `"`, malformedResponse},
+	{`invalid empty Content-Length "`, `"`, malformedResponse},
+	{"http: message cannot contain multiple Content-Length headers; got [", "]", malformedResponse},
+	{"net/http: server response headers exceeded ", " bytes; aborted", malformedResponse},
+}
+
+const malformedResponse = "malformed_response"
+
+// plainText knows failures of a connection by their text, and net/textproto's own
+// type for headers that are none. The request may have been sent.
+func plainText(err error) (class Class, label string, ok bool) {
+	ok = anyInTree(err, func(err error) bool {
+		if _, isType := err.(textproto.ProtocolError); isType {
+			label = malformedResponse
+		} else if reflect.TypeOf(err) == plainError {
+			label = labelOfText(err.Error())
+		}
+		return label != ""
+	})
+	return ClassTransient, label, ok
+}
+
+// labelOfText returns the label of a text, or "".
+func labelOfText(text string) string {
+	for _, known := range quotingTexts {
+		if rest, ok := strings.CutPrefix(text, known.begin); ok && strings.HasSuffix(rest, known.end) {
+			return known.label
+		}
+	}
+	return wholeTexts[text]
+}
+
+// proxyTexts are the statuses with which a proxy refuses a tunnel. net/http keeps
+// their text alone, the usual one or the proxy's own.
+var proxyTexts = map[string]struct {
+	class Class
+	label string
+}{
+	"Bad Gateway":                   {ClassTransient, "proxy_502"},
+	"Service Unavailable":           {ClassTransient, "proxy_503"},
+	"Gateway Timeout":               {ClassTimeout, "proxy_504"},
+	"Forbidden":                     {ClassTerminal, "proxy_403"},
+	"Proxy Authentication Required": {ClassTerminal, "proxy_407"},
+}
+
+// proxyRefused knows a tunnel that a proxy did not make. Such a request was never
+// sent. The texts are so common that they count only where net/http puts them: right
+// below the error of an http.Client, of a request by https.
+func proxyRefused(err error) (class Class, label string, ok bool) {
+	e, ok := errors.AsType[*url.Error](err)
+	if !ok || e.Err == nil || reflect.TypeOf(e.Err) != plainError || !strings.HasPrefix(e.URL, "https://") {
+		return 0, "", false
+	}
+	known, ok := proxyTexts[e.Err.Error()]
+	return known.class, known.label, ok
+}
