@@ -160,23 +160,9 @@ func (b *Fleet) validate() error {
 	return errors.Join(errs...)
 }
 
-<<<<<<< HEAD
-// parts returns what one initial request earns and what one retry costs, in
-// the same unit.
-func (b Policy) parts() (earns, costs int64) {
-	const million = 1_000_000
-	earns, costs = int64(b.Ratio*million+0.5), million
-	if b.Of == OfTotal {
-		costs -= earns
-	}
-	return earns, costs
-}
-
 // Policy returns what b was made of, with its defaults.
 func (b *Fleet) Policy() Policy { return b.policy }
 
-=======
->>>>>>> limits
 // Request implements [Budget].
 func (b *Fleet) Request(now time.Time) { b.initial.Add(now, 1) }
 
