@@ -43,15 +43,15 @@ var connections = []fault{
 		c.dial = func(ctx context.Context, _ int64, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", missing)
 		}
-	}, why: "R-4: a file that is not there is no network failure"},
+	}, why: "R-4: a service that is not there yet; retried, in vain"},
 	{name: "name not found", serve: ok, base: nameless, why: "R-4: tried twice in all"},
 	{name: "half a status line, once", serve: once(sendsAndCloses("HTTP/1.1 2")), why: "R-4"},
-	{name: "malformed status line, once", serve: once(sendsAndCloses("HTTQ 200\r\n\r\n")), why: "R-4: a broken response is recognized by no type of net/http's"},
+	{name: "malformed status line, once", serve: once(sendsAndCloses("HTTQ 200\r\n\r\n")), why: "R-4: broken before the headers"},
 	{name: "malformed header, once", serve: once(sendsAndCloses("HTTP/1.1 200 OK\r\nno colon\r\n\r\n")), why: "R-4: as above"},
 	{name: "cut inside the headers, once", serve: once(sendsAndCloses("HTTP/1.1 200 OK\r\nContent-Le")), why: "R-4"},
 	{
 		name: "headers over the limit, once", serve: once(sends("HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 64<<10) + "\r\nContent-Length: 4\r\n\r\nfine")),
-		base: func(c *caller) { c.base.MaxResponseHeaderBytes = 4 << 10 }, why: "no failure that passes",
+		base: func(c *caller) { c.base.MaxResponseHeaderBytes = 4 << 10 }, why: "R-4: broken before the headers",
 	},
 	{name: "body cut, declared length", serve: sendsAndCloses("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), why: "R-4: inside the body, failures are the caller's"},
 	{name: "body cut, in chunks", serve: sendsAndCloses("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunkOf("half")), why: "R-4: as above"},
@@ -71,7 +71,7 @@ var connections = []fault{
 	}, why: "net/http drops the connection"},
 	{name: "certificate expired", secure: true, serve: ok, base: certificate(host, -1), why: "R-9"},
 	{name: "certificate of another host", secure: true, serve: ok, base: certificate("elsewhere.test", 1), why: "R-9"},
-	{name: "proxy refuses with 502, once", secure: true, proxied: true, serve: proxy(502), base: throughProxy, uncounted: true, why: "net/http gives the status as text only"},
+	{name: "proxy refuses with 502, once", secure: true, proxied: true, serve: proxy(502), base: throughProxy, uncounted: true, why: "R-4: the proxy could not connect, and nothing was sent"},
 	{name: "proxy refuses with 503, once", secure: true, proxied: true, serve: proxy(503), base: throughProxy, uncounted: true, why: "as above"},
 	{name: "proxy refuses with 407", secure: true, proxied: true, serve: proxy(407), base: throughProxy, uncounted: true, why: "terminal"},
 	{name: "proxy, no fault", secure: true, proxied: true, serve: proxy(0), base: throughProxy, uncounted: true},
