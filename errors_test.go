@@ -30,12 +30,18 @@ func TestBudgetErrorHasTheFigures(t *testing.T) {
 		{"the ratio", forbear.Policy{}, nil, 50, "10 of 10 retries of this 30s window used (ratio, R-7)", budget.Level{Used: 10, Allowed: 10}},
 		{"no floor", forbear.Policy{Strict: true}, nil, 0, "0 of 0 retries of this 30s window used (ratio, R-7)", budget.Level{}},
 		{
-			"another window", forbear.Policy{Budget: budget.Policy{Window: time.Minute, MinRetries: 1}}, nil, 0,
-			"1 of 1 retries of this 1m0s window used (min_retries, R-7)", budget.Level{Used: 1, Allowed: 1},
+			"another window",
+			forbear.Policy{Budget: budget.Policy{Window: time.Minute, MinRetries: 1}},
+			nil, 0,
+			"1 of 1 retries of this 1m0s window used (min_retries, R-7)",
+			budget.Level{Used: 1, Allowed: 1},
 		},
 		{
-			"a shared one", forbear.Policy{}, budget.NewRatio(budget.Policy{Ratio: 0.5, Window: time.Minute, MinRetries: 2}), 0,
-			"2 of 2 retries of this 1m0s window used (min_retries, R-7)", budget.Level{Used: 2, Allowed: 2},
+			"a shared one",
+			forbear.Policy{},
+			budget.NewRatio(budget.Policy{Ratio: 0.5, Window: time.Minute, MinRetries: 2}), 0,
+			"2 of 2 retries of this 1m0s window used (min_retries, R-7)",
+			budget.Level{Used: 2, Allowed: 2},
 		},
 		{"a bucket", forbear.Policy{}, budget.NewTokenBucket(2, 0), 0, "2 of 2 used (R-7)", budget.Level{Used: 2, Allowed: 2}},
 	} {
