@@ -101,7 +101,9 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 // wait waits for the next attempt. A caller of long ago may leave by closing
 // Request.Cancel.
 func (x *exchange) wait(call *forbear.Call, d forbear.Decision, f forbear.Failure) error {
-	ctx, canceled := x.req.Context(), x.req.Cancel //nolint:staticcheck // net/http obeys it, too
+	ctx := x.req.Context()
+	//lint:ignore SA1019 net/http obeys it, too
+	canceled := x.req.Cancel
 	if canceled != nil {
 		left, leave := context.WithCancel(ctx)
 		defer leave()

@@ -134,7 +134,8 @@ func TestLeavingDuringAWait(t *testing.T) {
 				defer cancel(nil)
 				gone := make(chan struct{})
 				req := newRequest(t, http.MethodGet, "http://payments.test/", "", "").WithContext(ctx)
-				req.Cancel = gone //nolint:staticcheck // net/http obeys it, too
+				//lint:ignore SA1019 net/http obeys it, too
+				req.Cancel = gone
 				time.AfterFunc(time.Second, func() {
 					if how == "cause" {
 						cancel(cause)
