@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/memstore"
 )
@@ -29,15 +30,13 @@ type kit struct {
 	handler func(ctx context.Context, e consume.Event, run int) error
 }
 
-// newKit makes a kit whose retries take milliseconds. The budget's floor is
-// high, so that no test meets an exhausted budget by chance, and InPlace -1
+// newKit makes a kit whose retries take milliseconds. The budget never runs
+// out, so that no test meets an exhausted budget by chance, and InPlace -1
 // sends every retry through the broker, which is what an adapter is tested
 // for.
 func newKit(t *testing.T, b Broker, handler func(ctx context.Context, e consume.Event, run int) error) *kit {
 	p := forbear.Policy{Kind: forbear.Event, MaxRetries: 3, Backoff: forbear.Backoff{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}, Breaker: breaker.Policy{Disabled: true}}
-	// A floor this high never runs out.
-	p.Budget.MinRetries = 1000
-	r, err := forbear.New("ledger", p, forbear.WithoutLog(), forbear.WithCallerDeadLetter())
+	r, err := forbear.New("ledger", p, forbear.WithoutLog(), forbear.WithCallerDeadLetter(), forbear.WithBudget(budget.NewTokenBucket(1<<40, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
