@@ -3,7 +3,6 @@ package forbear
 import (
 	"context"
 	"errors"
-	"net"
 
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/layer"
@@ -61,17 +60,7 @@ func (r *Retryer) network(ctx context.Context, err error) (Failure, bool) {
 	if !ok || !f.Class.Retryable() {
 		return f, false
 	}
-	return f, f.Unsent && !connected(f, err) || r.policy.Idempotent || layer.Idempotent(ctx)
-}
-
-// connected reports whether err may have come after the connection was made: the
-// system says unreachable of connections in use, too.
-func connected(f Failure, err error) bool {
-	if f.Type != "network_unreachable" && f.Type != "host_unreachable" {
-		return false
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return !ok || op.Op != "dial"
+	return f, f.Unsent || r.policy.Idempotent || layer.Idempotent(ctx)
 }
 
 // callerEnded recognizes that the call is over because the caller ended it. err is
