@@ -155,8 +155,9 @@ func typeOf(status int) string {
 }
 
 // saysStop reads the servers' ways of asking not to be retried: the x-should-
-// retry of the OpenAI-style SDKs, and Envoy's mark of an overloaded upstream.
+// retry of the OpenAI-style SDKs, Stripe's own, and Envoy's mark of an overloaded
+// upstream.
 func saysStop(h http.Header) bool {
-	return strings.EqualFold(h.Get("X-Should-Retry"), "false") ||
+	return strings.EqualFold(h.Get("X-Should-Retry"), "false") || strings.EqualFold(h.Get("Stripe-Should-Retry"), "false") ||
 		len(h["X-Envoy-Overloaded"]) > 0 || len(h[HeaderNoRetry]) > 0
 }

@@ -94,6 +94,7 @@ func TestLastResponseIsHandedOverUnread(t *testing.T) {
 		{"401 without a refresher", status(401, "X-Detail: 17"), 401, forbear.ReasonUnauthorized, "R-4", 1},
 		{"409", status(409, "X-Detail: 17"), 409, forbear.ReasonTerminal, "R-4", 1},
 		{"x-should-retry: false", status(503, "X-Detail: 17", "x-should-retry: false"), 503, forbear.ReasonServerStop, "R-7", 1},
+		{"Stripe's own spelling of it", status(503, "X-Detail: 17", "Stripe-Should-Retry: false"), 503, forbear.ReasonServerStop, "R-7", 1},
 		{"overloaded, says Envoy", status(503, "X-Detail: 17", "x-envoy-overloaded: true"), 503, forbear.ReasonServerStop, "R-7", 1},
 		{"exhausted below", status(503, "X-Detail: 17", httpretry.HeaderExhausted+": exhausted"), 503, forbear.ReasonExhaustedBelow, "R-7", 1},
 	} {
