@@ -10,9 +10,11 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -240,5 +242,47 @@ func TestShutdownDrains(t *testing.T) {
 	}
 	if err := <-down; err != nil {
 		t.Errorf("shutdown: %v", err)
+	}
+}
+
+// Callers who send slowly do not make their dependency look slow: their uploads
+// arrive, each once, and the breaker stays closed for everybody.
+func TestSlowUploadsArrive(t *testing.T) {
+	const uploads, pieces = 30, 4 // more than opens a breaker
+	p := quick
+	p.PerAttempt, p.Breaker = 2*time.Second, breaker.Policy{}
+	var rs requests
+	address := before(t, p, func(w http.ResponseWriter, r *http.Request) {
+		got, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		rs.add(r)
+		_, _ = w.Write(got)
+	})
+	var all sync.WaitGroup
+	for i := range uploads {
+		all.Go(func() {
+			piece := fmt.Sprintf("piece of %d;", i)
+			body, in := io.Pipe()
+			go func() {
+				defer in.Close()
+				for range pieces {
+					time.Sleep(time.Second)
+					_, _ = io.WriteString(in, piece)
+				}
+			}()
+			a := call(t, http.MethodPost, address+"/up", nil, body)
+			if a.StatusCode != http.StatusOK || a.body != strings.Repeat(piece, pieces) {
+				t.Errorf("upload %d: got %d %q", i, a.StatusCode, a.body)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(rs.seen); n != uploads {
+		t.Errorf("%d requests arrived, want %d", n, uploads)
+	}
+	if a := get(t, address+"/up"); a.StatusCode != http.StatusOK {
+		t.Errorf("afterwards: %d %q", a.StatusCode, a.body)
 	}
 }
