@@ -80,7 +80,8 @@ type once struct{ next http.RoundTripper }
 func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 	var guard resend.Guard
 	ctx, cancel := context.WithCancelCause(r.Context())
-	resp, err := o.next.RoundTrip(r.WithContext(guard.Watch(ctx, r, func() { cancel(resend.Err) })))
+	guard.Sending(r, o.next)
+	resp, err := o.next.RoundTrip(r.WithContext(guard.Watch(ctx, func() { cancel(resend.Err) })))
 	if err != nil {
 		cancel(nil)
 		if guard.Sent() {

@@ -63,7 +63,7 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	}
 	ctx := a.ctx
 	if !t.noTrace {
-		ctx = a.guard.Watch(ctx, x.req, a.cancel)
+		ctx = a.guard.Watch(ctx, a.cancel)
 	}
 	a.clone = *x.req.WithContext(ctx)
 	a.req = &a.clone
@@ -78,6 +78,9 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 		if limit, err = x.envelope.Send(a.req, call.Attempt(), limit); err != nil {
 			return a, err
 		}
+	}
+	if !t.noTrace {
+		a.guard.Sending(a.req, t.next)
 	}
 	a.limit, a.idle = limit, x.idle
 	ended := a.cancel

@@ -23,7 +23,6 @@ const (
 // that takes is part of the wait before the next attempt.
 func (x *exchange) discard(a *attempt, resp *http.Response, call *forbear.Call) {
 	if resp != nil {
-		x.keepCookies(resp)
 		x.last.resp, x.last.a = resp, a
 		if resp.Body != nil {
 			if resp.Body != http.NoBody {
@@ -39,7 +38,10 @@ func (x *exchange) discard(a *attempt, resp *http.Response, call *forbear.Call) 
 func (x *exchange) empty(a *attempt, body io.ReadCloser, call *forbear.Call) {
 	limit := call.Limit(maxDrainTime)
 	switch {
-	case a.timer == nil:
+	case a.timer == nil, a.watching():
+		if a.watching() {
+			a.upload.leave() // which may go on, and would set its timer anew
+		}
 		x.closeLate(body, limit)
 		defer x.inTime()
 	case a.timer.Stop(): // the attempt's own timeout serves; when it has fired, reading fails
@@ -48,8 +50,8 @@ func (x *exchange) empty(a *attempt, body io.ReadCloser, call *forbear.Call) {
 	x.last.read(body)
 }
 
-// lateClose closes a body that takes too long, for attempts that have no
-// timeout of their own. The call uses it again, but no other call does: a timer
+// lateClose closes a body that takes too long, for attempts whose timer is not
+// there or belongs to an upload. The call uses it again, but no other call does: a timer
 // must not leave the bubble of a synctest that it was made in.
 type lateClose struct {
 	timer *time.Timer
@@ -114,7 +116,7 @@ func (l *lastResponse) read(body io.Reader) {
 	}
 }
 
-// forget gives the block back: the next attempt is made.
+// forget gives the block back.
 func (l *lastResponse) forget() {
 	if l.block != nil {
 		drainBlocks.Put(l.block)

@@ -33,9 +33,12 @@ type exchange struct {
 	timeout time.Duration
 	idle    time.Duration // of a body
 	total   time.Duration
-	token   credential.Token // of the latest attempt, when credentials are set
+	// reclassed says that the policy may call retryable what is not.
+	reclassed bool
+	token     credential.Token // of the latest attempt, when credentials are set
 	// unrefreshed is why no other token could be had after a 401.
 	unrefreshed error
+	at          *attempt   // under way
 	bare        *attempt   // of all attempts that add nothing, or nil
 	late        *lateClose // ready to be used again, or nil
 	last        lastResponse
@@ -61,6 +64,7 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 	ctx := x.req.Context()
 	for {
 		a, err := x.newAttempt(call)
+		x.at = a
 		if err != nil {
 			return x.giveUp(call, a, err)
 		}
@@ -94,6 +98,9 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 			x.closeNext()
 			return x.refusedRetry(err)
 		}
+		if x.last.resp != nil {
+			x.keepCookies(x.last.resp)
+		}
 		x.last.forget()
 	}
 }
@@ -122,14 +129,18 @@ func (x *exchange) wait(call *forbear.Call, d forbear.Decision, f forbear.Failur
 // refusedRetry ends a call whose retry was granted and then not made: with the last
 // response, if there is one and the caller is still there.
 func (x *exchange) refusedRetry(err error) (*http.Response, error) {
+	defer x.last.forget()
 	e, ok := err.(*forbear.Error)
 	if !ok || x.last.resp == nil || e.Reason == forbear.ReasonCanceled || e.Reason == forbear.ReasonDeadline {
-		x.last.forget()
 		return nil, err
 	}
-	a, resp := x.last.a, x.last.again()
-	x.last.forget()
-	return x.stop(a, resp, nil, e)
+	resp := x.last.again()
+	x.belongs(x.last.a, resp, e)
+	if resp.Body == nil {
+		resp.Body = http.NoBody
+	}
+	resp.Body = x.last.a.wrap(resp.Body, e)
+	return resp, nil
 }
 
 // giveUp ends the call because an attempt could not be made: its body could not
@@ -152,7 +163,7 @@ func (x *exchange) giveUp(call *forbear.Call, a *attempt, err error) (*http.Resp
 }
 
 // classify is Classify with what the attempt knows: whether the caller's body has
-// ended it, and whether a send that was stopped was none yet.
+// ended it.
 func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.Failure {
 	if x.envelope != nil && err == nil {
 		return x.envelope.Classify(resp)
@@ -166,7 +177,6 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 		err = resend.Err // net/http asked for the body in order to send again
 	}
 	f := Classify(x.req, resp, err)
-	f.Unsent = f.Unsent || f.Type == errtype.Resend && a.extras != nil && a.guard.Unsent()
 	if x.t.spread != hint.SpreadShare {
 		f.Hint.Spread = hint.Spread(f.Hint.Floor, x.t.spread)
 	}

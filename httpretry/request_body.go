@@ -41,10 +41,16 @@ func (x *exchange) getBody() func() (io.ReadCloser, error) {
 	return x.req.GetBody
 }
 
-// rewind readies the request's body for a next attempt while the response
-// to the last one can still be handed over: with a body that is gone, or that the
+// rewind readies the request's body for a next attempt, if there may be one, while the
+// response to the last can still be handed over: with a body that is gone, or that the
 // caller's GetBody cannot give again, the call ends with that response.
 func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
+	switch {
+	case f.Class == forbear.ClassCanceled, f.Class == forbear.ClassCertificate:
+		return
+	case !f.Class.Retryable() && f.Class != forbear.ClassUnauthorized && !x.reclassed:
+		return
+	}
 	if x.body != nil {
 		s.Unreplayable = !x.body.replayable()
 		return

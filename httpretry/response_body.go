@@ -11,31 +11,44 @@ import (
 	"github.com/forbear-go/forbear"
 )
 
-// handOver gives the response to the caller, as a response to the caller's own
-// request; e says why it is a failure, or is nil. The attempt lives until the body is
-// closed or at its end.
+// handOver gives the response to the caller; e says why it is a failure, or is nil.
+// The attempt lives until the body is closed or at its end.
 func (x *exchange) handOver(a *attempt, resp *http.Response, e *forbear.Error) {
-	resp.Request = x.asked(a, e)
-	x.handCookies(resp)
-	a.place.Store(x.place)
-	x.place = nil
+	x.belongs(a, resp, e)
 	if a.watching() {
 		a.upload.leave()
 	}
 	a.stopTimer() // while a body moves it starts anew, with each read
 	conn, duplex := resp.Body.(io.ReadWriteCloser)
+	none := resp.Body == nil || resp.Body == http.NoBody
 	switch {
 	case duplex: // 101: the connection is the caller's from here on
 		resp.Body = &upgraded{conn, a}
-	case resp.Body == nil || resp.Body == http.NoBody:
+	case none && e == nil || resp.Body == nil:
 		a.end()
-	default:
+	case none:
+		a.end()
+		resp.Body = a.wrap(resp.Body, e)
+	case e != nil || a.holds():
 		a.body.idle = a.idleOf(resp)
+		resp.Body = a.wrap(resp.Body, e)
 	}
-	if !duplex && resp.Body != nil && (e != nil || resp.Body != http.NoBody && a.holds()) {
-		a.body.ReadCloser, a.body.a, a.body.outcome = resp.Body, a, e
-		resp.Body = &a.body
-	}
+}
+
+// belongs makes resp a response to the caller's own request, with all that the
+// exchange has for it: cookies, and the place in the bulkhead, which the attempt
+// keeps from then on.
+func (x *exchange) belongs(a *attempt, resp *http.Response, e *forbear.Error) {
+	resp.Request = x.asked(a, e)
+	x.handCookies(resp)
+	a.place.Store(x.place)
+	x.place = nil
+}
+
+// wrap returns the body that ends the attempt; e is its outcome, or nil.
+func (a *attempt) wrap(body io.ReadCloser, e *forbear.Error) io.ReadCloser {
+	a.body.ReadCloser, a.body.a, a.body.outcome = body, a, e
+	return &a.body
 }
 
 // asked returns the request that a response belongs to: the caller's, whose context
@@ -91,7 +104,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 		b.time(false) // a slow reader is not a server that stalls
 	}
 	if err != nil {
-		if err != io.EOF && !b.done.Load() {
+		if err != io.EOF && err != errDropped && !b.done.Load() {
 			err = b.explain(err)
 		}
 		b.done.Store(true)
@@ -143,4 +156,12 @@ func (u *upgraded) Close() error {
 	err := u.ReadWriteCloser.Close()
 	u.a.end()
 	return err
+}
+
+// CloseWrite closes the way to the server alone, where the connection can.
+func (u *upgraded) CloseWrite() error {
+	if c, ok := u.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return http.ErrNotSupported
 }

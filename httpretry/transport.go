@@ -84,7 +84,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	policy := r.Policy()
 	x := exchange{
 		t: t, r: r, req: req, timeout: policy.AttemptTimeout(), idle: policy.BodyIdle, total: policy.Total,
-		place: call.Hold(),
+		reclassed: len(policy.Classify) > 0, place: call.Hold(),
 	}
 	x.prepare(&call.State, &policy)
 	x.openEnvelope(&call.State)
@@ -99,6 +99,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			x.place.Leave()
 		}
 		if panicked {
+			x.closeNext()
+			if x.at != nil {
+				x.at.end()
+			}
 			call.Aborted()
 		}
 	}()

@@ -25,13 +25,15 @@ type upload struct {
 	mu      sync.Mutex
 	over    bool      // the timer is no longer for the upload: there is a response, or it has fired
 	due     time.Time // when the timer will fire, since it was set anew
+	stopped bool      // it will not
 	callers bool      // it is the caller's turn
 	moving  bool      // some of the body was read, and not all
 	closed  bool      // net/http needs no more of it
+	shut    bool      // the source is closed
 	reading bool      // the response is being read
 	late    party     // whose turn it was when the timer fired, or 0
 	err     error     // of the caller's Read
-	queued  int       // bytes that were still on their way when the timer fired before
+	queued  int       // bytes on their way to the server when last asked; -1 for not yet
 }
 
 // party is who let a body stand still.
@@ -76,7 +78,7 @@ func (u *upload) rewound() (io.ReadCloser, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.source, u.closed, u.err = body, false, nil
+	u.source, u.closed, u.shut, u.err = body, false, false, nil
 	return u, nil
 }
 
@@ -91,12 +93,22 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the caller's body. It may run while Read does.
+// Close closes the caller's body, once. It may run while Read does.
 func (u *upload) Close() error {
 	u.mu.Lock()
 	u.closed = true
-	source := u.source
 	u.mu.Unlock()
+	return u.shutSource()
+}
+
+func (u *upload) shutSource() error {
+	u.mu.Lock()
+	done, source := u.shut, u.source
+	u.shut = true
+	u.mu.Unlock()
+	if done {
+		return nil
+	}
 	return source.Close()
 }
 
@@ -104,7 +116,7 @@ func (u *upload) Close() error {
 func (u *upload) turn(callers bool) io.Reader {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.moving, u.callers = true, callers
+	u.moving, u.callers, u.queued = true, callers, -1
 	if !u.over || u.reading {
 		u.set(u.a.idle)
 	}
@@ -120,6 +132,7 @@ func (u *upload) ended(err error) {
 		u.err = err
 	}
 	if !u.over {
+		u.queued = u.inQueue()
 		u.set(u.a.limit)
 	}
 }
@@ -137,65 +150,84 @@ func (u *upload) reads(reading bool) {
 
 // set starts the timer anew; 0 and less stop it. It is called with mu held.
 func (u *upload) set(d time.Duration) {
-	switch {
-	case u.a.timer == nil:
-	case d > 0:
-		u.due = time.Now().Add(d)
-		u.a.timer.Reset(d)
-	default:
-		u.a.timer.Stop()
+	if u.a.timer == nil {
+		return
 	}
+	if u.stopped = d <= 0; u.stopped {
+		u.a.timer.Stop()
+		return
+	}
+	u.due = time.Now().Add(d)
+	u.a.timer.Reset(d)
 }
 
 // timeUp ends the attempt, unless what was sent still is on its way, or the server
-// waits for more of it with its response half said. A Read that hangs is helped to its
-// end by closing what it reads: net/http waits for it, for ever if need be.
+// waits for more of it with its response half said. The caller's Read that hangs is
+// helped to its end by closing what it reads, as far as that helps: net/http waits for
+// it, for ever if need be.
 func (u *upload) timeUp() {
-	if hanging := u.judge(); hanging != nil {
-		_ = hanging.Close()
+	switch kept, late := u.judge(); {
+	case late != theCaller:
+	case kept != nil:
+		_ = kept.Close() // no attempt will follow
+	default:
+		_ = u.shutSource()
 	}
 }
 
-// judge says whose fault it is that the time is up, and ends the attempt. It returns
-// the body that the caller's own Read hangs in, or nil.
-func (u *upload) judge() (hanging io.Closer) {
+// judge says whose fault it is that the time is up, and ends the attempt. kept is what
+// the caller's body is read through, if it is kept for a replay.
+func (u *upload) judge() (kept *replay, late party) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
-	case time.Until(u.due) > 0 || u.over && !u.reading:
-		return nil // it was set anew, or stopped, when it had fired already
+	case u.stopped, time.Until(u.due) > 0:
+		return nil, 0 // since it has fired
 	case u.over && u.callers && !u.closed:
 		u.set(u.a.idle)
-		return nil
+		return nil, 0
 	case !u.over && !u.callers && u.leaving():
-		u.set(u.a.limit)
-		return nil
+		return nil, 0
 	case u.over:
 	case u.callers:
-		u.late, hanging = theCaller, u.source
-		if kept, ok := u.source.(*replayReader); ok {
-			hanging = kept.r // no attempt will follow
-		}
+		late = theCaller
 	case u.moving:
-		u.late = theServer
+		late = theServer
 	}
-	u.over = true
+	u.over, u.late = true, late
 	u.a.cancel()
-	return hanging
+	if r, ok := u.source.(*replayReader); ok {
+		kept = r.r
+	}
+	return kept, late
 }
 
-// leaving reports whether the system has less to send than when it was last asked,
-// and something still: then the line is slow, and not the server. It is called with
-// mu held.
+// leaving reports whether something of what was sent has left the system since it was
+// last asked: then the line is slow and not the server, and the timer starts anew. In
+// the middle of a body the first time only asks, since more may have been written
+// after the timer was set. It is called with mu held.
 func (u *upload) leaving() bool {
+	before, d := u.queued, u.a.limit
+	if u.moving {
+		d = u.a.idle
+	}
+	u.queued = u.inQueue()
+	if before < 0 && u.queued > 0 || u.queued < before {
+		u.set(d)
+		return true
+	}
+	return false
+}
+
+// inQueue returns how much of what was sent is not known to have arrived, or 0 where
+// that cannot be said. Over HTTP/2 it is that of all requests on the connection.
+func (u *upload) inQueue() int {
 	conn := u.a.guard.Conn()
 	if conn == nil {
-		return false
+		return 0
 	}
 	n, _ := sendqueue.Len(conn)
-	before := u.queued
-	u.queued = n
-	return n > 0 && (before == 0 || n < before)
+	return n
 }
 
 // leave takes the timer away from the upload, which may go on: the response is

@@ -7,11 +7,10 @@
 // written ends the send. The caller of RoundTrip then decides, as after any
 // other failure.
 //
-// One re-send is let through: that of a request of which not a byte has left the
-// process. For a method that is not idempotent and has no key net/http repeats
-// nothing else over HTTP/1, so that it is known by that: by a connection asked for
-// within one RoundTrip, since a layer in between may begin another one and knows no
-// such rule. The server sees one request.
+// One re-send is let through: that of a request of which not a byte was written. When
+// nothing stands between the guard and net/http's own transport, that is known by its
+// rules: over HTTP/1 it sends a request again that is neither idempotent by its method
+// nor has a key only when none of it was written. The server sees one request.
 package resend
 
 import (
@@ -38,25 +37,24 @@ type Guard struct {
 	trace   httptrace.ClientTrace
 	callers *httptrace.ClientTrace // that of the caller's context, or nil
 
-	// unwritten says that net/http sends the request again only when it was not
-	// written, or over HTTP/2 not processed.
+	// unwritten says that over HTTP/1 the request is sent again only when none of
+	// it was written.
 	unwritten bool
-	http2     atomic.Bool // the latest connection, or any may be
+	shared    bool        // connections may speak HTTP/2 in clear
+	http2     atomic.Bool // the latest connection does, over TLS
 	sent      atomic.Bool // the headers are on the wire, or in the buffer before it
-	anew      atomic.Bool // since then a RoundTrip has begun
 	stopped   atomic.Bool // the headers were about to be sent again
 
 	mu   sync.Mutex
 	conn net.Conn // the latest
 }
 
-// Watch returns the context to send req under. cancel must end ctx; it is called at
+// Watch returns the context to send under. cancel must end ctx; it is called at
 // the second send, more than once if need be. The trace that ctx has goes on
 // seeing everything.
-func (g *Guard) Watch(ctx context.Context, req *http.Request, cancel func()) context.Context {
-	g.Context, g.cancel, g.unwritten = ctx, cancel, !repeatable(req)
+func (g *Guard) Watch(ctx context.Context, cancel func()) context.Context {
+	g.Context, g.cancel = ctx, cancel
 	if traceKey == nil {
-		g.unwritten = false // what begins anew would not be seen
 		g.setHooks()
 		return httptrace.WithClientTrace(ctx, &g.trace)
 	}
@@ -75,9 +73,13 @@ func (g *Guard) Sent() bool { return g.sent.Load() }
 // Stopped reports whether a second send was stopped.
 func (g *Guard) Stopped() bool { return g.stopped.Load() }
 
-// Unsent reports whether the send that was stopped would have been the first that
-// the server processes.
-func (g *Guard) Unsent() bool { return g.stopped.Load() && g.unwritten }
+// Sending says what will be sent, as it will be, and through what: without that no
+// re-send is let through.
+func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
+	t, ok := next.(*http.Transport)
+	g.shared = ok && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
+	g.unwritten = ok && !g.shared && !repeatable(req)
+}
 
 // Conn returns the connection of the send, or nil.
 func (g *Guard) Conn() net.Conn {
@@ -88,20 +90,20 @@ func (g *Guard) Conn() net.Conn {
 
 // repeatable reports whether net/http sends req again after it was written, should
 // its connection die: it takes these methods and these keys for safe, whatever a
-// policy says of them.
+// policy says of them. A key that is there and has no value is one, and is not sent.
 func repeatable(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
 	}
-	return len(req.Header["Idempotency-Key"]) > 0 || len(req.Header["X-Idempotency-Key"]) > 0
+	_, key := req.Header["Idempotency-Key"]
+	_, other := req.Header["X-Idempotency-Key"]
+	return key || other
 }
 
-// Value makes the guard the context of its own trace. Each RoundTrip of net/http
-// begins by looking for it.
+// Value makes the guard the context of its own trace.
 func (g *Guard) Value(key any) any {
 	if key == traceKey {
-		g.anew.Store(true)
 		return &g.trace
 	}
 	return g.Context.Value(key)
@@ -133,7 +135,6 @@ func (g *Guard) setHooks() {
 }
 
 func (g *Guard) wroteHeaders() {
-	g.anew.Store(false)
 	g.sent.Store(true)
 	if c := g.callers; c != nil && c.WroteHeaders != nil {
 		c.WroteHeaders()
@@ -143,7 +144,7 @@ func (g *Guard) wroteHeaders() {
 func (g *Guard) getConn(hostPort string) {
 	switch {
 	case !g.sent.Load():
-	case g.unwritten && !g.anew.Load() && !g.http2.Load():
+	case g.unwritten && !g.http2.Load():
 		g.sent.Store(false)
 	default:
 		g.stop()
@@ -164,7 +165,7 @@ func (g *Guard) gotConn(info httptrace.GotConnInfo) {
 	g.mu.Unlock()
 	if g.sent.Load() {
 		g.stop()
-		if info.Conn != nil && !http2 {
+		if info.Conn != nil && !http2 && !g.shared {
 			_ = info.Conn.Close()
 		}
 	}

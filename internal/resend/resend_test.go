@@ -31,7 +31,7 @@ func TestGuard(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(parent)
 	var g resend.Guard
-	trace := httptrace.ContextClientTrace(g.Watch(ctx, httptest.NewRequest("GET", "http://a/", nil), func() { cancel(resend.Err) }))
+	trace := httptrace.ContextClientTrace(g.Watch(ctx, func() { cancel(resend.Err) }))
 
 	first, second := &closing{}, &closing{}
 	trace.GetConn("a:80")
@@ -56,44 +56,55 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// What net/http repeats within one RoundTrip although it is not idempotent was not
-// written, and may go out; what a layer in between repeats, and what was written over
+// What net/http's own transport repeats over HTTP/1 although it is not idempotent was
+// not written, and may go out. What another transport repeats, and what goes over
 // HTTP/2, is stopped.
 func TestGuardLetsTheUnwrittenGo(t *testing.T) {
+	clear := &http.Transport{Protocols: new(http.Protocols)}
+	clear.Protocols.SetUnencryptedHTTP2(true)
+	var wrapped http.RoundTripper = struct{ http.RoundTripper }{&http.Transport{}}
+	plain := &http.Transport{}
 	for _, tc := range []struct {
-		name, method, key string
-		anew, http2       bool
-		stopped, unsent   bool
+		name, method string
+		key          []string
+		next         http.RoundTripper
+		http2        bool
+		stopped      bool
+		closed       bool // the connection that it got all the same
 	}{
-		{"POST", "POST", "", false, false, false, false},
-		{"PUT", "PUT", "", false, false, false, false},
-		{"GET", "GET", "", false, false, true, false},
-		{"POST with a key", "POST", "k", false, false, true, false},
-		{"POST by another RoundTrip", "POST", "", true, false, true, true},
-		{"POST over HTTP/2", "POST", "", false, true, true, true},
+		{"POST", "POST", nil, plain, false, false, false},
+		{"PUT", "PUT", nil, plain, false, false, false},
+		{"GET", "GET", nil, plain, false, true, true},
+		{"POST with a key", "POST", []string{"k"}, plain, false, true, true},
+		{"POST that is said to be idempotent", "POST", []string{}, plain, false, true, true},
+		{"POST through a transport of others", "POST", nil, wrapped, false, true, true},
+		{"POST over HTTP/2", "POST", nil, plain, true, true, false},
+		{"POST over HTTP/2 in clear, perhaps", "POST", nil, clear, false, true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			req := httptest.NewRequest(tc.method, "http://a/", nil)
-			if tc.key != "" {
-				req.Header.Set("Idempotency-Key", tc.key)
+			if tc.key != nil {
+				req.Header["Idempotency-Key"] = tc.key
 			}
 			var g resend.Guard
-			watched := g.Watch(ctx, req, cancel)
-			trace := httptrace.ContextClientTrace(watched)
-			var conn net.Conn = &closing{}
+			trace := httptrace.ContextClientTrace(g.Watch(ctx, cancel))
+			g.Sending(req, tc.next)
+			pooled := &closing{}
+			var conn net.Conn = pooled
 			if tc.http2 {
 				conn = speakingHTTP2(t)
 			}
-			trace.GetConn("a:80")
-			trace.GotConn(httptrace.GotConnInfo{Conn: conn})
-			trace.WroteHeaders()
-			if tc.anew {
-				_ = httptrace.ContextClientTrace(watched)
+			for range 2 {
+				trace.GetConn("a:80")
+				trace.GotConn(httptrace.GotConnInfo{Conn: conn})
+				if !g.Stopped() {
+					trace.WroteHeaders()
+				}
 			}
-			trace.GetConn("a:80")
-			if g.Stopped() != tc.stopped || g.Unsent() != tc.unsent || (ctx.Err() != nil) != tc.stopped || g.Sent() == !tc.stopped {
-				t.Errorf("stopped %v, unsent %v, sent %v, %v", g.Stopped(), g.Unsent(), g.Sent(), ctx.Err())
+			if g.Stopped() != tc.stopped || (ctx.Err() != nil) != tc.stopped || !g.Sent() || pooled.closed != tc.closed {
+				t.Errorf("stopped %v, sent %v, closed %v, %v", g.Stopped(), g.Sent(), pooled.closed, ctx.Err())
 			}
 			if g.Conn() != conn {
 				t.Error("the guard does not know the connection")
