@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -19,8 +20,9 @@ const headerCorrelation = "X-Correlation-Id"
 // becomes.
 type incoming struct {
 	context.Context
-	id [1]string     // the correlation id, ready to be the value of a header
-	in *http.Request // as the caller sent it
+	id   [1]string     // the correlation id, ready to be the value of a header
+	in   *http.Request // as the caller sent it
+	late atomic.Bool   // its body stood still for too long
 }
 
 // incomingOf returns the request that a forwarded request belongs to.
@@ -68,7 +70,7 @@ func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 		rt.ingress.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
-	rt.proxy.ServeHTTP(w, r.WithContext(ctx))
+	rt.proxy.ServeHTTP(w, x.watchUpload(w, r.WithContext(ctx), rt.idle))
 }
 
 // correlation returns the caller's correlation id, or a new one where it brought

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/problem"
 )
 
@@ -16,8 +17,9 @@ func newProblem(status int, kind, title, detail string) problem.Problem {
 
 // The refusals that need no more than the request itself.
 var (
-	noRoute = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
-	badPath = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments")
+	noRoute  = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
+	bodyLate = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
+	badPath  = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments")
 )
 
 // problem responds with p, completed by the path and the correlation id: a
@@ -40,7 +42,11 @@ func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x := incomingOf(r)
 	p := rt.upstream("the dependency could not be reached or broke off")
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
-		if e.Reason == forbear.ReasonCanceled {
+		switch {
+		case x.late.Load(): // the server takes that for the caller's leaving, too
+			x.problem(w, bodyLate)
+			return
+		case e.Reason == forbear.ReasonCanceled:
 			return // the caller has gone
 		}
 		fill(&p, e)
@@ -60,6 +66,8 @@ func fill(p *problem.Problem, e *forbear.Error) {
 		p.Type, p.Title, p.Status = problem.Namespace+"suppressed", "Call or retry suppressed", http.StatusServiceUnavailable
 	case e.Reason == forbear.ReasonDeadline || class == forbear.ClassTimeout:
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
+	case e.Type == errtype.RequestBody: // the caller's own part
+		p.Type, p.Title, p.Status = bodyLate.Type, bodyLate.Title, bodyLate.Status
 	case e.Reason == forbear.ReasonRefreshFailed, e.Reason == forbear.ReasonWeakCredential:
 		p.Type, p.Title = problem.Namespace+"credentials", "No credentials for the upstream"
 	case class == forbear.ClassCertificate:

@@ -6,6 +6,7 @@ import (
 	"net/http/httputil"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
@@ -25,7 +26,8 @@ const (
 type route struct {
 	Route
 	proxy   httputil.ReverseProxy
-	ingress http.Handler // for POST and PATCH, or nil
+	ingress http.Handler  // for POST and PATCH, or nil
+	idle    time.Duration // of a request's body
 }
 
 // newRoute puts the standard library's proxy to work for a route. It is given the
@@ -34,7 +36,7 @@ func newRoute(r Route, t http.RoundTripper, logger *slog.Logger) *route {
 	if r.Prefix != "/" {
 		r.Prefix = strings.TrimSuffix(r.Prefix, "/")
 	}
-	rt := &route{Route: r}
+	rt := &route{Route: r, idle: r.Retryer.Policy().BodyIdle}
 	rt.proxy = httputil.ReverseProxy{
 		Rewrite:        rt.rewrite,
 		Transport:      t,

@@ -286,3 +286,30 @@ func TestSlowUploadsArrive(t *testing.T) {
 		t.Errorf("afterwards: %d %q", a.StatusCode, a.body)
 	}
 }
+
+// A caller who stops in the middle of an upload gets a response after the time that a
+// body may stand still, and the dependency is not blamed for it.
+func TestStalledUploadEnds(t *testing.T) {
+	p := quick
+	p.BodyIdle, p.Breaker = 300*time.Millisecond, breaker.Policy{FailureRate: 0.25, MinCalls: 1}
+	address := before(t, p, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	for range 5 {
+		c, err := net.Dial("tcp", parse(t, address).Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, "PUT /up HTTP/1.1\r\nHost: gateway\r\nContent-Length: 1000\r\n\r\nabc")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		_ = c.Close()
+		if resp.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(text), "urn:forbear:problem:request-body") {
+			t.Errorf("got %d %s", resp.StatusCode, text)
+		}
+	}
+	if a := get(t, address+"/up"); a.StatusCode != http.StatusOK {
+		t.Errorf("afterwards: %d %q", a.StatusCode, a.body)
+	}
+}
