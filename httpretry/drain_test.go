@@ -2,8 +2,11 @@ package httpretry_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,4 +56,52 @@ func TestDrainingIsPartOfTheWait(t *testing.T) {
 			t.Errorf("waited %v, of which %v to drain; observers saw %v", waited, drain, seen)
 		}
 	})
+}
+
+// The drain of a response whose body stalls is bounded, also after an upload that has a
+// timer of its own.
+func TestDrainAfterAnUpload(t *testing.T) {
+	for _, size := range []int{1000, 64 << 10} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var n atomic.Int64
+				gone := make(chan struct{})
+				below := piped(t, func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					if n.Add(1) > 1 {
+						return
+					}
+					w.WriteHeader(503)
+					_, _ = w.Write([]byte("x"))
+					w.(http.Flusher).Flush()
+					select {
+					case <-r.Context().Done():
+					case <-gone:
+					}
+				})
+				defer close(gone)
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://files.test/", strings.NewReader(strings.Repeat("x", size)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					resp, err := httpretry.NewTransport(below, quiet(t, fast)).RoundTrip(req)
+					if err == nil {
+						_ = resp.Body.Close()
+					}
+				}()
+				select {
+				case <-done:
+					if took := time.Since(began); took > time.Second {
+						t.Errorf("took %v", took)
+					}
+				case <-time.After(24 * time.Hour):
+					t.Error("still draining after a day")
+				}
+			})
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -269,6 +270,57 @@ func TestIdempotentWritesNeedNoKey(t *testing.T) {
 		_ = resp.Body.Close()
 		if got := s.requests(); len(got) != tc.sends || got[len(got)-1].body != "receive" || got[0].header.Get(httpretry.HeaderKey) != "" {
 			t.Errorf("sent %v, want it %d times", got, tc.sends)
+		}
+	}
+}
+
+// A response that is handed over after all has its own cookies once, and says what of
+// its body was let go.
+func TestLastResponseIsHandedOverOnce(t *testing.T) {
+	var r *forbear.Retryer
+	p := fast
+	r = quiet(t, p, forbear.WithObserver(&forbear.Observer{
+		RetryScheduled: func(context.Context, forbear.RetryScheduled) { r.Breaker().Force(breaker.Open, "test", time.Now()) },
+	}))
+	long := func(req *http.Request) (*http.Response, error) {
+		resp, err := status(503, "Set-Cookie: a=1")(req)
+		resp.Body = io.NopCloser(strings.NewReader(strings.Repeat("x", 10000)))
+		return resp, err
+	}
+	resp, err := httpretry.NewTransport(&script{steps: []step{long}}, r).RoundTrip(newRequest(t, http.MethodGet, "http://payments.test/", "", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := resp.Header["Set-Cookie"]; len(got) != 1 {
+		t.Errorf("cookies %q", got)
+	}
+	_, err = io.ReadAll(resp.Body)
+	if err == nil || !strings.Contains(err.Error(), "let go") {
+		t.Errorf("reading the body that was let go: %v", err)
+	}
+}
+
+// An upgraded connection can be half-closed, as net/http's can.
+func TestUpgradesCanBeHalfClosed(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, rw, _ := w.(http.Hijacker).Hijack()
+		defer c.Close()
+		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_ = rw.Flush()
+	}))
+	defer s.Close()
+	for _, rt := range []http.RoundTripper{http.DefaultTransport, httpretry.NewTransport(nil, quiet(t, fast))} {
+		req := newRequest(t, http.MethodGet, s.URL, "", "")
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "echo")
+		resp, err := rt.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ok := resp.Body.(interface{ CloseWrite() error })
+		_ = resp.Body.Close()
+		if !ok {
+			t.Errorf("%T: cannot be half-closed", rt)
 		}
 	}
 }

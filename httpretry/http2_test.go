@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
@@ -194,5 +195,84 @@ func TestHTTP2RefusalsAreBounded(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// h2c is such a server that speaks HTTP/2 in clear, and a transport for it.
+func h2c(t *testing.T, refuse func(net.Conn, uint32) bool) (*h2Server, *http.Transport) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &h2Server{Listener: l, refuse: refuse}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.serve(c)
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close() })
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	tr := &http.Transport{Protocols: &protocols}
+	t.Cleanup(tr.CloseIdleConnections)
+	return s, tr
+}
+
+// Over HTTP/2 in clear, where no handshake says what is spoken, a POST without a key is
+// sent once, too: net/http would send it thousands of times.
+func TestPostOverHTTP2InClear(t *testing.T) {
+	for name, refuse := range map[string]func(net.Conn, uint32) bool{
+		"PROTOCOL_ERROR": reset(0x1), "GOAWAY": goAway, "REFUSED_STREAM": refuseStream,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, tr := h2c(t, refuse)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			req := newRequest(t, http.MethodPost, "http://"+s.Addr().String(), "order", "").WithContext(ctx)
+			_, err := httpretry.NewTransport(tr, quiet(t, fast)).RoundTrip(req)
+			if s.requests.Load() != 1 {
+				t.Errorf("the POST was received %d times: %v", s.requests.Load(), err)
+			}
+		})
+	}
+}
+
+// What is stopped over HTTP/2 in clear leaves the connection to the others on it.
+func TestStopOverHTTP2InClearSparesOthers(t *testing.T) {
+	held := make(chan struct{})
+	var first atomic.Bool
+	s, tr := h2c(t, func(c net.Conn, stream uint32) bool {
+		if stream == 1 {
+			if !first.CompareAndSwap(false, true) {
+				return refuseStream(c, stream)
+			}
+			close(held)
+			go func() {
+				time.Sleep(300 * time.Millisecond)
+				frame := []byte{0, 0, 1, frameHeaders, 0x5}
+				frame = binary.BigEndian.AppendUint32(frame, stream)
+				_, _ = c.Write(append(frame, 0x88))
+			}()
+			return false
+		}
+		return refuseStream(c, stream)
+	})
+	other := make(chan error, 1)
+	go func() {
+		resp, err := tr.RoundTrip(newRequest(t, http.MethodPost, "http://"+s.Addr().String(), "", ""))
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		other <- err
+	}()
+	<-held
+	_, _ = httpretry.NewTransport(tr, quiet(t, fast)).RoundTrip(newRequest(t, http.MethodGet, "http://"+s.Addr().String(), "", ""))
+	if err := <-other; err != nil {
+		t.Errorf("another request on the connection died: %v", err)
 	}
 }

@@ -417,3 +417,19 @@ func TestUnreplayableBodiesSayWhy(t *testing.T) {
 		}
 	}
 }
+
+// GetBody is asked for a retry alone.
+func TestGetBodyIsForRetries(t *testing.T) {
+	var asked int
+	req := newRequest(t, http.MethodPut, "http://payments.test/", "payload", "")
+	req.GetBody = func() (io.ReadCloser, error) { asked++; return nil, errors.New("file is gone") }
+	resp, err := over(t, &script{steps: []step{status(404)}}, fast).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	e, _ := httpretry.Outcome(resp)
+	if asked != 0 {
+		t.Errorf("GetBody was asked %d times for a 404: %v", asked, e)
+	}
+}

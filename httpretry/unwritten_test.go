@@ -1,13 +1,12 @@
 package httpretry_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,37 +157,81 @@ func TestWhatWasNotWrittenGoesOut(t *testing.T) {
 	}
 }
 
-// A layer in between that repeats a POST by itself knows no such rule: what it sends
-// again is stopped.
-func TestRepeatedPostsAreStopped(t *testing.T) {
-	var requests atomic.Int64
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// A POST that was written is received once, whoever would send it again: a layer in
+// between, traced or not, whatever the policy says of what was not sent; or net/http,
+// which takes a key that forbear made, and one without a value, for leave to repeat.
+func TestWrittenPostsAreSentOnce(t *testing.T) {
+	repeating := func(base http.RoundTripper, traced bool) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			if traced { // hides the second RoundTrip from a trace above
+				req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{}))
+			}
+			if resp, err := base.RoundTrip(req); err == nil {
+				return resp, nil
+			}
+			req.Body, _ = req.GetBody()
+			return base.RoundTrip(req)
+		})
+	}
+	unsent := fast
+	unsent.RetryUnsent = true
+	for _, tc := range []struct {
+		name   string
+		policy forbear.Policy
+		layer  func(http.RoundTripper) http.RoundTripper
+		header []string // the key; nil for none
+	}{
+		{"a layer that repeats", fast, func(base http.RoundTripper) http.RoundTripper { return repeating(base, false) }, nil},
+		{"a layer that repeats and is traced", fast, func(base http.RoundTripper) http.RoundTripper { return repeating(base, true) }, nil},
+		{"a layer that repeats, and retry_unsent", unsent, func(base http.RoundTripper) http.RoundTripper { return repeating(base, false) }, nil},
+		{"a key without a value", fast, nil, []string{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			const connections = 5
+			s := newHangUp(t)
+			base := &http.Transport{MaxIdleConnsPerHost: connections}
+			t.Cleanup(base.CloseIdleConnections)
+			s.warm(t, base, connections)
+			var next http.RoundTripper = base
+			if tc.layer != nil {
+				next = tc.layer(base)
+			}
+			req := newRequest(t, http.MethodPost, "http://"+s.Addr().String(), "order", "")
+			if tc.header != nil {
+				req.Header[httpretry.HeaderKey] = tc.header
+			}
+			resp, err := httpretry.NewTransport(next, quiet(t, tc.policy)).RoundTrip(req)
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			if n := s.hungUp.Load(); n != 1 || err == nil {
+				t.Errorf("received %d times by connections that died, %v; want once, and an error", n, err)
+			}
+		})
+	}
+}
+
+// With a key that forbear makes, each send is an attempt: net/http would repeat it.
+func TestGeneratedKeysAreSeenByTheGuard(t *testing.T) {
+	const connections = 5
+	s := newHangUp(t)
+	base := &http.Transport{MaxIdleConnsPerHost: connections}
+	t.Cleanup(base.CloseIdleConnections)
+	s.warm(t, base, connections)
+	p := fast
+	p.Keys = forbear.KeyGenerate
+	rec := &counter{}
+	r, err := forbear.New("payments", p, forbear.WithObserver(rec.observer()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	go func() { // reads a request and hangs up
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-				requests.Add(1)
-			}
-			_ = c.Close()
-		}
-	}()
-	again := roundTrip(func(req *http.Request) (*http.Response, error) {
-		if resp, err := http.DefaultTransport.RoundTrip(req); err == nil {
-			return resp, nil
-		}
-		return http.DefaultTransport.RoundTrip(req)
-	})
-	_, err = httpretry.NewTransport(again, quiet(t, fast)).
-		RoundTrip(newRequest(t, http.MethodPost, "http://"+l.Addr().String(), "order", ""))
-	if e, ok := errors.AsType[*forbear.Error](err); !ok || e.Reason != forbear.ReasonNoKey || requests.Load() != 1 {
-		t.Errorf("received %d times, %v; want once, and no key to repeat it with", requests.Load(), err)
+	resp, err := httpretry.NewTransport(base, r).RoundTrip(newRequest(t, http.MethodPost, "http://"+s.Addr().String(), "order", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if sends := s.hungUp.Load() + 1; sends != rec.n.Load() || sends > 4 {
+		t.Errorf("%d sends, %d attempts", sends, rec.n.Load())
 	}
 }
 

@@ -251,3 +251,35 @@ func newRequestOf(t *testing.T, body io.Reader) *http.Request {
 	}
 	return req
 }
+
+// The caller's body is closed once, as by net/http alone.
+func TestStalledBodyIsClosedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		below := piped(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+		var closed atomic.Int64
+		stop := make(chan struct{})
+		body := &hanging{stop: stop, closed: &closed}
+		req := newRequest(t, http.MethodPut, "http://files.test/", "", "")
+		req.Body, req.ContentLength = body, 100
+		req.GetBody = func() (io.ReadCloser, error) { return nil, errors.New("never") }
+		_, err := httpretry.NewTransport(below, quiet(t, fast)).RoundTrip(req)
+		synctest.Wait()
+		if closed.Load() != 1 {
+			t.Errorf("closed %d times: %v", closed.Load(), err)
+		}
+	})
+}
+
+// hanging is a body whose Read returns when it is closed.
+type hanging struct {
+	stop   chan struct{}
+	once   sync.Once
+	closed *atomic.Int64
+}
+
+func (h *hanging) Read([]byte) (int, error) { <-h.stop; return 0, errors.New("closed") }
+func (h *hanging) Close() error {
+	h.closed.Add(1)
+	h.once.Do(func() { close(h.stop) })
+	return nil
+}
