@@ -78,7 +78,7 @@ func over(kinds ...kindOfStream) (all []fault) {
 		} {
 			f.stream, f.why = onceH2(k.do), k.why
 			if k.unseen && f.name == "POST" {
-				f.forbidden, f.why = true, "R-6, read strictly: no key, no second send; retry_unsent allows it"
+				f.forbidden, f.why = true, "R-6, read strictly: no key, no second send"
 			}
 			f.name = "HTTP/2: " + k.name + ", " + f.name
 			all = append(all, f)
