@@ -18,7 +18,8 @@
 //     pooled connection turns out to be dead. The transport stops these and
 //     takes them over as attempts: one at once, charged to the budget, the
 //     others after the backoff. What was certainly not written is no send yet:
-//     net/http may try the next connection, whatever the method.
+//     an [http.Transport] directly below may try the next connection, whatever the
+//     method.
 //
 // What it does with a response:
 //
