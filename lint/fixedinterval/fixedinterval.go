@@ -30,7 +30,8 @@ elsewhere.`,
 	time.Sleep(2 * time.Second)
 }`,
 	Good: `r := forbear.Must(forbear.New("payments", forbear.Policy{}))
-resp, err := forbear.DoValue(ctx, r, call)`,
+client := &http.Client{Transport: httpretry.NewTransport(nil, r)}
+resp, err := client.Do(req)`,
 	Standard: "R-1",
 }
 
