@@ -1,10 +1,8 @@
 package httpretry_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -16,145 +14,106 @@ import (
 	"github.com/forbear-go/forbear/httpretry"
 )
 
+// line is a server at the end of a slow line: it takes 32 KiB after each pause, and
+// responds when it has had as much as it waits for; after stop bytes it takes nothing
+// more, when stop is not 0; when it is negative, nothing at all.
+type line struct {
+	pause             time.Duration
+	length, stop      int
+	sendQueue, window int // bytes, of the client's and the server's kernel
+}
+
+// reach serves the line, and returns its address and the transport that leads to it.
+func (l line) reach(t *testing.T) (url string, below *http.Transport) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.(*net.TCPConn).SetReadBuffer(l.window)
+			go l.take(c, done)
+		}
+	}()
+	below = &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err == nil {
+			_ = c.(*net.TCPConn).SetWriteBuffer(l.sendQueue)
+		}
+		return c, err
+	}}
+	t.Cleanup(func() {
+		below.CloseIdleConnections()
+		_ = listener.Close()
+		close(done)
+	})
+	return "http://" + listener.Addr().String(), below
+}
+
+func (l line) take(c net.Conn, done <-chan struct{}) {
+	defer c.Close()
+	var block [32 << 10]byte
+	for taken := 0; taken < l.length; {
+		if l.stop != 0 && taken >= l.stop {
+			<-done
+			return
+		}
+		n, err := c.Read(block[:])
+		if err != nil {
+			return
+		}
+		taken += n
+		time.Sleep(l.pause)
+	}
+	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+}
+
 // A slow line takes what was written long after the kernel did: as long as the queue
-// moves, the server is not late. One that takes nothing more is.
+// moves, the server is not late, also when it stalls the sender again and again. One
+// that takes nothing more is.
 func TestSlowLine(t *testing.T) {
-	t.Parallel()
-	const length = 4 << 20
-	for _, stops := range []bool{false, true} {
-		t.Run(fmt.Sprintf("it stops: %v", stops), func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			done := make(chan struct{})
-			defer close(done)
-			go func() { // a line: it takes 32 KiB each 20 ms, 2.6 s for all
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						return
-					}
-					_ = c.(*net.TCPConn).SetReadBuffer(64 << 10)
-					go func() {
-						defer c.Close()
-						var block [32 << 10]byte
-						for taken := 0; taken < length; {
-							if stops && taken > length/4 {
-								<-done
-								return
-							}
-							n, err := c.Read(block[:])
-							if err != nil {
-								return
-							}
-							taken += n
-							time.Sleep(20 * time.Millisecond)
-						}
-						_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-					}()
-				}
-			}()
-			below := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-				if err == nil {
-					_ = c.(*net.TCPConn).SetWriteBuffer(8 << 20) // takes it all at once
-				}
-				return c, err
-			}}
-			defer below.CloseIdleConnections()
+	const ms, kib = time.Millisecond, 1 << 10
+	for _, tc := range []struct {
+		name string
+		line line
+		late bool
+	}{
+		{"takes all at once", line{20 * ms, 4096 * kib, 0, 8192 * kib, 64 * kib}, false},
+		{"takes it in pieces", line{200 * ms, 1200 * kib, 0, 256 * kib, 64 * kib}, false},
+		{"stops", line{20 * ms, 4096 * kib, 1024 * kib, 8192 * kib, 64 * kib}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel() // it takes as long as the line
+			url, below := tc.line.reach(t)
 			p := forbear.Policy{Disabled: true, PerAttempt: time.Second, BodyIdle: time.Second}
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+l.Addr().String(), bytes.NewReader(make([]byte, length)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			req := newRequest(t, http.MethodPut, url, strings.Repeat("x", tc.line.length), "")
 			resp, err := httpretry.NewTransport(below, quiet(t, p)).RoundTrip(req)
-			switch {
-			case stops && !errors.Is(err, context.DeadlineExceeded):
-				t.Errorf("a server that takes nothing more: %v", err)
-			case !stops && (err != nil || resp.StatusCode != http.StatusOK):
-				t.Errorf("a slow line: %v", err)
+			if tc.late != errors.Is(err, context.DeadlineExceeded) || !tc.late && err != nil {
+				t.Fatalf("late %v: %v", tc.late, err)
+			}
+			if err == nil {
+				_ = resp.Body.Close()
 			}
 		})
 	}
 }
 
-// A line that stalls the sender again and again is slow all the same.
-func TestSlowLineInPieces(t *testing.T) {
-	t.Parallel() // it takes as long as the line
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_ = c.(*net.TCPConn).SetReadBuffer(64 << 10)
-			go func() {
-				defer c.Close()
-				buf := make([]byte, 32<<10)
-				total := 0
-				for total < 1200<<10 {
-					n, err := c.Read(buf)
-					if err != nil {
-						return
-					}
-					total += n
-					time.Sleep(200 * time.Millisecond)
-				}
-				fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-			}()
-		}
-	}()
-	tr := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		if err == nil {
-			_ = c.(*net.TCPConn).SetWriteBuffer(256 << 10)
-		}
-		return c, err
-	}}
-	defer tr.CloseIdleConnections()
-	p := forbear.Policy{Disabled: true, PerAttempt: time.Second, BodyIdle: time.Second}
-	began := time.Now()
-	resp, err := httpretry.NewTransport(tr, quiet(t, p)).
-		RoundTrip(newRequest(t, http.MethodPut, "http://"+l.Addr().String(), strings.Repeat("x", 1200<<10), ""))
-	if err != nil {
-		t.Fatalf("after %v, in which the server never stopped reading: %v", time.Since(began), err)
-	}
-	_ = resp.Body.Close()
-}
-
 // A peer that takes nothing has the time of an attempt once.
 func TestPeerThatTakesNothing(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
-			defer c.Close()
-		}
-	}()
-	tr := &http.Transport{}
-	defer tr.CloseIdleConnections()
 	const limit = 2 * time.Second
+	url, below := line{length: 1, stop: -1, sendQueue: 1 << 20, window: 4 << 10}.reach(t)
 	p := forbear.Policy{Disabled: true, PerAttempt: limit, BodyIdle: limit}
 	began := time.Now()
-	_, err = httpretry.NewTransport(tr, quiet(t, p)).
-		RoundTrip(newRequest(t, http.MethodPut, "http://"+l.Addr().String(), strings.Repeat("x", 200<<10), ""))
-	if took := time.Since(began); took > limit*19/10 {
+	_, err := httpretry.NewTransport(below, quiet(t, p)).
+		RoundTrip(newRequest(t, http.MethodPut, url, strings.Repeat("x", 200<<10), ""))
+	if took := time.Since(began); took > limit*19/10 || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("took %v under a limit of %v: %v", took, limit, err)
 	}
 }
