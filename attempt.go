@@ -119,12 +119,28 @@ func (c *attemptContext) end() {
 func (c *attemptContext) run(op func(context.Context) error) error {
 	defer c.end()
 	err := op(c)
-	if err != nil && context.Cause(c) == errAttemptTimeout {
+	if _, marked := err.(*mark); marked {
+		return err // the operation knows what it was, and the clock costs time
+	}
+	if err != nil && c.timedOut() {
 		if _, _, ok := timeout(err); ok {
 			return &attemptTimeout{err}
 		}
 	}
 	return err
+}
+
+// timedOut reports whether c's own time ended it. An operation may know that time by
+// Deadline alone.
+func (c *attemptContext) timedOut() bool {
+	inner := c.inner.Load()
+	if inner == nil {
+		if time.Since(window.Epoch()) < c.until {
+			return false
+		}
+		inner = c.make()
+	}
+	return context.Cause(inner) == errAttemptTimeout
 }
 
 // attemptTimeout marks a timeout as the attempt's own, not the caller's.

@@ -71,8 +71,11 @@ func (q *quota) wait() (time.Duration, bool) {
 
 // quotaLeft reports whether what remains of a limit is above zero. While it is, the
 // end of the limit's window is no reason to wait.
-func quotaLeft(remaining string) bool {
-	n, err := strconv.ParseFloat(strings.TrimSpace(remaining), 64)
+func quotaLeft(remaining []string) bool {
+	if len(remaining) == 0 {
+		return false
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(remaining[0]), 64)
 	return err == nil && n > 0
 }
 

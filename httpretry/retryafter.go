@@ -47,13 +47,13 @@ func serverWait(h http.Header, now time.Time, status int) (d time.Duration, ok b
 	for _, v := range h["Ratelimit"] {
 		most(rateLimit(v))
 	}
-	if status == http.StatusTooManyRequests || !quotaLeft(h.Get("Ratelimit-Remaining")) {
-		for _, v := range h["Ratelimit-Reset"] {
+	for _, v := range h["Ratelimit-Reset"] {
+		if status == http.StatusTooManyRequests || !quotaLeft(h["Ratelimit-Remaining"]) {
 			most(decimal(v, time.Second))
 		}
 	}
-	if !quotaLeft(h.Get("X-Ratelimit-Remaining")) {
-		for _, v := range h["X-Ratelimit-Reset"] {
+	for _, v := range h["X-Ratelimit-Reset"] {
+		if !quotaLeft(h["X-Ratelimit-Remaining"]) {
 			most(rateLimitReset(v, h, now))
 		}
 	}

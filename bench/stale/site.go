@@ -139,7 +139,7 @@ func measure(ctx context.Context, m mode, calls int, list ...contender) ([]figur
 		defer l.site.Close()
 		defer l.pool.CloseIdleConnections()
 		var err error
-		if l.post, err = c.open(l.pool); err != nil {
+		if l.post, err = c.open(&l.pool.Transport); err != nil {
 			return nil, err
 		}
 		lanes[i] = l
