@@ -158,6 +158,10 @@ func typeOf(status int) string {
 // retry of the OpenAI-style SDKs, Stripe's own, and Envoy's mark of an overloaded
 // upstream.
 func saysStop(h http.Header) bool {
-	return strings.EqualFold(h.Get("X-Should-Retry"), "false") || strings.EqualFold(h.Get("Stripe-Should-Retry"), "false") ||
-		len(h["X-Envoy-Overloaded"]) > 0 || len(h[HeaderNoRetry]) > 0
+	for _, said := range [...][]string{h["X-Should-Retry"], h["Stripe-Should-Retry"]} {
+		if len(said) > 0 && strings.EqualFold(said[0], "false") {
+			return true
+		}
+	}
+	return len(h["X-Envoy-Overloaded"]) > 0 || len(h[HeaderNoRetry]) > 0
 }

@@ -72,7 +72,7 @@ func exhaustedBelow(resp *http.Response, err error) bool {
 	if resp == nil {
 		return false // against the contract of RoundTripper, but no reason to panic
 	}
-	if resp.Header.Get(HeaderExhausted) != "" {
+	if said := resp.Header[HeaderExhausted]; len(said) > 0 && said[0] != "" {
 		return true
 	}
 	e, ok := Outcome(resp)
