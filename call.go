@@ -39,6 +39,7 @@ type Call struct {
 	failed      string // error_type of the latest failed attempt
 	lastCost    budget.Cost
 	lastPaced   bool
+	lastFree    bool
 	attempted   time.Duration // when the attempt under way began, from the same zero as began
 	failedAt    time.Duration // when the latest one failed, likewise
 	read        bool
@@ -129,7 +130,7 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 	c.failed, c.failedAt = f.Type, now.Sub(window.Epoch())
 	d := c.r.next(&c.State, c.Facts, c.permit, &f, now)
 	if d.Retry {
-		c.lastCost, c.lastPaced = d.Cost, d.Paced
+		c.lastCost, c.lastPaced, c.lastFree = d.Cost, d.Paced, d.free
 		if c.r.observers.scheduled {
 			c.r.retryScheduled(ctx, c.info(ctx, true), d, f)
 		}
@@ -155,7 +156,7 @@ func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
 	c.r.withdraw(c.permit)
 	made := 0
 	if c.Attempt() > 1 {
-		c.unmade(Decision{Retry: true, Cost: c.lastCost, Paced: c.lastPaced})
+		c.unmade(Decision{Retry: true, Cost: c.lastCost, Paced: c.lastPaced, free: c.lastFree})
 		made = c.Attempt()
 	}
 	c.leave()

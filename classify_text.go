@@ -23,6 +23,11 @@ var plainError = reflect.TypeOf(errors.New(""))
 var wholeTexts = map[string]string{
 	// The connection did not respond to a ping.
 	"http2: client connection lost": "http2_connection_lost",
+	// The connection was closed while the request was about to use it.
+	"http2: client conn is closed":                "http2_connection_lost",
+	"http2: client conn not usable":               "http2_connection_lost",
+	"http2: client conn could not be established": "http2_connection_lost",
+	"http: server closed idle connection":         "connection_closed",
 	// The server closes the connection, and has not looked at the stream.
 	"http2: Transport received Server's graceful shutdown GOAWAY": "http2_goaway",
 }
@@ -37,6 +42,7 @@ var quotingTexts = []struct{ begin, end, label string }{
 	{`malformed HTTP status code "`, `"`, malformedResponse},
 	{`malformed HTTP version "`, `"`, malformedResponse},
 	{`bad Content-Length "`, `"`, malformedResponse},
+	{`bad trailer key "`, `"`, malformedResponse},
 	{`invalid empty Content-Length "`, `"`, malformedResponse},
 	{"http: message cannot contain multiple Content-Length headers; got [", "]", malformedResponse},
 	{"net/http: server response headers exceeded ", " bytes; aborted", malformedResponse},
@@ -48,7 +54,7 @@ const malformedResponse = "malformed_response"
 // type for headers that are none. The request may have been sent.
 func plainText(err error) (class Class, label string, ok bool) {
 	ok = anyInTree(err, func(err error) bool {
-		if _, isType := err.(textproto.ProtocolError); isType {
+		if _, isType := err.(textproto.ProtocolError); isType || reflect.TypeOf(err).String() == "*http.unsupportedTEError" {
 			label = malformedResponse
 		} else if reflect.TypeOf(err) == plainError {
 			label = labelOfText(err.Error())
@@ -69,16 +75,19 @@ func labelOfText(text string) string {
 }
 
 // proxyTexts are the statuses with which a proxy refuses a tunnel. net/http keeps
-// their text alone, the usual one or the proxy's own.
+// their text alone, in the proxy's own spelling; these are those of RFC 9110, and of
+// the proxies that are met most. They are compared in lower case.
 var proxyTexts = map[string]struct {
 	class Class
 	label string
 }{
-	"Bad Gateway":                   {ClassTransient, "proxy_502"},
-	"Service Unavailable":           {ClassTransient, "proxy_503"},
-	"Gateway Timeout":               {ClassTimeout, "proxy_504"},
-	"Forbidden":                     {ClassTerminal, "proxy_403"},
-	"Proxy Authentication Required": {ClassTerminal, "proxy_407"},
+	"bad gateway":                   {ClassTransient, "proxy_502"},
+	"proxy error":                   {ClassTransient, "proxy_502"},
+	"service unavailable":           {ClassTransient, "proxy_503"},
+	"gateway timeout":               {ClassTimeout, "proxy_504"},
+	"gateway time-out":              {ClassTimeout, "proxy_504"},
+	"forbidden":                     {ClassTerminal, "proxy_403"},
+	"proxy authentication required": {ClassTerminal, "proxy_407"},
 }
 
 // proxyRefused knows a tunnel that a proxy did not make. Such a request was never
@@ -89,6 +98,6 @@ func proxyRefused(err error) (class Class, label string, ok bool) {
 	if !ok || e.Err == nil || reflect.TypeOf(e.Err) != plainError || !strings.HasPrefix(e.URL, "https://") {
 		return 0, "", false
 	}
-	known, ok := proxyTexts[e.Err.Error()]
+	known, ok := proxyTexts[strings.ToLower(e.Err.Error())]
 	return known.class, known.label, ok
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -285,5 +286,63 @@ func TestUnreachableIsUnsentInTheDialOnly(t *testing.T) {
 		classified(t, errno, forbear.ClassTransient, label, false)
 		proxied := &net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.OpError{Op: "dial", Net: "tcp", Err: errno}}
 		classified(t, proxied, forbear.ClassTransient, label, true)
+	}
+}
+
+// TestClosedUnderTheRequest: the server closes a pooled connection between its being
+// picked and its being written, which net/http repeats for a GET and not for a PUT.
+func TestClosedUnderTheRequest(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	client := s.Client()
+	seen := map[string]int{}
+	for range 20 {
+		resp, err := client.Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+			s.CloseClientConnections()
+			time.Sleep(10 * time.Millisecond) // the end arrives
+		}})
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, s.URL, strings.NewReader("payload"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err = client.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+			continue
+		}
+		f, ok := forbear.ClassifyNet(err)
+		if !ok || f.Class != forbear.ClassTransient || f.Unsent {
+			t.Fatalf("%v: got %v %q", err, f.Class, f.Type)
+		}
+		seen[f.Type]++
+	}
+	if seen["connection_closed"] == 0 {
+		t.Errorf("net/http never said that the server closed an idle connection: %v", seen)
+	}
+}
+
+// TestTextsOfHTTP2 are those of the races that a test cannot win at will.
+func TestTextsOfHTTP2(t *testing.T) {
+	for _, text := range []string{
+		"http2: client conn is closed", "http2: client conn not usable", "http2: client conn could not be established",
+	} {
+		classified(t, &url.Error{Op: "Put", URL: "https://a/", Err: errors.New(text)}, forbear.ClassTransient, "http2_connection_lost", false)
+	}
+}
+
+// TestProxiesSpellInTheirOwnWay what they refuse a tunnel with.
+func TestProxiesSpellInTheirOwnWay(t *testing.T) {
+	for text, label := range map[string]string{
+		"Gateway Time-out": "proxy_504", "Proxy Error": "proxy_502", "Service unavailable": "proxy_503",
+	} {
+		f, ok := forbear.ClassifyNet(&url.Error{Op: "Get", URL: "https://a/", Err: errors.New(text)})
+		if !ok || f.Type != label || !f.Unsent || !f.Class.Retryable() {
+			t.Errorf("%s: got %v %q", text, f.Class, f.Type)
+		}
 	}
 }

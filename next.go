@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // Next decides what follows a failed attempt and commits it: it takes the
@@ -38,15 +39,19 @@ func (r *Retryer) decide(s *State, known Facts, f *Failure, now time.Time, first
 		r.outcomes.Failed(now)
 	}
 	if d.Retry {
-		d = r.spend(d, now)
+		d = r.spend(d, f, now)
 	}
 	*s = s.After(d)
 	return d
 }
 
 // spend asks the budget for a granted retry, and then the pace of durable work.
-func (r *Retryer) spend(d Decision, now time.Time) Decision {
+func (r *Retryer) spend(d Decision, f *Failure, now time.Time) Decision {
 	if r.budget.Spend(now, d.Cost) {
+		return d
+	}
+	if f.Type == errtype.Resend { // a call that met a dead connection is not refused for it
+		d.free = true
 		return d
 	}
 	if r.breaker != nil {
@@ -64,6 +69,7 @@ func (r *Retryer) spend(d Decision, now time.Time) Decision {
 // Refund gives back a granted retry that was not sent.
 func (r *Retryer) Refund(d Decision, now time.Time) {
 	switch {
+	case d.free:
 	case d.Paced:
 		r.pace.giveBack()
 	case d.Retry:

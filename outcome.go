@@ -1,11 +1,16 @@
 package forbear
 
-import "github.com/forbear-go/forbear/breaker"
+import (
+	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/internal/errtype"
+)
 
 // Outcome returns what a circuit breaker makes of f; counts is false for a
 // failure that says nothing about the dependency.
 func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	switch {
+	case f.Type == errtype.Resend: // a pooled connection was dead, which happens to the best
+		return breaker.Good, false
 	case f.Class == ClassSuccess, responded(f) && !dependencyFailed(f):
 		return breaker.Good, true
 	case dependencyFailed(f):

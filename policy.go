@@ -53,7 +53,8 @@ type Policy struct {
 	// Keys says what becomes of operations that need an idempotency key.
 	Keys KeyMode `json:"idempotency,omitzero"`
 	// RetryUnsent allows a retry without a key when the request certainly
-	// never reached the server. R-6, read strictly, does not.
+	// never reached the server. R-6, read strictly, does not. Of a stream that
+	// net/http would send again over HTTP/2 that is not known.
 	RetryUnsent bool `json:"retry_unsent,omitzero"`
 
 	// Idempotent says that every operation of the dependency is safe to repeat

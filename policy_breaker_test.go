@@ -25,6 +25,7 @@ func TestBreakerViolations(t *testing.T) {
 		{breaker.Policy{Window: 100_001}, "breaker.window 100001 is not in 1-100000"},
 		{breaker.Policy{Window: 10}, "breaker.min_calls 20 is more than the window of 10 calls"},
 		{breaker.Policy{Probes: -1}, "breaker counts must not be negative: min_calls 0, probes -1"},
+		{breaker.Policy{Probes: 1 << 30}, "breaker.probes 1073741824 is not in 1-1000: all of them must succeed"},
 		{breaker.Policy{OnBudget: 9}, "breaker.on_budget 9 is unknown: want signal, immediate or off"},
 	} {
 		p := forbear.Policy{Breaker: tt.breaker}

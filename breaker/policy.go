@@ -102,6 +102,9 @@ func (b Policy) Check(report func(field, rule, format string, args ...any)) {
 		report("breaker.window", "", "%d is not in 1-%d", b.Window, maxWindow)
 	}
 	q := b.WithDefaults(0)
+	if b.Probes > maxProbes {
+		report("breaker.probes", "", "%d is not in 1-%d: all of them must succeed", b.Probes, maxProbes)
+	}
 	if b.MinCalls < 0 || b.Probes < 0 {
 		report("breaker", "", "counts must not be negative: min_calls %d, probes %d", b.MinCalls, b.Probes)
 	} else if b.WindowTime == 0 && q.MinCalls > q.Window {
@@ -111,6 +114,9 @@ func (b Policy) Check(report func(field, rule, format string, args ...any)) {
 		report("breaker.on_budget", "", "%d is unknown: want signal, immediate or off", b.OnBudget)
 	}
 }
+
+// maxProbes bounds what a dependency must do to be taken for recovered.
+const maxProbes = 1000
 
 // maxWindow bounds the memory of one breaker.
 const maxWindow = 100_000

@@ -202,3 +202,32 @@ func (c *counter) Stopped(_ context.Context, e forbear.Stopped) { c.last.Store(&
 func (o *counter) observer() *forbear.Observer {
 	return &forbear.Observer{AttemptStarted: o.AttemptStarted, RetryScheduled: o.RetryScheduled, Stopped: o.Stopped}
 }
+
+// A dead connection in the pool is not held against the dependency, and no call is
+// refused for it, however few calls there are: each succeeds, as with net/http alone,
+// also when several connections are dead.
+func TestDeadConnectionsRefuseNoCall(t *testing.T) {
+	for _, dead := range []int{1, 3} {
+		for _, i := range []int{0, 2} { // GET, and POST with a key
+			tc, r := resendCases[i], quiet(t, fast) // with the budget's floor of three retries, and a breaker
+			for call := range 30 {
+				s := newHangUp(t)
+				base := &http.Transport{MaxIdleConnsPerHost: dead}
+				s.warm(t, base, dead)
+				resp, err := httpretry.NewTransport(base, r).RoundTrip(
+					newRequest(t, tc.method, "http://"+s.Addr().String(), tc.body, tc.key))
+				if err != nil {
+					t.Fatalf("%s, %d dead, call %d: %v", tc.name, dead, call, err)
+				}
+				_ = resp.Body.Close()
+				base.CloseIdleConnections()
+			}
+			if rate := r.Breaker().FailureRate(time.Now()); rate != 0 {
+				t.Errorf("%s, %d dead: failure rate %v", tc.name, dead, rate)
+			}
+			if level := r.Level(time.Now()); level.Used > level.Allowed {
+				t.Errorf("%s, %d dead: the budget says %v of %v", tc.name, dead, level.Used, level.Allowed)
+			}
+		}
+	}
+}

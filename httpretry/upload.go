@@ -34,6 +34,7 @@ type upload struct {
 	late    party     // whose turn it was when the timer fired, or 0
 	err     error     // of the caller's Read
 	queued  int       // bytes on their way to the server when last asked; -1 for not yet
+	still   int       // how often it has not become less
 }
 
 // party is who let a body stand still.
@@ -132,8 +133,11 @@ func (u *upload) ended(err error) {
 		u.err = err
 	}
 	if !u.over {
-		u.queued = u.inQueue()
-		u.set(u.a.limit)
+		if u.queued, u.still = u.inQueue(), 0; u.queued > 0 {
+			u.leaving()
+		} else {
+			u.set(u.a.limit)
+		}
 	}
 }
 
@@ -202,21 +206,33 @@ func (u *upload) judge() (kept *replay, late party) {
 	return kept, late
 }
 
-// leaving reports whether something of what was sent has left the system since it was
-// last asked: then the line is slow and not the server, and the timer starts anew. In
-// the middle of a body the first time only asks, since more may have been written
-// after the timer was set. It is called with mu held.
+// leaving reports whether something of what was sent is still leaving the system:
+// then the line is slow and not the server, and the timer goes on, in steps. When all
+// of it has left the server's time begins, unless the caller is to send more. A queue
+// that has not moved for a whole time is the server's. In the middle of a body the first
+// reading is taken when the time is up, since more may have been written after it began.
+// It is called with mu held.
 func (u *upload) leaving() bool {
-	before, d := u.queued, u.a.limit
+	const steps = 8
+	before, limit := u.queued, u.a.limit
 	if u.moving {
-		d = u.a.idle
+		limit = u.a.idle
+	}
+	if before == 0 {
+		return false
 	}
 	u.queued = u.inQueue()
-	if before < 0 && u.queued > 0 || u.queued < before {
-		u.set(d)
-		return true
+	switch {
+	case u.queued == 0:
+		u.set(limit)
+		return before > 0
+	case before < 0 || u.queued < before:
+		u.still = 0
+	default:
+		u.still++
 	}
-	return false
+	u.set(limit/steps + 1)
+	return u.still < steps
 }
 
 // inQueue returns how much of what was sent is not known to have arrived, or 0 where

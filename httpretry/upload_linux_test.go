@@ -104,15 +104,30 @@ func TestSlowLine(t *testing.T) {
 	}
 }
 
-// A peer that takes nothing has the time of an attempt once.
-func TestPeerThatTakesNothing(t *testing.T) {
-	t.Parallel()
+// A peer that takes nothing, and one that takes all and says nothing, have the time of
+// an attempt once.
+func TestSilentPeers(t *testing.T) {
+	const mib = 1 << 20
+	for name, l := range map[string]line{
+		"takes nothing": {length: 1, stop: -1, sendQueue: mib, window: 4 << 10},
+		"takes all":     {length: 2 * mib, stop: mib, sendQueue: 4 * mib, window: mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l.isSilent(t, map[bool]int{true: 200 << 10, false: mib}[l.stop < 0])
+		})
+	}
+}
+
+// isSilent uploads so many bytes.
+func (l line) isSilent(t *testing.T, length int) {
+	t.Helper()
 	const limit = 2 * time.Second
-	url, below := line{length: 1, stop: -1, sendQueue: 1 << 20, window: 4 << 10}.reach(t)
+	url, below := l.reach(t)
 	p := forbear.Policy{Disabled: true, PerAttempt: limit, BodyIdle: limit}
 	began := time.Now()
 	_, err := httpretry.NewTransport(below, quiet(t, p)).
-		RoundTrip(newRequest(t, http.MethodPut, url, strings.Repeat("x", 200<<10), ""))
+		RoundTrip(newRequest(t, http.MethodPut, url, strings.Repeat("x", length), ""))
 	if took := time.Since(began); took > limit*19/10 || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("took %v under a limit of %v: %v", took, limit, err)
 	}

@@ -3,6 +3,7 @@
 package below
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"time"
@@ -19,6 +20,14 @@ func Transport(connect time.Duration) http.RoundTripper {
 		return http.DefaultTransport
 	}
 	base = base.Clone()
-	base.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
+	dial := base.DialContext // the program's own, perhaps
+	if dial == nil {
+		dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
+	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, connect)
+		defer cancel()
+		return dial(ctx, network, address)
+	}
 	return base
 }

@@ -1,6 +1,9 @@
 package below_test
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -39,6 +42,25 @@ func TestReplacedDefault(t *testing.T) {
 	}
 	if client.CloseIdleConnections(); mock.closed != 1 {
 		t.Errorf("idle connections closed %d times, want once", mock.closed)
+	}
+}
+
+// What a program has set on the default transport stays: its way to dial, within the
+// time to connect.
+func TestDialOfTheDefault(t *testing.T) {
+	before := http.DefaultTransport
+	t.Cleanup(func() { http.DefaultTransport = before })
+	own := before.(*http.Transport).Clone()
+	asked := ""
+	own.DialContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+		asked = address
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	http.DefaultTransport = own
+	_, err := (&http.Client{Transport: below.Transport(20 * time.Millisecond)}).Get("http://payments.test/")
+	if asked != "payments.test:80" || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("dialed %q, %v", asked, err)
 	}
 }
 
