@@ -46,6 +46,10 @@ var builders = map[string]func() []error{
 	"http2_refused_stream":                 func() []error { return request(http2StreamError{1, 0x7, nil}) },
 	"http2_goaway_stream_above_last":       func() []error { return request(http2GoAwayError{LastStreamID: 1}) },
 	"http2_goaway_stream_at_or_below_last": func() []error { return request(http2GoAwayError{LastStreamID: 7}) },
+	"http2_connection_lost":                func() []error { return request(errors.New("http2: client connection lost")) },
+	"connection_closed_while_idle":         func() []error { return request(errors.New("http: server closed idle connection")) },
+	"malformed_response":                   func() []error { return request(errors.New(`malformed HTTP response "hello"`)) },
+	"unix_socket_missing":                  socketMissing,
 	"too_many_redirects":                   func() []error { return request(errors.New("stopped after 10 redirects")) },
 	"other_error":                          other,
 	"serialization_error":                  serialization,
@@ -195,3 +199,11 @@ func configuration() []error {
 type tokenError struct{ Code string }
 
 func (e *tokenError) Error() string { return "token refused: " + e.Code }
+
+func socketMissing() []error {
+	dial := &net.OpError{
+		Op: "dial", Net: "unix", Addr: &net.UnixAddr{Name: "/run/service.sock", Net: "unix"},
+		Err: os.NewSyscallError("connect", syscall.ENOENT),
+	}
+	return append(request(dial), dial)
+}
