@@ -46,21 +46,22 @@ func (r *Retryer) classify(ctx context.Context, err error) Failure {
 		f.Err = err
 		return f
 	}
-	if f, ok := r.network(ctx, err); ok {
-		return f
-	}
-	return Failure{Type: errtype.Unknown, Err: err}
+	return r.network(ctx, err)
 }
 
 // network recognizes the failures of the network that may be retried although
 // the operation says nothing about them: those before anything was sent and, where
-// the operation is safe to repeat, all that may go away.
-func (r *Retryer) network(ctx context.Context, err error) (Failure, bool) {
+// the operation is safe to repeat, all that may go away. Another one keeps its
+// name alone: what it means for the operation is unknown.
+func (r *Retryer) network(ctx context.Context, err error) Failure {
 	f, ok := ClassifyNet(err)
-	if !ok || !f.Class.Retryable() {
-		return f, false
+	switch {
+	case !ok || !f.Class.Retryable():
+		return Failure{Type: errtype.Unknown, Err: err}
+	case f.Unsent || r.policy.Idempotent || layer.Idempotent(ctx):
+		return f
 	}
-	return f, f.Unsent || r.policy.Idempotent || layer.Idempotent(ctx)
+	return Failure{Type: f.Type, Err: err}
 }
 
 // callerEnded recognizes that the call is over because the caller ended it. err is

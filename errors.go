@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/internal/errtype"
 )
 
 // Error is how a call ends that did not succeed. Unwrap gives the operation's
@@ -78,7 +79,7 @@ func (e *Error) Error() string {
 	case ReasonNoKey:
 		b.WriteString(": no idempotency key of 1 to 64 characters")
 	case ReasonUnknown:
-		b.WriteString(": unknown error")
+		e.writeUnknown(&b)
 	case ReasonHintTooLong:
 		fmt.Fprintf(&b, ": the server asked for %v", e.RetryAfter)
 	}
@@ -104,6 +105,15 @@ func (e *Error) Error() string {
 		b.WriteString(": " + e.Err.Error())
 	}
 	return b.String()
+}
+
+// writeUnknown says why an error is not retried that nothing vouches for.
+func (e *Error) writeUnknown(b *strings.Builder) {
+	if e.Type == errtype.Unknown {
+		b.WriteString(": unknown error")
+		return
+	}
+	b.WriteString(": " + e.Type + " may come after the work was done; if it is safe to repeat, say Idempotent")
 }
 
 // writeBudget writes how much of the budget is used, and returns the knob that set

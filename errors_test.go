@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,5 +170,24 @@ func BenchmarkRefused(b *testing.B) {
 				call()
 			}
 		})
+	}
+}
+
+// A network failure that only the operation can vouch for is named, and so is the word
+// that vouches for it; an error that nothing knows is not guessed at.
+func TestUnknownErrorsSayWhatWouldHelp(t *testing.T) {
+	r := forbear.Must(forbear.New("ledger", forbear.Policy{}, forbear.WithoutLog()))
+	for _, tc := range []struct {
+		err         error
+		label, want string
+	}{
+		{syscall.ECONNRESET, "connection_reset", "ledger: not retryable: connection_reset may come after the work was done; if it is safe to repeat, say Idempotent (R-4)"},
+		{errors.New("odd"), "unknown", "ledger: not retryable: unknown error (R-4)"},
+	} {
+		err := r.Do(t.Context(), func(context.Context) error { return tc.err })
+		e, ok := errors.AsType[*forbear.Error](err)
+		if !ok || e.Reason != forbear.ReasonUnknown || e.Type != tc.label || e.Attempts != 1 || !strings.HasPrefix(e.Error(), tc.want) {
+			t.Errorf("got %v (%s), want %s", err, e.Type, tc.want)
+		}
 	}
 }
