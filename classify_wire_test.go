@@ -26,9 +26,8 @@ import (
 // sockets: where it exports neither a type nor a value, ClassifyNet goes by its
 // text, and an update that changes the text fails here.
 
-// rawServer serves each connection with one function, which gets it after the head
-// of the first request.
-func rawServer(t *testing.T, serve func(c net.Conn)) (address string) {
+// accepting serves each connection with one function, which owns it.
+func accepting(t *testing.T, serve func(c net.Conn)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,13 +42,22 @@ func rawServer(t *testing.T, serve func(c net.Conn)) (address string) {
 			}
 			go func() {
 				defer c.Close()
-				if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-					serve(c)
-				}
+				serve(c)
 			}()
 		}
 	}()
 	return l.Addr().String()
+}
+
+// rawServer serves each connection with one function, which gets it after the head
+// of the first request.
+func rawServer(t *testing.T, serve func(c net.Conn)) (address string) {
+	t.Helper()
+	return accepting(t, func(c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			serve(c)
+		}
+	})
 }
 
 // failed sends a request and returns its error.
@@ -97,22 +105,11 @@ func http2Client() *http.Transport {
 
 // silent is a server of HTTP/2 that hears everything and says nothing.
 func silent(t *testing.T) (url string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write(frame(frameSettings, 0, 0))
-			go func() { defer c.Close(); _, _ = io.Copy(io.Discard, c) }()
-		}
-	}()
-	return "http://" + l.Addr().String()
+	t.Helper()
+	return "http://" + accepting(t, func(c net.Conn) {
+		_, _ = c.Write(frame(frameSettings, 0, 0))
+		_, _ = io.Copy(io.Discard, c)
+	})
 }
 
 func TestHTTP2ConnectionLost(t *testing.T) {
