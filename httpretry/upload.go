@@ -193,6 +193,7 @@ func (u *upload) judge() (kept *replay, late party) {
 	case !u.over && !u.callers && u.leaving():
 		return nil, 0
 	case u.over:
+		late = u.late // as it was found before, if it was
 	case u.callers:
 		late = theCaller
 	case u.moving:
