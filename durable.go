@@ -206,9 +206,10 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 
 // Try makes the attempt under way as [Retryer.Do] does, and decides what follows.
 // It bounds the attempt by what is left of the policy's total, and by its per-attempt
-// timeout: work of kind Event and Webhook always, other work when the policy sets one. A panic of op is an error
-// that is final. The decision's reason is ReasonSuccess when the call is over; the
-// error is op's. Durable work whose ctx ended is released: it may ask again.
+// timeout: work of kind Event and Webhook always, other work when the policy sets one.
+// A panic of op is an error that is final. The decision's reason is ReasonSuccess when
+// the call is over; the error is op's. Durable work whose ctx ended is released: it may
+// ask again.
 func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (Decision, error) {
 	began := time.Now()
 	err := c.attempt(ctx, began, op)

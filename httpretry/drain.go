@@ -19,8 +19,8 @@ const (
 )
 
 // discard empties the body of a response that is not handed over, so that its
-// connection can be used again, and closes it. The time
-// that takes is part of the wait before the next attempt.
+// connection can be used again, and closes it. The time that takes is part of the wait
+// before the next attempt.
 func (x *exchange) discard(a *attempt, resp *http.Response, call *forbear.Call) {
 	if resp != nil {
 		x.last.resp, x.last.a = resp, a

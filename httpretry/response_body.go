@@ -24,11 +24,10 @@ func (x *exchange) handOver(a *attempt, resp *http.Response, e *forbear.Error) {
 	switch {
 	case duplex: // 101: the connection is the caller's from here on
 		resp.Body = &upgraded{conn, a}
-	case none && e == nil || resp.Body == nil:
-		a.end()
 	case none:
-		a.end()
-		resp.Body = a.wrap(resp.Body, e)
+		if a.end(); e != nil {
+			resp.Body = a.wrap(http.NoBody, e)
+		}
 	case e != nil || a.holds():
 		a.body.idle = a.idleOf(resp)
 		resp.Body = a.wrap(resp.Body, e)
