@@ -30,12 +30,14 @@ func BenchmarkProxy(b *testing.B) {
 	b.Run("upstream alone", func(b *testing.B) { load(b, up.URL) })
 	for name, pool := range map[string]httputil.BufferPool{"bare": nil, "bare with buffers": &buffers{}} {
 		b.Run(name, func(b *testing.B) {
+			bare := http.DefaultTransport.(*http.Transport).Clone()
+			bare.MaxIdleConnsPerHost = 512
 			srv := httptest.NewServer(&httputil.ReverseProxy{
 				Rewrite: func(pr *httputil.ProxyRequest) {
 					pr.SetURL(target)
 					pr.SetXForwarded()
 				},
-				Transport:  gateway.NewTransport(2 * time.Second),
+				Transport:  bare,
 				BufferPool: pool,
 			})
 			defer srv.Close()

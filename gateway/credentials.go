@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/credential/oauth"
-	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/internal/loopback"
 )
 
@@ -49,10 +48,14 @@ func (s CredentialSource) Credentials() (*credential.Cache, error) {
 	if s.TokenURL == "" {
 		return credential.New(credential.SourceFunc(s.stored)), nil
 	}
+	sender, err := upstream.New(upstream.Config{Connect: s.Connect})
+	if err != nil {
+		return nil, err
+	}
 	return credential.New(&oauth.ClientCredentials{
 		URL: s.TokenURL, ID: s.ClientID, Secret: s.ClientSecret.secret, Scopes: s.Scopes, StatusIsFinal: true,
 		HTTP: &http.Client{
-			Transport: NewTransport(cmp.Or(s.Connect, httpretry.DefaultConnect)),
+			Transport: sender,
 			// A redirect would send the client's secret to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},

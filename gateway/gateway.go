@@ -34,6 +34,9 @@ type Route struct {
 	// gives them precedence over what the caller sent.
 	Credentials *credential.Cache
 	Override    bool
+	// Transport sends the attempts, below the retries. Routes to the same
+	// dependency share one. Nil means an [upstream.Upstream] for each dependency.
+	Transport http.RoundTripper
 	// Ingress, where set, makes the route honor idempotency keys.
 	Ingress *Ingress
 }
@@ -41,9 +44,6 @@ type Route struct {
 // Config says what a Gateway does.
 type Config struct {
 	Routes []Route
-	// Transport sends what the gateway forwards. Nil means one for each
-	// dependency, made by [NewTransport].
-	Transport http.RoundTripper
 	// Wrap is put around the transport of each dependency, below the retries:
 	// it sees every attempt. Nil wraps nothing.
 	Wrap func(http.RoundTripper) http.RoundTripper
@@ -85,9 +85,13 @@ func (g *Gateway) open(r Route, transports *wires) (err error) {
 	if err := r.check(); err != nil {
 		return err
 	}
-	rt := newRoute(r, transports.of(&r), transports.config.Logger)
+	t, err := transports.of(&r)
+	if err != nil {
+		return err
+	}
+	rt := newRoute(r, t, transports.config.Logger)
 	if r.Ingress != nil {
-		if rt.ingress, err = r.Ingress.handler(rt, transports.config); err != nil {
+		if rt.ingress, err = r.Ingress.handler(rt, transports.below[r.Retryer], transports.config); err != nil {
 			return err
 		}
 	}

@@ -29,9 +29,6 @@ type Ingress struct {
 	Options idempotency.Options
 	// Timeout bounds a response of the target, body included. Default 30 s.
 	Timeout time.Duration
-	// Transport sends the requests. Nil means that of the gateway's Config, and
-	// else one made by [NewTransport].
-	Transport http.RoundTripper
 }
 
 // ingressDisposition is the status rule in front of another's service: it may be a
@@ -53,15 +50,14 @@ func (rt *route) keyed(r *http.Request) bool {
 }
 
 // handler returns the route's handler for requests that carry keys.
-func (in Ingress) handler(rt *route, c *Config) (http.Handler, error) {
-	in.Transport = c.transport(cmp.Or(in.Transport, c.Transport), rt.Retryer)
+func (in Ingress) handler(rt *route, send http.RoundTripper, c *Config) (http.Handler, error) {
 	in.Timeout = cmp.Or(in.Timeout, 30*time.Second)
 	if in.Options.Disposition == nil {
 		in.Options.Disposition = ingressDisposition
 	}
 	in.Options.Logger = cmp.Or(in.Options.Logger, c.Logger)
 	proxy := &httputil.ReverseProxy{
-		Rewrite: rt.rewrite, Transport: once{in.Transport}, ModifyResponse: rt.ingressResponse, ErrorHandler: rt.ingressFailed,
+		Rewrite: rt.rewrite, Transport: once{send}, ModifyResponse: rt.ingressResponse, ErrorHandler: rt.ingressFailed,
 		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
 	}
 	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

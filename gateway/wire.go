@@ -6,6 +6,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -27,12 +28,15 @@ type wire struct {
 }
 
 // of returns the transport of a route.
-func (w *wires) of(r *Route) http.RoundTripper {
+func (w *wires) of(r *Route) (http.RoundTripper, error) {
+	next, err := w.next(r)
+	if err != nil {
+		return nil, err
+	}
 	key := wire{r.Retryer, r.Credentials, r.Override}
 	if t := w.made[key]; t != nil {
-		return t
+		return t, nil
 	}
-	next := w.next(r.Retryer)
 	t := httpretry.NewTransport(next, r.Retryer, w.config.Options...)
 	if r.Credentials != nil {
 		own := httpretry.NewTransport(next, r.Retryer,
@@ -44,25 +48,26 @@ func (w *wires) of(r *Route) http.RoundTripper {
 		}
 	}
 	w.made[key] = t
-	return t
+	return t, nil
 }
 
-// next returns what sends the attempts of a dependency.
-func (w *wires) next(r *forbear.Retryer) http.RoundTripper {
-	if w.below[r] == nil {
-		w.below[r] = w.config.transport(w.config.Transport, r)
+// next returns what sends the attempts of a dependency: the route's transport, or
+// one of the gateway's own, with what the configuration wraps around it.
+func (w *wires) next(r *Route) (http.RoundTripper, error) {
+	if t := w.below[r.Retryer]; t != nil {
+		return t, nil
 	}
-	return w.below[r]
-}
-
-// transport returns t, or a transport of the gateway's own in place of nil, with
-// what the configuration wraps around it.
-func (c *Config) transport(t http.RoundTripper, r *forbear.Retryer) http.RoundTripper {
+	t := r.Transport
 	if t == nil {
-		t = NewTransport(r.Policy().Connect)
+		own, err := upstream.New(upstream.Config{Connect: r.Retryer.Policy().Connect})
+		if err != nil {
+			return nil, err
+		}
+		t = own
 	}
-	if c.Wrap != nil {
-		t = c.Wrap(t)
+	if w.config.Wrap != nil {
+		t = w.config.Wrap(t)
 	}
-	return t
+	w.below[r.Retryer] = t
+	return t, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -62,6 +63,9 @@ type kept struct {
 
 	credentials *credential.Cache // nil where the policy file names none
 	source      policyfile.Credentials
+
+	upstream *upstream.Upstream // its connections
+	reach    upstream.Config
 }
 
 // retryerInput is all of a policy file that goes into one Retryer. Two inputs that
@@ -90,6 +94,7 @@ func (s *server) apply(file *policyfile.File) error {
 		return err
 	}
 	s.live.set(g)
+	closeUnused(s.kept, retryers)
 	if s.path != "" { // the sample's upstream has no /v1 of its own
 		s.delivery.claims(file.Gateway.Routes, s.log)
 	}
@@ -130,42 +135,74 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 	}
 	k, built := retryers[dep.Name]
 	if !built {
-		if k, err = s.retryer(file, dep); err != nil {
+		if k, err = s.keep(file, dep); err != nil {
 			return gateway.Route{}, err
 		}
 		retryers[dep.Name] = k
 	}
 	in, err := s.ingressOf(file, r)
 	return gateway.Route{
-		Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: k.retryer, Ingress: in,
+		Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: k.retryer, Transport: k.upstream, Ingress: in,
 		Credentials: k.credentials, Override: dep.Credentials.Override,
 	}, err
 }
 
-// retryer returns the Retryer of a dependency: the one that there is, when
-// nothing that it was built from has changed.
-func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (kept, error) {
-	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
-	credentials, err := s.credentials(dep)
-	if err != nil {
+// keep returns what a dependency keeps: what there is of it, as far as nothing that
+// it was made from has changed.
+func (s *server) keep(file *policyfile.File, dep policyfile.Dependency) (k kept, err error) {
+	if k.retryer, k.from, err = s.retryer(file, dep); err != nil {
 		return kept{}, err
 	}
+	if k.credentials, err = s.credentials(dep); err != nil {
+		return kept{}, err
+	}
+	k.source = dep.Credentials
+	k.upstream, k.reach, err = s.upstream(dep)
+	return k, err
+}
+
+// upstream returns the connections to a dependency. They stay across a reload that
+// does not change how it is reached.
+func (s *server) upstream(dep policyfile.Dependency) (*upstream.Upstream, upstream.Config, error) {
+	c := upstream.Config{Connect: dep.Policy.Connect}
+	if k := s.kept[dep.Name]; k.upstream != nil && reflect.DeepEqual(k.reach, c) {
+		return k.upstream, c, nil
+	}
+	u, err := upstream.New(c)
+	if err != nil {
+		err = fmt.Errorf("dependency %s: %w", dep.Name, err)
+	}
+	return u, c, err
+}
+
+// closeUnused closes the connections of before that are not in charge any more.
+func closeUnused(before, now map[string]kept) {
+	for name, k := range before {
+		if k.upstream != nil && k.upstream != now[name].upstream {
+			k.upstream.Close()
+		}
+	}
+}
+
+// retryer returns the Retryer of a dependency: the one that there is, when
+// nothing that it was built from has changed.
+func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (*forbear.Retryer, retryerInput, error) {
+	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
 	if k, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(k.from, in) {
-		k.credentials, k.source = credentials, dep.Credentials
-		return k, nil
+		return k.retryer, in, nil
 	}
 	shared, err := s.fleet.options(s.log, file.Service, dep)
 	if err != nil {
-		return kept{}, err
+		return nil, in, err
 	}
 	opts := slices.Concat(file.Options(), s.watch.options(), shared)
 	if p, err := s.probes.of(dep, s.log); err != nil {
-		return kept{}, err
+		return nil, in, err
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))
 	}
 	r, err := forbear.New(dep.Name, dep.Policy, opts...)
-	return kept{r, in, credentials, dep.Credentials}, err
+	return r, in, err
 }
 
 // credentials returns what the policy file names for a dependency, or nil. The

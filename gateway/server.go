@@ -1,31 +1,10 @@
 package gateway
 
 import (
-	"net"
 	"net/http"
 	"sync"
 	"time"
 )
-
-// NewTransport returns the transport that sends to one dependency: like
-// [http.DefaultTransport], but with enough idle connections for a gateway, with
-// bodies passed on as they are encoded, and with connect as the time to make a
-// connection and, once more, for its TLS handshake.
-func NewTransport(connect time.Duration) *http.Transport {
-	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		TLSHandshakeTimeout:   connect,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   512,
-		IdleConnTimeout:       90 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		// The caller has agreed on an encoding with the dependency, and a
-		// transport that decompresses by itself changes bytes and lengths.
-		DisableCompression: true,
-	}
-}
 
 // NewServer returns a server for h with the timeouts of INTG-STD-035: 5 s for
 // the headers of a request and 120 s for an idle connection. Bodies may take
