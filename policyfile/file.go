@@ -155,9 +155,9 @@ func (f *File) All() []*Dependency {
 
 // Gateway says what the gateway serves.
 type Gateway struct {
-	// Listen is a host and port; "" leaves the choice to the command.
-	Listen string  `json:"listen,omitzero"`
-	Routes []Route `json:"routes,omitempty"`
+	// Listen is where it listens; none leaves the choice to the command.
+	Listen Addresses `json:"listen,omitzero"`
+	Routes []Route   `json:"routes,omitempty"`
 }
 
 // Route sends requests to a dependency, by the prefix of their path or by their

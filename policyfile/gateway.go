@@ -1,7 +1,6 @@
 package policyfile
 
 import (
-	"net"
 	"net/url"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 // because a route is checked against the dependency that it names.
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
-		"listen": func(v *yaml.Node) { d.listen(v, &f.Gateway.Listen) },
+		"listen": func(v *yaml.Node) { d.addresses(v, &f.Gateway.Listen) },
 		"routes": func(v *yaml.Node) {
 			// Two routes with the same prefix would leave one of them
 			// without requests.
@@ -22,21 +21,6 @@ func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 			}
 		},
 	})
-}
-
-// listen reads an address with a port. The host may be empty, which means
-// all interfaces.
-func (d *decoder) listen(v *yaml.Node, into *string) {
-	const want = "an address such as 127.0.0.1:8080"
-	s, ok := d.scalar(v, "gateway.listen", want)
-	if !ok {
-		return
-	}
-	if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
-		d.fault(v, "", "gateway.listen is %s: want %s", quote(s), want)
-		return
-	}
-	*into = s
 }
 
 // route reads one route. It is added only when it is free of faults: a
