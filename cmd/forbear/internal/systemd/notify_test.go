@@ -32,10 +32,10 @@ func TestNotify(t *testing.T) {
 	defer conn.Close()
 	n := New()
 	for want, say := range map[string]func() error{
-		"READY=1":                       n.Ready,
-		"STOPPING=1":                    n.Stopping,
-		"RELOADING=1\nMONOTONIC_USEC=":  n.Reloading,
-		"MAINPID=42\nREADY=1":           func() error { return n.Main(42) },
+		"READY=1":                      n.Ready,
+		"STOPPING=1":                   n.Stopping,
+		"RELOADING=1\nMONOTONIC_USEC=": n.Reloading,
+		"MAINPID=42\nREADY=1":          func() error { return n.Main(42) },
 	} {
 		if err := say(); err != nil {
 			t.Fatal(err)
