@@ -19,11 +19,15 @@ var Signals = []os.Signal{syscall.SIGUSR2}
 // database is part of it.
 const Timeout = 2 * time.Minute
 
+// patience is how long a new process that has given up may take to end.
+const patience = 5 * time.Second
+
 // Successor is the process that has taken this one's place.
 type Successor struct {
-	cmd    *exec.Cmd
-	stays  bool // this process stays, for those who wait for it
-	leader bool // of a process group of its own, to which signals are passed on
+	cmd *exec.Cmd
+	// stays says that this process stays, for those who wait for it. The successor
+	// then leads a process group of its own, to which signals are passed on.
+	stays bool
 }
 
 // Start starts the program anew with the same arguments, passes it the sockets, and
@@ -53,8 +57,7 @@ func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = append(sockets[:len(sockets):len(sockets)], w)
 	cmd.Env = append(os.Environ(), variable+"="+string(text))
-	next.leader = next.stays
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: next.leader}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: next.stays}
 	err = cmd.Start()
 	_ = w.Close() // the successor's end is the only one: its death ends the read
 	if err != nil {
@@ -65,7 +68,7 @@ func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 	defer cancel()
 	defer context.AfterFunc(limited, func() { _ = cmd.Process.Kill() })()
 	if err := await(r); err != nil {
-		_ = cmd.Process.Kill()
+		defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
 		ended := cmd.Wait()
 		if limited.Err() != nil {
 			err = fmt.Errorf("it was not ready in time, or this process was asked to end: %w", limited.Err())
@@ -81,11 +84,15 @@ func (n *Successor) PID() int { return n.cmd.Process.Pid }
 // Stays reports whether this process awaits its successors: see [Successor.Wait].
 func (n *Successor) Stays() bool { return n != nil && n.stays }
 
-// Pass passes a signal on to the successor and those after it, where this process
-// stands between them and those who send signals.
+// Pass passes a signal on to the successor, and to those after it where this process
+// stays for them.
 func (n *Successor) Pass(sig os.Signal) {
-	if s, ok := sig.(syscall.Signal); ok && n.leader {
-		_ = syscall.Kill(-n.cmd.Process.Pid, s)
+	pid := n.cmd.Process.Pid
+	if n.stays {
+		pid = -pid // its group
+	}
+	if s, ok := sig.(syscall.Signal); ok {
+		_ = syscall.Kill(pid, s)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // DefaultMode is that of a unix socket's file: its owner and group may connect. A
@@ -163,11 +164,11 @@ func (s *Sockets) Files() (files []*os.File, names []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.open {
-		l, ok := o.Listener.(interface{ File() (*os.File, error) })
+		l, ok := o.Listener.(syscall.Conn)
 		if !ok {
 			continue
 		}
-		f, err := l.File()
+		f, err := duplicate(l, o.name)
 		if err != nil {
 			for _, f := range files {
 				_ = f.Close()

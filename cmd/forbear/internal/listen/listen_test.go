@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // folder returns a short path: a socket's has at most 103 bytes.
@@ -219,5 +220,56 @@ func TestPassed(t *testing.T) {
 		t.Errorf("the sockets do not outlive those that took them: %v", err)
 	} else {
 		conn.Close()
+	}
+}
+
+// A listener that was passed on still ends at once when it is closed, also after a
+// process was started with its copy and connections came: the copy must not have put
+// it into blocking mode.
+func TestPassedOnListenerCloses(t *testing.T) {
+	s := &Sockets{}
+	path := filepath.Join(folder(t), "s")
+	l, err := s.One(t.Context(), "gateway", "unix:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				ended <- err
+				return
+			}
+			c.Close()
+		}
+	}()
+	files, _, err := s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("true")
+	cmd.ExtraFiles = files
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	files[0].Close()
+	for range 3 {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Read(make([]byte, 1)) // until it was accepted, and closed
+		c.Close()
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case <-closed:
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Accept ended with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("Close hangs: the listener is in blocking mode")
 	}
 }

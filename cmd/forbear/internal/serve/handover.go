@@ -15,8 +15,12 @@ import (
 // serves; otherwise this one goes on, and the log says why.
 func (s *server) replace(ctx context.Context) bool {
 	s.log.Info("handing over: starting a new process")
+	// From before the new process is ready: none may be lost in between.
+	passed := make(chan os.Signal, 8)
+	signal.Notify(passed, append([]os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP}, handover.Signals...)...)
 	next, err := s.startNext(ctx)
 	if err != nil {
+		signal.Stop(passed)
 		s.log.Error("the handover has failed: this process goes on", slog.String("error", err.Error()))
 		return false
 	}
@@ -25,8 +29,24 @@ func (s *server) replace(ctx context.Context) bool {
 	if !next.Stays() {
 		s.notify(func() error { return s.systemd.Main(next.PID()) })
 	}
+	go s.passOn(ctx, passed)
 	s.log.Info("handed over: draining", slog.Int("successor", next.PID()))
 	return true
+}
+
+// passOn passes on what is meant for the process that serves, where this one stays
+// between it and those who send signals, until the end of the process. Otherwise they
+// know the successor by now, but for an end that came when it had just become ready.
+func (s *server) passOn(ctx context.Context, passed chan os.Signal) {
+	if s.next.Stays() {
+		for sig := range passed {
+			s.next.Pass(sig)
+		}
+	}
+	signal.Stop(passed)
+	if ctx.Err() != nil && !s.before.Supervised() {
+		s.next.Pass(syscall.SIGTERM)
+	}
 }
 
 // startNext starts the new process and waits until it is ready. As the first process
@@ -44,21 +64,6 @@ func (s *server) startNext(ctx context.Context) (*handover.Successor, error) {
 	}()
 	stay := os.Getpid() == 1 || !s.systemd.On()
 	return handover.Start(ctx, s.before, files, names, stay)
-}
-
-// passSignals passes on what is meant for the process that serves, where this one
-// stays between it and those who send signals, until the end of the process.
-func (s *server) passSignals() {
-	if !s.next.Stays() {
-		return
-	}
-	ch := make(chan os.Signal, 8)
-	signal.Notify(ch, append([]os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP}, handover.Signals...)...)
-	go func() {
-		for sig := range ch {
-			s.next.Pass(sig)
-		}
-	}()
 }
 
 // stay waits for the successors where this process stays for them, and returns the

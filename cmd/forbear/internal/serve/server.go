@@ -140,7 +140,6 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 				continue
 			}
 			unfollow()
-			s.passSignals()
 		case <-ctx.Done():
 		}
 		s.shutdown(ctx, srv)
