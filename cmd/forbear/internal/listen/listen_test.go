@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +98,29 @@ func TestStaleUnixSocket(t *testing.T) {
 		t.Errorf("the file of another process was removed: %v", err)
 	}
 	other.Close()
+}
+
+// An abstract socket has no file, and ends with its process.
+func TestAbstractSocket(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // there are none
+	}
+	name := fmt.Sprintf("@forbear-test-%d", os.Getpid())
+	s := &Sockets{}
+	for range 2 { // the second time it is free again
+		if _, err := s.One(t.Context(), "gateway", "unix:"+name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (&Sockets{}).One(t.Context(), "gateway", "unix:"+name); !errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("a second listener: %v", err)
+		}
+		c, err := net.Dial("unix", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		s.Close()
+	}
 }
 
 // What is no socket is never removed.
