@@ -91,14 +91,15 @@ func TestReloadsLeaveNothingOpen(t *testing.T) {
 	}
 	path := filepath.Join(dir, "policy.yaml")
 	write := func(i int) {
-		text := "service: s\ndependencies:\n"
+		var text strings.Builder
+		text.WriteString("service: s\ndependencies:\n")
 		for name, url := range map[string]string{"h1": plain.URL, "h2": secure.URL} {
-			text += fmt.Sprintf("  %s:\n    url: %s\n    connect: %dms\n    health: {endpoint: '%s/health/%s%d', interval: 20ms}\n"+
+			fmt.Fprintf(&text, "  %s:\n    url: %s\n    connect: %dms\n    health: {endpoint: '%s/health/%s%d', interval: 20ms}\n"+
 				"    credentials: {token_url: '%s/token', client_id: c%d, client_secret: {env: CLIENT_SECRET}}\n",
 				name, url, 1500+i, aside.URL, name, i, aside.URL, i)
 		}
-		text += "gateway:\n  listen: 127.0.0.1:0\n  routes:\n    - {prefix: /h1, dependency: h1}\n    - {prefix: /h2, dependency: h2}\n"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		text.WriteString("gateway:\n  listen: 127.0.0.1:0\n  routes:\n    - {prefix: /h1, dependency: h1}\n    - {prefix: /h2, dependency: h2}\n")
+		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
