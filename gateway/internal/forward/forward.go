@@ -166,7 +166,9 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 		f.Failed(ctx, w, err)
 	default:
 		// A connection that breaks off is the one sign that the caller cannot take
-		// for the end of a response (RFC 9112 section 8).
+		// for the end of a response (RFC 9112 section 8). What there was of it may
+		// still help to find out why.
+		c.flush()
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/forbear-go/forbear/gateway/internal/framing"
 )
 
 // asked returns the protocol that a caller wants to change to, or "". HTTP/2 is none:
@@ -65,6 +67,7 @@ func (f *Forwarder) upgrade(ctx context.Context, w http.ResponseWriter, resp *ht
 		return
 	}
 	defer conn.Close()
+	framing.Unwatch(conn)
 	if err := writeSwitch(buffered.Writer, w.Header(), resp); err != nil {
 		return
 	}
