@@ -24,6 +24,8 @@ type incoming struct {
 	id   [1]string     // the correlation id, ready to be the value of a header
 	in   *http.Request // as the caller sent it
 	call forward.Call  // what is sent on
+
+	route *route // nil for none
 }
 
 // incomingOf returns the request that the context of a call belongs to.
@@ -55,6 +57,7 @@ func newIncoming(r *http.Request) *incoming {
 // forward sends the request on, under what its headers say of the call.
 func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 	r := x.in
+	x.route = rt
 	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
 	if deadline, ok := inbound.Deadline(r.Header[httpretry.HeaderDeadline]); ok {
 		left := time.Until(deadline)

@@ -134,5 +134,6 @@ func (rt *route) ingressFailed(ctx context.Context, w http.ResponseWriter, err e
 	if f := httpretry.Classify(r, nil, err); f.Class == forbear.ClassTimeout || late {
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
 	}
+	rt.logFailure(x, err, p.Status)
 	x.problem(w, p)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
@@ -57,8 +59,20 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 		}
 		fill(&p, e)
 		stopped(w.Header(), e)
+		retryAfter(w.Header(), e)
 	}
+	rt.logFailure(x, err, p.Status)
 	x.problem(w, p)
+}
+
+// retryAfter says when another call is worth its while, where that is known: a
+// breaker's next probe. It is rounded up, since an early call would be refused again.
+func retryAfter(h http.Header, e *forbear.Error) {
+	if e.Until.IsZero() {
+		return
+	}
+	wait := max(time.Until(e.Until), time.Nanosecond)
+	h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 }
 
 // own returns the problem of a request that could not be passed on for what its caller

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -43,6 +44,9 @@ func newRoute(r Route, t http.RoundTripper, g *Gateway) *route {
 	}
 	return rt
 }
+
+// name is how logs and metrics call the route.
+func (rt *route) name() string { return cmp.Or(rt.Prefix, rt.Host) }
 
 // prepare completes the headers of a request.
 func (rt *route) prepare(out *http.Request) {
