@@ -1,0 +1,5 @@
+package smuggling
+
+var sections = []section{
+	{title: "Framing of requests", probes: framing},
+}
