@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // message is a request or a response as it was on the wire. It is read by the
@@ -65,6 +66,11 @@ func (m *message) readBody(r *bufio.Reader, method string) error {
 	}
 	rest, err := io.ReadAll(r)
 	m.body = string(rest)
+	if status >= 400 && errors.Is(err, syscall.ECONNRESET) {
+		// A server that refuses a request does not read the rest of it, which ends
+		// the connection for both.
+		return nil
+	}
 	return err
 }
 

@@ -118,7 +118,11 @@ func (p *probe) exchange(t *testing.T, c *caller, w way) {
 func (p *probe) responses(t *testing.T, c *caller) bool {
 	var last message
 	for i, want := range p.want.status {
-		m, err := c.read(methodOf(p.send))
+		method := methodOf(p.send)
+		if len(p.want.requests) == 0 {
+			method = "GET" // what is refused as a whole has no method
+		}
+		m, err := c.read(method)
 		broken := p.want.broken && i == len(p.want.status)-1
 		switch {
 		case m.status() != want:

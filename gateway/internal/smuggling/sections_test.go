@@ -1,5 +1,14 @@
 package smuggling
 
 var sections = []section{
-	{title: "Framing of requests", probes: framing},
+	{title: "Content framed twice", probes: framed},
+	{title: "Content-Length", probes: sized},
+	{title: "Transfer-Encoding", probes: coded},
+	{title: "Chunks", probes: chunks},
+	{title: "Trailer fields of requests", probes: trailers},
+	{title: "Field lines", probes: heads},
+	{title: "Request lines", probes: requestLines},
+	{title: "Paths and queries", probes: targets},
+	{title: "Hosts and the absolute form", probes: hosts},
+	{title: "Connections, upgrades and what the gateway adds", probes: hops},
 }
