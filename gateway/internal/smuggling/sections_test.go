@@ -11,4 +11,7 @@ var sections = []section{
 	{title: "Paths and queries", probes: targets},
 	{title: "Hosts and the absolute form", probes: hosts},
 	{title: "Connections, upgrades and what the gateway adds", probes: hops},
+	{title: "Responses: status lines and fields", probes: statuses, once: true},
+	{title: "Responses: framing", probes: bodies, once: true},
+	{title: "Responses: interim ones, and 101", probes: interim, once: true},
 }
