@@ -24,7 +24,7 @@ func FuzzRequests(f *testing.F) {
 			t.Skip()
 		}
 		s := newSite(t, nil)
-		address, end := newGateway(t, s, cut%2 == 1)
+		address, end := newGateway(t, s, int(cut%3))
 		c := dial(t, address)
 		at := min(int(cut), len(text))
 		c.send(text[:at])

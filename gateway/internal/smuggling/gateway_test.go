@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
@@ -19,8 +20,12 @@ import (
 // This is the one place that knows how such a server is made.
 func serve(l net.Listener, g *gateway.Gateway) *http.Server {
 	srv := gateway.NewServer(g)
+	// A refusal that comes because time is up would hide that the request was not
+	// understood.
+	srv.ReadHeaderTimeout = time.Hour
 	srv.ErrorLog = log.New(io.Discard, "", 0)
-	go func() { _ = srv.Serve(l) }()
+	guarded := gateway.Listener(l, nil, slog.New(slog.DiscardHandler))
+	go func() { _ = srv.Serve(guarded) }()
 	return srv
 }
 
@@ -28,8 +33,9 @@ func serve(l net.Listener, g *gateway.Gateway) *http.Server {
 var policy = forbear.Policy{Disabled: true, Breaker: breaker.Policy{Disabled: true}}
 
 // newGateway puts a gateway before a site: /up under the base path /base, and the
-// host api.test as it is. It returns its address, and what ends it.
-func newGateway(t testing.TB, s *site, oneByOne bool) (address string, end func()) {
+// host api.test as it is. step bounds what a read of it gives; 0 is no bound. It returns
+// its address, and what ends it.
+func newGateway(t testing.TB, s *site, step int) (address string, end func()) {
 	t.Helper()
 	address = s.listener.Addr().String()
 	r, err := forbear.New("upstream", policy, forbear.WithoutLog())
@@ -54,33 +60,38 @@ func newGateway(t testing.TB, s *site, oneByOne bool) (address string, end func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	var srv *http.Server
-	if oneByOne {
-		srv = serve(slow{l}, g)
-	} else {
-		srv = serve(l, g)
+	addr := l.Addr().String()
+	if step > 0 {
+		l = slow{l, step}
 	}
-	return l.Addr().String(), func() {
+	srv := serve(l, g)
+	return addr, func() {
 		_ = srv.Close()
 		up.Close()
 	}
 }
 
-// slow is a listener whose connections give one byte for each read: a parser
-// finds every boundary that a network can put into a message.
-type slow struct{ net.Listener }
+// slow is a listener whose connections give no more than step bytes for each read. By
+// one, a parser finds every boundary that a network can put into a message.
+type slow struct {
+	net.Listener
+	step int
+}
 
 func (l slow) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return slowConn{c}, nil
+	return slowConn{c, l.step}, nil
 }
 
-type slowConn struct{ net.Conn }
+type slowConn struct {
+	net.Conn
+	step int
+}
 
-func (c slowConn) Read(p []byte) (int, error) { return c.Conn.Read(p[:min(1, len(p))]) }
+func (c slowConn) Read(p []byte) (int, error) { return c.Conn.Read(p[:min(c.step, len(p))]) }
 
 // CloseWrite lets the server close as it closes a plain connection.
 func (c slowConn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }

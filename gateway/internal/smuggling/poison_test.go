@@ -23,7 +23,7 @@ func TestResponseQueueIsNotPoisoned(t *testing.T) {
 				replies[i] = first + evil
 			}
 			s := newSite(t, replies)
-			address, end := newGateway(t, s, false)
+			address, end := newGateway(t, s, 0)
 			var callers sync.WaitGroup
 			for range 8 {
 				callers.Go(func() {

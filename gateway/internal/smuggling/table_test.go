@@ -97,8 +97,11 @@ func (p *probe) row(response bool) string {
 
 // code shows bytes: those that cannot be read as Go writes them.
 func code(text string) string {
+	if len(text) > 400 {
+		text = text[:40] + "…"
+	}
 	quoted := fmt.Sprintf("%+q", text)
-	quoted = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	quoted = strings.NewReplacer(`\"`, `"`, `\u2026`, "…").Replace(quoted[1 : len(quoted)-1])
 	if strings.Contains(quoted, "`") {
 		return "`` " + quoted + " ``"
 	}
@@ -143,17 +146,18 @@ func (v verdict) upstream() string {
 	}
 	var parts []string
 	for _, r := range v.requests {
-		text := code(r.line)
+		var text strings.Builder
+		text.WriteString(code(r.line))
 		for _, field := range r.fields {
-			text += "; " + shown(field)
+			text.WriteString("; " + shown(field))
 		}
 		if r.body != "" {
-			text += "; body " + code(r.body)
+			text.WriteString("; body " + code(r.body))
 		}
 		for _, field := range r.trailer {
-			text += "; trailer " + shown(field)
+			text.WriteString("; trailer " + shown(field))
 		}
-		parts = append(parts, text)
+		parts = append(parts, text.String())
 	}
 	return strings.Join(parts, ", then ")
 }
@@ -182,10 +186,13 @@ written by its test, which sends every one of them through a gateway on real soc
 - **Sent**: by the caller, with ` + "`Host: gateway.test`" + ` left out where it is only there because a request needs one; in the
   sections on responses, by the upstream. A request is sent five ways, which must come to the same: at once, one byte for
   each of the gateway's reads, after another request on the connection, and written together with another one before it,
-  also byte by byte.
+  also byte by byte. What is longer than 16 KiB comes in steps of 1,021 bytes.
 - **Verdict**: what the caller gets. ` + "`…`" + ` stands for more.
 - **The upstream gets**: every request that reaches it whole, after the route has put ` + "`/base`" + ` in the place of ` + "`/up`" + `.
 - **Connection**: the caller's, afterwards. A dash where either will do.
+
+What an upstream sends after the end of a response is also tried on callers side by side, since one by one it does not
+show: TestResponseQueueIsNotPoisoned.
 
 Sections are those of RFC 9110 and RFC 9112 unless another RFC is named.
 `
