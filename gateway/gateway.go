@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -49,8 +51,12 @@ type Config struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Options are passed to the retrying transport of each route.
 	Options []httpretry.Option
-	// Logger gets what goes wrong with callers' connections. Nil means
-	// slog.Default(). Retries are logged by the Retryers.
+	// TrustedProxies are the addresses of those in front of the gateway whose word on
+	// where a request comes from (X-Forwarded-*, Forwarded) is passed on. What any
+	// other caller says of it is replaced.
+	TrustedProxies []netip.Prefix
+	// Logger gets the calls that failed. Nil means slog.Default(). Retries are logged
+	// by the Retryers.
 	Logger *slog.Logger
 }
 
@@ -60,13 +66,18 @@ type Gateway struct {
 	hosts     map[string]*route
 	prefixes  map[string]*route
 	maxPrefix int
+	origin    forward.Origin
+	log       *slog.Logger
 	draining  atomic.Bool
 }
 
 // New returns a Gateway, or all faults of its configuration.
 func New(c Config) (*Gateway, error) {
-	g := &Gateway{hosts: map[string]*route{}, prefixes: map[string]*route{}}
 	c.Logger = cmp.Or(c.Logger, slog.Default())
+	g := &Gateway{
+		hosts: map[string]*route{}, prefixes: map[string]*route{}, log: c.Logger,
+		origin: forward.Origin{Trusted: c.TrustedProxies, Pseudonym: forward.NewPseudonym()},
+	}
 	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}
 	var errs []error
 	for i, r := range c.Routes {
@@ -89,7 +100,7 @@ func (g *Gateway) open(r Route, transports *wires) (err error) {
 	if err != nil {
 		return err
 	}
-	rt := newRoute(r, t, transports.config.Logger)
+	rt := newRoute(r, t, g)
 	if r.Ingress != nil {
 		if rt.ingress, err = r.Ingress.handler(rt, transports.below[r.Retryer], transports.config); err != nil {
 			return err
@@ -104,7 +115,7 @@ func (r *Route) check() error {
 	switch {
 	case (r.Prefix == "") == (r.Host == ""):
 		return errors.New("want either a prefix or a host")
-	case r.Prefix != "" && (r.Prefix[0] != '/' || unclean(r.Prefix) || strings.Contains(r.Prefix, "//")):
+	case r.Prefix != "" && (r.Prefix[0] != '/' || forward.Dotted(r.Prefix) || strings.Contains(r.Prefix, "//")):
 		return fmt.Errorf("prefix %q is no clean path", r.Prefix)
 	case r.Retryer == nil:
 		return errors.New("no retryer")
@@ -151,10 +162,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x := newIncoming(r)
 	switch {
-	case unclean(r.URL.Path):
+	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
+		x.problem(w, badMethod)
+	case forward.Dotted(r.URL.Path):
 		x.problem(w, badPath)
 	case rt == nil:
 		x.problem(w, noRoute)
+	case g.origin.Loops(r):
+		x.problem(w, loop)
 	default:
 		x.forward(w, rt)
 	}
@@ -196,18 +211,4 @@ func (g *Gateway) prefix(path string) *route {
 		return g.prefixes["/"]
 	}
 	return nil
-}
-
-// unclean reports whether a path has dot segments, by which it could leave the
-// base path of its target.
-func unclean(path string) bool {
-	if !strings.Contains(path, "/.") {
-		return false
-	}
-	for segment := range strings.SplitSeq(path, "/") {
-		if segment == "." || segment == ".." {
-			return true
-		}
-	}
-	return false
 }

@@ -62,6 +62,7 @@ func start(t testing.TB, routes ...gateway.Route) string {
 	}
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = gateway.NewServer(g)
+	srv.Listener = gateway.Listener(srv.Listener, nil, nil)
 	srv.Start()
 	t.Cleanup(srv.Close)
 	return srv.URL
