@@ -206,7 +206,7 @@ func TestTemplates(t *testing.T) {
 
 // TestGoals: forbear's misses are what makes a run fail.
 func TestGoals(t *testing.T) {
-	r := row{name: "flap", least: 250}
+	r, bare := row{name: "flap", least: 0.5}, result{GoodPerSecond: 500}
 	for _, tt := range []struct {
 		x     result
 		quick bool
@@ -217,7 +217,7 @@ func TestGoals(t *testing.T) {
 		{result{GoodPerSecond: 249, SendsPerCall: 1.26}, true, 0},
 		{result{GoodPerSecond: 250, Extra: map[string]float64{"duplicates": 1}}, true, 1},
 	} {
-		if got := r.misses(tt.x, tt.quick); len(got) != tt.want {
+		if got := r.misses(tt.x, bare, tt.quick); len(got) != tt.want {
 			t.Errorf("%+v: %v, want %d misses", tt.x, got, tt.want)
 		}
 	}

@@ -137,6 +137,7 @@ func run(ctx context.Context, o options, w io.Writer) error {
 			found.add(r, results[i], o.quick)
 		}
 	}
+	writeSummary(tables, chosen, cs, found.Rows)
 	if o.row == "" {
 		if found.Costs, err = costs(ctx, o, cs, dir); err != nil {
 			return err
@@ -152,7 +153,7 @@ func (f *report) add(r row, results []result, quick bool) {
 	f.Rows = append(f.Rows, results...)
 	for _, x := range results {
 		if x.Proxy == "forbear" {
-			f.Misses = append(f.Misses, r.misses(x, quick)...)
+			f.Misses = append(f.Misses, r.misses(x, results[0], quick)...)
 		}
 	}
 }

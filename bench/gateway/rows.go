@@ -16,7 +16,7 @@ type row struct {
 	refuses     func(at time.Duration) bool // when the upstream's port is closed
 	streams     bool                        // setting.Streams
 	measure     func(*trial) (tally, error) // nil: the load
-	least       float64                     // good calls a second that forbear must have, when it runs in full
+	least       float64                     // of the bare proxy's good calls, what forbear must have in a full run
 	group       int                         // a quick run plays neighbours of one group at once; 0 plays alone
 }
 
@@ -74,25 +74,25 @@ func rows() []row {
 		},
 		{
 			name: "flap", group: 5, title: "2 s of 503, 2 s up, by turns", about: "ideally 500 good calls a second",
-			lasts: 32 * s, quick: 14 * s, load: crowd, least: 250,
+			lasts: 32 * s, quick: 14 * s, load: crowd, least: 0.5,
 			script: func(time.Duration) script { return flapping(flap, unavailable) },
 		},
 		{
 			name: "flap-refused", group: 5, title: "2 s of refused connections, 2 s up", about: "ideally 500 good calls a second",
-			lasts: 32 * s, quick: 14 * s, load: crowd, least: 250, script: is(good), refuses: down(flap),
+			lasts: 32 * s, quick: 14 * s, load: crowd, least: 0.5, script: is(good), refuses: down(flap),
 		},
 		{
 			name: "upload", group: 6, title: "50 callers beside 20 slow uploads", about: "1 MiB at 50 KiB/s each",
 			lasts: 24 * s, quick: 7 * s, script: is(good), measure: (*trial).uploads,
 		},
 		{
-			name: "sse", group: 6, title: "event streams, silent for 20 s", about: "which is longer than every timeout",
+			name: "sse", group: 6, title: "event streams, silent for longer than every timeout",
 			lasts: 20 * s, quick: 4 * s, measure: (*trial).watches, script: func(lasts time.Duration) script {
 				return silent("text/event-stream", "data: 1\n\n", lasts)
 			},
 		},
 		{
-			name: "ndjson", group: 6, title: "a watch as NDJSON, silent for 20 s",
+			name: "ndjson", group: 6, title: "a watch as NDJSON, silent for longer than every timeout",
 			lasts: 20 * s, quick: 4 * s, measure: (*trial).watches, script: func(lasts time.Duration) script {
 				return silent("application/x-ndjson", "{\"n\":1}\n", lasts)
 			},
