@@ -26,6 +26,7 @@ type incoming struct {
 	call forward.Call  // what is sent on
 
 	route *route // nil for none
+	meter meter
 }
 
 // incomingOf returns the request that the context of a call belongs to.
@@ -73,6 +74,11 @@ func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
+	ctx, leave, ok := rt.enter(ctx, x, w)
+	if !ok {
+		return
+	}
+	defer leave()
 	if rt.keyed(r) {
 		rt.ingress.ServeHTTP(w, r.WithContext(ctx))
 		return

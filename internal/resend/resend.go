@@ -78,7 +78,8 @@ func (g *Guard) Stopped() bool { return g.stopped.Load() }
 func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
 	t, ok := next.(*http.Transport)
 	if s, sends := next.(Sender); sends {
-		t, ok = s.Underlying(), true
+		t = s.Underlying()
+		ok = t != nil
 	}
 	g.shared = ok && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
 	g.unwritten = ok && !g.shared && !repeatable(req)
@@ -88,7 +89,7 @@ func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
 // and adds nothing that could send it again.
 type Sender interface {
 	http.RoundTripper
-	// Underlying returns that transport, or one like it.
+	// Underlying returns that transport or one like it, or nil after all.
 	Underlying() *http.Transport
 }
 

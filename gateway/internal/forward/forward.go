@@ -28,7 +28,9 @@ type Forwarder struct {
 	Origin Origin
 	// BodyIdle is for how long a caller's body may stand still; 0 is for ever.
 	BodyIdle time.Duration
-	Send     http.RoundTripper
+	// MaxBody bounds the caller's body, in bytes; 0 sets no bound.
+	MaxBody int64
+	Send    http.RoundTripper
 	// Prepare completes the headers of a request.
 	Prepare func(out *http.Request)
 	// Accept completes a response before it is passed on, or says why it cannot be.
@@ -57,8 +59,8 @@ type Call struct {
 // BodyError returns what was wrong with the body that the caller sent, or nil.
 func (c *Call) BodyError() error { return c.body.fault() }
 
-// Sent returns how many bytes of the caller's body have been read.
-func (c *Call) Sent() int64 { return c.body.n.Load() }
+// Received returns how many bytes of the caller's body have been read.
+func (c *Call) Received() int64 { return c.body.n.Load() }
 
 // Forward passes r on and the response back. ctx is that of the request to the target.
 func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.Request, c *Call) {
@@ -109,7 +111,7 @@ func (f *Forwarder) outgoing(ctx context.Context, c *Call, w http.ResponseWriter
 	out.Proto, out.ProtoMajor, out.ProtoMinor = "HTTP/1.1", 1, 1
 	out.ContentLength, out.Trailer = r.ContentLength, r.Trailer
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
-		c.body.from(w, r.Body, f.BodyIdle)
+		c.body.from(w, r.Body, f.BodyIdle, f.MaxBody)
 		out.Body = &c.body
 	}
 	if f.Prepare != nil {
