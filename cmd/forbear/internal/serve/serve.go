@@ -9,11 +9,11 @@
 //   - reload.go: another policy file takes charge while requests are under way
 //   - probes.go: the health endpoints of dependencies
 //   - fleet.go: a retry budget that all processes of a service share
-//   - admin.go, metrics.go, telemetry.go: what an operator sees
+//   - admin.go, metrics.go, calls.go, telemetry.go: what an operator sees
 //   - sample.go: what is served without a policy file
 //   - sockets.go: where it listens
 //   - server.go, shutdown.go: the process from its start to its end
-//   - calls.go: the calls under way, which the end waits for
+//   - underway.go: the calls under way, which the end waits for
 //   - handover.go: another process takes over
 package serve
 
@@ -28,6 +28,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/systemd"
+	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -138,9 +139,9 @@ func (s *server) whole(ctx context.Context) error {
 func newLogger(w io.Writer, format string) (*slog.Logger, bool) {
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, nil)), true
+		return slog.New(gateway.LogHandler(slog.NewTextHandler(w, nil))), true
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, nil)), true
+		return slog.New(gateway.LogHandler(slog.NewJSONHandler(w, nil))), true
 	default:
 		return nil, false
 	}

@@ -50,7 +50,7 @@ type server struct {
 	// From the start to the end of the process.
 	sockets   *listen.Sockets
 	accepting sync.WaitGroup // the loops that accept connections for the gateway
-	calls     calls
+	underWay  underWay
 	systemd   *systemd.Notifier
 	before    *handover.Predecessor // nil where this process replaces none
 	next      *handover.Successor   // nil until another one replaces this
@@ -106,7 +106,7 @@ func (s *server) run(ctx context.Context) error {
 	go s.watch.flush(ctx)
 	// The delivery API is outermost: its requests are the operator's, and do not
 	// count as incoming calls.
-	srv := gateway.NewServer(s.calls.count(s.delivery.mount(s.watch.inbound(&s.live))))
+	srv := gateway.NewServer(s.underWay.count(s.delivery.mount(s.watch.inbound(&s.live))))
 	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
 	return s.serve(ctx, srv, listeners, adminBase)
 }
@@ -126,7 +126,7 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	follow := s.follower()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
-		s.accepting.Go(func() { failed <- srv.Serve(l) })
+		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, nil, s.log)) })
 	}
 	s.greet(listeners, adminBase)
 	s.started()

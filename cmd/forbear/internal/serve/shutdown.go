@@ -61,7 +61,7 @@ func (s *server) shutdown(ctx context.Context, srv *http.Server) {
 	base, hurry := context.WithCancel(context.WithoutCancel(ctx))
 	defer hurry()
 	go s.hurried(base, again, hurry)
-	s.calls.drain()
+	s.underWay.drain()
 	delay := s.drain.delay
 	if s.next == nil {
 		s.live.drain()
@@ -75,11 +75,11 @@ func (s *server) shutdown(ctx context.Context, srv *http.Server) {
 	}
 	wait.Sleep(base, delay)
 	s.stopAccepting()
-	s.log.Info("stopping", slog.Int64("calls", s.calls.underWay.Load()), slog.Duration("drain", s.drain.timeout))
+	s.log.Info("stopping", slog.Int64("calls", s.underWay.calls.Load()), slog.Duration("drain", s.drain.timeout))
 	limited, cancel := context.WithTimeout(base, s.drain.timeout)
 	defer cancel()
-	if err := errors.Join(srv.Shutdown(limited), s.calls.wait(limited)); err != nil {
-		s.log.Warn("calls under way were cut off", slog.Int64("calls", s.calls.underWay.Load()), slog.String("error", err.Error()))
+	if err := errors.Join(srv.Shutdown(limited), s.underWay.wait(limited)); err != nil {
+		s.log.Warn("calls under way were cut off", slog.Int64("calls", s.underWay.calls.Load()), slog.String("error", err.Error()))
 		_ = srv.Close()
 	}
 	s.watch.close(limited)
