@@ -59,7 +59,7 @@ func (d *decoder) address(n *yaml.Node) (string, bool) {
 	if strings.HasPrefix(s, "unix:") {
 		want = fmt.Sprintf("a path of at most %d bytes, such as unix:/run/forbear/gateway.sock", maxSocketPath)
 	}
-	if !isAddress(s) {
+	if !listenable(s) {
 		d.fault(n, "", "gateway.listen is %s: want %s", quote(s), want)
 		return "", false
 	}
@@ -69,9 +69,9 @@ func (d *decoder) address(n *yaml.Node) (string, bool) {
 // maxSocketPath is the longest path of a socket that every system takes, in bytes.
 const maxSocketPath = 103
 
-// isAddress reports whether a gateway could listen on s. Whether the place is free is
+// listenable reports whether a gateway could listen on s. Whether the place is free is
 // found out when it is opened.
-func isAddress(s string) bool {
+func listenable(s string) bool {
 	if path, ok := strings.CutPrefix(s, "unix:"); ok {
 		return path != "" && path != "@" && len(path) <= maxSocketPath && !strings.ContainsFunc(path, control)
 	}
