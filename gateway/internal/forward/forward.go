@@ -76,6 +76,7 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 	c.Interim.close()
 	if err == nil {
 		if err = f.check(c, resp); err == nil {
+			c.body.respond()
 			f.respond(ctx, w, resp)
 			return
 		}
