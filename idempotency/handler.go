@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -211,6 +213,9 @@ func (x *keyedRequest) replay(a *Response) {
 	head := x.w.Header()
 	maps.Copy(head, a.Header)
 	head.Set(x.h.ReplayHeader, "true")
+	if id := forbear.CorrelationID(x.r.Context()); id != "" {
+		head.Set(problem.HeaderCorrelation, id) // of this request, not of the one whose response it is
+	}
 	x.w.WriteHeader(a.Status)
 	_, _ = x.w.Write(a.Body)
 }
