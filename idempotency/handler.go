@@ -31,7 +31,7 @@ func Handler(store Store, opts Options, next http.Handler) (http.Handler, error)
 	if next == nil {
 		return nil, errors.New("idempotency: no handler")
 	}
-	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}, large: make(chan struct{}, largeBodies)}, nil
+	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}, room: newRoom()}, nil
 }
 
 // handler is the middleware. It is immutable but for its flights, and safe for
@@ -42,7 +42,7 @@ type handler struct {
 	next    http.Handler
 	names   map[string]bool
 	flights flights
-	large   chan struct{} // the large bodies that are being read
+	room    *room // for the large bodies that are being read
 }
 
 // ServeHTTP implements [http.Handler].
