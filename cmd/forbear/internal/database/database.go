@@ -89,6 +89,14 @@ func Open(ctx context.Context, name string, opts ...sqlstore.Option) (*DB, error
 	return openSQLite(ctx, name, opts)
 }
 
+// Name returns what may be shown of a database's name: a path, or a URL's place.
+func Name(name string) string {
+	if strings.Contains(name, "://") {
+		return redact(name)
+	}
+	return name
+}
+
 // redact hides what a URL may hold besides its place.
 func redact(name string) string {
 	u, err := url.Parse(name)

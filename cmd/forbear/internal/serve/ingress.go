@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,8 +50,7 @@ func (s *server) openRecords(file *policyfile.File) error {
 	in := &s.ingress
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	keyed := slices.ContainsFunc(file.Gateway.Routes, func(r policyfile.Route) bool { return r.Idempotency.On })
-	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed {
+	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed(file) {
 		return nil
 	}
 	// Records and deliveries share a database: on SQLite a second one would be a

@@ -59,6 +59,9 @@ func (s *server) reload() {
 	for _, c := range changes {
 		s.log.Info("policy changed", slog.String("change", c.Text))
 	}
+	if why := file.AsksForDeliveries(); why != "" && s.delivery.why == "" && !s.delivery.off {
+		s.log.Warn("deliveries and their API begin at the next start", slog.String("asked_by", why))
+	}
 	if old.Gateway.Listen != file.Gateway.Listen {
 		s.log.Warn("gateway.listen takes effect at the next start", slog.String("listen", file.Gateway.Listen))
 	}

@@ -51,7 +51,10 @@ PATCH with an Idempotency-Key is done once, and its response given again.
 Serve also delivers webhooks: messages that POST /v1/messages or the outbox
 table brought in, kept in an SQLite file or in PostgreSQL, where any number of
 processes share the work. What cannot be delivered becomes a dead letter: see
-forbear dlq --help. The API is described at /v1/openapi.json.
+forbear dlq --help. The API is described at /v1/openapi.json. Deliveries are on
+where anything asks for them: one of their flags or variables, such as
+--database, webhooks or idempotency keys in the policy file, a ./forbear.db that
+is there, or no policy file at all. Otherwise there is no database, and no API.
 
 Retries are logged to standard error. An admin endpoint beside the gateway has
 /metrics for Prometheus, the status that forbear top shows, and the manual
@@ -77,7 +80,7 @@ forbear serve --allow-target 127.0.0.0/8
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		s := &server{out: std.Out}
+		s := &server{out: std.Out, given: f}
 		f.StringVar(&s.path, "config", "", "the policy `file`; without one, a sample is served")
 		listen := f.String("listen", "", "the `address` to listen on (default: the policy file's, or "+defaultListen+")")
 		s.delivery.register(f)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,6 +31,7 @@ type server struct {
 	every time.Duration // between two looks at the policy file; 0: only on SIGHUP
 	drain time.Duration // for calls under way after a signal
 
+	given    *flag.FlagSet // the command line
 	delivery delivery
 	admin    adminFlags
 	fleet    fleet
@@ -61,6 +64,7 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if len(s.file.Gateway.Routes) == 0 {
 		return fmt.Errorf("%s has no gateway.routes: nothing to serve", s.file.Name)
 	}
+	s.delivery.decide(s.given, s.file, s.path == "")
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
 	}
@@ -118,13 +122,16 @@ func (s *server) run(ctx context.Context, address string) error {
 
 // greet says where the gateway is, and what it forwards where. Scripts and tests
 // read the address off the first line: the port may be one that the system
-// chose.
+// chose. It is one write, so that a reader has all of it or nothing.
 func (s *server) greet(base, admin string) {
-	fmt.Fprintf(s.out, "forbear gateway on %s\n", base)
+	var b strings.Builder
+	fmt.Fprintf(&b, "forbear gateway on %s\n", base)
 	for _, r := range s.file.Gateway.Routes {
-		fmt.Fprintf(s.out, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
+		fmt.Fprintf(&b, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
 	}
+	fmt.Fprintln(&b, s.delivery.greeting())
 	if admin != "" {
-		fmt.Fprintf(s.out, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
+		fmt.Fprintf(&b, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
 	}
+	_, _ = io.WriteString(s.out, b.String())
 }
