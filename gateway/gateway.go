@@ -49,6 +49,11 @@ type Config struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Options are passed to the retrying transport of each route.
 	Options []httpretry.Option
+	// Loopback says that the gateway listens on loopback alone. Routes with
+	// credentials of their own then serve no name but that of this machine and
+	// the hosts of the routes: a page in a browser could have any other name
+	// resolve to 127.0.0.1.
+	Loopback bool
 	// Logger gets what goes wrong with callers' connections. Nil means
 	// slog.Default(). Retries are logged by the Retryers.
 	Logger *slog.Logger
@@ -61,11 +66,12 @@ type Gateway struct {
 	prefixes  map[string]*route
 	maxPrefix int
 	draining  atomic.Bool
+	loopback  bool
 }
 
 // New returns a Gateway, or all faults of its configuration.
 func New(c Config) (*Gateway, error) {
-	g := &Gateway{hosts: map[string]*route{}, prefixes: map[string]*route{}}
+	g := &Gateway{hosts: map[string]*route{}, prefixes: map[string]*route{}, loopback: c.Loopback}
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}
 	var errs []error
@@ -150,11 +156,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rt = g.prefix(r.URL.Path)
 	}
 	x := newIncoming(r)
+	refusal := g.guard(r, rt)
 	switch {
 	case unclean(r.URL.Path):
 		x.problem(w, badPath)
 	case rt == nil:
 		x.problem(w, noRoute)
+	case refusal != nil:
+		x.problem(w, *refusal)
 	default:
 		x.forward(w, rt)
 	}
