@@ -89,10 +89,11 @@ func (s *server) apply(file *policyfile.File) error {
 	if err := s.openRecords(file); err != nil {
 		return err
 	}
-	g, err := gateway.New(gateway.Config{Routes: routes, Logger: s.log, Wrap: s.watch.telemetry.wrap})
+	g, err := gateway.New(gateway.Config{Routes: routes, Loopback: s.local(), Logger: s.log, Wrap: s.watch.telemetry.wrap})
 	if err != nil {
 		return err
 	}
+	s.exposed(file)
 	s.live.set(g)
 	closeUnused(s.kept, retryers)
 	if s.path != "" { // the sample's upstream has no /v1 of its own

@@ -15,7 +15,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,8 +57,10 @@ is there, or no policy file at all. Otherwise there is no database, and no API.
 
 Retries are logged to standard error. An admin endpoint beside the gateway has
 /metrics for Prometheus, the status that forbear top shows, and the manual
-override of the circuit breakers; beyond loopback it demands a token. Where the
-environment names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and
+override of the circuit breakers; beyond loopback it demands a token. Metrics
+need no right to override: --metrics serves them at an address of their own, and
+--metrics-token-file opens them alone. Beyond loopback who reaches the gateway
+calls its dependencies, with the credentials that it adds. Where the names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and
 traces go there too.
 
 The policy file is read again on SIGHUP and when it changes. A file with faults
@@ -82,7 +83,7 @@ forbear serve --allow-target 127.0.0.0/8
 		f := c.Flags()
 		s := &server{out: std.Out, given: f}
 		f.StringVar(&s.path, "config", "", "the policy `file`; without one, a sample is served")
-		listen := f.String("listen", "", "the `address` to listen on (default: the policy file's, or "+defaultListen+")")
+		f.StringVar(&s.listen, "listen", "", "the `address` to listen on (default: the policy file's, or "+defaultListen+")")
 		s.delivery.register(f)
 		format := f.String("log-format", "text", "the `format` of the log: text or json")
 		s.admin.register(f)
@@ -106,7 +107,7 @@ forbear serve --allow-target 127.0.0.0/8
 		defer s.close()
 		room := reserve()
 		defer func() { runtime.KeepAlive(room) }()
-		if err := s.run(ctx, cmp.Or(*listen, s.file.Gateway.Listen, defaultListen)); err != nil {
+		if err := s.run(ctx); err != nil {
 			return std.Fail("serve: %v", err)
 		}
 		return cli.ExitOK

@@ -27,6 +27,10 @@ type server struct {
 	out io.Writer // for the greeting
 	log *slog.Logger
 
+	listen  string // the address of the command line, or ""
+	address string // that the gateway listens on, from configure on
+	said    string // about that address in the log
+
 	path  string        // of the policy file, or ""
 	every time.Duration // between two looks at the policy file; 0: only on SIGHUP
 	drain time.Duration // for calls under way after a signal
@@ -64,6 +68,7 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if len(s.file.Gateway.Routes) == 0 {
 		return fmt.Errorf("%s has no gateway.routes: nothing to serve", s.file.Name)
 	}
+	s.address = cmp.Or(s.listen, s.file.Gateway.Listen, defaultListen)
 	s.delivery.decide(s.given, s.file, s.path == "")
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
@@ -75,12 +80,12 @@ func (s *server) configure(ctx context.Context) (err error) {
 // gateway's address is taken first and opened to callers last: one that is in
 // use must not leave deliveries running, and a caller must not meet a gateway
 // whose database is not open yet.
-func (s *server) run(ctx context.Context, address string) error {
-	l, err := net.Listen("tcp", address)
+func (s *server) run(ctx context.Context) error {
+	l, err := net.Listen("tcp", s.address)
 	if err != nil {
 		return err
 	}
-	if err := s.delivery.start(ctx, address, s.watch); err != nil {
+	if err := s.delivery.start(ctx, s.address, s.watch); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	defer s.ended("delivery did not end well", s.delivery.stop)
@@ -133,5 +138,6 @@ func (s *server) greet(base, admin string) {
 	if admin != "" {
 		fmt.Fprintf(&b, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
 	}
+	b.WriteString(s.admin.greeting())
 	_, _ = io.WriteString(s.out, b.String())
 }
