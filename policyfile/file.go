@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"time"
 
@@ -156,8 +157,12 @@ func (f *File) All() []*Dependency {
 // Gateway says what the gateway serves.
 type Gateway struct {
 	// Listen is a host and port; "" leaves the choice to the command.
-	Listen string  `json:"listen,omitzero"`
-	Routes []Route `json:"routes,omitempty"`
+	Listen string `json:"listen,omitzero"`
+	// TrustedProxies are the addresses of peers whose word about the caller counts:
+	// a header that names the principal is believed from them alone. Empty names
+	// none, and then that header is believed from every peer.
+	TrustedProxies []netip.Prefix `json:"trusted_proxies,omitempty"`
+	Routes         []Route        `json:"routes,omitempty"`
 }
 
 // Route sends requests to a dependency, by the prefix of their path or by their

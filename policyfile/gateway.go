@@ -3,16 +3,21 @@ package policyfile
 import (
 	"net"
 	"net/url"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear"
 )
 
 // gateway reads the section of that name. It comes after the dependencies,
 // because a route is checked against the dependency that it names.
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
-		"listen": func(v *yaml.Node) { d.listen(v, &f.Gateway.Listen) },
+		"listen":          func(v *yaml.Node) { d.listen(v, &f.Gateway.Listen) },
+		"trusted_proxies": func(v *yaml.Node) { d.proxies(v, &f.Gateway.TrustedProxies) },
 		"routes": func(v *yaml.Node) {
 			// Two routes with the same prefix would leave one of them
 			// without requests.
@@ -32,11 +37,21 @@ func (d *decoder) listen(v *yaml.Node, into *string) {
 	if !ok {
 		return
 	}
-	if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
+	if _, port, err := net.SplitHostPort(s); err != nil || !isPort(port) {
 		d.fault(v, "", "gateway.listen is %s: want %s", quote(s), want)
 		return
 	}
 	*into = s
+}
+
+// isPort reports whether a port can be listened on: a number, or the name of a
+// service.
+func isPort(port string) bool {
+	if strings.Trim(port, "+-0123456789") != "" {
+		return true // a name, which the system knows or not
+	}
+	_, err := strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 // route reads one route. It is added only when it is free of faults: a
@@ -75,21 +90,32 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string, seen map[string]P
 	}
 	seen[key] = r.At
 	if dep, ok := f.Dependency(r.Dependency); ok {
-		d.routable(n, dep)
+		d.routable(n, r, dep)
 	}
 	f.Gateway.Routes = append(f.Gateway.Routes, r)
 }
 
-// routable checks that a gateway can send requests to dep: it needs an
-// address, and a kind that is called while its caller waits.
-func (d *decoder) routable(n *yaml.Node, dep Dependency) {
+// routable checks that a gateway can send requests to dep as the route says: it
+// needs an address, a kind that is called while its caller waits, and a protocol
+// that the kind can be sent by.
+func (d *decoder) routable(n *yaml.Node, r Route, dep Dependency) {
 	if dep.URL == "" {
 		d.fault(n, "", "dependency %s of this route has no url", dep.Name)
 	}
 	if dep.Policy.Kind.Durable() {
 		d.fault(n, "", "dependency %s of this route is of kind %s, which is delivered and not forwarded", dep.Name, dep.Policy.Kind)
 	}
+	if dep.Policy.Kind == forbear.GRPC && dep.URL != "" && !speaksHTTP2(dep) {
+		d.fault(n, "", "dependency %s of this route is of kind grpc, which needs HTTP/2, and its url is http: write an https url", dep.Name)
+	}
+	if r.Idempotency.On && !reflect.ValueOf(dep.Credentials).IsZero() {
+		d.fault(n, "", "this route honors idempotency keys and passes its callers' Authorization on: dependency %s has credentials, which it would not send", dep.Name)
+	}
 }
+
+// speaksHTTP2 reports whether the gateway can send requests to dep by HTTP/2, as
+// gRPC demands. It is agreed on in the TLS handshake, so that an http url has none.
+func speaksHTTP2(dep Dependency) bool { return !strings.HasPrefix(strings.ToLower(dep.URL), "http:") }
 
 // prefix reads a path prefix in its clean form. Escapes and dot segments are
 // refused, since the gateway compares decoded and cleaned paths, and such a

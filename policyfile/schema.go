@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"maps"
+	"net/netip"
 	"reflect"
 	"strings"
 	"time"
@@ -156,6 +157,8 @@ func typeSchema(t reflect.Type, name string) object {
 		return healthSchema(false)
 	case t == reflect.TypeFor[Ingress]():
 		return ingressSchema()
+	case t == reflect.TypeFor[netip.Prefix]():
+		return object{"type": "string", "description": "an address, or a prefix such as 10.0.0.0/8"}
 	case t == reflect.TypeFor[Size]():
 		return sizeSchema()
 	case t == reflect.TypeFor[forbear.Class]():
