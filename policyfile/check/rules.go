@@ -277,9 +277,9 @@ var table = []report.Rule{
 	},
 	{
 		ID: "FC603", Name: "secret-in-clear", Standard: "R-9", Severity: fail,
-		Summary: "a credential is written in the file",
+		Summary: "a credential is written in the file, or would be sent in clear",
 		Why:     "Policy files are read by many.",
-		Fix:     "Refer to the environment: {env: NAME}.",
+		Fix:     "Refer to the environment: {env: NAME}; a token is had over https.",
 	},
 	{
 		ID: "FC604", Name: "certificate-retried", Standard: "R-9", Severity: fail,

@@ -239,12 +239,16 @@ func (d *delivery) claimed(host string) bool {
 	return (*taken)["*"] || (*taken)[strings.ToLower(host)]
 }
 
-// clash refuses a route of the gateway that the API would hide. It is refused at
-// the start and not resolved: whichever of the two gave way, its callers would
-// get 404s that the policy file does not explain.
-func (d *delivery) clash(prefix string) error {
-	if !d.on() || d.listen != "" || !policyfile.DeliveryPrefix(prefix) {
-		return nil
+// servable refuses a file that serve could not serve: without routes, or with one
+// that the API would hide.
+func (d *delivery) servable(file *policyfile.File) error {
+	err := file.Servable(d.on() && d.listen == "")
+	if e, ok := errors.AsType[*policyfile.Error](err); ok {
+		for _, f := range e.Faults {
+			if f.Field == "prefix" {
+				f.Message += "; it is on because of this: " + d.why
+			}
+		}
 	}
-	return fmt.Errorf("the route %s is where the delivery API is: give the API an address of its own with --api, or switch it off with --no-delivery; it is on because of this: %s", prefix, d.why)
+	return err
 }

@@ -111,9 +111,6 @@ func (s *server) routes(file *policyfile.File) ([]gateway.Route, map[string]kept
 	var routes []gateway.Route
 	var errs []error
 	for _, r := range file.Gateway.Routes {
-		if err := s.delivery.clash(r.Prefix); err != nil {
-			errs = append(errs, err)
-		}
 		route, err := s.route(file, r, retryers)
 		if err != nil {
 			errs = append(errs, err)

@@ -107,7 +107,11 @@ func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request)
 	case p.Single:
 		return idempotency.SingleTenant(), nil
 	case p.JWT == (policyfile.JWT{}):
-		return gateway.PrincipalHeader(cmp.Or(p.Header, policyfile.DefaultPrincipal)), nil
+		name := cmp.Or(p.Header, policyfile.DefaultPrincipal)
+		if len(file.Gateway.TrustedProxies) > 0 {
+			return gateway.PrincipalHeaderFrom(name, file.Gateway.Trusts), nil
+		}
+		return gateway.PrincipalHeader(name), nil
 	}
 	path := p.JWT.Keys
 	if !filepath.IsAbs(path) {

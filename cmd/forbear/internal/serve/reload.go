@@ -43,8 +43,8 @@ func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
 // gateway down.
 func (s *server) reload() {
 	file, err := policyfile.Load(s.path)
-	if err == nil && len(file.Gateway.Routes) == 0 {
-		err = errors.New("it has no gateway.routes")
+	if err == nil {
+		err = s.delivery.servable(file)
 	}
 	old := s.file
 	if err == nil {

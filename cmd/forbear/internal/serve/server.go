@@ -65,11 +65,11 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(s.file.Gateway.Routes) == 0 {
-		return fmt.Errorf("%s has no gateway.routes: nothing to serve", s.file.Name)
-	}
 	s.address = cmp.Or(s.listen, s.file.Gateway.Listen, defaultListen)
 	s.delivery.decide(s.given, s.file, s.path == "")
+	if err := s.delivery.servable(s.file); err != nil {
+		return err
+	}
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
 	}
