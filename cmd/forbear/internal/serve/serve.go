@@ -60,8 +60,9 @@ Retries are logged to standard error. An admin endpoint beside the gateway has
 override of the circuit breakers; beyond loopback it demands a token. Metrics
 need no right to override: --metrics serves them at an address of their own, and
 --metrics-token-file opens them alone. Beyond loopback who reaches the gateway
-calls its dependencies, with the credentials that it adds. Where the names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and
-traces go there too.
+calls its dependencies, with the credentials that it adds. Where the environment
+names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and traces go
+there too.
 
 The policy file is read again on SIGHUP and when it changes. A file with faults
 leaves the old policy in charge, and the log says so.
