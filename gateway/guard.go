@@ -24,12 +24,18 @@ func (g *Gateway) guard(r *http.Request, rt *route) *problem.Problem {
 	switch {
 	case rt == nil || rt.Credentials == nil:
 		return nil
-	case g.loopback && !loopback.Host(r.Host) && g.host(r.Host) == nil:
+	case g.loopback && !loopback.Host(r.Host) && !g.named(r.Host):
 		return &wrongHost
 	case foreign(r):
 		return &crossOrigin
 	}
 	return nil
+}
+
+// named reports whether a route names a host.
+func (g *Gateway) named(host string) bool {
+	_, named := g.table(host)
+	return named
 }
 
 // foreign reports whether a browser sent r for a page of another origin. Reads

@@ -111,13 +111,14 @@ func TestGuardOfOwnCredentials(t *testing.T) {
 			case "-":
 				host = ""
 			}
-			req := tt.method + " " + tt.path + " HTTP/1.1\r\nConnection: close\r\nHost: " + host + "\r\n"
+			var req strings.Builder
+			req.WriteString(tt.method + " " + tt.path + " HTTP/1.1\r\nConnection: close\r\nHost: " + host + "\r\n")
 			for h := range strings.SplitSeq(tt.headers, ", ") {
 				if h != "" {
-					req += h + "\r\n"
+					req.WriteString(h + "\r\n")
 				}
 			}
-			if _, err := conn.Write([]byte(req + "Idempotency-Key: k\r\n\r\n")); err != nil {
+			if _, err := conn.Write([]byte(req.String() + "Idempotency-Key: k\r\n\r\n")); err != nil {
 				t.Fatal(err)
 			}
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -19,7 +19,7 @@ func (f *File) Servable(delivers bool) error {
 		e.Faults = append(e.Faults, &Fault{Position: f.Place("gateway"), Field: "gateway.routes", Message: "it has no gateway.routes: nothing to serve"})
 	}
 	for _, r := range f.Gateway.Routes {
-		if !delivers || !DeliveryPrefix(r.Prefix) {
+		if !delivers || r.Host != "" || !DeliveryPrefix(r.Prefix) { // on a host of its own the API gives way
 			continue
 		}
 		// Whichever of the two gave way, its callers would get 404s that the file

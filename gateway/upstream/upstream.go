@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // Config says how a dependency is reached. The zero value is ready to use.
@@ -27,6 +28,8 @@ type Upstream struct {
 	transport *http.Transport
 	closed    atomic.Bool // no connection is kept any more
 }
+
+var _ resend.Sender = (*Upstream)(nil)
 
 // New returns an Upstream, or all faults of its configuration.
 func New(c Config) (*Upstream, error) {
@@ -62,6 +65,9 @@ func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp.Body = u.ending(resp.Body)
 	return resp, nil
 }
+
+// Underlying makes it known that requests are sent by net/http's own rules.
+func (u *Upstream) Underlying() *http.Transport { return u.transport }
 
 // CloseIdleConnections closes the connections that no request uses.
 func (u *Upstream) CloseIdleConnections() { u.transport.CloseIdleConnections() }

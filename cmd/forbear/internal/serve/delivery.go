@@ -210,13 +210,13 @@ func (d *delivery) mount(next http.Handler) http.Handler {
 func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
 	taken := map[string]bool{}
 	for _, r := range routes {
-		if r.Prefix == "/" {
+		if r.Prefix == "/" && r.Host == "" {
 			taken["*"] = true
 		}
 		if r.Host != "" {
 			taken[strings.ToLower(r.Host)] = true
 		}
-		if policyfile.DeliveryPrefix(r.Prefix) { // there is no API, see clash
+		if r.Host == "" && policyfile.DeliveryPrefix(r.Prefix) { // there is no API, see clash
 			taken["*"] = true
 		}
 	}

@@ -9,7 +9,7 @@
 //   - reload.go: another policy file takes charge while requests are under way
 //   - probes.go: the health endpoints of dependencies
 //   - fleet.go: a retry budget that all processes of a service share
-//   - admin.go, metrics.go, telemetry.go: what an operator sees
+//   - admin.go, metrics.go, calls.go, telemetry.go: what an operator sees
 //   - sample.go: what is served without a policy file
 //   - server.go, shutdown.go: the process from its start to its end
 package serve
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -120,9 +121,9 @@ forbear serve --allow-target 127.0.0.0/8
 func newLogger(w io.Writer, format string) (*slog.Logger, bool) {
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, nil)), true
+		return slog.New(gateway.LogHandler(slog.NewTextHandler(w, nil))), true
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, nil)), true
+		return slog.New(gateway.LogHandler(slog.NewJSONHandler(w, nil))), true
 	default:
 		return nil, false
 	}

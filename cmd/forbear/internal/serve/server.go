@@ -104,7 +104,7 @@ func (s *server) run(ctx context.Context) error {
 	srv := gateway.NewServer(s.delivery.mount(s.watch.inbound(&s.live)))
 	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	go func() { failed <- srv.Serve(gateway.Listener(l, nil, s.log)) }()
 	if s.path != "" {
 		// The handler is in place before the greeting: a script may send
 		// SIGHUP as soon as it reads that serve is ready.
