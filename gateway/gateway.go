@@ -62,6 +62,11 @@ type Config struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Options are passed to the retrying transport of each route.
 	Options []httpretry.Option
+	// Loopback says that the gateway listens on loopback alone. Routes with
+	// credentials of their own then serve no name but that of this machine and
+	// the hosts of the routes: a page in a browser could have any other name
+	// resolve to 127.0.0.1.
+	Loopback bool
 	// TrustedProxies are the addresses of those in front of the gateway whose word on
 	// where a request comes from (X-Forwarded-*, Forwarded) is passed on. What any
 	// other caller says of it is replaced.
@@ -82,13 +87,14 @@ type Gateway struct {
 	log      *slog.Logger
 	observe  func(context.Context, *Record) // or nil
 	draining atomic.Bool
+	loopback bool
 }
 
 // New returns a Gateway, or all faults of its configuration.
 func New(c Config) (*Gateway, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	g := &Gateway{
-		hosts: map[string]*table{}, log: c.Logger, observe: c.Observe,
+		hosts: map[string]*table{}, log: c.Logger, observe: c.Observe, loopback: c.Loopback,
 		origin: forward.Origin{Trusted: c.TrustedProxies, Pseudonym: forward.NewPseudonym()},
 	}
 	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}
@@ -174,6 +180,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // the routes that would take it otherwise.
 func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []string) {
 	r := x.in
+	refusal := g.guard(r, rt)
 	switch {
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
 		x.problem(w, badMethod)
@@ -184,6 +191,8 @@ func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []s
 		x.problem(w, wrongMethod)
 	case rt == nil:
 		x.problem(w, noRoute)
+	case refusal != nil:
+		x.problem(w, *refusal)
 	case g.origin.Loops(r):
 		x.problem(w, loop)
 	default:

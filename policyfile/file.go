@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"time"
 
@@ -162,6 +163,10 @@ func (f *File) All() []*Dependency {
 type Gateway struct {
 	// Listen is where it listens; none leaves the choice to the command.
 	Listen Addresses `json:"listen,omitzero"`
+	// TrustedProxies are the addresses of peers whose word about the caller counts:
+	// a header that names the principal is believed from them alone. Empty names
+	// none, and then that header is believed from every peer.
+	TrustedProxies []netip.Prefix `json:"trusted_proxies,omitempty"`
 	// AccessLog is the share of the calls that are logged, 0 to 1; failures are
 	// logged anyway. In the file it may also be on or off. Default off.
 	AccessLog float64 `json:"access_log,omitzero"`

@@ -51,7 +51,7 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string) {
 		}
 	}
 	if dep, ok := f.Dependency(r.Dependency); ok {
-		d.routable(n, dep)
+		d.routable(n, r, dep)
 	}
 	f.Gateway.Routes = append(f.Gateway.Routes, r)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"maps"
+	"net/netip"
 	"reflect"
 	"strings"
 	"time"
@@ -173,6 +174,8 @@ func typeSchema(t reflect.Type, name string) object {
 		return object{"description": "where the gateway listens: an address such as 127.0.0.1:8080, unix:PATH, systemd: or systemd:NAME, or a list", "oneOf": []any{
 			object{"type": "string"}, object{"type": "array", "minItems": 1, "items": object{"type": "string"}},
 		}}
+	case t == reflect.TypeFor[netip.Prefix]():
+		return object{"type": "string", "description": "an address, or a prefix such as 10.0.0.0/8"}
 	case t == reflect.TypeFor[Size]():
 		return sizeSchema()
 	case t == reflect.TypeFor[forbear.Class]():

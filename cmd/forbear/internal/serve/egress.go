@@ -97,11 +97,12 @@ func (s *server) apply(file *policyfile.File) (err error) {
 		return err
 	}
 	g, err := gateway.New(gateway.Config{
-		Routes: routes, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
+		Routes: routes, Loopback: s.local(), TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
 	})
 	if err != nil {
 		return err
 	}
+	s.exposed(file)
 	s.live.set(g)
 	s.watch.stats.SetUpstreams(upstreams(retryers))
 	closeUnused(s.kept, retryers)
@@ -120,9 +121,6 @@ func (s *server) routes(file *policyfile.File) ([]gateway.Route, map[string]kept
 	var routes []gateway.Route
 	var errs []error
 	for _, r := range file.Gateway.Routes {
-		if err := s.delivery.clash(r.Prefix); err != nil {
-			errs = append(errs, err)
-		}
 		route, err := s.route(file, r, retryers)
 		if err != nil {
 			errs = append(errs, err)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,8 +50,7 @@ func (s *server) openRecords(file *policyfile.File) error {
 	in := &s.ingress
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	keyed := slices.ContainsFunc(file.Gateway.Routes, func(r policyfile.Route) bool { return r.Idempotency.On })
-	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed {
+	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed(file) {
 		return nil
 	}
 	// Records and deliveries share a database: on SQLite a second one would be a
@@ -109,7 +107,11 @@ func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request)
 	case p.Single:
 		return idempotency.SingleTenant(), nil
 	case p.JWT == (policyfile.JWT{}):
-		return gateway.PrincipalHeader(cmp.Or(p.Header, policyfile.DefaultPrincipal)), nil
+		name := cmp.Or(p.Header, policyfile.DefaultPrincipal)
+		if len(file.Gateway.TrustedProxies) > 0 {
+			return gateway.PrincipalHeaderFrom(name, file.Gateway.Trusts), nil
+		}
+		return gateway.PrincipalHeader(name), nil
 	}
 	path := p.JWT.Keys
 	if !filepath.IsAbs(path) {

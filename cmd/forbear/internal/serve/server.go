@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,11 +29,15 @@ type server struct {
 	out io.Writer // for the greeting
 	log *slog.Logger
 
+	address string // that others could reach it by, from configure on
+	said    string // about that address in the log
+
 	path   string        // of the policy file, or ""
 	every  time.Duration // between two looks at the policy file; 0: only on SIGHUP
 	listen addresses
 	drain  drain
 
+	given    *flag.FlagSet // the command line
 	delivery delivery
 	admin    adminFlags
 	fleet    fleet
@@ -69,8 +75,10 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(s.file.Gateway.Routes) == 0 {
-		return fmt.Errorf("%s has no gateway.routes: nothing to serve", s.file.Name)
+	s.address = outermost(s.wanted())
+	s.delivery.decide(s.given, s.file, s.path == "")
+	if err := s.delivery.servable(s.file); err != nil {
+		return err
 	}
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
@@ -159,23 +167,27 @@ func (s *server) started() {
 
 // greet says where the gateway is, and what it forwards where. Scripts and tests
 // read the address off the first line: the port may be one that the system
-// chose.
+// chose. It is one write, so that a reader has all of it or nothing.
 func (s *server) greet(listeners []net.Listener, admin string) {
 	base := mainOf(listeners)
 	if s.path == "" {
 		s.greetSample(base, admin)
 		return
 	}
-	fmt.Fprintf(s.out, "forbear gateway on %s\n", base)
+	var b strings.Builder
+	fmt.Fprintf(&b, "forbear gateway on %s\n", base)
 	for _, l := range listeners {
 		if other := baseOf(l); other != base {
-			fmt.Fprintf(s.out, "  and on %s\n", other)
+			fmt.Fprintf(&b, "  and on %s\n", other)
 		}
 	}
 	for _, r := range s.file.Gateway.Routes {
-		fmt.Fprintf(s.out, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
+		fmt.Fprintf(&b, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
 	}
+	fmt.Fprintln(&b, s.delivery.greeting())
 	if admin != "" {
-		fmt.Fprintf(s.out, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
+		fmt.Fprintf(&b, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
 	}
+	b.WriteString(s.admin.greeting())
+	_, _ = io.WriteString(s.out, b.String())
 }

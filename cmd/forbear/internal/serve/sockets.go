@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
@@ -62,17 +63,32 @@ func (s *server) inherit() (err error) {
 // comes before sockets that were passed, and those before the policy file: whoever
 // writes a .socket unit means it.
 func (s *server) listeners(ctx context.Context) ([]net.Listener, error) {
-	list := s.listen.list
-	if len(list) == 0 && s.sockets.Has() {
-		list = []string{"systemd:"}
+	return s.sockets.Listen(ctx, forGateway, s.wanted()...)
+}
+
+// wanted returns the addresses that the gateway is to listen on.
+func (s *server) wanted() []string {
+	switch {
+	case len(s.listen.list) > 0:
+		return s.listen.list
+	case s.sockets.Has():
+		return []string{"systemd:"}
+	case len(s.file.Gateway.Listen) > 0:
+		return s.file.Gateway.Listen
 	}
-	if len(list) == 0 {
-		list = s.file.Gateway.Listen
+	return []string{defaultListen}
+}
+
+// outermost returns the first of some addresses that other machines could reach, or
+// else the first: what the gateway trusts depends on it before a socket is open. Where
+// a socket of systemd listens is not known by then.
+func outermost(list []string) string {
+	for _, a := range list {
+		if !strings.HasPrefix(a, "unix:") && !loopback.Host(a) {
+			return a
+		}
 	}
-	if len(list) == 0 {
-		list = []string{defaultListen}
-	}
-	return s.sockets.Listen(ctx, forGateway, list...)
+	return list[0]
 }
 
 // committed closes the sockets that were passed and not asked for, when all others
