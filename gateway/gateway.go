@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // Route sends requests to a dependency. Either Prefix or Host is set.
@@ -164,6 +165,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
 		x.problem(w, badMethod)
+	case r.ProtoMajor == 1 && grpcwire.Is(r.Header):
+		x.problem(w, needsHTTP2)
 	case forward.Dotted(r.URL.Path):
 		x.problem(w, badPath)
 	case rt == nil:

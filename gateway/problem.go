@@ -32,6 +32,10 @@ var (
 // problem responds with p, completed by the path and the correlation id: a
 // caller's report then leads to the log lines of the same request.
 func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
+	if x.rpc != nil {
+		x.status(w, p)
+		return
+	}
 	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
 	problem.Write(w, p)
 }
@@ -48,7 +52,9 @@ func (rt *route) upstream(detail string) problem.Problem {
 func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 	x := incomingOf(ctx)
 	if p := x.own(err); p != nil {
-		w.Header().Set("Connection", "close") // the rest of the request is not read
+		if x.in.ProtoMajor == 1 { // over HTTP/2 it would end the calls of others
+			w.Header().Set("Connection", "close") // the rest of the request is not read
+		}
 		x.problem(w, *p)
 		return
 	}
@@ -58,7 +64,7 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 			return // the caller has gone
 		}
 		fill(&p, e)
-		stopped(w.Header(), e)
+		x.stopped(w.Header(), e)
 		retryAfter(w.Header(), e)
 	}
 	rt.logFailure(x, err, p.Status)

@@ -37,10 +37,11 @@ func (w *wires) of(r *Route) (http.RoundTripper, error) {
 	if t := w.made[key]; t != nil {
 		return t, nil
 	}
-	t := httpretry.NewTransport(next, r.Retryer, w.config.Options...)
+	options := append([]httpretry.Option{httpretry.WithEnvelope(rpcOf)}, w.config.Options...)
+	t := httpretry.NewTransport(next, r.Retryer, options...)
 	if r.Credentials != nil {
 		own := httpretry.NewTransport(next, r.Retryer,
-			append(slices.Clip(w.config.Options), httpretry.WithCredentials(r.Credentials))...)
+			append(slices.Clip(options), httpretry.WithCredentials(r.Credentials))...)
 		if r.Override {
 			t = own
 		} else {
