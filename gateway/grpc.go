@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/hint"
@@ -21,6 +22,9 @@ import (
 type rpc struct {
 	before [1]string // the value of grpc-previous-rpc-attempts
 	left   [1]string // that of grpc-timeout
+
+	due   time.Time     // when the time for the call runs out; zero for never
+	slack time.Duration // how much earlier the server may see that
 }
 
 // newRPC returns the call that a request makes, or nil for plain HTTP.
@@ -70,7 +74,8 @@ func (c *rpc) Send(req *http.Request, number int, limit time.Duration) (time.Dur
 	}
 	if due, ok := req.Context().Deadline(); ok {
 		left := time.Until(due)
-		c.left = [1]string{grpcwire.FormatTimeout(left - margin(left))}
+		c.due, c.slack = due, margin(left)
+		c.left = [1]string{grpcwire.FormatTimeout(left)}
 		h[grpcwire.HeaderTimeout] = c.left[:1:1]
 	}
 	return limit, nil
@@ -108,13 +113,22 @@ func judge(code uint32, h http.Header) forbear.Failure {
 }
 
 // Failed judges an attempt without a response as gRPC does: a stream that the server
-// has reset is INTERNAL or CANCELLED, and those are not retried.
+// has reset is INTERNAL or CANCELLED, and those are not retried. Servers reset
+// streams whose time has run out, and that is the caller's own.
 func (c *rpc) Failed(f forbear.Failure) forbear.Failure {
-	if f.Type == streamReset {
+	switch {
+	case f.Type != streamReset:
+	case c.late():
+		f.Class, f.Type = forbear.ClassCanceled, errtype.CallerDeadline
+	default:
 		f.Class = forbear.ClassTerminal
 	}
 	return f
 }
+
+// late reports whether the time for the call has run out, or is about to and has by the
+// server's clock.
+func (c *rpc) late() bool { return !c.due.IsZero() && time.Until(c.due) <= c.slack }
 
 // streamReset is the error_type of a stream that was reset with INTERNAL_ERROR or CANCEL.
 const streamReset = "http2_stream_reset"

@@ -102,7 +102,8 @@ func pushback(h http.Header, e *forbear.Error) {
 // where a stream that is reset would be an error of the server's. Any other break is left
 // to be one.
 func (rt *route) cut(ctx context.Context, h http.Header) bool {
-	if incomingOf(ctx).rpc == nil || ctx.Err() != context.DeadlineExceeded {
+	c := incomingOf(ctx).rpc
+	if c == nil || ctx.Err() == context.Canceled || !c.late() {
 		return false
 	}
 	h.Set(http.TrailerPrefix+grpcwire.HeaderStatus, "4")

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -360,6 +361,9 @@ func TestRPCReset(t *testing.T) {
 func TestRPCDeadline(t *testing.T) {
 	seen := make(chan string, 8)
 	address := beforeRPC(t, quick, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Request-Deadline") != "" {
+			t.Error("the deadline goes on in HTTP's words as well")
+		}
 		seen <- r.Header.Get("Grpc-Timeout")
 		if len(seen) == 1 {
 			trailersOnly(w, "14")
@@ -543,6 +547,47 @@ func TestRPCMayBeSilent(t *testing.T) {
 			t.Errorf("%d, %v, %q", w.Code, w.Header(), w.Body)
 		}
 	})
+}
+
+// TestRPCCallerMayBeSilent: nor is the caller hurried on its connection.
+func TestRPCCallerMayBeSilent(t *testing.T) {
+	p := quick
+	p.BodyIdle = 20 * time.Millisecond
+	address := beforeRPC(t, p, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		reply(w, string(body))
+	})
+	in, out := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(out, "first ")
+		time.Sleep(5 * p.BodyIdle)
+		_, _ = io.WriteString(out, "second")
+		_ = out.Close()
+	}()
+	if got := invoke(t, address, nil, in); got.code != "0" || got.body != "first second" {
+		t.Errorf("code %q, %q, %v", got.code, got.body, got.err)
+	}
+}
+
+// TestRefusalLeavesTheConnection: a request that is refused for what its caller sent does
+// not end the connection of HTTP/2, which carries the calls of others.
+func TestRefusalLeavesTheConnection(t *testing.T) {
+	address := start(t, gateway.Route{Prefix: "/p", Target: parse(t, "http://127.0.0.1:1"), Retryer: retryer(t, quick)})
+	tr := clear2(t)
+	var reused bool
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
+	for i := range 3 {
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, address+"/p%2Fa", nil)
+		resp, err := tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusBadRequest || reused != (i > 0) {
+			t.Errorf("request %d: %d, on a connection that was there: %v", i+1, resp.StatusCode, reused)
+		}
+	}
 }
 
 // roundTripper is a transport that is a function.

@@ -156,3 +156,25 @@ func TestTranslate(t *testing.T) {
 		}
 	}
 }
+
+// TestResetAtTheEnd: a server resets a stream whose time has run out by its clock. That
+// is the caller's deadline, and no failure of the server's.
+func TestResetAtTheEnd(t *testing.T) {
+	reset := forbear.Failure{Class: forbear.ClassTransient, Type: "http2_stream_reset"}
+	for _, tc := range []struct {
+		name string
+		c    rpc
+		f    forbear.Failure
+		want forbear.Class
+	}{
+		{"no deadline", rpc{}, reset, forbear.ClassTerminal},
+		{"long before", rpc{due: time.Now().Add(time.Hour), slack: time.Second}, reset, forbear.ClassTerminal},
+		{"just before", rpc{due: time.Now().Add(time.Second), slack: time.Hour}, reset, forbear.ClassCanceled},
+		{"after", rpc{due: time.Now().Add(-time.Second)}, reset, forbear.ClassCanceled},
+		{"refused, just before", rpc{due: time.Now()}, forbear.Failure{Class: forbear.ClassTransient, Type: "http2_refused_stream"}, forbear.ClassTransient},
+	} {
+		if got := tc.c.Failed(tc.f); got.Class != tc.want {
+			t.Errorf("%s: %+v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
