@@ -45,6 +45,8 @@ func codeOf(p *problem.Problem) uint32 {
 	switch {
 	case p.Reason == forbear.ReasonBulkheadFull.String(), p.ErrorType == "http2_enhance_your_calm", p.Status == http.StatusTooManyRequests:
 		return 8 // RESOURCE_EXHAUSTED
+	case p.Status == http.StatusRequestEntityTooLarge:
+		return 3 // INVALID_ARGUMENT: gRPC's own RESOURCE_EXHAUSTED would be tried again
 	case p.ErrorType == streamReset, p.ErrorType == "http2_protocol":
 		return 13 // INTERNAL
 	}

@@ -28,6 +28,7 @@ type incoming struct {
 
 	route *route // nil for none
 	rpc   *rpc   // nil for plain HTTP
+	meter meter
 }
 
 // incomingOf returns the request that the context of a call belongs to.
@@ -82,6 +83,11 @@ func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
+	ctx, leave, ok := rt.enter(ctx, x, w)
+	if !ok {
+		return
+	}
+	defer leave()
 	if rt.keyed(r) {
 		if x.rpc != nil {
 			x.problem(w, notKept)

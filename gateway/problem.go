@@ -21,23 +21,35 @@ func newProblem(status int, kind, title, detail string) problem.Problem {
 
 // The refusals that need no more than the request itself.
 var (
-	noRoute   = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
-	badMethod = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "CONNECT and TRACE are not forwarded")
-	badPath   = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments, or cannot be passed on as it is written")
-	badBody   = newProblem(http.StatusBadRequest, "request-body", "Bad request body", "the request's body breaks the rules of HTTP")
-	bodyLate  = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
-	loop      = newProblem(http.StatusLoopDetected, "loop", "Loop detected", "the request has passed this gateway before: the target of a route leads back to it")
+	noRoute      = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
+	badMethod    = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "CONNECT and TRACE are not forwarded")
+	wrongMethod  = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "no route of this path takes the request's method")
+	bodyTooLarge = newProblem(http.StatusRequestEntityTooLarge, "request-body", "Request body too large", "the request's body is longer than its route allows")
+	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments, or cannot be passed on as it is written")
+	badBody      = newProblem(http.StatusBadRequest, "request-body", "Bad request body", "the request's body breaks the rules of HTTP")
+	bodyLate     = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
+	loop         = newProblem(http.StatusLoopDetected, "loop", "Loop detected", "the request has passed this gateway before: the target of a route leads back to it")
 )
 
 // problem responds with p, completed by the path and the correlation id: a
 // caller's report then leads to the log lines of the same request.
 func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
+	if x.in.ProtoMajor > 1 {
+		delete(w.Header(), "Connection") // it would end the calls of others
+	}
 	if x.rpc != nil {
 		x.status(w, p)
 		return
 	}
 	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
 	problem.Write(w, p)
+}
+
+// full is the problem of a route that has no place left.
+func (rt *route) full() problem.Problem {
+	p := newProblem(http.StatusServiceUnavailable, "suppressed", "Call or retry suppressed", fmt.Sprintf("the route has %d calls under way, and takes no more", rt.MaxConcurrent))
+	p.Dependency, p.Reason = rt.Retryer.Dependency(), forbear.ReasonBulkheadFull.String()
+	return p
 }
 
 // upstream is the problem of a target that did not respond.
@@ -52,14 +64,13 @@ func (rt *route) upstream(detail string) problem.Problem {
 func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 	x := incomingOf(ctx)
 	if p := x.own(err); p != nil {
-		if x.in.ProtoMajor == 1 { // over HTTP/2 it would end the calls of others
-			w.Header().Set("Connection", "close") // the rest of the request is not read
-		}
+		w.Header().Set("Connection", "close") // the rest of the request is not read
 		x.problem(w, *p)
 		return
 	}
 	p := rt.upstream("the dependency could not be reached or broke off")
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
+		x.meter.reason = e.Reason
 		if e.Reason == forbear.ReasonCanceled {
 			return // the caller has gone
 		}
@@ -89,6 +100,8 @@ func (x *incoming) own(err error) *problem.Problem {
 		return &badPath
 	case fault == nil, errors.Is(fault, context.Canceled):
 		return nil
+	case errors.Is(fault, forward.ErrTooLarge):
+		return &bodyTooLarge
 	case forward.Late(fault): // the server takes that for the caller's leaving, too
 		return &bodyLate
 	default:

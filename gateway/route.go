@@ -1,13 +1,13 @@
 package gateway
 
 import (
-	"cmp"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
 )
@@ -26,7 +26,8 @@ const (
 type route struct {
 	Route
 	forward forward.Forwarder
-	ingress http.Handler // for POST and PATCH, or nil
+	ingress http.Handler      // for POST and PATCH, or nil
+	places  *breaker.Bulkhead // nil for any number of calls
 	log     *slog.Logger
 }
 
@@ -36,17 +37,31 @@ func newRoute(r Route, t http.RoundTripper, g *Gateway) *route {
 	if r.Prefix != "/" {
 		r.Prefix = strings.TrimSuffix(r.Prefix, "/")
 	}
-	rt := &route{Route: r, log: g.log}
+	rt := &route{Route: r, log: g.log, places: newPlaces(r.MaxConcurrent)}
+	rt.Headers = canonical(r.Headers)
 	rt.forward = forward.Forwarder{
 		Target: r.Target, Prefix: strings.TrimSuffix(r.Prefix, "/"), Origin: g.origin, Send: t,
-		BodyIdle: max(r.Retryer.Policy().BodyIdle, 0),
-		Prepare:  rt.prepare, Accept: rt.accept, Failed: rt.failed, Cut: rt.cut,
+		BodyIdle: max(r.Retryer.Policy().BodyIdle, 0), MaxBody: r.MaxBody,
+		Prepare: rt.prepare, Accept: rt.accept, Failed: rt.failed, Cut: rt.cut,
+	}
+	if r.Stream {
+		rt.forward.BodyIdle = 0
+		rt.forward.Streams = func(*http.Response) bool { return true }
 	}
 	return rt
 }
 
+// canonical returns headers by the names that net/http gives them.
+func canonical(h map[string]string) map[string]string {
+	out := make(map[string]string, len(h))
+	for name, value := range h {
+		out[http.CanonicalHeaderKey(name)] = value
+	}
+	return out
+}
+
 // name is how logs and metrics call the route.
-func (rt *route) name() string { return cmp.Or(rt.Prefix, rt.Host) }
+func (rt *route) name() string { return rt.Host + rt.Prefix }
 
 // prepare completes the headers of a request.
 func (rt *route) prepare(out *http.Request) {
@@ -64,6 +79,7 @@ func (rt *route) accept(resp *http.Response) error {
 	x := incomingOf(resp.Request.Context())
 	resp.Header[headerCorrelation] = x.id[:1:1]
 	if e, ok := httpretry.Outcome(resp); ok {
+		x.meter.reason = e.Reason
 		x.stopped(resp.Header, e)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/gateway/internal/direct"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/resend"
 )
@@ -26,14 +27,16 @@ type Config struct {
 // safe for concurrent use; make it with [New].
 type Upstream struct {
 	transport *http.Transport
-	closed    atomic.Bool // no connection is kept any more
+	direct    direct.Transport // over it
+	closed    atomic.Bool      // no connection is kept any more
 }
 
 var _ resend.Sender = (*Upstream)(nil)
 
 // New returns an Upstream, or all faults of its configuration.
 func New(c Config) (*Upstream, error) {
-	return &Upstream{transport: newTransport(c)}, nil
+	t := newTransport(c)
+	return &Upstream{transport: t, direct: direct.Transport{Next: t}}, nil
 }
 
 // newTransport returns a transport like [http.DefaultTransport], but with enough idle
@@ -57,7 +60,7 @@ func newTransport(c Config) *http.Transport {
 
 // RoundTrip implements [http.RoundTripper].
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := u.transport.RoundTrip(r)
+	resp, err := u.direct.RoundTrip(r)
 	if err != nil {
 		u.end()
 		return nil, err
@@ -70,19 +73,19 @@ func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 func (u *Upstream) Underlying() *http.Transport { return u.transport }
 
 // CloseIdleConnections closes the connections that no request uses.
-func (u *Upstream) CloseIdleConnections() { u.transport.CloseIdleConnections() }
+func (u *Upstream) CloseIdleConnections() { u.direct.CloseIdleConnections() }
 
 // Close closes the connections that no request uses, and each other one when its
 // request is over: another Upstream has taken charge. Requests are still served.
 func (u *Upstream) Close() {
 	u.closed.Store(true)
-	u.transport.CloseIdleConnections()
+	u.direct.CloseIdleConnections()
 }
 
 // end closes what a request leaves behind when no connection is kept any more.
 func (u *Upstream) end() {
 	if u.closed.Load() {
-		u.transport.CloseIdleConnections()
+		u.direct.CloseIdleConnections()
 	}
 }
 

@@ -17,6 +17,7 @@ type body struct {
 	source io.ReadCloser
 	in     *http.ResponseController
 	idle   time.Duration // for a Read; 0 is for ever
+	most   int64         // bytes; 0 is any number
 
 	n      atomic.Int64 // bytes read
 	closed atomic.Bool
@@ -26,10 +27,13 @@ type body struct {
 
 // from makes b the body of a request. A response may begin before its end, and the
 // server must not take the rest of it for itself then.
-func (b *body) from(w http.ResponseWriter, source io.ReadCloser, idle time.Duration) {
-	b.source, b.in, b.idle = source, http.NewResponseController(w), idle
+func (b *body) from(w http.ResponseWriter, source io.ReadCloser, idle time.Duration, most int64) {
+	b.source, b.in, b.idle, b.most = source, http.NewResponseController(w), idle, most
 	_ = b.in.EnableFullDuplex()
 }
+
+// ErrTooLarge is for a body that is longer than it may be.
+var ErrTooLarge = errors.New("the request body is too large")
 
 // errClosed is for a Read after Close.
 var errClosed = errors.New("read of a closed request body")
@@ -45,7 +49,9 @@ func (b *body) Read(p []byte) (int, error) {
 		_ = b.in.SetReadDeadline(time.Now().Add(b.idle))
 	}
 	n, err := b.source.Read(p)
-	b.n.Add(int64(n))
+	if all := b.n.Add(int64(n)); b.most > 0 && all > b.most {
+		n, err = 0, ErrTooLarge
+	}
 	switch {
 	case err == io.EOF && b.idle > 0:
 		_ = b.in.SetReadDeadline(time.Time{})

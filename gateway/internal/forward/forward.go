@@ -28,7 +28,9 @@ type Forwarder struct {
 	Origin Origin
 	// BodyIdle is for how long a caller's body may stand still; 0 is for ever.
 	BodyIdle time.Duration
-	Send     http.RoundTripper
+	// MaxBody bounds the caller's body, in bytes; 0 sets no bound.
+	MaxBody int64
+	Send    http.RoundTripper
 	// Prepare completes the headers of a request.
 	Prepare func(out *http.Request)
 	// Accept completes a response before it is passed on, or says why it cannot be.
@@ -64,8 +66,8 @@ type Call struct {
 // BodyError returns what was wrong with the body that the caller sent, or nil.
 func (c *Call) BodyError() error { return c.body.fault() }
 
-// Sent returns how many bytes of the caller's body have been read.
-func (c *Call) Sent() int64 { return c.body.n.Load() }
+// Received returns how many bytes of the caller's body have been read.
+func (c *Call) Received() int64 { return c.body.n.Load() }
 
 // Forward passes r on and the response back. ctx is that of the request to the target.
 func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.Request, c *Call) {
@@ -120,7 +122,7 @@ func (f *Forwarder) outgoing(ctx context.Context, c *Call, w http.ResponseWriter
 		if c.Stream {
 			idle = 0
 		}
-		c.body.from(w, r.Body, idle)
+		c.body.from(w, r.Body, idle, f.MaxBody)
 		out.Body = &c.body
 	}
 	if f.Prepare != nil {
@@ -165,7 +167,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 	c := copier{w: w, resp: resp}
 	// Headers that end a stream stay what they are: to send them at once would put an
 	// empty body after them.
-	err := c.copy(stream && resp.ContentLength != 0 || f.streams(resp))
+	err := c.copy((stream || f.streams(resp)) && resp.ContentLength != 0)
 	_ = resp.Body.Close()
 	switch {
 	case err == nil:
