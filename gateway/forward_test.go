@@ -272,3 +272,63 @@ func TestUpgradeToHTTP2IsNotPassedOn(t *testing.T) {
 		}
 	}
 }
+
+// TestEarlyResponses: a response that begins before the end of its request's body goes
+// to the caller, and the upload goes on with no byte missing; one that ends before is
+// read by a caller who is still sending, and the connection, if it is kept, is sound.
+func TestEarlyResponses(t *testing.T) {
+	const size = 200 << 10
+	sum := make(chan int, 1)
+	address := before(t, quick, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refuse" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		control := http.NewResponseController(w)
+		_ = control.EnableFullDuplex()
+		w.WriteHeader(http.StatusOK)
+		_ = control.Flush()
+		n, _ := io.Copy(io.Discard, r.Body)
+		sum <- int(n)
+		fmt.Fprint(w, n)
+	})
+	body, in := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/up/echo", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	piece := strings.Repeat("x", 1<<10)
+	sent := make(chan struct{})
+	go func() { _, _ = io.WriteString(in, piece); close(sent) }()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-sent
+	for range size>>10 - 1 {
+		_, _ = io.WriteString(in, piece)
+	}
+	_ = in.Close()
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if got := <-sum; err != nil || got != size || string(text) != fmt.Sprint(size) {
+		t.Errorf("%d bytes arrived, want %d; the response is %q, %v", got, size, text, err)
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for i := range 50 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/up/refuse", strings.NewReader(strings.Repeat("y", 1+i*2000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("request %d: %d", i+1, resp.StatusCode)
+		}
+	}
+}

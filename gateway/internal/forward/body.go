@@ -21,15 +21,15 @@ type body struct {
 
 	n      atomic.Int64 // bytes read
 	closed atomic.Bool
+	whole  atomic.Bool // read to its end
+	both   bool        // the response has begun before that
 	mu     sync.Mutex
 	err    error // of the source, other than its end
 }
 
-// from makes b the body of a request. A response may begin before its end, and the
-// server must not take the rest of it for itself then.
+// from makes b the body of a request.
 func (b *body) from(w http.ResponseWriter, source io.ReadCloser, idle time.Duration, most int64) {
 	b.source, b.in, b.idle, b.most = source, http.NewResponseController(w), idle, most
-	_ = b.in.EnableFullDuplex()
 }
 
 // ErrTooLarge is for a body that is longer than it may be.
@@ -53,9 +53,12 @@ func (b *body) Read(p []byte) (int, error) {
 		n, err = 0, ErrTooLarge
 	}
 	switch {
-	case err == io.EOF && b.idle > 0:
-		_ = b.in.SetReadDeadline(time.Time{})
-	case err != nil && err != io.EOF:
+	case err == io.EOF:
+		b.whole.Store(true)
+		if b.idle > 0 {
+			_ = b.in.SetReadDeadline(time.Time{})
+		}
+	case err != nil:
 		b.mu.Lock()
 		b.err = err
 		b.mu.Unlock()
@@ -69,8 +72,39 @@ func (b *body) Close() error {
 	return nil
 }
 
-// over ends reading for good.
-func (b *body) over() { b.closed.Store(true) }
+// respond readies the connection for a response that may come before the end of the
+// body: the server would take the rest of it for itself, and what the target gets would
+// have a hole.
+func (b *body) respond() {
+	if b.source != nil && !b.whole.Load() {
+		b.both = true
+		_ = b.in.EnableFullDuplex()
+	}
+}
+
+// What is read of a body that no one wants any more, so that its caller gets to read the
+// response.
+const (
+	maxRest     = 256 << 10
+	maxRestTime = 500 * time.Millisecond
+)
+
+// over ends reading for good. When the server has let go of the body, it must be at its
+// end or broken before the server is given the connection back: it begins to wait for
+// the next request at the body's end, and in a panic would find itself waiting already.
+func (b *body) over() {
+	b.closed.Store(true)
+	if !b.both || b.whole.Load() {
+		return
+	}
+	_ = b.in.SetReadDeadline(time.Now().Add(maxRestTime))
+	_, err := io.CopyN(io.Discard, b.source, maxRest)
+	if err == io.EOF {
+		_ = b.in.SetReadDeadline(time.Time{})
+		return
+	}
+	_ = b.in.SetReadDeadline(time.Unix(1, 0))
+}
 
 // fault returns the error of the caller's body, or nil.
 func (b *body) fault() error {

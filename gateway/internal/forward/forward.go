@@ -83,6 +83,9 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 	c.Interim.close()
 	if err == nil {
 		if err = f.check(c, resp); err == nil {
+			if r.ProtoMajor == 1 { // a stream of HTTP/2 has a connection to itself, as it were
+				c.body.respond()
+			}
 			f.respond(ctx, w, resp, c.Stream)
 			return
 		}
