@@ -178,3 +178,21 @@ func TestResetAtTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestCodeSent: the access log names the code, wherever the response had it.
+func TestCodeSent(t *testing.T) {
+	for _, tc := range []struct {
+		h    http.Header
+		want string
+	}{
+		{http.Header{"Grpc-Status": {"14"}}, "UNAVAILABLE"},
+		{http.Header{"Trailer:Grpc-Status": {"0"}}, "OK"},
+		{http.Header{"Grpc-Status": {"99"}}, "invalid"},
+		{http.Header{"Grpc-Status": {"x"}}, "UNKNOWN"},
+		{http.Header{}, ""},
+	} {
+		if got := codeSent(tc.h); got != tc.want {
+			t.Errorf("%v: %q, want %q", tc.h, got, tc.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/problem"
 )
@@ -111,4 +112,20 @@ func (rt *route) cut(ctx context.Context, h http.Header) bool {
 	h.Set(http.TrailerPrefix+grpcwire.HeaderStatus, "4")
 	h.Set(http.TrailerPrefix+grpcwire.HeaderMessage, "the time for the call has run out")
 	return true
+}
+
+// codeSent returns the name of the code that a response ended with, or "" if it broke off
+// before that.
+func codeSent(h http.Header) string {
+	for _, name := range [...]string{grpcwire.HeaderStatus, http.TrailerPrefix + grpcwire.HeaderStatus} {
+		code, ok := grpcwire.Status(http.Header{grpcwire.HeaderStatus: h[name]})
+		switch {
+		case !ok:
+		case code < uint32(len(grpccode.Names)):
+			return grpccode.Names[code]
+		default:
+			return "invalid"
+		}
+	}
+	return ""
 }
