@@ -2,22 +2,16 @@ package gateway_test
 
 import (
 	"context"
-	"errors"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 )
@@ -200,28 +194,6 @@ func TestRPCPreviousAttempts(t *testing.T) {
 }
 
 // TestRPCBegunIsNotRetried: once headers without a status have come, the response has
-// begun: whatever the trailers say, it is passed on once.
-func TestRPCBegunIsNotRetried(t *testing.T) {
-	for _, early := range []bool{false, true} {
-		var sends atomic.Int64
-		address := beforeRPC(t, quick, func(w http.ResponseWriter, r *http.Request) {
-			sends.Add(1)
-			w.Header().Set("Content-Type", "application/grpc")
-			if !early {
-				_, _ = io.WriteString(w, "half")
-			}
-			_ = http.NewResponseController(w).Flush()
-			w.Header().Set(http.TrailerPrefix+"Grpc-Status", "14")
-			w.Header().Set(http.TrailerPrefix+"Grpc-Message", "gone%21")
-			w.Header().Set(http.TrailerPrefix+"X-More", "metadata")
-		})
-		got := invoke(t, address, keyed, strings.NewReader("request"))
-		if sends.Load() != 1 || got.code != "14" || got.message != "gone!" || got.alone || got.Trailer.Get("X-More") != "metadata" {
-			t.Errorf("%d sends, code %q, message %q, alone %v, %v", sends.Load(), got.code, got.message, got.alone, got.Trailer)
-		}
-	}
-}
-
 // TestRPCByHTTPStatus: a proxy before the server knows nothing of gRPC. Its statuses are
 // judged as gRPC's clients map them.
 func TestRPCByHTTPStatus(t *testing.T) {
@@ -241,108 +213,8 @@ func TestRPCByHTTPStatus(t *testing.T) {
 }
 
 // TestRPCStream: messages go on one by one, both ways at once, and the end of the one way
-// is not that of the other.
-func TestRPCStream(t *testing.T) {
-	address := beforeRPC(t, quick, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/grpc")
-		_ = http.NewResponseController(w).Flush()
-		var b [8]byte
-		for {
-			n, err := r.Body.Read(b[:])
-			if n > 0 {
-				_, _ = w.Write(b[:n])
-				_ = http.NewResponseController(w).Flush()
-			}
-			if err != nil {
-				break
-			}
-		}
-		_, _ = io.WriteString(w, "end")
-		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
-	})
-	in, out := io.Pipe()
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, address, in)
-	req.Header = http.Header{"Content-Type": {"application/grpc+proto"}, "Te": {"trailers"}}
-	resp, err := clear2(t).RoundTrip(req) // the headers come before any message
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	for _, message := range []string{"one", "two", "three"} {
-		if _, err := io.WriteString(out, message); err != nil {
-			t.Fatal(err)
-		}
-		echo := make([]byte, len(message))
-		if _, err := io.ReadFull(resp.Body, echo); err != nil || string(echo) != message {
-			t.Fatalf("%q, %v", echo, err)
-		}
-	}
-	_ = out.Close()
-	rest, err := io.ReadAll(resp.Body)
-	if string(rest) != "end" || err != nil || resp.Trailer.Get("Grpc-Status") != "0" {
-		t.Errorf("%q, %v, %v", rest, err, resp.Trailer)
-	}
-}
-
 // TestRPCStreamIsRetried: a server that refuses a stream before it reads anything gets it
-// once more, with what the caller has sent so far and will send.
-func TestRPCStreamIsRetried(t *testing.T) {
-	var sends atomic.Int64
-	refused := make(chan struct{})
-	address := beforeRPC(t, quick, func(w http.ResponseWriter, r *http.Request) {
-		if sends.Add(1) == 1 {
-			trailersOnly(w, "14")
-			close(refused)
-			return
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		reply(w, string(body))
-	})
-	in, out := io.Pipe()
-	go func() {
-		_, _ = io.WriteString(out, "before ")
-		<-refused
-		_, _ = io.WriteString(out, "after")
-		_ = out.Close()
-	}()
-	got := invoke(t, address, keyed, in)
-	if sends.Load() != 2 || got.code != "0" || got.body != "before after" {
-		t.Errorf("%d sends, code %q, %q, %v", sends.Load(), got.code, got.body, got.err)
-	}
-}
-
 // TestRPCLongBodyIsSentOnce: of a request that is longer than what is kept nothing is
-// sent twice.
-func TestRPCLongBodyIsSentOnce(t *testing.T) {
-	var sends atomic.Int64
-	address := beforeRPC(t, quick, func(w http.ResponseWriter, r *http.Request) {
-		sends.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body)
-		trailersOnly(w, "14")
-	})
-	got := invoke(t, address, keyed, strings.NewReader(strings.Repeat("x", 80<<10)))
-	if sends.Load() != 1 || got.code != "14" || got.Header.Get("Forbear-Stop") != "not_replayable" {
-		t.Errorf("%d sends, code %q, %v", sends.Load(), got.code, got.Header)
-	}
-}
-
-// TestRPCBreaksOff: a response that ends in the middle is a stream that is reset.
-func TestRPCBreaksOff(t *testing.T) {
-	address := beforeRPC(t, quick, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/grpc")
-		_, _ = io.WriteString(w, "half")
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	})
-	got := invoke(t, address, keyed, nil)
-	if got.err == nil || !strings.Contains(got.err.Error(), "stream error") || got.body != "half" {
-		t.Errorf("%q, %v, trailers %v", got.body, got.err, got.Trailer)
-	}
-}
-
 // TestRPCReset: a stream that is reset before any header is INTERNAL to gRPC, and not
 // retried; one that was not looked at is UNAVAILABLE, and is.
 func TestRPCReset(t *testing.T) {
@@ -400,197 +272,8 @@ func TestRPCDeadlineInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestRPCCallerLeaves: the server learns at once that its caller has gone.
-func TestRPCCallerLeaves(t *testing.T) {
-	began, ended := make(chan struct{}), make(chan struct{})
-	address := beforeRPC(t, quick, func(w http.ResponseWriter, r *http.Request) {
-		close(began)
-		<-r.Context().Done()
-		close(ended)
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-began; cancel() }()
-	if got := invokeContext(ctx, t, address, keyed, nil); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("code %q, %v", got.code, got.err)
-	}
-	<-ended
-}
-
 // TestRPCRefusals: what the gateway has to say itself is a gRPC status, and says when to
-// come again or not at all.
-func TestRPCRefusals(t *testing.T) {
-	dead := server2(t, nil)
-	srv := httptest.NewServer(nil)
-	gone := srv.URL
-	srv.Close()
-	open := retryer(t, forbear.Policy{})
-	broken := retryer(t, forbear.Policy{Breaker: breaker.Policy{}})
-	broken.Breaker().Force(breaker.Open, "test", time.Now())
-	full := retryer(t, forbear.Policy{MaxConcurrent: 1})
-	_, _ = full.Begin(t.Context())
-	address := start(
-		t,
-		gateway.Route{Prefix: "/gone", Target: parse(t, gone), Retryer: retryer(t, quick), Transport: clear2(t)},
-		gateway.Route{Prefix: "/broken", Target: parse(t, dead), Retryer: broken, Transport: clear2(t)},
-		gateway.Route{Prefix: "/full", Target: parse(t, dead), Retryer: full, Transport: clear2(t)},
-		gateway.Route{Prefix: "/open", Target: parse(t, dead), Retryer: open, Transport: clear2(t)},
-	)
-	for _, tc := range []struct {
-		path, header, value  string
-		code, stop, pushback string
-	}{
-		{"/none/M", "", "", "12", "", ""},
-		{"/gone/M", "Idempotency-Key", "k", "14", "exhausted", "-1"},
-		{"/gone/M", "Grpc-Timeout", "1n", "4", "deadline", ""},
-		{"/broken/M", "", "", "14", "breaker_open", "-1"},
-		{"/full/M", "", "", "8", "bulkhead_full", "-1"},
-		{"/open/M", "X-Request-Deadline", "1000", "4", "", "-1"},
-	} {
-		h := http.Header{"X-Correlation-Id": {"c-1"}}
-		if tc.header != "" {
-			h.Set(tc.header, tc.value)
-		}
-		got := invoke(t, address+tc.path+"?token=secret", h, nil)
-		if got.err != nil {
-			t.Errorf("%s: %v", tc.path, got.err)
-			continue
-		}
-		if got.StatusCode != 200 || got.code != tc.code || !got.alone || got.body != "" || got.message == "" ||
-			got.Header.Get("Content-Type") != "application/grpc" || got.Header.Get("X-Correlation-Id") != "c-1" ||
-			got.Header.Get("Forbear-Stop") != tc.stop || got.Header.Get("Grpc-Retry-Pushback-Ms") != tc.pushback {
-			t.Errorf("%s: %d, code %q, %q, %v", tc.path, got.StatusCode, got.code, got.body, got.Header)
-		}
-		for _, name := range []string{"Retry-After", "X-Forbear-Retries-Exhausted", "Content-Length", "Cache-Control"} {
-			if got.Header.Get(name) != "" {
-				t.Errorf("%s: a gRPC status has %s", tc.path, name)
-			}
-		}
-		if strings.Contains(got.message, "secret") || strings.Contains(got.message, "127.0.0.1") {
-			t.Errorf("%s: %q", tc.path, got.message)
-		}
-	}
-}
-
 // TestRPCBreaker: trailers-only failures open the breaker, which then says when to come
-// again.
-func TestRPCBreaker(t *testing.T) {
-	var seen atomic.Int64
-	p := quick
-	p.Breaker = breaker.Policy{MinCalls: 10}
-	address := beforeRPC(t, p, func(w http.ResponseWriter, _ *http.Request) {
-		seen.Add(1)
-		trailersOnly(w, "14")
-	})
-	for range 20 {
-		invoke(t, address, nil, nil)
-	}
-	got := invoke(t, address, nil, nil)
-	wait, err := strconv.Atoi(got.Header.Get("Grpc-Retry-Pushback-Ms"))
-	if seen.Load() != 10 || got.code != "14" || err != nil || wait <= 0 || wait > 60_000 {
-		t.Errorf("%d sends, code %q, %v", seen.Load(), got.code, got.Header)
-	}
-}
-
 // TestRPCNeedsHTTP2: gRPC over HTTP/1.1 is refused in words; gRPC-Web is HTTP like any
-// other.
-func TestRPCNeedsHTTP2(t *testing.T) {
-	address := before(t, quick, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "web") })
-	got := call(t, http.MethodPost, address+"/up/m", http.Header{"Content-Type": {"application/grpc"}}, nil)
-	if got.StatusCode != http.StatusHTTPVersionNotSupported || !strings.Contains(got.body, "HTTP/2") {
-		t.Errorf("%d, %s", got.StatusCode, got.body)
-	}
-	if got := call(t, http.MethodPost, address+"/up/m", http.Header{"Content-Type": {"application/grpc-web+proto"}}, nil); got.body != "web" {
-		t.Errorf("gRPC-Web: %d, %s", got.StatusCode, got.body)
-	}
-}
-
 // TestRPCMayBeSilent: neither side of a stream is hurried by the time that a body may
-// stand still: its deadline is its own.
-func TestRPCMayBeSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := quick
-		p.BodyIdle = time.Second
-		in, out := io.Pipe()
-		target := func(r *http.Request) (*http.Response, error) {
-			first := make([]byte, 1)
-			if _, err := io.ReadFull(r.Body, first); err != nil {
-				return nil, err
-			}
-			answer, ours := io.Pipe()
-			go func() {
-				time.Sleep(time.Hour)
-				_, _ = io.WriteString(ours, "late")
-				_ = ours.Close()
-			}()
-			return &http.Response{
-				StatusCode: 200, ProtoMajor: 2, ContentLength: -1, Header: http.Header{"Content-Type": {"application/grpc"}},
-				Trailer: http.Header{"Grpc-Status": {"0"}}, Body: answer, Request: r,
-			}, nil
-		}
-		g, err := gateway.New(gateway.Config{Logger: slog.New(slog.DiscardHandler), Routes: []gateway.Route{{
-			Prefix: "/", Target: parse(t, "http://up"), Retryer: retryer(t, p), Transport: roundTripper(target),
-		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			time.Sleep(time.Hour)
-			_, _ = io.WriteString(out, "x")
-			_ = out.Close()
-		}()
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a.B/C", in)
-		r.Proto, r.ProtoMajor, r.ProtoMinor, r.ContentLength = "HTTP/2.0", 2, 0, -1
-		r.Header.Set("Content-Type", "application/grpc")
-		w := httptest.NewRecorder()
-		g.ServeHTTP(w, r)
-		if w.Body.String() != "late" {
-			t.Errorf("%d, %v, %q", w.Code, w.Header(), w.Body)
-		}
-	})
-}
-
-// TestRPCCallerMayBeSilent: nor is the caller hurried on its connection.
-func TestRPCCallerMayBeSilent(t *testing.T) {
-	p := quick
-	p.BodyIdle = 20 * time.Millisecond
-	address := beforeRPC(t, p, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		reply(w, string(body))
-	})
-	in, out := io.Pipe()
-	go func() {
-		_, _ = io.WriteString(out, "first ")
-		time.Sleep(5 * p.BodyIdle)
-		_, _ = io.WriteString(out, "second")
-		_ = out.Close()
-	}()
-	if got := invoke(t, address, nil, in); got.code != "0" || got.body != "first second" {
-		t.Errorf("code %q, %q, %v", got.code, got.body, got.err)
-	}
-}
-
 // TestRefusalLeavesTheConnection: a request that is refused for what its caller sent does
-// not end the connection of HTTP/2, which carries the calls of others.
-func TestRefusalLeavesTheConnection(t *testing.T) {
-	address := start(t, gateway.Route{Prefix: "/p", Target: parse(t, "http://127.0.0.1:1"), Retryer: retryer(t, quick)})
-	tr := clear2(t)
-	var reused bool
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
-	for i := range 3 {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, address+"/p%2Fa", nil)
-		resp, err := tr.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusBadRequest || reused != (i > 0) {
-			t.Errorf("request %d: %d, on a connection that was there: %v", i+1, resp.StatusCode, reused)
-		}
-	}
-}
-
-// roundTripper is a transport that is a function.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
