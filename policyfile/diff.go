@@ -53,7 +53,7 @@ func Diff(old, new *File) (changes []Change) {
 		add("", "observability", "%s", silence(new.Observability))
 	}
 	waiverChanges(old, new, add)
-	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || old.Gateway.Listen != new.Gateway.Listen {
+	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || !slices.Equal(old.Gateway.Listen, new.Gateway.Listen) {
 		add("", "gateway", "the gateway's address or routes are others")
 	}
 	if !reflect.DeepEqual(old.Lint, new.Lint) {

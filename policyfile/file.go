@@ -160,8 +160,8 @@ func (f *File) All() []*Dependency {
 
 // Gateway says what the gateway serves.
 type Gateway struct {
-	// Listen is a host and port; "" leaves the choice to the command.
-	Listen string `json:"listen,omitzero"`
+	// Listen is where it listens; none leaves the choice to the command.
+	Listen Addresses `json:"listen,omitzero"`
 	// AccessLog is the share of the calls that are logged, 0 to 1; failures are
 	// logged anyway. In the file it may also be on or off. Default off.
 	AccessLog float64 `json:"access_log,omitzero"`

@@ -32,6 +32,8 @@ func node(v reflect.Value, field string) *yaml.Node {
 	// Its fields say the opposite of the file's, so that it writes itself.
 	case Ingress:
 		return x.node()
+	case Addresses:
+		return x.node()
 	case Endpoints:
 		return x.node()
 	case encoding.TextMarshaler:

@@ -1,7 +1,6 @@
 package policyfile
 
 import (
-	"net"
 	"net/url"
 
 	"go.yaml.in/yaml/v4"
@@ -11,7 +10,7 @@ import (
 // because a route is checked against the dependency that it names.
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
-		"listen":     func(v *yaml.Node) { d.listen(v, &f.Gateway.Listen) },
+		"listen":     func(v *yaml.Node) { d.addresses(v, &f.Gateway.Listen) },
 		"access_log": func(v *yaml.Node) { d.accessLog(v, &f.Gateway.AccessLog) },
 		"routes": func(v *yaml.Node) {
 			for _, item := range d.items(v, "gateway.routes") {
@@ -19,21 +18,6 @@ func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 			}
 		},
 	})
-}
-
-// listen reads an address with a port. The host may be empty, which means
-// all interfaces.
-func (d *decoder) listen(v *yaml.Node, into *string) {
-	const want = "an address such as 127.0.0.1:8080"
-	s, ok := d.scalar(v, "gateway.listen", want)
-	if !ok {
-		return
-	}
-	if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
-		d.fault(v, "", "gateway.listen is %s: want %s", quote(s), want)
-		return
-	}
-	*into = s
 }
 
 // accessLog reads which share of the calls is logged.

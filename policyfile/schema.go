@@ -169,6 +169,10 @@ func typeSchema(t reflect.Type, name string) object {
 		return healthSchema(false)
 	case t == reflect.TypeFor[Ingress]():
 		return ingressSchema()
+	case t == reflect.TypeFor[Addresses]():
+		return object{"description": "where the gateway listens: an address such as 127.0.0.1:8080, unix:PATH, systemd: or systemd:NAME, or a list", "oneOf": []any{
+			object{"type": "string"}, object{"type": "array", "minItems": 1, "items": object{"type": "string"}},
+		}}
 	case t == reflect.TypeFor[Size]():
 		return sizeSchema()
 	case t == reflect.TypeFor[forbear.Class]():

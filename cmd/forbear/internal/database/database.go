@@ -68,6 +68,21 @@ func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
+// UpdateBeside is Update, but where beside is set it refuses a database in use that
+// lacks a step: another process works on it, which knows the former schema only.
+func (d *DB) UpdateBeside(ctx context.Context, log *slog.Logger, beside bool) error {
+	if beside {
+		steps, err := d.Pending(ctx)
+		if err != nil {
+			return fmt.Errorf("database schema: %w", err)
+		}
+		if len(steps) > 0 {
+			return fmt.Errorf("database schema: it lacks %s, and a process of the former version works on it: stop that one and start anew", strings.Join(steps, ", "))
+		}
+	}
+	return d.Update(ctx, log)
+}
+
 // Open opens a PostgreSQL database by its URL, or an SQLite file by its path.
 // The schema is as it is: see Migrate. Errors do not show the URL's password.
 func Open(ctx context.Context, name string, opts ...sqlstore.Option) (*DB, error) {

@@ -1,14 +1,15 @@
 package serve
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -28,7 +29,7 @@ func (a *adminFlags) register(f *flag.FlagSet) {
 // to the gateway's. A default address that is taken gives way to a free one: a
 // second gateway on the machine must start all the same. Without an endpoint l
 // is nil.
-func (a *adminFlags) listen(main net.Addr, token string) (l net.Listener, err error) {
+func (a *adminFlags) listen(ctx context.Context, sockets *listen.Sockets, main net.Addr, token string) (net.Listener, error) {
 	if a.address == "off" {
 		return nil, nil
 	}
@@ -36,26 +37,26 @@ func (a *adminFlags) listen(main net.Addr, token string) (l net.Listener, err er
 		if err := gateway.CheckAdmin(a.address, token); err != nil {
 			return nil, fmt.Errorf("admin address %s: %w", a.address, err)
 		}
-		return net.Listen("tcp", a.address)
+		return sockets.One(ctx, "admin", a.address)
 	}
 	if tcp, ok := main.(*net.TCPAddr); ok && tcp.Port < 65535 {
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port+1))); err == nil {
+		if l, err := sockets.One(ctx, "admin", net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port+1))); err == nil {
 			return l, nil
 		}
 	}
-	return net.Listen("tcp", "127.0.0.1:0")
+	return sockets.One(ctx, "admin", "127.0.0.1:0")
 }
 
 // start serves the admin endpoint, and returns its base URL, "" when it is off,
 // and what ends it. main is the gateway's own address. The endpoint is apart
 // from the gateway's address: a caller that may send requests through
 // the gateway may not for that reason force its breakers.
-func (a *adminFlags) start(main net.Addr, w *watch) (base string, stop func(), err error) {
+func (a *adminFlags) start(ctx context.Context, sockets *listen.Sockets, main net.Addr, w *watch) (base string, stop func(), err error) {
 	token, err := cli.AdminToken(a.tokenFile)
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the admin token: %w", err)
 	}
-	l, err := a.listen(main, token)
+	l, err := a.listen(ctx, sockets, main, token)
 	if err != nil || l == nil {
 		return "", func() {}, err
 	}
@@ -64,7 +65,7 @@ func (a *adminFlags) start(main net.Addr, w *watch) (base string, stop func(), e
 	}))
 	srv.ErrorLog = slog.NewLogLogger(w.log.Handler(), slog.LevelWarn)
 	go func() {
-		if err := srv.Serve(l); err != nil && err != http.ErrServerClosed {
+		if err := srv.Serve(l); err != nil && !closedByUs(err) {
 			w.log.Error("the admin endpoint ended", slog.String("error", err.Error()))
 		}
 	}()

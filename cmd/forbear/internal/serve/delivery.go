@@ -16,6 +16,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
@@ -69,7 +70,7 @@ func prefixes(list *[]netip.Prefix) func(string) error {
 // API is there unless it has one of its own, and what listens beyond loopback
 // demands a token. A process that is already asked to end opens nothing. After
 // an error stop need not be called.
-func (d *delivery) start(ctx context.Context, address string, w *watch) (err error) {
+func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address string, w *watch) (err error) {
 	if d.off || ctx.Err() != nil {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 		w.registry.MustRegister(d.service)
 	}
 	if d.listen != "" {
-		l, err := net.Listen("tcp", d.listen)
+		l, err := sockets.One(ctx, "api", d.listen)
 		if err != nil {
 			_ = d.service.Close()
 			return err
@@ -109,6 +110,14 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	d.cancel, d.done = cancel, make(chan error, 1)
 	go func() { d.done <- d.service.Run(run) }()
 	return nil
+}
+
+// pause leaves what is due to another process, which has taken over, and goes on
+// accepting for callers that still have a connection to this one.
+func (d *delivery) pause() {
+	if d.service != nil {
+		d.service.Dispatcher.Pause()
+	}
 }
 
 // stop lets the attempts under way finish and closes the database. The API goes
@@ -162,7 +171,7 @@ func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB,
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Update(ctx, log); err != nil {
+	if err := db.UpdateBeside(ctx, log, d.options.Beside); err != nil {
 		_ = db.Close()
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
@@ -59,6 +60,7 @@ func (l *live) drain() {
 // and grant a fresh floor of retries in the middle of it.
 type kept struct {
 	retryer *forbear.Retryer
+	shared  *budget.Fleet // its budget, where the processes of the service share one
 	from    retryerInput
 
 	credentials *credential.Cache // nil where the policy file names none
@@ -80,13 +82,18 @@ type retryerInput struct {
 
 // apply puts a policy file in charge, or changes nothing: whatever can fail
 // comes before the gateway is replaced.
-func (s *server) apply(file *policyfile.File) error {
+func (s *server) apply(file *policyfile.File) (err error) {
 	defer func() { s.probes.retain(s.kept) }()
 	routes, retryers, err := s.routes(file)
+	defer func() {
+		if err != nil {
+			closeUnused(retryers, s.kept) // what was made for nothing
+		}
+	}()
 	if err != nil {
 		return err
 	}
-	if err := s.openRecords(file); err != nil {
+	if err = s.openRecords(file); err != nil {
 		return err
 	}
 	g, err := gateway.New(gateway.Config{
@@ -138,10 +145,11 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 	}
 	k, built := retryers[dep.Name]
 	if !built {
-		if k, err = s.keep(file, dep, target); err != nil {
+		k, err = s.keep(file, dep, target)
+		retryers[dep.Name] = k // after an error too: apply closes it
+		if err != nil {
 			return gateway.Route{}, err
 		}
-		retryers[dep.Name] = k
 	}
 	in, err := s.ingressOf(file, r)
 	return gateway.Route{
@@ -156,36 +164,39 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 // keep returns what a dependency keeps: what there is of it, as far as nothing that
 // it was made from has changed.
 func (s *server) keep(file *policyfile.File, dep policyfile.Dependency, target *url.URL) (k kept, err error) {
-	if k.retryer, k.from, err = s.retryer(file, dep); err != nil {
-		return kept{}, err
+	if err = s.retryer(file, dep, &k); err != nil {
+		return k, err
 	}
 	if k.credentials, err = s.credentials(dep); err != nil {
-		return kept{}, err
+		return k, err
 	}
 	k.source = dep.Credentials
 	k.upstream, k.reach, err = s.upstream(dep, target)
 	return k, err
 }
 
-// retryer returns the Retryer of a dependency: the one that there is, when
-// nothing that it was built from has changed.
-func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (*forbear.Retryer, retryerInput, error) {
-	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
-	if k, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(k.from, in) {
-		return k.retryer, in, nil
+// retryer fills in the Retryer of a dependency: the one that there is, when nothing
+// that it was built from has changed.
+func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, k *kept) error {
+	k.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
+	if old, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(old.from, k.from) {
+		k.retryer, k.shared = old.retryer, old.shared
+		return nil
 	}
-	shared, err := s.fleet.options(s.log, file.Service, dep)
-	if err != nil {
-		return nil, in, err
+	opts := slices.Concat(file.Options(), s.watch.options())
+	var err error
+	if k.shared, err = s.fleet.budget(s.log, file.Service, dep); err != nil {
+		return err
+	} else if k.shared != nil {
+		opts = append(opts, forbear.WithBudget(k.shared))
 	}
-	opts := slices.Concat(file.Options(), s.watch.options(), shared)
 	if p, err := s.probes.of(dep, s.log); err != nil {
-		return nil, in, err
+		return err
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))
 	}
-	r, err := forbear.New(dep.Name, dep.Policy, opts...)
-	return r, in, err
+	k.retryer, err = forbear.New(dep.Name, dep.Policy, opts...)
+	return err
 }
 
 // credentials returns what the policy file names for a dependency, or nil. The

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/health/probe"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -15,7 +16,7 @@ import (
 // goroutine. The zero value asks nothing.
 type probes struct {
 	mu      sync.Mutex
-	running map[probed]*probe.Prober
+	running map[probed]asking
 	ended   bool
 }
 
@@ -24,6 +25,17 @@ type probes struct {
 type probed struct {
 	dependency string
 	policyfile.Probe
+}
+
+// asking is a prober with the connections that it asks over, which end with it.
+type asking struct {
+	*probe.Prober
+	sender *upstream.Upstream
+}
+
+func (a asking) close() {
+	a.Close()
+	a.sender.Close()
 }
 
 // of returns the prober of a dependency, nil for one that names no endpoint. One
@@ -35,23 +47,27 @@ func (p *probes) of(dep policyfile.Dependency, log *slog.Logger) (*probe.Prober,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := probed{dep.Name, dep.Probe}
-	if running := p.running[key]; running != nil {
-		return running, nil
+	if running, ok := p.running[key]; ok {
+		return running.Prober, nil
 	}
 	if p.ended { // a reload has met the shutdown: no one would end this one
 		return nil, errors.New("serve is stopping")
 	}
+	sender, err := upstream.New(upstream.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("dependency %s: %w", dep.Name, err)
+	}
 	started, err := probe.Start(probe.Config{
-		URL: dep.Probe.Endpoint, Interval: dep.Probe.Interval,
+		URL: dep.Probe.Endpoint, Interval: dep.Probe.Interval, Transport: sender,
 		Logger: log.With(slog.String("dependency", dep.Name)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dependency %s: %w", dep.Name, err)
 	}
 	if p.running == nil {
-		p.running = map[probed]*probe.Prober{}
+		p.running = map[probed]asking{}
 	}
-	p.running[key] = started
+	p.running[key] = asking{started, sender}
 	return started, nil
 }
 
@@ -62,7 +78,7 @@ func (p *probes) retain(inCharge map[string]kept) {
 	defer p.mu.Unlock()
 	for key, running := range p.running {
 		if k, ok := inCharge[key.dependency]; !ok || k.from.probe != key.Probe {
-			running.Close()
+			running.close()
 			delete(p.running, key)
 		}
 	}

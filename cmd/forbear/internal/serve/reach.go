@@ -43,11 +43,15 @@ func (s *server) upstream(dep policyfile.Dependency, target *url.URL) (*upstream
 	return u, c, err
 }
 
-// closeUnused closes the connections of before that are not in charge any more.
+// closeUnused closes what a dependency of before kept and none of now keeps: its
+// connections, and its part in a shared budget. Calls that are still under way go on.
 func closeUnused(before, now map[string]kept) {
 	for name, k := range before {
 		if k.upstream != nil && k.upstream != now[name].upstream {
 			k.upstream.Close()
+		}
+		if k.shared != nil && k.shared != now[name].shared {
+			_ = k.shared.Close()
 		}
 	}
 }
