@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // Route sends requests to a dependency. Prefix or Host is set, or both.
@@ -184,6 +185,8 @@ func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []s
 	switch {
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
 		x.problem(w, badMethod)
+	case r.ProtoMajor == 1 && grpcwire.Is(r.Header):
+		x.problem(w, needsHTTP2)
 	case forward.Dotted(r.URL.Path):
 		x.problem(w, badPath)
 	case rt == nil && len(allow) > 0:

@@ -14,11 +14,16 @@ import (
 // the headers of a request and 120 s for an idle connection. Bodies may take
 // their time, in both directions: the policies bound the calls.
 func NewServer(h http.Handler) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    256 << 10,
+		Protocols:         protocols,
 	}
 }
 
