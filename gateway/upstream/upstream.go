@@ -5,12 +5,14 @@ package upstream
 
 import (
 	"cmp"
-	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/httpretry"
 )
 
@@ -19,18 +21,33 @@ type Config struct {
 	// Connect bounds the making of a connection and, once more, its TLS
 	// handshake. Zero means [httpretry.DefaultConnect].
 	Connect time.Duration
+	// TLS is for https targets.
+	TLS TLS
+	// HTTP2 says when HTTP/2 is spoken.
+	HTTP2 HTTP2
+	// Logger gets what becomes of certificate files that change. Nil means
+	// slog.Default().
+	Logger *slog.Logger
 }
 
 // Upstream is an [http.RoundTripper] with the connections to one dependency. It is
 // safe for concurrent use; make it with [New].
 type Upstream struct {
-	transport *http.Transport
-	closed    atomic.Bool // no connection is kept any more
+	config Config
+	files  *certfile.Source // nil where no file is named
+	now    atomic.Pointer[generation]
+
+	mu     sync.Mutex // guards the change of now, and closed
+	closed bool       // no connection is kept any more
 }
 
 // New returns an Upstream, or all faults of its configuration.
 func New(c Config) (*Upstream, error) {
-	return &Upstream{transport: newTransport(c)}, nil
+	u := &Upstream{config: c}
+	if err := u.open(); err != nil {
+		return nil, err
+	}
+	return u, nil
 }
 
 // newTransport returns a transport like [http.DefaultTransport], but with enough idle
@@ -42,7 +59,7 @@ func newTransport(c Config) *http.Transport {
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   connect,
-		ForceAttemptHTTP2:     true,
+		Protocols:             c.HTTP2.protocols(),
 		MaxIdleConnsPerHost:   512,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
@@ -54,57 +71,29 @@ func newTransport(c Config) *http.Transport {
 
 // RoundTrip implements [http.RoundTripper].
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := u.transport.RoundTrip(r)
+	g := u.generation()
+	known := g.fault.Load()
+	resp, err := g.transport.RoundTrip(withVersion(r))
 	if err != nil {
-		u.end()
-		return nil, err
+		g.end()
+		return nil, g.because(err, known)
 	}
-	resp.Body = u.ending(resp.Body)
+	resp.Body = g.ending(resp.Body)
 	return resp, nil
 }
 
+// HTTPTransport returns the transport that sends the next request, for those who know
+// net/http's transport by its rules.
+func (u *Upstream) HTTPTransport() *http.Transport { return u.now.Load().transport }
+
 // CloseIdleConnections closes the connections that no request uses.
-func (u *Upstream) CloseIdleConnections() { u.transport.CloseIdleConnections() }
+func (u *Upstream) CloseIdleConnections() { u.now.Load().transport.CloseIdleConnections() }
 
 // Close closes the connections that no request uses, and each other one when its
 // request is over: another Upstream has taken charge. Requests are still served.
 func (u *Upstream) Close() {
-	u.closed.Store(true)
-	u.transport.CloseIdleConnections()
-}
-
-// end closes what a request leaves behind when no connection is kept any more.
-func (u *Upstream) end() {
-	if u.closed.Load() {
-		u.transport.CloseIdleConnections()
-	}
-}
-
-// ending returns a body whose end is the request's end. A connection that was
-// upgraded is written to as well.
-func (u *Upstream) ending(body io.ReadCloser) io.ReadCloser {
-	b := &endingBody{ReadCloser: body, u: u}
-	if w, ok := body.(io.Writer); ok {
-		return &endingConn{b, w}
-	}
-	return b
-}
-
-// endingBody is the body of a request that is under way.
-type endingBody struct {
-	io.ReadCloser
-	u *Upstream
-}
-
-// Close implements [io.Closer].
-func (b *endingBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.u.end()
-	return err
-}
-
-// endingConn is that of an upgraded connection.
-type endingConn struct {
-	*endingBody
-	io.Writer
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	u.now.Load().retire()
 }

@@ -74,9 +74,14 @@ func (g *Guard) Sent() bool { return g.sent.Load() }
 func (g *Guard) Stopped() bool { return g.stopped.Load() }
 
 // Sending says what will be sent, as it will be, and through what: without that no
-// re-send is let through.
+// re-send is let through. What hands each request to one [http.Transport] as it is
+// counts for that, and has a method HTTPTransport that returns it.
 func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
 	t, ok := next.(*http.Transport)
+	if below, is := next.(interface{ HTTPTransport() *http.Transport }); is {
+		t = below.HTTPTransport()
+		ok = t != nil
+	}
 	g.shared = ok && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
 	g.unwritten = ok && !g.shared && !repeatable(req)
 }
@@ -179,7 +184,12 @@ func (g *Guard) stop() {
 	g.cancel()
 }
 
+// speaksHTTP2 reports whether other requests may be on the connection. In clear only
+// the connection itself can say so.
 func speaksHTTP2(c net.Conn) bool {
+	if s, ok := c.(interface{ SharedByRequests() bool }); ok {
+		return s.SharedByRequests()
+	}
 	t, ok := c.(*tls.Conn)
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
