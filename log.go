@@ -53,10 +53,12 @@ func (o logObserver) retryScheduled(ctx context.Context, e RetryScheduled) {
 func (o logObserver) stopped(ctx context.Context, e Stopped) {
 	var room [maxAttrs]slog.Attr
 	l, level := o.logger(), slog.LevelWarn
-	switch e.Reason {
-	case ReasonCertificate:
+	cause := e.Failure.Explain()
+	switch {
+	case e.Reason == ReasonCertificate:
 		level = slog.LevelError
-	case ReasonTerminal, ReasonUnknown, ReasonCanceled:
+	case e.Reason == ReasonTerminal && cause != "": // the connection, which is the operator's affair
+	case e.Reason == ReasonTerminal, e.Reason == ReasonUnknown, e.Reason == ReasonCanceled:
 		level = slog.LevelDebug // the caller's own affair: it has the error
 	}
 	if !l.Enabled(ctx, level) {
@@ -68,10 +70,14 @@ func (o logObserver) stopped(ctx context.Context, e Stopped) {
 			return
 		}
 	}
-	l.LogAttrs(ctx, level, "retries stopped", append(e.attrs(room[:0]),
+	attrs := append(e.attrs(room[:0]),
 		slog.Int64("backoff_ms", 0),
 		slog.String("error_type", label.Clean(e.Failure.Type)),
-		slog.String("reason", e.Reason.String()))...)
+		slog.String("reason", e.Reason.String()))
+	if cause != "" {
+		attrs = append(attrs, slog.String("cause", cause))
+	}
+	l.LogAttrs(ctx, level, "retries stopped", attrs...)
 }
 
 func (o logObserver) breakerMoved(e breaker.Transition) {
@@ -114,7 +120,7 @@ func (o logObserver) deadLettered(ctx context.Context, e DeadLettered) {
 
 // maxAttrs is how many attributes a line of the log has at most. Room for them
 // stays on the stack: the logger copies what it is given.
-const maxAttrs = 8
+const maxAttrs = 9
 
 // attrs appends R-10's fields that every event has.
 func (i Info) attrs(to []slog.Attr) []slog.Attr {
