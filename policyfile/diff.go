@@ -56,6 +56,9 @@ func Diff(old, new *File) (changes []Change) {
 	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || old.Gateway.Listen != new.Gateway.Listen {
 		add("", "gateway", "the gateway's address or routes are others")
 	}
+	if old.Gateway.TLS != new.Gateway.TLS {
+		add("", "gateway.tls", "the gateway's TLS is another")
+	}
 	if !reflect.DeepEqual(old.Lint, new.Lint) {
 		add("", "lint", "the linter's settings have changed")
 	}

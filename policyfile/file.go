@@ -83,6 +83,9 @@ type Dependency struct {
 	Credentials Credentials `json:"credentials,omitzero"`
 	// Probe is the health endpoint that the gateway asks.
 	Probe Probe `json:"health,omitzero"`
+	// TLS and HTTP2 are how the gateway speaks to it.
+	TLS   TLS   `json:"tls,omitzero"`
+	HTTP2 HTTP2 `json:"http2,omitzero"`
 	// Policy holds what the file says, profiles included. Fields that the
 	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`
@@ -156,8 +159,10 @@ func (f *File) All() []*Dependency {
 // Gateway says what the gateway serves.
 type Gateway struct {
 	// Listen is a host and port; "" leaves the choice to the command.
-	Listen string  `json:"listen,omitzero"`
-	Routes []Route `json:"routes,omitempty"`
+	Listen string `json:"listen,omitzero"`
+	// TLS is what the gateway speaks to its callers; the zero value is HTTP in clear.
+	TLS    ListenerTLS `json:"tls,omitzero"`
+	Routes []Route     `json:"routes,omitempty"`
 }
 
 // Route sends requests to a dependency, by the prefix of their path or by their

@@ -13,6 +13,7 @@ import (
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
 		"listen": func(v *yaml.Node) { d.listen(v, &f.Gateway.Listen) },
+		"tls":    func(v *yaml.Node) { d.listenerTLS(v, &f.Gateway.TLS) },
 		"routes": func(v *yaml.Node) {
 			// Two routes with the same prefix would leave one of them
 			// without requests.

@@ -75,7 +75,7 @@ type retryerInput struct {
 	waivers []policyfile.Waiver
 	service string
 	noLogs  bool
-	probe   policyfile.Probe
+	probe   endpoint
 }
 
 // apply puts a policy file in charge, or changes nothing: whatever can fail
@@ -157,18 +157,20 @@ func (s *server) keep(file *policyfile.File, dep policyfile.Dependency) (k kept,
 		return kept{}, err
 	}
 	k.source = dep.Credentials
-	k.upstream, k.reach, err = s.upstream(dep)
+	k.upstream, k.reach, err = s.upstream(file, dep)
 	return k, err
 }
 
 // upstream returns the connections to a dependency. They stay across a reload that
 // does not change how it is reached.
-func (s *server) upstream(dep policyfile.Dependency) (*upstream.Upstream, upstream.Config, error) {
-	c := upstream.Config{Connect: dep.Policy.Connect}
+func (s *server) upstream(file *policyfile.File, dep policyfile.Dependency) (*upstream.Upstream, upstream.Config, error) {
+	c := reach(file, dep)
 	if k := s.kept[dep.Name]; k.upstream != nil && reflect.DeepEqual(k.reach, c) {
 		return k.upstream, c, nil
 	}
-	u, err := upstream.New(c)
+	logged := c
+	logged.Logger = s.logOf(dep) // not among what is compared
+	u, err := upstream.New(logged)
 	if err != nil {
 		err = fmt.Errorf("dependency %s: %w", dep.Name, err)
 	}
@@ -187,7 +189,7 @@ func closeUnused(before, now map[string]kept) {
 // retryer returns the Retryer of a dependency: the one that there is, when
 // nothing that it was built from has changed.
 func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (*forbear.Retryer, retryerInput, error) {
-	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
+	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, endpointOf(dep)}
 	if k, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(k.from, in) {
 		return k.retryer, in, nil
 	}
@@ -196,7 +198,7 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (*for
 		return nil, in, err
 	}
 	opts := slices.Concat(file.Options(), s.watch.options(), shared)
-	if p, err := s.probes.of(dep, s.log); err != nil {
+	if p, err := s.probes.of(dep, reach(file, dep), s.logOf(dep)); err != nil {
 		return nil, in, err
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -111,10 +110,7 @@ func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request)
 	case p.JWT == (policyfile.JWT{}):
 		return gateway.PrincipalHeader(cmp.Or(p.Header, policyfile.DefaultPrincipal)), nil
 	}
-	path := p.JWT.Keys
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(file.Name), path)
-	}
+	path := beside(file, p.JWT.Keys)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("jwt.keys: %w", err)

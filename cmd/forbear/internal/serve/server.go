@@ -72,9 +72,13 @@ func (s *server) configure(ctx context.Context) (err error) {
 // use must not leave deliveries running, and a caller must not meet a gateway
 // whose database is not open yet.
 func (s *server) run(ctx context.Context, address string) error {
-	l, err := net.Listen("tcp", address)
+	socket, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
+	}
+	l, err := s.secure(socket)
+	if err != nil {
+		return errors.Join(err, socket.Close())
 	}
 	if err := s.delivery.start(ctx, address, s.watch); err != nil {
 		return errors.Join(err, l.Close())
@@ -102,10 +106,10 @@ func (s *server) run(ctx context.Context, address string) error {
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)
 		defer signal.Stop(hangups)
-		s.greet("http://"+l.Addr().String(), adminBase)
+		s.greet(s.scheme()+"://"+l.Addr().String(), adminBase)
 		go s.follow(ctx, hangups)
 	} else {
-		s.greetSample("http://"+l.Addr().String(), adminBase)
+		s.greetSample(s.scheme()+"://"+l.Addr().String(), adminBase)
 	}
 	select {
 	case err := <-failed:
