@@ -45,16 +45,16 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestLogNamesTheCause: what is wrong with the connection is the operator's affair,
-// though it is final.
+// TestLogNamesTheCause: the operator reads which of the causes it was.
 func TestLogNamesTheCause(t *testing.T) {
 	for want, err := range map[string]error{
 		`level=ERROR msg="retries stopped"`: x509.UnknownAuthorityError{},
-		`level=WARN msg="retries stopped"`:  errors.New(`malformed HTTP response "\x00\x00\x06\x04\x00"`),
+		`level=DEBUG msg="retries stopped"`: errors.New(`malformed HTTP response "\x00\x00\x06\x04\x00"`),
 	} {
 		var log bytes.Buffer
-		r, fault := forbear.New("up", forbear.Policy{Idempotent: true}, forbear.WithClassifier(forbear.ClassifyNet),
-			forbear.WithoutLog(), forbear.WithObserver(forbear.LogObserver(slog.New(slog.NewTextHandler(&log, nil)), nil)))
+		to := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o := forbear.LogObserver(to, nil)
+		r, fault := forbear.New("up", forbear.Policy{Idempotent: true}, forbear.WithClassifier(forbear.ClassifyNet), forbear.WithoutLog(), forbear.WithObserver(o))
 		if fault != nil {
 			t.Fatal(fault)
 		}

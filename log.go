@@ -53,12 +53,10 @@ func (o logObserver) retryScheduled(ctx context.Context, e RetryScheduled) {
 func (o logObserver) stopped(ctx context.Context, e Stopped) {
 	var room [maxAttrs]slog.Attr
 	l, level := o.logger(), slog.LevelWarn
-	cause := e.Failure.Explain()
-	switch {
-	case e.Reason == ReasonCertificate:
+	switch e.Reason {
+	case ReasonCertificate:
 		level = slog.LevelError
-	case e.Reason == ReasonTerminal && cause != "": // the connection, which is the operator's affair
-	case e.Reason == ReasonTerminal, e.Reason == ReasonUnknown, e.Reason == ReasonCanceled:
+	case ReasonTerminal, ReasonUnknown, ReasonCanceled:
 		level = slog.LevelDebug // the caller's own affair: it has the error
 	}
 	if !l.Enabled(ctx, level) {
@@ -74,7 +72,7 @@ func (o logObserver) stopped(ctx context.Context, e Stopped) {
 		slog.Int64("backoff_ms", 0),
 		slog.String("error_type", label.Clean(e.Failure.Type)),
 		slog.String("reason", e.Reason.String()))
-	if cause != "" {
+	if cause := e.Failure.Explain(); cause != "" {
 		attrs = append(attrs, slog.String("cause", cause))
 	}
 	l.LogAttrs(ctx, level, "retries stopped", attrs...)

@@ -1,9 +1,13 @@
 package gateway
 
 import (
+	"crypto/tls"
+	"log/slog"
+	"net"
 	"net/http"
-	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/gateway/internal/framing"
 )
 
 // NewServer returns a server for h with the timeouts of INTG-STD-035: 5 s for
@@ -46,17 +50,15 @@ func http2Limits() *http.HTTP2Config {
 	}
 }
 
-// bufferSize is that of the buffers through which bodies are copied.
-const bufferSize = 32 << 10
-
-// bufferPool keeps them. It stores arrays, so that putting one back does not
-// allocate a slice header.
-type bufferPool struct{ pool sync.Pool }
-
-// buffers serves all proxies of the process: the pool is as large as the busiest
-// moment was, and the collector empties it.
-var buffers = bufferPool{sync.Pool{New: func() any { return new([bufferSize]byte) }}}
-
-// Get and Put implement [httputil.BufferPool].
-func (b *bufferPool) Get() []byte  { return b.pool.Get().(*[bufferSize]byte)[:] }
-func (b *bufferPool) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }
+// Listener readies l for the server of a gateway: over TLS, if config is not nil. A
+// request over HTTP/1 that says the length of its body in two ways is then refused with
+// 400 (RFC 9112 section 6.3); net/http by itself would believe one of them. log gets the
+// handshakes that failed.
+func Listener(l net.Listener, config *tls.Config, log *slog.Logger) net.Listener {
+	if config == nil {
+		return framing.Listener(l)
+	}
+	return framing.TLSListener(l, config, func(peer net.Addr, err error) {
+		log.Info("TLS handshake failed", slog.String("peer", peer.String()), slog.String("error", err.Error()))
+	})
+}

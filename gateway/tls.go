@@ -2,14 +2,11 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
-	"time"
 
 	"github.com/forbear-go/forbear/gateway/internal/certfile"
 )
@@ -29,10 +26,10 @@ type TLS struct {
 	Logger *slog.Logger
 }
 
-// Listener returns a listener whose connections are [*tls.Conn] on top of those of l,
-// for HTTP/2 and HTTP/1.1 as the handshake agrees: it belongs into
-// [http.Server.Serve]. Close ends it and closes l.
-func (c TLS) Listener(l net.Listener) (net.Listener, error) {
+// Config returns the configuration for [Listener], which speaks HTTP/2 and HTTP/1.1 as
+// the handshake agrees. Several listeners may share it. It looks at the files in
+// handshakes, at most once a second.
+func (c TLS) Config() (*tls.Config, error) {
 	if c.Cert == "" {
 		return nil, errors.New("no certificate")
 	}
@@ -48,7 +45,7 @@ func (c TLS) Listener(l net.Listener) (net.Listener, error) {
 	s := &serverConfig{settings: c, files: files}
 	outer := s.of(files.Current()).Clone() // it has the keys of all session tickets
 	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.of(files.Current()), nil }
-	return watchFiles(tls.NewListener(l, outer), files), nil
+	return outer, nil
 }
 
 // serverConfig makes one configuration of each generation of the files.
@@ -77,38 +74,4 @@ func (s *serverConfig) of(m *certfile.Material) *tls.Config {
 	}
 	s.from, s.made = m, config
 	return config
-}
-
-// watchedListener looks at the files now and then, so that the end of a certificate is
-// logged ahead even where no caller connects for weeks.
-type watchedListener struct {
-	net.Listener
-	stop context.CancelFunc
-	done chan struct{}
-}
-
-func watchFiles(l net.Listener, files *certfile.Source) net.Listener {
-	ctx, stop := context.WithCancel(context.Background())
-	w := &watchedListener{l, stop, make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		tick := time.NewTicker(time.Minute)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				files.Current()
-			}
-		}
-	}()
-	return w
-}
-
-// Close implements [net.Listener].
-func (w *watchedListener) Close() error {
-	w.stop()
-	<-w.done
-	return w.Listener.Close()
 }

@@ -28,14 +28,14 @@ func serveOn(t *testing.T, c *gateway.TLS, h http.Handler) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var config *tls.Config
 	if c != nil {
-		if c.Logger == nil {
-			c.Logger = slog.New(slog.DiscardHandler)
-		}
-		if l, err = c.Listener(l); err != nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+		if config, err = c.Config(); err != nil {
 			t.Fatal(err)
 		}
 	}
+	l = gateway.Listener(l, config, slog.New(slog.DiscardHandler))
 	srv := gateway.NewServer(h)
 	srv.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	go func() { _ = srv.Serve(l) }()
@@ -167,14 +167,14 @@ func TestListenerMinVersion(t *testing.T) {
 	}
 }
 
-func TestFaultyListener(t *testing.T) {
+func TestFaultyTLS(t *testing.T) {
 	for want, c := range map[string]gateway.TLS{
 		"no certificate":           {},
 		"no such file":             {Cert: "none", Key: "none"},
 		"belong together":          {Cert: "none"},
 		"the least version of TLS": {Cert: "none", Key: "none", MinVersion: tls.VersionTLS10},
 	} {
-		if _, err := c.Listener(nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Config(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %q", c, err, want)
 		}
 	}

@@ -28,6 +28,7 @@ type transport struct {
 	noHeader  bool
 	noTimeout bool
 	noTrace   bool
+	streams   bool
 
 	credentials *credential.Cache
 }
@@ -85,6 +86,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchange{
 		t: t, r: r, req: req, timeout: policy.AttemptTimeout(), idle: policy.BodyIdle, total: policy.Total,
 		reclassed: len(policy.Classify) > 0, place: call.Hold(),
+	}
+	if t.streams {
+		x.idle = 0
 	}
 	x.prepare(&call.State, &policy)
 	x.openEnvelope(&call.State)

@@ -166,7 +166,7 @@ type declared struct {
 	below *http.Transport
 }
 
-func (d declared) HTTPTransport() *http.Transport { return d.below }
+func (d declared) Underlying() *http.Transport { return d.below }
 
 // A POST that was written is received once, whoever would send it again: a layer in
 // between, traced or not, whatever the policy says of what was not sent; or net/http,

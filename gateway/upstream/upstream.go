@@ -14,6 +14,7 @@ import (
 
 	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // Config says how a dependency is reached. The zero value is ready to use.
@@ -40,6 +41,8 @@ type Upstream struct {
 	mu     sync.Mutex // guards the change of now, and closed
 	closed bool       // no connection is kept any more
 }
+
+var _ resend.Sender = (*Upstream)(nil)
 
 // New returns an Upstream, or all faults of its configuration.
 func New(c Config) (*Upstream, error) {
@@ -82,9 +85,8 @@ func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// HTTPTransport returns the transport that sends the next request, for those who know
-// net/http's transport by its rules.
-func (u *Upstream) HTTPTransport() *http.Transport { return u.now.Load().transport }
+// Underlying makes it known that requests are sent by net/http's own rules.
+func (u *Upstream) Underlying() *http.Transport { return u.now.Load().transport }
 
 // CloseIdleConnections closes the connections that no request uses.
 func (u *Upstream) CloseIdleConnections() { u.now.Load().transport.CloseIdleConnections() }

@@ -54,7 +54,7 @@ type Guard struct {
 // seeing everything.
 func (g *Guard) Watch(ctx context.Context, cancel func()) context.Context {
 	g.Context, g.cancel = ctx, cancel
-	if traceKey == nil {
+	if TraceKey == nil {
 		g.setHooks()
 		return httptrace.WithClientTrace(ctx, &g.trace)
 	}
@@ -74,16 +74,23 @@ func (g *Guard) Sent() bool { return g.sent.Load() }
 func (g *Guard) Stopped() bool { return g.stopped.Load() }
 
 // Sending says what will be sent, as it will be, and through what: without that no
-// re-send is let through. What hands each request to one [http.Transport] as it is
-// counts for that, and has a method HTTPTransport that returns it.
+// re-send is let through.
 func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
 	t, ok := next.(*http.Transport)
-	if below, is := next.(interface{ HTTPTransport() *http.Transport }); is {
-		t = below.HTTPTransport()
+	if s, sends := next.(Sender); sends {
+		t = s.Underlying()
 		ok = t != nil
 	}
 	g.shared = ok && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
 	g.unwritten = ok && !g.shared && !repeatable(req)
+}
+
+// Sender is a RoundTripper that sends each request once by a transport of net/http's,
+// and adds nothing that could send it again.
+type Sender interface {
+	http.RoundTripper
+	// Underlying returns that transport or one like it, or nil after all.
+	Underlying() *http.Transport
 }
 
 // Conn returns the connection of the send, or nil.
@@ -108,15 +115,15 @@ func repeatable(req *http.Request) bool {
 
 // Value makes the guard the context of its own trace.
 func (g *Guard) Value(key any) any {
-	if key == traceKey {
+	if key == TraceKey {
 		return &g.trace
 	}
 	return g.Context.Value(key)
 }
 
-// traceKey is the key under which httptrace looks for a trace. It is not
-// exported, but it can be seen being asked for; nil if it ever cannot.
-var traceKey = func() any {
+// TraceKey is the key under which httptrace looks for a trace in a context. It is not
+// exported there, but it can be seen being asked for; nil if it ever cannot.
+var TraceKey = func() any {
 	var p keyProbe
 	httptrace.ContextClientTrace(&p)
 	return p.key

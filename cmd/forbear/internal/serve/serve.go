@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -116,9 +117,9 @@ forbear serve --allow-target 127.0.0.0/8
 func newLogger(w io.Writer, format string) (*slog.Logger, bool) {
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, nil)), true
+		return slog.New(gateway.LogHandler(slog.NewTextHandler(w, nil))), true
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, nil)), true
+		return slog.New(gateway.LogHandler(slog.NewJSONHandler(w, nil))), true
 	default:
 		return nil, false
 	}

@@ -72,13 +72,13 @@ func (s *server) configure(ctx context.Context) (err error) {
 // use must not leave deliveries running, and a caller must not meet a gateway
 // whose database is not open yet.
 func (s *server) run(ctx context.Context, address string) error {
-	socket, err := net.Listen("tcp", address)
+	secured, err := s.secured()
 	if err != nil {
 		return err
 	}
-	l, err := s.secure(socket)
+	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return errors.Join(err, socket.Close())
+		return err
 	}
 	if err := s.delivery.start(ctx, address, s.watch); err != nil {
 		return errors.Join(err, l.Close())
@@ -99,7 +99,7 @@ func (s *server) run(ctx context.Context, address string) error {
 	srv := gateway.NewServer(s.delivery.mount(s.watch.inbound(&s.live)))
 	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	go func() { failed <- srv.Serve(gateway.Listener(l, secured, s.log)) }()
 	if s.path != "" {
 		// The handler is in place before the greeting: a script may send
 		// SIGHUP as soon as it reads that serve is ready.

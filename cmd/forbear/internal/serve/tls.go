@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 
 	"github.com/forbear-go/forbear/gateway"
@@ -12,20 +11,21 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// secure puts TLS on a listener of the gateway when the policy file says so.
-func (s *server) secure(l net.Listener) (net.Listener, error) {
+// secured returns the gateway's own TLS, or nil where the policy file says nothing of
+// it.
+func (s *server) secured() (*tls.Config, error) {
 	c := s.file.Gateway.TLS
 	if c == (policyfile.ListenerTLS{}) {
-		return l, nil
+		return nil, nil
 	}
-	secured, err := gateway.TLS{
+	config, err := gateway.TLS{
 		Cert: beside(s.file, c.Cert), Key: beside(s.file, c.Key), ClientCA: beside(s.file, c.ClientCA),
 		MinVersion: tlsVersion(c.MinVersion), Logger: s.log,
-	}.Listener(l)
+	}.Config()
 	if err != nil {
 		return nil, fmt.Errorf("gateway.tls: %w", err)
 	}
-	return secured, nil
+	return config, nil
 }
 
 // scheme is what the gateway's addresses begin with.
