@@ -42,10 +42,11 @@ func (r *policyReader) note(field string, v *yaml.Node) {
 // missing: no client retries them.
 var httpMethods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"}
 
-// methods reads the methods that a dependency is called with, each once.
-func (r *policyReader) methods(n *yaml.Node) (found []string) {
-	for _, item := range r.items(n, "methods") {
-		if i, ok := r.choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
+// methods reads the methods that a dependency is called with, or a route takes, each
+// once.
+func (d *decoder) methods(n *yaml.Node) (found []string) {
+	for _, item := range d.items(n, "methods") {
+		if i, ok := d.choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
 			found = append(found, httpMethods[i])
 		}
 	}

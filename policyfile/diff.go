@@ -174,7 +174,8 @@ func routes(f *File) (all []string) {
 	for _, r := range f.Gateway.Routes {
 		in := r.Idempotency
 		in.At = Position{}
-		all = append(all, fmt.Sprint(r.Prefix, r.Host, " ", r.Dependency, " ", in))
+		r.Idempotency, r.At = in, Position{}
+		all = append(all, fmt.Sprintf("%+v", r))
 	}
 	return all
 }

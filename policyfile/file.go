@@ -161,16 +161,31 @@ type Gateway struct {
 	// Listen is a host and port; "" leaves the choice to the command.
 	Listen string `json:"listen,omitzero"`
 	// TLS is what the gateway speaks to its callers; the zero value is HTTP in clear.
-	TLS    ListenerTLS `json:"tls,omitzero"`
-	Routes []Route     `json:"routes,omitempty"`
+	TLS ListenerTLS `json:"tls,omitzero"`
+	// AccessLog is the share of the calls that are logged, 0 to 1; failures are
+	// logged anyway. In the file it may also be on or off. Default off.
+	AccessLog float64 `json:"access_log,omitzero"`
+	Routes    []Route `json:"routes,omitempty"`
 }
 
-// Route sends requests to a dependency, by the prefix of their path or by their
-// host; one of the two is set.
+// Route sends requests to a dependency, by the prefix of their path, by their host, or
+// by both.
 type Route struct {
-	Prefix      string   `json:"prefix,omitzero"`
-	Host        string   `json:"host,omitzero"`
-	Dependency  string   `json:"dependency"`
+	Prefix string `json:"prefix,omitzero"`
+	Host   string `json:"host,omitzero"`
+	// Methods and Headers narrow the route: to these methods, and to requests that
+	// have each of these headers with just this value.
+	Methods    []string          `json:"methods,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Dependency string            `json:"dependency"`
+	// Timeout bounds a call up to the end of its response, MaxBody the body of its
+	// request, and MaxConcurrent the calls of the route that are under way. Zero sets
+	// no bound beside those of the policy.
+	Timeout       time.Duration `json:"timeout,omitzero"`
+	MaxBody       Size          `json:"max_body,omitzero"`
+	MaxConcurrent int           `json:"max_concurrent,omitzero"`
+	// Stream says that bodies are streams, which may stand still for any time.
+	Stream      bool     `json:"stream,omitzero"`
 	Idempotency Ingress  `json:"idempotency,omitzero"`
 	At          Position `json:"-"`
 }

@@ -77,6 +77,11 @@ func generateSchema() ([]byte, error) {
 		"gateway":       closed(properties(reflect.TypeFor[Gateway]())),
 		"lint":          closed(properties(reflect.TypeFor[Lint]())),
 	}
+	gateway := root["gateway"].(object)["properties"].(object)
+	gateway["access_log"] = object{
+		"description": "the share of the calls that are logged; failures are logged anyway",
+		"oneOf":       []any{object{"enum": []any{"on", "off", true, false}}, object{"type": "string", "pattern": `^[0-9.]+%$`}, object{"type": "number", "minimum": 0, "maximum": 1}},
+	}
 	doc := closed(root)
 	doc["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	doc["$id"] = SchemaURL

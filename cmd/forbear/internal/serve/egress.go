@@ -89,7 +89,9 @@ func (s *server) apply(file *policyfile.File) error {
 	if err := s.openRecords(file); err != nil {
 		return err
 	}
-	g, err := gateway.New(gateway.Config{Routes: routes, Logger: s.log, Wrap: s.watch.telemetry.wrap})
+	g, err := gateway.New(gateway.Config{
+		Routes: routes, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
+	})
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,10 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 	in, err := s.ingressOf(file, r)
 	return gateway.Route{
 		Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: k.retryer, Transport: k.upstream, Ingress: in,
-		Credentials: k.credentials, Override: dep.Credentials.Override,
+		Credentials: k.credentials, Override: dep.Credentials.Override, Methods: r.Methods, Headers: r.Headers,
+		Limits: gateway.Limits{
+			Timeout: r.Timeout, MaxBody: int64(r.MaxBody), MaxConcurrent: r.MaxConcurrent, Stream: r.Stream,
+		},
 	}, err
 }
 

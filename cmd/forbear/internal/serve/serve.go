@@ -10,7 +10,7 @@
 //   - reload.go: another policy file takes charge while requests are under way
 //   - probes.go: the health endpoints of dependencies
 //   - fleet.go: a retry budget that all processes of a service share
-//   - admin.go, metrics.go, telemetry.go: what an operator sees
+//   - admin.go, metrics.go, calls.go, telemetry.go: what an operator sees
 //   - sample.go: what is served without a policy file
 //   - server.go, shutdown.go: the process from its start to its end
 package serve
