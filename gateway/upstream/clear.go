@@ -56,14 +56,15 @@ func (c *clearConn) Read(p []byte) (int, error) {
 }
 
 // Write implements [net.Conn]. What the server said before it hung up is still there
-// when a write fails, and the client would not read it any more.
+// when a write fails. A client of HTTP/2 would not read it any more: it reads after it
+// has written its preface. One of HTTP/1 is reading already, and it may be a response.
 func (c *clearConn) Write(p []byte) (int, error) {
 	if !c.wrote.Load() {
 		c.http2.Store(bytes.HasPrefix(p, []byte(mismatch.Preface)))
 		c.wrote.Store(true)
 	}
 	n, err := c.Conn.Write(p)
-	if err != nil && !c.heard.Load() {
+	if err != nil && c.http2.Load() && !c.heard.Load() {
 		const wait = 50 * time.Millisecond
 		var first [16]byte
 		_ = c.SetReadDeadline(time.Now().Add(wait))
