@@ -95,8 +95,8 @@ bench: ## measure against peers and print one table
 	GOWORK=off $(GO) -C bench run ./table
 
 .PHONY: bench-gateway
-bench-gateway: ## compare forbear serve with other proxies
-	GOWORK=off $(GO) -C bench run ./gateway
+bench-gateway: ## compare forbear serve with nginx, HAProxy and others, fault by fault (ARGS=-quick: two minutes)
+	GOWORK=off $(GO) -C bench run ./gateway $(ARGS)
 
 .PHONY: bench-idempotency
 bench-idempotency: ## compare idempotency keys with bare handlers and with Fiber

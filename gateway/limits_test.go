@@ -98,11 +98,12 @@ func TestRoutesOfOnePlace(t *testing.T) {
 // TestRouteLimits: what is over a limit of its route is refused, and other routes to
 // the dependency go on.
 func TestRouteLimits(t *testing.T) {
-	release := make(chan struct{})
+	arrived, release := make(chan struct{}), make(chan struct{})
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		switch r.URL.Path {
 		case "/wait":
+			arrived <- struct{}{}
 			select {
 			case <-release:
 			case <-r.Context().Done():
@@ -137,14 +138,9 @@ func TestRouteLimits(t *testing.T) {
 				t.Errorf("within the limit: %d %s", got.StatusCode, got.body)
 			}
 		})
+		<-arrived
 	}
-	var refused answer
-	for range 500 {
-		if refused = get(t, address+"/narrow/now"); refused.StatusCode == 503 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	refused := get(t, address+"/narrow/now")
 	if p := readProblem(t, refused); p.Reason != "bulkhead_full" || refused.Header.Get("Retry-After") == "" {
 		t.Errorf("over the limit: %+v", p)
 	}

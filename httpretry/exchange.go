@@ -71,6 +71,9 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 		resp, err := x.t.next.RoundTrip(a.req)
 		err = redacted(x.req, a.explain(err))
 		f := x.classify(a, resp, err)
+		if v := a.visited(); v != nil {
+			v.End(f)
+		}
 		if f.Class == forbear.ClassSuccess {
 			call.Succeed(ctx)
 			x.handOver(a, resp, nil)

@@ -59,6 +59,11 @@ type Dependency struct {
 	Name string `json:"-"`
 	// URL is where the gateway finds it; "" when the file does not say.
 	URL string `json:"url,omitzero"`
+	// Endpoints is where the gateway's connections go, if not where URL says.
+	Endpoints Endpoints `json:"endpoints,omitzero"`
+	// ConnectionAge bounds how old a connection of the gateway may be; negative sets
+	// no bound, and zero leaves it to the gateway.
+	ConnectionAge time.Duration `json:"connection_age,omitzero"`
 	// Profile is the name of what the policy extends, or "".
 	Profile string `json:"-"`
 	// Service is the name of the service behind it, where that is not Name. It

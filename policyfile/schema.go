@@ -52,6 +52,14 @@ func generateSchema() ([]byte, error) {
 		}
 	}
 	dependency["health"] = healthSchema(true)
+	dependency["endpoints"] = object{
+		"description": "where the gateway connects to, in turns: dns for all addresses of the url's host, or a list",
+		"oneOf":       []any{object{"const": "dns"}, object{"type": "array", "minItems": 1, "uniqueItems": true, "items": object{"type": "string"}}},
+	}
+	dependency["connection_age"] = object{
+		"description": "how old a connection of the gateway may be: off for no bound",
+		"oneOf":       []any{object{"const": "off"}, object{"type": "string", "pattern": durationPattern}},
+	}
 	dependency["secret"] = object{
 		"type": "object", "additionalProperties": false, "required": []string{"env"},
 		"properties": object{"env": object{"type": "string"}}, "description": "where the signing secret is; never the secret itself",

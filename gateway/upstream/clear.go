@@ -13,14 +13,14 @@ import (
 
 // listen makes the connections in clear listen to the first word of their server.
 // Those to proxies are among them.
-func (g *generation) listen() {
-	dial := g.transport.DialContext
-	g.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+func (p *pool) listen() {
+	dial := p.transport.DialContext
+	p.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &clearConn{Conn: conn, found: &g.fault}, nil
+		return &clearConn{Conn: conn, found: &p.fault}, nil
 	}
 }
 

@@ -134,8 +134,8 @@ func frame(c net.Conn, kind, flags byte, stream uint32, payload ...byte) {
 
 func refuse(c net.Conn, stream uint32) { frame(c, 3, 0, stream, 0, 0, 0, 7) }
 
-// retrying returns what the gateway puts above an Upstream.
-func retrying(t *testing.T, next http.RoundTripper) http.RoundTripper {
+// underRetries returns what the gateway puts above an Upstream.
+func underRetries(t *testing.T, next http.RoundTripper) http.RoundTripper {
 	t.Helper()
 	p := forbear.Policy{MaxRetries: 3, Backoff: forbear.Backoff{Base: time.Millisecond, Cap: 2 * time.Millisecond}}
 	p.Budget.MinRetries = 10
@@ -184,7 +184,7 @@ func TestStopInClearSparesOthers(t *testing.T) {
 			<-held
 			for range 5 {
 				req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-				if resp, err := retrying(t, u).RoundTrip(req); err == nil {
+				if resp, err := underRetries(t, u).RoundTrip(req); err == nil {
 					_ = resp.Body.Close()
 					t.Error("no error")
 				}
@@ -211,7 +211,7 @@ func TestPostsInClearAreSentOnce(t *testing.T) {
 				var sends atomic.Int64
 				url := h2c(t, func(c net.Conn, s uint32) { sends.Add(1); answer(c, s) })
 				req, _ := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("order"))
-				resp, err := retrying(t, reach(t, upstream.Config{HTTP2: upstream.HTTP2Only})).RoundTrip(req)
+				resp, err := underRetries(t, reach(t, upstream.Config{HTTP2: upstream.HTTP2Only})).RoundTrip(req)
 				if err == nil {
 					_ = resp.Body.Close()
 				}

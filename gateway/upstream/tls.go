@@ -79,21 +79,52 @@ func (h HTTP2) next() []string {
 	}
 }
 
-// secure gives the transport its certificates, and a way to connect that finds out
+// openFiles checks the settings of TLS and reads their files, if there are any.
+func (c *Config) openFiles() (err error) {
+	if err := c.TLS.check(); err != nil {
+		return err
+	}
+	if files := c.TLS.files(); files != (certfile.Files{}) {
+		c.files, err = certfile.Open(files, c.Logger)
+	}
+	return err
+}
+
+// aging returns connections that are made as c says, over transports like those that
+// fresh returns.
+func (c *Config) aging(fresh func() *http.Transport) *aging {
+	own := *c
+	a := newAging(func() *pool {
+		t := fresh()
+		m := &certfile.Material{}
+		if own.files != nil {
+			m = own.files.Current()
+		}
+		own.secure(t, m)
+		p := newPool(t)
+		p.material = m
+		p.listen()
+		return p
+	}, c.MaxAge)
+	a.files = c.files
+	return a
+}
+
+// secure gives a transport its certificates, and a way to connect that finds out
 // whether ours is accepted.
-func (g *generation) secure(c Config) {
+func (c *Config) secure(t *http.Transport, m *certfile.Material) {
 	config := &tls.Config{
 		MinVersion: cmp.Or(c.TLS.MinVersion, tls.VersionTLS12),
 		ServerName: c.TLS.ServerName,
-		RootCAs:    g.material.Pool,
+		RootCAs:    m.Pool,
 		NextProtos: c.HTTP2.next(),
 	}
-	g.transport.TLSClientConfig = config
-	d := &secureDialer{g.transport.DialContext, config, g.material.Cert, c.HTTP2 == HTTP2Only, cmp.Or(c.Connect, httpretry.DefaultConnect)}
+	t.TLSClientConfig = config
+	d := &secureDialer{t.DialContext, config, m.Cert, c.HTTP2 == HTTP2Only, cmp.Or(c.Connect, httpretry.DefaultConnect)}
 	// For what is reached through a proxy: net/http makes that handshake itself.
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return d.shown(), nil }
 	config.VerifyConnection = d.agreed
-	g.transport.DialTLSContext = d.dial
+	t.DialTLSContext = d.dial
 }
 
 // secureDialer makes connections of TLS.

@@ -82,7 +82,7 @@ func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
 		ok = t != nil
 	}
 	g.shared = ok && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
-	g.unwritten = ok && !g.shared && !repeatable(req)
+	g.unwritten = ok && !g.shared && !Repeatable(req)
 }
 
 // Sender is a RoundTripper that sends each request once by a transport of net/http's,
@@ -100,10 +100,10 @@ func (g *Guard) Conn() net.Conn {
 	return g.conn
 }
 
-// repeatable reports whether net/http sends req again after it was written, should
+// Repeatable reports whether net/http sends req again after it was written, should
 // its connection die: it takes these methods and these keys for safe, whatever a
 // policy says of them. A key that is there and has no value is one, and is not sent.
-func repeatable(req *http.Request) bool {
+func Repeatable(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true

@@ -96,6 +96,7 @@ func (s *server) apply(file *policyfile.File) error {
 		return err
 	}
 	s.live.set(g)
+	s.watch.stats.SetUpstreams(upstreams(retryers))
 	closeUnused(s.kept, retryers)
 	if s.path != "" { // the sample's upstream has no /v1 of its own
 		s.delivery.claims(file.Gateway.Routes, s.log)
@@ -137,7 +138,7 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 	}
 	k, built := retryers[dep.Name]
 	if !built {
-		if k, err = s.keep(file, dep); err != nil {
+		if k, err = s.keep(file, dep, target); err != nil {
 			return gateway.Route{}, err
 		}
 		retryers[dep.Name] = k
@@ -154,7 +155,7 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 
 // keep returns what a dependency keeps: what there is of it, as far as nothing that
 // it was made from has changed.
-func (s *server) keep(file *policyfile.File, dep policyfile.Dependency) (k kept, err error) {
+func (s *server) keep(file *policyfile.File, dep policyfile.Dependency, target *url.URL) (k kept, err error) {
 	if k.retryer, k.from, err = s.retryer(file, dep); err != nil {
 		return kept{}, err
 	}
@@ -162,33 +163,8 @@ func (s *server) keep(file *policyfile.File, dep policyfile.Dependency) (k kept,
 		return kept{}, err
 	}
 	k.source = dep.Credentials
-	k.upstream, k.reach, err = s.upstream(file, dep)
+	k.upstream, k.reach, err = s.upstream(file, dep, target)
 	return k, err
-}
-
-// upstream returns the connections to a dependency. They stay across a reload that
-// does not change how it is reached.
-func (s *server) upstream(file *policyfile.File, dep policyfile.Dependency) (*upstream.Upstream, upstream.Config, error) {
-	c := reach(file, dep)
-	if k := s.kept[dep.Name]; k.upstream != nil && reflect.DeepEqual(k.reach, c) {
-		return k.upstream, c, nil
-	}
-	logged := c
-	logged.Logger = s.logOf(dep) // not among what is compared
-	u, err := upstream.New(logged)
-	if err != nil {
-		err = fmt.Errorf("dependency %s: %w", dep.Name, err)
-	}
-	return u, c, err
-}
-
-// closeUnused closes the connections of before that are not in charge any more.
-func closeUnused(before, now map[string]kept) {
-	for name, k := range before {
-		if k.upstream != nil && k.upstream != now[name].upstream {
-			k.upstream.Close()
-		}
-	}
 }
 
 // retryer returns the Retryer of a dependency: the one that there is, when
@@ -203,7 +179,7 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (*for
 		return nil, in, err
 	}
 	opts := slices.Concat(file.Options(), s.watch.options(), shared)
-	if p, err := s.probes.of(dep, reach(file, dep), s.logOf(dep)); err != nil {
+	if p, err := s.probes.of(dep, upstream.Config{Connect: dep.Policy.Connect, TLS: reachTLS(file, dep.TLS)}, s.logOf(dep)); err != nil {
 		return nil, in, err
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))

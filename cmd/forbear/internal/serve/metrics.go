@@ -40,7 +40,7 @@ func newWatch(ctx context.Context, log *slog.Logger, service string, metrics boo
 		w.metrics = promretry.New(promretry.WithService(service))
 		w.registry = prometheus.NewRegistry()
 		w.callMetrics = newCallMetrics(w.registry)
-		w.registry.MustRegister(w.metrics, collectors.NewGoCollector(),
+		w.registry.MustRegister(w.metrics, endpointGauges{service, w.stats.Endpoints}, collectors.NewGoCollector(),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	t, err := newTelemetry(ctx, log, service)

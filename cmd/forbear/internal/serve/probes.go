@@ -54,7 +54,8 @@ func (a asking) Close() {
 }
 
 // of returns the prober of a dependency, nil for one that names no endpoint. One
-// that is running stays, with what it has learnt.
+// that is running stays, with what it has learnt. Of how the dependency is reached, its
+// TLS alone is the endpoint's: that may be another port, and another host.
 func (p *probes) of(dep policyfile.Dependency, reach upstream.Config, log *slog.Logger) (*probe.Prober, error) {
 	e := endpointOf(dep)
 	if e == (endpoint{}) {
@@ -69,7 +70,6 @@ func (p *probes) of(dep policyfile.Dependency, reach upstream.Config, log *slog.
 	if p.ended { // a reload has met the shutdown: no one would end this one
 		return nil, errors.New("serve is stopping")
 	}
-	reach.HTTP2 = upstream.HTTP2Auto // it may be another port than the one that is called
 	reach.Logger = log
 	over, err := upstream.New(reach)
 	if err != nil {

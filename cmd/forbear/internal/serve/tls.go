@@ -36,16 +36,11 @@ func (s *server) scheme() string {
 	return "https"
 }
 
-// reach returns how a dependency of the file is reached.
-func reach(file *policyfile.File, dep policyfile.Dependency) upstream.Config {
-	t := dep.TLS
-	return upstream.Config{
-		Connect: dep.Policy.Connect,
-		TLS: upstream.TLS{
-			CA: beside(file, t.CA), Cert: beside(file, t.Cert), Key: beside(file, t.Key),
-			ServerName: t.ServerName, MinVersion: tlsVersion(t.MinVersion),
-		},
-		HTTP2: upstream.HTTP2(dep.HTTP2),
+// reachTLS returns how a dependency of the file proves who it is, and the gateway to it.
+func reachTLS(file *policyfile.File, t policyfile.TLS) upstream.TLS {
+	return upstream.TLS{
+		CA: beside(file, t.CA), Cert: beside(file, t.Cert), Key: beside(file, t.Key),
+		ServerName: t.ServerName, MinVersion: tlsVersion(t.MinVersion),
 	}
 }
 
