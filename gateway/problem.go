@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,5 +136,6 @@ func fill(p *problem.Problem, e *forbear.Error) {
 		p.Detail = why + ": no attempt was made"
 		return
 	}
-	p.Detail = fmt.Sprintf("%s (%s) on attempt %d", why, e.Type, e.Attempts)
+	cause := cmp.Or(e.Failure().Explain(), e.Type)
+	p.Detail = fmt.Sprintf("%s (%s) on attempt %d", why, cause, e.Attempts)
 }

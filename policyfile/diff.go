@@ -61,6 +61,9 @@ func Diff(old, new *File) (changes []Change) {
 		list := func(of []netip.Prefix) string { return cmp.Or(strings.Trim(fmt.Sprint(of), "[]"), "none") }
 		add("", "gateway.trusted_proxies", "the proxies whose word about the caller counts are now %s, before %s", list(b), list(a))
 	}
+	if old.Gateway.TLS != new.Gateway.TLS {
+		add("", "gateway.tls", "the gateway's TLS is another")
+	}
 	if !reflect.DeepEqual(old.Lint, new.Lint) {
 		add("", "lint", "the linter's settings have changed")
 	}

@@ -89,6 +89,9 @@ type Dependency struct {
 	Credentials Credentials `json:"credentials,omitzero"`
 	// Probe is the health endpoint that the gateway asks.
 	Probe Probe `json:"health,omitzero"`
+	// TLS and HTTP2 are how the gateway speaks to it.
+	TLS   TLS   `json:"tls,omitzero"`
+	HTTP2 HTTP2 `json:"http2,omitzero"`
 	// Policy holds what the file says, profiles included. Fields that the
 	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`
@@ -163,6 +166,8 @@ func (f *File) All() []*Dependency {
 type Gateway struct {
 	// Listen is where it listens; none leaves the choice to the command.
 	Listen Addresses `json:"listen,omitzero"`
+	// TLS is what the gateway speaks to its callers; the zero value is HTTP in clear.
+	TLS ListenerTLS `json:"tls,omitzero"`
 	// TrustedProxies are the addresses of peers whose word about the caller counts:
 	// a header that names the principal is believed from them alone. Empty names
 	// none, and then that header is believed from every peer.

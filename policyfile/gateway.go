@@ -16,6 +16,7 @@ import (
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
 		"listen":          func(v *yaml.Node) { d.addresses(v, &f.Gateway.Listen) },
+		"tls":             func(v *yaml.Node) { d.listenerTLS(v, &f.Gateway.TLS) },
 		"trusted_proxies": func(v *yaml.Node) { d.proxies(v, &f.Gateway.TrustedProxies) },
 		"access_log":      func(v *yaml.Node) { d.accessLog(v, &f.Gateway.AccessLog) },
 		"routes": func(v *yaml.Node) {
@@ -58,17 +59,13 @@ func (d *decoder) routable(n *yaml.Node, r Route, dep Dependency) {
 	if dep.Policy.Kind.Durable() {
 		d.fault(n, "", "dependency %s of this route is of kind %s, which is delivered and not forwarded", dep.Name, dep.Policy.Kind)
 	}
-	if dep.Policy.Kind == forbear.GRPC && dep.URL != "" && !speaksHTTP2(dep) {
-		d.fault(n, "", "dependency %s of this route is of kind grpc, which needs HTTP/2, and its url is http: write an https url", dep.Name)
+	if dep.Policy.Kind == forbear.GRPC && dep.HTTP2 == HTTP2Off {
+		d.fault(n, "", "dependency %s of this route is of kind grpc, which needs HTTP/2, and has http2: off", dep.Name)
 	}
 	if r.Idempotency.On && !reflect.ValueOf(dep.Credentials).IsZero() {
 		d.fault(n, "", "this route honors idempotency keys and passes its callers' Authorization on: dependency %s has credentials, which it would not send", dep.Name)
 	}
 }
-
-// speaksHTTP2 reports whether the gateway can send requests to dep by HTTP/2, as
-// gRPC demands. It is agreed on in the TLS handshake, so that an http url has none.
-func speaksHTTP2(dep Dependency) bool { return !strings.HasPrefix(strings.ToLower(dep.URL), "http:") }
 
 // dependencyURL is what the base of a dependency, and its health endpoint, look like.
 const dependencyURL = "an address such as https://payments.internal/v1"

@@ -82,7 +82,7 @@ func TestRoutesThatDoNotFit(t *testing.T) {
 		return "dependencies:\n  a: {" + dependency + "}\ngateway:\n  routes:\n    - {prefix: /a, dependency: a" + route + "}\n"
 	}
 	for text, want := range map[string]string{
-		file("url: http://a.internal, kind: grpc", ""):                                                              "f:5:7: dependency a of this route is of kind grpc, which needs HTTP/2, and its url is http: write an https url",
+		file("url: http://a.internal, kind: grpc, http2: off", ""):                                                  "f:5:7: dependency a of this route is of kind grpc, which needs HTTP/2, and has http2: off",
 		file("url: https://a.internal, kind: grpc", ""):                                                             "",
 		file("url: https://a.internal, credentials: {secret: {file: s}}", ", idempotency: on"):                      "f:5:7: this route honors idempotency keys and passes its callers' Authorization on: dependency a has credentials, which it would not send",
 		file("url: https://a.internal, credentials: {secret: {file: s}}", ", idempotency: off"):                     "",

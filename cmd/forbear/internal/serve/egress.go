@@ -77,7 +77,7 @@ type retryerInput struct {
 	waivers []policyfile.Waiver
 	service string
 	noLogs  bool
-	probe   policyfile.Probe
+	probe   endpoint
 }
 
 // apply puts a policy file in charge, or changes nothing: whatever can fail
@@ -169,14 +169,14 @@ func (s *server) keep(file *policyfile.File, dep policyfile.Dependency, target *
 		return k, err
 	}
 	k.source = dep.Credentials
-	k.upstream, k.reach, err = s.upstream(dep, target)
+	k.upstream, k.reach, err = s.upstream(file, dep, target)
 	return k, err
 }
 
 // retryer fills in the Retryer of a dependency: the one that there is, when nothing
 // that it was built from has changed.
 func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, k *kept) error {
-	k.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
+	k.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, endpointOf(dep)}
 	if old, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(old.from, k.from) {
 		k.retryer, k.shared = old.retryer, old.shared
 		return nil
@@ -188,7 +188,7 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, k *ke
 	} else if k.shared != nil {
 		opts = append(opts, forbear.WithBudget(k.shared))
 	}
-	if p, err := s.probes.of(dep, s.log); err != nil {
+	if p, err := s.probes.of(dep, upstream.Config{Connect: dep.Policy.Connect, TLS: reachTLS(file, dep.TLS)}, s.logOf(dep)); err != nil {
 		return err
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -113,10 +112,7 @@ func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request)
 		}
 		return gateway.PrincipalHeader(name), nil
 	}
-	path := p.JWT.Keys
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(file.Name), path)
-	}
+	path := beside(file, p.JWT.Keys)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("jwt.keys: %w", err)

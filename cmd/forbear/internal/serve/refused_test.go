@@ -26,7 +26,7 @@ func TestCheckFindsWhatServeRefuses(t *testing.T) {
 		"no routes":                     {file(web, listen), "it has no gateway.routes: nothing to serve"},
 		"the delivery API":              {file(web, route("/v1", ", idempotency: on")), "the route /v1 is where the delivery API is"},
 		"below the delivery API":        {file(web, route("/v1/a", ", idempotency: on")), "the route /v1/a is where the delivery API is"},
-		"grpc without HTTP/2":           {file(web+", kind: grpc", route("/a", "")), "of kind grpc, which needs HTTP/2"},
+		"grpc without HTTP/2":           {file(web+", kind: grpc, http2: off", route("/a", "")), "of kind grpc, which needs HTTP/2"},
 		"no url":                        {file("kind: sync", route("/a", "")), "has no url"},
 		"a durable kind":                {file(web+", kind: webhook", route("/a", "")), "which is delivered and not forwarded"},
 		"keys and credentials":          {file(web+", credentials: {secret: {file: s}}", route("/a", ", idempotency: on")), "has credentials, which it would not send"},

@@ -84,6 +84,9 @@ func (s *server) reload() {
 	if !slices.Equal(old.Gateway.Listen, file.Gateway.Listen) {
 		s.log.Warn("gateway.listen takes effect at the next start, or with SIGUSR2", slog.Any("listen", file.Gateway.Listen))
 	}
+	if old.Gateway.TLS != file.Gateway.TLS {
+		s.log.Warn("gateway.tls takes effect at the next start; the files that it named are still followed")
+	}
 }
 
 // refused logs why a policy file is not taken: each fault on a line of its own,

@@ -4,6 +4,7 @@
 // nothing. Each file is one of the parts:
 //
 //   - egress.go: the routes to dependencies, each with its Retryer
+//   - tls.go: certificates, on both sides
 //   - ingress.go: the routes that honor idempotency keys
 //   - delivery.go, alerts.go: durable webhooks, and where alerts go
 //   - reload.go: another policy file takes charge while requests are under way

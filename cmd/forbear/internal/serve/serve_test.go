@@ -61,7 +61,7 @@ func begin(t *testing.T, args ...string) *serving {
 	return s
 }
 
-var addressPattern = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+var addressPattern = regexp.MustCompile(`https?://127\.0\.0\.1:\d+`)
 
 // greeting reads what serve prints when it is ready.
 func (s *serving) greeting(t *testing.T, r io.Reader) {

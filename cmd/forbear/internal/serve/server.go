@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"io"
@@ -93,6 +94,10 @@ func (s *server) configure(ctx context.Context) (err error) {
 // deliveries, so that it ends after them.
 func (s *server) run(ctx context.Context) error {
 	defer s.ended("a listener did not close well", func() error { return s.sockets.Close() })
+	secured, err := s.secured()
+	if err != nil {
+		return err
+	}
 	listeners, err := s.listeners(ctx)
 	if err != nil {
 		return err
@@ -116,12 +121,12 @@ func (s *server) run(ctx context.Context) error {
 	// count as incoming calls.
 	srv := gateway.NewServer(s.underWay.count(s.delivery.mount(s.watch.inbound(&s.live))))
 	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
-	return s.serve(ctx, srv, listeners, adminBase)
+	return s.serve(ctx, srv, listeners, secured, adminBase)
 }
 
 // serve serves all listeners until the end. A listener that fails ends the process:
 // one that is deaf on some of its addresses would look alive.
-func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Listener, adminBase string) error {
+func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Listener, secured *tls.Config, adminBase string) error {
 	// The handlers are in place before the greeting: a script may send a signal as
 	// soon as it reads that serve is ready.
 	replace := make(chan os.Signal, 1)
@@ -134,7 +139,7 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	follow := s.follower()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
-		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, nil, s.log)) })
+		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, secured, s.log)) })
 	}
 	s.greet(listeners, adminBase)
 	s.started()
@@ -169,7 +174,7 @@ func (s *server) started() {
 // read the address off the first line: the port may be one that the system
 // chose. It is one write, so that a reader has all of it or nothing.
 func (s *server) greet(listeners []net.Listener, admin string) {
-	base := mainOf(listeners)
+	base := s.mainOf(listeners)
 	if s.path == "" {
 		s.greetSample(base, admin)
 		return
@@ -177,7 +182,7 @@ func (s *server) greet(listeners []net.Listener, admin string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "forbear gateway on %s\n", base)
 	for _, l := range listeners {
-		if other := baseOf(l); other != base {
+		if other := s.baseOf(l); other != base {
 			fmt.Fprintf(&b, "  and on %s\n", other)
 		}
 	}

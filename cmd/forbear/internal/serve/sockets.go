@@ -100,11 +100,11 @@ func (s *server) committed() {
 }
 
 // baseOf returns the address that callers reach a listener by.
-func baseOf(l net.Listener) string {
+func (s *server) baseOf(l net.Listener) string {
 	if l.Addr().Network() == "unix" {
 		return "unix:" + l.Addr().String()
 	}
-	return "http://" + l.Addr().String()
+	return s.scheme() + "://" + l.Addr().String()
 }
 
 // widest returns the address of the first listener that other machines can reach, or
@@ -129,12 +129,12 @@ func firstTCP(listeners []net.Listener) net.Addr {
 	return nil
 }
 
-// main returns the base address of the gateway for its greeting: one that curl takes
+// mainOf returns the base address of the gateway for its greeting: one that curl takes
 // as it is, where there is one.
-func mainOf(listeners []net.Listener) string {
+func (s *server) mainOf(listeners []net.Listener) string {
 	base := ""
 	if a := firstTCP(listeners); a != nil {
-		base = "http://" + a.String()
+		base = s.scheme() + "://" + a.String()
 	}
-	return cmp.Or(base, baseOf(listeners[0]))
+	return cmp.Or(base, s.baseOf(listeners[0]))
 }
