@@ -27,6 +27,8 @@ type Route struct {
 	// the longest wins; "/" takes everything. A route without one takes all paths of its
 	// Host.
 	Prefix string
+	// KeepPrefix leaves it in the path that is sent on.
+	KeepPrefix bool
 	// Host is matched against the request's host, without its port. A host that a route
 	// names belongs to the routes that name it.
 	Host string

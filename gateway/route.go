@@ -44,6 +44,9 @@ func newRoute(r Route, t http.RoundTripper, g *Gateway) *route {
 		BodyIdle: max(r.Retryer.Policy().BodyIdle, 0), MaxBody: r.MaxBody,
 		Prepare: rt.prepare, Accept: rt.accept, Failed: rt.failed, Cut: rt.cut,
 	}
+	if r.KeepPrefix {
+		rt.forward.Prefix = ""
+	}
 	if r.Stream {
 		rt.forward.BodyIdle = 0
 		rt.forward.Streams = func(*http.Response) bool { return true }

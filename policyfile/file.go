@@ -183,6 +183,8 @@ type Gateway struct {
 type Route struct {
 	Prefix string `json:"prefix,omitzero"`
 	Host   string `json:"host,omitzero"`
+	// KeepPrefix leaves the prefix in the path that is sent on, as it is for gRPC.
+	KeepPrefix bool `json:"keep_prefix,omitzero"`
 	// Methods and Headers narrow the route: to these methods, and to requests that
 	// have each of these headers with just this value.
 	Methods    []string          `json:"methods,omitempty"`

@@ -153,6 +153,7 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 	return gateway.Route{
 		Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: k.retryer, Transport: k.upstream, Ingress: in,
 		Credentials: k.credentials, Override: dep.Credentials.Override, Methods: r.Methods, Headers: r.Headers,
+		KeepPrefix: r.KeepPrefix || dep.Policy.Kind == forbear.GRPC, // whose paths are names
 		Limits: gateway.Limits{
 			Timeout: r.Timeout, MaxBody: int64(r.MaxBody), MaxConcurrent: r.MaxConcurrent, Stream: r.Stream,
 		},
