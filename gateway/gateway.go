@@ -65,11 +65,6 @@ type Config struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Options are passed to the retrying transport of each route.
 	Options []httpretry.Option
-	// Loopback says that the gateway listens on loopback alone. Routes with
-	// credentials of their own then serve no name but that of this machine and
-	// the hosts of the routes: a page in a browser could have any other name
-	// resolve to 127.0.0.1.
-	Loopback bool
 	// TrustedProxies are the addresses of those in front of the gateway whose word on
 	// where a request comes from (X-Forwarded-*, Forwarded) is passed on. What any
 	// other caller says of it is replaced.
@@ -90,14 +85,13 @@ type Gateway struct {
 	log      *slog.Logger
 	observe  func(context.Context, *Record) // or nil
 	draining atomic.Bool
-	loopback bool
 }
 
 // New returns a Gateway, or all faults of its configuration.
 func New(c Config) (*Gateway, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	g := &Gateway{
-		hosts: map[string]*table{}, log: c.Logger, observe: c.Observe, loopback: c.Loopback,
+		hosts: map[string]*table{}, log: c.Logger, observe: c.Observe,
 		origin: forward.Origin{Trusted: c.TrustedProxies, Pseudonym: forward.NewPseudonym()},
 	}
 	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}

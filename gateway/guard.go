@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net"
 	"net/http"
 
 	"github.com/forbear-go/forbear/internal/loopback"
@@ -24,12 +25,19 @@ func (g *Gateway) guard(r *http.Request, rt *route) *problem.Problem {
 	switch {
 	case rt == nil || rt.Credentials == nil:
 		return nil
-	case g.loopback && !loopback.Host(r.Host) && !g.named(r.Host):
+	case onLoopback(r) && !loopback.Host(r.Host) && !g.named(r.Host):
 		return &wrongHost
 	case foreign(r):
 		return &crossOrigin
 	}
 	return nil
+}
+
+// onLoopback reports whether a request came to a port of a loopback address, whatever
+// else the gateway listens on. No page reaches a unix socket.
+func onLoopback(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && local.IP.IsLoopback()
 }
 
 // named reports whether a route names a host.

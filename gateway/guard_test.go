@@ -42,7 +42,7 @@ func guarded(t *testing.T, loopback bool) (address string, spent *atomic.Int64) 
 		return credential.Token{Value: "Bearer own"}, nil
 	}))
 	g, err := gateway.New(gateway.Config{
-		Logger: slog.New(slog.DiscardHandler), Loopback: loopback,
+		Logger: slog.New(slog.DiscardHandler),
 		Routes: []gateway.Route{
 			{Prefix: "/own", Target: target, Retryer: retryer, Credentials: own},
 			{Host: "payments.internal", Target: target, Retryer: retryer, Credentials: own},
@@ -53,7 +53,13 @@ func guarded(t *testing.T, loopback bool) (address string, spent *atomic.Int64) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewServer(g)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !loopback {
+			ctx := context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}))
+			r = r.WithContext(ctx)
+		}
+		g.ServeHTTP(w, r)
+	}))
 	t.Cleanup(front.Close)
 	return front.Listener.Addr().String(), spent
 }

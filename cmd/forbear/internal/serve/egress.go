@@ -97,7 +97,7 @@ func (s *server) apply(file *policyfile.File) (err error) {
 		return err
 	}
 	g, err := gateway.New(gateway.Config{
-		Routes: routes, Loopback: s.local(), TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
+		Routes: routes, TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
 	})
 	if err != nil {
 		return err
