@@ -170,20 +170,27 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serve(&x.meter, x, rt, allow)
 }
 
+// plainMethods are those that routes take unless they say which.
+const plainMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+
 // serve handles a request that is not for the gateway itself. allow are the methods of
 // the routes that would take it otherwise.
 func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []string) {
 	r := x.in
 	switch {
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
+		w.Header().Set("Allow", cmp.Or(strings.Join(allow, ", "), plainMethods))
 		x.problem(w, badMethod)
-	case forward.Dotted(r.URL.Path):
+	case !forward.Sound(r.URL) || forward.Dotted(r.URL.Path):
 		x.problem(w, badPath)
 	case rt == nil && len(allow) > 0:
 		w.Header().Set("Allow", strings.Join(allow, ", "))
 		x.problem(w, wrongMethod)
 	case rt == nil:
 		x.problem(w, noRoute)
+	case forward.Last(r):
+		w.Header().Set("Allow", cmp.Or(strings.Join(rt.Methods, ", "), plainMethods))
+		w.WriteHeader(http.StatusOK)
 	case g.origin.Loops(r):
 		x.problem(w, loop)
 	default:

@@ -25,7 +25,7 @@ var (
 	badMethod    = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "CONNECT and TRACE are not forwarded")
 	wrongMethod  = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "no route of this path takes the request's method")
 	bodyTooLarge = newProblem(http.StatusRequestEntityTooLarge, "request-body", "Request body too large", "the request's body is longer than its route allows")
-	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments, or cannot be passed on as it is written")
+	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the target has dot segments, a fragment or a user, or cannot be passed on as it is written")
 	badBody      = newProblem(http.StatusBadRequest, "request-body", "Bad request body", "the request's body breaks the rules of HTTP")
 	bodyLate     = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
 	loop         = newProblem(http.StatusLoopDetected, "loop", "Loop detected", "the request has passed this gateway before: the target of a route leads back to it")

@@ -18,6 +18,7 @@ type body struct {
 	in     *http.ResponseController
 	idle   time.Duration // for a Read; 0 is for ever
 	most   int64         // bytes; 0 is any number
+	ended  func()        // called at the end, before Read returns it; nil for nothing
 
 	n      atomic.Int64 // bytes read
 	closed atomic.Bool
@@ -54,6 +55,9 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	switch {
 	case err == io.EOF:
+		if b.ended != nil {
+			b.ended()
+		}
 		b.whole.Store(true)
 		if b.idle > 0 {
 			_ = b.in.SetReadDeadline(time.Time{})

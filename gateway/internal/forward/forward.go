@@ -4,7 +4,9 @@
 //
 //   - path.go: the request target
 //   - header.go: what goes on from one connection to the next
+//   - trailer.go: what may follow a body
 //   - origin.go: X-Forwarded-*, Forwarded and Via
+//   - hops.go: Max-Forwards
 //   - body.go: the caller's body
 //   - interim.go: responses before the response
 //   - copy.go: the body of a response
@@ -105,14 +107,18 @@ func (f *Forwarder) outgoing(ctx context.Context, c *Call, w http.ResponseWriter
 	if upgrade != "" {
 		h["Connection"], h["Upgrade"] = upgradeToken, []string{upgrade}
 	}
+	forwardOnce(h, r)
 	f.Origin.add(h, r, &c.origin)
 	c.out = *new(http.Request).WithContext(ctx)
 	out := &c.out
 	out.Method, out.URL, out.Header = r.Method, &c.url, h
 	out.Proto, out.ProtoMajor, out.ProtoMinor = "HTTP/1.1", 1, 1
-	out.ContentLength, out.Trailer = r.ContentLength, r.Trailer
+	out.ContentLength, out.Trailer = r.ContentLength, announced(r.Trailer)
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
 		c.body.from(w, r.Body, f.BodyIdle, f.MaxBody)
+		if out.Trailer != nil {
+			c.body.ended = func() { fill(out.Trailer, r.Trailer) }
+		}
 		out.Body = &c.body
 	}
 	if f.Prepare != nil {
@@ -130,6 +136,11 @@ func (f *Forwarder) check(c *Call, resp *http.Response) error {
 		}
 	case resp.StatusCode < 200 || resp.StatusCode > 999:
 		return &BadResponse{"its status is outside 200 to 999"}
+	}
+	for name := range resp.Header {
+		if !token(name) {
+			return &BadResponse{"there is a space in the name of a header"}
+		}
 	}
 	if f.Accept == nil {
 		return nil
@@ -153,7 +164,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 	if _, typed := h["Content-Type"]; !typed {
 		h["Content-Type"] = nil // or the server would guess one
 	}
-	announced := announce(h, resp.Trailer)
+	announce(h, resp.Trailer)
 	c := copier{w: w, resp: resp}
 	err := c.copy(f.streams(resp))
 	_ = resp.Body.Close()
@@ -162,7 +173,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 		if len(resp.Trailer) > 0 {
 			c.flush() // or a short response would get a length, and no trailers
 		}
-		addTrailers(h, resp.Trailer, announced)
+		addTrailers(h, resp.Trailer)
 	case err == errCallerLeft:
 	case !c.began: // the caller can still get another response
 		clear(h)

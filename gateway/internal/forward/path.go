@@ -56,17 +56,31 @@ func passable(raw, plain string) bool {
 	return raw != "" && raw[0] == '/' && !strings.Contains(raw, "#") && !Dotted(plain)
 }
 
-// Dotted reports whether a path without escapes has dot segments.
+// Dotted reports whether a path without escapes has dot segments, for one server or
+// another: some take a backslash for a slash, and servers of Java take the parameters
+// off a segment before they resolve it.
 func Dotted(path string) bool {
-	if !strings.Contains(path, "/.") {
+	if !strings.Contains(path, "/.") && !strings.Contains(path, `\.`) {
 		return false
 	}
-	for segment := range strings.SplitSeq(path, "/") {
+	for segment := range strings.FieldsFuncSeq(path, slash) {
+		segment, _, _ = strings.Cut(segment, ";")
 		if segment == "." || segment == ".." {
 			return true
 		}
 	}
 	return false
+}
+
+func slash(r rune) bool { return r == '/' || r == '\\' }
+
+// Sound reports whether a request target is one that a server passes on (RFC 9112
+// section 3.2): a path, or the address of one over http that names no user (RFC 9110
+// section 4.2.4), and no fragment.
+func Sound(u *url.URL) bool {
+	rooted := strings.HasPrefix(u.Path, "/") || u.Path == "" && u.Host != ""
+	return rooted && u.Opaque == "" && u.User == nil && !strings.Contains(u.RawQuery, "#") &&
+		(u.Scheme == "" || u.Scheme == "http" || u.Scheme == "https")
 }
 
 // cut takes a prefix without escapes off a path, which may have escaped some of it.
