@@ -173,6 +173,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serve(&x.meter, x, rt, allow)
 }
 
+// plainMethods are those that routes take unless they say which.
+const plainMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+
 // serve handles a request that is not for the gateway itself. allow are the methods of
 // the routes that would take it otherwise.
 func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []string) {
@@ -180,10 +183,11 @@ func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []s
 	refusal := g.guard(r, rt)
 	switch {
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
+		w.Header().Set("Allow", cmp.Or(strings.Join(allow, ", "), plainMethods))
 		x.problem(w, badMethod)
 	case r.ProtoMajor == 1 && grpcwire.Is(r.Header):
 		x.problem(w, needsHTTP2)
-	case forward.Dotted(r.URL.Path):
+	case !forward.Sound(r) || forward.Dotted(r.URL.Path):
 		x.problem(w, badPath)
 	case rt == nil && len(allow) > 0:
 		w.Header().Set("Allow", strings.Join(allow, ", "))
@@ -192,6 +196,9 @@ func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []s
 		x.problem(w, noRoute)
 	case refusal != nil:
 		x.problem(w, *refusal)
+	case forward.Last(r):
+		w.Header().Set("Allow", cmp.Or(strings.Join(rt.Methods, ", "), plainMethods))
+		w.WriteHeader(http.StatusOK)
 	case g.origin.Loops(r):
 		x.problem(w, loop)
 	default:

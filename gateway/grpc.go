@@ -20,9 +20,6 @@ import (
 // R-6 asks of a POST it asks of a gRPC call: an idempotency key in the metadata, or a policy
 // that says that operations are safe to repeat.
 type rpc struct {
-	before [1]string // the value of grpc-previous-rpc-attempts
-	left   [1]string // that of grpc-timeout
-
 	due   time.Time     // when the time for the call runs out; zero for never
 	slack time.Duration // how much earlier the server may see that
 }
@@ -69,14 +66,12 @@ func (c *rpc) Send(req *http.Request, number int, limit time.Duration) (time.Dur
 	delete(h, httpretry.HeaderAttempt)
 	delete(h, httpretry.HeaderDeadline)
 	if number > 1 {
-		c.before = [1]string{strconv.Itoa(number - 1)}
-		h[grpcwire.HeaderAttempts] = c.before[:1:1]
+		h[grpcwire.HeaderAttempts] = []string{strconv.Itoa(number - 1)}
 	}
 	if due, ok := req.Context().Deadline(); ok {
 		left := time.Until(due)
 		c.due, c.slack = due, margin(left)
-		c.left = [1]string{grpcwire.FormatTimeout(left)}
-		h[grpcwire.HeaderTimeout] = c.left[:1:1]
+		h[grpcwire.HeaderTimeout] = []string{grpcwire.FormatTimeout(left)}
 	}
 	return limit, nil
 }

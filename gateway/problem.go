@@ -26,7 +26,7 @@ var (
 	badMethod    = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "CONNECT and TRACE are not forwarded")
 	wrongMethod  = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "no route of this path takes the request's method")
 	bodyTooLarge = newProblem(http.StatusRequestEntityTooLarge, "request-body", "Request body too large", "the request's body is longer than its route allows")
-	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments, or cannot be passed on as it is written")
+	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the target has dot segments, a fragment or a user, or cannot be passed on as it is written")
 	badBody      = newProblem(http.StatusBadRequest, "request-body", "Bad request body", "the request's body breaks the rules of HTTP")
 	bodyLate     = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
 	loop         = newProblem(http.StatusLoopDetected, "loop", "Loop detected", "the request has passed this gateway before: the target of a route leads back to it")
@@ -42,9 +42,17 @@ func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
 		x.status(w, p)
 		return
 	}
+	if x.in.ProtoMajor == 1 && x.in.ContentLength != 0 && x.call.Received() == 0 {
+		// The server reads what there is of the body before it responds. A caller who
+		// does not send it gets the response all the same.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime))
+	}
 	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
 	problem.Write(w, p)
 }
+
+// restTime is how long the server waits for the body of a request that is refused.
+const restTime = 500 * time.Millisecond
 
 // full is the problem of a route that has no place left.
 func (rt *route) full() problem.Problem {

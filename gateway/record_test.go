@@ -119,3 +119,23 @@ func TestRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestUpgradesAreRecorded: a call that has changed its protocol is a 101 when it is over.
+func TestUpgradesAreRecorded(t *testing.T) {
+	var rs records
+	up := scripted(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nbye")
+	g, err := gateway.New(gateway.Config{Observe: rs.observe, Logger: slog.New(slog.DiscardHandler), Routes: []gateway.Route{
+		{Prefix: "/", Target: parse(t, up), Retryer: retryer(t, quick)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(g)
+	defer srv.Close()
+	if got := raw(t, srv.URL, "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\nbye") {
+		t.Errorf("got %q", got)
+	}
+	if c := rs.take(t); c.Status != http.StatusSwitchingProtocols || c.Attempts != 1 {
+		t.Errorf("recorded %+v", c)
+	}
+}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -42,7 +43,8 @@ func newRoute(r Route, t http.RoundTripper, g *Gateway) *route {
 	rt.forward = forward.Forwarder{
 		Target: r.Target, Prefix: strings.TrimSuffix(r.Prefix, "/"), Origin: g.origin, Send: t,
 		BodyIdle: max(r.Retryer.Policy().BodyIdle, 0), MaxBody: r.MaxBody,
-		Prepare: rt.prepare, Accept: rt.accept, Failed: rt.failed, Cut: rt.cut,
+		Prepare: rt.prepare, Accept: rt.accept, Failed: rt.failed,
+		Upgraded: func(ctx context.Context) { incomingOf(ctx).meter.status = http.StatusSwitchingProtocols }, Cut: rt.cut,
 	}
 	if r.KeepPrefix {
 		rt.forward.Prefix = ""

@@ -8,6 +8,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // WithCredentials authorizes every attempt with a token of c, which replaces
@@ -68,7 +69,7 @@ func (x *exchange) obtain(ctx context.Context, call *forbear.Call) (credential.T
 	if token, ok := x.t.credentials.Current(); ok {
 		return token, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, call.Limit(x.total))
+	limited, cancel := context.WithTimeout(resend.Untraced(ctx), call.Limit(x.total))
 	defer cancel()
 	token, err := x.t.credentials.Token(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {

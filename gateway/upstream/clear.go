@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"net/http"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -42,6 +43,14 @@ func (c *clearConn) SyscallConn() (syscall.RawConn, error) {
 		return below.SyscallConn()
 	}
 	return nil, syscall.ENOTSUP
+}
+
+// CloseWrite closes one way of the connection, for what it was upgraded to.
+func (c *clearConn) CloseWrite() error {
+	if below, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return below.CloseWrite()
+	}
+	return http.ErrNotSupported
 }
 
 // Read implements [net.Conn].

@@ -118,12 +118,22 @@ func (b *balanced) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	v := visit.Of(r.Context())
 	s := b.pick(r, v, time.Now())
-	noted := v != nil && v.To(s)
-	resp, err := s.endpoint.conns.pick().RoundTrip(r)
-	if !noted {
-		s.Ended(httpretry.Classify(r, resp, err))
+	body := holdBody(&r)
+	for tries := 1; ; tries++ {
+		resp, err := s.endpoint.conns.pick().RoundTrip(r)
+		if tries < maxConnects && body.unread() && unconnected(r, err) {
+			s.Ended(httpretry.Classify(r, nil, err))
+			if next := b.elsewhere(s); next != nil {
+				s = next
+				continue
+			}
+		}
+		body.release()
+		if noted := v != nil && v.To(s); !noted {
+			s.Ended(httpretry.Classify(r, resp, err))
+		}
+		return resp, err
 	}
-	return resp, err
 }
 
 // sent is one attempt at one address, a [visit.Place].
@@ -181,6 +191,19 @@ func (b *balanced) another(v *visit.Visit) *endpoint {
 	}
 	b.retries++
 	return fewest[b.retries%uint64(len(fewest))]
+}
+
+// elsewhere returns another address for an attempt that found no connection, or nil.
+func (b *balanced) elsewhere(s *sent) *sent {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range b.in {
+		e := b.in[b.retries%uint64(len(b.in))]
+		if b.retries++; e != s.endpoint {
+			return &sent{b: b, endpoint: e, at: time.Now()}
+		}
+	}
+	return nil
 }
 
 // replace makes these the addresses. What is known of those that stay is kept, and

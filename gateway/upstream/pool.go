@@ -81,6 +81,10 @@ func (p *pool) end() {
 // ending returns a body whose end is the request's end. A connection that was
 // upgraded is written to as well.
 func (p *pool) ending(body io.ReadCloser) io.ReadCloser {
+	if body == http.NoBody {
+		p.end()
+		return body
+	}
 	b := &endingBody{ReadCloser: body, pool: p}
 	if w, ok := body.(io.Writer); ok {
 		return &endingConn{b, w}
@@ -105,4 +109,12 @@ func (b *endingBody) Close() error {
 type endingConn struct {
 	*endingBody
 	io.Writer
+}
+
+// CloseWrite closes the way to the target alone, where the connection can.
+func (c *endingConn) CloseWrite() error {
+	if w, ok := c.ReadCloser.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return http.ErrNotSupported
 }

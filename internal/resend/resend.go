@@ -129,6 +129,24 @@ var TraceKey = func() any {
 	return p.key
 }()
 
+// Untraced returns ctx without its trace, for a request of another call than its own.
+func Untraced(ctx context.Context) context.Context {
+	if TraceKey == nil || httptrace.ContextClientTrace(ctx) == nil {
+		return ctx
+	}
+	return untraced{ctx}
+}
+
+type untraced struct{ context.Context }
+
+// Value implements [context.Context].
+func (u untraced) Value(key any) any {
+	if key == TraceKey {
+		return nil
+	}
+	return u.Context.Value(key)
+}
+
 // keyProbe is a context that remembers the key it was asked for.
 type keyProbe struct {
 	context.Context

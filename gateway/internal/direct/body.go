@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"sync/atomic"
@@ -13,6 +14,7 @@ type body struct {
 	c    *conn
 	ctx  context.Context //nolint:containedctx // of the request, which ends the body too
 	stop func() bool     // the watch over ctx
+	up   *upload         // of the request, or nil
 	keep bool            // the connection may serve another request
 	over atomic.Bool
 }
@@ -24,8 +26,8 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		if err != io.EOF && b.ctx.Err() != nil {
-			err = context.Cause(b.ctx)
+		if err != io.EOF {
+			err = cmp.Or(context.Cause(b.ctx), b.up.broken(), err)
 		}
 		b.end(err)
 	}
@@ -46,7 +48,7 @@ func (b *body) end(err error) {
 	}
 	untouched := b.stop()
 	whole := err == nil || err == io.EOF
-	if whole && untouched && b.keep && b.c.r.Buffered() == 0 {
+	if whole && untouched && b.keep && b.up.whole() && b.c.r.Buffered() == 0 {
 		b.c.t.put(b.c)
 		return
 	}

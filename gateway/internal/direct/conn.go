@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"os"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/resend"
@@ -18,7 +19,7 @@ import (
 
 // errUnwritten is for a request of which not a byte went out on a connection that had
 // been used before.
-var errUnwritten = errors.New("nothing was written")
+type errUnwritten struct{ error }
 
 // errLongHeaders is for a response whose headers have no end.
 var errLongHeaders = errors.New("the headers of the response are longer than 10 MiB")
@@ -36,7 +37,7 @@ type conn struct {
 	address string
 	since   time.Time // idle since
 	reused  bool
-	wrote   int64 // bytes of the present request
+	wrote   int64 // bytes of the present request, as long as it is being written
 	left    int64 // bytes that may still be read
 	r       *bufio.Reader
 	w       *bufio.Writer
@@ -67,23 +68,37 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// ReadFrom copies a body past the buffer.
+func (c *conn) ReadFrom(body io.Reader) (int64, error) {
+	n, err := io.Copy(c.Conn, body)
+	c.wrote += n
+	return n, err
+}
+
 // exchange sends a request and reads the response up to its body. The connection is
 // gone after an error, and belongs to the body otherwise.
 func (c *conn) exchange(r *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, c.cut)
 	c.wrote, c.left = 0, maxHeaders
-	resp, err := c.send(r, trace)
+	var up *upload
+	var resp *http.Response
+	var err error
+	if hasBody(r) {
+		up = begin(c, r)
+	} else if err = r.Write(c.w); err == nil {
+		err = c.w.Flush()
+	}
+	if err == nil {
+		resp, err = c.receive(r, trace)
+	}
 	if err != nil {
 		stop()
 		_ = c.Close()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, err
+		return nil, c.failed(ctx, up, err)
 	}
 	c.left = math.MaxInt64
-	b := &body{ReadCloser: resp.Body, c: c, ctx: ctx, stop: stop, keep: !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols}
+	b := &body{ReadCloser: resp.Body, c: c, ctx: ctx, stop: stop, up: up, keep: !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols}
 	if resp.Body == http.NoBody {
 		b.end(nil)
 		return resp, nil
@@ -92,18 +107,38 @@ func (c *conn) exchange(r *http.Request, trace *httptrace.ClientTrace) (*http.Re
 	return resp, nil
 }
 
-// send writes the request and reads the headers of its response.
-func (c *conn) send(r *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
-	err := r.Write(c.w)
-	if err == nil {
-		err = c.w.Flush()
-	}
-	if err != nil {
-		if c.reused && c.wrote == 0 {
-			return nil, errUnwritten
+// uploadEnds is for how long a failure waits for what sends the body to end: it does when
+// it writes next, and knows more of the failure then. One that waits for the caller to
+// send more must not hold the failure up.
+const uploadEnds = 20 * time.Millisecond
+
+// failed returns what the caller gets for a failure on a connection that is closed: the
+// end of the context explains any, and a body that broke off explains the rest.
+func (c *conn) failed(ctx context.Context, up *upload, err error) error {
+	ended := up == nil
+	if up != nil {
+		late := time.NewTimer(uploadEnds)
+		defer late.Stop()
+		select {
+		case <-up.done:
+			ended = true
+			if fault := up.fault.Load(); fault != nil || errors.Is(err, os.ErrDeadlineExceeded) && up.err != nil {
+				err = up.err
+			}
+		case <-late.C:
 		}
-		return nil, err
 	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case ended && c.reused && c.wrote == 0 && (up == nil || up.fault.Load() == nil):
+		return errUnwritten{err}
+	}
+	return err
+}
+
+// receive reads the headers of a response.
+func (c *conn) receive(r *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
 	if _, err := c.r.Peek(1); err != nil {
 		return nil, c.silent(r, err)
 	}
@@ -133,7 +168,7 @@ func (c *conn) send(r *http.Request, trace *httptrace.ClientTrace) (*http.Respon
 // server that had closed it while it was idle has not seen the request: that is what
 // forbear calls a re-send, when the request may be sent again.
 func (c *conn) silent(r *http.Request, err error) error {
-	if c.reused && resend.Repeatable(r) {
+	if c.reused && resend.Repeatable(r) && (!hasBody(r) || r.GetBody != nil) {
 		return resend.Err
 	}
 	return err

@@ -1,13 +1,20 @@
-// Package direct sends the plainest of requests, which are most of them, on the
-// goroutine of their caller: over HTTP/1 in clear and without a body. net/http's
-// transport has two goroutines for each connection, so that a response may come while
-// the request is still being sent; a request without a body is sent before any response
-// can come, and the four changes of goroutines were a third of what a gateway spends on
-// it. What is more than that goes to net/http, and so do the parsing and the writing of
-// all messages.
+// Package direct sends requests over HTTP/1 in clear, which are most of them. One
+// without a body is sent on the goroutine of its caller: net/http's transport has two
+// goroutines for each connection, so that a response may come while the request is still
+// being sent; a request without a body is sent before any response can come, and the
+// four changes of goroutines were a third of what a gateway spends on it. One with a
+// body has a goroutine while the body is sent.
+//
+// And it knows when a connection is sound. net/http makes one idle before it has looked
+// at what the server sent after the response, and another request may get that for its
+// own (RFC 9112 section 9.3). Here such a connection is closed.
+//
+// What is more than that goes to net/http, and so do the parsing and the writing of all
+// messages.
 //
 //   - direct.go: which requests, and over which connections
 //   - conn.go: one connection, and one request on it
+//   - upload.go: the body of a request
 //   - body.go: the body of a response
 //   - alive_unix.go: whether a connection is still open
 package direct
@@ -50,13 +57,20 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		c, err := t.get(ctx, trace, address)
 		if err != nil {
+			if hasBody(r) {
+				_ = r.Body.Close()
+			}
 			return nil, err
 		}
 		resp, err := c.exchange(r, trace)
-		if err != errUnwritten {
+		unwritten, ok := err.(errUnwritten)
+		if !ok {
 			return resp, err
 		}
 		// None of it went out: it is as if that connection had never been taken.
+		if r = rewound(r); r == nil {
+			return nil, unwritten.error
+		}
 	}
 }
 
@@ -65,9 +79,9 @@ var noTrace httptrace.ClientTrace
 // takes reports whether a request is one of those that are sent here.
 func (t *Transport) takes(r *http.Request) bool {
 	switch {
-	case !canTell || r.URL.Scheme != "http" || r.Body != nil && r.Body != http.NoBody || r.ContentLength != 0 || r.Close:
+	case !canTell || r.URL.Scheme != "http" || hasBody(r) != (r.ContentLength != 0) || r.Close:
 		return false
-	case len(r.Header["Upgrade"]) > 0 || len(r.Header["Expect"]) > 0 || len(r.TransferEncoding) > 0 || len(r.Trailer) > 0:
+	case len(r.Header["Upgrade"]) > 0 || len(r.Header["Expect"]) > 0 || len(r.TransferEncoding) > 0:
 		return false
 	//lint:ignore SA1019 net/http obeys it, too
 	case r.Cancel != nil, r.URL.Host == "", r.URL.User != nil, r.Host != "":

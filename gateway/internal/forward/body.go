@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -12,19 +13,28 @@ import (
 
 // body is the caller's, on its way to the target. A Read that waits for a caller who
 // has stopped sending can be ended by its connection alone, so that each has a
-// deadline there. Close does not close what the server reads on by itself.
+// deadline there.
+//
+// Who sends the request reads on a goroutine of its own, and may still do so when the
+// call is over. By then the connection is the server's, for another request perhaps: so
+// the connection is touched under mu, and not once over has been called.
 type body struct {
 	source io.ReadCloser
 	in     *http.ResponseController
 	idle   time.Duration // for a Read; 0 is for ever
 	most   int64         // bytes; 0 is any number
+	ended  func()        // called at the end, before Read returns it; nil for nothing
+	both   bool          // the response has begun before the body's end
 
-	n      atomic.Int64 // bytes read
-	closed atomic.Bool
-	whole  atomic.Bool // read to its end
-	both   bool        // the response has begun before that
-	mu     sync.Mutex
-	err    error // of the source, other than its end
+	n atomic.Int64 // bytes read
+
+	mu      sync.Mutex
+	reading bool  // a Read is in the source
+	whole   bool  // read to its end
+	closed  bool  // no further Read is made
+	gone    bool  // the connection is the server's
+	late    bool  // the call's own time is over
+	err     error // of the source, other than its end
 }
 
 // from makes b the body of a request.
@@ -38,45 +48,96 @@ var ErrTooLarge = errors.New("the request body is too large")
 // errClosed is for a Read after Close.
 var errClosed = errors.New("read of a closed request body")
 
-// Read implements [io.Reader]. After the body's end the connection is the server's
-// again, which looks by itself whether the caller is still there. After any other
-// error the time stays over, or the server would wait for the rest before it responds.
+// past is a deadline that ends a Read at once.
+var past = time.Unix(1, 0)
+
+// Read implements [io.Reader].
 func (b *body) Read(p []byte) (int, error) {
-	if b.closed.Load() {
+	if !b.begin() {
 		return 0, errClosed
-	}
-	if b.idle > 0 {
-		_ = b.in.SetReadDeadline(time.Now().Add(b.idle))
 	}
 	n, err := b.source.Read(p)
 	if all := b.n.Add(int64(n)); b.most > 0 && all > b.most {
 		n, err = 0, ErrTooLarge
 	}
-	switch {
-	case err == io.EOF:
-		b.whole.Store(true)
-		if b.idle > 0 {
-			_ = b.in.SetReadDeadline(time.Time{})
-		}
-	case err != nil:
-		b.mu.Lock()
-		b.err = err
-		b.mu.Unlock()
+	if err == io.EOF && b.ended != nil {
+		b.ended()
 	}
+	b.end(err)
 	return n, err
 }
 
-// Close implements [io.Closer].
+// begin gives a Read its time, and reports whether it may begin.
+func (b *body) begin() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || b.late {
+		return false
+	}
+	b.reading = true
+	if b.idle > 0 {
+		_ = b.in.SetReadDeadline(time.Now().Add(b.idle))
+	}
+	return true
+}
+
+// end takes the time away at the body's end, where the connection is the server's again,
+// which looks by itself whether the caller is still there. After an error the time stays
+// as it is, or the server would wait for the rest before it responds.
+func (b *body) end(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading = false
+	switch {
+	case err == nil:
+	case err != io.EOF:
+		b.err = err
+	default:
+		b.whole = true
+		if b.idle > 0 && !b.gone {
+			_ = b.in.SetReadDeadline(time.Time{})
+		}
+	}
+}
+
+// Close implements [io.Closer]: no one wants more of the body. It ends a Read.
 func (b *body) Close() error {
-	b.closed.Store(true)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if b.reading && !b.gone {
+		_ = b.in.SetReadDeadline(past)
+	}
 	return nil
+}
+
+// watch ends a Read with the call's time: who sends the request waits for it. It returns
+// what is called at the end of the call.
+func (b *body) watch(ctx context.Context) (over func()) {
+	if b.source == nil {
+		return func() {}
+	}
+	stop := context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.late = true
+		if b.reading && !b.gone {
+			_ = b.in.SetReadDeadline(past)
+		}
+	})
+	return func() {
+		stop()
+		b.over()
+	}
 }
 
 // respond readies the connection for a response that may come before the end of the
 // body: the server would take the rest of it for itself, and what the target gets would
 // have a hole.
 func (b *body) respond() {
-	if b.source != nil && !b.whole.Load() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.source != nil && !b.whole {
 		b.both = true
 		_ = b.in.EnableFullDuplex()
 	}
@@ -89,27 +150,37 @@ const (
 	maxRestTime = 500 * time.Millisecond
 )
 
-// over ends reading for good. When the server has let go of the body, it must be at its
-// end or broken before the server is given the connection back: it begins to wait for
-// the next request at the body's end, and in a panic would find itself waiting already.
+// over gives the connection back. The server takes what is left of a body before it
+// sends a response, and gets little time for that: a caller who has stopped sending would
+// not learn why. Where the response has begun, the body is brought to its end or broken
+// here: the server would begin to wait for the next request at the body's end, and panic
+// when it finds itself waiting already.
 func (b *body) over() {
-	b.closed.Store(true)
-	if !b.both || b.whole.Load() {
+	b.mu.Lock()
+	b.closed, b.gone = true, true
+	if !b.whole {
+		_ = b.in.SetReadDeadline(time.Now().Add(maxRestTime))
+	}
+	rest := b.both && !b.whole
+	b.mu.Unlock()
+	if !rest {
 		return
 	}
-	_ = b.in.SetReadDeadline(time.Now().Add(maxRestTime))
-	_, err := io.CopyN(io.Discard, b.source, maxRest)
-	if err == io.EOF {
-		_ = b.in.SetReadDeadline(time.Time{})
-		return
+	deadline := past
+	if _, err := io.CopyN(io.Discard, b.source, maxRest); err == io.EOF {
+		deadline = time.Time{}
 	}
-	_ = b.in.SetReadDeadline(time.Unix(1, 0))
+	_ = b.in.SetReadDeadline(deadline)
 }
 
-// fault returns the error of the caller's body, or nil.
+// fault returns the error of the caller's body, or nil. That a Read was ended with the
+// call is no fault of the caller.
 func (b *body) fault() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.late {
+		return nil
+	}
 	return b.err
 }
 

@@ -4,7 +4,9 @@
 //
 //   - path.go: the request target
 //   - header.go: what goes on from one connection to the next
+//   - trailer.go: what may follow a body
 //   - origin.go: X-Forwarded-*, Forwarded and Via
+//   - hops.go: Max-Forwards
 //   - body.go: the caller's body
 //   - interim.go: responses before the response
 //   - copy.go: the body of a response
@@ -41,6 +43,8 @@ type Forwarder struct {
 	// Streams reports whether each part of a response goes to the caller at once,
 	// its headers included; nil means those of Server-Sent Events.
 	Streams func(*http.Response) bool
+	// Upgraded, where set, is called when a call has changed its protocol.
+	Upgraded func(context.Context)
 	// Cut may end a response that broke off in trailers, which it adds to the header,
 	// where the protocol in it can say so. If it reports false, or is nil, the stream or
 	// the connection breaks off.
@@ -76,9 +80,7 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 		return
 	}
 	c.Interim.open(w, r)
-	// What reads the body for an attempt that is over must not read on when the
-	// server has its connection back.
-	defer c.body.over()
+	defer c.body.watch(ctx)()
 	resp, err := f.Send.RoundTrip(&c.out)
 	c.Interim.close()
 	if err == nil {
@@ -87,6 +89,9 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 				c.body.respond()
 			}
 			f.respond(ctx, w, resp, c.Stream)
+			if c.body.both { // the caller may have more to send, which is waited for
+				_ = http.NewResponseController(w).Flush()
+			}
 			return
 		}
 		_ = resp.Body.Close()
@@ -114,18 +119,22 @@ func (f *Forwarder) outgoing(ctx context.Context, c *Call, w http.ResponseWriter
 	if upgrade != "" {
 		h["Connection"], h["Upgrade"] = upgradeToken, []string{upgrade}
 	}
+	forwardOnce(h, r)
 	f.Origin.add(h, r, &c.origin)
 	c.out = *new(http.Request).WithContext(ctx)
 	out := &c.out
 	out.Method, out.URL, out.Header = r.Method, &c.url, h
 	out.Proto, out.ProtoMajor, out.ProtoMinor = "HTTP/1.1", 1, 1
-	out.ContentLength, out.Trailer = r.ContentLength, r.Trailer
+	out.ContentLength, out.Trailer = r.ContentLength, announced(r.Trailer)
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
 		idle := f.BodyIdle
 		if c.Stream {
 			idle = 0
 		}
 		c.body.from(w, r.Body, idle, f.MaxBody)
+		if out.Trailer != nil {
+			c.body.ended = func() { fill(out.Trailer, r.Trailer) }
+		}
 		out.Body = &c.body
 	}
 	if f.Prepare != nil {
@@ -143,6 +152,11 @@ func (f *Forwarder) check(c *Call, resp *http.Response) error {
 		}
 	case resp.StatusCode < 200 || resp.StatusCode > 999:
 		return &BadResponse{"its status is outside 200 to 999"}
+	}
+	for name := range resp.Header {
+		if !token(name) {
+			return &BadResponse{"there is a space in the name of a header"}
+		}
 	}
 	if f.Accept == nil {
 		return nil
@@ -166,7 +180,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 	if _, typed := h["Content-Type"]; !typed {
 		h["Content-Type"] = nil // or the server would guess one
 	}
-	announced := announce(h, resp.Trailer)
+	announce(h, resp.Trailer)
 	c := copier{w: w, resp: resp}
 	// Headers that end a stream stay what they are: to send them at once would put an
 	// empty body after them.
@@ -177,7 +191,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 		if len(resp.Trailer) > 0 {
 			c.flush() // or a short response would get a length, and no trailers
 		}
-		addTrailers(h, resp.Trailer, announced)
+		addTrailers(h, resp.Trailer)
 	case err == errCallerLeft:
 	case !c.began: // the caller can still get another response
 		clear(h)

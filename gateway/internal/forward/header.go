@@ -57,25 +57,6 @@ func hasToken(lists []string, token string) bool {
 	return false
 }
 
-// announce names the trailers of a response that are known beforehand, and returns
-// how many there are.
-func announce(h http.Header, trailer http.Header) int {
-	for name := range trailer {
-		h["Trailer"] = append(h["Trailer"], name)
-	}
-	return len(trailer)
-}
-
-// addTrailers adds the trailers of a response whose body was passed on. Those that were
-// announced have their names already.
-func addTrailers(h http.Header, trailer http.Header, announced int) {
-	if len(trailer) == announced {
-		for name, values := range trailer {
-			h[name] = values
-		}
-		return
-	}
-	for name, values := range trailer {
-		h[http.TrailerPrefix+name] = values
-	}
-}
+// token reports whether a name is one of a header. net/http's parser lets a space
+// before the colon be a part of it.
+func token(name string) bool { return name != "" && !strings.Contains(name, " ") }

@@ -26,8 +26,10 @@ type Interim struct {
 }
 
 func (i *Interim) open(w http.ResponseWriter, r *http.Request) {
-	if !r.ProtoAtLeast(1, 1) {
-		return // HTTP/1.0 knows none
+	// HTTP/1.0 knows none, and while a caller waits for 100 the server writes that one
+	// itself, at a time of its own.
+	if !r.ProtoAtLeast(1, 1) || r.ProtoMajor == 1 && len(r.Header["Expect"]) > 0 {
+		return
 	}
 	i.w = w
 	i.Trace.Got1xxResponse = i.got

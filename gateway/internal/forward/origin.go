@@ -77,15 +77,31 @@ func (o Origin) add(h http.Header, r *http.Request, v *originValues) {
 
 // replace says of an untrusted caller what the gateway sees itself.
 func (o Origin) replace(h http.Header, r *http.Request, peer string, v *originValues) {
-	delete(h, "Forwarded")
-	if peer == "" {
-		delete(h, "X-Forwarded-For")
-	} else {
+	for name := range h {
+		if saysOrigin(name) {
+			delete(h, name)
+		}
+	}
+	if peer != "" {
 		v.peer[0] = peer
 		h["X-Forwarded-For"] = v.peer[:]
 	}
 	v.host[0] = r.Host
 	h["X-Forwarded-Host"], h["X-Forwarded-Proto"] = v.host[:], schemeOf(r)
+}
+
+// saysOrigin reports whether a header says where a request comes from, or would to a
+// server that takes underscores for hyphens, as those do that make variables of headers.
+func saysOrigin(name string) bool {
+	const prefix = "x-forwarded-"
+	if len(name) < len("Forwarded") || name[0]|0x20 != 'x' && name[0] != 'F' {
+		return false
+	}
+	if strings.Contains(name, "_") {
+		name = strings.ReplaceAll(name, "_", "-")
+	}
+	return len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) ||
+		strings.EqualFold(name, "X-Real-IP") || name == "Forwarded"
 }
 
 // appendTo adds the peer, which is a proxy, to what it says of those before it.

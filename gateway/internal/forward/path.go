@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 )
@@ -56,17 +57,46 @@ func passable(raw, plain string) bool {
 	return raw != "" && raw[0] == '/' && !strings.Contains(raw, "#") && !Dotted(plain)
 }
 
-// Dotted reports whether a path without escapes has dot segments.
+// Dotted reports whether a path without escapes has dot segments, for one server or
+// another: some take a backslash for a slash, and servers of Java take the parameters
+// off a segment before they resolve it.
 func Dotted(path string) bool {
-	if !strings.Contains(path, "/.") {
+	if !strings.Contains(path, "/.") && !strings.Contains(path, `\.`) {
 		return false
 	}
-	for segment := range strings.SplitSeq(path, "/") {
+	for segment := range strings.FieldsFuncSeq(path, slash) {
+		segment, _, _ = strings.Cut(segment, ";")
 		if segment == "." || segment == ".." {
 			return true
 		}
 	}
 	return false
+}
+
+func slash(r rune) bool { return r == '/' || r == '\\' }
+
+// Sound reports whether the request line of a request can be written again (RFC 9112
+// section 3): its method is a token; its target is a path, or the address of one over
+// http that names no user (RFC 9110 section 4.2.4), has no fragment, and nothing in which
+// a request line would end. HTTP/2 has no line, and would let all of that through.
+func Sound(r *http.Request) bool {
+	u := r.URL
+	rooted := strings.HasPrefix(u.Path, "/") || u.Path == "" && u.Host != ""
+	return method(r.Method) && rooted && u.Opaque == "" && u.User == nil &&
+		(u.Scheme == "" || u.Scheme == "http" || u.Scheme == "https") &&
+		!strings.Contains(u.RawQuery, "#") && !blank(u.RawQuery) && !blank(u.RawPath)
+}
+
+// method reports whether s is a token, as a method is (RFC 9110 section 5.6.2).
+func method(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", c)
+	})
+}
+
+// blank reports whether s has a space or a control character.
+func blank(s string) bool {
+	return strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f })
 }
 
 // cut takes a prefix without escapes off a path, which may have escaped some of it.

@@ -11,16 +11,20 @@ import (
 	"github.com/forbear-go/forbear/gateway/internal/framing"
 )
 
-// asked returns the protocol that a caller wants to change to, or "". HTTP/2 is none:
-// its preface would come from the caller alone, past all that the gateway does for
-// a request.
+// asked returns the protocol that a caller wants to change to, or "". HTTP is none: what
+// comes after would go past all that the gateway does for a request. And TLS (RFC 2817)
+// would be the target's with the caller.
 func asked(r *http.Request) (string, error) {
-	if r.ProtoMajor != 1 || !hasToken(r.Header["Connection"], "upgrade") {
+	// After the switch the connection is read by who copies it, and not by who sends
+	// a body.
+	if r.ProtoMajor != 1 || r.ContentLength != 0 || !hasToken(r.Header["Connection"], "upgrade") {
 		return "", nil
 	}
 	protocol := strings.Join(r.Header["Upgrade"], ", ")
 	for element := range strings.SplitSeq(protocol, ",") {
-		if strings.EqualFold(strings.TrimSpace(element), "h2c") {
+		name, _, _ := strings.Cut(strings.TrimSpace(element), "/")
+		switch strings.ToLower(name) {
+		case "h2c", "h2", "http", "tls":
 			return "", nil
 		}
 	}
@@ -67,6 +71,9 @@ func (f *Forwarder) upgrade(ctx context.Context, w http.ResponseWriter, resp *ht
 		return
 	}
 	defer conn.Close()
+	if f.Upgraded != nil {
+		f.Upgraded(ctx)
+	}
 	framing.Unwatch(conn)
 	if err := writeSwitch(buffered.Writer, w.Header(), resp); err != nil {
 		return

@@ -1,13 +1,19 @@
-// Package framing refuses requests that say the length of their body in two ways
-// (RFC 9112 section 6.3): by Content-Length and by Transfer-Encoding, or by
-// Transfer-Encoding under HTTP/1.0, which does not know it. Two servers in a row that
-// choose differently take a part of the body for another request. net/http chooses for
-// itself and drops the other header, so that a handler cannot see it: the bytes of the
-// connection are looked at before.
+// Package framing refuses requests that two servers in a row could read in two ways,
+// and so take a part of one for another request:
+//
+//   - those that say the length of their body twice (RFC 9112 section 6.3), by
+//     Content-Length and by Transfer-Encoding, or by Transfer-Encoding under HTTP/1.0,
+//     which does not know it
+//   - those with lines that end in a bare line feed (section 2.2), or that go on in the
+//     next line (section 5.2)
+//
+// net/http chooses for itself and drops the rest, so that a handler cannot see it: the
+// bytes of the connection are looked at before.
 package framing
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"sync/atomic"
 )
@@ -33,8 +39,15 @@ type Conn struct {
 	off     atomic.Bool
 }
 
-// Read implements [net.Conn].
+// Read implements [net.Conn]. What follows bytes that are refused is not waited for.
 func (c *Conn) Read(p []byte) (int, error) {
+	if c.scanner.state == lost && !c.off.Load() {
+		if c.scanner.spoilt > maxSpoilt {
+			return 0, io.EOF
+		}
+		c.scanner.spoil(p)
+		return len(p), nil
+	}
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.off.Load() {
 		c.scanner.scan(p[:n])

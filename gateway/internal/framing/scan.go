@@ -6,12 +6,13 @@ import (
 )
 
 // scanner follows the requests of one HTTP/1 connection through the bytes that a server
-// is about to read. Where a header block says its body's length in two ways it spoils the
-// second, so that the server refuses the request; and so it does with all that comes
-// after a framing that it cannot follow. The zero value is at the beginning of a
-// connection.
+// is about to read. From the place on where two servers could read them in two ways it
+// puts others in their place, which every server refuses at once. The zero value is at
+// the beginning of a connection.
 type scanner struct {
 	state  state
+	spoilt int  // how many bytes were replaced
+	cr     bool // the latest byte of the present line is a carriage return
 	begun  bool // a request has begun on the connection
 	old    bool // it speaks HTTP/1.0
 	length bool // it has a Content-Length
@@ -33,20 +34,20 @@ const (
 	chunkEnd    // the line end after it
 	trailerLine // what follows the last chunk
 	unwatched   // another protocol has begun
-	lost        // the framing cannot be followed
+	lost        // nothing of what comes now is for the server
 )
 
 // maxLine bounds what is kept of a line. No name, and no length, is that long.
 const maxLine = 128
 
-// scan looks at the next bytes of the connection, and spoils what must be refused.
+// scan looks at the next bytes of the connection, and replaces what must be refused.
 func (s *scanner) scan(p []byte) {
 	for len(p) > 0 {
 		switch s.state {
 		case unwatched:
 			return
 		case lost:
-			clear(p)
+			s.spoil(p)
 			return
 		case sized, chunkData:
 			n := min(int64(len(p)), s.left)
@@ -62,14 +63,39 @@ func (s *scanner) scan(p []byte) {
 	}
 }
 
-// scanLine takes a line, or what there is of it, and returns the rest.
+// maxSpoilt is how many bytes of what is refused a server gets to see before the
+// connection ends. It is more than net/http reads of a line or of trailers.
+const maxSpoilt = 16 << 10
+
+// spoil replaces bytes, up to the end of the connection, by lines of which none is a
+// header, a chunk's size or the end of either: the server comes to a line's end, and so
+// to its refusal, without waiting for more.
+func (s *scanner) spoil(p []byte) {
+	s.state = lost
+	for i := range p {
+		p[i] = "\x00\n"[s.spoilt&1]
+		s.spoilt++
+	}
+}
+
+// scanLine takes a line, or what there is of it, and returns the rest. A line that
+// begins with white space goes on with the one before it to some servers (RFC 9112
+// section 5.2), and one that a bare line feed ends has not ended to others (section 2.2).
 func (s *scanner) scanLine(p []byte) []byte {
+	if s.folds(p[0]) {
+		s.spoil(p)
+		return nil
+	}
 	i := bytes.IndexByte(p, '\n')
 	if i < 0 {
 		s.keep(p)
-		if s.state == headerLine {
-			s.spoil(p, s.line)
+		if n, twice := s.framedTwice(p, s.line); twice {
+			s.spoil(p[n:])
 		}
+		return nil
+	}
+	if i > 0 && p[i-1] != '\r' || i == 0 && !s.cr {
+		s.spoil(p[i:])
 		return nil
 	}
 	line := p[:i]
@@ -77,17 +103,28 @@ func (s *scanner) scanLine(p []byte) []byte {
 		s.keep(line)
 		line = s.line
 	}
-	if s.state == headerLine {
-		s.spoil(p[:i], line)
+	if n, twice := s.framedTwice(p[:i], line); twice {
+		s.spoil(p[n:])
+		return nil
 	}
-	line = bytes.TrimSuffix(line, []byte{'\r'})
-	s.lineEnded(line)
-	s.line, s.long = s.line[:0], false
+	if !s.lineEnded(bytes.TrimSuffix(line, []byte{'\r'})) {
+		s.spoil(p[i:])
+		return nil
+	}
+	s.line, s.long, s.cr = s.line[:0], false, false
 	return p[i+1:]
+}
+
+// folds reports whether the next byte makes its line one that goes on.
+func (s *scanner) folds(b byte) bool {
+	return (s.state == headerLine || s.state == trailerLine) && len(s.line) == 0 && (b == ' ' || b == '\t')
 }
 
 // keep adds a part to the line.
 func (s *scanner) keep(part []byte) {
+	if len(part) > 0 {
+		s.cr = part[len(part)-1] == '\r'
+	}
 	room := maxLine - len(s.line)
 	if len(part) > room {
 		part, s.long = part[:room], true
@@ -95,8 +132,9 @@ func (s *scanner) keep(part []byte) {
 	s.line = append(s.line, part...)
 }
 
-// lineEnded goes on after a whole line, or the beginning of one that is long.
-func (s *scanner) lineEnded(line []byte) {
+// lineEnded goes on after a whole line, or the beginning of one that is long. False
+// means that the framing cannot be followed from there on.
+func (s *scanner) lineEnded(line []byte) bool {
 	switch s.state {
 	case requestLine:
 		s.began(line)
@@ -104,25 +142,23 @@ func (s *scanner) lineEnded(line []byte) {
 		if len(line) == 0 && !s.long {
 			s.headersEnded()
 		} else {
-			s.header(line)
+			return s.header(line)
 		}
 	case chunkSize:
-		if n, ok := hexadecimal(line); !ok {
-			s.state = lost
-		} else if n == 0 {
+		n, ok := hexadecimal(line)
+		if s.state, s.left = chunkData, n; n == 0 {
 			s.state = trailerLine
-		} else {
-			s.state, s.left = chunkData, n
 		}
+		return ok
 	case chunkEnd:
-		if s.state = chunkSize; len(line) > 0 {
-			s.state = lost
-		}
+		s.state = chunkSize
+		return len(line) == 0
 	case trailerLine:
 		if len(line) == 0 && !s.long {
 			s.state = requestLine
 		}
 	}
+	return true
 }
 
 // began reads a request line. An empty one before it is passed over, as RFC 9112
@@ -142,35 +178,32 @@ func (s *scanner) began(line []byte) {
 	s.length, s.coding, s.left = false, false, 0
 }
 
-// header reads a whole header line.
-func (s *scanner) header(line []byte) {
+// header reads a whole header line, and reports whether it makes sense.
+func (s *scanner) header(line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte{':'})
-	if isLength(name) && !s.coding {
+	switch {
+	case isLength(name):
 		n, ok := decimal(bytes.TrimSpace(value))
-		if !ok || s.long {
-			s.state = lost
-		}
 		s.length, s.left = true, n
-	}
-	if isCoding(name) && !s.length {
+		return ok && !s.long
+	case isCoding(name):
 		s.coding = true
 	}
+	return true
 }
 
-// spoil makes a line of the present bytes unreadable that must not go with those
-// before it: as soon as its name is there, since the line may come in parts.
-func (s *scanner) spoil(p, line []byte) {
-	colon := bytes.IndexByte(line, ':')
-	if colon < 0 {
-		return
+// framedTwice reports whether a line says the length of the body once more: as soon as
+// its name is there, since the line may come in parts. n is where its colon is in the
+// present part, or the part's beginning.
+func (s *scanner) framedTwice(p, line []byte) (n int, twice bool) {
+	if s.state != headerLine {
+		return 0, false
 	}
-	name := line[:colon]
-	if isLength(name) && s.coding || isCoding(name) && (s.length || s.old) {
-		if i := bytes.IndexByte(p, ':'); i >= 0 {
-			p[i] = 0
-		}
-		s.state = lost
+	name, _, found := bytes.Cut(line, []byte{':'})
+	if !found || !(isLength(name) && s.coding || isCoding(name) && (s.length || s.old)) {
+		return 0, false
 	}
+	return max(bytes.IndexByte(p, ':'), 0), true
 }
 
 // headersEnded goes on to the body, if there is one.
@@ -214,10 +247,10 @@ func hexadecimal(b []byte) (n int64, ok bool) {
 		default:
 			return n, digits > 0
 		}
-		if digits++; digits > 15 {
+		if n > math.MaxInt64>>4 {
 			return 0, false
 		}
-		n = n<<4 | int64(d)
+		n, digits = n<<4|int64(d), digits+1
 	}
 	return n, digits > 0
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -17,18 +18,20 @@ const handshakeTime = 5 * time.Second
 // frames have one length each, are as net/http wants them; the others are guarded.
 // failed is called for each handshake that fails.
 func TLSListener(l net.Listener, config *tls.Config, failed func(net.Addr, error)) net.Listener {
-	t := &tlsListener{Listener: l, config: config, failed: failed, accepted: make(chan accepted), closed: make(chan struct{})}
+	t := &tlsListener{Listener: l, config: config, failed: failed, accepted: make(chan accepted), ended: make(chan struct{})}
 	go t.run()
 	return t
 }
 
-// tlsListener accepts ahead of its caller, who gets what has shaken hands.
+// tlsListener accepts ahead of its caller, who gets what has shaken hands. A connection
+// that was accepted before the listener closed is handed over all the same: its client
+// knows nothing of the end.
 type tlsListener struct {
 	net.Listener
 	config   *tls.Config
 	failed   func(net.Addr, error)
 	accepted chan accepted
-	closed   chan struct{}
+	ended    chan struct{} // closed when nothing more comes
 }
 
 // accepted is what Accept returns.
@@ -37,31 +40,26 @@ type accepted struct {
 	err  error
 }
 
-// run ends with the listener.
+// run ends with the listener, and with the handshakes that were under way.
 func (t *tlsListener) run() {
+	var shaking sync.WaitGroup
 	for {
 		c, err := t.Listener.Accept()
 		if err == nil {
-			go t.handshake(c)
+			shaking.Go(func() { t.handshake(c) })
 			continue
 		}
-		if !t.deliver(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
-			return
+		if errors.Is(err, net.ErrClosed) {
+			break
 		}
+		t.accepted <- accepted{err: err}
 	}
+	shaking.Wait()
+	close(t.ended)
 }
 
-// deliver hands over to Accept, or reports that no one accepts any more.
-func (t *tlsListener) deliver(a accepted) bool {
-	select {
-	case t.accepted <- a:
-		return true
-	case <-t.closed:
-		return false
-	}
-}
-
-// handshake readies one connection.
+// handshake readies one connection. One that no one accepts in the time of a handshake
+// is closed: the server has ended.
 func (t *tlsListener) handshake(raw net.Conn) {
 	c := tls.Server(raw, t.config)
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
@@ -76,7 +74,11 @@ func (t *tlsListener) handshake(raw net.Conn) {
 	if c.ConnectionState().NegotiatedProtocol != "h2" {
 		ready = secured{&Conn{Conn: c}}
 	}
-	if !t.deliver(accepted{conn: ready}) {
+	late := time.NewTimer(handshakeTime)
+	defer late.Stop()
+	select {
+	case t.accepted <- accepted{conn: ready}:
+	case <-late.C:
 		_ = c.Close()
 	}
 }
@@ -100,18 +102,7 @@ func (t *tlsListener) Accept() (net.Conn, error) {
 	select {
 	case a := <-t.accepted:
 		return a.conn, a.err
-	case <-t.closed:
+	case <-t.ended:
 		return nil, net.ErrClosed
 	}
-}
-
-// Close implements [net.Listener].
-func (t *tlsListener) Close() error {
-	err := t.Listener.Close()
-	select {
-	case <-t.closed:
-	default:
-		close(t.closed)
-	}
-	return err
 }

@@ -87,5 +87,5 @@ var requestLines = []probe{
 	{name: "TRACE", why: "9110 9.3.8: it would show what the gateway adds", want: declined(405).having("Allow: …"), send: "TRACE /up/x HTTP/1.1\r\n" + host + "\r\n"},
 	{name: "OPTIONS *", why: "9110 9.3.7: for the server itself. net/http responds", want: declined(200), send: "OPTIONS * HTTP/1.1\r\n" + host + "\r\n"},
 	{name: "GET *", why: "9112 3.2.4: with OPTIONS only", want: declined(400), send: "GET * HTTP/1.1\r\n" + host + "\r\n"},
-	{name: "the preface of HTTP/2", why: "9113 3.3: not by HTTP/1", want: refused(505), send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
+	{name: "the preface of HTTP/2", why: "9113 3.3: with it a connection begins to speak HTTP/2, if the server does; anywhere else it is no request. In no case is it passed on", want: verdict{conn: either}, send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
 }

@@ -17,31 +17,36 @@ func TestResponseQueueIsNotPoisoned(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked,
 	} {
-		t.Run(first, func(t *testing.T) {
-			replies := make([]string, 400)
-			for i := range replies {
-				replies[i] = first + evil
+		for _, sent := range []string{get + "\r\n", post + "Content-Length: 5\r\n\r\nhello", post + "Transfer-Encoding: chunked\r\n\r\n" + chunked} {
+			t.Run(methodOf(sent)+first, func(t *testing.T) { poison(t, sent, first+evil) })
+		}
+	}
+}
+
+// poison has many callers send a request to which the upstream has such a reply.
+func poison(t *testing.T, sent, reply string) {
+	replies := make([]string, 400)
+	for i := range replies {
+		replies[i] = reply
+	}
+	s := newSite(t, replies)
+	address, end := newGateway(t, s, 0)
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			c := dial(t, address)
+			defer c.Close()
+			for range 50 {
+				c.send(sent)
+				m, err := c.read(methodOf(sent))
+				if err != nil || strings.Contains(m.body, "evil") {
+					t.Errorf("%q with %q, %v", m.head, m.body, err)
+					return
+				}
 			}
-			s := newSite(t, replies)
-			address, end := newGateway(t, s, 0)
-			var callers sync.WaitGroup
-			for range 8 {
-				callers.Go(func() {
-					c := dial(t, address)
-					defer c.Close()
-					for range 50 {
-						c.send(get + "\r\n")
-						m, err := c.read("GET")
-						if err != nil || strings.Contains(m.body, "evil") {
-							t.Errorf("%q with %q, %v", m.head, m.body, err)
-							return
-						}
-					}
-				})
-			}
-			callers.Wait()
-			end()
-			s.end()
 		})
 	}
+	callers.Wait()
+	end()
+	s.end()
 }

@@ -25,7 +25,8 @@ type ingress struct {
 
 	mu      sync.Mutex
 	run     context.Context //nolint:containedctx // of serve: for what a reload starts
-	own     *database.DB    // opened here, where nothing is delivered
+	cancel  context.CancelFunc
+	own     *database.DB // opened here, where nothing is delivered
 	sweeper sync.WaitGroup
 }
 
@@ -37,7 +38,7 @@ type lateStore struct{ idempotency.Store }
 // reload, until ctx ends.
 func (s *server) startIngress(ctx context.Context) error {
 	s.ingress.mu.Lock()
-	s.ingress.run = ctx
+	s.ingress.run, s.ingress.cancel = context.WithCancel(ctx)
 	s.ingress.mu.Unlock()
 	return s.openRecords(s.file)
 }
@@ -67,9 +68,12 @@ func (s *server) openRecords(file *policyfile.File) error {
 	return nil
 }
 
-// stop waits for the sweeper, which ends with serve's context, and closes what
-// was opened here.
+// stop ends the sweeper and closes what was opened here. A process that another one
+// has replaced has no other end to wait for.
 func (in *ingress) stop() error {
+	if in.cancel != nil {
+		in.cancel()
+	}
 	in.sweeper.Wait()
 	if in.own == nil {
 		return nil

@@ -1,0 +1,143 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/gateway"
+)
+
+// TestUpgradeWithABody: a request that has a body does not change its protocol. Who sends
+// the body would read the same connection as who copies the new protocol, and net/http
+// panics there, where no one recovers.
+func TestUpgradeWithABody(t *testing.T) {
+	address := before(t, quick, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			t.Error("the upgrade was passed on")
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	got := raw(t, address, "POST /up/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\nhello")
+	if !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestEarlyResponsesOverHTTP2: callers whose uploads are still under way when their
+// response is over do not touch what is no longer theirs.
+func TestEarlyResponsesOverHTTP2(t *testing.T) {
+	address := before(t, quick, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, r.URL.Path)
+	})
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	defer client.CloseIdleConnections()
+	var all sync.WaitGroup
+	for caller := range 8 {
+		all.Go(func() {
+			for i := range 60 {
+				path := fmt.Sprintf("/%d/%d", caller, i)
+				resp, err := client.Post(address+"/up"+path, "text/plain", strings.NewReader(strings.Repeat("x", 1000+i*2000)))
+				if err != nil {
+					continue // a reset of the upload may come before the response
+				}
+				text, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				if err == nil && resp.StatusCode == http.StatusCreated && string(text) != path {
+					t.Errorf("%s got %q", path, text)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := get(t, address+"/up/after"); got.body != "/after" {
+		t.Errorf("afterwards: %d %q", got.StatusCode, got.body)
+	}
+}
+
+// TestStalledUploadMeetsItsEnd: a caller who stops sending learns of the end of the call's
+// time, or of the dependency, when it comes.
+func TestStalledUploadMeetsItsEnd(t *testing.T) {
+	dead := scripted(t, "")
+	hung, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hung.Close()
+	r := retryer(t, quick)
+	address := start(
+		t,
+		gateway.Route{Prefix: "/late", Target: parse(t, "http://"+hung.Addr().String()), Retryer: r, Limits: gateway.Limits{Timeout: 300 * time.Millisecond}},
+		gateway.Route{Prefix: "/closed", Target: parse(t, "http://127.0.0.1:1"), Retryer: r},
+		gateway.Route{Prefix: "/dead", Target: parse(t, dead), Retryer: r},
+		gateway.Route{Prefix: "/stream", Target: parse(t, dead), Retryer: r, Limits: gateway.Limits{Stream: true}},
+	)
+	for path, want := range map[string]string{"/late": "504", "/dead": "502", "/stream": "502", "/closed": "502", "/none": "404"} {
+		t.Run(path, func(t *testing.T) {
+			got := raw(t, address, "POST "+path+" HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+			if !strings.HasPrefix(got, "HTTP/1.1 "+want) {
+				t.Errorf("got %q, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestRequestLinesOfHTTP2: what would be two things in a request line is refused.
+func TestRequestLinesOfHTTP2(t *testing.T) {
+	got := make(chan string, 9)
+	address := before(t, quick, func(_ http.ResponseWriter, r *http.Request) { got <- r.Method + " " + r.RequestURI })
+	for _, tc := range []struct{ method, path string }{
+		{"GET /admin HTTP/1.1", "/up/x"},
+		{"GET", "/up/x HTTP/1.1"},
+		{"GET", "/up/x?a b"},
+		{"GET", "/up/x\ty"},
+		{"G(T", "/up/x"},
+	} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+h2Frame(4, 0, 0, "")+
+			h2Frame(1, 5, 1, h2Field(":method", tc.method)+h2Field(":scheme", "http")+h2Field(":path", tc.path)+h2Field(":authority", "a")))
+		// Until the stream has its response, or is refused.
+		in := bufio.NewReader(c)
+		for {
+			head := make([]byte, 9)
+			if _, err := io.ReadFull(in, head); err != nil {
+				t.Fatalf("%v: %v", tc, err)
+			}
+			if _, err := in.Discard(int(head[0])<<16 | int(head[1])<<8 | int(head[2])); err != nil {
+				t.Fatal(err)
+			}
+			if id := head[8]; id == 1 && (head[3] == 1 || head[3] == 3) || head[3] == 7 {
+				break
+			}
+		}
+		_ = c.Close()
+	}
+	select {
+	case line := <-got:
+		t.Errorf("the target got %q", line)
+	default:
+	}
+}
+
+// h2Frame and h2Field write HTTP/2 by hand: no client would write this.
+func h2Frame(kind, flags, stream byte, payload string) string {
+	n := len(payload)
+	return string([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags, 0, 0, 0, stream}) + payload
+}
+
+func h2Field(name, value string) string {
+	return "\x00" + string([]byte{byte(len(name))}) + name + string([]byte{byte(len(value))}) + value
+}
