@@ -79,7 +79,7 @@ func slash(r rune) bool { return r == '/' || r == '\\' }
 // section 4.2.4), and no fragment.
 func Sound(u *url.URL) bool {
 	rooted := strings.HasPrefix(u.Path, "/") || u.Path == "" && u.Host != ""
-	return rooted && u.Opaque == "" && u.User == nil && !strings.Contains(u.RawQuery, "#") &&
+	return rooted && u.User == nil && !strings.Contains(u.RawQuery, "#") &&
 		(u.Scheme == "" || u.Scheme == "http" || u.Scheme == "https")
 }
 
