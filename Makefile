@@ -114,6 +114,10 @@ bench-partial: ## compare what a partial failure becomes, with and without a bre
 bench-stale: ## compare what becomes of POSTs over connections that their server has just closed
 	GOWORK=off $(GO) -C bench run ./stale $(ARGS)
 
+.PHONY: h2spec
+h2spec: tools ## hold the gateway's listeners against h2spec, for HTTP/2
+	H2SPEC=$(BIN)/h2spec $(GO) test -count=1 -v -tags h2spec -run TestH2spec ./gateway
+
 .PHONY: gates
 gates: ## hold the benchmarks to their limits: allocations and ratios
 	GOWORK=off $(GO) -C bench test -count=1 . ./stale

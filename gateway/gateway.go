@@ -17,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // Route sends requests to a dependency. Prefix or Host is set, or both.
@@ -26,6 +27,8 @@ type Route struct {
 	// the longest wins; "/" takes everything. A route without one takes all paths of its
 	// Host.
 	Prefix string
+	// KeepPrefix leaves it in the path that is sent on.
+	KeepPrefix bool
 	// Host is matched against the request's host, without its port. A host that a route
 	// names belongs to the routes that name it.
 	Host string
@@ -177,10 +180,13 @@ const plainMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 // the routes that would take it otherwise.
 func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []string) {
 	r := x.in
+	refusal := g.guard(r, rt)
 	switch {
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
 		w.Header().Set("Allow", cmp.Or(strings.Join(allow, ", "), plainMethods))
 		x.problem(w, badMethod)
+	case r.ProtoMajor == 1 && grpcwire.Is(r.Header):
+		x.problem(w, needsHTTP2)
 	case !forward.Sound(r.URL) || forward.Dotted(r.URL.Path):
 		x.problem(w, badPath)
 	case rt == nil && len(allow) > 0:
@@ -188,6 +194,8 @@ func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []s
 		x.problem(w, wrongMethod)
 	case rt == nil:
 		x.problem(w, noRoute)
+	case refusal != nil:
+		x.problem(w, *refusal)
 	case forward.Last(r):
 		w.Header().Set("Allow", cmp.Or(strings.Join(rt.Methods, ", "), plainMethods))
 		w.WriteHeader(http.StatusOK)

@@ -10,6 +10,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/resend"
 )
@@ -26,6 +27,7 @@ type incoming struct {
 	call forward.Call  // what is sent on
 
 	route *route // nil for none
+	rpc   *rpc   // nil for plain HTTP
 	meter meter
 }
 
@@ -52,7 +54,7 @@ func (x *incoming) Value(key any) any {
 // which its retries are logged.
 func newIncoming(r *http.Request) *incoming {
 	id := correlation(r)
-	return &incoming{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r}
+	return &incoming{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r, rpc: newRPC(r)}
 }
 
 // forward sends the request on, under what its headers say of the call.
@@ -60,6 +62,13 @@ func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 	r := x.in
 	x.route = rt
 	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
+	if x.rpc != nil {
+		ctx = inbound.Retry(ctx, rt.Retryer.Dependency(), r.Header[grpcwire.HeaderAttempts])
+		var cancel context.CancelFunc
+		ctx, cancel = x.rpc.bounded(ctx, r.Header)
+		defer cancel()
+		x.call.Stream = true
+	}
 	if deadline, ok := inbound.Deadline(r.Header[httpretry.HeaderDeadline]); ok {
 		left := time.Until(deadline)
 		if left <= httpretry.SafetyMargin {
@@ -80,6 +89,10 @@ func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 	}
 	defer leave()
 	if rt.keyed(r) {
+		if x.rpc != nil {
+			x.problem(w, notKept)
+			return
+		}
 		rt.ingress.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}

@@ -35,15 +35,15 @@ func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Ha
 // Retryer leaves those to its caller that no retry could have mended, and logs the others
 // itself; a dependency that is gone must not fill the log twice.
 func (rt *route) logFailure(x *incoming, err error, status int) {
-	kind := "bad_response"
+	kind, cause := "bad_response", ""
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		if e.Attempts == 0 || e.Reason != forbear.ReasonTerminal && e.Reason != forbear.ReasonUnknown {
 			return
 		}
-		kind = e.Type
+		kind, cause = e.Type, e.Failure().Explain()
 	}
 	rt.log.LogAttrs(x, slog.LevelWarn, "call failed",
 		slog.String("dependency", rt.Retryer.Dependency()), slog.Int("status", status),
-		slog.String("error_type", kind), slog.String("error", err.Error()),
+		slog.String("error_type", kind), slog.String("cause", cause), slog.String("error", err.Error()),
 		slog.String("correlation_id", x.id[0]))
 }

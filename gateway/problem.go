@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,13 @@ var (
 // problem responds with p, completed by the path and the correlation id: a
 // caller's report then leads to the log lines of the same request.
 func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
+	if x.in.ProtoMajor > 1 {
+		delete(w.Header(), "Connection") // it would end the calls of others
+	}
+	if x.rpc != nil {
+		x.status(w, p)
+		return
+	}
 	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
 	problem.Write(w, p)
 }
@@ -68,7 +76,7 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 			return // the caller has gone
 		}
 		fill(&p, e)
-		stopped(w.Header(), e)
+		x.stopped(w.Header(), e)
 		retryAfter(w.Header(), e)
 	}
 	rt.logFailure(x, err, p.Status)
@@ -128,5 +136,6 @@ func fill(p *problem.Problem, e *forbear.Error) {
 		p.Detail = why + ": no attempt was made"
 		return
 	}
-	p.Detail = fmt.Sprintf("%s (%s) on attempt %d", why, e.Type, e.Attempts)
+	cause := cmp.Or(e.Failure().Explain(), e.Type)
+	p.Detail = fmt.Sprintf("%s (%s) on attempt %d", why, cause, e.Attempts)
 }

@@ -18,6 +18,7 @@ type Record struct {
 	Route      string // its prefix or host; "" where no route matched
 	Dependency string // "" where no route matched
 	Status     int    // of the response; 0 when the caller had gone before
+	GRPC       string // the name of a gRPC call's code, such as "UNAVAILABLE"; else ""
 	// Attempts is how many requests were sent on; 0 when the call was refused.
 	Attempts int
 	// Reason is why a failure was not retried (further), as in [HeaderStop], or "".
@@ -38,6 +39,9 @@ func (c *Record) Attrs() []slog.Attr {
 		slog.Int64("wait_ms", c.Wait.Milliseconds()), slog.Float64("duration_ms", milliseconds(c.Duration)),
 		slog.Int64("bytes_in", c.Received), slog.Int64("bytes_out", c.Sent),
 		slog.String("correlation_id", c.CorrelationID),
+	}
+	if c.GRPC != "" {
+		attrs = append(attrs, slog.String("grpc_status", c.GRPC))
 	}
 	if c.Reason != "" {
 		attrs = append(attrs, slog.String("reason", c.Reason))
@@ -91,6 +95,9 @@ func (x *incoming) record() Record {
 	}
 	if m.reason != forbear.ReasonNone {
 		c.Reason = m.reason.String()
+	}
+	if x.rpc != nil && m.status != 0 {
+		c.GRPC = codeSent(m.Header())
 	}
 	if x.route != nil {
 		c.Route, c.Dependency = x.route.name(), x.route.Retryer.Dependency()

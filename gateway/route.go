@@ -42,7 +42,10 @@ func newRoute(r Route, t http.RoundTripper, g *Gateway) *route {
 	rt.forward = forward.Forwarder{
 		Target: r.Target, Prefix: strings.TrimSuffix(r.Prefix, "/"), Origin: g.origin, Send: t,
 		BodyIdle: max(r.Retryer.Policy().BodyIdle, 0), MaxBody: r.MaxBody,
-		Prepare: rt.prepare, Accept: rt.accept, Failed: rt.failed,
+		Prepare: rt.prepare, Accept: rt.accept, Failed: rt.failed, Cut: rt.cut,
+	}
+	if r.KeepPrefix {
+		rt.forward.Prefix = ""
 	}
 	if r.Stream {
 		rt.forward.BodyIdle = 0
@@ -80,19 +83,23 @@ func (rt *route) accept(resp *http.Response) error {
 	resp.Header[headerCorrelation] = x.id[:1:1]
 	if e, ok := httpretry.Outcome(resp); ok {
 		x.meter.reason = e.Reason
-		stopped(resp.Header, e)
+		x.stopped(resp.Header, e)
 	}
 	return nil
 }
 
 // stopped writes into h why a call ended. A failure that no retry could have
 // mended needs no such word.
-func stopped(h http.Header, e *forbear.Error) {
+func (x *incoming) stopped(h http.Header, e *forbear.Error) {
 	if e.Reason == forbear.ReasonTerminal && e.Attempts == 1 {
 		return
 	}
 	h.Set(HeaderStop, e.Reason.String())
 	h.Set(HeaderAttempts, strconv.Itoa(e.Attempts))
+	if x.rpc != nil {
+		pushback(h, e)
+		return
+	}
 	if forbear.ExhaustedBelow(e) {
 		h.Set(httpretry.HeaderExhausted, e.Reason.String())
 	}

@@ -38,7 +38,7 @@ func (w *wires) of(r *Route) (http.RoundTripper, error) {
 	if t := w.made[key]; t != nil {
 		return t, nil
 	}
-	opts := slices.Clip(w.config.Options)
+	opts := append([]httpretry.Option{httpretry.WithEnvelope(rpcOf)}, w.config.Options...)
 	if r.Stream {
 		opts = append(opts, httpretry.WithStreams())
 	}

@@ -183,6 +183,9 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 	if x.t.spread != hint.SpreadShare {
 		f.Hint.Spread = hint.Spread(f.Hint.Floor, x.t.spread)
 	}
+	if e, ok := x.envelope.(failer); ok && f.Class != forbear.ClassCanceled && f.Class != forbear.ClassCertificate {
+		return e.Failed(f)
+	}
 	return f
 }
 

@@ -83,6 +83,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	policy := r.Policy()
+	if unhurried(req.Header) {
+		policy.BodyIdle = 0
+	}
 	x := exchange{
 		t: t, r: r, req: req, timeout: policy.AttemptTimeout(), idle: policy.BodyIdle, total: policy.Total,
 		reclassed: len(policy.Classify) > 0, place: call.Hold(),

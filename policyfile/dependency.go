@@ -26,7 +26,8 @@ func (r *policyReader) around(dep *Dependency) fields {
 		"secret":         func(v *yaml.Node) { r.secret(v, dep) },
 		"credentials":    func(v *yaml.Node) { r.credentials(v, dep) },
 		"health":         func(v *yaml.Node) { r.probe(v, dep) },
-		"tls":            r.tls,
+		"tls":            func(v *yaml.Node) { r.tls(v, dep) },
+		"http2":          func(v *yaml.Node) { r.http2(v, dep) },
 	}
 	r.placed("", known)
 	known["extends"], known["profile"] = skip, skip
@@ -77,19 +78,6 @@ func (r *policyReader) secret(n *yaml.Node, dep *Dependency) {
 		return
 	}
 	r.strict(n, "secret", fields{"env": func(v *yaml.Node) { r.env(v, "secret.env", &dep.SecretEnv) }})
-}
-
-// tls refuses to switch verification off. The field exists for that
-// refusal: an unknown key would leave its author looking for the right
-// spelling.
-func (r *policyReader) tls(n *yaml.Node) {
-	r.strict(n, "tls", fields{"verify": r.sets("tls.verify", func(v *yaml.Node) {
-		verify := true
-		r.flag(v, "tls.verify", &verify)
-		if !verify {
-			r.refuse(r.at(v), "R-9", r.owner, "tls.verify", "%s: tls.verify cannot be switched off", r.owner)
-		}
-	})})
 }
 
 // env reads the name of an environment variable: capitals, digits and

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -55,6 +56,13 @@ func Diff(old, new *File) (changes []Change) {
 	waiverChanges(old, new, add)
 	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || !slices.Equal(old.Gateway.Listen, new.Gateway.Listen) {
 		add("", "gateway", "the gateway's address or routes are others")
+	}
+	if a, b := old.Gateway.TrustedProxies, new.Gateway.TrustedProxies; !slices.Equal(a, b) {
+		list := func(of []netip.Prefix) string { return cmp.Or(strings.Trim(fmt.Sprint(of), "[]"), "none") }
+		add("", "gateway.trusted_proxies", "the proxies whose word about the caller counts are now %s, before %s", list(b), list(a))
+	}
+	if old.Gateway.TLS != new.Gateway.TLS {
+		add("", "gateway.tls", "the gateway's TLS is another")
 	}
 	if !reflect.DeepEqual(old.Lint, new.Lint) {
 		add("", "lint", "the linter's settings have changed")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"time"
 
@@ -88,6 +89,9 @@ type Dependency struct {
 	Credentials Credentials `json:"credentials,omitzero"`
 	// Probe is the health endpoint that the gateway asks.
 	Probe Probe `json:"health,omitzero"`
+	// TLS and HTTP2 are how the gateway speaks to it.
+	TLS   TLS   `json:"tls,omitzero"`
+	HTTP2 HTTP2 `json:"http2,omitzero"`
 	// Policy holds what the file says, profiles included. Fields that the
 	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`
@@ -162,6 +166,12 @@ func (f *File) All() []*Dependency {
 type Gateway struct {
 	// Listen is where it listens; none leaves the choice to the command.
 	Listen Addresses `json:"listen,omitzero"`
+	// TLS is what the gateway speaks to its callers; the zero value is HTTP in clear.
+	TLS ListenerTLS `json:"tls,omitzero"`
+	// TrustedProxies are the addresses of peers whose word about the caller counts:
+	// a header that names the principal is believed from them alone. Empty names
+	// none, and then that header is believed from every peer.
+	TrustedProxies []netip.Prefix `json:"trusted_proxies,omitempty"`
 	// AccessLog is the share of the calls that are logged, 0 to 1; failures are
 	// logged anyway. In the file it may also be on or off. Default off.
 	AccessLog float64 `json:"access_log,omitzero"`
@@ -173,6 +183,8 @@ type Gateway struct {
 type Route struct {
 	Prefix string `json:"prefix,omitzero"`
 	Host   string `json:"host,omitzero"`
+	// KeepPrefix leaves the prefix in the path that is sent on, as it is for gRPC.
+	KeepPrefix bool `json:"keep_prefix,omitzero"`
 	// Methods and Headers narrow the route: to these methods, and to requests that
 	// have each of these headers with just this value.
 	Methods    []string          `json:"methods,omitempty"`

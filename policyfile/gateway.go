@@ -2,22 +2,39 @@ package policyfile
 
 import (
 	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear"
 )
 
 // gateway reads the section of that name. It comes after the dependencies,
 // because a route is checked against the dependency that it names.
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
-		"listen":     func(v *yaml.Node) { d.addresses(v, &f.Gateway.Listen) },
-		"access_log": func(v *yaml.Node) { d.accessLog(v, &f.Gateway.AccessLog) },
+		"listen":          func(v *yaml.Node) { d.addresses(v, &f.Gateway.Listen) },
+		"tls":             func(v *yaml.Node) { d.listenerTLS(v, &f.Gateway.TLS) },
+		"trusted_proxies": func(v *yaml.Node) { d.proxies(v, &f.Gateway.TrustedProxies) },
+		"access_log":      func(v *yaml.Node) { d.accessLog(v, &f.Gateway.AccessLog) },
 		"routes": func(v *yaml.Node) {
 			for _, item := range d.items(v, "gateway.routes") {
 				d.route(f, item, names)
 			}
 		},
 	})
+}
+
+// isPort reports whether a port can be listened on: a number, or the name of a
+// service.
+func isPort(port string) bool {
+	if port != "" && strings.Trim(port, "+-0123456789") != "" {
+		return true // a name, which the system knows or not
+	}
+	_, err := strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 // accessLog reads which share of the calls is logged.
@@ -32,14 +49,21 @@ func (d *decoder) accessLog(v *yaml.Node, into *float64) {
 	}
 }
 
-// routable checks that a gateway can send requests to dep: it needs an
-// address, and a kind that is called while its caller waits.
-func (d *decoder) routable(n *yaml.Node, dep Dependency) {
+// routable checks that a gateway can send requests to dep as the route says: it
+// needs an address, a kind that is called while its caller waits, and a protocol
+// that the kind can be sent by.
+func (d *decoder) routable(n *yaml.Node, r Route, dep Dependency) {
 	if dep.URL == "" {
 		d.fault(n, "", "dependency %s of this route has no url", dep.Name)
 	}
 	if dep.Policy.Kind.Durable() {
 		d.fault(n, "", "dependency %s of this route is of kind %s, which is delivered and not forwarded", dep.Name, dep.Policy.Kind)
+	}
+	if dep.Policy.Kind == forbear.GRPC && dep.HTTP2 == HTTP2Off {
+		d.fault(n, "", "dependency %s of this route is of kind grpc, which needs HTTP/2, and has http2: off", dep.Name)
+	}
+	if r.Idempotency.On && !reflect.ValueOf(dep.Credentials).IsZero() {
+		d.fault(n, "", "this route honors idempotency keys and passes its callers' Authorization on: dependency %s has credentials, which it would not send", dep.Name)
 	}
 }
 

@@ -79,7 +79,7 @@ func listenable(s string) bool {
 		return len(name) <= 255 && !strings.Contains(name, ":") && !strings.ContainsFunc(name, control)
 	}
 	_, port, err := net.SplitHostPort(s)
-	return err == nil && port != ""
+	return err == nil && isPort(port)
 }
 
 // control reports whether r is a control character, which no line of a log may hold.

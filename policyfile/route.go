@@ -18,6 +18,7 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "a route", fields{
 		"prefix":         func(v *yaml.Node) { d.prefix(v, &r.Prefix) },
 		"host":           func(v *yaml.Node) { d.host(v, &r.Host) },
+		"keep_prefix":    func(v *yaml.Node) { d.flag(v, "keep_prefix", &r.KeepPrefix) },
 		"methods":        func(v *yaml.Node) { r.Methods = d.methods(v) },
 		"headers":        func(v *yaml.Node) { r.Headers = d.headers(v) },
 		"dependency":     func(v *yaml.Node) { d.dependency(v, names, &r.Dependency) },
@@ -51,7 +52,7 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string) {
 		}
 	}
 	if dep, ok := f.Dependency(r.Dependency); ok {
-		d.routable(n, dep)
+		d.routable(n, r, dep)
 	}
 	f.Gateway.Routes = append(f.Gateway.Routes, r)
 }

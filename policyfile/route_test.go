@@ -22,7 +22,8 @@ func TestRoutes(t *testing.T) {
 		"prefix: /a, timeout: 2s, max_body: 10MiB, max_concurrent: 20": {
 			Prefix: "/a", Timeout: 2 * time.Second, MaxBody: 10 << 20, MaxConcurrent: 20,
 		},
-		"prefix: /a, stream: true": {Prefix: "/a", Stream: true},
+		"prefix: /a, keep_prefix: true": {Prefix: "/a", KeepPrefix: true},
+		"prefix: /a, stream: true":      {Prefix: "/a", Stream: true},
 	} {
 		f, err := Parse("f", []byte(routeFile(text)))
 		if err != nil {

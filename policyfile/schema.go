@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"maps"
+	"net/netip"
 	"reflect"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func generateSchema() ([]byte, error) {
 	}
 	credentials := dependency["credentials"].(object)["properties"].(object)
 	credentials["token_url"] = env("where a token is had, or {env: NAME}")
-	dependency["tls"] = closed(object{"verify": object{"const": true, "description": "cannot be switched off (R-9)"}})
+	dependency["tls"] = tlsSchema()
 	dependency["methods"] = object{"type": "array", "items": object{"enum": httpMethods}}
 	named := func(p object) object {
 		return object{"type": "object", "additionalProperties": closed(p), "propertyNames": object{"pattern": "^[A-Za-z0-9._-]{1,64}$"}}
@@ -173,6 +174,10 @@ func typeSchema(t reflect.Type, name string) object {
 		return object{"description": "where the gateway listens: an address such as 127.0.0.1:8080, unix:PATH, systemd: or systemd:NAME, or a list", "oneOf": []any{
 			object{"type": "string"}, object{"type": "array", "minItems": 1, "items": object{"type": "string"}},
 		}}
+	case t == reflect.TypeFor[netip.Prefix]():
+		return object{"type": "string", "description": "an address, or a prefix such as 10.0.0.0/8"}
+	case t == reflect.TypeFor[ListenerTLS]():
+		return listenerTLSSchema()
 	case t == reflect.TypeFor[Size]():
 		return sizeSchema()
 	case t == reflect.TypeFor[forbear.Class]():

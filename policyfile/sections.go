@@ -151,6 +151,7 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 		r.reached(&dep, section)
 		d.judge(*r.layer, dep.Name, f.Waivers...)
 		dep.Policy, dep.places = r.policy, r.places
+		d.secured(&dep, section)
 		found = append(found, dep)
 	}
 	return found

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -23,7 +24,8 @@ const DefaultMaxAge = 5 * time.Minute
 // being idle.
 type aging struct {
 	fresh  func() *pool
-	maxAge time.Duration // 0 or less: for ever
+	maxAge time.Duration    // 0 or less: for ever
+	files  *certfile.Source // of the certificates; nil for none
 
 	now    atomic.Pointer[shift]
 	mu     sync.Mutex // of replacing now
@@ -57,6 +59,11 @@ func (a *aging) shift(p *pool, made time.Time) *shift {
 // pick returns the pool for a new request.
 func (a *aging) pick() *pool {
 	s := a.now.Load()
+	if a.files != nil {
+		if m := a.files.Current(); s.pool.material != m {
+			s = a.renew(m)
+		}
+	}
 	if a.maxAge <= 0 {
 		return s.pool
 	}
@@ -74,6 +81,24 @@ func (a *aging) pick() *pool {
 		return s.next
 	}
 	return s.pool
+}
+
+// renew replaces the pools at once when the certificate files have changed: a
+// connection that is never idle would otherwise keep the old trust for as long as it
+// lives.
+func (a *aging) renew(m *certfile.Material) *shift {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.now.Load()
+	if s.pool.material == m { // another request was faster
+		return s
+	}
+	next := a.shift(a.made(), time.Now())
+	a.now.Store(next)
+	for _, p := range s.pools() {
+		p.close()
+	}
+	return next
 }
 
 // advance begins the move to a fresh pool, or ends it.

@@ -62,15 +62,15 @@ func checkAddress(address string) error {
 // address that is gone can be closed, too.
 func (c *Config) to(address string) *aging {
 	own := *c
-	return newAging(func() *pool {
+	return own.aging(func() *http.Transport {
 		t := newTransport(own)
 		dial := t.DialContext
 		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dial(ctx, network, address)
 		}
 		t.Proxy = nil // it would be dialed at the address
-		return newPool(t)
-	}, c.MaxAge)
+		return t
+	})
 }
 
 // balanced sends to several addresses in turns. It is safe for concurrent use.

@@ -1,21 +1,27 @@
 package upstream
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/gateway/internal/direct"
+	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
 // pool is the connections of one transport, from its making until it is closed. It
 // is safe for concurrent use.
 type pool struct {
 	transport *http.Transport
-	direct    direct.Transport // over it
-	closed    atomic.Bool      // no connection is kept any more
-	sweeping  atomic.Bool      // it is looked for more of them soon
+	material  *certfile.Material             // that its connections are made with; nil for none
+	direct    direct.Transport               // over it
+	fault     atomic.Pointer[mismatch.Error] // what a connection has found out last
+	closed    atomic.Bool                    // no connection is kept any more
+	sweeping  atomic.Bool                    // it is looked for more of them soon
 }
 
 func newPool(t *http.Transport) *pool {
@@ -24,13 +30,28 @@ func newPool(t *http.Transport) *pool {
 
 // RoundTrip implements [http.RoundTripper].
 func (p *pool) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := p.direct.RoundTrip(r)
+	known := p.fault.Load()
+	resp, err := p.direct.RoundTrip(withVersion(r))
 	if err != nil {
 		p.end()
-		return nil, err
+		return nil, p.because(err, known)
 	}
 	resp.Body = p.ending(resp.Body)
 	return resp, nil
+}
+
+// because adds to an error what a connection has found out since known was loaded.
+// What net/http says of a connection that both sides broke off depends on which of
+// its goroutines was first.
+func (p *pool) because(err error, known *mismatch.Error) error {
+	found := p.fault.Load()
+	if found == nil || found == known {
+		return err
+	}
+	if _, said := errors.AsType[mismatch.Error](err); said {
+		return err
+	}
+	return fmt.Errorf("%w: %w", *found, err)
 }
 
 // close closes the connections that no request uses, and each other one when its

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/resend"
 )
@@ -31,9 +32,15 @@ type Config struct {
 	DNS string
 	// Resolver looks the name up. Nil means [net.DefaultResolver].
 	Resolver Resolver
-	// Logger gets a line when an address is left out and when it is back. Nil means
-	// slog.Default().
+	// TLS is for https targets.
+	TLS TLS
+	// HTTP2 says when HTTP/2 is spoken.
+	HTTP2 HTTP2
+	// Logger gets a line when an address is left out and when it is back, and what
+	// becomes of certificate files that change. Nil means slog.Default().
 	Logger *slog.Logger
+
+	files *certfile.Source // of TLS; nil where no file is named
 }
 
 // Upstream is an [http.RoundTripper] with the connections to one dependency. It is
@@ -50,6 +57,9 @@ func New(c Config) (*Upstream, error) {
 	if err := c.checkEndpoints(); err != nil {
 		return nil, err
 	}
+	if err := c.openFiles(); err != nil {
+		return nil, err
+	}
 	c.MaxAge = cmp.Or(c.MaxAge, DefaultMaxAge)
 	switch {
 	case len(c.Endpoints) > 1, c.DNS != "":
@@ -57,7 +67,7 @@ func New(c Config) (*Upstream, error) {
 	case len(c.Endpoints) == 1:
 		return &Upstream{only: c.to(c.Endpoints[0])}, nil
 	default:
-		return &Upstream{only: newAging(func() *pool { return newPool(newTransport(c)) }, c.MaxAge)}, nil
+		return &Upstream{only: c.aging(func() *http.Transport { return newTransport(c) })}, nil
 	}
 }
 
@@ -70,7 +80,7 @@ func newTransport(c Config) *http.Transport {
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   connect,
-		ForceAttemptHTTP2:     true,
+		Protocols:             c.HTTP2.protocols(),
 		MaxIdleConnsPerHost:   512,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,

@@ -1,9 +1,12 @@
 package upstream
 
 import (
+	"errors"
+
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
 // verdict is what an attempt says of its address.
@@ -37,6 +40,9 @@ func judge(f *forbear.Failure) verdict {
 			return good
 		}
 		if f.Unsent || f.Type == "tls_alert" || f.Type == "tls_record" {
+			return bad
+		}
+		if _, other := errors.AsType[mismatch.Error](f.Err); other {
 			return bad
 		}
 	}

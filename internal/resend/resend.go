@@ -191,7 +191,12 @@ func (g *Guard) stop() {
 	g.cancel()
 }
 
+// speaksHTTP2 reports whether other requests may be on the connection. In clear only
+// the connection itself can say so.
 func speaksHTTP2(c net.Conn) bool {
+	if s, ok := c.(interface{ SharedByRequests() bool }); ok {
+		return s.SharedByRequests()
+	}
 	t, ok := c.(*tls.Conn)
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }

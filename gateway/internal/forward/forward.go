@@ -43,6 +43,10 @@ type Forwarder struct {
 	// Streams reports whether each part of a response goes to the caller at once,
 	// its headers included; nil means those of Server-Sent Events.
 	Streams func(*http.Response) bool
+	// Cut may end a response that broke off in trailers, which it adds to the header,
+	// where the protocol in it can say so. If it reports false, or is nil, the stream or
+	// the connection breaks off.
+	Cut func(ctx context.Context, h http.Header) bool
 }
 
 // ErrPath is why a request target cannot be passed on as it came.
@@ -52,10 +56,13 @@ var ErrPath = errors.New("the path cannot be passed on")
 // must not be copied.
 type Call struct {
 	Interim Interim
-	out     http.Request
-	url     url.URL
-	body    body
-	origin  originValues
+	// Stream says that messages go both ways, and may be long in coming: each goes on
+	// at once, and the time that a body may stand still is not counted.
+	Stream bool
+	out    http.Request
+	url    url.URL
+	body   body
+	origin originValues
 }
 
 // BodyError returns what was wrong with the body that the caller sent, or nil.
@@ -78,8 +85,10 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 	c.Interim.close()
 	if err == nil {
 		if err = f.check(c, resp); err == nil {
-			c.body.respond()
-			f.respond(ctx, w, resp)
+			if r.ProtoMajor == 1 { // a stream of HTTP/2 has a connection to itself, as it were
+				c.body.respond()
+			}
+			f.respond(ctx, w, resp, c.Stream)
 			return
 		}
 		_ = resp.Body.Close()
@@ -115,7 +124,11 @@ func (f *Forwarder) outgoing(ctx context.Context, c *Call, w http.ResponseWriter
 	out.Proto, out.ProtoMajor, out.ProtoMinor = "HTTP/1.1", 1, 1
 	out.ContentLength, out.Trailer = r.ContentLength, announced(r.Trailer)
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
-		c.body.from(w, r.Body, f.BodyIdle, f.MaxBody)
+		idle := f.BodyIdle
+		if c.Stream {
+			idle = 0
+		}
+		c.body.from(w, r.Body, idle, f.MaxBody)
 		if out.Trailer != nil {
 			c.body.ended = func() { fill(out.Trailer, r.Trailer) }
 		}
@@ -153,8 +166,8 @@ type BadResponse struct{ what string }
 
 func (e *BadResponse) Error() string { return "the response cannot be passed on: " + e.what }
 
-// respond passes a response on.
-func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *http.Response) {
+// respond passes a response on. stream says that its call is one of messages.
+func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *http.Response, stream bool) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		f.upgrade(ctx, w, resp)
 		return
@@ -166,7 +179,9 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 	}
 	announce(h, resp.Trailer)
 	c := copier{w: w, resp: resp}
-	err := c.copy(f.streams(resp))
+	// Headers that end a stream stay what they are: to send them at once would put an
+	// empty body after them.
+	err := c.copy((stream || f.streams(resp)) && resp.ContentLength != 0)
 	_ = resp.Body.Close()
 	switch {
 	case err == nil:
@@ -178,6 +193,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 	case !c.began: // the caller can still get another response
 		clear(h)
 		f.Failed(ctx, w, err)
+	case f.Cut != nil && f.Cut(ctx, h):
 	default:
 		// A connection that breaks off is the one sign that the caller cannot take
 		// for the end of a response (RFC 9112 section 8). What there was of it may

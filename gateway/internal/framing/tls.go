@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"time"
 )
@@ -67,6 +68,7 @@ func (t *tlsListener) handshake(raw net.Conn) {
 	defer cancel()
 	if err := c.HandshakeContext(ctx); err != nil {
 		t.failed(raw.RemoteAddr(), err)
+		inClear(err)
 		_ = raw.Close()
 		return
 	}
@@ -76,6 +78,20 @@ func (t *tlsListener) handshake(raw net.Conn) {
 	}
 	if !t.deliver(accepted{conn: ready}) {
 		_ = c.Close()
+	}
+}
+
+// inClear responds to a client that speaks HTTP in clear, as net/http does.
+func inClear(err error) {
+	e, ok := errors.AsType[tls.RecordHeaderError](err)
+	if !ok || e.Conn == nil {
+		return
+	}
+	switch string(e.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "PATCH", "DELET":
+		const response = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+		_ = e.Conn.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(e.Conn, response)
 	}
 }
 

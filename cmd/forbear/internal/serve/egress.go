@@ -77,7 +77,7 @@ type retryerInput struct {
 	waivers []policyfile.Waiver
 	service string
 	noLogs  bool
-	probe   policyfile.Probe
+	probe   endpoint
 }
 
 // apply puts a policy file in charge, or changes nothing: whatever can fail
@@ -97,11 +97,12 @@ func (s *server) apply(file *policyfile.File) (err error) {
 		return err
 	}
 	g, err := gateway.New(gateway.Config{
-		Routes: routes, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
+		Routes: routes, TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
 	})
 	if err != nil {
 		return err
 	}
+	s.exposed(file)
 	s.live.set(g)
 	s.watch.stats.SetUpstreams(upstreams(retryers))
 	closeUnused(s.kept, retryers)
@@ -120,9 +121,6 @@ func (s *server) routes(file *policyfile.File) ([]gateway.Route, map[string]kept
 	var routes []gateway.Route
 	var errs []error
 	for _, r := range file.Gateway.Routes {
-		if err := s.delivery.clash(r.Prefix); err != nil {
-			errs = append(errs, err)
-		}
 		route, err := s.route(file, r, retryers)
 		if err != nil {
 			errs = append(errs, err)
@@ -155,6 +153,7 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 	return gateway.Route{
 		Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: k.retryer, Transport: k.upstream, Ingress: in,
 		Credentials: k.credentials, Override: dep.Credentials.Override, Methods: r.Methods, Headers: r.Headers,
+		KeepPrefix: r.KeepPrefix || dep.Policy.Kind == forbear.GRPC, // whose paths are names
 		Limits: gateway.Limits{
 			Timeout: r.Timeout, MaxBody: int64(r.MaxBody), MaxConcurrent: r.MaxConcurrent, Stream: r.Stream,
 		},
@@ -171,14 +170,14 @@ func (s *server) keep(file *policyfile.File, dep policyfile.Dependency, target *
 		return k, err
 	}
 	k.source = dep.Credentials
-	k.upstream, k.reach, err = s.upstream(dep, target)
+	k.upstream, k.reach, err = s.upstream(file, dep, target)
 	return k, err
 }
 
 // retryer fills in the Retryer of a dependency: the one that there is, when nothing
 // that it was built from has changed.
 func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, k *kept) error {
-	k.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
+	k.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, endpointOf(dep)}
 	if old, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(old.from, k.from) {
 		k.retryer, k.shared = old.retryer, old.shared
 		return nil
@@ -190,7 +189,7 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, k *ke
 	} else if k.shared != nil {
 		opts = append(opts, forbear.WithBudget(k.shared))
 	}
-	if p, err := s.probes.of(dep, s.log); err != nil {
+	if p, err := s.probes.of(dep, upstream.Config{Connect: dep.Policy.Connect, TLS: reachTLS(file, dep.TLS)}, s.logOf(dep)); err != nil {
 		return err
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))

@@ -3,20 +3,26 @@ package serve
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"reflect"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
 // reach says how a dependency is reached, as its policy file has it.
-func reach(dep policyfile.Dependency, target *url.URL) upstream.Config {
-	c := upstream.Config{Connect: dep.Policy.Connect, MaxAge: dep.ConnectionAge, Endpoints: dep.Endpoints.Addresses}
+func reach(file *policyfile.File, dep policyfile.Dependency, target *url.URL) upstream.Config {
+	c := upstream.Config{
+		Connect: dep.Policy.Connect, MaxAge: dep.ConnectionAge, Endpoints: dep.Endpoints.Addresses,
+		TLS: reachTLS(file, dep.TLS), HTTP2: upstream.HTTP2(dep.HTTP2),
+	}
+	if dep.Policy.Kind == forbear.GRPC {
+		c.HTTP2 = upstream.HTTP2Only // gRPC knows nothing else
+	}
 	if dep.Endpoints.DNS {
 		port := cmp.Or(target.Port(), "443")
 		if target.Port() == "" && target.Scheme == "http" {
@@ -29,13 +35,13 @@ func reach(dep policyfile.Dependency, target *url.URL) upstream.Config {
 
 // upstream returns the connections to a dependency. They stay across a reload that
 // does not change how it is reached.
-func (s *server) upstream(dep policyfile.Dependency, target *url.URL) (*upstream.Upstream, upstream.Config, error) {
-	c := reach(dep, target)
+func (s *server) upstream(file *policyfile.File, dep policyfile.Dependency, target *url.URL) (*upstream.Upstream, upstream.Config, error) {
+	c := reach(file, dep, target)
 	if k := s.kept[dep.Name]; k.upstream != nil && reflect.DeepEqual(k.reach, c) {
 		return k.upstream, c, nil
 	}
 	logged := c // what is compared has no logger: each call makes another
-	logged.Logger = s.log.With(slog.String("dependency", dep.Name))
+	logged.Logger = s.logOf(dep)
 	u, err := upstream.New(logged)
 	if err != nil {
 		err = fmt.Errorf("dependency %s: %w", dep.Name, err)

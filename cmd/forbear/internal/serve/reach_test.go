@@ -142,7 +142,7 @@ dependencies:
 		{Endpoints: []string{"10.0.0.1:80"}, MaxAge: 90 * time.Second},
 		{},
 	} {
-		if got := reach(file.Dependencies[i], parsed(t, file.Dependencies[i].URL)); !reflect.DeepEqual(got, want) {
+		if got := reach(&policyfile.File{}, file.Dependencies[i], parsed(t, file.Dependencies[i].URL)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", file.Dependencies[i].Name, got, want)
 		}
 	}

@@ -62,8 +62,8 @@ func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
 // gateway down.
 func (s *server) reload() {
 	file, err := policyfile.Load(s.path)
-	if err == nil && len(file.Gateway.Routes) == 0 {
-		err = errors.New("it has no gateway.routes")
+	if err == nil {
+		err = s.delivery.servable(file)
 	}
 	old := s.file
 	if err == nil {
@@ -78,8 +78,14 @@ func (s *server) reload() {
 	for _, c := range changes {
 		s.log.Info("policy changed", slog.String("change", c.Text))
 	}
+	if why := file.AsksForDeliveries(); why != "" && s.delivery.why == "" && !s.delivery.off {
+		s.log.Warn("deliveries and their API begin at the next start", slog.String("asked_by", why))
+	}
 	if !slices.Equal(old.Gateway.Listen, file.Gateway.Listen) {
 		s.log.Warn("gateway.listen takes effect at the next start, or with SIGUSR2", slog.Any("listen", file.Gateway.Listen))
+	}
+	if old.Gateway.TLS != file.Gateway.TLS {
+		s.log.Warn("gateway.tls takes effect at the next start; the files that it named are still followed")
 	}
 }
 

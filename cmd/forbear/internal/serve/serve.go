@@ -4,6 +4,7 @@
 // nothing. Each file is one of the parts:
 //
 //   - egress.go: the routes to dependencies, each with its Retryer
+//   - tls.go: certificates, on both sides
 //   - ingress.go: the routes that honor idempotency keys
 //   - delivery.go, alerts.go: durable webhooks, and where alerts go
 //   - reload.go: another policy file takes charge while requests are under way
@@ -55,13 +56,19 @@ PATCH with an Idempotency-Key is done once, and its response given again.
 Serve also delivers webhooks: messages that POST /v1/messages or the outbox
 table brought in, kept in an SQLite file or in PostgreSQL, where any number of
 processes share the work. What cannot be delivered becomes a dead letter: see
-forbear dlq --help. The API is described at /v1/openapi.json.
+forbear dlq --help. The API is described at /v1/openapi.json. Deliveries are on
+where anything asks for them: one of their flags or variables, such as
+--database, webhooks or idempotency keys in the policy file, a ./forbear.db that
+is there, or no policy file at all. Otherwise there is no database, and no API.
 
 Retries are logged to standard error. An admin endpoint beside the gateway has
 /metrics for Prometheus, the status that forbear top shows, and the manual
-override of the circuit breakers; beyond loopback it demands a token. Where the
-environment names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and
-traces go there too.
+override of the circuit breakers; beyond loopback it demands a token. Metrics
+need no right to override: --metrics serves them at an address of their own, and
+--metrics-token-file opens them alone. Beyond loopback who reaches the gateway
+calls its dependencies, with the credentials that it adds. Where the environment
+names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and traces go
+there too.
 
 The policy file is read again on SIGHUP and when it changes. A file with faults
 leaves the old policy in charge, and the log says so.
@@ -91,7 +98,7 @@ forbear serve --allow-target 127.0.0.0/8
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		s := &server{out: std.Out, systemd: systemd.New()}
+		s := &server{out: std.Out, given: f, systemd: systemd.New()}
 		f.StringVar(&s.path, "config", "", "the policy `file`; without one, a sample is served")
 		s.listen.register(f)
 		s.delivery.register(f)

@@ -3,6 +3,8 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,11 +30,15 @@ type server struct {
 	out io.Writer // for the greeting
 	log *slog.Logger
 
+	address string // that others could reach it by, from configure on
+	said    string // about that address in the log
+
 	path   string        // of the policy file, or ""
 	every  time.Duration // between two looks at the policy file; 0: only on SIGHUP
 	listen addresses
 	drain  drain
 
+	given    *flag.FlagSet // the command line
 	delivery delivery
 	admin    adminFlags
 	fleet    fleet
@@ -69,8 +76,10 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(s.file.Gateway.Routes) == 0 {
-		return fmt.Errorf("%s has no gateway.routes: nothing to serve", s.file.Name)
+	s.address = outermost(s.wanted())
+	s.delivery.decide(s.given, s.file, s.path == "")
+	if err := s.delivery.servable(s.file); err != nil {
+		return err
 	}
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
@@ -85,6 +94,10 @@ func (s *server) configure(ctx context.Context) (err error) {
 // deliveries, so that it ends after them.
 func (s *server) run(ctx context.Context) error {
 	defer s.ended("a listener did not close well", func() error { return s.sockets.Close() })
+	secured, err := s.secured()
+	if err != nil {
+		return err
+	}
 	listeners, err := s.listeners(ctx)
 	if err != nil {
 		return err
@@ -108,12 +121,12 @@ func (s *server) run(ctx context.Context) error {
 	// count as incoming calls.
 	srv := gateway.NewServer(s.underWay.count(s.delivery.mount(s.watch.inbound(&s.live))))
 	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
-	return s.serve(ctx, srv, listeners, adminBase)
+	return s.serve(ctx, srv, listeners, secured, adminBase)
 }
 
 // serve serves all listeners until the end. A listener that fails ends the process:
 // one that is deaf on some of its addresses would look alive.
-func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Listener, adminBase string) error {
+func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Listener, secured *tls.Config, adminBase string) error {
 	// The handlers are in place before the greeting: a script may send a signal as
 	// soon as it reads that serve is ready.
 	replace := make(chan os.Signal, 1)
@@ -126,7 +139,7 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	follow := s.follower()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
-		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, nil, s.log)) })
+		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, secured, s.log)) })
 	}
 	s.greet(listeners, adminBase)
 	s.started()
@@ -159,23 +172,27 @@ func (s *server) started() {
 
 // greet says where the gateway is, and what it forwards where. Scripts and tests
 // read the address off the first line: the port may be one that the system
-// chose.
+// chose. It is one write, so that a reader has all of it or nothing.
 func (s *server) greet(listeners []net.Listener, admin string) {
-	base := mainOf(listeners)
+	base := s.mainOf(listeners)
 	if s.path == "" {
 		s.greetSample(base, admin)
 		return
 	}
-	fmt.Fprintf(s.out, "forbear gateway on %s\n", base)
+	var b strings.Builder
+	fmt.Fprintf(&b, "forbear gateway on %s\n", base)
 	for _, l := range listeners {
-		if other := baseOf(l); other != base {
-			fmt.Fprintf(s.out, "  and on %s\n", other)
+		if other := s.baseOf(l); other != base {
+			fmt.Fprintf(&b, "  and on %s\n", other)
 		}
 	}
 	for _, r := range s.file.Gateway.Routes {
-		fmt.Fprintf(s.out, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
+		fmt.Fprintf(&b, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
 	}
+	fmt.Fprintln(&b, s.delivery.greeting())
 	if admin != "" {
-		fmt.Fprintf(s.out, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
+		fmt.Fprintf(&b, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
 	}
+	b.WriteString(s.admin.greeting())
+	_, _ = io.WriteString(s.out, b.String())
 }

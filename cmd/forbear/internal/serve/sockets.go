@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
@@ -62,17 +63,32 @@ func (s *server) inherit() (err error) {
 // comes before sockets that were passed, and those before the policy file: whoever
 // writes a .socket unit means it.
 func (s *server) listeners(ctx context.Context) ([]net.Listener, error) {
-	list := s.listen.list
-	if len(list) == 0 && s.sockets.Has() {
-		list = []string{"systemd:"}
+	return s.sockets.Listen(ctx, forGateway, s.wanted()...)
+}
+
+// wanted returns the addresses that the gateway is to listen on.
+func (s *server) wanted() []string {
+	switch {
+	case len(s.listen.list) > 0:
+		return s.listen.list
+	case s.sockets.Has():
+		return []string{"systemd:"}
+	case len(s.file.Gateway.Listen) > 0:
+		return s.file.Gateway.Listen
 	}
-	if len(list) == 0 {
-		list = s.file.Gateway.Listen
+	return []string{defaultListen}
+}
+
+// outermost returns the first of some addresses that other machines could reach, or
+// else the first: what the gateway trusts depends on it before a socket is open. Where
+// a socket of systemd listens is not known by then.
+func outermost(list []string) string {
+	for _, a := range list {
+		if !strings.HasPrefix(a, "unix:") && !loopback.Host(a) {
+			return a
+		}
 	}
-	if len(list) == 0 {
-		list = []string{defaultListen}
-	}
-	return s.sockets.Listen(ctx, forGateway, list...)
+	return list[0]
 }
 
 // committed closes the sockets that were passed and not asked for, when all others
@@ -84,11 +100,11 @@ func (s *server) committed() {
 }
 
 // baseOf returns the address that callers reach a listener by.
-func baseOf(l net.Listener) string {
+func (s *server) baseOf(l net.Listener) string {
 	if l.Addr().Network() == "unix" {
 		return "unix:" + l.Addr().String()
 	}
-	return "http://" + l.Addr().String()
+	return s.scheme() + "://" + l.Addr().String()
 }
 
 // widest returns the address of the first listener that other machines can reach, or
@@ -113,12 +129,12 @@ func firstTCP(listeners []net.Listener) net.Addr {
 	return nil
 }
 
-// main returns the base address of the gateway for its greeting: one that curl takes
+// mainOf returns the base address of the gateway for its greeting: one that curl takes
 // as it is, where there is one.
-func mainOf(listeners []net.Listener) string {
+func (s *server) mainOf(listeners []net.Listener) string {
 	base := ""
 	if a := firstTCP(listeners); a != nil {
-		base = "http://" + a.String()
+		base = s.scheme() + "://" + a.String()
 	}
-	return cmp.Or(base, baseOf(listeners[0]))
+	return cmp.Or(base, s.baseOf(listeners[0]))
 }
