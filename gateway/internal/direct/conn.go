@@ -37,7 +37,8 @@ type conn struct {
 	address string
 	since   time.Time // idle since
 	reused  bool
-	wrote   int64 // bytes of the present request, as long as it is being written
+	wrote   int64 // bytes of the present request; see upload
+	broke   error // why no more can be written; see upload
 	left    int64 // bytes that may still be read
 	r       *bufio.Reader
 	w       *bufio.Writer
@@ -65,6 +66,7 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.wrote += int64(n)
+	c.broke = err
 	return n, err
 }
 
@@ -72,6 +74,7 @@ func (c *conn) Write(p []byte) (int, error) {
 func (c *conn) ReadFrom(body io.Reader) (int64, error) {
 	n, err := io.Copy(c.Conn, body)
 	c.wrote += n
+	c.broke = err
 	return n, err
 }
 
@@ -80,7 +83,7 @@ func (c *conn) ReadFrom(body io.Reader) (int64, error) {
 func (c *conn) exchange(r *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, c.cut)
-	c.wrote, c.left = 0, maxHeaders
+	c.wrote, c.broke, c.left = 0, nil, maxHeaders
 	var up *upload
 	var resp *http.Response
 	var err error
