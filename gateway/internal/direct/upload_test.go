@@ -119,7 +119,7 @@ func TestResponseBeforeTheBody(t *testing.T) {
 	if text != "ok" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
-	if len(tr.idle[strings.TrimPrefix(address, "http://")]) > 0 {
+	if len(tr.idle[place{address: strings.TrimPrefix(address, "http://")}]) > 0 {
 		t.Error("a connection on which a request is still being written is idle")
 	}
 	for err == nil { // up to the first write to a connection that is closed
