@@ -7,13 +7,12 @@ import (
 	"syscall"
 )
 
-// canTell says that alive knows.
+// canTell says that silent knows.
 const canTell = true
 
-// alive reports whether an idle connection can be used: its server has neither closed it
-// nor sent anything, which would be the response to no request. It asks the system
-// without waiting.
-func alive(c net.Conn) bool {
+// silent reports whether the other end of a connection has neither closed it nor sent
+// anything. It asks the system without waiting.
+func silent(c net.Conn) bool {
 	s, ok := c.(syscall.Conn)
 	if !ok {
 		return false

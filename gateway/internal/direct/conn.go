@@ -3,6 +3,7 @@ package direct
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -33,19 +34,20 @@ const maxInterim = 5
 // conn is a connection. It belongs to one request at a time.
 type conn struct {
 	net.Conn
-	t       *Transport
-	address string
-	since   time.Time // idle since
-	reused  bool
-	wrote   int64 // bytes of the present request, as long as it is being written
-	left    int64 // bytes that may still be read
-	r       *bufio.Reader
-	w       *bufio.Writer
-	cut     func() // ends what reads and writes
+	t      *Transport
+	at     place
+	since  time.Time // idle since
+	reused bool
+	wrote  int64 // bytes of the present request; see upload
+	broke  error // why no more can be written; see upload
+	left   int64 // bytes that may still be read
+	r      *bufio.Reader
+	w      *bufio.Writer
+	cut    func() // ends what reads and writes
 }
 
-func newConn(t *Transport, address string, raw net.Conn) *conn {
-	c := &conn{Conn: raw, t: t, address: address}
+func newConn(t *Transport, at place, raw net.Conn) *conn {
+	c := &conn{Conn: raw, t: t, at: at}
 	c.r, c.w = bufio.NewReader(c), bufio.NewWriter(c)
 	c.cut = func() { _ = raw.SetDeadline(time.Unix(1, 0)) }
 	return c
@@ -65,6 +67,7 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.wrote += int64(n)
+	c.broke = err
 	return n, err
 }
 
@@ -72,6 +75,7 @@ func (c *conn) Write(p []byte) (int, error) {
 func (c *conn) ReadFrom(body io.Reader) (int64, error) {
 	n, err := io.Copy(c.Conn, body)
 	c.wrote += n
+	c.broke = err
 	return n, err
 }
 
@@ -80,7 +84,7 @@ func (c *conn) ReadFrom(body io.Reader) (int64, error) {
 func (c *conn) exchange(r *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, c.cut)
-	c.wrote, c.left = 0, maxHeaders
+	c.wrote, c.broke, c.left = 0, nil, maxHeaders
 	var up *upload
 	var resp *http.Response
 	var err error
@@ -98,6 +102,10 @@ func (c *conn) exchange(r *http.Request, trace *httptrace.ClientTrace) (*http.Re
 		return nil, c.failed(ctx, up, err)
 	}
 	c.left = math.MaxInt64
+	if s, ok := c.Conn.(*tls.Conn); ok {
+		state := s.ConnectionState()
+		resp.TLS = &state
+	}
 	b := &body{ReadCloser: resp.Body, c: c, ctx: ctx, stop: stop, up: up, keep: !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols}
 	if resp.Body == http.NoBody {
 		b.end(nil)

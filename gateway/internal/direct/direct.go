@@ -1,4 +1,5 @@
-// Package direct sends requests over HTTP/1 in clear, which are most of them. One
+// Package direct sends requests over HTTP/1 where nothing else is spoken: in clear, and
+// over TLS when HTTP/2 is off. One
 // without a body is sent on the goroutine of its caller: net/http's transport has two
 // goroutines for each connection, so that a response may come while the request is still
 // being sent; a request without a body is sent before any response can come, and the
@@ -16,28 +17,27 @@
 //   - conn.go: one connection, and one request on it
 //   - upload.go: the body of a request
 //   - body.go: the body of a response
-//   - alive_unix.go: whether a connection is still open
+//   - secure.go: TLS, and whether a connection is still sound
+//   - alive_unix.go: the same in clear
 package direct
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptrace"
-	"strings"
 	"sync"
 	"time"
 )
 
-// Transport is a RoundTripper over the connections to servers in clear. It is safe for
+// Transport is a RoundTripper over connections of HTTP/1. It is safe for
 // concurrent use. Its fields are set before its first use.
 type Transport struct {
 	// Next dials, and sends what is not sent here.
 	Next *http.Transport
 
 	mu    sync.Mutex
-	idle  map[string][]*conn // by address; the latest used is the last
-	sweep *time.Timer        // nil while none is idle
+	idle  map[place][]*conn // the latest used is the last
+	sweep *time.Timer       // nil while none is idle
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -50,12 +50,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if trace == nil {
 		trace = &noTrace
 	}
-	address := r.URL.Host
-	if r.URL.Port() == "" {
-		address = net.JoinHostPort(strings.Trim(address, "[]"), "80")
-	}
+	at := placeOf(r.URL)
 	for {
-		c, err := t.get(ctx, trace, address)
+		c, err := t.get(ctx, trace, at)
 		if err != nil {
 			if hasBody(r) {
 				_ = r.Body.Close()
@@ -79,7 +76,7 @@ var noTrace httptrace.ClientTrace
 // takes reports whether a request is one of those that are sent here.
 func (t *Transport) takes(r *http.Request) bool {
 	switch {
-	case !canTell || r.URL.Scheme != "http" || hasBody(r) != (r.ContentLength != 0) || r.Close:
+	case !canTell || !t.reaches(r.URL) || hasBody(r) != (r.ContentLength != 0) || r.Close:
 		return false
 	case len(r.Header["Upgrade"]) > 0 || len(r.Header["Expect"]) > 0 || len(r.TransferEncoding) > 0:
 		return false
@@ -92,9 +89,6 @@ func (t *Transport) takes(r *http.Request) bool {
 			return false
 		}
 	}
-	if p := t.Next.Protocols; p != nil && !p.HTTP1() {
-		return false
-	}
 	if t.Next.Proxy == nil {
 		return true
 	}
@@ -103,23 +97,27 @@ func (t *Transport) takes(r *http.Request) bool {
 }
 
 // get returns a connection: the one used last that is still open, or a new one.
-func (t *Transport) get(ctx context.Context, trace *httptrace.ClientTrace, address string) (*conn, error) {
+func (t *Transport) get(ctx context.Context, trace *httptrace.ClientTrace, at place) (*conn, error) {
 	if trace.GetConn != nil {
-		trace.GetConn(address)
+		trace.GetConn(at.address)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	info := httptrace.GotConnInfo{}
-	c := t.take(address)
+	c := t.take(at)
 	if c != nil {
 		info.Reused, info.WasIdle, info.IdleTime = true, true, time.Since(c.since)
 	} else {
-		raw, err := t.Next.DialContext(ctx, "tcp", address)
+		dial := t.Next.DialContext
+		if at.secure {
+			dial = t.Next.DialTLSContext
+		}
+		raw, err := dial(ctx, "tcp", at.address)
 		if err != nil {
 			return nil, err
 		}
-		c = newConn(t, address, raw)
+		c = newConn(t, at, raw)
 	}
 	if info.Conn = c.Conn; trace.GotConn != nil {
 		trace.GotConn(info)
@@ -129,17 +127,17 @@ func (t *Transport) get(ctx context.Context, trace *httptrace.ClientTrace, addre
 }
 
 // take returns an idle connection that is open, or nil.
-func (t *Transport) take(address string) *conn {
+func (t *Transport) take(at place) *conn {
 	for {
 		t.mu.Lock()
-		list := t.idle[address]
+		list := t.idle[at]
 		if len(list) == 0 {
 			t.mu.Unlock()
 			return nil
 		}
 		c := list[len(list)-1]
 		list[len(list)-1] = nil
-		t.idle[address] = list[:len(list)-1]
+		t.idle[at] = list[:len(list)-1]
 		t.mu.Unlock()
 		if alive(c.Conn) {
 			return c
@@ -153,14 +151,14 @@ func (t *Transport) put(c *conn) {
 	c.since = time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.idle[c.address]) >= t.Next.MaxIdleConnsPerHost {
+	if len(t.idle[c.at]) >= t.Next.MaxIdleConnsPerHost {
 		_ = c.Close()
 		return
 	}
 	if t.idle == nil {
-		t.idle = map[string][]*conn{}
+		t.idle = map[place][]*conn{}
 	}
-	t.idle[c.address] = append(t.idle[c.address], c)
+	t.idle[c.at] = append(t.idle[c.at], c)
 	if t.sweep == nil {
 		t.sweep = time.AfterFunc(t.Next.IdleConnTimeout, t.closeOld)
 	}
@@ -172,7 +170,7 @@ func (t *Transport) closeOld() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, left := time.Now().Add(-t.Next.IdleConnTimeout), 0
-	for address, list := range t.idle {
+	for at, list := range t.idle {
 		kept := list[:0]
 		for _, c := range list {
 			if c.since.After(before) && alive(c.Conn) {
@@ -183,9 +181,9 @@ func (t *Transport) closeOld() {
 		}
 		clear(list[len(kept):])
 		if left += len(kept); len(kept) > 0 {
-			t.idle[address] = kept
+			t.idle[at] = kept
 		} else {
-			delete(t.idle, address)
+			delete(t.idle, at)
 		}
 	}
 	if t.sweep = nil; left > 0 {

@@ -1,10 +1,8 @@
 package direct
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -38,21 +36,24 @@ func begin(c *conn, r *http.Request) *upload {
 	return u
 }
 
-// run writes the request. A server that takes no more of it may have responded, and is
-// read on; after any other fault there is no response to wait for.
+// run writes the request; what the connection knows of that is for run alone until done
+// is closed. A server that takes no more of it may have responded, and is read on; after
+// any other fault there is no response to wait for.
 func (u *upload) run(c *conn, r *http.Request) {
 	err := r.Write(c.w)
 	if err == nil {
 		err = c.w.Flush()
 	}
+	over := err != nil
 	if fault := u.fault.Load(); fault != nil {
-		err = *fault
+		u.err = *fault
+	} else if c.broke != nil { // net/http may take it for the body's fault, and hide it
+		u.err, over = c.broke, false
 	} else if err != nil {
-		err = fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", err) // as net/http has it
+		u.err = fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", err) // as net/http has it
 	}
-	u.err = err
 	close(u.done)
-	if _, network := errors.AsType[*net.OpError](err); err != nil && (u.fault.Load() != nil || !network) {
+	if over {
 		c.cut()
 	}
 }

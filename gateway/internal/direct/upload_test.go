@@ -105,12 +105,21 @@ func TestResponseBeforeTheBody(t *testing.T) {
 		t.Errorf("%d connections, want 1", conns.Load())
 	}
 	body, in := io.Pipe()
+	resp, err := tr.RoundTrip(posting(t, address, body, -1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = in.CloseWithError(errNoMore)
+	if text, err := io.ReadAll(resp.Body); err != errNoMore {
+		t.Errorf("after a body that broke off: %q, %v", text, err)
+	}
+	body, in = io.Pipe()
 	defer in.Close()
 	_, text, err := read(t, tr, posting(t, address+"/refuse", body, -1))
 	if text != "ok" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
-	if len(tr.idle[strings.TrimPrefix(address, "http://")]) > 0 {
+	if len(tr.idle[place{address: strings.TrimPrefix(address, "http://")}]) > 0 {
 		t.Error("a connection on which a request is still being written is idle")
 	}
 	for err == nil { // up to the first write to a connection that is closed

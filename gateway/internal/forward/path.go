@@ -82,7 +82,7 @@ func slash(r rune) bool { return r == '/' || r == '\\' }
 func Sound(r *http.Request) bool {
 	u := r.URL
 	rooted := strings.HasPrefix(u.Path, "/") || u.Path == "" && u.Host != ""
-	return method(r.Method) && rooted && u.Opaque == "" && u.User == nil &&
+	return method(r.Method) && rooted && u.User == nil &&
 		(u.Scheme == "" || u.Scheme == "http" || u.Scheme == "https") &&
 		!strings.Contains(u.RawQuery, "#") && !blank(u.RawQuery) && !blank(u.RawPath)
 }

@@ -29,8 +29,9 @@ func serve(l net.Listener, g *gateway.Gateway) *http.Server {
 	return srv
 }
 
-// policy retries nothing: a probe is about one request.
-var policy = forbear.Policy{Disabled: true, Breaker: breaker.Policy{Disabled: true}}
+// policy retries nothing: a probe is about one request. Its time is longer than that of
+// any machine that is busy.
+var policy = forbear.Policy{Disabled: true, PerAttempt: time.Minute, Breaker: breaker.Policy{Disabled: true}}
 
 // newGateway puts a gateway before a site: /up under the base path /base, and the
 // host api.test as it is. step bounds what a read of it gives; 0 is no bound. It returns

@@ -192,7 +192,11 @@ written by its test, which sends every one of them through a gateway on real soc
 - **Connection**: the caller's, afterwards. A dash where either will do.
 
 What an upstream sends after the end of a response is also tried on callers side by side, since one by one it does not
-show: TestResponseQueueIsNotPoisoned.
+show: TestResponseQueueIsNotPoisoned. That holds for connections over HTTP/1 that the gateway makes itself: in clear, and
+over TLS with ` + "`http2: off`" + `. It does not where net/http makes them: through a proxy, after ` + "`Expect: 100-continue`" + ` or a
+refused upgrade, and over TLS to an upstream that chooses HTTP/1.1 in the handshake. net/http may make such a connection
+idle before it has looked at what follows the response. And no client can tell what comes when the next request is on its
+way already from the response to it.
 
 Sections are those of RFC 9110 and RFC 9112 unless another RFC is named.
 `
