@@ -29,12 +29,13 @@ type body struct {
 	n atomic.Int64 // bytes read
 
 	mu      sync.Mutex
-	reading bool  // a Read is in the source
-	whole   bool  // read to its end
-	closed  bool  // no further Read is made
-	gone    bool  // the connection is the server's
-	late    bool  // the call's own time is over
-	err     error // of the source, other than its end
+	reading bool      // a Read is in the source
+	due     time.Time // of that Read
+	whole   bool      // read to its end
+	closed  bool      // no further Read is made
+	gone    bool      // the connection is the server's
+	late    bool      // the call's own time is over
+	err     error     // of the source, other than its end
 }
 
 // from makes b the body of a request.
@@ -76,7 +77,8 @@ func (b *body) begin() bool {
 	}
 	b.reading = true
 	if b.idle > 0 {
-		_ = b.in.SetReadDeadline(time.Now().Add(b.idle))
+		b.due = time.Now().Add(b.idle)
+		_ = b.in.SetReadDeadline(b.due)
 	}
 	return true
 }
@@ -120,6 +122,9 @@ func (b *body) watch(ctx context.Context) (over func()) {
 	stop := context.AfterFunc(ctx, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		if b.idle > 0 && b.reading && !time.Now().Before(b.due) {
+			return // the server has taken the end of that time for the caller's leaving
+		}
 		b.late = true
 		if b.reading && !b.gone {
 			_ = b.in.SetReadDeadline(past)
