@@ -122,8 +122,9 @@ func (b *body) watch(ctx context.Context) (over func()) {
 	stop := context.AfterFunc(ctx, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.idle > 0 && b.reading && !time.Now().Before(b.due) {
-			return // the server has taken the end of that time for the caller's leaving
+		stood := b.reading && b.idle > 0 && !time.Now().Before(b.due)
+		if b.err != nil || b.closed || stood {
+			return // the server takes the end of a Read's time for the caller's leaving
 		}
 		b.late = true
 		if b.reading && !b.gone {
