@@ -3,7 +3,10 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/errtype"
@@ -51,8 +54,17 @@ func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		fill(&p, e)
 		stopped(w.Header(), e)
+		comeBack(w.Header(), e)
 	}
 	x.problem(w, p)
+}
+
+// comeBack says when a new call may expect its turn, in whole seconds: too late rather
+// than too early.
+func comeBack(h http.Header, e *forbear.Error) {
+	if e.Reason == forbear.ReasonPaced {
+		h.Set("Retry-After", strconv.FormatInt(max(int64(math.Ceil(time.Until(e.Until).Seconds())), 1), 10))
+	}
 }
 
 // fill describes e in p: the status is for the client's own retry policy, the
@@ -61,6 +73,8 @@ func fill(p *problem.Problem, e *forbear.Error) {
 	p.Reason, p.Rule, p.ErrorType, p.Attempts = e.Reason.String(), e.Reason.Rule(), e.Type, e.Attempts
 	class := e.Failure().Class
 	switch {
+	case e.Reason == forbear.ReasonPaced:
+		p.Type, p.Title, p.Status = problem.Namespace+"paced", "No turn in time under the dependency's limit", http.StatusTooManyRequests
 	case e.Reason == forbear.ReasonBudget, e.Reason == forbear.ReasonBreakerOpen,
 		e.Reason == forbear.ReasonUnhealthy, e.Reason == forbear.ReasonBulkheadFull:
 		p.Type, p.Title, p.Status = problem.Namespace+"suppressed", "Call or retry suppressed", http.StatusServiceUnavailable

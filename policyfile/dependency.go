@@ -24,6 +24,7 @@ func (r *policyReader) around(dep *Dependency) fields {
 		"secret":       func(v *yaml.Node) { r.secret(v, dep) },
 		"credentials":  func(v *yaml.Node) { r.credentials(v, dep) },
 		"health":       func(v *yaml.Node) { r.probe(v, dep) },
+		"pace":         func(v *yaml.Node) { r.pace(v, dep) },
 		"tls":          r.tls,
 	}
 	r.placed("", known)

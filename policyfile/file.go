@@ -83,6 +83,8 @@ type Dependency struct {
 	Credentials Credentials `json:"credentials,omitzero"`
 	// Probe is the health endpoint that the gateway asks.
 	Probe Probe `json:"health,omitzero"`
+	// Pace is whether the gateway paces the sends under the dependency's limit.
+	Pace Pace `json:"pace,omitzero"`
 	// Policy holds what the file says, profiles included. Fields that the
 	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`

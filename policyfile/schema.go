@@ -52,6 +52,7 @@ func generateSchema() ([]byte, error) {
 		}
 	}
 	dependency["health"] = healthSchema(true)
+	dependency["pace"].(object)["description"] = "whether the gateway learns the rate that the dependency accepts from its 429s and keeps to it; on unless said"
 	dependency["secret"] = object{
 		"type": "object", "additionalProperties": false, "required": []string{"env"},
 		"properties": object{"env": object{"type": "string"}}, "description": "where the signing secret is; never the secret itself",

@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
+	"github.com/forbear-go/forbear/pace"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -64,6 +65,8 @@ type kept struct {
 	credentials *credential.Cache // nil where the policy file names none
 	source      policyfile.Credentials
 
+	pacer *pace.Pacer // nil where the policy file switches it off
+
 	upstream *upstream.Upstream // its connections
 	reach    upstream.Config
 }
@@ -76,6 +79,7 @@ type retryerInput struct {
 	service string
 	noLogs  bool
 	probe   policyfile.Probe
+	pace    policyfile.Pace
 }
 
 // apply puts a policy file in charge, or changes nothing: whatever can fail
@@ -150,7 +154,8 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 // keep returns what a dependency keeps: what there is of it, as far as nothing that
 // it was made from has changed.
 func (s *server) keep(file *policyfile.File, dep policyfile.Dependency) (k kept, err error) {
-	if k.retryer, k.from, err = s.retryer(file, dep); err != nil {
+	k.pacer = s.pacer(dep)
+	if k.retryer, k.from, err = s.retryer(file, dep, k.pacer); err != nil {
 		return kept{}, err
 	}
 	if k.credentials, err = s.credentials(dep); err != nil {
@@ -186,8 +191,8 @@ func closeUnused(before, now map[string]kept) {
 
 // retryer returns the Retryer of a dependency: the one that there is, when
 // nothing that it was built from has changed.
-func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (*forbear.Retryer, retryerInput, error) {
-	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe}
+func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, pacer *pace.Pacer) (*forbear.Retryer, retryerInput, error) {
+	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe, dep.Pace}
 	if k, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(k.from, in) {
 		return k.retryer, in, nil
 	}
@@ -201,8 +206,24 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency) (*for
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))
 	}
+	if pacer != nil {
+		opts = append(opts, forbear.WithPacer(pacer))
+	}
 	r, err := forbear.New(dep.Name, dep.Policy, opts...)
 	return r, in, err
+}
+
+// pacer returns what paces the sends to a dependency: the one that there is, since what
+// it has learned is the dependency's and not the policy's. It is nil where the policy
+// file switches it off.
+func (s *server) pacer(dep policyfile.Dependency) *pace.Pacer {
+	if dep.Pace == policyfile.PaceOff {
+		return nil
+	}
+	if k := s.kept[dep.Name]; k.pacer != nil {
+		return k.pacer
+	}
+	return &pace.Pacer{}
 }
 
 // credentials returns what the policy file names for a dependency, or nil. The

@@ -45,7 +45,9 @@ type line struct {
 	Suppressed    float64   `json:"suppressed_per_second"` // retries that were not sent
 	Layered       int64     `json:"layered_sends"`
 	Certificates  int64     `json:"certificate_errors"` // since serve began
-	Types         []outcome `json:"error_types"`
+	// Pace is there while the dependency limits its callers.
+	Pace  *gateway.PaceStatus `json:"pace,omitempty"`
+	Types []outcome           `json:"error_types"`
 }
 
 // outcome counts the calls with one error_type since serve began, by whether
@@ -88,7 +90,7 @@ func newView(before, now gateway.Status) *view {
 			Dependency: cli.Printable(d.Dependency), Initial: rate(o.Initial, d.Initial), Retries: rate(o.Retries, d.Retries),
 			BudgetUsed: d.Budget.Used, BudgetAllowed: d.Budget.Allowed, Breaker: "none",
 			Suppressed: rate(sum(o.Suppressed), sum(d.Suppressed)), Layered: d.Layered, Certificates: d.CertErrors,
-			Types: outcomes(d),
+			Pace: d.Pace, Types: outcomes(d),
 		}
 		// Retries without a first attempt in the interval have no ratio:
 		// they belong to earlier calls.
@@ -216,6 +218,13 @@ func (l *line) notes() string {
 	}
 	if l.Certificates > 0 {
 		notes = append(notes, fmt.Sprintf("%d certificate errors", l.Certificates))
+	}
+	switch p := l.Pace; {
+	case p == nil:
+	case p.Closed:
+		notes = append(notes, fmt.Sprintf("refuses everything, %d wait", p.Waiting))
+	case p.Rate > 0:
+		notes = append(notes, fmt.Sprintf("paced at %.0f/s, %d wait", p.Rate, p.Waiting))
 	}
 	return strings.Join(notes, ", ")
 }
