@@ -95,8 +95,8 @@ bench: ## measure against peers and print one table
 	GOWORK=off $(GO) -C bench run ./table
 
 .PHONY: bench-gateway
-bench-gateway: ## compare forbear serve with other proxies
-	GOWORK=off $(GO) -C bench run ./gateway
+bench-gateway: ## compare forbear serve with nginx, HAProxy and others, fault by fault (ARGS=-quick: two minutes)
+	GOWORK=off $(GO) -C bench run ./gateway $(ARGS)
 
 .PHONY: bench-idempotency
 bench-idempotency: ## compare idempotency keys with bare handlers and with Fiber
@@ -113,6 +113,10 @@ bench-partial: ## compare what a partial failure becomes, with and without a bre
 .PHONY: bench-stale
 bench-stale: ## compare what becomes of POSTs over connections that their server has just closed
 	GOWORK=off $(GO) -C bench run ./stale $(ARGS)
+
+.PHONY: h2spec
+h2spec: tools ## hold the gateway's listeners against h2spec, for HTTP/2
+	H2SPEC=$(BIN)/h2spec $(GO) test -count=1 -v -tags h2spec -run TestH2spec ./gateway
 
 .PHONY: gates
 gates: ## hold the benchmarks to their limits: allocations and ratios

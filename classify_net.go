@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
 // ClassifyNet recognises the network failures of through any
@@ -28,7 +29,7 @@ func ClassifyNet(err error) (Failure, bool) {
 		return f, true
 	}
 	for _, look := range [...]func(error) (Class, string, bool){
-		decoding, nameResolution, tlsFailure, http2Stream, socket, timeout, endOfStream, plainText, proxyRefused,
+		decoding, nameResolution, otherProtocol, tlsFailure, http2Stream, socket, timeout, endOfStream, plainText, proxyRefused,
 	} {
 		if class, label, ok := look(err); ok {
 			return Failure{Class: class, Type: label, Unsent: unsent(label, err), Err: err}, true
@@ -136,6 +137,20 @@ func nameResolution(err error) (Class, string, bool) {
 		return ClassDNS, "dns_failure", true
 	}
 	return 0, "", false
+}
+
+// otherProtocol knows servers that speak another protocol: what a transport of ours
+// has recognized, and what net/http has quoted.
+func otherProtocol(err error) (Class, string, bool) {
+	if m, ok := errors.AsType[mismatch.Error](err); ok {
+		return ClassTerminal, m.Error(), true
+	}
+	var label string
+	anyInTree(err, func(err error) bool {
+		label = mismatchInText(err)
+		return label != ""
+	})
+	return ClassTerminal, label, label != ""
 }
 
 // tlsFailure knows handshakes that fail for good: alerts, and peers that do not

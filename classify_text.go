@@ -5,7 +5,10 @@ import (
 	"net/textproto"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
+
+	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
 // Errors are recognised by type, never by message. This file holds the one
@@ -72,6 +75,29 @@ func labelOfText(text string) string {
 		}
 	}
 	return wholeTexts[text]
+}
+
+// mismatchInText returns the label of a server that speaks another protocol, or "":
+// HTTP/1 quotes the line that it takes for a response, and HTTP/2 recognizes what
+// looks like a response of HTTP/1.
+func mismatchInText(err error) string {
+	const http1 = "http2: failed reading the frame payload: http2: frame too large, note that the frame header looked like an HTTP/1.1 header"
+	text := err.Error()
+	if text == http1 {
+		return mismatch.HTTP1.Error()
+	}
+	if reflect.TypeOf(err) != plainError {
+		return ""
+	}
+	quoted, ok := strings.CutPrefix(text, "malformed HTTP response ")
+	if !ok {
+		return ""
+	}
+	line, err := strconv.Unquote(quoted)
+	if err != nil {
+		return ""
+	}
+	return mismatch.Of([]byte(line), false).Error()
 }
 
 // proxyTexts are the statuses with which a proxy refuses a tunnel. net/http keeps

@@ -68,10 +68,14 @@ func (o logObserver) stopped(ctx context.Context, e Stopped) {
 			return
 		}
 	}
-	l.LogAttrs(ctx, level, "retries stopped", append(e.attrs(room[:0]),
+	attrs := append(e.attrs(room[:0]),
 		slog.Int64("backoff_ms", 0),
 		slog.String("error_type", label.Clean(e.Failure.Type)),
-		slog.String("reason", e.Reason.String()))...)
+		slog.String("reason", e.Reason.String()))
+	if cause := e.Failure.Explain(); cause != "" {
+		attrs = append(attrs, slog.String("cause", cause))
+	}
+	l.LogAttrs(ctx, level, "retries stopped", attrs...)
 }
 
 func (o logObserver) breakerMoved(e breaker.Transition) {
@@ -114,7 +118,7 @@ func (o logObserver) deadLettered(ctx context.Context, e DeadLettered) {
 
 // maxAttrs is how many attributes a line of the log has at most. Room for them
 // stays on the stack: the logger copies what it is given.
-const maxAttrs = 8
+const maxAttrs = 9
 
 // attrs appends R-10's fields that every event has.
 func (i Info) attrs(to []slog.Attr) []slog.Attr {

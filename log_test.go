@@ -89,7 +89,7 @@ func TestBreakerLog(t *testing.T) {
 	want := []map[string]any{
 		{"previous": "closed", "new": "open", "cause": "failures", "budget_spent": true, "open_for_ms": 5000.0},
 		{"previous": "open", "new": "half-open", "cause": "waited"},
-		{"previous": "half-open", "new": "open", "cause": "probe_failed", "open_for_ms": 10_000.0},
+		{"previous": "half-open", "new": "open", "cause": "probe_failed", "open_for_ms": 5000.0},
 		{"previous": "open", "new": "closed", "cause": "operator", "actor": "jane"},
 		{"previous": "closed", "new": "open", "cause": "operator", "actor": "jane", "failure_rate": 0.0, "calls": 0.0},
 	}

@@ -33,7 +33,9 @@ type Breaker struct {
 	mu        sync.Mutex    // transitions, and everything that is not closed
 	cause     Cause         // of the latest move
 	openedAt  time.Time     // the latest time
+	closedAt  time.Time     // the latest time; zero when it has not opened yet
 	wait      time.Duration // before the first probe
+	failed    int           // probings that failed since it was closed
 	patience  patience
 	permits   int // probes that may still begin
 	succeeded int
@@ -213,7 +215,7 @@ func (b *Breaker) judge(generation uint64, now time.Time) {
 	switch {
 	case v.calm:
 		b.patience.over(now)
-	case b.patience.spent(v.limited, now) || v.sure:
+	case b.patience.spent(v.limited, now) || v.sure && now.Sub(b.closedAt) >= b.policy.WindowTime:
 		b.open(v.cause, now, "")
 	}
 }
@@ -287,13 +289,15 @@ func (b *Breaker) recordProbe(p Permit, o Outcome, now time.Time) {
 
 // open, close and move are called with b.mu held.
 
-// open opens the breaker: at first for the shortest time, for twice as long
-// after each probing that failed, up to the policy's, and for the shortest again
-// when it has not opened for a minute.
+// open opens the breaker: at first for the shortest time, for as long once more
+// after a probing that failed, for twice as long after each further one, up to
+// the policy's, and for the shortest again when it has not opened for a minute.
 func (b *Breaker) open(cause Cause, now time.Time, actor string) {
 	switch {
 	case cause == CauseProbe:
-		b.wait = min(2*b.wait, b.policy.OpenFor)
+		if b.failed++; b.failed > 1 {
+			b.wait = min(2*b.wait, b.policy.OpenFor)
+		}
 	case b.wait == 0, now.Sub(b.openedAt) > time.Minute:
 		b.wait = b.patience.least
 	}
@@ -304,6 +308,7 @@ func (b *Breaker) open(cause Cause, now time.Time, actor string) {
 }
 
 func (b *Breaker) close(cause Cause, now time.Time, actor string) {
+	b.closedAt, b.failed = now, 0
 	b.move(Closed, cause, now, actor)
 }
 

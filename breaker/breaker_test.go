@@ -170,8 +170,8 @@ func TestRatesAreReadInOrder(t *testing.T) {
 	}
 }
 
-// TestOpenForGrows: 5 s, doubled with each probing that fails, 30 s at most, and
-// 5 s again after a minute without an opening.
+// TestOpenForGrows: 5 s, and 5 s again after the first probing that fails, doubled
+// with each further one, 30 s at most, and 5 s after a minute without an opening.
 func TestOpenForGrows(t *testing.T) {
 	var got []time.Duration
 	b := breaker.New(breaker.Policy{}.WithDefaults(0), func(e breaker.Transition) {
@@ -190,14 +190,14 @@ func TestOpenForGrows(t *testing.T) {
 			b.Record(p, o, now)
 		}
 	}
-	end(breaker.Failed, 24) // 20 open it, four probes fail
+	end(breaker.Failed, 25) // 20 open it, five probes fail
 	end(breaker.Good, 5)
 	end(breaker.Failed, 20) // within a minute: as long as the last time
 	end(breaker.Good, 5)
 	now = now.Add(time.Minute)
 	end(breaker.Failed, 20)
 	const s = time.Second
-	if want := []time.Duration{5 * s, 10 * s, 20 * s, 30 * s, 30 * s, 30 * s, 5 * s}; !slices.Equal(got, want) {
+	if want := []time.Duration{5 * s, 5 * s, 10 * s, 20 * s, 30 * s, 30 * s, 30 * s, 5 * s}; !slices.Equal(got, want) {
 		t.Errorf("open for %v, want %v", got, want)
 	}
 }

@@ -19,7 +19,9 @@ type modelBreaker struct {
 	openedAt  time.Time
 	passed    time.Time // when trouble was last over by itself
 	shows     time.Time // since when trouble does; zero: none
+	closedAt  time.Time
 	wait      time.Duration
+	failed    int // probings, since it was closed
 	permits   int
 	succeeded int
 	probedAt  time.Time // the latest probe
@@ -71,7 +73,9 @@ func (m *modelBreaker) record(p modelPermit, o breaker.Outcome, now time.Time) {
 		m.judge(now)
 	case breaker.HalfOpen:
 		if o == breaker.Failed {
-			m.wait = min(2*m.wait, m.p.OpenFor)
+			if m.failed++; m.failed > 1 {
+				m.wait = min(2*m.wait, m.p.OpenFor)
+			}
 			m.open(now)
 		} else if m.succeeded++; m.succeeded < m.p.Probes {
 			m.permits = min(m.permits, m.p.Probes-m.succeeded)
@@ -80,7 +84,7 @@ func (m *modelBreaker) record(p modelPermit, o breaker.Outcome, now time.Time) {
 			if now.Sub(m.openedAt) < 10*time.Second {
 				m.passed = now
 			}
-			m.state, m.outcomes = breaker.Closed, nil
+			m.state, m.outcomes, m.closedAt, m.failed = breaker.Closed, nil, now, 0
 			m.period++
 		}
 	}
@@ -107,7 +111,7 @@ func (m *modelBreaker) judge(now time.Time) {
 			if m.shows.IsZero() {
 				m.shows = now
 			}
-			busy := nLately >= 10*n && sure(nLately, kLately)
+			busy := nLately >= 10*n && sure(nLately, kLately) && now.Sub(m.closedAt) >= m.p.WindowTime
 			if m.remembers(now) && now.Sub(m.shows) < 5*time.Second && !busy {
 				return
 			}

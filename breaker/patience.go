@@ -8,8 +8,10 @@ import "time"
 // INTG-STD-033), which is more than two seconds of failures do; and no count of
 // calls distinguishes the first second of such a burst from that of an outage. What came
 // of the last time does: a breaker whose first probes all succeeded might as well
-// have stayed closed. For ten minutes after that, trouble has to last for as long
-// as it would stay open; when it passes sooner, for ten minutes more.
+// have stayed closed. So might one whose second did, as long after the first: a
+// dependency that is up and down by turns meets the first while it is down again.
+// For ten minutes after that, trouble has to last for as long as it would stay open;
+// when it passes sooner, for ten minutes more.
 //
 // So has what comes from a limit. A response of 429 is a failure, and beside
 // successes it shows a dependency at work: the end of each second at a limit of
@@ -40,7 +42,8 @@ func (p *patience) over(now time.Time) {
 	p.since = time.Time{}
 }
 
-// recovered records that a breaker has closed, which had opened at the given time.
+// recovered records that a breaker has closed, which had last opened at the given
+// time.
 func (p *patience) recovered(opened, now time.Time) {
 	if p.passed = (time.Time{}); now.Sub(opened) < 2*p.least {
 		p.passed = now

@@ -68,6 +68,48 @@ func TestBurstsAreRemembered(t *testing.T) {
 	}
 }
 
+// TestFlapIsRemembered: a dependency that is down for two seconds and up for two
+// opens the breaker once. Its first probes come while it is down again, the next
+// ones five seconds later while it is up; after that it is used whenever it is up.
+func TestFlapIsRemembered(t *testing.T) {
+	const half = 2 * time.Second
+	for _, warm := range []bool{true, false} {
+		x := newTrouble()
+		if !warm {
+			x = &trouble{b: breaker.New(breaker.Policy{}.WithDefaults(0), nil), now: time.Now()}
+		}
+		x.play(breaker.Failed, half)
+		for range 2 {
+			x.play(breaker.Good, half)
+			x.play(breaker.Failed, half)
+		}
+		for i := range 14 { // until the minute since it closed is over
+			if x.play(breaker.Good, half); x.b.State() != breaker.Closed {
+				t.Fatalf("warm %v: %v after the good half %d", warm, x.b.State(), i+3)
+			}
+			if at := x.play(breaker.Failed, half); at >= 0 {
+				t.Fatalf("warm %v: bad half %d opened after %v", warm, i+4, at)
+			}
+		}
+	}
+}
+
+// TestBusyMinuteIsAMinute: what has come since a breaker closed is no busy minute
+// before it has lasted for one, however much it is.
+func TestBusyMinuteIsAMinute(t *testing.T) {
+	x := newTrouble()
+	x.play(breaker.Failed, 2*time.Second)
+	x.play(breaker.Good, 5*time.Second)
+	closed := x.now.Add(-2 * time.Second) // by the probes after 5 s
+	for x.b.State() == breaker.Closed && x.now.Sub(closed) < 5*time.Minute {
+		x.play(breaker.Failed, 3*time.Second)
+		x.play(breaker.Good, time.Second)
+	}
+	if lasted := x.now.Sub(closed); lasted < time.Minute || lasted > 65*time.Second {
+		t.Errorf("three bad seconds of four opened after %v, want a minute", lasted)
+	}
+}
+
 // TestOutagesTeachNoPatience: a breaker that was right opens at once again, and
 // forgets that it was wrong before.
 func TestOutagesTeachNoPatience(t *testing.T) {

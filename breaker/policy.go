@@ -25,8 +25,8 @@ type Policy struct {
 	WindowTime  time.Duration `json:"window_time,omitzero"`  // default 60 s
 	MinCalls    int           `json:"min_calls,omitzero"`    // before a rate counts; default 20
 	// OpenFor is the longest time that it stays open, default 30 s, at least
-	// 5 s. It starts with 5 s and doubles with each probing that fails; after
-	// a minute without an opening it starts anew.
+	// 5 s. It starts with 5 s, and doubles with each probing that fails after
+	// the first; after a minute without an opening it starts anew.
 	OpenFor time.Duration `json:"open_for,omitzero"`
 	// Probes is how many are let through then; all must succeed. Default 5. When
 	// none is left to give, and the latest was given longer ago than OpenFor and

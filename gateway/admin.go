@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"io"
@@ -28,6 +26,9 @@ type AdminConfig struct {
 	// Without one, only requests to a loopback name are served, and the
 	// endpoint must listen on loopback: see [CheckAdmin].
 	Token string
+	// MetricsToken opens GET /metrics too, and nothing else: what scrapes needs
+	// no right to override. Without a Token the page demands this one.
+	MetricsToken string
 	// Logger gets each override with its actor. Nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -46,10 +47,7 @@ func CheckAdmin(address, token string) error {
 }
 
 // admin is the endpoint behind its guards.
-type admin struct {
-	AdminConfig
-	token [sha256.Size]byte
-}
+type admin struct{ AdminConfig }
 
 // NewAdmin returns the handler of the admin endpoint:
 //
@@ -63,7 +61,7 @@ type admin struct {
 // when there is no token, so that no page in a browser reaches it.
 func NewAdmin(c AdminConfig) http.Handler {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
-	a := &admin{AdminConfig: c, token: sha256.Sum256([]byte(c.Token))}
+	a := &admin{c}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /admin/status", a.status)
 	mux.HandleFunc("POST /admin/breakers/{dependency}", a.override)
@@ -77,30 +75,18 @@ func NewAdmin(c AdminConfig) http.Handler {
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusForbidden, "cross-origin", "Cross-origin request", "requests of other origins are refused")
 	}))
-	return a.guard(origin.Handler(mux))
-}
-
-// guard lets only those in who may.
-func (a *admin) guard(next http.Handler) http.Handler {
+	pages := origin.Handler(mux)
+	guarded := demand(pages, c.Token)
+	if c.Metrics == nil || c.MetricsToken == "" {
+		return guarded
+	}
+	scraped := demand(pages, c.Token, c.MetricsToken)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if a.Token == "" {
-			if !loopback.Host(r.Host) {
-				refuse(w, r, http.StatusForbidden, "host", "Wrong host", "without a token the admin endpoint serves loopback names only")
-				return
-			}
-			next.ServeHTTP(w, r)
+		if r.URL.Path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			scraped.ServeHTTP(w, r)
 			return
 		}
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		sum := sha256.Sum256([]byte(given))
-		if !ok || subtle.ConstantTimeCompare(sum[:], a.token[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, r, http.StatusUnauthorized, "unauthorized", "Unauthorized", "a bearer token is needed")
-			return
-		}
-		next.ServeHTTP(w, r)
+		guarded.ServeHTTP(w, r)
 	})
 }
 

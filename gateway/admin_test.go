@@ -105,7 +105,7 @@ func TestStatusOfTheBreaker(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		check("before the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"failures","budget_exhausted":false,"next_probe":"`+probe(11*time.Second)+`"}`)
 		_ = r.Do(t.Context(), fail)
-		check("after the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"probe_failed","budget_exhausted":false,"next_probe":"`+probe(21*time.Second)+`"}`)
+		check("after the probe", `{"state":"open","forced":false,"failure_rate":1,"cause":"probe_failed","budget_exhausted":false,"next_probe":"`+probe(16*time.Second)+`"}`)
 		w := ask(h, "POST", breakers, `{"state":"closed","actor":"jane"}`)
 		if want := `{"state":"closed","forced":true,"failure_rate":0,"cause":"operator","budget_exhausted":false}` + "\n"; w.Body.String() != want {
 			t.Errorf("the answer to an override: got %s, want %s", w.Body, want)

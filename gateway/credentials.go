@@ -52,6 +52,9 @@ func (s CredentialSource) Credentials() (*credential.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A token is fetched every few minutes at the most. Without a connection in
+	// between, none is left behind when others take the place of these credentials.
+	sender.Close()
 	return credential.New(&oauth.ClientCredentials{
 		URL: s.TokenURL, ID: s.ClientID, Secret: s.ClientSecret.secret, Scopes: s.Scopes, StatusIsFinal: true,
 		HTTP: &http.Client{

@@ -30,6 +30,9 @@
 // call, less a margin for the way back. X-Retry-Attempt above 0 says that the
 // caller is retrying already; the gateway then makes a single attempt.
 //
+// gRPC calls over HTTP/2 are judged by their own status and deadline, as package
+// grpcretry judges them, and what the gateway has to say itself is a gRPC status.
+//
 // GET /health/live and /health/ready are the gateway's own, except under the
 // hosts of routes.
 package gateway

@@ -2,27 +2,43 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/credential"
+	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
-// Route sends requests to a dependency. Either Prefix or Host is set.
+// Route sends requests to a dependency. Prefix or Host is set, or both.
 type Route struct {
 	// Prefix is matched against whole segments of the path and then taken off:
 	// "/payments" takes /payments and /payments/1 but not /payments2. Of several
-	// the longest wins; "/" takes everything.
+	// the longest wins; "/" takes everything. A route without one takes all paths of its
+	// Host.
 	Prefix string
-	// Host is matched against the request's host, without its port.
+	// KeepPrefix leaves it in the path that is sent on.
+	KeepPrefix bool
+	// Host is matched against the request's host, without its port. A host that a route
+	// names belongs to the routes that name it.
 	Host string
+	// Methods and Headers, where set, narrow a route: to these methods, and to requests
+	// that have each of these headers with just this value. Of the routes of one prefix
+	// those with most headers come first, and then those with methods.
+	Methods []string
+	Headers map[string]string
+	// Limits bounds the calls of this route; the policy bounds those of the dependency.
+	Limits
 	// Target is the base URL of the dependency: http or https, without user,
 	// query and fragment.
 	Target *url.URL
@@ -49,24 +65,35 @@ type Config struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Options are passed to the retrying transport of each route.
 	Options []httpretry.Option
-	// Logger gets what goes wrong with callers' connections. Nil means
-	// slog.Default(). Retries are logged by the Retryers.
+	// TrustedProxies are the addresses of those in front of the gateway whose word on
+	// where a request comes from (X-Forwarded-*, Forwarded) is passed on. What any
+	// other caller says of it is replaced.
+	TrustedProxies []netip.Prefix
+	// Observe is called at the end of each call, on its goroutine and with its context;
+	// nil for no one. Requests for the gateway's own health are no calls.
+	Observe func(context.Context, *Record)
+	// Logger gets the calls that failed. Nil means slog.Default(). Retries are logged
+	// by the Retryers.
 	Logger *slog.Logger
 }
 
 // Gateway is the egress gateway, an [http.Handler]. Make it with [New]. It is
 // safe for concurrent use.
 type Gateway struct {
-	hosts     map[string]*route
-	prefixes  map[string]*route
-	maxPrefix int
-	draining  atomic.Bool
+	hosts    map[string]*table // by name, in lower case; "" is for all others
+	origin   forward.Origin
+	log      *slog.Logger
+	observe  func(context.Context, *Record) // or nil
+	draining atomic.Bool
 }
 
 // New returns a Gateway, or all faults of its configuration.
 func New(c Config) (*Gateway, error) {
-	g := &Gateway{hosts: map[string]*route{}, prefixes: map[string]*route{}}
 	c.Logger = cmp.Or(c.Logger, slog.Default())
+	g := &Gateway{
+		hosts: map[string]*table{}, log: c.Logger, observe: c.Observe,
+		origin: forward.Origin{Trusted: c.TrustedProxies, Pseudonym: forward.NewPseudonym()},
+	}
 	transports := wires{config: &c, below: map[*forbear.Retryer]http.RoundTripper{}, made: map[wire]http.RoundTripper{}}
 	var errs []error
 	for i, r := range c.Routes {
@@ -89,7 +116,7 @@ func (g *Gateway) open(r Route, transports *wires) (err error) {
 	if err != nil {
 		return err
 	}
-	rt := newRoute(r, t, transports.config.Logger)
+	rt := newRoute(r, t, g)
 	if r.Ingress != nil {
 		if rt.ingress, err = r.Ingress.handler(rt, transports.below[r.Retryer], transports.config); err != nil {
 			return err
@@ -102,9 +129,9 @@ func (g *Gateway) open(r Route, transports *wires) (err error) {
 // might hold credentials.
 func (r *Route) check() error {
 	switch {
-	case (r.Prefix == "") == (r.Host == ""):
-		return errors.New("want either a prefix or a host")
-	case r.Prefix != "" && (r.Prefix[0] != '/' || unclean(r.Prefix) || strings.Contains(r.Prefix, "//")):
+	case r.Prefix == "" && r.Host == "":
+		return errors.New("want a prefix or a host")
+	case r.Prefix != "" && (r.Prefix[0] != '/' || forward.Dotted(r.Prefix) || strings.Contains(r.Prefix, "//")):
 		return fmt.Errorf("prefix %q is no clean path", r.Prefix)
 	case r.Retryer == nil:
 		return errors.New("no retryer")
@@ -117,22 +144,7 @@ func (r *Route) check() error {
 	case r.Target.User != nil || r.Target.RawQuery != "" || r.Target.Fragment != "":
 		return errors.New("the target has a user, a query or a fragment")
 	}
-	return nil
-}
-
-// add enters a route under its host, in lower case, or its prefix. Two routes of
-// one key are a fault: which of them won would depend on the order of a file.
-func (g *Gateway) add(rt *route) error {
-	table, key := g.hosts, strings.ToLower(rt.Host)
-	if rt.Prefix != "" {
-		table, key = g.prefixes, rt.Prefix
-		g.maxPrefix = max(g.maxPrefix, len(key))
-	}
-	if table[key] != nil {
-		return fmt.Errorf("%s is routed already", key)
-	}
-	table[key] = rt
-	return nil
+	return r.Limits.check()
 }
 
 // Drain makes the gateway report that it is not ready, ahead of a shutdown. It
@@ -141,73 +153,48 @@ func (g *Gateway) Drain() { g.draining.Store(true) }
 
 // ServeHTTP implements [http.Handler].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rt := g.host(r.Host)
-	if rt == nil {
-		if strings.HasPrefix(r.URL.Path, healthPrefix) {
-			g.health(w, r)
-			return
-		}
-		rt = g.prefix(r.URL.Path)
+	routes, named := g.table(r.Host)
+	if !named && strings.HasPrefix(r.URL.Path, healthPrefix) {
+		g.health(w, r)
+		return
 	}
+	rt, allow := routes.find(r)
 	x := newIncoming(r)
+	if g.observe == nil {
+		g.serve(w, x, rt, allow)
+		return
+	}
+	now := time.Now()
+	x.meter.ResponseWriter, x.meter.began, x.meter.ended = w, now, now
+	defer func() { // a response that breaks off is a panic
+		c := x.record()
+		g.observe(x, &c)
+	}()
+	g.serve(&x.meter, x, rt, allow)
+}
+
+// serve handles a request that is not for the gateway itself. allow are the methods of
+// the routes that would take it otherwise.
+func (g *Gateway) serve(w http.ResponseWriter, x *incoming, rt *route, allow []string) {
+	r := x.in
+	refusal := g.guard(r, rt)
 	switch {
-	case unclean(r.URL.Path):
+	case r.Method == http.MethodConnect || r.Method == http.MethodTrace:
+		x.problem(w, badMethod)
+	case r.ProtoMajor == 1 && grpcwire.Is(r.Header):
+		x.problem(w, needsHTTP2)
+	case forward.Dotted(r.URL.Path):
 		x.problem(w, badPath)
+	case rt == nil && len(allow) > 0:
+		w.Header().Set("Allow", strings.Join(allow, ", "))
+		x.problem(w, wrongMethod)
 	case rt == nil:
 		x.problem(w, noRoute)
+	case refusal != nil:
+		x.problem(w, *refusal)
+	case g.origin.Loops(r):
+		x.problem(w, loop)
 	default:
 		x.forward(w, rt)
 	}
-}
-
-// host returns the route of a Host header, which may have a port.
-func (g *Gateway) host(host string) *route {
-	if len(g.hosts) == 0 {
-		return nil
-	}
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
-		host = host[:i]
-	}
-	return g.hosts[strings.ToLower(host)]
-}
-
-// prefix returns the route with the longest prefix of path, by whole segments.
-func (g *Gateway) prefix(path string) *route {
-	p := path
-	if len(p) > g.maxPrefix {
-		p = p[:g.maxPrefix+1]
-		if p[g.maxPrefix] != '/' {
-			p = p[:max(strings.LastIndexByte(p, '/'), 0)]
-		} else {
-			p = p[:g.maxPrefix]
-		}
-	}
-	for {
-		if rt := g.prefixes[p]; rt != nil {
-			return rt
-		}
-		cut := strings.LastIndexByte(p, '/')
-		if cut < 0 {
-			break
-		}
-		p = p[:cut]
-	}
-	if strings.HasPrefix(path, "/") {
-		return g.prefixes["/"]
-	}
-	return nil
-}
-
-// unclean reports whether a path has dot segments, by which it could leave the
-// base path of its target.
-func unclean(path string) bool {
-	if !strings.Contains(path, "/.") {
-		return false
-	}
-	for segment := range strings.SplitSeq(path, "/") {
-		if segment == "." || segment == ".." {
-			return true
-		}
-	}
-	return false
 }

@@ -62,6 +62,7 @@ func start(t testing.TB, routes ...gateway.Route) string {
 	}
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = gateway.NewServer(g)
+	srv.Listener = gateway.Listener(srv.Listener, nil, nil)
 	srv.Start()
 	t.Cleanup(srv.Close)
 	return srv.URL
@@ -327,7 +328,7 @@ func TestConfigFaults(t *testing.T) {
 	ok := parse(t, "http://up.test")
 	_, err := gateway.New(gateway.Config{Routes: []gateway.Route{
 		{Target: ok, Retryer: r},
-		{Prefix: "/a", Host: "a", Target: ok, Retryer: r},
+		{Prefix: "/a", Host: "a", Target: ok, Retryer: r, Limits: gateway.Limits{Stream: true, Timeout: 1}},
 		{Prefix: "a", Target: ok, Retryer: r},
 		{Prefix: "/a/../b", Target: ok, Retryer: r},
 		{Prefix: "/a", Target: ok},
@@ -337,8 +338,8 @@ func TestConfigFaults(t *testing.T) {
 		{Prefix: "/same", Target: ok, Retryer: r},
 		{Prefix: "/same/", Target: ok, Retryer: r},
 	}})
-	const want = `route 1: want either a prefix or a host
-route 2: want either a prefix or a host
+	const want = `route 1: want a prefix or a host
+route 2: a stream has no time-out: it would end in the middle
 route 3: prefix "a" is no clean path
 route 4: prefix "/a/../b" is no clean path
 route 5: no retryer

@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/inbound"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // headerCorrelation is the name in its canonical form.
@@ -22,12 +24,16 @@ type incoming struct {
 	context.Context
 	id   [1]string     // the correlation id, ready to be the value of a header
 	in   *http.Request // as the caller sent it
-	late atomic.Bool   // its body stood still for too long
+	call forward.Call  // what is sent on
+
+	route *route // nil for none
+	rpc   *rpc   // nil for plain HTTP
+	meter meter
 }
 
-// incomingOf returns the request that a forwarded request belongs to.
-func incomingOf(r *http.Request) *incoming {
-	return r.Context().Value(incomingKey{}).(*incoming) // forward put it there
+// incomingOf returns the request that the context of a call belongs to.
+func incomingOf(ctx context.Context) *incoming {
+	return ctx.Value(incomingKey{}).(*incoming) // forward put it there
 }
 
 // incomingKey is the key under which a context knows its incoming.
@@ -35,8 +41,11 @@ type incomingKey struct{}
 
 // Value makes the request known to those who handle its outgoing request.
 func (x *incoming) Value(key any) any {
-	if key == (incomingKey{}) {
+	switch key {
+	case incomingKey{}:
 		return x
+	case resend.TraceKey:
+		return &x.call.Interim.Trace
 	}
 	return x.Context.Value(key)
 }
@@ -45,13 +54,21 @@ func (x *incoming) Value(key any) any {
 // which its retries are logged.
 func newIncoming(r *http.Request) *incoming {
 	id := correlation(r)
-	return &incoming{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r}
+	return &incoming{Context: forbear.WithCorrelationID(r.Context(), id), id: [1]string{id}, in: r, rpc: newRPC(r)}
 }
 
 // forward sends the request on, under what its headers say of the call.
 func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 	r := x.in
+	x.route = rt
 	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
+	if x.rpc != nil {
+		ctx = inbound.Retry(ctx, rt.Retryer.Dependency(), r.Header[grpcwire.HeaderAttempts])
+		var cancel context.CancelFunc
+		ctx, cancel = x.rpc.bounded(ctx, r.Header)
+		defer cancel()
+		x.call.Stream = true
+	}
 	if deadline, ok := inbound.Deadline(r.Header[httpretry.HeaderDeadline]); ok {
 		left := time.Until(deadline)
 		if left <= httpretry.SafetyMargin {
@@ -66,11 +83,20 @@ func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
+	ctx, leave, ok := rt.enter(ctx, x, w)
+	if !ok {
+		return
+	}
+	defer leave()
 	if rt.keyed(r) {
+		if x.rpc != nil {
+			x.problem(w, notKept)
+			return
+		}
 		rt.ingress.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
-	rt.proxy.ServeHTTP(w, x.watchUpload(w, r.WithContext(ctx), rt.idle))
+	rt.forward.Forward(ctx, w, r, &x.call)
 }
 
 // correlation returns the caller's correlation id, or a new one where it brought

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httputil"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -56,14 +54,12 @@ func (in Ingress) handler(rt *route, send http.RoundTripper, c *Config) (http.Ha
 		in.Options.Disposition = ingressDisposition
 	}
 	in.Options.Logger = cmp.Or(in.Options.Logger, c.Logger)
-	proxy := &httputil.ReverseProxy{
-		Rewrite: rt.rewrite, Transport: once{send}, ModifyResponse: rt.ingressResponse, ErrorHandler: rt.ingressFailed,
-		BufferPool: &buffers, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
-	}
+	sender := rt.forward
+	sender.Send, sender.Accept, sender.Failed = once{send}, rt.ingressResponse, rt.ingressFailed
 	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), in.Timeout)
 		defer cancel()
-		proxy.ServeHTTP(w, r.WithContext(ctx))
+		sender.Forward(ctx, w, r, &incomingOf(ctx).call)
 	})
 	return idempotency.Handler(in.Store, in.Options, timed)
 }
@@ -121,15 +117,23 @@ func (rt *route) ingressResponse(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return errors.New("a switch of protocols cannot be kept")
 	}
-	resp.Header[headerCorrelation] = incomingOf(resp.Request).id[:1:1]
+	resp.Header[headerCorrelation] = incomingOf(resp.Request.Context()).id[:1:1]
 	return nil
 }
 
 // ingressFailed responds in place of a target that did not.
-func (rt *route) ingressFailed(w http.ResponseWriter, r *http.Request, err error) {
+func (rt *route) ingressFailed(ctx context.Context, w http.ResponseWriter, err error) {
+	x := incomingOf(ctx)
+	if p := x.own(err); p != nil {
+		x.problem(w, *p)
+		return
+	}
 	p := rt.upstream("the service could not be reached or broke off")
-	if f := httpretry.Classify(r.WithContext(context.WithoutCancel(r.Context())), nil, err); f.Class == forbear.ClassTimeout || errors.Is(err, context.DeadlineExceeded) {
+	late := errors.Is(err, context.DeadlineExceeded)
+	r := (&http.Request{}).WithContext(context.WithoutCancel(ctx))
+	if f := httpretry.Classify(r, nil, err); f.Class == forbear.ClassTimeout || late {
 		p.Type, p.Title, p.Status = problem.Namespace+"timeout", "Upstream timed out", http.StatusGatewayTimeout
 	}
-	incomingOf(r).problem(w, p)
+	rt.logFailure(x, err, p.Status)
+	x.problem(w, p)
 }

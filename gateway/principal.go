@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,22 @@ func PrincipalHeader(name string) func(*http.Request) (string, error) {
 			return v[0], nil
 		}
 		return "", errPrincipal
+	}
+}
+
+// PrincipalHeaderFrom is [PrincipalHeader] for requests of the peers that trusts
+// accepts: those of the proxies in front. Any other request has no principal,
+// whatever it brings; nor has one whose peer has no IP address, such as that of a
+// Unix socket. The peer is the other end of the connection, never what a header
+// says of it. trusts must be safe for concurrent use.
+func PrincipalHeaderFrom(name string, trusts func(peer netip.Addr) bool) func(*http.Request) (string, error) {
+	principal := PrincipalHeader(name)
+	return func(r *http.Request) (string, error) {
+		peer, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil || !trusts(peer.Addr().Unmap().WithZone("")) {
+			return "", errPrincipal
+		}
+		return principal(r)
 	}
 }
 

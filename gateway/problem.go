@@ -1,14 +1,16 @@
 package gateway
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/problem"
 )
@@ -20,16 +22,35 @@ func newProblem(status int, kind, title, detail string) problem.Problem {
 
 // The refusals that need no more than the request itself.
 var (
-	noRoute  = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
-	bodyLate = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
-	badPath  = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments")
+	noRoute      = newProblem(http.StatusNotFound, "no-route", "No such route", "no route of this gateway matches the request's host or path")
+	badMethod    = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "CONNECT and TRACE are not forwarded")
+	wrongMethod  = newProblem(http.StatusMethodNotAllowed, "method", "Method not allowed", "no route of this path takes the request's method")
+	bodyTooLarge = newProblem(http.StatusRequestEntityTooLarge, "request-body", "Request body too large", "the request's body is longer than its route allows")
+	badPath      = newProblem(http.StatusBadRequest, "bad-path", "Bad path", "the path has dot segments, or cannot be passed on as it is written")
+	badBody      = newProblem(http.StatusBadRequest, "request-body", "Bad request body", "the request's body breaks the rules of HTTP")
+	bodyLate     = newProblem(http.StatusRequestTimeout, "request-body", "Request body incomplete", "the rest of the request's body did not come in time")
+	loop         = newProblem(http.StatusLoopDetected, "loop", "Loop detected", "the request has passed this gateway before: the target of a route leads back to it")
 )
 
 // problem responds with p, completed by the path and the correlation id: a
 // caller's report then leads to the log lines of the same request.
 func (x *incoming) problem(w http.ResponseWriter, p problem.Problem) {
+	if x.in.ProtoMajor > 1 {
+		delete(w.Header(), "Connection") // it would end the calls of others
+	}
+	if x.rpc != nil {
+		x.status(w, p)
+		return
+	}
 	p.Instance, p.CorrelationID = x.in.URL.EscapedPath(), x.id[0]
 	problem.Write(w, p)
+}
+
+// full is the problem of a route that has no place left.
+func (rt *route) full() problem.Problem {
+	p := newProblem(http.StatusServiceUnavailable, "suppressed", "Call or retry suppressed", fmt.Sprintf("the route has %d calls under way, and takes no more", rt.MaxConcurrent))
+	p.Dependency, p.Reason = rt.Retryer.Dependency(), forbear.ReasonBulkheadFull.String()
+	return p
 }
 
 // upstream is the problem of a target that did not respond.
@@ -41,29 +62,51 @@ func (rt *route) upstream(detail string) problem.Problem {
 
 // failed responds for a dependency that did not. The error's own text stays
 // inside: it may hold the URL.
-func (rt *route) failed(w http.ResponseWriter, r *http.Request, err error) {
-	x := incomingOf(r)
+func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
+	x := incomingOf(ctx)
+	if p := x.own(err); p != nil {
+		w.Header().Set("Connection", "close") // the rest of the request is not read
+		x.problem(w, *p)
+		return
+	}
 	p := rt.upstream("the dependency could not be reached or broke off")
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
-		switch {
-		case x.late.Load(): // the server takes that for the caller's leaving, too
-			x.problem(w, bodyLate)
-			return
-		case e.Reason == forbear.ReasonCanceled:
+		x.meter.reason = e.Reason
+		if e.Reason == forbear.ReasonCanceled {
 			return // the caller has gone
 		}
 		fill(&p, e)
-		stopped(w.Header(), e)
-		comeBack(w.Header(), e)
+		x.stopped(w.Header(), e)
+		retryAfter(w.Header(), e)
 	}
+	rt.logFailure(x, err, p.Status)
 	x.problem(w, p)
 }
 
-// comeBack says when a new call may expect its turn, in whole seconds: too late rather
-// than too early.
-func comeBack(h http.Header, e *forbear.Error) {
-	if e.Reason == forbear.ReasonPaced {
-		h.Set("Retry-After", strconv.FormatInt(max(int64(math.Ceil(time.Until(e.Until).Seconds())), 1), 10))
+// retryAfter says when another call is worth its while, where that is known: a
+// breaker's next probe, or a turn under a limit. It is rounded up, since an early call would be refused again.
+func retryAfter(h http.Header, e *forbear.Error) {
+	if e.Until.IsZero() {
+		return
+	}
+	wait := max(time.Until(e.Until), time.Nanosecond)
+	h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+}
+
+// own returns the problem of a request that could not be passed on for what its caller
+// sent, or nil.
+func (x *incoming) own(err error) *problem.Problem {
+	switch fault := x.call.BodyError(); {
+	case errors.Is(err, forward.ErrPath):
+		return &badPath
+	case fault == nil, errors.Is(fault, context.Canceled):
+		return nil
+	case errors.Is(fault, forward.ErrTooLarge):
+		return &bodyTooLarge
+	case forward.Late(fault): // the server takes that for the caller's leaving, too
+		return &bodyLate
+	default:
+		return &badBody
 	}
 }
 
@@ -95,5 +138,6 @@ func fill(p *problem.Problem, e *forbear.Error) {
 		p.Detail = why + ": no attempt was made"
 		return
 	}
-	p.Detail = fmt.Sprintf("%s (%s) on attempt %d", why, e.Type, e.Attempts)
+	cause := cmp.Or(e.Failure().Explain(), e.Type)
+	p.Detail = fmt.Sprintf("%s (%s) on attempt %d", why, cause, e.Attempts)
 }

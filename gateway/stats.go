@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/gateway/upstream"
 	"github.com/forbear-go/forbear/internal/metric"
 )
 
@@ -18,6 +20,8 @@ type Stats struct {
 	service  string // as given: the page is for people, not for a label
 	recorder *metric.Recorder
 	counts   counts
+	// upstreams are the connections to the dependencies, or nil.
+	upstreams atomic.Pointer[map[string]*upstream.Upstream]
 }
 
 // NewStats returns Stats for the named service.
@@ -46,7 +50,7 @@ func (s *Stats) retryer(dependency string) *forbear.Retryer {
 // that events named but no Retryer serves is shown with its counts alone.
 func (s *Stats) Status(now time.Time) Status {
 	st := Status{Service: s.service, At: now, Incoming: s.counts.incoming.Load(), Dependencies: []DependencyStatus{}}
-	retryers := s.recorder.Retryers()
+	retryers, endpoints := s.recorder.Retryers(), s.Endpoints()
 	for name, d := range s.counts.statuses() {
 		if r := retryers[name]; r != nil {
 			l := r.Level(now)
@@ -69,6 +73,7 @@ func (s *Stats) Status(now time.Time) Status {
 			if b := r.Bulkhead(); b != nil {
 				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
 			}
+			d.Endpoints = endpoints[name]
 		}
 		st.Dependencies = append(st.Dependencies, *d)
 	}
@@ -102,6 +107,8 @@ type DependencyStatus struct {
 	Concurrency *BulkheadStatus  `json:"bulkhead,omitempty"`
 	// Pace is there while the dependency limits its callers.
 	Pace *PaceStatus `json:"pace,omitempty"`
+	// Endpoints are the addresses of a dependency that may have several.
+	Endpoints []upstream.EndpointStatus `json:"endpoints,omitempty"`
 }
 
 // BudgetStatus is the reading of a retry budget.

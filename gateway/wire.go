@@ -25,6 +25,7 @@ type wire struct {
 	retryer     *forbear.Retryer
 	credentials *credential.Cache
 	override    bool
+	stream      bool
 }
 
 // of returns the transport of a route.
@@ -33,14 +34,17 @@ func (w *wires) of(r *Route) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := wire{r.Retryer, r.Credentials, r.Override}
+	key := wire{r.Retryer, r.Credentials, r.Override, r.Stream}
 	if t := w.made[key]; t != nil {
 		return t, nil
 	}
-	t := httpretry.NewTransport(next, r.Retryer, w.config.Options...)
+	opts := append([]httpretry.Option{httpretry.WithEnvelope(rpcOf)}, w.config.Options...)
+	if r.Stream {
+		opts = append(opts, httpretry.WithStreams())
+	}
+	t := httpretry.NewTransport(next, r.Retryer, opts...)
 	if r.Credentials != nil {
-		own := httpretry.NewTransport(next, r.Retryer,
-			append(slices.Clip(w.config.Options), httpretry.WithCredentials(r.Credentials))...)
+		own := httpretry.NewTransport(next, r.Retryer, append(slices.Clip(opts), httpretry.WithCredentials(r.Credentials))...)
 		if r.Override {
 			t = own
 		} else {
@@ -67,6 +71,9 @@ func (w *wires) next(r *Route) (http.RoundTripper, error) {
 	}
 	if w.config.Wrap != nil {
 		t = w.config.Wrap(t)
+	}
+	if w.config.Observe != nil {
+		t = metered{t}
 	}
 	w.below[r.Retryer] = t
 	return t, nil

@@ -3,12 +3,8 @@ package grpcretry
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
-	"strconv"
-	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -16,15 +12,16 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/hint"
 )
 
 // Names of metadata that this package reads or writes.
 const (
 	// TrailerPushback is a server's own wait, in milliseconds (gRFC A6).
-	TrailerPushback = "grpc-retry-pushback-ms"
+	TrailerPushback = grpcwire.Pushback
 	// HeaderAttempts is the number of attempts before this one (gRFC A6).
-	HeaderAttempts = "grpc-previous-rpc-attempts"
+	HeaderAttempts = grpcwire.Attempts
 	// HeaderKey carries the idempotency key.
 	HeaderKey = "idempotency-key"
 )
@@ -78,7 +75,7 @@ func Classify(ctx context.Context, err error, trailer metadata.MD) forbear.Failu
 		return forbear.Failure{Type: errtype.Unknown, Err: err}
 	}
 	f = forbear.Failure{Class: classOf(s.Code()), Type: grpccode.Label(uint32(s.Code())), Err: err}
-	f.Hint = hint.Stricter(retryInfo(s), pushback(trailer[TrailerPushback]))
+	f.Hint = hint.Stricter(retryInfo(s), grpcwire.PushbackHint(trailer[TrailerPushback]))
 	return f
 }
 
@@ -95,42 +92,10 @@ func wraps(err error) bool {
 // classOf is R-4's table.
 func classOf(c codes.Code) forbear.Class { return grpccode.Class(uint32(c)) }
 
-// floor returns the hint for a server's wait.
-func floor(d time.Duration) forbear.Hint {
-	return forbear.Hint{Floor: d, Spread: hint.Spread(d, hint.SpreadShare)}
-}
-
-// pushback reads gRFC A6: one number of milliseconds takes the backoff's place;
-// a negative or unreadable one, or more than one, says stop.
-func pushback(values []string) forbear.Hint {
-	if len(values) == 0 {
-		return forbear.Hint{}
-	}
-	ms, err := strconv.Atoi(values[0])
-	if len(values) > 1 || err != nil || ms < 0 {
-		return forbear.Hint{Stop: true}
-	}
-	wait := time.Duration(math.MaxInt64)
-	if ms <= math.MaxInt64/int(time.Millisecond) {
-		wait = time.Duration(ms) * time.Millisecond
-	}
-	h := floor(wait)
-	h.NoBackoff = true
-	return h
-}
-
 // retryInfo reads google.rpc.RetryInfo off a status.
 func retryInfo(s *status.Status) (h forbear.Hint) {
-	for _, detail := range s.Details() {
-		info, ok := detail.(*errdetails.RetryInfo)
-		if !ok || info.GetRetryDelay() == nil {
-			continue
-		}
-		d := info.GetRetryDelay().AsDuration() // saturates
-		if d < 0 {
-			return forbear.Hint{Stop: true}
-		}
-		h = hint.Stricter(h, floor(d))
+	for _, detail := range s.Proto().GetDetails() {
+		h = hint.Stricter(h, grpcwire.RetryInfo(detail.GetTypeUrl(), detail.GetValue()))
 	}
 	return h
 }

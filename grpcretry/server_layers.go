@@ -9,13 +9,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
 // TrailerExhausted in the trailer of a failed call says that a layer below has
 // used its retries for it: the caller does not begin its own.
-const TrailerExhausted = "forbear-retries-exhausted"
+const TrailerExhausted = grpcwire.Exhausted
 
 // UnaryServerInterceptor returns an interceptor for a server whose handlers make
 // calls of their own. It hands the number of the attempt to the handler's

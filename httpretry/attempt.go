@@ -11,6 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/resend"
+	"github.com/forbear-go/forbear/internal/visit"
 )
 
 // attempt is one send: the cloned request, its timeout, its watch over
@@ -35,6 +36,7 @@ type attempt struct {
 type extras struct {
 	clone  http.Request
 	guard  resend.Guard
+	visit  visit.Visit
 	upload *upload   // nil when the body is not watched
 	number [1]string // the value of HeaderAttempt
 	due    [1]string // that of HeaderDeadline
@@ -57,9 +59,10 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	a := &f.attempt
 	a.extras = &f.rest
 	a.parent = call.Context(x.req.Context())
-	a.ctx = a.parent
+	a.visit.Begin(a.parent, x.at.visited())
+	a.ctx = &a.visit
 	if !t.noTimeout || !t.noTrace {
-		a.ctx, a.cancel = context.WithCancel(a.parent)
+		a.ctx, a.cancel = context.WithCancel(a.ctx)
 	}
 	ctx := a.ctx
 	if !t.noTrace {
@@ -91,6 +94,15 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 		a.timer = time.AfterFunc(a.limit, ended)
 	}
 	return a, nil
+}
+
+// visited returns what the attempt knows of where the attempts of its call went, or
+// nil.
+func (a *attempt) visited() *visit.Visit {
+	if a == nil || a.extras == nil {
+		return nil
+	}
+	return &a.visit
 }
 
 // bareAttempt is newAttempt for a transport that adds nothing. Nothing of such

@@ -14,16 +14,24 @@ type Envelope interface {
 	// Begin completes what the decision must know of the call: whether it
 	// needs an idempotency key, and which it has.
 	Begin(s *forbear.State)
-	// Send gives the clone for the attempt with that number its body, and
-	// returns how long the attempt may take, at most limit.
+	// Send completes the clone for the attempt with that number, with a body where
+	// the request has none, and returns how long the attempt may take, at most limit.
 	Send(req *http.Request, number int, limit time.Duration) (time.Duration, error)
 	// Classify judges a response instead of [Classify]. What it reads of the
 	// body it puts back.
 	Classify(resp *http.Response) forbear.Failure
 }
 
+// failer is an [Envelope] whose protocol has its own view of attempts without a response.
+type failer interface {
+	// Failed returns the failure that f, which is how HTTP sees it, is in the protocol.
+	Failed(f forbear.Failure) forbear.Failure
+}
+
 // WithEnvelope gives the calls for which find returns an Envelope to that
-// envelope's judgment. The bodies of such requests come from it alone.
+// envelope's judgment. A request without a body gets one from it; the body of any other
+// is sent again as that of plain HTTP is. An envelope that has a method
+// Failed(forbear.Failure) forbear.Failure judges attempts without a response as well.
 func WithEnvelope(find func(*http.Request) Envelope) Option {
 	return func(t *transport) { t.envelope = find }
 }
@@ -35,7 +43,6 @@ func (x *exchange) openEnvelope(s *forbear.State) {
 	}
 	if x.envelope = x.t.envelope(x.req); x.envelope != nil {
 		state := *s // a copy: calls without an envelope keep theirs off the heap
-		state.Unreplayable = false
 		x.envelope.Begin(&state)
 		*s = state
 	}

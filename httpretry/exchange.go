@@ -71,6 +71,9 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 		resp, err := x.t.next.RoundTrip(a.req)
 		err = redacted(x.req, a.explain(err))
 		f := x.classify(a, resp, err)
+		if v := a.visited(); v != nil {
+			v.End(f)
+		}
 		if f.Class == forbear.ClassSuccess {
 			call.Succeed(ctx)
 			x.handOver(a, resp, nil)
@@ -197,6 +200,9 @@ func (x *exchange) classify(a *attempt, resp *http.Response, err error) forbear.
 	f := Classify(x.req, resp, err)
 	if x.t.spread != hint.SpreadShare {
 		f.Hint.Spread = hint.Spread(f.Hint.Floor, x.t.spread)
+	}
+	if e, ok := x.envelope.(failer); ok && f.Class != forbear.ClassCanceled && f.Class != forbear.ClassCertificate {
+		return e.Failed(f)
 	}
 	return f
 }

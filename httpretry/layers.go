@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
@@ -72,8 +73,10 @@ func exhaustedBelow(resp *http.Response, err error) bool {
 	if resp == nil {
 		return false // against the contract of RoundTripper, but no reason to panic
 	}
-	if said := resp.Header[HeaderExhausted]; len(said) > 0 && said[0] != "" {
-		return true
+	for _, said := range [...][]string{resp.Header[HeaderExhausted], resp.Header[grpcwire.HeaderExhausted]} {
+		if len(said) > 0 && said[0] != "" {
+			return true
+		}
 	}
 	e, ok := Outcome(resp)
 	return ok && forbear.ExhaustedBelow(e)

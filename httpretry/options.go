@@ -23,6 +23,13 @@ func WithBodyLimit(bytes int) Option {
 	return func(t *transport) { t.bodyLimit = max(bytes, 0) }
 }
 
+// WithStreams lets bodies stand still for any time, in both directions, whatever the
+// policy's BodyIdle: for watches and feeds that are no Server-Sent Events, which may
+// stand still anyway.
+func WithStreams() Option {
+	return func(t *transport) { t.streams = true }
+}
+
 // WithHintSpread sets how far above the server's wait a retry may come, as a
 // fraction of that wait, so that a crowd that was given the same number does not
 // return at the same moment. Default 0.1, at most 5 s; 0 switches it off.

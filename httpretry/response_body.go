@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -67,11 +66,9 @@ func (x *exchange) asked(a *attempt, e *forbear.Error) *http.Request {
 }
 
 // idleOf returns for how long the body of the response may stand still; 0 is for
-// ever. A stream of events may have nothing to say for any time.
+// ever.
 func (a *attempt) idleOf(resp *http.Response) time.Duration {
-	const events = "text/event-stream"
-	media := resp.Header.Get("Content-Type")
-	if a.timer == nil || len(media) >= len(events) && strings.EqualFold(media[:len(events)], events) {
+	if a.timer == nil || unhurried(resp.Header) {
 		return 0
 	}
 	return max(a.idle, 0)

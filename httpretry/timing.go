@@ -3,14 +3,25 @@ package httpretry
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // What the time of an attempt bounds is the server's part: the connection and its
 // handshake, and the wait for the headers of the response once the request was
 // sent. While a body moves, in either direction, only its standing still is bounded.
+
+// unhurried reports whether a body may have nothing to say for any time: a stream of
+// events, and the messages of gRPC, whose deadline is their own.
+func unhurried(h http.Header) bool {
+	const events = "text/event-stream"
+	media := h.Get("Content-Type")
+	return len(media) >= len(events) && strings.EqualFold(media[:len(events)], events) || grpcwire.Is(h)
+}
 
 // explain names the cause of an error: the attempt's own timeout, or a re-send
 // that was stopped. net/http knows both only as a canceled context.

@@ -29,6 +29,7 @@ type transport struct {
 	noHeader  bool
 	noTimeout bool
 	noTrace   bool
+	streams   bool
 
 	credentials *credential.Cache
 	pacer       *pace.Pacer // nil when the Retryer's own counts
@@ -84,9 +85,15 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	policy := r.Policy()
+	if unhurried(req.Header) {
+		policy.BodyIdle = 0
+	}
 	x := exchange{
 		t: t, r: r, req: req, timeout: policy.AttemptTimeout(), idle: policy.BodyIdle, total: policy.Total,
 		reclassed: len(policy.Classify) > 0, place: call.Hold(),
+	}
+	if t.streams {
+		x.idle = 0
 	}
 	x.prepare(&call.State, &policy)
 	x.openEnvelope(&call.State)

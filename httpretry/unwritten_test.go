@@ -115,11 +115,14 @@ func TestWhatWasNotWrittenGoesOut(t *testing.T) {
 		{"PUT, streamed", http.MethodPut, func(text string) io.Reader { return struct{ io.Reader }{strings.NewReader(text)} }, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, over := range []string{"net/http", "forbear"} {
+			for _, over := range []string{"net/http", "forbear", "forbear and a layer"} {
 				s := newStale(t, connections)
 				var rt http.RoundTripper = s.Transport
+				if over == "forbear and a layer" {
+					rt = declared{rt, s.Transport}
+				}
 				rec := &counter{}
-				if over == "forbear" {
+				if over != "net/http" {
 					r, err := forbear.New("payments", fast, forbear.WithObserver(rec.observer()))
 					if err != nil {
 						t.Fatal(err)
@@ -137,7 +140,7 @@ func TestWhatWasNotWrittenGoesOut(t *testing.T) {
 						_, _ = io.Copy(io.Discard, resp.Body)
 						_ = resp.Body.Close()
 						good++
-					} else if over == "forbear" || tc.plain {
+					} else if over != "net/http" || tc.plain {
 						t.Errorf("%s: %v", over, err)
 					}
 				}
@@ -149,13 +152,21 @@ func TestWhatWasNotWrittenGoesOut(t *testing.T) {
 				if len(s.received) != good {
 					t.Errorf("%s: %d succeeded, %d were received", over, good, len(s.received))
 				}
-				if sent := rec.n.Load(); over == "forbear" && sent != connections {
+				if sent := rec.n.Load(); over != "net/http" && sent != connections {
 					t.Errorf("%d attempts for %d calls", sent, connections)
 				}
 			}
 		})
 	}
 }
+
+// declared is a layer that hands each request to one transport, and says to which.
+type declared struct {
+	http.RoundTripper
+	below *http.Transport
+}
+
+func (d declared) Underlying() *http.Transport { return d.below }
 
 // A POST that was written is received once, whoever would send it again: a layer in
 // between, traced or not, whatever the policy says of what was not sent; or net/http,

@@ -8,17 +8,9 @@ import (
 	"time"
 )
 
-const (
-	// smallBody is read at once, in bytes. Of those who send more, only
-	// largeBodies are read at a time: otherwise a thousand requests that are
-	// too large, and do not say so, would take a thousand times the limit
-	// before they are refused.
-	smallBody   = 16 << 10
-	largeBodies = 64
-	// largeBodyTime bounds the reading of a large body and the wait for it, so
-	// that slow senders do not keep the others out.
-	largeBodyTime = 10 * time.Second
-)
+// smallBody is read at once, in bytes; what is larger comes in under the bounds
+// of [room].
+const smallBody = 16 << 10
 
 // What a body can be refused for, beside the errors of reading it.
 var (
@@ -48,33 +40,60 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err != nil || n < small {
 		return buf.Bytes(), err
 	}
-	if n <= h.MaxRequest {
-		timeout := time.NewTimer(largeBodyTime)
-		defer timeout.Stop()
-		select {
-		case h.large <- struct{}{}:
-			defer func() { <-h.large }()
-		case <-timeout.C:
-			return nil, errOverloaded
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		}
-		// A server without deadlines, such as a test's, has the sender's pace.
-		control := http.NewResponseController(w)
-		if control.SetReadDeadline(time.Now().Add(largeBodyTime)) == nil {
-			defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-		}
-		rest := min(h.MaxRequest+1-n, 1<<20)
-		if r.ContentLength > 0 {
-			rest = r.ContentLength - n
-		}
-		buf.Grow(int(rest) + bytes.MinRead) // once, and not by doubling
-		_, err = io.Copy(&buf, io.LimitReader(r.Body, h.MaxRequest+1-n))
-	}
-	if err == nil && int64(buf.Len()) > h.MaxRequest {
+	if n > h.MaxRequest {
 		return nil, errTooLarge
 	}
-	return buf.Bytes(), err
+	return h.large(w, r, buf.Bytes())
+}
+
+// block is by how much a large body grows, in bytes. Blocks stay where they are
+// until the body has ended: one that doubled would leave as much for the collector.
+const block = 64 << 10
+
+// large reads what is left of a body that has begun with so much. It grows as
+// bytes arrive, whatever length the caller has named.
+func (h *handler) large(w http.ResponseWriter, r *http.Request, first []byte) ([]byte, error) {
+	// A server without deadlines, such as a test's, has the sender's pace.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(largeBodyTime))
+	own := share{room: h.room}
+	defer own.giveBack()
+	blocks, length := [][]byte{first}, int64(len(first))
+	for {
+		waited, err := own.grow(r.Context(), block)
+		if err != nil {
+			return nil, err
+		}
+		if waited {
+			_ = control.SetReadDeadline(time.Now().Add(largeBodyTime))
+		}
+		// The byte that is too many is read, and those after it are not.
+		b := make([]byte, min(block, h.MaxRequest+1-length))
+		n, err := fill(r.Body, b)
+		blocks, length = append(blocks, b[:n]), length+int64(n)
+		switch {
+		case length > h.MaxRequest:
+			return nil, errTooLarge
+		case err == io.EOF: // bare: a body that broke off has another error
+			_ = control.SetReadDeadline(time.Time{})
+			return bytes.Join(blocks, nil), nil
+		case err != nil:
+			// The deadline stays: without it the server would wait for the rest
+			// before it responds.
+			return nil, err
+		}
+	}
+}
+
+// fill reads until b is full. Its error is r's own: [io.ReadFull] has the same one
+// for a body that has ended and for one that broke off.
+func fill(r io.Reader, b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var m int
+		m, err = r.Read(b[n:])
+		n += m
+	}
+	return n, err
 }
 
 // exactly reads a body that says how long it is, with one allocation.

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/problem"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
@@ -29,7 +31,7 @@ func Handler(store Store, opts Options, next http.Handler) (http.Handler, error)
 	if next == nil {
 		return nil, errors.New("idempotency: no handler")
 	}
-	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}, large: make(chan struct{}, largeBodies)}, nil
+	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}, room: newRoom()}, nil
 }
 
 // handler is the middleware. It is immutable but for its flights, and safe for
@@ -40,7 +42,7 @@ type handler struct {
 	next    http.Handler
 	names   map[string]bool
 	flights flights
-	large   chan struct{} // the large bodies that are being read
+	room    *room // for the large bodies that are being read
 }
 
 // ServeHTTP implements [http.Handler].
@@ -211,6 +213,9 @@ func (x *keyedRequest) replay(a *Response) {
 	head := x.w.Header()
 	maps.Copy(head, a.Header)
 	head.Set(x.h.ReplayHeader, "true")
+	if id := forbear.CorrelationID(x.r.Context()); id != "" {
+		head.Set(problem.HeaderCorrelation, id) // of this request, not of the one whose response it is
+	}
 	x.w.WriteHeader(a.Status)
 	_, _ = x.w.Write(a.Body)
 }

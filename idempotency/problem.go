@@ -1,10 +1,12 @@
 package idempotency
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/problem"
 )
@@ -70,10 +72,17 @@ func busy(wait time.Duration) refusal {
 		"an earlier attempt with this key is still running: try again with the same key").after(max(time.Second, min(wait, maxRetryAfter)))
 }
 
+// correlation returns the id under which a request is logged: the one that what
+// is around the handler has given its context, or else the one that it came with;
+// "" when there is neither.
+func correlation(r *http.Request) string {
+	return cmp.Or(forbear.CorrelationID(r.Context()), inbound.Correlation(r.Header))
+}
+
 // write sends p.
 func (p refusal) write(w http.ResponseWriter, r *http.Request) {
 	p.Instance = r.URL.EscapedPath()
-	p.CorrelationID = inbound.ID(r.Header.Values(problem.HeaderCorrelation))
+	p.CorrelationID = correlation(r)
 	if p.wait > 0 {
 		seconds := int64((p.wait + time.Second - 1) / time.Second)
 		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))

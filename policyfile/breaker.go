@@ -17,7 +17,7 @@ func breakerSchema() object {
 		"window":       "one of the two windows, both of which are looked at: the last so many calls; 100 unless said otherwise",
 		"window_time":  "the other window: the calls of the last so long, such as 60s, which is the default",
 		"min_calls":    "calls in a window before its rate counts; 20 unless said otherwise",
-		"open_for":     "the longest time that it stays open, such as 30s: it starts with 5s, and doubles with each probing that fails",
+		"open_for":     "the longest time that it stays open, such as 30s: it starts with 5s, and doubles with each probing that fails after the first",
 		"probes":       "calls that must all succeed before it closes; 5 unless said otherwise",
 		"on_budget":    "what a spent retry budget does: signal shows it, immediate opens the breaker, off does not even show it",
 	})

@@ -13,19 +13,22 @@ import (
 // profile has none of these.
 func (r *policyReader) around(dep *Dependency) fields {
 	known := fields{
-		"url":          func(v *yaml.Node) { r.url(v, "url", dependencyURL, r.owner, &dep.URL) },
-		"service":      func(v *yaml.Node) { dep.Service, _ = r.label(v, "service") },
-		"protocol":     func(v *yaml.Node) { dep.Protocol, _ = r.label(v, "protocol") },
-		"methods":      func(v *yaml.Node) { dep.Methods = r.methods(v) },
-		"other_layers": func(v *yaml.Node) { r.text(v, "other_layers", &dep.OtherLayers) },
-		"keys":         func(v *yaml.Node) { r.promise(v, "keys", &dep.Keys, r.note) },
-		"dead_letter":  func(v *yaml.Node) { r.section(v, "dead_letter", &dep.DeadLetter, nil) },
-		"dedup":        func(v *yaml.Node) { r.duration(v, "dedup", &dep.Dedup) },
-		"secret":       func(v *yaml.Node) { r.secret(v, dep) },
-		"credentials":  func(v *yaml.Node) { r.credentials(v, dep) },
-		"health":       func(v *yaml.Node) { r.probe(v, dep) },
-		"pace":         func(v *yaml.Node) { r.pace(v, dep) },
-		"tls":          r.tls,
+		"url":            func(v *yaml.Node) { r.url(v, "url", dependencyURL, r.owner, &dep.URL) },
+		"endpoints":      func(v *yaml.Node) { r.endpoints(v, &dep.Endpoints) },
+		"connection_age": func(v *yaml.Node) { r.connectionAge(v, &dep.ConnectionAge) },
+		"service":        func(v *yaml.Node) { dep.Service, _ = r.label(v, "service") },
+		"protocol":       func(v *yaml.Node) { dep.Protocol, _ = r.label(v, "protocol") },
+		"methods":        func(v *yaml.Node) { dep.Methods = r.methods(v) },
+		"other_layers":   func(v *yaml.Node) { r.text(v, "other_layers", &dep.OtherLayers) },
+		"keys":           func(v *yaml.Node) { r.promise(v, "keys", &dep.Keys, r.note) },
+		"dead_letter":    func(v *yaml.Node) { r.section(v, "dead_letter", &dep.DeadLetter, nil) },
+		"dedup":          func(v *yaml.Node) { r.duration(v, "dedup", &dep.Dedup) },
+		"secret":         func(v *yaml.Node) { r.secret(v, dep) },
+		"credentials":    func(v *yaml.Node) { r.credentials(v, dep) },
+		"health":         func(v *yaml.Node) { r.probe(v, dep) },
+		"pace":           func(v *yaml.Node) { r.pace(v, dep) },
+		"tls":            func(v *yaml.Node) { r.tls(v, dep) },
+		"http2":          func(v *yaml.Node) { r.http2(v, dep) },
 	}
 	r.placed("", known)
 	known["extends"], known["profile"] = skip, skip
@@ -42,10 +45,11 @@ func (r *policyReader) note(field string, v *yaml.Node) {
 // missing: no client retries them.
 var httpMethods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"}
 
-// methods reads the methods that a dependency is called with, each once.
-func (r *policyReader) methods(n *yaml.Node) (found []string) {
-	for _, item := range r.items(n, "methods") {
-		if i, ok := r.choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
+// methods reads the methods that a dependency is called with, or a route takes, each
+// once.
+func (d *decoder) methods(n *yaml.Node) (found []string) {
+	for _, item := range d.items(n, "methods") {
+		if i, ok := d.choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
 			found = append(found, httpMethods[i])
 		}
 	}
@@ -75,19 +79,6 @@ func (r *policyReader) secret(n *yaml.Node, dep *Dependency) {
 		return
 	}
 	r.strict(n, "secret", fields{"env": func(v *yaml.Node) { r.env(v, "secret.env", &dep.SecretEnv) }})
-}
-
-// tls refuses to switch verification off. The field exists for that
-// refusal: an unknown key would leave its author looking for the right
-// spelling.
-func (r *policyReader) tls(n *yaml.Node) {
-	r.strict(n, "tls", fields{"verify": r.sets("tls.verify", func(v *yaml.Node) {
-		verify := true
-		r.flag(v, "tls.verify", &verify)
-		if !verify {
-			r.refuse(r.at(v), "R-9", r.owner, "tls.verify", "%s: tls.verify cannot be switched off", r.owner)
-		}
-	})})
 }
 
 // env reads the name of an environment variable: capitals, digits and

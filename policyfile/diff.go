@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -53,8 +54,15 @@ func Diff(old, new *File) (changes []Change) {
 		add("", "observability", "%s", silence(new.Observability))
 	}
 	waiverChanges(old, new, add)
-	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || old.Gateway.Listen != new.Gateway.Listen {
+	if a, b := fmt.Sprint(routes(old)), fmt.Sprint(routes(new)); a != b || !slices.Equal(old.Gateway.Listen, new.Gateway.Listen) {
 		add("", "gateway", "the gateway's address or routes are others")
+	}
+	if a, b := old.Gateway.TrustedProxies, new.Gateway.TrustedProxies; !slices.Equal(a, b) {
+		list := func(of []netip.Prefix) string { return cmp.Or(strings.Trim(fmt.Sprint(of), "[]"), "none") }
+		add("", "gateway.trusted_proxies", "the proxies whose word about the caller counts are now %s, before %s", list(b), list(a))
+	}
+	if old.Gateway.TLS != new.Gateway.TLS {
+		add("", "gateway.tls", "the gateway's TLS is another")
 	}
 	if !reflect.DeepEqual(old.Lint, new.Lint) {
 		add("", "lint", "the linter's settings have changed")
@@ -171,7 +179,8 @@ func routes(f *File) (all []string) {
 	for _, r := range f.Gateway.Routes {
 		in := r.Idempotency
 		in.At = Position{}
-		all = append(all, fmt.Sprint(r.Prefix, r.Host, " ", r.Dependency, " ", in))
+		r.Idempotency, r.At = in, Position{}
+		all = append(all, fmt.Sprintf("%+v", r))
 	}
 	return all
 }

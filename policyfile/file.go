@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"time"
 
@@ -59,6 +60,11 @@ type Dependency struct {
 	Name string `json:"-"`
 	// URL is where the gateway finds it; "" when the file does not say.
 	URL string `json:"url,omitzero"`
+	// Endpoints is where the gateway's connections go, if not where URL says.
+	Endpoints Endpoints `json:"endpoints,omitzero"`
+	// ConnectionAge bounds how old a connection of the gateway may be; negative sets
+	// no bound, and zero leaves it to the gateway.
+	ConnectionAge time.Duration `json:"connection_age,omitzero"`
 	// Profile is the name of what the policy extends, or "".
 	Profile string `json:"-"`
 	// Service is the name of the service behind it, where that is not Name. It
@@ -85,6 +91,9 @@ type Dependency struct {
 	Probe Probe `json:"health,omitzero"`
 	// Pace is whether the gateway paces the sends under the dependency's limit.
 	Pace Pace `json:"pace,omitzero"`
+	// TLS and HTTP2 are how the gateway speaks to it.
+	TLS   TLS   `json:"tls,omitzero"`
+	HTTP2 HTTP2 `json:"http2,omitzero"`
 	// Policy holds what the file says, profiles included. Fields that the
 	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`
@@ -157,17 +166,40 @@ func (f *File) All() []*Dependency {
 
 // Gateway says what the gateway serves.
 type Gateway struct {
-	// Listen is a host and port; "" leaves the choice to the command.
-	Listen string  `json:"listen,omitzero"`
-	Routes []Route `json:"routes,omitempty"`
+	// Listen is where it listens; none leaves the choice to the command.
+	Listen Addresses `json:"listen,omitzero"`
+	// TLS is what the gateway speaks to its callers; the zero value is HTTP in clear.
+	TLS ListenerTLS `json:"tls,omitzero"`
+	// TrustedProxies are the addresses of peers whose word about the caller counts:
+	// a header that names the principal is believed from them alone. Empty names
+	// none, and then that header is believed from every peer.
+	TrustedProxies []netip.Prefix `json:"trusted_proxies,omitempty"`
+	// AccessLog is the share of the calls that are logged, 0 to 1; failures are
+	// logged anyway. In the file it may also be on or off. Default off.
+	AccessLog float64 `json:"access_log,omitzero"`
+	Routes    []Route `json:"routes,omitempty"`
 }
 
-// Route sends requests to a dependency, by the prefix of their path or by their
-// host; one of the two is set.
+// Route sends requests to a dependency, by the prefix of their path, by their host, or
+// by both.
 type Route struct {
-	Prefix      string   `json:"prefix,omitzero"`
-	Host        string   `json:"host,omitzero"`
-	Dependency  string   `json:"dependency"`
+	Prefix string `json:"prefix,omitzero"`
+	Host   string `json:"host,omitzero"`
+	// KeepPrefix leaves the prefix in the path that is sent on, as it is for gRPC.
+	KeepPrefix bool `json:"keep_prefix,omitzero"`
+	// Methods and Headers narrow the route: to these methods, and to requests that
+	// have each of these headers with just this value.
+	Methods    []string          `json:"methods,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Dependency string            `json:"dependency"`
+	// Timeout bounds a call up to the end of its response, MaxBody the body of its
+	// request, and MaxConcurrent the calls of the route that are under way. Zero sets
+	// no bound beside those of the policy.
+	Timeout       time.Duration `json:"timeout,omitzero"`
+	MaxBody       Size          `json:"max_body,omitzero"`
+	MaxConcurrent int           `json:"max_concurrent,omitzero"`
+	// Stream says that bodies are streams, which may stand still for any time.
+	Stream      bool     `json:"stream,omitzero"`
 	Idempotency Ingress  `json:"idempotency,omitzero"`
 	At          Position `json:"-"`
 }

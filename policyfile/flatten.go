@@ -25,12 +25,16 @@ func node(v reflect.Value, field string) *yaml.Node {
 	}
 	switch x := v.Interface().(type) {
 	case time.Duration:
-		if x < 0 && field == "body_idle" {
+		if x < 0 && (field == "body_idle" || field == "connection_age") {
 			return plain("off")
 		}
 		return plain(shortest(x))
 	// Its fields say the opposite of the file's, so that it writes itself.
 	case Ingress:
+		return x.node()
+	case Addresses:
+		return x.node()
+	case Endpoints:
 		return x.node()
 	case encoding.TextMarshaler:
 		if text, err := x.MarshalText(); err == nil {

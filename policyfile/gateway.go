@@ -1,122 +1,69 @@
 package policyfile
 
 import (
-	"net"
 	"net/url"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear"
 )
 
 // gateway reads the section of that name. It comes after the dependencies,
 // because a route is checked against the dependency that it names.
 func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 	d.strict(n, "gateway", fields{
-		"listen": func(v *yaml.Node) { d.listen(v, &f.Gateway.Listen) },
+		"listen":          func(v *yaml.Node) { d.addresses(v, &f.Gateway.Listen) },
+		"tls":             func(v *yaml.Node) { d.listenerTLS(v, &f.Gateway.TLS) },
+		"trusted_proxies": func(v *yaml.Node) { d.proxies(v, &f.Gateway.TrustedProxies) },
+		"access_log":      func(v *yaml.Node) { d.accessLog(v, &f.Gateway.AccessLog) },
 		"routes": func(v *yaml.Node) {
-			// Two routes with the same prefix would leave one of them
-			// without requests.
-			seen := map[string]Position{}
 			for _, item := range d.items(v, "gateway.routes") {
-				d.route(f, item, names, seen)
+				d.route(f, item, names)
 			}
 		},
 	})
 }
 
-// listen reads an address with a port. The host may be empty, which means
-// all interfaces.
-func (d *decoder) listen(v *yaml.Node, into *string) {
-	const want = "an address such as 127.0.0.1:8080"
-	s, ok := d.scalar(v, "gateway.listen", want)
-	if !ok {
-		return
+// isPort reports whether a port can be listened on: a number, or the name of a
+// service.
+func isPort(port string) bool {
+	if port != "" && strings.Trim(port, "+-0123456789") != "" {
+		return true // a name, which the system knows or not
 	}
-	if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
-		d.fault(v, "", "gateway.listen is %s: want %s", quote(s), want)
-		return
-	}
-	*into = s
+	_, err := strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
-// route reads one route. It is added only when it is free of faults: a
-// half-read route might send requests to the wrong place.
-func (d *decoder) route(f *File, n *yaml.Node, names []string, seen map[string]Position) {
-	r := Route{At: d.at(n)}
-	before := len(d.faults) + d.more
-	var options *yaml.Node
-	d.strict(n, "a route", fields{
-		"prefix":      func(v *yaml.Node) { d.prefix(v, &r.Prefix) },
-		"host":        func(v *yaml.Node) { d.host(v, &r.Host) },
-		"dependency":  func(v *yaml.Node) { d.dependency(v, names, &r.Dependency) },
-		"idempotency": func(v *yaml.Node) { options = v },
-	})
-	if options != nil { // last, for its faults name the dependency
-		d.ingress(options, r.Dependency, &r.Idempotency)
+// accessLog reads which share of the calls is logged.
+func (d *decoder) accessLog(v *yaml.Node, into *float64) {
+	switch resolve(v).Value {
+	case "on", "true":
+		*into = 1
+	case "off", "false":
+		*into = 0
+	default:
+		d.ratio(v, "gateway.access_log", into)
 	}
-	if len(d.faults)+d.more > before {
-		return
-	}
-	switch {
-	case r.Prefix == "" && r.Host == "":
-		d.fault(n, "", "a route needs prefix or host")
-		return
-	case r.Prefix != "" && r.Host != "":
-		d.fault(n, "", "a route has prefix or host, not both")
-		return
-	case r.Dependency == "":
-		d.fault(n, "", "a route needs dependency")
-		return
-	}
-	key := r.Prefix + r.Host // a prefix begins with a slash, a host does not
-	if first, twice := seen[key]; twice {
-		d.fault(n, "", "a second route for %s, first on line %d", key, first.Line)
-		return
-	}
-	seen[key] = r.At
-	if dep, ok := f.Dependency(r.Dependency); ok {
-		d.routable(n, dep)
-	}
-	f.Gateway.Routes = append(f.Gateway.Routes, r)
 }
 
-// routable checks that a gateway can send requests to dep: it needs an
-// address, and a kind that is called while its caller waits.
-func (d *decoder) routable(n *yaml.Node, dep Dependency) {
+// routable checks that a gateway can send requests to dep as the route says: it
+// needs an address, a kind that is called while its caller waits, and a protocol
+// that the kind can be sent by.
+func (d *decoder) routable(n *yaml.Node, r Route, dep Dependency) {
 	if dep.URL == "" {
 		d.fault(n, "", "dependency %s of this route has no url", dep.Name)
 	}
 	if dep.Policy.Kind.Durable() {
 		d.fault(n, "", "dependency %s of this route is of kind %s, which is delivered and not forwarded", dep.Name, dep.Policy.Kind)
 	}
-}
-
-// prefix reads a path prefix in its clean form. Escapes and dot segments are
-// refused, since the gateway compares decoded and cleaned paths, and such a
-// prefix would never match.
-func (d *decoder) prefix(v *yaml.Node, into *string) {
-	s, ok := d.scalar(v, "prefix", "a path such as /payments")
-	switch {
-	case !ok:
-	case s[0] != '/' || strings.ContainsAny(s, "?#%") || strings.Contains(s, "//") || strings.Contains(s+"/", "/../") || strings.Contains(s+"/", "/./"):
-		d.fault(v, "", "prefix is %s: want a clean path such as /payments", quote(s))
-	case s == "/health" || strings.HasPrefix(s, "/health/"):
-		d.fault(v, "", "prefix %s is the gateway's own", quote(s))
-	default:
-		*into = "/" + strings.Trim(s, "/")
+	if dep.Policy.Kind == forbear.GRPC && dep.HTTP2 == HTTP2Off {
+		d.fault(n, "", "dependency %s of this route is of kind grpc, which needs HTTP/2, and has http2: off", dep.Name)
 	}
-}
-
-// host reads a host name without a port, in lower case: HTTP compares hosts
-// without regard to case.
-func (d *decoder) host(v *yaml.Node, into *string) {
-	s, ok := d.scalar(v, "host", "a host name")
-	switch {
-	case !ok:
-	case !isLabel(s):
-		d.fault(v, "", "host is %s: want a host name without a port", quote(s))
-	default:
-		*into = strings.ToLower(s)
+	if r.Idempotency.On && !reflect.ValueOf(dep.Credentials).IsZero() {
+		d.fault(n, "", "this route honors idempotency keys and passes its callers' Authorization on: dependency %s has credentials, which it would not send", dep.Name)
 	}
 }
 

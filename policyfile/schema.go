@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"maps"
+	"net/netip"
 	"reflect"
 	"strings"
 	"time"
@@ -53,13 +54,21 @@ func generateSchema() ([]byte, error) {
 	}
 	dependency["health"] = healthSchema(true)
 	dependency["pace"].(object)["description"] = "whether the gateway learns the rate that the dependency accepts from its 429s and keeps to it; on unless said"
+	dependency["endpoints"] = object{
+		"description": "where the gateway connects to, in turns: dns for all addresses of the url's host, or a list",
+		"oneOf":       []any{object{"const": "dns"}, object{"type": "array", "minItems": 1, "uniqueItems": true, "items": object{"type": "string"}}},
+	}
+	dependency["connection_age"] = object{
+		"description": "how old a connection of the gateway may be: off for no bound",
+		"oneOf":       []any{object{"const": "off"}, object{"type": "string", "pattern": durationPattern}},
+	}
 	dependency["secret"] = object{
 		"type": "object", "additionalProperties": false, "required": []string{"env"},
 		"properties": object{"env": object{"type": "string"}}, "description": "where the signing secret is; never the secret itself",
 	}
 	credentials := dependency["credentials"].(object)["properties"].(object)
 	credentials["token_url"] = env("where a token is had, or {env: NAME}")
-	dependency["tls"] = closed(object{"verify": object{"const": true, "description": "cannot be switched off (R-9)"}})
+	dependency["tls"] = tlsSchema()
 	dependency["methods"] = object{"type": "array", "items": object{"enum": httpMethods}}
 	named := func(p object) object {
 		return object{"type": "object", "additionalProperties": closed(p), "propertyNames": object{"pattern": "^[A-Za-z0-9._-]{1,64}$"}}
@@ -77,6 +86,11 @@ func generateSchema() ([]byte, error) {
 		"waivers":       object{"type": "array", "items": waiverSchema()},
 		"gateway":       closed(properties(reflect.TypeFor[Gateway]())),
 		"lint":          closed(properties(reflect.TypeFor[Lint]())),
+	}
+	gateway := root["gateway"].(object)["properties"].(object)
+	gateway["access_log"] = object{
+		"description": "the share of the calls that are logged; failures are logged anyway",
+		"oneOf":       []any{object{"enum": []any{"on", "off", true, false}}, object{"type": "string", "pattern": `^[0-9.]+%$`}, object{"type": "number", "minimum": 0, "maximum": 1}},
 	}
 	doc := closed(root)
 	doc["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -157,6 +171,14 @@ func typeSchema(t reflect.Type, name string) object {
 		return healthSchema(false)
 	case t == reflect.TypeFor[Ingress]():
 		return ingressSchema()
+	case t == reflect.TypeFor[Addresses]():
+		return object{"description": "where the gateway listens: an address such as 127.0.0.1:8080, unix:PATH, systemd: or systemd:NAME, or a list", "oneOf": []any{
+			object{"type": "string"}, object{"type": "array", "minItems": 1, "items": object{"type": "string"}},
+		}}
+	case t == reflect.TypeFor[netip.Prefix]():
+		return object{"type": "string", "description": "an address, or a prefix such as 10.0.0.0/8"}
+	case t == reflect.TypeFor[ListenerTLS]():
+		return listenerTLSSchema()
 	case t == reflect.TypeFor[Size]():
 		return sizeSchema()
 	case t == reflect.TypeFor[forbear.Class]():

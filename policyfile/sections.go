@@ -151,8 +151,10 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 		if at, said := r.places["health.endpoint"]; said && section != "dependencies" {
 			d.faultAt(at.Position, "", "%s of section %s has a health endpoint, which the gateway asks for dependencies", dep.Name, section)
 		}
+		r.reached(&dep, section)
 		d.judge(*r.layer, dep.Name, f.Waivers...)
 		dep.Policy, dep.places = r.policy, r.places
+		d.secured(&dep, section)
 		found = append(found, dep)
 	}
 	return found

@@ -26,10 +26,11 @@ type process struct {
 }
 
 // spawn starts a program with its state in dir, out of the user's folders.
-func spawn(dir, path string, args ...string) (*process, error) {
+func spawn(dir string, env []string, path string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), done: make(chan error, 1), out: &bytes.Buffer{}}
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdout, p.cmd.Stderr = io.Discard, &capped{p.out}
 	if err := p.cmd.Start(); err != nil {
 		return nil, err

@@ -1,34 +1,69 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
+	"text/template"
 	"time"
 )
 
-// proxy is one proxy under test.
-type proxy struct {
-	name, version, addr string
-	bare, budgeted      bool
-	turns               []figures
-	*process
+// contender is a proxy that can be put to the test.
+type contender struct {
+	name, label    string // label as the tables show it
+	path, version  string
+	bare, budgeted bool
+	template       string // in testdata; "" for none
+	args           func(s setting, config string) []string
+	env            []string
 }
 
-// start starts every proxy that this machine has. All of them may retry three
-// times. The ones it returns must be stopped, whatever the error.
-func start(ctx context.Context, o options, dir, up string) (ps []*proxy, err error) {
-	binary, err := forbearBinary(ctx, o.forbear, dir)
+// setting is what one process of a contender is configured with: the fields are
+// those that the templates name.
+type setting struct {
+	Upstream, Listen, Admin, Dir string
+	// The times that all contenders share, as far as they have them.
+	Connect, Attempt, Total, Idle time.Duration
+	Base, Cap                     time.Duration // of the waits before retries
+	// Streams says that the operator knows of long silences: nothing but the
+	// caller ends a response that has begun.
+	Streams bool
+}
+
+// times are those of the tables.
+func times() setting {
+	return setting{
+		Connect: 500 * time.Millisecond, Attempt: time.Second, Total: 5 * time.Second, Idle: 2 * time.Second,
+		Base: 50 * time.Millisecond, Cap: 500 * time.Millisecond,
+	}
+}
+
+// User keeps nginx's workers able to write to the temporary folder.
+func (s setting) User() string {
+	if os.Geteuid() == 0 {
+		return "user root;"
+	}
+	return ""
+}
+
+//go:embed testdata/*.tmpl
+var files embed.FS
+
+var templates = template.Must(template.New("").
+	Funcs(template.FuncMap{"ms": func(d time.Duration) int64 { return d.Milliseconds() }}).
+	ParseFS(files, "testdata/*.tmpl"))
+
+// contenders returns those that this machine has, and names the others.
+func contenders(ctx context.Context, o options, dir string) ([]*contender, error) {
+	binary, err := forbearBinary(ctx, o, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -36,170 +71,111 @@ func start(ctx context.Context, o options, dir, up string) (ps []*proxy, err err
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range []struct {
-		name    string
-		bin     string
-		version []string
-		bare    bool
-		file    string
-		config  func(listen string) string
-		args    func(listen, config string) []string
-	}{
+	var found []*contender
+	for _, c := range []*contender{
 		{
-			name: "Go ReverseProxy, no retries", bin: self, bare: true,
-			args: func(listen, _ string) []string { return []string{"-proxy", up, "-listen", listen} },
-		},
-		{
-			name: "**forbear serve**", bin: binary, file: "forbear.yaml",
-			config: func(listen string) string { return fmt.Sprintf(forbearConfig, up, "false", listen) },
-			args:   func(_, config string) []string { return []string{"serve", "--config", config} },
-		},
-		{
-			name: "**forbear serve, no breaker**", bin: binary, file: "forbear-budget.yaml",
-			config: func(listen string) string { return fmt.Sprintf(forbearConfig, up, "true", listen) },
-			args:   func(_, config string) []string { return []string{"serve", "--config", config} },
-		},
-		{
-			name: "HAProxy", bin: "haproxy", version: []string{"-v"}, file: "haproxy.cfg",
-			config: func(listen string) string { return fmt.Sprintf(haproxyConfig, listen, up) },
-			args:   func(_, config string) []string { return []string{"-db", "-q", "-f", config} },
-		},
-		{
-			name: "nginx", bin: "nginx", version: []string{"-v"}, file: "nginx.conf",
-			config: func(listen string) string {
-				return fmt.Sprintf(nginxConfig, nginxUser(), dir, strings.Repeat("server "+up+" max_fails=0; ", 4), listen)
+			name: "bare", label: "Go ReverseProxy, no retries", path: self, bare: true,
+			args: func(s setting, _ string) []string {
+				return []string{"-proxy", s.Upstream, "-listen", s.Listen, "-wait", s.Attempt.String()}
 			},
-			args: func(_, config string) []string { return []string{"-p", dir, "-c", config, "-e", "stderr"} },
 		},
 		{
-			name: "Caddy", bin: "caddy", version: []string{"version"}, file: "Caddyfile",
-			config: func(listen string) string { return fmt.Sprintf(caddyConfig, listen, up) },
-			args: func(_, config string) []string {
+			name: "forbear", label: "**forbear serve**", path: binary, budgeted: true, template: "forbear.yaml.tmpl",
+			args: func(s setting, config string) []string {
+				return []string{"serve", "--config", config, "--admin", s.Admin}
+			},
+		},
+		{
+			name: "haproxy", label: "HAProxy", path: "haproxy", version: "-v", template: "haproxy.cfg.tmpl",
+			args: func(_ setting, config string) []string { return []string{"-db", "-q", "-f", config} },
+		},
+		{
+			name: "nginx", label: "nginx", path: "nginx", version: "-v", template: "nginx.conf.tmpl",
+			args: func(s setting, config string) []string {
+				return []string{"-p", s.Dir, "-c", config, "-e", "stderr"}
+			},
+		},
+		{
+			name: "caddy", label: "Caddy", path: "caddy", version: "version", template: "Caddyfile.tmpl",
+			args: func(_ setting, config string) []string {
 				return []string{"run", "--adapter", "caddyfile", "--config", config}
 			},
 		},
 	} {
-		path, err := exec.LookPath(k.bin)
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "gateway: %s is not installed (apt-get install %s): left out\n", k.name, k.bin)
+		if o.only != "" && !c.bare && !strings.Contains(","+o.only+",", ","+c.name+",") {
 			continue
 		}
-		p := &proxy{name: k.name, version: runtime.Version(), bare: k.bare, budgeted: k.bin == binary}
-		if k.version != nil {
-			p.version = versionOf(ctx, path, k.version...)
+		path, err := exec.LookPath(c.path)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "gateway: %s is not installed (apt-get install %s): left out\n", c.label, c.name)
+			continue
 		}
-		if p.addr, err = freeAddr(); err != nil {
-			return ps, err
+		if c.path, c.version = path, runtimeOr(ctx, path, c.version); c.budgeted && o.profile != "" {
+			c.env = []string{"FORBEAR_BENCH_PROFILE=" + o.profile}
 		}
-		config := filepath.Join(dir, k.file)
-		if k.config != nil {
-			if err := os.WriteFile(config, []byte(k.config(p.addr)), 0o600); err != nil {
-				return ps, err
-			}
+		found = append(found, c)
+	}
+	return found, nil
+}
+
+// running is a process of a contender.
+type running struct {
+	*process
+	addr string
+}
+
+// launch starts a contender with a folder of its own, and waits until it listens.
+// What it returns must be stopped.
+func (c *contender) launch(s setting, dir string) (*running, error) {
+	var err error
+	if s.Dir, err = os.MkdirTemp(dir, c.name+"-"); err != nil {
+		return nil, err
+	}
+	if s.Listen, err = freeAddr(); err != nil {
+		return nil, err
+	}
+	if s.Admin, err = freeAddr(); err != nil {
+		return nil, err
+	}
+	config := filepath.Join(s.Dir, strings.TrimSuffix(c.template, ".tmpl"))
+	if c.template != "" {
+		f, err := os.Create(config)
+		if err != nil {
+			return nil, err
 		}
-		if p.process, err = spawn(dir, path, k.args(p.addr, config)...); err != nil {
-			return ps, err
-		}
-		ps = append(ps, p)
-		if err := p.listening(p.addr, 20*time.Second); err != nil {
-			return ps, fmt.Errorf("%s: %w", p.name, err)
+		if err := cmp.Or(templates.ExecuteTemplate(f, c.template, s), f.Close()); err != nil {
+			return nil, err
 		}
 	}
-	return ps, nil
-}
-
-const forbearConfig = `service: bench
-dependencies:
-  upstream:
-    url: http://%s
-    backoff: {base: 5ms, cap: 50ms}
-    breaker: {disabled: %s}
-gateway:
-  listen: %s
-  routes:
-    - prefix: /
-      dependency: upstream
-`
-
-const haproxyConfig = `global
-  nbthread 2
-defaults
-  mode http
-  timeout connect 2s
-  timeout client 30s
-  timeout server 5s
-  retries 3
-  retry-on conn-failure empty-response response-timeout 500 502 503 504
-  http-reuse always
-frontend in
-  bind %s
-  default_backend out
-backend out
-  http-request disable-l7-retry if METH_POST
-  server up %s
-`
-
-const nginxConfig = `%s
-daemon off;
-worker_processes 2;
-pid %[2]s/nginx.pid;
-events { worker_connections 1024; }
-http {
-  access_log off;
-  keepalive_requests 100000000;
-  client_body_temp_path %[2]s/body;
-  proxy_temp_path %[2]s/proxy;
-  fastcgi_temp_path %[2]s/fastcgi;
-  uwsgi_temp_path %[2]s/uwsgi;
-  scgi_temp_path %[2]s/scgi;
-  upstream up { %[3]s keepalive 256; keepalive_requests 100000000; }
-  server {
-    listen %[4]s;
-    location / {
-      proxy_pass http://up;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_next_upstream error timeout http_500 http_502 http_503 http_504;
-      proxy_next_upstream_tries 4;
-    }
-  }
-}
-`
-
-const caddyConfig = `{
-	admin off
-	auto_https off
-	log {
-		level ERROR
+	p, err := spawn(s.Dir, c.env, c.path, c.args(s, config)...)
+	if err != nil {
+		return nil, err
 	}
-}
-http://%s {
-	reverse_proxy %s {
-		lb_retries 3
-		lb_try_interval 5ms
-		lb_retry_match {
-			method GET
-		}
+	if err := p.listening(s.Listen, 20*time.Second); err != nil {
+		p.stop()
+		return nil, fmt.Errorf("%s: %w", c.label, err)
 	}
-}
-`
-
-// nginxUser keeps workers able to write to the temporary folder.
-func nginxUser() string {
-	if os.Geteuid() == 0 {
-		return "user root;"
-	}
-	return ""
+	return &running{p, s.Listen}, nil
 }
 
-// forbearBinary builds the product as its users get it, outside the workspace.
-func forbearBinary(ctx context.Context, given, dir string) (string, error) {
-	if given != "" {
-		return filepath.Abs(given)
+// forbearBinary builds the product as its users get it, outside the workspace. For
+// a profile one file is laid over it: see testdata/profile.go.txt.
+func forbearBinary(ctx context.Context, o options, dir string) (string, error) {
+	if o.forbear != "" {
+		return filepath.Abs(o.forbear)
 	}
 	out := filepath.Join(dir, "forbear")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, ".")
+	args := []string{"build", "-o", out}
+	cmd := exec.CommandContext(ctx, "go")
 	cmd.Dir = filepath.Join("..", "cmd", "forbear")
+	if o.profile != "" {
+		overlay, err := overlaid(cmd.Dir, dir)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	cmd.Args = append(append(cmd.Args, args...), ".")
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -207,34 +183,6 @@ func forbearBinary(ctx context.Context, given, dir string) (string, error) {
 	}
 	return out, nil
 }
-
-// bareProxy is httputil's reverse proxy with a connection pool of a useful size
-// and a pool of copy buffers, without which it is slower than need be.
-func bareProxy(listen, up string) error {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 512
-	target := &url.URL{Scheme: "http", Host: up}
-	return (&http.Server{
-		Addr:              listen,
-		ReadHeaderTimeout: 5 * time.Second,
-		Handler: &httputil.ReverseProxy{
-			Transport:  t,
-			BufferPool: &buffers{},
-			Rewrite:    func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		},
-	}).ListenAndServe()
-}
-
-type buffers struct{ pool sync.Pool }
-
-func (b *buffers) Get() []byte {
-	if p, ok := b.pool.Get().(*[32 << 10]byte); ok {
-		return p[:]
-	}
-	return make([]byte, 32<<10)
-}
-
-func (b *buffers) Put(p []byte) { b.pool.Put((*[32 << 10]byte)(p)) }
 
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -244,9 +192,12 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// versionOf returns the first word that begins like a version.
-func versionOf(ctx context.Context, path string, args ...string) string {
-	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+// runtimeOr returns the version that a program prints of itself, or the one of Go.
+func runtimeOr(ctx context.Context, path, flag string) string {
+	if flag == "" {
+		return runtime.Version()
+	}
+	out, err := exec.CommandContext(ctx, path, flag).CombinedOutput()
 	if err != nil && !errors.Is(err, exec.ErrNotFound) {
 		return "?"
 	}

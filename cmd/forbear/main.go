@@ -6,7 +6,6 @@ import (
 	"context"
 	"log"
 	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/check"
@@ -28,8 +27,7 @@ import (
 
 func main() {
 	log.SetOutput(httpretry.RedactLog(os.Stderr)) // net/http prints what servers say out of turn
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, stop := cli.WithSignals(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := program().Run(ctx, &cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -5,13 +5,14 @@ package upstream
 
 import (
 	"cmp"
-	"io"
+	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
+	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/resend"
 )
 
 // Config says how a dependency is reached. The zero value is ready to use.
@@ -19,18 +20,55 @@ type Config struct {
 	// Connect bounds the making of a connection and, once more, its TLS
 	// handshake. Zero means [httpretry.DefaultConnect].
 	Connect time.Duration
+	// MaxAge bounds how old a connection may be that gets a new request; those under
+	// way finish. Zero means [DefaultMaxAge], a negative one sets no bound.
+	MaxAge time.Duration
+	// Endpoints are addresses (host:port) that are connected to in turns, in place of
+	// the host of the request's URL. That host stays what the Host header and the TLS
+	// handshake name. No proxy of the environment is used then, and with DNS neither.
+	Endpoints []string
+	// DNS is a host:port that takes the place of Endpoints: all addresses of the name
+	// are, and the name is looked up again while requests come.
+	DNS string
+	// Resolver looks the name up. Nil means [net.DefaultResolver].
+	Resolver Resolver
+	// TLS is for https targets.
+	TLS TLS
+	// HTTP2 says when HTTP/2 is spoken.
+	HTTP2 HTTP2
+	// Logger gets a line when an address is left out and when it is back, and what
+	// becomes of certificate files that change. Nil means slog.Default().
+	Logger *slog.Logger
+
+	files *certfile.Source // of TLS; nil where no file is named
 }
 
 // Upstream is an [http.RoundTripper] with the connections to one dependency. It is
 // safe for concurrent use; make it with [New].
 type Upstream struct {
-	transport *http.Transport
-	closed    atomic.Bool // no connection is kept any more
+	only     *aging    // where the connections go as the URL says, or to one address
+	balanced *balanced // where there may be several addresses; nil otherwise
 }
+
+var _ resend.Sender = (*Upstream)(nil)
 
 // New returns an Upstream, or all faults of its configuration.
 func New(c Config) (*Upstream, error) {
-	return &Upstream{transport: newTransport(c)}, nil
+	if err := c.checkEndpoints(); err != nil {
+		return nil, err
+	}
+	if err := c.openFiles(); err != nil {
+		return nil, err
+	}
+	c.MaxAge = cmp.Or(c.MaxAge, DefaultMaxAge)
+	switch {
+	case len(c.Endpoints) > 1, c.DNS != "":
+		return &Upstream{balanced: newBalanced(c)}, nil
+	case len(c.Endpoints) == 1:
+		return &Upstream{only: c.to(c.Endpoints[0])}, nil
+	default:
+		return &Upstream{only: c.aging(func() *http.Transport { return newTransport(c) })}, nil
+	}
 }
 
 // newTransport returns a transport like [http.DefaultTransport], but with enough idle
@@ -42,7 +80,7 @@ func newTransport(c Config) *http.Transport {
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   connect,
-		ForceAttemptHTTP2:     true,
+		Protocols:             c.HTTP2.protocols(),
 		MaxIdleConnsPerHost:   512,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
@@ -54,57 +92,35 @@ func newTransport(c Config) *http.Transport {
 
 // RoundTrip implements [http.RoundTripper].
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := u.transport.RoundTrip(r)
-	if err != nil {
-		u.end()
-		return nil, err
+	if u.balanced != nil {
+		return u.balanced.RoundTrip(r)
 	}
-	resp.Body = u.ending(resp.Body)
-	return resp, nil
+	return u.only.pick().RoundTrip(r)
+}
+
+// Underlying makes it known that requests are sent by net/http's own rules.
+func (u *Upstream) Underlying() *http.Transport {
+	if u.balanced != nil {
+		return u.balanced.like
+	}
+	return u.only.now.Load().pool.transport
 }
 
 // CloseIdleConnections closes the connections that no request uses.
-func (u *Upstream) CloseIdleConnections() { u.transport.CloseIdleConnections() }
+func (u *Upstream) CloseIdleConnections() {
+	if u.balanced != nil {
+		u.balanced.each((*aging).closeIdle)
+		return
+	}
+	u.only.closeIdle()
+}
 
 // Close closes the connections that no request uses, and each other one when its
 // request is over: another Upstream has taken charge. Requests are still served.
 func (u *Upstream) Close() {
-	u.closed.Store(true)
-	u.transport.CloseIdleConnections()
-}
-
-// end closes what a request leaves behind when no connection is kept any more.
-func (u *Upstream) end() {
-	if u.closed.Load() {
-		u.transport.CloseIdleConnections()
+	if u.balanced != nil {
+		u.balanced.close()
+		return
 	}
-}
-
-// ending returns a body whose end is the request's end. A connection that was
-// upgraded is written to as well.
-func (u *Upstream) ending(body io.ReadCloser) io.ReadCloser {
-	b := &endingBody{ReadCloser: body, u: u}
-	if w, ok := body.(io.Writer); ok {
-		return &endingConn{b, w}
-	}
-	return b
-}
-
-// endingBody is the body of a request that is under way.
-type endingBody struct {
-	io.ReadCloser
-	u *Upstream
-}
-
-// Close implements [io.Closer].
-func (b *endingBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.u.end()
-	return err
-}
-
-// endingConn is that of an upgraded connection.
-type endingConn struct {
-	*endingBody
-	io.Writer
+	u.only.close()
 }

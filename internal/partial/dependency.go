@@ -57,6 +57,12 @@ func InBursts(lasts, period time.Duration) Dependency {
 	return failing(http.StatusServiceUnavailable, func(s Sent) bool { return s.At%period >= period-lasts })
 }
 
+// Flapping is down for one half of the time, with 503, and up for the other, by
+// turns. It begins down or up: the waits of a breaker may keep in step with it.
+func Flapping(half time.Duration, down bool) Dependency {
+	return failing(http.StatusServiceUnavailable, func(s Sent) bool { return (s.At/half%2 == 0) == down })
+}
+
 // OneOfFive is five instances behind one name, of which one fails everything.
 // Each send reaches one of them by chance, or, when sticky, each caller always
 // the same. Sticky is the harder case for a breaker: a fifth of the callers see an

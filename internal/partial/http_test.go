@@ -46,4 +46,5 @@ func TestPartialFailureStaysPartial(t *testing.T) {
 }
 func TestOutageOpens(t *testing.T)       { partial.Opens(t, overHTTP, forbear.Policy{}) }
 func TestTroubleThatPasses(t *testing.T) { partial.Passes(t, overHTTP, forbear.Policy{}) }
+func TestFlaps(t *testing.T)             { partial.Flaps(t, overHTTP, forbear.Policy{}) }
 func TestBursts(t *testing.T)            { partial.Bursts(t, overHTTP, forbear.Policy{}) }

@@ -1,6 +1,7 @@
 package partial
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -71,6 +72,31 @@ func Bursts(t *testing.T, edge Client, p forbear.Policy) {
 			t.Logf("%6.2f %%, without a breaker %6.2f %%, refused %5.2f %%, opened %d times",
 				with.Success(), without.Success(), with.OpenShare(), with.Openings)
 			within(t, l, 3, with, without)
+		})
+	}
+}
+
+// Flaps plays two seconds down and two seconds up, by turns, to as many callers as
+// make a thousand calls a second. Half of them at most can succeed. The breaker
+// opens in the first two seconds, and must not go on probing in step with what
+// is down: two openings of five seconds are what may be lost of half a minute.
+func Flaps(t *testing.T, edge Client, p forbear.Policy) {
+	for _, down := range []bool{true, false} {
+		t.Run(fmt.Sprintf("down first %v", down), func(t *testing.T) {
+			l := Load{Callers: 200, Think: 200 * time.Millisecond, For: 30 * time.Second}
+			each(t, l, p, 1, func(t *testing.T, l Load, p forbear.Policy) {
+				with, without := l.Beside(t, edge, Flapping(2*time.Second, down), p)
+				good, could := float64(with.Succeeded)/l.For.Seconds(), float64(without.Succeeded)/l.For.Seconds()
+				t.Logf("%3.0f good calls a second, without a breaker %3.0f; %.2f sends a call, without %.2f; opened %d times",
+					good, could, with.PerCall(), without.PerCall(), with.Openings)
+				least := 0.65 * could
+				if p.Backoff.Base == short { // who waits for seconds calls less often
+					least = max(least, 250)
+				}
+				if good < least || with.PerCall() > 1.25 {
+					t.Errorf("%v: %.0f good calls a second with %.2f sends a call, want %.0f with 1.25", l, good, with.PerCall(), least)
+				}
+			})
 		})
 	}
 }

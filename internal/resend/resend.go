@@ -54,7 +54,7 @@ type Guard struct {
 // seeing everything.
 func (g *Guard) Watch(ctx context.Context, cancel func()) context.Context {
 	g.Context, g.cancel = ctx, cancel
-	if traceKey == nil {
+	if TraceKey == nil {
 		g.setHooks()
 		return httptrace.WithClientTrace(ctx, &g.trace)
 	}
@@ -77,8 +77,20 @@ func (g *Guard) Stopped() bool { return g.stopped.Load() }
 // re-send is let through.
 func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
 	t, ok := next.(*http.Transport)
+	if s, sends := next.(Sender); sends {
+		t = s.Underlying()
+		ok = t != nil
+	}
 	g.shared = ok && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
-	g.unwritten = ok && !g.shared && !repeatable(req)
+	g.unwritten = ok && !g.shared && !Repeatable(req)
+}
+
+// Sender is a RoundTripper that sends each request once by a transport of net/http's,
+// and adds nothing that could send it again.
+type Sender interface {
+	http.RoundTripper
+	// Underlying returns that transport or one like it, or nil after all.
+	Underlying() *http.Transport
 }
 
 // Conn returns the connection of the send, or nil.
@@ -88,10 +100,10 @@ func (g *Guard) Conn() net.Conn {
 	return g.conn
 }
 
-// repeatable reports whether net/http sends req again after it was written, should
+// Repeatable reports whether net/http sends req again after it was written, should
 // its connection die: it takes these methods and these keys for safe, whatever a
 // policy says of them. A key that is there and has no value is one, and is not sent.
-func repeatable(req *http.Request) bool {
+func Repeatable(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
@@ -103,15 +115,15 @@ func repeatable(req *http.Request) bool {
 
 // Value makes the guard the context of its own trace.
 func (g *Guard) Value(key any) any {
-	if key == traceKey {
+	if key == TraceKey {
 		return &g.trace
 	}
 	return g.Context.Value(key)
 }
 
-// traceKey is the key under which httptrace looks for a trace. It is not
-// exported, but it can be seen being asked for; nil if it ever cannot.
-var traceKey = func() any {
+// TraceKey is the key under which httptrace looks for a trace in a context. It is not
+// exported there, but it can be seen being asked for; nil if it ever cannot.
+var TraceKey = func() any {
 	var p keyProbe
 	httptrace.ContextClientTrace(&p)
 	return p.key
@@ -179,7 +191,12 @@ func (g *Guard) stop() {
 	g.cancel()
 }
 
+// speaksHTTP2 reports whether other requests may be on the connection. In clear only
+// the connection itself can say so.
 func speaksHTTP2(c net.Conn) bool {
+	if s, ok := c.(interface{ SharedByRequests() bool }); ok {
+		return s.SharedByRequests()
+	}
 	t, ok := c.(*tls.Conn)
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }

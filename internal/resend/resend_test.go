@@ -78,6 +78,7 @@ func TestGuardLetsTheUnwrittenGo(t *testing.T) {
 		{"POST with a key", "POST", []string{"k"}, plain, false, true, true},
 		{"POST that is said to be idempotent", "POST", []string{}, plain, false, true, true},
 		{"POST through a transport of others", "POST", nil, wrapped, false, true, true},
+		{"POST through a sender of one transport", "POST", nil, sender{plain}, false, false, false},
 		{"POST over HTTP/2", "POST", nil, plain, true, true, false},
 		{"POST over HTTP/2 in clear, perhaps", "POST", nil, clear, false, true, false},
 	} {
@@ -112,6 +113,11 @@ func TestGuardLetsTheUnwrittenGo(t *testing.T) {
 		})
 	}
 }
+
+// sender sends by a transport of net/http's, and says so.
+type sender struct{ *http.Transport }
+
+func (s sender) Underlying() *http.Transport { return s.Transport }
 
 // speakingHTTP2 returns a connection that has agreed on HTTP/2.
 func speakingHTTP2(t *testing.T) net.Conn {

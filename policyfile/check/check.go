@@ -125,6 +125,9 @@ func (r *run) refused(s Source) {
 		subject := cmp.Or(f.Dependency, s.File.Service)
 		found := r.add(rule, f.Position, subject, "%s", f.Message)
 		found.Key = f.Field
+		if rule == "FC001" && s.File.Format == "" {
+			found.Severity = report.Error // it can be judged: a policy file with it is refused
+		}
 		// A fix that names fields of a policy file would not help the
 		// reader of an Envoy file.
 		if s.File.Format != "" {
@@ -160,9 +163,15 @@ var findingIDs = map[string]string{
 	"tls.verify":            "FC601",
 	"url":                   "FC603",
 	"secret":                "FC603",
-	"classify R-9":          "FC604",
-	"breaker":               "FC701",
-	"waivers.rule":          "FC908",
+
+	"credentials.secret":        "FC603",
+	"credentials.client_secret": "FC603",
+	"credentials.token_url":     "FC603",
+	"health.endpoint":           "FC603",
+
+	"classify R-9": "FC604",
+	"breaker":      "FC701",
+	"waivers.rule": "FC908",
 }
 
 // idOf returns the id of a broken rule. What has none of its own is FC001, so that
@@ -188,6 +197,7 @@ func (r *run) file(f *policyfile.File) {
 	}
 	// Routes and the service's own promise belong to the file, whatever its
 	// dependencies.
+	r.servable(f)
 	r.ingress(f)
 	r.keys(f.Idempotency, "idempotency", cmp.Or(f.Service, "the service"), f.Service, f.Place)
 }

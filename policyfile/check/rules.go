@@ -209,6 +209,12 @@ var table = []report.Rule{
 		Why:     "R-6 allows it for what is idempotent by nature. One operation that is not is done twice.",
 		Fix:     "Keep idempotent: true only where every operation is safe to repeat; otherwise write idempotency: reuse, generate or refuse.",
 	},
+	{
+		ID: "FC311", Name: "principal-from-the-wire", Standard: "R-6", Severity: warn, Waivable: true,
+		Summary: "a route with idempotency keys believes any peer who the caller is",
+		Why:     "A caller that sends the header itself gets the stored responses of any other.",
+		Fix:     "Name the authenticating proxies in gateway.trusted_proxies, or set principal: {jwt: {keys: FILE}}.",
+	},
 
 	// FC4xx: what happens to work that cannot be done.
 	{
@@ -271,9 +277,9 @@ var table = []report.Rule{
 	},
 	{
 		ID: "FC603", Name: "secret-in-clear", Standard: "R-9", Severity: fail,
-		Summary: "a credential is written in the file",
+		Summary: "a credential is written in the file, or would be sent in clear",
 		Why:     "Policy files are read by many.",
-		Fix:     "Refer to the environment: {env: NAME}.",
+		Fix:     "Refer to the environment: {env: NAME}; a token is had over https.",
 	},
 	{
 		ID: "FC604", Name: "certificate-retried", Standard: "R-9", Severity: fail,
@@ -300,6 +306,20 @@ var table = []report.Rule{
 		Summary: "the circuit breaker makes an outage of a partial failure",
 		Why:     "When a dependency fails three attempts in ten, retries save most calls. A breaker that opens then fails nearly all of them, and the dependency less than it did.",
 		Fix:     "Leave breaker.on_budget and breaker.failure_rate at their defaults; forbear sim curve partial --policy FILE#DEPENDENCY shows the difference.",
+	},
+
+	// FC8xx: what forbear serve would refuse.
+	{
+		ID: "FC801", Name: "gateway-without-routes", Severity: fail,
+		Summary: "a gateway has no routes",
+		Why:     "forbear serve refuses to start with it: there is nothing to serve.",
+		Fix:     "Add gateway.routes, or drop the section gateway.",
+	},
+	{
+		ID: "FC802", Name: "route-of-the-delivery-api", Severity: fail,
+		Summary: "a route is where forbear serve has the API of its deliveries",
+		Why:     "forbear serve refuses to start with it while it delivers: one of the two would hide the other. It is a warning where nothing in the file asks for deliveries.",
+		Fix:     "Choose another prefix than /v1, or start serve with --api or --no-delivery.",
 	},
 
 	// FC9xx: the waivers themselves. None of these can be waived.

@@ -29,6 +29,9 @@ type claim struct {
 // wants asks the lanes. They come in the random order of a map, so that none is
 // first each time and none starves when there is more than one claim may take.
 func (d *Dispatcher) wants() (c claim) {
+	if d.paused.Load() {
+		return claim{}
+	}
 	now := time.Now()
 	total := 0
 	for _, l := range *d.lanes.Load() {
@@ -45,6 +48,11 @@ func (d *Dispatcher) wants() (c claim) {
 	}
 	return c
 }
+
+// Pause makes the dispatcher claim nothing more, until it ends: another process has
+// taken over. It goes on accepting messages, which that one will find, and sends what
+// it has claimed already. It may be called at any time, and more than once.
+func (d *Dispatcher) Pause() { d.paused.Store(true) }
 
 // earliest returns the earlier of two times; a zero one is none.
 func earliest(a, b time.Time) time.Time {

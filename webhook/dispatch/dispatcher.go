@@ -69,6 +69,7 @@ type Dispatcher struct {
 	// an older list could install it last.
 	loading chan struct{}
 	reload  atomic.Bool  // another process has changed something
+	paused  atomic.Bool  // nothing is claimed any more
 	lease   atomic.Int64 // a [time.Duration], for the slowest endpoint
 
 	wakes    chan struct{}          // a lane may want work

@@ -11,12 +11,21 @@ import (
 // processes.
 const EnvAdminToken = "FORBEAR_ADMIN_TOKEN"
 
+// EnvMetricsToken is the variable with a token that opens /metrics alone.
+const EnvMetricsToken = "FORBEAR_METRICS_TOKEN"
+
 // AdminToken returns the bearer token of the admin endpoint, from the file or
-// else from the environment, or "". Serve demands it and top brings it. A file
-// that is empty is a fault: it would switch the demand off unnoticed.
-func AdminToken(file string) (string, error) {
+// else from the environment, or "". Serve demands it and top brings it.
+func AdminToken(file string) (string, error) { return token(file, EnvAdminToken) }
+
+// MetricsToken returns the bearer token of /metrics, likewise.
+func MetricsToken(file string) (string, error) { return token(file, EnvMetricsToken) }
+
+// token reads a token. A file that is empty is a fault: it would switch the demand
+// off unnoticed.
+func token(file, variable string) (string, error) {
 	if file == "" {
-		return os.Getenv(EnvAdminToken), nil
+		return os.Getenv(variable), nil
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 // that read meanwhile.
 type DB struct {
 	*sqlstore.DB
-	pools []*sql.DB
+	pools  []*sql.DB
+	mended string // the file, if other users of the machine could read it until now
 }
 
 // Close ends the writes under way and closes the pools.
@@ -52,9 +53,17 @@ func (d *DB) Pending(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
+// Note logs what opening the database has changed about its file.
+func (d *DB) Note(log *slog.Logger) {
+	if d.mended != "" {
+		log.Warn("other users of this machine could read the database: its mode is 0600 now", slog.String("database", d.mended))
+	}
+}
+
 // Update brings the schema up to date. With much in the database that takes a
 // while, which the log says beforehand: an operator must not take it for a hang.
 func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
+	d.Note(log)
 	steps, err := d.Pending(ctx)
 	if err == nil && len(steps) > 0 {
 		log.Info("bringing the database up to date: some 20 s for a million messages", slog.String("steps", strings.Join(steps, ", ")))
@@ -66,6 +75,21 @@ func (d *DB) Update(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("database schema: %w", err)
 	}
 	return nil
+}
+
+// UpdateBeside is Update, but where beside is set it refuses a database in use that
+// lacks a step: another process works on it, which knows the former schema only.
+func (d *DB) UpdateBeside(ctx context.Context, log *slog.Logger, beside bool) error {
+	if beside {
+		steps, err := d.Pending(ctx)
+		if err != nil {
+			return fmt.Errorf("database schema: %w", err)
+		}
+		if len(steps) > 0 {
+			return fmt.Errorf("database schema: it lacks %s, and a process of the former version works on it: stop that one and start anew", strings.Join(steps, ", "))
+		}
+	}
+	return d.Update(ctx, log)
 }
 
 // Open opens a PostgreSQL database by its URL, or an SQLite file by its path.
@@ -80,6 +104,14 @@ func Open(ctx context.Context, name string, opts ...sqlstore.Option) (*DB, error
 	return openSQLite(ctx, name, opts)
 }
 
+// Name returns what may be shown of a database's name: a path, or a URL's place.
+func Name(name string) string {
+	if strings.Contains(name, "://") {
+		return redact(name)
+	}
+	return name
+}
+
 // redact hides what a URL may hold besides its place.
 func redact(name string) string {
 	u, err := url.Parse(name)
@@ -89,23 +121,27 @@ func redact(name string) string {
 	return u.Scheme + "://" + u.Host + u.Path
 }
 
-// openSQLite opens the pools of a file, which the first connection makes.
+// openSQLite opens the pools of a file.
 func openSQLite(ctx context.Context, path string, opts []sqlstore.Option) (*DB, error) {
+	mended, err := place(path)
+	if err != nil {
+		return nil, err
+	}
 	writeName, readName := sqlstore.SQLiteNames(path)
 	write, err := sql.Open("sqlite", writeName)
 	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
 	write.SetMaxOpenConns(1)
-	if err := write.PingContext(ctx); err != nil { // makes the file
-		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), write.Close())
+	if err := write.PingContext(ctx); err != nil { // makes what is beside the file
+		return nil, errors.Join(opening(path, err), write.Close())
 	}
 	read, err := sql.Open("sqlite", readName)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), write.Close())
 	}
 	read.SetMaxOpenConns(4)
-	return &DB{DB: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}}, nil
+	return &DB{DB: sqlstore.SQLite(write, read, opts...), pools: []*sql.DB{write, read}, mended: mended}, nil
 }
 
 // openPostgres opens a pool, small enough that a few processes fit into a server's

@@ -2,8 +2,10 @@ package database
 
 import (
 	"database/sql"
+	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -56,5 +58,12 @@ func TestPendingSteps(t *testing.T) {
 	}
 	if steps := pending(db); !slices.Equal(steps, []string{"0020_identity"}) {
 		t.Errorf("an older one lacks %v", steps)
+	}
+	// Beside a process of the former version it stays as it is.
+	if err := db.UpdateBeside(t.Context(), slog.New(slog.DiscardHandler), true); err == nil || !strings.Contains(err.Error(), "0020_identity") {
+		t.Errorf("beside another process: %v", err)
+	}
+	if steps := pending(db); len(steps) != 1 {
+		t.Errorf("it lacks %v after a refusal", steps)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -201,8 +202,11 @@ func (q *dlq) open(ctx context.Context) error {
 		return err
 	}
 	q.cipher = c
-	q.db, err = database.Open(ctx, q.database, sqlstore.WithCipher(c))
-	return err
+	if q.db, err = database.Open(ctx, q.database, sqlstore.WithCipher(c)); err != nil {
+		return err
+	}
+	q.db.Note(slog.Default())
+	return nil
 }
 
 // upToDate refuses a database of an earlier version. Processes of that

@@ -46,7 +46,10 @@ type Options struct {
 	Observers []forbear.Option
 	Token     string // that the API demands; empty: none
 	// Open says that the API listens beyond loopback.
-	Open   bool
+	Open bool
+	// Beside says that a process of a former version works on the database, which
+	// must not be changed under it.
+	Beside bool
 	Logger *slog.Logger
 	// Wrap goes around the transport of the attempts, for traces.
 	Wrap      func(http.RoundTripper) http.RoundTripper
@@ -102,7 +105,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 // before the API can be called: a message to one of them must find it. On an error
 // the caller closes the database; nothing else has been started yet.
 func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
-	if err := db.Update(ctx, o.Logger); err != nil {
+	if err := db.UpdateBeside(ctx, o.Logger, o.Beside); err != nil {
 		return nil, err
 	}
 	s := &Service{DB: db, log: o.Logger, path: o.Database}

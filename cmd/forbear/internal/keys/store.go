@@ -49,5 +49,6 @@ func openKeyStore(ctx context.Context, name, prefix string) (*keyStore, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.Note(slog.Default())
 	return &keyStore{db.Idempotency(), db.DeadLetters().Audit, db.Close}, nil
 }

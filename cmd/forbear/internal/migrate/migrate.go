@@ -7,6 +7,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
@@ -50,6 +51,7 @@ forbear migrate --database postgres://forbear@db.example.com/forbear
 			return std.Fail("migrate: %v", err)
 		}
 		defer func() { _ = db.Close() }()
+		db.Note(slog.Default())
 		// All missing steps are one transaction: a migration that fails leaves the
 		// schema as it was.
 		if !*status {

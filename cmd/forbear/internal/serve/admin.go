@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -9,64 +10,128 @@ import (
 	"strconv"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/internal/loopback"
 )
 
-// adminFlags say where serve has its admin endpoint. The zero value puts it on
-// loopback next to the gateway, without a token.
+// adminFlags say where serve has its admin endpoint, and the metrics apart from
+// it. The zero value puts it on loopback next to the gateway, without a token, and
+// the metrics there alone.
 type adminFlags struct {
-	address   string
-	tokenFile string
+	address      string
+	tokenFile    string
+	metrics      string // the address of /metrics alone, or ""
+	metricsFile  string // of its token
+	metricsToken string // once start has read it
+	metricsBase  string // likewise, where metrics are apart
 }
 
 func (a *adminFlags) register(f *flag.FlagSet) {
 	f.StringVar(&a.address, "admin", "", "the `address` of the admin endpoint and /metrics, or \"off\" (default: the gateway's port + 1, on loopback)")
 	f.StringVar(&a.tokenFile, "admin-token-file", "", "a `file` with the bearer token of the admin endpoint (default: $"+cli.EnvAdminToken+"); needed beyond loopback")
+	f.StringVar(&a.metrics, "metrics", "", "an `address` of its own for /metrics, which needs no admin token (default: on the admin endpoint)")
+	f.StringVar(&a.metricsFile, "metrics-token-file", "", "a `file` with a bearer token that opens /metrics and nothing else (default: $"+cli.EnvMetricsToken+")")
 }
 
 // listen opens the admin endpoint's listener: at the address asked for, or next
 // to the gateway's. A default address that is taken gives way to a free one: a
 // second gateway on the machine must start all the same. Without an endpoint l
 // is nil.
-func (a *adminFlags) listen(main net.Addr, token string) (l net.Listener, err error) {
+func (a *adminFlags) listen(ctx context.Context, sockets *listen.Sockets, main net.Addr, token string) (net.Listener, error) {
 	if a.address == "off" {
 		return nil, nil
 	}
 	if a.address != "" {
 		if err := gateway.CheckAdmin(a.address, token); err != nil {
-			return nil, fmt.Errorf("admin address %s: %w", a.address, err)
+			return nil, a.beyond(err)
 		}
-		return net.Listen("tcp", a.address)
+		return sockets.One(ctx, "admin", a.address)
 	}
 	if tcp, ok := main.(*net.TCPAddr); ok && tcp.Port < 65535 {
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port+1))); err == nil {
+		if l, err := sockets.One(ctx, "admin", net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port+1))); err == nil {
 			return l, nil
 		}
 	}
-	return net.Listen("tcp", "127.0.0.1:0")
+	return sockets.One(ctx, "admin", "127.0.0.1:0")
+}
+
+// beyond names the ways around a refused address: what demands a token is the
+// override of breakers, and metrics are not in its company necessarily.
+func (a *adminFlags) beyond(err error) error {
+	_, port, splitErr := net.SplitHostPort(a.address)
+	if splitErr != nil {
+		return fmt.Errorf("admin address %s: %w", a.address, err)
+	}
+	return fmt.Errorf("admin address %s: %w: give it one with --admin-token-file or %s, or keep it on this machine with --admin 127.0.0.1:%s "+
+		"and let Prometheus read /metrics alone with --metrics %s", a.address, err, cli.EnvAdminToken, port, a.address)
 }
 
 // start serves the admin endpoint, and returns its base URL, "" when it is off,
 // and what ends it. main is the gateway's own address. The endpoint is apart
 // from the gateway's address: a caller that may send requests through
 // the gateway may not for that reason force its breakers.
-func (a *adminFlags) start(main net.Addr, w *watch) (base string, stop func(), err error) {
+func (a *adminFlags) start(ctx context.Context, sockets *listen.Sockets, main net.Addr, w *watch) (base string, stop func(), err error) {
 	token, err := cli.AdminToken(a.tokenFile)
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the admin token: %w", err)
 	}
-	l, err := a.listen(main, token)
-	if err != nil || l == nil {
-		return "", func() {}, err
+	if a.metricsToken, err = cli.MetricsToken(a.metricsFile); err != nil {
+		return "", nil, fmt.Errorf("reading the token of the metrics: %w", err)
 	}
-	srv := gateway.NewServer(gateway.NewAdmin(gateway.AdminConfig{
-		Stats: w.stats, Metrics: w.page(), Token: token, Logger: w.log,
+	stopMetrics, err := a.startMetrics(ctx, sockets, w)
+	if err != nil {
+		return "", nil, err
+	}
+	l, err := a.listen(ctx, sockets, main, token)
+	if err != nil {
+		stopMetrics()
+		return "", nil, err
+	}
+	if l == nil {
+		return "", stopMetrics, nil
+	}
+	stopAdmin := serveBeside(l, w, "admin", gateway.NewAdmin(gateway.AdminConfig{
+		Stats: w.stats, Metrics: w.page(), Token: token, MetricsToken: a.metricsToken, Logger: w.log,
 	}))
+	return "http://" + l.Addr().String(), func() { stopAdmin(); stopMetrics() }, nil
+}
+
+// startMetrics serves /metrics at an address of its own, where one is named, and
+// returns what ends it. It may be open to a network, as the operator chose: there
+// is nothing to change there.
+func (a *adminFlags) startMetrics(ctx context.Context, sockets *listen.Sockets, w *watch) (stop func(), err error) {
+	page := w.page()
+	switch {
+	case a.metrics == "":
+		return func() {}, nil
+	case page == nil:
+		return nil, fmt.Errorf("--metrics %s: the policy file switches metrics off (observability.metrics)", a.metrics)
+	}
+	l, err := sockets.One(ctx, "metrics", a.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	a.metricsBase = "http://" + l.Addr().String()
+	return serveBeside(l, w, "metrics", gateway.NewMetrics(page, a.metricsToken, loopback.Host(a.metrics))), nil
+}
+
+// serveBeside serves what is beside the gateway, and returns what ends it.
+func serveBeside(l net.Listener, w *watch, what string, h http.Handler) (stop func()) {
+	srv := gateway.NewServer(h)
 	srv.ErrorLog = slog.NewLogLogger(w.log.Handler(), slog.LevelWarn)
 	go func() {
-		if err := srv.Serve(l); err != nil && err != http.ErrServerClosed {
-			w.log.Error("the admin endpoint ended", slog.String("error", err.Error()))
+		if err := srv.Serve(l); err != nil && !closedByUs(err) {
+			w.log.Error("the "+what+" endpoint ended", slog.String("error", err.Error()))
 		}
 	}()
-	return "http://" + l.Addr().String(), func() { _ = srv.Close() }, nil
+	return func() { _ = srv.Close() }
+}
+
+// greeting says where the metrics are, when they are apart.
+func (a *adminFlags) greeting() string {
+	if a.metricsBase == "" {
+		return ""
+	}
+	return "metrics on " + a.metricsBase + "/metrics\n"
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
@@ -23,10 +25,13 @@ import (
 )
 
 // delivery is serve's durable side: its flags, and the service that they make.
-// The zero value delivers, and has no service until start.
+// The zero value delivers nothing: see decide. It has no service until start.
 type delivery struct {
-	off       bool
-	listen    string // of the API; "" puts it on the gateway's address
+	off       bool     // by its flag
+	why       string   // deliveries are on, or ""
+	alone     bool     // and nothing else needs the database
+	flags     []string // the names of those that ask for deliveries
+	listen    string   // of the API; "" puts it on the gateway's address
 	options   durable.Options
 	alert     alertFlags
 	keyFile   string
@@ -41,9 +46,16 @@ type delivery struct {
 
 // register registers the flags of delivery. All of them are read before the database
 // is opened, so that a mistake leaves nothing behind.
-func (d *delivery) register(f *flag.FlagSet) {
+func (d *delivery) register(all *flag.FlagSet) {
 	o := &d.options
-	f.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks")
+	all.BoolVar(&d.off, "no-delivery", false, "do not deliver webhooks, whatever asks for it")
+	f := flag.NewFlagSet("", flag.ContinueOnError)
+	defer func() {
+		f.VisitAll(func(g *flag.Flag) {
+			d.flags = append(d.flags, g.Name)
+			all.Var(g.Value, g.Name, g.Usage)
+		})
+	}()
 	database.Flag(f, &o.Database, "where deliveries are kept: an SQLite `file` or a postgres:// URL (also from FORBEAR_DATABASE)")
 	f.StringVar(&d.listen, "api", "", "an `address` of its own for the delivery API (default: /v1/ on the gateway's)")
 	f.StringVar(&d.tokenFile, "api-token-file", "", "the `file` with the token that the API demands (also from FORBEAR_API_TOKEN); needed beyond loopback")
@@ -69,8 +81,8 @@ func prefixes(list *[]netip.Prefix) func(string) error {
 // API is there unless it has one of its own, and what listens beyond loopback
 // demands a token (R-9). A process that is already asked to end opens nothing. After
 // an error stop need not be called.
-func (d *delivery) start(ctx context.Context, address string, w *watch) (err error) {
-	if d.off || ctx.Err() != nil {
+func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address string, w *watch) (err error) {
+	if !d.on() || ctx.Err() != nil {
 		return nil
 	}
 	o := d.options
@@ -81,7 +93,11 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	if o.Cipher, err = database.Cipher(d.keyFile); err != nil {
 		return err
 	}
-	o.Open = !loopback.Host(cmp.Or(d.listen, address))
+	where := cmp.Or(d.listen, address)
+	if o.Open = !loopback.Host(where); o.Open && o.Token == "" {
+		return fmt.Errorf("the delivery API listens beyond loopback, on %s, and needs a token: give it one with --api-token-file or FORBEAR_API_TOKEN, "+
+			"or a loopback address with --api 127.0.0.1:8081, or switch deliveries off with --no-delivery; they are on because of this: %s", where, d.why)
+	}
 	if o.Notifiers, err = d.alert.notifiers(o.Allow); err != nil {
 		return err
 	}
@@ -90,13 +106,16 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	}
 	// What may refuse to start comes before the database is opened.
 	if d.service, err = durable.New(ctx, o); err != nil {
+		if d.alone && errors.Is(err, database.ErrPlace) {
+			err = fmt.Errorf("%w; or deliver nothing, and need none, with --no-delivery", err)
+		}
 		return err
 	}
 	if w.registry != nil {
 		w.registry.MustRegister(d.service)
 	}
 	if d.listen != "" {
-		l, err := net.Listen("tcp", d.listen)
+		l, err := sockets.One(ctx, "api", d.listen)
 		if err != nil {
 			_ = d.service.Close()
 			return err
@@ -109,6 +128,14 @@ func (d *delivery) start(ctx context.Context, address string, w *watch) (err err
 	d.cancel, d.done = cancel, make(chan error, 1)
 	go func() { d.done <- d.service.Run(run) }()
 	return nil
+}
+
+// pause leaves what is due to another process, which has taken over, and goes on
+// accepting for callers that still have a connection to this one.
+func (d *delivery) pause() {
+	if d.service != nil {
+		d.service.Dispatcher.Pause()
+	}
 }
 
 // stop lets the attempts under way finish and closes the database. The API goes
@@ -162,7 +189,7 @@ func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB,
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Update(ctx, log); err != nil {
+	if err := db.UpdateBeside(ctx, log, d.options.Beside); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
@@ -171,6 +198,9 @@ func (d *delivery) openOwn(ctx context.Context, log *slog.Logger) (*database.DB,
 
 // mount puts the API before the gateway, where both share an address.
 func (d *delivery) mount(next http.Handler) http.Handler {
+	if d.service == nil && d.why == "" && !d.off {
+		return d.explain(next)
+	}
 	if d.service == nil || d.listen != "" {
 		return next
 	}
@@ -189,15 +219,18 @@ func (d *delivery) mount(next http.Handler) http.Handler {
 func (d *delivery) claims(routes []policyfile.Route, log *slog.Logger) {
 	taken := map[string]bool{}
 	for _, r := range routes {
-		if r.Prefix == "/" {
+		if r.Prefix == "/" && r.Host == "" {
 			taken["*"] = true
 		}
 		if r.Host != "" {
 			taken[strings.ToLower(r.Host)] = true
 		}
+		if r.Host == "" && policyfile.DeliveryPrefix(r.Prefix) { // there is no API, see clash
+			taken["*"] = true
+		}
 	}
 	d.taken.Store(&taken)
-	if taken["*"] && !d.off && d.listen == "" {
+	if taken["*"] && d.on() && d.listen == "" {
 		log.Info("the route / takes /v1 too: the delivery API is reached by an address of its own, see --api")
 	}
 }
@@ -215,12 +248,16 @@ func (d *delivery) claimed(host string) bool {
 	return (*taken)["*"] || (*taken)[strings.ToLower(host)]
 }
 
-// clash refuses a route of the gateway that the API would hide. It is refused at
-// the start and not resolved: whichever of the two gave way, its callers would
-// get 404s that the policy file does not explain.
-func (d *delivery) clash(prefix string) error {
-	if d.off || d.listen != "" || prefix != "/v1" && !strings.HasPrefix(prefix, "/v1/") {
-		return nil
+// servable refuses a file that serve could not serve: without routes, or with one
+// that the API would hide.
+func (d *delivery) servable(file *policyfile.File) error {
+	err := file.Servable(d.on() && d.listen == "")
+	if e, ok := errors.AsType[*policyfile.Error](err); ok {
+		for _, f := range e.Faults {
+			if f.Field == "prefix" {
+				f.Message += "; it is on because of this: " + d.why
+			}
+		}
 	}
-	return fmt.Errorf("the route %s is where the delivery API is: give the API an address of its own with --api, or switch it off with --no-delivery", prefix)
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
@@ -60,6 +61,7 @@ func (l *live) drain() {
 // and grant a fresh floor of retries in the middle of it.
 type kept struct {
 	retryer *forbear.Retryer
+	shared  *budget.Fleet // its budget, where the processes of the service share one
 	from    retryerInput
 
 	credentials *credential.Cache // nil where the policy file names none
@@ -78,26 +80,35 @@ type retryerInput struct {
 	waivers []policyfile.Waiver
 	service string
 	noLogs  bool
-	probe   policyfile.Probe
+	probe   endpoint
 	pace    policyfile.Pace
 }
 
 // apply puts a policy file in charge, or changes nothing: whatever can fail
 // comes before the gateway is replaced.
-func (s *server) apply(file *policyfile.File) error {
+func (s *server) apply(file *policyfile.File) (err error) {
 	defer func() { s.probes.retain(s.kept) }()
 	routes, retryers, err := s.routes(file)
+	defer func() {
+		if err != nil {
+			closeUnused(retryers, s.kept) // what was made for nothing
+		}
+	}()
 	if err != nil {
 		return err
 	}
-	if err := s.openRecords(file); err != nil {
+	if err = s.openRecords(file); err != nil {
 		return err
 	}
-	g, err := gateway.New(gateway.Config{Routes: routes, Logger: s.log, Wrap: s.watch.telemetry.wrap})
+	g, err := gateway.New(gateway.Config{
+		Routes: routes, TrustedProxies: file.Gateway.TrustedProxies, Logger: s.log, Wrap: s.watch.telemetry.wrap, Observe: s.watch.calls(file.Gateway.AccessLog),
+	})
 	if err != nil {
 		return err
 	}
+	s.exposed(file)
 	s.live.set(g)
+	s.watch.stats.SetUpstreams(upstreams(retryers))
 	closeUnused(s.kept, retryers)
 	if s.path != "" { // the sample's upstream has no /v1 of its own
 		s.delivery.claims(file.Gateway.Routes, s.log)
@@ -114,9 +125,6 @@ func (s *server) routes(file *policyfile.File) ([]gateway.Route, map[string]kept
 	var routes []gateway.Route
 	var errs []error
 	for _, r := range file.Gateway.Routes {
-		if err := s.delivery.clash(r.Prefix); err != nil {
-			errs = append(errs, err)
-		}
 		route, err := s.route(file, r, retryers)
 		if err != nil {
 			errs = append(errs, err)
@@ -139,78 +147,63 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 	}
 	k, built := retryers[dep.Name]
 	if !built {
-		if k, err = s.keep(file, dep); err != nil {
+		k, err = s.keep(file, dep, target)
+		retryers[dep.Name] = k // after an error too: apply closes it
+		if err != nil {
 			return gateway.Route{}, err
 		}
-		retryers[dep.Name] = k
 	}
 	in, err := s.ingressOf(file, r)
 	return gateway.Route{
 		Prefix: r.Prefix, Host: r.Host, Target: target, Retryer: k.retryer, Transport: k.upstream, Ingress: in,
-		Credentials: k.credentials, Override: dep.Credentials.Override,
+		Credentials: k.credentials, Override: dep.Credentials.Override, Methods: r.Methods, Headers: r.Headers,
+		KeepPrefix: r.KeepPrefix || dep.Policy.Kind == forbear.GRPC, // whose paths are names
+		Limits: gateway.Limits{
+			Timeout: r.Timeout, MaxBody: int64(r.MaxBody), MaxConcurrent: r.MaxConcurrent, Stream: r.Stream,
+		},
 	}, err
 }
 
 // keep returns what a dependency keeps: what there is of it, as far as nothing that
 // it was made from has changed.
-func (s *server) keep(file *policyfile.File, dep policyfile.Dependency) (k kept, err error) {
+func (s *server) keep(file *policyfile.File, dep policyfile.Dependency, target *url.URL) (k kept, err error) {
 	k.pacer = s.pacer(dep)
-	if k.retryer, k.from, err = s.retryer(file, dep, k.pacer); err != nil {
-		return kept{}, err
+	if err = s.retryer(file, dep, &k); err != nil {
+		return k, err
 	}
 	if k.credentials, err = s.credentials(dep); err != nil {
-		return kept{}, err
+		return k, err
 	}
 	k.source = dep.Credentials
-	k.upstream, k.reach, err = s.upstream(dep)
+	k.upstream, k.reach, err = s.upstream(file, dep, target)
 	return k, err
 }
 
-// upstream returns the connections to a dependency. They stay across a reload that
-// does not change how it is reached.
-func (s *server) upstream(dep policyfile.Dependency) (*upstream.Upstream, upstream.Config, error) {
-	c := upstream.Config{Connect: dep.Policy.Connect}
-	if k := s.kept[dep.Name]; k.upstream != nil && reflect.DeepEqual(k.reach, c) {
-		return k.upstream, c, nil
+// retryer fills in the Retryer of a dependency: the one that there is, when nothing
+// that it was built from has changed.
+func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, k *kept) error {
+	k.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, endpointOf(dep), dep.Pace}
+	if old, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(old.from, k.from) {
+		k.retryer, k.shared = old.retryer, old.shared
+		return nil
 	}
-	u, err := upstream.New(c)
-	if err != nil {
-		err = fmt.Errorf("dependency %s: %w", dep.Name, err)
+	opts := slices.Concat(file.Options(), s.watch.options())
+	var err error
+	if k.shared, err = s.fleet.budget(s.log, file.Service, dep); err != nil {
+		return err
+	} else if k.shared != nil {
+		opts = append(opts, forbear.WithBudget(k.shared))
 	}
-	return u, c, err
-}
-
-// closeUnused closes the connections of before that are not in charge any more.
-func closeUnused(before, now map[string]kept) {
-	for name, k := range before {
-		if k.upstream != nil && k.upstream != now[name].upstream {
-			k.upstream.Close()
-		}
-	}
-}
-
-// retryer returns the Retryer of a dependency: the one that there is, when
-// nothing that it was built from has changed.
-func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, pacer *pace.Pacer) (*forbear.Retryer, retryerInput, error) {
-	in := retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, dep.Probe, dep.Pace}
-	if k, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(k.from, in) {
-		return k.retryer, in, nil
-	}
-	shared, err := s.fleet.options(s.log, file.Service, dep)
-	if err != nil {
-		return nil, in, err
-	}
-	opts := slices.Concat(file.Options(), s.watch.options(), shared)
-	if p, err := s.probes.of(dep, s.log); err != nil {
-		return nil, in, err
+	if p, err := s.probes.of(dep, upstream.Config{Connect: dep.Policy.Connect, TLS: reachTLS(file, dep.TLS)}, s.logOf(dep)); err != nil {
+		return err
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))
 	}
-	if pacer != nil {
-		opts = append(opts, forbear.WithPacer(pacer))
+	if k.pacer != nil {
+		opts = append(opts, forbear.WithPacer(k.pacer))
 	}
-	r, err := forbear.New(dep.Name, dep.Policy, opts...)
-	return r, in, err
+	k.retryer, err = forbear.New(dep.Name, dep.Policy, opts...)
+	return err
 }
 
 // pacer returns what paces the sends to a dependency: the one that there is, since what

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"log/slog"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/redisstore"
@@ -15,9 +14,8 @@ import (
 // dependency (R-7): with a budget each, 200 quiet gateways would have 200 floors
 // of three retries. The zero value, without a store, leaves each its own.
 type fleet struct {
-	url     string
-	store   *redisstore.Store
-	budgets map[string]*budget.Fleet // by dependency
+	url   string
+	store *redisstore.Store
 }
 
 // register registers the flag that names the shared store.
@@ -25,10 +23,10 @@ func (f *fleet) register(set *flag.FlagSet) {
 	set.StringVar(&f.url, "fleet-budget", "", "share the retry budgets of all processes of the service on this Redis or Valkey `url`, such as redis://127.0.0.1:6379/0")
 }
 
-// options returns what makes the Retryer of a dependency share its budget. The
-// budget's key is the service and the dependency: two services that call one
+// budget returns a new budget of a dependency that the processes share, nil where
+// they do not. Its key is the service and the dependency: two services that call one
 // dependency do not share.
-func (f *fleet) options(log *slog.Logger, service string, dep policyfile.Dependency) ([]forbear.Option, error) {
+func (f *fleet) budget(log *slog.Logger, service string, dep policyfile.Dependency) (*budget.Fleet, error) {
 	if f.url == "" {
 		return nil, nil
 	}
@@ -39,28 +37,12 @@ func (f *fleet) options(log *slog.Logger, service string, dep policyfile.Depende
 		}
 		f.store = store
 	}
-	shared, err := budget.NewFleet(dep.Policy.Budget, f.store, service+"/"+dep.Name,
+	return budget.NewFleet(dep.Policy.Budget, f.store, service+"/"+dep.Name,
 		budget.FleetOptions{Logger: log, Strict: dep.Policy.Strict})
-	if err != nil {
-		return nil, err
-	}
-	if old := f.budgets[dep.Name]; old != nil {
-		// The policy was read anew. Calls of the old one that are still under
-		// way go on with what this process has earned by itself.
-		_ = old.Close()
-	} else if f.budgets == nil {
-		f.budgets = map[string]*budget.Fleet{}
-	}
-	f.budgets[dep.Name] = shared
-	return []forbear.Option{forbear.WithBudget(shared)}, nil
 }
 
-// close gives back what this process holds of the budgets, so that the others
-// need not wait for its lease to run out.
+// close closes the connection to the store, after the budgets.
 func (f *fleet) close() {
-	for _, b := range f.budgets {
-		_ = b.Close()
-	}
 	if f.store != nil {
 		_ = f.store.Close()
 	}

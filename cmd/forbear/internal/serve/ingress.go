@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,8 +49,7 @@ func (s *server) openRecords(file *policyfile.File) error {
 	in := &s.ingress
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	keyed := slices.ContainsFunc(file.Gateway.Routes, func(r policyfile.Route) bool { return r.Idempotency.On })
-	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed {
+	if in.run == nil || in.run.Err() != nil || in.records.Store != nil || !keyed(file) {
 		return nil
 	}
 	// Records and deliveries share a database: on SQLite a second one would be a
@@ -109,12 +106,13 @@ func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request)
 	case p.Single:
 		return idempotency.SingleTenant(), nil
 	case p.JWT == (policyfile.JWT{}):
-		return gateway.PrincipalHeader(cmp.Or(p.Header, policyfile.DefaultPrincipal)), nil
+		name := cmp.Or(p.Header, policyfile.DefaultPrincipal)
+		if len(file.Gateway.TrustedProxies) > 0 {
+			return gateway.PrincipalHeaderFrom(name, file.Gateway.Trusts), nil
+		}
+		return gateway.PrincipalHeader(name), nil
 	}
-	path := p.JWT.Keys
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(file.Name), path)
-	}
+	path := beside(file, p.JWT.Keys)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("jwt.keys: %w", err)

@@ -27,6 +27,8 @@ type watch struct {
 	metrics   *promretry.Metrics   // nil when the policy file switches them off
 	registry  *prometheus.Registry // nil without them
 	telemetry *telemetry           // nil unless the environment asks for it
+
+	callMetrics *callMetrics // nil without metrics
 }
 
 // newWatch makes the observers of the named service. metrics is the policy
@@ -37,7 +39,8 @@ func newWatch(ctx context.Context, log *slog.Logger, service string, metrics boo
 	if metrics {
 		w.metrics = promretry.New(promretry.WithService(service))
 		w.registry = prometheus.NewRegistry()
-		w.registry.MustRegister(w.metrics, collectors.NewGoCollector(),
+		w.callMetrics = newCallMetrics(w.registry)
+		w.registry.MustRegister(w.metrics, endpointGauges{service, w.stats.Endpoints}, collectors.NewGoCollector(),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	t, err := newTelemetry(ctx, log, service)

@@ -6,10 +6,27 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/signal"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
 )
+
+// follower readies for SIGHUP, and returns what follows the policy file until its
+// context ends. The sample has none to follow.
+func (s *server) follower() func(context.Context) {
+	if s.path == "" {
+		return func(context.Context) {}
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	return func(ctx context.Context) {
+		defer signal.Stop(hangups)
+		s.follow(ctx, hangups)
+	}
+}
 
 // follow reloads on SIGHUP, and when the file's contents change, until ctx ends.
 // It looks at the file instead of subscribing to its folder: editors and
@@ -27,8 +44,10 @@ func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hup:
+			s.notify(s.systemd.Reloading)
 			s.seen = s.stamp(s.seen)
 			s.reload()
+			s.notify(s.systemd.Ready)
 		case <-tick:
 			before := s.seen
 			if s.seen = s.stamp(before); !bytes.Equal(s.seen.data, before.data) {
@@ -43,8 +62,8 @@ func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
 // gateway down.
 func (s *server) reload() {
 	file, err := policyfile.Load(s.path)
-	if err == nil && len(file.Gateway.Routes) == 0 {
-		err = errors.New("it has no gateway.routes")
+	if err == nil {
+		err = s.delivery.servable(file)
 	}
 	old := s.file
 	if err == nil {
@@ -59,8 +78,14 @@ func (s *server) reload() {
 	for _, c := range changes {
 		s.log.Info("policy changed", slog.String("change", c.Text))
 	}
-	if old.Gateway.Listen != file.Gateway.Listen {
-		s.log.Warn("gateway.listen takes effect at the next start", slog.String("listen", file.Gateway.Listen))
+	if why := file.AsksForDeliveries(); why != "" && s.delivery.why == "" && !s.delivery.off {
+		s.log.Warn("deliveries and their API begin at the next start", slog.String("asked_by", why))
+	}
+	if !slices.Equal(old.Gateway.Listen, file.Gateway.Listen) {
+		s.log.Warn("gateway.listen takes effect at the next start, or with SIGUSR2", slog.Any("listen", file.Gateway.Listen))
+	}
+	if old.Gateway.TLS != file.Gateway.TLS {
+		s.log.Warn("gateway.tls takes effect at the next start; the files that it named are still followed")
 	}
 }
 

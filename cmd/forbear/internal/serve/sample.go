@@ -36,6 +36,10 @@ func (s *server) startSample() (err error) {
 
 // greetSample prints what to try. TestServeSample runs the commands as printed.
 func (s *server) greetSample(base, admin string) {
+	watch := ""
+	if admin != "" {
+		watch = fmt.Sprintf("Watch it: forbear top --admin %[1]s, or %[1]s/metrics\n", admin)
+	}
 	fmt.Fprintf(s.out, `forbear gateway on %[1]s, before a flaky upstream (a sample: see --config)
 
 Try:
@@ -50,8 +54,6 @@ Try:
   curl -i -X POST -H 'Idempotency-Key: 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2' '%[1]s/flaky/reset'
 
 What else it can do: curl '%[1]s/'
-`, base)
-	if admin != "" {
-		fmt.Fprintf(s.out, "Watch it: forbear top --admin %[1]s, or %[1]s/metrics\n", admin)
-	}
+%[2]s
+%[3]s`, base, s.delivery.greeting(), watch+s.admin.greeting())
 }

@@ -4,18 +4,21 @@
 // nothing. Each file is one of the parts:
 //
 //   - egress.go: the routes to dependencies, each with its Retryer
+//   - tls.go: certificates, on both sides
 //   - ingress.go: the routes that honor idempotency keys
 //   - delivery.go, alerts.go: durable webhooks, and where alerts go
 //   - reload.go: another policy file takes charge while requests are under way
 //   - probes.go: the health endpoints of dependencies
 //   - fleet.go: a retry budget that all processes of a service share
-//   - admin.go, metrics.go, telemetry.go: what an operator sees
+//   - admin.go, metrics.go, calls.go, telemetry.go: what an operator sees
 //   - sample.go: what is served without a policy file
+//   - sockets.go: where it listens
 //   - server.go, shutdown.go: the process from its start to its end
+//   - underway.go: the calls under way, which the end waits for
+//   - handover.go: another process takes over
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +28,8 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/systemd"
+	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -38,7 +43,7 @@ func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "serve",
 		Summary: "run the gateway, and deliver webhooks durably",
-		Usage:   "[--config FILE] [--listen ADDRESS] [--database DATABASE] [--admin ADDRESS]",
+		Usage:   "[--config FILE] [--listen ADDRESS]... [--database DATABASE] [--admin ADDRESS]",
 		About: `
 Serve takes the outgoing HTTP requests of services, sends them on as the routes
 of the policy file say, and retries where the policy allows it. Without a policy
@@ -51,24 +56,40 @@ PATCH with an Idempotency-Key is done once, and its response given again.
 Serve also delivers webhooks: messages that POST /v1/messages or the outbox
 table brought in, kept in an SQLite file or in PostgreSQL, where any number of
 processes share the work. What cannot be delivered becomes a dead letter: see
-forbear dlq --help. The API is described at /v1/openapi.json.
+forbear dlq --help. The API is described at /v1/openapi.json. Deliveries are on
+where anything asks for them: one of their flags or variables, such as
+--database, webhooks or idempotency keys in the policy file, a ./forbear.db that
+is there, or no policy file at all. Otherwise there is no database, and no API.
 
 Retries are logged to standard error. An admin endpoint beside the gateway has
 /metrics for Prometheus, the status that forbear top shows, and the manual
-override of the circuit breakers; beyond loopback it demands a token. Where the
-environment names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and
-traces go there too.
+override of the circuit breakers; beyond loopback it demands a token. Metrics
+need no right to override: --metrics serves them at an address of their own, and
+--metrics-token-file opens them alone. Beyond loopback who reaches the gateway
+calls its dependencies, with the credentials that it adds. Where the environment
+names an OTLP collector (OTEL_EXPORTER_OTLP_ENDPOINT), metrics and traces go
+there too.
 
 The policy file is read again on SIGHUP and when it changes. A file with faults
 leaves the old policy in charge, and the log says so.
 
-On SIGINT or SIGTERM serve stops
-accepting, lets the calls under way finish, and ends with exit code 0. Faults of
-the policy file are listed all at once, and the exit code is 2.`,
+On SIGTERM /health/ready says 503 at once, while calls are still served and their
+connections closed; after --drain-delay serve stops accepting, lets the calls
+under way finish within --drain-timeout, and ends with exit code 0. SIGINT, as
+by Ctrl-C, does the same without the delay. A second signal ends the waiting.
+
+On SIGUSR2 serve starts itself anew, with the same arguments and its listening
+sockets, and drains when the new process is ready: no call is lost, neither for a
+new version nor for another gateway.listen. A new process that does not start
+leaves the old one in charge, and the log says why. See docs/guides/lifecycle.md,
+also for unix sockets and systemd.
+
+Faults of the policy file are listed all at once, and the exit code is 2.`,
 		Examples: `
 forbear serve
 forbear serve --listen 127.0.0.1:9090
 forbear serve --config policy.yaml
+forbear serve --config policy.yaml --listen unix:/run/forbear/gateway.sock --listen 127.0.0.1:8080
 forbear serve --config policy.yaml --log-format json --admin 127.0.0.1:9464
 forbear serve --config policy.yaml --fleet-budget redis://127.0.0.1:6379/0
 forbear serve --database postgres://forbear@db.example.com/forbear
@@ -77,15 +98,15 @@ forbear serve --allow-target 127.0.0.0/8
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		s := &server{out: std.Out}
+		s := &server{out: std.Out, given: f, systemd: systemd.New()}
 		f.StringVar(&s.path, "config", "", "the policy `file`; without one, a sample is served")
-		listen := f.String("listen", "", "the `address` to listen on (default: the policy file's, or "+defaultListen+")")
+		s.listen.register(f)
 		s.delivery.register(f)
 		format := f.String("log-format", "text", "the `format` of the log: text or json")
 		s.admin.register(f)
 		s.fleet.register(f)
 		f.DurationVar(&s.every, "reload-every", 2*time.Second, "how often to look whether the policy file has changed; 0: only on SIGHUP")
-		f.DurationVar(&s.drain, "drain", 20*time.Second, "how long calls under way may take after a signal")
+		s.drain.register(f)
 		if code, done := c.Parse(std, f, args, 0); done {
 			return code
 		}
@@ -93,31 +114,41 @@ forbear serve --allow-target 127.0.0.0/8
 		if s.log, ok = newLogger(std.Err, *format); !ok {
 			return std.Fail("serve: --log-format is %q: want text or json", *format)
 		}
-		if err := s.configure(ctx); err != nil {
-			if _, ok := errors.AsType[*policyfile.Error](err); ok {
-				fmt.Fprintln(std.Err, err) // each line names its place
-				return cli.ExitUsage
-			}
-			return std.Fail("serve: %v", err)
+		err := s.whole(ctx)
+		if err == nil {
+			return s.stay(cli.ExitOK)
 		}
-		defer s.close()
-		room := reserve()
-		defer func() { runtime.KeepAlive(room) }()
-		if err := s.run(ctx, cmp.Or(*listen, s.file.Gateway.Listen, defaultListen)); err != nil {
-			return std.Fail("serve: %v", err)
+		_ = s.before.Failed(err.Error())
+		if _, ok := errors.AsType[*policyfile.Error](err); ok {
+			fmt.Fprintln(std.Err, err) // each line names its place
+			return cli.ExitUsage
 		}
-		return cli.ExitOK
+		return std.Fail("serve: %v", err)
 	}
 	return c
+}
+
+// whole is serve from the policy file to the end.
+func (s *server) whole(ctx context.Context) error {
+	if err := s.inherit(); err != nil {
+		return err
+	}
+	if err := s.configure(ctx); err != nil {
+		return errors.Join(err, s.sockets.Close())
+	}
+	defer s.close()
+	room := reserve()
+	defer func() { runtime.KeepAlive(room) }()
+	return s.run(ctx)
 }
 
 // newLogger returns the log of serve, as text or JSON; false is another format.
 func newLogger(w io.Writer, format string) (*slog.Logger, bool) {
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, nil)), true
+		return slog.New(gateway.LogHandler(slog.NewTextHandler(w, nil))), true
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, nil)), true
+		return slog.New(gateway.LogHandler(slog.NewJSONHandler(w, nil))), true
 	default:
 		return nil, false
 	}

@@ -28,6 +28,25 @@ type serving struct {
 // startServe runs serve with args until stop is called or the test ends.
 func startServe(t *testing.T, args ...string) *serving {
 	t.Helper()
+	s := begin(t, args...)
+	if s.base = addressPattern.FindString(s.out); s.base == "" {
+		t.Fatalf("no address in %q", s.out)
+	}
+	return s
+}
+
+// startAt is startServe for one whose greeting names an address that it cannot be
+// reached by, such as 0.0.0.0: base is one that it can.
+func startAt(t *testing.T, base string, args ...string) *serving {
+	t.Helper()
+	s := begin(t, args...)
+	s.base = base
+	return s
+}
+
+// begin runs serve and waits for its greeting.
+func begin(t *testing.T, args ...string) *serving {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	read, out := io.Pipe()
 	s := &serving{log: &clitest.Buffer{}}
@@ -42,7 +61,7 @@ func startServe(t *testing.T, args ...string) *serving {
 	return s
 }
 
-var addressPattern = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+var addressPattern = regexp.MustCompile(`https?://127\.0\.0\.1:\d+`)
 
 // greeting reads what serve prints when it is ready.
 func (s *serving) greeting(t *testing.T, r io.Reader) {
@@ -54,10 +73,6 @@ func (s *serving) greeting(t *testing.T, r io.Reader) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
 	s.out = string(first[:n])
-	s.base = addressPattern.FindString(s.out)
-	if s.base == "" {
-		t.Fatalf("no address in %q", s.out)
-	}
 }
 
 // sampleReply is what the flaky upstream answers.

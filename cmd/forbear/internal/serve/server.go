@@ -3,7 +3,8 @@ package serve
 import (
 	"cmp"
 	"context"
-	"errors"
+	"crypto/tls"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,9 +12,13 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"syscall"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/handover"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/systemd"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -25,10 +30,15 @@ type server struct {
 	out io.Writer // for the greeting
 	log *slog.Logger
 
-	path  string        // of the policy file, or ""
-	every time.Duration // between two looks at the policy file; 0: only on SIGHUP
-	drain time.Duration // for calls under way after a signal
+	address string // that others could reach it by, from configure on
+	said    string // about that address in the log
 
+	path   string        // of the policy file, or ""
+	every  time.Duration // between two looks at the policy file; 0: only on SIGHUP
+	listen addresses
+	drain  drain
+
+	given    *flag.FlagSet // the command line
 	delivery delivery
 	admin    adminFlags
 	fleet    fleet
@@ -43,6 +53,14 @@ type server struct {
 	watch   *watch
 	ingress ingress
 	sample  *http.Server // the flaky upstream, or nil
+
+	// From the start to the end of the process.
+	sockets   *listen.Sockets
+	accepting sync.WaitGroup // the loops that accept connections for the gateway
+	underWay  underWay
+	systemd   *systemd.Notifier
+	before    *handover.Predecessor // nil where this process replaces none
+	next      *handover.Successor   // nil until another one replaces this
 }
 
 // configure reads the policy file, or readies the sample, and builds the
@@ -58,8 +76,10 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(s.file.Gateway.Routes) == 0 {
-		return fmt.Errorf("%s has no gateway.routes: nothing to serve", s.file.Name)
+	s.address = outermost(s.wanted())
+	s.delivery.decide(s.given, s.file, s.path == "")
+	if err := s.delivery.servable(s.file); err != nil {
+		return err
 	}
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
@@ -67,64 +87,112 @@ func (s *server) configure(ctx context.Context) (err error) {
 	return s.apply(s.file)
 }
 
-// run serves until ctx ends, and then lets what is under way finish. The
-// gateway's address is taken first and opened to callers last: one that is in
-// use must not leave deliveries running, and a caller must not meet a gateway
-// whose database is not open yet.
-func (s *server) run(ctx context.Context, address string) error {
-	l, err := net.Listen("tcp", address)
+// run serves until ctx ends or another process takes over, and then lets what is under
+// way finish. The gateway's addresses are taken first and opened to callers last: one
+// that is in use must not leave deliveries running, and a caller must not meet a
+// gateway whose database is not open yet. The admin endpoint comes before the
+// deliveries, so that it ends after them.
+func (s *server) run(ctx context.Context) error {
+	defer s.ended("a listener did not close well", func() error { return s.sockets.Close() })
+	secured, err := s.secured()
 	if err != nil {
 		return err
 	}
-	if err := s.delivery.start(ctx, address, s.watch); err != nil {
-		return errors.Join(err, l.Close())
+	listeners, err := s.listeners(ctx)
+	if err != nil {
+		return err
+	}
+	adminBase, stopAdmin, err := s.admin.start(ctx, s.sockets, firstTCP(listeners), s.watch)
+	if err != nil {
+		return err
+	}
+	defer stopAdmin()
+	s.delivery.options.Beside = s.before != nil
+	if err := s.delivery.start(ctx, s.sockets, widest(listeners), s.watch); err != nil {
+		return err
 	}
 	defer s.ended("delivery did not end well", s.delivery.stop)
 	defer s.ended("the idempotency records were not closed well", s.ingress.stop)
 	if err := s.startIngress(ctx); err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
-	adminBase, stopAdmin, err := s.admin.start(l.Addr(), s.watch)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	defer stopAdmin()
 	go s.watch.flush(ctx)
 	// The delivery API is outermost: its requests are the operator's, and do not
 	// count as incoming calls.
-	srv := gateway.NewServer(s.delivery.mount(s.watch.inbound(&s.live)))
+	srv := gateway.NewServer(s.underWay.count(s.delivery.mount(s.watch.inbound(&s.live))))
 	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
-	if s.path != "" {
-		// The handler is in place before the greeting: a script may send
-		// SIGHUP as soon as it reads that serve is ready.
-		hangups := make(chan os.Signal, 1)
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
-		s.greet("http://"+l.Addr().String(), adminBase)
-		go s.follow(ctx, hangups)
-	} else {
-		s.greetSample("http://"+l.Addr().String(), adminBase)
+	return s.serve(ctx, srv, listeners, secured, adminBase)
+}
+
+// serve serves all listeners until the end. A listener that fails ends the process:
+// one that is deaf on some of its addresses would look alive.
+func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Listener, secured *tls.Config, adminBase string) error {
+	// The handlers are in place before the greeting: a script may send a signal as
+	// soon as it reads that serve is ready.
+	replace := make(chan os.Signal, 1)
+	if len(handover.Signals) > 0 {
+		signal.Notify(replace, handover.Signals...)
+		defer signal.Stop(replace)
 	}
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
+	following, unfollow := context.WithCancel(ctx)
+	defer unfollow()
+	follow := s.follower()
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, secured, s.log)) })
+	}
+	s.greet(listeners, adminBase)
+	s.started()
+	go follow(following)
+	for {
+		select {
+		case err := <-failed:
+			return err
+		case <-replace:
+			if !s.replace(ctx) {
+				continue
+			}
+			unfollow()
+		case <-ctx.Done():
+		}
 		s.shutdown(ctx, srv)
 		return nil
 	}
 }
 
+// started says to those who wait that this process serves: the one that it replaces,
+// and systemd.
+func (s *server) started() {
+	s.committed()
+	if err := s.before.Ready(); err != nil {
+		s.log.Warn("the process before this one does not hear that it is replaced", slog.String("error", err.Error()))
+	}
+	s.notify(s.systemd.Ready)
+}
+
 // greet says where the gateway is, and what it forwards where. Scripts and tests
 // read the address off the first line: the port may be one that the system
-// chose.
-func (s *server) greet(base, admin string) {
-	fmt.Fprintf(s.out, "forbear gateway on %s\n", base)
+// chose. It is one write, so that a reader has all of it or nothing.
+func (s *server) greet(listeners []net.Listener, admin string) {
+	base := s.mainOf(listeners)
+	if s.path == "" {
+		s.greetSample(base, admin)
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "forbear gateway on %s\n", base)
+	for _, l := range listeners {
+		if other := s.baseOf(l); other != base {
+			fmt.Fprintf(&b, "  and on %s\n", other)
+		}
+	}
 	for _, r := range s.file.Gateway.Routes {
-		fmt.Fprintf(s.out, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
+		fmt.Fprintf(&b, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
 	}
+	fmt.Fprintln(&b, s.delivery.greeting())
 	if admin != "" {
-		fmt.Fprintf(s.out, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
+		fmt.Fprintf(&b, "admin on %[1]s: /metrics, forbear top --admin %[1]s\n", admin)
 	}
+	b.WriteString(s.admin.greeting())
+	_, _ = io.WriteString(s.out, b.String())
 }

@@ -2,30 +2,135 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"log/slog"
+	"net"
 	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
-// shutdown ends the gateway after ctx has ended. The order matters:
+// drain says how long the end may take, by the flags.
+type drain struct {
+	delay   time.Duration // from the signal until the listeners close
+	timeout time.Duration // for the calls under way after that
+}
+
+// The defaults of the two. Together with what deliveries take they are below the
+// 30 s that Kubernetes leaves, and the 90 s of systemd.
+const (
+	defaultDrainDelay   = 5 * time.Second
+	defaultDrainTimeout = 20 * time.Second
+)
+
+func (d *drain) register(f *flag.FlagSet) {
+	f.DurationVar(&d.delay, "drain-delay", defaultDrainDelay, "how long serve is not ready and still accepts, after SIGTERM")
+	f.DurationVar(&d.timeout, "drain-timeout", defaultDrainTimeout, "how long calls under way may take after that")
+	f.DurationVar(&d.timeout, "drain", defaultDrainTimeout, "deprecated: --drain-timeout")
+}
+
+// shutdown ends the gateway after ctx has ended, or after another process has taken
+// its place. The order matters:
 //
-//  1. /health/ready reports 503, so that a load balancer sends no more.
-//  2. Calls under way get the drain time, and are cut off after it.
-//  3. Telemetry is sent last, within what is left of that time, so that the
+//  1. /health/ready reports 503, so that a load balancer sends no more, and each
+//     response asks its caller to close the connection. Calls are still served: the
+//     load balancer takes a moment to look, and a caller to come back elsewhere.
+//  2. The listeners close. Connections without a call are closed.
+//  3. Calls under way get the drain time, and are cut off after it.
+//  4. Telemetry is sent last, within what is left of that time, so that the
 //     spans of the last calls are in it.
 //
-// The deferred calls of run then stop the admin endpoint, the idempotency
-// records and the deliveries, in that order: a call under way may still have
-// written to either.
+// Where another process has taken over, the listeners close first, since it accepts
+// by now, and readiness is its to report. The delay is then for connections that
+// callers keep: each learns by a response that it is to be closed, and none is closed
+// under a request that has just been sent.
+//
+// The deferred calls of run then end the idempotency records, the deliveries and the
+// admin endpoint, in that order: a call under way may still have written to the
+// former, and the metrics are there to the end. A second signal ends the waiting.
 func (s *server) shutdown(ctx context.Context, srv *http.Server) {
-	s.live.drain()
-	s.log.Info("stopping", slog.Duration("drain", s.drain))
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drain)
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGTERM, os.Interrupt)
+	defer signal.Stop(again)
+	base, hurry := context.WithCancel(context.WithoutCancel(ctx))
+	defer hurry()
+	go s.hurried(base, again, hurry)
+	s.underWay.drain()
+	delay := s.drain.delay
+	if s.next == nil {
+		s.live.drain()
+		s.notify(s.systemd.Stopping)
+		if delay = s.graceOf(ctx); delay > 0 {
+			s.log.Info("draining: not ready, and still accepting", slog.Duration("delay", delay))
+		}
+	} else {
+		s.delivery.pause()
+		s.stopAccepting()
+	}
+	wait.Sleep(base, delay)
+	s.stopAccepting()
+	s.log.Info("stopping", slog.Int64("calls", s.underWay.calls.Load()), slog.Duration("drain", s.drain.timeout))
+	limited, cancel := context.WithTimeout(base, s.drain.timeout)
 	defer cancel()
-	if err := srv.Shutdown(limited); err != nil {
-		s.log.Warn("calls under way were cut off", slog.String("error", err.Error()))
+	if err := errors.Join(srv.Shutdown(limited), s.underWay.wait(limited)); err != nil {
+		s.log.Warn("calls under way were cut off", slog.Int64("calls", s.underWay.calls.Load()), slog.String("error", err.Error()))
 		_ = srv.Close()
 	}
 	s.watch.close(limited)
+}
+
+// graceOf returns how long to accept calls after ctx has ended. A person at a terminal
+// who presses Ctrl-C has no load balancer that must look first.
+func (s *server) graceOf(ctx context.Context) time.Duration {
+	if i, ok := errors.AsType[cli.Interrupted](context.Cause(ctx)); ok && i.Signal == syscall.SIGTERM {
+		return s.drain.delay
+	}
+	return 0
+}
+
+// hurried ends the waiting at the next signal, until ctx ends. Where a successor gets
+// the signals too, the first of them is for the successor.
+func (s *server) hurried(ctx context.Context, again <-chan os.Signal, hurry func()) {
+	spare := 0
+	if s.next != nil {
+		spare = 1
+	}
+	for {
+		select {
+		case sig := <-again:
+			if spare--; spare < 0 {
+				s.log.Warn("a second signal: not waiting any longer", slog.String("signal", sig.String()))
+				hurry()
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stopAccepting closes the gateway's listeners, and returns when no connection can
+// come any more. It may be called more than once.
+func (s *server) stopAccepting() {
+	purposes := []string{forGateway}
+	if s.next != nil {
+		purposes = nil // the successor has the others too
+	}
+	if err := s.sockets.Close(purposes...); err != nil {
+		s.log.Warn("a listener did not close well", slog.String("error", err.Error()))
+	}
+	s.accepting.Wait()
+}
+
+// closedByUs reports whether a server ended because its listener was closed.
+func closedByUs(err error) bool {
+	return errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed)
 }
 
 // ended stops a part and logs what went wrong. The exit code stays 0: the
@@ -37,8 +142,11 @@ func (s *server) ended(fault string, stop func() error) {
 	}
 }
 
-// close ends what configure started: it also runs where run has failed.
+// close ends what configure started: it also runs where run has failed. What this
+// process holds of shared budgets is given back, so that the others need not wait for
+// its lease to run out.
 func (s *server) close() {
+	closeUnused(s.kept, nil)
 	s.fleet.close()
 	s.probes.close()
 	if s.sample != nil {

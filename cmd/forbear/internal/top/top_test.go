@@ -13,6 +13,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/gateway/upstream"
 )
 
 // looks are two looks at a service, ten seconds apart.
@@ -62,6 +63,21 @@ func TestTopSaysWhyABreakerIsOpen(t *testing.T) {
 		if got := v.lines(); !strings.Contains(got, `breaker="`+tt.want+`" `) {
 			t.Errorf("%+v: want %q in %s", tt.breaker, tt.want, got)
 		}
+	}
+}
+
+// How many of how many addresses take part, where there may be several.
+func TestTopShowsEndpoints(t *testing.T) {
+	now := gateway.Status{At: time.Now(), Dependencies: []gateway.DependencyStatus{{Dependency: "payments", Endpoints: []upstream.EndpointStatus{
+		{Address: "10.0.0.1:80", In: true}, {Address: "10.0.0.2:80"}, {Address: "10.0.0.3:80", In: true},
+	}}}}
+	v := newView(gateway.Status{At: now.At.Add(-time.Second)}, now)
+	if got := v.lines(); !strings.Contains(got, `notes="2 of 3 endpoints in"`) {
+		t.Errorf("got %s", got)
+	}
+	data, err := json.Marshal(v)
+	if err != nil || !strings.Contains(string(data), `"endpoints":3,"endpoints_in":2`) {
+		t.Errorf("got %s, %v", data, err)
 	}
 }
 

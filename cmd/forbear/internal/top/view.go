@@ -45,6 +45,8 @@ type line struct {
 	Suppressed    float64   `json:"suppressed_per_second"` // retries that were not sent
 	Layered       int64     `json:"layered_sends"`
 	Certificates  int64     `json:"certificate_errors"` // since serve began
+	Endpoints     int       `json:"endpoints,omitzero"` // addresses, where there may be several
+	EndpointsIn   int       `json:"endpoints_in,omitzero"`
 	// Pace is there while the dependency limits its callers.
 	Pace  *gateway.PaceStatus `json:"pace,omitempty"`
 	Types []outcome           `json:"error_types"`
@@ -90,7 +92,12 @@ func newView(before, now gateway.Status) *view {
 			Dependency: cli.Printable(d.Dependency), Initial: rate(o.Initial, d.Initial), Retries: rate(o.Retries, d.Retries),
 			BudgetUsed: d.Budget.Used, BudgetAllowed: d.Budget.Allowed, Breaker: "none",
 			Suppressed: rate(sum(o.Suppressed), sum(d.Suppressed)), Layered: d.Layered, Certificates: d.CertErrors,
-			Pace: d.Pace, Types: outcomes(d),
+			Pace: d.Pace, Types: outcomes(d), Endpoints: len(d.Endpoints),
+		}
+		for _, e := range d.Endpoints {
+			if e.In {
+				l.EndpointsIn++
+			}
 		}
 		// Retries without a first attempt in the interval have no ratio:
 		// they belong to earlier calls.
@@ -208,11 +215,14 @@ func (v *view) table() string {
 	return b.String()
 }
 
-// notes name what needs a look at once, whatever the rates are: retries in a
-// layer below multiply with these, and a certificate error may be an attack
-// (R-9).
+// notes name what needs a look at once, whatever the rates are: how many addresses
+// take part, where there may be several; retries in a layer below, which multiply with
+// these; and certificate errors, any of which may be an attack (R-9).
 func (l *line) notes() string {
 	var notes []string
+	if l.Endpoints > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d endpoints in", l.EndpointsIn, l.Endpoints))
+	}
 	if l.Layered > 0 {
 		notes = append(notes, "a layer below retries")
 	}

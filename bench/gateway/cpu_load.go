@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// upstream is a server that does next to nothing: it reads a request without a
+// plain is a server that does next to nothing: it reads a request without a
 // body and responds with 128 bytes and the status of the moment.
-type upstream struct {
+type plain struct {
 	l        net.Listener
 	status   atomic.Int64
 	requests atomic.Int64
 }
 
-func newUpstream() (*upstream, error) {
+func newPlain() (*plain, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{l: l}
+	u := &plain{l: l}
 	u.status.Store(http.StatusOK)
 	go u.serve()
 	return u, nil
 }
 
-func (u *upstream) addr() string { return u.l.Addr().String() }
+func (u *plain) addr() string { return u.l.Addr().String() }
 
-func (u *upstream) close() { _ = u.l.Close() }
+func (u *plain) close() { _ = u.l.Close() }
 
-func (u *upstream) serve() {
+func (u *plain) serve() {
 	for {
 		c, err := u.l.Accept()
 		if err != nil {
@@ -47,7 +47,7 @@ func (u *upstream) serve() {
 	}
 }
 
-func (u *upstream) respond(c net.Conn) {
+func (u *plain) respond(c net.Conn) {
 	defer c.Close()
 	responses := map[int64][]byte{}
 	for _, status := range []int{200, 503} {
@@ -78,9 +78,9 @@ func skipHeader(r *bufio.Reader) error {
 	}
 }
 
-// load sends requests over n connections, each as fast as its responses come, and
+// loadFlat sends requests over n connections, each as fast as its responses come, and
 // returns how long each completed one took.
-func load(ctx context.Context, addr string, n int, d time.Duration) ([]time.Duration, error) {
+func loadFlat(ctx context.Context, addr string, n int, d time.Duration) ([]time.Duration, error) {
 	var (
 		mu   sync.Mutex
 		all  []time.Duration

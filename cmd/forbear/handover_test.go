@@ -1,0 +1,245 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// load is a crowd of callers, each of which checks every response.
+type load struct {
+	wg       sync.WaitGroup
+	over     chan struct{}
+	calls    atomic.Int64
+	moved    atomic.Int64 // connections that were closed by a response
+	mu       sync.Mutex
+	failures []string
+}
+
+func (l *load) fail(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures = append(l.failures, fmt.Sprintf(format, args...))
+}
+
+// callers adds n of them. Those that keep their connection use it until a response
+// says that it is to be closed.
+func (l *load) callers(n int, to string, keep bool) {
+	for i := range n {
+		l.wg.Go(func() {
+			var c *conn
+			defer func() {
+				if c != nil {
+					c.Close()
+				}
+			}()
+			for j := 0; ; j++ {
+				select {
+				case <-l.over:
+					return
+				default:
+				}
+				if c == nil {
+					var err error
+					if c, err = dial(to); err != nil {
+						l.fail("%s: %v", to, err)
+						time.Sleep(10 * time.Millisecond)
+						continue
+					}
+				}
+				path := fmt.Sprintf("/%d/%d", i, j)
+				body := strings.Repeat("b", rand.IntN(4096))
+				status, text, over, err := c.call("POST", path, body)
+				l.calls.Add(1)
+				if err != nil || status != 200 || text != path+body {
+					l.fail("%s %s, kept %v: status %d, %d bytes, %v", to, path, keep && j > 0, status, len(text), err)
+					over = true
+				}
+				if over && keep {
+					l.moved.Add(1)
+				}
+				if over || !keep {
+					c.Close()
+					c = nil
+				}
+				time.Sleep(rand.N(60 * time.Millisecond))
+			}
+		})
+	}
+}
+
+// end ends the load, and reports what was lost.
+func (l *load) end(t *testing.T) {
+	t.Helper()
+	close(l.over)
+	l.wg.Wait()
+	t.Logf("%d calls, %d lost; %d connections moved", l.calls.Load(), len(l.failures), l.moved.Load())
+	for i, f := range l.failures {
+		if i == 10 {
+			break
+		}
+		t.Error(f)
+	}
+	if l.calls.Load() == 0 {
+		t.Error("no call was made")
+	}
+}
+
+// echo responds with the path and the body.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	_, _ = io.WriteString(w, r.URL.Path+string(body))
+}
+
+// shortFolder returns a folder whose path leaves room for a socket's name.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "fb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// Three handovers and thirty reloads under the load of hundreds of callers, over TCP
+// and a unix socket, with kept connections and new ones, lose no call.
+func TestHandoverLosesNoCall(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(echo))
+	defer up.Close()
+	socket := filepath.Join(shortFolder(t), "g.sock")
+	address := freeAddress(t)
+	listen := "['" + address + "', 'unix:" + socket + "']"
+	path, write := policyOver(t, up.URL, listen)
+	s := run(t, exec.Command(builtProgram(t), "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "1s"))
+	l := &load{over: make(chan struct{})}
+	for _, to := range []string{"tcp " + address, "unix " + socket} {
+		l.callers(75, to, true)
+		l.callers(25, to, false)
+	}
+	for i := range 30 {
+		write(listen, fmt.Sprintf(", max_retries: %d, connect: %dms", 1+i%3, 1500+i))
+		s.signal(t, syscall.SIGHUP)
+		s.await(t, "the reload", func() bool { return strings.Count(s.log.String(), "the policy file is in charge") > i })
+		if i%10 == 5 {
+			s.signal(t, syscall.SIGUSR2)
+			s.await(t, "the handover", func() bool { return strings.Count(s.log.String(), "handed over") == 1+i/10 })
+			s.await(t, "the move of the connections", func() bool { return l.moved.Load() >= int64(150*(1+i/10)) })
+		}
+	}
+	l.end(t)
+	if l.moved.Load() < 450 {
+		t.Errorf("%d connections moved, want 450: each of 150 thrice", l.moved.Load())
+	}
+	s.signal(t, syscall.SIGTERM)
+	if code := s.wait(t); code != 0 {
+		t.Errorf("code %d:\n%s", code, s.log)
+	}
+	for _, m := range successors.FindAllStringSubmatch(s.log.String(), -1) {
+		if _, err := os.Stat("/proc/" + m[1]); err == nil {
+			t.Errorf("the process %s has outlived the first", m[1])
+		}
+	}
+	if _, err := os.Lstat(socket); err == nil {
+		t.Error("the socket's file is left")
+	}
+	if n := strings.Count(s.log.String(), "cut off"); n > 0 {
+		t.Errorf("calls were cut off:\n%s", s.log)
+	}
+}
+
+// A new process that does not start leaves the old one in charge: with a policy file
+// that has faults, with a program that crashes, with one that is gone.
+func TestHandoverThatFails(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(echo))
+	defer up.Close()
+	dir := shortFolder(t)
+	socket, copied := filepath.Join(dir, "g.sock"), filepath.Join(dir, "forbear")
+	install := func(content []byte) {
+		if err := os.WriteFile(copied+".next", content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(copied+".next", copied); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good, err := os.ReadFile(builtProgram(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(good)
+	path, write := policyOver(t, up.URL, "unix:"+socket)
+	s := run(t, exec.Command(copied, "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "0"))
+	for _, tt := range []struct {
+		name, want string
+		do         func()
+	}{
+		{"faults of the policy file", "max_retries 9 is outside 1-5", func() { write("unix:"+socket, ", max_retries: 9") }},
+		{"an address that is taken", "address already in use", func() { write("['unix:"+socket+"', '"+strings.TrimPrefix(up.URL, "http://")+"']", "") }},
+		{"a crash", "exit status 3", func() { write("unix:"+socket, ""); install([]byte("#!/bin/sh\nexit 3\n")) }},
+		{"no program", "no such file", func() { _ = os.Remove(copied) }},
+	} {
+		tt.do()
+		before := strings.Count(s.log.String(), "the handover has failed")
+		s.signal(t, syscall.SIGUSR2)
+		s.await(t, tt.name, func() bool { return strings.Count(s.log.String(), "the handover has failed") > before })
+		_, line, _ := strings.Cut(s.log.String()[strings.LastIndex(s.log.String(), "the handover has failed"):], "error=")
+		if !strings.Contains(line, tt.want) {
+			t.Errorf("%s: the log says %s, want %s", tt.name, line, tt.want)
+		}
+		if status, body, over, err := ask("unix "+socket, "/x"); status != 200 || body != "/x" || over || err != nil {
+			t.Errorf("%s: %d %q, closed %v, %v", tt.name, status, body, over, err)
+		}
+	}
+	// The next one succeeds, and its address is another: the policy file has changed.
+	install(good)
+	other := filepath.Join(dir, "h.sock")
+	write("unix:"+other, "")
+	s.signal(t, syscall.SIGUSR2)
+	s.logs(t, "handed over")
+	if status, body, _, err := ask("unix "+other, "/x"); status != 200 || body != "/x" || err != nil {
+		t.Errorf("on the new address: %d %q, %v", status, body, err)
+	}
+	if _, err := os.Lstat(socket); err == nil {
+		t.Error("the file of the socket that is not asked for any more is left")
+	}
+	s.signal(t, syscall.SIGTERM)
+	if code := s.wait(t); code != 0 {
+		t.Errorf("code %d:\n%s", code, s.log)
+	}
+}
+
+// The first process ends as the last one did: who started it sees a crash.
+func TestHandoverPassesTheExitCodeOn(t *testing.T) {
+	s := serveOver(t, echo, "--drain-delay", "0")
+	s.signal(t, syscall.SIGUSR2)
+	s.logs(t, "successor=")
+	to := "tcp " + strings.TrimPrefix(s.base, "http://")
+	s.await(t, "a response of the successor", func() bool {
+		status, _, over, err := ask(to, "/x")
+		return status == 200 && !over && err == nil
+	})
+	var pid int
+	if _, err := fmt.Sscan(successors.FindStringSubmatch(s.log.String())[1], &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.wait(t); code != 128+9 {
+		t.Errorf("code %d, want 137", code)
+	}
+}

@@ -1,0 +1,113 @@
+// Package handover puts a new process in the place of the running one without a
+// connection lost: the running one starts it with its listening sockets, and stops
+// accepting when the new one says that it is ready. A new process that does not get
+// so far changes nothing.
+//
+// Only the process that listens can pass its sockets on, so it starts its successor
+// itself. Those who started the first process wait for that one: a shell, a container
+// whose first process it is, a supervisor. Unless systemd is there, which follows the
+// main process to another number, the first process therefore stays when it has
+// drained, passes signals on, and ends as the last of its successors ended.
+package handover
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// variable holds what a process is given by the one that it replaces.
+const variable = "FORBEAR_HANDOVER"
+
+// note is what the variable holds. The sockets begin with descriptor 3, and the
+// descriptor to be ready on follows them.
+type note struct {
+	Sockets    []string `json:"sockets"`
+	Supervised bool     `json:"supervised"` // a process above adopts and awaits this one
+}
+
+// Predecessor is the process that this one replaces. Nil is none; its methods do
+// nothing.
+type Predecessor struct {
+	Sockets    []string
+	supervised bool
+	ready      *os.File
+}
+
+// Receive returns the predecessor of this process, nil where it was started on its
+// own. It unsets the variable, so that no other process takes it for its own.
+func Receive() (*Predecessor, error) {
+	text := os.Getenv(variable)
+	_ = os.Unsetenv(variable)
+	if text == "" {
+		return nil, nil
+	}
+	var n note
+	if err := json.Unmarshal([]byte(text), &n); err != nil {
+		return nil, fmt.Errorf("%s: %w", variable, err)
+	}
+	f := os.NewFile(uintptr(3+len(n.Sockets)), "ready")
+	if info, err := f.Stat(); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		return nil, fmt.Errorf("%s names a descriptor that is no pipe", variable)
+	}
+	notInherited(f)
+	return &Predecessor{Sockets: n.Sockets, supervised: n.Supervised, ready: f}, nil
+}
+
+// Names returns the names of the sockets that were passed.
+func (p *Predecessor) Names() []string {
+	if p == nil {
+		return nil
+	}
+	return p.Sockets
+}
+
+// Supervised reports whether a process above this one awaits its successors.
+func (p *Predecessor) Supervised() bool { return p != nil && p.supervised }
+
+// Ready says to the predecessor that this process serves.
+func (p *Predecessor) Ready() error { return p.say("ready") }
+
+// Failed says to the predecessor why this process does not serve.
+func (p *Predecessor) Failed(why string) error { return p.say(strings.ReplaceAll(why, "\n", "; ")) }
+
+// say writes the one line that the predecessor waits for.
+func (p *Predecessor) say(line string) error {
+	if p == nil || p.ready == nil {
+		return nil
+	}
+	_, err := io.WriteString(p.ready, line+"\n")
+	err = errors.Join(err, p.ready.Close())
+	p.ready = nil
+	return err
+}
+
+// maxLine bounds what is read of a successor that fails.
+const maxLine = 4 << 10
+
+// await returns nil when the successor behind r is ready, and otherwise why not.
+func await(r io.Reader) error {
+	line, err := bufio.NewReader(io.LimitReader(r, maxLine)).ReadString('\n')
+	switch line = strings.TrimSpace(line); {
+	case line == "ready" && err == nil:
+		return nil
+	case line != "":
+		return errors.New(line)
+	default:
+		return errors.New("it ended before it was ready: its own log says why")
+	}
+}
+
+// binary returns the path of the program as it is now: the name that this process was
+// started by may lead to another file since.
+func binary() (string, error) {
+	if path, err := exec.LookPath(os.Args[0]); err == nil {
+		return path, nil
+	}
+	return os.Executable()
+}

@@ -1,0 +1,117 @@
+// Package certfile holds certificates that are kept in files, and reads them again
+// when the files change: certificates live for hours or weeks, and the gateway for
+// months.
+//
+// It looks at the files while they are used, at most once a second, and needs no
+// goroutine. What counts is what a path leads to, so that a file renamed over another
+// one and the link that Kubernetes puts in the place of another are both seen.
+package certfile
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lookEvery is the least time between two looks at the files.
+const lookEvery = time.Second
+
+// Files names the files, all of which are PEM. Either field group may be empty, and
+// the zero value names none.
+type Files struct {
+	// CA has the authorities to trust, in place of the system's.
+	CA string
+	// Cert has a certificate and those up to its authority, and Key its key. They
+	// may be one file.
+	Cert, Key string
+}
+
+// Material is what the files held at one time. It does not change: files that have
+// changed make another one, so that two are equal when their pointers are.
+type Material struct {
+	Pool *x509.CertPool   // nil where Files names no CA
+	Cert *tls.Certificate // nil where Files names no certificate
+}
+
+// Source is the present material of a set of files. It is safe for concurrent use;
+// make it with [Open].
+type Source struct {
+	log      *slog.Logger
+	now      atomic.Pointer[Material]
+	nextLook atomic.Int64 // as time.Time.UnixNano
+	looking  sync.Mutex   // held by the one who looks; guards what is below
+	ca, pair part
+	warned   warning
+}
+
+// Open reads the files. Later faults of the files are logged to log, which may be nil
+// for slog.Default(), and leave what was read before in use.
+func Open(f Files, log *slog.Logger) (*Source, error) {
+	if (f.Cert == "") != (f.Key == "") {
+		return nil, errors.New("a certificate and its key belong together: one of the two is missing")
+	}
+	s := &Source{log: cmp.Or(log, slog.Default())}
+	s.ca = part{paths: paths(f.CA), read: readPool}
+	s.pair = part{paths: paths(f.Cert, f.Key), read: readPair}
+	var m Material
+	if err := errors.Join(s.ca.load(&m), s.pair.load(&m)); err != nil {
+		return nil, err
+	}
+	s.now.Store(&m)
+	s.nextLook.Store(time.Now().Add(lookEvery).UnixNano())
+	s.expiry(&m, time.Now())
+	return s, nil
+}
+
+// paths leaves out what is not named.
+func paths(all ...string) (named []string) {
+	for _, p := range all {
+		if p != "" {
+			named = append(named, p)
+		}
+	}
+	return named
+}
+
+// Current returns the present material, and looks at the files first when it is time
+// for that. One caller looks; the others get what there is without waiting, since a
+// file system may be slow.
+func (s *Source) Current() *Material {
+	now := time.Now()
+	if now.UnixNano() < s.nextLook.Load() || !s.looking.TryLock() {
+		return s.now.Load()
+	}
+	defer s.looking.Unlock()
+	s.look(now)
+	s.nextLook.Store(time.Now().Add(lookEvery).UnixNano())
+	return s.now.Load()
+}
+
+// look reads what has changed. The authorities and the pair are independent: a fault
+// in one does not hold up the other.
+func (s *Source) look(now time.Time) {
+	old := s.now.Load()
+	m := *old
+	for _, p := range []*part{&s.ca, &s.pair} {
+		switch changed, err := p.reload(&m, now); {
+		case err != nil && p.refused != err.Error():
+			p.refused = err.Error()
+			s.log.Error("the certificate files are not taken, what was read before stays",
+				slog.Any("files", p.paths), slog.String("error", p.refused))
+		case err == nil:
+			p.refused = ""
+			if changed {
+				s.log.Info("the certificate files have changed, new connections use them", slog.Any("files", p.paths))
+			}
+		}
+	}
+	if m != *old {
+		s.now.Store(&m)
+	}
+	s.expiry(&m, now)
+}

@@ -1,0 +1,197 @@
+// Package direct sends the plainest of requests, which are most of them, on the
+// goroutine of their caller: over HTTP/1 in clear and without a body. net/http's
+// transport has two goroutines for each connection, so that a response may come while
+// the request is still being sent; a request without a body is sent before any response
+// can come, and the four changes of goroutines were a third of what a gateway spends on
+// it. What is more than that goes to net/http, and so do the parsing and the writing of
+// all messages.
+//
+//   - direct.go: which requests, and over which connections
+//   - conn.go: one connection, and one request on it
+//   - body.go: the body of a response
+//   - alive_unix.go: whether a connection is still open
+package direct
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Transport is a RoundTripper over the connections to servers in clear. It is safe for
+// concurrent use. Its fields are set before its first use.
+type Transport struct {
+	// Next dials, and sends what is not sent here.
+	Next *http.Transport
+
+	mu    sync.Mutex
+	idle  map[string][]*conn // by address; the latest used is the last
+	sweep *time.Timer        // nil while none is idle
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !t.takes(r) {
+		return t.Next.RoundTrip(r)
+	}
+	ctx := r.Context()
+	trace := httptrace.ContextClientTrace(ctx)
+	if trace == nil {
+		trace = &noTrace
+	}
+	address := r.URL.Host
+	if r.URL.Port() == "" {
+		address = net.JoinHostPort(strings.Trim(address, "[]"), "80")
+	}
+	for {
+		c, err := t.get(ctx, trace, address)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := c.exchange(r, trace)
+		if err != errUnwritten {
+			return resp, err
+		}
+		// None of it went out: it is as if that connection had never been taken.
+	}
+}
+
+var noTrace httptrace.ClientTrace
+
+// takes reports whether a request is one of those that are sent here.
+func (t *Transport) takes(r *http.Request) bool {
+	switch {
+	case !canTell || r.URL.Scheme != "http" || r.Body != nil && r.Body != http.NoBody || r.ContentLength != 0 || r.Close:
+		return false
+	case len(r.Header["Upgrade"]) > 0 || len(r.Header["Expect"]) > 0 || len(r.TransferEncoding) > 0 || len(r.Trailer) > 0:
+		return false
+	//lint:ignore SA1019 net/http obeys it, too
+	case r.Cancel != nil, r.URL.Host == "", r.URL.User != nil, r.Host != "":
+		return false
+	}
+	for i := range len(r.URL.Host) {
+		if r.URL.Host[i] >= 0x80 {
+			return false
+		}
+	}
+	if p := t.Next.Protocols; p != nil && !p.HTTP1() {
+		return false
+	}
+	if t.Next.Proxy == nil {
+		return true
+	}
+	proxy, err := t.Next.Proxy(r)
+	return proxy == nil && err == nil
+}
+
+// get returns a connection: the one used last that is still open, or a new one.
+func (t *Transport) get(ctx context.Context, trace *httptrace.ClientTrace, address string) (*conn, error) {
+	if trace.GetConn != nil {
+		trace.GetConn(address)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	info := httptrace.GotConnInfo{}
+	c := t.take(address)
+	if c != nil {
+		info.Reused, info.WasIdle, info.IdleTime = true, true, time.Since(c.since)
+	} else {
+		raw, err := t.Next.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		c = newConn(t, address, raw)
+	}
+	if info.Conn = c.Conn; trace.GotConn != nil {
+		trace.GotConn(info)
+	}
+	c.reused = info.Reused
+	return c, nil
+}
+
+// take returns an idle connection that is open, or nil.
+func (t *Transport) take(address string) *conn {
+	for {
+		t.mu.Lock()
+		list := t.idle[address]
+		if len(list) == 0 {
+			t.mu.Unlock()
+			return nil
+		}
+		c := list[len(list)-1]
+		list[len(list)-1] = nil
+		t.idle[address] = list[:len(list)-1]
+		t.mu.Unlock()
+		if alive(c.Conn) {
+			return c
+		}
+		_ = c.Close()
+	}
+}
+
+// put makes a connection idle, or closes it where there are enough.
+func (t *Transport) put(c *conn) {
+	c.since = time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.idle[c.address]) >= t.Next.MaxIdleConnsPerHost {
+		_ = c.Close()
+		return
+	}
+	if t.idle == nil {
+		t.idle = map[string][]*conn{}
+	}
+	t.idle[c.address] = append(t.idle[c.address], c)
+	if t.sweep == nil {
+		t.sweep = time.AfterFunc(t.Next.IdleConnTimeout, t.closeOld)
+	}
+}
+
+// closeOld closes the connections that have been idle for too long, and those that
+// their server has closed.
+func (t *Transport) closeOld() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, left := time.Now().Add(-t.Next.IdleConnTimeout), 0
+	for address, list := range t.idle {
+		kept := list[:0]
+		for _, c := range list {
+			if c.since.After(before) && alive(c.Conn) {
+				kept = append(kept, c)
+			} else {
+				_ = c.Close()
+			}
+		}
+		clear(list[len(kept):])
+		if left += len(kept); len(kept) > 0 {
+			t.idle[address] = kept
+		} else {
+			delete(t.idle, address)
+		}
+	}
+	if t.sweep = nil; left > 0 {
+		t.sweep = time.AfterFunc(t.Next.IdleConnTimeout/2, t.closeOld)
+	}
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (t *Transport) CloseIdleConnections() {
+	t.mu.Lock()
+	for _, list := range t.idle {
+		for _, c := range list {
+			_ = c.Close()
+		}
+	}
+	t.idle = nil
+	if t.sweep != nil {
+		t.sweep.Stop()
+		t.sweep = nil
+	}
+	t.mu.Unlock()
+	t.Next.CloseIdleConnections()
+}

@@ -1,0 +1,130 @@
+package forward
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// bufferSize is that of the buffers through which bodies are copied.
+const bufferSize = 32 << 10
+
+// buffers lends them. It keeps arrays, so that putting one back does not allocate a
+// slice's header.
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// errCallerLeft is why a body was not copied to its end.
+var errCallerLeft = errors.New("the caller has gone")
+
+// headerHold is for how long the headers of a response of unknown length wait for its
+// first byte: a target that dies at once then becomes a 502 and not half a response.
+const headerHold = 10 * time.Millisecond
+
+// copier passes the body of one response on.
+type copier struct {
+	w     http.ResponseWriter
+	resp  *http.Response
+	began bool // the headers are written
+
+	mu    sync.Mutex // guards began and the writer while the headers are held
+	held  *time.Timer
+	ended bool
+}
+
+// copy writes the headers and the body. stream says that the caller gets each part at
+// once. The error is the body's, or errCallerLeft.
+func (c *copier) copy(stream bool) error {
+	body := c.resp.Body
+	if body == http.NoBody {
+		c.begin()
+		return nil
+	}
+	flush := stream || c.resp.ContentLength < 0
+	switch {
+	case stream:
+		c.begin()
+		c.flush()
+	case flush:
+		c.held = time.AfterFunc(headerHold, c.beginLate)
+		defer c.end()
+	}
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := body.Read(buf[:])
+		if werr := c.write(buf[:n], err, flush); werr != nil {
+			return werr
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// write passes a part on, which may be empty; err is what its Read returned.
+func (c *copier) write(p []byte, err error, flush bool) error {
+	if c.held != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
+	if len(p) == 0 && (err == nil || err != io.EOF && !c.began) {
+		return nil
+	}
+	c.begin()
+	if len(p) == 0 {
+		return nil
+	}
+	if _, err := c.w.Write(p); err != nil {
+		return errCallerLeft
+	}
+	if flush && err != io.EOF {
+		c.flush()
+	}
+	return nil
+}
+
+func (c *copier) begin() {
+	if !c.began {
+		c.began = true
+		c.w.WriteHeader(c.resp.StatusCode)
+	}
+}
+
+// end takes the timer away, which may have fired already.
+func (c *copier) end() {
+	c.held.Stop()
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+}
+
+// beginLate sends the headers of a response whose body is still to come.
+func (c *copier) beginLate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.began && !c.ended {
+		c.begin()
+		c.flush()
+	}
+}
+
+func (c *copier) flush() { _ = http.NewResponseController(c.w).Flush() }
+
+// Events reports whether a response is a stream of Server-Sent Events.
+func Events(resp *http.Response) bool {
+	return len(resp.Header["Content-Type"]) > 0 && Media(resp.Header["Content-Type"][0], "text/event-stream")
+}
+
+// Media reports whether a Content-Type is of a media type, whatever its parameters.
+func Media(value, media string) bool {
+	if len(value) < len(media) || !strings.EqualFold(value[:len(media)], media) {
+		return false
+	}
+	return len(value) == len(media) || value[len(media)] == ';' || value[len(media)] == ' '
+}

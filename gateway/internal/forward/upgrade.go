@@ -1,0 +1,109 @@
+package forward
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/forbear-go/forbear/gateway/internal/framing"
+)
+
+// asked returns the protocol that a caller wants to change to, or "". HTTP/2 is none:
+// its preface would come from the caller alone, past all that the gateway does for
+// a request.
+func asked(r *http.Request) (string, error) {
+	if r.ProtoMajor != 1 || !hasToken(r.Header["Connection"], "upgrade") {
+		return "", nil
+	}
+	protocol := strings.Join(r.Header["Upgrade"], ", ")
+	for element := range strings.SplitSeq(protocol, ",") {
+		if strings.EqualFold(strings.TrimSpace(element), "h2c") {
+			return "", nil
+		}
+	}
+	for i := range len(protocol) {
+		if protocol[i] < ' ' || protocol[i] > '~' {
+			return "", errUpgrade
+		}
+	}
+	return protocol, nil
+}
+
+// errUpgrade is for a protocol that has no name.
+var errUpgrade = fmt.Errorf("%w: the protocol to upgrade to has no printable name", ErrPath)
+
+// switched says what is wrong with a 101, or nil.
+func switched(out *http.Request, resp *http.Response) error {
+	want := strings.Join(out.Header["Upgrade"], ", ")
+	switch got := resp.Header.Get("Upgrade"); {
+	case want == "":
+		return &BadResponse{"it changes the protocol, and no one asked"}
+	case !hasToken([]string{want}, got) && !strings.EqualFold(want, got):
+		return &BadResponse{"it changes to another protocol than was asked for"}
+	}
+	return nil
+}
+
+// closeWriter is a connection one way of which can be closed.
+type closeWriter interface{ CloseWrite() error }
+
+// upgrade passes a 101 on, and then what either side sends, until both have ended or
+// one is broken. The caller's context no longer ends it: the server has given the
+// connection away.
+func (f *Forwarder) upgrade(ctx context.Context, w http.ResponseWriter, resp *http.Response) {
+	target, ok := resp.Body.(io.ReadWriteCloser)
+	if !ok {
+		_ = resp.Body.Close()
+		f.Failed(ctx, w, &BadResponse{"its connection cannot be written to"})
+		return
+	}
+	defer target.Close()
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		f.Failed(ctx, w, fmt.Errorf("the caller's connection cannot change its protocol: %w", err))
+		return
+	}
+	defer conn.Close()
+	framing.Unwatch(conn)
+	if err := writeSwitch(buffered.Writer, w.Header(), resp); err != nil {
+		return
+	}
+	ended := make(chan error, 2)
+	go func() { ended <- pipe(conn, target) }()
+	go func() { ended <- pipe(target, buffered.Reader) }()
+	if err := <-ended; err != nil {
+		return
+	}
+	<-ended
+}
+
+// writeSwitch writes the headers of a 101: those of the gateway and those of the
+// target, which are the new protocol's and stay as they are.
+func writeSwitch(w *bufio.Writer, own http.Header, resp *http.Response) error {
+	for name, values := range own {
+		if _, there := resp.Header[name]; !there {
+			resp.Header[name] = values
+		}
+	}
+	resp.Body = nil
+	if err := resp.Write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// pipe copies one way to its end and closes it. An error means that the other way is
+// of no use any more; so is an end that cannot be passed on by itself.
+func pipe(dst io.Writer, src io.Reader) error {
+	if _, err := io.Copy(dst, src); err != nil {
+		return err
+	}
+	c, ok := dst.(closeWriter)
+	if !ok {
+		return http.ErrNotSupported
+	}
+	return c.CloseWrite()
+}

@@ -1,0 +1,42 @@
+package smuggling
+
+const hop = "9110 7.6.1: for one connection"
+
+// hops are about fields for one connection, and about those that the gateway adds.
+var hops = []probe{
+	{name: "Connection: X-Hop", why: hop, want: passed(gotGET, "-Connection", "-X-Hop", "X-End: 2"), send: get + "Connection: X-Hop\r\nX-Hop: 1\r\nX-End: 2\r\n\r\n"},
+	{name: "Connection in two fields, with spaces and cases", why: hop, want: passed(gotGET, "-Connection", "-X-Hop", "-X-Hip"), send: get + "Connection: ,keep-alive , x-hOP\r\nConnection:x-hip\r\nX-Hop: 1\r\nX-Hip: 1\r\n\r\n"},
+	{name: "Connection: close", why: "9112 9.6: the caller's connection only", want: passed(gotGET, "-Connection").then(closed).having("Connection: close"), send: get + "Connection: close\r\n\r\n"},
+	{name: "Connection: close, X-Forwarded-For", why: hop + "; the gateway adds its own afterwards", want: passed(gotGET, "X-Forwarded-For: 127.0.0.1", "X-Forwarded-Host: gateway.test", "X-Forwarded-Proto: http").then(closed), send: get + "Connection: close, X-Forwarded-For, X-Forwarded-Host, X-Forwarded-Proto\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n"},
+	{name: "Connection: Via", why: hop + "; the gateway adds its own afterwards", want: passed(gotGET, "Via: 1.1 forbear-…"), send: get + "Connection: Via\r\n\r\n"},
+	{name: "Connection: X-Correlation-ID", why: hop + "; the gateway adds its own afterwards", want: passed(gotGET, "X-Correlation-Id: …", "X-Retry-Attempt: 0"), send: get + "Connection: X-Correlation-ID, X-Retry-Attempt\r\nX-Correlation-ID: 0b1c7d9e\r\n\r\n"},
+	{name: "Connection: Authorization", why: hop + " if the caller says so: it is taken off, and no other put in its place", want: passed(gotGET, "-Authorization"), send: get + "Connection: Authorization\r\nAuthorization: Bearer a\r\n\r\n"},
+	{name: "Connection: Content-Length", why: "9110 7.6.1: framing is made anew", want: hello("Content-Length: 5"), send: post + "Connection: Content-Length\r\nContent-Length: 5\r\n\r\nhello"},
+	{name: "Connection: Transfer-Encoding", why: "9110 7.6.1: framing is made anew", want: hello("Transfer-Encoding: chunked"), send: post + "Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked},
+	{name: "Connection: Host", why: "9112 3.2: Host is made anew", want: passed(gotGET, "Host: 127.0.0.1…"), send: get + "Connection: Host\r\n\r\n"},
+	{name: "Connection: Idempotency-Key", why: hop + ": what the upstream does not see is no reason for a retry", want: passed(gotPOST, "-Idempotency-Key").with("hello").having("-Forbear-Stop"), send: post + "Connection: Idempotency-Key\r\nIdempotency-Key: 9b1c\r\nContent-Length: 5\r\n\r\nhello"},
+	{name: "Keep-Alive and Proxy-Connection", why: hop, want: passed(gotGET, "-Keep-Alive", "-Proxy-Connection", "-Connection"), send: get + "Keep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\n\r\n"},
+	{name: "Proxy-Authorization and Proxy-Authenticate", why: "9110 11.7: not the target's", want: passed(gotGET, "-Proxy-Authorization", "-Proxy-Authenticate"), send: get + "Proxy-Authorization: Basic YTpi\r\nProxy-Authenticate: Basic\r\n\r\n"},
+	{name: "TE: trailers", why: "9110 10.1.4: the gateway passes trailer fields on", want: passed(gotGET, "Te: trailers"), send: get + "Connection: TE\r\nTE: trailers\r\n\r\n"},
+	{name: "TE: gzip", why: hop, want: passed(gotGET, "-Te"), send: get + "Connection: TE\r\nTE: gzip;q=0.5\r\n\r\n"},
+	{name: "Upgrade: h2c", why: "9110 7.8 allows to ignore it: its frames would go past the gateway", want: passed(gotGET, "-Upgrade", "-Http2-Settings", "-Connection"), send: get + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n"},
+	{name: "Upgrade: h2c, HTTP2-Settings not named", why: "as above", want: passed(gotGET, "-Upgrade", "-Http2-Settings", "-Connection"), send: get + "Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n"},
+	{name: "Upgrade: websocket, H2C", why: "as above", want: passed(gotGET, "-Upgrade", "-Connection"), send: get + "Connection: Upgrade\r\nUpgrade: websocket, H2C\r\n\r\n"},
+	{name: "Upgrade: HTTP/2.0", why: "as above", want: passed(gotGET, "-Upgrade", "-Connection"), send: get + "Connection: Upgrade\r\nUpgrade: HTTP/2.0\r\n\r\n"},
+	{name: "Upgrade: h2c/1 and TLS/1.2", why: "as above; 2817 is not the gateway's either", want: passed(gotGET, "-Upgrade", "-Connection"), send: get + "Connection: Upgrade\r\nUpgrade: TLS/1.2, h2c/1\r\n\r\n"},
+	{name: "Upgrade without Connection", why: "9110 7.8", want: passed(gotGET, "-Upgrade"), send: get + "Upgrade: websocket\r\n\r\n"},
+	{name: "an upgrade that the upstream does not want", why: "9110 7.8: an ordinary response, and the next request is one", want: passed(gotGET, "Upgrade: websocket", "Connection: Upgrade").and("GET /base/y HTTP/1.1"), send: get + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /up/y HTTP/1.1\r\n" + host + "\r\n"},
+	{name: "Expect: 100-continue", why: "9110 10.1.1", want: verdict{status: []int{100, 200}, requests: hello().requests}, send: post + "Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello"},
+	{name: "another expectation", why: "9110 10.1.1. net/http decides", want: refused(417), send: post + "Expect: x-magic\r\nContent-Length: 5\r\n\r\nhello"},
+	{name: "Max-Forwards: 0 on OPTIONS", why: "9110 7.6.2: the gateway is the last one asked", want: declined(200), send: "OPTIONS /up/x HTTP/1.1\r\n" + host + "Max-Forwards: 0\r\n\r\n"},
+	{name: "Max-Forwards: 5 on OPTIONS", why: "9110 7.6.2", want: passed("OPTIONS /base/x HTTP/1.1", "Max-Forwards: 4"), send: "OPTIONS /up/x HTTP/1.1\r\n" + host + "Max-Forwards: 5\r\n\r\n"},
+	{name: "Max-Forwards: 0 on GET", why: "9110 7.6.2: of no meaning", want: passed(gotGET, "Max-Forwards: 0"), send: get + "Max-Forwards: 0\r\n\r\n"},
+	{name: "X-Forwarded-* of any caller", why: "not believed but of trusted proxies: replaced", want: passed(gotGET, "X-Forwarded-For: 127.0.0.1", "X-Forwarded-Host: gateway.test", "X-Forwarded-Proto: http"), send: get + "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-For: 192.0.2.8\r\nX-Forwarded-Host: evil.test\r\nX-Forwarded-Proto: https\r\n\r\n"},
+	{name: "X-Forwarded-Port, -Prefix and -Server of any caller", why: "as above", want: passed(gotGET, "-X-Forwarded-Port", "-X-Forwarded-Prefix", "-X-Forwarded-Server", "-X-Real-Ip"), send: get + "X-Forwarded-Port: 443\r\nX-Forwarded-Prefix: /evil\r\nX-Forwarded-Server: evil\r\nX-Real-IP: 192.0.2.7\r\n\r\n"},
+	{name: "X_Forwarded_For", why: "another name, which some servers take for the real one: dropped", want: passed(gotGET, "-X_Forwarded_For", "X-Forwarded-For: 127.0.0.1"), send: get + "X_Forwarded_For: 192.0.2.7\r\n\r\n"},
+	{name: "Forwarded of any caller", why: "7239 8.1: dropped", want: passed(gotGET, "-Forwarded"), send: get + "Forwarded: for=192.0.2.7;proto=https\r\n\r\n"},
+	{name: "Via", why: "9110 7.6.3: the gateway appends itself", want: passed(gotGET, "Via: 1.0 fred, 1.1 p.example, 1.1 forbear-…"), send: get + "Via: 1.0 fred, 1.1 p.example\r\n\r\n"},
+	{name: "Via over HTTP/1.0", why: "9110 7.6.3: as the request was received", want: passed(gotGET, "Via: 1.0 forbear-…").then(closed), send: "GET /up/x HTTP/1.0\r\n" + host + "\r\n"},
+	{name: "no User-Agent", why: "9110 10.1.5: none is added", want: passed(gotGET, "-User-Agent", "-Accept-Encoding"), send: get + "\r\n"},
+	{name: "X-Retry-Attempt", why: "the gateway's own attempts are counted", want: passed(gotGET, "X-Retry-Attempt: 0"), send: get + "X-Retry-Attempt: 3\r\n\r\n"},
+}

@@ -1,0 +1,3 @@
+// Package interop has no code but its tests: gRPC's own interop client and server, with
+// a gateway between them.
+package interop

@@ -1,0 +1,28 @@
+// gRPC's own interop client, server and test cases, through the gateway. They need
+// more than gRPC itself, which is why they are apart.
+module github.com/forbear-go/forbear/gateway/interop
+
+go 1.26.0
+
+require (
+	github.com/forbear-go/forbear v0.0.0
+	github.com/forbear-go/forbear/grpcretry v0.0.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	cloud.google.com/go/compute/metadata v0.9.0 // indirect
+	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
+	github.com/envoyproxy/protoc-gen-validate v1.3.3 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/oauth2 v0.36.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+)
+
+replace (
+	github.com/forbear-go/forbear => ../../
+	github.com/forbear-go/forbear/grpcretry => ../../grpcretry
+)

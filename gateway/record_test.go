@@ -1,0 +1,121 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/gateway"
+)
+
+// records collects what a gateway observes.
+type records struct {
+	mu  sync.Mutex
+	all []gateway.Record
+}
+
+func (rs *records) observe(_ context.Context, c *gateway.Record) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.all = append(rs.all, *c)
+}
+
+// take returns the record of the only call since the last take.
+func (rs *records) take(t *testing.T) gateway.Record {
+	t.Helper()
+	for range 500 {
+		rs.mu.Lock()
+		if len(rs.all) > 0 {
+			c := rs.all[0]
+			if len(rs.all) > 1 {
+				t.Errorf("%d records of one call", len(rs.all))
+			}
+			rs.all = nil
+			rs.mu.Unlock()
+			return c
+		}
+		rs.mu.Unlock()
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("no record")
+	return gateway.Record{}
+}
+
+// TestRecords: each call is recorded once, however it ends.
+func TestRecords(t *testing.T) {
+	failures := 0
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if failures > 0 {
+			failures--
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		if r.URL.Path == "/break" {
+			w.Header().Set("Content-Length", "9")
+			_, _ = io.WriteString(w, "abc")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(w, "hello")
+	}))
+	defer up.Close()
+	up.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	var rs records
+	g, err := gateway.New(gateway.Config{Observe: rs.observe, Logger: slog.New(slog.DiscardHandler), Routes: []gateway.Route{
+		{Prefix: "/up", Target: parse(t, up.URL), Retryer: retryer(t, quick)},
+		{Prefix: "/gone", Target: parse(t, "http://127.0.0.1:1"), Retryer: retryer(t, quick)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(g)
+	defer srv.Close()
+	for _, tc := range []struct {
+		name, method, path, body string
+		failures                 int
+		want                     gateway.Record
+	}{
+		{"first attempt", "PUT", "/up/a?q=1", "12345678", 0, gateway.Record{Route: "/up", Status: 200, Attempts: 1, Received: 8, Sent: 5}},
+		{"after retries", "PUT", "/up/a", "12345678", 2, gateway.Record{Route: "/up", Status: 200, Attempts: 3, Received: 8, Sent: 5}},
+		{"not retried", "POST", "/up/a", "1", 1, gateway.Record{Route: "/up", Status: 503, Attempts: 1, Received: 1, Reason: "no_idempotency_key"}},
+		{"gone", "GET", "/gone/a", "", 0, gateway.Record{Route: "/gone", Status: 502, Attempts: 4, Reason: "exhausted", Sent: -1}},
+		{"broken", "GET", "/up/break", "", 0, gateway.Record{Route: "/up", Status: 200, Attempts: 1, Sent: 3}},
+		{"no route", "GET", "/none", "", 0, gateway.Record{Status: 404, Sent: -1}},
+		{"refused", "GET", "/up/%2e%2e/a", "", 0, gateway.Record{Status: 400, Sent: -1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			failures = tc.failures
+			req, err := http.NewRequestWithContext(t.Context(), tc.method, srv.URL+tc.path, strings.NewReader(tc.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("X-Correlation-Id", "c-1")
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			got := rs.take(t)
+			if got.At.IsZero() || got.Duration <= 0 || got.Wait > got.Duration || tc.want.Attempts > 1 && got.Wait == 0 || got.Sent == 0 && tc.want.Sent == -1 {
+				t.Errorf("times and bytes of %+v", got)
+			}
+			got.At, got.Duration, got.Wait = time.Time{}, 0, 0
+			if tc.want.Sent == -1 {
+				got.Sent = -1
+			}
+			tc.want.Method, tc.want.CorrelationID = tc.method, "c-1"
+			if tc.want.Route != "" {
+				tc.want.Dependency = "upstream"
+			}
+			if got != tc.want {
+				t.Errorf("got %+v\nwant %+v", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package upstream
+
+import (
+	"log/slog"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/wait"
+)
+
+// When an address is left out, and for how long.
+const (
+	// minStreak is how many failures in a row it takes at least. Where the others are
+	// well, and the server had the requests, it takes five.
+	minStreak = 3
+	outBase   = 5 * time.Second
+	outCap    = 30 * time.Second
+	// chance is how seldom, per attempt, an address may be left out that is no worse
+	// than the others.
+	chance = 1e-6
+	// doubt is added to what is known of the others' failures, which are few or old.
+	doubt = 0.06
+	// The share of failures is averaged over so many attempts: over few, so that an
+	// outage that begins is seen at once, and over many, so that a share that wavers
+	// is not taken for a small one. The larger counts.
+	shortMemory, longMemory = 8, 256
+)
+
+// health is what is known of one address. It is guarded by the lock of balanced.
+type health struct {
+	streak      int     // failures since the last success
+	weight      float64 // of these
+	seen        int     // attempts, up to longMemory
+	short, long float64 // shares of failures
+
+	out    bool
+	until  time.Time // then it is tried, when out
+	trial  time.Time // when a trial under way began, or zero
+	back   time.Time // when it came back, or zero
+	growth wait.Backoff
+}
+
+func newHealth() health { return health{growth: wait.Backoff{Base: outBase, Cap: outCap}} }
+
+// ended records what came of an attempt.
+func (b *balanced) ended(s *sent, f forbear.Failure, now time.Time) {
+	if b.record(s, &f, now) {
+		// A trial is to find out about a new connection.
+		s.endpoint.conns.closeIdle()
+	}
+}
+
+// record is ended for the books. It reports whether the address is left out now.
+func (b *balanced) record(s *sent, f *forbear.Failure, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e, v := s.endpoint, judge(f)
+	h := &e.health
+	switch {
+	case s.trial:
+		h.trial = time.Time{}
+		if h.out && v == good {
+			b.comeBack(e, now)
+		} else if h.out && v == bad {
+			h.until = now.Add(h.growth.Next())
+			return true
+		}
+		return false
+	case h.out, s.at.Before(h.back), v == nothing:
+		return false // begun before it was left out
+	}
+	h.count(v == bad, f.Unsent)
+	if v != bad || h.streak < minStreak || !b.maySpare() || !b.outlier(e) {
+		return false
+	}
+	b.leaveOut(e, f, now)
+	return true
+}
+
+// count takes an attempt into account. One that was certainly never sent counts twice: a
+// connection is not refused by chance.
+func (h *health) count(failed, unsent bool) {
+	h.seen = min(h.seen+1, longMemory)
+	x := 0.0
+	switch {
+	case !failed:
+		h.streak, h.weight = 0, 0
+	case unsent:
+		x = 1
+		h.streak++
+		h.weight += 2
+	default:
+		x = 1
+		h.streak++
+		h.weight++
+	}
+	h.short += (x - h.short) / float64(min(h.seen, shortMemory))
+	h.long += (x - h.long) / float64(h.seen)
+}
+
+// maySpare reports whether one more address may be left out. Half of them, rounded
+// up, always take part: what is too much for those is for the breaker.
+func (b *balanced) maySpare() bool { return 2*(len(b.all)-len(b.in)+1) <= len(b.all) }
+
+// outlier reports whether the failures of an address in a row are more than chance,
+// if it were like the others. Where these fail as well, nothing is gained by leaving
+// it out, and the load of those that are left would grow: a dependency that fails as
+// a whole, or sheds a part of its load, is the breaker's and the budget's business.
+func (b *balanced) outlier(e *endpoint) bool {
+	sum, n := 0.0, 0
+	for _, other := range b.in {
+		if h := &other.health; other != e && h.seen >= minStreak {
+			sum += max(h.short, h.long)
+			n++
+		}
+	}
+	if n == 0 {
+		return false // nothing to compare with
+	}
+	p := doubt + (1-doubt)*sum/float64(n)
+	return e.health.weight*math.Log(p) <= math.Log(chance)
+}
+
+// leaveOut takes an address out of the turns. A longer time follows when it was back
+// for a short time only.
+func (b *balanced) leaveOut(e *endpoint, f *forbear.Failure, now time.Time) {
+	h := &e.health
+	if now.Sub(h.back) > outCap {
+		h.growth.Reset()
+	}
+	h.out, h.until = true, now.Add(h.growth.Next())
+	b.divide()
+	b.config.Logger.Warn("an endpoint is left out", slog.String("endpoint", e.address), slog.Int("failures", h.streak),
+		slog.String("error_type", f.Type), slog.Duration("for", h.until.Sub(now)),
+		slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all)))
+}
+
+// comeBack takes it in again.
+func (b *balanced) comeBack(e *endpoint, now time.Time) {
+	e.health.comeBack(now)
+	b.divide()
+	b.config.Logger.Info("an endpoint is back", slog.String("endpoint", e.address),
+		slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all)))
+}
+
+// comeBack keeps what is known of the share of failures: from one good attempt nothing
+// follows for it, and the other addresses are measured by it.
+func (h *health) comeBack(now time.Time) {
+	h.out, h.streak, h.weight, h.back = false, 0, 0, now
+	h.until, h.trial = time.Time{}, time.Time{}
+}
+
+// trialTime is after how long a trial of which nothing is heard is over.
+const trialTime = outCap
+
+// due returns an address whose time is over, to be tried by this request. One request
+// tries it. A request that could not be retried does so only when no other has for a
+// while.
+func (b *balanced) due(r *http.Request, now time.Time) *endpoint {
+	for _, e := range b.all {
+		h := &e.health
+		if !h.out || now.Before(h.until) || !h.trial.IsZero() && now.Sub(h.trial) < trialTime {
+			continue
+		}
+		if !httpretry.NeedsKey(r.Method) || r.Header.Get(httpretry.HeaderKey) != "" || now.Sub(h.until) > outBase {
+			return e
+		}
+	}
+	return nil
+}
+
+func (h *health) trying(now time.Time) { h.trial = now }
+
+// divide finds those that take part in the turns. Where addresses have gone, more than
+// half may be out: the next to be tried come back. It is called with mu held.
+func (b *balanced) divide() {
+	for {
+		b.in = slices.DeleteFunc(slices.Clone(b.all), func(e *endpoint) bool { return e.health.out })
+		if 2*(len(b.all)-len(b.in)) <= len(b.all) {
+			return
+		}
+		var first *endpoint
+		for _, e := range b.all {
+			if e.health.out && (first == nil || e.health.until.Before(first.health.until)) {
+				first = e
+			}
+		}
+		first.health.comeBack(time.Now())
+	}
+}

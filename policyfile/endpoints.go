@@ -1,0 +1,119 @@
+package policyfile
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Endpoints says where the gateway's connections to a dependency go: to a list of
+// addresses (host:port), or to all that the host of the URL has. The zero value is
+// neither: they go where the URL says. One address in the list is fine: it is where
+// the name of the URL is found.
+type Endpoints struct {
+	Addresses []string
+	DNS       bool
+}
+
+// node writes it as the file has it: the word dns, or the list.
+func (e Endpoints) node() *yaml.Node {
+	if e.DNS {
+		return plain("dns")
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, a := range e.Addresses {
+		list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: a, Style: yaml.DoubleQuotedStyle})
+	}
+	return list
+}
+
+// maxEndpoints is as many as the gateway takes.
+const maxEndpoints = 256
+
+const wantEndpoints = "dns, or a list of addresses such as 10.0.0.1:8443"
+
+// endpoints reads the word dns, or a list. An address that is there twice would get
+// two turns, and weights are a load balancer's work.
+func (r *policyReader) endpoints(n *yaml.Node, into *Endpoints) {
+	n = resolve(n)
+	if n.Kind == yaml.ScalarNode {
+		if s, ok := r.scalar(n, "endpoints", wantEndpoints); ok {
+			if into.DNS = s == "dns"; !into.DNS {
+				r.fault(n, "", "endpoints is %s: want %s", quote(s), wantEndpoints)
+			}
+		}
+		return
+	}
+	items := r.items(n, "endpoints")
+	if n.Kind == yaml.SequenceNode && len(items) == 0 {
+		r.fault(n, "", "endpoints is empty: leave it out to go where the url says")
+	}
+	first := map[string]Position{}
+	for i, item := range items {
+		if i == maxEndpoints {
+			r.fault(item, "", "endpoints has more than %d addresses", maxEndpoints)
+			return
+		}
+		s, ok := r.scalar(item, "an endpoint", "an address such as 10.0.0.1:8443")
+		if !ok {
+			continue
+		}
+		if at, twice := first[s]; twice {
+			r.fault(item, "", "a second endpoint %s, first on line %d", quote(s), at.Line)
+			continue
+		}
+		if !isAddress(s) {
+			r.fault(item, "", "endpoint %s has no host or no port: want an address such as 10.0.0.1:8443", quote(s))
+			continue
+		}
+		first[s] = r.at(item)
+		into.Addresses = append(into.Addresses, s)
+	}
+}
+
+// isAddress reports whether s is a host or an IP address, and a port.
+func isAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 {
+		return false
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host != "" && len(host) <= 253 && !strings.ContainsFunc(host, func(c rune) bool {
+		return c != '.' && c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+}
+
+// connectionAge reads a duration or the word off.
+func (r *policyReader) connectionAge(v *yaml.Node, into *time.Duration) {
+	if resolve(v).Value == "off" {
+		*into = -1
+		return
+	}
+	r.durationOr(v, "connection_age", "off, or ", into)
+	if *into > 0 && *into < time.Second {
+		r.fault(v, "", "connection_age is %s: want at least 1s, since a new connection costs time", shortest(*into))
+	}
+}
+
+// reached checks what the gateway alone uses, once the whole dependency is read.
+func (r *policyReader) reached(dep *Dependency, section string) {
+	for _, field := range []string{"endpoints", "connection_age"} {
+		if at, said := r.places[field]; said && section != "dependencies" {
+			r.faultAt(at.Position, "", "%s of section %s has %s, which are the gateway's for dependencies", dep.Name, section, field)
+		}
+	}
+	u, err := url.Parse(dep.URL)
+	if !dep.Endpoints.DNS || dep.URL == "" || err != nil {
+		return
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		r.faultAt(r.place("endpoints", dep.Name).Position, "", "endpoints is dns, but the host of the url is an address")
+	}
+}

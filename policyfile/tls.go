@@ -1,0 +1,182 @@
+package policyfile
+
+import (
+	"net"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	names "github.com/forbear-go/forbear/internal/enum"
+)
+
+// TLS says how a dependency proves who it is, and the gateway to it. The zero value
+// trusts the system's authorities and shows no certificate. Verification has no
+// setting: it cannot be switched off (R-9).
+type TLS struct {
+	// CA is a file with the authorities to trust, in place of the system's. Files
+	// are PEM, and are beside the policy file unless their path says otherwise.
+	CA string `json:"ca,omitzero"`
+	// Cert and Key are files with the certificate that the gateway shows.
+	Cert string `json:"cert,omitzero"`
+	Key  string `json:"key,omitzero"`
+	// ServerName is what the dependency's certificate is for; "" means the host of
+	// its address.
+	ServerName string `json:"server_name,omitzero"`
+	// MinVersion is "1.2" or "1.3"; "" means 1.2.
+	MinVersion string `json:"min_version,omitzero"`
+}
+
+// ListenerTLS makes the gateway speak TLS to its callers. The zero value does not.
+type ListenerTLS struct {
+	Cert string `json:"cert,omitzero"`
+	Key  string `json:"key,omitzero"`
+	// ClientCA is a file with the authorities of the callers, who then need a
+	// certificate.
+	ClientCA   string `json:"client_ca,omitzero"`
+	MinVersion string `json:"min_version,omitzero"`
+}
+
+// HTTP2 says when a dependency is spoken to in HTTP/2.
+type HTTP2 uint8
+
+const (
+	// HTTP2Auto is where the handshake of TLS agrees on it.
+	HTTP2Auto HTTP2 = iota
+	// HTTP2Off is never.
+	HTTP2Off
+	// HTTP2Only is always, in clear too.
+	HTTP2Only
+)
+
+var http2Names = []string{"auto", "off", "only"}
+
+// String returns the word of a policy file.
+func (h HTTP2) String() string { return names.Name(http2Names, uint8(h)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (h HTTP2) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (h *HTTP2) UnmarshalText(text []byte) error {
+	i, err := names.Parse("http2", http2Names, text)
+	*h = HTTP2(i)
+	return err
+}
+
+// tls reads the section of a dependency. The field verify exists to be refused when
+// it is off (R-9): an unknown key would leave its author looking for the right
+// spelling.
+func (r *policyReader) tls(n *yaml.Node, dep *Dependency) {
+	t := &dep.TLS
+	before := len(r.faults) + r.more
+	r.strict(n, "tls", r.placed("tls.", fields{
+		"ca":          func(v *yaml.Node) { r.text(v, "tls.ca", &t.CA) },
+		"cert":        func(v *yaml.Node) { r.text(v, "tls.cert", &t.Cert) },
+		"key":         func(v *yaml.Node) { r.text(v, "tls.key", &t.Key) },
+		"server_name": func(v *yaml.Node) { r.serverName(v, &t.ServerName) },
+		"min_version": func(v *yaml.Node) { r.tlsVersion(v, "tls.min_version", &t.MinVersion) },
+		"verify": func(v *yaml.Node) {
+			verify := true
+			r.flag(v, "tls.verify", &verify)
+			if !verify {
+				r.refuse(r.at(v), "R-9", r.owner, "tls.verify", "%s: tls.verify cannot be switched off", r.owner)
+			}
+		},
+	}))
+	if len(r.faults)+r.more == before && (t.Cert == "") != (t.Key == "") {
+		r.fault(n, "", "tls has cert or key without the other")
+	}
+}
+
+// http2 reads when HTTP/2 is spoken.
+func (r *policyReader) http2(v *yaml.Node, dep *Dependency) {
+	if i, ok := r.choice(v, "http2", http2Names...); ok {
+		dep.HTTP2 = HTTP2(i)
+	}
+}
+
+// secured checks what TLS and HTTP/2 need of the rest of a dependency: they are the
+// gateway's, and settings of TLS without https would look like a protection.
+func (d *decoder) secured(dep *Dependency, section string) {
+	at, _ := dep.Place("tls")
+	switch {
+	case dep.TLS == TLS{} && dep.HTTP2 == HTTP2Auto:
+	case section != "dependencies" && dep.TLS != TLS{}:
+		d.faultAt(at, "", "%s of section %s has tls, which is the gateway's for dependencies", dep.Name, section)
+	case section != "dependencies":
+		at, _ = dep.Place("http2")
+		d.faultAt(at, "", "%s of section %s has http2, which is the gateway's for dependencies", dep.Name, section)
+	case dep.TLS != TLS{} && strings.HasPrefix(strings.ToLower(dep.URL), "http://"):
+		d.faultAt(at, "", "%s: tls is for https, and the url is http", dep.Name)
+	}
+}
+
+// listenerTLS reads the gateway's own.
+func (d *decoder) listenerTLS(n *yaml.Node, into *ListenerTLS) {
+	before := len(d.faults) + d.more
+	known := d.values("gateway.tls.", into)
+	known["min_version"] = func(v *yaml.Node) { d.tlsVersion(v, "gateway.tls.min_version", &into.MinVersion) }
+	d.strict(n, "gateway.tls", known)
+	if len(d.faults)+d.more == before && (into.Cert == "" || into.Key == "") {
+		d.fault(n, "", "gateway.tls needs cert and key")
+	}
+}
+
+// tlsVersion reads the least version of TLS. Those before 1.2 are broken (RFC 8996).
+func (d *decoder) tlsVersion(v *yaml.Node, what string, into *string) {
+	words := []string{"1.2", "1.3"}
+	if i, ok := d.choice(v, what, words...); ok {
+		*into = words[i]
+	}
+}
+
+// serverName reads a host name or an address, without a port.
+func (d *decoder) serverName(v *yaml.Node, into *string) {
+	s := ""
+	d.text(v, "tls.server_name", &s)
+	switch {
+	case s == "": // a fault already
+	case net.ParseIP(s) == nil && strings.ContainsFunc(s, notInHost):
+		d.fault(v, "", "tls.server_name is %s: want a host name without a port", quote(s))
+	default:
+		*into = s
+	}
+}
+
+func notInHost(c rune) bool {
+	letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+	return !letter && c != '.' && c != '-' && c != '_'
+}
+
+// tlsSchema is the schema of the section of a dependency.
+func tlsSchema() object {
+	p := properties(reflect.TypeFor[TLS]())
+	p["min_version"] = tlsVersionSchema()
+	p["verify"] = object{"const": true}
+	return described(p, map[string]string{
+		"ca":          "a file with the authorities to trust, in place of the system's; read again when it changes",
+		"cert":        "a file with the certificate that the gateway shows; read again when it changes",
+		"key":         "a file with the certificate's key",
+		"server_name": "what the dependency's certificate is for, where that is not the host of the url",
+		"verify":      "cannot be switched off (R-9)",
+	})
+}
+
+// listenerTLSSchema is that of the gateway's own.
+func listenerTLSSchema() object {
+	p := properties(reflect.TypeFor[ListenerTLS]())
+	p["min_version"] = tlsVersionSchema()
+	s := described(p, map[string]string{
+		"cert":      "a file with the gateway's certificate; read again when it changes",
+		"key":       "a file with the certificate's key",
+		"client_ca": "a file with the authorities of the callers, who then need a certificate",
+	})
+	s["required"] = []string{"cert", "key"}
+	return s
+}
+
+// tlsVersionSchema admits the number too: YAML takes 1.3 without quotes for one.
+func tlsVersionSchema() object {
+	return object{"description": "the least version of TLS; 1.2 unless said", "enum": []any{"1.2", "1.3", 1.2, 1.3}}
+}
