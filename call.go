@@ -8,6 +8,7 @@ import (
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/internal/window"
+	"github.com/forbear-go/forbear/pace"
 )
 
 // Call is one logical call in progress, for those who write an edge: a
@@ -31,6 +32,7 @@ type Call struct {
 	Facts Facts
 
 	r           *Retryer
+	pacer       *pace.Pacer    // nil when attempts are not paced
 	permit      breaker.Permit // of the attempt under way
 	began       time.Duration  // since the windows' epoch
 	timer       *time.Timer
@@ -42,6 +44,8 @@ type Call struct {
 	lastFree    bool
 	attempted   time.Duration // when the attempt under way began, from the same zero as began
 	failedAt    time.Duration // when the latest one failed, likewise
+	until       time.Duration // when a new call may expect its turn, of one refused
+	turned      bool          // has taken a turn for the attempt under way
 	read        bool
 	entered     bool // holds a place in the bulkhead
 }
@@ -79,7 +83,8 @@ func (c *Call) latency() time.Duration { return time.Since(window.Epoch()) - c.a
 
 // Succeed ends the call after a good attempt.
 func (c *Call) Succeed(ctx context.Context) {
-	if c.r.breaker != nil || c.r.pace != nil || c.r.gate != nil {
+	c.passed()
+	if c.r.breaker != nil || c.r.earned != nil || c.r.gate != nil {
 		c.r.recordGood(c.permit, c.latency(), c.tried())
 	}
 	c.succeeded(ctx)
@@ -88,8 +93,9 @@ func (c *Call) Succeed(ctx context.Context) {
 // succeedUntimed is Succeed for calls whose policy does not say what is slow:
 // it saves the reading of the clock.
 func (c *Call) succeedUntimed(ctx context.Context) {
-	if c.r.pace != nil {
-		c.r.pace.ended(breaker.Good, c.tried())
+	c.passed()
+	if c.r.earned != nil {
+		c.r.earned.ended(breaker.Good, c.tried())
 	}
 	if c.r.gate != nil {
 		c.r.gate.RecordGoodAt(c.attempted)
@@ -128,6 +134,7 @@ func (c *Call) Fail(ctx context.Context, f Failure) Decision {
 		c.r.attemptEnded(ctx, c.info(ctx, true), f, c.latency())
 	}
 	c.failed, c.failedAt = f.Type, now.Sub(window.Epoch())
+	c.learn(&f, now)
 	d := c.r.next(&c.State, c.Facts, c.permit, &f, now)
 	if d.Retry {
 		c.lastCost, c.lastPaced, c.lastFree = d.Cost, d.Paced, d.free
@@ -154,6 +161,7 @@ func (c *Call) stopped(ctx context.Context, d Decision, f Failure, now time.Time
 func (c *Call) Abandon(ctx context.Context, f Failure, why Reason) *Error {
 	d := Decision{Reason: why, Class: f.Class}
 	c.r.withdraw(c.permit)
+	c.giveBack()
 	made := 0
 	if c.Attempt() > 1 {
 		c.unmade(Decision{Retry: true, Cost: c.lastCost, Paced: c.lastPaced, free: c.lastFree})
@@ -186,8 +194,11 @@ func (c *Call) Err(d Decision, f Failure) *Error {
 		class:      d.Class,
 	}
 	c.r.figures(e, d, c.start().Add(elapsed))
-	if d.Reason == ReasonHintTooLong {
+	switch d.Reason {
+	case ReasonHintTooLong:
 		e.RetryAfter = f.Hint.Floor
+	case ReasonPaced:
+		e.Until = window.Epoch().Add(c.until)
 	}
 	return e
 }

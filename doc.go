@@ -105,7 +105,7 @@
 //     errors.go: what failed, what a breaker makes of it, and why a call ended.
 //   - retryer.go, options.go, set.go, next.go: what is shared, and the commit.
 //   - do.go, call.go, begin.go, attempt.go, wait.go: a live call; durable.go,
-//     progress.go, pace.go: one that survives.
+//     progress.go, earned.go: one that survives.
 //   - observe.go, dispatch.go, log.go: events; context.go, layers.go: what contexts
 //     carry.
 package forbear

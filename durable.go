@@ -152,7 +152,7 @@ func (c *DurableCall) Fail(ctx context.Context, f Failure, took time.Duration, n
 	d := c.r.next(&c.State, c.Facts, c.permit, &f, now)
 	c.permit = breaker.Permit{}
 	c.failedAt = now
-	if d.Reason.Momentary() && c.r.policy.Kind.paced() { // others do not wait
+	if d.Reason.Momentary() && c.r.policy.Kind.earns() { // others do not wait
 		c.Pending = c.pending()
 	}
 	return c.decided(ctx, d, f, now)
@@ -183,7 +183,7 @@ func (c *DurableCall) takeBack(now time.Time) {
 		c.State.Resends--
 	}
 	c.granted = Decision{}
-	if c.r.policy.Kind.paced() {
+	if c.r.policy.Kind.earns() {
 		c.Pending = c.pending()
 	}
 }
@@ -282,10 +282,10 @@ func (c *DurableCall) Postpone(ctx context.Context, refused Decision, now time.T
 // with it earns retries beyond the budget's share: then it is worth asking again.
 // Take it before asking, so that no success is missed.
 func (c *DurableCall) Earned() <-chan struct{} {
-	if c.r.pace == nil {
+	if c.r.earned == nil {
 		return nil
 	}
-	return c.r.pace.next()
+	return c.r.earned.next()
 }
 
 // Timeout returns the time that the attempt under way gets: that of the policy,

@@ -26,7 +26,8 @@ type Error struct {
 	// Level is the reading of the budget, when it refused the retry.
 	Level budget.Level
 	// Until is when an open circuit breaker lets the first probe through; zero when
-	// no time is known, since it is held open by hand or its probes are under way.
+	// no time is known, since it is held open by hand or its probes are under way. Of a
+	// call that was refused with [ReasonPaced] it is when a new one may expect its turn.
 	Until time.Time
 	// Err is the operation's last error; nil when no attempt was made.
 	Err error
@@ -90,6 +91,8 @@ func (e *Error) Error() string {
 	case ReasonBreakerOpen:
 		rule = breaker.Rule
 		e.writeBreaker(&b)
+	case ReasonPaced:
+		b.WriteString(" before " + e.Until.Local().Format(time.TimeOnly))
 	}
 	if rule != "" {
 		b.WriteString(" (" + rule + ")")
@@ -187,7 +190,7 @@ func (e *Error) Retryable() bool {
 func (e *Error) spent() bool {
 	switch e.Reason {
 	case ReasonExhausted, ReasonDNSLimit, ReasonBudget, ReasonBreakerOpen, ReasonUnhealthy,
-		ReasonHintTooLong, ReasonServerStop, ReasonExhaustedBelow, ReasonBulkheadFull:
+		ReasonHintTooLong, ReasonServerStop, ReasonExhaustedBelow, ReasonBulkheadFull, ReasonPaced:
 		return true
 	default:
 		return false

@@ -47,9 +47,9 @@ func (k Kind) limits() limits {
 // letter.
 func (k Kind) Durable() bool { return k == Event || k == Webhook }
 
-// paced reports whether work of this kind may wait instead of being refused: see
-// [pace].
-func (k Kind) paced() bool { return k.Durable() || k == Batch }
+// earns reports whether work of this kind may wait instead of being refused: see
+// [earnings].
+func (k Kind) earns() bool { return k.Durable() || k == Batch }
 
 // Range returns the default and the allowed range of the count of k:
 // attempts for Webhook, retries for every other kind.

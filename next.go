@@ -45,7 +45,7 @@ func (r *Retryer) decide(s *State, known Facts, f *Failure, now time.Time, first
 	return d
 }
 
-// spend asks the budget for a granted retry, and then the pace of durable work.
+// spend asks the budget for a granted retry, and then what durable work has earned.
 func (r *Retryer) spend(d Decision, f *Failure, now time.Time) Decision {
 	if r.budget.Spend(now, d.Cost) {
 		return d
@@ -57,7 +57,7 @@ func (r *Retryer) spend(d Decision, f *Failure, now time.Time) Decision {
 	if r.breaker != nil {
 		r.breaker.BudgetRefused(now)
 	}
-	if r.pace != nil && r.pace.take(now) {
+	if r.earned != nil && r.earned.take(now) {
 		d.Paced = true
 		return d
 	}
@@ -71,7 +71,7 @@ func (r *Retryer) Refund(d Decision, now time.Time) {
 	switch {
 	case d.free:
 	case d.Paced:
-		r.pace.giveBack()
+		r.earned.giveBack()
 	case d.Retry:
 		r.budget.Refund(now, d.Cost)
 	}
@@ -97,11 +97,11 @@ func (r *Retryer) withdraw(permit breaker.Permit) {
 	}
 }
 
-// record lets the pace, the health gate and the breaker count a failed attempt.
+// record lets the earnings, the health gate and the breaker count a failed attempt.
 func (r *Retryer) record(permit breaker.Permit, f *Failure, now time.Time) {
 	o, counts := f.Outcome()
-	if r.pace != nil && counts {
-		r.pace.ended(o, now)
+	if r.earned != nil && counts {
+		r.earned.ended(o, now)
 	}
 	if r.gate != nil && counts {
 		r.gate.Record(o != breaker.Failed, now)
@@ -119,8 +119,8 @@ func (r *Retryer) record(permit breaker.Permit, f *Failure, now time.Time) {
 
 // recordGood lets them count a good attempt that took the given time.
 func (r *Retryer) recordGood(permit breaker.Permit, took time.Duration, now time.Time) {
-	if r.pace != nil {
-		r.pace.ended(breaker.Good, now)
+	if r.earned != nil {
+		r.earned.ended(breaker.Good, now)
 	}
 	if r.gate != nil {
 		r.gate.Record(true, now)

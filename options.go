@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/pace"
 )
 
 // WithObserver adds an observer. The first one replaces the default log, unless it
@@ -51,6 +52,20 @@ func WithBudget(b budget.Budget) Option {
 			return errors.New("nil budget")
 		}
 		r.budget = b
+		return nil
+	}
+}
+
+// WithPacer paces the attempts of live calls: once the dependency has refused some of
+// them for their rate, each waits for its turn, within the time of its own call, or is
+// refused with [ReasonPaced]. A Pacer belongs to one dependency; Retryers that call the
+// same one may share it. Durable calls have a schedule of their own and are not paced.
+func WithPacer(p *pace.Pacer) Option {
+	return func(r *Retryer) error {
+		if p == nil {
+			return errors.New("nil pacer")
+		}
+		r.pacer = p
 		return nil
 	}
 }

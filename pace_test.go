@@ -2,209 +2,158 @@ package forbear_test
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
+	"errors"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
+	"github.com/forbear-go/forbear/pace"
 )
 
-// durable is work that is done by luck: its Retryer, and what was sent.
-type durable struct {
-	r                   *forbear.Retryer
-	now                 time.Time
-	firsts, sends, good int
-}
+var errLimited = errors.New("too many requests")
 
-func newDurable(t *testing.T, k forbear.Kind) *durable {
+// limited is a Retryer whose pacer has learned that everything is refused for 20 s:
+// a call that has less is refused at once.
+func limited(t *testing.T, opts ...forbear.Option) (*forbear.Retryer, *pace.Pacer) {
 	t.Helper()
-	p := forbear.Policy{Kind: k, Strict: true, Breaker: breaker.Policy{Disabled: true}}
-	return &durable{r: quiet(t, p, forbear.WithCallerDeadLetter()), now: time.Now()}
-}
-
-var refused = forbear.Failure{Class: forbear.ClassTransient, Type: "http_503"}
-
-// first makes the first attempt of a call and returns it with what was decided.
-func (d *durable) first(fails bool) (*forbear.DurableCall, forbear.Decision) {
-	d.firsts++
-	return d.attempt(d.r.Durable(context.Background(), forbear.Progress{}), fails)
-}
-
-// attempt makes one attempt, without regard to any backoff.
-func (d *durable) attempt(c *forbear.DurableCall, fails bool) (*forbear.DurableCall, forbear.Decision) {
-	ctx := context.Background()
-	for dec := c.Ask(ctx, d.now); dec.Wait > 0 || !dec.Retry; dec = c.Ask(ctx, d.now) {
-		if !dec.Retry {
-			return c, dec
-		}
+	p := &pace.Pacer{}
+	for range 8 {
+		p.Throttled(time.Now(), time.Now(), 20*time.Second)
 	}
-	d.sends++
-	if fails {
-		return c, c.Fail(ctx, refused, 0, d.now)
-	}
-	d.good++
-	c.Succeed(ctx, 0, d.now)
-	return c, forbear.Decision{}
+	return quiet(t, forbear.Policy{}, append(opts, forbear.WithPacer(p))...), p
 }
 
-// uncounted is a call whose first attempt the budget does not know, so that its
-// share stays at the floor of durable kinds.
-func (d *durable) uncounted(p forbear.Progress) *forbear.DurableCall {
-	p.State.Attempt, p.State.Start = 1, d.now
-	return d.r.Durable(context.Background(), p)
-}
-
-// reconsider asks about one failure whose retry was put off.
-func (d *durable) reconsider() forbear.Decision {
-	p := &forbear.Pending{Class: refused.Class, Type: refused.Type, At: d.now}
-	return d.uncounted(forbear.Progress{Attempts: 1, Pending: p}).Ask(context.Background(), d.now)
-}
-
-// Each success earns two retries beyond the share, up to a hundred; a minute
-// later they are gone, and calls that somebody waits for earn none.
-func TestSuccessesEarnRetries(t *testing.T) {
-	for kind, want := range map[forbear.Kind]int{
-		forbear.Sync: 0, forbear.GRPC: 0, forbear.Event: 100, forbear.Webhook: 100, forbear.Batch: 100,
-	} {
-		for _, tt := range []struct {
-			good, want int
-			later      time.Duration
-		}{{0, 0, 0}, {3, 6, 0}, {3, 6, time.Minute}, {3, 0, time.Minute + 1}, {500, 100, 0}} {
-			d := newDurable(t, kind)
-			for range tt.good {
-				d.attempt(d.uncounted(forbear.Progress{}), false)
+// A call whose turn comes too late is refused at once, and says when a new one may come.
+// It is no failure, and no initial request.
+func TestPacedCallIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped []forbear.Stopped
+		r, _ := limited(t, forbear.WithObserver(&forbear.Observer{
+			Stopped: func(_ context.Context, e forbear.Stopped) { stopped = append(stopped, e) },
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		before := r.Level(time.Now())
+		began := time.Now()
+		for range 100 {
+			err := r.Do(ctx, func(context.Context) error { t.Error("an attempt was made"); return nil })
+			e, ok := errors.AsType[*forbear.Error](err)
+			if !ok || !errors.Is(err, forbear.ErrPaced) || e.Reason != forbear.ReasonPaced || e.Attempts != 0 {
+				t.Fatalf("got %v, want a paced call", err)
 			}
-			d.now = d.now.Add(tt.later)
-			got, share := 0, 0
-			for range 200 {
-				// The share is the floor of durable kinds at the most.
-				switch dec := d.reconsider(); {
-				case dec.Paced:
-					got++
-				case dec.Retry:
-					share++
+			if in := e.Until.Sub(began); in < 19*time.Second || in > 21*time.Second {
+				t.Fatalf("until %v from now, want 20s", in)
+			}
+		}
+		if time.Since(began) != 0 {
+			t.Errorf("it took %v", time.Since(began))
+		}
+		if r.Breaker().State() != breaker.Closed || r.Breaker().FailureRate(time.Now()) != 0 {
+			t.Errorf("breaker %v at %v, want it closed without a failure", r.Breaker().State(), r.Breaker().FailureRate(time.Now()))
+		}
+		if after := r.Level(time.Now()); after != before {
+			t.Errorf("the budget counted: %+v, before %+v", after, before)
+		}
+		if len(stopped) != 100 || !stopped[0].Reason.Suppressed() || stopped[0].Attempts != 0 {
+			t.Errorf("observed %d stops", len(stopped))
+		}
+	})
+}
+
+// A call that has the time waits for its turn, and leaves an attempt the time that it
+// needs.
+func TestPacedCallWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := limited(t)
+		began := time.Now()
+		var at time.Duration
+		if err := r.Do(t.Context(), func(context.Context) error { at = time.Since(began); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if at == 0 {
+			t.Error("the call did not wait")
+		}
+	})
+}
+
+// A caller that leaves the line is a canceled call, not a paced one, and the place in the line
+// is free.
+func TestPacedCallMayLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, p := limited(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		err := r.Do(ctx, func(context.Context) error { t.Error("an attempt was made"); return nil })
+		if !errors.Is(err, forbear.ErrCanceled) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want a canceled call", err)
+		}
+		if n := p.Reading().Waiting; n != 0 {
+			t.Errorf("%d still wait", n)
+		}
+	})
+}
+
+// Probes of a breaker that was open go out whatever the pacer says: else neither would
+// ever learn that the dependency is well.
+func TestProbesAreNotPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, p := limited(t)
+		r.Breaker().Force(breaker.Open, "test", time.Now())
+		r.Breaker().Release()
+		time.Sleep(6 * time.Second)
+		p.Turn(time.Now(), time.Now(), time.Now()) // the pacer's own probe is not due
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.Do(ctx, func(context.Context) error { return nil }); err != nil {
+			t.Errorf("got %v, want a probe", err)
+		}
+	})
+}
+
+// A retry waits for the later of its backoff and its turn, not for one after the other.
+func TestRetryWaitsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace.Pacer{}
+		r := quiet(t, forbear.Policy{}, forbear.WithPacer(p), forbear.WithRand(func() float64 { return 0 }),
+			forbear.WithClassifier(func(err error) (forbear.Failure, bool) {
+				return forbear.Failure{Class: forbear.ClassThrottled, Type: "http_429", Err: err, Hint: forbear.Hint{Floor: time.Second}}, errors.Is(err, errLimited)
+			}))
+		var at []time.Duration
+		began := time.Now()
+		var others sync.WaitGroup // younger calls, in line before the backoff is over
+		for range 50 {
+			others.Go(func() {
+				time.Sleep(990 * time.Millisecond)
+				_ = r.Do(t.Context(), func(context.Context) error { return nil })
+			})
+		}
+		err := r.Do(t.Context(), func(context.Context) error {
+			if at = append(at, time.Since(began)); len(at) == 1 {
+				for range 7 { // others are refused beside it
+					p.Throttled(time.Now(), time.Now(), 0)
 				}
+				return errLimited
 			}
-			if got != min(tt.want, want) || share > 1 {
-				t.Errorf("%v, %d successes, %v later: %d retries beyond the share and %d in it, want %d", kind, tt.good, tt.later, got, share, min(tt.want, want))
-			}
-		}
-	}
-}
-
-// A retry that is not made goes back to where it came from.
-func TestPacedRetryGoesBack(t *testing.T) {
-	d := newDurable(t, forbear.Webhook)
-	d.attempt(d.uncounted(forbear.Progress{}), false)
-	for i := range 10 {
-		dec := d.reconsider()
-		if !dec.Retry || dec.Paced != (i > 0) { // the first is the floor's
-			t.Fatalf("retry %d: %+v", i, dec)
-		}
-		if i > 0 {
-			d.r.Refund(dec, d.now)
-		}
-	}
-}
-
-// Most of the latest attempts fail: what was earned halves, and nothing more is.
-func TestFailuresHalveWhatIsEarned(t *testing.T) {
-	d := newDurable(t, forbear.Event)
-	for range 50 {
-		d.first(false)
-	}
-	count := func() (n int) {
-		var back []forbear.Decision
-		for {
-			dec := d.reconsider()
-			if dec.Paced {
-				back = append(back, dec)
-			} else if !dec.Retry {
-				break
-			}
-		}
-		for _, dec := range back {
-			d.r.Refund(dec, d.now)
-		}
-		return len(back)
-	}
-	for range 10 { // the share
-		d.reconsider()
-	}
-	if n := count(); n != 100 {
-		t.Fatalf("%d earned", n)
-	}
-	fail := func(n int) {
-		for range n {
-			if _, dec := d.attempt(d.uncounted(forbear.Progress{}), true); dec.Paced {
-				d.r.Refund(dec, d.now)
-			}
-		}
-	}
-	fail(32) // of the latest 64
-	if n := count(); n != 100 {
-		t.Errorf("%d left before most had failed", n)
-	}
-	fail(1)
-	if n := count(); n != 50 {
-		t.Errorf("%d left when most had failed, want half", n)
-	}
-	fail(16)
-	if n := count(); n != 25 {
-		t.Errorf("%d left after 16 more, want half again", n)
-	}
-	for range 7 {
-		d.first(false)
-	}
-	if n := count(); n != 25 {
-		t.Errorf("%d after seven successes among failures, want nothing earned", n)
-	}
-	d.first(false) // the eighth in a row: it is well again
-	if n := count(); n < 27 {
-		t.Errorf("%d after eight successes in a row", n)
-	}
-}
-
-// TestPaceIsBounded: whatever share fails, sends stay within 1.2 of the first
-// attempts and what succeeds; where the dependency does most of what it is asked,
-// they are all that the work needs.
-func TestPaceIsBounded(t *testing.T) {
-	for share := 5; share <= 100; share += 5 {
-		t.Run(fmt.Sprint(share), func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(uint64(share), 3))
-			d := newDurable(t, forbear.Webhook)
-			d.r = quiet(t, forbear.Policy{Kind: forbear.Webhook, Breaker: breaker.Policy{Disabled: true}}, forbear.WithCallerDeadLetter())
-			var waiting []*forbear.DurableCall
-			done, dead := 0, 0
-			ended := func(c *forbear.DurableCall, dec forbear.Decision) {
-				switch {
-				case dec == forbear.Decision{}:
-					done++
-				case dec.Retry, dec.Reason == forbear.ReasonBudget:
-					waiting = append(waiting, c)
-				default:
-					dead++
-				}
-			}
-			for range 20_000 {
-				d.now = d.now.Add(10 * time.Millisecond)
-				ended(d.first(rng.IntN(100) < share))
-				for range min(len(waiting), 20) { // all that waits asks by turns
-					c := waiting[0]
-					waiting = waiting[1:]
-					ended(d.attempt(c, rng.IntN(100) < share))
-				}
-			}
-			bound := float64(d.firsts)*1.2 + float64(d.good)
-			t.Logf("%d sends of %d first attempts, %d good: %.2f of the bound; %d dead, %d wait", d.sends, d.firsts, d.good, float64(d.sends)/bound, dead, len(waiting))
-			if float64(d.sends) > bound {
-				t.Errorf("%d sends, want at most 1.2 x %d + %d", d.sends, d.firsts, d.good)
-			}
-			if share <= 45 && len(waiting) > 20 {
-				t.Errorf("%d wait for a retry though most attempts succeed", len(waiting))
-			}
+			return nil
 		})
+		others.Wait()
+		if err != nil || len(at) != 2 {
+			t.Fatalf("%v after attempts at %v", err, at)
+		}
+		if at[1] < time.Second || at[1] > 1100*time.Millisecond {
+			t.Errorf("the retry came after %v, want it before the younger ones", at[1])
+		}
+	})
+}
+
+// Without a refusal a pacer costs a success nothing that can be counted.
+func TestPacedSuccessAllocatesNothing(t *testing.T) {
+	r, ctx := quiet(t, forbear.Policy{}, forbear.WithPacer(&pace.Pacer{})), requestContext(t)
+	op := func(context.Context) error { return nil }
+	if n := testing.AllocsPerRun(200, func() { _ = r.Do(ctx, op) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
 	}
 }

@@ -40,6 +40,7 @@ const (
 	ReasonBulkheadFull   // too many calls are under way
 	ReasonRefreshFailed  // fresh credentials could not be had
 	ReasonWeakCredential // a retry would go out with a weaker credential
+	ReasonPaced          // its turn under the dependency's limit would come too late
 )
 
 // reasons holds each reason's name, the rule it follows from, and the sentinel
@@ -75,6 +76,7 @@ var reasons = [...]struct {
 	ReasonBulkheadFull:   {"bulkhead_full", breaker.Rule, ErrBulkheadFull},
 	ReasonRefreshFailed:  {"refresh_failed", "R-9", ErrRefreshFailed},
 	ReasonWeakCredential: {"weaker_credential", "R-9", ErrWeakCredential},
+	ReasonPaced:          {"paced", breaker.Rule, ErrPaced},
 }
 
 // String returns the name that logs, metrics and explanations use.
@@ -117,7 +119,7 @@ func (r Reason) Exhausted() bool {
 // and time were left: what retry_suppressed_total counts.
 func (r Reason) Suppressed() bool {
 	switch r {
-	case ReasonBudget, ReasonBreakerOpen, ReasonBulkheadFull, ReasonUnhealthy, ReasonInner, ReasonNotOwner,
+	case ReasonBudget, ReasonBreakerOpen, ReasonBulkheadFull, ReasonPaced, ReasonUnhealthy, ReasonInner, ReasonNotOwner,
 		ReasonExhaustedBelow, ReasonServerStop, ReasonNotReplayable, ReasonNoKey, ReasonDisabled:
 		return true
 	default:
@@ -129,7 +131,7 @@ func (r Reason) Suppressed() bool {
 // about the work, which may be tried later: durable work is put off by it.
 func (r Reason) Momentary() bool {
 	switch r {
-	case ReasonBudget, ReasonBreakerOpen, ReasonUnhealthy, ReasonBulkheadFull:
+	case ReasonBudget, ReasonBreakerOpen, ReasonUnhealthy, ReasonBulkheadFull, ReasonPaced:
 		return true
 	default:
 		return false
@@ -154,6 +156,7 @@ var (
 	ErrExhaustedBelow  = errors.New("a layer below has used its retries")
 	ErrInner           = errors.New("the retrying belongs to another layer")
 	ErrBulkheadFull    = errors.New("too many calls under way")
+	ErrPaced           = errors.New("no turn in time under the dependency's limit")
 	ErrRefreshFailed   = credential.ErrRefreshFailed
 	ErrWeakCredential  = credential.ErrWeak
 

@@ -12,6 +12,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/health"
+	"github.com/forbear-go/forbear/pace"
 )
 
 // Retryer applies one policy to the calls to one dependency, and owns what they
@@ -30,7 +31,8 @@ type Retryer struct {
 	healthy    func(now time.Time) bool // the caller's gate beside it, or nil
 	breaker    *breaker.Breaker         // nil when the policy has none
 	bulkhead   *breaker.Bulkhead        // nil when the policy sets no bound
-	pace       *pace                    // nil for calls whose caller waits
+	earned     *earnings                // nil for calls whose caller waits
+	pacer      *pace.Pacer              // nil when sends are not paced
 	service    string
 
 	layeredOnce  sync.Once
@@ -98,8 +100,8 @@ func build(dependency string, p Policy, opts []Option) (*Retryer, error) {
 	if p.Health.Enabled() {
 		r.gate = health.New(r.policy.Health)
 	}
-	if p.Kind.paced() {
-		r.pace = &pace{}
+	if p.Kind.earns() {
+		r.earned = &earnings{}
 	}
 	if p.MaxConcurrent > 0 {
 		r.bulkhead = breaker.NewBulkhead(p.MaxConcurrent)
@@ -148,10 +150,13 @@ func (r *Retryer) Breaker() *breaker.Breaker { return r.breaker }
 // Bulkhead returns the bulkhead, or nil when the policy sets no bound.
 func (r *Retryer) Bulkhead() *breaker.Bulkhead { return r.bulkhead }
 
+// Pacer returns what paces the sends, or nil: see [WithPacer].
+func (r *Retryer) Pacer() *pace.Pacer { return r.pacer }
+
 func (r *Retryer) breakerMoved(e breaker.Transition) {
 	e.Dependency = r.dependency
-	if r.pace != nil && e.To == breaker.Closed {
-		r.pace.forget()
+	if r.earned != nil && e.To == breaker.Closed {
+		r.earned.forget()
 	}
 	for _, o := range r.observers.list {
 		if o.BreakerMoved != nil {

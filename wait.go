@@ -13,13 +13,24 @@ import (
 // the budget gets its retry back, and the error holds both the last failure f
 // and the caller's end.
 func (c *Call) Wait(ctx context.Context, d Decision, f Failure) error {
-	if !c.sleep(ctx, d.Wait-(time.Since(window.Epoch())-c.failedAt)) {
+	if !c.sleep(ctx, d.Wait-(time.Since(window.Epoch())-c.failedAt), nil) {
 		c.unmade(d)
 		return c.abandon(ctx, f)
 	}
 	c.attempted = time.Since(window.Epoch())
 	var why Reason
-	if c.permit, why = c.r.admit(window.Epoch().Add(c.attempted)); why != ReasonNone {
+	if c.paced() { // in line since the failure: whoever waits does so once
+		why = c.turn(ctx, c.failedAt)
+	}
+	if why == ReasonCanceled {
+		c.unmade(d)
+		return c.abandon(ctx, f)
+	}
+	if why == ReasonNone {
+		c.permit, why = c.r.admit(c.tried())
+	}
+	if why != ReasonNone {
+		c.giveBack()
 		c.unmade(d)
 		stop := Decision{Reason: why, Class: d.Class}
 		c.stopped(ctx, stop, f, time.Now(), c.Attempt())
@@ -53,9 +64,38 @@ func (r *Retryer) Ready(ctx context.Context) error {
 	return gone.Err
 }
 
-// sleep waits for d and reports whether it could: false when ctx ended first.
-// One timer serves all waits of the call.
-func (c *Call) sleep(ctx context.Context, d time.Duration) bool {
+// turn waits until the attempt has its turn, from its pacer. The call stands in line
+// since the given time, from the epoch. It ends with ReasonPaced when the turn would
+// come too late, or ReasonCanceled when the caller has gone.
+func (c *Call) turn(ctx context.Context, since time.Duration) Reason {
+	now := time.Now()
+	w, until, ok := c.pacer.Turn(now, window.Epoch().Add(since), c.latest(ctx, now))
+	for taken := false; w != nil && !taken; now = time.Now() {
+		var wait time.Duration
+		if wait, taken, until = w.Ask(now); taken {
+			break
+		}
+		if wait <= 0 {
+			ok = false
+			break
+		}
+		if !c.sleep(ctx, wait, w.Moved()) {
+			w.Leave()
+			return ReasonCanceled
+		}
+	}
+	if !ok {
+		c.until = until.Sub(window.Epoch())
+		return ReasonPaced
+	}
+	c.turned = true
+	c.attempted = now.Sub(window.Epoch())
+	return ReasonNone
+}
+
+// sleep waits for d, or until moved says so, and reports whether it could: false when
+// ctx ended first. One timer serves all waits of the call.
+func (c *Call) sleep(ctx context.Context, d time.Duration, moved <-chan struct{}) bool {
 	if d < time.Microsecond {
 		return ctx.Err() == nil // over before a timer could be set
 	}
@@ -66,6 +106,9 @@ func (c *Call) sleep(ctx context.Context, d time.Duration) bool {
 	}
 	select {
 	case <-c.timer.C:
+		return true
+	case <-moved:
+		c.timer.Stop()
 		return true
 	case <-ctx.Done():
 		c.timer.Stop()

@@ -92,7 +92,7 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 }
 
 // retryAfter says when another call is worth its while, where that is known: a
-// breaker's next probe. It is rounded up, since an early call would be refused again.
+// breaker's next probe, or a turn under a limit. It is rounded up, since an early call would be refused again.
 func retryAfter(h http.Header, e *forbear.Error) {
 	if e.Until.IsZero() {
 		return
@@ -124,6 +124,8 @@ func fill(p *problem.Problem, e *forbear.Error) {
 	p.Reason, p.Rule, p.ErrorType, p.Attempts = e.Reason.String(), e.Reason.Rule(), e.Type, e.Attempts
 	class := e.Failure().Class
 	switch {
+	case e.Reason == forbear.ReasonPaced:
+		p.Type, p.Title, p.Status = problem.Namespace+"paced", "No turn in time under the dependency's limit", http.StatusTooManyRequests
 	case e.Reason == forbear.ReasonBudget, e.Reason == forbear.ReasonBreakerOpen,
 		e.Reason == forbear.ReasonUnhealthy, e.Reason == forbear.ReasonBulkheadFull:
 		p.Type, p.Title, p.Status = problem.Namespace+"suppressed", "Call or retry suppressed", http.StatusServiceUnavailable

@@ -65,6 +65,11 @@ func (s *Stats) Status(now time.Time) Status {
 					d.Health.SuccessRate = &h.Rate
 				}
 			}
+			if p := r.Pacer(); p != nil {
+				if now := p.Reading(); now.Active {
+					d.Pace = &PaceStatus{now.Rate, now.Waiting, now.Closed}
+				}
+			}
 			if b := r.Bulkhead(); b != nil {
 				d.Concurrency = &BulkheadStatus{b.Available(), b.Limit()}
 			}
@@ -100,6 +105,8 @@ type DependencyStatus struct {
 	Breaker     *BreakerStatus   `json:"breaker,omitempty"`
 	Health      *HealthStatus    `json:"health,omitempty"`
 	Concurrency *BulkheadStatus  `json:"bulkhead,omitempty"`
+	// Pace is there while the dependency limits its callers.
+	Pace *PaceStatus `json:"pace,omitempty"`
 	// Endpoints are the addresses of a dependency that may have several.
 	Endpoints []upstream.EndpointStatus `json:"endpoints,omitempty"`
 }
@@ -139,6 +146,16 @@ type HealthStatus struct {
 type BulkheadStatus struct {
 	Available int `json:"available"`
 	Max       int `json:"max"`
+}
+
+// PaceStatus is how the calls to a dependency are paced that limits them.
+type PaceStatus struct {
+	// Rate is how many sends a second are let out; 0 while that is not known yet.
+	Rate float64 `json:"rate"`
+	// Waiting is how many calls wait for their turn.
+	Waiting int `json:"waiting"`
+	// Closed says that the dependency refuses everything, and is probed.
+	Closed bool `json:"closed,omitempty"`
 }
 
 // breakerStatus reads a breaker. Nothing is known of the next probe of one that is

@@ -111,22 +111,40 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 // wait waits for the next attempt. A caller of long ago may leave by closing
 // Request.Cancel.
 func (x *exchange) wait(call *forbear.Call, d forbear.Decision, f forbear.Failure) error {
-	ctx := x.req.Context()
-	//lint:ignore SA1019 net/http obeys it, too
-	canceled := x.req.Cancel
-	if canceled != nil {
-		left, leave := context.WithCancel(ctx)
+	ctx, leave := leaving(x.req)
+	if leave != nil {
 		defer leave()
-		go func() {
-			select {
-			case <-canceled:
-				leave()
-			case <-left.Done():
-			}
-		}()
-		ctx = left
 	}
 	return call.Wait(ctx, d, f)
+}
+
+// begin begins a call, which may have to wait for its turn.
+func (t *transport) begin(r *forbear.Retryer, req *http.Request) (forbear.Call, error) {
+	ctx, leave := leaving(req)
+	if leave != nil {
+		defer leave()
+	}
+	return r.BeginPaced(ctx, t.pacer)
+}
+
+// leaving returns the request's context, which Request.Cancel ends as well where it is
+// set; leave, which may be nil, releases what that takes.
+func leaving(req *http.Request) (ctx context.Context, leave context.CancelFunc) {
+	ctx = req.Context()
+	//lint:ignore SA1019 net/http obeys it, too
+	canceled := req.Cancel
+	if canceled == nil {
+		return ctx, nil
+	}
+	left, cancel := context.WithCancel(ctx) // a variable of its own: only this way may allocate
+	go func() {
+		select {
+		case <-canceled:
+			cancel()
+		case <-left.Done():
+		}
+	}()
+	return left, cancel
 }
 
 // refusedRetry ends a call whose retry was granted and then not made: with the last

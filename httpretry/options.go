@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/pace"
 )
 
 // Option changes how a transport works. What it may retry is the policy's.
@@ -34,6 +35,14 @@ func WithStreams() Option {
 // return at the same moment. Default 0.1, at most 5 s; 0 switches it off.
 func WithHintSpread(fraction float64) Option {
 	return func(t *transport) { t.spread = max(fraction, 0) }
+}
+
+// WithPacer paces every send of the transport, first attempts and retries: once the
+// server has refused some with 429, or with 503 and a Retry-After, each waits for its
+// turn within its call's time, or is refused with [forbear.ReasonPaced]. It takes the
+// place of the Retryer's own, as [forbear.WithPacer] sets it.
+func WithPacer(p *pace.Pacer) Option {
+	return func(t *transport) { t.pacer = p }
 }
 
 // WithoutAttemptHeader sends no X-Retry-Attempt.

@@ -8,6 +8,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/internal/below"
 	"github.com/forbear-go/forbear/internal/hint"
+	"github.com/forbear-go/forbear/pace"
 )
 
 // defaultBodyLimit is how many bytes of a request's body are kept for replay.
@@ -31,6 +32,7 @@ type transport struct {
 	streams   bool
 
 	credentials *credential.Cache
+	pacer       *pace.Pacer // nil when the Retryer's own counts
 }
 
 // NewTransport returns a RoundTripper that sends requests through next and
@@ -77,7 +79,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	noteSend(req)
 	req = correlated(r, req)
-	call, err := r.Begin(req.Context())
+	call, err := t.begin(r, req)
 	if err != nil {
 		closeBody(req)
 		return nil, err

@@ -26,6 +26,7 @@ func (r *policyReader) around(dep *Dependency) fields {
 		"secret":         func(v *yaml.Node) { r.secret(v, dep) },
 		"credentials":    func(v *yaml.Node) { r.credentials(v, dep) },
 		"health":         func(v *yaml.Node) { r.probe(v, dep) },
+		"pace":           func(v *yaml.Node) { r.pace(v, dep) },
 		"tls":            func(v *yaml.Node) { r.tls(v, dep) },
 		"http2":          func(v *yaml.Node) { r.http2(v, dep) },
 	}

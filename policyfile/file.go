@@ -89,6 +89,8 @@ type Dependency struct {
 	Credentials Credentials `json:"credentials,omitzero"`
 	// Probe is the health endpoint that the gateway asks.
 	Probe Probe `json:"health,omitzero"`
+	// Pace is whether the gateway paces the sends under the dependency's limit.
+	Pace Pace `json:"pace,omitzero"`
 	// TLS and HTTP2 are how the gateway speaks to it.
 	TLS   TLS   `json:"tls,omitzero"`
 	HTTP2 HTTP2 `json:"http2,omitzero"`

@@ -53,6 +53,7 @@ func generateSchema() ([]byte, error) {
 		}
 	}
 	dependency["health"] = healthSchema(true)
+	dependency["pace"].(object)["description"] = "whether the gateway learns the rate that the dependency accepts from its 429s and keeps to it; on unless said"
 	dependency["endpoints"] = object{
 		"description": "where the gateway connects to, in turns: dns for all addresses of the url's host, or a list",
 		"oneOf":       []any{object{"const": "dns"}, object{"type": "array", "minItems": 1, "uniqueItems": true, "items": object{"type": "string"}}},

@@ -145,6 +145,9 @@ func (d *decoder) dependencies(f *File, n *yaml.Node, section string, kind forbe
 		if at, said := r.places["credentials"]; said && section != "dependencies" {
 			d.faultAt(at.Position, "", "%s of section %s has credentials, which are the gateway's for dependencies", dep.Name, section)
 		}
+		if at, said := r.places["pace"]; said && section != "dependencies" {
+			d.faultAt(at.Position, "", "%s of section %s has pace, which is the gateway's for dependencies", dep.Name, section)
+		}
 		if at, said := r.places["health.endpoint"]; said && section != "dependencies" {
 			d.faultAt(at.Position, "", "%s of section %s has a health endpoint, which the gateway asks for dependencies", dep.Name, section)
 		}

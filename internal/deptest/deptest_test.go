@@ -34,7 +34,7 @@ var siblings = map[string][]string{
 
 // leaves are the packages below the root, which everyone may import. They know
 // nothing of retries and import nothing but internal packages.
-var leaves = []string{"breaker", "budget", "credential", "health"}
+var leaves = []string{"breaker", "budget", "credential", "health", "pace"}
 
 // file is one parsed Go file of the root module.
 type file struct {

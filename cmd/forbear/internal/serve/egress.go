@@ -14,6 +14,7 @@ import (
 	"github.com/forbear-go/forbear/credential"
 	"github.com/forbear-go/forbear/gateway"
 	"github.com/forbear-go/forbear/gateway/upstream"
+	"github.com/forbear-go/forbear/pace"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -66,6 +67,8 @@ type kept struct {
 	credentials *credential.Cache // nil where the policy file names none
 	source      policyfile.Credentials
 
+	pacer *pace.Pacer // nil where the policy file switches it off
+
 	upstream *upstream.Upstream // its connections
 	reach    upstream.Config
 }
@@ -78,6 +81,7 @@ type retryerInput struct {
 	service string
 	noLogs  bool
 	probe   endpoint
+	pace    policyfile.Pace
 }
 
 // apply puts a policy file in charge, or changes nothing: whatever can fail
@@ -163,6 +167,7 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 // keep returns what a dependency keeps: what there is of it, as far as nothing that
 // it was made from has changed.
 func (s *server) keep(file *policyfile.File, dep policyfile.Dependency, target *url.URL) (k kept, err error) {
+	k.pacer = s.pacer(dep)
 	if err = s.retryer(file, dep, &k); err != nil {
 		return k, err
 	}
@@ -177,7 +182,7 @@ func (s *server) keep(file *policyfile.File, dep policyfile.Dependency, target *
 // retryer fills in the Retryer of a dependency: the one that there is, when nothing
 // that it was built from has changed.
 func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, k *kept) error {
-	k.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, endpointOf(dep)}
+	k.from = retryerInput{dep.Policy, file.Waivers, file.Service, file.Observability.NoLogs, endpointOf(dep), dep.Pace}
 	if old, ok := s.kept[dep.Name]; ok && reflect.DeepEqual(old.from, k.from) {
 		k.retryer, k.shared = old.retryer, old.shared
 		return nil
@@ -194,8 +199,24 @@ func (s *server) retryer(file *policyfile.File, dep policyfile.Dependency, k *ke
 	} else if p != nil {
 		opts = append(opts, forbear.WithHealthGate(p.Healthy))
 	}
+	if k.pacer != nil {
+		opts = append(opts, forbear.WithPacer(k.pacer))
+	}
 	k.retryer, err = forbear.New(dep.Name, dep.Policy, opts...)
 	return err
+}
+
+// pacer returns what paces the sends to a dependency: the one that there is, since what
+// it has learned is the dependency's and not the policy's. It is nil where the policy
+// file switches it off.
+func (s *server) pacer(dep policyfile.Dependency) *pace.Pacer {
+	if dep.Pace == policyfile.PaceOff {
+		return nil
+	}
+	if k := s.kept[dep.Name]; k.pacer != nil {
+		return k.pacer
+	}
+	return &pace.Pacer{}
 }
 
 // credentials returns what the policy file names for a dependency, or nil. The

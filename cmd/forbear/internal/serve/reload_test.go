@@ -138,3 +138,33 @@ func TestReloadKeepsRetryers(t *testing.T) {
 		t.Errorf("a kept: %v, want true; b kept: %v, want false", a1 == a2, b1 == b2)
 	}
 }
+
+// What has been learned of a dependency's limit outlasts a change of its policy; the
+// policy file can switch the pacing off and on.
+func TestReloadKeepsPacers(t *testing.T) {
+	w, err := newWatch(t.Context(), slog.New(slog.DiscardHandler), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{watch: w, log: slog.New(slog.DiscardHandler)}
+	apply := func(setting string) *forbear.Retryer {
+		f, err := policyfile.Parse("policy.yaml", []byte("dependencies: {a: {url: 'http://a', "+setting+"}}\ngateway: {routes: [{prefix: /a, dependency: a}]}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.apply(f); err != nil {
+			t.Fatal(err)
+		}
+		return s.kept["a"].retryer
+	}
+	first, second := apply("max_retries: 1"), apply("max_retries: 2")
+	if first == second || first.Pacer() == nil || first.Pacer() != second.Pacer() {
+		t.Errorf("pacers %p and %p, want one of a kind", first.Pacer(), second.Pacer())
+	}
+	if off := apply("max_retries: 2, pace: off"); off.Pacer() != nil {
+		t.Error("paced, though pace is off")
+	}
+	if on := apply("max_retries: 2, pace: on"); on.Pacer() == nil {
+		t.Error("not paced, though pace is on")
+	}
+}

@@ -47,7 +47,9 @@ type line struct {
 	Certificates  int64     `json:"certificate_errors"` // since serve began
 	Endpoints     int       `json:"endpoints,omitzero"` // addresses, where there may be several
 	EndpointsIn   int       `json:"endpoints_in,omitzero"`
-	Types         []outcome `json:"error_types"`
+	// Pace is there while the dependency limits its callers.
+	Pace  *gateway.PaceStatus `json:"pace,omitempty"`
+	Types []outcome           `json:"error_types"`
 }
 
 // outcome counts the calls with one error_type since serve began, by whether
@@ -90,7 +92,7 @@ func newView(before, now gateway.Status) *view {
 			Dependency: cli.Printable(d.Dependency), Initial: rate(o.Initial, d.Initial), Retries: rate(o.Retries, d.Retries),
 			BudgetUsed: d.Budget.Used, BudgetAllowed: d.Budget.Allowed, Breaker: "none",
 			Suppressed: rate(sum(o.Suppressed), sum(d.Suppressed)), Layered: d.Layered, Certificates: d.CertErrors,
-			Types: outcomes(d), Endpoints: len(d.Endpoints),
+			Pace: d.Pace, Types: outcomes(d), Endpoints: len(d.Endpoints),
 		}
 		for _, e := range d.Endpoints {
 			if e.In {
@@ -226,6 +228,13 @@ func (l *line) notes() string {
 	}
 	if l.Certificates > 0 {
 		notes = append(notes, fmt.Sprintf("%d certificate errors", l.Certificates))
+	}
+	switch p := l.Pace; {
+	case p == nil:
+	case p.Closed:
+		notes = append(notes, fmt.Sprintf("refuses everything, %d wait", p.Waiting))
+	case p.Rate > 0:
+		notes = append(notes, fmt.Sprintf("paced at %.0f/s, %d wait", p.Rate, p.Waiting))
 	}
 	return strings.Join(notes, ", ")
 }

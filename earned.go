@@ -8,7 +8,7 @@ import (
 	"github.com/forbear-go/forbear/breaker"
 )
 
-// pace is what lets durable work retry beyond its budget's share.
+// earnings let durable work retry beyond its budget's share.
 //
 // A budget measures retries against new requests, and a caller who is refused
 // has a result. Work that must be done has none: at 20 % of hardly anything new
@@ -23,7 +23,7 @@ import (
 // A dependency that fails more often than not is thus left with the budget's
 // share and its floor: what is sent stays below 1.2 of the first attempts and
 // what demonstrably succeeds.
-type pace struct {
+type earnings struct {
 	mu     sync.Mutex
 	earned int
 	good   time.Time // the latest success
@@ -44,68 +44,68 @@ const (
 )
 
 // take takes one retry of those that are earned.
-func (p *pace) take(now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.earned == 0 || now.Sub(p.good) > earnedFor {
-		p.earned = 0
+func (e *earnings) take(now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.earned == 0 || now.Sub(e.good) > earnedFor {
+		e.earned = 0
 		return false
 	}
-	p.earned--
+	e.earned--
 	return true
 }
 
 // giveBack takes back a retry that was not made.
-func (p *pace) giveBack() {
-	p.mu.Lock()
-	p.earned = min(p.earned+1, mostEarned)
-	p.mu.Unlock()
+func (e *earnings) giveBack() {
+	e.mu.Lock()
+	e.earned = min(e.earned+1, mostEarned)
+	e.mu.Unlock()
 }
 
 // ended records how an attempt of any kind ended.
-func (p *pace) ended(o breaker.Outcome, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.latest <<= 1
-	p.known, p.since = min(p.known+1, 64), p.since+1
+func (e *earnings) ended(o breaker.Outcome, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.latest <<= 1
+	e.known, e.since = min(e.known+1, 64), e.since+1
 	if o == breaker.Failed {
-		p.latest |= 1
-		if p.failing() && p.since >= fewest {
-			p.earned, p.since = p.earned/2, 0
+		e.latest |= 1
+		if e.failing() && e.since >= fewest {
+			e.earned, e.since = e.earned/2, 0
 		}
 		return
 	}
-	if p.failing() {
-		if p.latest<<(64-recovered) != 0 {
+	if e.failing() {
+		if e.latest<<(64-recovered) != 0 {
 			return
 		}
-		p.latest, p.known = 0, recovered
+		e.latest, e.known = 0, recovered
 	}
-	p.earned, p.good = min(p.earned+2, mostEarned), now
-	if p.more != nil {
-		close(p.more)
-		p.more = nil
+	e.earned, e.good = min(e.earned+2, mostEarned), now
+	if e.more != nil {
+		close(e.more)
+		e.more = nil
 	}
 }
 
 // failing reports whether most of the latest attempts have failed.
-func (p *pace) failing() bool {
-	return p.known >= fewest && 2*bits.OnesCount64(p.latest) > p.known
+func (e *earnings) failing() bool {
+	return e.known >= fewest && 2*bits.OnesCount64(e.latest) > e.known
 }
 
 // forget begins anew: the breaker has closed, which takes good probes.
-func (p *pace) forget() {
-	p.mu.Lock()
-	p.latest, p.known = 0, 0
-	p.mu.Unlock()
+func (e *earnings) forget() {
+	e.mu.Lock()
+	e.latest, e.known = 0, 0
+	e.mu.Unlock()
 }
 
 // next returns a channel that is closed with the next success.
-func (p *pace) next() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.more == nil {
-		p.more = make(chan struct{})
+func (e *earnings) next() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.more == nil {
+		e.more = make(chan struct{})
 	}
-	return p.more
+	return e.more
 }
