@@ -103,7 +103,7 @@ func TestDeliveriesAreOnWhereAsked(t *testing.T) {
 			if tt.env != "" {
 				cmd.Env = append(cmd.Env, tt.env)
 			}
-			p := start(t, cmd)
+			p := startCommand(t, cmd)
 			if code, body := get(t, p.base+"/v1/endpoints"); code != 200 {
 				t.Errorf("the delivery API: %d %s", code, body)
 			}

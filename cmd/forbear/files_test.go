@@ -2,46 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 )
-
-// built is the binary, built once for the tests that need a process. It is in a
-// folder that other users may enter: one test runs it as another.
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "forbear-binary-")
-	if err != nil {
-		return "", err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "forbear")
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
-	}
-	return binary, err
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if binary, err := built(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(binary))
-	}
-	os.Exit(code)
-}
 
 // process is a serve in a process of its own.
 type process struct {
@@ -74,11 +46,11 @@ func command(t *testing.T, folder, umask string, args ...string) *exec.Cmd {
 // startProcess starts it and waits until it serves. It ends with the test, at the latest.
 func startProcess(t *testing.T, folder, umask string, args ...string) *process {
 	t.Helper()
-	return start(t, command(t, folder, umask, args...))
+	return startCommand(t, command(t, folder, umask, args...))
 }
 
-// start starts a command as startProcess does.
-func start(t *testing.T, cmd *exec.Cmd) *process {
+// startCommand starts a command as startProcess does.
+func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, log: &clitest.Buffer{}}
 	p.cmd.Stderr = p.log

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,35 +21,10 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 )
 
-// builds is the folder of the program that tests run, "" until one needs it.
-var builds string
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if builds != "" {
-		_ = os.RemoveAll(builds)
-	}
-	os.Exit(code)
-}
-
-var buildOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "forbear-build-")
-	if err != nil {
-		return "", err
-	}
-	builds = dir
-	path := filepath.Join(dir, "forbear")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
 // program returns the path of the built program.
 func builtProgram(t *testing.T) string {
 	t.Helper()
-	path, err := buildOnce()
+	path, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
