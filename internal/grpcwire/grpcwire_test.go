@@ -149,11 +149,12 @@ func TestRetryInfoOf(t *testing.T) {
 	const url = "type.googleapis.com/google.rpc.RetryInfo"
 	two := field(1, "\x08\x02\x10\x80\xca\xb5\xee\x01") // 2.5 s
 	status := func(details ...string) string {
-		s := "\x08\x08" + field(2, "busy")
+		var s strings.Builder
+		s.WriteString("\x08\x08" + field(2, "busy"))
 		for _, d := range details {
-			s += field(3, d)
+			s.WriteString(field(3, d))
 		}
-		return s
+		return s.String()
 	}
 	any := func(kind, value string) string { return field(1, kind) + field(2, value) }
 	floor := forbear.Hint{Floor: 2500 * time.Millisecond, Spread: 250 * time.Millisecond}
