@@ -81,7 +81,7 @@ func (t *Transport) takes(r *http.Request) bool {
 	case len(r.Header["Upgrade"]) > 0 || len(r.Header["Expect"]) > 0 || len(r.TransferEncoding) > 0:
 		return false
 	//lint:ignore SA1019 net/http obeys it, too
-	case r.Cancel != nil, r.URL.Host == "", r.URL.User != nil, r.Host != "":
+	case r.Cancel != nil, r.URL.Host == "", r.URL.User != nil, r.Host != "" && r.Host != r.URL.Host:
 		return false
 	}
 	for i := range len(r.URL.Host) {
