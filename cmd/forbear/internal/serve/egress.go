@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -107,6 +108,7 @@ func (s *server) apply(file *policyfile.File) (err error) {
 		return err
 	}
 	s.exposed(file)
+	s.unretried(file)
 	s.live.set(g)
 	s.watch.stats.SetUpstreams(upstreams(retryers))
 	closeUnused(s.kept, retryers)
@@ -115,6 +117,18 @@ func (s *server) apply(file *policyfile.File) (err error) {
 	}
 	s.file, s.kept = file, retryers
 	return nil
+}
+
+// unretried logs which dependencies get a single attempt because another service is to
+// retry their calls: the policy says so in one word, and a caller sees it when a
+// call has failed.
+func (s *server) unretried(file *policyfile.File) {
+	for _, dep := range file.Dependencies {
+		if owner := dep.Policy.Owner; owner != "" && file.Service != "" && owner != file.Service {
+			s.log.Warn("calls of a dependency are not retried here: owner names another service than service",
+				slog.String("dependency", dep.Name), slog.String("owner", owner), slog.String("service", file.Service))
+		}
+	}
 }
 
 // routes builds the gateway's routes and one Retryer for each dependency, which

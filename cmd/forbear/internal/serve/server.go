@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"flag"
@@ -12,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -187,7 +187,7 @@ func (s *server) greet(listeners []net.Listener, admin string) {
 		}
 	}
 	for _, r := range s.file.Gateway.Routes {
-		fmt.Fprintf(&b, "  %-24s -> %s\n", cmp.Or(r.Prefix, r.Host), r.Dependency)
+		fmt.Fprintf(&b, "  %-24s -> %s\n", strings.Join(append(slices.Clip(r.Methods), r.Host+r.Prefix), " "), r.Dependency)
 	}
 	fmt.Fprintln(&b, s.delivery.greeting())
 	if admin != "" {
