@@ -108,6 +108,10 @@ func (x *incoming) own(err error) *problem.Problem {
 	case errors.Is(err, forward.ErrPath):
 		return &badPath
 	case fault == nil, errors.Is(fault, context.Canceled):
+		// The transport bounds a body that stands still, too, and ends it.
+		if e, ok := errors.AsType[*forbear.Error](err); ok && e.Type == errtype.RequestBody {
+			return &bodyLate
+		}
 		return nil
 	case errors.Is(fault, forward.ErrTooLarge):
 		return &bodyTooLarge

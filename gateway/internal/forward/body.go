@@ -93,13 +93,21 @@ func (b *body) end(err error) {
 	switch {
 	case err == nil:
 	case err != io.EOF:
-		b.err = err
+		if !b.closed || Late(err) && b.stood() { // Close ends a Read, too
+			b.err = err
+		}
 	default:
 		b.whole = true
 		if b.idle > 0 && !b.gone {
 			_ = b.in.SetReadDeadline(time.Time{})
 		}
 	}
+}
+
+// stood reports whether the latest Read has had its time, or very nearly: who sends the
+// request may bound it as well, and close the body a moment earlier.
+func (b *body) stood() bool {
+	return b.idle > 0 && !time.Now().Before(b.due.Add(-b.idle/10))
 }
 
 // Close implements [io.Closer]: no one wants more of the body. It ends a Read.
@@ -122,8 +130,7 @@ func (b *body) watch(ctx context.Context) (over func()) {
 	stop := context.AfterFunc(ctx, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		stood := b.reading && b.idle > 0 && !time.Now().Before(b.due)
-		if b.err != nil || b.closed || stood {
+		if b.err != nil || b.closed || b.reading && b.stood() {
 			return // the server takes the end of a Read's time for the caller's leaving
 		}
 		b.late = true
