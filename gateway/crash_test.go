@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -33,12 +34,18 @@ func TestUpgradeWithABody(t *testing.T) {
 // TestEarlyResponsesOverHTTP2: callers whose uploads are still under way when their
 // response is over do not touch what is no longer theirs.
 func TestEarlyResponsesOverHTTP2(t *testing.T) {
-	address := before(t, quick, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusCreated)
-		fmt.Fprint(w, r.URL.Path)
-	})
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, r.URL.Path)
+	}))
+	up.Config.Protocols = protocols
+	up.Start()
+	t.Cleanup(up.Close)
+	address := start(t, gateway.Route{
+		Prefix: "/up", Target: parse(t, up.URL), Retryer: retryer(t, quick), Transport: &http.Transport{Protocols: protocols},
+	})
 	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
 	defer client.CloseIdleConnections()
 	var all sync.WaitGroup
@@ -94,7 +101,24 @@ func TestStalledUploadMeetsItsEnd(t *testing.T) {
 // TestRequestLinesOfHTTP2: what would be two things in a request line is refused.
 func TestRequestLinesOfHTTP2(t *testing.T) {
 	got := make(chan string, 9)
-	address := before(t, quick, func(_ http.ResponseWriter, r *http.Request) { got <- r.Method + " " + r.RequestURI })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() { // a server of net/http would refuse such a line, and not show it
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			got <- line
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			_ = c.Close()
+		}
+	}()
+	address := start(t, gateway.Route{Prefix: "/up", Target: parse(t, "http://"+l.Addr().String()), Retryer: retryer(t, quick)})
 	for _, tc := range []struct{ method, path string }{
 		{"GET /admin HTTP/1.1", "/up/x"},
 		{"GET", "/up/x HTTP/1.1"},
