@@ -120,15 +120,7 @@ func (t metered) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Underlying serves the guard against re-sends.
-func (t metered) Underlying() *http.Transport {
-	switch below := t.RoundTripper.(type) {
-	case *http.Transport:
-		return below
-	case resend.Sender:
-		return below.Underlying()
-	}
-	return nil
-}
+func (t metered) Underlying() *http.Transport { return resend.TransportOf(t.RoundTripper) }
 
 // CloseIdleConnections reaches the transport below.
 func (t metered) CloseIdleConnections() {

@@ -76,13 +76,20 @@ func (g *Guard) Stopped() bool { return g.stopped.Load() }
 // Sending says what will be sent, as it will be, and through what: without that no
 // re-send is let through.
 func (g *Guard) Sending(req *http.Request, next http.RoundTripper) {
-	t, ok := next.(*http.Transport)
-	if s, sends := next.(Sender); sends {
-		t = s.Underlying()
-		ok = t != nil
+	t := TransportOf(next)
+	g.shared = t != nil && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
+	g.unwritten = t != nil && !g.shared && !Repeatable(req)
+}
+
+// TransportOf returns the transport of net/http's by whose rules next sends, or nil.
+func TransportOf(next http.RoundTripper) *http.Transport {
+	switch next := next.(type) {
+	case *http.Transport:
+		return next
+	case Sender:
+		return next.Underlying()
 	}
-	g.shared = ok && t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
-	g.unwritten = ok && !g.shared && !Repeatable(req)
+	return nil
 }
 
 // Sender is a RoundTripper that sends each request once by a transport of net/http's,
