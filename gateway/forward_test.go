@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/textproto"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,7 +56,10 @@ func raw(t *testing.T, address, request string) string {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	_, _ = io.WriteString(c, request)
-	text, _ := io.ReadAll(c)
+	text, err := io.ReadAll(c)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection stayed open after %q", text)
+	}
 	return string(text)
 }
 
@@ -330,5 +335,103 @@ func TestEarlyResponses(t *testing.T) {
 		if resp.StatusCode != http.StatusForbidden {
 			t.Errorf("request %d: %d", i+1, resp.StatusCode)
 		}
+	}
+}
+
+// TestHalfClosedUpgrade: after a change of protocol each side may end its own way first.
+func TestHalfClosedUpgrade(t *testing.T) {
+	up, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer up.Close()
+	go func() {
+		c, err := up.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		in := bufio.NewReader(c)
+		if _, err := http.ReadRequest(in); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: count\r\n\r\n")
+		text, _ := io.ReadAll(in) // to the caller's end
+		fmt.Fprintf(c, "got %d", len(text))
+	}()
+	address := start(t, gateway.Route{Prefix: "/", Target: parse(t, "http://"+up.Addr().String()), Retryer: retryer(t, quick)})
+	c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: count\r\n\r\n")
+	in := bufio.NewReader(c)
+	if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("got %v, %v", resp, err)
+	}
+	_, _ = io.WriteString(c, "hello")
+	_ = c.(*net.TCPConn).CloseWrite()
+	if text, err := io.ReadAll(in); string(text) != "got 5" {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+// TestHintsOfOthersStayInside: what a token endpoint says beforehand is not for callers.
+func TestHintsOfOthersStayInside(t *testing.T) {
+	tokens := scripted(t, "HTTP/1.1 103 Early Hints\r\nSet-Cookie: session=s3cret\r\n\r\n"+
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 38\r\n\r\n"+`{"access_token":"one","expires_in":99}`)
+	t.Setenv("GATEWAY_TEST_SECRET", "s3cret")
+	own, err := gateway.CredentialSource{TokenURL: tokens, ClientID: "a", ClientSecret: gateway.Reference{Env: "GATEWAY_TEST_SECRET"}}.Credentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := scripted(t, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	address := start(t, gateway.Route{Prefix: "/", Target: parse(t, up), Retryer: retryer(t, quick), Credentials: own})
+	got := raw(t, address, "GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	if strings.Contains(got, "s3cret") || !strings.Contains(got, "Link: </a.css>") || !strings.HasSuffix(got, "ok") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestBodyIsNoRequest: a response that comes before the end of a body is the last of its
+// connection, and what still comes of the body is never taken for a request.
+func TestBodyIsNoRequest(t *testing.T) {
+	const second = "GET /x/second HTTP/1.1\r\nHost: a\r\n\r\n"
+	for name, c := range map[string]struct{ framing, sent, pause, rest string }{
+		"a body that stands still":           {"Content-Length: 43", "hello", "1s", second},
+		"chunks that stand still":            {"Transfer-Encoding: chunked", "5\r\nhello\r\n", "1s", "26\r\n" + second},
+		"a body that goes on":                {"Content-Length: 43", "hello", "0s", second},
+		"chunks that go on":                  {"Transfer-Encoding: chunked", "5\r\nhello\r\n", "0s", "0\r\n\r\n" + second},
+		"a long body, and a request in it":   {"Content-Length: 9999999", strings.Repeat("x", 300<<10), "1s", second},
+		"long chunks, and a request in them": {"Transfer-Encoding: chunked", "FFFFFF\r\n" + strings.Repeat("x", 300<<10), "1s", second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up := scripted(t, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+			address := start(t, gateway.Route{Prefix: "/x", Target: parse(t, up), Retryer: retryer(t, quick)})
+			conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+			_, _ = io.WriteString(conn, "POST /x HTTP/1.1\r\nHost: a\r\n"+c.framing+"\r\n\r\n"+c.sent)
+			in := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge || !resp.Close {
+				t.Fatalf("got %v, %v", resp, err)
+			}
+			if text, err := io.ReadAll(resp.Body); string(text) != "no" {
+				t.Errorf("got %q, %v", text, err)
+			}
+			pause, _ := time.ParseDuration(c.pause)
+			time.Sleep(pause)
+			_, _ = io.WriteString(conn, c.rest)
+			if rest, err := io.ReadAll(in); len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("after it came %q, %v", rest, err)
+			}
+		})
 	}
 }

@@ -146,7 +146,8 @@ func (b *body) watch(ctx context.Context) (over func()) {
 
 // respond readies the connection for a response that may come before the end of the
 // body: the server would take the rest of it for itself, and what the target gets would
-// have a hole.
+// have a hole. Such a connection must serve nothing else: when the body never comes to its
+// end, the server would take what follows of it for the next request.
 func (b *body) respond() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,12 +157,18 @@ func (b *body) respond() {
 	}
 }
 
-// What is read of a body that no one wants any more, so that its caller gets to read the
-// response.
-const (
-	maxRest     = 256 << 10
-	maxRestTime = 500 * time.Millisecond
-)
+// last says in a response before the end of the body that it is the connection's last.
+func (b *body) last(h http.Header) {
+	if b.both {
+		h["Connection"] = closes
+	}
+}
+
+var closes = []string{"close"}
+
+// maxRestTime is how long a body is read that no one wants any more: its caller gets to
+// read the response, which the end of a connection with unread bytes may destroy.
+const maxRestTime = 500 * time.Millisecond
 
 // over gives the connection back. The server takes what is left of a body before it
 // sends a response, and gets little time for that: a caller who has stopped sending would
@@ -180,7 +187,7 @@ func (b *body) over() {
 		return
 	}
 	deadline := past
-	if _, err := io.CopyN(io.Discard, b.source, maxRest); err == io.EOF {
+	if _, err := io.Copy(io.Discard, b.source); err == nil {
 		deadline = time.Time{}
 	}
 	_ = b.in.SetReadDeadline(deadline)

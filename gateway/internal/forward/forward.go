@@ -88,7 +88,7 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 			if r.ProtoMajor == 1 { // a stream of HTTP/2 has a connection to itself, as it were
 				c.body.respond()
 			}
-			f.respond(ctx, w, resp, c.Stream)
+			f.respond(ctx, w, resp, c)
 			if c.body.both { // the caller may have more to send, which is waited for
 				_ = http.NewResponseController(w).Flush()
 			}
@@ -170,13 +170,14 @@ type BadResponse struct{ what string }
 func (e *BadResponse) Error() string { return "the response cannot be passed on: " + e.what }
 
 // respond passes a response on. stream says that its call is one of messages.
-func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *http.Response, stream bool) {
+func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *http.Response, call *Call) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		f.upgrade(ctx, w, resp)
 		return
 	}
 	h := w.Header()
 	EndToEnd(h, resp.Header)
+	call.body.last(h)
 	if _, typed := h["Content-Type"]; !typed {
 		h["Content-Type"] = nil // or the server would guess one
 	}
@@ -184,7 +185,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 	c := copier{w: w, resp: resp}
 	// Headers that end a stream stay what they are: to send them at once would put an
 	// empty body after them.
-	err := c.copy((stream || f.streams(resp)) && resp.ContentLength != 0)
+	err := c.copy((call.Stream || f.streams(resp)) && resp.ContentLength != 0)
 	_ = resp.Body.Close()
 	switch {
 	case err == nil:
@@ -195,6 +196,7 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 	case err == errCallerLeft:
 	case !c.began: // the caller can still get another response
 		clear(h)
+		call.body.last(h)
 		f.Failed(ctx, w, err)
 	case f.Cut != nil && f.Cut(ctx, h):
 	default:
