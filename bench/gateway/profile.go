@@ -33,5 +33,5 @@ func (c *contender) profiled(p *running) error {
 	if len(c.env) == 0 {
 		return nil
 	}
-	return p.cmd.Process.Signal(syscall.SIGUSR2)
+	return p.cmd.Process.Signal(syscall.SIGUSR1)
 }

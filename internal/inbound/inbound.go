@@ -30,7 +30,11 @@ const (
 // inside a retry, and are not retried again. dependency names what the
 // attempt is made of.
 func Retry(ctx context.Context, dependency string, header []string) context.Context {
-	n, err := strconv.Atoi(only(header))
+	value := only(header)
+	if value == "" {
+		return ctx // most requests: an error costs an allocation
+	}
+	n, err := strconv.Atoi(value)
 	if err != nil || n <= 0 || n >= maxRetries {
 		return ctx
 	}
@@ -40,7 +44,11 @@ func Retry(ctx context.Context, dependency string, header []string) context.Cont
 // Deadline reads the time by which the caller wants its response, in
 // milliseconds since 1970 (INTG-STD-035).
 func Deadline(header []string) (due time.Time, ok bool) {
-	ms, err := strconv.ParseInt(only(header), 10, 64)
+	value := only(header)
+	if value == "" {
+		return time.Time{}, false
+	}
+	ms, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || ms <= 0 {
 		return time.Time{}, false
 	}
@@ -87,7 +95,11 @@ func ID(header []string) string {
 // Trace returns the id of the trace that a request belongs to, by W3C Trace
 // Context, or "".
 func Trace(h http.Header) string {
-	parts := strings.Split(ID(h["Traceparent"]), "-")
+	id := ID(h["Traceparent"])
+	if id == "" {
+		return ""
+	}
+	parts := strings.Split(id, "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" ||
 		strings.Trim(parts[1], "0123456789abcdef") != "" {
 		return ""

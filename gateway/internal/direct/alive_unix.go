@@ -7,26 +7,36 @@ import (
 	"syscall"
 )
 
-// canTell says that silent knows.
+// canTell says that a line knows.
 const canTell = true
 
-// silent reports whether the other end of a connection has neither closed it nor sent
-// anything. It asks the system without waiting.
-func silent(c net.Conn) bool {
-	s, ok := c.(syscall.Conn)
-	if !ok {
-		return false
+// line asks the system about a connection. It is made once for each, so that asking
+// costs no allocation.
+type line struct {
+	raw  syscall.RawConn // nil where the connection is none of the system's
+	open bool
+	look func(fd uintptr) bool
+}
+
+func lineOf(c net.Conn) *line {
+	l := &line{}
+	if s, ok := c.(syscall.Conn); ok {
+		if raw, err := s.SyscallConn(); err == nil {
+			l.raw = raw
+		}
 	}
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return false
-	}
-	open := false
-	err = raw.Read(func(fd uintptr) bool {
+	l.look = func(fd uintptr) bool {
 		var b [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		open = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
+		l.open = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
 		return true
-	})
-	return err == nil && open
+	}
+	return l
+}
+
+// silent reports whether the other end of the connection has neither closed it nor sent
+// anything. It does not wait.
+func (l *line) silent() bool {
+	l.open = false
+	return l.raw != nil && l.raw.Read(l.look) == nil && l.open
 }

@@ -41,13 +41,14 @@ type conn struct {
 	wrote  int64 // bytes of the present request; see upload
 	broke  error // why no more can be written; see upload
 	left   int64 // bytes that may still be read
+	line   *line // what the system knows of it
 	r      *bufio.Reader
 	w      *bufio.Writer
 	cut    func() // ends what reads and writes
 }
 
 func newConn(t *Transport, at place, raw net.Conn) *conn {
-	c := &conn{Conn: raw, t: t, at: at}
+	c := &conn{Conn: raw, t: t, at: at, line: lineOf(below(raw))}
 	c.r, c.w = bufio.NewReader(c), bufio.NewWriter(c)
 	c.cut = func() { _ = raw.SetDeadline(time.Unix(1, 0)) }
 	return c

@@ -139,7 +139,7 @@ func (t *Transport) take(at place) *conn {
 		list[len(list)-1] = nil
 		t.idle[at] = list[:len(list)-1]
 		t.mu.Unlock()
-		if alive(c.Conn) {
+		if c.alive() {
 			return c
 		}
 		_ = c.Close()
@@ -173,7 +173,7 @@ func (t *Transport) closeOld() {
 	for at, list := range t.idle {
 		kept := list[:0]
 		for _, c := range list {
-			if c.since.After(before) && alive(c.Conn) {
+			if c.since.After(before) && c.alive() {
 				kept = append(kept, c)
 			} else {
 				_ = c.Close()

@@ -42,18 +42,26 @@ func placeOf(u *url.URL) place {
 	return p
 }
 
+// below returns the connection that carries c.
+func below(c net.Conn) net.Conn {
+	if s, ok := c.(*tls.Conn); ok {
+		return s.NetConn()
+	}
+	return c
+}
+
 // alive reports whether an idle connection can be used: its server has neither closed it
 // nor sent anything, which would be the response to no request.
-func alive(c net.Conn) bool {
-	s, ok := c.(*tls.Conn)
+func (c *conn) alive() bool {
+	s, ok := c.Conn.(*tls.Conn)
 	if !ok {
-		return silent(c)
+		return c.line.silent()
 	}
 	// What TLS has read ahead is there at once. What comes from the system may be a
 	// ticket for another session, which is no matter.
 	const ticket = time.Millisecond
 	at := time.Unix(1, 0)
-	if !silent(s.NetConn()) {
+	if !c.line.silent() {
 		at = time.Now().Add(ticket)
 	}
 	_ = s.SetReadDeadline(at)
