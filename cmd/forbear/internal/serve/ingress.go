@@ -71,9 +71,11 @@ func (s *server) openRecords(file *policyfile.File) error {
 // stop ends the sweeper and closes what was opened here. A process that another one
 // has replaced has no other end to wait for.
 func (in *ingress) stop() error {
+	in.mu.Lock()
 	if in.cancel != nil {
 		in.cancel()
 	}
+	in.mu.Unlock()
 	in.sweeper.Wait()
 	if in.own == nil {
 		return nil

@@ -26,6 +26,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
 	"github.com/forbear-go/forbear/internal/pgtest"
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // ledger is a service that writes down what it is asked to do before anything
@@ -168,6 +169,35 @@ func TestServeIngress(t *testing.T) {
 				t.Errorf("after a restart: got %+v, want %+v replayed", again, first)
 			}
 		})
+	}
+}
+
+// The records end with serve also where its context does not: another process has taken
+// over then.
+func TestIngressEndsByItself(t *testing.T) {
+	s := &server{log: slog.New(slog.DiscardHandler)}
+	s.delivery.options.Database = filepath.Join(t.TempDir(), "forbear.db")
+	s.file = &policyfile.File{}
+	s.file.Gateway.Routes = []policyfile.Route{{Idempotency: policyfile.Ingress{On: true}}}
+	if err := s.startIngress(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s.ingress.own == nil {
+		t.Fatal("no database was opened")
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.ingress.stop() }()
+	select {
+	case err := <-stopped:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("what sweeps the records goes on")
+	}
+	s.ingress.records.Store = nil
+	if err := s.openRecords(s.file); err != nil || s.ingress.records.Store != nil {
+		t.Errorf("a reload after the end opened them again: %v", err)
 	}
 }
 

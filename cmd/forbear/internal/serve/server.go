@@ -135,6 +135,8 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 		defer signal.Stop(replace)
 	}
 	following, unfollow := context.WithCancel(ctx)
+	var followed sync.WaitGroup
+	defer followed.Wait() // a reload uses what the end closes
 	defer unfollow()
 	follow := s.follower()
 	failed := make(chan error, len(listeners))
@@ -143,7 +145,7 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	}
 	s.greet(listeners, adminBase)
 	s.started()
-	go follow(following)
+	followed.Go(func() { follow(following) })
 	for {
 		select {
 		case err := <-failed:
