@@ -209,13 +209,13 @@ func (b *balanced) elsewhere(s *sent) *sent {
 // replace makes these the addresses. What is known of those that stay is kept, and
 // the connections to those that go are closed when no request uses them.
 func (b *balanced) replace(addresses []string) {
-	for _, gone := range b.exchange(addresses[:min(len(addresses), MaxEndpoints)]) {
+	for _, gone := range b.swap(addresses[:min(len(addresses), MaxEndpoints)]) {
 		gone.conns.close()
 	}
 }
 
-// exchange is replace, and returns the endpoints that are gone.
-func (b *balanced) exchange(addresses []string) []*endpoint {
+// swap is replace, and returns the endpoints that are gone.
+func (b *balanced) swap(addresses []string) []*endpoint {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := b.all

@@ -48,14 +48,19 @@ func newHealth() health { return health{growth: wait.Backoff{Base: outBase, Cap:
 
 // ended records what came of an attempt.
 func (b *balanced) ended(s *sent, f forbear.Failure, now time.Time) {
-	if b.record(s, &f, now) {
+	out, log := b.record(s, &f, now)
+	if log != nil {
+		log() // without the lock: a log that is slow must not hold requests up
+	}
+	if out {
 		// A trial is to find out about a new connection.
 		s.endpoint.conns.closeIdle()
 	}
 }
 
-// record is ended for the books. It reports whether the address is left out now.
-func (b *balanced) record(s *sent, f *forbear.Failure, now time.Time) bool {
+// record is ended for the books. It returns whether the address is left out now, and
+// what is to be logged, or nil.
+func (b *balanced) record(s *sent, f *forbear.Failure, now time.Time) (out bool, log func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e, v := s.endpoint, judge(f)
@@ -64,21 +69,20 @@ func (b *balanced) record(s *sent, f *forbear.Failure, now time.Time) bool {
 	case s.trial:
 		h.trial = time.Time{}
 		if h.out && v == good {
-			b.comeBack(e, now)
+			return false, b.comeBack(e, now)
 		} else if h.out && v == bad {
 			h.until = now.Add(h.growth.Next())
-			return true
+			return true, nil
 		}
-		return false
+		return false, nil
 	case h.out, s.at.Before(h.back), v == nothing:
-		return false // begun before it was left out
+		return false, nil // begun before it was left out
 	}
 	h.count(v == bad, f.Unsent)
 	if v != bad || h.streak < minStreak || !b.maySpare() || !b.outlier(e) {
-		return false
+		return false, nil
 	}
-	b.leaveOut(e, f, now)
-	return true
+	return true, b.leaveOut(e, f, now)
 }
 
 // count takes an attempt into account. One that was certainly never sent counts twice: a
@@ -126,25 +130,27 @@ func (b *balanced) outlier(e *endpoint) bool {
 }
 
 // leaveOut takes an address out of the turns. A longer time follows when it was back
-// for a short time only.
-func (b *balanced) leaveOut(e *endpoint, f *forbear.Failure, now time.Time) {
+// for a short time only. It returns what logs that.
+func (b *balanced) leaveOut(e *endpoint, f *forbear.Failure, now time.Time) func() {
 	h := &e.health
 	if now.Sub(h.back) > outCap {
 		h.growth.Reset()
 	}
 	h.out, h.until = true, now.Add(h.growth.Next())
 	b.divide()
-	b.config.Logger.Warn("an endpoint is left out", slog.String("endpoint", e.address), slog.Int("failures", h.streak),
-		slog.String("error_type", f.Type), slog.Duration("for", h.until.Sub(now)),
-		slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all)))
+	attrs := []any{
+		slog.String("endpoint", e.address), slog.Int("failures", h.streak), slog.String("error_type", f.Type),
+		slog.Duration("for", h.until.Sub(now)), slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all)),
+	}
+	return func() { b.config.Logger.Warn("an endpoint is left out", attrs...) }
 }
 
-// comeBack takes it in again.
-func (b *balanced) comeBack(e *endpoint, now time.Time) {
+// comeBack takes it in again. It returns what logs that.
+func (b *balanced) comeBack(e *endpoint, now time.Time) func() {
 	e.health.comeBack(now)
 	b.divide()
-	b.config.Logger.Info("an endpoint is back", slog.String("endpoint", e.address),
-		slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all)))
+	attrs := []any{slog.String("endpoint", e.address), slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all))}
+	return func() { b.config.Logger.Info("an endpoint is back", attrs...) }
 }
 
 // comeBack keeps what is known of the share of failures: from one good attempt nothing
