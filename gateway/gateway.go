@@ -137,6 +137,8 @@ func (r *Route) check() error {
 		return errors.New("no retryer")
 	case r.Credentials != nil && r.Ingress != nil:
 		return errors.New("a route that honors idempotency keys passes its callers' Authorization on and has no credentials of its own")
+	case r.Ingress != nil && r.Stream:
+		return errors.New("a stream honors no idempotency keys: a response that is kept is read to its end first")
 	case r.Target == nil:
 		return errors.New("no target")
 	case r.Target.Scheme != "http" && r.Target.Scheme != "https" || r.Target.Host == "":

@@ -337,6 +337,7 @@ func TestConfigFaults(t *testing.T) {
 		{Prefix: "/a", Target: parse(t, "http://user:secret@up.test"), Retryer: r},
 		{Prefix: "/same", Target: ok, Retryer: r},
 		{Prefix: "/same/", Target: ok, Retryer: r},
+		{Prefix: "/k", Target: ok, Retryer: r, Ingress: &gateway.Ingress{}, Limits: gateway.Limits{Stream: true}},
 	}})
 	const want = `route 1: want a prefix or a host
 route 2: a stream has no time-out: it would end in the middle
@@ -346,7 +347,8 @@ route 5: no retryer
 route 6: no target
 route 7: the target is no http or https address
 route 8: the target has a user, a query or a fragment
-route 10: /same is routed already`
+route 10: /same is routed already
+route 11: a stream honors no idempotency keys: a response that is kept is read to its end first`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -48,7 +48,11 @@ var httpMethods = []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "P
 // methods reads the methods that a dependency is called with, or a route takes, each
 // once.
 func (d *decoder) methods(n *yaml.Node) (found []string) {
-	for _, item := range d.items(n, "methods") {
+	items := d.items(n, "methods")
+	if items != nil && len(items) == 0 {
+		d.fault(n, "", "methods is empty: leave it out for all methods")
+	}
+	for _, item := range items {
 		if i, ok := d.choice(item, "a method", httpMethods...); ok && !slices.Contains(found, httpMethods[i]) {
 			found = append(found, httpMethods[i])
 		}

@@ -44,6 +44,9 @@ func (d *decoder) route(f *File, n *yaml.Node, names []string) {
 	case r.Stream && r.Timeout > 0:
 		d.fault(n, "", "a route for streams has a timeout: a stream would end in the middle")
 		return
+	case r.Stream && options != nil && r.Idempotency.On:
+		d.fault(n, "", "a route for streams honors idempotency keys: a response that is kept is read to its end first")
+		return
 	}
 	for _, other := range f.Gateway.Routes {
 		if r.same(&other) {

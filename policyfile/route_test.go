@@ -68,6 +68,8 @@ func TestRouteFaults(t *testing.T) {
 		"prefix: /a, timeout: 0s":                                       "timeout is",
 		"prefix: /a, timeout: 5":                                        "timeout is",
 		"prefix: /a, stream: true, timeout: 5s":                         "a route for streams has a timeout",
+		"prefix: /a, methods: []":                                       "methods is empty: leave it out for all methods",
+		"prefix: /a, stream: true, idempotency: on":                     "a route for streams honors idempotency keys",
 		"prefix: /a, max_body: -1":                                      "max_body is",
 		"prefix: /a, max_concurrent: 0":                                 "max_concurrent is 0: leave it out to set no bound",
 		"prefix: /a, max_concurent: 5":                                  `unknown key "max_concurent" in a route: did you mean max_concurrent?`,
