@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/eventstream"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/resend"
 )
@@ -17,11 +17,7 @@ import (
 
 // unhurried reports whether a body may have nothing to say for any time: a stream of
 // events, and the messages of gRPC, whose deadline is their own.
-func unhurried(h http.Header) bool {
-	const events = "text/event-stream"
-	media := h.Get("Content-Type")
-	return len(media) >= len(events) && strings.EqualFold(media[:len(events)], events) || grpcwire.Is(h)
-}
+func unhurried(h http.Header) bool { return eventstream.Is(h) || grpcwire.Is(h) }
 
 // explain names the cause of an error: the attempt's own timeout, or a re-send
 // that was stopped. net/http knows both only as a canceled context.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
@@ -115,16 +114,3 @@ func (c *copier) beginLate() {
 }
 
 func (c *copier) flush() { _ = http.NewResponseController(c.w).Flush() }
-
-// Events reports whether a response is a stream of Server-Sent Events.
-func Events(resp *http.Response) bool {
-	return len(resp.Header["Content-Type"]) > 0 && Media(resp.Header["Content-Type"][0], "text/event-stream")
-}
-
-// Media reports whether a Content-Type is of a media type, whatever its parameters.
-func Media(value, media string) bool {
-	if len(value) < len(media) || !strings.EqualFold(value[:len(media)], media) {
-		return false
-	}
-	return len(value) == len(media) || value[len(media)] == ';' || value[len(media)] == ' '
-}

@@ -19,6 +19,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/eventstream"
 )
 
 // Forwarder sends requests to one target. It is safe for concurrent use, and its
@@ -213,5 +215,5 @@ func (f *Forwarder) streams(resp *http.Response) bool {
 	if f.Streams != nil {
 		return f.Streams(resp)
 	}
-	return Events(resp)
+	return eventstream.Is(resp.Header)
 }
