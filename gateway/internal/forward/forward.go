@@ -82,6 +82,7 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 		return
 	}
 	c.Interim.open(w, r)
+	defer c.Interim.close() // after a panic, too
 	defer c.body.watch(ctx)()
 	resp, err := f.Send.RoundTrip(&c.out)
 	c.Interim.close()

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -46,13 +47,19 @@ func (i *Interim) got(status int, header textproto.MIMEHeader) error {
 		return nil
 	}
 	h := i.w.Header()
-	before := h.Clone()
+	before := maps.Clone(h)
 	EndToEnd(h, http.Header(header))
+	h["Content-Length"] = noLength
 	i.w.WriteHeader(status)
 	clear(h)
-	EndToEnd(h, before)
+	maps.Copy(h, before)
 	return nil
 }
+
+// noLength is in the header of each interim response, and never sent: net/http takes it
+// off in a copy, and sends the copy. Over HTTP/2 it would otherwise send the header itself,
+// and still be reading it when the caller has reset the stream and we go on with it.
+var noLength = []string{"0"}
 
 func (i *Interim) close() {
 	i.mu.Lock()
