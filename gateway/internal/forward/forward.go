@@ -91,6 +91,9 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 			if r.ProtoMajor == 1 { // a stream of HTTP/2 has a connection to itself, as it were
 				c.body.respond()
 			}
+			if resp.StatusCode != http.StatusSwitchingProtocols { // which the call's time does not end
+				defer bounded(ctx, w)()
+			}
 			f.respond(ctx, w, resp, c)
 			if c.body.both { // the caller may have more to send, which is waited for
 				_ = http.NewResponseController(w).Flush()
