@@ -248,3 +248,39 @@ func TestKeyedBodyThatStandsStill(t *testing.T) {
 		})
 	}
 }
+
+// TestTargetThatPauses: a target that responds meanwhile may take its time with the rest
+// of an upload, over either version of HTTP.
+func TestTargetThatPauses(t *testing.T) {
+	const length = 8 << 20 // more than is sent ahead
+	for name, version := range map[string]func(*http.Protocols){"HTTP/1": http1, "HTTP/2": http2} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+					control := http.NewResponseController(w)
+					_ = control.EnableFullDuplex()
+					for range 30 {
+						_, _ = io.WriteString(w, ".")
+						_ = control.Flush()
+						time.Sleep(10 * time.Second)
+					}
+					n, err := io.Copy(io.Discard, r.Body)
+					fmt.Fprint(w, n, err)
+				})
+				transport := client.Transport.(*http.Transport)
+				transport.Protocols = &http.Protocols{}
+				version(transport.Protocols)
+				transport.Protocols.SetHTTP1(name == "HTTP/1")
+				resp, err := client.Post("http://gateway/", "text/plain", bytes.NewReader(make([]byte, length)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				text, err := io.ReadAll(resp.Body)
+				if err != nil || !strings.HasSuffix(string(text), fmt.Sprint(length, nil)) {
+					t.Errorf("got %q, %v", text, err)
+				}
+			})
+		})
+	}
+}

@@ -138,7 +138,7 @@ func (f *Forwarder) outgoing(ctx context.Context, c *Call, w http.ResponseWriter
 		if c.Stream {
 			idle = 0
 		}
-		c.body.from(w, r.Body, idle, f.MaxBody)
+		c.body.from(w, r, idle, f.MaxBody)
 		if out.Trailer != nil {
 			c.body.ended = func() { fill(out.Trailer, r.Trailer) }
 		}
