@@ -30,13 +30,13 @@ type body struct {
 	n atomic.Int64 // bytes read
 
 	mu      sync.Mutex
-	reading bool      // a Read is in the source
-	due     time.Time // of that Read
-	whole   bool      // read to its end
-	closed  bool      // no further Read is made
-	gone    bool      // the connection is the server's
-	late    bool      // the call's own time is over
-	err     error     // of the source, other than its end
+	reading bool        // a Read is in the source
+	due     time.Time   // of that Read
+	whole   bool        // read to its end
+	closed  bool        // no further Read is made
+	gone    bool        // the connection is the server's
+	late    bool        // the call's own time is over
+	err     error       // of the source, other than its end
 	timer   *time.Timer // of that Read, where the connection is shared
 }
 

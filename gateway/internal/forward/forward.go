@@ -85,14 +85,16 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 	defer c.Interim.close() // after a panic, too
 	defer c.body.watch(ctx)()
 	resp, err := f.Send.RoundTrip(&c.out)
+	over := bounded(ctx, w)
+	defer over()
 	c.Interim.close()
 	if err == nil {
 		if err = f.check(c, resp); err == nil {
 			if r.ProtoMajor == 1 { // a stream of HTTP/2 has a connection to itself, as it were
 				c.body.respond()
 			}
-			if resp.StatusCode != http.StatusSwitchingProtocols { // which the call's time does not end
-				defer bounded(ctx, w)()
+			if resp.StatusCode == http.StatusSwitchingProtocols {
+				over() // a protocol may outlast the call's time
 			}
 			f.respond(ctx, w, resp, c)
 			if c.body.both { // the caller may have more to send, which is waited for
