@@ -156,6 +156,38 @@ func TestRequestLinesOfHTTP2(t *testing.T) {
 	}
 }
 
+// TestResetUnderInterimResponses: a caller who resets a stream under responses before the
+// response does not make us write to headers that are still being sent. The runtime ends
+// the process when it sees that.
+func TestResetUnderInterimResponses(t *testing.T) {
+	var hint strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&hint, "X-Hint-%d: %[1]d\r\n", i)
+	}
+	up := scripted(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\n"+hint.String()+"\r\n", 4)+"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	address := start(t, gateway.Route{Prefix: "/up", Target: parse(t, up), Retryer: retryer(t, quick)})
+	var all sync.WaitGroup
+	for caller := range 4 {
+		all.Go(func() {
+			for i := range 50 {
+				c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				go func() { _, _ = io.Copy(io.Discard, c) }()
+				_, _ = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+h2Frame(4, 0, 0, "")+
+					h2Frame(1, 5, 1, h2Field(":method", "GET")+h2Field(":scheme", "http")+h2Field(":path", "/up/x")+h2Field(":authority", "a")))
+				time.Sleep(time.Duration(2+(i*4+caller)%16) * time.Millisecond)
+				_, _ = io.WriteString(c, h2Frame(3, 0, 1, "\x00\x00\x00\x08")) // RST_STREAM
+				time.Sleep(time.Millisecond)
+				_ = c.Close()
+			}
+		})
+	}
+	all.Wait()
+}
+
 // h2Frame and h2Field write HTTP/2 by hand: no client would write this.
 func h2Frame(kind, flags, stream byte, payload string) string {
 	n := len(payload)

@@ -378,6 +378,38 @@ func TestHalfClosedUpgrade(t *testing.T) {
 	}
 }
 
+// TestHalfClosedCallers: net/http takes a caller who closes its half of the connection
+// for one that has left. Such a caller still reads, and must not read of a success.
+func TestHalfClosedCallers(t *testing.T) {
+	release := make(chan struct{})
+	address := before(t, quick, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-release:
+		}
+	})
+	defer close(release)
+	for name, request := range map[string]string{
+		"GET":  "GET /up/x HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST": "POST /up/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			_, _ = io.WriteString(c, request)
+			_ = c.(*net.TCPConn).CloseWrite()
+			if text, err := io.ReadAll(c); len(text) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("got %q, %v", text, err)
+			}
+		})
+	}
+}
+
 // TestHintsOfOthersStayInside: what a token endpoint says beforehand is not for callers.
 func TestHintsOfOthersStayInside(t *testing.T) {
 	tokens := scripted(t, "HTTP/1.1 103 Early Hints\r\nSet-Cookie: session=s3cret\r\n\r\n"+

@@ -227,3 +227,41 @@ func TestHTTP2Floods(t *testing.T) {
 		})
 	}
 }
+
+// TestUnreadInterimResponsesHoldNoOneUp: a caller who does not read the responses before
+// its response does not hold up those whose calls are on the same connection of HTTP/2.
+func TestUnreadInterimResponsesHoldNoOneUp(t *testing.T) {
+	long, sent, release := strings.Repeat("x", 600<<10), make(chan struct{}), make(chan struct{})
+	url, client := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/hints" {
+			return
+		}
+		w.Header().Set("X-Hint", long)
+		for range 12 {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		close(sent)
+		<-release
+	}))
+	defer close(release)
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+	_, _ = io.WriteString(c, "GET /hints HTTP/1.1\r\nHost: a\r\n\r\n")
+	select {
+	case <-sent:
+	case <-time.After(5 * time.Second): // they are not read at all
+	}
+	client.Timeout = 10 * time.Second
+	resp, err := client.Get(url + "/other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("the other call got %d", resp.StatusCode)
+	}
+}

@@ -3,8 +3,10 @@ package gateway_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -225,5 +227,49 @@ func TestStreamsMayStandStill(t *testing.T) {
 	_ = in.Close()
 	if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) > 0 {
 		t.Errorf("the end: %q, %v", rest, err)
+	}
+}
+
+// TestTimeoutOfUnreadResponse: a caller who does not read its response loses its place
+// when its time is over.
+func TestTimeoutOfUnreadResponse(t *testing.T) {
+	const long = 64 << 20 // more than the system takes for the caller
+	entered := make(chan struct{})
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/long" {
+			entered <- struct{}{}
+			w.Header().Set("Content-Length", strconv.Itoa(long))
+			for part := make([]byte, 1<<20); ; {
+				if _, err := w.Write(part); err != nil {
+					return
+				}
+			}
+		}
+	}))
+	defer up.Close()
+	for _, over := range []string{"HTTP/1", "HTTP/2"} {
+		t.Run(over, func(t *testing.T) {
+			address := start(t, gateway.Route{
+				Prefix: "/up", Target: parse(t, up.URL), Retryer: retryer(t, quick),
+				Limits: gateway.Limits{MaxConcurrent: 1, Timeout: 100 * time.Millisecond},
+			})
+			c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			request := "GET /up/long HTTP/1.1\r\nHost: a\r\n\r\n"
+			if over == "HTTP/2" {
+				request = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + h2Frame(4, 0, 0, "") +
+					h2Frame(1, 5, 1, h2Field(":method", "GET")+h2Field(":scheme", "http")+h2Field(":path", "/up/long")+h2Field(":authority", "a"))
+			}
+			_, _ = io.WriteString(c, request)
+			<-entered
+			for end := time.Now().Add(10 * time.Second); get(t, address+"/up/short").StatusCode != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the place is not given back")
+				}
+			}
+		})
 	}
 }

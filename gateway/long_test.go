@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
+	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/race"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // pipes is a network of connections in memory, which a bubble of virtual time knows.
@@ -212,4 +215,72 @@ func TestFiveGigabytes(t *testing.T) {
 			t.Errorf("both took %v, and should have been slow", took)
 		}
 	})
+}
+
+// TestKeyedBodyThatStandsStill: a caller who stops sending a small body does not keep its
+// place.
+func TestKeyedBodyThatStandsStill(t *testing.T) {
+	for name, framing := range map[string]string{"of a length": "Content-Length: 10\r\n\r\nhello", "in chunks": "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, err := gateway.New(gateway.Config{Routes: []gateway.Route{{
+					Prefix: "/", Target: parse(t, "http://upstream"), Retryer: retryer(t, forbear.Policy{}),
+					Transport: &http.Transport{DialContext: newPipes().dial},
+					Ingress:   &gateway.Ingress{Store: &memstore.Idempotency{}, Options: idempotency.Options{Scope: idempotency.SingleTenant()}},
+				}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				front, srv := newPipes(), gateway.NewServer(g)
+				go func() { _ = srv.Serve(gateway.Listener(front, nil, nil)) }()
+				defer srv.Close()
+				c, err := front.dial(t.Context(), "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				_ = c.SetDeadline(time.Now().Add(time.Hour))
+				_, _ = io.WriteString(c, "POST /pay HTTP/1.1\r\nHost: a\r\nIdempotency-Key: one\r\n"+framing)
+				if text, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
+					t.Errorf("got %q, %v", text, err)
+				}
+			})
+		})
+	}
+}
+
+// TestTargetThatPauses: a target that responds meanwhile may take its time with the rest
+// of an upload, over either version of HTTP.
+func TestTargetThatPauses(t *testing.T) {
+	const length = 8 << 20 // more than is sent ahead
+	for name, version := range map[string]func(*http.Protocols){"HTTP/1": http1, "HTTP/2": http2} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+					control := http.NewResponseController(w)
+					_ = control.EnableFullDuplex()
+					for range 30 {
+						_, _ = io.WriteString(w, ".")
+						_ = control.Flush()
+						time.Sleep(10 * time.Second)
+					}
+					n, err := io.Copy(io.Discard, r.Body)
+					fmt.Fprint(w, n, err)
+				})
+				transport := client.Transport.(*http.Transport)
+				transport.Protocols = &http.Protocols{}
+				version(transport.Protocols)
+				transport.Protocols.SetHTTP1(name == "HTTP/1")
+				resp, err := client.Post("http://gateway/", "text/plain", bytes.NewReader(make([]byte, length)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				text, err := io.ReadAll(resp.Body)
+				if err != nil || !strings.HasSuffix(string(text), fmt.Sprint(length, nil)) {
+					t.Errorf("got %q, %v", text, err)
+				}
+			})
+		})
+	}
 }

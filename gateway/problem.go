@@ -81,7 +81,9 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		x.meter.reason = e.Reason
 		if e.Reason == forbear.ReasonCanceled {
-			return // the caller has gone
+			// The caller has gone, or has closed its half of the connection and still
+			// reads: it must not take the server's "200 OK" for the response.
+			panic(http.ErrAbortHandler)
 		}
 		fill(&p, e)
 		x.stopped(w.Header(), e)

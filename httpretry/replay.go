@@ -3,6 +3,8 @@ package httpretry
 import (
 	"errors"
 	"io"
+	"maps"
+	"net/http"
 	"sync"
 )
 
@@ -18,6 +20,9 @@ type replay struct {
 	source io.ReadCloser
 	limit  int
 	again  func() (io.ReadCloser, error) // the GetBody of the attempts
+
+	trailer http.Header // of the caller's request, which the source fills at its end
+	names   http.Header // what it was before; nil for none
 
 	reading sync.Mutex // held while the source is read
 	seeker  io.Seeker  // the source, if it can seek, else nil
@@ -46,15 +51,38 @@ func newReplay(source io.ReadCloser, limit int) *replay {
 	if r.seeker == nil && limit == 0 {
 		return nil
 	}
-	r.again = func() (io.ReadCloser, error) {
+	r.again = r.againWith(nil)
+	return r
+}
+
+// againWith returns the GetBody of an attempt with these trailers.
+func (r *replay) againWith(trailer http.Header) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
 		if !r.replayable() {
 			return nil, errNotKept
 		}
 		// net/http forgets to close what it asks for when it then finds no
 		// connection, so that this one counts from its first Read.
-		return &replayReader{r: r, unread: true}, nil
+		return &replayReader{r: r, trailer: trailer, unread: true}, nil
 	}
-	return r
+}
+
+// announce says which trailers the body has. Each attempt gets a map of its own: the
+// source fills the caller's when it ends, for one attempt perhaps that is over, while
+// another one writes their names.
+func (r *replay) announce(trailer http.Header) {
+	if r != nil && len(trailer) > 0 {
+		r.trailer, r.names = trailer, maps.Clone(trailer)
+	}
+}
+
+// fill gives the trailers of an attempt the values that the source has left.
+func (r *replay) fill(trailer http.Header) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	for name := range trailer {
+		trailer[name] = r.trailer[name]
+	}
 }
 
 // errNotKept is why a body cannot be sent again, where net/http asks for it.
@@ -67,10 +95,10 @@ func (r *replay) replayable() bool {
 	return !r.over
 }
 
-// reader returns the body from its beginning.
-func (r *replay) reader() io.ReadCloser {
+// reader returns the body from its beginning, for an attempt with these trailers.
+func (r *replay) reader(trailer http.Header) io.ReadCloser {
 	r.opened()
-	return &replayReader{r: r}
+	return &replayReader{r: r, trailer: trailer}
 }
 
 func (r *replay) opened() {
@@ -178,8 +206,9 @@ var errBodyClosed = errors.New("httpretry: read of a closed request body")
 
 // replayReader reads a replay from its beginning.
 type replayReader struct {
-	r   *replay
-	off int64
+	r       *replay
+	off     int64
+	trailer http.Header // of the attempt, filled at the end
 
 	mu     sync.Mutex
 	unread bool // and not among the open ones before it is read
@@ -201,6 +230,9 @@ func (b *replayReader) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.read(p, b.off)
 	b.off += int64(n)
+	if err == io.EOF && b.trailer != nil {
+		b.r.fill(b.trailer)
+	}
 	return n, err
 }
 

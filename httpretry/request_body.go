@@ -3,6 +3,7 @@ package httpretry
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -31,6 +32,7 @@ func (x *exchange) prepareBody(s *forbear.State, p *forbear.Policy) {
 		return
 	}
 	x.again = x.body.again
+	x.body.announce(x.req.Trailer)
 }
 
 // getBody returns what gives the body again, or nil.
@@ -71,8 +73,12 @@ func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
 // setBody gives an attempt its body, and net/http the means to begin it again.
 func (x *exchange) setBody(req *http.Request) {
 	switch {
+	case x.body != nil && x.body.names != nil:
+		req.Trailer = maps.Clone(x.body.names)
+		req.Body, req.GetBody = x.body.reader(req.Trailer), x.body.againWith(req.Trailer)
+		return
 	case x.body != nil:
-		req.Body = x.body.reader()
+		req.Body = x.body.reader(nil)
 	case x.next != nil:
 		req.Body, x.next = x.next, nil
 	}

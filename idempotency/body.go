@@ -12,6 +12,9 @@ import (
 // of [room].
 const smallBody = 16 << 10
 
+// smallBodyTime bounds the reading of a small body, and of the beginning of any other.
+const smallBodyTime = 10 * time.Second
+
 // What a body can be refused for, beside the errors of reading it.
 var (
 	errTooLarge   = errors.New("body too large")
@@ -28,6 +31,20 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
+	// A server without deadlines, such as a test's, has the sender's pace.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(smallBodyTime))
+	body, err := h.whole(control, r)
+	if err == nil {
+		// After an error the deadline stays: without it the server would wait for the
+		// rest before it responds.
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	return body, err
+}
+
+// whole reads a body to its end.
+func (h *handler) whole(control *http.ResponseController, r *http.Request) ([]byte, error) {
 	if r.ContentLength > 0 && r.ContentLength < smallBody {
 		return exactly(r.Body, int(r.ContentLength))
 	}
@@ -43,7 +60,7 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if n > h.MaxRequest {
 		return nil, errTooLarge
 	}
-	return h.large(w, r, buf.Bytes())
+	return h.large(control, r, buf.Bytes())
 }
 
 // block is by how much a large body grows, in bytes. Blocks stay where they are
@@ -52,9 +69,7 @@ const block = 64 << 10
 
 // large reads what is left of a body that has begun with so much. It grows as
 // bytes arrive, whatever length the caller has named.
-func (h *handler) large(w http.ResponseWriter, r *http.Request, first []byte) ([]byte, error) {
-	// A server without deadlines, such as a test's, has the sender's pace.
-	control := http.NewResponseController(w)
+func (h *handler) large(control *http.ResponseController, r *http.Request, first []byte) ([]byte, error) {
 	_ = control.SetReadDeadline(time.Now().Add(largeBodyTime))
 	own := share{room: h.room}
 	defer own.giveBack()
@@ -75,11 +90,8 @@ func (h *handler) large(w http.ResponseWriter, r *http.Request, first []byte) ([
 		case length > h.MaxRequest:
 			return nil, errTooLarge
 		case err == io.EOF: // bare: a body that broke off has another error
-			_ = control.SetReadDeadline(time.Time{})
 			return bytes.Join(blocks, nil), nil
 		case err != nil:
-			// The deadline stays: without it the server would wait for the rest
-			// before it responds.
 			return nil, err
 		}
 	}

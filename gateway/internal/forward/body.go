@@ -25,22 +25,25 @@ type body struct {
 	most   int64         // bytes; 0 is any number
 	ended  func()        // called at the end, before Read returns it; nil for nothing
 	both   bool          // the response has begun before the body's end
+	shared bool          // the connection has other calls, too: it is one of HTTP/2
 
 	n atomic.Int64 // bytes read
 
 	mu      sync.Mutex
-	reading bool      // a Read is in the source
-	due     time.Time // of that Read
-	whole   bool      // read to its end
-	closed  bool      // no further Read is made
-	gone    bool      // the connection is the server's
-	late    bool      // the call's own time is over
-	err     error     // of the source, other than its end
+	reading bool        // a Read is in the source
+	due     time.Time   // of that Read
+	whole   bool        // read to its end
+	closed  bool        // no further Read is made
+	gone    bool        // the connection is the server's
+	late    bool        // the call's own time is over
+	err     error       // of the source, other than its end
+	timer   *time.Timer // of that Read, where the connection is shared
 }
 
-// from makes b the body of a request.
-func (b *body) from(w http.ResponseWriter, source io.ReadCloser, idle time.Duration, most int64) {
-	b.source, b.in, b.idle, b.most = source, http.NewResponseController(w), idle, most
+// from makes b the body of a request r.
+func (b *body) from(w http.ResponseWriter, r *http.Request, idle time.Duration, most int64) {
+	b.source, b.in, b.idle, b.most = r.Body, http.NewResponseController(w), idle, most
+	b.shared = r.ProtoMajor > 1
 }
 
 // ErrTooLarge is for a body that is longer than it may be.
@@ -78,9 +81,32 @@ func (b *body) begin() bool {
 	b.reading = true
 	if b.idle > 0 {
 		b.due = time.Now().Add(b.idle)
-		_ = b.in.SetReadDeadline(b.due)
+		b.limit()
 	}
 	return true
+}
+
+// limit lets a Read end when it is due. Over HTTP/2 a deadline that passes between two
+// Reads, while the target takes nothing, would break the body for good. It is called with
+// mu held.
+func (b *body) limit() {
+	switch {
+	case !b.shared:
+		_ = b.in.SetReadDeadline(b.due)
+	case b.timer == nil:
+		b.timer = time.AfterFunc(b.idle, b.timeUp)
+	default:
+		b.timer.Reset(b.idle)
+	}
+}
+
+// timeUp ends a Read that is due.
+func (b *body) timeUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.reading && !b.gone && !time.Now().Before(b.due) {
+		_ = b.in.SetReadDeadline(past)
+	}
 }
 
 // end takes the time away at the body's end, where the connection is the server's again,
@@ -90,6 +116,9 @@ func (b *body) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading = false
+	if b.timer != nil {
+		b.timer.Stop()
+	}
 	switch {
 	case err == nil:
 	case err != io.EOF:
@@ -98,7 +127,7 @@ func (b *body) end(err error) {
 		}
 	default:
 		b.whole = true
-		if b.idle > 0 && !b.gone {
+		if b.idle > 0 && !b.gone && !b.shared {
 			_ = b.in.SetReadDeadline(time.Time{})
 		}
 	}
@@ -178,6 +207,9 @@ const maxRestTime = 500 * time.Millisecond
 func (b *body) over() {
 	b.mu.Lock()
 	b.closed, b.gone = true, true
+	if b.timer != nil {
+		b.timer.Stop()
+	}
 	if !b.whole {
 		_ = b.in.SetReadDeadline(time.Now().Add(maxRestTime))
 	}

@@ -43,7 +43,7 @@ func (h *held) Close() error { return nil }
 func TestBodyLetsGo(t *testing.T) {
 	w, source := &deadlines{}, &held{make(chan struct{}), make(chan struct{})}
 	var b body
-	b.from(w, source, time.Minute, 0)
+	b.from(w, &http.Request{ProtoMajor: 1, Body: source}, time.Minute, 0)
 	read := make(chan struct{})
 	go func() { _, _ = b.Read(make([]byte, 1)); close(read) }()
 	<-source.entered
@@ -63,7 +63,7 @@ func TestBodyLetsGo(t *testing.T) {
 func TestBodyIsNotOverUnderADeadline(t *testing.T) {
 	w := &deadlines{entered: make(chan struct{}, 9), wait: make(chan struct{})}
 	var b body
-	b.from(w, &held{make(chan struct{}, 1), make(chan struct{})}, time.Minute, 0)
+	b.from(w, &http.Request{ProtoMajor: 1, Body: &held{make(chan struct{}, 1), make(chan struct{})}}, time.Minute, 0)
 	go func() { _, _ = b.Read(make([]byte, 1)) }()
 	<-w.entered
 	over := make(chan struct{})

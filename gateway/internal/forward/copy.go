@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -114,3 +115,31 @@ func (c *copier) beginLate() {
 }
 
 func (c *copier) flush() { _ = http.NewResponseController(c.w).Flush() }
+
+// unreadTime is for how long a write may outlast the call's time.
+const unreadTime = 500 * time.Millisecond
+
+// bounded ends the writes of a response some time after the end of the call's own, if it
+// has one: a caller who does not read would hold them up for ever. It returns what is
+// called when nothing more is written: then the connection is the server's.
+func bounded(ctx context.Context, w http.ResponseWriter) (over func()) {
+	due, ok := ctx.Deadline()
+	if !ok {
+		return func() {}
+	}
+	var mu sync.Mutex
+	ended := false
+	late := time.AfterFunc(max(time.Until(due), 0)+unreadTime, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			_ = http.NewResponseController(w).SetWriteDeadline(past)
+		}
+	})
+	return func() {
+		late.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+	}
+}

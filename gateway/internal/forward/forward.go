@@ -82,13 +82,19 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 		return
 	}
 	c.Interim.open(w, r)
+	defer c.Interim.close() // after a panic, too
 	defer c.body.watch(ctx)()
 	resp, err := f.Send.RoundTrip(&c.out)
+	over := bounded(ctx, w)
+	defer over()
 	c.Interim.close()
 	if err == nil {
 		if err = f.check(c, resp); err == nil {
 			if r.ProtoMajor == 1 { // a stream of HTTP/2 has a connection to itself, as it were
 				c.body.respond()
+			}
+			if resp.StatusCode == http.StatusSwitchingProtocols {
+				over() // a protocol may outlast the call's time
 			}
 			f.respond(ctx, w, resp, c)
 			if c.body.both { // the caller may have more to send, which is waited for
@@ -134,7 +140,7 @@ func (f *Forwarder) outgoing(ctx context.Context, c *Call, w http.ResponseWriter
 		if c.Stream {
 			idle = 0
 		}
-		c.body.from(w, r.Body, idle, f.MaxBody)
+		c.body.from(w, r, idle, f.MaxBody)
 		if out.Trailer != nil {
 			c.body.ended = func() { fill(out.Trailer, r.Trailer) }
 		}
