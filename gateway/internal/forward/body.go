@@ -35,6 +35,7 @@ type body struct {
 	closed  bool      // no further Read is made
 	gone    bool      // the connection is the server's
 	late    bool      // the call's own time is over
+	cut     bool      // Close has ended a Read
 	err     error     // of the source, other than its end
 }
 
@@ -116,9 +117,17 @@ func (b *body) Close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	if b.reading && !b.gone {
+		b.cut = true
 		_ = b.in.SetReadDeadline(past)
 	}
 	return nil
+}
+
+// wasCut reports whether Close has ended a Read.
+func (b *body) wasCut() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cut
 }
 
 // watch ends a Read with the call's time: who sends the request waits for it. It returns

@@ -38,7 +38,7 @@ type Forwarder struct {
 	// Accept completes a response before it is passed on, or says why it cannot be.
 	Accept func(*http.Response) error
 	// Failed responds in place of a target that did not. It is called before
-	// anything of a response was written, and not when the caller has gone.
+	// anything of a response was written.
 	Failed func(context.Context, http.ResponseWriter, error)
 	// Streams reports whether each part of a response goes to the caller at once,
 	// its headers included; nil means those of Server-Sent Events.
@@ -69,6 +69,11 @@ type Call struct {
 
 // BodyError returns what was wrong with the body that the caller sent, or nil.
 func (c *Call) BodyError() error { return c.body.fault() }
+
+// Left reports whether it was the caller who ended the context of the request, if that
+// has ended. The server ends it, too, when a Read of the caller's body is ended in its
+// middle, as it is when the target has failed.
+func (c *Call) Left() bool { return !c.body.wasCut() }
 
 // Received returns how many bytes of the caller's body have been read.
 func (c *Call) Received() int64 { return c.body.n.Load() }
