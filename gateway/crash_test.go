@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -142,6 +143,38 @@ func TestCallerThatEndsItsSide(t *testing.T) {
 		_ = c.(*net.TCPConn).CloseWrite()
 		if got, err := io.ReadAll(c); len(got) > 0 || err != nil {
 			t.Errorf("got %q, %v, want the connection's end", got, err)
+		}
+	}
+}
+
+// TestHintsToACallerWhoResets: a stream may end while its 103 is being written. The
+// header map is the writer's until then, and to change it would end the process.
+func TestHintsToACallerWhoResets(t *testing.T) {
+	leave := make(chan context.CancelFunc, 1)
+	address := before(t, quick, func(w http.ResponseWriter, r *http.Request) {
+		for i := range 400 {
+			w.Header().Set(fmt.Sprintf("X-Hint-%d", i), "a")
+		}
+		w.WriteHeader(http.StatusEarlyHints)
+		wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
+		time.Sleep(wait)
+		(<-leave)()
+		<-r.Context().Done()
+	})
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	defer client.CloseIdleConnections()
+	for i := range 150 {
+		ctx, cancel := context.WithCancel(t.Context())
+		leave <- cancel
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/up?wait=%dus", address, i*20), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := client.Do(r); err == nil {
+			_ = resp.Body.Close()
+			t.Errorf("status %d", resp.StatusCode)
 		}
 	}
 }

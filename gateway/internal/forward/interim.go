@@ -48,11 +48,17 @@ func (i *Interim) got(status int, header textproto.MIMEHeader) error {
 	h := i.w.Header()
 	before := h.Clone()
 	EndToEnd(h, http.Header(header))
+	// The server sends no length with an interim response, and sends a copy of what has
+	// one. Over HTTP/2 the map would be the writer's otherwise, and still be when the
+	// stream has ended.
+	h["Content-Length"] = noLength
 	i.w.WriteHeader(status)
 	clear(h)
 	EndToEnd(h, before)
 	return nil
 }
+
+var noLength = []string{"0"}
 
 func (i *Interim) close() {
 	i.mu.Lock()
