@@ -64,6 +64,7 @@ type Call struct {
 	out    http.Request
 	url    url.URL
 	body   body
+	chunks bool // the response may go out in chunks
 	origin originValues
 }
 
@@ -92,6 +93,7 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 		if err = f.check(c, resp); err == nil {
 			if r.ProtoMajor == 1 { // a stream of HTTP/2 has a connection to itself, as it were
 				c.body.respond()
+				c.chunks = r.ProtoMinor > 0 && r.Method != http.MethodHead
 			}
 			f.respond(ctx, w, resp, c)
 			if c.body.both { // the caller may have more to send, which is waited for
@@ -187,6 +189,9 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 		h["Content-Type"] = nil // or the server would guess one
 	}
 	announce(h, resp.Trailer)
+	if call.chunks && len(h["Trailer"]) > 0 {
+		delete(h, "Content-Length") // HTTP/1 has trailers after chunks alone
+	}
 	c := copier{w: w, resp: resp}
 	// Headers that end a stream stay what they are: to send them at once would put an
 	// empty body after them.
