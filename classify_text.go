@@ -30,7 +30,9 @@ var wholeTexts = map[string]string{
 	"http2: client conn is closed":                "http2_connection_lost",
 	"http2: client conn not usable":               "http2_connection_lost",
 	"http2: client conn could not be established": "http2_connection_lost",
-	"http: server closed idle connection":         "connection_closed",
+	// Another request on it could not be written.
+	"http2: client connection force closed via ClientConn.Close": "http2_connection_lost",
+	"http: server closed idle connection":                        "connection_closed",
 	// The server closes the connection, and has not looked at the stream.
 	"http2: Transport received Server's graceful shutdown GOAWAY": "http2_goaway",
 }

@@ -327,6 +327,7 @@ func TestClosedUnderTheRequest(t *testing.T) {
 func TestTextsOfHTTP2(t *testing.T) {
 	for _, text := range []string{
 		"http2: client conn is closed", "http2: client conn not usable", "http2: client conn could not be established",
+		"http2: client connection force closed via ClientConn.Close",
 	} {
 		classified(t, &url.Error{Op: "Put", URL: "https://a/", Err: errors.New(text)}, forbear.ClassTransient, "http2_connection_lost", false)
 	}

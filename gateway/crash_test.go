@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -95,6 +96,86 @@ func TestStalledUploadMeetsItsEnd(t *testing.T) {
 				t.Errorf("got %q, want %s", got, want)
 			}
 		})
+	}
+}
+
+// TestResetUnderAnUpload: a dependency that resets its stream while a caller has more to
+// send has failed. The caller has not left, and must not be given an empty 200.
+func TestResetUnderAnUpload(t *testing.T) {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	up.Config.Protocols = protocols
+	up.Start()
+	t.Cleanup(up.Close)
+	address := start(t, gateway.Route{
+		Prefix: "/up", Target: parse(t, up.URL), Retryer: retryer(t, quick), Transport: &http.Transport{Protocols: protocols},
+	})
+	for range 9 { // what net/http makes of it is quicker at times
+		got := raw(t, address, "POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 502 ") || !strings.Contains(got, "urn:forbear:problem:upstream") {
+			t.Fatalf("got %q, want 502", got)
+		}
+	}
+}
+
+// TestCallerThatEndsItsSide: net/http takes a caller who has closed its side of the
+// connection for one who has left. It may still read: then it must not find a 200.
+func TestCallerThatEndsItsSide(t *testing.T) {
+	came := make(chan struct{})
+	address := before(t, quick, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		came <- struct{}{}
+		<-r.Context().Done()
+	})
+	for _, request := range []string{
+		"GET /up HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+	} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = io.WriteString(c, request)
+		<-came
+		_ = c.(*net.TCPConn).CloseWrite()
+		if got, err := io.ReadAll(c); len(got) > 0 || err != nil {
+			t.Errorf("got %q, %v, want the connection's end", got, err)
+		}
+	}
+}
+
+// TestHintsToACallerWhoResets: a stream may end while its 103 is being written. The
+// header map is the writer's until then, and to change it would end the process.
+func TestHintsToACallerWhoResets(t *testing.T) {
+	leave := make(chan context.CancelFunc, 1)
+	address := before(t, quick, func(w http.ResponseWriter, r *http.Request) {
+		for i := range 400 {
+			w.Header().Set(fmt.Sprintf("X-Hint-%d", i), "a")
+		}
+		w.WriteHeader(http.StatusEarlyHints)
+		wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
+		time.Sleep(wait)
+		(<-leave)()
+		<-r.Context().Done()
+	})
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	defer client.CloseIdleConnections()
+	for i := range 150 {
+		ctx, cancel := context.WithCancel(t.Context())
+		leave <- cancel
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/up?wait=%dus", address, i*20), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := client.Do(r); err == nil {
+			_ = resp.Body.Close()
+			t.Errorf("status %d", resp.StatusCode)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/textproto"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -133,6 +134,36 @@ func TestTrailersPass(t *testing.T) {
 	}
 	if got := <-seen; got.Get("X-Check") != "7" {
 		t.Errorf("the target saw the trailers %v", got)
+	}
+}
+
+// TestTrailersAfterALength: HTTP/2 has both, HTTP/1 trailers after chunks alone.
+func TestTrailersAfterALength(t *testing.T) {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := strings.TrimPrefix(r.URL.Path, "/")
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		w.Header().Set("Trailer", "X-Sum")
+		_, _ = io.WriteString(w, text)
+		w.Header().Set("X-Sum", "42")
+	}))
+	up.Config.Protocols = protocols
+	up.Start()
+	t.Cleanup(up.Close)
+	address := start(t, gateway.Route{
+		Prefix: "/up", Target: parse(t, up.URL), Retryer: retryer(t, quick), Transport: &http.Transport{Protocols: protocols},
+	})
+	for request, want := range map[string]string{
+		"GET /up/abc HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n":  "3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n",
+		"GET /up/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n":     "0\r\nX-Sum: 42\r\n\r\n",
+		"GET /up/abc HTTP/1.0\r\nHost: a\r\n\r\n":                       "abc",
+		"HEAD /up/abc HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n": "",
+	} {
+		head, got, _ := strings.Cut(raw(t, address, request), "\r\n\r\n")
+		if got != want || strings.Contains(head, "Content-Length: 3") == strings.Contains(want, "X-Sum") {
+			t.Errorf("%q: got %q after %q, want %q", request, got, head, want)
+		}
 	}
 }
 

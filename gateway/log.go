@@ -37,7 +37,12 @@ func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Ha
 func (rt *route) logFailure(x *incoming, err error, status int) {
 	kind, cause := "bad_response", ""
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
-		if e.Attempts == 0 || e.Reason != forbear.ReasonTerminal && e.Reason != forbear.ReasonUnknown {
+		switch e.Reason {
+		case forbear.ReasonTerminal, forbear.ReasonUnknown, forbear.ReasonCanceled:
+		default:
+			return
+		}
+		if e.Attempts == 0 {
 			return
 		}
 		kind, cause = e.Type, e.Failure().Explain()

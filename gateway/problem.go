@@ -11,6 +11,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
+	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/problem"
 )
@@ -80,14 +81,24 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 	p := rt.upstream("the dependency could not be reached or broke off")
 	if e, ok := errors.AsType[*forbear.Error](err); ok {
 		x.meter.reason = e.Reason
-		if e.Reason == forbear.ReasonCanceled {
-			// The caller has gone, or has closed its half of the connection and still
-			// reads: it must not take the server's "200 OK" for the response.
+		switch {
+		case e.Reason != forbear.ReasonCanceled:
+			fill(&p, e)
+			x.stopped(w.Header(), e)
+			retryAfter(w.Header(), e)
+		case x.call.Left():
+			// One who has closed its side of the connection alone still reads, and
+			// would take what the server writes by itself for a success.
 			panic(http.ErrAbortHandler)
+		default: // the target has failed, and the end of the upload has ended the call
+			x.meter.reason = forbear.ReasonNone
+			w.Header().Set("Connection", "close") // the rest of the request is not read
+			r := (&http.Request{}).WithContext(context.WithoutCancel(ctx))
+			if f := httpretry.Classify(r, nil, e.Unwrap()); f.Class != forbear.ClassCanceled {
+				p.ErrorType = f.Type
+			}
+			p.Attempts = e.Attempts
 		}
-		fill(&p, e)
-		x.stopped(w.Header(), e)
-		retryAfter(w.Header(), e)
 	}
 	rt.logFailure(x, err, p.Status)
 	x.problem(w, p)

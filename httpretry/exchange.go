@@ -83,8 +83,8 @@ func (x *exchange) run(call *forbear.Call) (*http.Response, error) {
 		call.Facts.ExhaustedBelow = exhaustedBelow(resp, err)
 		x.refused(call, resp)
 		d := call.Fail(ctx, f)
+		x.decided(d.Retry)
 		if !d.Retry {
-			x.closeNext()
 			x.unreplayable(d, &f)
 			return x.stop(a, resp, err, call.Err(d, f))
 		}

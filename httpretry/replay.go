@@ -15,7 +15,8 @@ import (
 //
 // net/http may go on reading for an attempt that is over while the next one has
 // begun. Reads of the source are therefore serialized, and what each one gets
-// goes to the buffer, from where the latest reader takes it.
+// goes to the buffer, from where the latest reader takes it. An earlier reader makes
+// nothing be forgotten: what its last Read got may be more than limit, and is kept.
 type replay struct {
 	source io.ReadCloser
 	limit  int
@@ -33,6 +34,8 @@ type replay struct {
 	buf      []byte
 	err      error // the source's end
 	over     bool  // longer than limit: cannot be replayed
+	held     bool  // another reader may be made: nothing is forgotten
+	latest   int   // the number of the latest reader
 	open     int   // readers that are not closed
 	finished bool  // no further reader will be made
 	closed   bool  // the source is
@@ -58,12 +61,12 @@ func newReplay(source io.ReadCloser, limit int) *replay {
 // againWith returns the GetBody of an attempt with these trailers.
 func (r *replay) againWith(trailer http.Header) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
-		if !r.replayable() {
+		if !r.hold() {
 			return nil, errNotKept
 		}
 		// net/http forgets to close what it asks for when it then finds no
 		// connection, so that this one counts from its first Read.
-		return &replayReader{r: r, trailer: trailer, unread: true}, nil
+		return &replayReader{r: r, number: r.next(), trailer: trailer, unread: true}, nil
 	}
 }
 
@@ -88,17 +91,42 @@ func (r *replay) fill(trailer http.Header) {
 // errNotKept is why a body cannot be sent again, where net/http asks for it.
 var errNotKept = errors.New("httpretry: the request body was longer than what is kept of it")
 
-// replayable reports whether the body can still be sent from its beginning.
-func (r *replay) replayable() bool {
+// hold reports whether the body can still be sent from its beginning. It stays so
+// until next or release.
+func (r *replay) hold() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.over
+	r.held = !r.over
+	return r.held
 }
 
-// reader returns the body from its beginning, for an attempt with these trailers.
+// release ends a hold after which there is no other reader: the upload may go on.
+func (r *replay) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = false
+}
+
+// next ends a hold after which there is another reader, and returns its number. The
+// readers before it are of the past.
+func (r *replay) next() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = false
+	r.latest++
+	return r.latest
+}
+
+// forget gives up the beginning. It is called with mu held.
+func (r *replay) forget() { r.over, r.buf = true, nil }
+
+// reader returns the body from its beginning, for the latest reader: that of an attempt
+// with these trailers.
 func (r *replay) reader(trailer http.Header) io.ReadCloser {
 	r.opened()
-	return &replayReader{r: r, trailer: trailer}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &replayReader{r: r, number: r.latest, trailer: trailer}
 }
 
 func (r *replay) opened() {
@@ -147,26 +175,35 @@ func (r *replay) closeUnused() error {
 	return nil
 }
 
-// buffered copies what is known to follow offset off into p.
-func (r *replay) buffered(p []byte, off int64) (n int, err error) {
+// buffered copies what is known to follow the place of b into p. It refuses an earlier
+// reader what it would have to read beyond the limit, or could have missed.
+func (r *replay) buffered(p []byte, b *replayReader) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if off < int64(len(r.buf)) {
-		return copy(p, r.buf[off:]), nil
+	earlier := b.number != r.latest
+	switch {
+	case earlier && r.over:
+		return 0, errBodyClosed
+	case b.off < int64(len(r.buf)):
+		return copy(p, r.buf[b.off:]), nil
+	case earlier && r.err == nil && len(r.buf) >= r.limit:
+		return 0, errBodyClosed
 	}
 	return 0, r.err
 }
 
-// keep adds what was read of the source.
-func (r *replay) keep(p []byte, err error) {
+// keep adds what b has read of the source.
+func (r *replay) keep(p []byte, err error, b *replayReader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = err
-	if r.over || len(r.buf)+len(p) > r.limit {
-		r.over, r.buf = true, nil
-		return
+	switch {
+	case r.over:
+	case len(r.buf)+len(p) > r.limit && b.number == r.latest && !r.held:
+		r.forget()
+	default:
+		r.buf = append(r.buf, p...)
 	}
-	r.buf = append(r.buf, p...)
 }
 
 // seek reads what follows offset off from a source that can seek.
@@ -183,21 +220,21 @@ func (r *replay) seek(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// read returns what follows offset off, from the buffer or else the source.
-func (r *replay) read(p []byte, off int64) (int, error) {
+// read returns what follows the place of b, from the buffer or else the source.
+func (r *replay) read(p []byte, b *replayReader) (int, error) {
 	if r.seeker != nil {
-		return r.seek(p, off)
+		return r.seek(p, b.off)
 	}
-	if n, err := r.buffered(p, off); n > 0 || err != nil || len(p) == 0 {
+	if n, err := r.buffered(p, b); n > 0 || err != nil || len(p) == 0 {
 		return n, err
 	}
 	r.reading.Lock()
 	defer r.reading.Unlock()
-	if n, err := r.buffered(p, off); n > 0 || err != nil {
+	if n, err := r.buffered(p, b); n > 0 || err != nil {
 		return n, err // another reader was here first
 	}
 	n, err := r.source.Read(p)
-	r.keep(p[:n], err)
+	r.keep(p[:n], err, b)
 	return n, err
 }
 
@@ -207,6 +244,7 @@ var errBodyClosed = errors.New("httpretry: read of a closed request body")
 // replayReader reads a replay from its beginning.
 type replayReader struct {
 	r       *replay
+	number  int
 	off     int64
 	trailer http.Header // of the attempt, filled at the end
 
@@ -228,7 +266,7 @@ func (b *replayReader) Read(p []byte) (int, error) {
 	if closed {
 		return 0, errBodyClosed
 	}
-	n, err := b.r.read(p, b.off)
+	n, err := b.r.read(p, b)
 	b.off += int64(n)
 	if err == io.EOF && b.trailer != nil {
 		b.r.fill(b.trailer)

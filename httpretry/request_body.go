@@ -54,7 +54,7 @@ func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
 		return
 	}
 	if x.body != nil {
-		s.Unreplayable = !x.body.replayable()
+		s.Unreplayable = !x.body.hold()
 		return
 	}
 	again := x.getBody()
@@ -68,6 +68,20 @@ func (x *exchange) rewind(s *forbear.State, f *forbear.Failure) {
 		return
 	}
 	x.next = next
+}
+
+// decided ends what rewind began. The upload of a response that is handed over goes on;
+// where another attempt follows, that of the last one is of the past.
+func (x *exchange) decided(retry bool) {
+	switch {
+	case !retry:
+		x.closeNext()
+		if x.body != nil {
+			x.body.release()
+		}
+	case x.body != nil:
+		x.body.next()
+	}
 }
 
 // setBody gives an attempt its body, and net/http the means to begin it again.

@@ -433,3 +433,78 @@ func TestGetBodyIsForRetries(t *testing.T) {
 		t.Errorf("GetBody was asked %d times for a 404: %v", asked, e)
 	}
 }
+
+// gatedBody gives its parts one by one; before each but the first it waits until it is
+// told to go on.
+type gatedBody struct {
+	parts []string
+	asked chan struct{}
+	more  chan struct{}
+	begun bool
+}
+
+func (b *gatedBody) Read(p []byte) (int, error) {
+	if b.begun {
+		b.asked <- struct{}{}
+		<-b.more
+	}
+	b.begun = true
+	if len(b.parts) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.parts[0])
+	b.parts = b.parts[1:]
+	return n, nil
+}
+
+func (b *gatedBody) Close() error { return nil }
+
+// A Read of the body may outlast its attempt. What it gives belongs to the next attempt,
+// though that is more than is kept: a body without its beginning must never go out, and
+// neither must a part of it pass for the whole.
+func TestReadThatOutlastsItsAttempt(t *testing.T) {
+	for _, when := range []string{"the wait", "the next attempt"} {
+		t.Run("ends in "+when, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const text = "0123456789abcdefghijABCDEFGHIJ"
+				body := &gatedBody{
+					parts: []string{text[:10], text[10:20], text[20:]},
+					asked: make(chan struct{}, 9), more: make(chan struct{}),
+				}
+				var got []byte
+				stale := make(chan error, 1)
+				next := roundTrip(func(r *http.Request) (*http.Response, error) {
+					if r.Header.Get(httpretry.HeaderAttempt) == "0" {
+						go func() { // net/http, too, reads on behind a response
+							_, err := io.Copy(io.Discard, r.Body)
+							stale <- err
+						}()
+						<-body.asked
+						if when == "the wait" {
+							time.AfterFunc(500*time.Millisecond, func() { body.more <- struct{}{} })
+						}
+						return status(503, "Retry-After: 1")(r)
+					}
+					close(body.more)
+					var err error
+					if got, err = io.ReadAll(r.Body); err != nil {
+						return nil, err
+					}
+					return status(200)(r)
+				})
+				req := newRequest(t, http.MethodPut, "http://payments.test/", "", "")
+				req.Body, req.ContentLength = body, -1
+				resp, err := httpretry.NewTransport(next, quiet(t, fast), httpretry.WithBodyLimit(15)).RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _ = resp.Body.Close(); string(got) != text {
+					t.Errorf("the second attempt sent %q, want %q", got, text)
+				}
+				if err := <-stale; err == nil {
+					t.Error("what the first attempt sent of the body ended like the whole")
+				}
+			})
+		})
+	}
+}

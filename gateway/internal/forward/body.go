@@ -21,11 +21,12 @@ import (
 type body struct {
 	source io.ReadCloser
 	in     *http.ResponseController
-	idle   time.Duration // for a Read; 0 is for ever
-	most   int64         // bytes; 0 is any number
-	ended  func()        // called at the end, before Read returns it; nil for nothing
-	both   bool          // the response has begun before the body's end
-	shared bool          // the connection has other calls, too: it is one of HTTP/2
+	idle   time.Duration   // for a Read; 0 is for ever
+	most   int64           // bytes; 0 is any number
+	ended  func()          // called at the end, before Read returns it; nil for nothing
+	both   bool            // the response has begun before the body's end
+	call   <-chan struct{} // closed with the call; nil for never
+	shared bool            // the connection has other calls, too: it is one of HTTP/2
 
 	n atomic.Int64 // bytes read
 
@@ -36,6 +37,7 @@ type body struct {
 	closed  bool        // no further Read is made
 	gone    bool        // the connection is the server's
 	late    bool        // the call's own time is over
+	cut     bool        // Close has ended a Read, and the call was under way
 	err     error       // of the source, other than its end
 	timer   *time.Timer // of that Read, where the connection is shared
 }
@@ -145,9 +147,21 @@ func (b *body) Close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	if b.reading && !b.gone {
+		select {
+		case <-b.call:
+		default:
+			b.cut = true
+		}
 		_ = b.in.SetReadDeadline(past)
 	}
 	return nil
+}
+
+// wasCut reports whether Close has ended a Read of a call that was under way.
+func (b *body) wasCut() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cut
 }
 
 // watch ends a Read with the call's time: who sends the request waits for it. It returns
@@ -156,6 +170,7 @@ func (b *body) watch(ctx context.Context) (over func()) {
 	if b.source == nil {
 		return func() {}
 	}
+	b.call = ctx.Done()
 	stop := context.AfterFunc(ctx, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()

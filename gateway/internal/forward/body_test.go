@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -75,4 +76,31 @@ func TestBodyIsNotOverUnderADeadline(t *testing.T) {
 	}
 	close(w.wait)
 	<-over
+}
+
+// TestWhoEndedARead: the server takes a Read that Close has ended for the caller's
+// leaving, and a caller who has left has Close called, too.
+func TestWhoEndedARead(t *testing.T) {
+	for name, left := range map[string]bool{"the target failed": false, "the caller left": true} {
+		t.Run(name, func(t *testing.T) {
+			source := &held{make(chan struct{}), make(chan struct{})}
+			var c Call
+			c.body.from(&deadlines{}, &http.Request{ProtoMajor: 1, Body: source}, time.Minute, 0)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			defer c.body.watch(ctx)()
+			read := make(chan struct{})
+			go func() { _, _ = c.body.Read(make([]byte, 1)); close(read) }()
+			<-source.entered
+			if left {
+				cancel()
+			}
+			_ = c.body.Close()
+			close(source.end)
+			<-read
+			if cancel(); c.Left() != left {
+				t.Errorf("left: %t, want %t", c.Left(), left)
+			}
+		})
+	}
 }

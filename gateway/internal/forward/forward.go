@@ -40,7 +40,7 @@ type Forwarder struct {
 	// Accept completes a response before it is passed on, or says why it cannot be.
 	Accept func(*http.Response) error
 	// Failed responds in place of a target that did not. It is called before
-	// anything of a response was written, and not when the caller has gone.
+	// anything of a response was written.
 	Failed func(context.Context, http.ResponseWriter, error)
 	// Streams reports whether each part of a response goes to the caller at once,
 	// its headers included; nil means those of Server-Sent Events.
@@ -66,11 +66,17 @@ type Call struct {
 	out    http.Request
 	url    url.URL
 	body   body
+	chunks bool // the response may go out in chunks
 	origin originValues
 }
 
 // BodyError returns what was wrong with the body that the caller sent, or nil.
 func (c *Call) BodyError() error { return c.body.fault() }
+
+// Left reports whether it was the caller who ended the context of the request, if that
+// has ended. The server ends it, too, when a Read of the caller's body is ended in its
+// middle, as it is when the target has failed.
+func (c *Call) Left() bool { return !c.body.wasCut() }
 
 // Received returns how many bytes of the caller's body have been read.
 func (c *Call) Received() int64 { return c.body.n.Load() }
@@ -92,6 +98,7 @@ func (f *Forwarder) Forward(ctx context.Context, w http.ResponseWriter, r *http.
 		if err = f.check(c, resp); err == nil {
 			if r.ProtoMajor == 1 { // a stream of HTTP/2 has a connection to itself, as it were
 				c.body.respond()
+				c.chunks = r.ProtoMinor > 0 && r.Method != http.MethodHead
 			}
 			if resp.StatusCode == http.StatusSwitchingProtocols {
 				over() // a protocol may outlast the call's time
@@ -191,6 +198,9 @@ func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *ht
 		h["Content-Type"] = nil // or the server would guess one
 	}
 	announce(h, resp.Trailer)
+	if call.chunks && len(h["Trailer"]) > 0 {
+		delete(h, "Content-Length") // HTTP/1 has trailers after chunks alone
+	}
 	c := copier{w: w, resp: resp}
 	// Headers that end a stream stay what they are: to send them at once would put an
 	// empty body after them.
