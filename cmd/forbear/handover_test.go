@@ -243,3 +243,41 @@ func TestHandoverPassesTheExitCodeOn(t *testing.T) {
 		t.Errorf("code %d, want 137", code)
 	}
 }
+
+// A SIGHUP in the middle of a handover is for those who serve: it ends neither the
+// process that starts nor one that drains.
+func TestHangupDuringHandover(t *testing.T) {
+	h := newHeld()
+	up := httptest.NewServer(h)
+	defer up.Close()
+	address := freeAddress(t)
+	path, _ := policyOver(t, up.URL, address)
+	s := run(t, exec.Command(builtProgram(t), "serve", "--no-delivery", "--config", path, "--reload-every", "0", "--drain-delay", "0"))
+	var calls []<-chan result
+	for i := range 4 { // the first successor starts the second, and drains beside it
+		calls = append(calls, start("tcp "+address, fmt.Sprintf("/hold/%d", i)))
+		<-h.begun
+		s.signal(t, syscall.SIGUSR2)
+		s.await(t, "the handover", func() bool {
+			s.signal(t, syscall.SIGHUP)
+			return strings.Count(s.log.String(), "handed over") > i || strings.Contains(s.log.String(), "the handover has failed")
+		})
+	}
+	if strings.Contains(s.log.String(), "the handover has failed") {
+		t.Fatalf("a handover failed:\n%s", s.log)
+	}
+	for range 20 {
+		s.signal(t, syscall.SIGHUP)
+		time.Sleep(5 * time.Millisecond)
+	}
+	close(h.free)
+	for i, c := range calls {
+		if r := <-c; r.err != nil || r.status != 200 {
+			t.Errorf("call %d: %+v", i, r)
+		}
+	}
+	s.signal(t, syscall.SIGTERM)
+	if code := s.wait(t); code != 0 {
+		t.Errorf("code %d:\n%s", code, s.log)
+	}
+}

@@ -29,6 +29,7 @@ const variable = "FORBEAR_HANDOVER"
 type note struct {
 	Sockets    []string `json:"sockets"`
 	Supervised bool     `json:"supervised"` // a process above adopts and awaits this one
+	Group      int      `json:"group"`      // the process group to join when ready; 0 is none
 }
 
 // Predecessor is the process that this one replaces. Nil is none; its methods do
@@ -36,6 +37,7 @@ type note struct {
 type Predecessor struct {
 	Sockets    []string
 	supervised bool
+	group      int
 	ready      *os.File
 }
 
@@ -56,7 +58,7 @@ func Receive() (*Predecessor, error) {
 		return nil, fmt.Errorf("%s names a descriptor that is no pipe", variable)
 	}
 	notInherited(f)
-	return &Predecessor{Sockets: n.Sockets, supervised: n.Supervised, ready: f}, nil
+	return &Predecessor{Sockets: n.Sockets, supervised: n.Supervised, group: n.Group, ready: f}, nil
 }
 
 // Names returns the names of the sockets that were passed.
@@ -70,8 +72,14 @@ func (p *Predecessor) Names() []string {
 // Supervised reports whether a process above this one awaits its successors.
 func (p *Predecessor) Supervised() bool { return p != nil && p.supervised }
 
-// Ready says to the predecessor that this process serves.
-func (p *Predecessor) Ready() error { return p.say("ready") }
+// Ready says to the predecessor that this process serves. Signals for those who serve
+// come from then on.
+func (p *Predecessor) Ready() error {
+	if p == nil {
+		return nil
+	}
+	return errors.Join(join(p.group), p.say("ready"))
+}
 
 // Failed says to the predecessor why this process does not serve.
 func (p *Predecessor) Failed(why string) error { return p.say(strings.ReplaceAll(why, "\n", "; ")) }

@@ -48,7 +48,11 @@ func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 	// Where a process cannot adopt those that its children leave behind, each stays
 	// for the next.
 	supervised := own.Supervised() || next.stays && adopts()
-	text, err := json.Marshal(note{Sockets: names, Supervised: supervised})
+	n := note{Sockets: names, Supervised: supervised}
+	if own.Supervised() {
+		n.Group = syscall.Getpgrp()
+	}
+	text, err := json.Marshal(n)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +61,9 @@ func Start(ctx context.Context, own *Predecessor, sockets []*os.File, names []st
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = append(sockets[:len(sockets):len(sockets)], w)
 	cmd.Env = append(os.Environ(), variable+"="+string(text))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: next.stays}
+	// A process that is still starting would die of a signal that is passed on to those
+	// who serve: it is not of their group yet.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: next.stays || n.Group != 0}
 	err = cmd.Start()
 	_ = w.Close() // the successor's end is the only one: its death ends the read
 	if err != nil {
@@ -112,6 +118,14 @@ func (n *Successor) Wait() (code int) {
 			code = s.ExitStatus()
 		}
 	}
+}
+
+// join makes this process one of a group; 0 is none.
+func join(group int) error {
+	if group == 0 {
+		return nil
+	}
+	return os.NewSyscallError("setpgid", syscall.Setpgid(0, group))
 }
 
 // notInherited keeps a descriptor from other processes that this one starts.

@@ -43,7 +43,6 @@ func (s *server) passOn(ctx context.Context, passed chan os.Signal) {
 			s.next.Pass(sig)
 		}
 	}
-	signal.Stop(passed)
 	if ctx.Err() != nil && !s.before.Supervised() {
 		s.next.Pass(syscall.SIGTERM)
 	}

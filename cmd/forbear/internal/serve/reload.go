@@ -14,18 +14,15 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// follower readies for SIGHUP, and returns what follows the policy file until its
-// context ends. The sample has none to follow.
-func (s *server) follower() func(context.Context) {
+// hangups returns where SIGHUP arrives, from now on. To the very end it must be caught:
+// a process that drains would end by it. The sample has no file to read again.
+func (s *server) hangups() chan os.Signal {
 	if s.path == "" {
-		return func(context.Context) {}
+		return nil
 	}
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	return func(ctx context.Context) {
-		defer signal.Stop(hangups)
-		s.follow(ctx, hangups)
-	}
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c
 }
 
 // follow reloads on SIGHUP, and when the file's contents change, until ctx ends.
@@ -33,6 +30,12 @@ func (s *server) follower() func(context.Context) {
 // orchestrators replace files, folders and links to folders, and looking sees
 // each of them on every system.
 func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
+	if s.path == "" {
+		return
+	}
+	if s.before != nil {
+		s.look() // a SIGHUP may have gone to the process before this one
+	}
 	var tick <-chan time.Time // nil, and so never ready, without an interval
 	if s.every > 0 {
 		t := time.NewTicker(s.every)
@@ -49,11 +52,16 @@ func (s *server) follow(ctx context.Context, hup <-chan os.Signal) {
 			s.reload()
 			s.notify(s.systemd.Ready)
 		case <-tick:
-			before := s.seen
-			if s.seen = s.stamp(before); !bytes.Equal(s.seen.data, before.data) {
-				s.reload()
-			}
+			s.look()
 		}
+	}
+}
+
+// look reloads when the file's contents have changed.
+func (s *server) look() {
+	before := s.seen
+	if s.seen = s.stamp(before); !bytes.Equal(s.seen.data, before.data) {
+		s.reload()
 	}
 }
 

@@ -58,6 +58,7 @@ type server struct {
 	sockets   *listen.Sockets
 	accepting sync.WaitGroup // the loops that accept connections for the gateway
 	underWay  underWay
+	hup       chan os.Signal // where SIGHUP arrives; nil without a file
 	systemd   *systemd.Notifier
 	before    *handover.Predecessor // nil where this process replaces none
 	next      *handover.Successor   // nil until another one replaces this
@@ -93,6 +94,8 @@ func (s *server) configure(ctx context.Context) (err error) {
 // gateway whose database is not open yet. The admin endpoint comes before the
 // deliveries, so that it ends after them.
 func (s *server) run(ctx context.Context) error {
+	s.hup = s.hangups()
+	defer signal.Stop(s.hup)
 	defer s.ended("a listener did not close well", func() error { return s.sockets.Close() })
 	secured, err := s.secured()
 	if err != nil {
@@ -138,14 +141,13 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	var followed sync.WaitGroup
 	defer followed.Wait() // a reload uses what the end closes
 	defer unfollow()
-	follow := s.follower()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, secured, s.log)) })
 	}
 	s.greet(listeners, adminBase)
 	s.started()
-	followed.Go(func() { follow(following) })
+	followed.Go(func() { s.follow(following, s.hup) })
 	for {
 		select {
 		case err := <-failed:
