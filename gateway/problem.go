@@ -73,6 +73,10 @@ func (rt *route) upstream(detail string) problem.Problem {
 // inside: it may hold the URL.
 func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 	x := incomingOf(ctx)
+	if x.in.ProtoMajor > 1 && x.in.Context().Err() != nil { // its stream is gone
+		x.meter.reason = forbear.ReasonCanceled
+		panic(http.ErrAbortHandler)
+	}
 	if p := x.own(err); p != nil {
 		w.Header().Set("Connection", "close") // the rest of the request is not read
 		x.problem(w, *p)
@@ -105,7 +109,8 @@ func (rt *route) failed(ctx context.Context, w http.ResponseWriter, err error) {
 }
 
 // retryAfter says when another call is worth its while, where that is known: a
-// breaker's next probe, or a turn under a limit. It is rounded up, since an early call would be refused again.
+// breaker's next probe, or a turn under a limit. It is rounded up, since an early call
+// would be refused again.
 func retryAfter(h http.Header, e *forbear.Error) {
 	if e.Until.IsZero() {
 		return

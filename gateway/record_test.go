@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway"
 )
 
@@ -137,5 +138,39 @@ func TestUpgradesAreRecorded(t *testing.T) {
 	}
 	if c := rs.take(t); c.Status != http.StatusSwitchingProtocols || c.Attempts != 1 {
 		t.Errorf("recorded %+v", c)
+	}
+}
+
+// TestCallersWhoLeaveAnUpload: one who resets the stream has sent nothing wrong.
+func TestCallersWhoLeaveAnUpload(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	defer up.Close()
+	up.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	var rs records
+	g, err := gateway.New(gateway.Config{Observe: rs.observe, Logger: slog.New(slog.DiscardHandler), Routes: []gateway.Route{
+		{Prefix: "/", Target: parse(t, up.URL), Retryer: retryer(t, quick)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := serveOn(t, nil, g)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	body, sent := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(sent, strings.Repeat("x", 100<<10))
+		leave()
+	}()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/x", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := caller(t, nil, http2).Do(req); err == nil {
+		t.Fatalf("got %d", resp.StatusCode)
+	}
+	if c := rs.take(t); c.Status != 0 || c.Reason != forbear.ReasonCanceled.String() {
+		t.Errorf("recorded as %d, %q", c.Status, c.Reason)
 	}
 }
