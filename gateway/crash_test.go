@@ -132,12 +132,7 @@ func TestCallerThatEndsItsSide(t *testing.T) {
 		"GET /up HTTP/1.1\r\nHost: a\r\n\r\n",
 		"POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
 	} {
-		c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		c := dial(t, address)
 		_, _ = io.WriteString(c, request)
 		<-came
 		_ = c.(*net.TCPConn).CloseWrite()

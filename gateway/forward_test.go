@@ -47,15 +47,23 @@ func scripted(t *testing.T, response string) string {
 	return "http://" + l.Addr().String()
 }
 
-// raw sends bytes to a server and returns all that comes back.
-func raw(t *testing.T, address, request string) string {
+// dial connects to a server, for ten seconds.
+func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	return c
+}
+
+// raw sends bytes to a server and returns all that comes back.
+func raw(t *testing.T, address, request string) string {
+	t.Helper()
+	c := dial(t, address)
+	defer c.Close()
 	_, _ = io.WriteString(c, request)
 	text, err := io.ReadAll(c)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -391,12 +399,7 @@ func TestHalfClosedUpgrade(t *testing.T) {
 		fmt.Fprintf(c, "got %d", len(text))
 	}()
 	address := start(t, gateway.Route{Prefix: "/", Target: parse(t, "http://"+up.Addr().String()), Retryer: retryer(t, quick)})
-	c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	c := dial(t, address)
 	_, _ = io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: count\r\n\r\n")
 	in := bufio.NewReader(c)
 	if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
@@ -426,12 +429,7 @@ func TestHalfClosedCallers(t *testing.T) {
 		"POST": "POST /up/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			c := dial(t, address)
 			_, _ = io.WriteString(c, request)
 			_ = c.(*net.TCPConn).CloseWrite()
 			if text, err := io.ReadAll(c); len(text) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -474,12 +472,7 @@ func TestBodyIsNoRequest(t *testing.T) {
 			t.Parallel()
 			up := scripted(t, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
 			address := start(t, gateway.Route{Prefix: "/x", Target: parse(t, up), Retryer: retryer(t, quick)})
-			conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+			conn := dial(t, address)
 			_, _ = io.WriteString(conn, "POST /x HTTP/1.1\r\nHost: a\r\n"+c.framing+"\r\n\r\n"+c.sent)
 			in := bufio.NewReader(conn)
 			resp, err := http.ReadResponse(in, nil)

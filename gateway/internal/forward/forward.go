@@ -185,7 +185,7 @@ type BadResponse struct{ what string }
 
 func (e *BadResponse) Error() string { return "the response cannot be passed on: " + e.what }
 
-// respond passes a response on. stream says that its call is one of messages.
+// respond passes a response of a call on.
 func (f *Forwarder) respond(ctx context.Context, w http.ResponseWriter, resp *http.Response, call *Call) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		f.upgrade(ctx, w, resp)
