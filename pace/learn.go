@@ -28,6 +28,7 @@ type learner struct {
 	search bool    // the rate may be far off: it grows with every round
 	round  round
 	calmed plateau
+	owed   int     // successes that have to come before the rate is put to the test again
 	proven float64 // a rate at which nothing was refused for a second; 0 for none
 	held   float64 // the rate of the latest round without refusals; 0 for none
 	test   test
@@ -74,6 +75,7 @@ func (p *Pacer) Passed(sent, now time.Time) {
 	}
 	if s >= p.round.start {
 		p.round.good++
+		p.owed = max(p.owed-1, 0)
 		p.judge(s, t)
 	}
 }
@@ -94,6 +96,7 @@ func (p *Pacer) Throttled(sent, now time.Time, hint time.Duration) {
 	p.refused(s, t, hint)
 	if s >= p.round.start {
 		p.round.refused++
+		p.owed = min(p.owed+price, mostOwed)
 		p.round.longest = max(p.round.longest, p.run)
 		p.calmed = plateau{since: t, checked: t, rate: p.rate}
 		p.judge(s, t)
@@ -152,7 +155,10 @@ func (p *Pacer) judge(sent, now time.Duration) {
 		return // a few say nothing yet
 	case r.refused > 0 && p.others == 0:
 		p.test.on, p.search, p.step = false, false, fine
-		p.grow(now, took) // it hovers at the limit
+		// It hovers at the limit. Who stayed there would leave nothing to another client
+		// of it, who is refused the more the less he sends.
+		p.set(p.rate*(1-min(share, tolerated)/2), now)
+		p.begin(now)
 	default:
 		p.clean(now, took)
 	}

@@ -15,14 +15,15 @@ const (
 	unknown     = 20   // the rate to begin with where none is known
 	deep        = 0.7  // a fall below this share is a guess: the rate is searched for
 	slowestRate = 1    // what one can learn from takes at least a second
-	known       = 60   // accepted sends without a refusal between before a known rate is put to the test
+	price       = 20   // successes for each refusal, before a known rate is put to the test
+	mostOwed    = 60
+	linear      = 50 // below this rate the steps are the same for all
 )
 
 // plateau is a time without refusals.
 type plateau struct {
 	since, checked time.Duration
 	rate           float64 // when it was checked
-	passed         int
 }
 
 // test is a question put to the dependency by sending less: does it refuse less?
@@ -79,11 +80,9 @@ func (p *Pacer) settle(now time.Duration) {
 	rate := max(below*p.good.rate(now), 0.97*min(held, p.rate))
 	p.proven, p.held = 0, 0
 	switch {
-	case p.free(), rate < deep*p.rate && p.step < quick:
-		p.search, p.step = true, coarse
-	case p.search && p.step > 4*fine:
+	case p.search && p.step > 4*fine: // closer each time, also after a leap across the limit
 		p.step = min(p.step/4, coarse)
-	case !p.search && p.step > coarse: // it has grown by leaps
+	case p.free(), rate < deep*p.rate && p.step < quick, p.step > coarse:
 		p.search, p.step = true, coarse
 	default:
 		p.search, p.step = false, fine
@@ -99,7 +98,7 @@ func (p *Pacer) clean(now, took time.Duration) {
 		p.others = 0
 	}
 	p.prove(now)
-	if !p.search && p.others == 0 && (now-p.calmed.since < shortest || p.calmed.passed < known) {
+	if !p.search && p.others == 0 && (now-p.calmed.since < shortest || p.owed > 0) {
 		p.begin(now)
 		return
 	}
@@ -116,7 +115,6 @@ func (p *Pacer) clean(now, took time.Duration) {
 // limit may count by the second; while the rate is searched for, the present one will do.
 func (p *Pacer) prove(now time.Duration) {
 	c := &p.calmed
-	c.passed += p.round.good
 	switch {
 	case p.round.refused > 0 || p.step == quick:
 	case now-c.checked >= shortest:
@@ -134,7 +132,7 @@ func (p *Pacer) grow(now, took time.Duration) bool {
 	if used {
 		// The root makes the smaller of two clients grow faster, in relation: they
 		// come to share a limit.
-		more := min(p.step*math.Sqrt(p.rate*200), p.rate)
+		more := min(p.step*math.Sqrt(max(p.rate, linear)*200), p.rate)
 		if p.step == quick {
 			more = p.rate
 		}
