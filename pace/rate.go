@@ -17,7 +17,8 @@ const (
 	slowestRate = 1    // what one can learn from takes at least a second
 	price       = 20   // successes for each refusal, before a known rate is put to the test
 	mostOwed    = 60
-	linear      = 50 // below this rate the steps are the same for all
+	patience    = 3 * time.Second // without a refusal, after which nothing is owed
+	linear      = 50              // below this rate the steps are the same for all
 )
 
 // plateau is a time without refusals.
@@ -98,7 +99,8 @@ func (p *Pacer) clean(now, took time.Duration) {
 		p.others = 0
 	}
 	p.prove(now)
-	if !p.search && p.others == 0 && (now-p.calmed.since < shortest || p.owed > 0) {
+	calm := now - p.calmed.since
+	if !p.search && p.others == 0 && (calm < shortest || calm < patience && p.owed > 0) {
 		p.begin(now)
 		return
 	}
