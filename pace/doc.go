@@ -25,9 +25,9 @@
 //   - When a round has fewer, the rate gives up half of their share: who stays at the
 //     limit leaves nothing to another client of it.
 //   - A second later, and twenty accepted sends for each refusal (sixty at most, and
-//     none after three seconds in peace), it probes: up by 1 % (at 200 a second; the step goes with the root of the rate, so
-//     that two clients of one limit come to share it), then 2, 4, 8 % and so on, up to
-//     doubling with each round.
+//     none after three seconds in peace), it probes: up by 1 % (at 200 a second; the
+//     step goes with the root of the rate, so that two clients of one limit come to
+//     share it), then 2, 4, 8 % and so on, up to doubling with each round.
 //   - Eight refusals in a row close the line: probes alone go out, one by one, first after
 //     50 ms and then rarer as the wait that the dependency has asked for is longer. The
 //     first success opens it.
