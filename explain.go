@@ -29,12 +29,13 @@ func (f Failure) Explain() string {
 
 // ofProtocol are the words for a peer that speaks something else.
 var ofProtocol = map[string]string{
-	mismatch.HTTP2.Error(): "the server wants HTTP/2",
-	mismatch.HTTP1.Error(): "the server wants HTTP/1.1",
-	mismatch.TLS.Error():   "the server wants TLS",
-	mismatch.Other.Error(): "the server does not speak HTTP",
-	malformedResponse:      "what the server sent is not HTTP",
-	"tls_record":           "the server does not speak TLS",
+	mismatch.HTTP2.Error():   "the server wants HTTP/2",
+	mismatch.HTTP1.Error():   "the server wants HTTP/1.1",
+	mismatch.TLS.Error():     "the server wants TLS",
+	mismatch.Other.Error():   "the server does not speak HTTP",
+	mismatch.Upgrade.Error(): "an upgrade needs HTTP/1.1, and HTTP/2 alone is spoken here",
+	malformedResponse:        "what the server sent is not HTTP",
+	"tls_record":             "the server does not speak TLS",
 }
 
 // ofCertificate says what err alone says of a certificate or a handshake, or "".

@@ -3,6 +3,7 @@ package forbear
 import (
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/errtype"
+	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
 // Outcome returns what a circuit breaker makes of f; counts is false for a
@@ -10,6 +11,8 @@ import (
 func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	switch {
 	case f.Type == errtype.Resend: // a pooled connection was dead, which happens to the best
+		return breaker.Good, false
+	case f.Type == mismatch.Upgrade.Error(): // it was not sent
 		return breaker.Good, false
 	case f.Class == ClassSuccess, responded(f) && !dependencyFailed(f):
 		return breaker.Good, true

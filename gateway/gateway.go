@@ -141,7 +141,7 @@ func (r *Route) check() error {
 		return errors.New("a stream honors no idempotency keys: a response that is kept is read to its end first")
 	case r.Target == nil:
 		return errors.New("no target")
-	case r.Target.Scheme != "http" && r.Target.Scheme != "https" || r.Target.Host == "":
+	case r.Target.Scheme != "http" && r.Target.Scheme != "https" || strings.TrimSuffix(r.Target.Host, ":") == "":
 		return errors.New("the target is no http or https address")
 	case r.Target.User != nil || r.Target.RawQuery != "" || r.Target.Fragment != "":
 		return errors.New("the target has a user, a query or a fragment")

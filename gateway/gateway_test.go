@@ -323,6 +323,22 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// TestEmptyPort: a target whose port is empty is the same without (RFC 3986 section
+// 6.2.3), for the dependency too.
+func TestEmptyPort(t *testing.T) {
+	target := parse(t, "http://a.test:/v1")
+	base := start(t, gateway.Route{Prefix: "/", Target: target, Retryer: retryer(t, forbear.Policy{}), Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		body := io.NopCloser(strings.NewReader(r.URL.Host + " " + r.Host))
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: r}, nil
+	})})
+	if got := get(t, base+"/x"); got.body != "a.test " {
+		t.Errorf("sent to %q, want a.test", got.body)
+	}
+	if target.Host != "a.test:" {
+		t.Errorf("the caller's own target became %v", target)
+	}
+}
+
 func TestConfigFaults(t *testing.T) {
 	r := retryer(t, quick)
 	ok := parse(t, "http://up.test")
@@ -338,6 +354,7 @@ func TestConfigFaults(t *testing.T) {
 		{Prefix: "/same", Target: ok, Retryer: r},
 		{Prefix: "/same/", Target: ok, Retryer: r},
 		{Prefix: "/k", Target: ok, Retryer: r, Ingress: &gateway.Ingress{}, Limits: gateway.Limits{Stream: true}},
+		{Prefix: "/n", Target: parse(t, "http://:"), Retryer: r},
 	}})
 	const want = `route 1: want a prefix or a host
 route 2: a stream has no time-out: it would end in the middle
@@ -348,7 +365,8 @@ route 6: no target
 route 7: the target is no http or https address
 route 8: the target has a user, a query or a fragment
 route 10: /same is routed already
-route 11: a stream honors no idempotency keys: a response that is kept is read to its end first`
+route 11: a stream honors no idempotency keys: a response that is kept is read to its end first
+route 12: the target is no http or https address`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -2,10 +2,12 @@ package gateway_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -263,5 +265,38 @@ func TestUnreadInterimResponsesHoldNoOneUp(t *testing.T) {
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("the other call got %d", resp.StatusCode)
+	}
+}
+
+// TestUpgradeOverHTTP2: a dependency that is spoken to in HTTP/2 only can change to no
+// other protocol. The response and the log say so, and the dependency does not hear of it.
+func TestUpgradeOverHTTP2(t *testing.T) {
+	var asked atomic.Int64
+	target := parse(t, h2cServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) })))
+	u, err := upstream.New(upstream.Config{HTTP2: upstream.HTTP2Only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(u.Close)
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	g, err := gateway.New(gateway.Config{Logger: log, Routes: []gateway.Route{{Prefix: "/", Target: target, Retryer: retryer(t, quick), Transport: u}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(g)
+	t.Cleanup(srv.Close)
+	for _, protocol := range []string{"websocket", "other/1"} {
+		got := call(t, http.MethodGet, srv.URL, http.Header{"Connection": {"Upgrade"}, "Upgrade": {protocol}}, nil)
+		p := readProblem(t, got)
+		if p.Status != http.StatusBadGateway || p.ErrorType != "upgrade_over_http2" || p.Attempts != 1 || !strings.Contains(p.Detail, "an upgrade needs HTTP/1") {
+			t.Errorf("%s: got %+v", protocol, p)
+		}
+	}
+	if text := out.String(); strings.Count(text, "error_type=upgrade_over_http2") != 2 || !strings.Contains(text, "an upgrade needs HTTP/1") {
+		t.Errorf("the log: %s", text)
+	}
+	if got := call(t, http.MethodGet, srv.URL, nil, nil); got.StatusCode != http.StatusOK || asked.Load() != 1 {
+		t.Errorf("without an upgrade: %d; the dependency had %d requests, want 1", got.StatusCode, asked.Load())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,7 @@ func newRoute(r Route, t http.RoundTripper, g *Gateway) *route {
 	if r.Prefix != "/" {
 		r.Prefix = strings.TrimSuffix(r.Prefix, "/")
 	}
+	r.Target = withoutEmptyPort(r.Target)
 	rt := &route{Route: r, log: g.log, places: newPlaces(r.MaxConcurrent)}
 	rt.Headers = canonical(r.Headers)
 	rt.forward = forward.Forwarder{
@@ -54,6 +56,17 @@ func newRoute(r Route, t http.RoundTripper, g *Gateway) *route {
 		rt.forward.Streams = func(*http.Response) bool { return true }
 	}
 	return rt
+}
+
+// withoutEmptyPort returns a target as net/http makes its requests: "host:" is "host"
+// (RFC 3986 section 6.2.3), for the dependency too, whose own name that is.
+func withoutEmptyPort(u *url.URL) *url.URL {
+	if !strings.HasSuffix(u.Host, ":") {
+		return u
+	}
+	without := *u
+	without.Host = strings.TrimSuffix(u.Host, ":")
+	return &without
 }
 
 // canonical returns headers by the names that net/http gives them.

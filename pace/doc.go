@@ -42,8 +42,9 @@
 //
 // Calls wait in one line, the oldest first, within their own time; a thousand at most
 // ([Pacer.MaxWaiting]). Who would wait too long is refused at once and learns when a new
-// call may come. Only the head of the line has a timer to watch: it is woken when turns
-// come sooner, and wakes the next when it leaves.
+// call may come: while the rate is no more than a guess, in a second. Only the head of the
+// line has a timer to watch: it is woken when turns come sooner, and wakes the next when it
+// leaves.
 //
 //   - pacer.go: the turns.
 //   - line.go: who waits.

@@ -56,7 +56,7 @@ func (p *Pacer) Turn(now, since, latest time.Time) (w *Waiter, until time.Time, 
 	n, behind := p.line.ahead(w.since)
 	at := p.expected(t, n)
 	if p.line.length >= cmp.Or(p.MaxWaiting, DefaultMaxWaiting) || at > w.latest {
-		return nil, window.Epoch().Add(at), false
+		return nil, p.comeback(t, n), false
 	}
 	w.moved = make(chan struct{}, 1)
 	p.line.insert(w, behind)
@@ -82,7 +82,7 @@ func (w *Waiter) Ask(now time.Time) (wait time.Duration, taken bool, until time.
 	if t+instant >= w.latest {
 		n, _ := p.line.ahead(w.since)
 		p.leave(w)
-		return 0, false, window.Epoch().Add(p.expected(t, n))
+		return 0, false, p.comeback(t, n)
 	}
 	return wait, false, until
 }
@@ -160,6 +160,17 @@ func (p *Pacer) expected(now time.Duration, n int) time.Duration {
 		return at
 	}
 	return at + time.Duration(float64(n)*float64(p.interval()))
+}
+
+// comeback returns when a new call may come in place of one behind n others, which is
+// refused. A rate that doubles with each round is a guess: how many wait says nothing
+// then, and a second later more is known.
+func (p *Pacer) comeback(now time.Duration, n int) time.Time {
+	at := p.expected(now, n)
+	if p.step == quick {
+		at = min(at, p.expected(now, 0)+shortest)
+	}
+	return window.Epoch().Add(at)
 }
 
 // Reading is where a Pacer stands.

@@ -146,6 +146,35 @@ func TestRefusedAtOnceWhenTheTurnComesTooLate(t *testing.T) {
 	}
 }
 
+// TestAGuessSendsNoOneFarAway: after a first window of refusals the rate is a guess, which
+// doubles with each round. Many wait by then, and their number says nothing of when the
+// next call may come, neither to a new one nor to one whose time is over.
+func TestAGuessSendsNoOneFarAway(t *testing.T) {
+	p := &pace.Pacer{MaxWaiting: 400}
+	for range 8 {
+		p.Throttled(ms(0), ms(0), 0)
+	}
+	var last *pace.Waiter
+	for i := range p.MaxWaiting {
+		var ok bool
+		if last, _, ok = p.Turn(ms(1), ms(1), ms(700)); !ok || last == nil {
+			t.Fatalf("call %d does not wait", i)
+		}
+	}
+	p.Passed(ms(600), ms(601))
+	if r := p.Reading(); r.Closed || r.Rate != 20 {
+		t.Fatalf("reading %+v, want a guess of 20", r)
+	}
+	_, until, ok := p.Turn(ms(601), ms(601), ms(30_000))
+	if in := until.Sub(ms(601)); ok || in < time.Millisecond || in > 1100*time.Millisecond {
+		t.Errorf("a new call: ok %v, told to come in %v; want it refused for a second at most", ok, in)
+	}
+	_, taken, until := last.Ask(ms(700))
+	if in := until.Sub(ms(700)); taken || in > 1100*time.Millisecond {
+		t.Errorf("a call that has waited: taken %v, told to come in %v; want it refused for a second at most", taken, in)
+	}
+}
+
 func TestTheLineIsBounded(t *testing.T) {
 	p := learned(t)
 	p.MaxWaiting = 10

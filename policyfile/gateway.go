@@ -83,7 +83,7 @@ func (d *decoder) url(v *yaml.Node, what, want, owner string, into *string) {
 	}
 	u, err := url.Parse(s)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+	case err != nil || strings.TrimSuffix(u.Host, ":") == "" || u.Scheme != "http" && u.Scheme != "https":
 		d.fault(v, "", "%s is no http or https address: want %s", what, want)
 	case u.User != nil:
 		d.refuse(d.at(v), "R-9", owner, what, "%s holds credentials, which do not belong into a policy file", what)

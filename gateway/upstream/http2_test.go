@@ -103,6 +103,39 @@ func TestWebSocketOverTLS(t *testing.T) {
 	}
 }
 
+// TestUpgradeNeedsHTTP1: where HTTP/2 alone is spoken an upgrade is not sent, whatever
+// the protocol, and that tells a breaker nothing of the dependency.
+func TestUpgradeNeedsHTTP1(t *testing.T) {
+	ca := certtest.NewCA(t, "ca")
+	secure := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{ca.Issue("127.0.0.1", nil).TLS(t)}}, http.HandlerFunc(proto))
+	address := strings.TrimPrefix(secure, "https://")
+	for _, tt := range []struct {
+		name, url, protocol string
+		endpoints           []string
+	}{
+		{"WebSocket", secure, "websocket", nil},
+		{"another", secure, "other/1", nil},
+		{"several addresses", secure, "websocket", []string{address, "127.0.0.1:1"}},
+		{"in clear", h2c(t, nil), "websocket", nil},
+	} {
+		u := reach(t, upstream.Config{TLS: upstream.TLS{CA: file(t, "ca", ca.PEM)}, HTTP2: upstream.HTTP2Only, Endpoints: tt.endpoints})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, tt.url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", tt.protocol)
+		if resp, err := u.RoundTrip(req); err == nil {
+			t.Errorf("%s: %s", tt.name, resp.Status)
+			_ = resp.Body.Close()
+		} else if f, _ := forbear.ClassifyNet(err); f.Class != forbear.ClassTerminal || f.Type != "upgrade_over_http2" || f.Explain() == "" {
+			t.Errorf("%s: got %v %q (%s): %v", tt.name, f.Class, f.Type, f.Explain(), err)
+		} else if o, counts := f.Outcome(); counts {
+			t.Errorf("%s: it counts as %v for the breaker", tt.name, o)
+		}
+	}
+}
+
 // h2c serves HTTP/2 in clear with frames: on gets each request's stream.
 func h2c(t *testing.T, on func(c net.Conn, stream uint32)) (url string) {
 	t.Helper()

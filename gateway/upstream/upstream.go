@@ -12,6 +12,7 @@ import (
 
 	"github.com/forbear-go/forbear/gateway/internal/certfile"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/mismatch"
 	"github.com/forbear-go/forbear/internal/resend"
 )
 
@@ -48,6 +49,7 @@ type Config struct {
 type Upstream struct {
 	only     *aging    // where the connections go as the URL says, or to one address
 	balanced *balanced // where there may be several addresses; nil otherwise
+	http2    bool      // and nothing else is spoken
 }
 
 var _ resend.Sender = (*Upstream)(nil)
@@ -61,14 +63,16 @@ func New(c Config) (*Upstream, error) {
 		return nil, err
 	}
 	c.MaxAge = cmp.Or(c.MaxAge, DefaultMaxAge)
+	u := &Upstream{http2: c.HTTP2 == HTTP2Only}
 	switch {
 	case len(c.Endpoints) > 1, c.DNS != "":
-		return &Upstream{balanced: newBalanced(c)}, nil
+		u.balanced = newBalanced(c)
 	case len(c.Endpoints) == 1:
-		return &Upstream{only: c.to(c.Endpoints[0])}, nil
+		u.only = c.to(c.Endpoints[0])
 	default:
-		return &Upstream{only: c.aging(func() *http.Transport { return newTransport(c) })}, nil
+		u.only = c.aging(func() *http.Transport { return newTransport(c) })
 	}
+	return u, nil
 }
 
 // newTransport returns a transport like [http.DefaultTransport], but with enough idle
@@ -92,6 +96,12 @@ func newTransport(c Config) *http.Transport {
 
 // RoundTrip implements [http.RoundTripper].
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+	if u.http2 && r.Header.Get("Upgrade") != "" {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, mismatch.Upgrade
+	}
 	if u.balanced != nil {
 		return u.balanced.RoundTrip(r)
 	}

@@ -17,6 +17,10 @@ const (
 	Other Error = "not_http"     // it spoke something else in response to HTTP/2
 )
 
+// Upgrade is for a request that the server does not hear of: it asks for another
+// protocol, which HTTP/2 has no way to change to, and HTTP/2 is all that may be spoken.
+const Upgrade Error = "upgrade_over_http2"
+
 // Error returns the label.
 func (e Error) Error() string { return string(e) }
 

@@ -198,6 +198,7 @@ func (r *run) file(f *policyfile.File) {
 	// Routes and the service's own promise belong to the file, whatever its
 	// dependencies.
 	r.servable(f)
+	r.routes(f)
 	r.ingress(f)
 	r.keys(f.Idempotency, "idempotency", cmp.Or(f.Service, "the service"), f.Service, f.Place)
 }

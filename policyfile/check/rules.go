@@ -146,6 +146,12 @@ var table = []report.Rule{
 		Why:     "The callee goes on retrying to no purpose, while the caller asks again.",
 		Fix:     "Lower the callee's total below the caller's per_attempt.",
 	},
+	{
+		ID: "FC211", Name: "route-gives-up-first", Standard: "INTG-STD-035", Severity: warn,
+		Summary: "a route's timeout ends a call before one attempt may end",
+		Why:     "An attempt that takes its time is cut off by the route, and no retry follows it, whatever the policy says.",
+		Fix:     "Set the dependency's per_attempt below the route's timeout, so that a retry has time.",
+	},
 
 	// FC3xx: what may be repeated at all, at the client and at
 	// the gateway.

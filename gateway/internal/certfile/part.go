@@ -40,24 +40,16 @@ func (p *part) reload(into *Material, now time.Time) (changed bool, err error) {
 	if len(p.paths) == 0 {
 		return false, nil
 	}
-	stamps := make([]os.FileInfo, len(p.paths))
-	for i, path := range p.paths {
-		if stamps[i], err = os.Stat(path); err != nil {
-			return false, err
-		}
-		// Reading a pipe would wait for its writer.
-		if !stamps[i].Mode().IsRegular() {
-			return false, fmt.Errorf("%s is not a regular file", path)
-		}
+	stamps, err := each(p.paths, stat)
+	if err != nil {
+		return false, err
 	}
 	if p.refused == "" && slices.EqualFunc(stamps, p.stamps, func(a, b os.FileInfo) bool { return same(a, b, now) }) {
 		return false, nil
 	}
-	data := make([][]byte, len(p.paths))
-	for i, path := range p.paths {
-		if data[i], err = readFile(path); err != nil {
-			return false, err
-		}
+	data, err := each(p.paths, readFile)
+	if err != nil {
+		return false, err
 	}
 	if slices.EqualFunc(data, p.data, bytes.Equal) {
 		p.stamps = stamps
@@ -68,6 +60,29 @@ func (p *part) reload(into *Material, now time.Time) (changed bool, err error) {
 	}
 	p.stamps, p.data = stamps, data
 	return true, nil
+}
+
+// each does the same with all paths. The error joins theirs: a file that is missing
+// does not hide the next.
+func each[T any](paths []string, do func(path string) (T, error)) ([]T, error) {
+	done, errs := make([]T, len(paths)), make([]error, len(paths))
+	for i, path := range paths {
+		if i > 0 && path == paths[i-1] { // a certificate and its key
+			done[i] = done[i-1]
+			continue
+		}
+		done[i], errs[i] = do(path)
+	}
+	return done, errors.Join(errs...)
+}
+
+// stat looks at a file that can be read. Reading a pipe would wait for its writer.
+func stat(path string) (os.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	return info, err
 }
 
 // same reports whether a file is what it was. One that was written a moment ago may

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,35 @@ func connections(srv *httptest.Server) *atomic.Int64 {
 		}
 	}
 	return &n
+}
+
+// TestWhereRequestsGo: to the address that net/http dials for the same URL.
+func TestWhereRequestsGo(t *testing.T) {
+	for _, address := range []string{
+		"http://a.test", "http://a.test:", "http://a.test:8080", "http://[::1]", "http://[::1]:", "http://[::1]:8080", "http://[fe80::1%25en0]:",
+		"https://a.test", "https://a.test:", "https://a.test:8443", "https://[::1]:",
+	} {
+		var dialed []string
+		over := &http.Transport{Protocols: &http.Protocols{}, DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
+			dialed = append(dialed, address)
+			return nil, errors.New("no connection")
+		}}
+		over.DialTLSContext = over.DialContext
+		over.Protocols.SetHTTP1(true)
+		r := request(t, "GET", "http://a.test/")
+		var err error
+		if r.URL, err = url.Parse(address + "/"); err != nil { // a request that was made of it would have a mended one
+			t.Fatal(err)
+		}
+		for _, tr := range []http.RoundTripper{over, &Transport{Next: over}} {
+			if _, err := tr.RoundTrip(r); err == nil {
+				t.Errorf("%s: a response", address)
+			}
+		}
+		if len(dialed) != 2 || dialed[0] != dialed[1] {
+			t.Errorf("%s: net/http and this dial %q", address, dialed)
+		}
+	}
 }
 
 // TestConnectionsServeAgain: after each kind of response that leaves a connection

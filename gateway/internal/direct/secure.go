@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 )
 
@@ -29,7 +28,7 @@ type place struct {
 	address string
 }
 
-// placeOf returns the place of a URL, whose port may go without saying.
+// placeOf returns the place of a URL, whose port may be missing or empty.
 func placeOf(u *url.URL) place {
 	p := place{secure: u.Scheme == "https", address: u.Host}
 	if u.Port() == "" {
@@ -37,7 +36,7 @@ func placeOf(u *url.URL) place {
 		if p.secure {
 			port = "443"
 		}
-		p.address = net.JoinHostPort(strings.Trim(u.Host, "[]"), port)
+		p.address = net.JoinHostPort(u.Hostname(), port)
 	}
 	return p
 }

@@ -28,6 +28,7 @@ func TestCheckFindsWhatServeRefuses(t *testing.T) {
 		"below the delivery API":        {file(web, route("/v1/a", ", idempotency: on")), "the route /v1/a is where the delivery API is"},
 		"grpc without HTTP/2":           {file(web+", kind: grpc, http2: off", route("/a", "")), "of kind grpc, which needs HTTP/2"},
 		"no url":                        {file("kind: sync", route("/a", "")), "has no url"},
+		"a port without a host":         {file("url: 'http://:/v1'", route("/a", "")), "url is no http or https address"},
 		"a durable kind":                {file(web+", kind: webhook", route("/a", "")), "which is delivered and not forwarded"},
 		"keys and credentials":          {file(web+", credentials: {secret: {file: s}}", route("/a", ", idempotency: on")), "has credentials, which it would not send"},
 		"the gateway's own":             {file(web, route("/health/x", "")), "is the gateway's own"},

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -23,9 +24,23 @@ func (s *server) secured() (*tls.Config, error) {
 		MinVersion: tlsVersion(c.MinVersion), Logger: s.log,
 	}.Config()
 	if err != nil {
-		return nil, fmt.Errorf("gateway.tls: %w", err)
+		return nil, named("gateway.tls", err)
 	}
 	return config, nil
+}
+
+// named says of each of the errors that err joins whose it is, since each is printed on
+// a line of its own.
+func named(whose string, err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return fmt.Errorf("%s: %w", whose, err)
+	}
+	var errs []error
+	for _, e := range joined.Unwrap() {
+		errs = append(errs, named(whose, e))
+	}
+	return errors.Join(errs...)
 }
 
 // scheme is what the gateway's addresses begin with.

@@ -108,3 +108,38 @@ func TestServeWithoutItsCertificate(t *testing.T) {
 		}
 	}
 }
+
+// TestServeNamesAllCertificates: what is wrong with any file of any dependency and of
+// the gateway itself is said in one start, each on a line that says whose it is.
+func TestServeNamesAllCertificates(t *testing.T) {
+	path := clitest.File(t, "policy.yaml", `
+dependencies:
+  a:
+    url: https://a.test
+    tls: {ca: a-ca.pem, cert: a.crt, key: a.key}
+    health: {endpoint: https://a.test/health}
+  b: {url: 'https://b.test', tls: {cert: b.pem, key: b.pem}}
+gateway:
+  listen: 127.0.0.1:0
+  tls: {cert: gw.crt, key: gw.key, client_ca: callers.pem}
+  routes: [{prefix: /a, dependency: a}, {prefix: /also, dependency: a}, {prefix: /b, dependency: b}]
+`)
+	certtest.Write(t, filepath.Join(filepath.Dir(path), "callers.pem"), []byte("none"))
+	got := clitest.Run(t, Command(), "", "--config", path, "--admin", "off")
+	if got.Code != cli.ExitUsage {
+		t.Errorf("exit code %d", got.Code)
+	}
+	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(got.Errors), "forbear: serve: "), "\n")
+	want := []struct{ whose, file string }{
+		{"dependency a: ", "a-ca.pem"}, {"dependency a: ", "a.crt"}, {"dependency a: ", "a.key"}, {"dependency b: ", "b.pem"},
+		{"gateway.tls: ", "callers.pem"}, {"gateway.tls: ", "gw.crt"}, {"gateway.tls: ", "gw.key"},
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), got.Errors)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i].whose) || !strings.Contains(line, string(filepath.Separator)+want[i].file) {
+			t.Errorf("line %d is %s: want %s of %s", i, line, want[i].file, want[i].whose)
+		}
+	}
+}
