@@ -2,7 +2,6 @@ package serve
 
 import (
 	"cmp"
-	"fmt"
 	"net"
 	"net/url"
 	"reflect"
@@ -44,7 +43,7 @@ func (s *server) upstream(file *policyfile.File, dep policyfile.Dependency, targ
 	logged.Logger = s.logOf(dep)
 	u, err := upstream.New(logged)
 	if err != nil {
-		err = fmt.Errorf("dependency %s: %w", dep.Name, err)
+		err = of("dependency "+dep.Name, err)
 	}
 	return u, c, err
 }

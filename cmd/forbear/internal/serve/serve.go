@@ -133,10 +133,10 @@ func (s *server) whole(ctx context.Context) error {
 	if err := s.inherit(); err != nil {
 		return err
 	}
+	defer s.close()
 	if err := s.configure(ctx); err != nil {
 		return errors.Join(err, s.sockets.Close())
 	}
-	defer s.close()
 	room := reserve()
 	defer func() { runtime.KeepAlive(room) }()
 	return s.run(ctx)

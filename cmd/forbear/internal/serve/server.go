@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -49,6 +50,8 @@ type server struct {
 	live live            // the gateway of the moment
 	kept map[string]kept // by dependency, across reloads
 
+	secured *tls.Config // of the gateway's own addresses, or nil; of the first policy
+
 	probes  probes
 	watch   *watch
 	ingress ingress
@@ -85,7 +88,11 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
 	}
-	return s.apply(s.file)
+	// Both read files that the policy file names: one run shows all that are missing.
+	err = s.apply(s.file)
+	own, tlsErr := s.ownTLS()
+	s.secured = own
+	return errors.Join(err, tlsErr)
 }
 
 // run serves until ctx ends or another process takes over, and then lets what is under
@@ -97,10 +104,6 @@ func (s *server) run(ctx context.Context) error {
 	s.hup = s.hangups()
 	defer signal.Stop(s.hup)
 	defer s.ended("a listener did not close well", func() error { return s.sockets.Close() })
-	secured, err := s.secured()
-	if err != nil {
-		return err
-	}
 	listeners, err := s.listeners(ctx)
 	if err != nil {
 		return err
@@ -124,12 +127,12 @@ func (s *server) run(ctx context.Context) error {
 	// count as incoming calls.
 	srv := gateway.NewServer(s.underWay.count(s.delivery.mount(s.watch.inbound(&s.live))))
 	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
-	return s.serve(ctx, srv, listeners, secured, adminBase)
+	return s.serve(ctx, srv, listeners, adminBase)
 }
 
 // serve serves all listeners until the end. A listener that fails ends the process:
 // one that is deaf on some of its addresses would look alive.
-func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Listener, secured *tls.Config, adminBase string) error {
+func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Listener, adminBase string) error {
 	// The handlers are in place before the greeting: a script may send a signal as
 	// soon as it reads that serve is ready.
 	replace := make(chan os.Signal, 1)
@@ -143,7 +146,7 @@ func (s *server) serve(ctx context.Context, srv *http.Server, listeners []net.Li
 	defer unfollow()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
-		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, secured, s.log)) })
+		s.accepting.Go(func() { failed <- srv.Serve(gateway.Listener(l, s.secured, s.log)) })
 	}
 	s.greet(listeners, adminBase)
 	s.started()

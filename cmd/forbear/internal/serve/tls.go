@@ -2,7 +2,6 @@ package serve
 
 import (
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -11,9 +10,9 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// secured returns the gateway's own TLS, or nil where the policy file says nothing of
+// ownTLS returns the gateway's own TLS, or nil where the policy file says nothing of
 // it.
-func (s *server) secured() (*tls.Config, error) {
+func (s *server) ownTLS() (*tls.Config, error) {
 	c := s.file.Gateway.TLS
 	if c == (policyfile.ListenerTLS{}) {
 		return nil, nil
@@ -23,7 +22,7 @@ func (s *server) secured() (*tls.Config, error) {
 		MinVersion: tlsVersion(c.MinVersion), Logger: s.log,
 	}.Config()
 	if err != nil {
-		return nil, fmt.Errorf("gateway.tls: %w", err)
+		return nil, of("gateway.tls", err)
 	}
 	return config, nil
 }

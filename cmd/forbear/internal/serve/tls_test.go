@@ -108,3 +108,31 @@ func TestServeWithoutItsCertificate(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultsOfFilesAtOnce: what the policy file names and serve cannot use is listed in
+// one run, and each line says whose it is.
+func TestFaultsOfFilesAtOnce(t *testing.T) {
+	t.Setenv("SERVE_TEST_EMPTY", "")
+	path := clitest.File(t, "policy.yaml", `
+dependencies:
+  a: {url: 'https://a.test', tls: {ca: a.pem, cert: a.crt, key: a.key}, credentials: {secret: {env: SERVE_TEST_EMPTY}}}
+  b: {url: 'https://b.test', tls: {ca: policy.yaml}}
+gateway:
+  listen: 127.0.0.1:0
+  tls: {cert: gw.crt, key: gw.key, client_ca: callers.pem}
+  routes: [{prefix: /a, dependency: a}, {prefix: /also, dependency: a}, {prefix: /b, dependency: b}]
+`)
+	beside := func(name string) string { return filepath.Join(filepath.Dir(path), name) }
+	want := strings.Join([]string{
+		"forbear: serve: dependency a: environment variable SERVE_TEST_EMPTY is empty",
+		"dependency a: stat " + beside("a.pem") + ": no such file or directory",
+		"dependency a: stat " + beside("a.crt") + ": no such file or directory",
+		"dependency b: " + beside("policy.yaml") + ": no certificate in PEM",
+		"gateway.tls: stat " + beside("callers.pem") + ": no such file or directory",
+		"gateway.tls: stat " + beside("gw.crt") + ": no such file or directory",
+	}, "\n") + "\n"
+	got := clitest.Run(t, Command(), "", "--admin", "off", "--config", path)
+	if got.Code != cli.ExitUsage || got.Out != "" || got.Errors != want {
+		t.Errorf("got %d, %s\n%swant\n%s", got.Code, got.Out, got.Errors, want)
+	}
+}
