@@ -2,6 +2,7 @@ package forbear
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -102,12 +103,23 @@ func (o logObserver) layeredRetry(ctx context.Context, e LayeredRetry) {
 		slog.Int("sends", e.Sends))...)
 }
 
-// tokenRefreshed logs the fact alone: the error's text may hold what a token
-// server said.
+// loggable is an error that has words for a log.
+type loggable interface {
+	error
+	slog.LogValuer
+}
+
+// tokenRefreshed logs no text of the error, which may hold what a token server
+// said: only the words for a log that it has as a [slog.LogValuer].
 func (o logObserver) tokenRefreshed(ctx context.Context, e TokenRefreshed) {
-	if e.Err != nil {
-		o.logger().LogAttrs(ctx, slog.LevelError, "token refresh failed", slog.String("dependency", label.Clean(e.Dependency)))
+	if e.Err == nil {
+		return
 	}
+	attrs := []slog.Attr{slog.String("dependency", label.Clean(e.Dependency))}
+	if err, ok := errors.AsType[loggable](e.Err); ok {
+		attrs = append(attrs, slog.Any("cause", err.LogValue()))
+	}
+	o.logger().LogAttrs(ctx, slog.LevelError, "token refresh failed", attrs...)
 }
 
 func (o logObserver) deadLettered(ctx context.Context, e DeadLettered) {

@@ -118,7 +118,8 @@ type LayeredRetry struct {
 // TokenRefreshed is the event of credentials that were fetched anew.
 type TokenRefreshed struct {
 	Dependency string
-	// Err is why that failed; nil when it did not.
+	// Err is why that failed; nil when it did not. [LogObserver] logs none of its
+	// text; an error in its tree that is a [slog.LogValuer] is logged as the cause.
 	Err error
 }
 

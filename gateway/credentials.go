@@ -46,7 +46,7 @@ func (s CredentialSource) Credentials() (*credential.Cache, error) {
 		return nil, err
 	}
 	if s.TokenURL == "" {
-		return credential.New(credential.SourceFunc(s.stored)), nil
+		return credential.New(explained("", s.stored)), nil
 	}
 	sender, err := upstream.New(upstream.Config{Connect: s.Connect})
 	if err != nil {
@@ -55,14 +55,15 @@ func (s CredentialSource) Credentials() (*credential.Cache, error) {
 	// A token is fetched every few minutes at the most. Without a connection in
 	// between, none is left behind when others take the place of these credentials.
 	sender.Close()
-	return credential.New(&oauth.ClientCredentials{
+	tokens := &oauth.ClientCredentials{
 		URL: s.TokenURL, ID: s.ClientID, Secret: s.ClientSecret.secret, Scopes: s.Scopes, StatusIsFinal: true,
 		HTTP: &http.Client{
 			Transport: sender,
 			// A redirect would send the client's secret to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-	}), nil
+	}
+	return credential.New(explained(s.TokenURL, tokens.Token)), nil
 }
 
 // check refuses a source that is incomplete or contradicts itself, and one that

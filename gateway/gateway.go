@@ -168,11 +168,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	now := time.Now()
 	x.meter.ResponseWriter, x.meter.began, x.meter.ended = w, now, now
+	whole := false
 	defer func() { // a response that breaks off is a panic
 		c := x.record()
+		c.Broken = !whole && c.Status != 0 && r.Context().Err() == nil
 		g.observe(x, &c)
 	}()
 	g.serve(&x.meter, x, rt, allow)
+	whole = true
 }
 
 // plainMethods are those that routes take unless they say which.

@@ -23,6 +23,10 @@ type Record struct {
 	Attempts int
 	// Reason is why a failure was not retried (further), as in [HeaderStop], or "".
 	Reason string
+	// Broken is true when the response had begun and broke off before its end: the
+	// dependency hung up or stood still, or the time of the route was over. The caller
+	// has got Status all the same. One whose caller left is not broken.
+	Broken bool
 	// Wait is the part of Duration in which the call waited: for its turn, and between
 	// attempts.
 	Wait, Duration time.Duration
@@ -45,6 +49,9 @@ func (c *Record) Attrs() []slog.Attr {
 	}
 	if c.Reason != "" {
 		attrs = append(attrs, slog.String("reason", c.Reason))
+	}
+	if c.Broken {
+		attrs = append(attrs, slog.Bool("broken", true))
 	}
 	return attrs
 }

@@ -87,7 +87,7 @@ func TestRecords(t *testing.T) {
 		{"after retries", "PUT", "/up/a", "12345678", 2, gateway.Record{Route: "/up", Status: 200, Attempts: 3, Received: 8, Sent: 5}},
 		{"not retried", "POST", "/up/a", "1", 1, gateway.Record{Route: "/up", Status: 503, Attempts: 1, Received: 1, Reason: "no_idempotency_key"}},
 		{"gone", "GET", "/gone/a", "", 0, gateway.Record{Route: "/gone", Status: 502, Attempts: 4, Reason: "exhausted", Sent: -1}},
-		{"broken", "GET", "/up/break", "", 0, gateway.Record{Route: "/up", Status: 200, Attempts: 1, Sent: 3}},
+		{"broken", "GET", "/up/break", "", 0, gateway.Record{Route: "/up", Status: 200, Attempts: 1, Sent: 3, Broken: true}},
 		{"no route", "GET", "/none", "", 0, gateway.Record{Status: 404, Sent: -1}},
 		{"refused", "GET", "/up/%2e%2e/a", "", 0, gateway.Record{Status: 400, Sent: -1}},
 	} {
@@ -172,5 +172,50 @@ func TestCallersWhoLeaveAnUpload(t *testing.T) {
 	}
 	if c := rs.take(t); c.Status != 0 || c.Reason != forbear.ReasonCanceled.String() {
 		t.Errorf("recorded as %d, %q", c.Status, c.Reason)
+	}
+}
+
+// TestResponsesThatEndTooEarly: one that the gateway or its upstream ends before its end
+// is recorded as broken; one that its caller has had enough of is not.
+func TestResponsesThatEndTooEarly(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "abc")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer up.Close()
+	var rs records
+	g, err := gateway.New(gateway.Config{Observe: rs.observe, Logger: slog.New(slog.DiscardHandler), Routes: []gateway.Route{
+		{Prefix: "/bounded", Target: parse(t, up.URL), Retryer: retryer(t, quick), Limits: gateway.Limits{Timeout: time.Second}},
+		{Prefix: "/", Target: parse(t, up.URL), Retryer: retryer(t, quick)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := serveOn(t, nil, g)
+	for _, protocol := range []func(*http.Protocols){http1, http2} {
+		c := caller(t, nil, protocol)
+		resp, err := c.Get("http://" + address + "/bounded/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err == nil {
+			t.Error("a response that was cut off looks whole")
+		}
+		_ = resp.Body.Close()
+		if got := rs.take(t); !got.Broken || got.Status != http.StatusOK || got.Sent != 3 {
+			t.Errorf("%s: at the route's timeout: recorded %+v", resp.Proto, got)
+		}
+		if resp, err = c.Get("http://" + address + "/x"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(resp.Body, make([]byte, 3)); err != nil {
+			t.Error(err)
+		}
+		_ = resp.Body.Close()
+		c.CloseIdleConnections()
+		if got := rs.take(t); got.Broken || got.Status != http.StatusOK {
+			t.Errorf("%s: the caller has left: recorded %+v", resp.Proto, got)
+		}
 	}
 }

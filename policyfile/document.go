@@ -51,7 +51,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		d.faultAt(start, "", "the file is empty")
 		return nil
 	} else if err != nil {
-		d.syntax(err)
+		d.syntax(err, data)
 		return nil
 	}
 	// A second document would be ignored by many readers, and applied by
@@ -60,7 +60,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		d.fault(&next, "", "a second document: a policy file holds one")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
-		d.syntax(err)
+		d.syntax(err, data)
 		return nil
 	}
 	if len(doc.Content) != 1 {
@@ -76,7 +76,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 
 // syntax records a fault that the YAML reader found. A position outside the
 // file counts as its first line.
-func (d *decoder) syntax(err error) {
+func (d *decoder) syntax(err error, data []byte) {
 	at := Position{File: d.name, Line: 1, Column: 1}
 	e, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
@@ -86,11 +86,28 @@ func (d *decoder) syntax(err error) {
 	if e.Mark.Line > 0 {
 		at.Line, at.Column = e.Mark.Line, max(e.Mark.Column, 1)
 	}
+	if tabAt(data, at) {
+		d.faultAt(at, "", "not YAML: there is a tab, and lines are indented with spaces")
+		return
+	}
 	context := ""
 	if e.ContextMsg != "" {
 		context = e.ContextMsg + ", "
 	}
 	d.faultAt(at, "", "not YAML: %s%s", context, e.Message)
+}
+
+// tabAt reports whether the text at a position is indented with a tab there.
+func tabAt(data []byte, at Position) bool {
+	line := 1
+	for text := range bytes.Lines(data) {
+		if line == at.Line {
+			indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+			return at.Column <= len(indent) && indent[at.Column-1] == '\t'
+		}
+		line++
+	}
+	return false
 }
 
 // maxExpanded bounds the nodes that a file may come to when every alias is

@@ -45,7 +45,9 @@ func (d *decoder) accessLog(v *yaml.Node, into *float64) {
 	case "off", "false":
 		*into = 0
 	default:
-		d.ratio(v, "gateway.access_log", into)
+		if share, ok := d.share(v, "gateway.access_log", "on, off, or "); ok {
+			*into = share
+		}
 	}
 }
 

@@ -61,6 +61,7 @@ func TestIngressOfARoute(t *testing.T) {
 func TestIngressFaults(t *testing.T) {
 	for options, want := range map[string]string{
 		"yes":                              `f:7:20: idempotency is "yes": want on, off, true or false`,
+		"no":                               `f:7:20: idempotency is "no": want on, off, true or false`,
 		"onn":                              `f:7:20: idempotency is "onn": did you mean on?`,
 		"{principle: single}":              `f:7:21: unknown key "principle" in idempotency: did you mean principal?`,
 		"{principal: singel}":              `f:7:32: principal is "singel": did you mean single?`,

@@ -38,6 +38,7 @@ func TestPace(t *testing.T) {
 func TestPaceFaults(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"word", "dependencies: {a: {pace: false}}", `f:1:26: pace is "false": want on or off`},
+		{"no", "dependencies: {a: {pace: no}}", `f:1:26: pace is "no": want on or off`},
 		{"list", "dependencies: {a: {pace: [off]}}", "f:1:26: pace is a list: want on or off"},
 		{"slip", "dependencies: {a: {paced: off}}", `f:1:20: unknown key "paced" in dependency a: did you mean pace?`},
 		{"profile", "profiles: {p: {pace: off}}", `f:1:16: unknown key "pace" in profile p`},

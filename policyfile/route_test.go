@@ -80,13 +80,21 @@ func TestRouteFaults(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
-	for text, want := range map[string]float64{"on": 1, "off": 0, "true": 1, "25%": 0.25, "0.5": 0.5} {
+	for text, want := range map[string]float64{"on": 1, "off": 0, "true": 1, "25%": 0.25, "0.5": 0.5, "0": 0, "0%": 0} {
 		f, err := Parse("f", []byte(strings.Replace(routeFile("prefix: /a"), "10%", text, 1)))
 		if err != nil || f.Gateway.AccessLog != want {
 			t.Errorf("access_log: %s: %v, %v", text, f, err)
 		}
 	}
-	if _, err := Parse("f", []byte(strings.Replace(routeFile("prefix: /a"), "10%", "some", 1))); err == nil {
-		t.Error("access_log: some was read")
+	for text, want := range map[string]string{
+		"some": `f:4:15: gateway.access_log is "some": want on, off, or a share such as 20% or 0.2`,
+		"no":   `f:4:15: gateway.access_log is "no": want on, off, or a share such as 20% or 0.2`,
+		"[on]": "f:4:15: gateway.access_log is a list: want on, off, or a share such as 20% or 0.2",
+		"110%": `f:4:15: gateway.access_log is "110%", which is no share of the whole: write 20% or 0.2`,
+	} {
+		_, err := Parse("f", []byte(strings.Replace(routeFile("prefix: /a"), "10%", text, 1)))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("access_log: %s: got %v, want %s", text, err, want)
+		}
 	}
 }

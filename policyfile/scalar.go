@@ -152,11 +152,24 @@ func (d *decoder) number(n *yaml.Node, what string, into *float64) {
 	d.fault(n, "", "%s is %s: want a number such as 1.2", what, quote(s))
 }
 
-// ratio reads a share as "20%" or 0.2. A bare 20 is a fault and not 2000 %.
+// ratio reads a share other than 0 as "20%" or 0.2. A bare 20 is a fault and not 2000 %.
 func (d *decoder) ratio(n *yaml.Node, what string, into *float64) {
-	s, ok := d.scalar(n, what, "a share such as 20% or 0.2")
+	switch v, ok := d.share(n, what, ""); {
+	case !ok:
+	case v == 0:
+		d.fault(n, "", "%s is 0: leave it out for the default, or write disabled: true", what)
+	default:
+		*into = v
+	}
+}
+
+// share reads a share that may be 0, for a field that takes words as well, which or
+// names in faults: "on, off, or ".
+func (d *decoder) share(n *yaml.Node, what, or string) (float64, bool) {
+	want := or + "a share such as 20% or 0.2"
+	s, ok := d.scalar(n, what, want)
 	if !ok {
-		return
+		return 0, false
 	}
 	// A share over 1 without a percent sign is most likely a forgotten one.
 	part, percent := strings.CutSuffix(s, "%")
@@ -166,14 +179,13 @@ func (d *decoder) ratio(n *yaml.Node, what string, into *float64) {
 	}
 	switch {
 	case !ok:
-		d.fault(n, "", "%s is %s: want a share such as 20%% or 0.2", what, quote(s))
-	case v == 0:
-		d.fault(n, "", "%s is 0: leave it out for the default, or write disabled: true", what)
+		d.fault(n, "", "%s is %s: want %s", what, quote(s), want)
 	case v < 0 || v > 1:
 		d.fault(n, "", "%s is %s, which is no share of the whole: write 20%% or 0.2", what, quote(s))
 	default:
-		*into = v
+		return v, true
 	}
+	return 0, false
 }
 
 // decimal refuses NaN and infinities, which strconv accepts and comparisons
@@ -194,6 +206,10 @@ func (d *decoder) choice(n *yaml.Node, what string, words ...string) (int, bool)
 	if i := slices.Index(words, s); i >= 0 {
 		return i, true
 	}
-	d.fault(n, "", "%s is %s%s", what, quote(s), nearest.Hint(s, words, ": want "+want))
+	hint := ": want " + want
+	if s != "no" { // it means off, and on is the word that is nearest
+		hint = nearest.Hint(s, words, hint)
+	}
+	d.fault(n, "", "%s is %s%s", what, quote(s), hint)
 	return 0, false
 }

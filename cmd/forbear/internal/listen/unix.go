@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -23,6 +24,10 @@ func listenUnix(ctx context.Context, path string, mode os.FileMode) (*socket, er
 			return nil, err
 		}
 		l, err = lc.Listen(ctx, "unix", path)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		// The file is about to be made: what is not there is its folder.
+		return nil, fmt.Errorf("unix:%s: the folder %s does not exist: make it first: %w", path, filepath.Dir(path), err)
 	}
 	if err != nil || abstract {
 		return &socket{Listener: l}, err

@@ -46,7 +46,11 @@ func (a *adminFlags) listen(ctx context.Context, sockets *listen.Sockets, main n
 		if err := gateway.CheckAdmin(a.address, token); err != nil {
 			return nil, a.beyond(err)
 		}
-		return sockets.One(ctx, "admin", a.address)
+		l, err := sockets.One(ctx, "admin", a.address)
+		if err != nil {
+			return nil, fmt.Errorf("--admin: %w", err)
+		}
+		return l, nil
 	}
 	if tcp, ok := main.(*net.TCPAddr); ok && tcp.Port < 65535 {
 		if l, err := sockets.One(ctx, "admin", net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port+1))); err == nil {

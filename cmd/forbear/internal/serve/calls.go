@@ -83,7 +83,7 @@ func (w *watch) calls(share float64) func(context.Context, *gateway.Record) {
 		if w.callMetrics != nil {
 			w.callMetrics.observe(ctx, c)
 		}
-		failed := c.Status == 0 || c.Status >= http.StatusInternalServerError
+		failed := c.Broken || c.Status == 0 || c.Status >= http.StatusInternalServerError
 		if share > 0 && (failed || share >= 1 || rand.Float64() < share) {
 			w.log.LogAttrs(context.Background(), slog.LevelInfo, "call", c.Attrs()...)
 		}

@@ -118,13 +118,15 @@ func TestAccessLogShare(t *testing.T) {
 	for _, tc := range []struct {
 		share       float64
 		status      int
+		broken      bool
 		least, most int
 	}{
-		{0.1, 200, 100, 300},
-		{0.1, 503, calls, calls},
-		{0.1, 0, calls, calls},
-		{1, 200, calls, calls},
-		{0, 503, 0, 0},
+		{0.1, 200, false, 100, 300},
+		{0.1, 503, false, calls, calls},
+		{0.1, 200, true, calls, calls},
+		{0.1, 0, false, calls, calls},
+		{1, 200, false, calls, calls},
+		{0, 503, false, 0, 0},
 	} {
 		log := &clitest.Buffer{}
 		logger, _ := newLogger(log, "json")
@@ -134,7 +136,7 @@ func TestAccessLogShare(t *testing.T) {
 		}
 		observe := w.calls(tc.share)
 		for range calls {
-			observe(t.Context(), &gateway.Record{Status: tc.status})
+			observe(t.Context(), &gateway.Record{Status: tc.status, Broken: tc.broken})
 		}
 		if n := len(accessLines(t, log.String())); n < tc.least || n > tc.most {
 			t.Errorf("share %v, status %d: %d lines of %d calls", tc.share, tc.status, n, calls)

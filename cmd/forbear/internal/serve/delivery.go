@@ -118,7 +118,7 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 		l, err := sockets.One(ctx, "api", d.listen)
 		if err != nil {
 			_ = d.service.Close()
-			return err
+			return fmt.Errorf("--api: %w", err)
 		}
 		d.server = &http.Server{Handler: d.service.Handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 120 * time.Second}
 		go func() { _ = d.server.Serve(l) }()

@@ -182,15 +182,27 @@ func (s *server) route(file *policyfile.File, r policyfile.Route, retryers map[s
 // it was made from has changed.
 func (s *server) keep(file *policyfile.File, dep policyfile.Dependency, target *url.URL) (k kept, err error) {
 	k.pacer = s.pacer(dep)
-	if err = s.retryer(file, dep, &k); err != nil {
-		return k, err
-	}
-	if k.credentials, err = s.credentials(dep); err != nil {
-		return k, err
-	}
+	// What reads files that the policy names may find them missing: one run shows all.
+	var missing error
+	k.credentials, missing = s.credentials(dep)
 	k.source = dep.Credentials
-	k.upstream, k.reach, err = s.upstream(file, dep, target)
-	return k, err
+	if err = s.retryer(file, dep, &k); err == nil {
+		k.upstream, k.reach, err = s.upstream(file, dep, target)
+	}
+	return k, errors.Join(missing, err)
+}
+
+// of says whose fault err is, on each line where errors.Join has made a list of it.
+func of(operand string, err error) error {
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok || err.Error() != errors.Join(list.Unwrap()...).Error() {
+		return fmt.Errorf("%s: %w", operand, err)
+	}
+	errs := slices.Clone(list.Unwrap())
+	for i, e := range errs {
+		errs[i] = of(operand, e)
+	}
+	return errors.Join(errs...)
 }
 
 // retryer fills in the Retryer of a dependency: the one that there is, when nothing
@@ -253,7 +265,7 @@ func (s *server) credentials(dep policyfile.Dependency) (*credential.Cache, erro
 		Connect:      dep.Policy.Connect,
 	}.Credentials()
 	if err != nil {
-		return nil, fmt.Errorf("dependency %s: %w", dep.Name, err)
+		return nil, of("dependency "+dep.Name, err)
 	}
 	return made, nil
 }

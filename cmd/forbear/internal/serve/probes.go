@@ -73,7 +73,7 @@ func (p *probes) of(dep policyfile.Dependency, reach upstream.Config, log *slog.
 	reach.Logger = log
 	over, err := upstream.New(reach)
 	if err != nil {
-		return nil, named("dependency "+dep.Name, err)
+		return nil, of("dependency "+dep.Name, err)
 	}
 	started, err := probe.Start(probe.Config{
 		URL: dep.Probe.Endpoint, Interval: dep.Probe.Interval, Transport: over, Logger: log,

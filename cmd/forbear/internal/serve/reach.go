@@ -43,7 +43,7 @@ func (s *server) upstream(file *policyfile.File, dep policyfile.Dependency, targ
 	logged.Logger = s.logOf(dep)
 	u, err := upstream.New(logged)
 	if err != nil {
-		err = named("dependency "+dep.Name, err)
+		err = of("dependency "+dep.Name, err)
 	}
 	return u, c, err
 }

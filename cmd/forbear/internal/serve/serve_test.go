@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -218,6 +219,9 @@ func TestServeFaults(t *testing.T) {
 		{"no routes", []string{"--config", clitest.File(t, "policy.yaml", "service: a\n")}, "has no gateway.routes: nothing to serve"},
 		{"no file", []string{"--config", "/does/not/exist"}, "no such file"},
 		{"address taken", []string{"--listen", taken.Listener.Addr().String()}, "address already in use"},
+		{"admin address taken", []string{"--listen", "127.0.0.1:0", "--admin", taken.Listener.Addr().String()}, "--admin: listen tcp " + taken.Listener.Addr().String()},
+		{"api address taken", []string{"--listen", "127.0.0.1:0", "--admin", "off", "--database", filepath.Join(t.TempDir(), "a.db"), "--api", taken.Listener.Addr().String()}, "--api: listen tcp " + taken.Listener.Addr().String()},
+		{"no folder", []string{"--listen", "unix:/does/not/exist.sock", "--admin", "off"}, "unix:/does/not/exist.sock: the folder /does/not does not exist: make it first"},
 		{"no address", []string{"--listen", "nowhere"}, "missing port in address"},
 	} {
 		got := clitest.Run(t, Command(), "", tt.args...)

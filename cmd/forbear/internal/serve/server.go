@@ -49,7 +49,7 @@ type server struct {
 	seen fileStamp       // of the file that was read last
 	live live            // the gateway of the moment
 	kept map[string]kept // by dependency, across reloads
-	tls  *tls.Config     // of the gateway itself, from the start on; nil for none
+	tls  *tls.Config     // of the gateway's own addresses, or nil; of the first policy
 
 	probes  probes
 	watch   *watch
@@ -87,7 +87,7 @@ func (s *server) configure(ctx context.Context) (err error) {
 	if s.watch, err = newWatch(ctx, s.log, s.file.Service, !s.file.Observability.NoMetrics); err != nil {
 		return err
 	}
-	// A fault of the gateway's own certificate does not hide those of its dependencies.
+	// Both read files that the policy file names: one run shows all that are missing.
 	var own error
 	s.tls, own = s.secured()
 	return errors.Join(s.apply(s.file), own)

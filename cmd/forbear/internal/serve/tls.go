@@ -2,8 +2,6 @@ package serve
 
 import (
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -24,23 +22,9 @@ func (s *server) secured() (*tls.Config, error) {
 		MinVersion: tlsVersion(c.MinVersion), Logger: s.log,
 	}.Config()
 	if err != nil {
-		return nil, named("gateway.tls", err)
+		return nil, of("gateway.tls", err)
 	}
 	return config, nil
-}
-
-// named says of each of the errors that err joins whose it is, since each is printed on
-// a line of its own.
-func named(whose string, err error) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return fmt.Errorf("%s: %w", whose, err)
-	}
-	var errs []error
-	for _, e := range joined.Unwrap() {
-		errs = append(errs, named(whose, e))
-	}
-	return errors.Join(errs...)
 }
 
 // scheme is what the gateway's addresses begin with.

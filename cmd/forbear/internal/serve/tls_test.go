@@ -109,37 +109,32 @@ func TestServeWithoutItsCertificate(t *testing.T) {
 	}
 }
 
-// TestServeNamesAllCertificates: what is wrong with any file of any dependency and of
-// the gateway itself is said in one start, each on a line that says whose it is.
-func TestServeNamesAllCertificates(t *testing.T) {
+// TestFaultsOfFilesAtOnce: what the policy file names and serve cannot use is listed in
+// one run, and each line says whose it is.
+func TestFaultsOfFilesAtOnce(t *testing.T) {
+	t.Setenv("SERVE_TEST_EMPTY", "")
 	path := clitest.File(t, "policy.yaml", `
 dependencies:
-  a:
-    url: https://a.test
-    tls: {ca: a-ca.pem, cert: a.crt, key: a.key}
-    health: {endpoint: https://a.test/health}
-  b: {url: 'https://b.test', tls: {cert: b.pem, key: b.pem}}
+  a: {url: 'https://a.test', tls: {ca: a.pem, cert: a.crt, key: a.key}, credentials: {secret: {env: SERVE_TEST_EMPTY}}, health: {endpoint: 'https://a.test/health'}}
+  b: {url: 'https://b.test', tls: {ca: policy.yaml}}
 gateway:
   listen: 127.0.0.1:0
   tls: {cert: gw.crt, key: gw.key, client_ca: callers.pem}
   routes: [{prefix: /a, dependency: a}, {prefix: /also, dependency: a}, {prefix: /b, dependency: b}]
 `)
-	certtest.Write(t, filepath.Join(filepath.Dir(path), "callers.pem"), []byte("none"))
-	got := clitest.Run(t, Command(), "", "--config", path, "--admin", "off")
-	if got.Code != cli.ExitUsage {
-		t.Errorf("exit code %d", got.Code)
-	}
-	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(got.Errors), "forbear: serve: "), "\n")
-	want := []struct{ whose, file string }{
-		{"dependency a: ", "a-ca.pem"}, {"dependency a: ", "a.crt"}, {"dependency a: ", "a.key"}, {"dependency b: ", "b.pem"},
-		{"gateway.tls: ", "callers.pem"}, {"gateway.tls: ", "gw.crt"}, {"gateway.tls: ", "gw.key"},
-	}
-	if len(lines) != len(want) {
-		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), got.Errors)
-	}
-	for i, line := range lines {
-		if !strings.HasPrefix(line, want[i].whose) || !strings.Contains(line, string(filepath.Separator)+want[i].file) {
-			t.Errorf("line %d is %s: want %s of %s", i, line, want[i].file, want[i].whose)
-		}
+	beside := func(name string) string { return filepath.Join(filepath.Dir(path), name) }
+	want := strings.Join([]string{
+		"forbear: serve: dependency a: environment variable SERVE_TEST_EMPTY is empty",
+		"dependency a: stat " + beside("a.pem") + ": no such file or directory",
+		"dependency a: stat " + beside("a.crt") + ": no such file or directory",
+		"dependency a: stat " + beside("a.key") + ": no such file or directory",
+		"dependency b: " + beside("policy.yaml") + ": no certificate in PEM",
+		"gateway.tls: stat " + beside("callers.pem") + ": no such file or directory",
+		"gateway.tls: stat " + beside("gw.crt") + ": no such file or directory",
+		"gateway.tls: stat " + beside("gw.key") + ": no such file or directory",
+	}, "\n") + "\n"
+	got := clitest.Run(t, Command(), "", "--admin", "off", "--config", path)
+	if got.Code != cli.ExitUsage || got.Out != "" || got.Errors != want {
+		t.Errorf("got %d, %s\n%swant\n%s", got.Code, got.Out, got.Errors, want)
 	}
 }
