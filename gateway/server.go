@@ -41,12 +41,16 @@ func NewServer(h http.Handler) *http.Server {
 //     MaxHeaderBytes ends the connection, and nothing of it is kept.
 //   - PING and SETTINGS whose acknowledgements are not read (CVE-2019-9512, -9515):
 //     ten thousand frames may wait.
-//   - Request bodies that are not read: a connection may send 1 MiB ahead.
+//   - Request bodies that are not read: a stream may send 256 KiB ahead and a connection
+//     16 MiB. By default each may send 1 MiB, so that one upload whose target reads
+//     nothing would stop all others on the connection.
 func http2Limits() *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams: 250,
 		// A buffer of this size may stay with each connection; the default is 1 MiB.
-		MaxReadFrameSize: 64 << 10,
+		MaxReadFrameSize:              64 << 10,
+		MaxReceiveBufferPerStream:     256 << 10,
+		MaxReceiveBufferPerConnection: 16 << 20,
 	}
 }
 

@@ -70,7 +70,7 @@ func (x *exchange) newAttempt(call *forbear.Call) (*attempt, error) {
 	}
 	a.clone = *x.req.WithContext(ctx)
 	a.req = &a.clone
-	x.setBody(a.req)
+	x.setBody(a)
 	x.setHeaders(a, call.Attempt())
 	if err := x.authorize(a, call); err != nil {
 		return a, err
@@ -105,6 +105,15 @@ func (a *attempt) visited() *visit.Visit {
 	return &a.visit
 }
 
+// http2 returns what says whether the attempt has a connection of HTTP/2, or nil where
+// that is not known.
+func (a *attempt) http2() func() bool {
+	if a.extras == nil || a.guard.Context == nil {
+		return nil
+	}
+	return a.guard.HTTP2
+}
+
 // bareAttempt is newAttempt for a transport that adds nothing. Nothing of such
 // an attempt is left when the next one begins, so that one serves the call.
 func (x *exchange) bareAttempt(call *forbear.Call) *attempt {
@@ -115,7 +124,7 @@ func (x *exchange) bareAttempt(call *forbear.Call) *attempt {
 	a.req = x.req
 	if call.Attempt() > 1 || x.body != nil {
 		a.req = x.req.WithContext(call.Context(x.req.Context()))
-		x.setBody(a.req)
+		x.setBody(a)
 	}
 	return a
 }

@@ -54,19 +54,20 @@ func newReplay(source io.ReadCloser, limit int) *replay {
 	if r.seeker == nil && limit == 0 {
 		return nil
 	}
-	r.again = r.againWith(nil)
+	r.again = r.againWith(nil, nil)
 	return r
 }
 
-// againWith returns the GetBody of an attempt with these trailers.
-func (r *replay) againWith(trailer http.Header) func() (io.ReadCloser, error) {
+// againWith returns the GetBody of an attempt with these trailers; for apart see
+// [replayReader].
+func (r *replay) againWith(trailer http.Header, apart func() bool) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		if !r.hold() {
 			return nil, errNotKept
 		}
 		// net/http forgets to close what it asks for when it then finds no
 		// connection, so that this one counts from its first Read.
-		return &replayReader{r: r, number: r.next(), trailer: trailer, unread: true}, nil
+		return &replayReader{r: r, number: r.next(), trailer: trailer, apart: apart, unread: true}, nil
 	}
 }
 
@@ -121,12 +122,12 @@ func (r *replay) next() int {
 func (r *replay) forget() { r.over, r.buf = true, nil }
 
 // reader returns the body from its beginning, for the latest reader: that of an attempt
-// with these trailers.
-func (r *replay) reader(trailer http.Header) io.ReadCloser {
+// with these trailers; for apart see [replayReader].
+func (r *replay) reader(trailer http.Header, apart func() bool) io.ReadCloser {
 	r.opened()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &replayReader{r: r, number: r.latest, trailer: trailer}
+	return &replayReader{r: r, number: r.latest, trailer: trailer, apart: apart}
 }
 
 func (r *replay) opened() {
@@ -228,6 +229,14 @@ func (r *replay) read(p []byte, b *replayReader) (int, error) {
 	if n, err := r.buffered(p, b); n > 0 || err != nil || len(p) == 0 {
 		return n, err
 	}
+	if b.left != nil {
+		return r.readApart(p, b)
+	}
+	return r.readSource(p, b)
+}
+
+// readSource waits for what the source gives next, or another reader gets of it.
+func (r *replay) readSource(p []byte, b *replayReader) (int, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
 	if n, err := r.buffered(p, b); n > 0 || err != nil {
@@ -242,11 +251,18 @@ func (r *replay) read(p []byte, b *replayReader) (int, error) {
 var errBodyClosed = errors.New("httpretry: read of a closed request body")
 
 // replayReader reads a replay from its beginning.
+//
+// Over HTTP/2 net/http closes the body of a stream that has failed and then waits for the
+// Read under way. The source cannot be closed for that: the next attempt is to read it.
+// So where apart says that an attempt goes over such a connection, Close ends the Read of
+// the reader alone, and that of the source goes on.
 type replayReader struct {
 	r       *replay
 	number  int
 	off     int64
-	trailer http.Header // of the attempt, filled at the end
+	trailer http.Header   // of the attempt, filled at the end
+	apart   func() bool   // nil for never
+	left    chan struct{} // closed by Close, where Reads are apart
 
 	mu     sync.Mutex
 	unread bool // and not among the open ones before it is read
@@ -262,12 +278,17 @@ func (b *replayReader) Read(p []byte) (int, error) {
 		b.unread = false
 		b.r.opened()
 	}
+	if b.left == nil && !closed && b.apart != nil && b.apart() {
+		b.left = make(chan struct{})
+	}
 	b.mu.Unlock()
 	if closed {
 		return 0, errBodyClosed
 	}
 	n, err := b.r.read(p, b)
-	b.off += int64(n)
+	if n > 0 { // a Read that was left looks at the place
+		b.off += int64(n)
+	}
 	if err == io.EOF && b.trailer != nil {
 		b.r.fill(b.trailer)
 	}
@@ -278,6 +299,9 @@ func (b *replayReader) Read(p []byte) (int, error) {
 func (b *replayReader) Close() error {
 	b.mu.Lock()
 	first := !b.closed && !b.unread
+	if b.left != nil && !b.closed {
+		close(b.left)
+	}
 	b.closed = true
 	b.mu.Unlock()
 	if !first {

@@ -11,13 +11,13 @@ import (
 func TestReleaseLeavesNoHole(t *testing.T) {
 	const text = "abcdefghij"
 	r := newReplay(io.NopCloser(io.MultiReader(strings.NewReader(text))), 4)
-	first := r.reader(nil)
+	first := r.reader(nil, nil)
 	_, _ = io.ReadFull(first, make([]byte, 3))
 	if !r.hold() {
 		t.Fatal("what is kept is not enough")
 	}
 	r.next()
-	second := r.reader(nil)
+	second := r.reader(nil, nil)
 	_, _ = first.Read(make([]byte, 6)) // under way when its attempt ended: beyond the limit
 	got := make([]byte, 2)
 	_, _ = io.ReadFull(second, got)

@@ -85,14 +85,22 @@ func (x *exchange) decided(retry bool) {
 }
 
 // setBody gives an attempt its body, and net/http the means to begin it again.
-func (x *exchange) setBody(req *http.Request) {
+func (x *exchange) setBody(a *attempt) {
+	req := a.req
 	switch {
-	case x.body != nil && x.body.names != nil:
-		req.Trailer = maps.Clone(x.body.names)
-		req.Body, req.GetBody = x.body.reader(req.Trailer), x.body.againWith(req.Trailer)
-		return
 	case x.body != nil:
-		req.Body = x.body.reader(nil)
+		apart := a.http2()
+		if x.body.names == nil && apart == nil {
+			req.Body = x.body.reader(nil, nil)
+			break
+		}
+		var trailer http.Header
+		if x.body.names != nil {
+			trailer = maps.Clone(x.body.names)
+			req.Trailer = trailer
+		}
+		req.Body, req.GetBody = x.body.reader(trailer, apart), x.body.againWith(trailer, apart)
+		return
 	case x.next != nil:
 		req.Body, x.next = x.next, nil
 	}

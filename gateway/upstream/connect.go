@@ -24,12 +24,14 @@ func unconnected(r *http.Request, err error) bool {
 }
 
 // heldBody is the body of a request that may go to another address: a transport closes
-// it when it finds no connection. Nil is a body that there is not.
+// it when it finds no connection. One that has been read goes nowhere else, and is closed
+// at once: over HTTP/2 a transport waits for a Read that its Close is to end. Nil is a
+// body that there is not.
 type heldBody struct {
 	io.ReadCloser
 	mu     sync.Mutex
 	read   bool
-	closed bool
+	closed bool // and the Close was held back
 	gone   bool // it belongs to the transport for good
 }
 
@@ -80,10 +82,10 @@ func (h *heldBody) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (h *heldBody) Close() error {
 	h.mu.Lock()
-	h.closed = true
-	gone := h.gone
+	passed := h.gone || h.read
+	h.closed = h.closed || !passed
 	h.mu.Unlock()
-	if !gone {
+	if !passed {
 		return nil
 	}
 	return h.ReadCloser.Close()

@@ -41,7 +41,7 @@ type Guard struct {
 	// it was written.
 	unwritten bool
 	shared    bool        // connections may speak HTTP/2 in clear
-	http2     atomic.Bool // the latest connection does, over TLS
+	http2     atomic.Bool // the latest connection does
 	sent      atomic.Bool // the headers are on the wire, or in the buffer before it
 	stopped   atomic.Bool // the headers were about to be sent again
 
@@ -106,6 +106,9 @@ func (g *Guard) Conn() net.Conn {
 	defer g.mu.Unlock()
 	return g.conn
 }
+
+// HTTP2 reports whether the latest connection of the send is one of HTTP/2.
+func (g *Guard) HTTP2() bool { return g.http2.Load() }
 
 // Repeatable reports whether net/http sends req again after it was written, should
 // its connection die: it takes these methods and these keys for safe, whatever a

@@ -191,13 +191,14 @@ func (b *body) watch(ctx context.Context) (over func()) {
 // respond readies the connection for a response that may come before the end of the
 // body: the server would take the rest of it for itself, and what the target gets would
 // have a hole. Such a connection must serve nothing else: when the body never comes to its
-// end, the server would take what follows of it for the next request.
+// end, the server would take what follows of it for the next request. A body that was read
+// ahead, into memory, has no connection, which then cannot be readied: nothing is to be
+// done for it, and nothing of it may be read here, where another goroutine still may.
 func (b *body) respond() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.source != nil && !b.whole {
-		b.both = true
-		_ = b.in.EnableFullDuplex()
+		b.both = b.in.EnableFullDuplex() == nil
 	}
 }
 

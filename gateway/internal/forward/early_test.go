@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync/atomic"
 	"testing"
 )
 
@@ -31,4 +32,64 @@ func TestEarlyResponseOverHTTP2(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", unread{t})
 	r.Proto, r.ProtoMajor, r.ProtoMinor, r.ContentLength = "HTTP/2.0", 2, 0, -1
 	f.Forward(t.Context(), httptest.NewRecorder(), r, new(Call))
+}
+
+// answering is a transport that responds while the body is being read.
+type answering struct{ read chan struct{} }
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	go func() {
+		_, _ = io.Copy(io.Discard, r.Body)
+		close(a.read)
+	}()
+	return responding{}.RoundTrip(r)
+}
+
+// lone is a body in memory, which must not be read by two at a time.
+type lone struct {
+	t       *testing.T
+	entered chan struct{} // received from in each Read
+	end     chan struct{}
+	reading atomic.Bool
+}
+
+func (l *lone) Read([]byte) (int, error) {
+	if l.reading.Swap(true) {
+		l.t.Error("the body is read by two at a time")
+		return 0, io.EOF
+	}
+	defer l.reading.Store(false)
+	l.entered <- struct{}{}
+	<-l.end
+	return 0, io.EOF
+}
+func (*lone) Close() error { return nil }
+
+// late responds when the body is being read.
+type late struct {
+	answering
+	body *lone
+}
+
+func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.answering.RoundTrip(r)
+	<-l.body.entered
+	return resp, err
+}
+
+// TestEarlyResponseToABodyInMemory: what stands between the gateway and the connection may
+// have read the body and given another in its place. That one has no connection to be
+// brought to its end, and may still be on its way to the target.
+func TestEarlyResponseToABodyInMemory(t *testing.T) {
+	body := &lone{t: t, entered: make(chan struct{}, 1), end: make(chan struct{})}
+	sent := answering{make(chan struct{})}
+	f := Forwarder{Target: &url.URL{Scheme: "http", Host: "up"}, Send: late{sent, body}}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", body)
+	w := httptest.NewRecorder()
+	f.Forward(t.Context(), w, r, new(Call))
+	close(body.end)
+	<-sent.read
+	if got := w.Header().Get("Connection"); got != "" {
+		t.Errorf("Connection: %s, though the body's connection is not held by it", got)
+	}
 }
