@@ -89,18 +89,15 @@ func (x *exchange) setBody(a *attempt) {
 	req := a.req
 	switch {
 	case x.body != nil:
-		apart := a.http2()
-		if x.body.names == nil && apart == nil {
-			req.Body = x.body.reader(nil, nil)
-			break
-		}
-		var trailer http.Header
-		if x.body.names != nil {
-			trailer = maps.Clone(x.body.names)
+		trailer, apart := maps.Clone(x.body.names), a.http2()
+		req.Body = x.body.reader(trailer, apart)
+		if trailer != nil {
 			req.Trailer = trailer
 		}
-		req.Body, req.GetBody = x.body.reader(trailer, apart), x.body.againWith(trailer, apart)
-		return
+		if trailer != nil || apart != nil {
+			req.GetBody = x.body.againWith(trailer, apart)
+			return
+		}
 	case x.next != nil:
 		req.Body, x.next = x.next, nil
 	}
