@@ -70,5 +70,4 @@ func TestASmallRateGrowsWithinSeconds(t *testing.T) {
 	if after := p.Reading().Rate; before > 6 || after < 1.1*before {
 		t.Errorf("the rate went from %.1f to %.1f in five seconds without a refusal, want it to grow", before, after)
 	}
-
 }
