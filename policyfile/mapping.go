@@ -37,8 +37,9 @@ func (d *decoder) strict(n *yaml.Node, what string, known fields) {
 // values returns the readers of a struct's plain values, under their JSON names,
 // which Marshal and the schema go by as well. In faults prefix comes before a name.
 func (d *decoder) values(prefix string, into any) fields {
-	known := fields{}
-	for f, v := range reflect.ValueOf(into).Elem().Fields() {
+	all := reflect.ValueOf(into).Elem()
+	known := make(fields, 2*all.NumField()) // its reader adds to them
+	for f, v := range all.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" || name == "-" || !f.IsExported() {
 			continue
@@ -56,8 +57,8 @@ func (d *decoder) values(prefix string, into any) fields {
 		case *string:
 			known[name] = func(v *yaml.Node) { d.text(v, what, p) }
 		case encoding.TextUnmarshaler:
-			words := enum(f.Type)
 			known[name] = func(v *yaml.Node) {
+				words := enum(f.Type) // seldom asked for, and not free
 				if i, ok := d.choice(v, what, words...); ok {
 					_ = p.UnmarshalText([]byte(words[i])) // its own word
 				}
