@@ -82,7 +82,7 @@ func TestDrainOrder(t *testing.T) {
 		_, err := dial(to)
 		return err != nil
 	})
-	if !strings.Contains(s.log.String(), "delay=3s") {
+	if !strings.Contains(s.log.String(), "delay_ms=3000") {
 		t.Errorf("the listener closed without the delay:\n%s", s.log)
 	}
 	resp, err := http.Get(s.admin + "/metrics")
@@ -127,7 +127,7 @@ func TestDrainIsCutShort(t *testing.T) {
 	h := newHeld()
 	s := serveOver(t, h.ServeHTTP, "--drain-delay", "1h", "--drain-timeout", "1h")
 	s.signal(t, syscall.SIGINT)
-	if code := s.wait(t); code != 0 || strings.Contains(s.log.String(), "delay=") {
+	if code := s.wait(t); code != 0 || strings.Contains(s.log.String(), "delay_ms=") {
 		t.Errorf("SIGINT: code %d:\n%s", code, s.log)
 	}
 	s = serveOver(t, h.ServeHTTP, "--drain-delay", "1h", "--drain-timeout", "1h")
@@ -135,7 +135,7 @@ func TestDrainIsCutShort(t *testing.T) {
 	call := start(to, "/hold")
 	<-h.begun
 	s.signal(t, syscall.SIGTERM)
-	s.logs(t, "delay=1h")
+	s.logs(t, "delay_ms=3600000")
 	s.signal(t, syscall.SIGTERM)
 	if code := s.wait(t); code != 0 {
 		t.Errorf("a second signal: code %d", code)

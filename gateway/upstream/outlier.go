@@ -140,7 +140,7 @@ func (b *balanced) leaveOut(e *endpoint, f *forbear.Failure, now time.Time) func
 	b.divide()
 	attrs := []any{
 		slog.String("endpoint", e.address), slog.Int("failures", h.streak), slog.String("error_type", f.Type),
-		slog.Duration("for", h.until.Sub(now)), slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all)),
+		slog.Int64("for_ms", h.until.Sub(now).Milliseconds()), slog.Int("in", len(b.in)), slog.Int("endpoints", len(b.all)),
 	}
 	return func() { b.config.Logger.Warn("an endpoint is left out", attrs...) }
 }

@@ -67,7 +67,7 @@ func (s *server) shutdown(ctx context.Context, srv *http.Server) {
 		s.live.drain()
 		s.notify(s.systemd.Stopping)
 		if delay = s.graceOf(ctx); delay > 0 {
-			s.log.Info("draining: not ready, and still accepting", slog.Duration("delay", delay))
+			s.log.Info("draining: not ready, and still accepting", slog.Int64("delay_ms", delay.Milliseconds()))
 		}
 	} else {
 		s.delivery.pause()
@@ -75,11 +75,11 @@ func (s *server) shutdown(ctx context.Context, srv *http.Server) {
 	}
 	wait.Sleep(base, delay)
 	s.stopAccepting()
-	s.log.Info("stopping", slog.Int64("calls", s.underWay.calls.Load()), slog.Duration("drain", s.drain.timeout))
+	s.log.Info("stopping", slog.Int64("calls", s.underWay.calls.Load()), slog.Int64("drain_ms", s.drain.timeout.Milliseconds()))
 	limited, cancel := context.WithTimeout(base, s.drain.timeout)
 	defer cancel()
 	if err := errors.Join(srv.Shutdown(limited), s.underWay.wait(limited)); err != nil {
-		s.log.Warn("calls under way were cut off", slog.Int64("calls", s.underWay.calls.Load()), slog.String("error", err.Error()))
+		s.log.Warn("calls under way were cut off", slog.Int64("calls", s.underWay.calls.Load()))
 		_ = srv.Close()
 	}
 	s.watch.close(limited)
