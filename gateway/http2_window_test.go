@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"testing"
@@ -32,28 +33,34 @@ func TestUnreadUploadSparesOthers(t *testing.T) {
 		}
 	}()
 	<-held
+	defer func() {
+		close(release)
+		<-first
+	}()
 	for range 20 { // the first fills what it may meanwhile, and its window stays full
 		others := make(chan error, 1)
 		go func() {
 			resp, err := client.Post(url+"/other", "", bytes.NewReader(make([]byte, 100<<10)))
 			if err == nil {
 				err = resp.Body.Close()
+				if resp.StatusCode != http.StatusOK {
+					err = errors.New(resp.Status)
+				}
 			}
 			others <- err
 		}()
 		select {
 		case err := <-others:
 			if err != nil {
-				t.Error(err)
+				t.Error("another upload:", err)
+			}
+			select {
+			case <-first: // what it had sent was in the way no longer
+				t.Fatal("another upload stood still until the first was given up")
+			default:
 			}
 		case <-time.After(10 * time.Second):
-			t.Error("another upload stands still with the first")
-			close(release)
-			<-first
-			<-others
-			return
+			t.Fatal("another upload stands still with the first")
 		}
 	}
-	close(release)
-	<-first
 }
