@@ -1,12 +1,10 @@
 package gateway_test
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -38,7 +36,7 @@ func TestRefreshFailureHasItsCause(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "authorization")
 	empty, write := stored(t, "")
 	write("")
-	quotes := "http://" + saysOnce(t, "planted planted\r\n\r\n")
+	quotes := scripted(t, "planted planted\r\n\r\n")
 
 	for _, tc := range []struct {
 		name   string
@@ -82,28 +80,4 @@ func TestRefreshFailureHasItsCause(t *testing.T) {
 func host(t testing.TB, address string) string {
 	t.Helper()
 	return parse(t, address).Host
-}
-
-// saysOnce returns the address of a server that reads a request, writes what it is
-// told to, and hangs up.
-func saysOnce(t *testing.T, what string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-				_, _ = io.WriteString(c, what)
-			}
-			_ = c.Close()
-		}
-	}()
-	return l.Addr().String()
 }
