@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,6 +20,24 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
+// refusing returns an address that refuses connections, and that no one else gets
+// meanwhile: one end of a connection to elsewhere.
+func refusing(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	c, err := from.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c.LocalAddr().String()
+}
+
 // TestServeEndpoints: the addresses of the policy file are called in turns by the
 // name of the url, one that is dead fails no call and is left out, and a reload with
 // other addresses drops none either.
@@ -32,11 +51,9 @@ func TestServeEndpoints(t *testing.T) {
 			hosts.Store(r.Host, true)
 		}))
 		t.Cleanup(up.Close)
-		if i == 1 {
-			up.Close()
-		}
 		addresses = append(addresses, up.Listener.Addr().String())
 	}
+	addresses[1] = refusing(t)
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	write := func(addresses []string) {
 		text := fmt.Sprintf(`service: checkout
