@@ -36,8 +36,8 @@ func (w *eventWorld) check(e *eventExpectation) {
 			t.Errorf("%d %s, want %v", c.got, c.name, c.want)
 		}
 	}
-	if raised < e.AlertsMin || e.AlertsMin > 0 && w.alerted == 0 {
-		t.Errorf("%d alerts raised, %d told, want %d", raised, w.alerted, e.AlertsMin)
+	if raised < e.AlertsMin || e.AlertsMin > 0 && w.alerted.Load() == 0 {
+		t.Errorf("%d alerts raised, %d told, want %d", raised, w.alerted.Load(), e.AlertsMin)
 	}
 	if e.RedrivenMax != nil && len(w.redriven) > *e.RedrivenMax {
 		t.Errorf("%d redriven, at most %d", len(w.redriven), *e.RedrivenMax)
@@ -109,7 +109,7 @@ type pager eventWorld
 func (*pager) Name() string { return "pager" }
 
 func (p *pager) Notify(context.Context, deadletter.Alert) error {
-	p.alerted++
+	p.alerted.Add(1)
 	return nil
 }
 

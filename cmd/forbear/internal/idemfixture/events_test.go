@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,7 +100,7 @@ type eventWorld struct {
 	metrics   *promretry.Metrics
 
 	published map[string]consume.Event
-	alerted   int
+	alerted   atomic.Int64
 	redriven  []time.Time
 }
 
