@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/url"
 
@@ -32,16 +33,21 @@ type sourceError struct {
 // Unwrap serves errors.Is and errors.As.
 func (e sourceError) Unwrap() error { return e.error }
 
+// quoting is an error whose text may hold what a token server said.
+type quoting interface {
+	error
+	Quotes() bool
+}
+
 // LogValue returns where it failed, and why. A failure of the connection is in fixed
 // words, since the errors of net/http quote what the server sent; all other texts are
 // the gateway's own.
 func (e sourceError) LogValue() slog.Value {
-	if e.tokenURL != "" {
-		if f, ok := forbear.ClassifyNet(e.error); ok {
-			// check has parsed the address before.
-			u, _ := url.Parse(e.tokenURL)
-			return slog.StringValue("token request to " + u.Host + ": " + cmp.Or(f.Explain(), f.Type))
-		}
+	f, known := forbear.ClassifyNet(e.error)
+	_, quotes := errors.AsType[quoting](e.error)
+	if e.tokenURL == "" || !known && !quotes {
+		return slog.StringValue(e.Error())
 	}
-	return slog.StringValue(e.Error())
+	u, _ := url.Parse(e.tokenURL) // check has parsed it before
+	return slog.StringValue("token request to " + u.Host + ": " + cmp.Or(f.Explain(), f.Type, "the response cannot be read"))
 }

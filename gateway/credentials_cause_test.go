@@ -36,6 +36,7 @@ func TestRefreshFailureHasItsCause(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "authorization")
 	empty, write := stored(t, "")
 	write("")
+	redirects := scripted(t, "HTTP/1.1 302 Found\r\nLocation: http://[planted/\r\nContent-Length: 0\r\n\r\n")
 	quotes := scripted(t, "planted planted\r\n\r\n")
 
 	for _, tc := range []struct {
@@ -47,6 +48,7 @@ func TestRefreshFailureHasItsCause(t *testing.T) {
 		{"refused", of(refuses.URL), "token request to " + host(t, refuses.URL) + ": response 401"},
 		{"no server", of(gone.URL), "token request to " + host(t, gone.URL) + ": connection_refused"},
 		{"no HTTP", of(quotes), "token request to " + host(t, quotes) + ": what the server sent is not HTTP"},
+		{"a redirect", of(redirects), "token request to " + host(t, redirects) + ": the response cannot be read"},
 		{"no file", gateway.CredentialSource{Secret: gateway.Reference{File: missing}}, "open " + missing + ": no such file"},
 		{"an empty file", empty, "file " + empty.Secret.File + " is empty"},
 	} {

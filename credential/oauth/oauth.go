@@ -113,15 +113,24 @@ func (c *ClientCredentials) request(ctx context.Context, secret string) (*http.R
 	return req, nil
 }
 
+// exchangeError is an error of net/http, whose text may quote what the server sent. Who
+// writes a log can ask for that.
+type exchangeError struct{ error }
+
+func (e exchangeError) Unwrap() error { return e.error }
+
+// Quotes reports that the text may hold the server's words.
+func (exchangeError) Quotes() bool { return true }
+
 func (c *ClientCredentials) fetch(req *http.Request) (credential.Token, error) {
 	resp, err := cmp.Or(c.HTTP, http.DefaultClient).Do(req)
 	if err != nil {
-		return credential.Token{}, withoutURL(err)
+		return credential.Token{}, exchangeError{withoutURL(err)}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
-		return credential.Token{}, err
+		return credential.Token{}, exchangeError{err}
 	}
 	if resp.StatusCode != http.StatusOK {
 		return credential.Token{}, c.refusal(resp.StatusCode, body)
