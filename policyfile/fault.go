@@ -29,6 +29,8 @@ type Fault struct {
 	// Dependency and Field name what breaks the rule, as in "payments" and
 	// "backoff.cap". They are set together with Rule.
 	Dependency, Field string
+	// Route is that of the dependency.
+	Route string
 }
 
 // Error returns "file:line:column: message (rule)".

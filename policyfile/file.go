@@ -45,6 +45,12 @@ type File struct {
 	Format string `json:"-"`
 	// Unjudged lists what an adapter met and cannot judge.
 	Unjudged []*Fault `json:"-"`
+	// Limits lists the rules that the foreign software cannot hold, whatever the
+	// file says: one fault for each rule.
+	Limits []*Fault `json:"-"`
+	// Quiet counts what an adapter judged that retries nothing and is not among the
+	// dependencies.
+	Quiet int `json:"-"`
 
 	places map[string]Position
 }
@@ -98,6 +104,15 @@ type Dependency struct {
 	// file leaves out are zero and mean the defaults of the kind.
 	Policy forbear.Policy `json:",inline"`
 	At     Position       `json:"-"`
+
+	// Route tells several policies of foreign software for one dependency apart, as
+	// the name of a route does; "" in a policy file.
+	Route string `json:"-"`
+	// Lacks names what foreign software has no bound for, as "budget" and "total".
+	Lacks []string `json:"-"`
+	// AtLeast says that there may be more attempts than Policy has: the adapter
+	// could not see all that decides it.
+	AtLeast bool `json:"-"`
 
 	places map[string]place
 }
@@ -248,7 +263,8 @@ func parse(name string, data []byte, now time.Time) (*File, error) {
 // Inspect reads data as [Parse] does, for tools that judge a file and do not
 // run by it. What leaves the standard but can be read is no fault of the
 // file: it is returned in refused, each with its rule, and waivers are not
-// applied. err holds the other faults.
+// applied. err holds the other faults; f and refused are what could be read all
+// the same.
 func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
 	d := &decoder{name: name, now: time.Now(), inspect: true}
 	f = d.read(data)
@@ -263,10 +279,7 @@ func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
 		}
 	}
 	d.faults = rest
-	if err := d.err(); err != nil {
-		return nil, nil, err
-	}
-	return f, refused, nil
+	return f, refused, d.err()
 }
 
 // read returns a file even after faults, as far as it could be read; the

@@ -9,6 +9,15 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
+// Sections returns the keys that a policy file may have at its top, in no order that
+// means anything.
+func Sections() []string { return slices.Clone(topKeys) }
+
+var topKeys = []string{
+	"$schema", "service", "instances", "idempotency", "observability", "profiles",
+	"dependencies", "consumers", "webhooks", "waivers", "gateway", "lint",
+}
+
 // file reads the whole document. Sections are read in the order in which
 // they need each other, whatever their order in the file: profiles before
 // dependencies, waivers before the policies they lift rules for.

@@ -179,6 +179,8 @@ type Report struct {
 	Files    []string
 	Findings []Finding
 	Rules    []Rule
+	// Problems are the files that could not be judged, or not as a whole.
+	Problems []Problem
 	// ShowSuppressed has the suppressed findings written too.
 	ShowSuppressed bool
 	// Extra is added to the JSON under "details".

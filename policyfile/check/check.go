@@ -33,6 +33,9 @@ type Options struct {
 	MaxAmplification float64
 	// MaxDuration bounds each synchronous call; 0 sets no bound.
 	MaxDuration time.Duration
+	// Incomplete says that some files could not be judged, so that the worst cases
+	// are no upper bounds.
+	Incomplete bool
 }
 
 // Result is what a run found.
@@ -44,6 +47,8 @@ type Result struct {
 	// ssh-keygen. Such a run does not pass: a gate that could not look must
 	// not look green.
 	Unjudged []error
+	// Incomplete is that of the options.
+	Incomplete bool
 }
 
 // run gathers the findings of one Run. It is used by one goroutine.
@@ -71,14 +76,38 @@ func Run(sources []Source, o Options) *Result {
 		r.refused(s)
 		r.file(s.File)
 		for _, d := range s.File.All() {
+			before := len(r.findings)
 			r.dependency(s, d)
+			r.routed(d.Route, r.findings[before:])
+			if s.File.Format != "" {
+				foreignHints(r.findings[before:])
+			}
 		}
 		r.waivers(s.File, first, len(r.findings))
 	}
 	r.owners()
-	loads := r.graph()
+	loads := r.graph(r.layers())
 	report.Sort(r.findings)
-	return &Result{r.findings, loads, r.unjudged}
+	return &Result{r.findings, loads, r.unjudged, r.Incomplete}
+}
+
+// foreignHints gives findings about other software the reason for a hint: a fix that
+// names fields of a policy file would not help the reader of an Envoy file.
+func foreignHints(found []report.Finding) {
+	for i := range found {
+		found[i].Hint = ruleOf(found[i].ID).Why
+	}
+}
+
+// routed tells findings about routes to one dependency apart: a baseline that knows
+// the fault of one route does not know that of the next.
+func (r *run) routed(route string, found []report.Finding) {
+	if route == "" {
+		return
+	}
+	for i := range found {
+		found[i].Key = route + "\x00" + found[i].Key
+	}
 }
 
 // Worst returns the gravest severity among the findings that count; ok is
@@ -123,16 +152,20 @@ func (r *run) refused(s Source) {
 	for _, f := range s.Refused {
 		rule := idOf(s.File, f)
 		subject := cmp.Or(f.Dependency, s.File.Service)
+		before := len(r.findings)
 		found := r.add(rule, f.Position, subject, "%s", f.Message)
 		found.Key = f.Field
+		r.routed(f.Route, r.findings[before:])
 		if rule == "FC001" && s.File.Format == "" {
 			found.Severity = report.Error // it can be judged: a policy file with it is refused
 		}
-		// A fix that names fields of a policy file would not help the
-		// reader of an Envoy file.
 		if s.File.Format != "" {
-			found.Hint = ruleOf(rule).Why // the fix speaks of policy files
+			foreignHints(r.findings[before:])
 		}
+	}
+	for _, f := range s.File.Limits {
+		found := r.add("FC002", f.Position, s.File.Format, "%s", f.Message)
+		found.Standard, found.Key = f.Rule, f.Rule
 	}
 	for _, f := range s.File.Unjudged {
 		r.add("FC001", f.Position, f.Dependency, "%s", f.Message).Key = f.Message

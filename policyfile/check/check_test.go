@@ -128,7 +128,8 @@ func TestRulesAreWellFormed(t *testing.T) {
 		if r.Name == "" || r.Summary == "" || r.Why == "" || r.Fix == "" {
 			t.Errorf("%s lacks a text", r.ID)
 		}
-		if r.Waivable && (r.Standard == "" || r.Standard == "R-9") {
+		// FC002 stands for several rules: each finding names its own.
+		if r.Waivable && r.ID != "FC002" && (r.Standard == "" || r.Standard == "R-9") {
 			t.Errorf("%s is waivable, but by no rule", r.ID)
 		}
 	}

@@ -92,11 +92,11 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 	}
 }
 
-// refuses reports whether the reader has refused that field already: a
-// second finding about it would only repeat the first.
+// refuses reports whether the reader has refused that field already, or the
+// software has nothing that bounds it: a second finding would only repeat the first.
 func refuses(s Source, d *policyfile.Dependency, field string) bool {
-	return slices.ContainsFunc(s.Refused, func(f *policyfile.Fault) bool {
-		return f.Dependency == d.Name && f.Field == field
+	return slices.Contains(d.Lacks, field) || slices.ContainsFunc(s.Refused, func(f *policyfile.Fault) bool {
+		return f.Dependency == d.Name && f.Route == d.Route && f.Field == field
 	})
 }
 

@@ -36,9 +36,18 @@ type Load struct {
 	// Duration is the longest that a call may take: what attempts and waits
 	// come to, and never more than the total.
 	Duration time.Duration `json:"duration_ns"`
+	// Layers are the others that retry the same dependency, as "istio". Their
+	// attempts are in the figures of the path, and not in the load's own.
+	Layers []string `json:"layers,omitempty"`
+	// AtLeast says that something on the path could not be judged or bounded: the
+	// figures may be higher.
+	AtLeast bool `json:"at_least,omitzero"`
 
-	kind forbear.Kind
-	at   policyfile.Position
+	kind   forbear.Kind
+	at     policyfile.Position
+	around reach // the factors of the other layers
+
+	pathWithout []string // the worst one without budgets
 }
 
 // edge is one call relation between services, from the caller to the called.
@@ -97,7 +106,8 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	p := d.Policy.WithDefaults()
 	l := Load{
 		File: s.File.Name, Line: d.At.Line, Service: cmp.Or(s.File.Service, s.File.Name), Dependency: d.Name,
-		Attempts: attempts(&d.Policy), kind: d.Policy.Kind, at: d.At,
+		Attempts: attempts(&d.Policy), AtLeast: d.AtLeast, kind: d.Policy.Kind, at: d.At,
+		around: reach{without: 1, with: 1, busy: 1},
 	}
 	l.Without = float64(l.Attempts)
 	// A budget bounds the load only where the reader has not refused it.
@@ -113,24 +123,21 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	return l
 }
 
-// graph computes the loads of all dependencies and along all paths, and
+// graph computes the loads of all dependencies along all paths, and
 // judges them against the limits. It needs all files at once: three layers
 // with three attempts each send 27 requests, and no single file shows that.
-func (r *run) graph() []Load {
-	var edges []edge
+func (r *run) graph(units []*unit) []Load {
+	edges := make([]edge, 0, len(units))
 	services := map[string][]Source{}
 	for _, s := range r.sources {
 		if s.File.Service != "" {
 			services[s.File.Service] = append(services[s.File.Service], s)
 		}
 	}
-	for _, s := range r.sources {
-		for _, d := range s.File.All() {
-			l := worst(s, d)
-			edges = append(edges, edge{l.Service, d.Target(), &l})
-			// Only a service whose own file is here can be compared.
-			r.givesUpFirst(d, services[d.Target()])
-		}
+	for _, u := range units {
+		edges = append(edges, edge{u.load.Service, u.dep.Target(), u.load})
+		// Only a service whose own file is here can be compared.
+		r.givesUpFirst(u.dep, services[u.dep.Target()])
 	}
 	// Edges are looked up by the called service, because the walk goes
 	// upwards.
@@ -144,8 +151,10 @@ func (r *run) graph() []Load {
 		// The dependency's own factor comes on top of the worst path to
 		// its caller.
 		up := g.reach(e.from, nil)
-		l.Path = append(slices.Clone(up.path), l.Dependency)
-		l.PathWithout, l.PathWith, l.PathBusy = up.without*l.Without, up.with*l.With, up.busy*l.Busy
+		to := up.through(e, l.Dependency)
+		l.Path, l.pathWithout = to.path, to.pathWithout
+		l.PathWithout, l.PathWith, l.PathBusy = to.without, to.with, to.busy
+		l.AtLeast = to.open
 		r.limits(l)
 		out = append(out, *l)
 	}
@@ -157,15 +166,29 @@ func (r *run) graph() []Load {
 }
 
 // limits judges one path against the limits of the run. The tiny margin
-// forgives the rounding of multiplied budgets.
+// forgives the rounding of multiplied budgets. What has no bound is over any limit.
 func (r *run) limits(l *Load) {
-	if r.MaxAmplification > 0 && l.PathWith > r.MaxAmplification+1e-9 {
-		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s along %s: the limit is %s",
-			l.Dependency, number(l.PathWith), strings.Join(l.Path, " -> "), number(r.MaxAmplification))
+	path := strings.Join(l.Path, " -> ")
+	switch {
+	case r.MaxAmplification <= 0:
+	case l.PathWith > r.MaxAmplification+1e-9:
+		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s: the limit is %s",
+			l.Dependency, atLeast(l.AtLeast), number(l.PathWith), path, number(r.MaxAmplification))
+	case l.AtLeast:
+		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s, of which not all could be judged: the limit is %s",
+			l.Dependency, atLeast(true), number(l.PathWith), path, number(r.MaxAmplification))
 	}
 	if r.MaxDuration > 0 && !l.kind.Durable() && l.Duration > r.MaxDuration {
 		r.add("FC505", l.at, l.Dependency, "a call to %s may take %v: the limit is %v", l.Dependency, l.Duration, r.MaxDuration)
 	}
+}
+
+// atLeast stands before a figure that is no upper bound.
+func atLeast(open bool) string {
+	if open {
+		return ">= "
+	}
+	return ""
 }
 
 // givesUpFirst compares an attempt on a service, whose own file is among the
@@ -212,7 +235,20 @@ type circle struct {
 // outermost service.
 type reach struct {
 	without, with, busy float64
-	path                []string
+	// path is the worst with budgets, and pathWithout the worst without.
+	path, pathWithout []string
+	// open says that a part of a path has no bound, or none that is known.
+	open bool
+}
+
+// through returns the load that arrives behind an edge, at a service of that name.
+func (up reach) through(e edge, name string) reach {
+	l := e.load
+	return reach{
+		without: up.without * l.Without * l.around.without, with: up.with * l.With * l.around.with, busy: up.busy * l.Busy * l.around.busy,
+		path: append(slices.Clone(up.path), name), pathWithout: append(slices.Clone(up.pathWithout), name),
+		open: up.open || l.AtLeast,
+	}
 }
 
 // reach returns the worst path down to a service. below holds the services
@@ -222,20 +258,24 @@ func (g *walker) reach(service string, below []string) reach {
 	if known, ok := g.done[service]; ok {
 		return known
 	}
-	best := reach{1, 1, 1, []string{service}}
+	best := reach{without: 1, with: 1, busy: 1, path: []string{service}, pathWithout: []string{service}}
 	below = append(below, service)
 	for _, e := range g.into[service] {
 		if i := slices.Index(below, e.from); i >= 0 {
 			g.circle(e, below[i:])
+			best.open = true
 			continue
 		}
 		up := g.reach(e.from, below)
 		// All maxima are kept: the worst path with budgets may differ
 		// from that without.
-		best.busy = max(best.busy, up.busy*e.load.Busy)
-		if without, with := up.without*e.load.Without, up.with*e.load.With; with > best.with || without > best.without {
-			best.without, best.with = max(without, best.without), max(with, best.with)
-			best.path = append(slices.Clone(up.path), service)
+		to := up.through(e, service)
+		best.busy, best.open = max(best.busy, to.busy), best.open || to.open
+		if to.with > best.with {
+			best.with, best.path = to.with, to.path
+		}
+		if to.without > best.without {
+			best.without, best.pathWithout = to.without, to.pathWithout
 		}
 	}
 	g.done[service] = best

@@ -8,30 +8,29 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // Markdown writes who owns the retries of each dependency, the worst cases
 // and the findings, for a pull request or a wiki page.
-func Markdown(w io.Writer, sources []Source, r *Result) error {
+func Markdown(w io.Writer, read *Reading, r *Result) error {
 	var b strings.Builder
 	b.WriteString("## Who retries\n\n| Dependency | Retry owner | Other layers |\n|---|---|---|\n")
-	for _, s := range sources {
+	i := 0
+	for _, s := range read.Sources {
 		for _, d := range s.File.All() {
-			// The file may say it in its own words; otherwise the rule
-			// stands here.
-			others := cmp.Or(d.OtherLayers, "Do not retry "+d.Name+" elsewhere")
-			if d.Policy.Disabled {
-				others = "No one retries " + d.Name
-			} else if d.Policy.Kind.Durable() && d.OtherLayers == "" {
-				others = "Hand over and return; do not retry " + d.Name + " elsewhere"
+			owner := cmp.Or(d.Policy.Owner, "**no one**")
+			if s.File.Format != "" {
+				owner = s.File.Format + ", in " + s.File.Name
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(d.Name), cell(cmp.Or(d.Policy.Owner, "**no one**")), cell(others))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(d.Name), cell(owner), cell(others(d, &r.Loads[i])))
+			i++
 		}
 	}
 	b.WriteString("\n## Worst case\n\n| Call | Attempts | Load, no budget | Load, with budget | Busy client | Longest |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, l := range r.Loads {
 		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %sx | %v |\n", cell(strings.Join(l.Path, " → ")), l.Attempts,
-			number(l.PathWithout), number(l.PathWith), number(l.PathBusy), l.Duration)
+			atLeast(l.AtLeast)+number(l.PathWithout), atLeast(l.AtLeast)+number(l.PathWith), number(l.PathBusy), l.Duration)
 	}
 	counting := (&report.Report{Findings: r.Findings}).Counting()
 	fmt.Fprintf(&b, "\n## Findings: %d\n", len(counting))
@@ -41,8 +40,30 @@ func Markdown(w io.Writer, sources []Source, r *Result) error {
 	for _, f := range counting {
 		fmt.Fprintf(&b, "| `%s:%d` | **%s** %s | %s |\n", f.File, f.Line, f.Severity, cell(f.Message), strings.TrimSpace(f.ID+" "+f.Standard))
 	}
+	if len(read.Problems) > 0 {
+		fmt.Fprintf(&b, "\n## Not judged: %d\n\n| Where | Why |\n|---|---|\n", len(read.Problems))
+	}
+	for _, p := range read.Problems {
+		fmt.Fprintf(&b, "| `%s:%d` | %s: %s |\n", p.File, max(p.Line, 1), p.Kind, cell(p.Message))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// others says what the layers around the owner do: what was found, or what the file
+// says in its own words, or else the rule.
+func others(d *policyfile.Dependency, l *Load) string {
+	switch {
+	case len(l.Layers) > 0:
+		return "**" + strings.Join(l.Layers, ", ") + " retries it too**"
+	case d.Policy.Disabled:
+		return "No one retries " + d.Name
+	case d.OtherLayers != "":
+		return d.OtherLayers
+	case d.Policy.Kind.Durable():
+		return "Hand over and return; do not retry " + d.Name + " elsewhere"
+	}
+	return "Do not retry " + d.Name + " elsewhere"
 }
 
 // cells escapes what would end a table's cell or begin a tag: names and
@@ -64,21 +85,36 @@ func Table(w io.Writer, r *Result) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-*s  %8s  %18s  %18s  %12s  %s\n", width, "worst case", "attempts", "load, no budget", "load, with budget", "busy client", "longest call")
-	var most *Load
-	for i := range r.Loads {
-		l := &r.Loads[i]
+	for _, l := range r.Loads {
 		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %v\n", width, l.Service+" -> "+l.Dependency, l.Attempts,
-			number(l.Without), number(l.With), number(l.Busy), l.Duration)
-		// The first of equals, so that the line does not change between
-		// runs.
-		if most == nil || l.PathWith > most.PathWith {
-			most = l
-		}
+			atLeast(l.AtLeast)+number(l.Without), atLeast(l.AtLeast)+number(l.With), number(l.Busy), l.Duration)
 	}
-	fmt.Fprintf(&b, "whole graph: at worst %sx with budgets (%sx for busy clients, %sx without), along %s; longest synchronous call %v\n",
-		number(most.PathWith), number(most.PathBusy), number(most.PathWithout), strings.Join(most.Path, " -> "), longest(r.Loads))
+	b.WriteString(summary(r))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// summary is the last line of the table: the worst paths with budgets and without,
+// which may be two.
+func summary(r *Result) string {
+	// The first of equals, so that the line does not change between runs.
+	with, without, open := &r.Loads[0], &r.Loads[0], r.Incomplete
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		if l.PathWith > with.PathWith {
+			with = l
+		}
+		if l.PathWithout > without.PathWithout {
+			without = l
+		}
+		open = open || l.AtLeast
+	}
+	sign, path, other := atLeast(open), strings.Join(with.Path, " -> "), strings.Join(without.pathWithout, " -> ")
+	figures := fmt.Sprintf("%s%sx with budgets (%sx for busy clients, %s%sx without), along %s", sign, number(with.PathWith), number(with.PathBusy), sign, number(without.PathWithout), path)
+	if other != path {
+		figures = fmt.Sprintf("%s%sx with budgets (%sx for busy clients), along %s; %s%sx without, along %s", sign, number(with.PathWith), number(with.PathBusy), path, sign, number(without.PathWithout), other)
+	}
+	return fmt.Sprintf("whole graph: at worst %s; longest synchronous call %v\n", figures, longest(r.Loads))
 }
 
 // longest returns the longest call of a kind whose caller waits for it. It

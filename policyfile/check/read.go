@@ -1,27 +1,139 @@
 package check
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/foreign"
 )
 
-// Read reads a file for judging: a policy file, or the configuration of
-// other software when it looks like one. The faults of a policy file are
-// returned as a [*policyfile.Error].
-func Read(name string, data []byte) (Source, error) { return ReadAs("", name, data) }
+// Input is a file for judging.
+type Input struct {
+	Name string
+	Data []byte
+	// Format is "forbear" or one of [foreign.Formats]; "" finds out.
+	Format string
+	// Met says that the file was met in a folder, and not named: it need not be
+	// recognized.
+	Met bool
+}
 
-// ReadAs reads a file of the given format: "forbear", or one of
-// [foreign.Formats]; "" finds out by its name and its contents.
-func ReadAs(format, name string, data []byte) (Source, error) {
-	if format == "" {
-		format = foreign.Detect(name, data)
+// Reading is what a set of files holds.
+type Reading struct {
+	Sources []Source
+	// Problems are the files that were not read, or not as a whole, and those that
+	// were not recognized.
+	Problems []report.Problem
+	// Files counts those that were recognized.
+	Files int
+
+	names []string
+}
+
+// Names are those of all files, in their order.
+func (r *Reading) Names() []string { return r.names }
+
+// ReadAll reads files for judging: policy files, and the configuration of other
+// software. What a file is, is decided by its parsed structure. Files of one product
+// are read together, since a route may stand in one and its cluster in another.
+func ReadAll(inputs []Input) *Reading {
+	r := &Reading{}
+	var parts []foreign.Part
+	for _, in := range inputs {
+		r.names = append(r.names, in.Name)
+		opened := foreign.Open(in.Name, in.Data, in.Format)
+		for _, p := range opened.Policies {
+			r.policy(in.Name, p)
+		}
+		for _, f := range opened.Faults {
+			r.problem(report.Unread, f.Position, f.Message, true)
+		}
+		parts = append(parts, opened.Parts...)
+		switch {
+		case len(opened.Parts)+len(opened.Policies) > 0:
+			r.Files++
+		case len(opened.Faults) == 0:
+			r.unrecognized(in, opened)
+		}
 	}
-	// What no adapter recognises is read as a policy file, whose reader
-	// names what is wrong.
-	if format == "" || format == "forbear" {
-		f, refused, err := policyfile.Inspect(name, data)
-		return Source{File: f, Refused: refused}, err
+	for _, f := range foreign.Read(parts) {
+		r.Sources = append(r.Sources, Source{File: f.File, Refused: f.Refused})
 	}
-	f, refused, err := foreign.Read(format, name, data)
-	return Source{File: f, Refused: refused}, err
+	return r
+}
+
+// policy reads a policy file. What is wrong with it keeps nothing else in it from
+// being judged.
+func (r *Reading) policy(name string, p foreign.Policy) {
+	f, refused, err := policyfile.Inspect(name, p.Data)
+	r.Sources = append(r.Sources, Source{File: f, Refused: refused})
+	if faults, ok := errors.AsType[*policyfile.Error](err); ok {
+		for _, f := range faults.Faults {
+			r.problem(report.Faulty, f.Position, f.Message, true)
+		}
+		if faults.More > 0 {
+			r.problem(report.Faulty, policyfile.Position{File: name}, fmt.Sprintf("%d more faults", faults.More), true)
+		}
+	}
+}
+
+// unrecognized records a file that nothing reads. One that was named has to be
+// judged; of one that was met, people are told when it speaks of retries.
+func (r *Reading) unrecognized(in Input, opened *foreign.Opened) {
+	at, message := policyfile.Position{File: in.Name}, "neither a policy file nor a configuration that check knows"
+	if opened.Retry.Line > 0 {
+		at, message = opened.Retry, message+", and has a setting for retries here"
+	}
+	r.problem(report.Unrecognized, at, cmp.Or(opened.Why, message), !in.Met)
+}
+
+func (r *Reading) problem(kind report.ProblemKind, at policyfile.Position, message string, fatal bool) {
+	r.Problems = append(r.Problems, report.Problem{
+		Kind: kind, File: at.File, Line: at.Line, Column: at.Column, Message: message, Fatal: fatal,
+	})
+}
+
+// Fatal reports whether a problem keeps the run from passing, or nothing was
+// recognized at all.
+func (r *Reading) Fatal() bool {
+	for _, p := range r.Problems {
+		if p.Fatal {
+			return true
+		}
+	}
+	return r.Files == 0
+}
+
+// Units counts what was judged: dependencies, consumers, webhooks, and the routes
+// and backends of other software.
+func (r *Reading) Units() (n int) {
+	for _, s := range r.Sources {
+		n += len(s.File.All()) + s.File.Quiet
+	}
+	return n
+}
+
+// Err joins the problems that are fatal, for those who need no report.
+func (r *Reading) Err() error {
+	var errs []error
+	for _, p := range r.Problems {
+		if p.Fatal {
+			errs = append(errs, fmt.Errorf("%s:%d:%d: %s", p.File, p.Line, p.Column, strings.TrimSpace(p.Message)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Read is [ReadAll] for one file, of which it returns the first part: what a policy
+// file is as a whole.
+func Read(name string, data []byte) (Source, error) {
+	r := ReadAll([]Input{{Name: name, Data: data}})
+	if len(r.Sources) == 0 {
+		return Source{}, r.Err()
+	}
+	return r.Sources[0], r.Err()
 }

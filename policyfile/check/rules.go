@@ -41,6 +41,13 @@ var table = []report.Rule{
 		Fix:     "Judge it by hand.",
 	},
 
+	{
+		ID: "FC002", Name: "beyond-the-product", Severity: note, Waivable: true,
+		Summary: "the software cannot hold a rule, whatever its file says",
+		Why:     "What a product has no setting for cannot be mended in its file, and holds for each of its retries.",
+		Fix:     "Put forbear's gateway behind it and switch its retries off, switch them off alone, or have a waiver signed.",
+	},
+
 	// FC1xx: the retry budget.
 	{
 		ID: "FC101", Name: "retry-budget-missing", Standard: "R-7", Severity: fail, Waivable: true,
@@ -245,7 +252,7 @@ var table = []report.Rule{
 	},
 	{
 		ID: "FC502", Name: "two-owners", Severity: fail,
-		Summary: "two files name different owners for one dependency",
+		Summary: "two owners are named for one dependency, or two layers retry it",
 		Why:     "Two layers that both retry multiply.",
 		Fix:     "Agree on one owner; the others do not retry.",
 	},

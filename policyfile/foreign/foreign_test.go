@@ -3,6 +3,7 @@ package foreign
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,34 +23,87 @@ func TestNginxTime(t *testing.T) {
 }
 
 func TestBrokenFiles(t *testing.T) {
-	for _, tt := range []struct{ format, data, want string }{
-		{"nginx", "http {\n  proxy_pass http://a;\n", "f:3:1: a block has no end"},
-		{"nginx", "http }", "unexpected }"},
-		{"nginx", "listen 80", `"listen" has no end`},
-		{"nginx", strings.Repeat("a {", 60), "more than 50 blocks"},
-		{"grpc", `{"methodConfig": [`, "not YAML"},
-		{"other", "", `unknown format "other"`},
+	for _, tt := range []struct{ name, data, want string }{
+		{"f.conf", "http {\n  proxy_pass http://a;\n", "f.conf:3:1: a block has no end"},
+		{"f.conf", "server {} http }", `"http" has no end`},
+		{"f.conf", "proxy_pass http://a; listen 80", `"listen" has no end`},
+		{"f.conf", strings.Repeat("http {", 60), "more than 50 blocks"},
+		{"f.json", `{"methodConfig": [{"retryPolicy": `, "not JSON: the file ends in the middle of a value"},
+		{"f.json", "{\n  // three times\n  \"methodConfig\": [{\"retryPolicy\": {}}]}", "f.json:2:3: not JSON: comments are not part of it"},
+		{"f.yaml", "a: {{ .Values.retries }}\nb: [\n", "a template: render it"},
+		{"f.yaml", "kind: VirtualService\napiVersion: networking.istio.io/v1\nspec:\n  http: [{retries: {attempts: 1, attempts: 50}}]\n", "f.yaml:4:34: a key stands twice here"},
 	} {
-		_, _, err := Read(tt.format, "f", []byte(tt.data))
-		if tt.data == "http }" {
-			tt.want = `"http" has no end`
+		opened := Open(tt.name, []byte(tt.data), "")
+		if len(opened.Faults) != 1 || !strings.Contains(opened.Faults[0].Error(), tt.want) {
+			t.Errorf("%s %q: got %v, want %s", tt.name, tt.data, opened.Faults, tt.want)
 		}
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s %q: got %v, want %s", tt.format, tt.data, err, tt.want)
-		}
+	}
+	if opened := Open("f", nil, "other"); len(opened.Faults) != 1 || !strings.Contains(opened.Faults[0].Error(), `unknown format "other"`) {
+		t.Errorf("got %v", opened.Faults)
 	}
 }
 
-// A policy file is not taken for something else.
-func TestDetectLeavesPolicyFilesAlone(t *testing.T) {
-	for _, text := range []string{
-		"service: a\ndependencies: {b: {owner: a}}\n",
-		"defaults:\n  a: b\n",
-		"backend: x\n",
+// formats says what a file is taken for.
+func formats(name, data string) string {
+	opened := Open(name, []byte(data), "")
+	var found []string
+	for range opened.Policies {
+		found = append(found, "forbear")
+	}
+	for _, p := range opened.Parts {
+		found = append(found, p.Format)
+	}
+	if len(opened.Faults) > 0 {
+		found = append(found, "fault")
+	}
+	return strings.Join(found, " ")
+}
+
+// What a file is does not hang on words in its values and comments.
+func TestOpen(t *testing.T) {
+	const vs = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: []}\n"
+	for _, tt := range []struct{ name, file, text, want string }{
+		{"policy", "p.yaml", "service: a\ndependencies: {b: {owner: a}}\n", "forbear"},
+		{"policy that speaks of nginx", "p.yaml", "service: a\ndependencies:\n  b: {owner: a, other_layers: \"nginx has proxy_pass and methodConfig\"}\n", "forbear"},
+		{"policy with a comment", "p.yaml", "# static_resources: none; networking.istio.io/ is off\nservice: a\ndependencies: {b: {owner: a}}\n", "forbear"},
+		{"policy called a conf", "p.conf", "service: a\ndependencies: {b: {owner: a}}\n", "forbear"},
+		{"policy in JSON", "p.json", `{"service": "a", "dependencies": {"b": {"other_layers": "virtual_hosts"}}}`, "forbear"},
+		{"policy with an unknown key", "p.yaml", "service: a\nstatic: 1\ndependencies: {b: {owner: a}}\n", "forbear"},
+		{"policy with a slip", "p.yaml", "service: a\ndependancies: {b: {owner: a}}\n", "forbear"},
+		{"dependencies of a program", "package.json", `{"name": "a", "version": "1", "dependencies": {"left-pad": "^1.0.0"}}`, ""},
+		{"dependencies of a chart", "Chart.yaml", "dependencies:\n  - name: redis\n", ""},
+		{"lock file", "package-lock.json", `{"name": "a", "version": "1", "lockfileVersion": 1, "requires": true, "dependencies": {"b": {"version": "1"}}}`, ""},
+		{"defaults", "d.yaml", "defaults:\n  a: b\n", ""},
+		{"backend", "b.yaml", "backend: x\n", ""},
+		{"list of Kubernetes", "l.yaml", "apiVersion: v1\nkind: List\nitems:\n  - {apiVersion: networking.istio.io/v1, kind: VirtualService, spec: {http: []}}\n", "istio"},
+		{"documents", "d.yaml", "kind: Deployment\n---\n" + vs + "---\n" + vs, "istio istio"},
+		{"config map", "c.yaml", "apiVersion: v1\nkind: ConfigMap\ndata:\n  nginx.conf: |\n    server { location / { proxy_pass http://a; } }\n  haproxy.cfg: |\n    defaults\n      retries 50\n    backend a\n      server a a:80\n  envoy.yaml: |\n    static_resources: {}\n  service.json: '{\"methodConfig\": []}'\n  policy.yaml: |\n    service: a\n    dependencies: {b: {owner: a}}\n", "forbear nginx haproxy envoy grpc"},
+		{"values of a chart", "values.yaml", "app:\n  grpc:\n    serviceConfig: |\n      {\"methodConfig\": [{\"retryPolicy\": {\"maxAttempts\": 50}}]}\n", "grpc"},
+		{"envoy's admin", "dump.json", `{"configs": [{"@type": "type.googleapis.com/envoy.admin.v3.RoutesConfigDump", "dynamic_route_configs": []}]}`, "envoy"},
+		{"clusters of istioctl", "clusters.json", `[{"name": "outbound|80||a.b.svc.cluster.local", "type": "EDS", "connectTimeout": "10s", "lbPolicy": "LEAST_REQUEST"}]`, "envoy"},
+		{"filter of Istio", "f.yaml", "apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nspec: {configPatches: []}\n", "envoy"},
+		{"records of gRPC", "txt.json", `[{"percentage": 10, "serviceConfig": {"methodConfig": []}}]`, "grpc"},
+		{"merge key", "m.yaml", "base: &b {apiVersion: networking.istio.io/v1, kind: VirtualService}\nvs:\n  <<: *b\n  spec: {http: []}\n", "istio"},
+		{"settings with comments", "tsconfig.json", "{\n // strict\n \"compilerOptions\": {}}", ""},
+		{"nothing", "e.yaml", "", ""},
 	} {
-		if got := Detect("policy.yaml", []byte(text)); got != "" {
-			t.Errorf("%q was taken for %s", text, got)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			if got := formats(tt.file, tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A text inside of a file keeps its own lines.
+func TestInnerLines(t *testing.T) {
+	const text = "apiVersion: v1\nkind: ConfigMap\ndata:\n  default.conf: |\n    # edge\n    server {\n      location / {\n        proxy_next_upstream off;\n        proxy_pass https://payments;\n      }\n    }\n"
+	results := Read(Open("c.yaml", []byte(text), "").Parts)
+	if len(results) != 1 || len(results[0].File.Dependencies) != 1 {
+		t.Fatalf("got %v", results)
+	}
+	if at := results[0].File.Dependencies[0].At.String(); at != "c.yaml:9:9" {
+		t.Errorf("got %s, want c.yaml:9:9", at)
 	}
 }
 
@@ -67,13 +121,14 @@ func FuzzRead(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range Formats() {
-			file, refused, err := Read(format, "f", data)
-			if err != nil {
-				continue
+		for _, format := range append(Formats(), "", "forbear") {
+			opened := Open("f", data, format)
+			faults := opened.Faults
+			for _, result := range Read(opened.Parts) {
+				faults = slices.Concat(faults, result.Refused, result.File.Unjudged, result.File.Limits)
 			}
-			for _, fault := range append(refused, file.Unjudged...) {
-				if fault.Line < 1 || fault.Column < 1 {
+			for _, fault := range faults {
+				if fault.Line < 1 || fault.Column < 1 || fault.File != "f" {
 					t.Errorf("%s: fault %+v", format, fault)
 				}
 			}

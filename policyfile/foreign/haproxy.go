@@ -15,6 +15,32 @@ import (
 // fails, and for what retry-on lists.
 const haproxyRetries = 3
 
+// haproxySections begin a section of haproxy.cfg, haproxyWords are some of what
+// stands in one.
+var (
+	haproxySections = []string{"global", "defaults", "frontend", "backend", "listen"}
+	haproxyKeywords = []string{"mode", "server", "timeout", "bind", "balance", "option", "log", "maxconn", "default_backend", "use_backend", "http-request", "acl", "retries", "stats", "daemon"}
+)
+
+// speaksHAProxy reports whether a text begins with a section of haproxy.cfg that
+// has a keyword of its.
+func speaksHAProxy(_ string, data []byte) (bool, *policyfile.Fault) {
+	opened := false
+	for text := range strings.Lines(string(data)) {
+		words := haproxyWords(text)
+		switch {
+		case len(words) == 0:
+		case slices.Contains(haproxySections, words[0]) && (len(words) > 1 || words[0] == "global" || words[0] == "defaults"):
+			opened = true
+		case !opened:
+			return false, nil
+		case slices.Contains(haproxyKeywords, words[0]):
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // proxy is a section of haproxy.cfg, or the defaults that it starts from.
 // HAProxy's settings are lines, and inheriting a section is copying its
 // lines.
@@ -38,19 +64,25 @@ type configLine struct {
 //
 // A section ends where the next begins, so that each is judged when the next
 // one opens, and the last at the end of the file.
-func (r *reader) haproxy(data []byte) error {
+func (r *reader) haproxy() {
+	for i := range r.parts {
+		r.haproxyFile(&r.parts[i])
+	}
+}
+
+func (r *reader) haproxyFile(part *Part) {
 	defaults := map[string]*proxy{}
 	last := &proxy{lines: map[string]configLine{}}
 	var current *proxy
 	line := 0
-	for text := range strings.Lines(string(data)) {
+	for text := range strings.Lines(string(part.Text)) {
 		line++
 		words := haproxyWords(text)
 		if len(words) == 0 {
 			continue
 		}
 		// The column of the first word, since lines are indented.
-		at := r.at(line, len(text)-len(strings.TrimLeft(text, " \t"))+1)
+		at := part.at(line, len(text)-len(strings.TrimLeft(text, " \t"))+1)
 		switch words[0] {
 		// A frontend passes requests on and retries nothing.
 		case "global", "frontend", "userlist", "peers", "resolvers", "cache", "program", "http-errors", "ring", "mailers":
@@ -66,7 +98,6 @@ func (r *reader) haproxy(data []byte) error {
 		}
 	}
 	r.backend(current)
-	return nil
 }
 
 // begin opens a section on top of the defaults that apply to it: those that
@@ -153,9 +184,10 @@ func (r *reader) backend(p *proxy) {
 		r.retryOn(&d, on, p.guarded)
 	}
 	// These three hold for every HAProxy: no setting changes them.
-	r.refuse(at, "R-7", &d, "budget", "HAProxy has no retry budget: every failed request is sent again")
-	r.refuse(at, "R-1", &d, "backoff.jitter", "retries go out after a fixed second, or at once to another server")
-	r.refuse(at, "R-3", &d, "total.missing", "nothing bounds a request and its retries together")
+	r.cannot(&d, "R-7", "budget", "HAProxy has no retry budget: every failed connection or request is tried again")
+	r.cannot(&d, "R-1", "", "HAProxy retries after a fixed second, or at once at another server")
+	r.cannot(&d, "R-3", "total.missing", "HAProxy has nothing that bounds a request and its retries together")
+	r.cannot(&d, "R-5", "", "HAProxy does not read Retry-After: a server that asks for a pause is asked again at once")
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{time.Second}}
 	r.add(d)
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
 
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -13,96 +13,95 @@ import (
 // retries out. It is two and not none, which surprises many.
 const istioRetries = 2
 
-// istio reads VirtualServices and the DestinationRules beside them. A rule
-// is found by its host, as Istio finds it, within this file alone.
-func (r *reader) istio(data []byte) error {
-	roots, err := r.documents(data)
-	if err != nil {
-		return err
-	}
-	rules := map[string]*yaml.Node{}
-	for _, root := range roots {
-		// The rules come first, since a file may list them in any order.
-		if text(get(root, "kind")) == "DestinationRule" {
-			spec := get(root, "spec")
-			rules[text(get(spec, "host"))] = get(spec, "trafficPolicy")
+// claimsIstio knows Istio's resources by their group. EnvoyFilter is Envoy's.
+func claimsIstio(n *tree.Node) bool {
+	return strings.HasPrefix(n.Get("apiVersion").Text(), "networking.istio.io/") && n.Get("kind").Text() != "EnvoyFilter" && n.Has("spec")
+}
+
+// istio reads VirtualServices and the DestinationRules beside them, which may
+// stand in other files. A rule is found by its host, as Istio finds it.
+func (r *reader) istio() {
+	rules := named{}
+	for _, part := range r.parts {
+		if spec := part.Root.Get("spec"); part.Root.Get("kind").Text() == "DestinationRule" {
+			rules.add(spec.Get("host").Text(), spec.Get("trafficPolicy"))
 		}
 	}
-	for _, root := range roots {
-		if text(get(root, "kind")) != "VirtualService" {
+	for _, part := range r.parts {
+		if part.Root.Get("kind").Text() != "VirtualService" {
 			continue
 		}
-		for _, route := range items(get(get(root, "spec"), "http")) {
-			r.istioRoute(resolve(route), rules)
+		for _, route := range part.Root.Get("spec").Get("http").List() {
+			r.istioRoute(route, rules)
 		}
 	}
-	return nil
 }
 
 // istioRoute reads one HTTP route. It is judged by its first destination:
 // the others are versions of the same service as a rule.
-func (r *reader) istioRoute(n *yaml.Node, rules map[string]*yaml.Node) {
+func (r *reader) istioRoute(n *tree.Node, rules named) {
 	name := ""
-	for _, to := range items(get(n, "route")) {
-		if name = text(get(get(to, "destination"), "host")); name != "" {
+	for _, to := range n.Get("route").List() {
+		if name = to.Get("destination").Get("host").Text(); name != "" {
 			break
 		}
 	}
 	if name == "" {
 		return // a redirect or a direct response
 	}
-	d := policyfile.Dependency{Name: name, At: r.place(n), Protocol: "http"}
-	policy := get(n, "retries")
+	d := policyfile.Dependency{Name: name, At: n.At, Protocol: "http"}
+	policy := n.Get("retries")
 	at := d.At
 	// Silence means Istio's default of two retries, not none.
 	if policy == nil {
 		retries(&d, istioRetries, at)
 		r.unjudged(at, name, "%s says nothing of retries: Istio's default holds, %d of them unless the mesh says otherwise", name, istioRetries)
 	} else {
-		at = r.place(policy)
+		at = policy.At
 		count, from := float64(istioRetries), policy
-		if v := get(policy, "attempts"); v != nil {
+		if v := policy.Get("attempts"); v != nil {
 			// attempts counts retries in Istio, in spite of its name.
 			from = v
-			if m, ok := number(v); ok {
+			if m, ok := v.Number(); ok {
 				count = min(m, math.MaxInt16)
 			}
 		}
-		retries(&d, int(count), r.place(from))
+		retries(&d, int(count), from.At)
 	}
 	if d.Policy.Disabled {
 		r.add(d)
 		return
 	}
 	r.istioTimes(&d, n, policy, at)
-	if on := get(policy, "retryOn"); on != nil {
+	if on := policy.Get("retryOn"); on != nil {
 		r.conditions(&d, on, nil, istioMethodBound(n))
 	}
-	r.istioRule(&d, rules[name], at)
+	rule, _ := rules.in(d.At.File, name)
+	r.istioRule(&d, rule, at)
 	r.add(d)
 }
 
 // istioTimes reads the durations. Istio configures Envoy, and Envoy's
 // defaults apply, except that a route without a timeout has none.
-func (r *reader) istioTimes(d *policyfile.Dependency, n, policy *yaml.Node, at policyfile.Position) {
+func (r *reader) istioTimes(d *policyfile.Dependency, n, policy *tree.Node, at policyfile.Position) {
 	d.Policy.Backoff.Base = envoyBase
-	r.duration(d, "backoff.base", get(policy, "backoff"), &d.Policy.Backoff.Base)
+	r.duration(d, "backoff.base", policy.Get("backoff"), &d.Policy.Backoff.Base)
 	// Istio sets no maximum, so that Envoy's applies.
 	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
-	if r.duration(d, "total", get(n, "timeout"), &d.Policy.Total); d.Policy.Total == 0 {
+	if r.duration(d, "total", n.Get("timeout"), &d.Policy.Total); d.Policy.Total == 0 {
 		r.refuse(at, "R-3", d, "total.missing", "no timeout bounds the call and its retries")
 	}
 	d.Policy.PerAttempt = d.Policy.Total
-	r.duration(d, "per_attempt", get(policy, "perTryTimeout"), &d.Policy.PerAttempt)
+	r.duration(d, "per_attempt", policy.Get("perTryTimeout"), &d.Policy.PerAttempt)
 }
 
 // istioMethodBound reports whether every match of a route names an
 // idempotent method. A single match without a method lets any of them
 // through.
-func istioMethodBound(route *yaml.Node) bool {
-	matches := items(get(route, "match"))
+func istioMethodBound(route *tree.Node) bool {
+	matches := route.Get("match").List()
 	for _, m := range matches {
-		exact := text(get(get(m, "method"), "exact"))
+		exact := m.Get("method").Get("exact").Text()
 		if exact == "" || strings.Contains("POST PATCH", exact) {
 			return false
 		}
@@ -111,19 +110,19 @@ func istioMethodBound(route *yaml.Node) bool {
 }
 
 // istioRule reads what the DestinationRule says about budget and TLS.
-func (r *reader) istioRule(d *policyfile.Dependency, rule *yaml.Node, at policyfile.Position) {
+func (r *reader) istioRule(d *policyfile.Dependency, rule *tree.Node, at policyfile.Position) {
 	if rule == nil {
-		r.unjudged(at, d.Name, "no DestinationRule for %s in this file: its retry budget and its TLS are not judged", d.Name)
+		r.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
 		return
 	}
 	// Istio verifies by default, unlike Envoy by itself.
-	if v := get(get(rule, "tls"), "insecureSkipVerify"); text(v) == "true" {
-		r.refuse(r.place(v), "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+	if v := rule.Get("tls").Get("insecureSkipVerify"); v.Text() == "true" {
+		r.refuse(v.At, "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
 	}
-	budget := get(rule, "retryBudget")
+	budget := rule.Get("retryBudget")
 	if budget == nil {
-		r.refuse(r.place(rule), "R-7", d, "budget", "the traffic policy has no retryBudget")
+		r.refuse(rule.At, "R-7", d, "budget", "the traffic policy has no retryBudget")
 		return
 	}
-	r.share(d, budget, get(budget, "percent"))
+	r.share(d, budget, budget.Get("percent"))
 }

@@ -15,9 +15,9 @@ import (
 // directive is one directive of nginx with its place, and its block when it
 // has one. args[0] is its name.
 type directive struct {
-	args         []string
-	line, column int
-	block        []directive
+	args  []string
+	at    policyfile.Position
+	block []directive // not nil where there is one, though it be empty
 }
 
 // nginxReadTimeout is the default of proxy_read_timeout in
@@ -31,16 +31,41 @@ const nginxReadTimeout = 60 * time.Second
 //
 // The defaults retry errors and timeouts: an nginx that says nothing of
 // retries has them.
-func (r *reader) nginx(data []byte) error {
-	p := &nginxParser{name: r.file.Name, data: data, line: 1, column: 1}
-	all, err := p.block(0)
-	if err != nil {
-		return err
+func (r *reader) nginx() {
+	for i := range r.parts {
+		part := &r.parts[i]
+		p := &nginxParser{part: part, data: part.Text, line: 1, column: 1}
+		all, fault := p.block(0)
+		if fault != nil {
+			continue // speaksNginx has reported it
+		}
+		upstreams := map[string]int{}
+		r.upstreams(all, upstreams)
+		r.nginxBlock(all, map[string]directive{}, upstreams)
 	}
-	upstreams := map[string]int{}
-	r.upstreams(all, upstreams)
-	r.nginxBlock(all, map[string]directive{}, upstreams)
-	return nil
+}
+
+// speaksNginx reports whether a text has the grammar of nginx and a directive of
+// its that is about passing requests on, or a block that holds such.
+func speaksNginx(name string, data []byte) (bool, *policyfile.Fault) {
+	p := &nginxParser{part: &Part{Name: name}, data: data, line: 1, column: 1}
+	all, fault := p.block(0)
+	marks := slices.ContainsFunc(all, nginxMark)
+	if fault != nil && (marks || p.marked) {
+		return false, fault
+	}
+	return fault == nil && marks, nil
+}
+
+// nginxBlocks and nginxWords are directives by which a file of nginx is known.
+var (
+	nginxBlocks = []string{"http", "server", "upstream", "location", "stream", "events"}
+	nginxWords  = []string{"proxy_pass", "grpc_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "proxy_set_header", "upstream_conf"}
+)
+
+func nginxMark(d directive) bool {
+	name := d.args[0]
+	return d.block != nil && slices.Contains(nginxBlocks, name) || slices.Contains(nginxWords, name) || strings.HasSuffix(name, "_next_upstream")
 }
 
 // upstreams counts the servers of each upstream, which bounds the tries.
@@ -76,7 +101,7 @@ func (r *reader) nginxBlock(block []directive, above map[string]directive, upstr
 		if d.args[0] == "include" {
 			// The included file may hold the directive that would change
 			// the verdict.
-			r.unjudged(r.at(d.line, d.column), "", "include %s is not followed", strings.Join(d.args[1:], " "))
+			r.unjudged(d.at, "", "include %s is not followed", strings.Join(d.args[1:], " "))
 		}
 	}
 	for _, d := range block {
@@ -91,7 +116,7 @@ func (r *reader) nginxBlock(block []directive, above map[string]directive, upstr
 func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams map[string]int) {
 	scheme, rest, _ := strings.Cut(pass.args[1], "://")
 	host, _, _ := strings.Cut(rest, "/")
-	at := r.at(pass.line, pass.column)
+	at := pass.at
 	d := policyfile.Dependency{Name: host, At: at, Protocol: "http"}
 	// A variable is resolved at run time, and nothing here is known of its
 	// servers.
@@ -100,7 +125,7 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 	}
 	when, said := set["proxy_next_upstream"]
 	if said {
-		at = r.at(when.line, when.column)
+		at = when.at
 	} else {
 		when.args = []string{"", "error", "timeout"}
 	}
@@ -109,7 +134,7 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 	tries := max(servers, 1) // one name of one address has no next server
 	if limit, ok := set["proxy_next_upstream_tries"]; ok {
 		if n, err := strconv.Atoi(limit.args[1]); err == nil && n > 0 {
-			from = r.at(limit.line, limit.column)
+			from = limit.at
 			// A limit cannot make nginx try more servers than there are.
 			if !known {
 				tries = n
@@ -125,14 +150,14 @@ func (r *reader) proxyPass(pass directive, set map[string]directive, upstreams m
 	if verify, ok := set["proxy_ssl_verify"]; scheme == "https" && (!ok || verify.args[1] != "on") {
 		place := d.At
 		if ok {
-			place = r.at(verify.line, verify.column)
+			place = verify.at
 		}
 		r.refuse(place, "R-9", &d, "tls.verify", "proxy_ssl_verify is off, as it is by default: any certificate is accepted")
 	}
 	// Connecting has a time-out of its own, which is shorter as a rule.
 	d.Policy.PerAttempt = nginxReadTimeout
 	if read, ok := set["proxy_read_timeout"]; ok {
-		d.SetPlace("per_attempt", r.at(read.line, read.column))
+		d.SetPlace("per_attempt", read.at)
 		if t, ok := nginxTime(read.args[1]); ok {
 			d.Policy.PerAttempt = t
 		}
@@ -154,13 +179,14 @@ func (r *reader) nextUpstream(d *policyfile.Dependency, when directive, at polic
 			r.refuse(at, "R-4", d, "classify."+word, "%s is tried again: the same request gets the same answer", word)
 		}
 	}
-	r.refuse(at, "R-7", d, "budget", "nginx has no retry budget: every failed request is sent again")
-	r.refuse(at, "R-1", d, "backoff.jitter", "the next server is asked at once, without a wait")
+	r.cannot(d, "R-7", "budget", "nginx has no retry budget: every failed request is sent again")
+	r.cannot(d, "R-1", "", "nginx asks the next server at once, without a wait")
+	r.cannot(d, "R-5", "", "nginx does not read Retry-After: a server that asks for a pause is asked again at once")
 	// A schedule is the only form that can say so: a base of zero means the default.
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
 	limit, ok := set["proxy_next_upstream_timeout"]
 	if ok {
-		at = r.at(limit.line, limit.column)
+		at = limit.at
 		d.Policy.Total, _ = nginxTime(limit.args[1])
 	}
 	d.SetPlace("total", at)
@@ -207,10 +233,15 @@ func nginxTime(s string) (sum time.Duration, ok bool) {
 // or a block in braces. It knows no directives, so that those of any module
 // can be read.
 type nginxParser struct {
-	name         string
+	part         *Part
 	data         []byte
 	pos          int
 	line, column int
+	marked       bool // a directive was met by which a file of nginx is known
+}
+
+func (p *nginxParser) fault(at policyfile.Position, format string, args ...any) *policyfile.Fault {
+	return &policyfile.Fault{Position: at, Message: fmt.Sprintf(format, args...)}
 }
 
 // maxDepth bounds blocks within blocks; nginx itself knows five or six.
@@ -218,9 +249,10 @@ const maxDepth = 50
 
 // block reads directives up to the brace that closes it, or the end of the
 // file at depth 0.
-func (p *nginxParser) block(depth int) (all []directive, err error) {
+func (p *nginxParser) block(depth int) (all []directive, fault *policyfile.Fault) {
+	all = []directive{}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("%s:%d:%d: more than %d blocks within each other", p.name, p.line, p.column, maxDepth)
+		return all, p.fault(p.part.at(p.line, p.column), "more than %d blocks within each other", maxDepth)
 	}
 	var d directive
 	for {
@@ -228,7 +260,7 @@ func (p *nginxParser) block(depth int) (all []directive, err error) {
 		// A quoted word may be empty and still is an argument.
 		if word != "" || end == '"' {
 			if len(d.args) == 0 {
-				d.line, d.column = line, column
+				d.at = p.part.at(line, column)
 			}
 			d.args = append(d.args, word)
 		}
@@ -239,22 +271,23 @@ func (p *nginxParser) block(depth int) (all []directive, err error) {
 			}
 			d = directive{}
 		case '{':
-			inner, err := p.block(depth + 1)
-			if err != nil {
-				return nil, err
-			}
+			inner, fault := p.block(depth + 1)
 			if d.block = inner; len(d.args) > 0 {
 				all = append(all, d)
+				p.marked = p.marked || nginxMark(d)
+			}
+			if fault != nil {
+				return all, fault
 			}
 			d = directive{}
 		case '}', 0:
 			switch {
 			case len(d.args) > 0:
-				return nil, fmt.Errorf("%s:%d:%d: %q has no end", p.name, d.line, d.column, d.args[0])
+				return all, p.fault(d.at, "%q has no end", d.args[0])
 			case end == 0 && depth > 0:
-				return nil, fmt.Errorf("%s:%d:%d: a block has no end", p.name, p.line, p.column)
+				return all, p.fault(p.part.at(p.line, p.column), "a block has no end")
 			case end == '}' && depth == 0:
-				return nil, fmt.Errorf("%s:%d:%d: unexpected }", p.name, p.line, p.column)
+				return all, p.fault(p.part.at(p.line, p.column), "unexpected }")
 			}
 			return all, nil
 		}

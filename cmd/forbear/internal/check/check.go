@@ -13,10 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/cmd/forbear/internal/check/find"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/internal/report"
-	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/check"
+	"github.com/forbear-go/forbear/policyfile/foreign"
 )
 
 // Command returns the command check.
@@ -53,7 +54,10 @@ forbear check --explain FC105
 		if done {
 			return code
 		}
-		q.files = files
+		q.operands = files
+		if q.strict {
+			q.failOn = min(q.failOn, report.Warning)
+		}
 		code, err := q.run(ctx)
 		if err != nil {
 			return std.Fail("check: %v", err)
@@ -69,13 +73,15 @@ forbear check --explain FC105
 type gate struct {
 	check.Options
 	std           *cli.Streams
-	files         []string
+	operands      []string
+	ignored       int             // files that an ignore file left out
 	outputs       []output        // in the order of the flags
 	failOn        report.Severity // the least that is exit code 1
 	baseline      string          // file of findings that do not count, or ""
 	writeBaseline string          // file to write such findings to, or ""
 	explain       string          // finding to explain instead, or ""
 	from          string          // format of the files, or "" to detect it
+	strict        bool            // see the flag
 	checklist     bool            // evaluate the review questions instead
 	metrics       string          // page of metrics to scrape for them, or ""
 }
@@ -105,7 +111,8 @@ func (q *gate) register(f *flag.FlagSet) {
 	// findings begins.
 	f.StringVar(&q.writeBaseline, "write-baseline", "", "write what is found into this `file`, and pass")
 	f.StringVar(&q.explain, "explain", "", "tell what a finding's `id` means, and end")
-	f.StringVar(&q.from, "from", "", "what the files are: forbear, grpc, envoy, istio, nginx or haproxy (default: by their contents)")
+	f.StringVar(&q.from, "from", "", "what the files are: forbear, "+strings.Join(foreign.Formats(), ", ")+" (default: by their contents)")
+	f.BoolVar(&q.strict, "strict", false, "fail on warnings, and on files of a folder that are not recognized and have settings for retries")
 	f.BoolVar(&q.checklist, "checklist", false, "answer the review questions, with evidence")
 	f.StringVar(&q.metrics, "metrics", "", "for --checklist: scrape this `URL`")
 	// Waivers expire: with --now a pipeline can ask today what will fail
@@ -124,32 +131,33 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	if q.explain != "" {
 		return explainRule(q.std, q.explain), nil
 	}
-	if len(q.files) == 0 {
+	if len(q.operands) == 0 {
 		return 0, errors.New("which files? see forbear check --help")
 	}
-	sources, unread := q.read()
+	read := q.read()
+	q.Incomplete = read.Fatal()
 	// The checklist is another report about the same files, with its own
 	// exit code.
 	if q.checklist {
-		return q.review(ctx, sources, unread)
+		return q.review(ctx, read)
 	}
-	result := check.Run(sources, q.Options)
+	result := check.Run(read.Sources, q.Options)
 	for _, err := range result.Unjudged {
 		fmt.Fprintln(q.std.Err, err)
 	}
 	// The baseline marks findings as suppressed, and those do not count
 	// below.
-	rep := q.report(result)
+	rep := q.report(read, result)
 	if err := q.lift(rep); err != nil {
 		return 0, err
 	}
 	result.Findings = rep.Findings
-	if err := q.writeReport(sources, result, rep); err != nil {
+	if err := q.writeReport(read, result, rep); err != nil {
 		return 0, err
 	}
-	// Both mean that some part was not judged, and that part might have
+	// All mean that some part was not judged, and that part might have
 	// failed.
-	if unread || len(result.Unjudged) > 0 {
+	if read.Fatal() || len(result.Unjudged) > 0 {
 		return cli.ExitUsage, nil
 	}
 	if q.writeBaseline != "" {
@@ -162,30 +170,37 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
-// read reads all files. The faults of those that cannot be read go to standard
-// error, and the others are judged all the same: a pipeline shows everything
-// that there is to mend at once.
-func (q *gate) read() (sources []check.Source, unread bool) {
-	for _, name := range q.files {
-		data, err := policyfile.Read(name)
-		var s check.Source
-		if err == nil {
-			s, err = check.ReadAs(q.from, name, data)
-		}
-		if err == nil {
-			sources = append(sources, s)
+// read reads the files that the operands stand for.
+func (q *gate) read() *check.Reading {
+	files := find.Of(q.operands, foreign.Candidate)
+	q.ignored = files.Ignored
+	var inputs []check.Input
+	var problems []report.Problem
+	unread := func(name string, err error) {
+		problems = append(problems, report.Problem{Kind: report.Unread, File: name, Message: err.Error(), Fatal: true})
+	}
+	for _, m := range files.Missing {
+		unread(m.Name, m.Err)
+	}
+	for _, file := range files.All {
+		data, err := find.Read(file.Name, q.std.In, foreign.MaxSize)
+		if err != nil {
+			unread(file.Name, err)
 			continue
 		}
-		unread = true
-		// A policy file with faults has a list of them, and any other
-		// error a single line.
-		if _, ok := errors.AsType[*policyfile.Error](err); ok {
-			fmt.Fprintln(q.std.Err, err) // each line names its place
-		} else {
-			q.std.Fail("check: %v", err)
+		name := file.Name
+		if name == find.Stdin {
+			name = find.StdinName
 		}
+		inputs = append(inputs, check.Input{Name: name, Data: data, Format: q.from, Met: file.Met})
 	}
-	return sources, unread
+	read := check.ReadAll(inputs)
+	read.Problems = append(problems, read.Problems...)
+	for i := range read.Problems {
+		p := &read.Problems[i]
+		p.Fatal = p.Fatal || q.strict && p.Kind == report.Unrecognized && p.Line > 0
+	}
+	return read
 }
 
 // lift marks the findings that the baseline knows. A project that adopts the

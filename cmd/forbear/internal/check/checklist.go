@@ -17,7 +17,8 @@ import (
 // all of them fails, "cannot judge" included: without --metrics the
 // questions about metrics have no evidence, and a review that skipped them
 // is no review.
-func (q *gate) review(ctx context.Context, sources []check.Source, unread bool) (int, error) {
+func (q *gate) review(ctx context.Context, read *check.Reading) (int, error) {
+	unread := read.Fatal()
 	var metrics map[string]bool
 	// Scraped once, before the judging: all questions go by the same page,
 	// and a service that cannot be reached is known early.
@@ -30,15 +31,20 @@ func (q *gate) review(ctx context.Context, sources []check.Source, unread bool) 
 			unread = true
 		}
 	}
-	result := check.Run(sources, q.Options)
-	answers := check.Checklist(sources, result, metrics, q.metrics)
+	result := check.Run(read.Sources, q.Options)
+	answers := check.Checklist(read.Sources, result, metrics, q.metrics)
 	err := q.write(func(format string) (func(io.Writer) error, error) {
 		switch format {
 		case "text":
-			return func(w io.Writer) error { return check.WriteAnswers(w, answers) }, nil
+			return func(w io.Writer) error {
+				if err := check.WriteAnswers(w, answers); err != nil {
+					return err
+				}
+				return q.judged(w, read)
+			}, nil
 		case "json":
 			return func(w io.Writer) error {
-				return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": q.files, "answers": answers})
+				return cli.WriteJSON(w, map[string]any{"schema": "forbear/checklist/v1", "files": read.Names(), "answers": answers, "problems": read.Problems})
 			}, nil
 		// SARIF and JUnit are formats of findings, which questions are
 		// not.

@@ -53,12 +53,12 @@ func toFile(name string, write func(io.Writer) error) error {
 // report returns the findings in the form that all formats share. Its root
 // is the working directory: code hosts resolve the files of SARIF against
 // it.
-func (q *gate) report(result *check.Result) *report.Report {
+func (q *gate) report(read *check.Reading, result *check.Result) *report.Report {
 	rep := &report.Report{
-		Tool: "check", Version: version.Read().Version, Files: q.files, Findings: result.Findings, Rules: check.Rules(),
+		Tool: "check", Version: version.Read().Version, Files: read.Names(), Problems: read.Problems, Findings: result.Findings, Rules: check.Rules(),
 		// The worst cases are part of the JSON report: a pipeline may set
 		// limits of its own.
-		Extra: map[string]any{"loads": result.Loads},
+		Extra: map[string]any{"loads": result.Loads, "units": read.Units(), "files": read.Files, "ignored": q.ignored},
 	}
 	// Without a working directory the paths stay relative, which most
 	// readers accept.
@@ -71,13 +71,13 @@ func (q *gate) report(result *check.Result) *report.Report {
 
 // writeReport writes what was found. Text and markdown are for readers, and have
 // the worst cases and the owners beside the findings.
-func (q *gate) writeReport(sources []check.Source, result *check.Result, rep *report.Report) error {
+func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *report.Report) error {
 	return q.write(func(format string) (func(io.Writer) error, error) {
 		switch format {
 		case "text":
-			return func(w io.Writer) error { return writeText(w, result, rep) }, nil
+			return func(w io.Writer) error { return q.writeText(w, read, result, rep) }, nil
 		case "markdown":
-			return func(w io.Writer) error { return check.Markdown(w, sources, result) }, nil
+			return func(w io.Writer) error { return check.Markdown(w, read, result) }, nil
 		default:
 			return func(w io.Writer) error { return rep.Write(w, format) }, nil
 		}
@@ -87,7 +87,7 @@ func (q *gate) writeReport(sources []check.Source, result *check.Result, rep *re
 // writeText writes the findings, the worst cases and the sum. Findings that
 // a waiver or the baseline lifts are listed below, with the reason: a lifted
 // finding is accepted, not forgotten.
-func writeText(w io.Writer, result *check.Result, rep *report.Report) error {
+func (q *gate) writeText(w io.Writer, read *check.Reading, result *check.Result, rep *report.Report) error {
 	if err := rep.Text(w); err != nil {
 		return err
 	}
@@ -110,7 +110,28 @@ func writeText(w io.Writer, result *check.Result, rep *report.Report) error {
 			fmt.Fprintf(w, "lifted: %s %s: %s\n", f.ID, f.Message, f.Suppressed)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s, %s, %s\n", plural(count[report.Error], "error"), plural(count[report.Warning], "warning"), plural(count[report.Note], "note"))
+	fmt.Fprintf(w, "%s, %s, %s\n", plural(count[report.Error], "error"), plural(count[report.Warning], "warning"), plural(count[report.Note], "note"))
+	return q.judged(w, read)
+}
+
+// judged ends every run: how much was judged, and what was not.
+func (q *gate) judged(w io.Writer, read *check.Reading) error {
+	lost, unknown := map[string]bool{}, map[string]bool{}
+	for _, p := range read.Problems {
+		if p.Kind == report.Unrecognized {
+			unknown[p.File] = true
+		} else {
+			lost[p.File] = true
+		}
+	}
+	line := fmt.Sprintf("judged %s in %s; %s not recognized", plural(read.Units(), "unit"), plural(read.Files, "file"), plural(len(unknown), "file"))
+	if len(lost) > 0 {
+		line += fmt.Sprintf("; %s not read, or not as a whole", plural(len(lost), "file"))
+	}
+	if q.ignored > 0 {
+		line += fmt.Sprintf("; %s ignored", plural(q.ignored, "file"))
+	}
+	_, err := fmt.Fprintln(w, line)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -71,7 +72,7 @@ func explainRule(std *cli.Streams, id string) int {
 	// Whether a waiver helps is what a team asks next.
 	waivable := "no waiver lifts it"
 	if r.Waivable {
-		waivable = "a waiver of " + r.Standard + " lifts it"
+		waivable = "a waiver of " + cmp.Or(r.Standard, "the rule that it names") + " lifts it"
 	}
 	title := r.ID + " " + r.Name
 	if r.Standard != "" {

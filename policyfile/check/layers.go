@@ -1,0 +1,185 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// unit is a dependency with the file that it stands in.
+type unit struct {
+	source Source
+	dep    *policyfile.Dependency
+	load   *Load
+}
+
+// layer is what retries on the way to a dependency: the policy of the caller, or the
+// product of one kind of foreign configuration. Policies of several callers are one
+// layer, since a call goes through one of them.
+func (u *unit) layer() string {
+	switch {
+	case u.source.File.Format == "":
+		return "forbear"
+	// Istio configures Envoy: a dump of a sidecar is the mesh once more.
+	case u.source.File.Format == "envoy" && strings.Contains(u.dep.Name, "|"):
+		return "istio"
+	}
+	return u.source.File.Format
+}
+
+// host is a dependency's name in a form in which several products can be compared.
+type host struct {
+	full  string // "payments.default", without a port
+	short string // "payments", for a service of a cluster; else full
+}
+
+// hostOf reads the names that products use: a service, a host with a port, a URL, or
+// a cluster of Istio's such as "outbound|8080||payments.default.svc.cluster.local".
+// Only services of a cluster are called by their first label.
+func hostOf(name string) host {
+	if parts := strings.Split(name, "|"); len(parts) == 4 {
+		name = parts[3]
+	}
+	if u, err := url.Parse(name); err == nil && u.Host != "" {
+		name = u.Hostname()
+	} else if h, port, ok := strings.Cut(name, ":"); ok && port != "" && strings.Trim(port, "0123456789") == "" {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".cluster.local")
+	full, cluster := strings.CutSuffix(name, ".svc")
+	h := host{full, full}
+	if cluster {
+		h.short, _, _ = strings.Cut(full, ".")
+	}
+	return h
+}
+
+// names are what a dependency is known by: its service, its name, and the host that
+// it is reached at.
+func (u *unit) names() (all []host) {
+	for _, name := range []string{u.dep.Service, u.dep.Name, u.dep.URL} {
+		if name != "" {
+			all = append(all, hostOf(name))
+		}
+	}
+	return all
+}
+
+// groups sorts the units by what they call. A name without a namespace means every
+// service of that name: what is not known must not hide a layer.
+func groups(units []*unit) [][]*unit {
+	qualified := map[string][]string{} // full names, by the short one
+	for _, u := range units {
+		for _, h := range u.names() {
+			if h.short != h.full && !slices.Contains(qualified[h.short], h.full) {
+				qualified[h.short] = append(qualified[h.short], h.full)
+			}
+		}
+	}
+	at := map[string]int{}
+	var all [][]*unit
+	put := func(name string, u *unit) {
+		i, ok := at[name]
+		if !ok {
+			i = len(all)
+			at[name] = i
+			all = append(all, nil)
+		}
+		if !slices.Contains(all[i], u) {
+			all[i] = append(all[i], u)
+		}
+	}
+	for _, u := range units {
+		for _, h := range u.names() {
+			if h.short != h.full || len(qualified[h.full]) == 0 {
+				put(h.full, u)
+				continue
+			}
+			for _, full := range qualified[h.full] {
+				put(full, u)
+			}
+		}
+	}
+	return all
+}
+
+// layers finds the dependencies that more than one layer retries, and tells each
+// unit's load of the others: their attempts multiply.
+func (r *run) layers() []*unit {
+	var units []*unit
+	for _, s := range r.sources {
+		for _, d := range s.File.All() {
+			l := worst(s, d)
+			units = append(units, &unit{s, d, &l})
+		}
+	}
+	said := map[string]bool{}
+	for _, group := range groups(units) {
+		most := heaviest(group)
+		if len(most) < 2 {
+			continue
+		}
+		for _, u := range group {
+			u.load.stack(most, u.layer())
+		}
+		// One group may hold the same units as another, under a longer name.
+		at := most[slices.IndexFunc(most, func(u *unit) bool { return u.source.File.Format != "" })]
+		key := fmt.Sprint(at.dep.At)
+		if said[key] {
+			continue
+		}
+		said[key] = true
+		without, with, texts := 1.0, 1.0, []string{}
+		for _, u := range most {
+			without, with = without*u.load.Without, with*u.load.With
+			texts = append(texts, fmt.Sprintf("%s (%s, %s)", u.layer(), atLeast(u.load.AtLeast)+plural(u.load.Attempts, "attempt"), u.dep.At))
+		}
+		f := r.add("FC502", at.dep.At, at.dep.Name, "%s is retried by %s: one call becomes up to %s sends, %s with budgets",
+			at.dep.Name, strings.Join(texts, " and "), number(without), number(with))
+		f.Key = "layers"
+		r.routed(at.dep.Route, r.findings[len(r.findings)-1:])
+	}
+	return units
+}
+
+// heaviest returns, for each layer of a group that retries, the unit with the most
+// attempts, in the order of the sources.
+func heaviest(group []*unit) (most []*unit) {
+	for _, u := range group {
+		if u.load.Attempts < 2 && !u.load.AtLeast {
+			continue
+		}
+		i := slices.IndexFunc(most, func(m *unit) bool { return m.layer() == u.layer() })
+		if i < 0 {
+			most = append(most, u)
+		} else if cmp.Compare(u.load.Without, most[i].load.Without) > 0 {
+			most[i] = u
+		}
+	}
+	return most
+}
+
+// stack multiplies l by the layers around it.
+func (l *Load) stack(most []*unit, own string) {
+	for _, u := range most {
+		if u.layer() == own || slices.Contains(l.Layers, u.layer()) {
+			continue
+		}
+		l.Layers = append(l.Layers, u.layer())
+		l.around.without *= u.load.Without
+		l.around.with *= u.load.With
+		l.around.busy *= u.load.Busy
+		l.AtLeast = l.AtLeast || u.load.AtLeast
+	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

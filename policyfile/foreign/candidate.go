@@ -1,0 +1,30 @@
+package foreign
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// extensions are those of files that are looked into when they are met in a
+// folder. bare are those of a program's file that is known by its name or folder,
+// as "nginx" or "sites-enabled/default".
+var (
+	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".conf", ".cfg"}
+	bare       = []string{"", ".inc", ".template", ".tmpl", ".tpl", ".j2", ".vhost"}
+	programs   = []string{"nginx", "haproxy", "envoy", "sites-available", "sites-enabled", "conf.d"}
+)
+
+// Candidate reports whether a file that is met in a folder may hold what is judged,
+// by its path alone: source code and pictures are not looked into.
+func Candidate(path string) bool {
+	path = strings.ToLower(filepath.ToSlash(path))
+	ext := filepath.Ext(path)
+	if slices.Contains(extensions, ext) {
+		return true
+	}
+	folder, base := filepath.Base(filepath.Dir(path)), filepath.Base(path)
+	return slices.Contains(bare, ext) && slices.ContainsFunc(programs, func(s string) bool {
+		return folder == s || strings.Contains(base, s)
+	})
+}

@@ -1,0 +1,315 @@
+package foreign
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// MaxSize is the largest file that is read, in bytes: a dump of a cluster is
+// larger than a policy file.
+const MaxSize = 64 << 20
+
+// Part is what [Open] found in a file: a configuration of one product.
+type Part struct {
+	Format string
+	Name   string // of the file
+	// Root is the part of a structured file, and Text one in a notation of the
+	// product's own. The lines of Text are those of the file.
+	Root *tree.Node
+	Text []byte
+	pin  *policyfile.Position
+}
+
+// at is a position in Text; what has no place counts as line 1.
+func (p *Part) at(line, column int) policyfile.Position {
+	if p.pin != nil {
+		return *p.pin
+	}
+	return policyfile.Position{File: p.Name, Line: max(line, 1), Column: max(column, 1)}
+}
+
+// Policy is a policy file, or a text inside of another file that is one. Its lines
+// are those of the file.
+type Policy struct{ Data []byte }
+
+// Opened is what a file holds. One without parts and policies is not recognized.
+type Opened struct {
+	Parts    []Part
+	Policies []Policy
+	// Faults keep parts from being read. They may stand beside other parts, which
+	// are judged all the same.
+	Faults []*policyfile.Fault
+	// Why says what an unrecognized file is taken for, or "".
+	Why string
+	// Retry is where an unrecognized file says something of retries, or zero.
+	Retry policyfile.Position
+}
+
+// Open tells what a file is, by its parsed structure, and opens what contains
+// others: lists of Kubernetes, ConfigMaps, values of charts, dumps. format
+// overrides what it would find: "forbear" or one of [Formats].
+func Open(name string, data []byte, format string) *Opened {
+	o := &opener{Opened: &Opened{}, name: name, format: format}
+	switch {
+	case len(data) > MaxSize:
+		o.fault(policyfile.Position{}, "larger than %d MiB", MaxSize>>20)
+	case format == "forbear" || format == "" && shapedLikePolicy(data):
+		o.Policies = []Policy{{data}}
+	case format != "" && !known(format):
+		o.fault(policyfile.Position{}, "unknown format %q: want forbear, %s", format, strings.Join(Formats(), ", "))
+	default:
+		o.text(filepath.Base(name), data, nil, 0)
+		if len(o.Parts)+len(o.Policies)+len(o.Faults) == 0 {
+			o.unrecognized(data)
+		}
+	}
+	return o.Opened
+}
+
+// opener opens one file.
+type opener struct {
+	*Opened
+	name   string
+	format string // the only one that is wanted, or ""
+}
+
+func (o *opener) fault(at policyfile.Position, format string, args ...any) {
+	at.File, at.Line, at.Column = o.name, max(at.Line, 1), max(at.Column, 1)
+	o.Faults = append(o.Faults, &policyfile.Fault{Position: at, Message: fmt.Sprintf(format, args...)})
+}
+
+// text opens a text: the file itself, or one inside of it, which called stands for.
+// pin is where an inner text stands, when its lines are not those of the file.
+func (o *opener) text(called string, data []byte, pin *policyfile.Position, depth int) {
+	const most = 5
+	if depth > most {
+		return
+	}
+	ext := strings.ToLower(filepath.Ext(called))
+	first := bytes.TrimLeft(data, " \t\r\n\ufeff")
+	structured := ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".jsonc" || ext == ".json5"
+	switch {
+	case len(first) == 0:
+	case first[0] == '{' || first[0] == '[':
+		o.json(called, data, pin, depth)
+	case !structured && o.spoken(called, data, pin):
+	case structured || depth == 0 || bytes.IndexByte(data, '\n') >= 0:
+		o.yaml(data, pin, depth)
+	}
+}
+
+// spoken looks for a product whose own notation a text is in.
+func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bool {
+	for _, p := range products {
+		if p.speaks == nil || o.format != "" && o.format != p.name {
+			continue
+		}
+		ok, fault := p.speaks(called, data)
+		if fault != nil {
+			at := fault.Position
+			if pin != nil {
+				at = *pin
+			}
+			o.fault(at, "%s", fault.Message)
+			return true
+		}
+		if ok || o.format == p.name {
+			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, pin: pin})
+			return true
+		}
+	}
+	return false
+}
+
+// json opens a JSON text. One that is not JSON is of interest when it holds a
+// product's configuration under its comments, or speaks of retries.
+func (o *opener) json(called string, data []byte, pin *policyfile.Position, depth int) {
+	root, err := tree.JSON(o.name, data)
+	if err == nil {
+		o.roots([]*tree.Node{root}, data, pin, depth)
+		return
+	}
+	// YAML in flow style begins with a brace too, and is no JSON.
+	if roots, err := tree.YAML(o.name, data); err == nil && filepath.Ext(called) != ".json" {
+		o.roots(roots, data, pin, depth)
+		return
+	}
+	o.unparsed(err, data, pin, depth)
+}
+
+func (o *opener) yaml(data []byte, pin *policyfile.Position, depth int) {
+	roots, err := tree.YAML(o.name, data)
+	o.roots(roots, data, pin, depth)
+	if err != nil {
+		o.unparsed(err, data, pin, depth)
+	}
+}
+
+// unparsed records a text that could not be parsed. What is inside of another file
+// may be any text; and a file that says nothing of retries is not worth a fault.
+func (o *opener) unparsed(err error, data []byte, pin *policyfile.Position, depth int) {
+	fault, ok := err.(*policyfile.Fault)
+	if !ok {
+		fault = &policyfile.Fault{Message: err.Error()}
+	}
+	message := fault.Message
+	if template(data) {
+		message = "a template: render it, and check what comes out"
+	}
+	if depth == 0 && o.format == "" && !mentionsRetries(data) {
+		o.Why = message
+		return
+	}
+	if depth > 0 && !mentionsRetries(data) {
+		return
+	}
+	at := fault.Position
+	if pin != nil {
+		at = *pin
+	}
+	if depth == 0 {
+		o.fault(at, "%s", message)
+	}
+}
+
+// template reports whether a text has the marks of a template's actions.
+func template(data []byte) bool {
+	return bytes.Contains(data, []byte("{{")) || bytes.Contains(data, []byte("{%")) || bytes.Contains(data, []byte("<%"))
+}
+
+// mentionsRetries reports whether a text that cannot be parsed may be about retries.
+func mentionsRetries(data []byte) bool {
+	return bytes.Contains(bytes.ToLower(data), []byte("retr")) || bytes.Contains(data, []byte("next_upstream"))
+}
+
+// roots opens the documents of a structured text.
+func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position, depth int) {
+	for _, root := range roots {
+		if pin != nil {
+			root.Pin(*pin)
+		}
+		if o.format == "" && isPolicy(root) {
+			o.Policies = append(o.Policies, Policy{data})
+			return // the reader of policy files says what is wrong with the rest
+		}
+		before := len(o.Parts)
+		o.node(root, "", data, depth)
+		// What a format is given for is of that format.
+		if o.format != "" && len(o.Parts) == before {
+			o.Parts = append(o.Parts, Part{Format: o.format, Name: o.name, Root: root})
+		}
+	}
+}
+
+// node looks for the parts at and below n. What a product claims is read by it, and
+// not looked into again. lines are those that literal blocks stand in.
+func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
+	type step struct {
+		n   *tree.Node
+		key string
+	}
+	seen := map[*tree.Node]bool{}
+	var visit func(s step)
+	visit = func(s step) {
+		n := s.n
+		if n == nil || seen[n] {
+			return
+		}
+		seen[n] = true
+		switch n.Kind {
+		case tree.Scalar:
+			o.inner(n, s.key, lines, depth)
+		case tree.List:
+			for _, item := range n.Items {
+				visit(step{item, s.key})
+			}
+		case tree.Map:
+			if o.claimed(n) {
+				return
+			}
+			for _, p := range n.Pairs {
+				visit(step{p.Value, p.Key})
+			}
+		}
+	}
+	visit(step{root, key})
+}
+
+// claimed gives n to the product that claims it.
+func (o *opener) claimed(n *tree.Node) bool {
+	for _, p := range products {
+		if p.claims == nil || o.format != "" && o.format != p.name || !p.claims(n) {
+			continue
+		}
+		if at, found := n.Repeated(); found {
+			o.fault(at, "a key stands twice here: programs differ in which of the two they take")
+		}
+		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n})
+		return true
+	}
+	return false
+}
+
+// inner opens a text inside of a value, as ConfigMaps and charts have them.
+func (o *opener) inner(n *tree.Node, key string, lines []byte, depth int) {
+	text := n.Value
+	first := strings.TrimLeft(text, " \t\r\n")
+	if first == "" || first[0] != '{' && first[0] != '[' && !strings.Contains(text, "\n") {
+		return
+	}
+	if padded, ok := pad(n, lines); ok {
+		o.text(key, padded, nil, depth+1)
+		return
+	}
+	o.text(key, []byte(text), &n.At, depth+1)
+}
+
+// pad puts the text of a literal block where the file has it: as many lines down,
+// and as far in. ok is false for a text whose lines are not those of the file.
+func pad(n *tree.Node, lines []byte) (padded []byte, ok bool) {
+	if !n.Block {
+		return nil, false
+	}
+	inner := strings.Split(n.Value, "\n")
+	rest := lines
+	for range n.At.Line {
+		_, after, found := bytes.Cut(rest, []byte("\n"))
+		if !found {
+			return nil, false
+		}
+		rest = after
+	}
+	indent := -1
+	for _, line := range inner {
+		outer, after, _ := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if !bytes.HasSuffix(bytes.TrimRight(outer, "\r"), []byte(strings.TrimRight(line, "\r"))) {
+			return nil, false
+		}
+		indent = len(bytes.TrimRight(outer, "\r")) - len(strings.TrimRight(line, "\r"))
+		break
+	}
+	if indent < 0 {
+		return nil, false
+	}
+	var b bytes.Buffer
+	b.WriteString(strings.Repeat("\n", n.At.Line))
+	for i, line := range inner {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if line != "" {
+			b.WriteString(strings.Repeat(" ", indent))
+			b.WriteString(line)
+		}
+	}
+	return b.Bytes(), true
+}

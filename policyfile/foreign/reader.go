@@ -1,0 +1,139 @@
+package foreign
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+	"github.com/forbear-go/forbear/policyfile/internal/violation"
+)
+
+// reader gathers what the files of one product say. Every adapter is a method of
+// it.
+type reader struct {
+	format  string
+	parts   []Part
+	names   []string // of the files, in order
+	results map[string]*Result
+}
+
+// result returns what is known of a file. Format marks it: check judges what the
+// format can express, and leaves out the rest.
+func (r *reader) result(name string) *Result {
+	found, ok := r.results[name]
+	if !ok {
+		found = &Result{File: &policyfile.File{Name: name, Format: r.format}}
+		r.results[name] = found
+		r.names = append(r.names, name)
+	}
+	return found
+}
+
+// refuse records a broken rule of a dependency. field is that of a policy
+// file, by which package check finds the id. The fault belongs to the dependency's
+// file, wherever the place is.
+func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Dependency, field, format string, args ...any) {
+	f := r.result(d.At.File)
+	f.Refused = append(f.Refused, &policyfile.Fault{
+		Position: at, Rule: rule, Dependency: d.Name, Route: d.Route, Field: field,
+		Message: d.Name + ": " + fmt.Sprintf(format, args...),
+	})
+}
+
+// cannot records a rule that the product cannot hold, whatever its file says. That
+// is one note a file, at the first dependency that it concerns. field is what is
+// missing to bound the worst case, such as "budget", or "".
+func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, args ...any) {
+	if field != "" {
+		d.Lacks = append(d.Lacks, field)
+	}
+	f := r.result(d.At.File).File
+	if slices.ContainsFunc(f.Limits, func(l *policyfile.Fault) bool { return l.Rule == rule }) {
+		return
+	}
+	f.Limits = append(f.Limits, &policyfile.Fault{Position: d.At, Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// unjudged records what an adapter cannot judge. It is shown as FC001, so
+// that its silence is not taken for consent.
+func (r *reader) unjudged(at policyfile.Position, dependency, format string, args ...any) {
+	f := r.result(at.File).File
+	f.Unjudged = append(f.Unjudged, &policyfile.Fault{
+		Position: at, Dependency: dependency, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// open is unjudged for what keeps the attempts of d from being counted: the worst
+// case is at least what d says.
+func (r *reader) open(at policyfile.Position, d *policyfile.Dependency, format string, args ...any) {
+	d.AtLeast = true
+	r.unjudged(at, d.Name, format, args...)
+}
+
+// fields are those whose ranges mean the same in every format. The others
+// have no counterpart, and their defaults say nothing about the file.
+var fields = []string{"max_retries", "total", "backoff.base", "backoff.cap", "budget.ratio"}
+
+// add finishes a dependency: the ranges of the standard apply to it as to a
+// policy file. The budget's own limits do not, except for its ratio, since
+// adapters set nothing else of it.
+func (r *reader) add(d policyfile.Dependency) {
+	for _, v := range violation.Of(&d.Policy) {
+		// An adapter that sets no window must not get a finding about one.
+		if v.Rule == "" || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
+			continue
+		}
+		at, _ := d.Place(v.Field)
+		r.refuse(at, v.Rule, &d, v.Field, "%s %s", v.Field, v.Detail)
+	}
+	f := r.result(d.At.File).File
+	f.Dependencies = append(f.Dependencies, d)
+}
+
+// quiet counts a unit that retries nothing and needs no line of its own, such as a
+// route without a retry policy.
+func (r *reader) quiet(at policyfile.Position) { r.result(at.File).File.Quiet++ }
+
+// duration reads a duration that the file may leave out: what into has then is the
+// default. One that cannot be read is zero.
+func (r *reader) duration(d *policyfile.Dependency, field string, n *tree.Node, into *time.Duration) {
+	if n != nil {
+		d.SetPlace(field, n.At)
+		*into, _ = n.Span()
+	}
+}
+
+// retries sets the number of retries. None at all becomes Disabled, because
+// zero means the default in a policy.
+func retries(d *policyfile.Dependency, n int, at policyfile.Position) {
+	d.SetPlace("max_retries", at)
+	if d.Policy.Disabled = n <= 0; n > 0 {
+		d.Policy.MaxRetries = n
+	}
+}
+
+// named finds parts of a configuration by their names, across files.
+type named map[string][]*tree.Node
+
+// add records a node under its name.
+func (n named) add(name string, node *tree.Node) { n[name] = append(n[name], node) }
+
+// in returns the node of a name that is meant in a file: one of that file, or else
+// the only one there is. several reports that other files have more than one, of
+// which none can be told to be meant.
+func (n named) in(file, name string) (found *tree.Node, several bool) {
+	for _, node := range n[name] {
+		if node.At.File == file {
+			return node, false
+		}
+	}
+	if len(n[name]) == 1 {
+		return n[name][0], false
+	}
+	return nil, len(n[name]) > 1
+}
+
+// never are the statuses that R-4 forbids to retry.
+var never = []string{"400", "401", "403", "404", "409", "422"}

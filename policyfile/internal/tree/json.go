@@ -1,0 +1,141 @@
+package tree
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// maxDepth bounds values within values.
+const maxDepth = 1000
+
+// JSON parses one JSON value. It is strict where readers differ: comments and
+// trailing commas are refused at their place, since the program that the file is for
+// would not take them. An error is a [*policyfile.Fault].
+func JSON(name string, data []byte) (*Node, error) {
+	p := &jsonParser{name: name, data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1, column: 1}
+	p.dec.UseNumber()
+	root, err := p.value(0)
+	if err == nil {
+		if at := p.next(); p.pos < len(data) {
+			err = &policyfile.Fault{Position: at, Message: p.told("more than one value")}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
+// jsonParser follows the decoder's offset through the text, to know the lines.
+type jsonParser struct {
+	name         string
+	data         []byte
+	dec          *json.Decoder
+	pos          int
+	line, column int
+}
+
+// to moves the place on to an offset.
+func (p *jsonParser) to(offset int) policyfile.Position {
+	for p.pos < min(offset, len(p.data)) {
+		_, size := utf8.DecodeRune(p.data[p.pos:])
+		if p.column++; p.data[p.pos] == '\n' {
+			p.line, p.column = p.line+1, 1
+		}
+		p.pos += size
+	}
+	return policyfile.Position{File: p.name, Line: p.line, Column: p.column}
+}
+
+// next moves to the token that comes next, over space and punctuation.
+func (p *jsonParser) next() policyfile.Position {
+	p.to(int(p.dec.InputOffset()))
+	end := p.pos
+	for end < len(p.data) && bytes.IndexByte([]byte(" \t\r\n,:"), p.data[end]) >= 0 {
+		end++
+	}
+	return p.to(end)
+}
+
+// fault places an error of the decoder's.
+func (p *jsonParser) fault(err error) error {
+	at, message := p.next(), err.Error()
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		message = e.Error()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		at, message = p.to(len(p.data)), "the file ends in the middle of a value"
+	}
+	return &policyfile.Fault{Position: at, Message: p.told(message)}
+}
+
+// told names a comment as one: what the decoder says of it helps no one.
+func (p *jsonParser) told(message string) string {
+	if rest := p.data[p.pos:]; bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*")) {
+		return "not JSON: comments are not part of it, and many programs refuse the file"
+	}
+	return "not JSON: " + message
+}
+
+func (p *jsonParser) value(depth int) (*Node, error) {
+	if depth > maxDepth {
+		return nil, p.fault(fmt.Errorf("more than %d values within each other", maxDepth))
+	}
+	at := p.next()
+	token, err := p.dec.Token()
+	if err != nil {
+		return nil, p.fault(err)
+	}
+	n := &Node{At: at}
+	switch t := token.(type) {
+	case json.Delim:
+		n.Kind = List
+		if t == '{' {
+			n.Kind = Map
+		}
+		for p.dec.More() {
+			if err := p.member(n, depth); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := p.dec.Token(); err != nil {
+			return nil, p.fault(err)
+		}
+		n.Twice = twice(n.Pairs)
+	case string:
+		n.Value = t
+	case json.Number:
+		n.Value = t.String()
+	case bool:
+		n.Value = strconv.FormatBool(t)
+	}
+	return n, nil
+}
+
+// member reads an item of a list, or a key with its value.
+func (p *jsonParser) member(n *Node, depth int) error {
+	if n.Kind == List {
+		item, err := p.value(depth + 1)
+		n.Items = append(n.Items, item)
+		return err
+	}
+	at := p.next()
+	token, err := p.dec.Token()
+	if err != nil {
+		return p.fault(err)
+	}
+	key, ok := token.(string)
+	if !ok {
+		return p.fault(errors.New("a key is not a string"))
+	}
+	value, err := p.value(depth + 1)
+	n.Pairs = append(n.Pairs, Pair{key, at, value})
+	return err
+}

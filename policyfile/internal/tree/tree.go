@@ -1,0 +1,204 @@
+// Package tree holds configuration as a tree of values with their places,
+// whatever the notation was: YAML, JSON, or another. Those who judge a file look at
+// its parsed structure, and never at a string inside a value or a comment.
+//
+// A tree is read-only once it is built, and then safe for concurrent use. YAML's
+// aliases are resolved, so that one node may stand in several places; a walk that
+// must be linear remembers what it has seen, as [Node.Walk] does.
+package tree
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// Kind is what a node is. The zero value is Scalar.
+type Kind uint8
+
+// The kinds.
+const (
+	Scalar Kind = iota
+	Map
+	List
+)
+
+// Node is a value with its place. The methods accept nil, which is what they
+// return for what is not there: a reader asks for a path without checking each step.
+type Node struct {
+	Kind  Kind
+	Value string  // of a scalar
+	Pairs []Pair  // of a map, in the order of the file, those of merge keys last
+	Items []*Node // of a list
+	// Block says that the lines of a scalar stand in the file as they are: a
+	// literal block of YAML.
+	Block bool
+	At    policyfile.Position
+	// Twice is where a key of this map stands a second time, or zero. Readers
+	// differ in which of the two they take.
+	Twice policyfile.Position
+}
+
+// Pair is a key of a map with its value.
+type Pair struct {
+	Key   string
+	At    policyfile.Position
+	Value *Node
+}
+
+// Get returns the value of the first of the keys that n has, or nil.
+func (n *Node) Get(keys ...string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, key := range keys {
+		for i := range n.Pairs {
+			if n.Pairs[i].Key == key {
+				return n.Pairs[i].Value
+			}
+		}
+	}
+	return nil
+}
+
+// Path is Get for nested keys, each in either spelling of protobuf's JSON form:
+// retry_policy or retryPolicy.
+func (n *Node) Path(keys ...string) *Node {
+	for _, key := range keys {
+		n = n.Get(key, camel(key))
+	}
+	return n
+}
+
+// Has reports whether n is a map with the key.
+func (n *Node) Has(key string) bool { return n.Get(key) != nil }
+
+// Map reports whether n is a map.
+func (n *Node) Map() bool { return n != nil && n.Kind == Map }
+
+// List returns the members of a list, and none for anything else.
+func (n *Node) List() []*Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
+// Text returns a scalar's text, and "" for anything else.
+func (n *Node) Text() string {
+	if n == nil || n.Kind != Scalar {
+		return ""
+	}
+	return n.Value
+}
+
+// Number reads a number. Strings with digits in them count too, as protobuf's JSON
+// form allows them.
+func (n *Node) Number() (float64, bool) {
+	v, err := strconv.ParseFloat(n.Text(), 64)
+	return v, err == nil
+}
+
+// Span reads a duration such as "1.5s". A negative one does not count as read.
+func (n *Node) Span() (time.Duration, bool) {
+	v, err := time.ParseDuration(n.Text())
+	return v, err == nil && v >= 0
+}
+
+// True reports whether n says yes, as YAML and JSON write it.
+func (n *Node) True() bool { return strings.EqualFold(n.Text(), "true") }
+
+// Walk calls visit for every node at and below n, once each, which also bounds the
+// work when aliases multiply the file. Where visit returns false, the walk does not
+// go below.
+func (n *Node) Walk(visit func(*Node) bool) {
+	seen := map[*Node]bool{}
+	var step func(*Node)
+	step = func(n *Node) {
+		if n == nil || seen[n] {
+			return
+		}
+		seen[n] = true
+		if !visit(n) {
+			return
+		}
+		for _, p := range n.Pairs {
+			step(p.Value)
+		}
+		for _, c := range n.Items {
+			step(c)
+		}
+	}
+	step(n)
+}
+
+// Repeated returns where a key at or below n stands twice in one map.
+func (n *Node) Repeated() (at policyfile.Position, found bool) {
+	n.Walk(func(n *Node) bool {
+		if !found && n.Twice.Line > 0 {
+			at, found = n.Twice, true
+		}
+		return !found
+	})
+	return at, found
+}
+
+// Pin moves n and all below it to one place: that of a text whose own lines cannot
+// be found in the file.
+func (n *Node) Pin(at policyfile.Position) {
+	n.Walk(func(n *Node) bool {
+		n.At = at
+		if n.Twice.Line > 0 {
+			n.Twice = at
+		}
+		for i := range n.Pairs {
+			n.Pairs[i].At = at
+		}
+		return true
+	})
+}
+
+// twice returns where a key stands for the second time, or zero.
+func twice(pairs []Pair) (at policyfile.Position) {
+	const few = 16
+	if len(pairs) <= few {
+		for i := range pairs {
+			for j := range i {
+				if pairs[i].Key == pairs[j].Key {
+					return pairs[i].At
+				}
+			}
+		}
+		return at
+	}
+	seen := make(map[string]bool, len(pairs))
+	for _, p := range pairs {
+		if seen[p.Key] {
+			return p.At
+		}
+		seen[p.Key] = true
+	}
+	return at
+}
+
+// camel turns retry_policy into retryPolicy.
+func camel(key string) string {
+	if strings.IndexByte(key, '_') < 0 {
+		return key
+	}
+	var b []byte
+	up := false
+	for i := range len(key) {
+		switch c := key[i]; {
+		case c == '_':
+			up = true
+		case up && c >= 'a' && c <= 'z':
+			b, up = append(b, c-'a'+'A'), false
+		default:
+			b, up = append(b, c), false
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,132 @@
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// YAML parses the documents of a YAML file; empty ones are left out. An error is a
+// [*policyfile.Fault], and the documents before it are returned with it.
+func YAML(name string, data []byte) (roots []*Node, err error) {
+	fault := func(at policyfile.Position, message string) error {
+		at.File, at.Line, at.Column = name, max(at.Line, 1), max(at.Column, 1)
+		return &policyfile.Fault{Position: at, Message: "not YAML: " + message}
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fault(policyfile.Position{}, err.Error())
+	}
+	for {
+		var doc yaml.Node
+		err := loader.Load(&doc)
+		if errors.Is(err, io.EOF) {
+			return roots, nil
+		}
+		if err != nil {
+			at, message := policyfile.Position{}, err.Error()
+			if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+				at.Line, at.Column, message = e.Mark.Line, e.Mark.Column, e.Message
+			}
+			return roots, fault(at, message)
+		}
+		if len(doc.Content) != 1 {
+			continue
+		}
+		c := converter{name: name, done: map[*yaml.Node]*Node{}}
+		root := c.node(doc.Content[0])
+		if c.loop != nil {
+			return roots, fault(policyfile.Position{Line: c.loop.Line, Column: c.loop.Column}, "alias *"+c.loop.Value+" contains itself")
+		}
+		// A document of nothing, as behind a last "---".
+		if root.Kind != Scalar || root.Value != "" {
+			roots = append(roots, root)
+		}
+	}
+}
+
+// converter turns YAML's nodes into ours. done holds what stands behind the
+// anchors, nil while it is being converted: to meet it again is a loop.
+type converter struct {
+	name string
+	done map[*yaml.Node]*Node
+	loop *yaml.Node
+}
+
+func (c *converter) at(n *yaml.Node) policyfile.Position {
+	return policyfile.Position{File: c.name, Line: max(n.Line, 1), Column: max(n.Column, 1)}
+}
+
+func (c *converter) node(n *yaml.Node) *Node {
+	if n.Kind == yaml.AliasNode {
+		known, met := c.done[n.Alias]
+		if met && known == nil {
+			c.loop = n
+			return &Node{At: c.at(n)}
+		}
+		if met {
+			return known
+		}
+		n = n.Alias
+	}
+	if n.Anchor != "" {
+		c.done[n] = nil
+	}
+	out := &Node{At: c.at(n)}
+	switch n.Kind {
+	case yaml.MappingNode:
+		out.Kind = Map
+		c.pairs(out, n)
+	case yaml.SequenceNode:
+		out.Kind = List
+		out.Items = make([]*Node, 0, len(n.Content))
+		for _, item := range n.Content {
+			out.Items = append(out.Items, c.node(item))
+		}
+	default:
+		out.Value, out.Block = n.Value, n.Style&yaml.LiteralStyle != 0
+		if n.ShortTag() == "!!null" {
+			out.Value = ""
+		}
+	}
+	if n.Anchor != "" {
+		c.done[n] = out
+	}
+	return out
+}
+
+// pairs converts the pairs of a map. Those that a merge key brings in come last,
+// and only where the map has not got them itself.
+func (c *converter) pairs(out *Node, n *yaml.Node) {
+	out.Pairs = make([]Pair, 0, len(n.Content)/2)
+	var merged []*Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], c.node(n.Content[i+1])
+		if key.ShortTag() == "!!merge" {
+			merged = append(merged, value)
+			merged = append(merged, value.List()...)
+			continue
+		}
+		out.Pairs = append(out.Pairs, Pair{key.Value, c.at(key), value})
+	}
+	out.Twice = twice(out.Pairs)
+	if len(merged) == 0 {
+		return
+	}
+	own := map[string]bool{}
+	for _, p := range out.Pairs {
+		own[p.Key] = true
+	}
+	for _, m := range merged {
+		for _, p := range m.Pairs {
+			if !own[p.Key] {
+				own[p.Key] = true
+				out.Pairs = append(out.Pairs, p)
+			}
+		}
+	}
+}
