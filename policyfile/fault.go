@@ -29,8 +29,9 @@ type Fault struct {
 	// Dependency and Field name what breaks the rule, as in "payments" and
 	// "backoff.cap". They are set together with Rule.
 	Dependency, Field string
-	// Route is that of the dependency.
-	Route string
+	// Route is that of the dependency, and Value what a field of other software
+	// has, where it leaves a range.
+	Route, Value string
 }
 
 // Error returns "file:line:column: message (rule)".

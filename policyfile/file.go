@@ -329,8 +329,8 @@ func (f *File) Dependency(name string) (Dependency, bool) {
 func (f *File) Options() []forbear.Option {
 	opts := make([]forbear.Option, 0, len(f.Waivers)+1)
 	for _, w := range f.Waivers {
-		if w.Dependency == "" {
-			continue // it is about code
+		if w.Dependency == "" || len(w.Files) > 0 {
+			continue // it is about code, or about other software
 		}
 		opts = append(opts, forbear.WithWaiver(w.Waiver))
 	}

@@ -7,4 +7,6 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0
 )
 
+require github.com/bmatcuk/doublestar/v4 v4.10.4
+
 replace github.com/forbear-go/forbear => ../

@@ -57,7 +57,7 @@ func TestLintSectionFaults(t *testing.T) {
 		{"unknown dependency", "    orders:", "    order:", "did you mean orders?"},
 		{"unknown key", "key_headers:", "key_header:", "did you mean key_headers?"},
 		{"no list", "[internal/orders]", "internal/orders", "want a list"},
-		{"waiver of nothing", "code: [internal/legacy/...], ", "", "a waiver needs dependency or code"},
+		{"waiver of nothing", "code: [internal/legacy/...], ", "", "a waiver needs dependency, code or files"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Parse("policy.yaml", []byte(strings.Replace(linted, tt.from, tt.to, 1)))

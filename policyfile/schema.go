@@ -111,7 +111,7 @@ func waiverSchema() object {
 	})
 	w := closed(p)
 	w["required"] = []string{"rule", "reason", "expires"}
-	w["anyOf"] = []any{object{"required": []string{"dependency"}}, object{"required": []string{"code"}}}
+	w["anyOf"] = []any{object{"required": []string{"dependency"}}, object{"required": []string{"code"}}, object{"required": []string{"files"}}}
 	return w
 }
 

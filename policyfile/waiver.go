@@ -2,9 +2,11 @@ package policyfile
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/forbear-go/forbear"
@@ -22,7 +24,15 @@ type Waiver struct {
 	Ticket string `json:"ticket,omitzero"`
 	// Code are patterns of the source code in which the waiver lifts the rule
 	// for forbear lint, as in [Lint].Code. It may stand instead of a dependency.
-	Code      []string   `json:"code,omitempty"`
+	Code []string `json:"code,omitempty"`
+	// Files are patterns of the configuration of other software, as in
+	// "mesh/**/*.yaml", in which the waiver lifts the rule for forbear check: for
+	// the dependency alone when it names one, else for all of them. Such a waiver
+	// lifts nothing in this file.
+	Files []string `json:"files,omitempty"`
+	// Lifts are the values of other software that the waiver allows, as in
+	// "max_retries 7". A rule about a range needs them.
+	Lifts     []string   `json:"lifts,omitempty"`
 	Created   time.Time  `json:"-"`
 	Approvals []Approval `json:"approvals,omitempty"`
 	At        Position   `json:"-"`
@@ -58,6 +68,8 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 			"rule":       func(v *yaml.Node) { d.rule(v, &w.Rule) },
 			"dependency": func(v *yaml.Node) { d.waived(v, dependencies, &w.Dependency) },
 			"code":       func(v *yaml.Node) { w.Code = d.texts(v, "code") },
+			"files":      func(v *yaml.Node) { w.Files = d.globs(v, "files") },
+			"lifts":      func(v *yaml.Node) { w.Lifts = d.texts(v, "lifts") },
 			"reason":     func(v *yaml.Node) { d.text(v, "reason", &w.Reason) },
 			"owner":      func(v *yaml.Node) { d.text(v, "owner", &w.Owner) },
 			"ticket":     func(v *yaml.Node) { d.text(v, "ticket", &w.Ticket) },
@@ -80,7 +92,7 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 			missing bool
 		}{
 			{"rule", w.Rule == ""},
-			{"dependency or code", w.Dependency == "" && len(w.Code) == 0},
+			{"dependency, code or files", w.Dependency == "" && len(w.Code)+len(w.Files) == 0},
 			{"reason", w.Reason == ""},
 			{"expires", w.Expires.IsZero()},
 		} {
@@ -91,6 +103,25 @@ func (d *decoder) waivers(n *yaml.Node, dependencies []string) (found []Waiver) 
 		found = append(found, w)
 	}
 	return found
+}
+
+// globs reads patterns of files.
+func (d *decoder) globs(n *yaml.Node, what string) []string {
+	found := d.texts(n, what)
+	for _, p := range found {
+		if !doublestar.ValidatePattern(p) {
+			d.fault(n, "", "%s has %s, which is no pattern", what, quote(p))
+		}
+	}
+	return found
+}
+
+// In reports whether a waiver for files is for the one of that name.
+func (w *Waiver) In(file string) bool {
+	return slices.ContainsFunc(w.Files, func(p string) bool {
+		ok, _ := doublestar.Match(p, filepath.ToSlash(filepath.Clean(file)))
+		return ok
+	})
 }
 
 // approvals reads who has signed. Whether the signatures hold is checked by
@@ -170,7 +201,7 @@ func (d *decoder) day(v *yaml.Node, what string, into *time.Time) {
 // gate fails today.
 func waiver(ws []Waiver, rule, dependency string, now time.Time) (note string, waived bool) {
 	for _, w := range ws {
-		if rule == "" || rule == "R-9" || w.Rule != rule || w.Dependency != dependency || w.Reason == "" {
+		if len(w.Files) > 0 || rule == "" || rule == "R-9" || w.Rule != rule || w.Dependency != dependency || w.Reason == "" {
 			continue
 		}
 		if w.Expires.IsZero() || now.Before(w.Expires) {

@@ -24,7 +24,7 @@ require (
 	modernc.org/sqlite v1.60.0
 )
 
-require github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
+require github.com/bmatcuk/doublestar/v4 v4.10.4
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

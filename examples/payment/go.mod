@@ -7,7 +7,10 @@ require (
 	github.com/forbear-go/forbear/policyfile v0.0.0
 )
 
-require go.yaml.in/yaml/v4 v4.0.0 // indirect
+require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
+	go.yaml.in/yaml/v4 v4.0.0 // indirect
+)
 
 replace (
 	github.com/forbear-go/forbear => ../..

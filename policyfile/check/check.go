@@ -19,6 +19,8 @@ type Source struct {
 	// Refused is what [policyfile.Inspect] or the adapter found to break a
 	// rule. It is judged and not fatal, because a waiver may lift it.
 	Refused []*policyfile.Fault
+
+	directives []*directive // of the file
 }
 
 // Options are the circumstances of a run. The zero value checks as of now
@@ -36,6 +38,8 @@ type Options struct {
 	// Incomplete says that some files could not be judged, so that the worst cases
 	// are no upper bounds.
 	Incomplete bool
+	// Settings say how grave findings are; nil leaves all as it is.
+	Settings *Settings
 }
 
 // Result is what a run found.
@@ -57,6 +61,10 @@ type run struct {
 	sources  []Source
 	findings []report.Finding
 	unjudged []error
+	// values holds the values that findings about other software rest on, by the
+	// finding's index, as "max_retries 7".
+	values      map[int]string
+	fileWaivers []fileWaiver
 	// simulated holds the simulator's results, by policy.
 	simulated map[string]storm.Summary
 }
@@ -68,7 +76,7 @@ func Run(sources []Source, o Options) *Result {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	r := &run{Options: o, sources: sources}
+	r := &run{Options: o, sources: sources, values: map[int]string{}}
 	for _, s := range sources {
 		// Findings from here on are this file's, which its waivers may
 		// lift.
@@ -85,8 +93,11 @@ func Run(sources []Source, o Options) *Result {
 		}
 		r.waivers(s.File, first, len(r.findings))
 	}
+	r.foreignWaivers()
 	r.owners()
 	loads := r.graph(r.layers())
+	r.comments()
+	r.settings()
 	report.Sort(r.findings)
 	return &Result{r.findings, loads, r.unjudged, r.Incomplete}
 }
@@ -155,6 +166,9 @@ func (r *run) refused(s Source) {
 		before := len(r.findings)
 		found := r.add(rule, f.Position, subject, "%s", f.Message)
 		found.Key = f.Field
+		if f.Value != "" {
+			r.values[before] = f.Field + " " + f.Value
+		}
 		r.routed(f.Route, r.findings[before:])
 		if rule == "FC001" && s.File.Format == "" {
 			found.Severity = report.Error // it can be judged: a policy file with it is refused

@@ -43,8 +43,10 @@ func (r *Reading) Names() []string { return r.names }
 func ReadAll(inputs []Input) *Reading {
 	r := &Reading{}
 	var parts []foreign.Part
+	comments := map[string][]*directive{}
 	for _, in := range inputs {
 		r.names = append(r.names, in.Name)
+		comments[in.Name] = directives(in.Name, in.Data)
 		opened := foreign.Open(in.Name, in.Data, in.Format)
 		for _, p := range opened.Policies {
 			r.policy(in.Name, p)
@@ -62,6 +64,9 @@ func ReadAll(inputs []Input) *Reading {
 	}
 	for _, f := range foreign.Read(parts) {
 		r.Sources = append(r.Sources, Source{File: f.File, Refused: f.Refused})
+	}
+	for i := range r.Sources {
+		r.Sources[i].directives = comments[r.Sources[i].File.Name]
 	}
 	return r
 }

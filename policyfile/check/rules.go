@@ -396,4 +396,16 @@ var table = []report.Rule{
 		Why:     "What it lifts will fail the gate on that day.",
 		Fix:     "Fix the cause, or have a new one signed.",
 	},
+	{
+		ID: "FC911", Name: "comment-invalid", Severity: fail,
+		Summary: "a comment that is to lift a finding cannot",
+		Why:     "A comment without a reason and an end is one that no one will ever remove.",
+		Fix:     "Write # forbear:ignore FC301 until=2027-03-01 REASON, at most 180 days ahead; in a policy file, have a waiver signed.",
+	},
+	{
+		ID: "FC912", Name: "comment-unused", Severity: warn,
+		Summary: "a comment lifts nothing",
+		Why:     "What is not needed hides what is.",
+		Fix:     "Remove it.",
+	},
 }

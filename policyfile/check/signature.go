@@ -42,6 +42,8 @@ type payload struct {
 	// Code is the waiver's own and that of its dependency. It is left out where
 	// there is none, so that older signatures hold.
 	Code []string `json:"code,omitempty"`
+	// Files is left out likewise.
+	Files []string `json:"files,omitempty"`
 	// Lifts holds the values that leave the rule's range, as "max_retries 7",
 	// so that a later 9 needs another signature.
 	Lifts []string `json:"lifts"`
@@ -53,8 +55,10 @@ type payload struct {
 // 7 retries does not cover a later 9.
 func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 	lifts := []string{}
-	// A waiver for code alone lifts no value of a policy.
-	if d, ok := f.Dependency(w.Dependency); ok {
+	// A waiver for code or files alone lifts no value of a policy.
+	if len(w.Files) > 0 {
+		lifts = append(lifts, w.Lifts...)
+	} else if d, ok := f.Dependency(w.Dependency); ok {
 		for _, v := range violation.Of(&d.Policy) {
 			if v.Rule == w.Rule {
 				lifts = append(lifts, v.Field+" "+d.Value(v.Field))
@@ -66,7 +70,7 @@ func Payload(f *policyfile.File, w *policyfile.Waiver) []byte {
 	slices.Sort(lifts)
 	data, err := json.Marshal(payload{
 		"forbear-waiver-v1", f.Service, w.ID, w.Rule, w.Dependency, w.Reason, w.Owner, w.Ticket,
-		w.Created.UTC().Format(time.RFC3339), w.Expires.UTC().Format(time.RFC3339), w.CodeIn(f), lifts,
+		w.Created.UTC().Format(time.RFC3339), w.Expires.UTC().Format(time.RFC3339), w.CodeIn(f), w.Files, lifts,
 	})
 	if err != nil {
 		panic(err) // strings alone

@@ -37,7 +37,10 @@ func (r *run) waivers(f *policyfile.File, first, end int) {
 		before := len(r.findings)
 		r.waiver(f, w, name)
 		valid := len(r.findings) == before
-		if w.Dependency != "" {
+		switch {
+		case len(w.Files) > 0:
+			r.fileWaivers = append(r.fileWaivers, fileWaiver{f, w, name, valid})
+		case w.Dependency != "":
 			r.lift(f, w, name, first, end, valid)
 		}
 		if left := w.Expires.Sub(r.Now); left > 0 && left < soon {

@@ -87,6 +87,8 @@ func (r *reader) add(d policyfile.Dependency) {
 		}
 		at, _ := d.Place(v.Field)
 		r.refuse(at, v.Rule, &d, v.Field, "%s %s", v.Field, v.Detail)
+		refused := r.result(d.At.File).Refused
+		refused[len(refused)-1].Value = d.Value(v.Field)
 	}
 	f := r.result(d.At.File).File
 	f.Dependencies = append(f.Dependencies, d)
