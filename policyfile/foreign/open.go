@@ -159,7 +159,7 @@ func (o *opener) unparsed(err error, data []byte, pin *policyfile.Position, dept
 	}
 	message := fault.Message
 	if template(data) {
-		message = "a template: render it, and check what comes out"
+		message = isTemplate
 	}
 	if depth == 0 && o.format == "" && !mentionsRetries(data) {
 		o.Why = message
@@ -176,6 +176,8 @@ func (o *opener) unparsed(err error, data []byte, pin *policyfile.Position, dept
 		o.fault(at, "%s", message)
 	}
 }
+
+const isTemplate = "a template: render it, and check what comes out"
 
 // template reports whether a text has the marks of a template's actions.
 func template(data []byte) bool {

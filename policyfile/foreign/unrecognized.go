@@ -13,6 +13,11 @@ var retryKey = regexp.MustCompile(`(?i)^(max|num|number|perform|no)?[_.-]?(of[_.
 
 // unrecognized says what is known of a file that nothing here reads.
 func (o *opener) unrecognized(data []byte) {
+	// Some templates are YAML by chance.
+	if template(data) && mentionsRetries(data) {
+		o.fault(policyfile.Position{}, "%s", isTemplate)
+		return
+	}
 	roots, _ := tree.YAML(o.name, data)
 	for _, root := range roots {
 		root.Walk(func(n *tree.Node) bool {

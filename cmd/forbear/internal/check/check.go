@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/check/find"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/lint/settings"
 	"github.com/forbear-go/forbear/policyfile/check"
 	"github.com/forbear-go/forbear/policyfile/foreign"
 )
@@ -25,18 +27,32 @@ func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "check",
 		Summary: "hold policy files against the standard, as a gate",
-		Usage:   "[FLAGS] FILE...",
+		Usage:   "[FLAGS] FILE|FOLDER|PATTERN|-...",
 		About: `
-Check judges policy files, and the retry settings of others: gRPC service
-configs, Envoy and Istio, nginx, HAProxy. Files that are given together are
-judged together: who owns a dependency, and what the retries of several layers
-multiply to.
+Check judges policy files, and the retry settings of other software, which
+--from lists. What a file is, is decided by its structure; lists, ConfigMaps,
+values of charts and dumps are opened. Files that are given together are judged
+together: who owns a dependency, and what the retries of several layers multiply
+to. A folder stands for the files below it that may hold settings, without what
+.forbearignore lists, as .gitignore does; "-" is standard input.
 
-Exit code 0 means that nothing was found at or above --fail-on, 1 that something
-was, 2 that a file could not be read or a question not be judged. A finding that
-a valid waiver lifts does not count.`,
+Every run ends with what was judged and what was not. Exit code 0 means that
+nothing was found at or above --fail-on, 1 that something was, and 2 that nothing
+was recognized, or that a file was not read, not recognized though it was named,
+or a question not judged.
+
+A finding does not count that a valid waiver lifts, or, in other software's
+files, a comment on the line above it:
+
+  # forbear:ignore FC301 until=2027-03-01 the backend drops repetitions
+
+.forbear-check.yaml, here or above up to the repository's root, says how grave
+findings are: severity: {FC208: error}, paths: [{files: ["old/**"], severity: {}}]
+and comments: "off".`,
 		Examples: `
 forbear check policy.yaml
+forbear check .
+kubectl get virtualservices,destinationrules,configmaps -A -o yaml | forbear check -
 forbear check -o text -o sarif:check.sarif services/*/policy.yaml
 forbear check --max-amplification 4 --max-duration 10s services/*/policy.yaml
 forbear check --allowed-signers signers policy.yaml
@@ -78,6 +94,7 @@ type gate struct {
 	outputs       []output        // in the order of the flags
 	failOn        report.Severity // the least that is exit code 1
 	baseline      string          // file of findings that do not count, or ""
+	config        string          // file of settings, or "" to look for it
 	writeBaseline string          // file to write such findings to, or ""
 	explain       string          // finding to explain instead, or ""
 	from          string          // format of the files, or "" to detect it
@@ -106,6 +123,7 @@ func (q *gate) register(f *flag.FlagSet) {
 	f.Float64Var(&q.MaxAmplification, "max-amplification", 0, "fail when an outage may multiply a dependency's load by more, budgets and their floors included")
 	f.DurationVar(&q.MaxDuration, "max-duration", 0, "fail when a synchronous call may take longer")
 	f.StringVar(&q.AllowedSigners, "allowed-signers", "", "the `file` that says who may sign waivers (see ssh-keygen(1))")
+	f.StringVar(&q.config, "config", "", "the `file` of settings (default: "+check.SettingsName+", here or above)")
 	f.StringVar(&q.baseline, "baseline", "", "findings in this `file` do not count")
 	// Writing a baseline passes on purpose: it is how a project with old
 	// findings begins.
@@ -133,6 +151,9 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	}
 	if len(q.operands) == 0 {
 		return 0, errors.New("which files? see forbear check --help")
+	}
+	if err := q.configure(); err != nil {
+		return 0, err
 	}
 	read := q.read()
 	q.Incomplete = read.Fatal()
@@ -170,9 +191,32 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	return cli.ExitOK, nil
 }
 
+// configure reads the settings, if there are any.
+func (q *gate) configure() error {
+	if q.config == "" {
+		q.config = settings.Discover(".", check.SettingsName)
+	}
+	if q.config == "" {
+		return nil
+	}
+	data, err := os.ReadFile(q.config)
+	if err != nil {
+		return err
+	}
+	q.Settings, err = check.ParseSettings(q.config, data)
+	return err
+}
+
+// wanted reports whether a file of a folder is looked into. Forbear's own settings
+// are none.
+func wanted(path string) bool {
+	base := filepath.Base(path)
+	return foreign.Candidate(path) && base != check.SettingsName && base != settings.FileName
+}
+
 // read reads the files that the operands stand for.
 func (q *gate) read() *check.Reading {
-	files := find.Of(q.operands, foreign.Candidate)
+	files := find.Of(q.operands, wanted)
 	q.ignored = files.Ignored
 	var inputs []check.Input
 	var problems []report.Problem

@@ -109,7 +109,7 @@ func (f *finder) operand(operand string) error {
 // they may lead in a circle.
 func (f *finder) folder(root string) error {
 	ignores := ignoreList{}
-	before := len(f.All) + f.Ignored
+	found := false
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -123,6 +123,7 @@ func (f *finder) folder(root string) error {
 		if !f.wanted(name) || !regular(name, entry) {
 			return nil
 		}
+		found = true
 		if ignores.match(name, false) {
 			f.Ignored++
 			return nil
@@ -130,7 +131,7 @@ func (f *finder) folder(root string) error {
 		f.add(name, true)
 		return nil
 	})
-	if err == nil && len(f.All)+f.Ignored == before {
+	if err == nil && !found {
 		err = errors.New("no file in this folder is one that is checked")
 	}
 	return err
