@@ -121,8 +121,8 @@ func (d *decoder) scalarOrEnv(n *yaml.Node, what, want string) (string, bool) {
 	if name == "" {
 		return "", false
 	}
-	if d.inspect {
-		return fromEnvironment, true // a judge has another environment
+	if d.elsewhere {
+		return fromEnvironment, true // the reader has another environment
 	}
 	value, ok := os.LookupEnv(name)
 	if !ok || value == "" {

@@ -20,10 +20,12 @@ type decoder struct {
 	// more counts faults beyond those that are kept.
 	more int
 	// inspect is set for those who judge a file and do not run by it:
-	// waivers are not applied, and values from the environment are not
-	// looked up.
+	// waivers are not applied.
 	inspect bool
-	seen    map[string]Position // the dependencies read so far
+	// elsewhere is set for those who are not where the service runs: values
+	// from the environment are not looked up.
+	elsewhere bool
+	seen      map[string]Position // the dependencies read so far
 }
 
 // at is the position of a node. Nodes that were made and not read have none

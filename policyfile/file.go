@@ -228,6 +228,22 @@ func Load(path string) (*File, error) {
 	return Parse(path, data)
 }
 
+// Preview reads the file at path as [Load] does, for tools that read a policy and
+// call nothing: {env: NAME} in the place of an address need not be set, and stands
+// for one that reaches no one. Waivers apply.
+func Preview(path string) (*File, error) {
+	data, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{name: path, now: time.Now(), elsewhere: true}
+	f := d.read(data)
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
 // Read returns the contents of a file. It reads at most one byte more than
 // [MaxSize], which is enough for [Parse] to refuse the file.
 func Read(path string) ([]byte, error) {
@@ -266,7 +282,7 @@ func parse(name string, data []byte, now time.Time) (*File, error) {
 // applied. err holds the other faults; f and refused are what could be read all
 // the same.
 func Inspect(name string, data []byte) (f *File, refused []*Fault, err error) {
-	d := &decoder{name: name, now: time.Now(), inspect: true}
+	d := &decoder{name: name, now: time.Now(), inspect: true, elsewhere: true}
 	f = d.read(data)
 	var rest []*Fault
 	for _, fault := range d.faults {

@@ -179,6 +179,34 @@ func TestLoadMissing(t *testing.T) {
 	}
 }
 
+// TestPreviewNeedsNoEnvironment reads what Load refuses for an unset variable alone,
+// and refuses what leaves the standard without a waiver.
+func TestPreviewNeedsNoEnvironment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write := func(rule string) {
+		text := "dependencies: {a: {url: {env: NO_SUCH_URL}, max_retries: 7}}\n" +
+			"waivers: [{id: W, rule: " + rule + ", dependency: a, reason: test, owner: o, expires: 2999-01-01}]\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("R-2")
+	if _, err := Load(path); err == nil {
+		t.Error("Load ran without the variable")
+	}
+	f, err := Preview(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := f.Policy("a"); !ok || p.MaxRetries != 7 {
+		t.Errorf("got %+v, want the waived policy", p)
+	}
+	write("R-3")
+	if _, err := Preview(path); err == nil {
+		t.Error("a policy outside of the standard passed without its waiver")
+	}
+}
+
 func TestParsePolicy(t *testing.T) {
 	base := forbear.Policy{MaxRetries: 2, Classify: map[string]forbear.Class{"http_404": forbear.ClassTransient}}
 	p, err := ParsePolicy("policy", []byte(`{"total":"5s","backoff":{"base":"100ms"},"classify":{"http_404":"terminal"}}`), base)

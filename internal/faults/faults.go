@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/mismatch"
 )
 
 // builders makes, for each kind, every error that the kind may appear as. Vectors
@@ -46,10 +48,24 @@ var builders = map[string]func() []error{
 	"http2_refused_stream":                 func() []error { return request(http2StreamError{1, 0x7, nil}) },
 	"http2_goaway_stream_above_last":       func() []error { return request(http2GoAwayError{LastStreamID: 1}) },
 	"http2_goaway_stream_at_or_below_last": func() []error { return request(http2GoAwayError{LastStreamID: 7}) },
+	"http2_stream_reset":                   func() []error { return request(http2StreamError{1, 0x8, nil}) },
+	"http2_enhance_your_calm":              func() []error { return request(http2StreamError{1, 0xb, nil}) },
+	"http2_protocol":                       func() []error { return request(http2StreamError{1, 0x1, nil}) },
+	"http2_not_resent":                     http2NotResent,
 	"http2_connection_lost":                func() []error { return request(errors.New("http2: client connection lost")) },
 	"connection_closed_while_idle":         func() []error { return request(errors.New("http: server closed idle connection")) },
 	"malformed_response":                   func() []error { return request(errors.New(`malformed HTTP response "hello"`)) },
 	"unix_socket_missing":                  socketMissing,
+	"proxy_403":                            proxy("Forbidden"),
+	"proxy_407":                            proxy("Proxy Authentication Required"),
+	"proxy_502":                            proxy("Bad Gateway"),
+	"proxy_503":                            proxy("Service Unavailable"),
+	"proxy_504":                            proxy("Gateway Timeout"),
+	"http1_wanted":                         always(mismatch.HTTP1),
+	"http2_wanted":                         always(mismatch.HTTP2),
+	"tls_wanted":                           always(mismatch.TLS),
+	"not_http":                             always(mismatch.Other),
+	"upgrade_over_http2":                   always(mismatch.Upgrade),
 	"too_many_redirects":                   func() []error { return request(errors.New("stopped after 10 redirects")) },
 	"other_error":                          other,
 	"serialization_error":                  serialization,
@@ -206,4 +222,12 @@ func socketMissing() []error {
 		Err: os.NewSyscallError("connect", syscall.ENOENT),
 	}
 	return append(request(dial), dial)
+}
+
+// proxy is a proxy that makes no tunnel. net/http has nothing but the text of its
+// status for it, right below the error of the client, for requests by https alone.
+func proxy(text string) func() []error {
+	return func() []error {
+		return []error{&url.Error{Op: "Get", URL: "https://dependency.test/", Err: errors.New(text)}}
+	}
 }

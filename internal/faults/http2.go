@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 )
@@ -48,4 +49,11 @@ type http2GoAwayError struct {
 
 func (e http2GoAwayError) Error() string {
 	return fmt.Sprintf("server sent GOAWAY and closed the connection; LastStreamID=%d", e.LastStreamID)
+}
+
+// http2NotResent is a stream that was not processed, with a body that cannot be sent
+// again. net/http has nothing but a text for it.
+func http2NotResent() []error {
+	return request(errors.New("http2: Transport: cannot retry err [stream error: stream ID 1; REFUSED_STREAM] " +
+		"after Request.Body was written; define Request.GetBody to avoid this error"))
 }

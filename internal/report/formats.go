@@ -34,10 +34,11 @@ func (r *Report) Write(w io.Writer, format string) error {
 const JSONVersion = "forbear/report/v1"
 
 // JSON writes everything, suppressed findings included. Counts are given beside the
-// findings, so that a script can gate on them without knowing what suppression is.
+// findings and problems, so that a script can gate on them without knowing what
+// suppression is, or which problems are fatal.
 // Lists are never null.
 func (r *Report) JSON(w io.Writer) error {
-	count := map[string]int{"error": 0, "warning": 0, "note": 0, "suppressed": 0}
+	count := map[string]int{"error": 0, "warning": 0, "note": 0, "suppressed": 0, "problem": len(r.Problems), "fatal_problem": 0}
 	type finding struct {
 		Finding
 		Fingerprint string `json:"fingerprint"`
@@ -51,14 +52,20 @@ func (r *Report) JSON(w io.Writer) error {
 			count[f.Severity.String()]++
 		}
 	}
+	for _, p := range r.Problems {
+		if p.Fatal {
+			count["fatal_problem"]++
+		}
+	}
 	return encode(w, struct {
 		Schema   string         `json:"schema"`
 		Tool     string         `json:"tool"`
 		Files    []string       `json:"files"`
 		Counts   map[string]int `json:"counts"`
 		Findings []finding      `json:"findings"`
+		Problems []Problem      `json:"problems"`
 		Details  any            `json:"details,omitempty"`
-	}{JSONVersion, r.Tool, r.Files, count, findings, r.Extra})
+	}{JSONVersion, r.Tool, append([]string{}, r.Files...), count, findings, append([]Problem{}, r.Problems...), r.Extra})
 }
 
 // encode leaves <, > and & as they are: messages quote source code, and no browser

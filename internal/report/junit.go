@@ -19,6 +19,8 @@ type junitSuite struct {
 	Name     string   `xml:"name,attr"`
 	Tests    int      `xml:"tests,attr"`
 	Failures int      `xml:"failures,attr"`
+	Errors   int      `xml:"errors,attr"`
+	Skipped  int      `xml:"skipped,attr"`
 	Cases    []junitCase
 }
 
@@ -27,6 +29,8 @@ type junitCase struct {
 	Class   string        `xml:"classname,attr"`
 	Name    string        `xml:"name,attr"`
 	Failure *junitFailure `xml:"failure,omitempty"`
+	Error   *junitFailure `xml:"error,omitempty"`
+	Skipped *junitSkipped `xml:"skipped,omitempty"`
 	Out     string        `xml:"system-out,omitempty"`
 }
 
@@ -38,13 +42,19 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
+// junitSkipped makes a case one that did not run. Some CI systems show its message.
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
+}
+
 // JUnit writes a suite for each file. Errors are failures; what is less is reported
-// in the output of a passed case. A file without findings has one passed case,
-// and so has a run without any file. An empty suite would not do: some CI systems
-// take a file without cases for a broken run.
+// in the output of a passed case. A fatal problem is an error, which fails the job as
+// well and says that nothing was judged; any other one is a skipped case. A file
+// without either has one passed case, and so has a run without any file. An empty
+// suite would not do: some CI systems take a file without cases for a broken run.
 func (r *Report) JUnit(w io.Writer) error {
 	var doc junitSuites
-	names, found := r.byFile()
+	names, found, problems := r.byFile()
 	for _, name := range names {
 		s := junitSuite{Name: name}
 		for _, f := range found[name] {
@@ -57,6 +67,14 @@ func (r *Report) JUnit(w io.Writer) error {
 				c.Out = f.Severity.String() + ": " + text
 			}
 			s.Cases = append(s.Cases, c)
+		}
+		for _, p := range problems[name] {
+			s.Cases = append(s.Cases, p.junit(name))
+			if p.Fatal {
+				s.Errors++
+			} else {
+				s.Skipped++
+			}
 		}
 		if len(s.Cases) == 0 {
 			s.Cases = []junitCase{{Class: name, Name: "no findings"}}
@@ -76,19 +94,34 @@ func (r *Report) JUnit(w io.Writer) error {
 	return err
 }
 
-// byFile sorts the findings that count by their files, which are those that were
-// judged, and then the others. Files without findings come too: their passed cases
-// show that they were judged at all.
-func (r *Report) byFile() (names []string, found map[string][]Finding) {
-	names, found = slices.Clone(r.Files), map[string][]Finding{}
-	for _, f := range r.Counting() {
-		if !slices.Contains(names, f.File) {
-			names = append(names, f.File)
+// byFile sorts the findings that count, and the problems, by their files, which are
+// those that were judged, and then the others. Files without either come too: their
+// passed cases show that they were judged at all. What has no file stands under the
+// name of the whole run.
+func (r *Report) byFile() (names []string, found map[string][]Finding, problems map[string][]Problem) {
+	names, found, problems = slices.Clone(r.Files), map[string][]Finding{}, map[string][]Problem{}
+	whole, listed := cmp.Or(r.About, r.Tool), map[string]bool{}
+	for _, name := range names {
+		listed[name] = true
+	}
+	list := func(name string) string {
+		name = cmp.Or(name, whole)
+		if !listed[name] {
+			listed[name] = true
+			names = append(names, name)
 		}
-		found[f.File] = append(found[f.File], f)
+		return name
+	}
+	for _, f := range r.Counting() {
+		name := list(f.File)
+		found[name] = append(found[name], f)
+	}
+	for _, p := range r.Problems {
+		name := list(p.File)
+		problems[name] = append(problems[name], p)
 	}
 	if len(names) == 0 {
-		names = []string{cmp.Or(r.About, r.Tool)}
+		names = []string{whole}
 	}
-	return names, found
+	return names, found, problems
 }

@@ -178,9 +178,10 @@ type Report struct {
 	About    string
 	Files    []string
 	Findings []Finding
-	Rules    []Rule
-	// Problems are the files that could not be judged, or not as a whole.
+	// Problems are the files and parts of files that were not judged, in the
+	// order in which people are shown them.
 	Problems []Problem
+	Rules    []Rule
 	// ShowSuppressed has the suppressed findings written too.
 	ShowSuppressed bool
 	// Extra is added to the JSON under "details".

@@ -40,13 +40,15 @@ func (r *Report) SARIF(w io.Writer) error {
 	if r.Source != nil {
 		kind = "utf16CodeUnits"
 	}
+	driver := m{"name": "forbear", "semanticVersion": r.Version, "informationUri": "https://github.com/forbear-go/forbear", "rules": rules}
+	if len(r.Problems) > 0 {
+		driver["notifications"] = problemDescriptors()
+	}
 	run := m{
-		"tool": m{"driver": m{
-			"name": "forbear", "semanticVersion": r.Version, "informationUri": "https://github.com/forbear-go/forbear", "rules": rules,
-		}},
+		"tool":              m{"driver": driver},
 		"automationDetails": m{"id": "forbear/" + r.Tool + after("/", r.About)},
 		"columnKind":        kind,
-		"invocations":       []m{{"executionSuccessful": true}},
+		"invocations":       []m{s.invocation(r)},
 		"results":           results,
 	}
 	if r.Root != "" {

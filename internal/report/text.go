@@ -7,7 +7,7 @@ import (
 )
 
 // Text writes a finding a line, followed by its hint and the places that have
-// to do with it.
+// to do with it, and then a line for each problem.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range r.shown() {
@@ -22,6 +22,9 @@ func (r *Report) Text(w io.Writer) error {
 		for _, p := range f.Related {
 			fmt.Fprintf(&b, "    %s: %s\n", p, line(p.Message))
 		}
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(&b, p)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -49,7 +52,8 @@ func line(s string) string {
 
 // GitHub writes workflow commands, which become annotations. Values are escaped as
 // the runner demands. Without that a message with a line feed could start a workflow
-// command of its own.
+// command of its own. Problems come last: the runner shows the first ten annotations
+// of each level, and a finding has a line to be shown at.
 func (r *Report) GitHub(w io.Writer) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -65,6 +69,20 @@ func (r *Report) GitHub(w io.Writer) error {
 			text += "\n" + f.Hint
 		}
 		fmt.Fprintf(&b, ",title=%s::%s\n", property.Replace(f.ID+after(" ", f.Standard)), data.Replace(text))
+	}
+	for _, p := range r.Problems {
+		level := "notice"
+		if p.Fatal {
+			level = "error"
+		}
+		at := ""
+		if p.File != "" {
+			at = "file=" + property.Replace(p.File) + ","
+		}
+		if p.Line > 0 {
+			at += fmt.Sprintf("line=%d,col=%d,", p.Line, max(p.Column, 1))
+		}
+		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", level, at, property.Replace(p.Kind.Title()), data.Replace(p.Message))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -117,6 +117,38 @@ func TestBrokenDependency(t *testing.T) {
 	}
 }
 
+// TestBrokenCodeIsReported: the reports that were asked for say that nothing was
+// judged. An old or a missing one would look like a pass.
+func TestBrokenCodeIsReported(t *testing.T) {
+	dir := module(t, map[string]string{"m.go": "package m\n\nvar x int = \"a\"\n"})
+	sarif, text := filepath.Join(dir, "m.sarif"), filepath.Join(dir, "m.txt")
+	code, out, errs := lintIn(t, dir, "-o", "json", "-o", "sarif:"+sarif, "-o", "text:"+text)
+	if code != ExitUnjudged || !strings.Contains(errs, "cannot use") {
+		t.Errorf("got %d, %q; want %d and the fault", code, errs, ExitUnjudged)
+	}
+	var got struct{ Problems []report.Problem }
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v in %q", err, out)
+	}
+	if len(got.Problems) != 1 || got.Problems[0].File != "m.go" || got.Problems[0].Line != 3 || got.Problems[0].Column != 13 ||
+		got.Problems[0].Kind != report.Faulty || !got.Problems[0].Fatal || !strings.Contains(got.Problems[0].Message, "cannot use") {
+		t.Errorf("got %+v, want the fault at its place", got.Problems)
+	}
+	log, err := os.ReadFile(sarif)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sarifcheck.Check(log); err != nil {
+		t.Error(err)
+	}
+	if !bytes.Contains(log, []byte(`"executionSuccessful": false`)) || !bytes.Contains(log, []byte(`"id": "forbear/lint/example.com/m"`)) {
+		t.Errorf("got\n%s", log)
+	}
+	if got, err := os.ReadFile(text); err != nil || !strings.Contains(string(got), "m.go:3:13: faulty: cannot use") || strings.Contains(string(got), "0 findings") {
+		t.Errorf("got %q, %v; want the fault and no sum", got, err)
+	}
+}
+
 func TestJSON(t *testing.T) {
 	dir := module(t, map[string]string{"m.go": fixedRetry})
 	_, out, _ := lintIn(t, dir, "-o", "json")

@@ -67,10 +67,10 @@ func load(ctx context.Context, dir, tags string, patterns []string) (*loaded, er
 	fset := token.NewFileSet()
 	imp := &importer{fset: fset, files: map[string]string{}, pkgs: map[string]*types.Package{}}
 	l := &loaded{roots: roots, dir: dir, fset: fset, imp: imp, made: map[string]bool{}}
-	if err := l.check(); err != nil {
-		return nil, err
-	}
 	l.arrange()
+	if err := l.check(); err != nil {
+		return nil, &broken{err, l}
+	}
 	if len(l.order) == 0 {
 		return nil, fmt.Errorf("no Go packages match %s", strings.Join(patterns, " "))
 	}

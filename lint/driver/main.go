@@ -230,7 +230,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (int, error
 	}
 	l, err := load(ctx, o.dir, o.tags, o.patterns)
 	if err != nil {
-		return 0, err
+		return 0, o.unjudged(err, stdout)
 	}
 	r := &runner{l: l, analyzers: allAnalyzers()}
 	if !o.quiet && terminal(stderr) {

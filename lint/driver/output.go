@@ -121,12 +121,15 @@ func (o *options) render(rep *report.Report, l *loaded, stdout io.Writer) error 
 	return nil
 }
 
-// writeText adds the sum to the findings.
+// writeText adds the sum to the findings, unless the code was not judged.
 // The last line says how many of the findings fail, because most runs show
 // warnings too.
 func writeText(w io.Writer, rep *report.Report, packages int) error {
 	if err := rep.Text(w); err != nil {
 		return err
+	}
+	if rep.Incomplete() {
+		return nil
 	}
 	counting := rep.Counting()
 	_, err := fmt.Fprintf(w, "%s, %s, %d of them fail\n", plural(packages, "package"), plural(len(counting), "finding"), failing(rep))

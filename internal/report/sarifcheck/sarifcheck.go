@@ -23,14 +23,16 @@ var shapes = map[string]shape{
 	"run":                  {"!tool": "tool", "automationDetails": "runAutomationDetails", "columnKind": "columnKind", "invocations": "[]invocation", "originalUriBaseIds": "{}artifactLocation", "results": "[]result"},
 	"runAutomationDetails": {"id": "string"},
 	"tool":                 {"!driver": "toolComponent"},
-	"toolComponent":        {"!name": "string", "semanticVersion": "string", "informationUri": "uri", "rules": "[]reportingDescriptor"},
+	"toolComponent":        {"!name": "string", "semanticVersion": "string", "informationUri": "uri", "rules": "[]reportingDescriptor", "notifications": "[]reportingDescriptor"},
 	"reportingDescriptor": {
 		"!id": "string", "name": "string", "shortDescription": "text", "fullDescription": "text", "help": "text", "helpUri": "uri",
 		"defaultConfiguration": "reportingConfiguration", "properties": "bag",
 	},
-	"reportingConfiguration": {"level": "level"},
-	"text":                   {"!text": "string", "markdown": "string"},
-	"invocation":             {"!executionSuccessful": "bool"},
+	"reportingConfiguration":       {"level": "level"},
+	"text":                         {"!text": "string", "markdown": "string"},
+	"invocation":                   {"!executionSuccessful": "bool", "toolExecutionNotifications": "[]notification"},
+	"notification":                 {"!message": "message", "level": "level", "descriptor": "reportingDescriptorReference", "locations": "[]location"},
+	"reportingDescriptorReference": {"id": "string", "index": "count"},
 	"result": {
 		"ruleId": "string", "ruleIndex": "count", "level": "level", "!message": "message", "locations": "[]location",
 		"relatedLocations": "[]location", "partialFingerprints": "{}string", "baselineState": "baselineState",
@@ -167,7 +169,15 @@ func (c *checker) references(data []byte) {
 		Version string
 		Runs    []struct {
 			Tool struct {
-				Driver struct{ Rules []struct{ ID string } }
+				Driver struct{ Rules, Notifications []struct{ ID string } }
+			}
+			Invocations []struct {
+				ToolExecutionNotifications []struct {
+					Descriptor struct {
+						ID    string
+						Index *int
+					}
+				}
 			}
 			Results []struct {
 				RuleID                      string
@@ -184,7 +194,14 @@ func (c *checker) references(data []byte) {
 		c.fault("$.version", "got %q, want 2.1.0", log.Version)
 	}
 	for _, run := range log.Runs {
-		rules := run.Tool.Driver.Rules
+		rules, kinds := run.Tool.Driver.Rules, run.Tool.Driver.Notifications
+		for _, v := range run.Invocations {
+			for i, n := range v.ToolExecutionNotifications {
+				if d := n.Descriptor; d.Index != nil && (*d.Index >= len(kinds) || kinds[*d.Index].ID != d.ID) {
+					c.fault(fmt.Sprintf("$.runs.invocations.toolExecutionNotifications[%d]", i), "index %d is not that of %s", *d.Index, d.ID)
+				}
+			}
+		}
 		for i, r := range run.Results {
 			at := fmt.Sprintf("$.runs.results[%d]", i)
 			if r.RuleIndex != nil && (*r.RuleIndex >= len(rules) || rules[*r.RuleIndex].ID != r.RuleID) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-const log = `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"t","rules":[{"id":"A"},{"id":"B"}]}},"results":[
+const log = `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"t","rules":[{"id":"A"},{"id":"B"}],"notifications":[{"id":"N"},{"id":"O"}]}},
+"invocations":[{"executionSuccessful":false,"toolExecutionNotifications":[{"level":"note","descriptor":{"id":"O","index":1},"message":{"text":"n"}}]}],"results":[
 {"ruleId":"B","ruleIndex":1,"level":"error","message":{"text":"m"},
 "locations":[{"physicalLocation":{"artifactLocation":{"uri":"a.go"},"region":{"startLine":3,"startColumn":2,"endLine":3,"endColumn":4}}}]}]}]}`
 
@@ -19,6 +20,8 @@ func TestCheck(t *testing.T) {
 		{"level", `"error"`, `"fatal"`, "want one of [none note warning error]"},
 		{"message", `"message":{"text":"m"}`, `"kind":"fail"`, "message is missing"},
 		{"rule", `"ruleIndex":1`, `"ruleIndex":0`, "ruleIndex 0 is not that of B"},
+		{"notification", `"index":1`, `"index":0`, "index 0 is not that of O"},
+		{"notification's message", `,"message":{"text":"n"}`, ``, "message is missing"},
 		{"line", `"startLine":3`, `"startLine":0`, "want a position"},
 		{"end", `"endColumn":4`, `"endColumn":1`, "ends before it begins"},
 		{"uri", `"uri":"a.go"`, `"uri":"a b.go"`, "want a uri"},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/grpcretry"
+	"github.com/forbear-go/forbear/internal/faults"
 )
 
 // Command returns the command explain. The command opens no connection. It is safe
@@ -24,7 +26,15 @@ succeeded, 1 that it would not be retried, 2 that explain could not judge.
 
 JSON lines: one verdict a line, in the same order. A situation that cannot be
 judged gets {"id","error"} instead; the others go on, and the exit code
-is 2.`,
+is 2.
+
+What --error takes, besides the error types of logs and metrics:
+
+` + nameLines(faults.Kinds()) + `
+
+What --code takes, besides their numbers:
+
+` + nameLines(grpcretry.CodeNames()),
 		Examples: `
 forbear explain --status 503
 forbear explain --status 429 --header 'Retry-After: 45' --elapsed 10s
@@ -85,6 +95,9 @@ type question struct {
 func (q *question) explain(std *cli.Streams) int {
 	if q.format != "text" && q.format != "json" {
 		return std.Fail("explain: unknown format %q: want text or json", q.format)
+	}
+	if err := q.readLabel(); err != nil {
+		return std.Fail("explain: %v", err)
 	}
 	if q.Protocol == "" {
 		switch {

@@ -8,11 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli/clitest"
+	"github.com/forbear-go/forbear/grpcretry"
+	"github.com/forbear-go/forbear/internal/faults"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -49,6 +52,13 @@ func TestExplainText(t *testing.T) {
 		{"--error tls_certificate", 1},
 		{"--error other_error", 1},
 		{"--error connection_refused --method POST --policy '{retry_unsent: true}'", 0},
+		{"--error invalid_configuration", 1},
+		{"--error token_permanently_revoked", 1},
+		{"--error invalid_configuration --policy '{classify: {unknown: retry}}'", 0},
+		{"--status 503 --method post --key 7c4a8d09-ca95-4c6d-8f3b-91a7e6e0b9d2", 0},
+		{"--error dns_not_found --method Get", 0},
+		{"--error proxy_502", 0},
+		{"--error transport_resend", 0},
 		{"--status 503 --kind webhook", 0},
 		{"--status 503 --profile cautious --budget 100/9", 0},
 	} {
@@ -66,6 +76,13 @@ func TestExplainUsage(t *testing.T) {
 		{"", "what failed?"},
 		{"--status 99", "status 99 is not in 100-999"},
 		{"--error conection_refused", "did you mean connection_refused?"},
+		{"--error connection_closd", "did you mean connection_closed?"},
+		{"--error refused", "did you mean connection_refused or http2_refused_stream?"},
+		{"--error gremlins", `unknown error "gremlins": forbear explain --help lists them`},
+		{"--error http_999999", `unknown error "http_999999"`},
+		{"--error forrst_RATE_LIMITED", "give the response with --message"},
+		{"--code BUSY", `unknown code "BUSY": forbear explain --help lists them`},
+		{"--status 503 --attempts 0", "attempts count from 1"},
 		{"--status 503 --error connection_refused", "error does not go with protocol http"},
 		{"--code UNAVAILABEL", "did you mean UNAVAILABLE?"},
 		{"--code UNAVAILABLE --method GET", `method "GET" is unknown for grpc`},
@@ -256,5 +273,85 @@ func golden(t *testing.T, name, got string) {
 	}
 	if got != string(want) {
 		t.Errorf("%s differs, got:\n%s", name, got)
+	}
+}
+
+// TestExplainTakesLabels asks with each label that logs and metrics have for a
+// failure of the network, a status or a code: people paste those.
+func TestExplainTakesLabels(t *testing.T) {
+	for label, class := range map[string]string{
+		"timeout": "timeout", "eof": "transient", "unexpected_eof": "transient", "connection_closed": "transient", "socket_missing": "transient",
+		"http2_goaway": "transient", "http2_stream_reset": "transient", "http2_enhance_your_calm": "throttled", "http2_protocol": "terminal",
+		"http2_connection_error": "transient", "http2_not_resent": "transient", "proxy_407": "terminal", "proxy_504": "timeout",
+		"tls_alert": "terminal", "tls_record": "terminal", "serialization": "terminal", "canceled": "canceled", "caller_deadline": "canceled",
+		"not_http": "terminal", "tls_wanted": "terminal", "http1_wanted": "terminal", "http2_wanted": "terminal", "upgrade_over_http2": "terminal",
+		"retryable_error": "transient", "terminal_error": "terminal", "request_body": "canceled", "transport_resend": "transient",
+		"unknown": "unknown", "http_503": "transient", "http_429": "throttled", "grpc_UNAVAILABLE": "transient", "grpc_INTERNAL": "terminal",
+	} {
+		got := clitest.Run(t, Command(), "", "--error", label)
+		if want := fmt.Sprintf("failure   %s, class %s\n", label, class); !strings.Contains(got.Out, want) {
+			t.Errorf("--error %s: got %+v, want %q", label, got, want)
+		}
+	}
+	if got := clitest.Run(t, Command(), "", "--code", "grpc_UNAVAILABLE"); got.Code != 0 {
+		t.Errorf("--code with a label: %+v", got)
+	}
+}
+
+// TestExplainMethodsInAnyCase asks alike whatever the case, in flags and in JSON.
+func TestExplainMethodsInAnyCase(t *testing.T) {
+	for _, tt := range [][2]string{
+		{"--status 503 --method GET", "--status 503 --method get"},
+		{"--status 503 --method PATCH", "--status 503 --method Patch"},
+		{"--error connection_reset --method DELETE", "--error connection_reset --method delete"},
+		{"--code UNAVAILABLE --method client_stream", "--code UNAVAILABLE --method CLIENT_STREAM"},
+		{"--message {} --method POST", "--message {} --method post"},
+		{"--message {} --method idempotent", "--message {} --method Idempotent"},
+	} {
+		want, got := clitest.Run(t, Command(), "", clitest.Words(tt[0])...), clitest.Run(t, Command(), "", clitest.Words(tt[1])...)
+		if got != want || got.Code == cli.ExitUsage {
+			t.Errorf("%s: got %+v, want %+v as for %s", tt[1], got, want, tt[0])
+		}
+	}
+}
+
+// TestExplainHelpListsNames holds the manual to all names that --error and --code
+// take, in lines that fit a terminal.
+func TestExplainHelpListsNames(t *testing.T) {
+	got := clitest.Run(t, Command(), "", "--help")
+	words := strings.FieldsFunc(got.Out, func(r rune) bool { return strings.ContainsRune(" ,.\n\t", r) })
+	for _, name := range append(faults.Kinds(), grpcretry.CodeNames()...) {
+		if !slices.Contains(words, name) {
+			t.Errorf("%s is missing from the manual", name)
+		}
+	}
+	about, _, _ := strings.Cut(got.Out, "Flags:")
+	_, about, _ = strings.Cut(about, "Usage:")
+	for line := range strings.Lines(about) {
+		if len(line) > 79 {
+			t.Errorf("%d bytes: %s", len(line), line)
+		}
+	}
+}
+
+// TestExplainNeedsNoEnvironment reads a policy file whose addresses only the running
+// service knows. Waivers count, as they do there.
+func TestExplainNeedsNoEnvironment(t *testing.T) {
+	const text = `dependencies:
+  payments:
+    url: {env: NO_SUCH_PAYMENTS_URL}
+    health: {endpoint: {env: NO_SUCH_HEALTH_URL}}
+    max_retries: 7
+waivers:
+  - {id: W-1, rule: R-2, dependency: payments, reason: for a test, owner: team, expires: 2999-01-01}
+`
+	path := clitest.File(t, "policy.yaml", text)
+	got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "payments")
+	if got.Code != 0 || !strings.Contains(got.Out, "1 of 8") {
+		t.Errorf("got %+v", got)
+	}
+	path = clitest.File(t, "policy.yaml", strings.Replace(text, "rule: R-2", "rule: R-3", 1))
+	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "payments"); got.Code != 2 || !strings.Contains(got.Errors, "(R-2)") {
+		t.Errorf("without the waiver: got %+v", got)
 	}
 }

@@ -32,17 +32,20 @@ func (q *question) register(f *flag.FlagSet) {
 		return nil
 	})
 	f.StringVar(&s.Protocol, "protocol", "", "http, net, grpc or forrst (default: by the other flags)")
-	f.StringVar(&s.Method, "method", "", "the HTTP method (default GET)")
+	f.StringVar(&s.Method, "method", "", "the HTTP method, in any case (default GET)")
 	f.StringVar(&s.IdempotencyKey, "key", "", "the Idempotency-Key of the request")
 	f.IntVar(&s.Status, "status", 0, "the HTTP status of the response")
 	f.Func("header", "a header of the response, as 'Name: value'; may be repeated", pairs(&s.Headers, "want 'Name: value'"))
-	f.StringVar(&s.Error, "error", "", "the network error, such as connection_refused")
-	f.StringVar(&s.Code, "code", "", "the gRPC code, such as UNAVAILABLE")
+	f.StringVar(&s.Error, "error", "", "the network error by its `name`, such as connection_refused, or by its label in logs and metrics")
+	f.StringVar(&s.Code, "code", "", "the gRPC `code`, such as UNAVAILABLE or 14")
 	f.Func("trailer", "a trailer of the gRPC response, as 'name: value'; may be repeated", pairs(&s.Trailers, "want 'name: value'"))
 	f.Func("message", "the Forrst response `envelope`, as JSON or as @FILE", s.readMessage)
 	f.IntVar(&s.Phase, "phase", 0, "the phase of the Forrst migration, 1 to 3 (default 1)")
 	f.Func("attempts", "attempts made so far (default 1)", func(v string) error {
 		n, err := strconv.Atoi(v)
+		if err == nil && n == 0 {
+			return errors.New("attempts count from 1: the one that failed is the first")
+		}
 		s.AttemptsMade = &n
 		return err
 	})

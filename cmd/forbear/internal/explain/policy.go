@@ -34,10 +34,12 @@ func overlay(data []byte, base forbear.Policy) (forbear.Policy, error) {
 
 // loadPolicy reads a policy file and returns the policy of one of its
 // dependencies. The file is held to the standard: what serve would refuse, explain
-// does not explain. A dependency that the file lacks is an error. The defaults would
+// does not explain. Addresses that come from the environment are not looked up: an
+// explanation calls nothing, and is asked for on machines that do not run the service.
+// A dependency that the file lacks is an error. The defaults would
 // otherwise explain a policy that no service runs.
 func loadPolicy(path, dependency string) (forbear.Policy, error) {
-	f, err := policyfile.Load(path)
+	f, err := policyfile.Preview(path)
 	if err != nil {
 		return forbear.Policy{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/forrst"
@@ -33,10 +34,10 @@ func classifyForrst(s *Situation, f *facts) (forbear.Failure, error) {
 	for _, h := range s.Headers {
 		x.Header.Add(h[0], h[1])
 	}
-	switch s.Method {
+	switch strings.ToUpper(s.Method) {
 	case "", http.MethodPost:
 		f.state.NeedsKey = true
-	case "idempotent":
+	case "IDEMPOTENT":
 	default:
 		return forbear.Failure{}, fmt.Errorf("method %q is unknown for forrst: want POST or idempotent", s.Method)
 	}

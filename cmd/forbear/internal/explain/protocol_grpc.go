@@ -13,7 +13,6 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/grpcretry"
-	"github.com/forbear-go/forbear/internal/nearest"
 )
 
 // classifyGRPC asks grpcretry about a status with the situation's code and
@@ -26,7 +25,7 @@ func classifyGRPC(s *Situation, f *facts) (forbear.Failure, error) {
 	if err != nil {
 		return forbear.Failure{}, err
 	}
-	switch s.Method {
+	switch strings.ToLower(s.Method) {
 	case "", "unary", "server_stream", "idempotent":
 	case "keyed":
 		f.state.NeedsKey = true
@@ -50,17 +49,18 @@ func classifyGRPC(s *Situation, f *facts) (forbear.Failure, error) {
 	return failure, nil
 }
 
-// grpcCode reads a code by name or number, as logs have either. A near miss is named
-// in the error: CANCELED and CANCELLED are both in use.
+// grpcCode reads a code by name, label or number, as logs have each. A near miss is
+// named in the error: CANCELED and CANCELLED are both in use.
 func grpcCode(name string) (codes.Code, error) {
 	if name == "" {
 		return 0, errors.New("code is missing")
 	}
-	if c, ok := grpcretry.ParseCode(strings.ToUpper(name)); ok {
+	upper := strings.TrimPrefix(strings.ToUpper(name), "GRPC_")
+	if c, ok := grpcretry.ParseCode(upper); ok {
 		return c, nil
 	}
 	if n, err := strconv.ParseUint(name, 10, 8); err == nil && int(n) < len(grpcretry.CodeNames()) {
 		return codes.Code(n), nil
 	}
-	return 0, fmt.Errorf("unknown code %q%s", name, nearest.Hint(strings.ToUpper(name), grpcretry.CodeNames(), ""))
+	return 0, unknownName("code", name, grpcretry.CodeNames())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
@@ -43,9 +44,9 @@ func classifyHTTP(s *Situation, f *facts) (forbear.Failure, error) {
 // request builds the request that failed, and puts into the state what R-6 wants
 // to know of it: whether the method needs a key. Its URL is never asked for. The
 // host is under .test, which never resolves (RFC 6761), should a later change send
-// it by mistake.
+// it by mistake. Methods may be typed in any case; on the wire they are in capitals.
 func (s *Situation) request(f *facts) (*http.Request, error) {
-	req, err := http.NewRequest(cmp.Or(s.Method, http.MethodGet), "http://dependency.test/", nil)
+	req, err := http.NewRequest(strings.ToUpper(cmp.Or(s.Method, http.MethodGet)), "http://dependency.test/", nil)
 	if err != nil {
 		return nil, fmt.Errorf("method %q is no HTTP method", s.Method)
 	}

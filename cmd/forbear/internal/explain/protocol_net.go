@@ -7,7 +7,6 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/faults"
-	"github.com/forbear-go/forbear/internal/nearest"
 )
 
 // classifyNet asks httpretry about a network error of the named kind. A kind
@@ -17,25 +16,37 @@ import (
 // of the question.
 //
 // The context is the one that such an error comes with, because a timeout means
-// something else once the caller has given up.
+// something else once the caller has given up. A label of logs and metrics stands for
+// the kind that has it.
 func classifyNet(s *Situation, f *facts) (forbear.Failure, error) {
 	if s.Error == "" {
 		return forbear.Failure{}, errors.New("error is missing")
-	}
-	errs, err := faults.Build(s.Error)
-	if err != nil {
-		return forbear.Failure{}, fmt.Errorf("unknown error %q%s", s.Error, nearest.Hint(s.Error, faults.Kinds(), ""))
 	}
 	req, err := s.request(f)
 	if err != nil {
 		return forbear.Failure{}, err
 	}
-	req = req.WithContext(faults.Context(s.Error))
+	if class, ok := edgeLabels[s.Error]; ok {
+		return forbear.Failure{Class: class, Type: s.Error}, nil
+	}
+	kind := s.Error
+	errs, err := faults.Build(kind)
+	if err != nil {
+		kind = kindsByLabel()[s.Error]
+		if errs, err = faults.Build(kind); err != nil {
+			return forbear.Failure{}, unknownName("error", s.Error, errorNames())
+		}
+	}
+	req = req.WithContext(faults.Context(kind))
 	failure := httpretry.Classify(req, nil, errs[0])
 	for _, e := range errs[1:] {
 		if other := httpretry.Classify(req, nil, e); other.Class != failure.Class {
 			return failure, fmt.Errorf("%s is both %s and %s: the kind is ambiguous", s.Error, failure.Class, other.Class)
 		}
+	}
+	if what := listed[kind]; what != "" {
+		failure.Class = forbear.ClassTerminal
+		f.note("R-4 lists %s among the failures that are not retried; the log has it as %s", what, failure.Type)
 	}
 	return failure, nil
 }
