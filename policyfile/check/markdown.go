@@ -44,7 +44,7 @@ func Markdown(w io.Writer, read *Reading, r *Result) error {
 		fmt.Fprintf(&b, "\n## Not judged: %d\n\n| Where | Why |\n|---|---|\n", len(read.Problems))
 	}
 	for _, p := range read.Problems {
-		fmt.Fprintf(&b, "| `%s:%d` | %s: %s |\n", p.File, max(p.Line, 1), p.Kind, cell(p.Message))
+		fmt.Fprintf(&b, "| `%s` | **%s** %s: %s |\n", p.Place(), p.Severity(), p.Kind.Title(), cell(p.Message))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

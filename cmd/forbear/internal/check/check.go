@@ -164,7 +164,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	}
 	result := check.Run(read.Sources, q.Options)
 	for _, err := range result.Unjudged {
-		fmt.Fprintln(q.std.Err, err)
+		read.Problems = append(read.Problems, report.Problem{Kind: report.Unjudged, Message: err.Error(), Fatal: true})
 	}
 	// The baseline marks findings as suppressed, and those do not count
 	// below.
@@ -176,9 +176,8 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	if err := q.writeReport(read, result, rep); err != nil {
 		return 0, err
 	}
-	// All mean that some part was not judged, and that part might have
-	// failed.
-	if read.Fatal() || len(result.Unjudged) > 0 {
+	// Some part was not judged, and that part might have failed.
+	if read.Fatal() {
 		return cli.ExitUsage, nil
 	}
 	if q.writeBaseline != "" {
@@ -242,7 +241,8 @@ func (q *gate) read() *check.Reading {
 	read.Problems = append(problems, read.Problems...)
 	for i := range read.Problems {
 		p := &read.Problems[i]
-		p.Fatal = p.Fatal || q.strict && p.Kind == report.Unrecognized && p.Line > 0
+		// A run that recognized nothing has looked at nothing.
+		p.Fatal = p.Fatal || read.Files == 0 || q.strict && p.Kind == report.Unrecognized && p.Line > 0
 	}
 	return read
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
 	"github.com/forbear-go/forbear/internal/report"
@@ -72,10 +73,16 @@ func (q *gate) report(read *check.Reading, result *check.Result) *report.Report 
 // writeReport writes what was found. Text and markdown are for readers, and have
 // the worst cases and the owners beside the findings.
 func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *report.Report) error {
+	// Where people read, a folder's files of other kinds are a number in the last
+	// line. Those that speak of retries are named.
+	brief := *rep
+	brief.Problems = slices.DeleteFunc(slices.Clone(rep.Problems), func(p report.Problem) bool { return !p.Fatal && p.Line == 0 })
 	return q.write(func(format string) (func(io.Writer) error, error) {
 		switch format {
 		case "text":
-			return func(w io.Writer) error { return q.writeText(w, read, result, rep) }, nil
+			return func(w io.Writer) error { return q.writeText(w, read, result, &brief) }, nil
+		case "github":
+			return func(w io.Writer) error { return brief.Write(w, format) }, nil
 		case "markdown":
 			return func(w io.Writer) error { return check.Markdown(w, read, result) }, nil
 		default:
@@ -118,9 +125,11 @@ func (q *gate) writeText(w io.Writer, read *check.Reading, result *check.Result,
 func (q *gate) judged(w io.Writer, read *check.Reading) error {
 	lost, unknown := map[string]bool{}, map[string]bool{}
 	for _, p := range read.Problems {
-		if p.Kind == report.Unrecognized {
+		switch {
+		case p.File == "":
+		case p.Kind == report.Unrecognized:
 			unknown[p.File] = true
-		} else {
+		default:
 			lost[p.File] = true
 		}
 	}
