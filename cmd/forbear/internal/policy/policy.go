@@ -7,19 +7,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/check"
+	"github.com/forbear-go/forbear/policyfile/export"
 )
 
-// Command returns the command policy. Its four verbs write to standard
+// Command returns the command policy. Its verbs write to standard
 // output, so that a pipeline decides where the result goes.
 func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "policy",
-		Summary: "schema, differences, canonical form and waiver payloads of policy files",
-		Usage:   "schema | diff OLD NEW | format FILE | payload FILE WAIVER",
+		Summary: "schema, differences, canonical form, waiver payloads and exports of policy files",
+		Usage:   "schema | diff OLD NEW | format FILE | payload FILE WAIVER | export --to SOFTWARE FILE",
 		About: `
 Schema prints the JSON Schema for editors. Diff says in words what a change
 means; exit code 1 says that there is one. Format prints a file with its
@@ -27,17 +29,22 @@ profiles written out. Payload prints what the approvers of a waiver sign:
 
   forbear policy payload policy.yaml W-1 | ssh-keygen -Y sign -n forbear-waiver -f KEY
 
-under the namespace forbear-waiver-iab for the architecture board.`,
+under the namespace forbear-waiver-iab for the architecture board. Export writes
+the policy of a dependency in the words of other software, and on standard error,
+rule by rule, what that cannot hold and what was chosen instead.`,
 		Examples: `
 forbear policy schema > policy.schema.json
 forbear policy diff old.yaml new.yaml
 forbear policy format policy.yaml
 forbear policy payload policy.yaml W-1
+forbear policy export --to istio --dependency payments policy.yaml
 `,
 	}
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
 		f := c.Flags()
-		format := f.String("o", "text", "output format of diff: `text or json`")
+		format := f.String("o", "text", "output format of diff and export: `text or json`")
+		to := f.String("to", "", "for export: the `software` to write for: "+strings.Join(export.Formats(), ", "))
+		dependency := f.String("dependency", "", "for export: the `name` of the dependency, when there are several")
 		words, code, done := c.Operands(std, f, args)
 		if done {
 			return code
@@ -60,8 +67,10 @@ forbear policy payload policy.yaml W-1
 			return writeFormatted(std, words[1])
 		case len(words) == 3 && words[0] == "payload":
 			return writePayload(std, words[1], words[2])
+		case len(words) == 2 && words[0] == "export":
+			return writeExport(std, words[1], *to, *dependency, *format)
 		}
-		return std.Fail("policy: want schema, diff OLD NEW, format FILE or payload FILE WAIVER (see forbear policy --help)")
+		return std.Fail("policy: want schema, diff OLD NEW, format FILE, payload FILE WAIVER or export --to SOFTWARE FILE (see forbear policy --help)")
 	}
 	return c
 }

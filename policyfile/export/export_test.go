@@ -1,0 +1,121 @@
+package export
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/check"
+)
+
+// policies are what is written for every software.
+var policies = map[string]string{
+	"defaults":   "{owner: a, idempotency: reuse}",
+	"https":      "{owner: a, url: 'https://localhost:8443', idempotency: generate, max_retries: 5, per_attempt: 1500ms, total: 20s, backoff: {base: 250ms, cap: 10s}}",
+	"classes":    "{owner: a, url: 'http://127.0.0.1:9000', idempotency: reuse, classify: {http_425: retry, http_408: terminal, grpc_ABORTED: retry}}",
+	"idempotent": "{owner: a, idempotent: true, per_attempt: 2s}",
+	"strict":     "{owner: a, strict: true, budget: {ratio: 10%}, idempotency: refuse}",
+	"off":        "{owner: a, disabled: true}",
+}
+
+func dependency(t *testing.T, text string) *policyfile.Dependency {
+	t.Helper()
+	f, err := policyfile.Parse("p.yaml", []byte("service: a\ndependencies:\n  payments: "+text+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &f.Dependencies[0]
+}
+
+// extensions are those under which check reads what is written.
+var extensions = map[string]string{"nginx": ".conf", "haproxy": ".cfg", "grpc": ".json", "resilience4j": ".yml"}
+
+// What is written is known to check, which finds nothing in it that the list of
+// losses does not name.
+func TestRoundTrips(t *testing.T) {
+	for _, format := range Formats() {
+		for name, text := range policies {
+			t.Run(format+" "+name, func(t *testing.T) {
+				out, err := Write(format, dependency(t, text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ext := extensions[format]
+				if ext == "" {
+					ext = ".yaml"
+				}
+				read := check.ReadAll([]check.Input{{Name: "out" + ext, Data: out.Config}})
+				if err := read.Err(); err != nil || len(read.Sources) != 1 || read.Sources[0].File.Format != format || read.Units() == 0 {
+					t.Fatalf("check reads %d units of %+v: %v\n%s", read.Units(), read.Sources, err, out.Config)
+				}
+				for _, f := range check.Run(read.Sources, check.Options{}).Findings {
+					named := slices.ContainsFunc(out.Losses, func(l Loss) bool { return l.Rule == f.Standard })
+					if !named && (f.Severity == report.Error || f.ID == "FC002") {
+						t.Errorf("%s:%d: %s [%s %s] is no loss that is named\n%s", f.File, f.Line, f.Message, f.ID, f.Standard, out.Config)
+					}
+				}
+			})
+		}
+	}
+}
+
+// nginx and HAProxy take what is written for them.
+func TestProxiesAccept(t *testing.T) {
+	for _, format := range []string{"nginx", "haproxy"} {
+		tool, err := exec.LookPath(format)
+		if err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatalf("%s is missing: apt-get install nginx-light haproxy", format)
+			}
+			t.Skipf("%s is missing: apt-get install nginx-light haproxy", format)
+		}
+		for name, text := range policies {
+			t.Run(format+" "+name, func(t *testing.T) {
+				out, err := Write(format, dependency(t, strings.Replace(text, "owner: a", "owner: a, url: 'https://localhost:8443'", 1)))
+				if strings.Contains(text, "url:") {
+					out, err = Write(format, dependency(t, text))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(t.TempDir(), "conf")
+				args, config := []string{"-c", "-f", path}, string(out.Config)
+				if format == "nginx" {
+					args = []string{"-t", "-e", "stderr", "-g", "pid /dev/null;", "-c", path}
+					config = "events {}\nhttp {\n" + config + "}\n"
+				}
+				if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if said, err := exec.CommandContext(t.Context(), tool, args...).CombinedOutput(); err != nil {
+					t.Errorf("%v: %s\n%s", err, said, config)
+				}
+			})
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	if _, err := Write("apache", dependency(t, "{owner: a}")); err == nil || !strings.Contains(err.Error(), "want envoy, istio") {
+		t.Errorf("got %v", err)
+	}
+	d := dependency(t, "{owner: a, kind: batch}")
+	if _, err := Write("envoy", d); err == nil || !strings.Contains(err.Error(), "payments is of kind batch") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for d, want := range map[time.Duration]string{1500 * time.Millisecond: "1500ms 1.5s", 2 * time.Second: "2s 2s", 24 * time.Hour: "86400s 86400s"} {
+		if got := fmt.Sprint(milliseconds(d), " ", seconds(d)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

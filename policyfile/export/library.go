@@ -1,0 +1,89 @@
+package export
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/internal/grpccode"
+)
+
+// maxAttempts is the most that gRPC's clients make of maxAttempts (gRFC A6).
+const maxAttempts = 5
+
+// grpc writes a service config for all methods. That gRPC writes do not carry a
+// key, no field can change: it retries what was refused before it was done.
+func grpc(w *writer, t *target) {
+	method := map[string]any{"name": []any{map[string]any{}}, "timeout": seconds(t.p.Total)}
+	config := map[string]any{"methodConfig": []any{method}}
+	if t.retries > 0 {
+		codes := []string{"UNAVAILABLE"}
+		for _, label := range slices.Sorted(maps.Keys(t.p.Classify)) {
+			code, ok := strings.CutPrefix(label, "grpc_")
+			if ok && t.p.Classify[label].Retryable() && slices.Contains(grpccode.Names[:], code) && !slices.Contains(codes, code) {
+				codes = append(codes, code)
+			}
+		}
+		method["retryPolicy"] = map[string]any{
+			"maxAttempts": min(t.retries+1, maxAttempts), "initialBackoff": seconds(t.p.Backoff.Base), "maxBackoff": seconds(t.p.Backoff.Cap),
+			"backoffMultiplier": 2, "retryableStatusCodes": codes,
+		}
+		config["retryThrottling"] = map[string]any{"maxTokens": 10, "tokenRatio": t.p.Budget.Ratio}
+		w.lose("R-1", "no full jitter: waits lie within 20 % of one time", "gRPC's own waits, with the policy's base and cap")
+		if t.retries+1 > maxAttempts {
+			w.lose("R-2", "at most five attempts", "five")
+		}
+		w.lose("R-3", "no time-out for one attempt that all clients know", "the time-out of the whole call")
+		w.lose("R-4", "throttling, time-outs and resets share codes with other failures", "UNAVAILABLE alone is retried, with what the policy adds")
+		w.lose("R-6", "idempotency keys are not seen, and all methods share a policy", "name the methods that may be repeated instead of all")
+		w.lose("R-7", "no budget over 30 s", "retryThrottling: each success earns "+t.percent()+" % of a retry, from ten tokens")
+	}
+	text, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		panic(err) // strings and numbers alone
+	}
+	w.line("%s", text)
+}
+
+// resilience4j writes the settings of Spring Boot's starter. Which failures are
+// retried is a matter of exceptions there, which the application has to name.
+func resilience4j(w *writer, t *target) {
+	w.line("resilience4j:")
+	w.line("  retry:")
+	w.line("    instances:")
+	w.line("      %s:", t.name)
+	w.line("        max-attempts: %d", t.retries+1)
+	w.line("        wait-duration: %dms", t.p.Backoff.Base.Milliseconds())
+	w.line("        enable-exponential-backoff: true")
+	w.line("        exponential-backoff-multiplier: 2")
+	w.line("        exponential-max-wait-duration: %dms", t.p.Backoff.Cap.Milliseconds())
+	w.line("        enable-randomized-wait: true")
+	w.line("        randomized-wait-factor: 0.99")
+	w.line("        retry-exceptions:")
+	for _, name := range []string{
+		"java.io.IOException", "java.util.concurrent.TimeoutException",
+		"org.springframework.web.client.ResourceAccessException", "org.springframework.web.client.HttpServerErrorException.ServiceUnavailable",
+		"org.springframework.web.client.HttpServerErrorException.BadGateway", "org.springframework.web.client.HttpServerErrorException.GatewayTimeout",
+	} {
+		w.line("        - %s", name)
+	}
+	w.line("        ignore-exceptions: [javax.net.ssl.SSLException]")
+	w.line("  timelimiter:")
+	w.line("    instances:")
+	w.line("      %s: {timeout-duration: %dms, cancel-running-future: true}", t.name, t.attempt.Milliseconds())
+	w.line("  circuitbreaker:")
+	w.line("    instances:")
+	b := t.p.Breaker
+	w.line("      %s: {failure-rate-threshold: %g, sliding-window-size: %d, minimum-number-of-calls: %d, wait-duration-in-open-state: %dms}",
+		t.name, 100*b.FailureRate, b.Window, b.MinCalls, b.OpenFor.Milliseconds())
+	if t.retries == 0 {
+		return
+	}
+	w.lose("R-1", "waits lie around a time, and not between zero and it", "a randomized wait from 1 % to 199 % of it")
+	w.lose("R-3", "nothing bounds a call and its retries together", "the time limiter of one attempt")
+	w.lose("R-4", "statuses are exceptions of the client in use", "those of Spring's RestClient that stand for 502, 503 and 504")
+	w.lose("R-5", "Retry-After is not read", "an interval function of the application would")
+	w.lose("R-6", "methods and keys are not seen", "use the instance for calls that may be repeated alone")
+	w.lose("R-7", "no retry budget", "the circuit breaker ends what goes on")
+}

@@ -1,0 +1,188 @@
+package export
+
+import "strings"
+
+// envoy writes a bootstrap with one listener, whose routes tell idempotent methods
+// and writes with a key from other writes, and a cluster with a retry budget.
+func envoy(w *writer, t *target) {
+	w.line("static_resources:")
+	w.line("  listeners:")
+	w.line("  - name: %s", t.name)
+	w.line("    address: {socket_address: {address: 127.0.0.1, port_value: 10000}}")
+	w.line("    filter_chains:")
+	w.line("    - filters:")
+	w.line("      - name: envoy.filters.network.http_connection_manager")
+	w.line("        typed_config:")
+	w.line(`          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`)
+	w.line("          stat_prefix: %s", t.name)
+	w.line("          http_filters:")
+	w.line("          - name: envoy.filters.http.router")
+	w.line(`            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}`)
+	w.line("          route_config:")
+	w.line("            virtual_hosts:")
+	w.line("            - name: %s", t.name)
+	w.line(`              domains: ["*"]`)
+	w.line("              routes:")
+	if t.retries > 0 {
+		match := `headers: [{name: ":method", string_match: {safe_regex: {regex: "` + idempotent + `"}}}]`
+		if t.p.Idempotent {
+			match = ""
+		}
+		envoyRoute(w, t, match, true)
+		if !t.p.Idempotent {
+			envoyRoute(w, t, "headers: [{name: idempotency-key, present_match: true}]", true)
+		}
+	}
+	if t.retries == 0 || !t.p.Idempotent {
+		envoyRoute(w, t, "", false)
+	}
+	envoyCluster(w, t)
+	if t.retries == 0 {
+		return
+	}
+	w.declare(t)
+	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the backoff's cap")
+	w.lose("R-7", "no budget over 30 s of requests", "a retry_budget of the requests under way: "+t.percent()+" %")
+	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; the cluster verifies its certificate")
+}
+
+// envoyRoute writes a route for the requests that match, with retries or without.
+func envoyRoute(w *writer, t *target, match string, retried bool) {
+	if match != "" {
+		match = ", " + match
+	}
+	w.line("              - match: {prefix: /%s}", match)
+	w.line("                route:")
+	w.line("                  cluster: %s", t.name)
+	w.line("                  timeout: %s", seconds(t.p.Total))
+	if !retried {
+		return
+	}
+	w.line("                  retry_policy:")
+	w.line("                    retry_on: connect-failure,refused-stream,reset,retriable-status-codes")
+	w.line("                    retriable_status_codes: [%s]", join(t.statuses, "", ", "))
+	w.line("                    num_retries: %d", t.retries)
+	w.line("                    per_try_timeout: %s", seconds(t.attempt))
+	w.line("                    retry_back_off: {base_interval: %s, max_interval: %s}", seconds(t.p.Backoff.Base), seconds(t.p.Backoff.Cap))
+	w.line("                    rate_limited_retry_back_off:")
+	w.line("                      reset_headers: [{name: Retry-After, format: SECONDS}]")
+	w.line("                      max_interval: %s", seconds(t.p.Backoff.Cap))
+}
+
+func envoyCluster(w *writer, t *target) {
+	w.line("  clusters:")
+	w.line("  - name: %s", t.name)
+	w.line("    type: STRICT_DNS")
+	w.line("    connect_timeout: %s", seconds(t.p.Connect))
+	w.line("    load_assignment:")
+	w.line("      cluster_name: %s", t.name)
+	w.line("      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %s, port_value: %d}}}}]}]", t.host, t.port)
+	w.line("    circuit_breakers:")
+	w.line("      thresholds:")
+	w.line("      - retry_budget: {budget_percent: {value: %s}, min_retry_concurrency: %d}", t.percent(), max(t.p.Budget.MinRetries, 1))
+	if !t.tls {
+		return
+	}
+	w.line("    transport_socket:")
+	w.line("      name: envoy.transport_sockets.tls")
+	w.line("      typed_config:")
+	w.line(`        "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext`)
+	w.line("        sni: %s", t.host)
+	w.line("        common_tls_context:")
+	w.line("          validation_context:")
+	w.line("            trusted_ca: {filename: /etc/ssl/certs/ca-certificates.crt}")
+	w.line("            match_typed_subject_alt_names: [{san_type: DNS, matcher: {exact: %s}}]", t.host)
+}
+
+// istio writes a VirtualService, whose routes are as Envoy's, and a DestinationRule
+// with the budget.
+func istio(w *writer, t *target) {
+	w.line("apiVersion: networking.istio.io/v1")
+	w.line("kind: VirtualService")
+	w.line("metadata: {name: %s}", t.name)
+	w.line("spec:")
+	w.line("  hosts: [%s]", t.host)
+	w.line("  http:")
+	if t.retries > 0 {
+		match := `method: {regex: "` + idempotent + `"}`
+		if t.p.Idempotent {
+			match = ""
+		}
+		istioRoute(w, t, "retried", match, true)
+		if !t.p.Idempotent {
+			istioRoute(w, t, "keyed", `headers: {idempotency-key: {regex: ".+"}}`, true)
+		}
+	}
+	if t.retries == 0 || !t.p.Idempotent {
+		istioRoute(w, t, "once", "", false)
+	}
+	w.line("---")
+	w.line("apiVersion: networking.istio.io/v1")
+	w.line("kind: DestinationRule")
+	w.line("metadata: {name: %s}", t.name)
+	w.line("spec:")
+	w.line("  host: %s", t.host)
+	w.line("  trafficPolicy:")
+	w.line("    retryBudget: {percent: %s, minRetryConcurrency: %d}", t.percent(), max(t.p.Budget.MinRetries, 1))
+	if t.tls {
+		w.line("    tls: {mode: SIMPLE, sni: %s, subjectAltNames: [%s]}", t.host, t.host)
+	}
+	if t.retries == 0 {
+		return
+	}
+	w.declare(t)
+	w.lose("R-1", "no cap of the waits", "Envoy's, which is ten times the base")
+	w.lose("R-5", "Retry-After is not read", "nothing; an EnvoyFilter with rate_limited_retry_back_off would")
+	w.lose("R-7", "no budget over 30 s of requests", "a retryBudget of the requests under way: "+t.percent()+" %")
+	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; certificates are verified")
+}
+
+func istioRoute(w *writer, t *target, name, match string, retried bool) {
+	w.line("  - name: %s", name)
+	if match != "" {
+		w.line("    match: [{%s}]", match)
+	}
+	w.line("    route: [{destination: {host: %s}}]", t.host)
+	w.line("    timeout: %s", seconds(t.p.Total))
+	if !retried {
+		w.line("    retries: {attempts: 0}")
+		return
+	}
+	w.line("    retries:")
+	w.line("      attempts: %d", t.retries)
+	w.line("      perTryTimeout: %s", seconds(t.attempt))
+	w.line("      backoff: %s", seconds(t.p.Backoff.Base))
+	w.line("      retryOn: connect-failure,refused-stream,reset,%s", join(t.statuses, "", ","))
+}
+
+// linkerd writes a ServiceProfile. The annotations of newer versions bound the
+// count, and have no budget; the profile has the budget, which is what stops a storm.
+func linkerd(w *writer, t *target) {
+	w.line("apiVersion: linkerd.io/v1alpha2")
+	w.line("kind: ServiceProfile")
+	name := t.host
+	if !strings.Contains(name, ".") {
+		name += ".default.svc.cluster.local"
+	}
+	w.line("metadata: {name: %s}", name)
+	w.line("spec:")
+	w.line("  routes:")
+	for _, method := range strings.Split(idempotent+"|POST|PATCH", "|") {
+		write := method == "POST" || method == "PATCH"
+		w.line("  - name: %s", method)
+		w.line("    condition: {method: %s, pathRegex: \".*\"}", method)
+		w.line("    timeout: %s", milliseconds(t.p.Total))
+		w.line("    isRetryable: %v", t.retries > 0 && (!write || t.p.Idempotent))
+	}
+	if t.retries == 0 {
+		return
+	}
+	w.line("  retryBudget: {retryRatio: %g, minRetriesPerSecond: %d, ttl: %s}", t.p.Budget.Ratio,
+		max(int(float64(t.p.Budget.MinRetries)/t.p.Budget.Window.Seconds()), 1), milliseconds(t.p.Budget.Window))
+	w.lose("R-1", "no backoff", "retries go out at once; the budget alone holds them back")
+	w.lose("R-2", "no count of retries", "the budget and the time-out bound them")
+	w.lose("R-4", "statuses are not chosen", "every 5xx is retried, and neither 408 nor 429")
+	w.lose("R-5", "Retry-After is not read", "nothing")
+	w.lose("R-6", "idempotency keys are not seen", "POST and PATCH are not retried")
+	w.lose("R-7", "the floor is a whole number of retries a second", "at least one a second may be sent")
+}

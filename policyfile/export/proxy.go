@@ -1,0 +1,97 @@
+package export
+
+import (
+	"strings"
+	"time"
+)
+
+// nginx writes an upstream and a location. Without a budget and a wait, one retry
+// at another server is all that is safe.
+func nginx(w *writer, t *target) {
+	const tries = 2
+	w.line("upstream %s {", t.name)
+	w.line("    # A retry goes to another server: name them all.")
+	w.line("    server %s:%d max_fails=0;", t.host, t.port)
+	w.line("}")
+	w.line("")
+	w.line("server {")
+	w.line("    listen 127.0.0.1:10000;")
+	w.line("    location / {")
+	scheme := "http"
+	if t.tls {
+		scheme = "https"
+		w.line("        proxy_ssl_verify on;")
+		w.line("        proxy_ssl_name %s;", t.host)
+		w.line("        proxy_ssl_server_name on;")
+		w.line("        proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;")
+	}
+	w.line("        proxy_connect_timeout %s;", milliseconds(t.p.Connect))
+	w.line("        proxy_read_timeout %s;", milliseconds(t.attempt))
+	if t.retries == 0 {
+		w.line("        proxy_next_upstream off;")
+	} else {
+		known, dropped := only(t.statuses, 429, 500, 502, 503, 504)
+		w.line("        proxy_next_upstream error timeout %s;", join(known, "http_", " "))
+		w.line("        proxy_next_upstream_tries %d;", tries)
+		w.line("        proxy_next_upstream_timeout %s;", milliseconds(t.p.Total))
+		w.lose("R-1", "no wait between tries", "one retry, at the next server")
+		if t.retries > tries-1 {
+			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
+		}
+		if len(dropped) > 0 {
+			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
+		}
+		w.lose("R-5", "Retry-After is not read", "the next server is asked")
+		w.lose("R-6", "idempotency keys are not seen", "POST, LOCK and PATCH are not retried")
+		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
+		w.lose("R-9", "a failed TLS handshake is an error like any other", "it is tried at the next server; certificates are verified")
+	}
+	w.line("        proxy_pass %s://%s;", scheme, t.name)
+	w.line("    }")
+	w.line("}")
+}
+
+// haproxy writes a backend. It sees keys, so that writes with one are retried.
+func haproxy(w *writer, t *target) {
+	retries := min(t.retries, 1)
+	w.line("backend %s", t.name)
+	w.line("    mode http")
+	w.line("    timeout connect %s", milliseconds(t.p.Connect))
+	w.line("    timeout server %s", milliseconds(t.attempt))
+	w.line("    retries %d", retries)
+	if t.retries > 0 {
+		known, dropped := only(t.statuses, 408, 425, 500, 501, 502, 503, 504)
+		w.line("    option redispatch")
+		w.line("    retry-on conn-failure empty-response response-timeout %s", join(known, "", " "))
+		if !t.p.Idempotent {
+			w.line("    acl write method POST PATCH")
+			w.line("    acl keyed req.hdr(idempotency-key) -m found")
+			w.line("    http-request disable-l7-retry if write !keyed")
+		}
+		w.declare(t)
+		w.lose("R-1", "no backoff", "one retry, after a second or at another server")
+		if t.retries > retries {
+			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
+		}
+		w.lose("R-3", "nothing bounds a request and its retries together", "the time-out of each attempt")
+		if len(dropped) > 0 {
+			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
+		}
+		w.lose("R-5", "Retry-After is not read", "the retry goes out all the same")
+		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
+		w.lose("R-9", "a failed TLS handshake is a failed connection like any other", "it is retried; certificates are verified")
+	}
+	tls := ""
+	if t.tls {
+		tls = " ssl verify required ca-file /etc/ssl/certs/ca-certificates.crt sni str(" + t.host + ") verifyhost " + t.host
+	}
+	w.line("    server %s %s:%d init-addr last,libc,none%s", t.name, t.host, t.port, tls)
+}
+
+// milliseconds writes a duration as nginx, HAProxy and Linkerd read it.
+func milliseconds(d time.Duration) string {
+	if d%time.Second == 0 {
+		return seconds(d)
+	}
+	return strings.TrimSuffix(seconds(d*1000), "s") + "ms"
+}
