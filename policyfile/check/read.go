@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
@@ -130,7 +129,7 @@ func (r *Reading) Err() error {
 	var errs []error
 	for _, p := range r.Problems {
 		if p.Fatal {
-			errs = append(errs, fmt.Errorf("%s:%d:%d: %s", p.File, p.Line, p.Column, strings.TrimSpace(p.Message)))
+			errs = append(errs, errors.New(p.String()))
 		}
 	}
 	return errors.Join(errs...)
