@@ -87,8 +87,12 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 		if n := s.File.Instances; n > 0 {
 			load = fmt.Sprintf("%d instances add up to %s retries/s, %s in a window", n, number(rate*float64(n)), number(float64(b.MinRetries)*float64(n)))
 		}
+		before := len(r.findings)
 		r.about(d, "budget.min_retries", "FC105", "a quiet client may retry %s %d times in %v whatever the budget's share, and send one call %s times: %s",
 			d.Name, b.MinRetries, b.Window, number(b.Worst(attempts(&d.Policy)-1)), load)
+		if s.File.Instances > 0 {
+			r.findings[before].Hint = "Write strict: true, or accept the load by a waiver."
+		}
 	}
 }
 
