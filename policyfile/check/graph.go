@@ -109,6 +109,11 @@ func worst(s Source, d *policyfile.Dependency) Load {
 		Attempts: attempts(&d.Policy), AtLeast: d.AtLeast, kind: d.Policy.Kind, at: d.At,
 		around: reach{without: 1, with: 1, busy: 1},
 	}
+	// Only the owner retries: forbear in another service sends once.
+	another := p.Owner != "" && s.File.Service != "" && p.Owner != s.File.Service
+	if another {
+		l.Attempts = 1
+	}
 	l.Without = float64(l.Attempts)
 	// A budget bounds the load only where the reader has not refused it.
 	l.With, l.Busy = l.Without, l.Without
@@ -116,7 +121,9 @@ func worst(s Source, d *policyfile.Dependency) Load {
 		l.With = p.Budget.Worst(l.Attempts - 1)
 		l.Busy = min(l.Without, p.Budget.MaxAmplification())
 	}
-	l.Duration = unbounded(&d.Policy)
+	if l.Duration = unbounded(&d.Policy); another {
+		l.Duration = p.AttemptTimeout()
+	}
 	if !refuses(s, d, "total.missing") {
 		l.Duration = min(p.Total, l.Duration)
 	}

@@ -81,3 +81,11 @@ func TestHighFloorNeedsAWaiver(t *testing.T) {
 		t.Errorf("with a waiver: %v", err)
 	}
 }
+
+// A service that does not own the retries of a dependency sends each call once.
+func TestWorstCaseOfAnotherOwner(t *testing.T) {
+	got := Run([]Source{parse(t, "p.yaml", "service: a\ndependencies:\n  b: {owner: gateway, strict: true, methods: [GET], max_retries: 5}\n")}, Options{Now: today})
+	if l := got.Loads[0]; l.Attempts != 1 || l.PathWith != 1 || l.PathWithout != 1 || l.Duration > 5*time.Second {
+		t.Errorf("got %+v", l)
+	}
+}

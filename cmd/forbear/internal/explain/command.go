@@ -114,11 +114,11 @@ func (q *question) explain(std *cli.Streams) int {
 		}
 	}
 	if q.config != "" {
-		p, err := loadPolicy(q.config, q.dependency)
+		p, service, err := loadPolicy(q.config, q.dependency)
 		if err != nil {
 			return std.Fail("explain: %v", err)
 		}
-		q.Base = &p
+		q.Base, q.Service = &p, service
 	} else if q.dependency != "" {
 		return std.Fail("explain: --dependency needs --config")
 	}

@@ -355,3 +355,13 @@ waivers:
 		t.Errorf("without the waiver: got %+v", got)
 	}
 }
+
+// TestExplainKnowsTheOwner: a service that does not own the retries has none, and
+// the file says which service it is.
+func TestExplainKnowsTheOwner(t *testing.T) {
+	path := clitest.File(t, "policy.yaml", "service: checkout\ndependencies: {payments: {owner: gateway}}\n")
+	got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "payments")
+	if got.Code != 1 || !strings.Contains(got.Out, "not owner (R-7)") || !strings.Contains(got.Out, "gateway owns the retries, and the file is that of checkout") {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -38,14 +38,14 @@ func overlay(data []byte, base forbear.Policy) (forbear.Policy, error) {
 // explanation calls nothing, and is asked for on machines that do not run the service.
 // A dependency that the file lacks is an error. The defaults would
 // otherwise explain a policy that no service runs.
-func loadPolicy(path, dependency string) (forbear.Policy, error) {
+func loadPolicy(path, dependency string) (p forbear.Policy, service string, err error) {
 	f, err := policyfile.Preview(path)
 	if err != nil {
-		return forbear.Policy{}, err
+		return p, "", err
 	}
 	p, ok := f.Policy(dependency)
 	if !ok {
-		return p, fmt.Errorf("%s has no dependency %q", path, dependency)
+		return p, "", fmt.Errorf("%s has no dependency %q", path, dependency)
 	}
-	return p, nil
+	return p, f.Service, nil
 }

@@ -73,6 +73,9 @@ type Situation struct {
 	// Base is the policy that Policy is laid over; nil means that of Profile
 	// and Kind.
 	Base *forbear.Policy `json:"-"`
+	// Service is the one that calls, or "": where the policy names another owner,
+	// it does not retry.
+	Service string `json:"-"`
 }
 
 // Budget is the use of a dependency's budget in its window, as counts of requests
@@ -180,6 +183,10 @@ func (s *Situation) facts() (f facts, err error) {
 	f.state = s.state(f.now)
 	if f.known, err = s.known(); err != nil {
 		return f, err
+	}
+	if owner := f.policy.Owner; owner != "" && s.Service != "" && owner != s.Service {
+		f.known.NotOwner = true
+		f.note("%s owns the retries, and the file is that of %s (R-7)", owner, s.Service)
 	}
 	if f.failure, err = protocol.classify(s, &f); err != nil {
 		return f, err
