@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/forbear-go/forbear/internal/flaghint"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint"
 	"github.com/forbear-go/forbear/lint/internal/rule"
@@ -152,7 +153,7 @@ func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, 
 	for rest := args; ; rest = fs.Args()[1:] { // flags may stand behind packages
 		if err := fs.Parse(rest); err != nil {
 			if !errors.Is(err, flag.ErrHelp) {
-				return nil, fmt.Errorf("%w (see forbear lint --help)", err)
+				return nil, fmt.Errorf("%w%s (see forbear lint --help)", err, flaghint.Of(fs, rest))
 			}
 			fmt.Fprint(stdout, usage)
 			fs.SetOutput(stdout)

@@ -45,6 +45,8 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 `,
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		// A key's digest may begin with a dash: behind the first operand
+		// there are no flags.
 		verb, args := cli.Verb(args) // without one, check says so
 		f := c.Flags()
 		// No default prefix is offered for SQL, which has none.
@@ -61,6 +63,9 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		f.StringVar(&k.why, "why", "", "settle: the `reason`")
 		f.StringVar(&k.who, "actor", cli.Actor(), "settle: your `name`, for the audit")
 		if code, done := c.Parse(std, f, args, 2); done {
+			return code
+		}
+		if code, ok := c.Knows(std, verb); verb != "" && !ok {
 			return code
 		}
 		// The list shows the digest of a key, never the key: a key may be
