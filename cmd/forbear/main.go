@@ -10,6 +10,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/check"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/completion"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/forrst"
@@ -49,6 +50,7 @@ func program() cli.Program {
 		dlq.Command(),
 		keys.Command(),
 		migrate.Command(),
+		completion.Command(program),
 		version.Command(),
 	)
 }
