@@ -1,6 +1,7 @@
 // Package policyfile reads retry policies from YAML, for the library, the
 // gateway and the tools alike.
 //
+//	version: 1
 //	service: checkout
 //
 //	profiles:
@@ -38,6 +39,9 @@
 //	      idempotency: on
 //	    - host: search.local
 //	      dependency: search
+//
+// The version is that of the format, 1 when it is left out. A file of another one is
+// refused with that fault alone.
 //
 // A dependency starts from the standard's defaults, or from the profile that it
 // extends: one of the file, or the built-in standard, cautious or lattice.

@@ -18,6 +18,8 @@ const MaxSize = 4 << 20
 // JSON names of its fields are the keys of the file.
 type File struct {
 	Name string `json:"-"`
+	// Version is that of the format; 0 when the file does not say, which means 1.
+	Version int `json:"version,omitzero"`
 	// Schema is what $schema says; it is kept, not followed.
 	Schema  string `json:"$schema,omitzero"`
 	Service string `json:"service,omitzero"`

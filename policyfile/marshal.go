@@ -24,6 +24,7 @@ func Marshal(f *File) ([]byte, error) {
 		}
 	}
 	add("$schema", node(reflect.ValueOf(f.Schema), "$schema"))
+	add("version", node(reflect.ValueOf(f.Version), "version"))
 	add("service", node(reflect.ValueOf(f.Service), "service"))
 	add("instances", node(reflect.ValueOf(f.Instances), "instances"))
 	add("idempotency", node(reflect.ValueOf(f.Idempotency), "idempotency"))

@@ -15,8 +15,9 @@ import (
 	"github.com/forbear-go/forbear/health"
 )
 
-// SchemaURL is the $id of the schema.
-const SchemaURL = "https://github.com/forbear-go/forbear/policyfile/schema.json"
+// SchemaURL is the $id of the schema, and the address that it is had from. It stays
+// that of version 1 of the format: another version gets another.
+const SchemaURL = "https://raw.githubusercontent.com/forbear-go/forbear/main/policyfile/schema.json"
 
 //go:embed schema.json
 var schema []byte
@@ -75,6 +76,7 @@ func generateSchema() ([]byte, error) {
 	}
 	root := object{
 		"$schema":       object{"type": "string"},
+		"version":       object{"const": Version, "description": "the version of the format; 1 when left out"},
 		"service":       object{"type": "string"},
 		"instances":     object{"type": "integer", "minimum": 1},
 		"idempotency":   closed(properties(reflect.TypeFor[Keys]())),

@@ -22,6 +22,9 @@ var topKeys = []string{
 // they need each other, whatever their order in the file: profiles before
 // dependencies, waivers before the policies they lift rules for.
 func (d *decoder) file(f *File, root *yaml.Node) {
+	if !d.version(f, root) {
+		return
+	}
 	section := map[string]*yaml.Node{}
 	keep := func(name string) func(*yaml.Node) {
 		return func(v *yaml.Node) {
@@ -31,6 +34,7 @@ func (d *decoder) file(f *File, root *yaml.Node) {
 	}
 	d.strict(root, "the policy file", fields{
 		"$schema":       func(v *yaml.Node) { d.text(v, "$schema", &f.Schema) },
+		"version":       skip,
 		"service":       keep("service"),
 		"instances":     func(v *yaml.Node) { d.count(v, "instances", "leave it out when it is unknown", &f.Instances) },
 		"idempotency":   func(v *yaml.Node) { d.promise(v, "idempotency", &f.Idempotency, d.keep(f)) },

@@ -10,12 +10,14 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/check"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/completion"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/dlq"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/explain"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/forrst"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/initialize"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/keys"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/lint"
+	"github.com/forbear-go/forbear/cmd/forbear/internal/man"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/migrate"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/policy"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/serve"
@@ -49,6 +51,8 @@ func program() cli.Program {
 		dlq.Command(),
 		keys.Command(),
 		migrate.Command(),
+		completion.Command(program),
+		man.Command(program),
 		version.Command(),
 	)
 }

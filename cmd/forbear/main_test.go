@@ -37,6 +37,17 @@ func TestUsage(t *testing.T) {
 		{"version json", []string{"--version", "-o", "json"}, 0, `"version":`, ""},
 		{"version yaml", []string{"version", "-o", "yaml"}, 2, "", `unknown format "yaml"`},
 		{"unknown flag", []string{"explain", "--nope"}, 2, "", "explain: flag provided but not defined: -nope"},
+		{"flag slip", []string{"check", "--max-amplifcation", "4", "x"}, 2, "", "did you mean --max-amplification? (see forbear check --help)"},
+		{"flag slip with one dash", []string{"check", "x", "-max-amplifcation=4"}, 2, "", "did you mean --max-amplification?"},
+		{"flag slip of lint", []string{"lint", "--fial-on", "low"}, 2, "", "did you mean --fail-on? (see forbear lint --help)"},
+		{"verb slip of dlq", []string{"dlq", "lsit"}, 2, "", `unknown verb "lsit": did you mean list?`},
+		{"verb slip of dlq behind flags", []string{"dlq", "-o", "json", "lsit"}, 2, "", `unknown verb "lsit": did you mean list?`},
+		{"verb slip of keys", []string{"keys", "setle"}, 2, "", `unknown verb "setle": did you mean settle?`},
+		{"verb slip of policy", []string{"policy", "formt", "x"}, 2, "", `unknown verb "formt": did you mean format?`},
+		{"verb slip of rules", []string{"rules", "explian", "FC105"}, 2, "", `unknown verb "explian": did you mean explain?`},
+		{"verb slip of forrst", []string{"forrst", "migrat", "x"}, 2, "", `unknown verb "migrat": did you mean migrate?`},
+		{"verb slip of sim", []string{"sim", "rnu", "x"}, 2, "", `unknown verb "rnu": did you mean run?`},
+		{"verb far from all", []string{"rules", "xyzzy"}, 2, "", `unknown verb "xyzzy": want list or explain (see forbear rules --help)`},
 		{"operand", []string{"explain", "503"}, 2, "", `explain: unexpected argument "503"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -24,6 +24,8 @@ func TestOperands(t *testing.T) {
 		{"before", "--loud a b", []string{"a", "b"}, true, false},
 		{"between", "a --loud b", []string{"a", "b"}, true, false},
 		{"behind", "a b --loud", []string{"a", "b"}, true, false},
+		{"behind the end", "--loud a -- --loud -b", []string{"a", "--loud", "-b"}, true, false},
+		{"all behind the end", "-- --loud", []string{"--loud"}, false, false},
 		{"unknown", "a --quiet", nil, false, true},
 		{"help", "a --help", nil, false, true},
 	} {
@@ -35,6 +37,46 @@ func TestOperands(t *testing.T) {
 		if !slices.Equal(got, tt.want) || *loud != tt.loud || done != tt.done {
 			t.Errorf("%s: got %v, loud %v, done %v, want %+v", tt.name, got, *loud, done, tt)
 		}
+	}
+}
+
+// The verbs of a command stand in its usage, and another is refused.
+func TestVerbs(t *testing.T) {
+	for usage, want := range map[string][]string{
+		"list [-o text|json] | explain ID":      {"list", "explain"},
+		"run|compare|sweep [FLAGS] [FILE]":      {"run", "compare", "sweep"},
+		"migrate [--dry-run] FILE...":           {"migrate"},
+		"[FLAGS] | --json < situations.jsonl":   nil,
+		"[--config FILE] [--listen ADDRESS]...": nil,
+		"FILE...":                               nil,
+		"":                                      nil,
+	} {
+		c := &cli.Command{Name: "say", Usage: usage}
+		if got := c.Verbs(); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", usage, got, want)
+		}
+		var b bytes.Buffer
+		if code, ok := c.Knows(&cli.Streams{Err: &b}, "expain"); ok != (want == nil) || !ok && code != cli.ExitUsage {
+			t.Errorf("%q: a verb that is not there: %d, %v", usage, code, ok)
+		}
+	}
+}
+
+// What a command registers is known without a run.
+func TestRegistered(t *testing.T) {
+	ran := false
+	c := &cli.Command{Name: "say"}
+	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
+		f := c.Flags()
+		f.Bool("loud", false, "say it loud")
+		if code, done := c.Parse(std, f, args, 0); done {
+			return code
+		}
+		ran = true
+		return cli.ExitOK
+	}
+	if f := c.Registered(); f.Lookup("loud") == nil || ran {
+		t.Errorf("got %v, ran %v", f.Lookup("loud"), ran)
 	}
 }
 

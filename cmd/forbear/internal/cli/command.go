@@ -14,7 +14,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/forbear-go/forbear/internal/flaghint"
 )
 
 // The exit codes of every command. Scripts and pipelines branch on them, so a
@@ -31,7 +34,7 @@ const (
 type Command struct {
 	Name     string
 	Summary  string // one line, for the list
-	Usage    string // what follows "forbear NAME"
+	Usage    string // what follows "forbear NAME"; see Verbs
 	About    string // paragraphs, for --help
 	Examples string
 	// Run gets the arguments after the name. It ends early when ctx does.
@@ -44,6 +47,8 @@ type Command struct {
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+
+	describe func(*flag.FlagSet) // set where the flags are wanted, and no run
 }
 
 // Fail says on standard error why the command could not judge, and returns
@@ -71,17 +76,40 @@ func (c *Command) Flags() *flag.FlagSet {
 	return f
 }
 
+// Registered returns the flags of the command as they are before a command line
+// is parsed. The command is run as far as its first Parse, as --help does, so that
+// there is no second list of flags to go stale.
+func (c *Command) Registered() *flag.FlagSet {
+	found := c.Flags()
+	std := &Streams{Out: io.Discard, Err: io.Discard, describe: func(f *flag.FlagSet) { found = f }}
+	c.Run(context.Background(), std, []string{"--help"})
+	return found
+}
+
+// Described hands the flags over where they alone are wanted, and reports that the
+// command is over then. Parse asks it; so does a command that parses by itself.
+func (s *Streams) Described(f *flag.FlagSet) bool {
+	if s.describe == nil {
+		return false
+	}
+	s.describe(f)
+	return true
+}
+
 // Parse reads the flags, of which at most operands arguments may remain. done
 // says that the command is over, with that exit code: help was asked for, or
 // the usage was wrong.
 func (c *Command) Parse(std *Streams, f *flag.FlagSet, args []string, operands int) (code int, done bool) {
+	if std.Described(f) {
+		return ExitOK, true
+	}
 	err := f.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		c.help(std.Out, f)
 		return ExitOK, true
 	case err != nil:
-		return std.Fail("%s: %v (see forbear %s --help)", c.Name, err, c.Name), true
+		return std.Fail("%s: %v%s (see forbear %s --help)", c.Name, err, flaghint.Of(f, args), c.Name), true
 	case f.NArg() > operands:
 		return std.Fail("%s: unexpected argument %q (see forbear %s --help)", c.Name, f.Arg(operands), c.Name), true
 	}
@@ -89,28 +117,31 @@ func (c *Command) Parse(std *Streams, f *flag.FlagSet, args []string, operands i
 }
 
 // Operands parses flags that may stand before, between and behind operands, which
-// package flag does not allow: it stops at the first operand. As far as done and
+// package flag does not allow: it stops at the first operand. Behind "--" all are
+// operands. Of a command with verbs the first operand is one. As far as done and
 // code go it is Parse; how many operands there may be is the command's to check.
 func (c *Command) Operands(std *Streams, f *flag.FlagSet, args []string) (operands []string, code int, done bool) {
+	var literal []string
+	if end := slices.Index(args, "--"); end >= 0 {
+		args, literal = args[:end], args[end+1:]
+	}
 	for {
 		if code, done := c.Parse(std, f, args, len(args)); done {
 			return nil, code, true
 		}
 		if f.NArg() == 0 {
-			return operands, ExitOK, false
+			break
 		}
 		operands = append(operands, f.Arg(0))
 		args = f.Args()[1:]
 	}
-}
-
-// Verb takes the verb off the arguments. There is none where flags come first, such
-// as --help.
-func Verb(args []string) (verb string, rest []string) {
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		return args[0], args[1:]
+	operands = append(operands, literal...)
+	if len(operands) > 0 {
+		if code, ok := c.Knows(std, operands[0]); !ok {
+			return nil, code, true
+		}
 	}
-	return "", args
+	return operands, ExitOK, false
 }
 
 // help writes the command's manual: what --help and forbear help NAME print.

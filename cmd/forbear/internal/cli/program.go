@@ -8,6 +8,9 @@ import (
 	"github.com/forbear-go/forbear/internal/nearest"
 )
 
+// Motto is what forbear is, in a line.
+const Motto = "retries that know when to stop"
+
 // Program is the list of its commands, in the order in which help shows them. A
 // handful of commands needs no map: the list keeps the order.
 type Program []*Command
@@ -37,7 +40,7 @@ forbear help explain
 		}
 		about, ok := p.Find(f.Arg(0))
 		if !ok {
-			return p.unknown(std, f.Arg(0))
+			return p.Unknown(std, f.Arg(0))
 		}
 		return about.Run(ctx, std, []string{"--help"})
 	}
@@ -61,7 +64,7 @@ func (p Program) Run(ctx context.Context, std *Streams, args []string) int {
 	}
 	c, ok := p.Find(name)
 	if !ok {
-		return p.unknown(std, name)
+		return p.Unknown(std, name)
 	}
 	return c.Run(ctx, std, args[1:])
 }
@@ -76,8 +79,8 @@ func (p Program) Find(name string) (*Command, bool) {
 	return nil, false
 }
 
-// unknown refuses a command that does not exist, and names the nearest that does.
-func (p Program) unknown(std *Streams, name string) int {
+// Unknown refuses a command that does not exist, and names the nearest that does.
+func (p Program) Unknown(std *Streams, name string) int {
 	var names []string
 	for _, c := range p {
 		names = append(names, c.Name)
@@ -87,7 +90,7 @@ func (p Program) unknown(std *Streams, name string) int {
 
 // overview lists the commands: what help prints, and a call without arguments.
 func (p Program) overview(w io.Writer) {
-	fmt.Fprint(w, "forbear: retries that know when to stop\n\nUsage: forbear COMMAND [FLAGS]\n\nCommands:\n")
+	fmt.Fprint(w, "forbear: "+Motto+"\n\nUsage: forbear COMMAND [FLAGS]\n\nCommands:\n")
 	for _, c := range p {
 		fmt.Fprintf(w, "  %-10s %s\n", c.Name, c.Summary)
 	}

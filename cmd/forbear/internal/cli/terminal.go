@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"flag"
 	"io"
 	"os"
 	"os/user"
@@ -30,11 +31,16 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Actor returns the name of the user, for the audit. It is a default that a flag
-// overrides: on a shared account it says nothing.
-func Actor() string {
+// ActorFlag registers --actor, the name for the audit. It is by default that of the
+// user, which the flag overrides, since on a shared account it says nothing. Help
+// does not show it: a manual is made on one machine and read on another.
+func ActorFlag(f *flag.FlagSet, name *string, usage string) {
+	*name = "unknown"
 	if u, err := user.Current(); err == nil {
-		return u.Username
+		*name = u.Username
 	}
-	return "unknown"
+	f.Func("actor", usage+" (default: that of the user)", func(v string) error {
+		*name = v
+		return nil
+	})
 }

@@ -28,7 +28,7 @@ func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "dlq",
 		Summary: "list, show, redrive, discard, export and count dead letters",
-		Usage:   "VERB [FLAGS] [ID]",
+		Usage:   strings.Join(verbNames(), "|") + " [FLAGS] [ID]",
 		About: `
 Dlq works on the database that serve works on: an SQLite file beside it, or the
 same PostgreSQL from anywhere.
@@ -65,19 +65,17 @@ forbear dlq read --encryption-key-file key dead-letters-2026-03-01.jsonl
 `,
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
-		// The verb is taken off before the flags are parsed, so that flags
-		// may follow it.
 		f := c.Flags()
 		q := &dlq{std: std}
 		q.register(f)
-		if len(args) == 0 {
-			return std.Fail("dlq: what shall be done? want %s (see forbear dlq --help)", verbNames())
-		}
-		verb, args := cli.Verb(args)
-		operands, code, done := c.Operands(std, f, args)
+		words, code, done := c.Operands(std, f, args)
 		if done {
 			return code
 		}
+		if len(words) == 0 {
+			return std.Fail("dlq: what shall be done? want %s (see forbear dlq --help)", strings.Join(verbNames(), ", "))
+		}
+		verb, operands := words[0], words[1:]
 		// Visit knows which flags were given: a filter flag with an empty
 		// value is a filter too.
 		f.Visit(func(fl *flag.Flag) { q.filtered = q.filtered || filterFlags[fl.Name] })
@@ -139,17 +137,15 @@ var verbs = map[string]verb{
 	"cancel":   {"the id of a redrive", true, setJob(deadletter.JobCanceled)},
 }
 
-// verbNames lists the verbs for a message, in the order of the alphabet.
-func verbNames() string { return strings.Join(slices.Sorted(maps.Keys(verbs)), ", ") }
+// verbNames lists the verbs in the order of the alphabet.
+func verbNames() []string { return slices.Sorted(maps.Keys(verbs)) }
 
 // check says what is wrong with the command line, before the database is
 // opened, and takes the operand. A slip then costs nothing, and never half
 // an action.
 func (q *dlq) check(name string, operands []string) error {
-	v, known := verbs[name]
+	v := verbs[name] // Operands knows them all
 	switch {
-	case !known:
-		return fmt.Errorf("unknown verb %q: want %s", name, verbNames())
 	case q.format != "text" && q.format != "json":
 		return fmt.Errorf("unknown format %q: want text or json", q.format)
 	case q.filter.Limit < 1 || q.filter.Limit > deadletter.MaxList:

@@ -37,7 +37,7 @@ func (q *dlq) register(f *flag.FlagSet) {
 	f.BoolVar(&q.reveal, "reveal", false, "show, export, read: payloads and credentials too; audited")
 	// The name is not verified: access to the database is what authorizes,
 	// and the name says who it was.
-	f.StringVar(&q.who, "actor", cli.Actor(), "your `name`, for the audit")
+	cli.ActorFlag(f, &q.who, "your `name`, for the audit")
 	f.StringVar(&q.why, "why", "", "discard: the `reason`")
 	f.BoolVar(&q.all, "all", false, "redrive: all dead letters of the queue")
 	f.BoolVar(&q.dryRun, "dry-run", false, "redrive: only count")

@@ -47,27 +47,22 @@ forbear forrst migrate docs/errors.md examples/rate-limited.json
 `,
 	}
 	c.Run = func(_ context.Context, std *cli.Streams, args []string) int {
-		// Flags before the verb are parsed as well, so that --help works
-		// without one.
-		if len(args) > 0 && args[0] == "migrate" {
-			args = args[1:]
-		} else if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
-			return std.Fail("forrst: want migrate FILE... (see forbear forrst --help)")
-		}
 		f := c.Flags()
 		var m migration
 		f.BoolVar(&m.dry, "dry-run", false, "write nothing; print the diff")
 		f.BoolVar(&m.diff, "diff", false, "print the diff of what is written")
-		if code, done := c.Parse(std, f, args, 1<<20); done {
+		words, code, done := c.Operands(std, f, args)
+		switch {
+		case done:
 			return code
-		}
-		if f.NArg() == 0 {
+		case len(words) == 0:
+			return std.Fail("forrst: want migrate FILE... (see forbear forrst --help)")
+		case len(words) == 1:
 			return std.Fail("forrst: no files (see forbear forrst --help)")
 		}
 		// The worst code of all files counts, and each file is looked at
 		// in any case.
-		code := cli.ExitOK
-		for _, name := range f.Args() {
+		for _, name := range words[1:] {
 			code = max(code, m.file(std, name))
 		}
 		return code

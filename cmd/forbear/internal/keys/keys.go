@@ -45,6 +45,8 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 `,
 	}
 	c.Run = func(ctx context.Context, std *cli.Streams, args []string) int {
+		// A key's digest may begin with a dash: behind the first operand
+		// there are no flags.
 		verb, args := cli.Verb(args) // without one, check says so
 		f := c.Flags()
 		// No default prefix is offered for SQL, which has none.
@@ -52,15 +54,18 @@ forbear keys settle --undone --why "not in the ledger" tenant-7 0eYwzDnqGTsVQbBP
 		var name string
 		database.Flag(f, &name, "an SQLite `file`, a postgres:// or a redis:// URL (also from FORBEAR_DATABASE)")
 		prefix := f.String("prefix", "", "on Redis: what the `names` of the service's records begin with")
-		f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`, or all")
+		f.StringVar(&k.state, "state", string(idempotency.Held), "list: records in this `state`: held, started, completed, released or all")
 		f.StringVar(&k.filter.Scope, "scope", "", "list: records of this `principal`")
 		f.IntVar(&k.filter.Limit, "limit", 100, "list: at most this `many`, up to 1000")
 		f.StringVar(&k.format, "o", "text", "list: output format: `text or json`")
 		f.IntVar(&k.done, "done", 0, "settle: it happened; duplicates get this `status`")
 		f.BoolVar(&k.undone, "undone", false, "settle: it did not happen; the next attempt runs")
 		f.StringVar(&k.why, "why", "", "settle: the `reason`")
-		f.StringVar(&k.who, "actor", cli.Actor(), "settle: your `name`, for the audit")
+		cli.ActorFlag(f, &k.who, "settle: your `name`, for the audit")
 		if code, done := c.Parse(std, f, args, 2); done {
+			return code
+		}
+		if code, ok := c.Knows(std, verb); verb != "" && !ok {
 			return code
 		}
 		// The list shows the digest of a key, never the key: a key may be

@@ -15,10 +15,15 @@ import (
 // code only, and runs none of it.
 func Command() *cli.Command {
 	return &cli.Command{
-		Name:    "lint",
-		Summary: "find retry bugs in Go source",
-		Usage:   "[FLAGS] [PACKAGES]",
+		Name:     "lint",
+		Summary:  "find retry bugs in Go source",
+		Usage:    "[FLAGS] [PACKAGES]",
+		About:    driver.About,
+		Examples: driver.Examples,
 		Run: func(ctx context.Context, std *cli.Streams, args []string) int {
+			if std.Described(driver.Flags(readPolicy)) {
+				return cli.ExitOK
+			}
 			return driver.Main(ctx, readPolicy, args, std.Out, std.Err)
 		},
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/storm"
 )
 
@@ -22,7 +21,7 @@ func Command() *cli.Command {
 	c := &cli.Command{
 		Name:    "sim",
 		Summary: "see the retry storm before it happens",
-		Usage:   "run|compare|sweep|curve|least|list|show|schema|serve [FLAGS] [FILE or NAME]",
+		Usage:   strings.Join(verbNames(), "|") + " [FLAGS] [FILE or NAME]",
 		About: `
 Sim simulates fleets of clients, the services that they call and the faults
 between them, with forbear's own decisions, budgets and breakers.
@@ -131,6 +130,13 @@ var verbs = []verb{
 	{"serve", false, (*sim).serve},
 }
 
+func verbNames() (names []string) {
+	for _, v := range verbs {
+		names = append(names, v.name)
+	}
+	return names
+}
+
 // on makes a verb of a function that works on a scenario: it loads and
 // checks the scenario first, in one place for all of them.
 func on(do func(*sim, context.Context, storm.Scenario) int) func(*sim, context.Context, string) int {
@@ -147,22 +153,13 @@ func on(do func(*sim, context.Context, storm.Scenario) int) func(*sim, context.C
 // Nothing is simulated before that: some runs take minutes, and a misspelt
 // output format must not show at their end.
 func (s *sim) check(operands []string) (v verb, err error) {
-	var names []string
-	for _, v := range verbs {
-		names = append(names, v.name)
-	}
-	list := strings.Join(names, ", ")
 	if len(operands) == 0 {
-		return v, fmt.Errorf("sim: say what to do: %s (see forbear sim --help)", list)
+		return v, fmt.Errorf("sim: say what to do: %s (see forbear sim --help)", strings.Join(verbNames(), ", "))
 	}
 	name := operands[0]
-	i := slices.Index(names, name)
-	if i < 0 {
-		return v, fmt.Errorf("sim: unknown verb %q%s", name, nearest.Hint(name, names, ": want "+list))
-	}
-	// The verb is an operand too.
+	// The verb is an operand too, and one that there is.
 	wants := 1
-	if v = verbs[i]; v.operand {
+	if v = verbs[slices.Index(verbNames(), name)]; v.operand {
 		wants = 2
 	}
 	switch {

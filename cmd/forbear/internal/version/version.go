@@ -19,6 +19,7 @@ import (
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the checkout
+	Time     string `json:"time,omitempty"`     // of the revision, in RFC 3339
 	Modified bool   `json:"modified,omitempty"` // the checkout had changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -76,6 +77,8 @@ func Read() Build {
 		switch s.Key {
 		case "vcs.revision":
 			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
 		case "vcs.modified":
 			b.Modified = s.Value == "true"
 		}

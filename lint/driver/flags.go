@@ -1,0 +1,126 @@
+package driver
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/forbear-go/forbear/internal/flaghint"
+	"github.com/forbear-go/forbear/internal/report"
+	"github.com/forbear-go/forbear/lint/internal/rule"
+)
+
+// About and Examples are the manual of the command, between its usage and its flags
+// and behind them. They are data, for those who show it elsewhere than in --help.
+const (
+	About = `
+Packages default to ./... Settings, and what a policy file says of dependencies,
+are described in docs/guides/lint.md. Only findings of high confidence fail; those of medium
+confidence are shown as warnings, those of low confidence with --all.
+Exit codes: 0 nothing fails, 1 findings fail, 2 could not judge.`
+	Examples = `
+forbear lint ./...
+forbear lint -o text -o sarif:forbear.sarif ./...
+forbear lint --fix ./...
+forbear lint --since origin/main ./...
+forbear lint --policy deploy/policy.yaml --allowed-signers signers ./...
+forbear lint --write-baseline .forbear-baseline.json ./...
+forbear lint --baseline .forbear-baseline.json ./...
+forbear lint --explain FB1001
+`
+)
+
+// parseArgs reads the command line; help goes to stdout when it is asked for.
+// The flag package stops at the first argument that is no flag. parseArgs goes
+// on behind it, so that forbear lint ./... --fix works as people expect. Without
+// a reader, the flags about policy files are unknown flags and not silently
+// ignored.
+func parseArgs(reader PolicyReader, args []string, stdout io.Writer) (*options, error) {
+	fs, o := flags(reader)
+	for rest := args; ; rest = fs.Args()[1:] { // flags may stand behind packages
+		if err := fs.Parse(rest); err != nil {
+			if !errors.Is(err, flag.ErrHelp) {
+				return nil, fmt.Errorf("%w%s (see forbear lint --help)", err, flaghint.Of(fs, rest))
+			}
+			help(stdout, fs)
+			return nil, err
+		}
+		if fs.NArg() == 0 {
+			break
+		}
+		o.patterns = append(o.patterns, fs.Arg(0))
+	}
+	if len(o.patterns) == 0 {
+		o.patterns = []string{"./..."}
+	}
+	return o, o.check()
+}
+
+// help writes the manual of the command.
+func help(w io.Writer, fs *flag.FlagSet) {
+	fmt.Fprintf(w, "forbear lint: find retry bugs in Go source\n\nUsage: forbear lint [FLAGS] [PACKAGES]\n%s\n\nFlags:\n", About)
+	fs.SetOutput(w)
+	fs.PrintDefaults()
+	fmt.Fprint(w, "\nExamples:\n")
+	for line := range strings.Lines(strings.TrimSpace(Examples)) {
+		fmt.Fprint(w, "  ", line)
+	}
+	fmt.Fprintln(w)
+}
+
+// Flags returns the flags of Main as they are before a command line is parsed, for
+// manuals and the completion of shells.
+func Flags(reader PolicyReader) *flag.FlagSet {
+	fs, _ := flags(reader)
+	return fs
+}
+
+// flags registers the flags, which set the options.
+func flags(reader PolicyReader) (*flag.FlagSet, *options) {
+	o := &options{failOn: rule.High, readPolicy: reader, parallel: runtime.GOMAXPROCS(0)}
+	fs := flag.NewFlagSet("forbear lint", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Func("o", "`format[:file]`: text, json, sarif, github or junit; may be repeated (default text)", func(s string) error {
+		format, file, toFile := strings.Cut(s, ":")
+		switch {
+		case !slices.Contains(report.Formats(), format):
+			return fmt.Errorf("unknown format %q: want %s", format, strings.Join(report.Formats(), ", "))
+		case toFile && file == "":
+			return fmt.Errorf("%q names no file: want %s:FILE", s, format)
+		}
+		o.outputs = append(o.outputs, output{format, file})
+		return nil
+	})
+	fs.Func("fail-on", "the least `confidence` that fails: high, medium or low (default high)", func(s string) (err error) {
+		o.failOn, err = rule.ParseConfidence(s)
+		o.failOnSaid = true
+		return err
+	})
+	fs.BoolVar(&o.all, "all", false, "show findings of low confidence too")
+	fs.StringVar(&o.baseline, "baseline", "", "`file` of accepted findings (JSON or SARIF): only new ones fail")
+	fs.StringVar(&o.writeBaseline, "write-baseline", "", "write all findings to `file` and pass")
+	fs.StringVar(&o.since, "since", "", "judge only files changed since the git `revision`")
+	fs.BoolVar(&o.fix, "fix", false, "apply the suggested fixes")
+	fs.StringVar(&o.explain, "explain", "", "explain the `rule` and exit")
+	fs.BoolVar(&o.rules, "rules", false, "list the rules and exit (-o json for JSON)")
+	fs.StringVar(&o.config, "config", "", "`file` with settings and a library table (default: .forbear-lint.yaml here or above)")
+	if reader != nil {
+		fs.StringVar(&o.policy, "policy", "", "policy `file` that gives ranges, responses, headers and waivers (default: forbear.yaml here or above; none for none)")
+		fs.StringVar(&o.signers, "allowed-signers", "", "the `file` that says who may sign the policy's waivers (see ssh-keygen(1))")
+	}
+	fs.BoolVar(&o.printSettings, "print-settings", false, "print the settings in force, for go vet and golangci-lint, and exit")
+	fs.StringVar(&o.dir, "C", "", "judge the packages of `directory`")
+	fs.StringVar(&o.tags, "tags", "", "build `tags`")
+	fs.Func("p", "judge `n` packages at a time (default: as many as there are processors)", func(s string) (err error) {
+		o.parallel, err = strconv.Atoi(s)
+		return err
+	})
+	fs.BoolVar(&o.showSuppressed, "show-suppressed", false, "show suppressed findings too")
+	fs.BoolVar(&o.quiet, "q", false, "no progress")
+	return fs, o
+}
