@@ -14,7 +14,7 @@ import (
 func Sections() []string { return slices.Clone(topKeys) }
 
 var topKeys = []string{
-	"$schema", "service", "instances", "idempotency", "observability", "profiles",
+	"$schema", "version", "service", "instances", "idempotency", "observability", "profiles",
 	"dependencies", "consumers", "webhooks", "waivers", "gateway", "lint",
 }
 
