@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -55,6 +56,7 @@ type File struct {
 	Quiet int `json:"-"`
 
 	places map[string]Position
+	order  map[string]int // where in All each name was when the file was read
 }
 
 // Observability switches off what R-10 demands; the zero value demands it.
@@ -307,6 +309,10 @@ func (d *decoder) read(data []byte) *File {
 	if root := d.document(data); root != nil {
 		d.file(f, root)
 	}
+	f.order = map[string]int{}
+	for i, dep := range slices.Backward(f.All()) { // of equals the first
+		f.order[dep.Name] = i
+	}
 	return f
 }
 
@@ -333,9 +339,22 @@ func (f *File) Policy(dependency string) (forbear.Policy, bool) {
 
 // Dependency returns the dependency, consumer or webhook of that name.
 func (f *File) Dependency(name string) (Dependency, bool) {
-	for _, d := range f.All() {
-		if d.Name == name {
-			return *d, true
+	lists := [][]Dependency{f.Dependencies, f.Consumers, f.Webhooks}
+	// What was read is where it was, unless the caller has changed the lists.
+	if i, ok := f.order[name]; ok {
+		for _, list := range lists {
+			if i < len(list) && list[i].Name == name {
+				return list[i], true
+			} else if i -= len(list); i < 0 {
+				break
+			}
+		}
+	}
+	for _, list := range lists {
+		for i := range list {
+			if list[i].Name == name {
+				return list[i], true
+			}
 		}
 	}
 	return Dependency{}, false
