@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
-	"github.com/forbear-go/forbear/storm"
 )
 
 // Source is a policy file, or a foreign configuration that an adapter has
@@ -21,6 +21,24 @@ type Source struct {
 	Refused []*policyfile.Fault
 
 	directives []*directive // of the file
+	// refused are the fields of Refused, for [Run].
+	refused map[refusal]bool
+}
+
+// refusal is a field of a dependency, or of a route to it, that was refused.
+type refusal struct{ dependency, route, field string }
+
+// withRefused returns the sources, each with its refused fields at hand.
+func withRefused(sources []Source) []Source {
+	sources = slices.Clone(sources)
+	for i := range sources {
+		s := &sources[i]
+		s.refused = make(map[refusal]bool, len(s.Refused))
+		for _, f := range s.Refused {
+			s.refused[refusal{f.Dependency, f.Route, f.Field}] = true
+		}
+	}
+	return sources
 }
 
 // Options are the circumstances of a run. The zero value checks as of now
@@ -65,8 +83,8 @@ type run struct {
 	// finding's index, as "max_retries 7".
 	values      map[int]string
 	fileWaivers []fileWaiver
-	// simulated holds the simulator's results, by policy.
-	simulated map[string]storm.Summary
+	// partials is what a partial failure costs the dependencies that are in doubt.
+	partials map[*policyfile.Dependency]cost
 }
 
 // Run judges the sources together. The order matters: waivers come after the
@@ -76,8 +94,9 @@ func Run(sources []Source, o Options) *Result {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	r := &run{Options: o, sources: sources, values: map[int]string{}}
-	for _, s := range sources {
+	r := &run{Options: o, sources: withRefused(sources), values: map[int]string{}}
+	r.simulatePartial()
+	for _, s := range r.sources {
 		// Findings from here on are this file's, which its waivers may
 		// lift.
 		first := len(r.findings)

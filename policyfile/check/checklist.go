@@ -78,6 +78,8 @@ type review struct {
 	metrics   map[string]bool
 	metricsAt string
 	silent    []string // where metrics are switched off
+	// minutes are the simulated minutes, one for each share of failing attempts.
+	minutes map[*policyfile.Dependency]minutes
 }
 
 // Checklist decides the review questions for the sources. result is what
@@ -94,6 +96,9 @@ func Checklist(sources []Source, result *Result, metrics map[string]bool, at str
 		if s.File.Observability.NoMetrics {
 			v.silent = append(v.silent, s.File.Place("observability.metrics").String())
 		}
+	}
+	if v.foreign == 0 {
+		v.minutes = simulateMinutes(v.deps)
 	}
 	answers := make([]Answer, 0, len(questions))
 	for _, q := range questions {
@@ -314,10 +319,6 @@ func (v *review) scraped(names ...string) (Verdict, []string) {
 	return Yes, []string{v.metricsAt + " has " + strings.Join(names, " and ")}
 }
 
-// transient is the share of attempts that fail in the simulated normal
-// minute.
-const transient = 0.05
-
 // helps simulates a minute of ordinary failures, with and without retries.
 // Retries that do not raise the success rate only cost load.
 func (v *review) helps() (Verdict, []string) {
@@ -326,7 +327,7 @@ func (v *review) helps() (Verdict, []string) {
 		if d.Policy.Disabled {
 			return fmt.Sprintf("%s: %s is not retried", place(d, "disabled"), d.Name)
 		}
-		o, err := minute(d, transient)
+		o, err := v.minutes[d].normal, v.minutes[d].err
 		if err != nil {
 			verdict = Unknown
 			return fmt.Sprintf("%s cannot be simulated: %v", d.Name, err)
@@ -346,7 +347,7 @@ func (v *review) helps() (Verdict, []string) {
 func (v *review) stops() (Verdict, []string) {
 	verdict := Yes
 	evidence := v.each(func(d *policyfile.Dependency) string {
-		o, err := minute(d, 1)
+		o, err := v.minutes[d].outage, v.minutes[d].err
 		if err != nil {
 			verdict = Unknown
 			return fmt.Sprintf("%s cannot be simulated: %v", d.Name, err)

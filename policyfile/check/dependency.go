@@ -99,9 +99,7 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 // refuses reports whether the reader has refused that field already, or the
 // software has nothing that bounds it: a second finding would only repeat the first.
 func refuses(s Source, d *policyfile.Dependency, field string) bool {
-	return slices.Contains(d.Lacks, field) || slices.ContainsFunc(s.Refused, func(f *policyfile.Fault) bool {
-		return f.Dependency == d.Name && f.Route == d.Route && f.Field == field
-	})
+	return slices.Contains(d.Lacks, field) || s.refused[refusal{d.Name, d.Route, field}]
 }
 
 // timing judges how the durations of a policy go together. Each may be

@@ -135,20 +135,24 @@ func worst(s Source, d *policyfile.Dependency) Load {
 // with three attempts each send 27 requests, and no single file shows that.
 func (r *run) graph(units []*unit) []Load {
 	edges := make([]edge, 0, len(units))
-	services := map[string][]Source{}
-	for _, s := range r.sources {
-		if s.File.Service != "" {
-			services[s.File.Service] = append(services[s.File.Service], s)
-		}
-	}
+	// Only a service whose own file is here can be compared with its callers.
+	longest := map[string][]*Load{}
 	for _, u := range units {
 		edges = append(edges, edge{u.load.Service, u.dep.Target(), u.load})
-		// Only a service whose own file is here can be compared.
-		r.givesUpFirst(u.dep, services[u.dep.Target()])
+		// Durable calls go on after the caller has left by design.
+		if u.source.File.Service != "" && !u.load.kind.Durable() {
+			longest[u.load.Service] = append(longest[u.load.Service], u.load)
+		}
+	}
+	for _, below := range longest {
+		slices.SortStableFunc(below, func(a, b *Load) int { return cmp.Compare(b.Duration, a.Duration) })
+	}
+	for _, u := range units {
+		r.givesUpFirst(u.dep, longest[u.dep.Target()])
 	}
 	// Edges are looked up by the called service, because the walk goes
 	// upwards.
-	g := &walker{into: map[string][]edge{}, done: map[string]reach{}}
+	g := &walker{into: map[string][]edge{}, done: map[string]reach{}, known: map[string]bool{}}
 	for _, e := range edges {
 		g.into[e.to] = append(g.into[e.to], e)
 	}
@@ -201,25 +205,21 @@ func atLeast(open bool) string {
 // givesUpFirst compares an attempt on a service, whose own file is among the
 // sources, with the longest of that service's own calls. A caller that gives
 // up first leaves the work below running for no one, and asks for it again.
-func (r *run) givesUpFirst(d *policyfile.Dependency, callees []Source) {
+func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
 	if d.Policy.Kind.Durable() {
 		return
 	}
 	attempt := d.Policy.AttemptTimeout()
-	for _, s := range callees {
-		for _, below := range s.File.All() {
-			l := worst(s, below)
-			// Durable calls go on after the caller has left by design.
-			if l.kind.Durable() || l.Duration <= attempt {
-				continue
-			}
-			at, ok := d.Place("per_attempt")
-			if !ok {
-				at = d.At
-			}
-			r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %v",
-				d.Name, attempt, s.File.Service, below.Name, l.Duration).Key = below.Name
+	for _, l := range callees {
+		if l.Duration <= attempt {
+			return // they come with the longest first
 		}
+		at, ok := d.Place("per_attempt")
+		if !ok {
+			at = d.At
+		}
+		r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %v",
+			d.Name, attempt, l.Service, l.Dependency, l.Duration).Key = l.Dependency
 	}
 }
 
@@ -229,6 +229,7 @@ type walker struct {
 	into    map[string][]edge
 	done    map[string]reach
 	circles []circle
+	known   map[string]bool // of them, by their paths
 }
 
 // circle is a path that ends where it began, with one of its edges to
@@ -297,11 +298,11 @@ func (g *walker) circle(e edge, below []string) {
 	first := slices.Index(path, slices.Min(path))
 	path = append(slices.Clone(path[first:]), path[:first]...)
 	path = append(path, path[0])
-	for _, known := range g.circles {
-		if slices.Equal(known.path, path) {
-			return
-		}
+	key := strings.Join(path, "\x00")
+	if g.known[key] {
+		return
 	}
+	g.known[key] = true
 	g.circles = append(g.circles, circle{e, path})
 }
 

@@ -26,6 +26,13 @@ const (
 //
 // A waiver counts as valid when judging it added no finding.
 func (r *run) waivers(f *policyfile.File, first, end int) {
+	if len(f.Waivers) == 0 {
+		return
+	}
+	about := map[string][]int{}
+	for i := first; i < end; i++ {
+		about[r.findings[i].Subject] = append(about[r.findings[i].Subject], i)
+	}
 	for i := range f.Waivers {
 		w := &f.Waivers[i]
 		if w.Rule == "R-9" {
@@ -41,7 +48,7 @@ func (r *run) waivers(f *policyfile.File, first, end int) {
 		case len(w.Files) > 0:
 			r.fileWaivers = append(r.fileWaivers, fileWaiver{f, w, name, valid})
 		case w.Dependency != "":
-			r.lift(f, w, name, first, end, valid)
+			r.lift(f, w, name, about[w.Dependency], valid)
 		}
 		if left := w.Expires.Sub(r.Now); left > 0 && left < soon {
 			r.add("FC910", w.At, name, "waiver %s ends on %s", name, lastDay(w.Expires))
@@ -137,25 +144,26 @@ func roleNote(a *policyfile.Approval) string {
 	return ""
 }
 
-// lift suppresses the findings that w covers, when it is valid, and reports
-// a waiver that covers none. An invalid waiver counts as used too: its own
+// lift suppresses those of the findings about its dependency that w covers, when
+// it is valid, and reports a waiver that covers none. An invalid waiver counts as used too: its own
 // finding says what is wrong with it.
-func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, first, end int, valid bool) {
-	if !slices.ContainsFunc(f.All(), func(d *policyfile.Dependency) bool { return d.Name == w.Dependency }) {
+func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, about []int, valid bool) {
+	d, ok := f.Dependency(w.Dependency)
+	if !ok {
 		r.add("FC902", w.At, name, "waiver %s is for %s, which is not in this file", name, w.Dependency)
 		return
 	}
 	used := false
-	for i := first; i < end; i++ {
+	for _, i := range about {
 		c := &r.findings[i]
 		rule, _ := RuleOf(c.ID)
 		// A waiver names the rule of the standard: it lifts every finding
 		// of that rule about its dependency.
-		if !rule.Waivable || c.Standard != w.Rule || c.Subject != w.Dependency {
+		if !rule.Waivable || c.Standard != w.Rule {
 			continue
 		}
 		used = true
-		if c.ID == "FC201" && overRange(f, w.Dependency) && !boardApproved(w) {
+		if c.ID == "FC201" && overRange(&d.Policy) && !boardApproved(w) {
 			r.add("FC909", w.At, name, "waiver %s lifts the upper bound of %s without the board's approval", name, w.Dependency)
 			continue
 		}
@@ -170,16 +178,12 @@ func (r *run) lift(f *policyfile.File, w *policyfile.Waiver, name string, first,
 
 // overRange reports whether a count is above its range, and not below. Only
 // the upper bound of R-2 is reserved to the architecture board.
-func overRange(f *policyfile.File, name string) bool {
-	d, ok := f.Dependency(name)
-	if !ok {
-		return false
+func overRange(p *forbear.Policy) bool {
+	_, _, high := p.Kind.Range()
+	if p.Kind == forbear.Webhook {
+		return p.MaxAttempts > high
 	}
-	_, _, high := d.Policy.Kind.Range()
-	if d.Policy.Kind == forbear.Webhook {
-		return d.Policy.MaxAttempts > high
-	}
-	return d.Policy.MaxRetries > high
+	return p.MaxRetries > high
 }
 
 // boardApproved reports whether a member of the board has signed. Whether
