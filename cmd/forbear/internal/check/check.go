@@ -74,7 +74,7 @@ forbear check --explain FC105
 		if q.strict {
 			q.failOn = min(q.failOn, report.Warning)
 		}
-		code, err := q.run(ctx)
+		code, err := q.runUntil(ctx)
 		if err != nil {
 			return std.Fail("check: %v", err)
 		}
@@ -101,6 +101,7 @@ type gate struct {
 	strict        bool            // see the flag
 	checklist     bool            // evaluate the review questions instead
 	metrics       string          // page of metrics to scrape for them, or ""
+	scratch       scratch         // of the file that is being written
 }
 
 // register registers the flags. Formats and severities are checked while they are
@@ -139,6 +140,28 @@ func (q *gate) register(f *flag.FlagSet) {
 		q.Now, err = time.Parse(time.RFC3339, v)
 		return err
 	})
+}
+
+// errInterrupted is why a run ended that ctx has ended.
+var errInterrupted = errors.New("interrupted")
+
+// runUntil is run, left behind when ctx ends: whatever it is doing then, the process
+// ends at once, and no file is half-written.
+func (q *gate) runUntil(ctx context.Context) (code int, err error) {
+	ended := make(chan struct{})
+	var result int
+	var failed error
+	go func() {
+		defer close(ended)
+		result, failed = q.run(ctx)
+	}()
+	select {
+	case <-ended:
+		return result, failed
+	case <-ctx.Done():
+		q.scratch.discard()
+		return 0, errInterrupted
+	}
 }
 
 // run judges the files. Exit code 2 takes precedence over 1: a gate that could
@@ -182,7 +205,7 @@ func (q *gate) run(ctx context.Context) (int, error) {
 	}
 	if q.writeBaseline != "" {
 		// To take the present findings as given is to pass.
-		return cli.ExitOK, toFile(q.writeBaseline, rep.WriteBaseline)
+		return cli.ExitOK, q.scratch.toFile(q.writeBaseline, rep.WriteBaseline)
 	}
 	if worst, any := result.Worst(); any && worst >= q.failOn {
 		return cli.ExitFound, nil

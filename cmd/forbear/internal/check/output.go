@@ -1,7 +1,6 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,23 +31,13 @@ func (q *gate) write(in func(format string) (func(io.Writer) error, error)) erro
 		if o.file == "" {
 			err = write(q.std.Out)
 		} else {
-			err = toFile(o.file, write)
+			err = q.scratch.toFile(o.file, write)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// toFile writes one output to a file of its own. A full disk may show only
-// when the file is closed, so that this error counts too.
-func toFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }
 
 // report returns the findings in the form that all formats share. Its root
