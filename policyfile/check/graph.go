@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -210,17 +211,24 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
 		return
 	}
 	attempt := d.Policy.AttemptTimeout()
-	for _, l := range callees {
-		if l.Duration <= attempt {
-			return // they come with the longest first
-		}
-		at, ok := d.Place("per_attempt")
-		if !ok {
-			at = d.At
-		}
-		r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %v",
-			d.Name, attempt, l.Service, l.Dependency, l.Duration).Key = l.Dependency
+	// They come with the longest first, which speaks for the others.
+	longer := slices.IndexFunc(callees, func(l *Load) bool { return l.Duration <= attempt })
+	if longer < 0 {
+		longer = len(callees)
 	}
+	if longer == 0 {
+		return
+	}
+	at, ok := d.Place("per_attempt")
+	if !ok {
+		at = d.At
+	}
+	l, others := callees[0], ""
+	if longer > 1 {
+		others = fmt.Sprintf(", and %s for less", plural(longer-1, "other"))
+	}
+	r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %v%s",
+		d.Name, attempt, l.Service, l.Dependency, l.Duration, others).Key = l.Dependency
 }
 
 // walker follows calls upwards. done keeps the result for each service,
