@@ -32,10 +32,11 @@ func Hint(typed string, known []string, otherwise string) string {
 	return otherwise
 }
 
+// separators are left out by fold.
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
+
 // fold makes maxRetries, max-retries and max_retries alike.
-func fold(s string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
-}
+func fold(s string) string { return separators.Replace(strings.ToLower(s)) }
 
 // distance counts the insertions, deletions, substitutions and swaps of
 // neighbors that turn a into b.

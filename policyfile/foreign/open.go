@@ -76,6 +76,9 @@ type opener struct {
 	*Opened
 	name   string
 	format string // the only one that is wanted, or ""
+	// unclaimed are the documents of the file, for what an unrecognized one says
+	// of retries.
+	unclaimed []*tree.Node
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -194,6 +197,9 @@ func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position
 	for _, root := range roots {
 		if pin != nil {
 			root.Pin(*pin)
+		}
+		if depth == 0 {
+			o.unclaimed = append(o.unclaimed, root)
 		}
 		if o.format == "" && isPolicy(root) {
 			o.Policies = append(o.Policies, Policy{data})

@@ -48,6 +48,10 @@ func shapedLikePolicy(data []byte) bool {
 // has a section of such a file in its form, and as many of its keys as others. A
 // key with a slip in it counts.
 func isPolicy(root *tree.Node) bool {
+	// As many others would have to be keys of ours.
+	if len(root.Pairs) > 2*len(keys) {
+		return false
+	}
 	section, own, others := false, 0, 0
 	for _, p := range root.Pairs {
 		key := p.Key

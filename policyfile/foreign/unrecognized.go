@@ -18,8 +18,7 @@ func (o *opener) unrecognized(data []byte) {
 		o.fault(policyfile.Position{}, "%s", isTemplate)
 		return
 	}
-	roots, _ := tree.YAML(o.name, data)
-	for _, root := range roots {
+	for _, root := range o.unclaimed {
 		root.Walk(func(n *tree.Node) bool {
 			for _, p := range n.Pairs {
 				if o.Retry.Line == 0 && retryKey.MatchString(p.Key) {
