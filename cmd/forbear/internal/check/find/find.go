@@ -55,7 +55,7 @@ var skipped = []string{".git", ".hg", ".svn", "node_modules", ".terraform", "ven
 // Of finds the files of operands. wanted says which files of a folder are of
 // interest, by their names.
 func Of(operands []string, wanted func(name string) bool) *Files {
-	f := &finder{wanted: wanted, seen: map[string]bool{}}
+	f := &finder{wanted: wanted, seen: map[string]int{}}
 	for _, operand := range operands {
 		if err := f.operand(operand); err != nil {
 			f.Missing = append(f.Missing, Missing{operand, err})
@@ -67,14 +67,16 @@ func Of(operands []string, wanted func(name string) bool) *Files {
 type finder struct {
 	Files
 	wanted func(string) bool
-	seen   map[string]bool
+	seen   map[string]int // where in All
 }
 
 func (f *finder) add(name string, met bool) {
-	if !f.seen[name] {
-		f.seen[name] = true
-		f.All = append(f.All, File{name, met})
+	if i, ok := f.seen[name]; ok {
+		f.All[i].Met = f.All[i].Met && met
+		return
 	}
+	f.seen[name] = len(f.All)
+	f.All = append(f.All, File{name, met})
 }
 
 func (f *finder) operand(operand string) error {
@@ -112,7 +114,10 @@ func (f *finder) folder(root string) error {
 	found := false
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return err
+			// The rest of the folder is looked into all the same.
+			f.Missing = append(f.Missing, Missing{name, cause(err)})
+			found = true
+			return fs.SkipDir
 		}
 		if entry.IsDir() {
 			if name != root && (slices.Contains(skipped, entry.Name()) || ignores.match(name, true)) {
