@@ -213,7 +213,12 @@ func (x *envoyRoute) identity() string {
 			parts = append(parts, key+"="+flat(v))
 		}
 	}
-	return strings.Trim(strings.Join(parts, " "), " ")
+	return spaced(parts)
+}
+
+// spaced joins what is not empty.
+func spaced(parts []string) string {
+	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 }
 
 // flat writes a value on one line.

@@ -102,7 +102,7 @@ func matches(n *tree.Node, suffix string, fold bool, value string) (matched, kno
 			return whole(pattern.Text(), value)
 		}
 	}
-	return true, len(n.Pairs) == 0 || suffix != ""
+	return true, n == nil || len(n.Pairs) == 0 || suffix != ""
 }
 
 // whole matches a pattern of RE2 against all of a value.

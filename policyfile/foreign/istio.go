@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,8 +98,8 @@ func (m *istioReader) service(root *tree.Node) {
 		if len(to) == 0 && route.Get("delegate") == nil {
 			m.quiet(route.At) // a redirect or a direct response
 		}
-		for _, t := range to {
-			m.route(x, t)
+		for _, host := range hostsOf(to) {
+			m.route(x, host)
 		}
 	}
 }
@@ -115,13 +116,27 @@ func (x *istioRoute) says(key string) *tree.Node {
 	return cmp.Or(x.node.Get(key), x.above.Get(key))
 }
 
-// route reads an HTTP route for one of its destinations, each of which has a
+// hostsOf groups the destinations of a route by their hosts: subsets are versions of
+// one service.
+func hostsOf(to []*tree.Node) (hosts [][]*tree.Node) {
+	for _, t := range to {
+		name := t.Get("destination").Get("host").Text()
+		i := slices.IndexFunc(hosts, func(h []*tree.Node) bool { return h[0].Get("destination").Get("host").Text() == name })
+		if i < 0 {
+			hosts = append(hosts, []*tree.Node{t})
+			continue
+		}
+		hosts[i] = append(hosts[i], t)
+	}
+	return hosts
+}
+
+// route reads an HTTP route for one of the hosts that it goes to, each of which has a
 // DestinationRule of its own.
-func (m *istioReader) route(x *istioRoute, to *tree.Node) {
-	destination := to.Get("destination")
-	name := cmp.Or(destination.Get("host").Text(), "unnamed")
+func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
+	name := cmp.Or(to[0].Get("destination").Get("host").Text(), "unnamed")
 	d := policyfile.Dependency{
-		Name: name, At: x.node.At, Protocol: "http", Route: x.identity(destination),
+		Name: name, At: x.node.At, Protocol: "http", Route: x.identity(),
 		Service: hostIn(name, namespaceOf(x.resource)).service(),
 	}
 	policy := x.says("retries")
@@ -129,7 +144,7 @@ func (m *istioReader) route(x *istioRoute, to *tree.Node) {
 		policy, _ = m.mesh.in(d.At.File, "")
 		x.silent = policy != nil
 	}
-	asked := istioHeaders(x.node, to)
+	asked := istioHeaders(append([]*tree.Node{x.node}, to...)...)
 	m.count(&d, policy, asked)
 	if d.Policy.Disabled {
 		m.add(d)
@@ -141,7 +156,7 @@ func (m *istioReader) route(x *istioRoute, to *tree.Node) {
 	}
 	m.times(&d, x.says("timeout"), policy, at)
 	m.when(&d, policy, asked, at, x.bound())
-	m.rule(&d, destination, namespaceOf(x.resource), at)
+	m.rule(&d, to, namespaceOf(x.resource), at)
 	m.add(d)
 }
 
@@ -202,64 +217,12 @@ func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked en
 	if len(codes.Items) > 0 {
 		words = append(words, "retriable-status-codes")
 	}
+	if on == nil && !bound {
+		// The words are not in the file, so that the finding says what they do.
+		m.refuse(at, "R-6", d, "methods", "Istio's default retryOn repeats calls of gRPC that ended unavailable or cancelled, and before 1.24 any POST after a 503: write retryOn, or match on the method")
+		bound = true
+	}
 	if m.conditions(d, &tree.Node{Value: strings.Join(words, ","), At: at}, codes, bound) {
 		m.cannot(d, "R-5", "", "Istio has no setting by which Envoy heeds Retry-After, short of an EnvoyFilter")
 	}
-}
-
-// istioHeaders reads the headers that a route or one of its destinations adds: Envoy
-// takes them as the caller's.
-func istioHeaders(scopes ...*tree.Node) (asked envoyHeaders) {
-	for _, scope := range scopes {
-		request := scope.Get("headers").Get("request")
-		for _, how := range []string{"set", "add"} {
-			if headers := request.Get(how); headers != nil {
-				for _, p := range headers.Pairs {
-					asked.take(p.Key, p.Value)
-				}
-			}
-		}
-	}
-	return asked
-}
-
-// bound reports whether what the route matches may be repeated: every alternative
-// names idempotent methods, or asks for a key. A single one that does not lets any of
-// them through.
-func (x *istioRoute) bound() bool {
-	for _, route := range []*tree.Node{x.node, x.above} {
-		safe := len(route.Get("match").List()) > 0
-		for _, m := range route.Get("match").List() {
-			safe = safe && istioSafe(m)
-		}
-		if safe {
-			return true
-		}
-	}
-	return false
-}
-
-func istioSafe(match *tree.Node) bool {
-	if headers := match.Get("headers"); headers != nil {
-		for _, p := range headers.Pairs {
-			if strings.EqualFold(p.Key, "Idempotency-Key") {
-				return true
-			}
-		}
-	}
-	for _, method := range unkeyed {
-		if accepted, known := matches(match.Get("method"), "", false, method); accepted || !known {
-			return false
-		}
-	}
-	return true
-}
-
-// identity tells the routes of a file apart.
-func (x *istioRoute) identity(destination *tree.Node) string {
-	parts := []string{namespaceOf(x.resource), x.resource.Get("metadata").Get("name").Text(), x.node.Get("name").Text()}
-	if match := x.node.Get("match"); match != nil && x.node.Get("name").Text() == "" {
-		parts = append(parts, flat(match))
-	}
-	return strings.Trim(strings.Join(append(parts, destination.Get("subset").Text()), " "), " ")
 }

@@ -70,16 +70,23 @@ func (m *istioReader) find(file, name, namespace string) (found *tree.Node) {
 	return found
 }
 
-// rule reads what the DestinationRule says about budget and TLS. What its subset says
-// comes before what it says for all.
-func (m *istioReader) rule(d *policyfile.Dependency, destination *tree.Node, namespace string, at policyfile.Position) {
+// rule reads what the DestinationRule says about budget and TLS, for each subset that
+// a route goes to.
+func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace string, at policyfile.Position) {
 	rule := m.find(d.At.File, d.Name, namespace)
 	if rule == nil {
 		d.Lacks = append(d.Lacks, "budget")
 		m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
 		return
 	}
-	spec := rule.Get("spec")
+	for _, t := range to {
+		m.subset(d, rule.Get("spec"), t.Get("destination"))
+	}
+}
+
+// subset reads a rule for one destination. What its subset says comes before what the
+// rule says for all.
+func (m *istioReader) subset(d *policyfile.Dependency, spec, destination *tree.Node) {
 	policies := []*tree.Node{spec.Get("trafficPolicy")}
 	for _, s := range spec.Get("subsets").List() {
 		if name := s.Get("name").Text(); name != "" && name == destination.Get("subset").Text() {
