@@ -83,6 +83,9 @@ func (x *envoyRoute) codes() []*tree.Node {
 
 // envoyConditions judges when a route retries.
 func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
+	if d.Policy.Disabled {
+		return
+	}
 	words := x.words(x.policy.Path("retry_on").Text())
 	at := placed(cmp.Or(x.policy.Path("retry_on"), x.asked.on), d.At)
 	on := &tree.Node{Value: strings.Join(words, ","), At: at}
@@ -95,11 +98,8 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 	// A hedge sends the request again while the first one is under way, whatever
 	// retry_on says.
 	hedge := cmp.Or(x.action.Path("hedge_policy"), x.host.Path("hedge_policy")).Path("hedge_on_per_try_timeout")
-	if hedge.True() && !safe && !d.Policy.Disabled && d.Policy.PerAttempt < d.Policy.Total {
+	if hedge.True() && !safe && d.Policy.PerAttempt < d.Policy.Total {
 		e.refuse(hedge.At, "R-6", d, "methods", "a hedge sends the request a second time beside the first, a POST without an Idempotency-Key too: match on :method")
-	}
-	if d.Policy.Disabled {
-		return
 	}
 	if responded {
 		e.retryAfter(d, x.policy)

@@ -100,7 +100,7 @@ func TestEnvoyConditions(t *testing.T) {
 		{"the word without headers", "retry_on: retriable-headers", "quiet 1|-payments"},
 		{"a status is no word of Envoy's", "retry_on: '503'", "quiet 1|-payments"},
 		{"no policy", "", "quiet 1|-payments"},
-		{"none", "retry_on: 5xx, num_retries: 0", "payments: 0 retries|-R-"},
+		{"none", "retry_on: '5xx,retriable-4xx', num_retries: 0", "payments: 0 retries|-R-"},
 		{"an absurd number", "retry_on: connect-failure, num_retries: 99999999999", "R-2 max_retries"},
 		{"methods of the request", "retry_on: 5xx, retriable_request_headers: [{name: ':method', string_match: {safe_regex: {regex: 'GET|HEAD'}}}]", "payments: 1 retries|-R-6"},
 		{"one of the headers is enough", "retry_on: 5xx, retriable_request_headers: [{name: ':method', exact_match: GET}, {name: x-again}]", "R-6 methods"},
