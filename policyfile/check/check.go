@@ -223,6 +223,7 @@ var findingIDs = map[string]string{
 	"backoff.jitter":        "FC205",
 	"backoff.schedule":      "FC206",
 	"total.missing":         "FC209",
+	"retry_after":           "FC212",
 	"methods":               "FC301",
 	"idempotency.retention": "FC304",
 	"classify":              "FC306",

@@ -159,6 +159,12 @@ var table = []report.Rule{
 		Why:     "An attempt that takes its time is cut off by the route, and no retry follows it, whatever the policy says.",
 		Fix:     "Set the dependency's per_attempt below the route's timeout, so that a retry has time.",
 	},
+	{
+		ID: "FC212", Name: "retry-after-ignored", Standard: "R-5", Severity: fail, Waivable: true,
+		Summary: "a setting by which Retry-After is heeded is not used",
+		Why:     "A server that asks for a pause is asked again within milliseconds.",
+		Fix:     "Set what makes the software wait for Retry-After, for as long as a call may last.",
+	},
 
 	// FC3xx: what may be repeated at all, at the client and at
 	// the gateway.

@@ -22,6 +22,8 @@ func envoy(w *writer, t *target) {
 	w.line("            virtual_hosts:")
 	w.line("            - name: %s", t.name)
 	w.line(`              domains: ["*"]`)
+	// Callers could raise the count by these.
+	w.line(`              request_headers_to_remove: [x-envoy-max-retries, x-envoy-retry-on, x-envoy-retry-grpc-on]`)
 	w.line("              routes:")
 	if t.retries > 0 {
 		match := `headers: [{name: ":method", string_match: {safe_regex: {regex: "` + idempotent + `"}}}]`

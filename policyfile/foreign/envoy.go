@@ -2,22 +2,11 @@ package foreign
 
 import (
 	"cmp"
-	"slices"
+	"math"
 	"strings"
-	"time"
-
-	"github.com/forbear-go/forbear/policyfile/internal/tree"
 
 	"github.com/forbear-go/forbear/policyfile"
-)
-
-// The defaults of Envoy's route and of its RetryPolicy. A file that leaves a
-// field out gets these, and is judged by them.
-const (
-	envoyTimeout = 15 * time.Second
-	envoyBase    = 25 * time.Millisecond
-	envoyRetries = 1
-	envoyPercent = 20.0
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
 // claimsEnvoy knows the parts of Envoy's configuration by the keys that they cannot
@@ -31,214 +20,228 @@ func claimsEnvoy(n *tree.Node) bool {
 		return true
 	case n.Get("static_resources").Map(), n.Path("dynamic_route_configs") != nil, n.Path("static_route_configs") != nil:
 		return true
+	case n.Path("dynamic_resources").Map() && (n.Has("node") || n.Has("admin")), n.Get("cluster_manager").Map() && n.Has("listeners"):
+		return true
 	case n.Path("virtual_hosts") != nil && n.Path("virtual_hosts").Kind == tree.List, n.Path("filter_chains").List() != nil:
 		return true
-	case n.Has("name") && (n.Path("load_assignment").Map() || n.Path("eds_cluster_config").Map() || n.Has("name") && n.Path("connect_timeout") != nil && n.Path("lb_policy") != nil):
+	case n.Has("name") && (n.Path("load_assignment").Map() || n.Path("eds_cluster_config").Map() || n.Path("connect_timeout") != nil && n.Path("lb_policy") != nil):
 		return true
 	}
 	return n.Get("apiVersion").Text() != "" && n.Get("kind").Text() == "EnvoyFilter"
 }
 
 // envoy reads routes and clusters, wherever in the file they are: a
-// bootstrap, or a dump of one of its parts. Envoy draws its waits with full
-// jitter, as R-1 asks, so that jitter needs no finding.
+// bootstrap, a dump of one of its parts, or a patch of Istio's. Envoy draws its waits
+// with full jitter, as R-1 asks, so that jitter needs no finding.
 //
 // Clusters are gathered first, because a route names one that may stand
 // below it, or in another file.
 func (r *reader) envoy() {
-	clusters := named{}
+	e := &envoyReader{reader: r, clusters: r.envoyClusters(), seen: map[*tree.Node]bool{}}
 	for _, part := range r.parts {
-		part.Root.Walk(func(n *tree.Node) bool {
-			if n.Has("name") && (n.Path("load_assignment") != nil || n.Path("connect_timeout") != nil || n.Path("circuit_breakers") != nil || n.Path("eds_cluster_config") != nil) {
-				clusters.add(n.Get("name").Text(), n)
-			}
-			for _, c := range n.Get("clusters").List() {
-				if name := c.Get("name").Text(); name != "" && !slices.Contains(clusters[name], c) {
-					clusters.add(name, c)
-				}
-			}
-			return true
-		})
+		if part.Root.Get("kind").Text() == "EnvoyFilter" {
+			e.patchedClusters(part.Root)
+		}
 	}
 	for _, part := range r.parts {
-		part.Root.Walk(func(n *tree.Node) bool {
-			for _, host := range n.Path("virtual_hosts").List() {
-				// A route without a policy of its own inherits that of
-				// its virtual host.
-				inherited := host.Path("retry_policy")
-				for _, route := range host.Get("routes").List() {
-					r.envoyRoute(route, inherited, clusters)
-				}
-			}
-			return true
-		})
+		if part.Root.Get("kind").Text() == "EnvoyFilter" {
+			e.filter(part.Root)
+		}
+		part.Root.Walk(func(n *tree.Node) bool { e.node(n); return true })
+	}
+	for _, part := range r.parts {
+		part.Root.Walk(func(n *tree.Node) bool { e.others(n); return true })
 	}
 }
 
-// envoyRoute reads one route that retries.
-func (r *reader) envoyRoute(n, inherited *tree.Node, clusters named) {
-	action := n.Get("route")
-	policy := cmp.Or(action.Path("retry_policy"), inherited)
-	on := policy.Path("retry_on")
-	if action == nil || policy == nil || on.Text() == "" {
-		return // without retry_on Envoy does not retry
-	}
-	// One finding speaks for the route: its cluster is chosen at run time,
-	// by a header or by weight.
-	name := action.Get("cluster").Text()
-	if name == "" {
-		name = "unnamed"
-		r.unjudged(action.At, "", "a route whose cluster is not named here retries")
-	}
-	// A cluster is a dependency: routes to the same one give several
-	// findings, each with its own line.
-	d := policyfile.Dependency{Name: name, At: policy.At, Protocol: "http"}
-	// The place is that of the figure which a reader would change, or of
-	// the policy without it.
-	count, place := envoyRetries, policy.At
-	if v := policy.Path("num_retries"); v != nil {
-		if m, ok := v.Number(); ok {
-			count, place = int(m), v.At
-		}
-	}
-	retries(&d, count, place)
-	r.envoyTimes(&d, action, policy)
-	r.conditions(&d, on, policy.Path("retriable_status_codes"), methodBound(n))
-	cluster, several := clusters.in(d.At.File, name)
-	r.envoyBudget(&d, cluster, several, place)
-	r.envoyTLS(&d, cluster)
-	r.add(d)
+// envoyReader reads the files of Envoy.
+type envoyReader struct {
+	*reader
+	clusters named
+	// seen holds the virtual hosts and the retry policies that have been read.
+	seen map[*tree.Node]bool
 }
 
-// envoyTimes reads the durations. Envoy's timeout covers all attempts
-// together, and a route without per_try_timeout lets one attempt take all of
-// it.
-func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node) {
-	d.Policy.Total = envoyTimeout
-	timeout := action.Get("timeout")
-	// Zero switches the timeout off, in contrast to an absent field.
-	if r.duration(d, "total", timeout, &d.Policy.Total); d.Policy.Total == 0 {
-		r.refuse(timeout.At, "R-3", d, "total.missing", "timeout %s switches the route's timeout off", timeout.Value)
+// node reads what retries at n: the virtual hosts of a route configuration, one by
+// itself, as VHDS sends it, or a TCP proxy.
+func (e *envoyReader) node(n *tree.Node) {
+	for _, host := range n.Path("virtual_hosts").List() {
+		e.host(host, n)
 	}
-	d.Policy.PerAttempt = d.Policy.Total // Envoy's default
-	d.SetPlace("per_attempt", policy.At)
-	if v := policy.Path("per_try_timeout"); v != nil {
-		d.SetPlace("per_attempt", v.At)
-		if t, ok := v.Span(); ok && t > 0 {
-			d.Policy.PerAttempt = t
-		}
+	if n.Get("domains") != nil && n.Get("routes") != nil {
+		e.host(n, nil)
 	}
-	d.Policy.Backoff.Base = envoyBase
-	back := policy.Path("retry_back_off")
-	r.duration(d, "backoff.base", back.Path("base_interval"), &d.Policy.Backoff.Base)
-	// Envoy's documented default: ten times the base.
-	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
-	r.duration(d, "backoff.cap", back.Path("max_interval"), &d.Policy.Backoff.Cap)
-}
-
-// unsent are the conditions under which nothing has reached the upstream
-// service, so that a repetition is safe for any method.
-var unsent = []string{"connect-failure", "refused-stream", "reset-before-request", "rate-limited", "envoy-ratelimited"}
-
-// conditions judges retry_on, in Envoy's words, which Istio uses too.
-// Conditions that may repeat a request the service has seen need idempotent
-// methods.
-func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idempotent bool) {
-	at := on.At
-	repeats := false
-	for word := range strings.SplitSeq(on.Text(), ",") {
-		word = strings.TrimSpace(word)
-		switch {
-		// The name suggests all of 4xx; 409 is the one status that it
-		// retries.
-		case word == "retriable-4xx":
-			r.refuse(at, "R-4", d, "classify.http_409", "retriable-4xx retries 409: a conflict does not go away")
-		case slices.Contains(never, word):
-			r.refuse(at, "R-4", d, "classify.http_"+word, "%s is retried: the same request gets the same answer", word)
-		}
-		repeats = repeats || word != "" && !slices.Contains(unsent, word)
-	}
-	for _, c := range codes.List() {
-		if slices.Contains(never, c.Text()) {
-			r.refuse(c.At, "R-4", d, "classify.http_"+c.Text(), "%s is retried: the same request gets the same answer", c.Text())
-		}
-	}
-	if repeats && !idempotent && !d.Policy.Disabled {
-		r.refuse(at, "R-6", d, "methods", "every method is retried, POST without an Idempotency-Key too: match on :method")
+	if v := n.Path("max_connect_attempts"); v != nil {
+		e.tcp(n, v)
 	}
 }
 
-// methodBound reports whether a route matches a single idempotent method
-// (RFC 9110 section 9.2.2). A pattern over methods is not understood, and
-// counts as any method.
-func methodBound(route *tree.Node) bool {
-	for _, h := range route.Get("match").Path("headers").List() {
-		if h.Get("name").Text() != ":method" {
+// host reads the routes of a virtual host, those of its matcher tree too.
+func (e *envoyReader) host(host, config *tree.Node) {
+	if e.seen[host] {
+		return
+	}
+	e.seen[host] = true
+	routes := host.Get("routes").List()
+	host.Get("matcher").Walk(func(n *tree.Node) bool {
+		if n.Get("route").Map() {
+			routes = append(routes, n)
+		}
+		return true
+	})
+	e.seen[policyOf(host)] = true // of no effect where every route has its own
+	for _, route := range routes {
+		e.route(&envoyRoute{node: route, action: actionOf(route), host: host, scopes: []*tree.Node{route, host, config}})
+	}
+}
+
+// envoyRoute is a route with what decides its retries.
+type envoyRoute struct {
+	node, action, host *tree.Node
+	// scopes are the route, its virtual host and its configuration: all of them may
+	// add headers to the request.
+	scopes []*tree.Node
+	policy *tree.Node
+	// asked is what the headers say that they add.
+	asked envoyHeaders
+}
+
+// actionOf returns where a route goes, or nil for a redirect. In Envoy's first API
+// the route says so itself.
+func actionOf(route *tree.Node) *tree.Node {
+	if action := route.Get("route"); action != nil || !route.Has("cluster") && !route.Has("cluster_header") {
+		return action
+	}
+	return route
+}
+
+// policyOf returns the retry policy of a route's action or of a virtual host. The
+// typed form may hold the same message.
+func policyOf(n *tree.Node) *tree.Node {
+	return cmp.Or(n.Path("retry_policy"), n.Path("retry_policy_typed_config"))
+}
+
+// route reads one route. A policy of its own hides that of the virtual host as a
+// whole (config.route.v3.VirtualHost, retry_policy).
+func (e *envoyReader) route(x *envoyRoute) {
+	x.policy = policyOf(x.action)
+	e.seen[x.policy] = true
+	x.policy = cmp.Or(x.policy, policyOf(x.host))
+	for _, c := range x.clusters() {
+		x.asked = addedHeaders(append([]*tree.Node{c}, x.scopes...))
+		if x.action == nil || !x.retries() {
+			e.quiet(cmp.Or(c, x.node).At)
 			continue
 		}
-		// Both spellings of the match are in use; the second one is
-		// deprecated.
-		exact := cmp.Or(h.Path("string_match", "exact").Text(), h.Path("exact_match").Text())
-		return slices.Contains([]string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}, exact)
+		e.retrying(x, c)
 	}
-	return false
 }
 
-// envoyBudget reads the retry budget of the cluster: Envoy keeps it beside
-// the circuit breakers, not with the route. Its share is of active requests,
-// which is close enough to judge.
-func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, several bool, at policyfile.Position) {
-	d.Lacks = append(d.Lacks, "budget")
-	if several {
-		r.unjudged(at, d.Name, "several files have a cluster %s: its retry budget and its TLS are not judged", d.Name)
-		return
+// clusters returns the nodes that name where a route goes: its action, or the
+// weighted clusters, each of which is a dependency of its own.
+func (x *envoyRoute) clusters() []*tree.Node {
+	if weighted := x.action.Path("weighted_clusters", "clusters").List(); len(weighted) > 0 {
+		return weighted
 	}
-	if cluster == nil {
-		r.unjudged(at, d.Name, "cluster %s is not in these files: its retry budget and its TLS are not judged", d.Name)
-		return
+	return []*tree.Node{x.action}
+}
+
+// retries reports whether a route retries under any condition at all.
+func (x *envoyRoute) retries() bool {
+	if t := x.policy.Get("@type").Text(); t != "" && !strings.HasSuffix(t, ".RetryPolicy") {
+		return true // an extension's
 	}
-	for _, t := range cluster.Path("circuit_breakers", "thresholds").List() {
-		if budget := t.Path("retry_budget"); budget != nil {
-			r.share(d, budget, budget.Path("budget_percent", "value"))
-			return
+	return len(x.words(x.policy.Path("retry_on").Text())) > 0
+}
+
+// retrying reads a route that retries, for one of its clusters.
+func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
+	name := cmp.Or(to.Get("cluster").Text(), to.Get("name").Text())
+	if to == x.action {
+		name = to.Get("cluster").Text()
+	}
+	at := cmp.Or(x.policy, x.asked.on, to).At
+	d := policyfile.Dependency{Name: cmp.Or(name, "unnamed"), At: at, Protocol: "http", Route: x.identity()}
+	if name == "" {
+		e.open(to.At, &d, "a route whose cluster is not named here retries: it is chosen by a header or an extension")
+	}
+	if t := x.policy.Get("@type").Text(); t != "" && !strings.HasSuffix(t, ".RetryPolicy") {
+		e.open(at, &d, "an extension decides here on retries: %s", t)
+	}
+	// The place is that of the figure which a reader would change, or of
+	// the policy without it. A header outranks the policy.
+	written := cmp.Or(x.asked.most, x.policy.Path("num_retries"))
+	count, place := number(written, envoyRetries, at)
+	retries(&d, count, place)
+	e.envoyTimes(&d, x.action, x.policy, at)
+	e.envoyConditions(&d, x)
+	cluster, several := e.clusters.in(d.At.File, d.Name)
+	d.Service = serviceOf(d.Name, cluster)
+	if !d.Policy.Disabled {
+		e.envoyBudget(&d, cluster, several, x.action.Get("priority").Text(), place)
+		e.envoyTLS(&d, cluster)
+	}
+	e.add(d)
+}
+
+// number reads a count that may be left out. What cannot be a count of retries is
+// bounded, so that nothing overflows.
+func number(n *tree.Node, absent int, at policyfile.Position) (int, policyfile.Position) {
+	if n == nil {
+		return absent, at
+	}
+	v, ok := n.Number()
+	if !ok || math.IsNaN(v) {
+		return absent, n.At
+	}
+	return int(max(min(v, math.MaxInt32), 0)), n.At
+}
+
+// identity tells the routes of a file apart.
+func (x *envoyRoute) identity() string {
+	var config *tree.Node
+	if len(x.scopes) > 2 {
+		config = x.scopes[2]
+	}
+	match := cmp.Or(x.node.Get("match"), x.node) // the first API has no match
+	if match == x.node && x.node.Has("route") {
+		match = nil // of a matcher tree
+	}
+	parts := []string{config.Get("name").Text(), x.host.Get("name").Text(), x.node.Get("name").Text()}
+	for _, key := range []string{"prefix", "path", "path_separated_prefix", "safe_regex", "regex", "headers", "query_parameters", "grpc"} {
+		if v := match.Path(key); v != nil {
+			parts = append(parts, key+"="+flat(v))
 		}
 	}
-	r.refuse(cluster.At, "R-7", d, "budget",
-		"the cluster has no retry_budget: its retries are bounded by a number of concurrent ones, whatever the traffic")
+	return spaced(parts)
 }
 
-// share reads the percentage of a retry budget of Envoy's, which Istio hands on. A
-// budget without one means the default of 20 %.
-func (r *reader) share(d *policyfile.Dependency, budget, percentage *tree.Node) {
-	share, from := envoyPercent, budget
-	if percentage != nil {
-		share, _ = percentage.Number()
-		from = percentage
-	}
-	d.SetPlace("budget", budget.At)
-	d.SetPlace("budget.ratio", from.At)
-	// More than all requests cannot be retried; the finding comes from the range.
-	d.Policy.Budget.Ratio = min(share/100, 1)
+// spaced joins what is not empty.
+func spaced(parts []string) string {
+	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 }
 
-// envoyTLS looks for a cluster that accepts any certificate. Envoy
-// does so unless it is given something to validate against.
-func (r *reader) envoyTLS(d *policyfile.Dependency, cluster *tree.Node) {
-	// A cluster without TLS is not judged here: the mesh may encrypt below
-	// it.
-	tls := cluster.Path("transport_socket", "typed_config")
-	if tls == nil || !strings.Contains(tls.Get("@type").Text(), "UpstreamTlsContext") {
-		return
+// flat writes a value on one line.
+func flat(n *tree.Node) string {
+	if n == nil || n.Kind == tree.Scalar {
+		return n.Text()
 	}
-	// Any of the three places may hold the validation; an SDS secret is
-	// fetched at run time and taken as good.
-	common := tls.Path("common_tls_context")
-	validation := common.Path("validation_context")
-	combined := common.Path("combined_validation_context")
-	secret := common.Path("validation_context_sds_secret_config")
-	if v := validation.Path("trust_chain_verification"); v.Text() == "ACCEPT_UNTRUSTED" {
-		r.refuse(v.At, "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED switches the verification of certificates off")
-	} else if validation == nil && combined == nil && secret == nil {
-		r.refuse(tls.At, "R-9", d, "tls.verify", "without a validation_context Envoy accepts any certificate")
+	var parts []string
+	for _, p := range n.Pairs {
+		parts = append(parts, p.Key+":"+flat(p.Value))
+	}
+	for _, item := range n.Items {
+		parts = append(parts, flat(item))
+	}
+	return "{" + strings.Join(parts, " ") + "}"
+}
+
+// others notes the retry policies that no route has: those of filters that ask a
+// service on their own account, such as ext_authz, and of Envoy's own streams.
+func (e *envoyReader) others(n *tree.Node) {
+	for _, p := range n.Pairs {
+		if (p.Key == "retry_policy" || p.Key == "retryPolicy") && p.Value.Map() && !e.seen[p.Value] {
+			e.unjudged(p.At, "", "a retry policy that is no route's is not judged: what it repeats are calls of Envoy's own")
+		}
 	}
 }

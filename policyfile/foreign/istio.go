@@ -1,128 +1,228 @@
 package foreign
 
 import (
+	"cmp"
 	"math"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/forbear-go/forbear/policyfile/internal/tree"
-
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
-// istioRetries is how often Istio retries a route whose settings leave
-// retries out. It is two and not none, which surprises many.
-const istioRetries = 2
+// A route that says nothing of retries has these, unless the mesh has a
+// defaultHttpRetryPolicy (VirtualService, HTTPRetry). Before Istio 1.24 the conditions
+// included a 503 of any method; since then they do not.
+const (
+	istioRetries = 2
+	istioRetryOn = "connect-failure,refused-stream,unavailable,cancelled"
+)
 
-// claimsIstio knows Istio's resources by their group. EnvoyFilter is Envoy's.
+// claimsIstio knows Istio's resources by their group, and the settings of a mesh by
+// the default that they have for retries, wherever they stand: in the operator's
+// resource, in the values of a chart, or in the ConfigMap istio. EnvoyFilter is Envoy's.
 func claimsIstio(n *tree.Node) bool {
-	return strings.HasPrefix(n.Get("apiVersion").Text(), "networking.istio.io/") && n.Get("kind").Text() != "EnvoyFilter" && n.Has("spec")
+	return strings.HasPrefix(n.Get("apiVersion").Text(), "networking.istio.io/") && n.Get("kind").Text() != "EnvoyFilter" && n.Has("spec") ||
+		n.Get("defaultHttpRetryPolicy").Map()
 }
 
 // istio reads VirtualServices and the DestinationRules beside them, which may
 // stand in other files. A rule is found by its host, as Istio finds it.
 func (r *reader) istio() {
-	rules := named{}
+	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}}
 	for _, part := range r.parts {
-		if spec := part.Root.Get("spec"); part.Root.Get("kind").Text() == "DestinationRule" {
-			rules.add(spec.Get("host").Text(), spec.Get("trafficPolicy"))
+		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
+			m.mesh.add("", mesh)
+		}
+		if part.Root.Get("kind").Text() == "DestinationRule" {
+			m.rules = append(m.rules, part.Root)
 		}
 	}
 	for _, part := range r.parts {
-		if part.Root.Get("kind").Text() != "VirtualService" {
+		m.delegates(part.Root)
+	}
+	for _, part := range r.parts {
+		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
+			m.meshPolicy(mesh)
+		}
+		if part.Root.Get("kind").Text() == "VirtualService" {
+			m.service(part.Root)
+		}
+	}
+}
+
+// istioReader reads the files of Istio.
+type istioReader struct {
+	*reader
+	mesh  named        // the policies of meshes, under ""
+	rules []*tree.Node // the DestinationRules
+	// roots are the routes that delegate to a VirtualService, by its resource: what
+	// the delegate leaves out, they say.
+	roots map[*tree.Node]*tree.Node
+}
+
+// delegates joins the routes of a VirtualService with those that they delegate to.
+func (m *istioReader) delegates(root *tree.Node) {
+	for _, route := range root.Get("spec").Get("http").List() {
+		to := route.Get("delegate")
+		if to == nil {
 			continue
 		}
-		for _, route := range part.Root.Get("spec").Get("http").List() {
-			r.istioRoute(route, rules)
-		}
-	}
-}
-
-// istioRoute reads one HTTP route. It is judged by its first destination:
-// the others are versions of the same service as a rule.
-func (r *reader) istioRoute(n *tree.Node, rules named) {
-	name := ""
-	for _, to := range n.Get("route").List() {
-		if name = to.Get("destination").Get("host").Text(); name != "" {
-			break
-		}
-	}
-	if name == "" {
-		return // a redirect or a direct response
-	}
-	d := policyfile.Dependency{Name: name, At: n.At, Protocol: "http"}
-	policy := n.Get("retries")
-	at := d.At
-	// Silence means Istio's default of two retries, not none.
-	if policy == nil {
-		retries(&d, istioRetries, at)
-		r.unjudged(at, name, "%s says nothing of retries: Istio's default holds, %d of them unless the mesh says otherwise", name, istioRetries)
-	} else {
-		at = policy.At
-		count, from := float64(istioRetries), policy
-		if v := policy.Get("attempts"); v != nil {
-			// attempts counts retries in Istio, in spite of its name.
-			from = v
-			if m, ok := v.Number(); ok {
-				count = min(m, math.MaxInt16)
+		namespace := cmp.Or(to.Get("namespace").Text(), namespaceOf(root))
+		found := false
+		for _, part := range m.parts {
+			n := part.Root
+			if n.Get("kind").Text() == "VirtualService" && n.Get("metadata").Get("name").Text() == to.Get("name").Text() && namespaceOf(n) == namespace {
+				m.roots[n], found = route, true
 			}
 		}
-		retries(&d, int(count), from.At)
-	}
-	if d.Policy.Disabled {
-		r.add(d)
-		return
-	}
-	r.istioTimes(&d, n, policy, at)
-	if on := policy.Get("retryOn"); on != nil {
-		r.conditions(&d, on, nil, istioMethodBound(n))
-	}
-	rule, _ := rules.in(d.At.File, name)
-	r.istioRule(&d, rule, at)
-	r.add(d)
-}
-
-// istioTimes reads the durations. Istio configures Envoy, and Envoy's
-// defaults apply, except that a route without a timeout has none.
-func (r *reader) istioTimes(d *policyfile.Dependency, n, policy *tree.Node, at policyfile.Position) {
-	d.Policy.Backoff.Base = envoyBase
-	r.duration(d, "backoff.base", policy.Get("backoff"), &d.Policy.Backoff.Base)
-	// Istio sets no maximum, so that Envoy's applies.
-	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
-	if r.duration(d, "total", n.Get("timeout"), &d.Policy.Total); d.Policy.Total == 0 {
-		r.refuse(at, "R-3", d, "total.missing", "no timeout bounds the call and its retries")
-	}
-	d.Policy.PerAttempt = d.Policy.Total
-	r.duration(d, "per_attempt", policy.Get("perTryTimeout"), &d.Policy.PerAttempt)
-}
-
-// istioMethodBound reports whether every match of a route names an
-// idempotent method. A single match without a method lets any of them
-// through.
-func istioMethodBound(route *tree.Node) bool {
-	matches := route.Get("match").List()
-	for _, m := range matches {
-		exact := m.Get("method").Get("exact").Text()
-		if exact == "" || strings.Contains("POST PATCH", exact) {
-			return false
+		if !found {
+			m.unjudged(to.At, "", "the VirtualService %s, to which this route delegates, is not in these files", to.Get("name").Text())
 		}
 	}
-	return len(matches) > 0
 }
 
-// istioRule reads what the DestinationRule says about budget and TLS.
-func (r *reader) istioRule(d *policyfile.Dependency, rule *tree.Node, at policyfile.Position) {
-	if rule == nil {
-		r.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
+func namespaceOf(root *tree.Node) string { return root.Get("metadata").Get("namespace").Text() }
+
+// service reads the routes of one VirtualService. Those of TCP and TLS do not retry.
+func (m *istioReader) service(root *tree.Node) {
+	spec := root.Get("spec")
+	for _, route := range append(spec.Get("tcp").List(), spec.Get("tls").List()...) {
+		m.quiet(route.At)
+	}
+	for _, route := range spec.Get("http").List() {
+		x := &istioRoute{node: route, above: m.roots[root], resource: root}
+		to := route.Get("route").List()
+		if len(to) == 0 && route.Get("delegate") == nil {
+			m.quiet(route.At) // a redirect or a direct response
+		}
+		for _, host := range hostsOf(to) {
+			m.route(x, host)
+		}
+	}
+}
+
+// istioRoute is a route of a VirtualService with what decides its retries.
+type istioRoute struct {
+	node, resource *tree.Node
+	above          *tree.Node // the route that delegates to it, or nil
+	silent         bool       // it says nothing of retries, and the mesh does
+}
+
+// says returns a field of the route, or of the one above it.
+func (x *istioRoute) says(key string) *tree.Node {
+	return cmp.Or(x.node.Get(key), x.above.Get(key))
+}
+
+// hostsOf groups the destinations of a route by their hosts: subsets are versions of
+// one service.
+func hostsOf(to []*tree.Node) (hosts [][]*tree.Node) {
+	for _, t := range to {
+		name := t.Get("destination").Get("host").Text()
+		i := slices.IndexFunc(hosts, func(h []*tree.Node) bool { return h[0].Get("destination").Get("host").Text() == name })
+		if i < 0 {
+			hosts = append(hosts, []*tree.Node{t})
+			continue
+		}
+		hosts[i] = append(hosts[i], t)
+	}
+	return hosts
+}
+
+// route reads an HTTP route for one of the hosts that it goes to, each of which has a
+// DestinationRule of its own.
+func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
+	name := cmp.Or(to[0].Get("destination").Get("host").Text(), "unnamed")
+	d := policyfile.Dependency{
+		Name: name, At: x.node.At, Protocol: "http", Route: x.identity(),
+		Service: hostIn(name, namespaceOf(x.resource)).service(),
+	}
+	policy := x.says("retries")
+	if policy == nil {
+		policy, _ = m.mesh.in(d.At.File, "")
+		x.silent = policy != nil
+	}
+	asked := istioHeaders(append([]*tree.Node{x.node}, to...)...)
+	m.count(&d, policy, asked)
+	if d.Policy.Disabled {
+		m.add(d)
 		return
 	}
-	// Istio verifies by default, unlike Envoy by itself.
-	if v := rule.Get("tls").Get("insecureSkipVerify"); v.Text() == "true" {
-		r.refuse(v.At, "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+	at := d.At
+	if policy != nil && !x.silent {
+		at = policy.At
 	}
-	budget := rule.Get("retryBudget")
-	if budget == nil {
-		r.refuse(rule.At, "R-7", d, "budget", "the traffic policy has no retryBudget")
-		return
+	m.times(&d, x.says("timeout"), policy, at)
+	m.when(&d, policy, asked, at, x.bound())
+	m.rule(&d, to, namespaceOf(x.resource), at)
+	m.add(d)
+}
+
+// count reads the number of retries. Istio counts retries by attempts, in spite of its name,
+// and no policy at all means two of them; one without attempts has none, since what
+// is absent is zero.
+func (m *istioReader) count(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders) {
+	attempts := policy.Get("attempts")
+	count, at := number(attempts, 0, placed(policy, d.At))
+	switch {
+	case policy == nil:
+		count = istioRetries
+		m.unjudged(d.At, d.Name, "%s says nothing of retries: Istio's default holds, %d of them unless the mesh says otherwise", d.Name, istioRetries)
+	case attempts == nil:
+		m.unjudged(policy.At, d.Name, "retries without attempts are none: Istio takes what is absent as 0")
 	}
-	r.share(d, budget, budget.Get("percent"))
+	// A header that the route adds turns retries on where there is no policy, too.
+	if asked.most != nil && (count > 0 || asked.on != nil) {
+		count, at = number(asked.most, count, at)
+	} else if asked.on != nil && count == 0 {
+		count, at = envoyRetries, asked.on.At
+	}
+	retries(d, min(count, math.MaxInt16), at)
+}
+
+// times reads the durations. Istio configures Envoy, and Envoy's
+// defaults apply, except that a route without a timeout has none.
+func (m *istioReader) times(d *policyfile.Dependency, timeout, policy *tree.Node, at policyfile.Position) {
+	d.Policy.Backoff.Base = envoyBase
+	m.duration(d, "backoff.base", policy.Get("backoff"), &d.Policy.Backoff.Base)
+	// Istio sets no maximum, so that Envoy's applies.
+	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
+	if m.duration(d, "total", timeout, &d.Policy.Total); d.Policy.Total == 0 {
+		m.refuse(at, "R-3", d, "total.missing", "no timeout bounds the call and its retries")
+	}
+	d.Policy.PerAttempt = d.Policy.Total
+	m.duration(d, "per_attempt", policy.Get("perTryTimeout"), &d.Policy.PerAttempt)
+}
+
+// when judges the conditions. Numbers among them are statuses, by which Istio adds
+// the word that lets Envoy read them.
+func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders, at policyfile.Position, bound bool) {
+	on := policy.Get("retryOn")
+	at = placed(on, at)
+	codes := &tree.Node{Kind: tree.List, Items: asked.codes}
+	var words []string
+	for word := range strings.SplitSeq(cmp.Or(on.Text(), istioRetryOn)+asked.words, ",") {
+		word = strings.TrimSpace(word)
+		status, err := strconv.Atoi(word)
+		if err == nil && http.StatusText(status) != "" {
+			codes.Items = append(codes.Items, &tree.Node{Value: word, At: at})
+			continue
+		}
+		if word != "retriable-status-codes" {
+			words = append(words, word)
+		}
+	}
+	if len(codes.Items) > 0 {
+		words = append(words, "retriable-status-codes")
+	}
+	if on == nil && !bound {
+		// The words are not in the file, so that the finding says what they do.
+		m.refuse(at, "R-6", d, "methods", "Istio's default retryOn repeats calls of gRPC that ended unavailable or cancelled, and before 1.24 any POST after a 503: write retryOn, or match on the method")
+		bound = true
+	}
+	if m.conditions(d, &tree.Node{Value: strings.Join(words, ","), At: at}, codes, bound) {
+		m.cannot(d, "R-5", "", "Istio has no setting by which Envoy heeds Retry-After, short of an EnvoyFilter")
+	}
 }

@@ -116,6 +116,24 @@ func retries(d *policyfile.Dependency, n int, at policyfile.Position) {
 	}
 }
 
+// placed is where a node stands, or else another place.
+func placed(n *tree.Node, otherwise policyfile.Position) policyfile.Position {
+	if n == nil {
+		return otherwise
+	}
+	return n.At
+}
+
+// once is refuse for what several units share, such as a cluster: one finding a place
+// and field.
+func (r *reader) once(at policyfile.Position, rule string, d *policyfile.Dependency, field, format string, args ...any) {
+	if !slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool {
+		return f.Rule == rule && f.Field == field && f.Position == at
+	}) {
+		r.refuse(at, rule, d, field, format, args...)
+	}
+}
+
 // named finds parts of a configuration by their names, across files.
 type named map[string][]*tree.Node
 

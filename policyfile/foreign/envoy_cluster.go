@@ -1,0 +1,208 @@
+package foreign
+
+import (
+	"cmp"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// envoyClusters gathers the clusters of all files by name.
+func (r *reader) envoyClusters() named {
+	clusters := named{}
+	for _, part := range r.parts {
+		part.Root.Walk(func(n *tree.Node) bool {
+			if n.Has("name") && (n.Path("load_assignment") != nil || n.Path("connect_timeout") != nil || n.Path("circuit_breakers") != nil || n.Path("eds_cluster_config") != nil) {
+				clusters.add(n.Get("name").Text(), n)
+			}
+			for _, c := range n.Get("clusters").List() {
+				// A weighted cluster is no cluster but names one.
+				if name := c.Get("name").Text(); name != "" && !c.Has("weight") && !slices.Contains(clusters[name], c) {
+					clusters.add(name, c)
+				}
+			}
+			return true
+		})
+	}
+	return clusters
+}
+
+// serviceOf returns the host behind a cluster, or "" where there is none to name: no
+// endpoint, several, or an address that says nothing outside of its machine.
+func serviceOf(name string, cluster *tree.Node) string {
+	// Istio's names, as in "outbound|8080|v1|payments.default.svc.cluster.local".
+	if parts := strings.Split(name, "|"); len(parts) == 4 {
+		return parts[3]
+	}
+	host := ""
+	same := true
+	cluster.Walk(func(n *tree.Node) bool {
+		address := n.Path("socket_address", "address").Text()
+		if u, err := url.Parse(n.Get("url").Text()); err == nil && u.Host != "" {
+			address = u.Hostname() // the first API
+		}
+		if address != "" {
+			same = same && (host == "" || host == address)
+			host = address
+		}
+		return true
+	})
+	if _, err := netip.ParseAddr(host); err == nil || !same || host == "localhost" {
+		return ""
+	}
+	return host
+}
+
+// envoyBudget reads the retry budget of the cluster: Envoy keeps it beside
+// the circuit breakers, not with the route, and for each priority. Its share is of
+// active requests, which is close enough to judge.
+func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, several bool, priority string, at policyfile.Position) {
+	switch {
+	case several:
+		d.Lacks = append(d.Lacks, "budget")
+		r.unjudged(at, d.Name, "several files have a cluster %s: its retry budget and its TLS are not judged", d.Name)
+		return
+	case cluster == nil:
+		d.Lacks = append(d.Lacks, "budget")
+		r.unjudged(at, d.Name, "cluster %s is not in these files: its retry budget and its TLS are not judged", d.Name)
+		return
+	}
+	for _, t := range cluster.Path("circuit_breakers", "thresholds").List() {
+		of := cmp.Or(t.Get("priority").Text(), "DEFAULT")
+		if budget := t.Path("retry_budget"); budget != nil && of == cmp.Or(priority, "DEFAULT") {
+			r.share(d, budget, budget.Path("budget_percent", "value"))
+			r.floor(d, budget.Path("min_retry_concurrency"))
+			return
+		}
+	}
+	d.Lacks = append(d.Lacks, "budget")
+	r.once(cluster.At, "R-7", d, "budget",
+		"the cluster has no retry_budget: its retries are bounded by a number of concurrent ones, whatever the traffic")
+}
+
+// share reads the percentage of a retry budget of Envoy's, which Istio hands on. A
+// budget without one means the default of 20 %.
+func (r *reader) share(d *policyfile.Dependency, budget, percentage *tree.Node) {
+	share, from := envoyPercent, budget
+	if percentage != nil {
+		share, _ = percentage.Number()
+		from = percentage
+	}
+	d.SetPlace("budget", budget.At)
+	d.SetPlace("budget.ratio", from.At)
+	// More than all requests cannot be retried; the finding comes from the range.
+	d.Policy.Budget.Ratio = min(share/100, 1)
+}
+
+// floor reads how many retries Envoy allows at a time whatever the share says. A
+// high one is a budget of its own.
+func (r *reader) floor(d *policyfile.Dependency, n *tree.Node) {
+	const most = 10 // as in a policy file
+	floor, at := number(n, envoyFloor, d.At)
+	d.Policy.Budget.MinRetries = min(floor, most)
+	if floor > most {
+		d.Lacks = append(d.Lacks, "budget")
+		r.once(at, "R-7", d, "budget.min_retries", "%d retries at a time are allowed whatever the budget's share: want at most %d", floor, most)
+	}
+}
+
+// envoyTLS looks for a cluster that accepts any certificate. Envoy
+// does so unless it is given something to validate against. A cluster without TLS is
+// not judged here: the mesh may encrypt below it.
+func (r *reader) envoyTLS(d *policyfile.Dependency, cluster *tree.Node) {
+	judge := func(n *tree.Node) bool {
+		if n == nil {
+			return true
+		}
+		if n.Path("common_tls_context") != nil || strings.HasSuffix(n.Get("@type").Text(), ".UpstreamTlsContext") {
+			r.upstreamTLS(d, n)
+			return false
+		}
+		return true
+	}
+	// The transport sockets of a cluster may be several, by the endpoints' labels, and
+	// one may hold another. tls_context is the deprecated form.
+	cluster.Path("transport_socket").Walk(judge)
+	cluster.Path("transport_socket_matches").Walk(judge)
+	if old := cluster.Path("tls_context"); old != nil {
+		r.upstreamTLS(d, old)
+	}
+	socket := cluster.Path("transport_socket")
+	config := cmp.Or(socket.Path("typed_config"), socket.Get("config"))
+	// A TLS socket without a word of configuration verifies nothing either.
+	if strings.HasSuffix(socket.Get("name").Text(), "tls") && !config.Has("@type") && config.Path("common_tls_context") == nil {
+		r.upstreamTLS(d, socket)
+	}
+}
+
+// validators are what a certificate may be validated against. SAN matchers alone are
+// refused by Envoy.
+var validators = []string{
+	"trusted_ca", "system_root_certs", "ca_certificate_provider_instance", "verify_certificate_hash",
+	"verify_certificate_spki", "custom_validator_config",
+}
+
+// upstreamTLS judges one TLS context. What is fetched at run time, by SDS or from a
+// provider, is taken as good.
+func (r *reader) upstreamTLS(d *policyfile.Dependency, tls *tree.Node) {
+	common := tls.Path("common_tls_context")
+	combined := common.Path("combined_validation_context")
+	verified := false
+	for _, key := range []string{
+		"validation_context_sds_secret_config", "validation_context_certificate_provider", "validation_context_certificate_provider_instance",
+	} {
+		verified = verified || common.Path(key) != nil || combined.Path(key) != nil
+	}
+	for _, context := range []*tree.Node{common.Path("validation_context"), combined.Path("default_validation_context")} {
+		if v := context.Path("trust_chain_verification"); v.Text() == "ACCEPT_UNTRUSTED" {
+			r.once(v.At, "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED switches the verification of certificates off")
+			return
+		}
+		if v := context.Path("allow_expired_certificate"); v.True() {
+			r.once(v.At, "R-9", d, "tls.verify", "certificates that have expired are accepted")
+		}
+		verified = verified || slices.ContainsFunc(validators, func(key string) bool { return context.Path(key) != nil })
+	}
+	if !verified {
+		r.once(tls.At, "R-9", d, "tls.verify", "without a trusted CA in a validation_context Envoy accepts any certificate")
+	}
+}
+
+// tcp reads a TCP proxy that connects more than once. Nothing of the stream has been
+// sent by then, so that R-6 is held.
+func (e *envoyReader) tcp(n, attempts *tree.Node) {
+	const connect = 5 * time.Second // a cluster's default
+	to := n.Path("weighted_clusters", "clusters").List()
+	if len(to) == 0 {
+		to = []*tree.Node{n}
+	}
+	for _, c := range to {
+		name := cmp.Or(c.Get("cluster").Text(), c.Get("name").Text(), "unnamed")
+		count, at := number(attempts, 1, attempts.At)
+		d := policyfile.Dependency{Name: name, At: attempts.At, Protocol: "tcp", Route: strings.TrimSpace("tcp " + n.Path("stat_prefix").Text())}
+		if count < 2 {
+			e.quiet(at)
+			continue
+		}
+		retries(&d, count-1, at)
+		cluster, _ := e.clusters.in(at.File, name)
+		d.Service = serviceOf(name, cluster)
+		d.Policy.PerAttempt = connect
+		e.duration(&d, "per_attempt", cluster.Path("connect_timeout"), &d.Policy.PerAttempt)
+		d.SetPlace("total", at)
+		d.Policy.Total = time.Duration(min(count, 1000)) * min(d.Policy.PerAttempt, time.Hour)
+		d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
+		if n.Path("backoff_options") == nil {
+			e.cannot(&d, "R-1", "", "Envoy's TCP proxy connects again at once, unless it has backoff_options")
+		}
+		e.cannot(&d, "R-7", "budget", "Envoy's TCP proxy has no retry budget")
+		e.envoyTLS(&d, cluster)
+		e.add(d)
+	}
+}

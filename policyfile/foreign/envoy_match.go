@@ -1,0 +1,172 @@
+package foreign
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// unkeyed are the methods that need a key to be repeated.
+var unkeyed = []string{"POST", "PATCH"}
+
+// boundToSafe reports whether requests that match all of these headers may be
+// repeated: no POST and no PATCH does, or all of them carry a key.
+func boundToSafe(headers []*tree.Node) bool {
+	if slices.ContainsFunc(headers, keyed) {
+		return true
+	}
+	for _, method := range unkeyed {
+		if !slices.ContainsFunc(headers, func(h *tree.Node) bool { return rejects(h, method) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// askedSafely is boundToSafe for headers of which one is enough.
+func askedSafely(headers []*tree.Node) bool {
+	for _, h := range headers {
+		if !boundToSafe([]*tree.Node{h}) {
+			return false
+		}
+	}
+	return len(headers) > 0
+}
+
+// keyed reports whether a matcher asks for an idempotency key.
+func keyed(h *tree.Node) bool {
+	present := h.Path("present_match")
+	return strings.EqualFold(h.Get("name").Text(), "Idempotency-Key") &&
+		!h.Path("invert_match").True() && (present == nil || present.True())
+}
+
+func rejects(h *tree.Node, method string) bool {
+	return h.Get("name").Text() == ":method" && !accepts(h, method)
+}
+
+// accepts reports whether a matcher of Envoy's may let a value through, in all the
+// forms that its APIs have had. What is not understood may.
+func accepts(h *tree.Node, value string) bool {
+	text := h.Path("string_match")
+	fold := text.Path("ignore_case").True()
+	matched, known := true, true
+	switch {
+	case text != nil:
+		matched, known = matches(text, "", fold, value)
+	case h.Path("safe_regex_match") != nil:
+		matched, known = whole(h.Path("safe_regex_match", "regex").Text(), value)
+	case h.Path("regex_match") != nil:
+		matched, known = whole(h.Path("regex_match").Text(), value)
+	case h.Path("present_match") != nil:
+		matched = h.Path("present_match").True()
+	case h.Path("range_match") != nil:
+		known = false
+	case h.Has("value"): // the first API
+		matched = h.Get("value").Text() == value
+		if h.Get("regex").True() {
+			matched, known = whole(h.Get("value").Text(), value)
+		}
+	default:
+		matched, known = matches(h, "_match", false, value)
+	}
+	return !known || matched != h.Path("invert_match").True()
+}
+
+// matches reads the forms that a string may be matched in: those of StringMatcher,
+// of Envoy's older fields, and of Istio. Without one of them all values match.
+func matches(n *tree.Node, suffix string, fold bool, value string) (matched, known bool) {
+	if fold {
+		value = strings.ToLower(value)
+	}
+	for _, form := range []struct {
+		key  string
+		test func(value, want string) bool
+	}{
+		{"exact", func(v, want string) bool { return v == want }},
+		{"prefix", strings.HasPrefix},
+		{"suffix", strings.HasSuffix},
+		{"contains", strings.Contains},
+	} {
+		if want := n.Path(form.key + suffix); want != nil {
+			text := want.Text()
+			if fold {
+				text = strings.ToLower(text)
+			}
+			return form.test(value, text), true
+		}
+	}
+	for _, pattern := range []*tree.Node{n.Path("safe_regex", "regex"), n.Get("regex")} {
+		if pattern != nil {
+			return whole(pattern.Text(), value)
+		}
+	}
+	return true, n == nil || len(n.Pairs) == 0 || suffix != ""
+}
+
+// whole matches a pattern of RE2 against all of a value.
+func whole(pattern, value string) (matched, known bool) {
+	re, err := regexp.Compile("^(?:" + pattern + ")$")
+	if err != nil {
+		return true, false
+	}
+	return re.MatchString(value), true
+}
+
+// envoyHeaders is what request headers say of retries that a route adds by itself. The
+// router reads them as if the caller had sent them, since it adds them before it
+// decides on retries.
+type envoyHeaders struct {
+	words string
+	on    *tree.Node // the first header with words
+	most  *tree.Node // the number of retries
+	codes []*tree.Node
+	names bool // of response headers
+}
+
+// addedHeaders reads the headers that these scopes add. The largest of several
+// numbers counts.
+func addedHeaders(scopes []*tree.Node) (asked envoyHeaders) {
+	for _, scope := range scopes {
+		for _, option := range scope.Path("request_headers_to_add").List() {
+			header := option.Get("header")
+			asked.take(header.Get("key").Text(), header.Get("value"))
+		}
+	}
+	return asked
+}
+
+// take reads one header.
+func (a *envoyHeaders) take(key string, value *tree.Node) {
+	if value == nil {
+		return
+	}
+	switch strings.ToLower(key) {
+	case "x-envoy-retry-on", "x-envoy-retry-grpc-on":
+		a.words += "," + value.Text()
+		if a.on == nil {
+			a.on = value
+		}
+	case "x-envoy-max-retries":
+		had, _ := a.most.Number()
+		if v, ok := value.Number(); ok && (a.most == nil || v > had) {
+			a.most = value
+		}
+	case "x-envoy-retriable-status-codes":
+		for code := range strings.SplitSeq(value.Text(), ",") {
+			a.codes = append(a.codes, &tree.Node{Value: strings.TrimSpace(code), At: value.At})
+		}
+	case "x-envoy-retriable-header-names":
+		a.names = true
+	}
+}
+
+// removes reports whether a route takes a header of the caller's away.
+func (x *envoyRoute) removes(header string) bool {
+	return slices.ContainsFunc(x.scopes, func(scope *tree.Node) bool {
+		return slices.ContainsFunc(scope.Path("request_headers_to_remove").List(), func(n *tree.Node) bool {
+			return strings.EqualFold(n.Text(), header)
+		})
+	})
+}

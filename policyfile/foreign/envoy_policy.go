@@ -1,0 +1,231 @@
+package foreign
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// The defaults of Envoy's route and of its RetryPolicy. A file that leaves a
+// field out gets these, and is judged by them.
+const (
+	envoyTimeout = 15 * time.Second
+	envoyBase    = 25 * time.Millisecond
+	envoyRetries = 1
+	envoyPercent = 20.0
+	envoyFloor   = 3
+	// envoyReset is the longest Retry-After that rate_limited_retry_back_off obeys.
+	envoyReset = 300 * time.Second
+)
+
+// condition is what a word of retry_on means for.
+type condition uint8
+
+const (
+	// reaches: the service may have seen the request, and done what it asks for.
+	reaches condition = 1 << iota
+	// responds: a response leads to the retry, and may carry a Retry-After.
+	responds
+)
+
+// envoyWords are the conditions of x-envoy-retry-on and x-envoy-retry-grpc-on, in the
+// documentation of Envoy's router. Others have no effect.
+//
+// Nothing has reached the service when no connection came about, when the server
+// refused the stream, or when Envoy had not yet sent the headers; a limiter's 429
+// comes from an Envoy before the service. A reset, in contrast, may follow on work
+// that was done, and so may every status.
+var envoyWords = map[string]condition{
+	"5xx":                        reaches | responds,
+	"gateway-error":              reaches | responds,
+	"reset":                      reaches,
+	"reset-before-request":       0,
+	"connect-failure":            0,
+	"refused-stream":             0,
+	"envoy-ratelimited":          responds,
+	"retriable-4xx":              reaches | responds,
+	"retriable-status-codes":     reaches | responds,
+	"retriable-headers":          reaches | responds,
+	"http3-post-connect-failure": reaches,
+	"cancelled":                  reaches | responds,
+	"deadline-exceeded":          reaches | responds,
+	"internal":                   reaches | responds,
+	"resource-exhausted":         reaches | responds,
+	"unavailable":                reaches | responds,
+}
+
+// words returns the conditions that have an effect: those of the policy and those
+// that headers add. The lists of codes and headers count only with their words, and
+// the words only with their lists.
+func (x *envoyRoute) words(on string) (words []string) {
+	for word := range strings.SplitSeq(on+","+x.asked.words, ",") {
+		word = strings.TrimSpace(word)
+		_, known := envoyWords[word]
+		switch {
+		case !known, slices.Contains(words, word):
+		case word == "retriable-status-codes" && len(x.codes()) == 0:
+		case word == "retriable-headers" && len(x.policy.Path("retriable_headers").List()) == 0 && !x.asked.names:
+		default:
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// codes are the statuses that are retried, by the policy or by a header.
+func (x *envoyRoute) codes() []*tree.Node {
+	return append(slices.Clip(x.policy.Path("retriable_status_codes").List()), x.asked.codes...)
+}
+
+// envoyConditions judges when a route retries.
+func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
+	if d.Policy.Disabled {
+		return
+	}
+	words := x.words(x.policy.Path("retry_on").Text())
+	at := placed(cmp.Or(x.policy.Path("retry_on"), x.asked.on), d.At)
+	on := &tree.Node{Value: strings.Join(words, ","), At: at}
+	codes := &tree.Node{Kind: tree.List, Items: x.codes(), At: at}
+	safe := boundToSafe(x.node.Get("match").Path("headers").List()) || askedSafely(x.policy.Path("retriable_request_headers").List())
+	responded := e.conditions(d, on, codes, safe)
+	if slices.Contains(words, "retriable-headers") {
+		e.statusHeaders(d, x.policy.Path("retriable_headers"))
+	}
+	// A hedge sends the request again while the first one is under way, whatever
+	// retry_on says.
+	hedge := cmp.Or(x.action.Path("hedge_policy"), x.host.Path("hedge_policy")).Path("hedge_on_per_try_timeout")
+	if hedge.True() && !safe && d.Policy.PerAttempt < d.Policy.Total {
+		e.refuse(hedge.At, "R-6", d, "methods", "a hedge sends the request a second time beside the first, a POST without an Idempotency-Key too: match on :method")
+	}
+	if responded {
+		e.retryAfter(d, x.policy)
+	}
+	if !x.removes("x-envoy-max-retries") {
+		e.cannot(d, "R-2", "", "callers that Envoy takes for internal may ask for any number of retries, by x-envoy-max-retries")
+	}
+}
+
+// conditions judges retry_on, in Envoy's words, which Istio and others use too.
+// Conditions that may repeat a request the service has seen need idempotent
+// methods. It reports whether responses are retried, and not only connections.
+func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idempotent bool) (responded bool) {
+	repeats := ""
+	for word := range strings.SplitSeq(on.Text(), ",") {
+		word = strings.TrimSpace(word)
+		means := envoyWords[word]
+		switch word {
+		// The name suggests all of 4xx; 409 is the one status that it
+		// retries.
+		case "retriable-4xx":
+			r.refuse(on.At, "R-4", d, "classify.http_409", "retriable-4xx retries 409: a conflict does not go away")
+		case "retriable-status-codes":
+			r.statuses(d, codes)
+		}
+		responded = responded || means&responds != 0
+		if means&reaches != 0 {
+			repeats = cmp.Or(repeats, word)
+		}
+	}
+	if repeats != "" && !idempotent && !d.Policy.Disabled {
+		r.refuse(on.At, "R-6", d, "methods", "%s repeats what the service may have done, a POST without an Idempotency-Key too: match on the method", repeats)
+	}
+	return responded
+}
+
+// statuses refuses the codes that R-4 forbids.
+func (r *reader) statuses(d *policyfile.Dependency, codes *tree.Node) {
+	for _, c := range codes.List() {
+		if slices.Contains(never, c.Text()) {
+			r.refuse(c.At, "R-4", d, "classify.http_"+c.Text(), "%s is retried: the same request gets the same answer", c.Text())
+		}
+	}
+}
+
+// statusHeaders judges retriable_headers, which may match the status too.
+func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
+	for _, h := range matchers.List() {
+		if h.Get("name").Text() != ":status" {
+			continue
+		}
+		for _, status := range never {
+			if accepts(h, status) {
+				r.refuse(h.At, "R-4", d, "classify.http_"+status, "%s is retried: the same request gets the same answer", status)
+			}
+		}
+	}
+}
+
+// retryAfter judges R-5. Envoy reads Retry-After only where
+// rate_limited_retry_back_off names it, and ignores one over its max_interval. A file
+// is told once that it does not.
+func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
+	if slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Rule == "R-5" }) {
+		return
+	}
+	back := policy.Path("rate_limited_retry_back_off")
+	named := slices.ContainsFunc(back.Path("reset_headers").List(), func(h *tree.Node) bool {
+		return strings.EqualFold(h.Get("name").Text(), "Retry-After")
+	})
+	if !named {
+		r.refuse(placed(back, d.At), "R-5", d, "retry_after", "Envoy does not heed Retry-After here: no rate_limited_retry_back_off names it")
+		return
+	}
+	most := envoyReset
+	v := back.Path("max_interval")
+	if t, ok := v.Span(); ok {
+		most = t
+	}
+	if d.Policy.Total > most {
+		r.refuse(placed(v, back.At), "R-5", d, "retry_after", "a Retry-After of more than %v is ignored, and the call goes on for %v", most, d.Policy.Total)
+	}
+}
+
+// envoyTimes reads the durations. Envoy's timeout covers all attempts
+// together, and a route without per_try_timeout lets one attempt take all of
+// it. A timeout in a header that the route adds comes too late: the router has set
+// its clock by then.
+func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node, at policyfile.Position) {
+	d.Policy.Total = envoyTimeout
+	timeout := millis(action, "timeout")
+	// Zero switches the timeout off, in contrast to an absent field.
+	if r.duration(d, "total", timeout, &d.Policy.Total); d.Policy.Total == 0 && !d.Policy.Disabled {
+		r.refuse(timeout.At, "R-3", d, "total.missing", "timeout %s switches the route's timeout off", timeout.Value)
+	}
+	back := policy.Path("retry_back_off")
+	// An attempt during which nothing comes ends by the idle timeout.
+	perTry := cmp.Or(millis(policy, "per_try_timeout"), policy.Path("per_try_idle_timeout"))
+	r.envoyWaits(d, perTry, back.Path("base_interval"), back.Path("max_interval"), at)
+}
+
+// millis reads a duration that Envoy's first API had in milliseconds.
+func millis(n *tree.Node, key string) *tree.Node {
+	if v := n.Path(key); v != nil {
+		return v
+	}
+	if v := n.Get(key + "_ms"); v != nil {
+		return &tree.Node{Value: v.Value + "ms", At: v.At}
+	}
+	return nil
+}
+
+// envoyWaits reads the durations of one attempt and of the waits, in what configures
+// Envoy by other words. The defaults are Envoy's.
+func (r *reader) envoyWaits(d *policyfile.Dependency, perTry, base, most *tree.Node, at policyfile.Position) {
+	d.Policy.PerAttempt = d.Policy.Total // Envoy's default
+	d.SetPlace("per_attempt", at)
+	if perTry != nil {
+		d.SetPlace("per_attempt", perTry.At)
+		if t, ok := perTry.Span(); ok && t > 0 {
+			d.Policy.PerAttempt = t
+		}
+	}
+	d.Policy.Backoff.Base = envoyBase
+	r.duration(d, "backoff.base", base, &d.Policy.Backoff.Base)
+	// Envoy's documented default: ten times the base.
+	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
+	r.duration(d, "backoff.cap", most, &d.Policy.Backoff.Cap)
+}

@@ -1,0 +1,64 @@
+package foreign
+
+import (
+	"strings"
+
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// istioHeaders reads the headers that a route or one of its destinations adds: Envoy
+// takes them as the caller's.
+func istioHeaders(scopes ...*tree.Node) (asked envoyHeaders) {
+	for _, scope := range scopes {
+		request := scope.Get("headers").Get("request")
+		for _, how := range []string{"set", "add"} {
+			if headers := request.Get(how); headers != nil {
+				for _, p := range headers.Pairs {
+					asked.take(p.Key, p.Value)
+				}
+			}
+		}
+	}
+	return asked
+}
+
+// bound reports whether what the route matches may be repeated: every alternative
+// names idempotent methods, or asks for a key. A single one that does not lets any of
+// them through.
+func (x *istioRoute) bound() bool {
+	for _, route := range []*tree.Node{x.node, x.above} {
+		safe := len(route.Get("match").List()) > 0
+		for _, m := range route.Get("match").List() {
+			safe = safe && istioSafe(m)
+		}
+		if safe {
+			return true
+		}
+	}
+	return false
+}
+
+func istioSafe(match *tree.Node) bool {
+	if headers := match.Get("headers"); headers != nil {
+		for _, p := range headers.Pairs {
+			if strings.EqualFold(p.Key, "Idempotency-Key") {
+				return true
+			}
+		}
+	}
+	for _, method := range unkeyed {
+		if accepted, known := matches(match.Get("method"), "", false, method); accepted || !known {
+			return false
+		}
+	}
+	return true
+}
+
+// identity tells the routes of a file apart.
+func (x *istioRoute) identity() string {
+	parts := []string{namespaceOf(x.resource), x.resource.Get("metadata").Get("name").Text(), x.node.Get("name").Text()}
+	if match := x.node.Get("match"); match != nil && x.node.Get("name").Text() == "" {
+		parts = append(parts, flat(match))
+	}
+	return spaced(parts)
+}

@@ -1,0 +1,150 @@
+package foreign
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// istioHost is a host as a resource names it. A name without a dot belongs to the
+// namespace of the resource; where the file says none, that may be any.
+type istioHost struct{ name, namespace string }
+
+func hostIn(name, namespace string) istioHost {
+	name = strings.TrimSuffix(strings.ToLower(name), ".cluster.local")
+	if short, ok := strings.CutSuffix(name, ".svc"); ok {
+		if service, in, ok := strings.Cut(short, "."); ok {
+			return istioHost{service, in}
+		}
+	}
+	if strings.Contains(name, ".") {
+		return istioHost{name: name}
+	}
+	return istioHost{name, namespace}
+}
+
+// service is the host's full name inside of the cluster, or "" for one that is not
+// known to be there.
+func (h istioHost) service() string {
+	if h.namespace == "" {
+		return ""
+	}
+	return h.name + "." + h.namespace + ".svc"
+}
+
+// same reports whether two names may mean one host.
+func (h istioHost) same(other istioHost) bool {
+	return h.name == other.name && (h.namespace == other.namespace || !strings.Contains(h.name, ".") && (h.namespace == "" || other.namespace == ""))
+}
+
+// covers reports whether a wildcard, such as "*.payments.svc.cluster.local", means a host.
+func covers(wildcard string, host istioHost) bool {
+	suffix, ok := strings.CutPrefix(strings.TrimSuffix(strings.ToLower(wildcard), ".cluster.local"), "*")
+	return ok && (suffix == "" || host.service() != "" && strings.HasSuffix(host.service(), suffix) || strings.HasSuffix(host.name, suffix))
+}
+
+// find returns the DestinationRule of a host: one of the same file before others, and
+// one that names it before a wildcard.
+func (m *istioReader) find(file, name, namespace string) (found *tree.Node) {
+	best, host := 0, hostIn(name, namespace)
+	for _, rule := range m.rules {
+		written := rule.Get("spec").Get("host").Text()
+		rank := 0
+		switch {
+		case hostIn(written, namespaceOf(rule)).same(host):
+			rank = 3
+		case covers(written, host):
+			rank = 1
+		default:
+			continue
+		}
+		if rule.At.File == file {
+			rank++
+		}
+		if rank > best {
+			best, found = rank, rule
+		}
+	}
+	return found
+}
+
+// rule reads what the DestinationRule says about budget and TLS, for each subset that
+// a route goes to.
+func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace string, at policyfile.Position) {
+	rule := m.find(d.At.File, d.Name, namespace)
+	if rule == nil {
+		d.Lacks = append(d.Lacks, "budget")
+		m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
+		return
+	}
+	for _, t := range to {
+		m.subset(d, rule.Get("spec"), t.Get("destination"))
+	}
+}
+
+// subset reads a rule for one destination. What its subset says comes before what the
+// rule says for all.
+func (m *istioReader) subset(d *policyfile.Dependency, spec, destination *tree.Node) {
+	policies := []*tree.Node{spec.Get("trafficPolicy")}
+	for _, s := range spec.Get("subsets").List() {
+		if name := s.Get("name").Text(); name != "" && name == destination.Get("subset").Text() {
+			policies = slices.Insert(policies, 0, s.Get("trafficPolicy"))
+		}
+	}
+	m.tls(d, policies, destination.Get("port").Get("number").Text())
+	for _, policy := range policies {
+		if budget := policy.Get("retryBudget"); budget != nil {
+			m.share(d, budget, budget.Get("percent"))
+			m.floor(d, budget.Get("minRetryConcurrency"))
+			return
+		}
+	}
+	d.Lacks = append(d.Lacks, "budget")
+	m.once(placed(spec.Get("trafficPolicy"), spec.At), "R-7", d, "budget", "the traffic policy has no retryBudget")
+}
+
+// tls looks for a policy that accepts any certificate. Istio verifies by default,
+// unlike Envoy by itself. Settings for the port come before those for all ports; a
+// destination that names no port may be any of them.
+func (m *istioReader) tls(d *policyfile.Dependency, policies []*tree.Node, port string) {
+	for _, policy := range policies {
+		for _, p := range policy.Get("portLevelSettings").List() {
+			if written := p.Get("port").Get("number").Text(); port != "" && written != port {
+				continue
+			}
+			m.certificates(d, p.Get("tls"))
+			if port != "" {
+				return
+			}
+		}
+		if tls := policy.Get("tls"); tls != nil {
+			m.certificates(d, tls)
+			return
+		}
+	}
+}
+
+func (m *istioReader) certificates(d *policyfile.Dependency, tls *tree.Node) {
+	if v := tls.Get("insecureSkipVerify"); v.True() {
+		m.once(v.At, "R-9", d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+	}
+}
+
+// meshPolicy judges the retries that a mesh gives to every route without its own.
+// Those that the files hold are judged with it as well.
+func (m *istioReader) meshPolicy(policy *tree.Node) {
+	d := policyfile.Dependency{Name: "every service of the mesh", At: policy.At, Protocol: "http", Route: "defaultHttpRetryPolicy"}
+	count, at := number(policy.Get("attempts"), 0, policy.At)
+	if count == 0 {
+		m.quiet(policy.At)
+		return
+	}
+	retries(&d, count, at)
+	m.times(&d, nil, policy, policy.At)
+	m.when(&d, policy, envoyHeaders{}, policy.At, false)
+	d.Lacks = append(d.Lacks, "budget")
+	m.unjudged(policy.At, d.Name, "the retry budgets of services without a DestinationRule are not judged")
+	m.add(d)
+}
