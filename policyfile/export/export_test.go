@@ -78,10 +78,10 @@ func TestProxiesAccept(t *testing.T) {
 		}
 		for name, text := range policies {
 			t.Run(format+" "+name, func(t *testing.T) {
-				out, err := Write(format, dependency(t, strings.Replace(text, "owner: a", "owner: a, url: 'https://localhost:8443'", 1)))
-				if strings.Contains(text, "url:") {
-					out, err = Write(format, dependency(t, text))
+				if !strings.Contains(text, "url:") {
+					text = strings.Replace(text, "owner: a", "owner: a, url: 'https://localhost:8443'", 1)
 				}
+				out, err := Write(format, dependency(t, text))
 				if err != nil {
 					t.Fatal(err)
 				}

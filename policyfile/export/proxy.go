@@ -51,11 +51,13 @@ func nginx(w *writer, t *target) {
 	w.line("}")
 }
 
-// haproxy writes a backend. It sees keys, so that writes with one are retried.
+// haproxy writes a listener with its server. It sees keys, so that writes with one are retried.
 func haproxy(w *writer, t *target) {
 	retries := min(t.retries, 1)
-	w.line("backend %s", t.name)
+	w.line("listen %s", t.name)
+	w.line("    bind 127.0.0.1:10000")
 	w.line("    mode http")
+	w.line("    timeout client %s", milliseconds(t.p.Total))
 	w.line("    timeout connect %s", milliseconds(t.p.Connect))
 	w.line("    timeout server %s", milliseconds(t.attempt))
 	w.line("    retries %d", retries)
