@@ -15,6 +15,7 @@ import (
 type reader struct {
 	format  string
 	parts   []Part
+	beside  []Part   // of the product that this one is read with
 	names   []string // of the files, in order
 	results map[string]*Result
 }
