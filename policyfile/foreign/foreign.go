@@ -44,6 +44,7 @@ var products = []product{
 	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
 	{name: "ingressnginx", claims: claimsIngress, read: (*reader).ingressNginx},
 	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: "gatewayapi"},
+	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
 	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},

@@ -40,6 +40,8 @@ func TestUnits(t *testing.T) {
 		ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i}\nspec: {ingressClassName: nginx, rules: [{http: {paths: [{backend: {service: {name: a}}}, {backend: {service: {name: a}}}]}}]}\n"
 		route   = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r, namespace: n, labels: {app: x}}\nspec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: a}]}, {backendRefs: [{name: b}], retry: {attempts: 4}}]}\n"
 		policy  = "apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nmetadata: {name: p, namespace: n}\nspec: {%s: %s, retry: {}}\n"
+		profile = "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: a.n.svc.cluster.local}\nspec: {routes: [{isRetryable: true, condition: {all: [{method: GET}]}}, {condition: {method: POST}}]}\n"
+		service = "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n, annotations: {retry.linkerd.io/%s}}\nspec: {}\n"
 	)
 	for _, tt := range []struct {
 		name  string
@@ -56,6 +58,11 @@ func TestUnits(t *testing.T) {
 		{"policy by labels", []string{route, fmt.Sprintf(policy, "targetSelectors", "[{kind: HTTPRoute, matchLabels: {app: x}}]")}, "envoygateway a.n 2, gatewayapi b.n 4, gatewayapi quiet 1"},
 		{"policy for another route", []string{route, fmt.Sprintf(policy, "targetRef", "{kind: HTTPRoute, name: other}")}, "envoygateway other 2, gatewayapi b.n 4, gatewayapi quiet 1"},
 		{"policy alone", []string{fmt.Sprintf(policy, "targetRef", "{kind: Gateway, name: edge}")}, "envoygateway edge 2"},
+		{"service profile", []string{profile}, "linkerd a.n.svc.cluster.local 3+, linkerd quiet 1"},
+		{"annotated service", []string{fmt.Sprintf(service, "http: 5xx")}, "linkerd a.n 1"},
+		{"annotated with a limit of none", []string{fmt.Sprintf(service, "limit: '0'")}, "linkerd a.n 1"},
+		{"profile before annotations", []string{profile, fmt.Sprintf(service, "limit: '4'")}, "linkerd a.n.svc.cluster.local 3+, linkerd quiet 1, linkerd quiet 1"},
+		{"annotated route", []string{strings.Replace(route, "labels: {app: x}", "annotations: {retry.linkerd.io/limit: '3'}", 1)}, "linkerd a.n 3, linkerd b.n 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := units(tt.files...); got != tt.want {
