@@ -46,6 +46,7 @@ var products = []product{
 	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: "gatewayapi"},
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
 	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
+	{name: "traefik", claims: claimsTraefik, read: (*reader).traefik},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }

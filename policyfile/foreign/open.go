@@ -98,6 +98,8 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 	structured := ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".jsonc" || ext == ".json5"
 	switch {
 	case len(first) == 0:
+	case ext == ".toml":
+		o.toml(data, pin, depth)
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):
@@ -151,6 +153,15 @@ func (o *opener) yaml(data []byte, pin *policyfile.Position, depth int) {
 	if err != nil {
 		o.unparsed(err, data, pin, depth)
 	}
+}
+
+func (o *opener) toml(data []byte, pin *policyfile.Position, depth int) {
+	root, err := tree.TOML(o.name, data)
+	if err != nil {
+		o.unparsed(err, data, pin, depth)
+		return
+	}
+	o.roots([]*tree.Node{root}, data, pin, depth)
 }
 
 // unparsed records a text that could not be parsed. What is inside of another file

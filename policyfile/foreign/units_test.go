@@ -63,6 +63,13 @@ func TestUnits(t *testing.T) {
 		{"annotated with a limit of none", []string{fmt.Sprintf(service, "limit: '0'")}, "linkerd a.n 1"},
 		{"profile before annotations", []string{profile, fmt.Sprintf(service, "limit: '4'")}, "linkerd a.n.svc.cluster.local 3+, linkerd quiet 1, linkerd quiet 1"},
 		{"annotated route", []string{strings.Replace(route, "labels: {app: x}", "annotations: {retry.linkerd.io/limit: '3'}", 1)}, "linkerd a.n 3, linkerd b.n 3"},
+		{"Traefik in TOML", []string{"t.toml:::[http.routers.r]\nservice = \"s\"\nmiddlewares = [\"m\"]\n[http.middlewares.m.retry]\nattempts = 4\n[[http.services.s.loadBalancer.servers]]\nurl = \"http://a\"\n"}, "traefik s 3"},
+		{"Traefik's early TOML", []string{"t.toml:::[Routers.r]\nService = \"s\"\nMiddlewares = [\"m\"]\n[Middlewares.m.Retry]\nAttempts = 4\n"}, "traefik s 3"},
+		{"Traefik 1", []string{"t.toml:::[retry]\nattempts = 7\n[entryPoints.http]\naddress = \":80\"\n"}, "traefik traefik 6"},
+		{"labels in a list", []string{"services:\n  web:\n    labels: ['traefik.http.routers.w.middlewares=again', 'traefik.http.middlewares.again.retry.attempts=4']\n"}, "traefik web 3"},
+		{"labels in a map", []string{"services: {web: {deploy: {labels: {traefik.http.routers.w.middlewares: again@file}}}}", "services: {proxy: {labels: {traefik.http.middlewares.again.retry.attempts: 4}}}"}, "traefik web 3"},
+		{"labels of another kind", []string{"services: {web: {labels: {traefik.enable: 'true'}}}"}, ""},
+		{"annotation of an Ingress", []string{"apiVersion: traefik.io/v1alpha1\nkind: Middleware\nmetadata: {name: m, namespace: n}\nspec: {retry: {attempts: 2}}\n", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {namespace: n, annotations: {traefik.ingress.kubernetes.io/router.middlewares: n-m@kubernetescrd}}\nspec: {rules: [{http: {paths: [{backend: {service: {name: a}}}]}}]}\n"}, "traefik a.n 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := units(tt.files...); got != tt.want {
