@@ -8,6 +8,9 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0
 )
 
-require github.com/bmatcuk/doublestar/v4 v4.10.4
+require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
+	github.com/hashicorp/hcl v1.0.0
+)
 
 replace github.com/forbear-go/forbear => ../

@@ -47,6 +47,7 @@ var products = []product{
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
 	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
 	{name: "traefik", claims: claimsTraefik, read: (*reader).traefik},
+	{name: "consul", claims: claimsConsul, read: (*reader).consul},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }

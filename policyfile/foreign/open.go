@@ -100,6 +100,8 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 	case len(first) == 0:
 	case ext == ".toml":
 		o.toml(data, pin, depth)
+	case ext == ".hcl":
+		o.hcl(data, pin, depth)
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):
@@ -162,6 +164,19 @@ func (o *opener) toml(data []byte, pin *policyfile.Position, depth int) {
 		return
 	}
 	o.roots([]*tree.Node{root}, data, pin, depth)
+}
+
+// hcl opens a file in version 1 of HCL. Most are in version 2, and another program's.
+func (o *opener) hcl(data []byte, pin *policyfile.Position, depth int) {
+	root, err := tree.HCL(o.name, data)
+	switch {
+	case err == nil:
+		o.roots([]*tree.Node{root}, data, pin, depth)
+	case bytes.Contains(data, []byte("service-router")):
+		o.unparsed(err, data, pin, depth)
+	default:
+		o.Why = err.(*policyfile.Fault).Message
+	}
 }
 
 // unparsed records a text that could not be parsed. What is inside of another file

@@ -45,7 +45,7 @@ func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Depen
 
 // cannot records a rule that the product cannot hold, whatever its file says. That
 // is one note a file, at the first dependency that it concerns. field is what is
-// missing to bound the worst case, such as "budget", or "".
+// missing to bound the worst case or an attempt, such as "budget", or "".
 func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, args ...any) {
 	if field != "" {
 		d.Lacks = append(d.Lacks, field)

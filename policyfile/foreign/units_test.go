@@ -70,6 +70,11 @@ func TestUnits(t *testing.T) {
 		{"labels in a map", []string{"services: {web: {deploy: {labels: {traefik.http.routers.w.middlewares: again@file}}}}", "services: {proxy: {labels: {traefik.http.middlewares.again.retry.attempts: 4}}}"}, "traefik web 3"},
 		{"labels of another kind", []string{"services: {web: {labels: {traefik.enable: 'true'}}}"}, ""},
 		{"annotation of an Ingress", []string{"apiVersion: traefik.io/v1alpha1\nkind: Middleware\nmetadata: {name: m, namespace: n}\nspec: {retry: {attempts: 2}}\n", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {namespace: n, annotations: {traefik.ingress.kubernetes.io/router.middlewares: n-m@kubernetescrd}}\nspec: {rules: [{http: {paths: [{backend: {service: {name: a}}}]}}]}\n"}, "traefik a.n 1"},
+		{"Consul in JSON", []string{`c.json:::{"Kind": "service-router", "Name": "a", "Routes": [{"Destination": {"NumRetries": 4, "RetryOn": ["reset"]}}, {"Destination": {"Service": "b"}}]}`}, "consul a 4, consul quiet 1"},
+		{"Consul on Kubernetes", []string{"apiVersion: consul.hashicorp.com/v1alpha1\nkind: ServiceRouter\nmetadata: {name: a}\nspec: {routes: [{destination: {retryOnConnectFailure: true}}]}\n"}, "consul a 1"},
+		{"Consul's number alone", []string{"c.hcl:::Kind = \"service-router\"\nName = \"a\"\nRoutes = [{ Destination { NumRetries = 4 } }]\n"}, "consul a 0"},
+		{"Consul with one block", []string{"c.hcl:::kind = \"service-router\"\nname = \"a\"\nroutes {\n destination {\n retry_on_status_codes = [503]\n }\n}\n"}, "consul a 1"},
+		{"Consul's filter", []string{"apiVersion: consul.hashicorp.com/v1alpha1\nkind: RouteRetryFilter\nmetadata: {name: a}\nspec: {numRetries: 3, retryOn: [5xx]}\n"}, "consul a 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := units(tt.files...); got != tt.want {

@@ -92,10 +92,30 @@ func (n *Node) Fold(keys ...string) *Node {
 
 // Same reports whether two keys differ in case, dashes and underscores alone.
 func Same(a, b string) bool {
-	return a == b || strings.EqualFold(plain.Replace(a), plain.Replace(b))
+	i, j := 0, 0
+	for {
+		for i < len(a) && (a[i] == '_' || a[i] == '-') {
+			i++
+		}
+		for j < len(b) && (b[j] == '_' || b[j] == '-') {
+			j++
+		}
+		if i == len(a) || j == len(b) {
+			return i == len(a) && j == len(b)
+		}
+		if lower(a[i]) != lower(b[j]) {
+			return false
+		}
+		i, j = i+1, j+1
+	}
 }
 
-var plain = strings.NewReplacer("_", "", "-", "")
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
 
 // Has reports whether n is a map with the key.
 func (n *Node) Has(key string) bool { return n.Get(key) != nil }
