@@ -48,6 +48,7 @@ var products = []product{
 	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
 	{name: "traefik", claims: claimsTraefik, read: (*reader).traefik},
 	{name: "consul", claims: claimsConsul, read: (*reader).consul},
+	{name: "kuma", claims: claimsKuma, read: (*reader).kuma},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }

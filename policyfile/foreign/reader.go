@@ -57,6 +57,14 @@ func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, ar
 	f.Limits = append(f.Limits, &policyfile.Fault{Position: d.At, Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
+// unheeded records once a file that Retry-After is not heeded where a setting would see
+// to it.
+func (r *reader) unheeded(d *policyfile.Dependency, at policyfile.Position, format string, args ...any) {
+	if !slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Rule == "R-5" }) {
+		r.refuse(at, "R-5", d, "retry_after", format, args...)
+	}
+}
+
 // unjudged records what an adapter cannot judge. It is shown as FC001, so
 // that its silence is not taken for consent.
 func (r *reader) unjudged(at policyfile.Position, dependency, format string, args ...any) {
