@@ -102,6 +102,7 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 		o.toml(data, pin, depth)
 	case ext == ".hcl":
 		o.hcl(data, pin, depth)
+	case !structured && caddyName(called) && o.spoken(called, data, pin): // it may begin with a brace
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):

@@ -77,6 +77,13 @@ func TestUnits(t *testing.T) {
 		{"Consul's filter", []string{"apiVersion: consul.hashicorp.com/v1alpha1\nkind: RouteRetryFilter\nmetadata: {name: a}\nspec: {numRetries: 3, retryOn: [5xx]}\n"}, "consul a 3"},
 		{"Kuma in universal mode", []string{"type: MeshRetry\nname: r\nmesh: default\nspec: {to: [{targetRef: {kind: MeshService, name: a_n_svc_80}, default: {http: {}, tcp: {maxConnectAttempt: 3}}}]}\n"}, "kuma a.n 1, kuma a.n 2"},
 		{"Kuma's older policy", []string{"apiVersion: kuma.io/v1alpha1\nkind: Retry\nmesh: default\nmetadata: {name: r}\nspec: {destinations: [{match: {kuma.io/service: '*'}}], conf: {grpc: {numRetries: 4}}}\n"}, "kuma mesh 4"},
+		{"Caddy by default", []string{"Caddyfile:::{\n admin off\n}\n:80 {\n reverse_proxy a:80\n}\n"}, "caddy quiet 1"},
+		{"Caddy without braces", []string{"Caddyfile:::{\n admin off\n}\n:80\n\nrespond <<HTML\n {{ } `\n HTML 200\nreverse_proxy /x a:80 b:80 {\n lb_retries 3\n}\n"}, "caddy a:80 3"},
+		{"Caddy's duration alone", []string{"x.caddyfile:::reverse_proxy {\n to a:80\n lb_try_duration 1s\n}\n"}, "caddy a:80 4"},
+		{"Caddy's duration before the count", []string{"Caddyfile:::reverse_proxy a:80 {\n lb_try_duration 1s\n lb_retries 9\n}\n"}, "caddy a:80 4"},
+		{"Caddy without a wait", []string{"Caddyfile:::reverse_proxy a:80 {\n lb_try_duration 1s\n lb_try_interval 0\n}\n"}, "caddy a:80 1+"},
+		{"Caddy in JSON", []string{`c.json:::{"apps": {"http": {"servers": {"s": {"routes": [{"handle": [{"handler": "reverse_proxy", "upstreams": [{"dial": "a:80"}], "load_balancing": {"retries": 2, "try_duration": 10000000000}}]}]}}}}}`}, "caddy a:80 2"},
+		{"Caddy in a ConfigMap", []string{"kind: ConfigMap\ndata:\n  Caddyfile: |\n    :80 {\n      reverse_proxy a:80 {\n        lb_retries 2\n      }\n    }\n"}, "caddy a:80 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := units(tt.files...); got != tt.want {
