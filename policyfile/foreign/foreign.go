@@ -49,6 +49,7 @@ var products = []product{
 	{name: "traefik", claims: claimsTraefik, read: (*reader).traefik},
 	{name: "consul", claims: claimsConsul, read: (*reader).consul},
 	{name: "kuma", claims: claimsKuma, read: (*reader).kuma},
+	{name: "appmesh", claims: claimsAppMesh, read: (*reader).appMesh},
 	{name: "caddy", claims: claimsCaddy, speaks: speaksCaddy, read: (*reader).caddy},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},

@@ -84,6 +84,10 @@ func TestUnits(t *testing.T) {
 		{"Caddy without a wait", []string{"Caddyfile:::reverse_proxy a:80 {\n lb_try_duration 1s\n lb_try_interval 0\n}\n"}, "caddy a:80 1+"},
 		{"Caddy in JSON", []string{`c.json:::{"apps": {"http": {"servers": {"s": {"routes": [{"handle": [{"handler": "reverse_proxy", "upstreams": [{"dial": "a:80"}], "load_balancing": {"retries": 2, "try_duration": 10000000000}}]}]}}}}}`}, "caddy a:80 2"},
 		{"Caddy in a ConfigMap", []string{"kind: ConfigMap\ndata:\n  Caddyfile: |\n    :80 {\n      reverse_proxy a:80 {\n        lb_retries 2\n      }\n    }\n"}, "caddy a:80 2"},
+		{"App Mesh by default", []string{"apiVersion: appmesh.k8s.aws/v1beta2\nkind: VirtualRouter\nmetadata: {name: a}\nspec: {routes: [{name: r, httpRoute: {}}, {name: t, tcpRoute: {}}]}\n"}, "appmesh a 2, appmesh quiet 1"},
+		{"App Mesh in CloudFormation", []string{`c.json:::{"Resources": {"R": {"Type": "AWS::AppMesh::Route", "Properties": {"VirtualRouterName": {"Fn::GetAtt": ["A", "Name"]}, "Spec": {"HttpRoute": {"RetryPolicy": {"MaxRetries": {"Ref": "Max"}}}}}}}}`}, "appmesh Fn::GetAtt= A Name 3+"},
+		{"App Mesh's first resources", []string{"apiVersion: appmesh.k8s.aws/v1beta1\nkind: VirtualService\nmetadata: {name: a, namespace: n}\nspec: {routes: [{name: r, http: {retryPolicy: {maxRetries: 4}}}]}\n"}, "appmesh a.n 4"},
+		{"App Mesh by the command line", []string{`c.json:::{"meshName": "m", "routeName": "r", "virtualRouterName": "a", "spec": {"http2Route": {"retryPolicy": {"maxRetries": 1}}}}`}, "appmesh a 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := units(tt.files...); got != tt.want {
