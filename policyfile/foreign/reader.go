@@ -146,8 +146,12 @@ func (r *reader) once(at policyfile.Position, rule string, d *policyfile.Depende
 // named finds parts of a configuration by their names, across files.
 type named map[string][]*tree.Node
 
-// add records a node under its name.
-func (n named) add(name string, node *tree.Node) { n[name] = append(n[name], node) }
+// add records a node under its name. One that is not there is none.
+func (n named) add(name string, node *tree.Node) {
+	if node != nil {
+		n[name] = append(n[name], node)
+	}
+}
 
 // in returns the node of a name that is meant in a file: one of that file, or else
 // the only one there is. several reports that other files have more than one, of

@@ -88,6 +88,7 @@ func TestUnits(t *testing.T) {
 		{"App Mesh in CloudFormation", []string{`c.json:::{"Resources": {"R": {"Type": "AWS::AppMesh::Route", "Properties": {"VirtualRouterName": {"Fn::GetAtt": ["A", "Name"]}, "Spec": {"HttpRoute": {"RetryPolicy": {"MaxRetries": {"Ref": "Max"}}}}}}}}`}, "appmesh Fn::GetAtt= A Name 3+"},
 		{"App Mesh's first resources", []string{"apiVersion: appmesh.k8s.aws/v1beta1\nkind: VirtualService\nmetadata: {name: a, namespace: n}\nspec: {routes: [{name: r, http: {retryPolicy: {maxRetries: 4}}}]}\n"}, "appmesh a.n 4"},
 		{"App Mesh by the command line", []string{`c.json:::{"meshName": "m", "routeName": "r", "virtualRouterName": "a", "spec": {"http2Route": {"retryPolicy": {"maxRetries": 1}}}}`}, "appmesh a 1"},
+		{"a rule without a policy", []string{"apiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a}\n---\napiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: a}}], retries: {attempts: 2}}]}\n"}, "istio a 2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := units(tt.files...); got != tt.want {
