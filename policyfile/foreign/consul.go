@@ -118,5 +118,5 @@ func (r *reader) consulTimes(d *policyfile.Dependency, n *tree.Node) {
 		}
 	}
 	r.envoyWaits(d, nil, nil, nil, d.At)
-	r.cannot(d, "R-3", "per_attempt", "Consul has no timeout for one attempt: the first that hangs leaves no time for a retry")
+	r.cannot(d, "INTG-STD-035", "per_attempt", "Consul has no timeout for one attempt: the first that hangs leaves no time for a retry")
 }

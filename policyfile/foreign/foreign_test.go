@@ -126,17 +126,23 @@ func FuzzRead(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range append(Formats(), "", "forbear") {
-			opened := Open("f", data, format)
+		read := func(name, format string) {
+			opened := Open(name, data, format)
 			faults := opened.Faults
 			for _, result := range Read(opened.Parts) {
 				faults = slices.Concat(faults, result.Refused, result.File.Unjudged, result.File.Limits)
 			}
 			for _, fault := range faults {
-				if fault.Line < 1 || fault.Column < 1 || fault.File != "f" {
+				if fault.Line < 1 || fault.Column < 1 || fault.File != name {
 					t.Errorf("%s: fault %+v", format, fault)
 				}
 			}
+		}
+		for _, format := range append(Formats(), "", "forbear") {
+			read("f", format)
+		}
+		for _, name := range []string{"f.toml", "f.hcl", "Caddyfile"} {
+			read(name, "")
 		}
 	})
 }

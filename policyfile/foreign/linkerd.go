@@ -156,7 +156,7 @@ func (r *reader) profile(n *tree.Node) {
 			r.refuse(route.Get("timeout").At, "R-3", &d, "total.missing", "timeout %s bounds nothing", route.Get("timeout").Text())
 		}
 		d.Policy.PerAttempt = d.Policy.Total
-		r.cannot(&d, "R-3", "per_attempt", "a service profile has no timeout for one attempt: the first that hangs leaves no time for a retry")
+		d.Lacks = append(d.Lacks, "per_attempt") // it has no timeout for one
 		d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
 		if grpcPath.MatchString(route.Get("condition").Get("pathRegex").Text()) {
 			d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC // always a POST, whose method says nothing
