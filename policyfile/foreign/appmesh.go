@@ -14,6 +14,8 @@ import (
 // page on Envoy's defaults says: twice, on 503 and on failed connections.
 const appMeshRetries = 2
 
+const appMeshDeaf = "App Mesh has no setting by which Retry-After is heeded"
+
 // appMeshWords are the events of App Mesh in Envoy's words.
 var appMeshWords = map[string]string{
 	"server-error": "5xx", "gateway-error": "gateway-error", "client-error": "retriable-4xx",
@@ -118,11 +120,12 @@ func (r *reader) appMeshUnit(d policyfile.Dependency, route *tree.Node) {
 		d.SetPlace("per_attempt", per.At)
 		d.Policy.PerAttempt = cmp.Or(appMeshTime(per), d.Policy.Total)
 	}
-	if policy != nil {
+	if policy == nil {
+		r.cannot(&d, "R-5", "", appMeshDeaf)
+	} else {
 		r.appMeshEvents(&d, route, policy)
 	}
 	r.cannot(&d, "R-7", "budget", "App Mesh has no retry budget: Envoy bounds retries by a number of concurrent ones, whatever the traffic")
-	r.cannot(&d, "R-5", "", "App Mesh has no setting by which Retry-After is heeded")
 	r.add(d)
 }
 
@@ -136,7 +139,10 @@ func (r *reader) appMeshEvents(d *policyfile.Dependency, route, policy *tree.Nod
 		}
 	}
 	bound := d.Policy.Kind == forbear.GRPC || idempotent(strings.ToUpper(route.Fold("match", "method").Text()))
-	r.conditions(d, &tree.Node{Value: strings.Join(on, ","), At: at}, nil, bound)
+	grpc := len(policy.Fold("grpcRetryEvents").List()) > 0
+	if r.conditions(d, &tree.Node{Value: strings.Join(on, ","), At: at}, nil, bound) || grpc {
+		r.cannot(d, "R-5", "", appMeshDeaf)
+	}
 }
 
 // appMeshTime reads a duration of a value and its unit.

@@ -93,9 +93,10 @@ func (r *reader) consulUnit(d policyfile.Dependency, n, match *tree.Node) {
 	}
 	methods := match.Fold("methods").List()
 	bound := len(methods) > 0 && !slices.ContainsFunc(methods, func(m *tree.Node) bool { return !idempotent(m.Text()) })
-	r.conditions(&d, on, codes, bound)
+	if r.conditions(&d, on, codes, bound) {
+		r.cannot(&d, "R-5", "", "Consul has no setting by which Retry-After is heeded")
+	}
 	r.cannot(&d, "R-7", "budget", "Consul has no retry budget: Envoy bounds retries by a number of concurrent ones, whatever the traffic")
-	r.cannot(&d, "R-5", "", "Consul has no setting by which Retry-After is heeded")
 	r.add(d)
 }
 

@@ -137,19 +137,21 @@ func (r *reader) egUnit(d policyfile.Dependency, policy, rule *tree.Node) {
 	on := &tree.Node{Value: egTriggers, At: retry.At}
 	var codes *tree.Node
 	if said := retry.Get("retryOn"); said != nil {
-		on = words(said.Get("triggers"), said.At)
-		// Codes count where retriable-status-codes is among the triggers.
-		if on.Value == "" || slices.ContainsFunc(said.Get("triggers").List(), func(n *tree.Node) bool { return n.Text() == "retriable-status-codes" }) {
-			codes = said.Get("httpStatusCodes")
+		// Without triggers the default ones hold, with these codes.
+		if list := words(said.Get("triggers"), said.At); list.Value != "" {
+			on = list
 		}
+		codes = said.Get("httpStatusCodes")
 	}
-	r.conditions(&d, on, codes, rule == nil || d.Policy.Kind == forbear.GRPC || gatewayMethodBound(rule))
+	responded := r.conditions(&d, on, codes, rule == nil || d.Policy.Kind == forbear.GRPC || gatewayMethodBound(rule))
 	if budget := spec.Get("circuitBreaker").Get("retryBudget"); budget != nil {
 		r.share(&d, budget, budget.Get("percent"))
 	} else {
 		r.cannot(&d, "R-7", "budget", "Envoy Gateway bounds retries by a number of concurrent ones, 1024 by default, whatever the traffic")
 	}
-	r.cannot(&d, "R-5", "", "Envoy Gateway has no setting by which Retry-After is heeded")
+	if responded {
+		r.cannot(&d, "R-5", "", "Envoy Gateway has no setting by which Retry-After is heeded")
+	}
 	r.add(d)
 }
 

@@ -84,8 +84,5 @@ func words(list *tree.Node, at policyfile.Position) *tree.Node {
 	for _, item := range list.List() {
 		all = append(all, item.Text())
 	}
-	if list != nil {
-		at = list.At
-	}
-	return &tree.Node{Value: strings.Join(all, ","), At: at}
+	return &tree.Node{Value: strings.Join(all, ","), At: placed(list, at)}
 }

@@ -25,7 +25,7 @@ const (
 var kumaWords = map[string]string{
 	"5xx": "5xx", "all5xx": "5xx", "gatewayerror": "gateway-error", "reset": "reset", "retriable4xx": "retriable-4xx",
 	"connectfailure": "connect-failure", "envoyratelimited": "envoy-ratelimited", "refusedstream": "refused-stream",
-	"http3postconnectfailure": "http3-post-connect-failure",
+	"http3postconnectfailure": "http3-post-connect-failure", "retriablestatuscodes": "retriable-status-codes", "retriableheaders": "retriable-headers",
 }
 
 // kumaKind is the kind of one of Kuma's policies: a resource of Kubernetes, or in
@@ -140,12 +140,13 @@ func (r *reader) kumaUnit(d policyfile.Dependency, n, total *tree.Node) {
 	}
 	back := n.Get("backOff")
 	r.envoyWaits(&d, n.Get("perTryTimeout"), back.Get("baseInterval"), back.Get("maxInterval"), d.At)
+	responded := true
 	if d.Protocol == "grpc" {
 		d.Policy.Kind = forbear.GRPC // no condition of Kuma's is terminal
 	} else {
-		r.kumaConditions(&d, n)
+		responded = r.kumaConditions(&d, n)
 	}
-	if n.Get("rateLimitedBackOff") == nil {
+	if responded && n.Get("rateLimitedBackOff") == nil {
 		r.unheeded(&d, at, "rateLimitedBackOff is missing: Retry-After is not heeded")
 	}
 	r.cannot(&d, "R-7", "budget", "Kuma has no retry budget: MeshCircuitBreaker bounds retries by a number of concurrent ones, whatever the traffic")
@@ -153,13 +154,10 @@ func (r *reader) kumaUnit(d policyfile.Dependency, n, total *tree.Node) {
 }
 
 // kumaConditions sorts what retryOn lists into conditions, statuses and methods, as
-// Kuma does.
-func (r *reader) kumaConditions(d *policyfile.Dependency, n *tree.Node) {
+// Kuma does. It reports whether responses are retried.
+func (r *reader) kumaConditions(d *policyfile.Dependency, n *tree.Node) (responded bool) {
 	list := n.Get("retryOn")
-	at := d.At
-	if list != nil {
-		at = list.At
-	}
+	at := placed(list, d.At)
 	codes := &tree.Node{Kind: tree.List, Items: n.Get("retriableStatusCodes").List()}
 	var on, methods []string
 	for _, item := range list.List() {
@@ -178,8 +176,11 @@ func (r *reader) kumaConditions(d *policyfile.Dependency, n *tree.Node) {
 	if len(on) == 0 {
 		on = []string{kumaHTTP}
 	}
+	if len(codes.Items) > 0 {
+		on = append(on, "retriable-status-codes")
+	}
 	bound := len(methods) > 0 && !slices.ContainsFunc(methods, func(m string) bool { return !idempotent(m) })
-	r.conditions(d, &tree.Node{Value: strings.Join(on, ","), At: at}, codes, bound)
+	return r.conditions(d, &tree.Node{Value: strings.Join(on, ","), At: at}, codes, bound)
 }
 
 // kumaTCP judges attempts to connect, the first included.
