@@ -31,7 +31,10 @@ func foreignFile(t *testing.T, name string) Source {
 // What is wrong with the configuration of others is found at its own place, and
 // what is as good as it can be passes.
 func TestForeign(t *testing.T) {
-	for format, ext := range map[string]string{"grpc": "json", "envoy": "yaml", "istio": "yaml", "nginx": "conf", "haproxy": "cfg"} {
+	for format, ext := range map[string]string{
+		"grpc": "json", "envoy": "yaml", "istio": "yaml", "nginx": "conf", "haproxy": "cfg",
+		"ingressnginx": "yaml", "gatewayapi": "yaml", "envoygateway": "yaml", "linkerd": "yaml", "traefik": "yaml", "consul": "hcl", "kuma": "yaml", "caddy": "caddyfile", "appmesh": "yaml",
+	} {
 		t.Run(format, func(t *testing.T) {
 			bad := Run([]Source{foreignFile(t, format+"-bad."+ext)}, Options{Now: today})
 			var b bytes.Buffer

@@ -27,6 +27,9 @@ func (u *unit) layer() string {
 	// Istio configures Envoy: a dump of a sidecar is the mesh once more.
 	case u.source.File.Format == "envoy" && strings.Contains(u.dep.Name, "|"):
 		return "istio"
+	// Envoy Gateway carries out Gateway API: a rule has the retries of one of them.
+	case u.source.File.Format == "envoygateway":
+		return "gatewayapi"
 	}
 	return u.source.File.Format
 }

@@ -30,6 +30,13 @@ func layered(t *testing.T, files ...string) *Result {
 // All who retry one dependency are found, under whatever name they know it.
 func TestLayers(t *testing.T) {
 	plain := strings.Replace(caller, ", SERVICE", "", 1)
+	const (
+		kube    = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: NAME, namespace: shop}\nspec:\n  rules: [{timeouts: {request: 10s}, backendRefs: [{name: payments}], RETRY}]\n"
+		policy  = "apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nmetadata: {name: p, namespace: shop}\nspec: {targetRef: {kind: HTTPRoute, name: b}, retry: {numRetries: 2}}\n"
+		linkerd = "apiVersion: v1\nkind: Service\nmetadata: {name: payments, namespace: shop, annotations: {retry.linkerd.io/http: 5xx}}\nspec: {}\n"
+	)
+	a := strings.NewReplacer("NAME", "a", "RETRY", "retry: {attempts: 3}").Replace(kube)
+	b := strings.NewReplacer("NAME", "b", ", RETRY", "").Replace(kube)
 	istio := func(host string) string {
 		return strings.Replace(strings.Replace(mesh, "HOST", host, 1), "NS", "default", 1)
 	}
@@ -46,6 +53,9 @@ func TestLayers(t *testing.T) {
 		{"a domain is not a service of its first label", []string{"p.yaml", plain, "vs.yaml", istio("payments.example.com")}, ""},
 		{"three layers", []string{"p.yaml", plain, "vs.yaml", istio("payments"), "e.conf", nginxEdge}, "up to 24 sends"},
 		{"two callers are no two layers", []string{"p.yaml", plain, "q.yaml", strings.Replace(plain, "service: checkout", "service: checkout2", 1)}, ""},
+		{"a gateway before a mesh", []string{"a.yaml", a, "l.yaml", linkerd}, "up to 8 sends"},
+		{"namespaces apart", []string{"a.yaml", a, "l.yaml", strings.Replace(linkerd, "namespace: shop", "namespace: other", 1)}, ""},
+		{"two routes of one gateway", []string{"a.yaml", a, "b.yaml", b, "p.yaml", policy}, ""},
 		{"a layer that does not retry", []string{"p.yaml", plain, "vs.yaml", strings.Replace(istio("payments"), "attempts: 2", "attempts: 0", 1)}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 // folder. bare are those of a program's file that is known by its name or folder,
 // as "nginx" or "sites-enabled/default".
 var (
-	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".conf", ".cfg"}
+	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".toml", ".hcl", ".conf", ".cfg", ".caddyfile"}
 	bare       = []string{"", ".inc", ".template", ".tmpl", ".tpl", ".j2", ".vhost"}
-	programs   = []string{"nginx", "haproxy", "envoy", "sites-available", "sites-enabled", "conf.d"}
+	programs   = []string{"nginx", "haproxy", "envoy", "caddy", "sites-available", "sites-enabled", "conf.d"}
 )
 
 // Candidate reports whether a file that is met in a folder may hold what is judged,

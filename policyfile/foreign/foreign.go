@@ -33,6 +33,8 @@ type product struct {
 	speaks func(name string, data []byte) (bool, *policyfile.Fault)
 	// read reads r.parts.
 	read func(r *reader)
+	// beside names another product, whose parts are read along as r.beside.
+	beside string
 }
 
 // products are asked in this order: the first that claims a part gets it.
@@ -40,6 +42,15 @@ var products = []product{
 	{name: "grpc", claims: claimsGRPC, read: (*reader).grpc},
 	{name: "istio", claims: claimsIstio, read: (*reader).istio},
 	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
+	{name: "ingressnginx", claims: claimsIngress, read: (*reader).ingressNginx},
+	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: "gatewayapi"},
+	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
+	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
+	{name: "traefik", claims: claimsTraefik, read: (*reader).traefik},
+	{name: "consul", claims: claimsConsul, read: (*reader).consul},
+	{name: "kuma", claims: claimsKuma, read: (*reader).kuma},
+	{name: "appmesh", claims: claimsAppMesh, read: (*reader).appMesh},
+	{name: "caddy", claims: claimsCaddy, speaks: speaksCaddy, read: (*reader).caddy},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }
@@ -67,9 +78,12 @@ func Read(parts []Part) (results []Result) {
 	for _, p := range products {
 		r := &reader{format: p.name, results: map[string]*Result{}}
 		for _, part := range parts {
-			if part.Format == p.name {
+			switch part.Format {
+			case p.name:
 				r.parts = append(r.parts, part)
 				r.result(part.Name) // a file without a unit is recognized all the same
+			case p.beside:
+				r.beside = append(r.beside, part)
 			}
 		}
 		if len(r.parts) == 0 {

@@ -85,6 +85,11 @@ func TestOpen(t *testing.T) {
 		{"records of gRPC", "txt.json", `[{"percentage": 10, "serviceConfig": {"methodConfig": []}}]`, "grpc"},
 		{"merge key", "m.yaml", "base: &b {apiVersion: networking.istio.io/v1, kind: VirtualService}\nvs:\n  <<: *b\n  spec: {http: []}\n", "istio"},
 		{"settings with comments", "tsconfig.json", "{\n // strict\n \"compilerOptions\": {}}", ""},
+		{"Ingress of another controller", "i.yaml", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {annotations: {nginx.org/proxy-read-timeout: 1s}}\nspec: {ingressClassName: nginx}\n", ""},
+		{"Ingress of no class", "i.yaml", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nspec: {rules: []}\n", ""},
+		{"values for an Ingress", "values.yaml", "ingress:\n  annotations:\n    nginx.ingress.kubernetes.io/proxy-next-upstream-tries: '9'\n", "ingressnginx"},
+		{"values for ingress-nginx", "values.yaml", "controller:\n  config: {proxy-next-upstream: error}\n", "ingressnginx"},
+		{"route of Gateway API", "r.yaml", "apiVersion: gateway.networking.k8s.io/v1beta1\nkind: HTTPRoute\nspec: {rules: []}\n", "gatewayapi"},
 		{"nothing", "e.yaml", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,17 +126,23 @@ func FuzzRead(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range append(Formats(), "", "forbear") {
-			opened := Open("f", data, format)
+		read := func(name, format string) {
+			opened := Open(name, data, format)
 			faults := opened.Faults
 			for _, result := range Read(opened.Parts) {
 				faults = slices.Concat(faults, result.Refused, result.File.Unjudged, result.File.Limits)
 			}
 			for _, fault := range faults {
-				if fault.Line < 1 || fault.Column < 1 || fault.File != "f" {
+				if fault.Line < 1 || fault.Column < 1 || fault.File != name {
 					t.Errorf("%s: fault %+v", format, fault)
 				}
 			}
+		}
+		for _, format := range append(Formats(), "", "forbear") {
+			read("f", format)
+		}
+		for _, name := range []string{"f.toml", "f.hcl", "Caddyfile"} {
+			read(name, "")
 		}
 	})
 }

@@ -98,6 +98,11 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 	structured := ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".jsonc" || ext == ".json5"
 	switch {
 	case len(first) == 0:
+	case ext == ".toml":
+		o.toml(data, pin, depth)
+	case ext == ".hcl":
+		o.hcl(data, pin, depth)
+	case !structured && caddyName(called) && o.spoken(called, data, pin): // it may begin with a brace
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):
@@ -150,6 +155,28 @@ func (o *opener) yaml(data []byte, pin *policyfile.Position, depth int) {
 	o.roots(roots, data, pin, depth)
 	if err != nil {
 		o.unparsed(err, data, pin, depth)
+	}
+}
+
+func (o *opener) toml(data []byte, pin *policyfile.Position, depth int) {
+	root, err := tree.TOML(o.name, data)
+	if err != nil {
+		o.unparsed(err, data, pin, depth)
+		return
+	}
+	o.roots([]*tree.Node{root}, data, pin, depth)
+}
+
+// hcl opens a file in version 1 of HCL. Most are in version 2, and another program's.
+func (o *opener) hcl(data []byte, pin *policyfile.Position, depth int) {
+	root, err := tree.HCL(o.name, data)
+	switch {
+	case err == nil:
+		o.roots([]*tree.Node{root}, data, pin, depth)
+	case bytes.Contains(data, []byte("service-router")):
+		o.unparsed(err, data, pin, depth)
+	default:
+		o.Why = err.(*policyfile.Fault).Message
 	}
 }
 

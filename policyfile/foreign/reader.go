@@ -15,6 +15,7 @@ import (
 type reader struct {
 	format  string
 	parts   []Part
+	beside  []Part   // of the product that this one is read with
 	names   []string // of the files, in order
 	results map[string]*Result
 }
@@ -44,7 +45,7 @@ func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Depen
 
 // cannot records a rule that the product cannot hold, whatever its file says. That
 // is one note a file, at the first dependency that it concerns. field is what is
-// missing to bound the worst case, such as "budget", or "".
+// missing to bound the worst case or an attempt, such as "budget", or "".
 func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, args ...any) {
 	if field != "" {
 		d.Lacks = append(d.Lacks, field)
@@ -54,6 +55,14 @@ func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, ar
 		return
 	}
 	f.Limits = append(f.Limits, &policyfile.Fault{Position: d.At, Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// unheeded records once a file that Retry-After is not heeded where a setting would see
+// to it.
+func (r *reader) unheeded(d *policyfile.Dependency, at policyfile.Position, format string, args ...any) {
+	if !slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Rule == "R-5" }) {
+		r.refuse(at, "R-5", d, "retry_after", format, args...)
+	}
 }
 
 // unjudged records what an adapter cannot judge. It is shown as FC001, so
@@ -137,8 +146,12 @@ func (r *reader) once(at policyfile.Position, rule string, d *policyfile.Depende
 // named finds parts of a configuration by their names, across files.
 type named map[string][]*tree.Node
 
-// add records a node under its name.
-func (n named) add(name string, node *tree.Node) { n[name] = append(n[name], node) }
+// add records a node under its name. One that is not there is none.
+func (n named) add(name string, node *tree.Node) {
+	if node != nil {
+		n[name] = append(n[name], node)
+	}
+}
 
 // in returns the node of a name that is meant in a file: one of that file, or else
 // the only one there is. several reports that other files have more than one, of

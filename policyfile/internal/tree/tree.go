@@ -72,6 +72,51 @@ func (n *Node) Path(keys ...string) *Node {
 	return n
 }
 
+// Fold is Get for nested keys whose case does not matter, nor the dashes and
+// underscores in them: maxAttempts, max_attempts and MAX-ATTEMPTS are one.
+func (n *Node) Fold(keys ...string) *Node {
+	for _, key := range keys {
+		var found *Node
+		if n != nil {
+			for i := range n.Pairs {
+				if Same(n.Pairs[i].Key, key) {
+					found = n.Pairs[i].Value
+					break
+				}
+			}
+		}
+		n = found
+	}
+	return n
+}
+
+// Same reports whether two keys differ in case, dashes and underscores alone.
+func Same(a, b string) bool {
+	i, j := 0, 0
+	for {
+		for i < len(a) && (a[i] == '_' || a[i] == '-') {
+			i++
+		}
+		for j < len(b) && (b[j] == '_' || b[j] == '-') {
+			j++
+		}
+		if i == len(a) || j == len(b) {
+			return i == len(a) && j == len(b)
+		}
+		if lower(a[i]) != lower(b[j]) {
+			return false
+		}
+		i, j = i+1, j+1
+	}
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
 // Has reports whether n is a map with the key.
 func (n *Node) Has(key string) bool { return n.Get(key) != nil }
 

@@ -1,0 +1,195 @@
+package foreign
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// The defaults of Caddy's reverse_proxy, by its page: no retries, 250 ms between
+// those that are switched on, and 3 s for a connection.
+const (
+	caddyInterval = 250 * time.Millisecond
+	caddyDial     = 3 * time.Second
+)
+
+// setting is a word of a configuration with its place.
+type setting struct {
+	text string
+	at   policyfile.Position
+}
+
+// span reads a duration. A number alone is in nanoseconds, as Caddy's JSON has it.
+func (s setting) span() time.Duration {
+	if n, err := strconv.ParseInt(s.text, 10, 64); err == nil {
+		return time.Duration(max(n, 0))
+	}
+	if days, ok := strings.CutSuffix(s.text, "d"); ok {
+		n, _ := strconv.ParseFloat(days, 64)
+		return time.Duration(min(max(n, 0), 1000) * 24 * float64(time.Hour))
+	}
+	d, _ := time.ParseDuration(s.text)
+	return max(d, 0)
+}
+
+// caddyProxy is one reverse_proxy, from a Caddyfile or from JSON.
+type caddyProxy struct {
+	at                          policyfile.Position
+	route                       string
+	upstreams                   []string
+	retries, duration, interval setting
+	dial, header, insecure      setting
+	matches                     []caddyMatch // what may be sent again when it was sent
+}
+
+// caddyMatch is a set of matchers, of which all must match.
+type caddyMatch struct {
+	methods []string
+	texts   []string // expressions
+	at      policyfile.Position
+}
+
+// claimsCaddy knows a handler of Caddy's JSON.
+func claimsCaddy(n *tree.Node) bool { return n.Get("handler").Text() == "reverse_proxy" }
+
+// caddy reads every reverse_proxy. One without a setting for retries makes none.
+func (r *reader) caddy() {
+	for i := range r.parts {
+		part := &r.parts[i]
+		if part.Root != nil {
+			r.caddyUnit(caddyJSON(part.Root))
+			continue
+		}
+		p := &caddyParser{part: part, data: caddyText(part.Text), line: 1, column: 1}
+		all, _ := p.block(0)
+		snippets := map[string][]directive{}
+		for _, d := range all {
+			if d.block != nil && strings.HasPrefix(d.args[0], "(") {
+				snippets[strings.Trim(d.args[0], "()")] = d.block
+			}
+		}
+		r.caddyBlock(all, "", snippets, 0)
+	}
+}
+
+// caddyBlock looks for reverse_proxy in the blocks of sites and of handlers.
+func (r *reader) caddyBlock(block []directive, route string, snippets map[string][]directive, depth int) {
+	for _, d := range block {
+		if len(d.args) > 0 && d.args[0] == "reverse_proxy" {
+			r.caddyUnit(r.caddyFile(d, route, snippets))
+			continue
+		}
+		if d.block != nil && depth < maxDepth {
+			r.caddyBlock(d.block, strings.TrimSpace(route+" "+strings.Join(d.args, " ")), snippets, depth+1)
+		}
+	}
+}
+
+// caddyUnit judges one reverse_proxy.
+func (r *reader) caddyUnit(c caddyProxy) {
+	d := policyfile.Dependency{Name: "unnamed", Route: c.route, At: c.at, Protocol: "http"}
+	if len(c.upstreams) > 0 {
+		d.Name = c.upstreams[0]
+	}
+	if c.insecure.text == "true" {
+		r.refuse(c.insecure.at, "R-9", &d, "tls.verify", "the verification of certificates is switched off")
+	}
+	count, _ := strconv.Atoi(c.retries.text)
+	total := c.duration.span()
+	if count <= 0 && total == 0 {
+		r.quiet(c.at)
+		return
+	}
+	d.At = cmp.Or(c.retries.at, c.duration.at)
+	at := c.retries.at
+	interval := caddyInterval
+	if c.interval.text != "" {
+		interval = c.interval.span()
+	}
+	// While a connection is refused, each try takes no longer than its wait.
+	if total > 0 && interval > 0 {
+		tries := int(min(total/interval, math.MaxInt16))
+		if count <= 0 || tries < count {
+			count, at = max(tries, 1), c.duration.at
+			d.Lacks = append(d.Lacks, "per_attempt") // the figure is that of tries that fail at once
+		}
+	} else if count <= 0 {
+		count, at = 1, c.duration.at
+		r.open(at, &d, "nothing counts the tries of %s, and no wait is between them: how many fit into %s is not known here", d.Name, c.duration.text)
+	}
+	retries(&d, count, at)
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{interval}}
+	d.Policy.PerAttempt = max(cmp.Or(c.dial.span(), caddyDial), c.header.span())
+	if d.Policy.Total = total; total == 0 {
+		r.refuse(d.At, "R-3", &d, "total.missing", "lb_try_duration is missing: nothing bounds the tries in time")
+	} else {
+		d.SetPlace("total", c.duration.at)
+	}
+	r.caddyMatches(&d, c.matches)
+	r.cannot(&d, "R-7", "budget", "Caddy has no retry budget: every failed request is sent again")
+	r.cannot(&d, "R-1", "", "Caddy waits for a fixed time between tries")
+	r.cannot(&d, "R-5", "", "Caddy does not read Retry-After: a server that asks for a pause is asked again before it is over")
+	r.add(d)
+}
+
+// caddyJSON reads a handler of Caddy's JSON.
+func caddyJSON(n *tree.Node) caddyProxy {
+	c := caddyProxy{at: n.At}
+	of := func(n *tree.Node) setting {
+		if n == nil {
+			return setting{}
+		}
+		return setting{n.Text(), n.At}
+	}
+	for _, upstream := range n.Get("upstreams").List() {
+		c.upstreams = append(c.upstreams, upstream.Get("dial").Text())
+	}
+	if name := n.Get("dynamic_upstreams").Get("name"); name != nil {
+		c.upstreams = append(c.upstreams, name.Text())
+	}
+	balancing, transport := n.Get("load_balancing"), n.Get("transport")
+	c.retries, c.duration, c.interval = of(balancing.Get("retries")), of(balancing.Get("try_duration")), of(balancing.Get("try_interval"))
+	c.dial, c.header, c.insecure = of(transport.Get("dial_timeout")), of(transport.Get("response_header_timeout")), of(transport.Get("tls").Get("insecure_skip_verify"))
+	for _, match := range balancing.Get("retry_match").List() {
+		m := caddyMatch{at: match.At}
+		for _, method := range match.Get("method").List() {
+			m.methods = append(m.methods, method.Text())
+		}
+		if expression := match.Get("expression"); expression != nil {
+			m.texts = []string{expression.Text() + expression.Get("expr").Text()}
+		}
+		c.matches = append(c.matches, m)
+	}
+	return c
+}
+
+// terminalStatus finds the statuses that R-4 forbids to retry in an expression.
+var terminalStatus = regexp.MustCompile(`\b(` + strings.Join(never, "|") + `)\b`)
+
+// caddyMatches judges what is sent again after it was sent: GET alone, unless
+// lb_retry_match says more.
+func (r *reader) caddyMatches(d *policyfile.Dependency, matches []caddyMatch) {
+	for _, m := range matches {
+		text := strings.Join(m.texts, " ")
+		switch {
+		case len(m.methods) > 0 && !slices.ContainsFunc(m.methods, func(s string) bool { return !idempotent(strings.ToUpper(s)) }):
+		case len(m.methods) == 0 && strings.Contains(text, "method"):
+			r.unjudged(m.at, d.Name, "which methods an expression lets %s be retried for is not judged", d.Name)
+		default:
+			r.refuse(m.at, "R-6", d, "methods", "lb_retry_match repeats POST, with or without an Idempotency-Key: match on method")
+		}
+		if strings.Contains(text, "status_code") {
+			for _, status := range terminalStatus.FindAllString(text, -1) {
+				r.refuse(m.at, "R-4", d, "classify.http_"+status, "%s is tried again: the same request gets the same answer", status)
+			}
+		}
+	}
+}

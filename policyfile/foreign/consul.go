@@ -1,0 +1,123 @@
+package foreign
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// consulRetries is Consul's default of NumRetries, where a condition is given.
+const consulRetries = 1
+
+// consulGroup is the group of Consul's resources.
+const consulGroup = "consul.hashicorp.com"
+
+// claimsConsul knows a configuration entry for a router, and the resources that stand
+// for one.
+func claimsConsul(n *tree.Node) bool {
+	return n.Fold("kind").Text() == "service-router" || n.Has("spec") && resource(n, consulGroup, "ServiceRouter", "RouteRetryFilter")
+}
+
+// consul reads service routers, whose keys may be written in camel or snake case.
+// Consul hands the settings on to Envoy.
+func (r *reader) consul() {
+	for _, part := range r.parts {
+		n := part.Root
+		name := n.Fold("name").Text()
+		if spec := n.Get("spec"); spec != nil {
+			name = n.Get("metadata").Get("name").Text()
+			if n.Get("kind").Text() == "RouteRetryFilter" {
+				// The routes that it is a filter of are not looked for.
+				d := policyfile.Dependency{Name: name, At: spec.At, Protocol: "http"}
+				r.consulUnit(d, spec, nil)
+				continue
+			}
+			n = spec
+		}
+		routes := n.Fold("routes")
+		for _, route := range append(routes.List(), single(routes)...) {
+			destination := route.Fold("destination")
+			match := route.Fold("match", "http")
+			d := policyfile.Dependency{
+				Name: cmp.Or(destination.Fold("service").Text(), name, "unnamed"), Route: name + " " + gist(match),
+				At: route.At, Protocol: "http",
+			}
+			r.consulUnit(d, destination, match)
+		}
+	}
+}
+
+// single returns a map that stands where a list is expected, as a block of HCL does.
+func single(n *tree.Node) []*tree.Node {
+	if n.Map() {
+		return []*tree.Node{n}
+	}
+	return nil
+}
+
+// consulUnit judges the destination of a route. It retries under the conditions that
+// it names: a number alone retries nothing.
+func (r *reader) consulUnit(d policyfile.Dependency, n, match *tree.Node) {
+	count, listed, codes, connect := n.Fold("numRetries"), n.Fold("retryOn"), n.Fold("retryOnStatusCodes"), n.Fold("retryOnConnectFailure")
+	first := cmp.Or(count, listed, codes, connect)
+	if first == nil {
+		r.quiet(d.At)
+		return
+	}
+	d.At = first.At
+	number, at := consulRetries, d.At
+	if v, ok := count.Number(); ok && v > 0 {
+		number, at = int(v), count.At
+	}
+	on := words(listed, d.At)
+	if connect.True() && on.Value == "" {
+		on = &tree.Node{Value: "connect-failure", At: connect.At}
+	}
+	if on.Value == "" && len(codes.List()) == 0 {
+		retries(&d, 0, at)
+		r.unjudged(at, d.Name, "%s has a number of retries and no condition for them: Consul retries nothing then, and callers may still ask Envoy for retries by a header", d.Name)
+		r.add(d)
+		return
+	}
+	retries(&d, number, at)
+	r.consulTimes(&d, n)
+	if len(codes.List()) > 0 {
+		if on.Value == "" {
+			on.At = codes.At
+		}
+		on.Value = strings.TrimPrefix(on.Value+",retriable-status-codes", ",")
+	}
+	methods := match.Fold("methods").List()
+	bound := len(methods) > 0 && !slices.ContainsFunc(methods, func(m *tree.Node) bool { return !idempotent(m.Text()) })
+	if r.conditions(&d, on, codes, bound) {
+		r.cannot(&d, "R-5", "", "Consul has no setting by which Retry-After is heeded")
+	}
+	r.cannot(&d, "R-7", "budget", "Consul has no retry budget: Envoy bounds retries by a number of concurrent ones, whatever the traffic")
+	r.add(d)
+}
+
+// consulTimes reads RequestTimeout, which covers all attempts. Without one Envoy's
+// default holds, and a negative one switches it off.
+func (r *reader) consulTimes(d *policyfile.Dependency, n *tree.Node) {
+	d.Policy.Total = envoyTimeout
+	if timeout := n.Fold("requestTimeout"); timeout != nil {
+		t, _ := timeout.Span()
+		if v, ok := timeout.Number(); ok {
+			t = time.Duration(v) // as JSON has it
+		}
+		d.SetPlace("total", timeout.At)
+		switch {
+		case t > 0:
+			d.Policy.Total = t
+		case t < 0:
+			d.Policy.Total = 0
+			r.refuse(timeout.At, "R-3", d, "total.missing", "RequestTimeout %s switches the timeout off: nothing bounds the call and its retries", timeout.Text())
+		}
+	}
+	r.envoyWaits(d, nil, nil, nil, d.At)
+	r.cannot(d, "INTG-STD-035", "per_attempt", "Consul has no timeout for one attempt: the first that hangs leaves no time for a retry")
+}

@@ -1,0 +1,148 @@
+package foreign
+
+import (
+	"slices"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// gatewayGroup is the group of Gateway API, and gatewayTrial that of its
+// experimental resources.
+const (
+	gatewayGroup = "gateway.networking.k8s.io"
+	gatewayTrial = "gateway.networking.x-k8s.io"
+)
+
+// claimsGatewayAPI knows routes and the policy that has a retry budget.
+func claimsGatewayAPI(n *tree.Node) bool {
+	return n.Has("spec") && (resource(n, gatewayGroup, "HTTPRoute", "GRPCRoute") || resource(n, gatewayTrial, "XBackendTrafficPolicy"))
+}
+
+// gatewayAPI reads the routes of Gateway API. GEP-1731 describes the retries: one
+// rule has them, and every backend of the rule gets them.
+func (r *reader) gatewayAPI() {
+	budgets := named{}
+	for _, part := range r.parts {
+		if !resource(part.Root, gatewayTrial, "XBackendTrafficPolicy") {
+			continue
+		}
+		for _, ref := range part.Root.Get("spec").Get("targetRefs").List() {
+			d := kubeService(ref.Get("name").Text(), refNamespace(nil, part.Root), ref.At)
+			budgets.add(d.Name, part.Root.Get("spec").Get("retryConstraint"))
+		}
+	}
+	for _, part := range r.parts {
+		if resource(part.Root, gatewayGroup, "HTTPRoute", "GRPCRoute") {
+			for _, rule := range part.Root.Get("spec").Get("rules").List() {
+				r.gatewayRule(part.Root, rule, budgets)
+			}
+		}
+	}
+}
+
+// refNamespace is the namespace that a reference of a resource means: its own, or else
+// the resource's.
+func refNamespace(ref, n *tree.Node) string {
+	if v := ref.Get("namespace").Text(); v != "" {
+		return v
+	}
+	return n.Get("metadata").Get("namespace").Text()
+}
+
+// backends returns a dependency for each backend of a rule. Its route is told by the
+// rule's name, or by what it matches.
+func backends(route, rule *tree.Node) (all []policyfile.Dependency) {
+	which := rule.Get("name").Text()
+	if which == "" {
+		which = gist(rule.Get("matches"))
+	}
+	for _, ref := range rule.Get("backendRefs").List() {
+		name := ref.Get("name").Text()
+		if name == "" {
+			continue
+		}
+		d := kubeService(name, refNamespace(ref, route), ref.At)
+		d.Route = title(route) + " " + which
+		if route.Get("kind").Text() == "GRPCRoute" {
+			d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// gatewayRule reads the retries of one rule. One without them retries nothing that
+// Gateway API knows of.
+func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
+	retry := rule.Get("retry")
+	for _, d := range backends(route, rule) {
+		if retry == nil {
+			r.quiet(rule.At)
+			continue
+		}
+		attempts := retry.Get("attempts")
+		if n, ok := attempts.Number(); ok { // those after the first, in spite of the name
+			retries(&d, int(n), attempts.At)
+		} else {
+			r.open(retry.At, &d, "the rule does not say how often %s is retried: each implementation has a number of its own", d.Name)
+		}
+		if d.Policy.Disabled {
+			r.add(d)
+			continue
+		}
+		r.gatewayTimes(&d, rule, retry)
+		for _, code := range retry.Get("codes").List() {
+			r.terminals(code.At, &d, code.Text())
+		}
+		if d.Policy.Kind != forbear.GRPC && !gatewayMethodBound(rule) {
+			r.refuse(retry.At, "R-6", &d, "methods", "every method is retried, POST without an Idempotency-Key too: match on method")
+		}
+		r.gatewayBudget(&d, budgets)
+		r.cannot(&d, "R-1", "", "Gateway API sets the shortest wait before a retry, and neither jitter nor a longest one")
+		r.cannot(&d, "R-5", "", "Gateway API says nothing of Retry-After: what a gateway does with it, its file does not tell")
+		r.add(d)
+	}
+}
+
+// gatewayTimes reads the durations: timeouts.request covers the retries, and
+// backendRequest one of them. What they are without is up to the implementation.
+func (r *reader) gatewayTimes(d *policyfile.Dependency, rule, retry *tree.Node) {
+	timeouts := rule.Get("timeouts")
+	if r.duration(d, "total", timeouts.Get("request"), &d.Policy.Total); d.Policy.Total == 0 {
+		r.refuse(retry.At, "R-3", d, "total.missing", "the rule has no timeouts.request: nothing in it bounds the call and its retries")
+	}
+	d.Policy.PerAttempt = d.Policy.Total
+	r.duration(d, "per_attempt", timeouts.Get("backendRequest"), &d.Policy.PerAttempt)
+	// How the waits grow is not in the file: a schedule says the shortest.
+	var wait time.Duration
+	r.duration(d, "backoff.base", retry.Get("backoff"), &wait)
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{wait}}
+}
+
+// gatewayMethodBound reports whether every match of a rule names an idempotent
+// method.
+func gatewayMethodBound(rule *tree.Node) bool {
+	matches := rule.Get("matches").List()
+	return len(matches) > 0 && !slices.ContainsFunc(matches, func(m *tree.Node) bool {
+		return !idempotent(m.Get("method").Text())
+	})
+}
+
+// idempotent reports whether a method may be repeated (RFC 9110 section 9.2.2).
+func idempotent(method string) bool {
+	return slices.Contains([]string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"}, method)
+}
+
+// gatewayBudget reads the budget of a service: XBackendTrafficPolicy has it (GEP-3388),
+// 20 % over 10 s by default.
+func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
+	constraint, _ := budgets.in(d.At.File, d.Name)
+	if constraint == nil {
+		r.cannot(d, "R-7", "budget", "a route of Gateway API has no retry budget: every failed request is sent again")
+		return
+	}
+	r.share(d, constraint, constraint.Get("budget").Get("percent"))
+}

@@ -1,0 +1,202 @@
+package foreign
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// ingressPrefix is that of the annotations of ingress-nginx.
+const ingressPrefix = "nginx.ingress.kubernetes.io/"
+
+// ingressTries is the default of proxy-next-upstream-tries. ingress-nginx's page on
+// its ConfigMap has the defaults: "error timeout", 3 tries, no time.
+const ingressTries = 3
+
+// ingressKeys are the settings by which the data of a ConfigMap, or a chart's values
+// for it, are known.
+var ingressKeys = []string{"proxy-next-upstream", "proxy-next-upstream-tries", "proxy-next-upstream-timeout", "retry-non-idempotent"}
+
+// claimsIngress knows an Ingress of the class nginx or with an annotation of
+// ingress-nginx, its ConfigMap's data, and annotations alone, as a chart's values
+// have them. The controller of NGINX Inc. has another prefix.
+func claimsIngress(n *tree.Node) bool {
+	for _, key := range ingressKeys {
+		if v := n.Get(key, ingressPrefix+key); v != nil && v.Kind == tree.Scalar {
+			return true
+		}
+	}
+	if !resource(n, "networking.k8s.io", "Ingress") && !resource(n, "extensions", "Ingress") {
+		return false
+	}
+	class := n.Get("spec").Get("ingressClassName").Text() + annotation(n, "kubernetes.io/ingress.class").Text()
+	known := strings.Contains(class, "nginx")
+	annotations := n.Get("metadata").Get("annotations")
+	if annotations == nil {
+		return known
+	}
+	for _, p := range annotations.Pairs {
+		if strings.HasPrefix(p.Key, "nginx.org/") {
+			return false
+		}
+		known = known || strings.HasPrefix(p.Key, ingressPrefix)
+	}
+	return known
+}
+
+// ingressSettings are the annotations of an Ingress, and behind them the ConfigMap
+// of the controller.
+type ingressSettings struct {
+	annotations, config *tree.Node
+}
+
+// get returns what holds for a setting, or nil for the default.
+func (s ingressSettings) get(key string) *tree.Node {
+	if v := s.annotations.Get(ingressPrefix + key); v != nil {
+		return v
+	}
+	return s.config.Get(key)
+}
+
+// ingressNginx reads Ingresses with the ConfigMap that stands beside them. The
+// controller retries without being asked: an Ingress that says nothing is judged too.
+func (r *reader) ingressNginx() {
+	configs := named{}
+	isConfig := func(n *tree.Node) bool {
+		return slices.ContainsFunc(ingressKeys, func(key string) bool { return n.Has(key) })
+	}
+	for _, part := range r.parts {
+		if isConfig(part.Root) {
+			configs.add("", part.Root)
+		}
+	}
+	used := false
+	for _, part := range r.parts {
+		if isConfig(part.Root) {
+			continue
+		}
+		config, several := configs.in(part.Name, "")
+		if several {
+			r.unjudged(part.Root.At, "", "several files have a ConfigMap of ingress-nginx: none of them is taken for this Ingress")
+		}
+		used = used || config != nil
+		if part.Root.Has("spec") {
+			r.ingress(part.Root, config)
+			continue
+		}
+		d := policyfile.Dependency{Name: "ingress", At: part.Root.At, Protocol: "http"}
+		r.ingressUnit(&d, ingressSettings{part.Root, config})
+	}
+	for _, config := range configs[""] {
+		if !used { // nothing here is behind it, and so it stands for all
+			d := policyfile.Dependency{Name: "ingress-nginx", At: config.At, Protocol: "http"}
+			r.ingressUnit(&d, ingressSettings{nil, config})
+		}
+	}
+}
+
+// ingress reads one Ingress: a unit for each service behind it, since its paths
+// share their settings.
+func (r *reader) ingress(n, config *tree.Node) {
+	s := ingressSettings{n.Get("metadata").Get("annotations"), config}
+	if s.get("ssl-passthrough").True() {
+		r.quiet(n.At) // its connections are passed on unread
+		return
+	}
+	seen := map[string]bool{}
+	unit := func(backend *tree.Node) {
+		name := backend.Get("service").Get("name")
+		if name == nil {
+			name = backend.Get("serviceName")
+		}
+		if name.Text() == "" || seen[name.Text()] {
+			return
+		}
+		seen[name.Text()] = true
+		d := kubeService(name.Text(), n.Get("metadata").Get("namespace").Text(), name.At)
+		d.Route = title(n)
+		r.ingressUnit(&d, s)
+	}
+	spec := n.Get("spec")
+	unit(spec.Get("defaultBackend", "backend"))
+	for _, rule := range spec.Get("rules").List() {
+		for _, path := range rule.Get("http").Get("paths").List() {
+			unit(path.Get("backend"))
+		}
+	}
+}
+
+// ingressUnit judges what the controller makes of the settings: the directives of
+// nginx that have their names.
+func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
+	when := directive{args: []string{"", "error", "timeout"}, at: d.At}
+	if v := s.get("proxy-next-upstream"); v != nil {
+		when = directive{args: append([]string{""}, strings.Fields(v.Text())...), at: v.At}
+	}
+	if v := s.get("retry-non-idempotent"); v != nil && v.True() && !slices.Contains(when.args, "non_idempotent") {
+		when.args = append(when.args, "non_idempotent")
+	}
+	set := map[string]directive{}
+	if v := s.get("proxy-next-upstream-timeout"); v != nil {
+		set["proxy_next_upstream_timeout"] = directive{args: []string{"", v.Text()}, at: v.At}
+	}
+	r.ingressTries(d, when, s.get("proxy-next-upstream-tries"))
+	d.Policy.PerAttempt = nginxReadTimeout
+	if v := s.get("proxy-read-timeout"); v != nil {
+		d.SetPlace("per_attempt", v.At)
+		if t, ok := nginxTime(v.Text()); ok {
+			d.Policy.PerAttempt = t
+		}
+	}
+	for _, key := range []string{"configuration-snippet", "server-snippet"} {
+		if v := s.get(key); strings.Contains(v.Text(), "next_upstream") {
+			r.open(v.At, d, "%s of %s sets proxy_next_upstream past ingress-nginx's own settings, and is not read", key, d.Name)
+		}
+	}
+	r.ingressTLS(d, s)
+	if !d.Policy.Disabled {
+		r.nextUpstream(d, when, when.at, set)
+	}
+	r.add(*d)
+}
+
+// ingressTries counts the tries, the first included. The same server may be tried
+// again, so that the number of servers is no bound; zero sets none.
+func (r *reader) ingressTries(d *policyfile.Dependency, when directive, limit *tree.Node) {
+	tries, at := ingressTries, when.at
+	if limit != nil {
+		at = limit.At
+		if n, err := strconv.Atoi(limit.Text()); err == nil {
+			tries = n
+		}
+	}
+	switch {
+	case slices.Contains(when.args, "off"):
+		tries = 1
+	case tries == 0:
+		tries = ingressTries
+		r.open(at, d, "proxy-next-upstream-tries 0 sets no limit: how often %s is tried is not known here", d.Name)
+	}
+	retries(d, tries-1, at)
+}
+
+// ingressTLS looks for a backend behind TLS, whose certificate ingress-nginx does not
+// check unless proxy-ssl-verify says so.
+func (r *reader) ingressTLS(d *policyfile.Dependency, s ingressSettings) {
+	protocol := s.get("backend-protocol")
+	switch strings.ToUpper(protocol.Text()) {
+	case "HTTPS", "GRPCS":
+	default:
+		return
+	}
+	if verify := s.get("proxy-ssl-verify"); verify.Text() != "on" {
+		at := protocol.At
+		if verify != nil {
+			at = verify.At
+		}
+		r.refuse(at, "R-9", d, "tls.verify", "proxy-ssl-verify is off, as it is by default: any certificate is accepted")
+	}
+}

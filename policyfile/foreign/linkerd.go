@@ -1,0 +1,215 @@
+package foreign
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// The defaults of Linkerd: its page on retries has the limit, that on service
+// profiles the timeout and the budget. The waits are the proxy's own.
+const (
+	linkerdRetries = 1
+	linkerdTimeout = 10 * time.Second
+	linkerdFloor   = 10.0 // retries per second that a service profile always allows
+	linkerdBase    = 25 * time.Millisecond
+)
+
+// linkerdRetry are the annotations that switch retries on, each by itself.
+var linkerdRetry = []string{"retry.linkerd.io/http", "retry.linkerd.io/grpc", "retry.linkerd.io/limit", "retry.linkerd.io/timeout"}
+
+// claimsLinkerd knows service profiles, Linkerd's own routes, and the services and
+// routes of others that have an annotation of its retries or timeouts.
+func claimsLinkerd(n *tree.Node) bool {
+	if resource(n, "linkerd.io", "ServiceProfile") || resource(n, "policy.linkerd.io", "HTTPRoute") {
+		return n.Has("spec")
+	}
+	if !resource(n, "v1", "Service") && !resource(n, gatewayGroup, "HTTPRoute", "GRPCRoute") {
+		return false
+	}
+	annotations := n.Get("metadata").Get("annotations")
+	if annotations == nil {
+		return false
+	}
+	for _, p := range annotations.Pairs {
+		if strings.HasPrefix(p.Key, "retry.linkerd.io/") || strings.HasPrefix(p.Key, "timeout.linkerd.io/") {
+			return true
+		}
+	}
+	return false
+}
+
+// linkerd reads service profiles, and annotations, which do not hold for a service
+// that has a profile.
+func (r *reader) linkerd() {
+	profiled := map[string]bool{}
+	for _, part := range r.parts {
+		if resource(part.Root, "linkerd.io", "ServiceProfile") {
+			name := part.Root.Get("metadata").Get("name").Text()
+			profiled[strings.TrimSuffix(strings.TrimSuffix(name, ".cluster.local"), ".svc")] = true
+			r.profile(part.Root)
+		}
+	}
+	for _, part := range r.parts {
+		n := part.Root
+		switch {
+		case resource(n, "linkerd.io", "ServiceProfile"):
+		case n.Get("kind").Text() == "Service":
+			d := kubeService(n.Get("metadata").Get("name").Text(), refNamespace(nil, n), n.At)
+			r.annotated(d, n, nil, profiled)
+		default:
+			for _, rule := range n.Get("spec").Get("rules").List() {
+				for _, d := range linkerdBackends(n, rule) {
+					r.annotated(d, n, rule, profiled)
+				}
+			}
+		}
+	}
+}
+
+// linkerdBackends are what a rule sends to: its backends, or else the services that
+// the route is attached to.
+func linkerdBackends(route, rule *tree.Node) []policyfile.Dependency {
+	all := backends(route, rule)
+	if len(all) > 0 {
+		return all
+	}
+	parents := &tree.Node{Kind: tree.Map, At: rule.At, Pairs: []tree.Pair{
+		{Key: "backendRefs", Value: route.Get("spec").Get("parentRefs")}, {Key: "name", Value: rule.Get("name")}, {Key: "matches", Value: rule.Get("matches")},
+	}}
+	return backends(route, parents)
+}
+
+// annotated judges what the annotations of a service or a route say.
+func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiled map[string]bool) {
+	var first *tree.Node
+	for _, key := range linkerdRetry {
+		if v := annotation(n, key); v != nil && first == nil {
+			first = v
+		}
+	}
+	if first == nil || profiled[d.Name] {
+		r.quiet(n.At)
+		return
+	}
+	d.At = first.At
+	// A limit of 0 counts as none at all, and the default holds.
+	count, at := linkerdRetries, first.At
+	if v := annotation(n, "retry.linkerd.io/limit"); v != nil {
+		if limit, ok := v.Number(); ok && limit > 0 {
+			count, at = int(min(limit, math.MaxUint16)), v.At
+		}
+	}
+	retries(&d, count, at)
+	total := annotation(n, "timeout.linkerd.io/request")
+	if total == nil {
+		total = rule.Get("timeouts").Get("request")
+	}
+	if r.duration(&d, "total", total, &d.Policy.Total); d.Policy.Total == 0 {
+		r.refuse(first.At, "R-3", &d, "total.missing", "no timeout.linkerd.io/request bounds the call and its retries")
+	}
+	d.Policy.PerAttempt = d.Policy.Total
+	r.duration(&d, "per_attempt", annotation(n, "timeout.linkerd.io/response"), &d.Policy.PerAttempt)
+	r.duration(&d, "per_attempt", annotation(n, "retry.linkerd.io/timeout"), &d.Policy.PerAttempt)
+	d.Policy.Backoff = forbear.Backoff{Base: linkerdBase, Cap: 10 * linkerdBase}
+	codes := annotation(n, "retry.linkerd.io/http")
+	for word := range strings.SplitSeq(codes.Text(), ",") {
+		r.terminals(cmp.Or(codes, first).At, &d, word)
+	}
+	grpc := d.Policy.Kind == forbear.GRPC || codes == nil && annotation(n, "retry.linkerd.io/grpc") != nil
+	if !grpc && !gatewayMethodBound(rule) {
+		r.refuse(first.At, "R-6", &d, "methods", "every method is retried, POST without an Idempotency-Key too: annotate a route that matches on method")
+	}
+	r.cannot(&d, "R-7", "budget", "Linkerd's retries by annotations have no budget: that of a service profile does not hold for them")
+	r.linkerdLimits(&d)
+	r.add(d)
+}
+
+func (r *reader) linkerdLimits(d *policyfile.Dependency) {
+	r.cannot(d, "R-1", "", "Linkerd sets its waits itself: 25 to 250 ms and not with full jitter, and none at all with a service profile")
+	r.cannot(d, "R-5", "", "Linkerd does not read Retry-After before it retries")
+}
+
+// profile reads a service profile. A route is retried as often as its budget and its
+// timeout allow: nothing counts the retries of one request.
+func (r *reader) profile(n *tree.Node) {
+	spec := n.Get("spec")
+	for _, route := range spec.Get("routes").List() {
+		retryable := route.Get("isRetryable")
+		if !retryable.True() {
+			r.quiet(route.At)
+			continue
+		}
+		d := policyfile.Dependency{Name: n.Get("metadata").Get("name").Text(), Route: route.Get("name").Text(), At: retryable.At, Protocol: "http"}
+		d.SetPlace("max_retries", retryable.At)
+		r.cannot(&d, "R-2", "", "a service profile does not count the retries of a request: its timeout and its budget alone bound them")
+		r.open(retryable.At, &d, "%s is retried as often as its budget and its timeout allow: no count bounds it", d.Name)
+		d.Policy.Total = linkerdTimeout
+		if r.duration(&d, "total", route.Get("timeout"), &d.Policy.Total); d.Policy.Total == 0 {
+			r.refuse(route.Get("timeout").At, "R-3", &d, "total.missing", "timeout %s bounds nothing", route.Get("timeout").Text())
+		}
+		d.Policy.PerAttempt = d.Policy.Total
+		d.Lacks = append(d.Lacks, "per_attempt") // it has no timeout for one
+		d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
+		if grpcPath.MatchString(route.Get("condition").Get("pathRegex").Text()) {
+			d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC // always a POST, whose method says nothing
+		} else if !profileMethodBound(route.Get("condition")) {
+			r.refuse(retryable.At, "R-6", &d, "methods", "isRetryable repeats POST, with or without an Idempotency-Key: its condition lets more than idempotent methods through")
+		}
+		r.profileBudget(&d, spec.Get("retryBudget"))
+		r.linkerdLimits(&d)
+		r.add(d)
+	}
+}
+
+// grpcPath matches the pattern of a gRPC method, as linkerd profile --proto writes it.
+var grpcPath = regexp.MustCompile(`^/(\w+\\?\.)+\w+/\w+$`)
+
+// profileMethodBound reports whether a condition lets idempotent methods through
+// alone. What it negates is not understood, and counts as any method.
+func profileMethodBound(n *tree.Node) bool {
+	if idempotent(n.Get("method").Text()) {
+		return true
+	}
+	for _, c := range n.Get("all").List() {
+		if profileMethodBound(c) {
+			return true
+		}
+	}
+	some := n.Get("any").List()
+	for _, c := range some {
+		if !profileMethodBound(c) {
+			return false
+		}
+	}
+	return len(some) > 0
+}
+
+// profileBudget reads the budget: a share, and retries per second that are allowed
+// whatever the share says.
+func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
+	floor, at := linkerdFloor, d.At
+	if n != nil {
+		at = n.At
+		d.SetPlace("budget", n.At)
+		if v, ok := n.Get("retryRatio").Number(); ok {
+			d.SetPlace("budget.ratio", n.Get("retryRatio").At)
+			d.Policy.Budget.Ratio = min(v, 1)
+		}
+		if v, ok := n.Get("minRetriesPerSecond").Number(); ok {
+			floor, at = v, n.Get("minRetriesPerSecond").At
+		}
+	}
+	window := floor * budget.DefaultWindow.Seconds()
+	d.Policy.Budget.MinRetries = int(min(window, math.MaxInt16))
+	if window > budget.MaxMinRetries {
+		r.refuse(at, "R-7", d, "budget.min_retries", "%g retries a second are allowed whatever the share: up to %g in 30s, and the standard has %d", floor, window, budget.MaxMinRetries)
+	}
+}

@@ -1,0 +1,181 @@
+package foreign
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// traefikDial is Traefik's default of forwardingTimeouts.dialTimeout. It bounds what
+// the middleware retries by default: a connection that is not made.
+const traefikDial = 30 * time.Second
+
+// traefikDynamic reads the configuration of a file, or of the labels of a container of
+// that name.
+func (r *reader) traefikDynamic(m *traefikMesh, n *tree.Node, container string) {
+	if middlewares := n.Fold("middlewares"); middlewares != nil {
+		for _, p := range middlewares.Pairs {
+			m.middleware(strings.ToLower(p.Key), p.Value, false)
+		}
+	}
+	services := n.Fold("services")
+	if routers := n.Fold("routers"); routers != nil {
+		for _, p := range routers.Pairs {
+			name, _, _ := strings.Cut(p.Value.Fold("service").Text(), "@")
+			unit := policyfile.Dependency{Name: cmp.Or(container, name, p.Key), Route: p.Key, At: p.At, Protocol: "http"}
+			balancer := services.Fold(name, "loadBalancer")
+			for _, server := range balancer.Fold("servers").List() {
+				unit.Service = cmp.Or(unit.Service, server.Fold("url").Text())
+			}
+			transport, _, _ := strings.Cut(balancer.Fold("serversTransport").Text(), "@")
+			if v := n.Fold("serversTransports", transport, "insecureSkipVerify"); v.True() {
+				r.refuse(v.At, "R-9", &unit, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+			}
+			m.use(p.Value.Fold("middlewares"), "", unit)
+		}
+	}
+}
+
+func (m *traefikMesh) use(middlewares *tree.Node, by string, unit policyfile.Dependency) {
+	use := traefikUse{unit: unit}
+	for _, n := range listed(middlewares) {
+		use.middlewares = append(use.middlewares, reference(n, by))
+	}
+	m.uses = append(m.uses, use)
+}
+
+// ingressRoute reads the routes of a resource, each of whose services is a unit.
+func (m *traefikMesh) ingressRoute(n *tree.Node) {
+	namespace := refNamespace(nil, n)
+	for _, route := range n.Get("spec").Get("routes").List() {
+		for _, service := range route.Get("services").List() {
+			d := kubeService(service.Get("name").Text(), refNamespace(service, n), route.At)
+			d.Route = title(n) + " " + route.Get("match").Text()
+			m.use(route.Get("middlewares"), namespace+"/", d)
+		}
+	}
+}
+
+// ingress reads the annotation of an Ingress, which joins namespace and name by a
+// dash.
+func (m *traefikMesh) ingress(n *tree.Node) {
+	of := annotation(n, traefikRouters)
+	for _, rule := range n.Get("spec").Get("rules").List() {
+		for _, path := range rule.Get("http").Get("paths").List() {
+			name := cmp.Or(path.Get("backend").Get("service").Get("name").Text(), path.Get("backend").Get("serviceName").Text())
+			d := kubeService(name, refNamespace(nil, n), of.At)
+			d.Route = title(n)
+			m.use(of, "", d)
+		}
+	}
+}
+
+// traefikUnit judges a retry middleware for one unit behind it.
+func (r *reader) traefikUnit(d policyfile.Dependency, m *traefikRetry) {
+	// The first attempt counts, whatever the documentation says: with attempts 1
+	// nothing is retried.
+	attempts := m.settings.Fold("attempts")
+	if n, ok := attempts.Number(); ok {
+		retries(&d, int(n)-1, attempts.At)
+	} else {
+		r.open(m.settings.At, &d, "the retries of %s have no number that can be read here", d.Name)
+	}
+	if d.Policy.Disabled {
+		r.add(d)
+		return
+	}
+	base := traefikTime(m.settings.Fold("initialInterval"))
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
+	if base > 0 {
+		d.SetPlace("backoff.base", m.settings.Fold("initialInterval").At)
+		d.Policy.Backoff = forbear.Backoff{Base: base, Cap: 2 * base}
+	}
+	timeout := m.settings.Fold("timeout")
+	if d.Policy.Total = traefikTime(timeout); d.Policy.Total > 0 {
+		d.SetPlace("total", timeout.At)
+	} else if m.old {
+		r.cannot(&d, "R-3", "total.missing", "the retries of Traefik 1 and 2 have no timeout")
+	} else {
+		r.refuse(m.settings.At, "R-3", &d, "total.missing", "the middleware has no timeout, which newer releases of Traefik 3 know: nothing bounds the retries in time")
+	}
+	d.Policy.PerAttempt = traefikDial
+	status := m.settings.Fold("status")
+	for _, item := range listed(status) {
+		r.terminals(item.At, &d, item.Text())
+	}
+	if unsafe := m.settings.Fold("retryNonIdempotentMethod"); unsafe.True() && status != nil {
+		r.refuse(unsafe.At, "R-6", &d, "methods", "retryNonIdempotentMethod repeats POST, with or without an Idempotency-Key")
+	}
+	r.cannot(&d, "R-7", "budget", "Traefik has no retry budget: every failed request is sent again")
+	r.cannot(&d, "R-1", "", "Traefik waits within 50%% of its interval, at most twice as long, and not at all without initialInterval: that is not full jitter")
+	r.cannot(&d, "R-5", "", "Traefik does not read Retry-After: a server that asks for a pause is asked again before it is over")
+	r.add(d)
+}
+
+// traefikTime reads a duration, or seconds without a unit.
+func traefikTime(n *tree.Node) time.Duration {
+	if v, ok := n.Number(); ok && v >= 0 && v < 1e6 {
+		return time.Duration(v * float64(time.Second))
+	}
+	v, _ := n.Span()
+	return v
+}
+
+// labelled reports whether n is the services of a compose file, of which one has
+// labels for Traefik's HTTP routers.
+func labelled(n *tree.Node) bool {
+	return n.Map() && slices.ContainsFunc(n.Pairs, func(p tree.Pair) bool {
+		return p.Value.Map() && labels(p.Value) != nil
+	})
+}
+
+// labels turns the labels of a container into the configuration that they stand for,
+// or returns nil where they do not speak of HTTP. They are a map or a list, of the
+// container itself or of its deployment.
+func labels(container *tree.Node) *tree.Node {
+	config := &tree.Node{Kind: tree.Map, At: container.At}
+	put := func(key string, v *tree.Node) {
+		path := strings.Split(key, ".")
+		const most = 10
+		if len(path) < 3 || len(path) > most || !strings.EqualFold(path[0], "traefik") || !strings.EqualFold(path[1], "http") {
+			return
+		}
+		n := config
+		for i, step := range path[1:] {
+			step = strings.ToLower(step)
+			next := n.Get(step)
+			switch {
+			case next != nil && next.Kind != tree.Map:
+				return
+			case next == nil:
+				next = &tree.Node{Kind: tree.Map, At: v.At}
+				if i == len(path)-2 {
+					next = v
+				}
+				n.Pairs = append(n.Pairs, tree.Pair{Key: step, At: v.At, Value: next})
+			}
+			n = next
+		}
+	}
+	for _, list := range []*tree.Node{container.Get("labels"), container.Get("deploy").Get("labels")} {
+		if list == nil {
+			continue
+		}
+		for _, p := range list.Pairs {
+			put(p.Key, p.Value)
+		}
+		for _, item := range list.Items {
+			key, value, _ := strings.Cut(item.Text(), "=")
+			put(key, &tree.Node{Value: value, At: item.At})
+		}
+	}
+	if len(config.Pairs) == 0 {
+		return nil
+	}
+	return config
+}

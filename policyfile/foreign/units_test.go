@@ -1,0 +1,99 @@
+package foreign
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// units says what is read from documents that stand in files of their own: the name
+// of each unit, its retries, and whether there may be more.
+func units(files ...string) string {
+	var parts []Part
+	for i, text := range files {
+		name, data, ok := strings.Cut(text, ":::")
+		if !ok {
+			name, data = fmt.Sprintf("f%d.yaml", i), text
+		}
+		parts = append(parts, Open(name, []byte(data), "").Parts...)
+	}
+	var found []string
+	for _, result := range Read(parts) {
+		for _, d := range result.File.Dependencies {
+			more := ""
+			if d.AtLeast {
+				more = "+"
+			}
+			found = append(found, fmt.Sprintf("%s %s %d%s", result.File.Format, d.Name, d.Policy.Retries(), more))
+		}
+		if result.File.Quiet > 0 {
+			found = append(found, fmt.Sprintf("%s quiet %d", result.File.Format, result.File.Quiet))
+		}
+	}
+	return strings.Join(found, ", ")
+}
+
+// How often a call is sent follows from the product's own defaults, and from what
+// stands in other files.
+func TestUnits(t *testing.T) {
+	const (
+		ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i}\nspec: {ingressClassName: nginx, rules: [{http: {paths: [{backend: {service: {name: a}}}, {backend: {service: {name: a}}}]}}]}\n"
+		route   = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r, namespace: n, labels: {app: x}}\nspec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: a}]}, {backendRefs: [{name: b}], retry: {attempts: 4}}]}\n"
+		policy  = "apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nmetadata: {name: p, namespace: n}\nspec: {%s: %s, retry: {}}\n"
+		profile = "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: a.n.svc.cluster.local}\nspec: {routes: [{isRetryable: true, condition: {all: [{method: GET}]}}, {condition: {method: POST}}]}\n"
+		service = "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n, annotations: {retry.linkerd.io/%s}}\nspec: {}\n"
+	)
+	for _, tt := range []struct {
+		name  string
+		files []string
+		want  string
+	}{
+		{"Ingress by default", []string{ingress}, "ingressnginx a 2"},
+		{"Ingress behind a ConfigMap", []string{ingress, "data: {proxy-next-upstream-tries: '5'}"}, "ingressnginx a 4"},
+		{"Ingress behind one of two", []string{ingress, "data: {proxy-next-upstream-tries: '5'}", "data: {proxy-next-upstream-tries: '6'}"}, "ingressnginx a 2, ingressnginx ingress-nginx 4, ingressnginx ingress-nginx 5"},
+		{"passed on unread", []string{strings.Replace(ingress, "name: i", "name: i, annotations: {nginx.ingress.kubernetes.io/ssl-passthrough: 'true'}", 1)}, "ingressnginx quiet 1"},
+		{"route", []string{route}, "gatewayapi b.n 4, gatewayapi quiet 1"},
+		{"policy for a route", []string{route, fmt.Sprintf(policy, "targetRef", "{kind: HTTPRoute, name: r}")}, "envoygateway a.n 2, gatewayapi b.n 4, gatewayapi quiet 1"},
+		{"policy for a gateway", []string{route, fmt.Sprintf(policy, "targetRefs", "[{kind: Gateway, name: edge}]")}, "envoygateway a.n 2, gatewayapi b.n 4, gatewayapi quiet 1"},
+		{"policy by labels", []string{route, fmt.Sprintf(policy, "targetSelectors", "[{kind: HTTPRoute, matchLabels: {app: x}}]")}, "envoygateway a.n 2, gatewayapi b.n 4, gatewayapi quiet 1"},
+		{"policy for another route", []string{route, fmt.Sprintf(policy, "targetRef", "{kind: HTTPRoute, name: other}")}, "envoygateway other 2, gatewayapi b.n 4, gatewayapi quiet 1"},
+		{"policy alone", []string{fmt.Sprintf(policy, "targetRef", "{kind: Gateway, name: edge}")}, "envoygateway edge 2"},
+		{"service profile", []string{profile}, "linkerd a.n.svc.cluster.local 3+, linkerd quiet 1"},
+		{"annotated service", []string{fmt.Sprintf(service, "http: 5xx")}, "linkerd a.n 1"},
+		{"annotated with a limit of none", []string{fmt.Sprintf(service, "limit: '0'")}, "linkerd a.n 1"},
+		{"profile before annotations", []string{profile, fmt.Sprintf(service, "limit: '4'")}, "linkerd a.n.svc.cluster.local 3+, linkerd quiet 1, linkerd quiet 1"},
+		{"annotated route", []string{strings.Replace(route, "labels: {app: x}", "annotations: {retry.linkerd.io/limit: '3'}", 1)}, "linkerd a.n 3, linkerd b.n 3"},
+		{"Traefik in TOML", []string{"t.toml:::[http.routers.r]\nservice = \"s\"\nmiddlewares = [\"m\"]\n[http.middlewares.m.retry]\nattempts = 4\n[[http.services.s.loadBalancer.servers]]\nurl = \"http://a\"\n"}, "traefik s 3"},
+		{"Traefik's early TOML", []string{"t.toml:::[Routers.r]\nService = \"s\"\nMiddlewares = [\"m\"]\n[Middlewares.m.Retry]\nAttempts = 4\n"}, "traefik s 3"},
+		{"Traefik 1", []string{"t.toml:::[retry]\nattempts = 7\n[entryPoints.http]\naddress = \":80\"\n"}, "traefik traefik 6"},
+		{"labels in a list", []string{"services:\n  web:\n    labels: ['traefik.http.routers.w.middlewares=again', 'traefik.http.middlewares.again.retry.attempts=4']\n"}, "traefik web 3"},
+		{"labels in a map", []string{"services: {web: {deploy: {labels: {traefik.http.routers.w.middlewares: again@file}}}}", "services: {proxy: {labels: {traefik.http.middlewares.again.retry.attempts: 4}}}"}, "traefik web 3"},
+		{"labels of another kind", []string{"services: {web: {labels: {traefik.enable: 'true'}}}"}, ""},
+		{"annotation of an Ingress", []string{"apiVersion: traefik.io/v1alpha1\nkind: Middleware\nmetadata: {name: m, namespace: n}\nspec: {retry: {attempts: 2}}\n", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {namespace: n, annotations: {traefik.ingress.kubernetes.io/router.middlewares: n-m@kubernetescrd}}\nspec: {rules: [{http: {paths: [{backend: {service: {name: a}}}]}}]}\n"}, "traefik a.n 1"},
+		{"Consul in JSON", []string{`c.json:::{"Kind": "service-router", "Name": "a", "Routes": [{"Destination": {"NumRetries": 4, "RetryOn": ["reset"]}}, {"Destination": {"Service": "b"}}]}`}, "consul a 4, consul quiet 1"},
+		{"Consul on Kubernetes", []string{"apiVersion: consul.hashicorp.com/v1alpha1\nkind: ServiceRouter\nmetadata: {name: a}\nspec: {routes: [{destination: {retryOnConnectFailure: true}}]}\n"}, "consul a 1"},
+		{"Consul's number alone", []string{"c.hcl:::Kind = \"service-router\"\nName = \"a\"\nRoutes = [{ Destination { NumRetries = 4 } }]\n"}, "consul a 0"},
+		{"Consul with one block", []string{"c.hcl:::kind = \"service-router\"\nname = \"a\"\nroutes {\n destination {\n retry_on_status_codes = [503]\n }\n}\n"}, "consul a 1"},
+		{"Consul's filter", []string{"apiVersion: consul.hashicorp.com/v1alpha1\nkind: RouteRetryFilter\nmetadata: {name: a}\nspec: {numRetries: 3, retryOn: [5xx]}\n"}, "consul a 3"},
+		{"Kuma in universal mode", []string{"type: MeshRetry\nname: r\nmesh: default\nspec: {to: [{targetRef: {kind: MeshService, name: a_n_svc_80}, default: {http: {}, tcp: {maxConnectAttempt: 3}}}]}\n"}, "kuma a.n 1, kuma a.n 2"},
+		{"Kuma's older policy", []string{"apiVersion: kuma.io/v1alpha1\nkind: Retry\nmesh: default\nmetadata: {name: r}\nspec: {destinations: [{match: {kuma.io/service: '*'}}], conf: {grpc: {numRetries: 4}}}\n"}, "kuma mesh 4"},
+		{"Caddy by default", []string{"Caddyfile:::{\n admin off\n}\n:80 {\n reverse_proxy a:80\n}\n"}, "caddy quiet 1"},
+		{"Caddy without braces", []string{"Caddyfile:::{\n admin off\n}\n:80\n\nrespond <<HTML\n {{ } `\n HTML 200\nreverse_proxy /x a:80 b:80 {\n lb_retries 3\n}\n"}, "caddy a:80 3"},
+		{"Caddy's duration alone", []string{"x.caddyfile:::reverse_proxy {\n to a:80\n lb_try_duration 1s\n}\n"}, "caddy a:80 4"},
+		{"Caddy's duration before the count", []string{"Caddyfile:::reverse_proxy a:80 {\n lb_try_duration 1s\n lb_retries 9\n}\n"}, "caddy a:80 4"},
+		{"Caddy without a wait", []string{"Caddyfile:::reverse_proxy a:80 {\n lb_try_duration 1s\n lb_try_interval 0\n}\n"}, "caddy a:80 1+"},
+		{"Caddy in JSON", []string{`c.json:::{"apps": {"http": {"servers": {"s": {"routes": [{"handle": [{"handler": "reverse_proxy", "upstreams": [{"dial": "a:80"}], "load_balancing": {"retries": 2, "try_duration": 10000000000}}]}]}}}}}`}, "caddy a:80 2"},
+		{"Caddy in a ConfigMap", []string{"kind: ConfigMap\ndata:\n  Caddyfile: |\n    :80 {\n      reverse_proxy a:80 {\n        lb_retries 2\n      }\n    }\n"}, "caddy a:80 2"},
+		{"App Mesh by default", []string{"apiVersion: appmesh.k8s.aws/v1beta2\nkind: VirtualRouter\nmetadata: {name: a}\nspec: {routes: [{name: r, httpRoute: {}}, {name: t, tcpRoute: {}}]}\n"}, "appmesh a 2, appmesh quiet 1"},
+		{"App Mesh in CloudFormation", []string{`c.json:::{"Resources": {"R": {"Type": "AWS::AppMesh::Route", "Properties": {"VirtualRouterName": {"Fn::GetAtt": ["A", "Name"]}, "Spec": {"HttpRoute": {"RetryPolicy": {"MaxRetries": {"Ref": "Max"}}}}}}}}`}, "appmesh Fn::GetAtt= A Name 3+"},
+		{"App Mesh's first resources", []string{"apiVersion: appmesh.k8s.aws/v1beta1\nkind: VirtualService\nmetadata: {name: a, namespace: n}\nspec: {routes: [{name: r, http: {retryPolicy: {maxRetries: 4}}}]}\n"}, "appmesh a.n 4"},
+		{"App Mesh by the command line", []string{`c.json:::{"meshName": "m", "routeName": "r", "virtualRouterName": "a", "spec": {"http2Route": {"retryPolicy": {"maxRetries": 1}}}}`}, "appmesh a 1"},
+		{"a rule without a policy", []string{"apiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a}\n---\napiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: a}}], retries: {attempts: 2}}]}\n"}, "istio a 2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := units(tt.files...); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
