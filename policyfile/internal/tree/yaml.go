@@ -37,8 +37,11 @@ func YAML(name string, data []byte) (roots []*Node, err error) {
 		if len(doc.Content) != 1 {
 			continue
 		}
-		c := converter{name: name, done: map[*yaml.Node]*Node{}}
+		c := converter{name: name, done: map[*yaml.Node]*Node{}, size: map[*Node]int{}}
 		root := c.node(doc.Content[0])
+		if c.whole > mostExpanded+10*c.own {
+			return roots, fault(policyfile.Position{Line: root.At.Line, Column: root.At.Column}, "aliases multiply the file beyond what is read")
+		}
 		if c.loop != nil {
 			return roots, fault(policyfile.Position{Line: c.loop.Line, Column: c.loop.Column}, "alias *"+c.loop.Value+" contains itself")
 		}
@@ -49,12 +52,20 @@ func YAML(name string, data []byte) (roots []*Node, err error) {
 	}
 }
 
+// mostExpanded bounds the values that aliases may bring a file to, beyond ten times
+// its own: a few hundred bytes of nested aliases can expand to gigabytes.
+const mostExpanded = 1_000_000
+
 // converter turns YAML's nodes into ours. done holds what stands behind the
-// anchors, nil while it is being converted: to meet it again is a loop.
+// anchors, nil while it is being converted: to meet it again is a loop. own counts the
+// values of the file, and whole those that it has when every alias is replaced; size
+// has the latter for what stands behind the anchors. whole is saturated.
 type converter struct {
-	name string
-	done map[*yaml.Node]*Node
-	loop *yaml.Node
+	name       string
+	done       map[*yaml.Node]*Node
+	size       map[*Node]int
+	own, whole int
+	loop       *yaml.Node
 }
 
 func (c *converter) at(n *yaml.Node) policyfile.Position {
@@ -69,10 +80,13 @@ func (c *converter) node(n *yaml.Node) *Node {
 			return &Node{At: c.at(n)}
 		}
 		if met {
+			c.whole = min(c.whole+c.size[known], 1<<40)
 			return known
 		}
 		n = n.Alias
 	}
+	before := c.whole
+	c.own, c.whole = c.own+1, c.whole+1
 	if n.Anchor != "" {
 		c.done[n] = nil
 	}
@@ -94,7 +108,7 @@ func (c *converter) node(n *yaml.Node) *Node {
 		}
 	}
 	if n.Anchor != "" {
-		c.done[n] = out
+		c.done[n], c.size[out] = out, c.whole-before
 	}
 	return out
 }
