@@ -152,7 +152,7 @@ func (j *nginxJoiner) find(f *nginxFile, pattern string) (found []*nginxFile) {
 		for _, in := range j.files {
 			// A file with an http block is one that nginx starts with, not one of
 			// the many that a pattern takes in beside it.
-			if in == f || !matches(place, in.path) || strings.Contains(place, "*") && slices.ContainsFunc(in.all, isMain) {
+			if !matches(place, in.path) || strings.Contains(place, "*") && slices.ContainsFunc(in.all, isMain) {
 				continue
 			}
 			found = append(found, in)
