@@ -4,6 +4,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -30,14 +31,19 @@ func (t *intake) include(inputs []Input) {
 	}
 	for range includeRounds {
 		var found []Input
-		for _, include := range foreign.Wanted(t.parts) {
-			t.left = slices.DeleteFunc(t.left, func(l unread) bool {
-				means := include.Means(l.Name)
-				if means {
-					found = append(found, l.Input)
-				}
-				return means
-			})
+		wanted := foreign.Wanted(t.parts)
+		if len(wanted) == 0 {
+			return
+		}
+		left := make([]string, 0, len(t.left))
+		for _, l := range t.left {
+			left = append(left, l.Name)
+		}
+		names, meant := foreign.NewNames(left), map[string]bool{}
+		for _, include := range wanted {
+			for _, name := range include.Means(names) {
+				meant[name] = true
+			}
 			if !roots[include.Root] {
 				continue
 			}
@@ -48,6 +54,13 @@ func (t *intake) include(inputs []Input) {
 				}
 			}
 		}
+		t.left = slices.DeleteFunc(t.left, func(l unread) bool {
+			means := meant[path.Clean(filepath.ToSlash(l.Name))]
+			if means {
+				found = append(found, l.Input)
+			}
+			return means
+		})
 		if len(found) == 0 {
 			return
 		}
@@ -72,12 +85,12 @@ func beside(include foreign.Include, known map[string]bool) (found []Input) {
 			continue
 		}
 		for _, name := range names {
-			path := filepath.Join(filepath.FromSlash(include.Root), filepath.FromSlash(name))
-			if known[path] || len(found) >= includeFiles {
+			full := filepath.Join(filepath.FromSlash(include.Root), filepath.FromSlash(name))
+			if known[full] || len(found) >= includeFiles {
 				continue
 			}
 			if data, ok := readIn(root, name); ok {
-				found = append(found, Input{Name: path, Data: data})
+				found = append(found, Input{Name: full, Data: data})
 			}
 		}
 		if len(names) > 0 {

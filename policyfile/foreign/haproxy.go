@@ -49,7 +49,7 @@ func (r *reader) haproxy() {
 			if p.bare && len(defaults) == 1 {
 				p.inherit(defaults[0])
 			}
-			if p.bare && p.argument("mode") == "" && !said {
+			if p.bare && p.argument("timeout connect") == "" && !said {
 				said = true
 				r.unjudged(p.at, p.name, "no defaults apply here: if another file has them, give it to check as well")
 			}

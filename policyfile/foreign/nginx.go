@@ -42,6 +42,8 @@ func (r *reader) nginx() {
 	for i := range roots {
 		roots[i].upstreams = map[string]*nginxUpstream{}
 		findUpstreams(roots[i].all, "", roots[i].upstreams)
+		roots[i].fallbacks = map[string]bool{}
+		findFallbacks(roots[i].all, roots[i].fallbacks)
 		w.dynamic = w.dynamic || slices.ContainsFunc(roots[i].all, writesAPI)
 		w.roots = append(w.roots, &roots[i])
 	}
@@ -63,12 +65,13 @@ type nginxWalk struct {
 
 // nginxScope is what holds inside of a block.
 type nginxScope struct {
-	set    map[string]nginxSetting
-	path   string // of the block: the server's names and addresses, and its locations
-	block  string // the innermost block's kind
-	stream bool
-	udp    bool
-	writes nginxWrites
+	set      map[string]nginxSetting
+	location string // the innermost
+	path     string // of the block: the server's names and addresses, and its locations
+	block    string // the innermost block's kind
+	stream   bool
+	udp      bool
+	writes   nginxWrites
 }
 
 // nginxSetting is a directive that blocks pass on to those within them, with the
@@ -112,6 +115,11 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 		case len(d.args) < 2:
 		case nginxInherits(d.args[0]):
 			s.set[d.args[0]] = nginxSetting{d, s.path}
+		case d.args[0] == "error_page":
+			// Of several, the one that names a location is of interest.
+			if before, ok := s.set["error_page"]; !ok || before.path != s.path || strings.HasPrefix(d.args[len(d.args)-1], "@") {
+				s.set["error_page"] = nginxSetting{d, s.path}
+			}
 		case d.args[0] == "set" && len(d.args) > 2:
 			s.set[d.args[1]] = nginxSetting{d, s.path}
 		case d.args[0] == "include" && !harmless(d.args[1]):
@@ -148,6 +156,7 @@ func (s nginxScope) within(d directive) nginxScope {
 	case "server":
 		s.path, s.udp = serverPath(d.block)
 	case "location":
+		s.location = d.args[len(d.args)-1]
 		s.path = strings.TrimSpace(s.path + " " + strings.Join(d.args[1:], " "))
 	case "limit_except":
 		// What it contains is for the methods that it does not name.
@@ -209,4 +218,19 @@ func harmless(pattern string) bool {
 	base := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	return slices.Contains([]string{"mime.types", "fastcgi.conf", "fastcgi-php.conf", "koi-utf", "koi-win", "win-utf", "options-ssl-nginx.conf"}, base) ||
 		strings.HasSuffix(base, "_params") || strings.Contains(pattern, "modules")
+}
+
+// findFallbacks collects the named locations that pass requests on.
+func findFallbacks(block []directive, into map[string]bool) {
+	for _, d := range block {
+		if d.args[0] == "location" && strings.HasPrefix(d.arg(), "@") {
+			into[d.arg()] = into[d.arg()] || slices.ContainsFunc(d.block, passes)
+		}
+		findFallbacks(d.block, into)
+	}
+}
+
+func passes(d directive) bool {
+	_, ok := nginxModules[d.args[0]]
+	return ok || slices.ContainsFunc(d.block, passes)
 }

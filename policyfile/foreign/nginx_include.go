@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ type nginxTree struct {
 	name      string
 	all       []directive
 	upstreams map[string]*nginxUpstream
+	fallbacks map[string]bool // named locations that pass requests on
 }
 
 // nginxFile is a file of nginx, or a text that stands for one, such as that of a
@@ -44,6 +44,8 @@ const (
 // nginxJoiner puts included files where they are included.
 type nginxJoiner struct {
 	files []*nginxFile
+	names *Names
+	paths map[string][]*nginxFile
 	left  int // includes that may still be followed
 	// wanted are includes of which no file is there.
 	wanted []Include
@@ -79,6 +81,13 @@ func join(parts []Part) *nginxJoiner {
 			j.files = append(j.files, &nginxFile{path: nginxPath(&parts[i]), all: all})
 		}
 	}
+	j.paths = map[string][]*nginxFile{}
+	names := make([]string, 0, len(j.files))
+	for _, f := range j.files {
+		j.paths[f.path] = append(j.paths[f.path], f)
+		names = append(names, f.path)
+	}
+	j.names = NewNames(names)
 	// The first pass finds the files that nginx starts with, and the second goes
 	// from those alone.
 	for range 2 {
@@ -149,16 +158,16 @@ func (j *nginxJoiner) expand(block []directive, f *nginxFile, within []*nginxFil
 // nginx reads them.
 func (j *nginxJoiner) find(f *nginxFile, pattern string) (found []*nginxFile) {
 	for _, place := range places(f, pattern) {
-		for _, in := range j.files {
-			// A file with an http block is one that nginx starts with, not one of
-			// the many that a pattern takes in beside it.
-			if !matches(place, in.path) || strings.Contains(place, "*") && slices.ContainsFunc(in.all, isMain) {
-				continue
+		for _, name := range j.names.match(place) {
+			for _, in := range j.paths[name] {
+				// A pattern takes in the files beside this one, and not itself or a
+				// file that nginx starts with.
+				if !strings.Contains(place, "*") || in != f && !slices.ContainsFunc(in.all, isMain) {
+					found = append(found, in)
+				}
 			}
-			found = append(found, in)
 		}
 		if len(found) > 0 {
-			slices.SortFunc(found, func(a, b *nginxFile) int { return strings.Compare(a.path, b.path) })
 			return found
 		}
 	}
@@ -166,11 +175,6 @@ func (j *nginxJoiner) find(f *nginxFile, pattern string) (found []*nginxFile) {
 }
 
 func isMain(d directive) bool { return d.args[0] == "http" || d.args[0] == "events" }
-
-func matches(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return err == nil && ok
-}
 
 // places are the paths that an include may mean, the likeliest first. nginx takes
 // them relative to the folder of its main file, and that of an installed file is not
@@ -204,50 +208,4 @@ func places(f *nginxFile, pattern string) (all []string) {
 		}
 	}
 	return all
-}
-
-// Include is a file that another includes and that is not among the parts.
-type Include struct {
-	File string // that includes it
-	Root string // the folder of the file that nginx starts with
-	// places are patterns of paths that it may mean.
-	places []string
-}
-
-// Means reports whether the include may mean the file of that name.
-func (i *Include) Means(name string) bool {
-	name = path.Clean(filepath.ToSlash(name))
-	return slices.ContainsFunc(i.places, func(place string) bool { return matches(place, name) })
-}
-
-// Beside returns the patterns of files below the folder of the main file that the
-// include may mean, relative to that folder and the likeliest first. It leaves out
-// a pattern that takes in all that lies beside the main file.
-func (i *Include) Beside() (patterns []string) {
-	for _, place := range i.places {
-		rest, ok := place, i.Root == "." && !strings.HasPrefix(place, "/")
-		if i.Root != "." {
-			rest, ok = strings.CutPrefix(place, strings.TrimSuffix(i.Root, "/")+"/")
-		}
-		if ok && !strings.HasPrefix(rest, "..") && (strings.Contains(rest, "/") || !strings.Contains(rest, "*")) && !slices.Contains(patterns, rest) {
-			patterns = append(patterns, rest)
-		}
-	}
-	return patterns
-}
-
-// Wanted returns what parts include and is not among them.
-func Wanted(parts []Part) []Include {
-	var own []Part
-	includes := false
-	for _, p := range parts {
-		if p.Format == "nginx" {
-			own = append(own, p)
-			includes = includes || bytes.Contains(p.Text, []byte("include"))
-		}
-	}
-	if !includes {
-		return nil
-	}
-	return join(own).wanted
 }

@@ -19,6 +19,7 @@ type nginxUnit struct {
 	dep      policyfile.Dependency
 	upstream *nginxUpstream
 	attempt  time.Duration
+	refused  bool // R-9 is
 }
 
 // pass judges one place that requests are passed on from. Places with the same
@@ -114,14 +115,50 @@ func (u *nginxUnit) judge(scheme string) {
 	d.Policy.PerAttempt, d.Longest = u.attempt, time.Duration(tries)*u.attempt
 	if open {
 		d.AtLeast = true
-		u.note(d.At, d.Name, fmt.Sprintf("%s %s: without %s_next_upstream_tries each address is tried", d.Name, u.upstream.open, u.module.prefix))
+		u.opened()
 	}
 	if !d.Policy.Disabled {
 		u.nextUpstream(words, at)
 	} else {
 		d.Lacks = append(d.Lacks, "budget", "total.missing")
 	}
+	u.fallback()
+	if d.Policy.Disabled && !open && !u.refused {
+		// A place that retries nothing needs one row, whatever directives it has.
+		key := fmt.Sprint(d.At.File, "\x00", d.Name, d.Longest)
+		if u.seen[key] {
+			u.r.quiet(d.At)
+			return
+		}
+		u.seen[key] = true
+	}
 	u.r.add(*d)
+}
+
+// opened notes why the tries cannot be counted. Of names, which most files have, that
+// is said once a file.
+func (u *nginxUnit) opened() {
+	d, limit := &u.dep, u.module.prefix+"_next_upstream_tries"
+	if !u.upstream.named {
+		u.note(d.At, d.Name, fmt.Sprintf("%s %s: without %s each address is tried", d.Name, u.upstream.open, limit))
+	} else if key := d.At.File + "\x00names"; !u.noted[key] {
+		u.noted[key] = true
+		u.r.unjudged(d.At, d.Name, "%s %s, of which each is tried without %s: so it is with every name in this file", d.Name, u.upstream.open, limit)
+	}
+}
+
+// fallback notes a location that failed requests are handed to, and that passes them
+// on again.
+func (u *nginxUnit) fallback() {
+	page, ok := u.set["error_page"]
+	if !ok {
+		return
+	}
+	target := page.args[len(page.args)-1]
+	failed := slices.ContainsFunc(page.args, func(a string) bool { return slices.Contains([]string{"500", "502", "503", "504"}, a) })
+	if failed && strings.HasPrefix(target, "@") && target != u.location && u.root.fallbacks[target] {
+		u.note(page.at, u.dep.Name, fmt.Sprintf("error_page hands failed requests to %s, which passes them on again: its attempts come on top", target))
+	}
 }
 
 // tries returns how many servers are asked at most, or at least when open. at is
@@ -160,8 +197,10 @@ func (u *nginxUnit) verifies(scheme string) {
 			u.r.cannot(&u.dep, "R-9", "", "nginx asks the next server too when a certificate is refused")
 		}
 	case on && ok:
+		u.refused = true
 		u.r.refuse(verify.at, "R-9", &u.dep, "tls.verify", "%s is off: any certificate is accepted", name)
 	case on:
+		u.refused = true
 		u.r.refuse(u.dep.At, "R-9", &u.dep, "tls.verify", "%s is off, as it is by default: any certificate is accepted", name)
 	case strings.HasPrefix(scheme, "$") && u.module.tls != "":
 		u.note(u.dep.At, u.dep.Name, fmt.Sprintf("%s is asked with the scheme %s: with %s no certificate is verified", u.dep.Name, scheme, u.module.tls))
@@ -194,10 +233,8 @@ func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
 	if !u.stream {
 		u.words(words, at)
 	}
-	if u.stream {
-		u.r.cannot(d, "R-7", "budget", "nginx has no retry budget: every failed connection is tried again at the next server")
-	} else {
-		u.r.cannot(d, "R-7", "budget", "nginx has no retry budget: every request that fails as its directives say is sent again")
+	u.r.cannot(d, "R-7", "budget", "nginx has no retry budget: what fails goes on to the next server, whatever the load")
+	if !u.stream {
 		u.r.cannot(d, "R-5", "", "nginx does not read Retry-After: a server that asks for a pause is asked again at once")
 	}
 	u.r.cannot(d, "R-1", "", "nginx asks the next server at once, without a wait")

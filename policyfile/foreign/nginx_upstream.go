@@ -13,6 +13,8 @@ type nginxUpstream struct {
 	servers int
 	// open says why there may be more, or "".
 	open string
+	// named says that it is since servers have names.
+	named bool
 	// host is the name that all servers have, or "".
 	host string
 }
@@ -49,9 +51,12 @@ func readUpstream(d directive) *nginxUpstream {
 			host := hostOnly(s.args[1])
 			names = append(names, host)
 			if !isAddress(host) {
-				u.open = "has servers by name, and a name may have several addresses"
+				u.named = true
 			}
 		}
+	}
+	if u.named = u.named && u.open == ""; u.named {
+		u.open = "has servers by name, and a name may have several addresses"
 	}
 	names = slices.Compact(names)
 	if len(names) == 1 && !isAddress(names[0]) && !unset(names[0]) {
@@ -117,7 +122,7 @@ func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
 	case strings.Contains(host, "$"):
 		return &nginxUpstream{servers: 1, open: "is not known before nginx runs"}
 	case !isAddress(hostOnly(host)):
-		return &nginxUpstream{servers: 1, open: "is a name, and may have several addresses"}
+		return &nginxUpstream{servers: 1, named: true, open: "is a name and may have several addresses"}
 	}
 	return &nginxUpstream{servers: 1}
 }
