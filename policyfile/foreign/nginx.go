@@ -128,6 +128,14 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 			w.note(d.at, "", "include "+d.args[1]+" is not among the files: give it to check as well")
 		}
 	}
+	// What a condition sets is not known here.
+	for _, d := range block {
+		for _, in := range d.block {
+			if d.args[0] == "if" && in.args[0] == "set" {
+				delete(s.set, in.arg())
+			}
+		}
+	}
 	s.writes = max(s.writes, writesIn(block))
 	for _, d := range block {
 		if m, ok := nginxModules[d.args[0]]; ok && len(d.args) > 1 {

@@ -61,40 +61,6 @@ func (u *nginxUnit) get(name string) (nginxSetting, bool) {
 	return d, ok
 }
 
-// value fills in the variables that are set to a text above.
-func (s *nginxScope) value(text string) string {
-	for range 5 {
-		before := text
-		for name, d := range s.set {
-			if strings.HasPrefix(name, "$") {
-				text = strings.ReplaceAll(text, "${"+name[1:]+"}", d.args[2])
-				if text == name || strings.HasSuffix(text, "://"+name) {
-					text = strings.TrimSuffix(text, name) + d.args[2]
-				}
-			}
-		}
-		if text == before {
-			break
-		}
-	}
-	return text
-}
-
-// nginxAddress splits an address, with or without a scheme and a path. A socket's
-// path ends at a colon.
-func nginxAddress(address string) (scheme, host string) {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		scheme, rest = "", address
-	}
-	if path, ok := strings.CutPrefix(rest, "unix:"); ok {
-		path, _, _ = strings.Cut(path, ":")
-		return scheme, "unix:" + path
-	}
-	host, _, _ = strings.Cut(rest, "/")
-	return scheme, host
-}
-
 func (u *nginxUnit) judge(scheme string) {
 	d := &u.dep
 	when, said := u.get("next_upstream")

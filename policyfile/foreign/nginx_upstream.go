@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -133,4 +134,39 @@ func (w *nginxWalk) changed(u *nginxUpstream) *nginxUpstream {
 		u.open = "may be changed through the API"
 	}
 	return u
+}
+
+// nginxVariable matches a variable in an argument.
+var nginxVariable = regexp.MustCompile(`\$(\w+|\{\w+\})`)
+
+// value fills in the variables that are set to a text above.
+func (s *nginxScope) value(text string) string {
+	for range 5 {
+		before := text
+		text = nginxVariable.ReplaceAllStringFunc(text, func(v string) string {
+			if d, ok := s.set["$"+strings.Trim(v, "${}")]; ok {
+				return d.args[2]
+			}
+			return v
+		})
+		if text == before || len(text) > 1000 {
+			break
+		}
+	}
+	return text
+}
+
+// nginxAddress splits an address, with or without a scheme and a path. A socket's
+// path ends at a colon.
+func nginxAddress(address string) (scheme, host string) {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		scheme, rest = "", address
+	}
+	if path, ok := strings.CutPrefix(rest, "unix:"); ok {
+		path, _, _ = strings.Cut(path, ":")
+		return scheme, "unix:" + path
+	}
+	host, _, _ = strings.Cut(rest, "/")
+	return scheme, host
 }
