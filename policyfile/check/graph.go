@@ -241,8 +241,8 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
 	if longer > 1 {
 		others = fmt.Sprintf(", and %s for less", plural(longer-1, "other"))
 	}
-	r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %v%s",
-		d.Name, attempt, l.Service, l.Dependency, l.Duration, others).Key = l.Dependency
+	r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %s%s",
+		d.Name, attempt, l.Service, l.Dependency, l.duration(), others).Key = l.Dependency
 }
 
 // walker follows calls upwards. done keeps the result for each service,

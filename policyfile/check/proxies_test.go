@@ -173,3 +173,15 @@ func TestNginxIncludesOnDisk(t *testing.T) {
 		}
 	}
 }
+
+// A proxy in front of a name may retry, and is not known to: that is no finding
+// about two layers, and no bound either.
+func TestLayerThatMayRetry(t *testing.T) {
+	read := ReadAll([]Input{
+		{Name: "policy.yaml", Data: []byte("service: a\ndependencies: {b: {owner: a, methods: [GET], strict: true}}\n")},
+		{Name: "nginx.conf", Data: []byte("server { location / { proxy_pass http://b; } }\n")},
+	})
+	if got, want := verdict(read), "b >= 4 27s; b >= 1 >= 1m0s; FC001"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

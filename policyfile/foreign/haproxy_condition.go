@@ -115,8 +115,8 @@ func truthOf(b bool) truth {
 	return untrue
 }
 
-// keyed matches a sample of the header that makes a write repeatable (R-6).
-var keyed = regexp.MustCompile(`(?i)^(req\.)?f?hdr\(idempotency-key\)$`)
+// keyHeader matches a sample of the header that makes a write repeatable (R-6).
+var keyHeader = regexp.MustCompile(`(?i)^(req\.)?f?hdr\(idempotency-key\)$`)
 
 // criterion evaluates a sample with its flags and values, such as "method POST".
 func criterion(words []string, method string) truth {
@@ -144,7 +144,7 @@ func criterion(words []string, method string) truth {
 		return certain
 	case words[0] == "always_false":
 		return untrue
-	case keyed.MatchString(words[0]) && match == "found":
+	case keyHeader.MatchString(words[0]) && match == "found":
 		return untrue
 	case words[0] != "method" || len(values) == 0:
 		return unclear

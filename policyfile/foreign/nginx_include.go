@@ -182,8 +182,8 @@ func isMain(d directive) bool { return d.args[0] == "http" || d.args[0] == "even
 // end of an absolute path.
 func places(f *nginxFile, pattern string) (all []string) {
 	ends := []string{pattern}
-	if strings.HasPrefix(pattern, "/") {
-		steps := strings.Split(strings.TrimPrefix(pattern, "/"), "/")
+	if rest, ok := strings.CutPrefix(pattern, "/"); ok {
+		steps := strings.Split(rest, "/")
 		for i := range steps {
 			ends = append(ends, strings.Join(steps[i:], "/"))
 		}

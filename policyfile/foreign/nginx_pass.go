@@ -33,19 +33,20 @@ func (w *nginxWalk) pass(pass directive, m nginxModule, s nginxScope) {
 	if s.stream {
 		u.dep.Protocol = "tcp"
 	}
-	key := fmt.Sprint(pass.at.File, "\x00", w.root.name, scheme, "\x00", host, m, s.stream, s.udp, s.writes)
+	key := []string{fmt.Sprint(pass.at.File, "\x00", w.root.name, scheme, "\x00", host, m, s.stream, s.udp, s.writes)}
 	for _, name := range []string{"next_upstream", "next_upstream_tries", "next_upstream_timeout", "read_timeout", "connect_timeout", "ssl", "ssl_verify"} {
 		if d, ok := u.get(name); ok {
-			key += fmt.Sprint(name, d.at)
+			key = append(key, fmt.Sprint(name, d.at))
 			if len(d.path) > len(u.dep.Route) {
 				u.dep.Route = d.path
 			}
 		}
 	}
-	if w.seen[key] {
+	unit := strings.Join(key, "\x00")
+	if w.seen[unit] {
 		return
 	}
-	w.seen[key] = true
+	w.seen[unit] = true
 	if m.prefix != "proxy" || scheme == m.tls {
 		u.dep.Route = strings.TrimSpace(u.dep.Route + " " + scheme)
 	}
