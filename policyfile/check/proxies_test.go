@@ -111,6 +111,7 @@ func TestNginxIncludes(t *testing.T) {
 		{"upstream elsewhere", []string{"n/a.conf", up, "n/b.conf", "server { location / { proxy_pass http://a; } }"}, "a 2 2m0s; FC209"},
 		{"upstream in one of several", []string{"n/a.conf", up, "n/c.conf", up, "n/b.conf", "server { location / { proxy_pass http://a; } }"}, "a >= 1 >= 1m0s; FC001"},
 		{"in a ConfigMap", []string{"c.yaml", "kind: ConfigMap\napiVersion: v1\ndata:\n  nginx.conf: |\n    events {}\n    http {\n      proxy_next_upstream off;\n      include /etc/nginx/conf.d/*.conf;\n    }\n  default.conf: |\n    upstream a { server 10.0.0.1; server 10.0.0.2; }\n    server { location / { proxy_pass http://a; } }\n"}, "a 1 1m0s; "},
+		{"in a dump", []string{"dump.conf", "# configuration file /etc/nginx/nginx.conf:\nevents {}\nhttp { include /etc/nginx/mime.types; proxy_next_upstream off; include conf.d/*.conf; }\n\n# configuration file /etc/nginx/conf.d/a.conf:\n" + up + "server { location / { proxy_pass http://a; } }\n"}, "a 1 1m0s; "},
 		{"types", []string{"nginx.conf", "http { include mime.types; include /etc/nginx/fastcgi_params; server { location / { proxy_pass http://10.0.0.1; } } }"}, "10.0.0.1 1 1m0s; "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

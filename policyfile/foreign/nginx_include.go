@@ -1,8 +1,10 @@
 package foreign
 
 import (
+	"bytes"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -76,9 +78,11 @@ func nginxTrees(parts []Part) (trees []nginxTree) {
 func join(parts []Part) *nginxJoiner {
 	j := &nginxJoiner{left: maxIncludes}
 	for i := range parts {
-		p := &nginxParser{part: &parts[i], data: parts[i].Text, line: 1, column: 1}
-		if all, fault := p.block(0); fault == nil { // speaksNginx has reported it
-			j.files = append(j.files, &nginxFile{path: nginxPath(&parts[i]), all: all})
+		for _, text := range dumped(parts[i].Text) {
+			p := &nginxParser{part: &parts[i], data: text.data, line: text.line, column: 1}
+			if all, fault := p.block(0); fault == nil { // speaksNginx has reported it
+				j.files = append(j.files, &nginxFile{path: path.Join(nginxPath(&parts[i]), text.name), all: all})
+			}
 		}
 	}
 	j.paths = map[string][]*nginxFile{}
@@ -101,6 +105,34 @@ func join(parts []Part) *nginxJoiner {
 		}
 	}
 	return j
+}
+
+// dump is a file in the output of nginx -T, or a text that is none.
+type dump struct {
+	name string
+	data []byte
+	line int
+}
+
+// dumpMark is the line that nginx -T writes before each file.
+var dumpMark = regexp.MustCompile(`(?m)^# configuration file (\S+):\r?$`)
+
+// dumped splits the output of nginx -T into its files.
+func dumped(text []byte) (files []dump) {
+	marks := dumpMark.FindAllSubmatchIndex(text, -1)
+	if len(marks) == 0 {
+		return []dump{{"", text, 1}}
+	}
+	line, before := 1, 0
+	for i, m := range marks {
+		end := len(text)
+		if i+1 < len(marks) {
+			end = marks[i+1][0]
+		}
+		line, before = line+bytes.Count(text[before:m[0]], []byte("\n")), m[0]
+		files = append(files, dump{string(text[m[2]:m[3]]), text[m[0]:end], line})
+	}
+	return files
 }
 
 // mark marks what f includes.
