@@ -125,6 +125,18 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 		at, _ = d.Place("total")
 	}
 	attempt, attempts := p.AttemptTimeout(), attempts(&p)
+	// Of software whose total is not hard, what begins within it goes on.
+	if d.Longest > p.Total {
+		id := "FC207"
+		if attempt < p.Total {
+			id = "FC208"
+		}
+		if attempt >= p.Total || time.Duration(attempts-1)*attempt >= p.Total {
+			r.add(id, at, d.Name, "%s may need %v for %d attempts of %v: none begins after %v, and the last goes on, so that a call may take %v",
+				d.Name, time.Duration(attempts)*attempt, attempts, attempt, p.Total, d.Longest)
+		}
+		return
+	}
 	if attempt >= p.Total {
 		r.add("FC207", at, d.Name, "one attempt on %s may take %v, the whole call %v: nothing is left for a retry", d.Name, attempt, p.Total)
 		return

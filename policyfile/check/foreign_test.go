@@ -61,6 +61,8 @@ func TestFixturesAreReal(t *testing.T) {
 	}{
 		{"nginx", "nginx-light", "nginx-bad.conf", []string{"-t", "-e", "stderr", "-g", "pid /dev/null;", "-c"}},
 		{"nginx", "nginx-light", "nginx-good.conf", []string{"-t", "-e", "stderr", "-g", "pid /dev/null;", "-c"}},
+		{"nginx", "nginx-light", "nginx-modules.conf", []string{"-t", "-e", "stderr", "-g", "pid /dev/null;", "-c"}},
+		{"haproxy", "haproxy", "haproxy-guards.cfg", []string{"-c", "-f"}},
 		{"haproxy", "haproxy", "haproxy-bad.cfg", []string{"-c", "-f"}},
 		{"haproxy", "haproxy", "haproxy-good.cfg", []string{"-c", "-f"}},
 	} {
@@ -77,10 +79,30 @@ func TestFixturesAreReal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.CommandContext(t.Context(), tool, append(tt.args, path)...).CombinedOutput()
+			cmd := exec.CommandContext(t.Context(), tool, append(tt.args, path)...)
+			cmd.Env = append(os.Environ(), "LEDGER_RETRIES=3")
+			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
+	}
+}
+
+// Larger files of nginx and HAProxy are read as these programs read them.
+func TestForeignWhole(t *testing.T) {
+	for name, want := range map[string]string{
+		"nginx-modules.conf": "carts 2 4s; carts 2 4s; carts 2 10s; carts 1 1m0s; carts 2 2m0s; FC209 FC209 FC306 FC306",
+		"haproxy-guards.cfg": "orders 3 21s; ledger >= 1 >= 7s; queue 4 7s; FC001 FC601",
+	} {
+		path := filepath.Join("..", "foreign", "testdata", name)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := ReadAll([]Input{{Name: path, Data: data, Beside: true}})
+		if got := verdict(read); read.Err() != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", name, got, read.Err(), want)
+		}
 	}
 }

@@ -44,6 +44,7 @@ type Load struct {
 	// figures may be higher.
 	AtLeast bool `json:"at_least,omitzero"`
 
+	longer bool // Duration is no upper bound
 	kind   forbear.Kind
 	at     policyfile.Position
 	around reach // the factors of the other layers
@@ -125,8 +126,13 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	if l.Duration = unbounded(&d.Policy); another {
 		l.Duration = p.AttemptTimeout()
 	}
-	if !refuses(s, d, "total.missing") {
+	switch bounded := !refuses(s, d, "total.missing"); {
+	case d.Longest > 0:
+		l.Duration, l.longer = d.Longest, d.AtLeast && !bounded
+	case bounded:
 		l.Duration = min(p.Total, l.Duration)
+	default:
+		l.longer = d.AtLeast
 	}
 	return l
 }
@@ -190,9 +196,17 @@ func (r *run) limits(l *Load) {
 		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s, of which not all could be judged: the limit is %s",
 			l.Dependency, atLeast(true), number(l.PathWith), path, number(r.MaxAmplification))
 	}
-	if r.MaxDuration > 0 && !l.kind.Durable() && l.Duration > r.MaxDuration {
-		r.add("FC505", l.at, l.Dependency, "a call to %s may take %v: the limit is %v", l.Dependency, l.Duration, r.MaxDuration)
+	if r.MaxDuration > 0 && !l.kind.Durable() && (l.longer || l.Duration > r.MaxDuration) {
+		r.add("FC505", l.at, l.Dependency, "a call to %s may take %s: the limit is %v", l.Dependency, l.duration(), r.MaxDuration)
 	}
+}
+
+// duration is the longest call in words.
+func (l *Load) duration() string {
+	if l.Duration == math.MaxInt64 {
+		return "unbounded"
+	}
+	return atLeast(l.longer) + l.Duration.String()
 }
 
 // atLeast stands before a figure that is no upper bound.
@@ -227,8 +241,8 @@ func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
 	if longer > 1 {
 		others = fmt.Sprintf(", and %s for less", plural(longer-1, "other"))
 	}
-	r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %v%s",
-		d.Name, attempt, l.Service, l.Dependency, l.Duration, others).Key = l.Dependency
+	r.add("FC210", at, d.Name, "an attempt on %s ends after %v, while %s may go on calling %s for %s%s",
+		d.Name, attempt, l.Service, l.Dependency, l.duration(), others).Key = l.Dependency
 }
 
 // walker follows calls upwards. done keeps the result for each service,

@@ -129,6 +129,11 @@ func (r *run) layers() []*unit {
 		for _, u := range group {
 			u.load.stack(most, u.layer())
 		}
+		// What may retry and is not known to is no finding: it makes the figures open.
+		most = slices.DeleteFunc(most, func(u *unit) bool { return u.load.Attempts < 2 })
+		if len(most) < 2 {
+			continue
+		}
 		// One group may hold the same units as another, under a longer name.
 		at := most[slices.IndexFunc(most, func(u *unit) bool { return u.source.File.Format != "" })]
 		key := fmt.Sprint(at.dep.At)
@@ -172,11 +177,13 @@ func (l *Load) stack(most []*unit, own string) {
 		if u.layer() == own || slices.Contains(l.Layers, u.layer()) {
 			continue
 		}
+		if l.AtLeast = l.AtLeast || u.load.AtLeast; u.load.Attempts < 2 {
+			continue
+		}
 		l.Layers = append(l.Layers, u.layer())
 		l.around.without *= u.load.Without
 		l.around.with *= u.load.With
 		l.around.busy *= u.load.Busy
-		l.AtLeast = l.AtLeast || u.load.AtLeast
 	}
 }
 

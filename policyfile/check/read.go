@@ -19,6 +19,9 @@ type Input struct {
 	// Met says that the file was met in a folder, and not named: it need not be
 	// recognized.
 	Met bool
+	// Beside says that Name is the path of the file, and that files below its folder
+	// may be read when it includes them.
+	Beside bool
 }
 
 // Reading is what a set of files holds.
@@ -41,36 +44,60 @@ func (r *Reading) Names() []string { return r.names }
 // are read together, since a route may stand in one and its cluster in another.
 func ReadAll(inputs []Input) *Reading {
 	r := &Reading{}
-	var parts []foreign.Part
-	comments := map[string][]*directive{}
+	t := &intake{Reading: r, comments: map[string][]*directive{}}
 	for _, in := range inputs {
-		r.names = append(r.names, in.Name)
-		comments[in.Name] = directives(in.Name, in.Data)
-		opened := foreign.Open(in.Name, in.Data, in.Format)
-		for _, p := range opened.Policies {
-			r.policy(in.Name, p)
-		}
-		for _, f := range opened.Faults {
-			r.problem(report.Unread, f.Position, f.Message, true)
-		}
-		parts = append(parts, opened.Parts...)
-		switch {
-		case len(opened.Parts)+len(opened.Policies) > 0:
-			r.Files++
-		case len(opened.Faults) == 0:
-			r.unrecognized(in, opened)
-		}
+		t.open(in)
 	}
-	for _, f := range foreign.Read(parts) {
+	t.include(inputs)
+	for _, l := range t.left {
+		r.unrecognized(l.Input, l.opened)
+	}
+	for _, f := range foreign.Read(t.parts) {
 		r.Sources = append(r.Sources, Source{File: f.File, Refused: f.Refused})
 	}
 	if r.Files == 0 && len(r.Problems) == 0 {
 		r.Problems = []report.Problem{{Kind: report.Unrecognized, Message: "no file to judge", Fatal: true}}
 	}
 	for i := range r.Sources {
-		r.Sources[i].directives = comments[r.Sources[i].File.Name]
+		r.Sources[i].directives = t.comments[r.Sources[i].File.Name]
 	}
 	return r
+}
+
+// intake is a reading while its files are opened.
+type intake struct {
+	*Reading
+	parts    []foreign.Part
+	comments map[string][]*directive
+	left     []unread
+}
+
+// unread is a file that nothing reads by itself.
+type unread struct {
+	Input
+	opened *foreign.Opened
+}
+
+// open opens a file, and keeps what it holds.
+func (t *intake) open(in Input) {
+	if _, again := t.comments[in.Name]; !again {
+		t.names = append(t.names, in.Name)
+	}
+	t.comments[in.Name] = directives(in.Name, in.Data)
+	opened := foreign.Open(in.Name, in.Data, in.Format)
+	for _, p := range opened.Policies {
+		t.policy(in.Name, p)
+	}
+	for _, f := range opened.Faults {
+		t.problem(report.Unread, f.Position, f.Message, true)
+	}
+	t.parts = append(t.parts, opened.Parts...)
+	switch {
+	case len(opened.Parts)+len(opened.Policies) > 0:
+		t.Files++
+	case len(opened.Faults) == 0:
+		t.left = append(t.left, unread{in, opened})
+	}
 }
 
 // policy reads a policy file. What is wrong with it keeps nothing else in it from

@@ -23,6 +23,8 @@ type Part struct {
 	Root *tree.Node
 	Text []byte
 	pin  *policyfile.Position
+	// called is the name of the file, or of the key that a text stands under.
+	called string
 }
 
 // at is a position in Text; what has no place counts as line 1.
@@ -127,7 +129,7 @@ func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bo
 			return true
 		}
 		if ok || o.format == p.name {
-			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, pin: pin})
+			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, pin: pin, called: called})
 			return true
 		}
 	}

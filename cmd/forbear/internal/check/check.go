@@ -258,7 +258,7 @@ func (q *gate) read() *check.Reading {
 		if name == find.Stdin {
 			name = find.StdinName
 		}
-		inputs = append(inputs, check.Input{Name: name, Data: data, Format: q.from, Met: file.Met})
+		inputs = append(inputs, check.Input{Name: name, Data: data, Format: q.from, Met: file.Met, Beside: file.Name != find.Stdin})
 	}
 	read := check.ReadAll(inputs)
 	read.Problems = append(problems, read.Problems...)

@@ -1,0 +1,249 @@
+package foreign
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// nginxUnit is one place that requests are passed on from, with what holds there.
+type nginxUnit struct {
+	*nginxWalk
+	nginxScope
+	module   nginxModule
+	dep      policyfile.Dependency
+	upstream *nginxUpstream
+	attempt  time.Duration
+	refused  bool // R-9 is
+}
+
+// pass judges one place that requests are passed on from. Places with the same
+// address and the same directives above them are one.
+func (w *nginxWalk) pass(pass directive, m nginxModule, s nginxScope) {
+	// Only a stream has a proxy_pass in the server's own block.
+	s.stream = s.stream || m.prefix == "proxy" && s.block == "server"
+	scheme, host := nginxAddress(s.value(pass.args[1]))
+	u := &nginxUnit{nginxWalk: w, nginxScope: s, module: m, upstream: w.upstream(host, s.stream)}
+	u.dep = policyfile.Dependency{Name: host, Service: u.upstream.host, At: pass.at, Protocol: "http"}
+	if s.stream {
+		u.dep.Protocol = "tcp"
+	}
+	key := []string{fmt.Sprint(pass.at.File, "\x00", w.root.name, scheme, "\x00", host, m, s.stream, s.udp, s.writes)}
+	for _, name := range []string{"next_upstream", "next_upstream_tries", "next_upstream_timeout", "read_timeout", "connect_timeout", "ssl", "ssl_verify"} {
+		if d, ok := u.get(name); ok {
+			key = append(key, fmt.Sprint(name, d.at))
+			if len(d.path) > len(u.dep.Route) {
+				u.dep.Route = d.path
+			}
+		}
+	}
+	unit := strings.Join(key, "\x00")
+	if w.seen[unit] {
+		return
+	}
+	w.seen[unit] = true
+	if m.prefix != "proxy" || scheme == m.tls {
+		u.dep.Route = strings.TrimSpace(u.dep.Route + " " + scheme)
+	}
+	u.judge(scheme)
+}
+
+// get returns a directive of the unit's module. Streams connect, and do not read.
+func (u *nginxUnit) get(name string) (nginxSetting, bool) {
+	if (name == "connect_timeout" || name == "ssl") && !u.stream || name == "read_timeout" && u.stream {
+		return nginxSetting{}, false
+	}
+	d, ok := u.set[u.module.prefix+"_"+name]
+	return d, ok
+}
+
+func (u *nginxUnit) judge(scheme string) {
+	d := &u.dep
+	when, said := u.get("next_upstream")
+	words, at := []string{"error", "timeout"}, d.At
+	if said {
+		words, at = when.args[1:], when.at
+	}
+	tries, from, open := u.tries(at)
+	if slices.Contains(words, "off") || u.stream && u.udp {
+		tries, open = 1, false
+	}
+	retries(d, tries-1, from)
+	u.verifies(scheme)
+	u.attempt = u.duration("per_attempt", "read_timeout")
+	if u.stream {
+		u.attempt = u.duration("per_attempt", "connect_timeout")
+	}
+	d.Policy.PerAttempt, d.Longest = u.attempt, time.Duration(tries)*u.attempt
+	if open {
+		d.AtLeast = true
+		u.opened()
+	}
+	if !d.Policy.Disabled {
+		u.nextUpstream(words, at)
+	} else {
+		d.Lacks = append(d.Lacks, "budget", "total.missing")
+	}
+	u.fallback()
+	if d.Policy.Disabled && !open && !u.refused {
+		// A place that retries nothing needs one row, whatever directives it has.
+		key := fmt.Sprint(d.At.File, "\x00", d.Name, d.Longest)
+		if u.seen[key] {
+			u.r.quiet(d.At)
+			return
+		}
+		u.seen[key] = true
+	}
+	u.r.add(*d)
+}
+
+// opened notes why the tries cannot be counted. Of names, which most files have, that
+// is said once a file.
+func (u *nginxUnit) opened() {
+	d, limit := &u.dep, u.module.prefix+"_next_upstream_tries"
+	if !u.upstream.named {
+		u.note(d.At, d.Name, fmt.Sprintf("%s %s: without %s each address is tried", d.Name, u.upstream.open, limit))
+	} else if key := d.At.File + "\x00names"; !u.noted[key] {
+		u.noted[key] = true
+		u.r.unjudged(d.At, d.Name, "%s %s, of which each is tried without %s: so it is with every name in this file", d.Name, u.upstream.open, limit)
+	}
+}
+
+// fallback notes a location that failed requests are handed to, and that passes them
+// on again.
+func (u *nginxUnit) fallback() {
+	page, ok := u.set["error_page"]
+	if !ok {
+		return
+	}
+	target := page.args[len(page.args)-1]
+	failed := slices.ContainsFunc(page.args, func(a string) bool { return slices.Contains([]string{"500", "502", "503", "504"}, a) })
+	if failed && strings.HasPrefix(target, "@") && target != u.location && u.root.fallbacks[target] {
+		u.note(page.at, u.dep.Name, fmt.Sprintf("error_page hands failed requests to %s, which passes them on again: its attempts come on top", target))
+	}
+}
+
+// tries returns how many servers are asked at most, or at least when open. at is
+// where that is said.
+func (u *nginxUnit) tries(at policyfile.Position) (n int, from policyfile.Position, open bool) {
+	n, open = max(u.upstream.servers, 1), u.upstream.open != ""
+	limit, ok := u.get("next_upstream_tries")
+	if !ok {
+		return n, at, open
+	}
+	most, err := strconv.Atoi(limit.arg())
+	switch {
+	case err != nil: // a template's: it cannot make nginx try more servers than there are
+		return n, limit.at, open
+	case most <= 0: // no limit
+		return n, limit.at, open
+	case open:
+		return most, limit.at, false
+	}
+	return min(n, most), limit.at, false
+}
+
+// verifies judges TLS: nginx does not verify certificates unless asked to.
+func (u *nginxUnit) verifies(scheme string) {
+	verify, ok := u.get("ssl_verify")
+	on := scheme != "" && scheme == u.module.tls
+	if tls, ok := u.get("ssl"); ok && u.stream {
+		on = tls.arg() == "on"
+	}
+	name := u.module.prefix + "_ssl_verify"
+	switch {
+	case ok && unset(verify.arg()):
+		u.note(verify.at, u.dep.Name, name+" is a template's variable: whether certificates are verified is not known")
+	case ok && verify.arg() == "on":
+		if on && !u.dep.Policy.Disabled {
+			u.r.cannot(&u.dep, "R-9", "", "nginx asks the next server too when a certificate is refused")
+		}
+	case on && ok:
+		u.refused = true
+		u.r.refuse(verify.at, "R-9", &u.dep, "tls.verify", "%s is off: any certificate is accepted", name)
+	case on:
+		u.refused = true
+		u.r.refuse(u.dep.At, "R-9", &u.dep, "tls.verify", "%s is off, as it is by default: any certificate is accepted", name)
+	case strings.HasPrefix(scheme, "$") && u.module.tls != "":
+		u.note(u.dep.At, u.dep.Name, fmt.Sprintf("%s is asked with the scheme %s: with %s no certificate is verified", u.dep.Name, scheme, u.module.tls))
+	}
+}
+
+// duration returns a time-out, or its default.
+func (u *nginxUnit) duration(field, name string) time.Duration {
+	d, ok := u.get(name)
+	if !ok {
+		return nginxTimeout
+	}
+	u.dep.SetPlace(field, d.at)
+	t, ok := nginxTime(d.arg())
+	if !ok {
+		u.unread(d)
+		return nginxTimeout
+	}
+	return t
+}
+
+// unread notes a value that a template fills in.
+func (u *nginxUnit) unread(d nginxSetting) {
+	u.note(d.at, u.dep.Name, fmt.Sprintf("%s %s is not known here", d.args[0], d.arg()))
+}
+
+// nextUpstream judges when and for how long the next server is tried.
+func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
+	d := &u.dep
+	if !u.stream {
+		u.words(words, at)
+	}
+	u.r.cannot(d, "R-7", "budget", "nginx has no retry budget: what fails goes on to the next server, whatever the load")
+	if !u.stream {
+		u.r.cannot(d, "R-5", "", "nginx does not read Retry-After: a server that asks for a pause is asked again at once")
+	}
+	u.r.cannot(d, "R-1", "", "nginx asks the next server at once, without a wait")
+	// A schedule is the only form that can say so: a base of zero means the default.
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
+	limit, ok := u.get("next_upstream_timeout")
+	if ok {
+		at = limit.at
+		if d.Policy.Total, ok = nginxTime(limit.arg()); !ok {
+			u.unread(limit)
+			d.Lacks = append(d.Lacks, "total.missing")
+			return
+		}
+	}
+	d.SetPlace("total", at)
+	// Zero is nginx's default and means no limit.
+	if d.Policy.Total == 0 {
+		u.r.refuse(at, "R-3", d, "total.missing", "%s_next_upstream_timeout is 0, as it is by default: nothing bounds the tries in time", u.module.prefix)
+		return
+	}
+	// It bounds when a try may begin, and the last one goes on.
+	d.Longest = min(d.Longest, d.Policy.Total+u.attempt)
+	if d.AtLeast {
+		d.Longest = d.Policy.Total + u.attempt
+	}
+}
+
+// words judges for what failures the next server is tried.
+func (u *nginxUnit) words(words []string, at policyfile.Position) {
+	d := &u.dep
+	for _, word := range words {
+		status, ok := strings.CutPrefix(word, "http_")
+		switch {
+		case unset(word):
+			u.note(at, d.Name, fmt.Sprintf("%s_next_upstream %s is not known here", u.module.prefix, word))
+		case ok && slices.Contains(never, status), word == "not_found":
+			u.r.refuse(at, "R-4", d, "classify."+word, "%s is tried again: the same request gets the same answer", word)
+		// Without this word nginx repeats no POST, LOCK or PATCH.
+		case word == "non_idempotent" && u.writes == writesArrive:
+			u.r.refuse(at, "R-6", d, "methods", "non_idempotent repeats POST, with or without an Idempotency-Key")
+		case word == "non_idempotent" && u.writes == writesMayArrive:
+			u.note(at, d.Name, "non_idempotent repeats POST, with or without an Idempotency-Key, unless the conditions on the method here keep it out")
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package foreign
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// routesOf lists the dependencies of a text by name, service and route.
+func routesOf(name, text string) (all []string) {
+	for _, result := range Read(Open(name, []byte(text), "").Parts) {
+		for _, d := range result.File.Dependencies {
+			all = append(all, fmt.Sprintf("%s (%s) %s", d.Name, d.Service, d.Route))
+		}
+	}
+	return all
+}
+
+// A route is the block whose directives hold: one more location with the same ones
+// changes nothing that a baseline knows.
+func TestNginxRoutes(t *testing.T) {
+	const text = `
+upstream a { server payments.shop.svc.cluster.local:80; server payments.shop.svc.cluster.local:81; }
+upstream b { server 10.0.0.1; server 10.0.0.2; }
+server {
+  listen 80; server_name shop.example;
+  location /a { proxy_pass http://a; }
+  location /b { proxy_pass http://b; proxy_next_upstream_tries 2; }
+  location ~ ^/c { proxy_read_timeout 5s; proxy_pass https://b; }
+}
+server {
+  listen 81; server_name shop.example;
+  proxy_next_upstream_tries 2;
+  location /a { proxy_pass http://a; }
+  location /b { grpc_pass grpc://b; }
+}`
+	want := []string{
+		"a (payments.shop.svc.cluster.local) ",
+		"b () shop.example 80 /b",
+		"b () shop.example 80 ~ ^/c https",
+		"a (payments.shop.svc.cluster.local) shop.example 81",
+		"b () grpc",
+	}
+	if got := routesOf("a.conf", text); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The number of files and of their includes does not keep a run from ending.
+func TestManyNginxFiles(t *testing.T) {
+	var parts []Part
+	for i := range 2000 {
+		name := fmt.Sprintf("a/b/c/d/e/site%d/nginx.conf", i)
+		text := "include /etc/nginx/conf.d/*.conf; include x.conf; include y/*/z.conf; server { location / { proxy_pass http://10.0.0.1; } }"
+		parts = append(parts, Open(name, []byte(text), "").Parts...)
+	}
+	if got := len(Wanted(parts)); got != 3*2000 {
+		t.Errorf("%d includes", got)
+	}
+	if got := len(Read(parts)); got != 2000 {
+		t.Errorf("%d files", got)
+	}
+}

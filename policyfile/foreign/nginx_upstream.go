@@ -1,0 +1,172 @@
+package foreign
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// nginxUpstream is a group of servers.
+type nginxUpstream struct {
+	// servers counts the addresses that are tried for one request: those of backup
+	// servers too, and none of a server that is down.
+	servers int
+	// open says why there may be more, or "".
+	open string
+	// named says that it is since servers have names.
+	named bool
+	// host is the name that all servers have, or "".
+	host string
+}
+
+// findUpstreams collects the upstreams below a block, by context and name: streams
+// have their own.
+func findUpstreams(block []directive, context string, into map[string]*nginxUpstream) {
+	for _, d := range block {
+		switch {
+		case d.args[0] == "upstream" && len(d.args) > 1:
+			into[context+d.args[1]] = readUpstream(d)
+		case d.args[0] == "stream":
+			findUpstreams(d.block, "stream ", into)
+		case d.args[0] == "http":
+			findUpstreams(d.block, "", into)
+		}
+	}
+}
+
+// readUpstream counts the servers of an upstream. How requests are shared out among
+// them, and when one of them counts as failed, does not change that each may be
+// tried.
+func readUpstream(d directive) *nginxUpstream {
+	u := &nginxUpstream{}
+	var names []string
+	for _, s := range d.block {
+		switch {
+		case s.args[0] == "include":
+			u.open = "includes " + s.arg() + ", which is not among the files"
+		case strings.HasPrefix(s.args[0], "balancer_by_lua"):
+			u.open = "has a balancer in Lua"
+		case s.args[0] == "server" && len(s.args) > 1 && !slices.Contains(s.args, "down"):
+			u.servers++
+			host := hostOnly(s.args[1])
+			names = append(names, host)
+			if !isAddress(host) {
+				u.named = true
+			}
+		}
+	}
+	if u.named = u.named && u.open == ""; u.named {
+		u.open = "has servers by name, and a name may have several addresses"
+	}
+	names = slices.Compact(names)
+	if len(names) == 1 && !isAddress(names[0]) && !unset(names[0]) {
+		u.host = names[0]
+	}
+	if u.servers == 0 && u.open == "" {
+		u.open = "has no server in the files"
+	}
+	return u
+}
+
+// hostOnly cuts off a port.
+func hostOnly(address string) string {
+	if strings.HasPrefix(address, "unix:") {
+		return address
+	}
+	if i := strings.LastIndexByte(address, ':'); i >= 0 && !strings.HasSuffix(address, "]") && !strings.HasSuffix(address, "}") {
+		return address[:i]
+	}
+	return address
+}
+
+// isAddress reports whether a host is one address, and not a name of which there
+// may be several.
+func isAddress(host string) bool {
+	if strings.HasPrefix(host, "unix:") {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}
+
+// writesAPI reports whether the API of a commercial nginx may change the servers
+// of upstreams.
+func writesAPI(d directive) bool {
+	return d.args[0] == "api" && slices.Contains(d.args, "write=on") || slices.ContainsFunc(d.block, writesAPI)
+}
+
+// upstream finds what an address stands for: an upstream of the same tree, or the
+// only one of that name, or a single server.
+func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
+	name := host
+	if stream {
+		name = "stream " + host
+	}
+	if u := w.root.upstreams[name]; u != nil {
+		return w.changed(u)
+	}
+	var found []*nginxUpstream
+	for _, root := range w.roots {
+		// A file that stands for itself does not say what it is included in.
+		if u := root.upstreams[name]; u != nil {
+			found = append(found, u)
+		} else if u := root.upstreams[host]; u != nil {
+			found = append(found, u)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return w.changed(found[0])
+	case len(found) > 1:
+		return &nginxUpstream{servers: 1, open: "is an upstream of several files, of which none can be told to be meant"}
+	case strings.Contains(host, "$"):
+		return &nginxUpstream{servers: 1, open: "is not known before nginx runs"}
+	case !isAddress(hostOnly(host)):
+		return &nginxUpstream{servers: 1, named: true, open: "is a name and may have several addresses"}
+	}
+	return &nginxUpstream{servers: 1}
+}
+
+// changed is u, of which more is open when its servers may be changed.
+func (w *nginxWalk) changed(u *nginxUpstream) *nginxUpstream {
+	if w.dynamic && u.open == "" {
+		u.open = "may be changed through the API"
+	}
+	return u
+}
+
+// nginxVariable matches a variable in an argument.
+var nginxVariable = regexp.MustCompile(`\$(\w+|\{\w+\})`)
+
+// value fills in the variables that are set to a text above.
+func (s *nginxScope) value(text string) string {
+	for range 5 {
+		before := text
+		text = nginxVariable.ReplaceAllStringFunc(text, func(v string) string {
+			if d, ok := s.set["$"+strings.Trim(v, "${}")]; ok {
+				return d.args[2]
+			}
+			return v
+		})
+		if text == before || len(text) > 1000 {
+			break
+		}
+	}
+	return text
+}
+
+// nginxAddress splits an address, with or without a scheme and a path. A socket's
+// path ends at a colon.
+func nginxAddress(address string) (scheme, host string) {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		scheme, rest = "", address
+	}
+	if path, ok := strings.CutPrefix(rest, "unix:"); ok {
+		path, _, _ = strings.Cut(path, ":")
+		return scheme, "unix:" + path
+	}
+	host, _, _ = strings.Cut(rest, "/")
+	return scheme, host
+}
