@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -139,12 +140,12 @@ func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
 	if v := s.get("retry-non-idempotent"); v != nil && v.True() && !slices.Contains(when.args, "non_idempotent") {
 		when.args = append(when.args, "non_idempotent")
 	}
-	set := map[string]directive{}
+	set := map[string]nginxSetting{}
 	if v := s.get("proxy-next-upstream-timeout"); v != nil {
-		set["proxy_next_upstream_timeout"] = directive{args: []string{"", v.Text()}, at: v.At}
+		set["proxy_next_upstream_timeout"] = nginxSetting{directive: directive{args: []string{"", v.Text()}, at: v.At}}
 	}
 	r.ingressTries(d, when, s.get("proxy-next-upstream-tries"))
-	d.Policy.PerAttempt = nginxReadTimeout
+	d.Policy.PerAttempt = nginxTimeout
 	if v := s.get("proxy-read-timeout"); v != nil {
 		d.SetPlace("per_attempt", v.At)
 		if t, ok := nginxTime(v.Text()); ok {
@@ -157,8 +158,14 @@ func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
 		}
 	}
 	r.ingressTLS(d, s)
+	d.Longest = time.Duration(d.Policy.MaxRetries+1) * d.Policy.PerAttempt
 	if !d.Policy.Disabled {
-		r.nextUpstream(d, when, when.at, set)
+		u := &nginxUnit{
+			nginxWalk: &nginxWalk{r: r, noted: map[string]bool{}}, nginxScope: nginxScope{set: set},
+			module: nginxModule{"proxy", "https"}, dep: *d, attempt: d.Policy.PerAttempt,
+		}
+		u.nextUpstream(when.args[1:], when.at)
+		*d = u.dep
 	}
 	r.add(*d)
 }
