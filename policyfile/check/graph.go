@@ -125,6 +125,10 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	if l.Duration = unbounded(&d.Policy); another {
 		l.Duration = p.AttemptTimeout()
 	}
+	// Without a bound for one attempt it may take as long as the call.
+	if slices.Contains(d.Lacks, "per_attempt") {
+		l.Duration = math.MaxInt64
+	}
 	if !refuses(s, d, "total.missing") {
 		l.Duration = min(p.Total, l.Duration)
 	}
@@ -191,8 +195,17 @@ func (r *run) limits(l *Load) {
 			l.Dependency, atLeast(true), number(l.PathWith), path, number(r.MaxAmplification))
 	}
 	if r.MaxDuration > 0 && !l.kind.Durable() && l.Duration > r.MaxDuration {
-		r.add("FC505", l.at, l.Dependency, "a call to %s may take %v: the limit is %v", l.Dependency, l.Duration, r.MaxDuration)
+		r.add("FC505", l.at, l.Dependency, "a call to %s may take %s: the limit is %v", l.Dependency, span(l.Duration), r.MaxDuration)
 	}
+}
+
+// span shows how long a call may take. What has no bound is the longest duration there
+// is.
+func span(d time.Duration) string {
+	if d == math.MaxInt64 {
+		return "any time"
+	}
+	return d.String()
 }
 
 // atLeast stands before a figure that is no upper bound.
@@ -207,7 +220,7 @@ func atLeast(open bool) string {
 // sources, with the longest of that service's own calls. A caller that gives
 // up first leaves the work below running for no one, and asks for it again.
 func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
-	if d.Policy.Kind.Durable() {
+	if d.Policy.Kind.Durable() || slices.Contains(d.Lacks, "per_attempt") {
 		return
 	}
 	attempt := d.Policy.AttemptTimeout()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/report"
@@ -29,8 +30,8 @@ func Markdown(w io.Writer, read *Reading, r *Result) error {
 	}
 	b.WriteString("\n## Worst case\n\n| Call | Attempts | Load, no budget | Load, with budget | Busy client | Longest |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, l := range r.Loads {
-		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %sx | %v |\n", cell(strings.Join(l.Path, " → ")), l.Attempts,
-			atLeast(l.AtLeast)+number(l.PathWithout), atLeast(l.AtLeast)+number(l.PathWith), number(l.PathBusy), l.Duration)
+		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %sx | %s |\n", cell(strings.Join(l.Path, " → ")), l.Attempts,
+			atLeast(l.AtLeast)+number(l.PathWithout), atLeast(l.AtLeast)+number(l.PathWith), number(l.PathBusy), span(l.Duration))
 	}
 	counting := (&report.Report{Findings: r.Findings}).Counting()
 	fmt.Fprintf(&b, "\n## Findings: %d\n", len(counting))
@@ -86,8 +87,8 @@ func Table(w io.Writer, r *Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-*s  %8s  %18s  %18s  %12s  %s\n", width, "worst case", "attempts", "load, no budget", "load, with budget", "busy client", "longest call")
 	for _, l := range r.Loads {
-		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %v\n", width, l.Service+" -> "+l.Dependency, l.Attempts,
-			atLeast(l.AtLeast)+number(l.Without), atLeast(l.AtLeast)+number(l.With), number(l.Busy), l.Duration)
+		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %s\n", width, l.Service+" -> "+l.Dependency, l.Attempts,
+			atLeast(l.AtLeast)+number(l.Without), atLeast(l.AtLeast)+number(l.With), number(l.Busy), span(l.Duration))
 	}
 	b.WriteString(summary(r))
 	_, err := io.WriteString(w, b.String())
@@ -114,17 +115,15 @@ func summary(r *Result) string {
 	if other != path {
 		figures = fmt.Sprintf("%s%sx with budgets (%sx for busy clients), along %s; %s%sx without, along %s", sign, number(with.PathWith), number(with.PathBusy), path, sign, number(without.PathWithout), other)
 	}
-	return fmt.Sprintf("whole graph: at worst %s; longest synchronous call %v\n", figures, longest(r.Loads))
+	return fmt.Sprintf("whole graph: at worst %s; longest synchronous call %s\n", figures, span(longest(r.Loads)))
 }
 
-// longest returns the longest call of a kind whose caller waits for it. It
-// is a Stringer only for the sake of the one place that prints it.
-func longest(loads []Load) fmt.Stringer {
-	var l Load
+// longest returns the longest call of a kind whose caller waits for it.
+func longest(loads []Load) (most time.Duration) {
 	for _, x := range loads {
 		if x.kind != forbear.Event && x.kind != forbear.Webhook {
-			l.Duration = max(l.Duration, x.Duration)
+			most = max(most, x.Duration)
 		}
 	}
-	return l.Duration
+	return most
 }

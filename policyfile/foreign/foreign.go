@@ -28,6 +28,9 @@ type product struct {
 	// claims reports whether a map of a structured file is the product's. It looks
 	// at keys and kinds, and never at a text inside of a value.
 	claims func(n *tree.Node) bool
+	// shares says that a map which it claims may hold settings of others beside its
+	// own, which share it.
+	shares bool
 	// speaks reports whether a text in a notation of the product's own is one. A
 	// fault says what keeps a text that is one from being read.
 	speaks func(name string, data []byte) (bool, *policyfile.Fault)

@@ -22,6 +22,8 @@ type Part struct {
 	// product's own. The lines of Text are those of the file.
 	Root *tree.Node
 	Text []byte
+	// Path are the keys above Root, as "clients.orders".
+	Path string
 	pin  *policyfile.Position
 }
 
@@ -79,6 +81,7 @@ type opener struct {
 	// unclaimed are the documents of the file, for what an unrecognized one says
 	// of retries.
 	unclaimed []*tree.Node
+	path      []string // the keys above what is looked at
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -98,12 +101,25 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 	structured := ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".jsonc" || ext == ".json5"
 	switch {
 	case len(first) == 0:
+	case ext == ".properties":
+		o.roots(tree.Properties(o.name, data), nil, pin, depth)
+	case ext != ".toml" && first[0] != '{' && o.ini(data, pin, depth):
+	case !structured && o.records(data, pin, depth):
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):
 	case structured || depth == 0 || bytes.IndexByte(data, '\n') >= 0:
 		o.yaml(data, pin, depth)
 	}
+}
+
+// ini opens a text of sections, if it is one. A list of JSON begins as it does.
+func (o *opener) ini(data []byte, pin *policyfile.Position, depth int) bool {
+	root, ok := tree.INI(o.name, data)
+	if ok {
+		o.roots([]*tree.Node{root}, nil, pin, depth)
+	}
+	return ok
 }
 
 // spoken looks for a product whose own notation a text is in.
@@ -133,6 +149,9 @@ func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bo
 // product's configuration under its comments, or speaks of retries.
 func (o *opener) json(called string, data []byte, pin *policyfile.Position, depth int) {
 	root, err := tree.JSON(o.name, data)
+	if err != nil && commented(called) {
+		root, err = tree.JSON(o.name, tree.Uncommented(data))
+	}
 	if err == nil {
 		o.roots([]*tree.Node{root}, data, pin, depth)
 		return
@@ -143,6 +162,13 @@ func (o *opener) json(called string, data []byte, pin *policyfile.Position, dept
 		return
 	}
 	o.unparsed(err, data, pin, depth)
+}
+
+// commented reports whether the program that a file is for takes comments in JSON, as
+// .NET does.
+func commented(called string) bool {
+	base := strings.ToLower(filepath.Base(called))
+	return strings.HasSuffix(base, ".jsonc") || strings.HasSuffix(base, ".json") && strings.HasPrefix(base, "appsettings")
 }
 
 func (o *opener) yaml(data []byte, pin *policyfile.Position, depth int) {
@@ -192,7 +218,8 @@ func mentionsRetries(data []byte) bool {
 	return bytes.Contains(bytes.ToLower(data), []byte("retr")) || bytes.Contains(data, []byte("next_upstream"))
 }
 
-// roots opens the documents of a structured text.
+// roots opens the documents of a structured text. data is nil in a notation that no
+// policy file has.
 func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position, depth int) {
 	for _, root := range roots {
 		if pin != nil {
@@ -201,7 +228,7 @@ func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position
 		if depth == 0 {
 			o.unclaimed = append(o.unclaimed, root)
 		}
-		if o.format == "" && isPolicy(root) {
+		if o.format == "" && data != nil && isPolicy(root) {
 			o.Policies = append(o.Policies, Policy{data})
 			return // the reader of policy files says what is wrong with the rest
 		}
@@ -222,6 +249,9 @@ func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
 		key string
 	}
 	seen := map[*tree.Node]bool{}
+	above := o.path
+	o.path = nil
+	defer func() { o.path = above }()
 	var visit func(s step)
 	visit = func(s step) {
 		n := s.n
@@ -241,26 +271,30 @@ func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
 				return
 			}
 			for _, p := range n.Pairs {
+				o.path = append(o.path, p.Key)
 				visit(step{p.Value, p.Key})
+				o.path = o.path[:len(o.path)-1]
 			}
 		}
 	}
 	visit(step{root, key})
 }
 
-// claimed gives n to the product that claims it.
-func (o *opener) claimed(n *tree.Node) bool {
+// claimed gives n to the product that claims it, or to several that share it.
+func (o *opener) claimed(n *tree.Node) (found bool) {
 	for _, p := range products {
-		if p.claims == nil || o.format != "" && o.format != p.name || !p.claims(n) {
+		if p.claims == nil || found && !p.shares || o.format != "" && o.format != p.name || !p.claims(n) {
 			continue
 		}
-		if at, found := n.Repeated(); found {
+		if at, twice := n.Repeated(); twice && !found {
 			o.fault(at, "a key stands twice here: programs differ in which of the two they take")
 		}
-		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n})
-		return true
+		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n, Path: strings.Join(o.path, ".")})
+		if found = true; !p.shares {
+			return true
+		}
 	}
-	return false
+	return found
 }
 
 // inner opens a text inside of a value, as ConfigMaps and charts have them.
