@@ -85,22 +85,27 @@ func TestGRPC(t *testing.T) {
 		{"more than gRPC makes", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "4", "9", 1)), []string{"x5", "maxAttempts 9 is cut to 5"}, []string{"R-2"}},
 		{
 			"hedging", "c.json", config(`{"service": "a.B", "method": "Pay"}`, `"hedgingPolicy": {"maxAttempts": 3, "hedgingDelay": "0.5s", "nonFatalStatusCodes": ["NOT_FOUND"]}`),
-			[]string{"a.B/Pay [a.B/Pay] x3", "R-1 backoff.jitter: hedging sends up to 3 copies of a call, one every 500ms", "R-6 methods", "R-4 classify.grpc_NOT_FOUND"}, nil,
+			[]string{"a.B/Pay [a.B/Pay] x3", "R-1 backoff.jitter: hedging sends up to 3 copies of a call, one every 500ms", "R-6 methods", "R-4 classify.grpc_NOT_FOUND"},
+			nil,
 		},
 		{
 			"snake case", "c.yaml", "method_config:\n- name: [{service: a.B, method: GetC}]\n  timeout: 5s\n  retry_policy: {max_attempts: 3, initial_backoff: 1s, max_backoff: 5s, backoff_multiplier: 2, retryable_status_codes: [14]}\nretry_throttling: {max_tokens: 10, token_ratio: 0.1}\n",
-			[]string{"a.B/GetC [a.B/GetC] x3, waits up to 5s"}, []string{"R-7", "R-3", "quiet"},
+			[]string{"a.B/GetC [a.B/GetC] x3, waits up to 5s"},
+			[]string{"R-7", "R-3", "quiet"},
 		},
 		{"a bound for attempts", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "{", `{"perAttemptRecvTimeout": "1s", `, 1)), []string{"attempt 1s, total 5s"}, nil},
+		{"no names", "c.json", config("", policy), []string{"quiet 1\n", "note 1: a method config without names"}, []string{"R-"}},
 		{"no policy", "c.json", config(`{"service": "a.B"}`, `"waitForReady": true`), []string{"quiet 1\n"}, []string{"a.B", "R-"}},
 		{
 			"a record of DNS", "record.txt", "grpc_config=[{\"clientLanguage\": [\"go\"],\n\"serviceConfig\": " + config(`{"service": "a.B", "method": "GetC"}`, strings.Replace(policy, `"1s"`, `"90s"`, 1)) + "}]\n",
-			[]string{"a.B/GetC [a.B/GetC go] x4", "2 R-1 backoff.cap"}, []string{"fault"},
+			[]string{"a.B/GetC [a.B/GetC go] x4", "2 R-1 backoff.cap"},
+			[]string{"fault"},
 		},
 		{
 			"a zone", "example.zone", "; grpc_config=[]\n$ORIGIN example.com.\n_grpc_config.pay IN TXT (\n  \"grpc_config=[{\\\"percentage\\\": 10, \\\"serviceConfig\\\": \"\n  \"" +
 				strings.ReplaceAll(config(`{"service": "a.B"}`, strings.Replace(policy, `"1s"`, `"90s"`, 1)), `"`, `\"`) + "}]\" )\nwww IN A 192.0.2.1\n",
-			[]string{"a.B [a.B 10%] x4", "4 R-1 backoff.cap"}, []string{"fault"},
+			[]string{"a.B [a.B 10%] x4", "4 R-1 backoff.cap"},
+			[]string{"fault"},
 		},
 		{"a record with a fault", "record.txt", "grpc_config=[{\"serviceConfig\": \n", []string{"fault 1: the service config of this DNS record is not JSON"}, nil},
 		{"a text about records", "notes.txt", "Set the record grpc_config=[...] in the zone.\n", nil, []string{"fault"}},

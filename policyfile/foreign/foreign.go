@@ -43,6 +43,10 @@ var products = []product{
 	{name: "grpc", claims: claimsGRPC, read: (*reader).grpc},
 	{name: "istio", claims: claimsIstio, read: (*reader).istio},
 	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
+	{name: "resilience4j", claims: claimsResilience4j, shares: true, read: (*reader).resilience4j},
+	{name: "spring", claims: claimsSpring, shares: true, read: (*reader).spring},
+	{name: "dotnet", claims: claimsDotnet, read: (*reader).dotnet},
+	{name: "aws", claims: claimsAWS, read: (*reader).aws},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }

@@ -39,7 +39,12 @@ func (r *reader) grpc() {
 		}
 		throttling := root.Path("retry_throttling")
 		for _, method := range root.Path("method_config").List() {
-			for _, name := range grpcNames(method) {
+			names := grpcNames(method)
+			if len(names) == 0 {
+				r.quiet(method.At)
+				r.unjudged(method.At, "", "a method config without names holds for no method: for all of them its name is {}")
+			}
+			for _, name := range names {
 				name.route = strings.TrimSpace(name.route + choice)
 				r.grpcMethod(name, method, throttling)
 			}

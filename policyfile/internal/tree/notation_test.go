@@ -133,12 +133,12 @@ func FuzzLines(f *testing.F) {
 
 func TestUncommented(t *testing.T) {
 	for text, want := range map[string]string{
-		"{// a\n\"b\": 1, /* c\n*/ }":       "{    \n\"b\": 1      \n   }",
-		`{"a": "// b", "c": "\",]"}`:        `{"a": "// b", "c": "\",]"}`,
-		`[1, 2 , // x`:                      `[1, 2 ,     `,
-		`[[1,], {"a": 1 , } ,]`:             `[[1 ], {"a": 1   }  ]`,
-		`{"a": /* no end`:                   `{"a": /* no end`,
-		"\"no end \\":                       "\"no end \\",
+		"{// a\n\"b\": 1, /* c\n*/ }": "{    \n\"b\": 1      \n   }",
+		`{"a": "// b", "c": "\",]"}`:  `{"a": "// b", "c": "\",]"}`,
+		`[1, 2 , // x`:                `[1, 2 ,     `,
+		`[[1,], {"a": 1 , } ,]`:       `[[1 ], {"a": 1   }  ]`,
+		`{"a": /* no end`:             `{"a": /* no end`,
+		"\"no end \\":                 "\"no end \\",
 	} {
 		if got := string(Uncommented([]byte(text))); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
