@@ -24,7 +24,9 @@ type Part struct {
 	Text []byte
 	// Path are the keys above Root, as "clients.orders".
 	Path string
-	pin  *policyfile.Position
+	// inner tells the texts inside of a file apart; 0 is the file itself.
+	inner int
+	pin   *policyfile.Position
 }
 
 // at is a position in Text; what has no place counts as line 1.
@@ -82,6 +84,8 @@ type opener struct {
 	// of retries.
 	unclaimed []*tree.Node
 	path      []string // the keys above what is looked at
+	inners    int      // how many texts inside of the file were opened
+	within    int      // the one that is looked at, or 0
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -289,7 +293,7 @@ func (o *opener) claimed(n *tree.Node) (found bool) {
 		if at, twice := n.Repeated(); twice && !found {
 			o.fault(at, "a key stands twice here: programs differ in which of the two they take")
 		}
-		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n, Path: strings.Join(o.path, ".")})
+		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n, Path: strings.Join(o.path, "."), inner: o.within})
 		if found = true; !p.shares {
 			return true
 		}
@@ -304,6 +308,10 @@ func (o *opener) inner(n *tree.Node, key string, lines []byte, depth int) {
 	if first == "" || first[0] != '{' && first[0] != '[' && !strings.Contains(text, "\n") {
 		return
 	}
+	outer := o.within
+	o.inners++
+	o.within = o.inners
+	defer func() { o.within = outer }()
 	if padded, ok := pad(n, lines); ok {
 		o.text(key, padded, nil, depth+1)
 		return

@@ -62,6 +62,16 @@ func TestResilience4j(t *testing.T) {
 		{"a limit of time", "a.yml", "resilience4j: {retry: {instances: {a: {" + fine + "}}}, timelimiter: {instances: {a: {}}}}", []string{"attempt 1s"}, nil},
 		{"ignored", "a.yml", "resilience4j.retry.instances.a: {retryExceptions: ['c.HttpClientErrorException$NotFound'], ignoreExceptions: [c.HttpClientErrorException]}", []string{"x3"}, []string{"R-4"}},
 		{"4xx and certificates", "a.yml", "resilience4j.retry.instances.a.retryExceptions: c.HttpClientErrorException, javax.net.ssl.SSLException, c.HttpClientErrorException.TooManyRequests", []string{"R-4 classify.HttpClientErrorException", "R-9 classify.SSLException"}, []string{"TooMany"}},
+		{
+			"two services in a file", "c.yaml", "kind: ConfigMap\ndata:\n  application.yml: |\n    resilience4j.retry.configs.default.max-attempts: 9\n---\nkind: ConfigMap\ndata:\n  application.yml: |\n    resilience4j.retry.instances.b.wait-duration: 1s\n",
+			[]string{"config default [] x9", "b [] x3"},
+			nil,
+		},
+		{
+			"two services in a chart", "values.yaml", "a: {env: {resilience4j.retry.configs.default.max-attempts: 9}}\nb: {env: {resilience4j.retry.instances.b.wait-duration: 1s}}\n",
+			[]string{"config default [] x9", "b [] x3"},
+			nil,
+		},
 		{"in a map of Kubernetes", "c.yaml", "kind: ConfigMap\ndata:\n  application.properties: |\n    # retries\n    resilience4j.retry.instances.a.max-attempts=9\n", []string{"a [] x9", "5 R-2 max_retries"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })

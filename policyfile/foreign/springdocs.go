@@ -3,6 +3,7 @@ package foreign
 import (
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,13 +52,13 @@ func (r *reader) springDocs() (docs []springDoc) {
 	roots := make([]*tree.Node, len(r.parts))
 	for i, part := range r.parts {
 		roots[i] = tree.Dotted(part.Root)
-		if app, profile := springApp(part.Name, roots[i]); profile == "" {
+		if app, profile := springApp(part, roots[i]); profile == "" && part.Path == "" {
 			// Of two that hold, the later one counts.
 			always[app] = slices.Insert(always[app], 0, roots[i])
 		}
 	}
 	for i, part := range r.parts {
-		app, profile := springApp(part.Name, roots[i])
+		app, profile := springApp(part, roots[i])
 		doc := springDoc{name: part.Name, profile: profile, scope: scope{roots[i]}}
 		for _, base := range always[app] {
 			if base != roots[i] && part.Path == "" {
@@ -71,8 +72,8 @@ func (r *reader) springDocs() (docs []springDoc) {
 
 // springApp returns what the documents of one application have in common, and the
 // profile that a document holds for, or "".
-func springApp(name string, root *tree.Node) (app, profile string) {
-	app = strings.TrimSuffix(name, filepath.Ext(name))
+func springApp(part Part, root *tree.Node) (app, profile string) {
+	app = strings.TrimSuffix(part.Name, filepath.Ext(part.Name))
 	if folder, base := filepath.Split(app); strings.HasPrefix(base, "application-") || strings.HasPrefix(base, "bootstrap-") {
 		base, profile, _ = strings.Cut(base, "-")
 		app = folder + base
@@ -81,6 +82,10 @@ func springApp(name string, root *tree.Node) (app, profile string) {
 		if v := root.Loose(keys...); v.Text() != "" {
 			profile = v.Text()
 		}
+	}
+	// The texts inside of one file are those of several applications.
+	if part.inner > 0 {
+		app += ":" + strconv.Itoa(part.inner)
 	}
 	return app, profile
 }
