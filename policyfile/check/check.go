@@ -189,8 +189,8 @@ func (r *run) refused(s Source) {
 			r.values[before] = f.Field + " " + f.Value
 		}
 		r.routed(f.Route, r.findings[before:])
-		if rule == "FC001" && s.File.Format == "" {
-			found.Severity = report.Error // it can be judged: a policy file with it is refused
+		if rule == "FC001" && (s.File.Format == "" || f.Rule == "") {
+			found.Severity = report.Error // it can be judged: the program refuses a file with it
 		}
 		if s.File.Format != "" {
 			foreignHints(r.findings[before:])

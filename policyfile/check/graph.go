@@ -126,6 +126,10 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	if l.Duration = unbounded(&d.Policy); another {
 		l.Duration = p.AttemptTimeout()
 	}
+	// Without a bound for one attempt it may take as long as the call.
+	if slices.Contains(d.Lacks, "per_attempt") {
+		l.Duration = math.MaxInt64
+	}
 	switch bounded := !refuses(s, d, "total.missing"); {
 	case d.Longest > 0:
 		l.Duration, l.longer = d.Longest, d.AtLeast && !bounded
@@ -221,7 +225,7 @@ func atLeast(open bool) string {
 // sources, with the longest of that service's own calls. A caller that gives
 // up first leaves the work below running for no one, and asks for it again.
 func (r *run) givesUpFirst(d *policyfile.Dependency, callees []*Load) {
-	if d.Policy.Kind.Durable() {
+	if d.Policy.Kind.Durable() || slices.Contains(d.Lacks, "per_attempt") {
 		return
 	}
 	attempt := d.Policy.AttemptTimeout()

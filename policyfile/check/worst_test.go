@@ -89,3 +89,23 @@ func TestWorstCaseOfAnotherOwner(t *testing.T) {
 		t.Errorf("got %+v", l)
 	}
 }
+
+// TestNoInventedAttempt: where other software has no bound for one attempt, a call takes
+// as long as its deadline, or has no bound, and never a figure of forbear's own.
+func TestNoInventedAttempt(t *testing.T) {
+	const config = `{"methodConfig": [{"name": [{"service": "a.B", "method": "GetC"}], %s "retryPolicy":
+		{"maxAttempts": 3, "initialBackoff": "1s", "maxBackoff": "5s", "backoffMultiplier": 2, "retryableStatusCodes": [14]}}], "retryThrottling": {"tokenRatio": 0.1, "maxTokens": 10}}`
+	for _, tt := range []struct {
+		timeout string
+		longest time.Duration
+		shown   string
+	}{{`"timeout": "4s",`, 4 * time.Second, "4s"}, {`"timeout": "28s",`, 28 * time.Second, "28s"}, {"", math.MaxInt64, "unbounded"}} {
+		got := Run([]Source{parse(t, "c.json", fmt.Sprintf(config, tt.timeout))}, Options{Now: today, MaxDuration: time.Second})
+		if l := &got.Loads[0]; l.Duration != tt.longest || l.duration() != tt.shown {
+			t.Errorf("%q: at longest %v, want %s", tt.timeout, l.duration(), tt.shown)
+		}
+		if found := ids(got.Findings); slices.Contains(found, "FC207") || slices.Contains(found, "FC208") || !slices.Contains(found, "FC505") {
+			t.Errorf("%q: found %v", tt.timeout, found)
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 // folder. bare are those of a program's file that is known by its name or folder,
 // as "nginx" or "sites-enabled/default".
 var (
-	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".toml", ".hcl", ".conf", ".cfg", ".caddyfile"}
+	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".toml", ".hcl", ".conf", ".cfg", ".caddyfile", ".properties", ".ini", ".zone"}
 	bare       = []string{"", ".inc", ".template", ".tmpl", ".tpl", ".j2", ".vhost"}
 	programs   = []string{"nginx", "haproxy", "envoy", "caddy", "sites-available", "sites-enabled", "conf.d"}
 )
@@ -20,10 +20,11 @@ var (
 func Candidate(path string) bool {
 	path = strings.ToLower(filepath.ToSlash(path))
 	ext := filepath.Ext(path)
-	if slices.Contains(extensions, ext) {
+	folder, base := filepath.Base(filepath.Dir(path)), filepath.Base(path)
+	// The file of AWS's SDKs; the one beside it holds secrets, and no settings.
+	if slices.Contains(extensions, ext) || folder == ".aws" && base == "config" {
 		return true
 	}
-	folder, base := filepath.Base(filepath.Dir(path)), filepath.Base(path)
 	return slices.Contains(bare, ext) && slices.ContainsFunc(programs, func(s string) bool {
 		return folder == s || strings.Contains(base, s)
 	})

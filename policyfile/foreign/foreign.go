@@ -28,6 +28,9 @@ type product struct {
 	// claims reports whether a map of a structured file is the product's. It looks
 	// at keys and kinds, and never at a text inside of a value.
 	claims func(n *tree.Node) bool
+	// shares says that a map which it claims may hold settings of others beside its
+	// own, which share it.
+	shares bool
 	// speaks reports whether a text in a notation of the product's own is one. A
 	// fault says what keeps a text that is one from being read.
 	speaks func(name string, data []byte) (bool, *policyfile.Fault)
@@ -51,6 +54,10 @@ var products = []product{
 	{name: "kuma", claims: claimsKuma, read: (*reader).kuma},
 	{name: "appmesh", claims: claimsAppMesh, read: (*reader).appMesh},
 	{name: "caddy", claims: claimsCaddy, speaks: speaksCaddy, read: (*reader).caddy},
+	{name: "resilience4j", claims: claimsResilience4j, shares: true, read: (*reader).resilience4j},
+	{name: "spring", claims: claimsSpring, shares: true, read: (*reader).spring},
+	{name: "dotnet", claims: claimsDotnet, read: (*reader).dotnet},
+	{name: "aws", claims: claimsAWS, read: (*reader).aws},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }

@@ -16,8 +16,12 @@ import (
 // file says (gRFC A6).
 const grpcMaxAttempts = 5
 
-// claimsGRPC knows a service config by its lists and maps.
+// claimsGRPC knows a service config by its lists and maps, and the choices of a DNS
+// record by the config in them (gRFC A2).
 func claimsGRPC(n *tree.Node) bool {
+	if n.Path("service_config").Map() && (n.Has("percentage") || n.Path("client_language") != nil || n.Path("client_hostname") != nil) {
+		return true
+	}
 	return n.Path("method_config") != nil && n.Path("method_config").Kind == tree.List ||
 		n.Path("retry_throttling").Path("token_ratio") != nil || n.Path("retry_throttling").Path("max_tokens") != nil ||
 		n.Path("load_balancing_config").List() != nil
@@ -25,53 +29,151 @@ func claimsGRPC(n *tree.Node) bool {
 
 // grpc reads service configs (gRFC A6). maxAttempts counts the first call;
 // waits lie within 20 % of the exponential value; retryThrottling is a token
-// bucket that each success refills by tokenRatio.
+// bucket that each success refills by tokenRatio. A server that asks for a pause
+// (grpc-retry-pushback-ms) gets it, so that R-5 needs no finding.
 func (r *reader) grpc() {
 	for _, part := range r.parts {
-		throttling := part.Root.Path("retry_throttling")
-		for _, method := range part.Root.Path("method_config").List() {
-			r.grpcMethod(method, throttling)
+		root, choice := part.Root, ""
+		if inner := root.Path("service_config"); inner != nil {
+			root, choice = inner, grpcChoice(part.Root)
+		}
+		throttling := root.Path("retry_throttling")
+		for _, method := range root.Path("method_config").List() {
+			names := grpcNames(method)
+			if len(names) == 0 {
+				r.quiet(method.At)
+				r.unjudged(method.At, "", "a method config without names holds for no method: for all of them its name is {}")
+			}
+			for _, name := range names {
+				name.route = strings.TrimSpace(name.route + choice)
+				r.grpcMethod(name, method, throttling)
+			}
 		}
 	}
 }
 
-// grpcMethod reads one method config. One without a retryPolicy does not
-// retry.
-func (r *reader) grpcMethod(n, throttling *tree.Node) {
-	d := policyfile.Dependency{Name: grpcName(n), At: n.At, Protocol: "grpc"}
-	d.Policy.Kind = forbear.GRPC
-	policy := n.Get("retryPolicy")
-	// Hedging sends more without a failure: another question, which no rule
-	// here covers.
-	if hedging := n.Get("hedgingPolicy"); hedging != nil {
-		r.unjudged(hedging.At, d.Name, "%s hedges its calls, which is not judged here", d.Name)
-	}
-	if policy == nil {
-		return
-	}
-	at := policy.At
-	if v := policy.Get("maxAttempts"); v != nil {
-		// gRPC refuses a config with fewer than two attempts.
-		if m, ok := v.Number(); ok && m >= 2 {
-			retries(&d, int(min(m, grpcMaxAttempts))-1, v.At)
-		} else {
-			r.unjudged(v.At, d.Name, "maxAttempts %q of %s is not a number of at least 2", v.Value, d.Name)
+// grpcChoice says for which clients a choice of a DNS record is.
+func grpcChoice(n *tree.Node) (choice string) {
+	for _, key := range []string{"client_language", "client_hostname"} {
+		for _, v := range n.Path(key).List() {
+			choice += " " + v.Text()
 		}
 	}
-	// A duration that cannot be read stays zero and means the default: gRPC
-	// itself refuses such a config, so that it never runs.
-	r.duration(&d, "backoff.base", policy.Get("initialBackoff"), &d.Policy.Backoff.Base)
-	r.duration(&d, "backoff.cap", policy.Get("maxBackoff"), &d.Policy.Backoff.Cap)
-	// gRFC A6 fixes the jitter, and no setting changes it: every service
-	// config with retries breaks R-1.
-	r.refuse(at, "R-1", &d, "backoff.jitter", "gRPC's own retries wait within 20%% of the same time: that is not full jitter")
-	r.duration(&d, "per_attempt", policy.Get("perAttemptRecvTimeout"), &d.Policy.PerAttempt)
-	if r.duration(&d, "total", n.Get("timeout"), &d.Policy.Total); d.Policy.Total == 0 {
-		r.refuse(at, "R-3", &d, "total.missing", "no timeout bounds the call and its retries")
+	if v := n.Get("percentage").Text(); v != "" {
+		choice += " " + v + "%"
 	}
-	r.grpcCodes(&d, policy.Get("retryableStatusCodes"))
-	r.throttling(&d, throttling, at)
+	return choice
+}
+
+// grpcMethod reads what a method config says for one of its names. One without a
+// policy does not retry.
+func (r *reader) grpcMethod(name grpcName, n, throttling *tree.Node) {
+	d := policyfile.Dependency{Name: name.route, Route: name.route, Service: name.service, At: n.At, Protocol: "grpc"}
+	d.Name, _, _ = strings.Cut(name.route, " ")
+	d.Policy.Kind = forbear.GRPC
+	policy, codes := n.Path("retry_policy"), "retryable_status_codes"
+	hedging := n.Path("hedging_policy")
+	if policy == nil {
+		policy, codes = hedging, "non_fatal_status_codes"
+	}
+	if policy == nil {
+		r.quiet(n.At)
+		return
+	}
+	d.At = policy.At
+	if !r.grpcValid(&d, policy, codes) {
+		r.quiet(n.At)
+		return
+	}
+	v := policy.Path("max_attempts")
+	m, _ := v.Number()
+	if m > grpcMaxAttempts {
+		r.unjudged(v.At, d.Name, "%s: maxAttempts %s is cut to %d by gRPC's clients, unless their code allows more", d.Name, v.Text(), grpcMaxAttempts)
+	}
+	retries(&d, int(min(m, grpcMaxAttempts))-1, v.At)
+	if policy == hedging {
+		r.grpcHedging(&d, policy)
+	} else {
+		r.grpcWaits(&d, policy)
+	}
+	r.grpcTimes(&d, n, policy)
+	r.grpcCodes(&d, policy.Path(codes))
+	r.grpcWrites(&d, name, policy.At)
+	r.throttling(&d, throttling, policy.At)
 	r.add(d)
+}
+
+// grpcValid looks for what gRPC demands of a policy (gRFC A6): a client refuses the
+// service config as a whole without it, and its calls are as if there were none.
+func (r *reader) grpcValid(d *policyfile.Dependency, policy *tree.Node, codes string) bool {
+	var wrong []string
+	if m, ok := policy.Path("max_attempts").Number(); !ok || m < 2 || m != math.Trunc(m) {
+		wrong = append(wrong, "maxAttempts is not a number of at least 2")
+	}
+	if codes == "retryable_status_codes" {
+		for _, key := range []string{"initial_backoff", "max_backoff"} {
+			if t, ok := policy.Path(key).Span(); !ok || t == 0 {
+				wrong = append(wrong, map[string]string{"initial_backoff": "initialBackoff", "max_backoff": "maxBackoff"}[key]+" is not a duration such as \"0.1s\"")
+			}
+		}
+		if m, ok := policy.Path("backoff_multiplier").Number(); !ok || m <= 0 || math.IsInf(m, 0) {
+			wrong = append(wrong, "backoffMultiplier is not a number over 0")
+		}
+		if len(policy.Path(codes).List()) == 0 {
+			wrong = append(wrong, "retryableStatusCodes is empty")
+		}
+	}
+	if len(wrong) > 0 {
+		r.refuse(policy.At, "", d, "refused", "gRPC refuses the whole service config: %s", strings.Join(wrong, ", "))
+	}
+	return len(wrong) == 0
+}
+
+// grpcWaits reads the backoff. gRFC A6 fixes the jitter, and no setting changes it.
+func (r *reader) grpcWaits(d *policyfile.Dependency, policy *tree.Node) {
+	first, _ := policy.Path("initial_backoff").Span()
+	most, _ := policy.Path("max_backoff").Span()
+	factor, _ := policy.Path("backoff_multiplier").Number()
+	d.SetPlace("backoff.base", policy.Path("initial_backoff").At)
+	d.SetPlace("backoff.cap", policy.Path("max_backoff").At)
+	grow(d, min(first, most), factor, most)
+	// The longest wait is 20 % over the value.
+	for i, step := range d.Policy.Backoff.Schedule {
+		d.Policy.Backoff.Schedule[i] = step + step/5
+	}
+	if first == most || factor <= 1 {
+		r.refuse(policy.At, "R-1", d, "backoff.base", "the waits do not grow: %v before every retry", min(first, most))
+	}
+	r.cannot(d, "R-1", "", "gRPC's own retries wait within 20%% of the same time (gRFC A6): that is not full jitter")
+}
+
+// grpcHedging reads a policy that sends a call several times without waiting for a
+// failure.
+func (r *reader) grpcHedging(d *policyfile.Dependency, policy *tree.Node) {
+	at, delay := policy.At, policy.Path("hedging_delay")
+	if delay != nil {
+		at = delay.At
+	}
+	wait, _ := delay.Span()
+	every := "all at once"
+	if wait > 0 {
+		every = "one every " + wait.String()
+	}
+	grow(d, wait, 1, 0)
+	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = 0, 0 // no backoff at all
+	r.refuse(at, "R-1", d, "backoff.jitter", "hedging sends up to %d copies of a call, %s, without backoff and jitter", d.Policy.Retries()+1, every)
+}
+
+// grpcTimes reads the deadlines. Without perAttemptRecvTimeout, which few clients know,
+// one attempt may take all the time of the call.
+func (r *reader) grpcTimes(d *policyfile.Dependency, n, policy *tree.Node) {
+	if r.duration(d, "total", n.Get("timeout"), &d.Policy.Total); d.Policy.Total == 0 {
+		r.refuse(policy.At, "R-3", d, "total.missing", "no timeout bounds the call and its retries, unless the code sets a deadline")
+	}
+	r.duration(d, "per_attempt", policy.Path("per_attempt_recv_timeout"), &d.Policy.PerAttempt)
+	if d.Policy.PerAttempt == 0 {
+		unbounded(d)
+	}
 }
 
 // grpcNever are the codes that R-4 forbids to retry: the same request fails
@@ -101,33 +203,37 @@ func (r *reader) throttling(d *policyfile.Dependency, n *tree.Node, at policyfil
 		return
 	}
 	// gRPC demands a positive ratio; anything else would not run.
-	ratio, ok := n.Get("tokenRatio").Number()
+	share := n.Path("token_ratio")
+	ratio, ok := share.Number()
 	if !ok || ratio <= 0 || math.IsInf(ratio, 0) {
 		r.unjudged(n.At, d.Name, "the tokenRatio of retryThrottling cannot be read")
 		return
 	}
 	d.SetPlace("budget", n.At)
-	d.SetPlace("budget.ratio", n.Get("tokenRatio").At)
+	d.SetPlace("budget.ratio", share.At)
 	d.Policy.Budget.Ratio = min(ratio, 1)
 }
 
-// grpcName joins the names of a method config, as the policy stands for all
-// of them. A name without a service means every method.
-func grpcName(n *tree.Node) string {
-	var names []string
-	for _, name := range n.Get("name").List() {
-		service, method := name.Get("service").Text(), name.Get("method").Text()
+// grpcName is one name of a method config: a method, all of a service, or all there are.
+type grpcName struct {
+	service, method string
+	route           string // "pay.v1.Payments/Charge"
+}
+
+// grpcNames returns the names of a method config. A name without a service means every
+// method.
+func grpcNames(n *tree.Node) (names []grpcName) {
+	for _, node := range n.Get("name").List() {
+		name := grpcName{service: node.Get("service").Text(), method: node.Get("method").Text()}
 		switch {
-		case service == "":
-			names = append(names, "all-methods")
-		case method == "":
-			names = append(names, service)
+		case name.service == "":
+			name.method, name.route = "", "all-methods"
+		case name.method == "":
+			name.route = name.service
 		default:
-			names = append(names, service+"/"+method)
+			name.route = name.service + "/" + name.method
 		}
+		names = append(names, name)
 	}
-	if len(names) == 0 {
-		return "unnamed"
-	}
-	return strings.Join(names, ",")
+	return names
 }

@@ -22,7 +22,11 @@ type Part struct {
 	// product's own. The lines of Text are those of the file.
 	Root *tree.Node
 	Text []byte
-	pin  *policyfile.Position
+	// Path are the keys above Root, as "clients.orders".
+	Path string
+	// inner tells the texts inside of a file apart; 0 is the file itself.
+	inner int
+	pin   *policyfile.Position
 	// called is the name of the file, or of the key that a text stands under.
 	called string
 }
@@ -81,6 +85,9 @@ type opener struct {
 	// unclaimed are the documents of the file, for what an unrecognized one says
 	// of retries.
 	unclaimed []*tree.Node
+	path      []string // the keys above what is looked at
+	inners    int      // how many texts inside of the file were opened
+	within    int      // the one that is looked at, or 0
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -105,12 +112,25 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 	case ext == ".hcl":
 		o.hcl(data, pin, depth)
 	case !structured && caddyName(called) && o.spoken(called, data, pin): // it may begin with a brace
+	case ext == ".properties":
+		o.roots(tree.Properties(o.name, data), nil, pin, depth)
+	case ext != ".toml" && first[0] != '{' && o.ini(data, pin, depth):
+	case !structured && o.records(data, pin, depth):
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):
 	case structured || depth == 0 || bytes.IndexByte(data, '\n') >= 0:
 		o.yaml(data, pin, depth)
 	}
+}
+
+// ini opens a text of sections, if it is one. A list of JSON begins as it does.
+func (o *opener) ini(data []byte, pin *policyfile.Position, depth int) bool {
+	root, ok := tree.INI(o.name, data)
+	if ok {
+		o.roots([]*tree.Node{root}, nil, pin, depth)
+	}
+	return ok
 }
 
 // spoken looks for a product whose own notation a text is in.
@@ -140,6 +160,9 @@ func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bo
 // product's configuration under its comments, or speaks of retries.
 func (o *opener) json(called string, data []byte, pin *policyfile.Position, depth int) {
 	root, err := tree.JSON(o.name, data)
+	if err != nil && commented(called) {
+		root, err = tree.JSON(o.name, tree.Uncommented(data))
+	}
 	if err == nil {
 		o.roots([]*tree.Node{root}, data, pin, depth)
 		return
@@ -150,6 +173,13 @@ func (o *opener) json(called string, data []byte, pin *policyfile.Position, dept
 		return
 	}
 	o.unparsed(err, data, pin, depth)
+}
+
+// commented reports whether the program that a file is for takes comments in JSON, as
+// .NET does.
+func commented(called string) bool {
+	base := strings.ToLower(filepath.Base(called))
+	return strings.HasSuffix(base, ".jsonc") || strings.HasSuffix(base, ".json") && strings.HasPrefix(base, "appsettings")
 }
 
 func (o *opener) yaml(data []byte, pin *policyfile.Position, depth int) {
@@ -221,7 +251,8 @@ func mentionsRetries(data []byte) bool {
 	return bytes.Contains(bytes.ToLower(data), []byte("retr")) || bytes.Contains(data, []byte("next_upstream"))
 }
 
-// roots opens the documents of a structured text.
+// roots opens the documents of a structured text. data is nil in a notation that no
+// policy file has.
 func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position, depth int) {
 	for _, root := range roots {
 		if pin != nil {
@@ -230,7 +261,7 @@ func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position
 		if depth == 0 {
 			o.unclaimed = append(o.unclaimed, root)
 		}
-		if o.format == "" && isPolicy(root) {
+		if o.format == "" && data != nil && isPolicy(root) {
 			o.Policies = append(o.Policies, Policy{data})
 			return // the reader of policy files says what is wrong with the rest
 		}
@@ -251,6 +282,9 @@ func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
 		key string
 	}
 	seen := map[*tree.Node]bool{}
+	above := o.path
+	o.path = nil
+	defer func() { o.path = above }()
 	var visit func(s step)
 	visit = func(s step) {
 		n := s.n
@@ -270,26 +304,30 @@ func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
 				return
 			}
 			for _, p := range n.Pairs {
+				o.path = append(o.path, p.Key)
 				visit(step{p.Value, p.Key})
+				o.path = o.path[:len(o.path)-1]
 			}
 		}
 	}
 	visit(step{root, key})
 }
 
-// claimed gives n to the product that claims it.
-func (o *opener) claimed(n *tree.Node) bool {
+// claimed gives n to the product that claims it, or to several that share it.
+func (o *opener) claimed(n *tree.Node) (found bool) {
 	for _, p := range products {
-		if p.claims == nil || o.format != "" && o.format != p.name || !p.claims(n) {
+		if p.claims == nil || found && !p.shares || o.format != "" && o.format != p.name || !p.claims(n) {
 			continue
 		}
-		if at, found := n.Repeated(); found {
+		if at, twice := n.Repeated(); twice && !found {
 			o.fault(at, "a key stands twice here: programs differ in which of the two they take")
 		}
-		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n})
-		return true
+		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n, Path: strings.Join(o.path, "."), inner: o.within})
+		if found = true; !p.shares {
+			return true
+		}
 	}
-	return false
+	return found
 }
 
 // inner opens a text inside of a value, as ConfigMaps and charts have them.
@@ -299,6 +337,10 @@ func (o *opener) inner(n *tree.Node, key string, lines []byte, depth int) {
 	if first == "" || first[0] != '{' && first[0] != '[' && !strings.Contains(text, "\n") {
 		return
 	}
+	outer := o.within
+	o.inners++
+	o.within = o.inners
+	defer func() { o.within = outer }()
 	if padded, ok := pad(n, lines); ok {
 		o.text(key, padded, nil, depth+1)
 		return

@@ -158,7 +158,7 @@ func (n named) add(name string, node *tree.Node) {
 // which none can be told to be meant.
 func (n named) in(file, name string) (found *tree.Node, several bool) {
 	for _, node := range n[name] {
-		if node.At.File == file {
+		if node.Place().File == file {
 			return node, false
 		}
 	}

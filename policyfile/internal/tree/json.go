@@ -19,6 +19,9 @@ const maxDepth = 1000
 // trailing commas are refused at their place, since the program that the file is for
 // would not take them. An error is a [*policyfile.Fault].
 func JSON(name string, data []byte) (*Node, error) {
+	if rest, marked := bytes.CutPrefix(data, []byte("\ufeff")); marked {
+		data = rest // which programs skip, and the decoder does not
+	}
 	p := &jsonParser{name: name, data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1, column: 1}
 	p.dec.UseNumber()
 	root, err := p.value(0)
@@ -138,4 +141,54 @@ func (p *jsonParser) member(n *Node, depth int) error {
 	value, err := p.value(depth + 1)
 	n.Pairs = append(n.Pairs, Pair{key, at, value})
 	return err
+}
+
+// Uncommented returns JSON with spaces in place of its comments and of the commas before
+// a closing bracket, for the files of programs that take both. All places stay.
+func Uncommented(data []byte) []byte {
+	out := bytes.Clone(data)
+	blank := func(from, to int) {
+		for i := from; i < to; i++ {
+			if out[i] != '\n' {
+				out[i] = ' '
+			}
+		}
+	}
+	comma := -1 // of the last one, as long as nothing came behind it
+	for i := 0; i < len(out); {
+		end := i + 1
+		switch rest := out[i:]; {
+		case rest[0] == '"':
+			for end < len(out) && out[end] != '"' {
+				if out[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			comma, end = -1, min(end+1, len(out))
+		case bytes.HasPrefix(rest, []byte("//")):
+			if end = bytes.IndexByte(rest, '\n'); end < 0 {
+				end = len(rest)
+			}
+			end += i
+			blank(i, end)
+		case bytes.HasPrefix(rest, []byte("/*")):
+			if end = bytes.Index(rest[2:], []byte("*/")); end < 0 {
+				return out // it has no end
+			}
+			end += i + 4
+			blank(i, end)
+		case rest[0] == ',':
+			comma = i
+		case rest[0] == '}', rest[0] == ']':
+			if comma >= 0 {
+				blank(comma, comma+1)
+			}
+			comma = -1
+		case bytes.IndexByte([]byte(" \t\r\n"), rest[0]) < 0:
+			comma = -1
+		}
+		i = end
+	}
+	return out
 }

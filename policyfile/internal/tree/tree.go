@@ -117,6 +117,14 @@ func lower(c byte) byte {
 	return c
 }
 
+// Place returns where n stands, or zero.
+func (n *Node) Place() (at policyfile.Position) {
+	if n != nil {
+		at = n.At
+	}
+	return at
+}
+
 // Has reports whether n is a map with the key.
 func (n *Node) Has(key string) bool { return n.Get(key) != nil }
 

@@ -1,0 +1,103 @@
+package foreign
+
+import (
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// The retry modes of AWS's SDKs (the page "Retry behavior" of their reference guide).
+// What the oldest one does is up to each SDK; five attempts is the figure of Python's
+// and of the command line.
+const (
+	awsStandard = 3
+	awsLegacy   = 5
+	awsCap      = 20 * time.Second
+)
+
+// claimsAWS knows a shared config file of AWS by its sections, of which one sets
+// retries.
+func claimsAWS(n *tree.Node) bool {
+	for _, p := range n.Pairs {
+		name := strings.Fields(p.Key)
+		if len(name) == 0 || !p.Value.Map() || name[0] != "default" && name[0] != "profile" {
+			continue
+		}
+		if p.Value.Get("retry_mode") != nil || p.Value.Get("max_attempts") != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// aws reads the profiles of a shared config file.
+func (r *reader) aws() {
+	for _, part := range r.parts {
+		for _, p := range part.Root.Pairs {
+			name := strings.Fields(p.Key)
+			if len(name) == 0 || name[0] != "default" && name[0] != "profile" {
+				continue
+			}
+			r.awsProfile(name[len(name)-1], p)
+		}
+	}
+}
+
+// awsProfile reads one profile. One that says nothing has the mode of each SDK.
+func (r *reader) awsProfile(name string, p tree.Pair) {
+	mode, count := p.Value.Get("retry_mode"), p.Value.Get("max_attempts")
+	if mode == nil && count == nil {
+		r.quiet(p.At)
+		return
+	}
+	d := policyfile.Dependency{Name: "aws/" + name, Route: name, At: p.At, Protocol: "http"}
+	standard := mode.Text() == "standard" || mode.Text() == "adaptive"
+	place, attempts := p.At, float64(awsLegacy)
+	if standard {
+		place, attempts = mode.At, awsStandard
+	}
+	if count != nil {
+		place = count.At
+		m, ok := count.Number()
+		if !ok || m < 1 {
+			r.open(count.At, &d, "%s: max_attempts %q is not a number over 0", d.Name, count.Text())
+		} else {
+			attempts = m
+		}
+	} else if !standard {
+		r.open(place, &d, "%s: without max_attempts each SDK has a number of its own in legacy mode: %d here, more for DynamoDB", d.Name, awsLegacy)
+	}
+	if retries(&d, int(min(attempts, 1<<20))-1, place); d.Policy.Disabled && !d.AtLeast {
+		r.quiet(p.At)
+		return
+	}
+	// Full jitter below 2^n seconds, and below 20 s.
+	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = time.Second, awsCap
+	if !standard {
+		at := p.At
+		if mode != nil {
+			at = mode.At
+		}
+		r.unjudged(at, d.Name, "%s: how it waits, and what it retries, is up to each SDK: set retry_mode to standard", d.Name)
+	}
+	unbounded(&d)
+	r.awsLacks(&d, standard)
+	r.add(d)
+}
+
+// awsLacks records what no mode has. The retry quota of the standard mode is a bucket of
+// 500 tokens for each client: a retry takes 5 of them, one after a timeout 10, and a call
+// that succeeds at once brings 1.
+func (r *reader) awsLacks(d *policyfile.Dependency, standard bool) {
+	r.cannot(d, "R-3", "total.missing", "AWS's SDKs have no setting here for a call and its retries together")
+	r.cannot(d, "R-5", "", "AWS's SDKs do not read Retry-After")
+	r.cannot(d, "R-6", "", "AWS's SDKs retry every operation, also those that write without a token of the caller's")
+	if standard {
+		r.cannot(d, "R-7", "budget", "the retry quota of AWS's SDKs is a bucket for each client: a burst of 100 retries, and after that one for five calls that succeed, "+
+			"which is no share of 30 s")
+		return
+	}
+	r.cannot(d, "R-7", "budget", "whether AWS's SDKs have a retry quota in legacy mode is up to each")
+}

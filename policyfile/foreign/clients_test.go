@@ -1,0 +1,115 @@
+package foreign
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// said is what is read from a file, in lines: units with their attempts and longest
+// waits, and then what is refused, cannot be held, or could not be judged.
+func said(name, text string) string {
+	opened := Open(name, []byte(text), "")
+	var b strings.Builder
+	for _, f := range opened.Faults {
+		fmt.Fprintf(&b, "fault %d: %s\n", f.Line, f.Message)
+	}
+	for _, result := range Read(opened.Parts) {
+		for _, d := range result.File.Dependencies {
+			more := ""
+			if d.AtLeast {
+				more = " at least"
+			}
+			fmt.Fprintf(&b, "%s [%s] x%d%s, waits up to %v, attempt %v, total %v\n", d.Name, d.Route, d.Policy.Retries()+1, more, d.Policy.Backoff.Cap, d.Policy.PerAttempt, d.Policy.Total)
+		}
+		if result.File.Quiet > 0 {
+			fmt.Fprintf(&b, "quiet %d\n", result.File.Quiet)
+		}
+		for _, f := range result.Refused {
+			fmt.Fprintf(&b, "%d %s %s: %s\n", f.Line, f.Rule, f.Field, strings.TrimPrefix(f.Message, f.Dependency+": "))
+		}
+		for _, f := range result.File.Limits {
+			fmt.Fprintf(&b, "cannot %s %s\n", f.Rule, f.Field)
+		}
+		for _, f := range result.File.Unjudged {
+			fmt.Fprintf(&b, "note %d: %s\n", f.Line, f.Message)
+		}
+	}
+	return b.String()
+}
+
+// holds fails for each of the lines in want that what was said has not, and for lines of
+// it that begin with one in not.
+func holds(t *testing.T, got string, want, not []string) {
+	t.Helper()
+	for _, line := range want {
+		if !strings.Contains(got, line) {
+			t.Errorf("no %q in\n%s", line, got)
+		}
+	}
+	for _, line := range not {
+		if strings.Contains(got, line) {
+			t.Errorf("%q in\n%s", line, got)
+		}
+	}
+}
+
+func TestGRPC(t *testing.T) {
+	const (
+		policy  = `"retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 3, "retryableStatusCodes": ["UNAVAILABLE"]}`
+		buckets = `"retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}`
+	)
+	config := func(names, fields string) string {
+		return `{"methodConfig": [{"name": [` + names + `], "timeout": "5s", ` + fields + `}], ` + buckets + `}`
+	}
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{
+			"names are units", "c.json", config(`{"service": "a.B", "method": "GetC"}, {"service": "a.B", "method": "CreateC"}`, policy),
+			[]string{"a.B/GetC [a.B/GetC] x4, waits up to 1s, attempt 0s, total 5s\n", "a.B/CreateC [a.B/CreateC] x4", "1 R-6 methods: a method that writes", "cannot R-1"},
+			[]string{"backoff.jitter", "note"},
+		},
+		{"a service", "c.json", config(`{"service": "a.B"}`, policy), []string{"a.B [a.B] x4", "note 1: every method of a.B is retried"}, []string{"R-6 methods"}},
+		{"all services", "c.json", config(`{}`, policy), []string{"all-methods [all-methods] x4", "note 1: every method of every service"}, nil},
+		{"a name that does not tell", "c.json", config(`{"service": "a.B", "method": "Reconcile"}`, policy), []string{"its name does not tell"}, []string{"R-6 methods"}},
+		{"a write that replaces", "c.json", config(`{"service": "a.B", "method": "BatchDeleteC"}`, policy), nil, []string{"R-6"}},
+		{"a manner and a write", "c.json", config(`{"service": "a.B", "method": "batch_create_c"}`, policy), []string{"R-6 methods"}, nil},
+		{
+			"nothing that gRPC demands", "c.json", config(`{"service": "a.B"}`, `"retryPolicy": {}`),
+			[]string{"quiet 1\n", "1  refused: gRPC refuses the whole service config: maxAttempts is not", "initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes is empty"},
+			[]string{"a.B [a.B]"},
+		},
+		{"one attempt", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "4", "1", 1)), []string{"maxAttempts is not a number of at least 2"}, []string{"a.B [a.B]"}},
+		{"more than gRPC makes", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "4", "9", 1)), []string{"x5", "maxAttempts 9 is cut to 5"}, []string{"R-2"}},
+		{
+			"hedging", "c.json", config(`{"service": "a.B", "method": "Pay"}`, `"hedgingPolicy": {"maxAttempts": 3, "hedgingDelay": "0.5s", "nonFatalStatusCodes": ["NOT_FOUND"]}`),
+			[]string{"a.B/Pay [a.B/Pay] x3", "R-1 backoff.jitter: hedging sends up to 3 copies of a call, one every 500ms", "R-6 methods", "R-4 classify.grpc_NOT_FOUND"},
+			nil,
+		},
+		{
+			"snake case", "c.yaml", "method_config:\n- name: [{service: a.B, method: GetC}]\n  timeout: 5s\n  retry_policy: {max_attempts: 3, initial_backoff: 1s, max_backoff: 5s, backoff_multiplier: 2, retryable_status_codes: [14]}\nretry_throttling: {max_tokens: 10, token_ratio: 0.1}\n",
+			[]string{"a.B/GetC [a.B/GetC] x3, waits up to 5s"},
+			[]string{"R-7", "R-3", "quiet"},
+		},
+		{"a bound for attempts", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "{", `{"perAttemptRecvTimeout": "1s", `, 1)), []string{"attempt 1s, total 5s"}, nil},
+		{"no names", "c.json", config("", policy), []string{"quiet 1\n", "note 1: a method config without names"}, []string{"R-"}},
+		{"no policy", "c.json", config(`{"service": "a.B"}`, `"waitForReady": true`), []string{"quiet 1\n"}, []string{"a.B", "R-"}},
+		{
+			"a record of DNS", "record.txt", "grpc_config=[{\"clientLanguage\": [\"go\"],\n\"serviceConfig\": " + config(`{"service": "a.B", "method": "GetC"}`, strings.Replace(policy, `"1s"`, `"90s"`, 1)) + "}]\n",
+			[]string{"a.B/GetC [a.B/GetC go] x4", "2 R-1 backoff.cap"},
+			[]string{"fault"},
+		},
+		{
+			"a zone", "example.zone", "; grpc_config=[]\n$ORIGIN example.com.\n_grpc_config.pay IN TXT (\n  \"grpc_config=[{\\\"percentage\\\": 10, \\\"serviceConfig\\\": \"\n  \"" +
+				strings.ReplaceAll(config(`{"service": "a.B"}`, strings.Replace(policy, `"1s"`, `"90s"`, 1)), `"`, `\"`) + "}]\" )\nwww IN A 192.0.2.1\n",
+			[]string{"a.B [a.B 10%] x4", "4 R-1 backoff.cap"},
+			[]string{"fault"},
+		},
+		{"a record with a fault", "record.txt", "grpc_config=[{\"serviceConfig\": \n", []string{"fault 1: the service config of this DNS record is not JSON"}, nil},
+		{"a text about records", "notes.txt", "Set the record grpc_config=[...] in the zone.\n", nil, []string{"fault"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
+	}
+}

@@ -1,0 +1,202 @@
+package foreign
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// The defaults of resilience4j's RetryConfig and IntervalFunction.
+const (
+	r4jAttempts   = 3
+	r4jWait       = 500 * time.Millisecond
+	r4jMultiplier = 1.5
+	r4jFactor     = 0.5
+	r4jTimeout    = time.Second // of a TimeLimiter
+)
+
+// claimsResilience4j knows the settings of resilience4j's starter for Spring Boot.
+func claimsResilience4j(n *tree.Node) bool {
+	return slices.ContainsFunc(n.Pairs, func(p tree.Pair) bool {
+		return p.Key == "resilience4j" && p.Value.Map() || strings.HasPrefix(p.Key, "resilience4j.")
+	})
+}
+
+// resilience4j reads the Retry instances, with the TimeLimiter of the same name, which
+// bounds one attempt. An instance takes what it leaves out from its base config, or from
+// the config called default, and never from both.
+func (r *reader) resilience4j() {
+	for _, doc := range r.springDocs() {
+		all := doc.scope.at("resilience4j", "retry")
+		own := doc.scope[:1].at("resilience4j", "retry")
+		names, seen := []string{}, map[string]*tree.Node{}
+		from := own
+		// A profile with other configs changes all instances that rest on them.
+		if own.get("configs") != nil {
+			from = all
+		}
+		for _, kind := range []string{"instances", "backends"} {
+			for _, section := range from.at(kind) {
+				for _, p := range section.Pairs {
+					if seen[p.Key] == nil && p.Value.Map() {
+						names, seen[p.Key] = append(names, p.Key), p.Value
+					}
+				}
+			}
+		}
+		for _, name := range names {
+			layers := r4jLayers(all, r4jOwn(all, name))
+			limits := doc.scope.at("resilience4j", "timelimiter")
+			r.r4jInstance(name, doc.profile, seen[name], layers, r4jLayers(limits, r4jOwn(limits, name)), len(r4jOwn(limits, name)) > 0)
+		}
+		// Configs alone are for instances that the code names.
+		if section := own.get("configs"); len(names) == 0 && section != nil {
+			for _, p := range section.Pairs {
+				if p.Value.Map() {
+					r.r4jInstance("config "+p.Key, doc.profile, p.Value, r4jLayers(all, all.at("configs", p.Key)), nil, false)
+				}
+			}
+		}
+	}
+}
+
+// r4jOwn returns what is said of an instance itself.
+func r4jOwn(all scope, name string) scope {
+	return append(all.at("instances", name), all.at("backends", name)...)
+}
+
+// r4jLayers adds to an instance's own settings those that it takes over.
+func r4jLayers(all, own scope) (layers scope) {
+	const most = 10 // configs that rest on each other
+	for range most {
+		layers = append(layers, own...)
+		base := own.get("base-config").Text()
+		if base == "" {
+			break
+		}
+		own = all.at("configs", base)
+	}
+	if layers.get("base-config") == nil {
+		layers = append(layers, all.at("configs", "default")...)
+	}
+	return layers
+}
+
+// r4jInstance reads one instance.
+func (r *reader) r4jInstance(name, profile string, at *tree.Node, s, limit scope, limited bool) {
+	d := policyfile.Dependency{Name: name, Route: profile, At: at.At}
+	count := s.get("max-attempts")
+	if count == nil {
+		count = s.get("max-retry-attempts") // before version 1.0; it counts the first, too
+	}
+	if !r.springRetries(&d, count, r4jAttempts, 1) {
+		r.quiet(d.At)
+		return
+	}
+	r.r4jWaits(&d, s)
+	r.r4jExceptions(&d, s)
+	if limited {
+		d.Policy.PerAttempt = springTime(limit.get("timeout-duration"), r4jTimeout)
+		if v := limit.get("timeout-duration"); v != nil {
+			d.SetPlace("per_attempt", v.At)
+		}
+	} else {
+		unbounded(&d)
+	}
+	r.cannot(&d, "R-3", "total.missing", "resilience4j's Retry has no bound for a call and its retries together: a TimeLimiter bounds one attempt")
+	r.cannot(&d, "R-6", "", "resilience4j repeats what it decorates, writes without an idempotency key too: keep Retry off methods that write")
+	r.cannot(&d, "R-7", "budget", "resilience4j has no retry budget")
+	r.add(d)
+}
+
+// r4jWaits reads the backoff. Waits are fixed by default; randomizedWaitFactor must be
+// below 1, so that full jitter cannot be set.
+func (r *reader) r4jWaits(d *policyfile.Dependency, s scope) {
+	at := d.At
+	if v := s.get("wait-duration"); v != nil {
+		at = v.At
+		d.SetPlace("backoff.base", at)
+	}
+	if own := s.get("interval-bi-function"); own != nil {
+		r.unjudged(own.At, d.Name, "%s: its waits are up to a class of its own", d.Name)
+		grow(d, 0, 1, 0)
+		return
+	}
+	wait := springTime(s.get("wait-duration"), r4jWait)
+	most := springTime(s.get("exponential-max-wait-duration"), 0)
+	grows, random := springTrue(s.get("enable-exponential-backoff"), false), springTrue(s.get("enable-randomized-wait"), false)
+	factor, share := 1.0, 0.0
+	if grows {
+		factor, _ = springNumber(s.get("exponential-backoff-multiplier"), r4jMultiplier)
+	}
+	if random {
+		share, _ = springNumber(s.get("randomized-wait-factor"), r4jFactor)
+	}
+	grow(d, wait, factor, most)
+	for i, step := range d.Policy.Backoff.Schedule {
+		step += time.Duration(min(max(share, 0), 1) * float64(step))
+		if most > 0 {
+			step = min(step, most)
+		}
+		d.Policy.Backoff.Schedule[i] = step
+	}
+	switch {
+	case !grows && !random:
+		r.refuse(at, "R-1", d, "backoff.jitter", "waits %v before every retry: set enableExponentialBackoff and enableRandomizedWait", wait)
+	case !grows:
+		r.refuse(at, "R-1", d, "backoff.base", "the waits do not grow: set enableExponentialBackoff")
+	case !random:
+		r.refuse(at, "R-1", d, "backoff.jitter", "no jitter: set enableRandomizedWait")
+	default:
+		r.cannot(d, "R-1", "", "resilience4j's waits lie around the exponential value, by randomizedWaitFactor, which is below 1: that is not full jitter")
+	}
+	r.cannot(d, "R-5", "", "resilience4j does not read Retry-After, unless an intervalBiFunction does: a server that asks for a pause is asked again too early")
+}
+
+// terminalErrors are exceptions of Java's clients for responses that R-4 forbids to
+// retry, by the end of their names. The first stands for all of 4xx.
+var terminalErrors = []string{
+	"HttpClientErrorException", "FeignClientException", "rs.ClientErrorException", "rs.BadRequestException", "rs.NotAuthorizedException", "rs.ForbiddenException",
+	"rs.NotFoundException", "$BadRequest", "$Unauthorized", "$Forbidden", "$NotFound", "$Conflict", "$UnprocessableEntity", "$UnprocessableContent",
+}
+
+// r4jExceptions judges what is retried. Without a list that is every exception.
+func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
+	list, ignored := springList(s.get("retry-exceptions")), springList(s.get("ignore-exceptions"))
+	called := func(n *tree.Node) string {
+		text, _ := resolved(n)
+		// Nested classes are written with either.
+		for _, outer := range []string{"HttpClientErrorException", "WebClientResponseException", "FeignException"} {
+			text = strings.Replace(text, outer+".", outer+"$", 1)
+		}
+		return text
+	}
+	every := len(list) == 0 && s.get("retry-exception-predicate") == nil
+	for _, n := range list {
+		name := called(n)
+		covered := slices.ContainsFunc(ignored, func(i *tree.Node) bool {
+			return name == called(i) || strings.HasPrefix(name, called(i)+"$")
+		})
+		short := name[strings.LastIndexAny(name, ".$")+1:]
+		every = every || slices.Contains(broadErrors, short)
+		switch {
+		case covered:
+		case slices.ContainsFunc(terminalErrors, func(end string) bool { return strings.HasSuffix(name, end) }):
+			r.refuse(n.At, "R-4", d, "classify."+short, "%s is retried: the same request gets the same response", short)
+		case strings.HasPrefix(short, "SSL") || strings.HasPrefix(short, "Certificate"):
+			r.refuse(n.At, "R-9", d, "classify."+short, "%s is retried: a certificate error is no fault that goes away", short)
+		}
+	}
+	if every && len(ignored) == 0 {
+		r.unjudged(d.At, d.Name, "%s retries exceptions of every kind: certificate errors (R-9) too, and 4xx where the client throws them (R-4)", d.Name)
+	}
+}
+
+// broadErrors are exceptions that stand for so many others that they exclude nothing.
+var broadErrors = []string{
+	"Throwable", "Exception", "RuntimeException", "RestClientException", "RestClientResponseException", "HttpStatusCodeException",
+	"WebClientResponseException", "WebClientException", "FeignException", "WebApplicationException",
+}

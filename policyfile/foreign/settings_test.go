@@ -1,0 +1,159 @@
+package foreign
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimes(t *testing.T) {
+	for _, tt := range []struct {
+		read func(string) (time.Duration, bool)
+		text string
+		want time.Duration
+		ok   bool
+	}{
+		{javaTime, "500", 500 * time.Millisecond, true},
+		{javaTime, "2s", 2 * time.Second, true},
+		{javaTime, "10 ms", 10 * time.Millisecond, true},
+		{javaTime, "PT1M0.5S", time.Minute + 500*time.Millisecond, true},
+		{javaTime, "PT", 0, false},
+		{javaTime, "1w", 0, false},
+		{javaTime, "-1s", 0, false},
+		{javaTime, "99999999999999999d", 1<<62 - 1, true},
+		{clockTime, "00:00:02.5", 2500 * time.Millisecond, true},
+		{clockTime, "1.02:00:00", 26 * time.Hour, true},
+		{clockTime, "01:30", 90 * time.Minute, true},
+		{clockTime, "2", 48 * time.Hour, true},
+		{clockTime, "2s", 0, false},
+	} {
+		got, ok := tt.read(tt.text)
+		if ok != tt.ok || (got-tt.want).Abs() > time.Duration(float64(tt.want)/1e9) {
+			t.Errorf("%q: got %v, %v, want %v, %v", tt.text, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestResilience4j(t *testing.T) {
+	const fine = "retryExceptions: [java.io.IOException]"
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{"the defaults", "a.yml", "resilience4j: {retry: {instances: {a: {" + fine + "}}}}", []string{"a [] x3, waits up to 500ms, attempt 0s", "R-1 backoff.jitter: waits 500ms", "cannot R-3 total.missing", "cannot R-7 budget"}, []string{"note"}},
+		{"no list", "a.yml", "resilience4j.retry.instances.a.maxAttempts: 2", []string{"a [] x2", "exceptions of every kind"}, nil},
+		{"a list that excludes nothing", "a.yml", "resilience4j.retry.instances.a.retry-exceptions: [java.lang.Exception]", []string{"exceptions of every kind"}, nil},
+		{"one attempt", "a.yml", "resilience4j.retry.instances.a.max-attempts: 1", []string{"quiet 1\n"}, []string{"x", "cannot"}},
+		{
+			"inherited", "a.properties", "resilience4j.retry.configs.default.max-attempts=9\nresilience4j.retry.configs.b.wait-duration=2s\nresilience4j.retry.instances.a.base-config=b\nresilience4j.retry.instances.c.wait-duration=1\n",
+			[]string{"a [] x3, waits up to 2s", "c [] x9, waits up to 1ms"},
+			nil,
+		},
+		{
+			"of another profile", "a.yml", "resilience4j.retry.instances.a.max-attempts: 2\n---\nspring.config.activate.on-profile: p\nresilience4j.retry.instances.a.wait-duration: 3s\n",
+			[]string{"a [] x2, waits up to 500ms", "a [p] x2, waits up to 3s"},
+			nil,
+		},
+		{"configs alone", "a.yml", "resilience4j.retry.configs.default.max-attempts: 8", []string{"config default [] x8"}, nil},
+		{"grows without a bound", "a.yml", "resilience4j.retry.instances.a: {maxAttempts: 5, waitDuration: 1s, enableExponentialBackoff: true, exponentialBackoffMultiplier: 10}", []string{"waits up to 16m40s", "R-1 backoff.cap"}, nil},
+		{"random", "a.yml", "resilience4j.retry.instances.a: {enableExponentialBackoff: true, enableRandomizedWait: true}", []string{"cannot R-1"}, []string{"R-1 backoff"}},
+		{"from the environment", "a.yml", "resilience4j.retry.instances.a.maxAttempts: ${A:${B:4}}", []string{"x4 at least", "up to the environment; 4 attempts"}, nil},
+		{"one attempt, or what the environment says", "a.yml", "resilience4j.retry.instances.a.maxAttempts: ${A:1}", []string{"a [] x1 at least"}, nil},
+		{"a limit of time", "a.yml", "resilience4j: {retry: {instances: {a: {" + fine + "}}}, timelimiter: {instances: {a: {}}}}", []string{"attempt 1s"}, nil},
+		{"ignored", "a.yml", "resilience4j.retry.instances.a: {retryExceptions: ['c.HttpClientErrorException$NotFound'], ignoreExceptions: [c.HttpClientErrorException]}", []string{"x3"}, []string{"R-4"}},
+		{"4xx and certificates", "a.yml", "resilience4j.retry.instances.a.retryExceptions: c.HttpClientErrorException, javax.net.ssl.SSLException, c.HttpClientErrorException.TooManyRequests", []string{"R-4 classify.HttpClientErrorException", "R-9 classify.SSLException"}, []string{"TooMany"}},
+		{
+			"two services in a file", "c.yaml", "kind: ConfigMap\ndata:\n  application.yml: |\n    resilience4j.retry.configs.default.max-attempts: 9\n---\nkind: ConfigMap\ndata:\n  application.yml: |\n    resilience4j.retry.instances.b.wait-duration: 1s\n",
+			[]string{"config default [] x9", "b [] x3"},
+			nil,
+		},
+		{
+			"two services in a chart", "values.yaml", "a: {env: {resilience4j.retry.configs.default.max-attempts: 9}}\nb: {env: {resilience4j.retry.instances.b.wait-duration: 1s}}\n",
+			[]string{"config default [] x9", "b [] x3"},
+			nil,
+		},
+		{"in a map of Kubernetes", "c.yaml", "kind: ConfigMap\ndata:\n  application.properties: |\n    # retries\n    resilience4j.retry.instances.a.max-attempts=9\n", []string{"a [] x9", "5 R-2 max_retries"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
+	}
+}
+
+func TestSpring(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"no retries", "spring: {application: {name: a}}", nil, []string{"fault", "x"}},
+		{
+			"a route", "spring.cloud.gateway.routes: [{id: a, uri: 'lb://b', filters: [{name: Retry}]}, {id: c, uri: 'http://d', filters: [AddX=1]}]",
+			[]string{"b [a] x4", "R-1 backoff.jitter: retries at once", "R-3 total.missing", "cannot R-7 budget", "quiet 1\n"},
+			[]string{"R-6", "R-4", "d ["},
+		},
+		{
+			"as good as it can be", "spring.cloud.gateway.server.webflux.routes: [{id: a, uri: 'lb://b', metadata: {response-timeout: 1000}, filters: [{name: Retry, args: {retries: 2, methods: [GET, PUT], timeout: 10s, jitter: {randomFactor: 1}, backoff: {firstBackoff: 1s, maxBackoff: 5s}}}]}]",
+			[]string{"b [a] x3, waits up to 5s, attempt 1s, total 10s", "cannot R-5"},
+			[]string{"R-1", "R-3", "R-6", "note"},
+		},
+		{"filters around each other", "spring.cloud.gateway: {default-filters: [Retry=2], routes: [{id: a, uri: 'lb://b', filters: ['Retry=3,NOT_FOUND,POST,1s,5s,2,true']}]}", []string{"b [a] x12, waits up to 5s", "R-4 classify.http_404", "R-6 methods: POST", "2 filters Retry"}, nil},
+		{"routes from elsewhere", "spring.cloud.gateway.default-filters: [Retry=2]", []string{"all routes [all routes] x3"}, nil},
+		{"the servlet stack", "spring.cloud.gateway.mvc.routes: [{id: a, uri: 'http://b', filters: [{name: Retry, args: {series: CLIENT_ERROR}}]}]", []string{"b [a] x4", "cannot R-1", "cannot R-3 total.missing", "classify.http_4xx"}, []string{"4 R-3 total", "1 R-3 total"}},
+		{"a client of Feign", "spring.cloud.openfeign.client.config: {default: {retryer: feign.Retryer.Default}, b: {readTimeout: 1000}}", []string{"feign clients [] x5, waits up to 1s, attempt 1m0s", "R-6", "quiet 1\n"}, []string{"b ["}},
+		{"a class of its own", "feign.client.config.b: {retryer: com.example.Own}", []string{"b [] x2 at least"}, nil},
+		{"the load balancer", "spring.cloud.loadbalancer: {retry: {enabled: true}, clients: {b: {retry: {maxRetriesOnSameServiceInstance: 2, maxRetriesOnNextServiceInstance: 3}}}}", []string{"load balanced services [] x2", "b [] x12"}, nil},
+		{"a listener", "spring.rabbitmq.listener.simple: {retry: {enabled: true, multiplier: 2}}", []string{"rabbitmq simple listener [] x3, waits up to 10s", "(R-8)", "cannot R-1"}, []string{"R-1 backoff", "R-6"}},
+		{"a listener of Spring Boot 4", "spring.rabbitmq.listener.simple.retry: {enabled: true, max-retries: 4}", []string{"rabbitmq simple listener [] x5"}, nil},
+		{"a message without an end", "spring.rabbitmq.listener.direct.default-requeue-rejected: true", []string{"rabbitmq direct listener [] x2 at least"}, nil},
+		{"retry topics", "spring.kafka.retry.topic: {enabled: true, attempts: 5, backoff: {delay: 2s, multiplier: 2, random: true, max-delay: 1m}}", []string{"kafka retry topic [] x5, waits up to 1m0s", "cannot R-1"}, []string{"R-1 backoff"}},
+		{"a stream", "spring.cloud.stream.bindings.in-0.consumer: {max-attempts: 20}", []string{"in-0 [] x20", "R-2 max_retries"}, nil},
+		{"AI", "spring.ai.retry: {max-attempts: 3, on-http-codes: '400,429', backoff: {initial-interval: 1s, multiplier: 2, max-interval: 5s}}", []string{"AI models [] x3, waits up to 5s", "classify.http_400"}, []string{"http_429", "R-1 backoff"}},
+		{"at the start", "spring.cloud.config: {fail-fast: true, retry: {max-attempts: 20}}", []string{"config server [] x20"}, nil},
+		{"a word in another file", "spring: {break: 2026}", nil, []string{"x"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("application.yml", tt.text), tt.want, tt.not) })
+	}
+}
+
+func TestDotnet(t *testing.T) {
+	const pipe = `"AttemptTimeout": {"Timeout": "00:00:02"}, "TotalRequestTimeout": {"Timeout": "00:00:20"}`
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"the standard pipeline", `{"A": {"Resilience": {"Retry": {"MaxRetryAttempts": 4}, ` + pipe + `}}}`, []string{"A [] x5, waits up to 16s, attempt 2s, total 20s", "cannot R-7 budget", "cannot R-9"}, []string{"R-1", "note", "R-3"}},
+		{"a pipeline that says nothing of retries", `{"A": {` + pipe + `}}`, []string{"A [] x4"}, []string{"R-1"}},
+		{"comments and commas", "\ufeff{ // ours\n\"A\": {\"Retry\": {\"MaxRetryAttempts\": 9, \"BackoffType\": 2, \"UseJitter\": true,}},}", []string{"A [] x10", "2 R-2"}, []string{"fault", "jitter"}},
+		{"keys in another case", `{"a": {"retryPolicy": {"maxRetryAttempts": 2, "useJitter": true, "backoffType": "Linear"}}}`, []string{"a.retryPolicy [] x3", "BackoffType Linear is not exponential"}, nil},
+		{"Polly's own default", `{"A": {"Retry": {"MaxRetryAttempts": 2, "UseJitter": true}}}`, []string{"BackoffType is missing"}, nil},
+		{"code of one's own", `{"A": {"Retry": {"MaxRetryAttempts": 2}}}`, []string{"A [] x3", "its waits are up to the code"}, []string{"R-1 "}},
+		{"no duration", `{"A": {"Retry": {"MaxRetryAttempts": 2, "UseJitter": true, "BackoffType": "Exponential", "Delay": "2s"}}}`, []string{"is not a duration of .NET"}, nil},
+		{"no hint", `{"A": {"Retry": {"MaxRetryAttempts": 2, "ShouldRetryAfterHeader": false}}}`, []string{"R-5 retry_after"}, nil},
+		{"none", `{"A": {"Retry": {"MaxRetryAttempts": 0}}}`, []string{"Polly refuses", "quiet 1\n"}, []string{"A ["}},
+		{"another library", `{"A": {"MaxRetries": 3, "Retry": {"Count": 2}}}`, nil, []string{"x", "note"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("appsettings.json", tt.text), tt.want, tt.not) })
+	}
+}
+
+func TestAWS(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"standard", "[default]\nretry_mode = standard\n", []string{"aws/default [default] x3, waits up to 20s", "cannot R-7 budget"}, []string{"note", "R-1"}},
+		{"adaptive", "[profile a]\nretry_mode=adaptive\nmax_attempts=9 # many\n", []string{"aws/a [a] x9", "3 R-2 max_retries"}, []string{"note"}},
+		{"legacy", "[default]\nretry_mode = legacy\n", []string{"x5 at least", "more for DynamoDB"}, nil},
+		{"a number alone", "; mine\n[default]\nmax_attempts = 4\n", []string{"aws/default [default] x4,", "how it waits"}, []string{"at least"}},
+		{"no number", "[default]\nmax_attempts = many\n", []string{"at least", `max_attempts "many" is not`}, nil},
+		{"nothing of retries", "[default]\nregion = a\n[profile b]\nmax_attempts = 1\n", []string{"quiet 2\n"}, []string{"x"}},
+		{"another program", "[server]\nmax_attempts = 9\n", nil, []string{"x", "fault"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("config", tt.text), tt.want, tt.not) })
+	}
+	for path, want := range map[string]bool{
+		"home/.aws/config": true, "home/.aws/credentials": false, "src/application.properties": true, "etc/config": false, strings.ToUpper("a/x.ini"): true,
+	} {
+		if Candidate(path) != want {
+			t.Errorf("Candidate(%q) is not %v", path, want)
+		}
+	}
+}

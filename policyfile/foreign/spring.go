@@ -1,0 +1,192 @@
+package foreign
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// springGroups are keys below "spring" by which its configuration is known.
+var springGroups = []string{
+	"ai", "application", "autoconfigure", "cloud", "config", "data", "datasource", "jpa", "kafka", "main", "profiles", "rabbitmq", "retry",
+	"security", "web", "webflux",
+}
+
+// claimsSpring knows the configuration of Spring Boot by its groups of settings.
+func claimsSpring(n *tree.Node) bool {
+	for _, p := range n.Pairs {
+		if group, ok := strings.CutPrefix(p.Key, "spring."); ok {
+			group, _, _ = strings.Cut(group, ".")
+			if slices.Contains(springGroups, group) {
+				return true
+			}
+		}
+		// Where older versions have the clients of OpenFeign.
+		if strings.HasPrefix(p.Key, "feign.client.") || p.Key == "feign" && p.Value.Loose("client", "config").Map() {
+			return true
+		}
+		if p.Key == "spring" && slices.ContainsFunc(p.Value.Pairs, func(q tree.Pair) bool {
+			group, _, _ := strings.Cut(q.Key, ".")
+			return slices.Contains(springGroups, group)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// spring reads what Spring Boot itself retries by its configuration: routes of the
+// gateway, clients, listeners of queues. What code says, as @Retryable, is not here.
+func (r *reader) spring() {
+	for _, doc := range r.springDocs() {
+		r.springGateway(doc)
+		r.springFeign(doc)
+		r.springBalancer(doc)
+		r.springListeners(doc)
+		r.springTemplates(doc)
+	}
+}
+
+// The defaults of feign.Retryer.Default, and of feign.Request.Options.
+const (
+	feignAttempts = 5
+	feignPeriod   = 100 * time.Millisecond
+	feignMost     = time.Second
+	feignFactor   = 1.5
+	feignRead     = 60 * time.Second
+)
+
+// springFeign reads the clients of OpenFeign. Without a retryer they do not retry.
+func (r *reader) springFeign(doc springDoc) {
+	for _, keys := range [][]string{{"spring", "cloud", "openfeign", "client", "config"}, {"feign", "client", "config"}} {
+		section := doc.scope[0].Loose(keys...)
+		if section == nil {
+			continue
+		}
+		for _, p := range section.Pairs {
+			s := doc.scope.at(append(slices.Clone(keys), p.Key)...)
+			s = append(s, doc.scope.at(append(slices.Clone(keys), "default")...)...)
+			class := s.get("retryer")
+			// What the default says of all clients is told once.
+			if class == nil || !tree.Alike(p.Key, "default") && class.At == section.Loose("default", "retryer").Place() {
+				r.quiet(p.At)
+				continue
+			}
+			r.feignClient(p.Key, doc.profile, class, s)
+		}
+	}
+}
+
+// feignClient reads one client that has a retryer.
+func (r *reader) feignClient(name, profile string, class *tree.Node, s scope) {
+	if name == "default" {
+		name = "feign clients"
+	}
+	d := policyfile.Dependency{Name: name, Route: profile, At: class.At, Protocol: "http"}
+	text, _ := resolved(class)
+	switch text {
+	case "feign.Retryer.NEVER_RETRY", "feign.Retryer$NEVER_RETRY":
+		r.quiet(d.At)
+		return
+	case "feign.Retryer.Default", "feign.Retryer$Default":
+		retries(&d, feignAttempts-1, d.At)
+	default:
+		retries(&d, 1, d.At)
+		r.open(d.At, &d, "%s: how its retryer retries is up to the class %s", name, text)
+		unbounded(&d)
+		r.cannot(&d, "R-3", "total.missing", "a Retryer has no bound for a call and its retries together")
+		r.cannot(&d, "R-7", "budget", "no Retryer has a retry budget of its own")
+		r.add(d)
+		return
+	}
+	grow(&d, feignPeriod*3/2, feignFactor, feignMost)
+	d.Policy.PerAttempt = springTime(s.get("read-timeout"), feignRead)
+	if v := s.get("read-timeout"); v != nil {
+		d.SetPlace("per_attempt", v.At)
+	}
+	r.refuse(d.At, "R-1", &d, "backoff.jitter", "Feign's Retryer.Default waits without jitter")
+	r.refuse(d.At, "R-6", &d, "methods", "Feign's Retryer.Default repeats every method after an I/O error, POST without an Idempotency-Key too")
+	r.cannot(&d, "R-3", "total.missing", "a Retryer has no bound for a call and its retries together")
+	r.cannot(&d, "R-5", "", "Feign's Retryer.Default cuts Retry-After to 1s: a server that asks for a pause is asked again too early")
+	r.cannot(&d, "R-7", "budget", "no Retryer has a retry budget of its own")
+	r.add(d)
+}
+
+// springBalancer reads the retries of Spring Cloud LoadBalancer: on the instance that
+// was chosen, and on as many others. They are on where Spring Retry is there.
+func (r *reader) springBalancer(doc springDoc) {
+	all := []string{"spring", "cloud", "loadbalancer"}
+	if n := doc.scope[0].Loose(append(all, "retry")...); n.Map() {
+		r.balancerRetry("load balanced services", doc.profile, n, doc.scope.at(append(all, "retry")...))
+	}
+	clients := doc.scope[0].Loose(append(all, "clients")...)
+	if clients == nil {
+		return
+	}
+	for _, p := range clients.Pairs {
+		if n := p.Value.Loose("retry"); n.Map() {
+			s := doc.scope.at(append(slices.Clone(all), "clients", p.Key, "retry")...)
+			r.balancerRetry(p.Key, doc.profile, n, append(s, doc.scope.at(append(all, "retry")...)...))
+		}
+	}
+}
+
+func (r *reader) balancerRetry(name, profile string, n *tree.Node, s scope) {
+	d := policyfile.Dependency{Name: name, Route: profile, At: n.At, Protocol: "http"}
+	same, known := springNumber(s.get("max-retries-on-same-service-instance"), 0)
+	next, sure := springNumber(s.get("max-retries-on-next-service-instance"), 1)
+	if !springTrue(s.get("enabled"), true) {
+		r.quiet(d.At)
+		return
+	}
+	if !known || !sure {
+		r.open(d.At, &d, "%s: how often it retries is up to the environment", name)
+	}
+	const most = 1 << 10
+	retries(&d, (int(min(max(same, 0), most))+1)*(int(min(max(next, 0), most))+1)-1, d.At)
+	if d.Policy.Disabled && !d.AtLeast {
+		r.quiet(d.At)
+		return
+	}
+	backoff := s.at("backoff")
+	if springTrue(backoff.get("enabled"), false) {
+		grow(&d, springTime(backoff.get("min-backoff"), 5*time.Millisecond), 2, springTime(backoff.get("max-backoff"), 0))
+		r.cannot(&d, "R-1", "", "the load balancer's waits lie around the exponential value, by a share that is at most all of it: that is not full jitter")
+	} else {
+		grow(&d, 0, 1, 0)
+		r.refuse(d.At, "R-1", &d, "backoff.jitter", "retries at once: backoff.enabled is off")
+	}
+	for _, status := range springList(s.get("retryable-status-codes")) {
+		if slices.Contains(never, status.Text()) {
+			r.refuse(status.At, "R-4", &d, "classify.http_"+status.Text(), "%s is retried: the same request gets the same response", status.Text())
+		}
+	}
+	if v := s.get("retry-on-all-operations"); springTrue(v, false) {
+		r.refuse(v.At, "R-6", &d, "methods", "every method is retried, POST without an Idempotency-Key too: leave retryOnAllOperations off")
+	}
+	unbounded(&d)
+	r.springLacks(&d)
+	r.add(d)
+}
+
+// springLacks records what none of Spring's clients has.
+func (r *reader) springLacks(d *policyfile.Dependency) {
+	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a call and its retries together")
+	r.cannot(d, "R-5", "", "Spring does not read Retry-After: a server that asks for a pause is asked again too early")
+	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
+}
+
+// springTarget names what a route leads to: "payments" for "lb://payments", the host of
+// another address.
+func springTarget(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(u.Host, u.Opaque)
+}

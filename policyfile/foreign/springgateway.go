@@ -1,0 +1,209 @@
+package foreign
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// The defaults of the gateway's filter Retry and of its backoff.
+const (
+	gatewayRetries = 3
+	gatewayFirst   = 5 * time.Millisecond
+	gatewayFactor  = 2
+)
+
+// gatewayPaths are where the versions of Spring Cloud Gateway have their routes. Those
+// on the servlet stack have a simpler Retry.
+var gatewayPaths = [][]string{
+	{"spring", "cloud", "gateway"},
+	{"spring", "cloud", "gateway", "server", "webflux"},
+	{"spring", "cloud", "gateway", "mvc"},
+	{"spring", "cloud", "gateway", "server", "webmvc"},
+}
+
+// gatewayRetry is a filter Retry, in one of its two spellings.
+type gatewayRetry struct {
+	at   policyfile.Position
+	args *tree.Node
+}
+
+// springGateway reads the routes of Spring Cloud Gateway that retry. The default filters
+// are around those of each route: two of them multiply.
+func (r *reader) springGateway(doc springDoc) {
+	for _, path := range gatewayPaths {
+		own := doc.scope[0].Loose(path...)
+		if !own.Map() {
+			continue
+		}
+		all := doc.scope.at(path...)
+		routes, shared := all.get("routes").List(), gatewayFilters(all.get("default-filters"))
+		if own.Loose("routes") == nil && own.Loose("default-filters") == nil {
+			continue // of a profile that changes something else
+		}
+		for _, route := range routes {
+			r.gatewayRoute(doc, path, route, slices.Concat(shared, gatewayFilters(route.Loose("filters"))), all)
+		}
+		if len(routes) == 0 {
+			r.gatewayRoute(doc, path, nil, shared, all)
+		}
+	}
+}
+
+// gatewayFilters returns the filters Retry of a list.
+func gatewayFilters(list *tree.Node) (found []gatewayRetry) {
+	for _, n := range list.List() {
+		if n.Map() && n.Loose("name").Text() == "Retry" {
+			found = append(found, gatewayRetry{n.At, n.Loose("args")})
+		}
+		name, values, ok := strings.Cut(n.Text(), "=")
+		if n.Map() || !ok || strings.TrimSpace(name) != "Retry" {
+			continue
+		}
+		// The shortcut has the arguments in this order.
+		args := &tree.Node{Kind: tree.Map, At: n.At}
+		backoff := &tree.Node{Kind: tree.Map, At: n.At}
+		for i, value := range strings.Split(values, ",") {
+			keys := []string{"retries", "statuses", "methods", "firstBackoff", "maxBackoff", "factor", "basedOnPreviousValue"}
+			if i == len(keys) {
+				break
+			}
+			into := args
+			if i > 2 {
+				into = backoff
+			}
+			into.Pairs = append(into.Pairs, tree.Pair{Key: keys[i], At: n.At, Value: &tree.Node{Value: strings.TrimSpace(value), At: n.At}})
+		}
+		if len(backoff.Pairs) > 0 {
+			args.Pairs = append(args.Pairs, tree.Pair{Key: "backoff", At: n.At, Value: backoff})
+		}
+		found = append(found, gatewayRetry{n.At, args})
+	}
+	return found
+}
+
+// gatewayRoute reads one route with its filters; nil stands for the routes that the
+// code or a registry brings.
+func (r *reader) gatewayRoute(doc springDoc, path []string, route *tree.Node, filters []gatewayRetry, all scope) {
+	if len(filters) == 0 {
+		if route != nil {
+			r.quiet(route.At)
+		}
+		return
+	}
+	id, last := cmp.Or(route.Loose("id").Text(), "all routes"), filters[len(filters)-1]
+	uri, _ := resolved(route.Loose("uri"))
+	d := policyfile.Dependency{Name: cmp.Or(springTarget(uri), id), Route: strings.TrimSpace(id + " " + doc.profile), At: last.at, Protocol: "http"}
+	sends := 1
+	for _, f := range filters {
+		n := f.args.Loose("retries")
+		v, ok := springNumber(n, gatewayRetries)
+		if !ok {
+			r.open(f.at, &d, "%s: how often route %s retries is up to the environment", d.Name, id)
+		}
+		sends = min(sends*(int(min(max(v, 0), 1<<10))+1), 1<<20)
+	}
+	place := last.at
+	if n := last.args.Loose("retries"); n != nil {
+		place = n.At
+	}
+	if retries(&d, sends-1, place); d.Policy.Disabled && !d.AtLeast {
+		r.quiet(d.At)
+		return
+	}
+	if len(filters) > 1 {
+		r.unjudged(last.at, d.Name, "route %s has %d filters Retry, around each other: their attempts multiply", id, len(filters))
+	}
+	servlet := slices.Contains(path, "mvc") || slices.Contains(path, "webmvc")
+	r.gatewayWaits(&d, last, servlet)
+	for _, f := range filters {
+		r.gatewayConditions(&d, f)
+	}
+	r.springTimes(&d, last, servlet, route, all)
+	r.cannot(&d, "R-5", "", "Spring Cloud Gateway does not read Retry-After: a server that asks for a pause is asked again too early")
+	r.cannot(&d, "R-7", "budget", "Spring Cloud Gateway has no retry budget")
+	r.add(d)
+}
+
+// gatewayWaits reads the backoff, which is off by default.
+func (r *reader) gatewayWaits(d *policyfile.Dependency, f gatewayRetry, servlet bool) {
+	backoff := f.args.Loose("backoff")
+	if backoff == nil || servlet {
+		grow(d, 0, 1, 0)
+		if servlet {
+			r.cannot(d, "R-1", "", "the gateway on the servlet stack retries at once: its Retry has no backoff")
+			return
+		}
+		r.refuse(f.at, "R-1", d, "backoff.jitter", "retries at once: set backoff and jitter")
+		return
+	}
+	d.SetPlace("backoff.base", backoff.At)
+	factor, _ := springNumber(backoff.Loose("factor"), gatewayFactor)
+	grow(d, springTime(backoff.Loose("first-backoff"), gatewayFirst), factor, springTime(backoff.Loose("max-backoff"), 0))
+	jitter := f.args.Loose("jitter")
+	share, _ := springNumber(jitter.Loose("random-factor"), 0.5)
+	switch {
+	case factor <= 1:
+		r.refuse(backoff.At, "R-1", d, "backoff.base", "the waits do not grow: factor is %v", factor)
+	case jitter == nil:
+		r.refuse(backoff.At, "R-1", d, "backoff.jitter", "no jitter: set jitter with a randomFactor of 1")
+	case share < 1:
+		r.refuse(jitter.At, "R-1", d, "backoff.jitter", "the waits lie within %v of the same value: full jitter has a randomFactor of 1", share)
+	}
+}
+
+// springTimes reads the bounds: of one attempt by the HTTP client, and of all together
+// by the filter, in versions that have it.
+func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet bool, route *tree.Node, all scope) {
+	if v := f.args.Loose("timeout"); v != nil && !servlet {
+		d.SetPlace("total", v.At)
+		d.Policy.Total = springTime(v, 0)
+	}
+	switch {
+	case d.Policy.Total > 0:
+	case servlet:
+		r.cannot(d, "R-3", "total.missing", "Retry has no bound for all attempts together on the servlet stack")
+	default:
+		r.refuse(f.at, "R-3", d, "total.missing", "no timeout of Retry bounds all attempts together")
+	}
+	limit := route.Loose("metadata", "response-timeout")
+	if limit == nil {
+		limit = all.get("httpclient", "response-timeout")
+	}
+	if d.Policy.PerAttempt = springTime(limit, 0); d.Policy.PerAttempt == 0 {
+		unbounded(d)
+		return
+	}
+	d.SetPlace("per_attempt", limit.At)
+}
+
+// httpNames are Spring's names of the statuses that R-4 forbids to retry.
+var httpNames = map[string]string{
+	"BAD_REQUEST": "400", "UNAUTHORIZED": "401", "FORBIDDEN": "403", "NOT_FOUND": "404", "CONFLICT": "409",
+	"UNPROCESSABLE_ENTITY": "422", "UNPROCESSABLE_CONTENT": "422",
+}
+
+// gatewayConditions judges the statuses and methods that are retried: 5xx and GET by
+// default.
+func (r *reader) gatewayConditions(d *policyfile.Dependency, f gatewayRetry) {
+	for _, n := range springList(f.args.Loose("statuses")) {
+		text, _ := resolved(n)
+		if code := cmp.Or(httpNames[strings.ToUpper(text)], text); slices.Contains(never, code) {
+			r.refuse(n.At, "R-4", d, "classify.http_"+code, "%s is retried: the same request gets the same response", code)
+		}
+	}
+	for _, n := range springList(f.args.Loose("series")) {
+		if text, _ := resolved(n); strings.EqualFold(text, "CLIENT_ERROR") || text == "4" {
+			r.refuse(n.At, "R-4", d, "classify.http_4xx", "all of 4xx is retried: the same request gets the same response")
+		}
+	}
+	for _, n := range springList(f.args.Loose("methods")) {
+		if text, _ := resolved(n); strings.EqualFold(text, "POST") || strings.EqualFold(text, "PATCH") {
+			r.refuse(n.At, "R-6", d, "methods", "%s is retried, without an Idempotency-Key too", strings.ToUpper(text))
+		}
+	}
+}

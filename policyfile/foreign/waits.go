@@ -1,0 +1,82 @@
+package foreign
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// grow sets waits whose factor is the product's own: the first, and each factor times the
+// one before, up to most; 0 sets no bound. The number of retries must be known by then.
+func grow(d *policyfile.Dependency, first time.Duration, factor float64, most time.Duration) {
+	const enough = 64 // waits, beyond which the last one stands for all
+	steps := make([]time.Duration, 1, enough+1)
+	wait, largest := float64(first), first
+	for range min(d.Policy.Retries(), enough) {
+		largest = time.Duration(min(wait, math.MaxInt64/2))
+		if most > 0 {
+			largest = min(largest, most)
+		}
+		steps = append(steps, largest)
+		wait *= factor
+	}
+	d.Policy.Backoff.Base, d.Policy.Backoff.Cap, d.Policy.Backoff.Schedule = first, max(largest, most, first), steps
+}
+
+// unbounded is for where nothing bounds one attempt: it may take as long as the call.
+func unbounded(d *policyfile.Dependency) { d.Lacks = append(d.Lacks, "per_attempt") }
+
+// isoTime matches durations of ISO 8601 without dates, as Java writes them.
+var isoTime = regexp.MustCompile(`(?i)^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?$`)
+
+// javaTime reads a duration as Spring does: a number of milliseconds, a number with a
+// unit, or ISO 8601.
+func javaTime(s string) (time.Duration, bool) {
+	if ms, err := strconv.ParseUint(s, 10, 62); err == nil {
+		return saturated(float64(ms), time.Millisecond), true
+	}
+	if m := isoTime.FindStringSubmatch(s); m != nil && len(s) > 2 {
+		return sum(m[1:], time.Hour, time.Minute, time.Second), true
+	}
+	if m := javaUnit.FindStringSubmatch(s); m != nil {
+		v, _ := strconv.ParseFloat(m[1], 64)
+		return saturated(v, map[string]time.Duration{
+			"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+		}[m[2]]), true
+	}
+	return 0, false
+}
+
+var javaUnit = regexp.MustCompile(`^(\d+)\s*(ns|us|ms|s|m|h|d)$`)
+
+// clockTime reads a duration of .NET: [days.]hours:minutes:seconds, or days alone.
+func clockTime(s string) (time.Duration, bool) {
+	m := clock.FindStringSubmatch(s)
+	if m == nil {
+		return 0, false
+	}
+	if m[1] != "" {
+		return sum(m[1:], 24*time.Hour), true
+	}
+	return sum(m[2:], 24*time.Hour, time.Hour, time.Minute, time.Second), true
+}
+
+var clock = regexp.MustCompile(`^(?:(\d+)|(?:(\d+)\.)?(\d+):(\d+)(?::(\d+(?:\.\d+)?))?)$`)
+
+// sum adds up numbers of units; "" counts as none.
+func sum(numbers []string, units ...time.Duration) time.Duration {
+	total := 0.0
+	for i, unit := range units {
+		v, _ := strconv.ParseFloat(numbers[i], 64)
+		total += v * float64(unit)
+	}
+	return saturated(total, 1)
+}
+
+// saturated multiplies without an overflow.
+func saturated(v float64, unit time.Duration) time.Duration {
+	return time.Duration(min(v*float64(unit), math.MaxInt64/2))
+}
