@@ -98,6 +98,10 @@ func generateSchema() ([]byte, error) {
 	doc["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	doc["$id"] = SchemaURL
 	doc["title"] = "forbear policy file"
+	doc, err := annotated(doc)
+	if err != nil {
+		return nil, err
+	}
 	data, err := json.MarshalIndent(doc, "", "  ")
 	return append(data, '\n'), err
 }

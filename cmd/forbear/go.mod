@@ -26,6 +26,8 @@ require (
 
 require github.com/bmatcuk/doublestar/v4 v4.10.4
 
+require github.com/sourcegraph/jsonrpc2 v0.2.3
+
 require (
 	github.com/hashicorp/hcl v1.0.0 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect

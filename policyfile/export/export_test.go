@@ -1,6 +1,7 @@
 package export
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,14 +16,18 @@ import (
 	"github.com/forbear-go/forbear/policyfile/check"
 )
 
-// policies are what is written for every software.
-var policies = map[string]string{
-	"defaults":   "{owner: a, idempotency: reuse}",
-	"https":      "{owner: a, url: 'https://localhost:8443', idempotency: generate, max_retries: 5, per_attempt: 1500ms, total: 20s, backoff: {base: 250ms, cap: 10s}}",
-	"classes":    "{owner: a, url: 'http://127.0.0.1:9000', idempotency: reuse, classify: {http_425: retry, http_408: terminal, grpc_ABORTED: retry}}",
-	"idempotent": "{owner: a, idempotent: true, per_attempt: 2s}",
-	"strict":     "{owner: a, strict: true, budget: {ratio: 10%}, idempotency: refuse}",
-	"off":        "{owner: a, disabled: true}",
+// policies are what is written for every software, by name. The tests with the
+// products' own parsers, in interop, read the same file.
+func policies(t *testing.T) (all map[string]string) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/policies.json")
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no policies: %v", err)
+	}
+	return all
 }
 
 func dependency(t *testing.T, text string) *policyfile.Dependency {
@@ -41,7 +46,7 @@ var extensions = map[string]string{"nginx": ".conf", "haproxy": ".cfg", "grpc": 
 // losses does not name.
 func TestRoundTrips(t *testing.T) {
 	for _, format := range Formats() {
-		for name, text := range policies {
+		for name, text := range policies(t) {
 			t.Run(format+" "+name, func(t *testing.T) {
 				out, err := Write(format, dependency(t, text))
 				if err != nil {
@@ -76,7 +81,7 @@ func TestProxiesAccept(t *testing.T) {
 			}
 			t.Skipf("%s is missing: apt-get install nginx-light haproxy", format)
 		}
-		for name, text := range policies {
+		for name, text := range policies(t) {
 			t.Run(format+" "+name, func(t *testing.T) {
 				if !strings.Contains(text, "url:") {
 					text = strings.Replace(text, "owner: a", "owner: a, url: 'https://localhost:8443'", 1)

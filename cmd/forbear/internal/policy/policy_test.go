@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,5 +25,18 @@ func TestPolicyCommand(t *testing.T) {
 	}
 	if r := clitest.Run(t, Command(), "", "payload", old, "W-1"); r.Code != cli.ExitUsage {
 		t.Errorf("exit code %d for a waiver that is not there", r.Code)
+	}
+}
+
+// An editor that closes the streams has the server end well, and one that exits
+// without shutdown does not, as the protocol has it.
+func TestLanguageServer(t *testing.T) {
+	frame := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
+	begin := frame(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	if r := clitest.Run(t, Command(), begin, "lsp"); r.Code != cli.ExitOK || !strings.Contains(r.Out, `"hoverProvider":true`) || r.Errors != "" {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+	if r := clitest.Run(t, Command(), begin+frame(`{"jsonrpc":"2.0","method":"exit"}`), "lsp"); r.Code != cli.ExitFound {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
 	}
 }

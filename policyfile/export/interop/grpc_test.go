@@ -1,0 +1,53 @@
+package interop
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile/export"
+)
+
+// gRPC's own client takes the service config, and its calls are retried as the
+// policy says.
+func TestGRPC(t *testing.T) {
+	exported(t, "grpc", func(t *testing.T, p forbear.Policy, out *export.Export) {
+		conn, err := grpc.NewClient("passthrough:///127.0.0.1:1",
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(string(out.Config)))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out.Config)
+		}
+		defer conn.Close()
+		conn.Connect() // the config counts once the name is resolved
+		method := conn.GetMethodConfig("/any.Service/Method")
+		for end := time.Now().Add(10 * time.Second); method.Timeout == nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			method = conn.GetMethodConfig("/any.Service/Method")
+		}
+		if method.Timeout == nil || *method.Timeout != p.Total {
+			t.Fatalf("a call may take %v, want %s", method.Timeout, p.Total)
+		}
+		retry := method.RetryPolicy
+		if p.Retries() == 0 {
+			if retry != nil {
+				t.Errorf("retries %+v, want none", retry)
+			}
+			return
+		}
+		if retry == nil {
+			t.Fatalf("no retries\n%s", out.Config)
+		}
+		if want := min(p.Retries()+1, 5); retry.MaxAttempts != want {
+			t.Errorf("%d attempts, want %d", retry.MaxAttempts, want)
+		}
+		if retry.InitialBackoff != p.Backoff.Base || retry.MaxBackoff != p.Backoff.Cap || retry.BackoffMultiplier != 2 {
+			t.Errorf("backoff %+v, want %s to %s", retry, p.Backoff.Base, p.Backoff.Cap)
+		}
+		if _, aborted := p.Classify["grpc_ABORTED"]; !retry.RetryableStatusCodes[codes.Unavailable] || retry.RetryableStatusCodes[codes.Aborted] != aborted {
+			t.Errorf("codes %v", retry.RetryableStatusCodes)
+		}
+	})
+}

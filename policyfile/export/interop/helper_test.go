@@ -1,0 +1,74 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/export"
+)
+
+// exported calls test with each policy of the package's own tests, written for a
+// software.
+func exported(t *testing.T, format string, test func(t *testing.T, p forbear.Policy, out *export.Export)) {
+	t.Helper()
+	data, err := os.ReadFile("../testdata/policies.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policies map[string]string
+	if err := json.Unmarshal(data, &policies); err != nil || len(policies) < 5 {
+		t.Fatalf("%d policies: %v", len(policies), err)
+	}
+	for name, text := range policies {
+		t.Run(name, func(t *testing.T) {
+			f, err := policyfile.Parse("p.yaml", []byte("service: a\ndependencies:\n  payments: "+text+"\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &f.Dependencies[0]
+			out, err := export.Write(format, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, d.Policy.WithDefaults(), out)
+		})
+	}
+}
+
+// documents are those of a YAML text, each as JSON.
+func documents(t *testing.T, text []byte) (all [][]byte) {
+	t.Helper()
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var doc any
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		data, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data)
+	}
+}
+
+// strictly reads JSON into a message. A field that the message does not have is a
+// failure, and so is a type of an extension that the tests do not know.
+func strictly(t *testing.T, data []byte, into proto.Message) {
+	t.Helper()
+	if err := protojson.Unmarshal(data, into); err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+}
