@@ -61,8 +61,9 @@ func TestDistinctPoliciesAreFewSimulations(t *testing.T) {
 	}
 }
 
-// TestWorkGrowsWithTheFile: four times the dependencies, each with a fault and a waiver,
-// take about four times as long, and not sixteen times.
+// TestWorkGrowsWithTheFile: sixteen times the dependencies, each with a fault and a
+// waiver, take about sixteen times as long, and not the square of it. The limit is far
+// from both, so that a busy machine does not matter.
 func TestWorkGrowsWithTheFile(t *testing.T) {
 	file := func(n int) Source {
 		var b strings.Builder
@@ -76,9 +77,11 @@ func TestWorkGrowsWithTheFile(t *testing.T) {
 		}
 		return parse(t, "policy.yaml", b.String())
 	}
-	small, large := file(900), file(3600)
-	if ratio := timesAsLong(func() { Run([]Source{large}, Options{Now: today}) }, func() { Run([]Source{small}, Options{Now: today}) }); ratio > 8 {
-		t.Errorf("four times the file takes %.1f times as long", ratio)
+	small, large := file(400), file(6400)
+	ratio := timesAsLong(func() { Run([]Source{large}, Options{Now: today}) }, func() { Run([]Source{small}, Options{Now: today}) })
+	t.Logf("%.0f times as long", ratio)
+	if ratio > 80 {
+		t.Errorf("sixteen times the file takes %.1f times as long", ratio)
 	}
 }
 
@@ -99,7 +102,7 @@ func TestCalleesAreLookedAtOnce(t *testing.T) {
 		Run([]Source{callers}, Options{Now: today})
 		Run([]Source{callees}, Options{Now: today})
 	}
-	if ratio := timesAsLong(together, apart); ratio > 3 {
+	if ratio := timesAsLong(together, apart); ratio > 10 {
 		t.Errorf("caller and callee together take %.1f times as long as apart", ratio)
 	}
 }
