@@ -32,6 +32,7 @@ func TestBrokenFiles(t *testing.T) {
 		{"f.json", "{\n  // three times\n  \"methodConfig\": [{\"retryPolicy\": {}}]}", "f.json:2:3: not JSON: comments are not part of it"},
 		{"f.yaml", "a: {{ .Values.retries }}\nb: [\n", "a template: render it"},
 		{"f.yaml", "kind: VirtualService\napiVersion: networking.istio.io/v1\nspec:\n  http: [{retries: {attempts: 1, attempts: 50}}]\n", "f.yaml:4:34: a key stands twice here"},
+		{"f.yaml", "kind: Sensor\napiVersion: argoproj.io/v1alpha1\nspec:\n  source: {kind: Job, apiVersion: batch/v1, spec: {backoffLimit: 1, backoffLimit: 50}}\n", "f.yaml:4:69: a key stands twice here"},
 	} {
 		opened := Open(tt.name, []byte(tt.data), "")
 		if len(opened.Faults) != 1 || !strings.Contains(opened.Faults[0].Error(), tt.want) {
@@ -87,6 +88,8 @@ func TestOpen(t *testing.T) {
 		{"job", "j.yaml", "apiVersion: batch/v1\nkind: Job\nspec: {template: {}}\n", "k8sjob"},
 		{"job with the settings of its program", "j.yaml", "apiVersion: batch/v1\nkind: Job\nspec:\n  template:\n    spec:\n      containers:\n        - env:\n            - name: SERVICE_CONFIG\n              value: |\n                {\"methodConfig\": []}\n", "k8sjob grpc"},
 		{"job of another group", "j.yaml", "apiVersion: example.com/v1\nkind: Job\nspec: {backoffLimit: 9}\n", ""},
+		{"workflow that starts a job", "w.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec:\n  templates:\n    - name: a\n      resource:\n        action: create\n        manifest: |\n          apiVersion: batch/v1\n          kind: Job\n          spec: {backoffLimit: 9}\n", "argo k8sjob"},
+		{"application of Argo CD", "a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {syncPolicy: {retry: {limit: 9}}}\n", ""},
 		{"redrive policy of a queue", "t.yaml", "Properties:\n  RedrivePolicy: {maxReceiveCount: 9}\n  RetryPolicy: {MaximumRetryAttempts: 9}\n", ""},
 		{"health check of Compose", "docker-compose.yml", "services:\n  a:\n    healthcheck: {test: [CMD, x], retries: 9}\n    deploy: {restart_policy: {max_attempts: 9}}\n", ""},
 		{"workflow of GitHub", ".github/workflows/ci.yml", "on: push\njobs:\n  a:\n    steps:\n      - {uses: x/retry@v3, with: {max_attempts: 9, retry_on: error}}\n    services: {db: {options: --health-retries 9}}\n", ""},
