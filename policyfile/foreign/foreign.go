@@ -63,6 +63,7 @@ var products = []product{
 	{name: "aws", claims: claimsAWS, read: (*reader).aws},
 	{name: "k8sjob", claims: claimsJob, holds: true, read: (*reader).k8sJob},
 	{name: "argo", claims: claimsArgo, holds: true, read: (*reader).argo},
+	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }

@@ -90,6 +90,8 @@ func TestOpen(t *testing.T) {
 		{"job of another group", "j.yaml", "apiVersion: example.com/v1\nkind: Job\nspec: {backoffLimit: 9}\n", ""},
 		{"workflow that starts a job", "w.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec:\n  templates:\n    - name: a\n      resource:\n        action: create\n        manifest: |\n          apiVersion: batch/v1\n          kind: Job\n          spec: {backoffLimit: 9}\n", "argo k8sjob"},
 		{"application of Argo CD", "a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {syncPolicy: {retry: {limit: 9}}}\n", ""},
+		{"state machine", "m.asl", `{"StartAt": "a", "States": {"a": {"Type": "Task", "Retry": []}}}`, "stepfunctions"},
+		{"state machine in a template", "t.yaml", "Resources:\n  M:\n    Type: AWS::StepFunctions::StateMachine\n    Properties:\n      DefinitionString: !Sub |\n        {\"StartAt\": \"a\", \"States\": {\"a\": {\"Type\": \"Pass\"}}}\n", "stepfunctions"},
 		{"redrive policy of a queue", "t.yaml", "Properties:\n  RedrivePolicy: {maxReceiveCount: 9}\n  RetryPolicy: {MaximumRetryAttempts: 9}\n", ""},
 		{"health check of Compose", "docker-compose.yml", "services:\n  a:\n    healthcheck: {test: [CMD, x], retries: 9}\n    deploy: {restart_policy: {max_attempts: 9}}\n", ""},
 		{"workflow of GitHub", ".github/workflows/ci.yml", "on: push\njobs:\n  a:\n    steps:\n      - {uses: x/retry@v3, with: {max_attempts: 9, retry_on: error}}\n    services: {db: {options: --health-retries 9}}\n", ""},
