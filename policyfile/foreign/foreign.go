@@ -64,6 +64,7 @@ var products = []product{
 	{name: "k8sjob", claims: claimsJob, holds: true, read: (*reader).k8sJob},
 	{name: "argo", claims: claimsArgo, holds: true, read: (*reader).argo},
 	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
+	{name: "temporal", claims: claimsTemporal, read: (*reader).temporal},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }
