@@ -65,6 +65,7 @@ var products = []product{
 	{name: "argo", claims: claimsArgo, holds: true, read: (*reader).argo},
 	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
 	{name: "temporal", claims: claimsTemporal, read: (*reader).temporal},
+	{name: "sidekiq", claims: claimsSidekiq, read: (*reader).sidekiq},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }
