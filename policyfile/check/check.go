@@ -227,6 +227,7 @@ var findingIDs = map[string]string{
 	"methods":               "FC301",
 	"idempotency.retention": "FC304",
 	"classify":              "FC306",
+	"dead_letter":           "FC401",
 	"tls.verify":            "FC601",
 	"url":                   "FC603",
 	"secret":                "FC603",

@@ -10,7 +10,7 @@ import (
 // folder. bare are those of a program's file that is known by its name or folder,
 // as "nginx" or "sites-enabled/default".
 var (
-	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".toml", ".hcl", ".conf", ".cfg", ".caddyfile", ".properties", ".ini", ".zone"}
+	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".asl", ".toml", ".hcl", ".conf", ".cfg", ".caddyfile", ".properties", ".ini", ".zone"}
 	bare       = []string{"", ".inc", ".template", ".tmpl", ".tpl", ".j2", ".vhost"}
 	programs   = []string{"nginx", "haproxy", "envoy", "caddy", "sites-available", "sites-enabled", "conf.d"}
 )

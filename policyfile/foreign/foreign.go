@@ -31,6 +31,9 @@ type product struct {
 	// shares says that a map which it claims may hold settings of others beside its
 	// own, which share it.
 	shares bool
+	// holds says that what it claims may hold the configuration of others, as the
+	// environment of a pod does, so that it is looked into as well.
+	holds bool
 	// speaks reports whether a text in a notation of the product's own is one. A
 	// fault says what keeps a text that is one from being read.
 	speaks func(name string, data []byte) (bool, *policyfile.Fault)
@@ -58,6 +61,11 @@ var products = []product{
 	{name: "spring", claims: claimsSpring, shares: true, read: (*reader).spring},
 	{name: "dotnet", claims: claimsDotnet, read: (*reader).dotnet},
 	{name: "aws", claims: claimsAWS, read: (*reader).aws},
+	{name: "k8sjob", claims: claimsJob, holds: true, read: (*reader).k8sJob},
+	{name: "argo", claims: claimsArgo, holds: true, read: (*reader).argo},
+	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
+	{name: "temporal", claims: claimsTemporal, read: (*reader).temporal},
+	{name: "sidekiq", claims: claimsSidekiq, read: (*reader).sidekiq},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -275,7 +276,8 @@ func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position
 }
 
 // node looks for the parts at and below n. What a product claims is read by it, and
-// not looked into again. lines are those that literal blocks stand in.
+// not looked into again unless it may hold those of others. lines are those that
+// literal blocks stand in.
 func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
 	type step struct {
 		n   *tree.Node
@@ -313,18 +315,20 @@ func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
 	visit(step{root, key})
 }
 
-// claimed gives n to the product that claims it, or to several that share it.
+// claimed gives n to the product that claims it, or to several that share it, and
+// reports whether that is all.
 func (o *opener) claimed(n *tree.Node) (found bool) {
 	for _, p := range products {
 		if p.claims == nil || found && !p.shares || o.format != "" && o.format != p.name || !p.claims(n) {
 			continue
 		}
-		if at, twice := n.Repeated(); twice && !found {
+		// A part of what holds it has been looked at with it.
+		if at, twice := n.Repeated(); twice && !found && !slices.ContainsFunc(o.Faults, func(f *policyfile.Fault) bool { return f.Position == at }) {
 			o.fault(at, "a key stands twice here: programs differ in which of the two they take")
 		}
 		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n, Path: strings.Join(o.path, "."), inner: o.within})
-		if found = true; !p.shares {
-			return true
+		if found = !p.holds; !p.shares {
+			return found
 		}
 	}
 	return found

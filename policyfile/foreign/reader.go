@@ -87,11 +87,12 @@ var fields = []string{"max_retries", "total", "backoff.base", "backoff.cap", "bu
 
 // add finishes a dependency: the ranges of the standard apply to it as to a
 // policy file. The budget's own limits do not, except for its ratio, since
-// adapters set nothing else of it.
-func (r *reader) add(d policyfile.Dependency) {
+// adapters set nothing else of it; nor do those of the fields that the adapter has
+// judged by itself.
+func (r *reader) add(d policyfile.Dependency, judged ...string) {
 	for _, v := range violation.Of(&d.Policy) {
 		// An adapter that sets no window must not get a finding about one.
-		if v.Rule == "" || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
+		if v.Rule == "" || slices.Contains(judged, v.Field) || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
 			continue
 		}
 		at, _ := d.Place(v.Field)

@@ -12,18 +12,9 @@ import (
 // grow sets waits whose factor is the product's own: the first, and each factor times the
 // one before, up to most; 0 sets no bound. The number of retries must be known by then.
 func grow(d *policyfile.Dependency, first time.Duration, factor float64, most time.Duration) {
-	const enough = 64 // waits, beyond which the last one stands for all
-	steps := make([]time.Duration, 1, enough+1)
-	wait, largest := float64(first), first
-	for range min(d.Policy.Retries(), enough) {
-		largest = time.Duration(min(wait, math.MaxInt64/2))
-		if most > 0 {
-			largest = min(largest, most)
-		}
-		steps = append(steps, largest)
-		wait *= factor
-	}
-	d.Policy.Backoff.Base, d.Policy.Backoff.Cap, d.Policy.Backoff.Schedule = first, max(largest, most, first), steps
+	wait(d, grows(first, factor, most))
+	b := &d.Policy.Backoff
+	b.Base, b.Cap = first, max(b.Cap, most, first)
 }
 
 // unbounded is for where nothing bounds one attempt: it may take as long as the call.

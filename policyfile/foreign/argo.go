@@ -1,0 +1,199 @@
+package foreign
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// argoKinds are the resources that hold templates of Argo Workflows, and the sensors
+// of Argo Events.
+var argoKinds = []string{"Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow", "Sensor"}
+
+// claimsArgo knows the resources of Argo Workflows and the sensors of Argo Events by
+// their group, and the defaults of all workflows by where they stand.
+func claimsArgo(n *tree.Node) bool {
+	if resource(n, "argoproj.io", argoKinds...) {
+		return n.Get("spec").Map()
+	}
+	// The controller's ConfigMap has them in a text, as a whole or under their key.
+	spec := n.Get("spec")
+	return !n.Has("apiVersion") && (spec.Get("retryStrategy").Map() || spec.Path("templateDefaults", "retryStrategy").Map())
+}
+
+// argo reads workflows and sensors.
+func (r *reader) argo() {
+	for _, part := range r.parts {
+		n := part.Root
+		spec := n.Get("spec")
+		switch n.Get("kind").Text() {
+		case "Sensor":
+			r.argoSensor(n)
+		case "CronWorkflow":
+			r.argoWorkflow(resourceName(n), n, spec.Get("workflowSpec"))
+		case "":
+			r.argoWorkflow("all workflows", n, spec)
+		default:
+			r.argoWorkflow(resourceName(n), n, spec)
+		}
+	}
+}
+
+// strategy is a retryStrategy with what is around it.
+type strategy struct {
+	*tree.Node
+	// whole is the deadline of the workflow, or nil.
+	whole *tree.Node
+	// inner says that the retried steps retry by themselves.
+	inner bool
+}
+
+// argoWorkflow reads the templates of a workflow. Those without a strategy of their
+// own have that of the workflow, which is one unit for all of them.
+func (r *reader) argoWorkflow(name string, n, spec *tree.Node) {
+	whole := spec.Get("activeDeadlineSeconds")
+	var all *tree.Node
+	for _, of := range []*tree.Node{spec.Get("templateDefaults"), spec} {
+		if s := of.Get("retryStrategy"); s.Map() && all == nil {
+			all = s
+		}
+	}
+	found, steps := false, false
+	retried := map[string]bool{}
+	templates := argoTemplates(spec)
+	for _, t := range templates {
+		if t.Get("retryStrategy").Map() || all != nil {
+			retried[t.Get("name").Text()] = true
+		}
+		steps = steps || all != nil && len(argoCalls(t)) > 0
+	}
+	for _, t := range templates {
+		if s := t.Get("retryStrategy"); s.Map() {
+			called := argoCalls(t)
+			inner := slices.ContainsFunc(called, func(name string) bool { return retried[name] })
+			r.argoStrategy(name+"/"+t.Get("name").Text(), n, strategy{s, whole, inner})
+			found = true
+		}
+	}
+	if all != nil {
+		r.argoStrategy(name+"/*", n, strategy{all, whole, steps})
+	} else if !found {
+		r.quiet(n.At)
+	}
+}
+
+// argoTemplates lists the templates of a workflow, and those inside of steps.
+func argoTemplates(spec *tree.Node) (all []*tree.Node) {
+	for _, t := range spec.Get("templates").List() {
+		all = append(all, t)
+		t.Walk(func(n *tree.Node) bool {
+			if inline := n.Get("inline"); inline.Map() {
+				all = append(all, inline)
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// argoCalls lists the templates that a template of steps or of a graph runs.
+func argoCalls(t *tree.Node) (names []string) {
+	for _, key := range []string{"steps", "dag"} {
+		t.Get(key).Walk(func(n *tree.Node) bool {
+			if name := n.Get("template").Text(); name != "" {
+				names = append(names, name)
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// argoStrategy judges one retryStrategy (Fields, "RetryStrategy" and "Backoff"). Its
+// limit counts retries; without one there is no end, and without a backoff no wait.
+func (r *reader) argoStrategy(name string, n *tree.Node, s strategy) {
+	d := work(name, n.Path("metadata", "namespace").Text(), s.At)
+	limit := s.Get("limit")
+	if limit == nil || limit.Text() == "" {
+		r.limitless(s.At, &d, "its retryStrategy has no limit: it is retried until it succeeds")
+	} else if m, ok := count(limit); ok {
+		retries(&d, m, limit.At)
+	} else {
+		r.open(limit.At, &d, "limit %q is no number: how often %s is retried is not known", limit.Text(), name)
+	}
+	if d.Policy.Disabled {
+		r.quiet(s.At)
+		return
+	}
+	if s.inner {
+		r.open(s.At, &d, "%s retries steps that retry by themselves: their attempts multiply", name)
+	}
+	judged := r.argoTimes(&d, s)
+	unbounded(&d)
+	r.cannot(&d, "R-1", "", "Argo Workflows has no jitter: what failed together is run again together")
+	r.again(&d, "Argo Workflows", "a step")
+	r.batch(d, judged...)
+}
+
+// argoTimes reads the waits and what bounds them all, and returns what is judged of it
+// here. maxDuration counts from the first attempt, and the deadline of the workflow
+// from its start.
+func (r *reader) argoTimes(d *policyfile.Dependency, s strategy) (judged []string) {
+	back := s.Get("backoff")
+	first, known := argoTime(back.Get("duration"))
+	factor, _ := back.Get("factor").Number()
+	switch {
+	case !back.Map():
+		r.refuse(s.At, "R-1", d, "backoff.base", "its retryStrategy has no backoff: it is run again at once")
+	case known && factor <= 1 && fixed(back.Get("factor")) && d.Policy.Retries() > 1:
+		r.refuse(back.At, "R-1", d, "backoff.base", "it waits for %v before every retry: no factor makes the waits grow", first)
+	}
+	if known {
+		most, _ := argoTime(back.Get("cap"))
+		d.SetPlace("backoff.base", back.Get("duration").At)
+		wait(d, grows(first, max(factor, 1), most))
+	}
+	longest := back.Get("maxDuration")
+	if t, ok := argoTime(longest); ok && t > 0 {
+		d.SetPlace("total", longest.At)
+		d.Policy.Total = t
+		return nil
+	}
+	if t, ok := seconds(s.whole); ok && t > 0 {
+		d.SetPlace("total", s.whole.At)
+		d.Policy.Total = t
+		return []string{"total"} // of all of the workflow, for which R-3 has no figure
+	}
+	if longest != nil || s.whole != nil {
+		d.Lacks = append(d.Lacks, "total.missing") // a parameter
+	} else {
+		r.refuse(s.At, "R-3", d, "total.missing", "neither maxDuration nor a deadline of the workflow bounds its retries in time")
+	}
+	return nil
+}
+
+// fixed reports whether a factor is one that can be read, or is left out, which is
+// as good as 1.
+func fixed(factor *tree.Node) bool {
+	_, ok := factor.Number()
+	return ok || factor.Text() == ""
+}
+
+// argoSpan matches durations of days beside those of Go.
+var argoSpan = regexp.MustCompile(`^(\d+)d$`)
+
+// argoTime reads a duration: a number of seconds, or one with a unit.
+func argoTime(n *tree.Node) (time.Duration, bool) {
+	if t, ok := seconds(n); ok {
+		return t, true
+	}
+	if m := argoSpan.FindStringSubmatch(n.Text()); m != nil {
+		v, _ := strconv.ParseFloat(m[1], 64)
+		return saturated(v, day), true
+	}
+	return n.Span()
+}

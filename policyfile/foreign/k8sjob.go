@@ -1,0 +1,121 @@
+package foreign
+
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// The defaults of Kubernetes (Jobs, "Pod backoff failure policy"): failed pods are
+// replaced after 10 s, 20 s, 40 s and so on, and after 6 min at most.
+const (
+	jobRetries = 6
+	jobBase    = 10 * time.Second
+	jobCap     = 6 * time.Minute
+)
+
+// claimsJob knows Jobs and CronJobs by their group.
+func claimsJob(n *tree.Node) bool {
+	return resource(n, "batch", "Job", "CronJob") && n.Get("spec").Map()
+}
+
+// k8sJob reads Jobs, by themselves or as a CronJob starts them.
+func (r *reader) k8sJob() {
+	for _, part := range r.parts {
+		r.job(part.Root)
+	}
+}
+
+// resourceName names a resource of Kubernetes with its kind. What the cluster names
+// itself goes by the beginning of that name.
+func resourceName(n *tree.Node) string {
+	name := n.Path("metadata", "name").Text()
+	if name == "" {
+		name = n.Path("metadata", "generateName").Text()
+	}
+	return n.Get("kind").Text() + " " + name
+}
+
+// job reads one Job. A file that leaves backoffLimit out gets a note and no finding:
+// Kubernetes retries more often than R-2 allows by itself, but how long a job runs,
+// and what it may repeat, is in its program.
+func (r *reader) job(n *tree.Node) {
+	spec := n.Get("spec")
+	if n.Get("kind").Text() == "CronJob" {
+		spec = n.Path("spec", "jobTemplate", "spec")
+	}
+	if spec == nil {
+		return
+	}
+	d := work(resourceName(n), n.Path("metadata", "namespace").Text(), n.At)
+	limit, written := r.jobLimit(&d, spec)
+	if d.Policy.Disabled {
+		r.quiet(n.At)
+		return
+	}
+	deadline := spec.Get("activeDeadlineSeconds")
+	wait(&d, grows(jobBase, 2, jobCap))
+	if t, ok := seconds(deadline); ok && t > 0 {
+		d.SetPlace("total", deadline.At)
+		d.Policy.Total = t
+	} else {
+		d.Lacks = append(d.Lacks, "total.missing")
+	}
+	unbounded(&d)
+	switch {
+	case !written:
+		r.unjudged(limit, d.Name, "%s has no backoffLimit: Kubernetes replaces its pod up to %d times; batch items may be retried up to 5 times%s",
+			d.Name, jobRetries, endless(deadline))
+	case deadline == nil:
+		r.unjudged(limit, d.Name, "%s has no activeDeadlineSeconds: nothing bounds its attempts in time", d.Name)
+	}
+	r.jobPolicy(&d, spec)
+	r.cannot(&d, "R-1", "", "Kubernetes waits for 10s, 20s and so on up to 6m before it replaces a pod, without jitter")
+	r.again(&d, "Kubernetes", "a pod")
+	// R-3 has no figure for a batch as a whole: any deadline will do.
+	if written {
+		r.batch(d, "total")
+	} else {
+		r.add(d, "total", "max_retries")
+	}
+}
+
+func endless(deadline *tree.Node) string {
+	if deadline != nil {
+		return ""
+	}
+	return ", and no activeDeadlineSeconds bounds them in time"
+}
+
+// jobLimit reads how often a pod is replaced. An index of an indexed Job is what R-2
+// calls an item, and its own limit leaves that of the Job without a default.
+func (r *reader) jobLimit(d *policyfile.Dependency, spec *tree.Node) (at policyfile.Position, written bool) {
+	at, n := spec.At, jobRetries
+	whole, each := spec.Get("backoffLimit"), spec.Get("backoffLimitPerIndex")
+	for _, v := range []*tree.Node{whole, each} {
+		if v == nil || v.Text() == "" {
+			continue
+		}
+		m, ok := count(v)
+		switch {
+		case !ok:
+			r.open(v.At, d, "%q is no number: how often %s retries is not known", v.Text(), d.Name)
+			at, written = v.At, true
+		case !written || m < n:
+			at, n, written = v.At, m, true
+		}
+	}
+	retries(d, n, at)
+	return at, written
+}
+
+// jobPolicy looks for failures that count for nothing. What an eviction ended is no
+// failure of the work, and to ignore it is what the documentation advises.
+func (r *reader) jobPolicy(d *policyfile.Dependency, spec *tree.Node) {
+	for _, rule := range spec.Path("podFailurePolicy", "rules").List() {
+		if rule.Get("action").Text() == "Ignore" && rule.Has("onExitCodes") {
+			r.limitless(rule.At, d, "failures with these exit codes are ignored: they do not count towards backoffLimit, so that nothing bounds their retries")
+		}
+	}
+}
