@@ -60,14 +60,14 @@ func TestLayers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := layered(t, tt.files...)
-			message := ""
+			var message strings.Builder
 			for _, f := range got.Findings {
 				if f.ID == "FC502" {
-					message += f.Message
+					message.WriteString(f.Message)
 				}
 			}
-			if !strings.Contains(message, tt.want) || tt.want == "" && message != "" {
-				t.Errorf("got %q, want %q", message, tt.want)
+			if !strings.Contains(message.String(), tt.want) || tt.want == "" && message.String() != "" {
+				t.Errorf("got %q, want %q", message.String(), tt.want)
 			}
 		})
 	}

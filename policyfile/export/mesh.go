@@ -169,7 +169,7 @@ func linkerd(w *writer, t *target) {
 	w.line("metadata: {name: %s}", name)
 	w.line("spec:")
 	w.line("  routes:")
-	for _, method := range strings.Split(idempotent+"|POST|PATCH", "|") {
+	for method := range strings.SplitSeq(idempotent+"|POST|PATCH", "|") {
 		write := method == "POST" || method == "PATCH"
 		w.line("  - name: %s", method)
 		w.line("    condition: {method: %s, pathRegex: \".*\"}", method)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,10 +179,8 @@ func profileMethodBound(n *tree.Node) bool {
 	if idempotent(n.Get("method").Text()) {
 		return true
 	}
-	for _, c := range n.Get("all").List() {
-		if profileMethodBound(c) {
-			return true
-		}
+	if slices.ContainsFunc(n.Get("all").List(), profileMethodBound) {
+		return true
 	}
 	some := n.Get("any").List()
 	for _, c := range some {
