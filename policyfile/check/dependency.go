@@ -138,7 +138,7 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 		return
 	}
 	if attempt >= p.Total {
-		r.add("FC207", at, d.Name, "one attempt on %s may take %v, the whole call %v: nothing is left for a retry", d.Name, attempt, p.Total)
+		r.add("FC207", at, d.Name, "one attempt on %s may take %v, the whole call %v: one that hangs leaves nothing for a retry", d.Name, attempt, p.Total)
 		return
 	}
 	// The total is hard, so that this is a warning: the last attempts will

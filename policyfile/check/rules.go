@@ -132,7 +132,7 @@ var table = []report.Rule{
 	{
 		ID: "FC207", Name: "timeouts-do-not-fit", Standard: "INTG-STD-035", Severity: fail,
 		Summary: "one attempt may outlast the whole call",
-		Why:     "Then no retry ever happens, whatever the policy says.",
+		Why:     "An attempt that hangs takes all of the time, and no retry follows it, whatever the policy says.",
 		Fix:     "Set per_attempt below total / attempts.",
 	},
 	{

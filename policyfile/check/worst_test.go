@@ -109,3 +109,14 @@ func TestNoInventedAttempt(t *testing.T) {
 		}
 	}
 }
+
+// TestNoInventedAttemptInMeshes: a route without any time-out may take any time.
+func TestNoInventedAttemptInMeshes(t *testing.T) {
+	const route = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: a}\nspec: {http: [{retries: {attempts: 2%s}, route: [{destination: {host: a}}]}]}\n"
+	for extra, want := range map[string]string{"": "unbounded", ", perTryTimeout: 2s": "6.075s"} {
+		got := Run([]Source{parse(t, "vs.yaml", fmt.Sprintf(route, extra))}, Options{Now: today})
+		if l := got.Loads[0].duration(); l != want {
+			t.Errorf("%q: at longest %s, want %s", extra, l, want)
+		}
+	}
+}

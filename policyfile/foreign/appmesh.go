@@ -133,6 +133,9 @@ func (r *reader) appMeshUnit(d policyfile.Dependency, route *tree.Node) {
 // among them.
 func (r *reader) appMeshEvents(d *policyfile.Dependency, route, policy *tree.Node) {
 	on, at := []string{}, policy.At
+	if grpc := policy.Fold("grpcRetryEvents"); grpc != nil {
+		at = grpc.At
+	}
 	for _, key := range []string{"tcpRetryEvents", "httpRetryEvents"} {
 		for _, event := range policy.Fold(key).List() {
 			on, at = append(on, cmp.Or(appMeshWords[event.Text()], event.Text())), event.At
@@ -140,6 +143,10 @@ func (r *reader) appMeshEvents(d *policyfile.Dependency, route, policy *tree.Nod
 	}
 	bound := d.Policy.Kind == forbear.GRPC || idempotent(strings.ToUpper(route.Fold("match", "method").Text()))
 	grpc := len(policy.Fold("grpcRetryEvents").List()) > 0
+	if d.Policy.Kind == forbear.GRPC && (grpc || len(on) > 0) {
+		match := route.Fold("match")
+		r.grpcWrites(d, grpcName{service: match.Fold("serviceName").Text(), method: match.Fold("methodName").Text()}, at)
+	}
 	if r.conditions(d, &tree.Node{Value: strings.Join(on, ","), At: at}, nil, bound) || grpc {
 		r.cannot(d, "R-5", "", appMeshDeaf)
 	}

@@ -143,6 +143,14 @@ func (r *reader) egUnit(d policyfile.Dependency, policy, rule *tree.Node) {
 		}
 		codes = said.Get("httpStatusCodes")
 	}
+	if d.Policy.Kind == forbear.GRPC {
+		r.gatewayWrites(&d, rule, retry.At)
+	} else if rule == nil {
+		r.unjudged(retry.At, d.Name, "which methods %s is called with, and so whether writes are retried (R-6), is not in these files", d.Name)
+	}
+	r.unknown(retry, &d, "numRetries", "numAttemptsPerPriority", "retryOn", "perRetry")
+	r.unknown(retry.Get("retryOn"), &d, "triggers", "httpStatusCodes")
+	r.unknown(retry.Get("perRetry"), &d, "timeout", "backOff")
 	responded := r.conditions(&d, on, codes, rule == nil || d.Policy.Kind == forbear.GRPC || gatewayMethodBound(rule))
 	if budget := spec.Get("circuitBreaker").Get("retryBudget"); budget != nil {
 		r.share(&d, budget, budget.Get("percent"))

@@ -97,7 +97,9 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 		for _, code := range retry.Get("codes").List() {
 			r.terminals(code.At, &d, code.Text())
 		}
-		if d.Policy.Kind != forbear.GRPC && !gatewayMethodBound(rule) {
+		if d.Policy.Kind == forbear.GRPC {
+			r.gatewayWrites(&d, rule, retry.At)
+		} else if !gatewayMethodBound(rule) {
 			r.refuse(retry.At, "R-6", &d, "methods", "every method is retried, POST without an Idempotency-Key too: match on method")
 		}
 		r.gatewayBudget(&d, budgets)
@@ -120,6 +122,17 @@ func (r *reader) gatewayTimes(d *policyfile.Dependency, rule, retry *tree.Node) 
 	var wait time.Duration
 	r.duration(d, "backoff.base", retry.Get("backoff"), &wait)
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{wait}}
+}
+
+// gatewayWrites judges the methods that a rule of a GRPCRoute matches.
+func (r *reader) gatewayWrites(d *policyfile.Dependency, rule *tree.Node, at policyfile.Position) {
+	matches := rule.Get("matches").List()
+	if len(matches) == 0 {
+		matches = []*tree.Node{nil} // every method
+	}
+	for _, m := range matches {
+		r.grpcWrites(d, grpcName{service: m.Get("method").Get("service").Text(), method: m.Get("method").Get("method").Text()}, at)
+	}
 }
 
 // gatewayMethodBound reports whether every match of a rule names an idempotent

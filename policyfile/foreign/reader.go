@@ -90,6 +90,10 @@ var fields = []string{"max_retries", "total", "backoff.base", "backoff.cap", "bu
 // adapters set nothing else of it; nor do those of the fields that the adapter has
 // judged by itself.
 func (r *reader) add(d policyfile.Dependency, judged ...string) {
+	// Nothing bounds an attempt that has no time-out, within a call that has none.
+	if d.Policy.PerAttempt == 0 && d.Policy.Total == 0 && d.Longest == 0 && !slices.Contains(d.Lacks, "per_attempt") {
+		d.Lacks = append(d.Lacks, "per_attempt")
+	}
 	for _, v := range violation.Of(&d.Policy) {
 		// An adapter that sets no window must not get a finding about one.
 		if v.Rule == "" || slices.Contains(judged, v.Field) || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
@@ -107,6 +111,19 @@ func (r *reader) add(d policyfile.Dependency, judged ...string) {
 // quiet counts a unit that retries nothing and needs no line of its own, such as a
 // route without a retry policy.
 func (r *reader) quiet(at policyfile.Position) { r.result(at.File).File.Quiet++ }
+
+// unknown notes what a section has that the product's API does not: it is refused, or
+// dropped without a word, and then something else holds than what is written.
+func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string) {
+	if n != nil && !n.Map() {
+		r.unjudged(n.At, d.Name, "%s: what stands here has not the form of the API, and is not read", d.Name)
+	}
+	for _, p := range n.Fields() {
+		if !slices.Contains(known, p.Key) {
+			r.unjudged(p.At, d.Name, "%s: %s is not in the API, and is not read", d.Name, p.Key)
+		}
+	}
+}
 
 // duration reads a duration that the file may leave out: what into has then is the
 // default. One that cannot be read is zero.

@@ -128,6 +128,14 @@ func (n *Node) Place() (at policyfile.Position) {
 // Has reports whether n is a map with the key.
 func (n *Node) Has(key string) bool { return n.Get(key) != nil }
 
+// Fields returns the pairs of a map, and none for anything else.
+func (n *Node) Fields() []Pair {
+	if n == nil {
+		return nil
+	}
+	return n.Pairs
+}
+
 // Map reports whether n is a map.
 func (n *Node) Map() bool { return n != nil && n.Kind == Map }
 
