@@ -199,6 +199,9 @@ func (r *run) refused(s Source) {
 	for _, f := range s.File.Limits {
 		found := r.add("FC002", f.Position, s.File.Format, "%s", f.Message)
 		found.Standard, found.Key = f.Rule, f.Rule
+		if all := s.File.All(); len(all) > 0 && all[0].Policy.Kind.Durable() {
+			found.Hint = "Let forbear deliver or consume it instead, switch the retries off, or have a waiver signed."
+		}
 	}
 	for _, f := range s.File.Unjudged {
 		r.add("FC001", f.Position, f.Dependency, "%s", f.Message).Key = f.Message
