@@ -65,6 +65,7 @@ func TestNginx(t *testing.T) {
 		{"a name", "server { location / { proxy_pass http://b:80; } }", "b:80 >= 1 >= 1m0s; FC001"},
 		{"a name with a limit", "server { location / { proxy_next_upstream_tries 2; proxy_pass http://b; } }", "b 2 2m0s; FC209"},
 		{"a name, off", "server { proxy_next_upstream off; location / { proxy_pass http://b; } }", "b 1 1m0s; "},
+		{"no place passes to it", "upstream a { server b; server c; }", "FC001"},
 		{"names", "upstream a { server b; server c; } server { location / { proxy_pass http://a; proxy" + limited + "} }", "a >= 2 1m10s; FC001 FC207"},
 		{"a variable", "server { location / { set $b http://b:80; proxy_pass $b; } }", "b:80 >= 1 >= 1m0s; FC001"},
 		{"a variable that is an upstream", three + "server { set $b a; location / { proxy_pass http://$b; } }", "a 3 3m0s; FC209"},

@@ -94,7 +94,7 @@ func (r *reader) appMeshUnit(d policyfile.Dependency, route *tree.Node) {
 	policy := route.Fold("retryPolicy")
 	if policy == nil {
 		retries(&d, appMeshRetries, d.At)
-		r.unjudged(d.At, d.Name, "%s says nothing of retries: App Mesh's default holds, %d of them, unless the account is older than it", d.Name, appMeshRetries)
+		r.unjudged(d.At, d.Name, "%s says nothing of retries: App Mesh's default holds, %d of them, for writes too (R-6), unless the account is older than it", d.Name, appMeshRetries)
 		d.Lacks = append(d.Lacks, "per_attempt") // the default does not tell
 	} else {
 		d.At = policy.At

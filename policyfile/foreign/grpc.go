@@ -123,7 +123,9 @@ func (r *reader) grpcValid(d *policyfile.Dependency, policy *tree.Node, codes st
 			wrong = append(wrong, "retryableStatusCodes is empty")
 		}
 	}
-	if len(wrong) > 0 {
+	// One is enough for gRPC, and for the reader.
+	refused := slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Field == "refused" })
+	if len(wrong) > 0 && !refused {
 		r.refuse(policy.At, "", d, "refused", "gRPC refuses the whole service config: %s", strings.Join(wrong, ", "))
 	}
 	return len(wrong) == 0

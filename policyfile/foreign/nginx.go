@@ -51,6 +51,9 @@ func (r *reader) nginx() {
 		w.root = root
 		w.block(root.all, nginxScope{set: map[string]nginxSetting{}})
 	}
+	for _, root := range w.roots {
+		w.unused(root)
+	}
 }
 
 // nginxWalk walks the blocks of all trees.
@@ -61,6 +64,8 @@ type nginxWalk struct {
 	seen    map[string]bool // what is judged already
 	noted   map[string]bool // what is said already
 	dynamic bool            // servers are changed through the API
+
+	variable bool // requests are passed on to what a variable says
 }
 
 // nginxScope is what holds inside of a block.

@@ -201,7 +201,8 @@ func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
 		u.words(words, at)
 	}
 	u.r.cannot(d, "R-7", "budget", "nginx has no retry budget: what fails goes on to the next server, whatever the load")
-	if !u.stream {
+	// Only these come with a Retry-After that would be passed over.
+	if !u.stream && (slices.Contains(words, "http_429") || slices.Contains(words, "http_503")) {
 		u.r.cannot(d, "R-5", "", "nginx does not read Retry-After: a server that asks for a pause is asked again at once")
 	}
 	u.r.cannot(d, "R-1", "", "nginx asks the next server at once, without a wait")

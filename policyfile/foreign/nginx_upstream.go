@@ -1,10 +1,14 @@
 package foreign
 
 import (
+	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/forbear-go/forbear/policyfile"
 )
 
 // nginxUpstream is a group of servers.
@@ -18,6 +22,8 @@ type nginxUpstream struct {
 	named bool
 	// host is the name that all servers have, or "".
 	host string
+	at   policyfile.Position
+	used bool // requests are passed on to it
 }
 
 // findUpstreams collects the upstreams below a block, by context and name: streams
@@ -39,7 +45,7 @@ func findUpstreams(block []directive, context string, into map[string]*nginxUpst
 // them, and when one of them counts as failed, does not change that each may be
 // tried.
 func readUpstream(d directive) *nginxUpstream {
-	u := &nginxUpstream{}
+	u := &nginxUpstream{at: d.at}
 	var names []string
 	for _, s := range d.block {
 		switch {
@@ -119,8 +125,12 @@ func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
 	case len(found) == 1:
 		return w.changed(found[0])
 	case len(found) > 1:
+		for _, u := range found {
+			u.used = true
+		}
 		return &nginxUpstream{servers: 1, open: "is an upstream of several files, of which none can be told to be meant"}
 	case strings.Contains(host, "$"):
+		w.variable = true
 		return &nginxUpstream{servers: 1, open: "is not known before nginx runs"}
 	case !isAddress(hostOnly(host)):
 		return &nginxUpstream{servers: 1, named: true, open: "is a name and may have several addresses"}
@@ -130,10 +140,25 @@ func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
 
 // changed is u, of which more is open when its servers may be changed.
 func (w *nginxWalk) changed(u *nginxUpstream) *nginxUpstream {
+	u.used = true
 	if w.dynamic && u.open == "" {
 		u.open = "may be changed through the API"
 	}
 	return u
+}
+
+// unused notes the upstreams of a tree that no place among the files passes requests
+// on to: where that is done, their servers are tried one after the other.
+// A variable may mean any of them, and is noted itself.
+func (w *nginxWalk) unused(root *nginxTree) {
+	if w.variable {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(root.upstreams)) {
+		if u := root.upstreams[name]; !u.used && (u.servers > 1 || u.open != "") {
+			w.note(u.at, strings.TrimPrefix(name, "stream "), fmt.Sprintf("no place among these files passes requests on to %s, and how its servers are tried is said there", strings.TrimPrefix(name, "stream ")))
+		}
+	}
 }
 
 // nginxVariable matches a variable in an argument.

@@ -30,6 +30,9 @@ var gatewayPaths = [][]string{
 type gatewayRetry struct {
 	at   policyfile.Position
 	args *tree.Node
+	// limited says that a CircuitBreaker stands before it, and around it: its time
+	// limiter bounds all attempts together.
+	limited bool
 }
 
 // springGateway reads the routes of Spring Cloud Gateway that retry. The default filters
@@ -56,11 +59,13 @@ func (r *reader) springGateway(doc springDoc) {
 
 // gatewayFilters returns the filters Retry of a list.
 func gatewayFilters(list *tree.Node) (found []gatewayRetry) {
+	limited := false
 	for _, n := range list.List() {
 		if n.Map() && n.Loose("name").Text() == "Retry" {
-			found = append(found, gatewayRetry{n.At, n.Loose("args")})
+			found = append(found, gatewayRetry{n.At, n.Loose("args"), limited})
 		}
 		name, values, ok := strings.Cut(n.Text(), "=")
+		limited = limited || n.Loose("name").Text() == "CircuitBreaker" || ok && strings.TrimSpace(name) == "CircuitBreaker"
 		if n.Map() || !ok || strings.TrimSpace(name) != "Retry" {
 			continue
 		}
@@ -81,7 +86,7 @@ func gatewayFilters(list *tree.Node) (found []gatewayRetry) {
 		if len(backoff.Pairs) > 0 {
 			args.Pairs = append(args.Pairs, tree.Pair{Key: "backoff", At: n.At, Value: backoff})
 		}
-		found = append(found, gatewayRetry{n.At, args})
+		found = append(found, gatewayRetry{n.At, args, limited})
 	}
 	return found
 }
@@ -167,6 +172,9 @@ func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet b
 	case d.Policy.Total > 0:
 	case servlet:
 		r.cannot(d, "R-3", "total.missing", "Retry has no bound for all attempts together on the servlet stack")
+	case f.limited:
+		d.Lacks = append(d.Lacks, "total.missing")
+		r.unjudged(f.at, d.Name, "%s: the time limiter of the CircuitBreaker around Retry bounds all attempts together, by a time that its own settings have", d.Name)
 	default:
 		r.refuse(f.at, "R-3", d, "total.missing", "no timeout of Retry bounds all attempts together")
 	}
