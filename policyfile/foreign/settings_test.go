@@ -95,6 +95,8 @@ func TestSpring(t *testing.T) {
 			[]string{"R-1", "R-3", "R-6", "note"},
 		},
 		{"filters around each other", "spring.cloud.gateway: {default-filters: [Retry=2], routes: [{id: a, uri: 'lb://b', filters: ['Retry=3,NOT_FOUND,POST,1s,5s,2,true']}]}", []string{"b [a] x12, waits up to 5s", "R-4 classify.http_404", "R-6 methods: POST", "2 filters Retry"}, nil},
+		{"a circuit breaker around it", "spring.cloud.gateway.routes: [{id: a, uri: 'lb://b', filters: ['CircuitBreaker=b', 'Retry=2']}]", []string{"b [a] x3", "time limiter of the CircuitBreaker"}, []string{"R-3 total"}},
+		{"a circuit breaker inside of it", "spring.cloud.gateway.routes: [{id: a, uri: 'lb://b', filters: ['Retry=2', {name: CircuitBreaker}]}]", []string{"b [a] x3", "R-3 total.missing"}, []string{"time limiter"}},
 		{"routes from elsewhere", "spring.cloud.gateway.default-filters: [Retry=2]", []string{"all routes [all routes] x3"}, nil},
 		{"the servlet stack", "spring.cloud.gateway.mvc.routes: [{id: a, uri: 'http://b', filters: [{name: Retry, args: {series: CLIENT_ERROR}}]}]", []string{"b [a] x4", "cannot R-1", "cannot R-3 total.missing", "classify.http_4xx"}, []string{"4 R-3 total", "1 R-3 total"}},
 		{"a client of Feign", "spring.cloud.openfeign.client.config: {default: {retryer: feign.Retryer.Default}, b: {readTimeout: 1000}}", []string{"feign clients [] x5, waits up to 1s, attempt 1m0s", "R-6", "quiet 1\n"}, []string{"b ["}},
