@@ -177,7 +177,7 @@ func TestPaceIsBounded(t *testing.T) {
 			d := newDurable(t, forbear.Webhook)
 			d.r = quiet(t, forbear.Policy{Kind: forbear.Webhook, Breaker: breaker.Policy{Disabled: true}}, forbear.WithCallerDeadLetter())
 			var waiting []*forbear.DurableCall
-			done, dead := 0, 0
+			done, dead, crowded := 0, 0, 0
 			ended := func(c *forbear.DurableCall, dec forbear.Decision) {
 				switch {
 				case dec == forbear.Decision{}:
@@ -196,14 +196,18 @@ func TestPaceIsBounded(t *testing.T) {
 					waiting = waiting[1:]
 					ended(d.attempt(c, rng.IntN(100) < share))
 				}
+				if len(waiting) > 20 {
+					crowded++
+				}
 			}
 			bound := float64(d.firsts)*1.2 + float64(d.good)
-			t.Logf("%d sends of %d first attempts, %d good: %.2f of the bound; %d dead, %d wait", d.sends, d.firsts, d.good, float64(d.sends)/bound, dead, len(waiting))
+			t.Logf("%d sends of %d first attempts, %d good: %.2f of the bound; %d dead, %d wait, %d moments with more than 20", d.sends, d.firsts, d.good, float64(d.sends)/bound, dead, len(waiting), crowded)
 			if float64(d.sends) > bound {
 				t.Errorf("%d sends, want at most 1.2 x %d + %d", d.sends, d.firsts, d.good)
 			}
-			if share <= 45 && len(waiting) > 20 {
-				t.Errorf("%d wait for a retry though most attempts succeed", len(waiting))
+			// A burst of failures may leave some waiting for a moment, and not for long.
+			if share <= 45 && crowded > 20_000/20 {
+				t.Errorf("more than 20 wait for a retry at %d of 20000 moments, though most attempts succeed", crowded)
 			}
 		})
 	}
