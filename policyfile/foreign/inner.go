@@ -18,11 +18,26 @@ func (o *opener) inner(n *tree.Node, key string, above *lines, depth int) {
 	o.inners++
 	o.within = o.inners
 	defer func() { o.within = outer }()
+	if n.Block && !o.holds(key, []byte(text), depth+1) {
+		return
+	}
 	if padded, ok := pad(n, above); ok {
 		o.text(key, padded, nil, depth+1)
 		return
 	}
 	o.text(key, []byte(text), &n.At, depth+1)
+}
+
+// holds reports whether there is anything in a text. Most of the texts in a dump of a
+// cluster hold nothing, and to move each of those to its lines would take the square
+// of their number.
+func (o *opener) holds(called string, text []byte, depth int) bool {
+	if o.trial {
+		return true
+	}
+	t := &opener{Opened: &Opened{}, name: o.name, format: o.format, trial: true}
+	t.text(called, text, nil, depth)
+	return len(t.Parts)+len(t.Policies)+len(t.Faults) > 0
 }
 
 // pad puts the text of a literal block where the file has it: as many lines down,

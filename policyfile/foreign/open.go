@@ -89,6 +89,7 @@ type opener struct {
 	path      []string // the keys above what is looked at
 	inners    int      // how many texts inside of the file were opened
 	within    int      // the one that is looked at, or 0
+	trial     bool     // see holds
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
