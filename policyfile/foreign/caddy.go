@@ -65,7 +65,9 @@ func (r *reader) caddy() {
 	for i := range r.parts {
 		part := &r.parts[i]
 		if part.Root != nil {
-			r.caddyUnit(caddyJSON(part.Root))
+			if claimsCaddy(part.Root) { // a format that was given need not be the file's
+				r.caddyUnit(caddyJSON(part.Root))
+			}
 			continue
 		}
 		p := &caddyParser{part: part, data: caddyText(part.Text), line: 1, column: 1}

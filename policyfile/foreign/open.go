@@ -28,6 +28,8 @@ type Part struct {
 	// inner tells the texts inside of a file apart; 0 is the file itself.
 	inner int
 	pin   *policyfile.Position
+	// Assumed says that Format was given, and that nothing in the part shows it.
+	Assumed bool
 	// called is the name of the file, or of the key that a text stands under.
 	called string
 }
@@ -151,7 +153,7 @@ func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bo
 			return true
 		}
 		if ok || o.format == p.name {
-			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, pin: pin, called: called})
+			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, Assumed: !ok, pin: pin, called: called})
 			return true
 		}
 	}
@@ -272,7 +274,7 @@ func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position
 		o.node(root, "", above, depth)
 		// What a format is given for is of that format.
 		if o.format != "" && len(o.Parts) == before {
-			o.Parts = append(o.Parts, Part{Format: o.format, Name: o.name, Root: root})
+			o.Parts = append(o.Parts, Part{Format: o.format, Name: o.name, Root: root, Assumed: true})
 		}
 	}
 }
