@@ -171,8 +171,9 @@ func (o *opener) json(called string, data []byte, pin *policyfile.Position, dept
 		o.roots([]*tree.Node{root}, data, pin, depth)
 		return
 	}
-	// YAML in flow style begins with a brace too, and is no JSON.
-	if roots, err := tree.YAML(o.name, data); err == nil && filepath.Ext(called) != ".json" {
+	// YAML in flow style begins with a brace too, and is no JSON. Policy files are read
+	// as YAML, whatever they are called.
+	if roots, err := tree.YAML(o.name, data); err == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, isPolicy)) {
 		o.roots(roots, data, pin, depth)
 		return
 	}
@@ -200,7 +201,7 @@ func (o *opener) toml(data []byte, pin *policyfile.Position, depth int) {
 		o.unparsed(err, data, pin, depth)
 		return
 	}
-	o.roots([]*tree.Node{root}, data, pin, depth)
+	o.roots([]*tree.Node{root}, nil, pin, depth) // which no policy file is
 }
 
 // hcl opens a file in version 1 of HCL. Most are in version 2, and another program's.
