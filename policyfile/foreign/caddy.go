@@ -99,7 +99,7 @@ func (r *reader) caddyBlock(block []directive, route string, snippets map[string
 func (r *reader) caddyUnit(c caddyProxy) {
 	d := policyfile.Dependency{Name: "unnamed", Route: c.route, At: c.at, Protocol: "http"}
 	if len(c.upstreams) > 0 {
-		d.Name = c.upstreams[0]
+		d.Name = anonymous(c.upstreams[0])
 	}
 	if c.insecure.text == "true" {
 		r.refuse(c.insecure.at, "R-9", &d, "tls.verify", "the verification of certificates is switched off")
