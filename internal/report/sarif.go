@@ -139,8 +139,15 @@ func (s *sarif) result(f *Finding) m {
 		"locations":           []m{location},
 		"partialFingerprints": m{fingerprintKey: f.Fingerprint()},
 	}
+	properties := m{}
 	if f.Confidence != "" {
-		result["properties"] = m{"confidence": f.Confidence}
+		properties["confidence"] = f.Confidence
+	}
+	if f.Degree != 0 {
+		properties["degree"] = f.Degree
+	}
+	if len(properties) > 0 {
+		result["properties"] = properties
 	}
 	if f.Baseline != "" {
 		result["baselineState"] = f.Baseline

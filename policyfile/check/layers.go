@@ -157,7 +157,7 @@ func (r *run) layers() []*unit {
 		}
 		f := r.add("FC502", at.dep.At, at.dep.Name, "%s is retried by %s: one call becomes up to %s sends, %s with budgets",
 			at.dep.Name, strings.Join(texts, " and "), number(without), number(with))
-		f.Key = "layers"
+		f.Key, f.Degree = "layers", without
 		r.routed(at.dep.Route, r.findings[len(r.findings)-1:])
 	}
 	return units
