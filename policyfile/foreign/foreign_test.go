@@ -122,6 +122,7 @@ func TestOpen(t *testing.T) {
 		{"template in a key", "t.yaml", "'{{ .Values.name }}': {retries: 9}\n", "fault"},
 		{"alert with actions in its text", "a.yaml", "groups:\n- rules:\n  - annotations: {summary: '{{ $labels.pod }} has many retries'}\n", ""},
 		{"workflow with expressions", "ci.yml", "jobs: {a: {steps: [{run: 'retry ${{ secrets.X }}'}]}}\n", ""},
+		{"record of gRPC in an nginx.conf", "e.conf", "add_header X \"grpc_config=[{\\\"serviceConfig\\\":{\\\"methodConfig\\\":[]}}]\";\nserver { location / { proxy_pass http://u; } }\n", "grpc nginx"},
 		{"nothing", "e.yaml", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

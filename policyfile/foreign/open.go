@@ -120,6 +120,7 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 		o.roots(tree.Properties(o.name, data), nil, pin, depth)
 	case ext != ".toml" && first[0] != '{' && o.ini(data, pin, depth):
 	case !structured && o.records(data, pin, depth):
+		o.spoken(called, data, pin) // it may stand in another program's file
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):
