@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 )
 
@@ -25,6 +26,8 @@ type Known struct {
 	File        string `json:"file"`
 	Subject     string `json:"subject,omitzero"` // or the function
 	Message     string `json:"message"`
+	// Degree is that of the finding; 0 when there is none, or the baseline is older.
+	Degree float64 `json:"degree,omitzero"`
 }
 
 // baselineVersion guards against a file of another kind or a later form: taken for a
@@ -37,10 +40,10 @@ const baselineVersion = "forbear/baseline/v1"
 func (r *Report) WriteBaseline(w io.Writer) error {
 	b := Baseline{Schema: baselineVersion, Findings: []Known{}}
 	for _, f := range r.Counting() {
-		b.Findings = append(b.Findings, Known{f.Fingerprint(), f.ID, f.File, cmp.Or(f.Subject, f.Function), f.Message})
+		b.Findings = append(b.Findings, Known{f.Fingerprint(), f.ID, f.File, cmp.Or(f.Subject, f.Function), f.Message, f.Degree})
 	}
 	slices.SortFunc(b.Findings, func(x, y Known) int {
-		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Subject, y.Subject), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Fingerprint, y.Fingerprint))
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Subject, y.Subject), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Fingerprint, y.Fingerprint), cmp.Compare(y.Degree, x.Degree))
 	})
 	b.Findings = slices.CompactFunc(b.Findings, func(x, y Known) bool { return x.Fingerprint == y.Fingerprint })
 	return encode(w, b)
@@ -56,6 +59,9 @@ func ReadBaseline(data []byte) (*Baseline, error) {
 			Results []struct {
 				RuleID       string            `json:"ruleId"`
 				Fingerprints map[string]string `json:"partialFingerprints"`
+				Properties   struct {
+					Degree float64 `json:"degree"`
+				} `json:"properties"`
 			} `json:"results"`
 		} `json:"runs"`
 	}
@@ -69,25 +75,30 @@ func ReadBaseline(data []byte) (*Baseline, error) {
 	for _, run := range both.Runs {
 		for _, x := range run.Results {
 			if print := x.Fingerprints[fingerprintKey]; print != "" {
-				b.Findings = append(b.Findings, Known{Fingerprint: print, ID: x.RuleID})
+				b.Findings = append(b.Findings, Known{Fingerprint: print, ID: x.RuleID, Degree: x.Properties.Degree})
 			}
 		}
 	}
 	return b, nil
 }
 
-// Apply suppresses the findings that b knows, and marks the others as new. A finding
+// Apply suppresses the findings that b knows, and marks the others as new. One that has
+// become worse is new: ten times the retries are not what was accepted. A finding
 // that a directive or a waiver suppresses keeps that reason: it says more than the
 // baseline does.
 func (b *Baseline) Apply(r *Report) {
-	known := map[string]bool{}
+	const slack = 1.001 // of degrees that are calculated
+	known := map[string]float64{}
 	for _, k := range b.Findings {
-		known[k.Fingerprint] = true
+		if k.Degree == 0 {
+			k.Degree = math.Inf(1)
+		}
+		known[k.Fingerprint] = max(known[k.Fingerprint], k.Degree)
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		f.Baseline = "new"
-		if known[f.Fingerprint()] {
+		if most, ok := known[f.Fingerprint()]; ok && f.Degree <= most*slack {
 			f.Baseline = "unchanged"
 			if f.Suppressed == "" {
 				f.Suppressed = "known to the baseline"

@@ -71,9 +71,9 @@ func (p *Problem) Place() Place { return Place{File: p.File, Line: p.Line, Colum
 // String is the line of the text format. A problem that is not fatal says so: both
 // stand in the same list, and only one of them explains the exit code.
 func (p Problem) String() string {
-	text := p.Kind.Title() + ": " + line(p.Message)
+	text := p.Kind.Title() + ": " + Line(p.Message)
 	if p.File != "" {
-		text = line(p.Place().String()) + ": " + text
+		text = Line(p.Place().String()) + ": " + text
 	}
 	if !p.Fatal {
 		text += " (passed over)"
@@ -96,9 +96,9 @@ func (p *Problem) junit(class string) junitCase {
 		c.Name += fmt.Sprintf(" at %d:%d", p.Line, max(p.Column, 1))
 	}
 	if p.Fatal {
-		c.Error = &junitFailure{string(p.Kind), line(p.Message), p.String()}
+		c.Error = &junitFailure{string(p.Kind), Line(p.Message), p.String()}
 	} else {
-		c.Skipped = &junitSkipped{p.Kind.Title() + ": " + line(p.Message)}
+		c.Skipped = &junitSkipped{p.Kind.Title() + ": " + Line(p.Message)}
 	}
 	return c
 }
@@ -109,7 +109,7 @@ func (s *sarif) invocation(r *Report) m {
 	run := m{"executionSuccessful": !r.Incomplete()}
 	var list []m
 	for _, p := range r.Problems {
-		n := m{"level": p.Severity().String(), "message": m{"text": line(p.Message)}, "descriptor": m{"id": string(p.Kind)}}
+		n := m{"level": p.Severity().String(), "message": m{"text": Line(p.Message)}, "descriptor": m{"id": string(p.Kind)}}
 		for i, known := range problemKinds {
 			if known.kind == p.Kind {
 				n["descriptor"] = m{"id": string(p.Kind), "index": i}

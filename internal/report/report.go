@@ -97,6 +97,9 @@ type Finding struct {
 	Baseline string `json:"baseline,omitzero"`
 	// Key tells findings of the same id and subject apart. It holds no line.
 	Key string `json:"-"`
+	// Degree is how bad it is, where that is a number: a baseline that knows a lesser
+	// one does not know this. It is no part of the fingerprint.
+	Degree float64 `json:"-"`
 	// Identity, where it is set, is what the fingerprint is made of, instead of
 	// ID, File, Subject and Key.
 	Identity string `json:"-"`

@@ -135,12 +135,19 @@ func (s *sarif) result(f *Finding) m {
 		location["logicalLocations"] = []m{{"fullyQualifiedName": f.Package + after(".", f.Function), "kind": "function"}}
 	}
 	result := m{
-		"ruleId": f.ID, "level": f.Severity.String(), "message": m{"text": line(text)},
+		"ruleId": f.ID, "level": f.Severity.String(), "message": m{"text": Line(text)},
 		"locations":           []m{location},
 		"partialFingerprints": m{fingerprintKey: f.Fingerprint()},
 	}
+	properties := m{}
 	if f.Confidence != "" {
-		result["properties"] = m{"confidence": f.Confidence}
+		properties["confidence"] = f.Confidence
+	}
+	if f.Degree != 0 {
+		properties["degree"] = f.Degree
+	}
+	if len(properties) > 0 {
+		result["properties"] = properties
 	}
 	if f.Baseline != "" {
 		result["baselineState"] = f.Baseline
@@ -154,7 +161,7 @@ func (s *sarif) result(f *Finding) m {
 	}
 	related := []m{}
 	for i, p := range f.Related {
-		related = append(related, m{"id": i + 1, "physicalLocation": s.physical(p), "message": m{"text": line(p.Message)}})
+		related = append(related, m{"id": i + 1, "physicalLocation": s.physical(p), "message": m{"text": Line(p.Message)}})
 	}
 	if len(related) > 0 {
 		result["relatedLocations"] = related

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // Text writes a finding a line, followed by its hint and the places that have
@@ -11,16 +12,16 @@ import (
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range r.shown() {
-		fmt.Fprintf(&b, "%s: %s: %s [%s%s%s]", f.place(), f.Severity, line(f.Message), f.ID, after(" ", f.Standard), after("; confidence ", f.Confidence))
+		fmt.Fprintf(&b, "%s: %s: %s [%s%s%s]", Line(f.place().String()), f.Severity, Line(f.Message), f.ID, after(" ", f.Standard), after("; confidence ", f.Confidence))
 		if f.Suppressed != "" {
-			fmt.Fprintf(&b, " (suppressed: %s)", line(f.Suppressed))
+			fmt.Fprintf(&b, " (suppressed: %s)", Line(f.Suppressed))
 		}
 		b.WriteByte('\n')
 		if f.Hint != "" {
-			fmt.Fprintf(&b, "    %s\n", line(f.Hint))
+			fmt.Fprintf(&b, "    %s\n", Line(f.Hint))
 		}
 		for _, p := range f.Related {
-			fmt.Fprintf(&b, "    %s: %s\n", p, line(p.Message))
+			fmt.Fprintf(&b, "    %s: %s\n", Line(p.String()), Line(p.Message))
 		}
 	}
 	for _, p := range r.Problems {
@@ -38,12 +39,12 @@ func after(sep, s string) string {
 	return sep + s
 }
 
-// line keeps a message on one line, without control characters. Messages quote names
-// from users' files: a line feed or an escape sequence in one could forge a finding
-// or drive the terminal.
-func line(s string) string {
+// Line keeps a message or a name on one line, without control characters. Messages quote
+// names from users' files: a line feed or an escape sequence in one could forge a finding
+// or drive the terminal, and a mark of direction could show it as something else.
+func Line(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -185,6 +186,7 @@ func (r *run) refused(s Source) {
 		before := len(r.findings)
 		found := r.add(rule, f.Position, subject, "%s", f.Message)
 		found.Key = f.Field
+		found.Degree = degree(s.File, f)
 		if f.Value != "" {
 			r.values[before] = f.Field + " " + f.Value
 		}
@@ -206,6 +208,26 @@ func (r *run) refused(s Source) {
 	for _, f := range s.File.Unjudged {
 		r.add("FC001", f.Position, f.Dependency, "%s", f.Message).Key = f.Message
 	}
+}
+
+// degree returns the value of a field of which more is worse, or 0 for another fault.
+func degree(file *policyfile.File, f *policyfile.Fault) float64 {
+	value := f.Value
+	if d, ok := file.Dependency(f.Dependency); ok && file.Format == "" {
+		value = d.Value(f.Field)
+	}
+	switch f.Field {
+	case "max_retries", "max_attempts":
+		n, _ := strconv.Atoi(value)
+		return float64(n)
+	case "total":
+		d, _ := time.ParseDuration(value)
+		return d.Seconds()
+	case "budget.ratio":
+		percent, _ := strconv.ParseFloat(strings.TrimSuffix(value, "%"), 64)
+		return percent
+	}
+	return 0
 }
 
 // findingIDs are the findings by the field that breaks the rule. Where one field may break

@@ -195,13 +195,13 @@ func (r *run) limits(l *Load) {
 	case r.MaxAmplification <= 0:
 	case l.PathWith > r.MaxAmplification+1e-9:
 		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s: the limit is %s",
-			l.Dependency, atLeast(l.AtLeast), number(l.PathWith), path, number(r.MaxAmplification))
+			l.Dependency, atLeast(l.AtLeast), number(l.PathWith), path, number(r.MaxAmplification)).Degree = l.PathWith
 	case l.AtLeast:
 		r.add("FC504", l.at, l.Dependency, "an outage of %s multiplies its load by %s%s along %s, of which not all could be judged: the limit is %s",
 			l.Dependency, atLeast(true), number(l.PathWith), path, number(r.MaxAmplification))
 	}
 	if r.MaxDuration > 0 && !l.kind.Durable() && (l.longer || l.Duration > r.MaxDuration) {
-		r.add("FC505", l.at, l.Dependency, "a call to %s may take %s: the limit is %v", l.Dependency, l.duration(), r.MaxDuration)
+		r.add("FC505", l.at, l.Dependency, "a call to %s may take %s: the limit is %v", l.Dependency, l.duration(), r.MaxDuration).Degree = l.Duration.Seconds()
 	}
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func (u *unit) layer() string {
 
 // host is a dependency's name in a form in which several products can be compared.
 type host struct {
-	full  string // "payments.default", without a port
+	full  string // "payments.default", without a port but on this machine
 	short string // "payments", for a service of a cluster; else full
 }
 
@@ -47,10 +48,18 @@ func hostOf(name string) host {
 	if parts := strings.Split(name, "|"); len(parts) == 4 {
 		name = parts[3]
 	}
+	number := ""
 	if u, err := url.Parse(name); err == nil && u.Host != "" {
-		name = u.Hostname()
+		name, number = u.Hostname(), u.Port()
+		if number == "" && u.Scheme == "https" {
+			number = "443"
+		}
 	} else if h, port, ok := strings.Cut(name, ":"); ok && port != "" && strings.Trim(port, "0123456789") == "" {
-		name = h
+		name, number = h, port
+	}
+	if name == "localhost" || strings.HasPrefix(name, "127.") || name == "::1" {
+		// Its ports are services of their own, which have nothing else in common.
+		name = net.JoinHostPort(name, cmp.Or(number, "80"))
 	}
 	name = strings.TrimSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".cluster.local")
 	full, cluster := strings.CutSuffix(name, ".svc")
@@ -148,7 +157,7 @@ func (r *run) layers() []*unit {
 		}
 		f := r.add("FC502", at.dep.At, at.dep.Name, "%s is retried by %s: one call becomes up to %s sends, %s with budgets",
 			at.dep.Name, strings.Join(texts, " and "), number(without), number(with))
-		f.Key = "layers"
+		f.Key, f.Degree = "layers", without
 		r.routed(at.dep.Route, r.findings[len(r.findings)-1:])
 	}
 	return units

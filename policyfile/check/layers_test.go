@@ -51,6 +51,8 @@ func TestLayers(t *testing.T) {
 		{"by a URL", []string{"p.yaml", strings.Replace(caller, "SERVICE", "url: 'http://pay.default.svc.cluster.local:8080/v1'", 1), "vs.yaml", istio("pay.default.svc.cluster.local")}, "up to 12 sends"},
 		{"another service", []string{"p.yaml", plain, "vs.yaml", istio("ledger")}, ""},
 		{"a domain is not a service of its first label", []string{"p.yaml", plain, "vs.yaml", istio("payments.example.com")}, ""},
+		{"two ports of this machine", []string{"p.yaml", strings.Replace(caller, "SERVICE", "url: 'http://localhost:9999'", 1), "e.conf", strings.NewReplacer("upstream payments", "upstream unused", "http://payments", "http://localhost:8080", "proxy_next_upstream_timeout", "proxy_next_upstream_tries 3; proxy_next_upstream_timeout").Replace(nginxEdge)}, ""},
+		{"one port of this machine", []string{"p.yaml", strings.Replace(caller, "SERVICE", "url: 'http://localhost/v1'", 1), "e.conf", strings.NewReplacer("upstream payments", "upstream unused", "http://payments", "http://localhost:80", "proxy_next_upstream_timeout", "proxy_next_upstream_tries 3; proxy_next_upstream_timeout").Replace(nginxEdge)}, "localhost:80 is retried by"},
 		{"three layers", []string{"p.yaml", plain, "vs.yaml", istio("payments"), "e.conf", nginxEdge}, "up to 24 sends"},
 		{"two callers are no two layers", []string{"p.yaml", plain, "q.yaml", strings.Replace(plain, "service: checkout", "service: checkout2", 1)}, ""},
 		{"a gateway before a mesh", []string{"a.yaml", a, "l.yaml", linkerd}, "up to 8 sends"},

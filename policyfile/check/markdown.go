@@ -38,13 +38,13 @@ func Markdown(w io.Writer, read *Reading, r *Result) error {
 		b.WriteString("\n| Where | What | Rule |\n|---|---|---|\n")
 	}
 	for _, f := range counting {
-		fmt.Fprintf(&b, "| `%s:%d` | **%s** %s | %s |\n", f.File, f.Line, f.Severity, cell(f.Message), strings.TrimSpace(f.ID+" "+f.Standard))
+		fmt.Fprintf(&b, "| %s | **%s** %s | %s |\n", code(fmt.Sprintf("%s:%d", f.File, f.Line)), f.Severity, cell(f.Message), strings.TrimSpace(f.ID+" "+f.Standard))
 	}
 	if len(read.Problems) > 0 {
 		fmt.Fprintf(&b, "\n## Not judged: %d\n\n| Where | Why |\n|---|---|\n", len(read.Problems))
 	}
 	for _, p := range read.Problems {
-		fmt.Fprintf(&b, "| `%s` | **%s** %s: %s |\n", p.Place(), p.Severity(), p.Kind.Title(), cell(p.Message))
+		fmt.Fprintf(&b, "| %s | **%s** %s: %s |\n", code(p.Place().String()), p.Severity(), p.Kind.Title(), cell(p.Message))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -66,12 +66,18 @@ func others(d *policyfile.Dependency, l *Load) string {
 	return "Do not retry " + d.Name + " elsewhere"
 }
 
-// cells escapes what would end a table's cell or begin a tag: names and
-// messages come from the file under review.
-var cells = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
+// cells escapes what would end a table's cell, or begin a tag, a link or code: names and
+// messages come from the files under review.
+var cells = strings.NewReplacer("|", `\|`, "<", "&lt;", "[", `\[`, "`", "\\`")
 
 // cell makes a text safe in a table.
-func cell(s string) string { return cells.Replace(s) }
+func cell(s string) string { return cells.Replace(report.Line(s)) }
+
+// codes escapes what would end a table's cell or the code in it.
+var codes = strings.NewReplacer("|", `\|`, "`", "'")
+
+// code is a place, as code in a table.
+func code(s string) string { return "`" + codes.Replace(report.Line(s)) + "`" }
 
 // Table writes the worst case of each dependency for a terminal, and the
 // worst path in a last line.
@@ -81,12 +87,12 @@ func Table(w io.Writer, r *Result) error {
 	}
 	width := len("dependency")
 	for _, l := range r.Loads {
-		width = max(width, len(l.Service)+len(" -> ")+len(l.Dependency))
+		width = max(width, len(report.Line(l.Service+" -> "+l.Dependency)))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-*s  %8s  %18s  %18s  %12s  %s\n", width, "worst case", "attempts", "load, no budget", "load, with budget", "busy client", "longest call")
 	for _, l := range r.Loads {
-		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %s\n", width, l.Service+" -> "+l.Dependency, l.Attempts,
+		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %s\n", width, report.Line(l.Service+" -> "+l.Dependency), l.Attempts,
 			atLeast(l.AtLeast)+number(l.Without), atLeast(l.AtLeast)+number(l.With), number(l.Busy), l.duration())
 	}
 	b.WriteString(summary(r))
@@ -109,7 +115,7 @@ func summary(r *Result) string {
 		}
 		open = open || l.AtLeast
 	}
-	sign, path, other := atLeast(open), strings.Join(with.Path, " -> "), strings.Join(without.pathWithout, " -> ")
+	sign, path, other := atLeast(open), report.Line(strings.Join(with.Path, " -> ")), report.Line(strings.Join(without.pathWithout, " -> "))
 	figures := fmt.Sprintf("%s%sx with budgets (%sx for busy clients, %s%sx without), along %s", sign, number(with.PathWith), number(with.PathBusy), sign, number(without.PathWithout), path)
 	if other != path {
 		figures = fmt.Sprintf("%s%sx with budgets (%sx for busy clients), along %s; %s%sx without, along %s", sign, number(with.PathWith), number(with.PathBusy), path, sign, number(without.PathWithout), other)

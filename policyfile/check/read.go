@@ -52,7 +52,9 @@ func ReadAll(inputs []Input) *Reading {
 	for _, l := range t.left {
 		r.unrecognized(l.Input, l.opened)
 	}
-	for _, f := range foreign.Read(t.parts) {
+	results := foreign.Read(t.parts)
+	t.mistaken(inputs, results)
+	for _, f := range results {
 		r.Sources = append(r.Sources, Source{File: f.File, Refused: f.Refused})
 	}
 	if r.Files == 0 && len(r.Problems) == 0 {
@@ -97,6 +99,24 @@ func (t *intake) open(in Input) {
 		t.Files++
 	case len(opened.Faults) == 0:
 		t.left = append(t.left, unread{in, opened})
+	}
+}
+
+// mistaken records the files that are not what they were said to be: what was looked
+// for in them is not there, and what is there was not looked at.
+func (t *intake) mistaken(inputs []Input, results []foreign.Result) {
+	held := map[string]bool{}
+	for _, p := range t.parts {
+		held[p.Name] = held[p.Name] || !p.Assumed
+	}
+	for i := range results {
+		held[results[i].File.Name] = held[results[i].File.Name] || !results[i].Empty()
+	}
+	for _, in := range inputs {
+		if here, read := held[in.Name]; in.Format != "" && read && !here {
+			t.Files--
+			t.problem(report.Unrecognized, policyfile.Position{File: in.Name}, "nothing in it is of the format "+in.Format, !in.Met)
+		}
 	}
 }
 

@@ -120,3 +120,20 @@ func timesAsLong(a, b func()) float64 {
 	}
 	return float64(least[0]) / float64(least[1])
 }
+
+// TestWorkGrowsWithTexts: four times the texts in a dump take about four times as long,
+// though each is read at its own lines.
+func TestWorkGrowsWithTexts(t *testing.T) {
+	dump := func(n int) func() {
+		var b strings.Builder
+		b.WriteString("apiVersion: v1\nkind: ConfigMap\ndata:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "  k%d: |\n    a: 1\n    b: 2\n", i)
+		}
+		in := []Input{{Name: "dump.yaml", Data: []byte(b.String()), Met: true}}
+		return func() { ReadAll(in) }
+	}
+	if ratio := timesAsLong(dump(6000), dump(1500)); ratio > 8 {
+		t.Errorf("four times the texts take %.1f times as long", ratio)
+	}
+}

@@ -65,7 +65,9 @@ func (r *reader) caddy() {
 	for i := range r.parts {
 		part := &r.parts[i]
 		if part.Root != nil {
-			r.caddyUnit(caddyJSON(part.Root))
+			if claimsCaddy(part.Root) { // a format that was given need not be the file's
+				r.caddyUnit(caddyJSON(part.Root))
+			}
 			continue
 		}
 		p := &caddyParser{part: part, data: caddyText(part.Text), line: 1, column: 1}
@@ -97,7 +99,7 @@ func (r *reader) caddyBlock(block []directive, route string, snippets map[string
 func (r *reader) caddyUnit(c caddyProxy) {
 	d := policyfile.Dependency{Name: "unnamed", Route: c.route, At: c.at, Protocol: "http"}
 	if len(c.upstreams) > 0 {
-		d.Name = c.upstreams[0]
+		d.Name = anonymous(c.upstreams[0])
 	}
 	if c.insecure.text == "true" {
 		r.refuse(c.insecure.at, "R-9", &d, "tls.verify", "the verification of certificates is switched off")

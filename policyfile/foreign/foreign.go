@@ -86,6 +86,12 @@ type Result struct {
 	Refused []*policyfile.Fault
 }
 
+// Empty reports whether the file holds nothing that was judged, or could have been.
+func (r *Result) Empty() bool {
+	f := r.File
+	return len(f.Dependencies)+f.Quiet+len(f.Unjudged)+len(f.Limits)+len(r.Refused) == 0
+}
+
 // Read reads the parts of all files. Parts of one product are read together: a
 // cluster, an upstream or a rule may stand in another file than what uses it. The
 // results are in the order of the products, and then of the files.

@@ -184,14 +184,16 @@ func (s *nginxScope) value(text string) string {
 // nginxAddress splits an address, with or without a scheme and a path. A socket's
 // path ends at a colon.
 func nginxAddress(address string) (scheme, host string) {
-	scheme, rest, ok := strings.Cut(address, "://")
+	scheme, rest, ok := strings.Cut(anonymous(address), "://")
 	if !ok {
-		scheme, rest = "", address
+		scheme, rest = "", scheme
 	}
 	if path, ok := strings.CutPrefix(rest, "unix:"); ok {
 		path, _, _ = strings.Cut(path, ":")
 		return scheme, "unix:" + path
 	}
-	host, _, _ = strings.Cut(rest, "/")
-	return scheme, host
+	if end := strings.IndexAny(rest, "/?"); end >= 0 {
+		rest = rest[:end]
+	}
+	return scheme, rest
 }

@@ -28,6 +28,8 @@ type Part struct {
 	// inner tells the texts inside of a file apart; 0 is the file itself.
 	inner int
 	pin   *policyfile.Position
+	// Assumed says that Format was given, and that nothing in the part shows it.
+	Assumed bool
 	// called is the name of the file, or of the key that a text stands under.
 	called string
 }
@@ -89,6 +91,7 @@ type opener struct {
 	path      []string // the keys above what is looked at
 	inners    int      // how many texts inside of the file were opened
 	within    int      // the one that is looked at, or 0
+	trial     bool     // see holds
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -117,6 +120,7 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 		o.roots(tree.Properties(o.name, data), nil, pin, depth)
 	case ext != ".toml" && first[0] != '{' && o.ini(data, pin, depth):
 	case !structured && o.records(data, pin, depth):
+		o.spoken(called, data, pin) // it may stand in another program's file
 	case first[0] == '{' || first[0] == '[':
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):
@@ -150,7 +154,7 @@ func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bo
 			return true
 		}
 		if ok || o.format == p.name {
-			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, pin: pin, called: called})
+			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, Assumed: !ok, pin: pin, called: called})
 			return true
 		}
 	}
@@ -168,8 +172,9 @@ func (o *opener) json(called string, data []byte, pin *policyfile.Position, dept
 		o.roots([]*tree.Node{root}, data, pin, depth)
 		return
 	}
-	// YAML in flow style begins with a brace too, and is no JSON.
-	if roots, err := tree.YAML(o.name, data); err == nil && filepath.Ext(called) != ".json" {
+	// YAML in flow style begins with a brace too, and is no JSON. Policy files are read
+	// as YAML, whatever they are called.
+	if roots, err := tree.YAML(o.name, data); err == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, isPolicy)) {
 		o.roots(roots, data, pin, depth)
 		return
 	}
@@ -197,7 +202,7 @@ func (o *opener) toml(data []byte, pin *policyfile.Position, depth int) {
 		o.unparsed(err, data, pin, depth)
 		return
 	}
-	o.roots([]*tree.Node{root}, data, pin, depth)
+	o.roots([]*tree.Node{root}, nil, pin, depth) // which no policy file is
 }
 
 // hcl opens a file in version 1 of HCL. Most are in version 2, and another program's.
@@ -255,6 +260,7 @@ func mentionsRetries(data []byte) bool {
 // roots opens the documents of a structured text. data is nil in a notation that no
 // policy file has.
 func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position, depth int) {
+	above := &lines{text: data}
 	for _, root := range roots {
 		if pin != nil {
 			root.Pin(*pin)
@@ -267,26 +273,26 @@ func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position
 			return // the reader of policy files says what is wrong with the rest
 		}
 		before := len(o.Parts)
-		o.node(root, "", data, depth)
+		o.node(root, "", above, depth)
 		// What a format is given for is of that format.
 		if o.format != "" && len(o.Parts) == before {
-			o.Parts = append(o.Parts, Part{Format: o.format, Name: o.name, Root: root})
+			o.Parts = append(o.Parts, Part{Format: o.format, Name: o.name, Root: root, Assumed: true})
 		}
 	}
 }
 
 // node looks for the parts at and below n. What a product claims is read by it, and
-// not looked into again unless it may hold those of others. lines are those that
+// not looked into again unless it may hold those of others. above are the lines that
 // literal blocks stand in.
-func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
+func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 	type step struct {
 		n   *tree.Node
 		key string
 	}
 	seen := map[*tree.Node]bool{}
-	above := o.path
+	path := o.path
 	o.path = nil
-	defer func() { o.path = above }()
+	defer func() { o.path = path }()
 	var visit func(s step)
 	visit = func(s step) {
 		n := s.n
@@ -296,7 +302,7 @@ func (o *opener) node(root *tree.Node, key string, lines []byte, depth int) {
 		seen[n] = true
 		switch n.Kind {
 		case tree.Scalar:
-			o.inner(n, s.key, lines, depth)
+			o.inner(n, s.key, above, depth)
 		case tree.List:
 			for _, item := range n.Items {
 				visit(step{item, s.key})
@@ -332,67 +338,4 @@ func (o *opener) claimed(n *tree.Node) (found bool) {
 		}
 	}
 	return found
-}
-
-// inner opens a text inside of a value, as ConfigMaps and charts have them.
-func (o *opener) inner(n *tree.Node, key string, lines []byte, depth int) {
-	text := n.Value
-	first := strings.TrimLeft(text, " \t\r\n")
-	if first == "" || first[0] != '{' && first[0] != '[' && !strings.Contains(text, "\n") {
-		return
-	}
-	outer := o.within
-	o.inners++
-	o.within = o.inners
-	defer func() { o.within = outer }()
-	if padded, ok := pad(n, lines); ok {
-		o.text(key, padded, nil, depth+1)
-		return
-	}
-	o.text(key, []byte(text), &n.At, depth+1)
-}
-
-// pad puts the text of a literal block where the file has it: as many lines down,
-// and as far in. ok is false for a text whose lines are not those of the file.
-func pad(n *tree.Node, lines []byte) (padded []byte, ok bool) {
-	if !n.Block {
-		return nil, false
-	}
-	inner := strings.Split(n.Value, "\n")
-	rest := lines
-	for range n.At.Line {
-		_, after, found := bytes.Cut(rest, []byte("\n"))
-		if !found {
-			return nil, false
-		}
-		rest = after
-	}
-	indent := -1
-	for _, line := range inner {
-		outer, after, _ := bytes.Cut(rest, []byte("\n"))
-		rest = after
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		if !bytes.HasSuffix(bytes.TrimRight(outer, "\r"), []byte(strings.TrimRight(line, "\r"))) {
-			return nil, false
-		}
-		indent = len(bytes.TrimRight(outer, "\r")) - len(strings.TrimRight(line, "\r"))
-		break
-	}
-	if indent < 0 {
-		return nil, false
-	}
-	var b bytes.Buffer
-	b.WriteString(strings.Repeat("\n", n.At.Line))
-	for i, line := range inner {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		if line != "" {
-			b.WriteString(strings.Repeat(" ", indent))
-			b.WriteString(line)
-		}
-	}
-	return b.Bytes(), true
 }

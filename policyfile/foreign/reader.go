@@ -3,6 +3,7 @@ package foreign
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -188,3 +189,17 @@ func (n named) in(file, name string) (found *tree.Node, several bool) {
 
 // never are the statuses that R-4 forbids to retry.
 var never = []string{"400", "401", "403", "404", "409", "422"}
+
+// anonymous returns an address without what stands before its @: a password may, and
+// names are in every report.
+func anonymous(address string) string {
+	scheme, rest := "", address
+	if i := strings.Index(address, "://"); i >= 0 {
+		scheme, rest = address[:i+len("://")], address[i+len("://"):]
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	return scheme + rest[strings.LastIndexByte(rest[:end], '@')+1:]
+}

@@ -30,7 +30,7 @@ func (r *reader) traefikDynamic(m *traefikMesh, n *tree.Node, container string) 
 			unit := policyfile.Dependency{Name: cmp.Or(container, name, p.Key), Route: p.Key, At: p.At, Protocol: "http"}
 			balancer := services.Fold(name, "loadBalancer")
 			for _, server := range balancer.Fold("servers").List() {
-				unit.Service = cmp.Or(unit.Service, server.Fold("url").Text())
+				unit.Service = cmp.Or(unit.Service, anonymous(server.Fold("url").Text()))
 			}
 			transport, _, _ := strings.Cut(balancer.Fold("serversTransport").Text(), "@")
 			if v := n.Fold("serversTransports", transport, "insecureSkipVerify"); v.True() {

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -13,8 +14,9 @@ var retryKey = regexp.MustCompile(`(?i)^(max|num|number|perform|no)?[_.-]?(of[_.
 
 // unrecognized says what is known of a file that nothing here reads.
 func (o *opener) unrecognized(data []byte) {
-	// Some templates are YAML by chance.
-	if template(data) && mentionsRetries(data) {
+	// Some templates are YAML by chance. An action within a text, as alerts and
+	// workflows have them, is for another program than the one that renders files.
+	if template(data) && mentionsRetries(data) && (len(o.unclaimed) == 0 || slices.ContainsFunc(o.unclaimed, templated)) {
 		o.fault(policyfile.Position{}, "%s", isTemplate)
 		return
 	}
@@ -28,4 +30,14 @@ func (o *opener) unrecognized(data []byte) {
 			return o.Retry.Line == 0
 		})
 	}
+}
+
+// templated reports whether a document has actions of a template where it has keys: one
+// that stands alone is read as a map with a map for a key, which has no text.
+func templated(root *tree.Node) (found bool) {
+	root.Walk(func(n *tree.Node) bool {
+		found = found || slices.ContainsFunc(n.Pairs, func(p tree.Pair) bool { return p.Key == "" || template([]byte(p.Key)) })
+		return !found
+	})
+	return found
 }

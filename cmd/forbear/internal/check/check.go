@@ -71,6 +71,10 @@ forbear check --explain FC105
 			return code
 		}
 		q.operands = files
+		// NaN is neither, and every comparison with it would pass.
+		if !(q.MaxAmplification >= 0) || q.MaxDuration < 0 {
+			return std.Fail("check: --max-amplification and --max-duration are bounds above 0, or 0 for none")
+		}
 		if q.strict {
 			q.failOn = min(q.failOn, report.Warning)
 		}

@@ -103,7 +103,7 @@ func (q *gate) writeText(w io.Writer, read *check.Reading, result *check.Result,
 	}
 	for _, f := range rep.Findings {
 		if f.Suppressed != "" {
-			fmt.Fprintf(w, "lifted: %s %s: %s\n", f.ID, f.Message, f.Suppressed)
+			fmt.Fprintf(w, "lifted: %s %s: %s\n", f.ID, report.Line(f.Message), report.Line(f.Suppressed))
 		}
 	}
 	fmt.Fprintf(w, "%s, %s, %s\n", plural(count[report.Error], "error"), plural(count[report.Warning], "warning"), plural(count[report.Note], "note"))

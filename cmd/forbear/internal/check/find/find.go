@@ -112,6 +112,10 @@ func (f *finder) operand(operand string) error {
 func (f *finder) folder(root string) error {
 	ignores := ignoreList{}
 	found := false
+	// A walk follows no link, but for the one that was named.
+	if info, err := os.Lstat(root); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		root += string(filepath.Separator)
+	}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			// The rest of the folder is looked into all the same.
@@ -123,7 +127,7 @@ func (f *finder) folder(root string) error {
 			if name != root && (slices.Contains(skipped, entry.Name()) || ignores.match(name, true)) {
 				return fs.SkipDir
 			}
-			return ignores.read(name)
+			return ignores.read(filepath.Clean(name))
 		}
 		if !f.wanted(name) || !regular(name, entry) {
 			return nil

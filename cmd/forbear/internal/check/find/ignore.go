@@ -25,10 +25,14 @@ type pattern struct {
 // read adds the patterns of a folder's ignore file, if there is one.
 func (l *ignoreList) read(folder string) error {
 	name := filepath.Join(folder, IgnoreFile)
-	data, err := os.ReadFile(name)
+	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", name) // a pipe has no end
+	}
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}

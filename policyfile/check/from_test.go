@@ -1,0 +1,32 @@
+package check
+
+import (
+	"strings"
+	"testing"
+)
+
+// What a file was said to be, and is not, has not been judged: such a run does not pass.
+func TestWrongFormat(t *testing.T) {
+	route := strings.Replace(strings.Replace(mesh, "HOST", "b", 1), "NS", "n", 1)
+	for _, tt := range []struct{ file, text, format, want string }{
+		{"vs.yaml", route, "envoy", "vs.yaml: not recognized: nothing in it is of the format envoy"},
+		{"vs.yaml", route, "caddy", "of the format caddy"},
+		{"vs.yaml", route, "nginx", "of the format nginx"},
+		{"e.conf", nginxEdge, "haproxy", "of the format haproxy"},
+		{"vs.yaml", route, "istio", ""},
+		{"e.conf", nginxEdge, "nginx", ""},
+		{"quiet.yaml", "static_resources: {}\n", "envoy", ""},
+		{"comment.conf", "# nothing yet\n", "nginx", "of the format nginx"},
+	} {
+		t.Run(tt.file+" as "+tt.format, func(t *testing.T) {
+			read := ReadAll([]Input{{Name: tt.file, Data: []byte(tt.text), Format: tt.format}})
+			got := ""
+			if err := read.Err(); err != nil {
+				got = err.Error()
+			}
+			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
