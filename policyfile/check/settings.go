@@ -43,7 +43,7 @@ type pathSettings struct {
 
 // ParseSettings reads settings; name stands for them in faults, which come all at
 // once. Findings about certificates and secrets keep their severity, and so do
-// those about waivers and comments.
+// those about waivers and comments. What was not judged (FC001) is never off.
 func ParseSettings(name string, data []byte) (*Settings, error) {
 	roots, err := tree.YAML(name, data)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *settingsParser) levels(n *tree.Node) levels {
 		switch {
 		case !ok:
 			p.fault(pair.Value, "%s is no finding of check: see forbear rules list", pair.Key)
-		case !ignorable(rule):
+		case !ignorable(rule), pair.Key == "FC001" && pair.Value.Text() == "off":
 			p.fault(pair.Value, "%s keeps its severity", pair.Key)
 		case pair.Value.Text() == "off":
 			found[pair.Key] = nil

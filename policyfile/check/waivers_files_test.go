@@ -74,8 +74,8 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", file, got, want)
 		}
 	}
-	_, err = ParseSettings("s.yaml", []byte("severty: {}\nseverity: {FC601: note, FC999: error, FC201: grave, FC911: off}\npaths: [{severity: {}}]\ncomments: maybe\n"))
-	for _, want := range []string{"s.yaml:1:1: unknown key \"severty\": did you mean severity?", "FC601 keeps its severity", "FC999 is no finding", `FC201 is "grave"`, "FC911 keeps", "files is missing", `comments is "maybe"`} {
+	_, err = ParseSettings("s.yaml", []byte("severty: {}\nseverity: {FC601: note, FC999: error, FC201: grave, FC911: off, FC001: off}\npaths: [{severity: {}}]\ncomments: maybe\n"))
+	for _, want := range []string{"s.yaml:1:1: unknown key \"severty\": did you mean severity?", "FC601 keeps its severity", "FC999 is no finding", `FC201 is "grave"`, "FC911 keeps", "FC001 keeps", "files is missing", `comments is "maybe"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

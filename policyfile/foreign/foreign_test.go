@@ -33,6 +33,7 @@ func TestBrokenFiles(t *testing.T) {
 		{"f.yaml", "a: {{ .Values.retries }}\nb: [\n", "a template: render it"},
 		{"f.yaml", "kind: VirtualService\napiVersion: networking.istio.io/v1\nspec:\n  http: [{retries: {attempts: 1, attempts: 50}}]\n", "f.yaml:4:34: a key stands twice here"},
 		{"f.yaml", "kind: Sensor\napiVersion: argoproj.io/v1alpha1\nspec:\n  source: {kind: Job, apiVersion: batch/v1, spec: {backoffLimit: 1, backoffLimit: 50}}\n", "f.yaml:4:69: a key stands twice here"},
+		{"f.yaml", "kind: ConfigMap\ndata:\n  envoy.json: |\n    {\"a\": 1, // retries\n    \"static_resources\": {}}\n", "f.yaml:4:"},
 	} {
 		opened := Open(tt.name, []byte(tt.data), "")
 		if len(opened.Faults) != 1 || !strings.Contains(opened.Faults[0].Error(), tt.want) {

@@ -104,11 +104,16 @@ func (o *opener) fault(at policyfile.Position, format string, args ...any) {
 func (o *opener) text(called string, data []byte, pin *policyfile.Position, depth int) {
 	const most = 5
 	if depth > most {
+		at := policyfile.Position{}
+		if pin != nil {
+			at = *pin
+		}
+		o.fault(at, "texts within each other, more than %d", most)
 		return
 	}
 	ext := strings.ToLower(filepath.Ext(called))
 	first := bytes.TrimLeft(data, " \t\r\n\ufeff")
-	structured := ext == ".yaml" || ext == ".yml" || ext == ".json" || ext == ".jsonc" || ext == ".json5"
+	structured := structuredName(called)
 	switch {
 	case len(first) == 0:
 	case ext == ".toml":
@@ -125,7 +130,7 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 		o.json(called, data, pin, depth)
 	case !structured && o.spoken(called, data, pin):
 	case structured || depth == 0 || bytes.IndexByte(data, '\n') >= 0:
-		o.yaml(data, pin, depth)
+		o.yaml(called, data, pin, depth)
 	}
 }
 
@@ -178,7 +183,7 @@ func (o *opener) json(called string, data []byte, pin *policyfile.Position, dept
 		o.roots(roots, data, pin, depth)
 		return
 	}
-	o.unparsed(err, data, pin, depth)
+	o.unparsed(called, err, data, pin, depth)
 }
 
 // commented reports whether the program that a file is for takes comments in JSON, as
@@ -188,18 +193,18 @@ func commented(called string) bool {
 	return strings.HasSuffix(base, ".jsonc") || strings.HasSuffix(base, ".json") && strings.HasPrefix(base, "appsettings")
 }
 
-func (o *opener) yaml(data []byte, pin *policyfile.Position, depth int) {
+func (o *opener) yaml(called string, data []byte, pin *policyfile.Position, depth int) {
 	roots, err := tree.YAML(o.name, data)
 	o.roots(roots, data, pin, depth)
 	if err != nil {
-		o.unparsed(err, data, pin, depth)
+		o.unparsed("", err, data, pin, depth)
 	}
 }
 
 func (o *opener) toml(data []byte, pin *policyfile.Position, depth int) {
 	root, err := tree.TOML(o.name, data)
 	if err != nil {
-		o.unparsed(err, data, pin, depth)
+		o.unparsed("", err, data, pin, depth)
 		return
 	}
 	o.roots([]*tree.Node{root}, nil, pin, depth) // which no policy file is
@@ -212,7 +217,7 @@ func (o *opener) hcl(data []byte, pin *policyfile.Position, depth int) {
 	case err == nil:
 		o.roots([]*tree.Node{root}, data, pin, depth)
 	case bytes.Contains(data, []byte("service-router")):
-		o.unparsed(err, data, pin, depth)
+		o.unparsed("", err, data, pin, depth)
 	default:
 		o.Why = err.(*policyfile.Fault).Message
 	}
@@ -220,7 +225,7 @@ func (o *opener) hcl(data []byte, pin *policyfile.Position, depth int) {
 
 // unparsed records a text that could not be parsed. What is inside of another file
 // may be any text; and a file that says nothing of retries is not worth a fault.
-func (o *opener) unparsed(err error, data []byte, pin *policyfile.Position, depth int) {
+func (o *opener) unparsed(called string, err error, data []byte, pin *policyfile.Position, depth int) {
 	fault, ok := err.(*policyfile.Fault)
 	if !ok {
 		fault = &policyfile.Fault{Message: err.Error()}
@@ -233,16 +238,21 @@ func (o *opener) unparsed(err error, data []byte, pin *policyfile.Position, dept
 		o.Why = message
 		return
 	}
-	if depth > 0 && !mentionsRetries(data) {
+	// Many values hold some text or other; a name like a file's says that this one
+	// is to be read.
+	if depth > 0 && !(structuredName(called) && mentionsRetries(data)) {
 		return
 	}
 	at := fault.Position
 	if pin != nil {
 		at = *pin
 	}
-	if depth == 0 {
-		o.fault(at, "%s", message)
-	}
+	o.fault(at, "%s", message)
+}
+
+// structuredName reports whether a name is that of a file in YAML or JSON.
+func structuredName(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc", ".json5"}, strings.ToLower(filepath.Ext(name)))
 }
 
 const isTemplate = "a template: render it, and check what comes out"

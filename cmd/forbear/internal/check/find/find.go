@@ -71,11 +71,11 @@ type finder struct {
 }
 
 func (f *finder) add(name string, met bool) {
-	if i, ok := f.seen[name]; ok {
+	if i, ok := f.seen[filepath.Clean(name)]; ok {
 		f.All[i].Met = f.All[i].Met && met
 		return
 	}
-	f.seen[name] = len(f.All)
+	f.seen[filepath.Clean(name)] = len(f.All)
 	f.All = append(f.All, File{name, met})
 }
 

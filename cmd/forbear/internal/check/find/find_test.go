@@ -75,7 +75,7 @@ func TestOf(t *testing.T) {
 	if err := os.Symlink("../a/x.yaml", "b/x.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	f := Of([]string{"a", "a/x.yaml", "b", "a/y.txt", "none.yaml", "n*.yaml", "[", "-"}, wanted)
+	f := Of([]string{"a", "./a/x.yaml", "b", "a/y.txt", "none.yaml", "n*.yaml", "[", "-"}, wanted)
 	if got, want := names(f), []string{"a/x.yaml", "b/x.yaml", "b/z.yaml", "a/y.txt", "-"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
