@@ -57,9 +57,6 @@ func ReadAll(inputs []Input) *Reading {
 	for _, f := range results {
 		r.Sources = append(r.Sources, Source{File: f.File, Refused: f.Refused})
 	}
-	if r.Files == 0 && len(r.Problems) == 0 {
-		r.Problems = []report.Problem{{Kind: report.Unrecognized, Message: "no file to judge", Fatal: true}}
-	}
 	for i := range r.Sources {
 		r.Sources[i].directives = t.comments[r.Sources[i].File.Name]
 	}

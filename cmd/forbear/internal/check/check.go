@@ -134,7 +134,7 @@ func (q *gate) register(f *flag.FlagSet) {
 	// findings begins.
 	f.StringVar(&q.writeBaseline, "write-baseline", "", "write what is found into this `file`, and pass")
 	f.StringVar(&q.explain, "explain", "", "tell what a finding's `id` means, and end")
-	f.StringVar(&q.from, "from", "", "what the files are: forbear, "+strings.Join(foreign.Formats(), ", ")+" (default: by their contents)")
+	f.StringVar(&q.from, "from", "", "what `format` the files have: forbear, "+strings.Join(foreign.Formats(), ", ")+" (default: by their contents)")
 	f.BoolVar(&q.strict, "strict", false, "fail on warnings, and on files of a folder that are not recognized and have settings for retries")
 	f.BoolVar(&q.checklist, "checklist", false, "answer the review questions, with evidence")
 	f.StringVar(&q.metrics, "metrics", "", "for --checklist: scrape this `URL`")
@@ -266,6 +266,9 @@ func (q *gate) read() *check.Reading {
 	}
 	read := check.ReadAll(inputs)
 	read.Problems = append(problems, read.Problems...)
+	if read.Files == 0 && len(read.Problems) == 0 {
+		read.Problems = []report.Problem{{Kind: report.Unrecognized, Message: "no file to judge", Fatal: true}}
+	}
 	for i := range read.Problems {
 		p := &read.Problems[i]
 		// A run that recognized nothing has looked at nothing.
