@@ -1,4 +1,4 @@
-// Package nearest finds the known name that somebody may have meant.
+// Package nearest finds the known name that may have been meant.
 package nearest
 
 import "strings"

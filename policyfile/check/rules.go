@@ -108,7 +108,7 @@ var table = []report.Rule{
 	{
 		ID: "FC203", Name: "backoff-cap", Standard: "R-1", Severity: fail, Waivable: true,
 		Summary: "a wait may exceed 60 s",
-		Why:     "Nobody keeps a caller in memory for so long.",
+		Why:     "No caller waits in memory for so long.",
 		Fix:     "Set backoff.cap to 60s or less.",
 	},
 	{
@@ -376,7 +376,7 @@ var table = []report.Rule{
 		ID: "FC906", Name: "waiver-self-approved", Severity: fail,
 		Summary: "a waiver is approved by its own owner",
 		Why:     "Four eyes see more than two.",
-		Fix:     "Have somebody else sign.",
+		Fix:     "Have another person sign.",
 	},
 	{
 		ID: "FC907", Name: "waiver-signature", Severity: fail,
