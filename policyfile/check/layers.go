@@ -129,6 +129,10 @@ func (r *run) layers() []*unit {
 			units = append(units, &unit{s, d, &l})
 		}
 	}
+	// Policies alone are one layer.
+	if !slices.ContainsFunc(r.sources, func(s Source) bool { return s.File.Format != "" }) {
+		return units
+	}
 	said := map[string]bool{}
 	for _, group := range groups(units) {
 		most := heaviest(group)
