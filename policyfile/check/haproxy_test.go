@@ -72,4 +72,8 @@ func TestHAProxyFiles(t *testing.T) {
 	if got := verdict(read); read.Err() != nil || got != "a 2 4s; " {
 		t.Errorf("got %s, %v", got, read.Err())
 	}
+	alone := ReadAll([]Input{{Name: "00-defaults.cfg", Data: []byte("defaults\n  retries 50\n")}})
+	if got := verdict(alone); !strings.Contains(got, "FC001") {
+		t.Errorf("of defaults alone got %q, want a note", got)
+	}
 }

@@ -55,6 +55,9 @@ func (r *reader) haproxy() {
 			}
 			r.backend(p, verify)
 		}
+		if f.last != nil && !slices.ContainsFunc(files, func(f *haproxyFile) bool { return len(f.proxies) > 0 }) {
+			r.unjudged(f.last.at, "", "these defaults are judged with the backends that they are for: give their files to check as well")
+		}
 	}
 }
 
