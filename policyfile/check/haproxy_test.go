@@ -1,6 +1,9 @@
 package check
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestHAProxy(t *testing.T) {
 	const head = "defaults\n  mode http\n  timeout connect 2s\n  timeout server 5s\n"
