@@ -147,18 +147,20 @@ func (r *run) layers() []*unit {
 		if len(most) < 2 {
 			continue
 		}
-		// One group may hold the same units as another, under a longer name.
 		at := most[slices.IndexFunc(most, func(u *unit) bool { return u.source.File.Format != "" })]
-		key := fmt.Sprint(at.dep.At)
+		without, with, key, texts := 1.0, 1.0, "", []string{}
+		for _, u := range most {
+			// One place may stand for several dependencies, as that of a policy for all
+			// routes of a host.
+			key += fmt.Sprint(u.dep.At, u.dep.Name, "\x00")
+			without, with = without*u.load.Without, with*u.load.With
+			texts = append(texts, fmt.Sprintf("%s (%s, %s)", u.layer(), atLeast(u.load.AtLeast)+plural(u.load.Attempts, "attempt"), u.dep.At))
+		}
+		// One group may hold the same units as another, under a longer name.
 		if said[key] {
 			continue
 		}
 		said[key] = true
-		without, with, texts := 1.0, 1.0, []string{}
-		for _, u := range most {
-			without, with = without*u.load.Without, with*u.load.With
-			texts = append(texts, fmt.Sprintf("%s (%s, %s)", u.layer(), atLeast(u.load.AtLeast)+plural(u.load.Attempts, "attempt"), u.dep.At))
-		}
 		f := r.add("FC502", at.dep.At, at.dep.Name, "%s is retried by %s: one call becomes up to %s sends, %s with budgets",
 			at.dep.Name, strings.Join(texts, " and "), number(without), number(with))
 		f.Key, f.Degree = "layers", without

@@ -75,6 +75,23 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// A retry policy for all routes of a host is a layer on each dependency behind it.
+func TestLayersOfOnePolicy(t *testing.T) {
+	got := layered(t,
+		"p.yaml", strings.Replace(caller, ", SERVICE", "", 1)+"  orders: {owner: checkout, strict: true, methods: [GET]}\n",
+		"e.yaml", "virtual_hosts:\n- domains: ['*']\n  retry_policy: {retry_on: connect-failure, num_retries: 2}\n  routes:\n  - {match: {prefix: /p}, route: {cluster: payments}}\n  - {match: {prefix: /o}, route: {cluster: orders}}\n")
+	var subjects []string
+	for _, f := range got.Findings {
+		if f.ID == "FC502" {
+			subjects = append(subjects, f.Subject)
+		}
+	}
+	slices.Sort(subjects)
+	if want := []string{"orders", "payments"}; !slices.Equal(subjects, want) {
+		t.Errorf("FC502 for %v, want %v", subjects, want)
+	}
+}
+
 // The figures of a path hold the attempts of all layers, and the table of owners
 // names them.
 func TestLayersMultiply(t *testing.T) {

@@ -55,9 +55,15 @@ func ParseSettings(name string, data []byte) (*Settings, error) {
 		p.fault(roots[1], "a second document: settings are one")
 	}
 	for _, root := range roots[:min(len(roots), 1)] {
+		if at, twice := root.Repeated(); twice {
+			p.faults = append(p.faults, fmt.Errorf("%s: a key stands twice here", at))
+		}
 		p.keys(root, map[string]func(*tree.Node){
 			"severity": func(n *tree.Node) { s.severity = p.levels(n) },
 			"paths": func(n *tree.Node) {
+				if n.Kind != tree.List {
+					p.fault(n, "paths is no list: want one of maps with files and severity")
+				}
 				for _, item := range n.List() {
 					s.paths = append(s.paths, p.path(item))
 				}
@@ -118,6 +124,9 @@ func (p *settingsParser) path(n *tree.Node) (s pathSettings) {
 
 func (p *settingsParser) levels(n *tree.Node) levels {
 	found := levels{}
+	if !n.Map() {
+		p.fault(n, "severity is no map, such as {FC208: error}")
+	}
 	for _, pair := range n.Pairs {
 		rule, ok := RuleOf(pair.Key)
 		level, err := report.ParseSeverity(pair.Value.Text())
