@@ -79,7 +79,7 @@ func TestSettings(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-	}	// What has not the form of settings is no silence.
+	} // What has not the form of settings is no silence.
 	for text, want := range map[string]string{
 		"severity: FC208": "severity is no map", "severity: [FC208]": "severity is no map", "paths: {files: [a]}": "paths is no list",
 		"severity: {FC208: off}\nseverity: {FC210: off}": "s.yaml:2:1: a key stands twice",

@@ -31,7 +31,7 @@ var pipelineKeys = []string{"AttemptTimeout", "TotalRequestTimeout", "CircuitBre
 // pollySections returns the pairs of a map that are sections of a retry strategy.
 func pollySections(n *tree.Node) (found []tree.Pair) {
 	for _, p := range n.Pairs {
-		if p.Value.Map() && strings.Contains(strings.ToLower(p.Key), "retry") && p.Value.Loose("MaxRetryAttempts") != nil {
+		if p.Value.Map() && strings.Contains(strings.ToLower(p.Key), "retry") && p.Value.Fold("MaxRetryAttempts") != nil {
 			found = append(found, p)
 		}
 	}
@@ -43,16 +43,16 @@ func pollySections(n *tree.Node) (found []tree.Pair) {
 func pipeline(n *tree.Node) bool {
 	beside := 0
 	for _, key := range pipelineKeys {
-		if n.Loose(key).Map() {
+		if n.Fold(key).Map() {
 			beside++
 		}
 	}
-	return beside > 0 && pollySettings(n.Loose("Retry")) || beside > 1 && n.Loose("TotalRequestTimeout").Map()
+	return beside > 0 && pollySettings(n.Fold("Retry")) || beside > 1 && n.Fold("TotalRequestTimeout").Map()
 }
 
 // pollySettings reports whether a section has any setting of a retry strategy.
 func pollySettings(n *tree.Node) bool {
-	return n.Loose("MaxRetryAttempts") != nil || slices.ContainsFunc(pollyKeys, func(key string) bool { return n.Loose(key) != nil })
+	return n.Fold("MaxRetryAttempts") != nil || slices.ContainsFunc(pollyKeys, func(key string) bool { return n.Fold(key) != nil })
 }
 
 // claimsDotnet knows a map of .NET's configuration by the sections of Polly in it, and of
@@ -64,9 +64,9 @@ func claimsDotnet(n *tree.Node) bool { return len(pollySections(n)) > 0 || pipel
 func (r *reader) dotnet() {
 	for _, part := range r.parts {
 		sections := pollySections(part.Root)
-		if standard := pipeline(part.Root); standard && part.Root.Loose("Retry", "MaxRetryAttempts") == nil {
+		if standard := pipeline(part.Root); standard && part.Root.Fold("Retry", "MaxRetryAttempts") == nil {
 			// Silence means the defaults.
-			sections = append(sections, tree.Pair{Key: "Retry", At: part.Root.At, Value: part.Root.Loose("Retry")})
+			sections = append(sections, tree.Pair{Key: "Retry", At: part.Root.At, Value: part.Root.Fold("Retry")})
 		}
 		for _, p := range sections {
 			r.polly(pollyName(part.Path, p.Key), p, part.Root)
@@ -92,7 +92,7 @@ func pollyName(path, key string) string {
 func (r *reader) polly(name string, p tree.Pair, around *tree.Node) {
 	n, at := p.Value, p.At
 	d := policyfile.Dependency{Name: name, At: at, Protocol: "http"}
-	count := n.Loose("MaxRetryAttempts")
+	count := n.Fold("MaxRetryAttempts")
 	m, ok := count.Number()
 	if count == nil {
 		m, ok = pollyRetries, true
@@ -109,10 +109,10 @@ func (r *reader) polly(name string, p tree.Pair, around *tree.Node) {
 	}
 	retries(&d, int(min(max(m, 1), math.MaxInt32)), at)
 	// HTTP's strategy has other defaults than Polly's own.
-	http := n.Loose("ShouldRetryAfterHeader") != nil || tree.Alike(p.Key, "Retry") && pipeline(around)
+	http := n.Fold("ShouldRetryAfterHeader") != nil || tree.Same(p.Key, "Retry") && pipeline(around)
 	r.pollyWaits(&d, p, http)
 	r.pollyTimes(&d, n, around, http)
-	if v := n.Loose("ShouldRetryAfterHeader"); v != nil && !v.True() {
+	if v := n.Fold("ShouldRetryAfterHeader"); v != nil && !v.True() {
 		r.refuse(v.At, "R-5", &d, "retry_after", "ShouldRetryAfterHeader is off: a server that asks for a pause is asked again too early")
 	}
 	r.cannot(&d, "R-6", "", "Polly repeats every method unless the code says DisableForUnsafeHttpMethods: no section of settings does")
@@ -126,9 +126,9 @@ func (r *reader) polly(name string, p tree.Pair, around *tree.Node) {
 func (r *reader) pollyWaits(d *policyfile.Dependency, p tree.Pair, http bool) {
 	n := p.Value
 	delay, most := pollyDelay, time.Duration(0)
-	r.clock(d, "backoff.base", n.Loose("Delay"), &delay)
-	r.clock(d, "backoff.cap", n.Loose("MaxDelay"), &most)
-	kind, jitter := n.Loose("BackoffType"), n.Loose("UseJitter")
+	r.clock(d, "backoff.base", n.Fold("Delay"), &delay)
+	r.clock(d, "backoff.cap", n.Fold("MaxDelay"), &most)
+	kind, jitter := n.Fold("BackoffType"), n.Fold("UseJitter")
 	written := kind != nil || jitter != nil || http
 	text := strings.ToLower(kind.Text())
 	exponential := text == "exponential" || text == "2" || kind == nil && http
@@ -162,8 +162,8 @@ func (r *reader) pollyTimes(d *policyfile.Dependency, n, around *tree.Node, http
 	if standard {
 		d.Policy.Total, d.Policy.PerAttempt = standardTotal, standardAttempt
 	}
-	r.clock(d, "total", around.Loose("TotalRequestTimeout", "Timeout"), &d.Policy.Total)
-	r.clock(d, "per_attempt", around.Loose("AttemptTimeout", "Timeout"), &d.Policy.PerAttempt)
+	r.clock(d, "total", around.Fold("TotalRequestTimeout", "Timeout"), &d.Policy.Total)
+	r.clock(d, "per_attempt", around.Fold("AttemptTimeout", "Timeout"), &d.Policy.PerAttempt)
 	if d.Policy.PerAttempt == 0 {
 		unbounded(d)
 	}

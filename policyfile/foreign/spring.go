@@ -27,7 +27,7 @@ func claimsSpring(n *tree.Node) bool {
 			}
 		}
 		// Where older versions have the clients of OpenFeign.
-		if strings.HasPrefix(p.Key, "feign.client.") || p.Key == "feign" && p.Value.Loose("client", "config").Map() {
+		if strings.HasPrefix(p.Key, "feign.client.") || p.Key == "feign" && p.Value.Fold("client", "config").Map() {
 			return true
 		}
 		if p.Key == "spring" && slices.ContainsFunc(p.Value.Pairs, func(q tree.Pair) bool {
@@ -64,7 +64,7 @@ const (
 // springFeign reads the clients of OpenFeign. Without a retryer they do not retry.
 func (r *reader) springFeign(doc springDoc) {
 	for _, keys := range [][]string{{"spring", "cloud", "openfeign", "client", "config"}, {"feign", "client", "config"}} {
-		section := doc.scope[0].Loose(keys...)
+		section := doc.scope[0].Fold(keys...)
 		if section == nil {
 			continue
 		}
@@ -73,7 +73,7 @@ func (r *reader) springFeign(doc springDoc) {
 			s = append(s, doc.scope.at(append(slices.Clone(keys), "default")...)...)
 			class := s.get("retryer")
 			// What the default says of all clients is told once.
-			if class == nil || !tree.Alike(p.Key, "default") && class.At == section.Loose("default", "retryer").Place() {
+			if class == nil || !tree.Same(p.Key, "default") && class.At == section.Fold("default", "retryer").Place() {
 				r.quiet(p.At)
 				continue
 			}
@@ -121,15 +121,15 @@ func (r *reader) feignClient(name, profile string, class *tree.Node, s scope) {
 // was chosen, and on as many others. They are on where Spring Retry is there.
 func (r *reader) springBalancer(doc springDoc) {
 	all := []string{"spring", "cloud", "loadbalancer"}
-	if n := doc.scope[0].Loose(append(all, "retry")...); n.Map() {
+	if n := doc.scope[0].Fold(append(all, "retry")...); n.Map() {
 		r.balancerRetry("load balanced services", doc.profile, n, doc.scope.at(append(all, "retry")...))
 	}
-	clients := doc.scope[0].Loose(append(all, "clients")...)
+	clients := doc.scope[0].Fold(append(all, "clients")...)
 	if clients == nil {
 		return
 	}
 	for _, p := range clients.Pairs {
-		if n := p.Value.Loose("retry"); n.Map() {
+		if n := p.Value.Fold("retry"); n.Map() {
 			s := doc.scope.at(append(slices.Clone(all), "clients", p.Key, "retry")...)
 			r.balancerRetry(p.Key, doc.profile, n, append(s, doc.scope.at(append(all, "retry")...)...))
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // springDoc is a document of Spring Boot's configuration: a file, or a part of one. Its
-// keys are compared as Spring binds them: see [tree.Dotted] and [tree.Node.Loose].
+// keys are compared as Spring binds them: see [tree.Dotted] and [tree.Node.Fold].
 type springDoc struct {
 	name    string
 	profile string // that it holds for, or ""
@@ -27,7 +27,7 @@ type scope []*tree.Node
 // at returns the nodes at a path.
 func (s scope) at(keys ...string) (found scope) {
 	for _, n := range s {
-		if n = n.Loose(keys...); n != nil {
+		if n = n.Fold(keys...); n != nil {
 			found = append(found, n)
 		}
 	}
@@ -37,7 +37,7 @@ func (s scope) at(keys ...string) (found scope) {
 // get returns the first value at a path, or nil.
 func (s scope) get(keys ...string) *tree.Node {
 	for _, n := range s {
-		if n = n.Loose(keys...); n != nil {
+		if n = n.Fold(keys...); n != nil {
 			return n
 		}
 	}
@@ -79,7 +79,7 @@ func springApp(part Part, root *tree.Node) (app, profile string) {
 		app = folder + base
 	}
 	for _, keys := range [][]string{{"spring", "config", "activate", "on-profile"}, {"spring", "profiles"}} {
-		if v := root.Loose(keys...); v.Text() != "" {
+		if v := root.Fold(keys...); v.Text() != "" {
 			profile = v.Text()
 		}
 	}

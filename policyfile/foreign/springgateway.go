@@ -39,17 +39,17 @@ type gatewayRetry struct {
 // are around those of each route: two of them multiply.
 func (r *reader) springGateway(doc springDoc) {
 	for _, path := range gatewayPaths {
-		own := doc.scope[0].Loose(path...)
+		own := doc.scope[0].Fold(path...)
 		if !own.Map() {
 			continue
 		}
 		all := doc.scope.at(path...)
 		routes, shared := all.get("routes").List(), gatewayFilters(all.get("default-filters"))
-		if own.Loose("routes") == nil && own.Loose("default-filters") == nil {
+		if own.Fold("routes") == nil && own.Fold("default-filters") == nil {
 			continue // of a profile that changes something else
 		}
 		for _, route := range routes {
-			r.gatewayRoute(doc, path, route, slices.Concat(shared, gatewayFilters(route.Loose("filters"))), all)
+			r.gatewayRoute(doc, path, route, slices.Concat(shared, gatewayFilters(route.Fold("filters"))), all)
 		}
 		if len(routes) == 0 {
 			r.gatewayRoute(doc, path, nil, shared, all)
@@ -61,11 +61,11 @@ func (r *reader) springGateway(doc springDoc) {
 func gatewayFilters(list *tree.Node) (found []gatewayRetry) {
 	limited := false
 	for _, n := range list.List() {
-		if n.Map() && n.Loose("name").Text() == "Retry" {
-			found = append(found, gatewayRetry{n.At, n.Loose("args"), limited})
+		if n.Map() && n.Fold("name").Text() == "Retry" {
+			found = append(found, gatewayRetry{n.At, n.Fold("args"), limited})
 		}
 		name, values, ok := strings.Cut(n.Text(), "=")
-		limited = limited || n.Loose("name").Text() == "CircuitBreaker" || ok && strings.TrimSpace(name) == "CircuitBreaker"
+		limited = limited || n.Fold("name").Text() == "CircuitBreaker" || ok && strings.TrimSpace(name) == "CircuitBreaker"
 		if n.Map() || !ok || strings.TrimSpace(name) != "Retry" {
 			continue
 		}
@@ -100,12 +100,12 @@ func (r *reader) gatewayRoute(doc springDoc, path []string, route *tree.Node, fi
 		}
 		return
 	}
-	id, last := cmp.Or(route.Loose("id").Text(), "all routes"), filters[len(filters)-1]
-	uri, _ := resolved(route.Loose("uri"))
+	id, last := cmp.Or(route.Fold("id").Text(), "all routes"), filters[len(filters)-1]
+	uri, _ := resolved(route.Fold("uri"))
 	d := policyfile.Dependency{Name: cmp.Or(springTarget(uri), id), Route: strings.TrimSpace(id + " " + doc.profile), At: last.at, Protocol: "http"}
 	sends := 1
 	for _, f := range filters {
-		n := f.args.Loose("retries")
+		n := f.args.Fold("retries")
 		v, ok := springNumber(n, gatewayRetries)
 		if !ok {
 			r.open(f.at, &d, "%s: how often route %s retries is up to the environment", d.Name, id)
@@ -113,7 +113,7 @@ func (r *reader) gatewayRoute(doc springDoc, path []string, route *tree.Node, fi
 		sends = min(sends*(int(min(max(v, 0), 1<<10))+1), 1<<20)
 	}
 	place := last.at
-	if n := last.args.Loose("retries"); n != nil {
+	if n := last.args.Fold("retries"); n != nil {
 		place = n.At
 	}
 	if retries(&d, sends-1, place); d.Policy.Disabled && !d.AtLeast {
@@ -136,7 +136,7 @@ func (r *reader) gatewayRoute(doc springDoc, path []string, route *tree.Node, fi
 
 // gatewayWaits reads the backoff, which is off by default.
 func (r *reader) gatewayWaits(d *policyfile.Dependency, f gatewayRetry, servlet bool) {
-	backoff := f.args.Loose("backoff")
+	backoff := f.args.Fold("backoff")
 	if backoff == nil || servlet {
 		grow(d, 0, 1, 0)
 		if servlet {
@@ -147,10 +147,10 @@ func (r *reader) gatewayWaits(d *policyfile.Dependency, f gatewayRetry, servlet 
 		return
 	}
 	d.SetPlace("backoff.base", backoff.At)
-	factor, _ := springNumber(backoff.Loose("factor"), gatewayFactor)
-	grow(d, springTime(backoff.Loose("first-backoff"), gatewayFirst), factor, springTime(backoff.Loose("max-backoff"), 0))
-	jitter := f.args.Loose("jitter")
-	share, _ := springNumber(jitter.Loose("random-factor"), 0.5)
+	factor, _ := springNumber(backoff.Fold("factor"), gatewayFactor)
+	grow(d, springTime(backoff.Fold("first-backoff"), gatewayFirst), factor, springTime(backoff.Fold("max-backoff"), 0))
+	jitter := f.args.Fold("jitter")
+	share, _ := springNumber(jitter.Fold("random-factor"), 0.5)
 	switch {
 	case factor <= 1:
 		r.refuse(backoff.At, "R-1", d, "backoff.base", "the waits do not grow: factor is %v", factor)
@@ -164,7 +164,7 @@ func (r *reader) gatewayWaits(d *policyfile.Dependency, f gatewayRetry, servlet 
 // springTimes reads the bounds: of one attempt by the HTTP client, and of all together
 // by the filter, in versions that have it.
 func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet bool, route *tree.Node, all scope) {
-	if v := f.args.Loose("timeout"); v != nil && !servlet {
+	if v := f.args.Fold("timeout"); v != nil && !servlet {
 		d.SetPlace("total", v.At)
 		d.Policy.Total = springTime(v, 0)
 	}
@@ -178,7 +178,7 @@ func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet b
 	default:
 		r.refuse(f.at, "R-3", d, "total.missing", "no timeout of Retry bounds all attempts together")
 	}
-	limit := route.Loose("metadata", "response-timeout")
+	limit := route.Fold("metadata", "response-timeout")
 	if limit == nil {
 		limit = all.get("httpclient", "response-timeout")
 	}
@@ -198,18 +198,18 @@ var httpNames = map[string]string{
 // gatewayConditions judges the statuses and methods that are retried: 5xx and GET by
 // default.
 func (r *reader) gatewayConditions(d *policyfile.Dependency, f gatewayRetry) {
-	for _, n := range springList(f.args.Loose("statuses")) {
+	for _, n := range springList(f.args.Fold("statuses")) {
 		text, _ := resolved(n)
 		if code := cmp.Or(httpNames[strings.ToUpper(text)], text); slices.Contains(never, code) {
 			r.refuse(n.At, "R-4", d, "classify.http_"+code, "%s is retried: the same request gets the same response", code)
 		}
 	}
-	for _, n := range springList(f.args.Loose("series")) {
+	for _, n := range springList(f.args.Fold("series")) {
 		if text, _ := resolved(n); strings.EqualFold(text, "CLIENT_ERROR") || text == "4" {
 			r.refuse(n.At, "R-4", d, "classify.http_4xx", "all of 4xx is retried: the same request gets the same response")
 		}
 	}
-	for _, n := range springList(f.args.Loose("methods")) {
+	for _, n := range springList(f.args.Fold("methods")) {
 		if text, _ := resolved(n); strings.EqualFold(text, "POST") || strings.EqualFold(text, "PATCH") {
 			r.refuse(n.At, "R-6", d, "methods", "%s is retried, without an Idempotency-Key too", strings.ToUpper(text))
 		}

@@ -69,7 +69,7 @@ func (r *reader) springTemplate(t springRetry, random bool) {
 // boot is a section with the keys and defaults of Spring Boot.
 func (doc springDoc) boot(name string, kind forbear.Kind, keys ...string) (t springRetry, ok bool) {
 	t = springRetry{
-		name: name, kind: kind, at: doc.scope[0].Loose(keys...), s: doc.scope.at(keys...), profile: doc.profile,
+		name: name, kind: kind, at: doc.scope[0].Fold(keys...), s: doc.scope.at(keys...), profile: doc.profile,
 		count: "max-attempts", first: "initial-interval", factor: "multiplier", most: "max-interval",
 		attempts: 3, initial: time.Second, max: 10 * time.Second, multiplier: 1,
 	}
@@ -89,7 +89,7 @@ func (r *reader) springListeners(doc springDoc) {
 			}
 		}
 		// Without an end, and without a wait.
-		if v := doc.scope[0].Loose(append(keys, "default-requeue-rejected")...); springTrue(v, false) && !springTrue(doc.scope.get(append(keys, "retry", "enabled")...), false) {
+		if v := doc.scope[0].Fold(append(keys, "default-requeue-rejected")...); springTrue(v, false) && !springTrue(doc.scope.get(append(keys, "retry", "enabled")...), false) {
 			d := policyfile.Dependency{Name: "rabbitmq " + kind + " listener", Route: doc.profile, At: v.At}
 			d.Policy.Kind = forbear.Event
 			retries(&d, 1, v.At)
@@ -125,7 +125,7 @@ func (r *reader) springKafka(doc springDoc) {
 // attempts unless it says otherwise.
 func (r *reader) springStream(doc springDoc) {
 	path := []string{"spring", "cloud", "stream"}
-	bindings := doc.scope[0].Loose(append(path, "bindings")...)
+	bindings := doc.scope[0].Fold(append(path, "bindings")...)
 	if bindings == nil {
 		return
 	}

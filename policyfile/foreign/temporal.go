@@ -17,9 +17,9 @@ const (
 	temporalLongest     = 100
 )
 
-// temporalKeys are the settings of a retry policy, without case and underscores. One
-// of them alone might be another program's.
-var temporalKeys = []string{"maximumattempts", "initialinterval", "backoffcoefficient", "maximuminterval", "nonretryableerrortypes"}
+// temporalKeys are the settings of a retry policy. One of them alone might be another
+// program's.
+var temporalKeys = []string{"maximumAttempts", "initialInterval", "backoffCoefficient", "maximumInterval", "nonRetryableErrorTypes"}
 
 // claimsTemporal knows a map by its retry policy, and the dynamic configuration of a
 // server by its defaults for those that leave something out.
@@ -27,7 +27,7 @@ func claimsTemporal(n *tree.Node) bool {
 	if policy := n.Get(temporalPolicies...); policy.Map() {
 		found := 0
 		for _, key := range temporalKeys {
-			if loose(policy, key) != nil {
+			if policy.Fold(key) != nil {
 				found++
 			}
 		}
@@ -66,20 +66,6 @@ func temporalDefault(p tree.Pair) bool {
 	return named && len(p.Value.List()) > 0
 }
 
-// loose returns the value of a key that is written in any case, with or without
-// underscores. key has neither.
-func loose(n *tree.Node, key string) *tree.Node {
-	if n == nil {
-		return nil
-	}
-	for _, p := range n.Pairs {
-		if strings.ToLower(strings.ReplaceAll(p.Key, "_", "")) == key {
-			return p.Value
-		}
-	}
-	return nil
-}
-
 // temporal reads the policies of activities and workflows. Code may set others, which
 // no file shows.
 func (r *reader) temporal() {
@@ -99,8 +85,8 @@ func (r *reader) temporal() {
 func (r *reader) temporalMap(n *tree.Node) (found bool) {
 	if policy := n.Get(temporalPolicies...); policy.Map() {
 		name := "an activity"
-		for _, key := range []string{"name", "activityname", "activity", "workflow", "id"} {
-			if text := loose(n, key).Text(); text != "" {
+		for _, key := range []string{"name", "activityName", "activity", "workflow", "id"} {
+			if text := n.Fold(key).Text(); text != "" {
 				name = "activity " + text
 				break
 			}
@@ -126,7 +112,7 @@ func (r *reader) temporalMap(n *tree.Node) (found bool) {
 // temporalPolicy judges one policy. around is the map of the options that it stands
 // in, or nil.
 func (r *reader) temporalPolicy(d policyfile.Dependency, policy, around *tree.Node) {
-	most := loose(policy, "maximumattempts")
+	most := policy.Fold("maximumAttempts")
 	if m, ok := count(most); ok && m > 0 {
 		retries(&d, m-1, most.At)
 	} else if ok || most.Text() == "" {
@@ -152,10 +138,10 @@ func (r *reader) temporalPolicy(d policyfile.Dependency, policy, around *tree.No
 // temporalWaits reads the waits, and returns what they come to.
 func (r *reader) temporalWaits(d *policyfile.Dependency, policy *tree.Node) time.Duration {
 	first, factor := temporalFirst, temporalCoefficient
-	if t, ok := temporalTime(policy, "initialinterval"); ok && t > 0 {
+	if t, ok := temporalTime(policy, "initialInterval"); ok && t > 0 {
 		first = t
 	}
-	coefficient := loose(policy, "backoffcoefficient")
+	coefficient := policy.Fold("backoffCoefficient")
 	if f, ok := coefficient.Number(); ok && f > 0 {
 		factor = f
 	}
@@ -163,10 +149,10 @@ func (r *reader) temporalWaits(d *policyfile.Dependency, policy *tree.Node) time
 		r.refuse(coefficient.At, "R-1", d, "backoff.base", "it waits for %v before every retry: a coefficient of %v does not let it grow", first, factor)
 	}
 	most := saturated(temporalLongest*float64(first), 1)
-	if f, ok := loose(policy, "maximumintervalcoefficient").Number(); ok && f >= 1 {
+	if f, ok := policy.Fold("maximumIntervalCoefficient").Number(); ok && f >= 1 {
 		most = saturated(f*float64(first), 1)
 	}
-	if t, ok := temporalTime(policy, "maximuminterval"); ok && t > 0 {
+	if t, ok := temporalTime(policy, "maximumInterval"); ok && t > 0 {
 		most = t
 	}
 	return wait(d, grows(first, max(factor, 1), most))
@@ -175,15 +161,15 @@ func (r *reader) temporalWaits(d *policyfile.Dependency, policy *tree.Node) time
 // temporalTimes reads the timeouts beside a policy. Where none is there they may be in
 // code, which is not seen here.
 func (r *reader) temporalTimes(d *policyfile.Dependency, around *tree.Node, waits time.Duration) {
-	each, own := temporalTime(around, "starttoclosetimeout")
+	each, own := temporalTime(around, "startToCloseTimeout")
 	if own = own && each > 0; own {
 		d.Policy.PerAttempt = each
-		d.SetPlace("per_attempt", loose(around, "starttoclosetimeout").At)
+		d.SetPlace("per_attempt", around.Fold("startToCloseTimeout").At)
 	} else {
 		defer unbounded(d)
 	}
-	all := loose(around, "scheduletoclosetimeout")
-	if t, ok := temporalTime(around, "scheduletoclosetimeout"); ok && t > 0 {
+	all := around.Fold("scheduleToCloseTimeout")
+	if t, ok := temporalTime(around, "scheduleToCloseTimeout"); ok && t > 0 {
 		d.SetPlace("total", all.At)
 		d.Policy.Total = t
 		return
@@ -206,8 +192,8 @@ func (r *reader) temporalTimes(d *policyfile.Dependency, around *tree.Node, wait
 // temporalTime reads a duration with a unit, or a number of seconds under a key that
 // says so. A bare number means what the program says, and is not read.
 func temporalTime(n *tree.Node, key string) (time.Duration, bool) {
-	if t, ok := seconds(loose(n, key+"inseconds")); ok {
+	if t, ok := seconds(n.Fold(key + "InSeconds")); ok {
 		return t, true
 	}
-	return loose(n, key).Span()
+	return n.Fold(key).Span()
 }

@@ -158,25 +158,3 @@ func split(key string) (path []string) {
 
 // maxKeys bounds the parts of a dotted key.
 const maxKeys = 50
-
-// Loose is Get for nested keys as Spring and .NET compare them: case, hyphens and
-// underscores do not count.
-func (n *Node) Loose(keys ...string) *Node {
-	for _, key := range keys {
-		if n == nil {
-			return nil
-		}
-		i := slices.IndexFunc(n.Pairs, func(p Pair) bool { return Alike(p.Key, key) })
-		if i < 0 {
-			return nil
-		}
-		n = n.Pairs[i].Value
-	}
-	return n
-}
-
-// plain takes out what Loose does not look at.
-var plain = strings.NewReplacer("-", "", "_", "")
-
-// Alike compares two keys as Loose does.
-func Alike(a, b string) bool { return strings.EqualFold(plain.Replace(a), plain.Replace(b)) }

@@ -97,7 +97,7 @@ func TestDotted(t *testing.T) {
 		})
 	}
 	roots, _ := YAML("f", []byte("Max-Retry_Attempts: {a: 1}"))
-	if got := outline(roots[0].Loose("maxRetryAttempts", "A")); got != `"1"@1:25` {
+	if got := outline(roots[0].Fold("maxRetryAttempts", "A")); got != `"1"@1:25` {
 		t.Errorf("got %s", got)
 	}
 }

@@ -73,7 +73,8 @@ func (n *Node) Path(keys ...string) *Node {
 }
 
 // Fold is Get for nested keys whose case does not matter, nor the dashes and
-// underscores in them: maxAttempts, max_attempts and MAX-ATTEMPTS are one.
+// underscores in them, as Spring and .NET compare them: maxAttempts, max_attempts and
+// MAX-ATTEMPTS are one.
 func (n *Node) Fold(keys ...string) *Node {
 	for _, key := range keys {
 		var found *Node
