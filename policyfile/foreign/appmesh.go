@@ -98,8 +98,8 @@ func (r *reader) appMeshUnit(d policyfile.Dependency, route *tree.Node) {
 		d.Lacks = append(d.Lacks, "per_attempt") // the default does not tell
 	} else {
 		d.At = policy.At
-		if count, ok := policy.Fold("maxRetries").Number(); ok {
-			retries(&d, int(count), policy.Fold("maxRetries").At)
+		if most, ok := count(policy.Fold("maxRetries")); ok {
+			retries(&d, most, policy.Fold("maxRetries").At)
 		} else {
 			r.open(policy.At, &d, "how often %s is retried is not in the file", d.Name)
 		}

@@ -104,14 +104,13 @@ func (r *reader) caddyUnit(c caddyProxy) {
 	if c.insecure.text == "true" {
 		r.refuse(c.insecure.at, "R-9", &d, "tls.verify", "the verification of certificates is switched off")
 	}
-	count, _ := strconv.Atoi(c.retries.text)
+	count, at := r.number(&d, &tree.Node{Value: c.retries.text, At: c.retries.at}, 0, c.retries.at)
 	total := c.duration.span()
-	if count <= 0 && total == 0 {
+	if count == 0 && total == 0 && !d.AtLeast {
 		r.quiet(c.at)
 		return
 	}
 	d.At = cmp.Or(c.retries.at, c.duration.at)
-	at := c.retries.at
 	interval := caddyInterval
 	if c.interval.text != "" {
 		interval = c.interval.span()
@@ -119,11 +118,13 @@ func (r *reader) caddyUnit(c caddyProxy) {
 	// While a connection is refused, each try takes no longer than its wait.
 	if total > 0 && interval > 0 {
 		tries := int(min(total/interval, math.MaxInt16))
-		if count <= 0 || tries < count {
+		if count == 0 || tries < count {
 			count, at = max(tries, 1), c.duration.at
 			d.Lacks = append(d.Lacks, "per_attempt") // the figure is that of tries that fail at once
 		}
-	} else if count <= 0 {
+	} else if count == 0 && d.AtLeast {
+		count = 1
+	} else if count == 0 {
 		count, at = 1, c.duration.at
 		r.open(at, &d, "nothing counts the tries of %s, and no wait is between them: how many fit into %s is not known here", d.Name, c.duration.text)
 	}

@@ -69,9 +69,9 @@ func (r *reader) consulUnit(d policyfile.Dependency, n, match *tree.Node) {
 		return
 	}
 	d.At = first.At
-	number, at := consulRetries, d.At
-	if v, ok := count.Number(); ok && v > 0 {
-		number, at = int(v), count.At
+	most, at := r.number(&d, count, consulRetries, d.At)
+	if most == 0 {
+		most = consulRetries // which none at all means
 	}
 	on := words(listed, d.At)
 	if connect.True() && on.Value == "" {
@@ -83,7 +83,7 @@ func (r *reader) consulUnit(d policyfile.Dependency, n, match *tree.Node) {
 		r.add(d)
 		return
 	}
-	retries(&d, number, at)
+	retries(&d, most, at)
 	r.consulTimes(&d, n)
 	if len(codes.List()) > 0 {
 		if on.Value == "" {

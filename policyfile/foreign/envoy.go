@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"cmp"
-	"math"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -171,7 +170,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	// The place is that of the figure which a reader would change, or of
 	// the policy without it. A header outranks the policy.
 	written := cmp.Or(x.asked.most, x.policy.Path("num_retries"))
-	count, place := number(written, envoyRetries, at)
+	count, place := e.number(&d, written, envoyRetries, at)
 	retries(&d, count, place)
 	e.envoyTimes(&d, x.action, x.policy, at)
 	e.envoyConditions(&d, x)
@@ -182,19 +181,6 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 		e.envoyTLS(&d, cluster)
 	}
 	e.add(d)
-}
-
-// number reads a count that may be left out. What cannot be a count of retries is
-// bounded, so that nothing overflows.
-func number(n *tree.Node, absent int, at policyfile.Position) (int, policyfile.Position) {
-	if n == nil {
-		return absent, at
-	}
-	v, ok := n.Number()
-	if !ok || math.IsNaN(v) {
-		return absent, n.At
-	}
-	return int(max(min(v, math.MaxInt32), 0)), n.At
 }
 
 // identity tells the routes of a file apart.

@@ -104,7 +104,7 @@ func (r *reader) share(d *policyfile.Dependency, budget, percentage *tree.Node) 
 // high one is a budget of its own.
 func (r *reader) floor(d *policyfile.Dependency, n *tree.Node) {
 	const most = 10 // as in a policy file
-	floor, at := number(n, envoyFloor, d.At)
+	floor, at := r.number(d, n, envoyFloor, d.At)
 	d.Policy.Budget.MinRetries = min(floor, most)
 	if floor > most {
 		d.Lacks = append(d.Lacks, "budget")
@@ -184,9 +184,9 @@ func (e *envoyReader) tcp(n, attempts *tree.Node) {
 	}
 	for _, c := range to {
 		name := cmp.Or(c.Get("cluster").Text(), c.Get("name").Text(), "unnamed")
-		count, at := number(attempts, 1, attempts.At)
 		d := policyfile.Dependency{Name: name, At: attempts.At, Protocol: "tcp", Route: strings.TrimSpace("tcp " + n.Path("stat_prefix").Text())}
-		if count < 2 {
+		count, at := e.number(&d, attempts, 1, attempts.At)
+		if count < 2 && !d.AtLeast {
 			e.quiet(at)
 			continue
 		}

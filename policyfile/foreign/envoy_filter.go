@@ -66,7 +66,7 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 	if merges {
 		absent = istioRetries
 	}
-	count, place := number(written, absent, at)
+	count, place := e.number(&d, written, absent, at)
 	retries(&d, count, place)
 	if written == nil && merges && count > 0 {
 		e.open(at, &d, "the patch leaves the number of retries as the route has it: %d, unless a VirtualService says otherwise", absent)

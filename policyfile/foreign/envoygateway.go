@@ -123,13 +123,8 @@ func (r *reader) egUnit(d policyfile.Dependency, policy, rule *tree.Node) {
 	retry := spec.Get("retry")
 	d.At = retry.At
 	d.Route += " " + title(policy)
-	count, at := egRetries, retry.At
-	if v := retry.Get("numRetries"); v != nil {
-		if n, ok := v.Number(); ok {
-			count, at = int(n), v.At
-		}
-	}
-	if retries(&d, count, at); d.Policy.Disabled {
+	most, at := r.number(&d, retry.Get("numRetries"), egRetries, retry.At)
+	if retries(&d, most, at); d.Policy.Disabled {
 		r.add(d)
 		return
 	}

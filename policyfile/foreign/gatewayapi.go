@@ -84,8 +84,8 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 			continue
 		}
 		attempts := retry.Get("attempts")
-		if n, ok := attempts.Number(); ok { // those after the first, in spite of the name
-			retries(&d, int(n), attempts.At)
+		if n, ok := count(attempts); ok { // those after the first, in spite of the name
+			retries(&d, n, attempts.At)
 		} else {
 			r.open(retry.At, &d, "the rule does not say how often %s is retried: each implementation has a number of its own", d.Name)
 		}

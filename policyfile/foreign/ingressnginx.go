@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -173,13 +172,7 @@ func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
 // ingressTries counts the tries, the first included. The same server may be tried
 // again, so that the number of servers is no bound; zero sets none.
 func (r *reader) ingressTries(d *policyfile.Dependency, when directive, limit *tree.Node) {
-	tries, at := ingressTries, when.at
-	if limit != nil {
-		at = limit.At
-		if n, err := strconv.Atoi(limit.Text()); err == nil {
-			tries = n
-		}
-	}
+	tries, at := r.number(d, limit, ingressTries, when.at)
 	switch {
 	case slices.Contains(when.args, "off"):
 		tries = 1

@@ -146,7 +146,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 	}
 	asked := istioHeaders(append([]*tree.Node{x.node}, to...)...)
 	m.count(&d, policy, asked)
-	if d.Policy.Disabled {
+	if d.Policy.Disabled && !d.AtLeast {
 		m.add(d)
 		return
 	}
@@ -165,7 +165,7 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 // is absent is zero.
 func (m *istioReader) count(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders) {
 	attempts := policy.Get("attempts")
-	count, at := number(attempts, 0, placed(policy, d.At))
+	count, at := m.number(d, attempts, 0, placed(policy, d.At))
 	switch {
 	case policy == nil:
 		count = istioRetries
@@ -175,7 +175,7 @@ func (m *istioReader) count(d *policyfile.Dependency, policy *tree.Node, asked e
 	}
 	// A header that the route adds turns retries on where there is no policy, too.
 	if asked.most != nil && (count > 0 || asked.on != nil) {
-		count, at = number(asked.most, count, at)
+		count, at = m.number(d, asked.most, count, at)
 	} else if asked.on != nil && count == 0 {
 		count, at = envoyRetries, asked.on.At
 	}

@@ -136,8 +136,8 @@ func (m *istioReader) certificates(d *policyfile.Dependency, tls *tree.Node) {
 // Those that the files hold are judged with it as well.
 func (m *istioReader) meshPolicy(policy *tree.Node) {
 	d := policyfile.Dependency{Name: "every service of the mesh", At: policy.At, Protocol: "http", Route: "defaultHttpRetryPolicy"}
-	count, at := number(policy.Get("attempts"), 0, policy.At)
-	if count == 0 {
+	count, at := m.number(&d, policy.Get("attempts"), 0, policy.At)
+	if count == 0 && !d.AtLeast {
 		m.quiet(policy.At)
 		return
 	}

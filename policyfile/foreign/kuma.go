@@ -126,11 +126,8 @@ func (r *reader) kumaConf(d policyfile.Dependency, conf *tree.Node, policy strin
 
 // kumaUnit judges the retries of HTTP or gRPC, which Envoy carries out.
 func (r *reader) kumaUnit(d policyfile.Dependency, n, total *tree.Node) {
-	count, at := kumaRetries, d.At
-	if v, ok := n.Get("numRetries").Number(); ok {
-		count, at = int(v), n.Get("numRetries").At
-	}
-	if retries(&d, count, at); d.Policy.Disabled {
+	most, at := r.number(&d, n.Get("numRetries"), kumaRetries, d.At)
+	if retries(&d, most, at); d.Policy.Disabled {
 		r.add(d)
 		return
 	}
@@ -186,12 +183,12 @@ func (r *reader) kumaConditions(d *policyfile.Dependency, n *tree.Node) (respond
 // kumaTCP judges attempts to connect, the first included.
 func (r *reader) kumaTCP(d policyfile.Dependency, n *tree.Node) {
 	attempts := n.Get("maxConnectAttempt", "maxConnectAttempts")
-	count, ok := attempts.Number()
-	if !ok || count <= 1 {
+	most, at := r.number(&d, attempts, 1, d.At)
+	if most <= 1 && !d.AtLeast {
 		r.quiet(d.At)
 		return
 	}
-	retries(&d, int(count)-1, attempts.At)
+	retries(&d, most-1, at)
 	d.Policy.PerAttempt = kumaConnect
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
 	r.cannot(&d, "R-1", "", "Kuma connects again at once, without a wait")

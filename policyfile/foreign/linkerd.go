@@ -102,13 +102,11 @@ func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiled
 	}
 	d.At = first.At
 	// A limit of 0 counts as none at all, and the default holds.
-	count, at := linkerdRetries, first.At
-	if v := annotation(n, "retry.linkerd.io/limit"); v != nil {
-		if limit, ok := v.Number(); ok && limit > 0 {
-			count, at = int(min(limit, math.MaxUint16)), v.At
-		}
+	limit, at := r.number(&d, annotation(n, "retry.linkerd.io/limit"), linkerdRetries, first.At)
+	if limit == 0 {
+		limit, at = linkerdRetries, first.At
 	}
-	retries(&d, count, at)
+	retries(&d, limit, at)
 	total := annotation(n, "timeout.linkerd.io/request")
 	if total == nil {
 		total = rule.Get("timeouts").Get("request")

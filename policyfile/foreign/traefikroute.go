@@ -80,8 +80,8 @@ func (r *reader) traefikUnit(d policyfile.Dependency, m *traefikRetry) {
 	// The first attempt counts, whatever the documentation says: with attempts 1
 	// nothing is retried.
 	attempts := m.settings.Fold("attempts")
-	if n, ok := attempts.Number(); ok {
-		retries(&d, int(n)-1, attempts.At)
+	if n, ok := count(attempts); ok {
+		retries(&d, n-1, attempts.At)
 	} else {
 		r.open(m.settings.At, &d, "the retries of %s have no number that can be read here", d.Name)
 	}

@@ -96,6 +96,20 @@ func seconds(n *tree.Node) (time.Duration, bool) {
 	return saturated(v, time.Second), true
 }
 
+// number reads a count that the file may leave out. Of one that cannot be read, as a
+// template's variable, the default is the least that is known.
+func (r *reader) number(d *policyfile.Dependency, n *tree.Node, absent int, at policyfile.Position) (int, policyfile.Position) {
+	if n == nil || n.Kind == tree.Scalar && n.Value == "" {
+		return absent, at
+	}
+	v, ok := count(n)
+	if !ok {
+		r.open(n.At, d, "%s: %q is no number: how often it is retried is not known", d.Name, n.Text())
+		return absent, n.At
+	}
+	return v, n.At
+}
+
 // count reads a number of attempts or retries.
 func count(n *tree.Node) (int, bool) {
 	v, ok := n.Number()
