@@ -70,7 +70,7 @@ func (r *reader) caddy() {
 			}
 			continue
 		}
-		p := &caddyParser{part: part, data: caddyText(part.Text), line: 1, column: 1}
+		p := &caddyParser{part: part, cursor: begin(caddyText(part.Text))}
 		all, _ := p.block(0)
 		snippets := map[string][]directive{}
 		for _, d := range all {

@@ -15,7 +15,7 @@ func speaksCaddy(name string, data []byte) (bool, *policyfile.Fault) {
 	if !called && !bytes.Contains(data, []byte("reverse_proxy")) {
 		return false, nil
 	}
-	p := &caddyParser{part: &Part{Name: name}, data: caddyText(data), line: 1, column: 1}
+	p := &caddyParser{part: &Part{Name: name}, cursor: begin(caddyText(data))}
 	all, fault := p.block(0)
 	marked := p.marked || slices.ContainsFunc(all, func(d directive) bool { return len(d.args) > 0 && d.args[0] == "reverse_proxy" })
 	if fault != nil {

@@ -11,11 +11,9 @@ import (
 // caddyParser reads the grammar of Caddyfiles: a line is a directive, and a brace at
 // its end opens a block.
 type caddyParser struct {
-	part         *Part
-	data         []byte
-	pos          int
-	line, column int
-	marked       bool // a reverse_proxy was met
+	cursor
+	part   *Part
+	marked bool // a reverse_proxy was met
 }
 
 func (p *caddyParser) fault(format string, args ...any) *policyfile.Fault {
@@ -92,7 +90,7 @@ func (p *caddyParser) word() (word string, at policyfile.Position, quoted bool, 
 			}
 		case c == '"' || c == '`':
 			at = p.part.at(p.line, p.column)
-			return p.quoted(c), at, true, ' '
+			return p.quoted(c == '"'), at, true, ' '
 		default:
 			at = p.part.at(p.line, p.column)
 			start := p.pos
@@ -126,29 +124,4 @@ func (p *caddyParser) heredoc(marker string) string {
 		p.next()
 	}
 	return string(p.data[start:])
-}
-
-// quoted returns the text up to the closing quote, or the end.
-func (p *caddyParser) quoted(quote byte) string {
-	var b strings.Builder
-	p.next()
-	for p.pos < len(p.data) && p.data[p.pos] != quote {
-		if quote == '"' && p.data[p.pos] == '\\' && p.pos+1 < len(p.data) {
-			p.next()
-		}
-		b.WriteByte(p.data[p.pos])
-		p.next()
-	}
-	if p.pos < len(p.data) {
-		p.next()
-	}
-	return b.String()
-}
-
-func (p *caddyParser) next() {
-	if p.data[p.pos] == '\n' {
-		p.line, p.column = p.line+1, 0
-	}
-	p.column++
-	p.pos++
 }

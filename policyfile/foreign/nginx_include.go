@@ -79,7 +79,7 @@ func join(parts []Part) *nginxJoiner {
 	j := &nginxJoiner{left: maxIncludes}
 	for i := range parts {
 		for _, text := range dumped(parts[i].Text) {
-			p := &nginxParser{part: &parts[i], data: text.data, line: text.line, column: 1}
+			p := &nginxParser{part: &parts[i], cursor: cursor{data: text.data, line: text.line, column: 1}}
 			if all, fault := p.block(0); fault == nil { // speaksNginx has reported it
 				j.files = append(j.files, &nginxFile{path: path.Join(nginxPath(&parts[i]), text.name), all: all})
 			}

@@ -21,7 +21,7 @@ func (p *nginxParser) word() (word string, line, column int, end byte) {
 			}
 			continue
 		case (c == '"' || c == '\'') && b.Len() == 0:
-			return p.quoted(c), line, column, '"'
+			return p.quoted(true), line, column, '"'
 		case bytes.HasPrefix(p.data[p.pos:], []byte("{{")):
 			p.expression(&b)
 			continue
@@ -71,7 +71,7 @@ func (p *nginxParser) lua() {
 		c := p.data[p.pos]
 		switch {
 		case c == '"' || c == '\'':
-			p.quoted(c)
+			p.quoted(true)
 			continue
 		case bytes.HasPrefix(p.data[p.pos:], []byte("--[[")):
 			p.skip("]]")
@@ -96,31 +96,4 @@ func (p *nginxParser) skip(end string) {
 	for range min(len(end)-1, len(p.data)-p.pos) {
 		p.next()
 	}
-}
-
-// quoted returns the text up to the closing quote. A missing one ends at the
-// end of the file, where block reports it.
-func (p *nginxParser) quoted(quote byte) string {
-	var b strings.Builder
-	p.next()
-	for p.pos < len(p.data) && p.data[p.pos] != quote {
-		if p.data[p.pos] == '\\' && p.pos+1 < len(p.data) {
-			p.next()
-		}
-		b.WriteByte(p.data[p.pos])
-		p.next()
-	}
-	if p.pos < len(p.data) {
-		p.next()
-	}
-	return b.String()
-}
-
-// next moves on by one byte and keeps count of lines and columns.
-func (p *nginxParser) next() {
-	if p.data[p.pos] == '\n' {
-		p.line, p.column = p.line+1, 0
-	}
-	p.column++
-	p.pos++
 }

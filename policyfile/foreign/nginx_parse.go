@@ -36,7 +36,7 @@ func unset(value string) bool {
 // speaksNginx reports whether a text has the grammar of nginx and a directive of
 // its that is about passing requests on, or a block that holds such.
 func speaksNginx(name string, data []byte) (bool, *policyfile.Fault) {
-	p := &nginxParser{part: &Part{Name: name}, data: data, line: 1, column: 1}
+	p := &nginxParser{part: &Part{Name: name}, cursor: begin(data)}
 	all, fault := p.block(0)
 	marks := slices.ContainsFunc(all, nginxMark)
 	if fault != nil && (marks || p.marked) {
@@ -99,11 +99,9 @@ func nginxTime(s string) (sum time.Duration, ok bool) {
 // or a block in braces. It knows no directives, so that those of any module
 // can be read.
 type nginxParser struct {
-	part         *Part
-	data         []byte
-	pos          int
-	line, column int
-	marked       bool // a directive was met by which a file of nginx is known
+	cursor
+	part   *Part
+	marked bool // a directive was met by which a file of nginx is known
 }
 
 func (p *nginxParser) fault(at policyfile.Position, format string, args ...any) *policyfile.Fault {

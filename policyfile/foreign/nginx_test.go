@@ -61,3 +61,12 @@ func TestManyNginxFiles(t *testing.T) {
 		t.Errorf("%d files", got)
 	}
 }
+
+// Columns count characters, as editors do.
+func TestNginxColumns(t *testing.T) {
+	for _, r := range Read(Open("n.conf", []byte("server { location /äöü { proxy_pass https://10.0.0.1; } }"), "").Parts) {
+		if len(r.Refused) != 1 || r.Refused[0].Position.Column != 26 {
+			t.Errorf("got %v, want column 26", r.Refused)
+		}
+	}
+}
