@@ -85,6 +85,8 @@ func TestOpen(t *testing.T) {
 		{"list of Kubernetes", "l.yaml", "apiVersion: v1\nkind: List\nitems:\n  - {apiVersion: networking.istio.io/v1, kind: VirtualService, spec: {http: []}}\n", "istio"},
 		{"documents", "d.yaml", "kind: Deployment\n---\n" + vs + "---\n" + vs, "istio istio"},
 		{"config map", "c.yaml", "apiVersion: v1\nkind: ConfigMap\ndata:\n  nginx.conf: |\n    server { location / { proxy_pass http://a; } }\n  haproxy.cfg: |\n    defaults\n      retries 50\n    backend a\n      server a a:80\n  envoy.yaml: |\n    static_resources: {}\n  service.json: '{\"methodConfig\": []}'\n  policy.yaml: |\n    service: a\n    dependencies: {b: {owner: a}}\n", "forbear nginx haproxy envoy grpc"},
+		{"secret", "s.yaml", "apiVersion: v1\nkind: Secret\ndata: {haproxy.cfg: ZGVmYXVsdHMKIHJldHJpZXMgNTAKYmFja2VuZCBhCiBzZXJ2ZXIgYSBhOjgwCg==, password: aHVudGVyMg==, broken: '!'}\n", "haproxy"},
+		{"binary data", "c.yaml", "kind: ConfigMap\nbinaryData: {envoy.yaml: c3RhdGljX3Jlc291cmNlczoge30KYWRtaW46IHt9Cg==}\n", "envoy"},
 		{"documents in a config map", "c.yaml", "apiVersion: v1\nkind: ConfigMap\ndata:\n  mesh.yaml: |\n    ---\n    kind: Service\n    ---\n    apiVersion: networking.istio.io/v1\n    kind: VirtualService\n    spec: {http: []}\n    ...\n", "istio"},
 		{"policy behind a mark in a config map", "c.yaml", "apiVersion: v1\nkind: ConfigMap\ndata:\n  policy.yaml: |\n    ---\n    service: a\n    dependencies: {b: {owner: a}}\n", "forbear"},
 		{"values of a chart", "values.yaml", "app:\n  grpc:\n    serviceConfig: |\n      {\"methodConfig\": [{\"retryPolicy\": {\"maxAttempts\": 50}}]}\n", "grpc"},

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"encoding/base64"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -26,6 +27,17 @@ func (o *opener) inner(n *tree.Node, key string, above *lines, depth int) {
 		return
 	}
 	o.text(key, []byte(text), &n.At, depth+1)
+}
+
+// encoded opens what Kubernetes has in base64: the data of a Secret, where
+// configuration lies that has a password in it, and binaryData.
+func (o *opener) encoded(n *tree.Node, depth int) {
+	key := map[string]string{"Secret": "data", "ConfigMap": "binaryData"}[n.Get("kind").Text()]
+	for _, p := range n.Get(key).Fields() {
+		if text, err := base64.StdEncoding.DecodeString(p.Value.Text()); err == nil {
+			o.inner(&tree.Node{Value: string(text), At: p.Value.At}, p.Key, nil, depth)
+		}
+	}
 }
 
 // holds reports whether there is anything in a text. Most of the texts in a dump of a

@@ -321,6 +321,7 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 			if o.claimed(n) {
 				return
 			}
+			o.encoded(n, depth)
 			for _, p := range n.Pairs {
 				o.path = append(o.path, p.Key)
 				visit(step{p.Value, p.Key})
