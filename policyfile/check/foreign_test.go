@@ -36,7 +36,7 @@ func TestForeign(t *testing.T) {
 		"grpc": "json", "envoy": "yaml", "istio": "yaml", "nginx": "conf", "haproxy": "cfg",
 		"ingressnginx": "yaml", "gatewayapi": "yaml", "envoygateway": "yaml", "linkerd": "yaml", "traefik": "yaml", "consul": "hcl", "kuma": "yaml", "caddy": "caddyfile", "appmesh": "yaml",
 		"resilience4j": "yml", "spring": "properties", "dotnet": "json", "aws": "ini",
-		"k8sjob": "yaml", "argo": "yaml", "stepfunctions": "json", "temporal": "yaml", "sidekiq": "yml",
+		"k8sjob": "yaml", "argo": "yaml", "stepfunctions": "json", "temporal": "yaml", "sidekiq": "yml", "celery": "py",
 	} {
 		t.Run(format, func(t *testing.T) {
 			bad := Run([]Source{foreignFile(t, format+"-bad."+ext)}, Options{Now: today})

@@ -21,6 +21,9 @@ func Candidate(path string) bool {
 	path = strings.ToLower(filepath.ToSlash(path))
 	ext := filepath.Ext(path)
 	folder, base := filepath.Base(filepath.Dir(path)), filepath.Base(path)
+	if ext == ".py" {
+		return strings.Contains(base, "celery") || base == "settings.py" || base == "tasks.py" || folder == "settings"
+	}
 	// The file of AWS's SDKs; the one beside it holds secrets, and no settings.
 	if slices.Contains(extensions, ext) || folder == ".aws" && base == "config" {
 		return true

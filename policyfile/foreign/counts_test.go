@@ -33,6 +33,7 @@ func TestCounts(t *testing.T) {
 		"stepfunctions": `{"StartAt": "a", "States": {"a": {"Retry": [{"ErrorEquals": ["x"], "MaxAttempts": "COUNT"}]}}}`,
 		"temporal":      "retryPolicy: {maximumAttempts: COUNT, initialInterval: 1s}",
 		"sidekiq":       ":max_retries: COUNT",
+		"celery":        "celery.py:::task_publish_retry = False\ntask_annotations = {'a': {'max_retries': COUNT}}\n",
 		"aws":           "config:::[default]\nmax_attempts = COUNT\n",
 		"nginx":         "n.conf:::upstream a { server 10.0.0.1; server 10.0.0.2; } server { location / { proxy_next_upstream_tries COUNT; proxy_pass http://a; } }",
 		"haproxy":       "h.cfg:::backend a\n retries COUNT\n server s 10.0.0.1:80\n",

@@ -66,6 +66,7 @@ var products = []product{
 	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
 	{name: "temporal", claims: claimsTemporal, read: (*reader).temporal},
 	{name: "sidekiq", claims: claimsSidekiq, read: (*reader).sidekiq},
+	{name: "celery", speaks: speaksCelery, read: (*reader).celery},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},
 }

@@ -113,6 +113,12 @@ func TestOpen(t *testing.T) {
 		{"queues of Shoryuken", "workers.yml", ":aws: {region: eu}\n:concurrency: 5\n:delay: 25\n:queues: [a]\n", ""},
 		{"queues of another program", "workers.yml", "concurrency: 5\nqueues: [a]\n", ""},
 		{"jobs of Sidekiq's scheduler", "config/sidekiq_cron.yml", "nightly: {cron: 0 3 * * *, class: Nightly, queue: a}\n", ""},
+		{"settings of Celery", "shop/celery.py", "app = Celery()\napp.conf.task_acks_late = True\n", "celery"},
+		{"settings of Django", "shop/settings.py", "CELERY_TASK_ACKS_LATE = True\n", "celery"},
+		{"settings of Celery in a config map", "c.yaml", "kind: ConfigMap\ndata:\n  celeryconfig.py: |\n    broker_url = 'x'\n    task_publish_retry = False\n", "celery"},
+		{"tasks of Celery", "shop/tasks.py", "from celery import shared_task\n@shared_task(max_retries=9)\ndef a(): pass\n", "celery"},
+		{"tasks that say nothing of retries", "shop/tasks.py", "from celery import shared_task\n@shared_task\ndef a(): retries = 9\n", ""},
+		{"another program in Python", "settings.py", "task_routes = {}\nmax_retries = 9\n# celery: [\n", ""},
 		{"health check of Compose", "docker-compose.yml", "services:\n  a:\n    healthcheck: {test: [CMD, x], retries: 9}\n    deploy: {restart_policy: {max_attempts: 9}}\n", ""},
 		{"workflow of GitHub", ".github/workflows/ci.yml", "on: push\njobs:\n  a:\n    steps:\n      - {uses: x/retry@v3, with: {max_attempts: 9, retry_on: error}}\n    services: {db: {options: --health-retries 9}}\n", ""},
 		{"settings with comments", "tsconfig.json", "{\n // strict\n \"compilerOptions\": {}}", ""},
@@ -177,7 +183,7 @@ func FuzzRead(f *testing.F) {
 		for _, format := range append(Formats(), "", "forbear") {
 			read("f", format)
 		}
-		for _, name := range []string{"f.toml", "f.hcl", "Caddyfile"} {
+		for _, name := range []string{"f.toml", "f.hcl", "Caddyfile", "celery.py"} {
 			read(name, "")
 		}
 	})

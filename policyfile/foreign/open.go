@@ -121,6 +121,8 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 	case ext == ".hcl":
 		o.hcl(data, pin, depth)
 	case !structured && caddyName(called) && o.spoken(called, data, pin): // it may begin with a brace
+	case ext == ".py":
+		o.spoken(called, data, pin) // and nothing else
 	case ext == ".properties":
 		o.roots(tree.Properties(o.name, data), nil, pin, depth)
 	case ext != ".toml" && first[0] != '{' && o.ini(data, pin, depth):
