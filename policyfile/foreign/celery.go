@@ -35,9 +35,12 @@ const (
 var (
 	celerySettings = []string{
 		"broker_url", "result_backend", "task_serializer", "task_annotations", "task_routes", "task_publish_retry", "task_publish_retry_policy",
-		"task_acks_late", "task_reject_on_worker_lost", "broker_use_ssl", "redis_backend_use_ssl", "result_backend_always_retry", "broker_transport_options",
+		"task_acks_late", "task_reject_on_worker_lost", "broker_use_ssl", "redis_backend_use_ssl", "result_backend_always_retry", "broker_transport_options", "beat_schedule", "celerybeat_schedule", "imports",
 	}
 	celeryTask = []string{"max_retries", "default_retry_delay", "retry_backoff", "autoretry_for", "retry_kwargs"}
+	// celeryNone are taken for settings by some, and Celery knows none of them: these are
+	// attributes of a task.
+	celeryNone = []string{"task_max_retries", "task_default_max_retries", "task_default_retry_delay", "task_retry_backoff", "task_retry_jitter", "task_autoretry_for"}
 )
 
 // celeryName is the name of a setting since version 4. Before that, and in Django's
@@ -59,6 +62,10 @@ func speaksCelery(name string, data []byte) (bool, *policyfile.Fault) {
 		return false, nil
 	}
 	known := 0
+	// The module that Celery looks for by itself.
+	if strings.EqualFold(filepath.Base(name), "celeryconfig.py") {
+		known++
+	}
 	for _, p := range tree.Python(name, data).Pairs {
 		if celeryDecorator(p) {
 			return true, nil
@@ -99,6 +106,8 @@ func (r *reader) celery() {
 			switch {
 			case celeryDecorator(p):
 				r.celeryTask("task "+p.Value.Get("def").Text(), p.Value)
+			case slices.Contains(celeryNone, name):
+				r.unjudged(p.At, "", "%s is no setting of Celery, and changes nothing: tasks have such attributes, and task_annotations may set them", p.Key)
 			case name == "task_annotations":
 				r.celeryAnnotations(p.Value)
 			case name == "broker_use_ssl", name == "redis_backend_use_ssl":

@@ -28,6 +28,7 @@ CELERY_TASK_ANNOTATIONS = {
 app = Celery("shop")
 app.conf.update(
     result_backend_always_retry=True,
+    task_max_retries=5,
     task_routes={"shop.tasks.mail": {"queue": "mail"}},
 )
 
