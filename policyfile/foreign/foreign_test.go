@@ -128,6 +128,8 @@ func TestOpen(t *testing.T) {
 		{"values for ingress-nginx", "values.yaml", "controller:\n  config: {proxy-next-upstream: error}\n", "ingressnginx"},
 		{"route of Gateway API", "r.yaml", "apiVersion: gateway.networking.k8s.io/v1beta1\nkind: HTTPRoute\nspec: {rules: []}\n", "gatewayapi"},
 		{"template by chance", "t.yaml", "retries: {{ .Values.retries }}\n", "fault"},
+		{"template of a job", "t.yaml", "apiVersion: batch/v1\nkind: Job\nspec:\n  {{- with .Values.limit }}\n  backoffLimit: {{ . }}\n  {{- end }}\n", "fault"},
+		{"template that retrieves something", "t.yaml", "a: {{ .Values.retriever }}\n", ""},
 		{"template in a key", "t.yaml", "'{{ .Values.name }}': {retries: 9}\n", "fault"},
 		{"alert with actions in its text", "a.yaml", "groups:\n- rules:\n  - annotations: {summary: '{{ $labels.pod }} has many retries'}\n", ""},
 		{"workflow with expressions", "ci.yml", "jobs: {a: {steps: [{run: 'retry ${{ secrets.X }}'}]}}\n", ""},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -264,10 +265,13 @@ func template(data []byte) bool {
 	return bytes.Contains(data, []byte("{{")) || bytes.Contains(data, []byte("{%")) || bytes.Contains(data, []byte("<%"))
 }
 
-// mentionsRetries reports whether a text that cannot be parsed may be about retries.
+// mentionsRetries reports whether a text that cannot be parsed may be about retries, by
+// the words of the products that are read.
 func mentionsRetries(data []byte) bool {
-	return bytes.Contains(bytes.ToLower(data), []byte("retr")) || bytes.Contains(data, []byte("next_upstream"))
+	return retryWord.Match(data)
 }
+
+var retryWord = regexp.MustCompile(`(?i)retr(y|ies)|retri(able|es)|next_upstream|backoff_?limit|max_?attempts|maximum_?attempts`)
 
 // roots opens the documents of a structured text. data is nil in a notation that no
 // policy file has.
