@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -18,8 +19,11 @@ const (
 )
 
 // claimsAWS knows a shared config file of AWS by its sections, of which one sets
-// retries.
+// retries, and a container with the variables that do.
 func claimsAWS(n *tree.Node) bool {
+	if awsVariables(n) != nil {
+		return true
+	}
 	for _, p := range n.Pairs {
 		name := strings.Fields(p.Key)
 		if len(name) == 0 || !p.Value.Map() || name[0] != "default" && name[0] != "profile" {
@@ -32,9 +36,45 @@ func claimsAWS(n *tree.Node) bool {
 	return false
 }
 
-// aws reads the profiles of a shared config file.
+// awsVariables returns what the environment of a container sets, by the names of the
+// config file, or nil. Kubernetes and AWS write it as a list of maps, Compose as a map
+// or a list of texts.
+func awsVariables(container *tree.Node) (set *tree.Node) {
+	names := map[string]string{"AWS_RETRY_MODE": "retry_mode", "AWS_MAX_ATTEMPTS": "max_attempts"}
+	put := func(name string, at policyfile.Position, v *tree.Node) {
+		if key := names[name]; key != "" {
+			if set == nil {
+				set = &tree.Node{Kind: tree.Map, At: at}
+			}
+			set.Pairs = append(set.Pairs, tree.Pair{Key: key, At: at, Value: v})
+		}
+	}
+	environment := container.Get("env", "environment")
+	for _, p := range environment.Fields() {
+		put(p.Key, p.At, p.Value)
+	}
+	for _, item := range environment.List() {
+		if name, value, ok := strings.Cut(item.Text(), "="); ok {
+			put(name, item.At, &tree.Node{Value: value, At: item.At})
+		}
+		// What a secret or a ConfigMap holds is not known here.
+		v := item.Get("value")
+		if v == nil {
+			v = &tree.Node{Value: "from elsewhere", At: item.At}
+		}
+		put(item.Get("name").Text(), item.At, v)
+	}
+	return set
+}
+
+// aws reads the profiles of a shared config file, and the variables of containers.
 func (r *reader) aws() {
 	for _, part := range r.parts {
+		if set := awsVariables(part.Root); set != nil {
+			name := part.Root.Get("name", "container_name").Text()
+			r.awsProfile(cmp.Or(name, part.Path[strings.LastIndexByte(part.Path, '.')+1:], "container"), tree.Pair{At: set.At, Value: set})
+			continue
+		}
 		for _, p := range part.Root.Pairs {
 			name := strings.Fields(p.Key)
 			if len(name) == 0 || name[0] != "default" && name[0] != "profile" {

@@ -60,7 +60,7 @@ var products = []product{
 	{name: "resilience4j", claims: claimsResilience4j, shares: true, read: (*reader).resilience4j},
 	{name: "spring", claims: claimsSpring, shares: true, read: (*reader).spring},
 	{name: "dotnet", claims: claimsDotnet, read: (*reader).dotnet},
-	{name: "aws", claims: claimsAWS, read: (*reader).aws},
+	{name: "aws", claims: claimsAWS, holds: true, read: (*reader).aws},
 	{name: "k8sjob", claims: claimsJob, holds: true, read: (*reader).k8sJob},
 	{name: "argo", claims: claimsArgo, holds: true, read: (*reader).argo},
 	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
