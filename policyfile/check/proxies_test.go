@@ -55,6 +55,7 @@ func TestNginx(t *testing.T) {
 		{"scgi", in("scgi_pass a; scgi" + limited + "scgi_read_timeout 9s;"), "a 3 19s; FC208"},
 		{"memcached", in("memcached_pass a; memcached_next_upstream not_found; memcached" + limited + "memcached_read_timeout 1s;"), "a 3 3s; FC306"},
 		{"in capitals", "upstream Pay { server 10.0.0.1; server 10.0.0.2; } server { location / { proxy_pass HTTPS://pay; } }", "pay 2 2m0s; FC209 FC601"},
+		{"connections that are kept", "upstream a { server 10.0.0.1; keepalive 8; } server { proxy_next_upstream_tries 1; location / { proxy_pass http://a; } location /b { proxy_next_upstream timeout; proxy_pass http://a; } }", "a >= 1 >= 1m0s; a 1 1m0s; FC001"},
 		{"of another module", in("proxy_pass http://a; fastcgi_next_upstream off;"), "a 3 3m0s; FC209"},
 		{"stream", "stream { " + three + "server { listen 1; proxy_pass a; } }", "a 3 3m0s; FC209"},
 		{"stream off", "stream { " + three + "server { listen 1; proxy_next_upstream off; proxy_pass a; proxy_connect_timeout 1s; } }", "a 1 1s; "},

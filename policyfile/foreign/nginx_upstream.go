@@ -23,8 +23,10 @@ type nginxUpstream struct {
 	named bool
 	// host is the name that all servers have, or "".
 	host string
-	at   policyfile.Position
-	used bool // requests are passed on to it
+	// keeps says that connections to them are kept for more requests.
+	keeps bool
+	at    policyfile.Position
+	used  bool // requests are passed on to it
 }
 
 // findUpstreams collects the upstreams below a block, by context and name, whose case
@@ -52,6 +54,8 @@ func readUpstream(d directive) *nginxUpstream {
 		switch {
 		case s.args[0] == "include":
 			u.open = "includes " + s.arg() + ", which is not among the files"
+		case s.args[0] == "keepalive":
+			u.keeps = s.arg() != "0"
 		case strings.HasPrefix(s.args[0], "balancer_by_lua"):
 			u.open = "has a balancer in Lua"
 		case s.args[0] == "server" && len(s.args) > 1 && !slices.Contains(s.args, "down"):
