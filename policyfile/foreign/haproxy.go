@@ -17,7 +17,7 @@ type proxy struct {
 	lines      map[string]configLine // by keyword, the last one wins
 	servers    []configLine          // default-server too, which holds for those below it
 	acls       map[string][][]string // conditions by name, of which one is enough
-	rules      []configLine          // http-request
+	rules      []configLine          // http-request, and set-retries of tcp-request
 	bare       bool                  // no defaults apply to it
 }
 
@@ -38,7 +38,9 @@ func (r *reader) haproxy() {
 		}
 	}
 	var verify configLine // ssl-server-verify
+	var fronts []configLine
 	for _, f := range files {
+		fronts = append(fronts, f.fronts...)
 		if len(f.verify.words) > 1 {
 			verify = f.verify
 		}
@@ -53,6 +55,7 @@ func (r *reader) haproxy() {
 				said = true
 				r.unjudged(p.at, p.name, "no defaults apply here: if another file has them, give it to check as well")
 			}
+			p.rules = slices.Concat(fronts, p.rules)
 			r.backend(p, verify)
 		}
 		if f.last != nil && !slices.ContainsFunc(files, func(f *haproxyFile) bool { return len(f.proxies) > 0 }) {
@@ -67,6 +70,7 @@ type haproxyFile struct {
 	named   map[string]*proxy // defaults with a name
 	last    *proxy            // the last defaults so far
 	verify  configLine
+	fronts  []configLine // rules of frontends that set retries, for whatever backend
 }
 
 func haproxySectionsOf(part *Part) *haproxyFile {
@@ -88,6 +92,11 @@ func haproxySectionsOf(part *Part) *haproxyFile {
 			f.verify = configLine{words, at}
 		case current != nil:
 			current.read(configLine{words, at})
+		default:
+			// One that switches them off is not counted: other frontends may not.
+			if rule, ok := (configLine{words, at}).rule(); ok && rule.sets() != "" && rule.sets() != "0" {
+				f.fronts = append(f.fronts, rule)
+			}
 		}
 	}
 	return f
@@ -144,8 +153,10 @@ func (p *proxy) read(l configLine) {
 		p.servers = append(p.servers, l)
 	case w[0] == "acl" && len(w) > 2:
 		p.acls[w[1]] = append(slices.Clone(p.acls[w[1]]), w[2:])
-	case w[0] == "http-request" && len(w) > 1:
-		p.rules = append(p.rules, l)
+	default:
+		if rule, ok := l.rule(); ok {
+			p.rules = append(p.rules, rule)
+		}
 	}
 }
 

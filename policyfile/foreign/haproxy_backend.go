@@ -40,6 +40,16 @@ func (r *reader) backend(p *proxy, verify configLine) {
 			r.open(at, &d, "%s: retries %s is not known here", d.Name, p.argument("retries"))
 		}
 	}
+	for _, l := range p.rules {
+		n, err := strconv.Atoi(l.sets())
+		switch {
+		case l.sets() == "":
+		case err != nil:
+			r.open(l.at, &d, "%s: set-retries %s is not known here", d.Name, l.sets())
+		case n > count:
+			count, at = n, l.at
+		}
+	}
 	// retry-on none leaves no retries, whatever retries says.
 	if said && slices.Contains(on.words, "none") {
 		count, at, d.AtLeast = 0, on.at, false

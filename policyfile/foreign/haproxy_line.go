@@ -15,6 +15,27 @@ type configLine struct {
 	at    policyfile.Position
 }
 
+// rule returns a rule of http-request. One of tcp-request that sets retries has the same
+// form then; others of those are left out, since an accept among them ends them.
+func (l configLine) rule() (configLine, bool) {
+	switch w := l.words; {
+	case w[0] == "http-request" && len(w) > 1:
+		return l, true
+	case w[0] == "tcp-request" && len(w) > 2 && w[1] == "content" && w[2] == "set-retries":
+		return configLine{w[1:], l.at}, true
+	}
+	return configLine{}, false
+}
+
+// sets is the number that a rule sets the retries of a request to, or "" for one that
+// does not.
+func (l configLine) sets() string {
+	if len(l.words) > 2 && l.words[1] == "set-retries" {
+		return l.words[2]
+	}
+	return ""
+}
+
 // haproxySections begin a section of haproxy.cfg, haproxyKeywords are some of what
 // stands in one.
 var (
