@@ -38,6 +38,7 @@ func TestHAProxy(t *testing.T) {
 		{"without a key", on("  http-request disable-l7-retry if { method POST PATCH } !{ req.hdr(Idempotency-Key) -m found }\n"), "a 2 14s; "},
 		{"with a key", on("  http-request disable-l7-retry if { method POST PATCH } { req.hdr(Idempotency-Key) -m found }\n"), "a 2 14s; FC301"},
 		{"by a pattern", on("  http-request disable-l7-retry if { method -m reg ^P(OST|ATCH)$ }\n"), "a 2 14s; "},
+		{"by a pattern in any case", on("  http-request allow if { method -i -m reg ^p(ost|atch)$ }\n  http-request disable-l7-retry\n"), "a 2 14s; FC301"},
 		{"retries of a rule", on("  http-request disable-l7-retry\n  http-request set-retries 9 if { path /a }\n"), "a 10 1m10s; FC201"},
 		{"retries of a connection's rule", on("  http-request disable-l7-retry\n  tcp-request content set-retries 9\n"), "a 10 1m10s; FC201"},
 		{"retries of a frontend's rule", on("  http-request disable-l7-retry\nfrontend f\n  http-request set-retries 9\n  http-request set-retries 0\n"), "a 10 1m10s; FC201"},

@@ -163,6 +163,9 @@ func criterion(words []string, method string) truth {
 			return certain
 		}
 		if match == "reg" {
+			if fold {
+				v = "(?i)" + v
+			}
 			if re, err := regexp.Compile(v); err != nil {
 				return unclear
 			} else if re.MatchString(method) {
