@@ -55,6 +55,7 @@ func TestHAProxy(t *testing.T) {
 		{"no defaults", "backend a\n  server s 10.0.0.1:80\n", "a 4 unbounded; FC001"},
 
 		{"verify none", backend("  server t 10.0.0.1:443 ssl verify none\n"), "a 4 16s; FC601"},
+		{"verify of the environment", backend("  default-server ssl verify \"${VERIFY}\"\n  server t 10.0.0.1:443\n  server u 10.0.0.2:443\n"), "a 4 16s; FC001"},
 		{"of health checks alone", backend("  server t 10.0.0.1:80 check-ssl verify none\n"), "a 4 16s; "},
 		{"in all of the file", "global\n  ssl-server-verify none\n" + backend("  server t 10.0.0.1:443 ssl\n  server u 10.0.0.1:444 ssl\n"), "a 4 16s; FC601"},
 		{"but not here", "global\n  ssl-server-verify none\n" + backend("  server t 10.0.0.1:443 ssl verify required ca-file a.pem\n"), "a 4 16s; "},

@@ -133,9 +133,14 @@ func (r *reader) haproxyTLS(d *policyfile.Dependency, p *proxy, global configLin
 			base = s
 			continue
 		}
-		if s.on && s.verify == "none" && !said[s.at] {
+		switch {
+		case !s.on || said[s.at]:
+		case s.verify == "none":
 			said[s.at] = true
 			r.refuse(s.at, "R-9", d, "tls.verify", "verify none accepts any certificate")
+		case unset(s.verify):
+			said[s.at] = true
+			r.unjudged(s.at, d.Name, "%s: verify %s is not known here", d.Name, s.verify)
 		}
 		verified = verified || s.on && s.verify != "none"
 	}
