@@ -19,6 +19,7 @@ type proxy struct {
 	acls       map[string][][]string // conditions by name, of which one is enough
 	rules      []configLine          // http-request, and set-retries of tcp-request
 	bare       bool                  // no defaults apply to it
+	either     policyfile.Position   // of a line about retries that a condition may leave out, or zero
 }
 
 // haproxy reads backend and listen sections with the defaults above them.
@@ -76,11 +77,15 @@ type haproxyFile struct {
 func haproxySectionsOf(part *Part) *haproxyFile {
 	f := &haproxyFile{named: map[string]*proxy{}}
 	var current *proxy
-	global, line := false, 0
+	global, line, within := false, 0, 0
 	for text := range strings.Lines(string(part.Text)) {
 		line++
 		words := haproxyWords(text)
-		if len(words) == 0 || conditional(words[0]) {
+		if len(words) == 0 {
+			continue
+		}
+		if conditional(words[0]) {
+			within += nests(words)
 			continue
 		}
 		// The column of the first word, since lines are indented.
@@ -92,6 +97,9 @@ func haproxySectionsOf(part *Part) *haproxyFile {
 			f.verify = configLine{words, at}
 		case current != nil:
 			current.read(configLine{words, at})
+			if within > 0 && (slices.Contains([]string{"retries", "retry-on"}, words[0]) || len(words) > 1 && words[1] == "disable-l7-retry") {
+				current.either = at
+			}
 		default:
 			// One that switches them off is not counted: other frontends may not.
 			if rule, ok := (configLine{words, at}).rule(); ok && rule.sets() != "" && rule.sets() != "0" {
@@ -138,6 +146,9 @@ func (p *proxy) inherit(from *proxy) {
 	maps.Copy(lines, p.lines)
 	maps.Copy(acls, p.acls)
 	p.lines, p.acls, p.bare = lines, acls, false
+	if p.either.Line == 0 {
+		p.either = from.either
+	}
 	p.servers = slices.Concat(from.servers, p.servers)
 	p.rules = slices.Concat(from.rules, p.rules)
 }

@@ -54,6 +54,9 @@ func (r *reader) backend(p *proxy, verify configLine) {
 	if said && slices.Contains(on.words, "none") {
 		count, at, d.AtLeast = 0, on.at, false
 	}
+	if p.either.Line > 0 {
+		r.open(p.either, &d, "%s: a condition of the file's own may leave this line out: what holds then is not judged", d.Name)
+	}
 	retries(&d, count, at)
 	verified := r.haproxyTLS(&d, p, verify)
 	repeats := said && r.retryOn(&d, on, p)
@@ -203,8 +206,8 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, p *proxy) (rep
 		if unset(word) {
 			r.unjudged(on.at, d.Name, "%s: retry-on %s is not known here", d.Name, word)
 		}
-		// These two happen before the request has been sent.
-		repeats = repeats || word != "conn-failure" && word != "0rtt-rejected"
+		// But for none, these happen before the request has been sent.
+		repeats = repeats || !slices.Contains([]string{"conn-failure", "0rtt-rejected", "none"}, word)
 	}
 	if !repeats {
 		return false

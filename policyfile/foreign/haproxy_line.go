@@ -71,6 +71,22 @@ func conditional(word string) bool {
 	return strings.HasPrefix(word, "{") || slices.Contains([]string{".if", ".elif", ".else", ".endif", ".notice", ".warning", ".diag", ".alert"}, word)
 }
 
+// nests is by how much a line of conditional changes how many conditions the lines
+// below it stand in.
+func nests(words []string) int {
+	word := words[0]
+	if strings.HasPrefix(word, "{%") {
+		word = strings.TrimLeft(strings.Join(words[:min(2, len(words))], ""), "{%-+")
+	}
+	switch word {
+	case ".if", "if", "for":
+		return 1
+	case ".endif", "endif", "endfor":
+		return -1
+	}
+	return 0
+}
+
 // haproxyTime reads a duration such as "5s", or milliseconds without a unit,
 // which is HAProxy's default unit.
 func haproxyTime(s string) (time.Duration, bool) {
