@@ -81,6 +81,10 @@ func TestGRPC(t *testing.T) {
 			[]string{"quiet 1\n", "1  refused: gRPC refuses the whole service config: maxAttempts is not", "initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes is empty"},
 			[]string{"a.B [a.B]"},
 		},
+		{"a duration in milliseconds", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "0.1s", "100ms", 1)), []string{"refused: gRPC refuses the whole service config: initialBackoff is not"}, []string{"a.B [a.B]"}},
+		{"a timeout in milliseconds", "c.json", strings.Replace(config(`{"service": "a.B"}`, policy), "5s", "5000ms", 1), []string{"refused: gRPC refuses the whole service config: timeout is not"}, []string{"a.B [a.B]"}},
+		{"no code of gRPC's", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "UNAVAILABLE", "TIMEOUT", 1)), []string{"refused: gRPC refuses the whole service config: TIMEOUT is no status code"}, []string{"a.B [a.B]"}},
+		{"no tokens", "c.json", strings.Replace(config(`{"service": "a.B"}`, policy), `"maxTokens": 10, `, "", 1), []string{"refused: gRPC refuses the whole service config: maxTokens is not"}, []string{"a.B [a.B]"}},
 		{"one attempt", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "4", "1", 1)), []string{"maxAttempts is not a number of at least 2"}, []string{"a.B [a.B]"}},
 		{"more than gRPC makes", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "4", "9", 1)), []string{"x5", "maxAttempts 9 is cut to 5"}, []string{"R-2"}},
 		{

@@ -117,7 +117,7 @@ func actionOf(route *tree.Node) *tree.Node {
 // policyOf returns the retry policy of a route's action or of a virtual host. The
 // typed form may hold the same message.
 func policyOf(n *tree.Node) *tree.Node {
-	return cmp.Or(n.Path("retry_policy"), n.Path("retry_policy_typed_config"))
+	return cmp.Or(given(n.Path("retry_policy")), given(n.Path("retry_policy_typed_config")))
 }
 
 // route reads one route. A policy of its own hides that of the virtual host as a

@@ -191,8 +191,15 @@ func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
 func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node, at policyfile.Position) {
 	d.Policy.Total = envoyTimeout
 	timeout := millis(action, "timeout")
+	r.duration(d, "total", timeout, &d.Policy.Total)
+	// The duration of the stream includes all retries too.
+	stream := action.Path("max_stream_duration", "max_stream_duration")
+	if t, ok := stream.Span(); ok && t > 0 && (d.Policy.Total == 0 || t < d.Policy.Total) {
+		d.SetPlace("total", stream.At)
+		d.Policy.Total = t
+	}
 	// Zero switches the timeout off, in contrast to an absent field.
-	if r.duration(d, "total", timeout, &d.Policy.Total); d.Policy.Total == 0 && !d.Policy.Disabled {
+	if d.Policy.Total == 0 && !d.Policy.Disabled {
 		r.refuse(timeout.At, "R-3", d, "total.missing", "timeout %s switches the route's timeout off", timeout.Value)
 	}
 	back := policy.Path("retry_back_off")

@@ -1,15 +1,12 @@
 package foreign
 
 import (
-	"math"
 	"slices"
 	"strings"
 
-	"github.com/forbear-go/forbear/policyfile/internal/tree"
-
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
 // grpcMaxAttempts is what gRPC's clients cut maxAttempts to, whatever the
@@ -81,7 +78,7 @@ func (r *reader) grpcMethod(name grpcName, n, throttling *tree.Node) {
 		return
 	}
 	d.At = policy.At
-	if !r.grpcValid(&d, policy, codes) {
+	if !r.grpcValid(&d, n, policy, throttling, codes) {
 		r.quiet(n.At)
 		return
 	}
@@ -101,34 +98,6 @@ func (r *reader) grpcMethod(name grpcName, n, throttling *tree.Node) {
 	r.grpcWrites(&d, name, policy.At)
 	r.throttling(&d, throttling, policy.At)
 	r.add(d)
-}
-
-// grpcValid looks for what gRPC demands of a policy (gRFC A6): a client refuses the
-// service config as a whole without it, and its calls are as if there were none.
-func (r *reader) grpcValid(d *policyfile.Dependency, policy *tree.Node, codes string) bool {
-	var wrong []string
-	if m, ok := policy.Path("max_attempts").Number(); !ok || m < 2 || m != math.Trunc(m) {
-		wrong = append(wrong, "maxAttempts is not a number of at least 2")
-	}
-	if codes == "retryable_status_codes" {
-		for _, key := range []string{"initial_backoff", "max_backoff"} {
-			if t, ok := policy.Path(key).Span(); !ok || t == 0 {
-				wrong = append(wrong, map[string]string{"initial_backoff": "initialBackoff", "max_backoff": "maxBackoff"}[key]+" is not a duration such as \"0.1s\"")
-			}
-		}
-		if m, ok := policy.Path("backoff_multiplier").Number(); !ok || m <= 0 || math.IsInf(m, 0) {
-			wrong = append(wrong, "backoffMultiplier is not a number over 0")
-		}
-		if len(policy.Path(codes).List()) == 0 {
-			wrong = append(wrong, "retryableStatusCodes is empty")
-		}
-	}
-	// One is enough for gRPC, and for the reader.
-	refused := slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Field == "refused" })
-	if len(wrong) > 0 && !refused {
-		r.refuse(policy.At, "", d, "refused", "gRPC refuses the whole service config: %s", strings.Join(wrong, ", "))
-	}
-	return len(wrong) == 0
 }
 
 // grpcWaits reads the backoff. gRFC A6 fixes the jitter, and no setting changes it.
@@ -182,15 +151,10 @@ func (r *reader) grpcTimes(d *policyfile.Dependency, n, policy *tree.Node) {
 // the same way again.
 var grpcNever = []string{"INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED", "UNIMPLEMENTED"}
 
-// grpcCodes judges the retryable codes, which gRPC accepts by number, and by name
-// in any case.
+// grpcCodes judges the retryable codes.
 func (r *reader) grpcCodes(d *policyfile.Dependency, n *tree.Node) {
 	for _, c := range n.List() {
-		code := strings.ToUpper(c.Text())
-		if i, ok := c.Number(); ok && i >= 0 && int(i) < len(grpccode.Names) {
-			code = grpccode.Names[int(i)]
-		}
-		if slices.Contains(grpcNever, code) {
+		if code := grpcCode(c); slices.Contains(grpcNever, code) {
 			r.refuse(c.At, "R-4", d, "classify.grpc_"+code, "%s is retried: the same request gets the same answer", code)
 		}
 	}
@@ -204,13 +168,8 @@ func (r *reader) throttling(d *policyfile.Dependency, n *tree.Node, at policyfil
 		r.refuse(at, "R-7", d, "budget", "no retryThrottling: every failed call is sent again")
 		return
 	}
-	// gRPC demands a positive ratio; anything else would not run.
 	share := n.Path("token_ratio")
-	ratio, ok := share.Number()
-	if !ok || ratio <= 0 || math.IsInf(ratio, 0) {
-		r.unjudged(n.At, d.Name, "the tokenRatio of retryThrottling cannot be read")
-		return
-	}
+	ratio, _ := share.Number()
 	d.SetPlace("budget", n.At)
 	d.SetPlace("budget.ratio", share.At)
 	d.Policy.Budget.Ratio = min(ratio, 1)

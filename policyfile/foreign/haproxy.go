@@ -17,8 +17,9 @@ type proxy struct {
 	lines      map[string]configLine // by keyword, the last one wins
 	servers    []configLine          // default-server too, which holds for those below it
 	acls       map[string][][]string // conditions by name, of which one is enough
-	rules      []configLine          // http-request
+	rules      []configLine          // http-request, and set-retries of tcp-request
 	bare       bool                  // no defaults apply to it
+	either     policyfile.Position   // of a line about retries that a condition may leave out, or zero
 }
 
 // haproxy reads backend and listen sections with the defaults above them.
@@ -38,7 +39,9 @@ func (r *reader) haproxy() {
 		}
 	}
 	var verify configLine // ssl-server-verify
+	var fronts []configLine
 	for _, f := range files {
+		fronts = append(fronts, f.fronts...)
 		if len(f.verify.words) > 1 {
 			verify = f.verify
 		}
@@ -53,6 +56,7 @@ func (r *reader) haproxy() {
 				said = true
 				r.unjudged(p.at, p.name, "no defaults apply here: if another file has them, give it to check as well")
 			}
+			p.rules = slices.Concat(fronts, p.rules)
 			r.backend(p, verify)
 		}
 		if f.last != nil && !slices.ContainsFunc(files, func(f *haproxyFile) bool { return len(f.proxies) > 0 }) {
@@ -67,16 +71,21 @@ type haproxyFile struct {
 	named   map[string]*proxy // defaults with a name
 	last    *proxy            // the last defaults so far
 	verify  configLine
+	fronts  []configLine // rules of frontends that set retries, for whatever backend
 }
 
 func haproxySectionsOf(part *Part) *haproxyFile {
 	f := &haproxyFile{named: map[string]*proxy{}}
 	var current *proxy
-	global, line := false, 0
+	global, line, within := false, 0, 0
 	for text := range strings.Lines(string(part.Text)) {
 		line++
 		words := haproxyWords(text)
-		if len(words) == 0 || conditional(words[0]) {
+		if len(words) == 0 {
+			continue
+		}
+		if conditional(words[0]) {
+			within += nests(words)
 			continue
 		}
 		// The column of the first word, since lines are indented.
@@ -88,6 +97,14 @@ func haproxySectionsOf(part *Part) *haproxyFile {
 			f.verify = configLine{words, at}
 		case current != nil:
 			current.read(configLine{words, at})
+			if within > 0 && (slices.Contains([]string{"retries", "retry-on"}, words[0]) || len(words) > 1 && words[1] == "disable-l7-retry") {
+				current.either = at
+			}
+		default:
+			// One that switches them off is not counted: other frontends may not.
+			if rule, ok := (configLine{words, at}).rule(); ok && rule.sets() != "" && rule.sets() != "0" {
+				f.fronts = append(f.fronts, rule)
+			}
 		}
 	}
 	return f
@@ -129,6 +146,9 @@ func (p *proxy) inherit(from *proxy) {
 	maps.Copy(lines, p.lines)
 	maps.Copy(acls, p.acls)
 	p.lines, p.acls, p.bare = lines, acls, false
+	if p.either.Line == 0 {
+		p.either = from.either
+	}
 	p.servers = slices.Concat(from.servers, p.servers)
 	p.rules = slices.Concat(from.rules, p.rules)
 }
@@ -144,8 +164,10 @@ func (p *proxy) read(l configLine) {
 		p.servers = append(p.servers, l)
 	case w[0] == "acl" && len(w) > 2:
 		p.acls[w[1]] = append(slices.Clone(p.acls[w[1]]), w[2:])
-	case w[0] == "http-request" && len(w) > 1:
-		p.rules = append(p.rules, l)
+	default:
+		if rule, ok := l.rule(); ok {
+			p.rules = append(p.rules, rule)
+		}
 	}
 }
 

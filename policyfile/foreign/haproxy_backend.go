@@ -40,9 +40,22 @@ func (r *reader) backend(p *proxy, verify configLine) {
 			r.open(at, &d, "%s: retries %s is not known here", d.Name, p.argument("retries"))
 		}
 	}
+	for _, l := range p.rules {
+		n, err := strconv.Atoi(l.sets())
+		switch {
+		case l.sets() == "":
+		case err != nil:
+			r.open(l.at, &d, "%s: set-retries %s is not known here", d.Name, l.sets())
+		case n > count:
+			count, at = n, l.at
+		}
+	}
 	// retry-on none leaves no retries, whatever retries says.
 	if said && slices.Contains(on.words, "none") {
 		count, at, d.AtLeast = 0, on.at, false
+	}
+	if p.either.Line > 0 {
+		r.open(p.either, &d, "%s: a condition of the file's own may leave this line out: what holds then is not judged", d.Name)
 	}
 	retries(&d, count, at)
 	verified := r.haproxyTLS(&d, p, verify)
@@ -123,9 +136,14 @@ func (r *reader) haproxyTLS(d *policyfile.Dependency, p *proxy, global configLin
 			base = s
 			continue
 		}
-		if s.on && s.verify == "none" && !said[s.at] {
+		switch {
+		case !s.on || said[s.at]:
+		case s.verify == "none":
 			said[s.at] = true
 			r.refuse(s.at, "R-9", d, "tls.verify", "verify none accepts any certificate")
+		case unset(s.verify):
+			said[s.at] = true
+			r.unjudged(s.at, d.Name, "%s: verify %s is not known here", d.Name, s.verify)
 		}
 		verified = verified || s.on && s.verify != "none"
 	}
@@ -188,8 +206,8 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, p *proxy) (rep
 		if unset(word) {
 			r.unjudged(on.at, d.Name, "%s: retry-on %s is not known here", d.Name, word)
 		}
-		// These two happen before the request has been sent.
-		repeats = repeats || word != "conn-failure" && word != "0rtt-rejected"
+		// But for none, these happen before the request has been sent.
+		repeats = repeats || !slices.Contains([]string{"conn-failure", "0rtt-rejected", "none"}, word)
 	}
 	if !repeats {
 		return false

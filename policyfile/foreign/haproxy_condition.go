@@ -23,6 +23,7 @@ func (t truth) not() truth { return certain - t }
 // understood are taken as not covering it. A frontend's rules do not count: a
 // backend may have several.
 func (p *proxy) guards(method string) bool {
+	off := false
 	for _, l := range p.rules {
 		holds := p.condition(l.words[2:], method)
 		switch l.words[1] {
@@ -30,14 +31,22 @@ func (p *proxy) guards(method string) bool {
 			if holds == certain {
 				return true
 			}
+		case "set-retries":
+			// The last one that applies holds.
+			switch zero := l.sets() == "0"; {
+			case zero && holds == certain:
+				off = true
+			case !zero && holds != untrue:
+				off = false
+			}
 		case "allow":
 			// What is let through here does not meet the rules below.
 			if holds != untrue {
-				return false
+				return off
 			}
 		}
 	}
-	return false
+	return off
 }
 
 // condition evaluates what stands behind "if" or "unless": a rule without either
@@ -154,6 +163,9 @@ func criterion(words []string, method string) truth {
 			return certain
 		}
 		if match == "reg" {
+			if fold {
+				v = "(?i)" + v
+			}
 			if re, err := regexp.Compile(v); err != nil {
 				return unclear
 			} else if re.MatchString(method) {

@@ -184,7 +184,8 @@ func (r *reader) ingressTries(d *policyfile.Dependency, when directive, limit *t
 }
 
 // ingressTLS looks for a backend behind TLS, whose certificate ingress-nginx does not
-// check unless proxy-ssl-verify says so.
+// check unless proxy-ssl-verify says so. Without proxy-ssl-secret it reads none of
+// the annotations proxy-ssl-*.
 func (r *reader) ingressTLS(d *policyfile.Dependency, s ingressSettings) {
 	protocol := s.get("backend-protocol")
 	switch strings.ToUpper(protocol.Text()) {
@@ -192,11 +193,10 @@ func (r *reader) ingressTLS(d *policyfile.Dependency, s ingressSettings) {
 	default:
 		return
 	}
-	if verify := s.get("proxy-ssl-verify"); verify.Text() != "on" {
-		at := protocol.At
-		if verify != nil {
-			at = verify.At
-		}
-		r.refuse(at, "R-9", d, "tls.verify", "proxy-ssl-verify is off, as it is by default: any certificate is accepted")
+	switch verify := s.get("proxy-ssl-verify"); {
+	case verify.Text() != "on":
+		r.refuse(placed(verify, protocol.At), "R-9", d, "tls.verify", "proxy-ssl-verify is off, as it is by default: any certificate is accepted")
+	case s.get("proxy-ssl-secret").Text() == "":
+		r.refuse(verify.At, "R-9", d, "tls.verify", "proxy-ssl-verify has no effect without proxy-ssl-secret: any certificate is accepted")
 	}
 }

@@ -113,7 +113,7 @@ type istioRoute struct {
 
 // says returns a field of the route, or of the one above it.
 func (x *istioRoute) says(key string) *tree.Node {
-	return cmp.Or(x.node.Get(key), x.above.Get(key))
+	return cmp.Or(given(x.node.Get(key)), given(x.above.Get(key)))
 }
 
 // hostsOf groups the destinations of a route by their hosts: subsets are versions of

@@ -18,6 +18,7 @@ func TestIstioRetries(t *testing.T) {
 		{"silence", toPayments, "payments: 2 retries of payments.shop.svc;R-3 total.missing;R-6 methods;limit R-5;unjudged payments says nothing of retries"},
 		{"attempts alone", toPayments + ", timeout: 5s, retries: {attempts: 3}", "payments: 3 retries;R-6 methods;-R-3"},
 		{"attempts alone, for GET", "match: [{method: {exact: GET}}], " + toPayments + ", timeout: 5s, retries: {attempts: 3}", "payments: 3 retries;-R-6"},
+		{"null", toPayments + ", retries: null, timeout: null", "payments: 2 retries;R-3 total.missing;unjudged payments says nothing of retries"},
 		{"empty", toPayments + ", retries: {}", "payments: 0 retries;-R-;unjudged retries without attempts"},
 		{"without attempts", toPayments + ", retries: {retryOn: 5xx}", "payments: 0 retries;-R-;unjudged retries without attempts"},
 		{"none", toPayments + ", retries: {attempts: 0}", "payments: 0 retries;-R-;-unjudged"},

@@ -77,6 +77,7 @@ type nginxScope struct {
 	stream   bool
 	udp      bool
 	writes   nginxWrites
+	served   nginxWrites // what the server's own conditions leave of them
 }
 
 // nginxSetting is a directive that blocks pass on to those within them, with the
@@ -141,7 +142,9 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 			}
 		}
 	}
-	s.writes = max(s.writes, writesIn(block))
+	if s.writes = max(s.writes, writesIn(block)); s.block == "server" {
+		s.served = s.writes
+	}
 	for _, d := range block {
 		if m, ok := nginxModules[d.args[0]]; ok && len(d.args) > 1 {
 			w.pass(d, m, s)
@@ -170,6 +173,8 @@ func (s nginxScope) within(d directive) nginxScope {
 		s.path, s.udp = serverPath(d.block)
 	case "location":
 		s.location = d.args[len(d.args)-1]
+		// What keeps methods out of a location does not hold for those within it.
+		s.writes = s.served
 		s.path = strings.TrimSpace(s.path + " " + strings.Join(d.args[1:], " "))
 	case "limit_except":
 		// What it contains is for the methods that it does not name.
@@ -209,7 +214,7 @@ func writesIn(block []directive) nginxWrites {
 			switch {
 			case !named && denied && !allowed:
 				return writesEnd
-			case denied:
+			case !named && denied:
 				found = writesMayArrive
 			}
 		case d.args[0] == "if" && len(d.args) > 1 && strings.Contains(d.args[1], "$request_method"):

@@ -13,6 +13,7 @@ import (
 
 // nginxUpstream is a group of servers.
 type nginxUpstream struct {
+	name string
 	// servers counts the addresses that are tried for one request: those of backup
 	// servers too, and none of a server that is down.
 	servers int
@@ -22,17 +23,19 @@ type nginxUpstream struct {
 	named bool
 	// host is the name that all servers have, or "".
 	host string
-	at   policyfile.Position
-	used bool // requests are passed on to it
+	// keeps says that connections to them are kept for more requests.
+	keeps bool
+	at    policyfile.Position
+	used  bool // requests are passed on to it
 }
 
-// findUpstreams collects the upstreams below a block, by context and name: streams
-// have their own.
+// findUpstreams collects the upstreams below a block, by context and name, whose case
+// does not matter: streams have their own.
 func findUpstreams(block []directive, context string, into map[string]*nginxUpstream) {
 	for _, d := range block {
 		switch {
 		case d.args[0] == "upstream" && len(d.args) > 1:
-			into[context+d.args[1]] = readUpstream(d)
+			into[context+strings.ToLower(d.args[1])] = readUpstream(d)
 		case d.args[0] == "stream":
 			findUpstreams(d.block, "stream ", into)
 		case d.args[0] == "http":
@@ -45,12 +48,14 @@ func findUpstreams(block []directive, context string, into map[string]*nginxUpst
 // them, and when one of them counts as failed, does not change that each may be
 // tried.
 func readUpstream(d directive) *nginxUpstream {
-	u := &nginxUpstream{at: d.at}
+	u := &nginxUpstream{name: d.args[1], at: d.at}
 	var names []string
 	for _, s := range d.block {
 		switch {
 		case s.args[0] == "include":
 			u.open = "includes " + s.arg() + ", which is not among the files"
+		case s.args[0] == "keepalive":
+			u.keeps = s.arg() != "0"
 		case strings.HasPrefix(s.args[0], "balancer_by_lua"):
 			u.open = "has a balancer in Lua"
 		case s.args[0] == "server" && len(s.args) > 1 && !slices.Contains(s.args, "down"):
@@ -105,9 +110,10 @@ func writesAPI(d directive) bool {
 // upstream finds what an address stands for: an upstream of the same tree, or the
 // only one of that name, or a single server.
 func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
-	name := host
+	plain := strings.ToLower(host)
+	name := plain
 	if stream {
-		name = "stream " + host
+		name = "stream " + plain
 	}
 	if u := w.root.upstreams[name]; u != nil {
 		return w.changed(u)
@@ -117,7 +123,7 @@ func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
 		// A file that stands for itself does not say what it is included in.
 		if u := root.upstreams[name]; u != nil {
 			found = append(found, u)
-		} else if u := root.upstreams[host]; u != nil {
+		} else if u := root.upstreams[plain]; u != nil {
 			found = append(found, u)
 		}
 	}
@@ -156,7 +162,7 @@ func (w *nginxWalk) unused(root *nginxTree) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(root.upstreams)) {
 		if u := root.upstreams[name]; !u.used && (u.servers > 1 || u.open != "") {
-			w.note(u.at, strings.TrimPrefix(name, "stream "), fmt.Sprintf("no place among these files passes requests on to %s, and how its servers are tried is said there", strings.TrimPrefix(name, "stream ")))
+			w.note(u.at, u.name, fmt.Sprintf("no place among these files passes requests on to %s, and how its servers are tried is said there", u.name))
 		}
 	}
 }
@@ -187,6 +193,9 @@ func nginxAddress(address string) (scheme, host string) {
 	scheme, rest, ok := strings.Cut(anonymous(address), "://")
 	if !ok {
 		scheme, rest = "", scheme
+	}
+	if !strings.HasPrefix(scheme, "$") { // a variable's case matters
+		scheme = strings.ToLower(scheme)
 	}
 	if path, ok := strings.CutPrefix(rest, "unix:"); ok {
 		path, _, _ = strings.Cut(path, ":")

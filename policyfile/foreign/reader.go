@@ -129,10 +129,19 @@ func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string
 // duration reads a duration that the file may leave out: what into has then is the
 // default. One that cannot be read is zero.
 func (r *reader) duration(d *policyfile.Dependency, field string, n *tree.Node, into *time.Duration) {
-	if n != nil {
+	if n = given(n); n != nil {
 		d.SetPlace(field, n.At)
 		*into, _ = n.Span()
 	}
+}
+
+// given returns n, or nil for a null: to protobuf, and so to Kubernetes, that is a field
+// which is not there.
+func given(n *tree.Node) *tree.Node {
+	if n != nil && n.Kind == tree.Scalar && n.Value == "" {
+		return nil
+	}
+	return n
 }
 
 // retries sets the number of retries. None at all becomes Disabled, because

@@ -1,0 +1,88 @@
+package foreign
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// grpcValid looks for what gRPC demands of a policy (gRFC A6): a client refuses the
+// service config as a whole without it, and its calls are as if there were none.
+func (r *reader) grpcValid(d *policyfile.Dependency, method, policy, throttling *tree.Node, codes string) bool {
+	wrong := grpcWrong(policy, codes)
+	if grpcNoSpan(method.Get("timeout")) {
+		wrong = append(wrong, "timeout is not a duration such as \"3s\"")
+	}
+	if throttling.Map() {
+		if most, ok := throttling.Path("max_tokens").Number(); !ok || !(most > 0 && most <= 1000) {
+			wrong = append(wrong, "maxTokens is not a number over 0 and up to 1000")
+		}
+		if ratio, ok := throttling.Path("token_ratio").Number(); !ok || !(ratio > 0) || math.IsInf(ratio, 0) {
+			wrong = append(wrong, "tokenRatio is not a number over 0")
+		}
+	}
+	// One is enough for gRPC, and for the reader.
+	refused := slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Field == "refused" })
+	if len(wrong) > 0 && !refused {
+		r.refuse(policy.At, "", d, "refused", "gRPC refuses the whole service config: %s", strings.Join(wrong, ", "))
+	}
+	return len(wrong) == 0
+}
+
+// grpcWrong says what is wrong with a policy, of which codes is the list of statuses.
+func grpcWrong(policy *tree.Node, codes string) (wrong []string) {
+	if m, ok := policy.Path("max_attempts").Number(); !ok || m < 2 || m != math.Trunc(m) {
+		wrong = append(wrong, "maxAttempts is not a number of at least 2")
+	}
+	if codes == "retryable_status_codes" {
+		for _, key := range []string{"initial_backoff", "max_backoff"} {
+			if t, ok := grpcSpan(policy.Path(key)); !ok || t == 0 {
+				wrong = append(wrong, map[string]string{"initial_backoff": "initialBackoff", "max_backoff": "maxBackoff"}[key]+" is not a duration such as \"0.1s\"")
+			}
+		}
+		if m, ok := policy.Path("backoff_multiplier").Number(); !ok || m <= 0 || math.IsInf(m, 0) {
+			wrong = append(wrong, "backoffMultiplier is not a number over 0")
+		}
+		if len(policy.Path(codes).List()) == 0 {
+			wrong = append(wrong, "retryableStatusCodes is empty")
+		}
+	} else if grpcNoSpan(policy.Path("hedging_delay")) {
+		wrong = append(wrong, "hedgingDelay is not a duration such as \"0.1s\"")
+	}
+	for _, c := range policy.Path(codes).List() {
+		if !slices.Contains(grpccode.Names[:], grpcCode(c)) {
+			wrong = append(wrong, c.Text()+" is no status code")
+		}
+	}
+	return wrong
+}
+
+// grpcSpan reads a duration of protobuf's JSON form, which has seconds alone.
+func grpcSpan(n *tree.Node) (time.Duration, bool) {
+	digits, ok := strings.CutSuffix(n.Text(), "s")
+	if !ok || strings.Trim(digits, "0123456789.") != "" {
+		return 0, false
+	}
+	return n.Span()
+}
+
+// grpcNoSpan reports whether a text is given that is no duration. A map of seconds and
+// nanos is Node's.
+func grpcNoSpan(n *tree.Node) bool {
+	_, ok := grpcSpan(n)
+	return n.Text() != "" && !ok
+}
+
+// grpcCode returns the name of a code, which gRPC accepts by number, and by name in any
+// case.
+func grpcCode(n *tree.Node) string {
+	if i, ok := n.Number(); ok && i >= 0 && i < float64(len(grpccode.Names)) {
+		return grpccode.Names[int(i)]
+	}
+	return strings.ToUpper(n.Text())
+}
