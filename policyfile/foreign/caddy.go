@@ -60,14 +60,18 @@ type caddyMatch struct {
 // claimsCaddy knows a handler of Caddy's JSON.
 func claimsCaddy(n *tree.Node) bool { return n.Get("handler").Text() == "reverse_proxy" }
 
-// caddy reads every reverse_proxy. One without a setting for retries makes none.
+// caddy reads every reverse_proxy, also those that handle the response of another. One
+// without a setting for retries makes none.
 func (r *reader) caddy() {
 	for i := range r.parts {
 		part := &r.parts[i]
 		if part.Root != nil {
-			if claimsCaddy(part.Root) { // a format that was given need not be the file's
-				r.caddyUnit(caddyJSON(part.Root))
-			}
+			part.Root.Walk(func(n *tree.Node) bool {
+				if claimsCaddy(n) {
+					r.caddyUnit(caddyJSON(n))
+				}
+				return true
+			})
 			continue
 		}
 		p := &caddyParser{part: part, cursor: begin(caddyText(part.Text))}
@@ -82,12 +86,15 @@ func (r *reader) caddy() {
 	}
 }
 
+// caddyProxies are the directives that send a request on. The other two are short for a
+// reverse_proxy, and take all of its settings.
+var caddyProxies = []string{"reverse_proxy", "php_fastcgi", "forward_auth"}
+
 // caddyBlock looks for reverse_proxy in the blocks of sites and of handlers.
 func (r *reader) caddyBlock(block []directive, route string, snippets map[string][]directive, depth int) {
 	for _, d := range block {
-		if len(d.args) > 0 && d.args[0] == "reverse_proxy" {
+		if len(d.args) > 0 && slices.Contains(caddyProxies, d.args[0]) {
 			r.caddyUnit(r.caddyFile(d, route, snippets))
-			continue
 		}
 		if d.block != nil && depth < maxDepth {
 			r.caddyBlock(d.block, strings.TrimSpace(route+" "+strings.Join(d.args, " ")), snippets, depth+1)

@@ -36,7 +36,7 @@ func caddyText(data []byte) []byte {
 	return before
 }
 
-// caddyFile reads a directive reverse_proxy.
+// caddyFile reads a directive of caddyProxies.
 func (r *reader) caddyFile(d directive, route string, snippets map[string][]directive) caddyProxy {
 	c := caddyProxy{at: d.at, route: route}
 	to := d.args[1:]
