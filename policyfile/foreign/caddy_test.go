@@ -14,3 +14,20 @@ func TestCaddyProxies(t *testing.T) {
 		}
 	}
 }
+
+// An interval of 0 means the default where a duration bounds the tries, and what the
+// environment says is not taken for nothing.
+func TestCaddyTimes(t *testing.T) {
+	proxy := func(block string) string { return "reverse_proxy a:80 {\n" + block + "\n}\n" }
+	for _, tt := range []struct {
+		name, block string
+		want, not   []string
+	}{
+		{"no interval", "lb_try_duration 1s\nlb_try_interval 0", []string{"a:80 [] x5, waits up to 0s, attempt 3s, total 1s"}, []string{"at least"}},
+		{"a duration from the environment", "lb_try_duration {$TRY:5s}", []string{"a:80 [] x2 at least", `"{$TRY:5s}" is no duration`}, []string{"R-3"}},
+		{"an interval from the environment", "lb_try_duration 1s\nlb_try_interval {$WAIT}", []string{"a:80 [] x5 at least"}, nil},
+		{"a number alone", "lb_retries 2", []string{"a:80 [] x3,", "R-3 total.missing: lb_try_duration is missing"}, []string{"at least"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("Caddyfile", proxy(tt.block)), tt.want, tt.not) })
+	}
+}
