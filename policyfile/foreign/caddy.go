@@ -99,11 +99,17 @@ var caddyProxies = []string{"reverse_proxy", "php_fastcgi", "forward_auth"}
 // caddyBlock looks for reverse_proxy in the blocks of sites and of handlers.
 func (r *reader) caddyBlock(block []directive, route string, snippets map[string][]directive, depth int) {
 	for _, d := range block {
-		if len(d.args) > 0 && slices.Contains(caddyProxies, d.args[0]) {
-			r.caddyUnit(r.caddyFile(d, route, snippets))
+		inner := route
+		switch {
+		case slices.Contains(caddyProxies, d.args[0]):
+			r.caddyUnit(caddyFile(d, route, snippets))
+		case d.args[0] == "import" && len(d.args) > 1 && snippets[d.args[1]] == nil:
+			r.unjudged(d.at, "", "import %s is not followed: what it holds is judged where that file is named too", d.args[1])
+		default:
+			inner = strings.TrimSpace(route + " " + strings.Join(d.args, " "))
 		}
-		if d.block != nil && depth < maxDepth {
-			r.caddyBlock(d.block, strings.TrimSpace(route+" "+strings.Join(d.args, " ")), snippets, depth+1)
+		if depth < maxDepth {
+			r.caddyBlock(d.block, inner, snippets, depth+1)
 		}
 	}
 }

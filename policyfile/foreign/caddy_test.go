@@ -31,3 +31,9 @@ func TestCaddyTimes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("Caddyfile", proxy(tt.block)), tt.want, tt.not) })
 	}
 }
+
+// What a Caddyfile imports may retry.
+func TestCaddyImports(t *testing.T) {
+	const file = "(again) {\n lb_retries {args[0]}\n}\na.example {\n import tls\n reverse_proxy a:80 {\n  import again 7\n }\n}\nimport sites/*\n"
+	holds(t, said("Caddyfile", file), []string{"a:80 [a.example] x2 at least", "note 5: import tls is not followed", "note 10: import sites/* is not followed"}, []string{"import again"})
+}
