@@ -37,7 +37,7 @@ func (r *reader) envoyGateway() {
 	}
 	for _, part := range r.parts {
 		retry := part.Root.Get("spec").Get("retry")
-		if retry == nil {
+		if empty(retry) {
 			r.quiet(part.Root.At)
 			continue
 		}
@@ -92,7 +92,7 @@ func (r *reader) egTarget(policy, target *tree.Node, routes []*tree.Node, direct
 		}
 		found = true
 		for _, rule := range route.Get("spec").Get("rules").List() {
-			if rule.Has("retry") {
+			if !empty(rule.Get("retry")) {
 				continue // it takes precedence, and is judged as Gateway API's
 			}
 			for _, d := range backends(route, rule) {

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,6 +135,19 @@ func (r *reader) duration(d *policyfile.Dependency, field string, n *tree.Node, 
 		*into, _ = n.Span()
 	}
 }
+
+// attempt reads the time-out of one attempt. Without one, or with one of zero, which
+// switches it off, what is known before holds, or an attempt may take all of the call.
+// The total must be known by then.
+func (r *reader) attempt(d *policyfile.Dependency, n *tree.Node) {
+	before := cmp.Or(d.Policy.PerAttempt, d.Policy.Total)
+	if r.duration(d, "per_attempt", n, &d.Policy.PerAttempt); d.Policy.PerAttempt == 0 {
+		d.Policy.PerAttempt = before
+	}
+}
+
+// empty reports whether nothing stands at a key, or a null, which Kubernetes drops.
+func empty(n *tree.Node) bool { return n == nil || n.Kind == tree.Scalar && n.Value == "" }
 
 // retries sets the number of retries. None at all becomes Disabled, because
 // zero means the default in a policy.
