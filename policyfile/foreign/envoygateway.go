@@ -24,13 +24,16 @@ func claimsEnvoyGateway(n *tree.Node) bool {
 // target. A policy without retry retries nothing.
 func (r *reader) envoyGateway() {
 	var routes []*tree.Node
-	direct := map[*tree.Node]bool{} // routes with a policy of their own
+	direct := map[*tree.Node]bool{} // routes with a policy of their own, which is not merged into that of their gateway
 	for _, part := range r.beside {
 		if resource(part.Root, gatewayGroup, "HTTPRoute", "GRPCRoute") {
 			routes = append(routes, part.Root)
 		}
 	}
 	for _, part := range r.parts {
+		if spec := part.Root.Get("spec"); spec.Has("mergeType") && !spec.Get("retry").Map() {
+			continue
+		}
 		for _, route := range routes {
 			direct[route] = direct[route] || slices.ContainsFunc(egTargets(part.Root), func(t *tree.Node) bool { return egMeans(part.Root, t, route) })
 		}

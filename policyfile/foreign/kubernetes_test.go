@@ -18,6 +18,7 @@ func TestGateways(t *testing.T) {
 		want, not  []string
 	}{
 		{"a policy of the route hides that of the gateway", route + policy + lower, []string{"edge [n/p n/p] x5", "quiet"}, []string{"a.n ["}},
+		{"a policy that is merged does not", route + policy + strings.Replace(lower, "spec: {", "spec: {mergeType: StrategicMerge, ", 1), []string{"a.n ["}, nil},
 		{"nothing where a section was", rule("retry: null") + "---\n" + strings.Replace(policy, "{numRetries: 4}", "null", 1), []string{"quiet 1\n"}, []string{" x"}},
 		{"a timeout of zero", rule("retry: {attempts: 2}, timeouts: {request: 0s}"), []string{"R-3 total.missing: timeouts.request 0s bounds nothing"}, nil},
 		{"no timeout", rule("retry: {attempts: 2}"), []string{"R-3 total.missing: the rule has no timeouts.request"}, nil},
