@@ -23,6 +23,7 @@ func TestGateways(t *testing.T) {
 		{"a timeout of zero", rule("retry: {attempts: 2}, timeouts: {request: 0s}"), []string{"R-3 total.missing: timeouts.request 0s bounds nothing"}, nil},
 		{"no timeout", rule("retry: {attempts: 2}"), []string{"R-3 total.missing: the rule has no timeouts.request"}, nil},
 		{"an attempt without one", rule("retry: {attempts: 2}, timeouts: {request: 10s, backendRequest: 0s}"), []string{"attempt 10s, total 10s"}, nil},
+		{"retries of another beside Linkerd's words", strings.Replace(rule("retry: {attempts: 50}"), "name: r,", "name: r, annotations: {timeout.linkerd.io/request: 10s},", 1), []string{"x51", "R-2"}, nil},
 		{"Linkerd's attempt without a timeout", strings.Replace(route, "name: r,", "name: r, annotations: {retry.linkerd.io/http: 5xx, timeout.linkerd.io/request: 10s, retry.linkerd.io/timeout: 0s},", 1), []string{"x2", "attempt 10s, total 10s"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("r.yaml", tt.text), tt.want, tt.not) })

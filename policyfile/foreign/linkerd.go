@@ -70,6 +70,10 @@ func (r *reader) linkerd() {
 				for _, d := range linkerdBackends(n, rule) {
 					r.annotated(d, n, rule, profiled)
 				}
+				// Linkerd does not read them, and a gateway in front of it may.
+				if !empty(rule.Get("retry")) {
+					r.gatewayRule(n, rule, nil)
+				}
 			}
 		}
 	}

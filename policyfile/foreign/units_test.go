@@ -62,7 +62,7 @@ func TestUnits(t *testing.T) {
 		{"annotated service", []string{fmt.Sprintf(service, "http: 5xx")}, "linkerd a.n 1"},
 		{"annotated with a limit of none", []string{fmt.Sprintf(service, "limit: '0'")}, "linkerd a.n 1"},
 		{"profile before annotations", []string{profile, fmt.Sprintf(service, "limit: '4'")}, "linkerd a.n.svc.cluster.local 3+, linkerd quiet 1, linkerd quiet 1"},
-		{"annotated route", []string{strings.Replace(route, "labels: {app: x}", "annotations: {retry.linkerd.io/limit: '3'}", 1)}, "linkerd a.n 3, linkerd b.n 3"},
+		{"annotated route", []string{strings.Replace(route, "labels: {app: x}", "annotations: {retry.linkerd.io/limit: '3'}", 1)}, "linkerd a.n 3, linkerd b.n 3, linkerd b.n 4"},
 		{"Traefik in TOML", []string{"t.toml:::[http.routers.r]\nservice = \"s\"\nmiddlewares = [\"m\"]\n[http.middlewares.m.retry]\nattempts = 4\n[[http.services.s.loadBalancer.servers]]\nurl = \"http://a\"\n"}, "traefik s 3"},
 		{"Traefik's early TOML", []string{"t.toml:::[Routers.r]\nService = \"s\"\nMiddlewares = [\"m\"]\n[Middlewares.m.Retry]\nAttempts = 4\n"}, "traefik s 3"},
 		{"Traefik 1", []string{"t.toml:::[retry]\nattempts = 7\n[entryPoints.http]\naddress = \":80\"\n"}, "traefik traefik 6"},
