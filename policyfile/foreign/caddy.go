@@ -14,8 +14,9 @@ import (
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
-// The defaults of Caddy's reverse_proxy, by its page: no retries, 250 ms between
-// those that are switched on, and 3 s for a connection.
+// The defaults of Caddy's reverse_proxy, by its page and its source: no retries, 250 ms
+// between those that a duration bounds, which no interval of 0 takes away, and 3 s for a
+// connection. Retries that a number alone bounds follow at once.
 const (
 	caddyInterval = 250 * time.Millisecond
 	caddyDial     = 3 * time.Second
@@ -27,17 +28,22 @@ type setting struct {
 	at   policyfile.Position
 }
 
-// span reads a duration. A number alone is in nanoseconds, as Caddy's JSON has it.
-func (s setting) span() time.Duration {
+// span reads a duration, which is zero where there is none. A number alone is in
+// nanoseconds, as Caddy's JSON has it. ok is false for what cannot be read, as a
+// placeholder for the environment.
+func (s setting) span() (d time.Duration, ok bool) {
+	if s.text == "" {
+		return 0, true
+	}
 	if n, err := strconv.ParseInt(s.text, 10, 64); err == nil {
-		return time.Duration(max(n, 0))
+		return time.Duration(max(n, 0)), true
 	}
 	if days, ok := strings.CutSuffix(s.text, "d"); ok {
-		n, _ := strconv.ParseFloat(days, 64)
-		return time.Duration(min(max(n, 0), 1000) * 24 * float64(time.Hour))
+		n, err := strconv.ParseFloat(days, 64)
+		return time.Duration(min(max(n, 0), 1000) * 24 * float64(time.Hour)), err == nil
 	}
-	d, _ := time.ParseDuration(s.text)
-	return max(d, 0)
+	d, err := time.ParseDuration(s.text)
+	return max(d, 0), err == nil
 }
 
 // caddyProxy is one reverse_proxy, from a Caddyfile or from JSON.
@@ -60,14 +66,18 @@ type caddyMatch struct {
 // claimsCaddy knows a handler of Caddy's JSON.
 func claimsCaddy(n *tree.Node) bool { return n.Get("handler").Text() == "reverse_proxy" }
 
-// caddy reads every reverse_proxy. One without a setting for retries makes none.
+// caddy reads every reverse_proxy, also those that handle the response of another. One
+// without a setting for retries makes none.
 func (r *reader) caddy() {
 	for i := range r.parts {
 		part := &r.parts[i]
 		if part.Root != nil {
-			if claimsCaddy(part.Root) { // a format that was given need not be the file's
-				r.caddyUnit(caddyJSON(part.Root))
-			}
+			part.Root.Walk(func(n *tree.Node) bool {
+				if claimsCaddy(n) {
+					r.caddyUnit(caddyJSON(n))
+				}
+				return true
+			})
 			continue
 		}
 		p := &caddyParser{part: part, cursor: begin(caddyText(part.Text))}
@@ -82,15 +92,24 @@ func (r *reader) caddy() {
 	}
 }
 
+// caddyProxies are the directives that send a request on. The other two are short for a
+// reverse_proxy, and take all of its settings.
+var caddyProxies = []string{"reverse_proxy", "php_fastcgi", "forward_auth"}
+
 // caddyBlock looks for reverse_proxy in the blocks of sites and of handlers.
 func (r *reader) caddyBlock(block []directive, route string, snippets map[string][]directive, depth int) {
 	for _, d := range block {
-		if len(d.args) > 0 && d.args[0] == "reverse_proxy" {
-			r.caddyUnit(r.caddyFile(d, route, snippets))
-			continue
+		inner := route
+		switch {
+		case slices.Contains(caddyProxies, d.args[0]):
+			r.caddyUnit(caddyFile(d, route, snippets))
+		case d.args[0] == "import" && len(d.args) > 1 && snippets[d.args[1]] == nil:
+			r.unjudged(d.at, "", "import %s is not followed: what it holds is judged where that file is named too", d.args[1])
+		default:
+			inner = strings.TrimSpace(route + " " + strings.Join(d.args, " "))
 		}
-		if d.block != nil && depth < maxDepth {
-			r.caddyBlock(d.block, strings.TrimSpace(route+" "+strings.Join(d.args, " ")), snippets, depth+1)
+		if depth < maxDepth {
+			r.caddyBlock(d.block, inner, snippets, depth+1)
 		}
 	}
 }
@@ -105,42 +124,48 @@ func (r *reader) caddyUnit(c caddyProxy) {
 		r.refuse(c.insecure.at, "R-9", &d, "tls.verify", "the verification of certificates is switched off")
 	}
 	count, at := r.number(&d, &tree.Node{Value: c.retries.text, At: c.retries.at}, 0, c.retries.at)
-	total := c.duration.span()
+	total, interval := r.caddySpan(&d, c.duration), r.caddySpan(&d, c.interval)
 	if count == 0 && total == 0 && !d.AtLeast {
 		r.quiet(c.at)
 		return
 	}
-	d.At = cmp.Or(c.retries.at, c.duration.at)
-	interval := caddyInterval
-	if c.interval.text != "" {
-		interval = c.interval.span()
+	d.At = cmp.Or(c.retries.at, c.duration.at, c.at)
+	if interval == 0 && c.duration.text != "" {
+		interval = caddyInterval
 	}
 	// While a connection is refused, each try takes no longer than its wait.
-	if total > 0 && interval > 0 {
+	if total > 0 {
 		tries := int(min(total/interval, math.MaxInt16))
 		if count == 0 || tries < count {
 			count, at = max(tries, 1), c.duration.at
 			d.Lacks = append(d.Lacks, "per_attempt") // the figure is that of tries that fail at once
 		}
-	} else if count == 0 && d.AtLeast {
-		count = 1
-	} else if count == 0 {
-		count, at = 1, c.duration.at
-		r.open(at, &d, "nothing counts the tries of %s, and no wait is between them: how many fit into %s is not known here", d.Name, c.duration.text)
 	}
-	retries(&d, count, at)
+	retries(&d, max(count, 1), at)
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{interval}}
-	d.Policy.PerAttempt = max(cmp.Or(c.dial.span(), caddyDial), c.header.span())
-	if d.Policy.Total = total; total == 0 {
-		r.refuse(d.At, "R-3", &d, "total.missing", "lb_try_duration is missing: nothing bounds the tries in time")
-	} else {
+	d.Policy.PerAttempt = max(cmp.Or(r.caddySpan(&d, c.dial), caddyDial), r.caddySpan(&d, c.header))
+	switch d.Policy.Total = total; {
+	case total > 0:
 		d.SetPlace("total", c.duration.at)
+	case c.duration.text == "":
+		r.refuse(d.At, "R-3", &d, "total.missing", "lb_try_duration is missing: nothing bounds the tries in time")
+	default:
+		d.Lacks = append(d.Lacks, "total.missing") // it cannot be read
 	}
 	r.caddyMatches(&d, c.matches)
 	r.cannot(&d, "R-7", "budget", "Caddy has no retry budget: every failed request is sent again")
 	r.cannot(&d, "R-1", "", "Caddy waits for a fixed time between tries")
 	r.cannot(&d, "R-5", "", "Caddy does not read Retry-After: a server that asks for a pause is asked again before it is over")
 	r.add(d)
+}
+
+// caddySpan reads a duration, or says that it cannot be read.
+func (r *reader) caddySpan(d *policyfile.Dependency, s setting) time.Duration {
+	t, ok := s.span()
+	if !ok {
+		r.open(s.at, d, "%s: %q is no duration: how long it is tried is not known", d.Name, s.text)
+	}
+	return t
 }
 
 // caddyJSON reads a handler of Caddy's JSON.

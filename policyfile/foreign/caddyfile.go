@@ -36,8 +36,8 @@ func caddyText(data []byte) []byte {
 	return before
 }
 
-// caddyFile reads a directive reverse_proxy.
-func (r *reader) caddyFile(d directive, route string, snippets map[string][]directive) caddyProxy {
+// caddyFile reads a directive of caddyProxies.
+func caddyFile(d directive, route string, snippets map[string][]directive) caddyProxy {
 	c := caddyProxy{at: d.at, route: route}
 	to := d.args[1:]
 	if len(to) > 0 && (to[0] == "*" || strings.HasPrefix(to[0], "/") || strings.HasPrefix(to[0], "@")) {
@@ -45,12 +45,12 @@ func (r *reader) caddyFile(d directive, route string, snippets map[string][]dire
 		to = to[1:]
 	}
 	c.upstreams = to
-	r.caddyOptions(&c, d.block, snippets, 0)
+	caddyOptions(&c, d.block, snippets, 0)
 	return c
 }
 
 // caddyOptions reads the block of a reverse_proxy, and the snippets that it imports.
-func (r *reader) caddyOptions(c *caddyProxy, block []directive, snippets map[string][]directive, depth int) {
+func caddyOptions(c *caddyProxy, block []directive, snippets map[string][]directive, depth int) {
 	for _, d := range block {
 		if len(d.args) == 0 {
 			continue
@@ -76,11 +76,8 @@ func (r *reader) caddyOptions(c *caddyProxy, block []directive, snippets map[str
 		case "transport":
 			caddyTransport(c, d.block)
 		case "import":
-			snippet, ok := snippets[value.text]
-			if ok && depth < 5 {
-				r.caddyOptions(c, snippet, snippets, depth+1)
-			} else {
-				r.unjudged(d.at, "", "import %s is not followed", value.text)
+			if depth < 5 && len(d.args) > 1 {
+				caddyOptions(c, snippets[d.args[1]], snippets, depth+1)
 			}
 		}
 	}

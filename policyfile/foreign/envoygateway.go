@@ -24,20 +24,23 @@ func claimsEnvoyGateway(n *tree.Node) bool {
 // target. A policy without retry retries nothing.
 func (r *reader) envoyGateway() {
 	var routes []*tree.Node
-	direct := map[*tree.Node]bool{} // routes with a policy of their own
+	direct := map[*tree.Node]bool{} // routes with a policy of their own, which is not merged into that of their gateway
 	for _, part := range r.beside {
 		if resource(part.Root, gatewayGroup, "HTTPRoute", "GRPCRoute") {
 			routes = append(routes, part.Root)
 		}
 	}
 	for _, part := range r.parts {
+		if spec := part.Root.Get("spec"); spec.Has("mergeType") && !spec.Get("retry").Map() {
+			continue
+		}
 		for _, route := range routes {
 			direct[route] = direct[route] || slices.ContainsFunc(egTargets(part.Root), func(t *tree.Node) bool { return egMeans(part.Root, t, route) })
 		}
 	}
 	for _, part := range r.parts {
 		retry := part.Root.Get("spec").Get("retry")
-		if retry == nil {
+		if given(retry) == nil {
 			r.quiet(part.Root.At)
 			continue
 		}
@@ -92,7 +95,7 @@ func (r *reader) egTarget(policy, target *tree.Node, routes []*tree.Node, direct
 		}
 		found = true
 		for _, rule := range route.Get("spec").Get("rules").List() {
-			if rule.Has("retry") {
+			if given(rule.Get("retry")) != nil {
 				continue // it takes precedence, and is judged as Gateway API's
 			}
 			for _, d := range backends(route, rule) {

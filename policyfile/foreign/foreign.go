@@ -104,6 +104,9 @@ func Read(parts []Part) (results []Result) {
 			case p.name:
 				r.parts = append(r.parts, part)
 				r.result(part.Name) // a file without a unit is recognized all the same
+				if part.beside.Line > 0 {
+					r.unjudged(part.beside, "", "a setting for retries stands here, of something that check does not know")
+				}
 			case p.beside:
 				r.beside = append(r.beside, part)
 			}

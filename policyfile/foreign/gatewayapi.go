@@ -79,7 +79,7 @@ func backends(route, rule *tree.Node) (all []policyfile.Dependency) {
 func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 	retry := rule.Get("retry")
 	for _, d := range backends(route, rule) {
-		if retry == nil {
+		if given(retry) == nil {
 			r.quiet(rule.At)
 			continue
 		}
@@ -113,11 +113,15 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 // backendRequest one of them. What they are without is up to the implementation.
 func (r *reader) gatewayTimes(d *policyfile.Dependency, rule, retry *tree.Node) {
 	timeouts := rule.Get("timeouts")
-	if r.duration(d, "total", timeouts.Get("request"), &d.Policy.Total); d.Policy.Total == 0 {
+	request := timeouts.Get("request")
+	switch r.duration(d, "total", request, &d.Policy.Total); {
+	case d.Policy.Total > 0:
+	case given(request) == nil:
 		r.refuse(retry.At, "R-3", d, "total.missing", "the rule has no timeouts.request: nothing in it bounds the call and its retries")
+	default:
+		r.refuse(request.At, "R-3", d, "total.missing", "timeouts.request %s bounds nothing", request.Text())
 	}
-	d.Policy.PerAttempt = d.Policy.Total
-	r.duration(d, "per_attempt", timeouts.Get("backendRequest"), &d.Policy.PerAttempt)
+	r.attempt(d, timeouts.Get("backendRequest"))
 	// How the waits grow is not in the file: a schedule says the shortest.
 	var wait time.Duration
 	r.duration(d, "backoff.base", retry.Get("backoff"), &wait)

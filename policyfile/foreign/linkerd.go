@@ -70,6 +70,10 @@ func (r *reader) linkerd() {
 				for _, d := range linkerdBackends(n, rule) {
 					r.annotated(d, n, rule, profiled)
 				}
+				// Linkerd does not read them, and a gateway in front of it may.
+				if given(rule.Get("retry")) != nil {
+					r.gatewayRule(n, rule, nil)
+				}
 			}
 		}
 	}
@@ -114,9 +118,8 @@ func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiled
 	if r.duration(&d, "total", total, &d.Policy.Total); d.Policy.Total == 0 {
 		r.refuse(first.At, "R-3", &d, "total.missing", "no timeout.linkerd.io/request bounds the call and its retries")
 	}
-	d.Policy.PerAttempt = d.Policy.Total
-	r.duration(&d, "per_attempt", annotation(n, "timeout.linkerd.io/response"), &d.Policy.PerAttempt)
-	r.duration(&d, "per_attempt", annotation(n, "retry.linkerd.io/timeout"), &d.Policy.PerAttempt)
+	r.attempt(&d, annotation(n, "timeout.linkerd.io/response"))
+	r.attempt(&d, annotation(n, "retry.linkerd.io/timeout"))
 	d.Policy.Backoff = forbear.Backoff{Base: linkerdBase, Cap: 10 * linkerdBase}
 	codes := annotation(n, "retry.linkerd.io/http")
 	for word := range strings.SplitSeq(codes.Text(), ",") {

@@ -33,6 +33,9 @@ type Part struct {
 	Assumed bool
 	// called is the name of the file, or of the key that a text stands under.
 	called string
+	// beside is where the file says something of retries that no product claims, or
+	// zero. One part of a file has it.
+	beside policyfile.Position
 }
 
 // at is a position in Text; what has no place counts as line 1.
@@ -56,7 +59,7 @@ type Opened struct {
 	Faults []*policyfile.Fault
 	// Why says what an unrecognized file is taken for, or "".
 	Why string
-	// Retry is where an unrecognized file says something of retries, or zero.
+	// Retry is where a file says something of retries that no product claims, or zero.
 	Retry policyfile.Position
 }
 
@@ -74,7 +77,10 @@ func Open(name string, data []byte, format string) *Opened {
 		o.fault(policyfile.Position{}, "unknown format %q: want forbear, %s", format, strings.Join(Formats(), ", "))
 	default:
 		o.text(filepath.Base(name), data, nil, 0)
-		if len(o.Parts)+len(o.Policies)+len(o.Faults) == 0 {
+		switch {
+		case len(o.Parts) > 0 && format == "":
+			o.Parts[0].beside = o.Retry
+		case len(o.Parts)+len(o.Policies)+len(o.Faults) == 0:
 			o.unrecognized(data)
 		}
 	}
@@ -84,15 +90,14 @@ func Open(name string, data []byte, format string) *Opened {
 // opener opens one file.
 type opener struct {
 	*Opened
-	name   string
-	format string // the only one that is wanted, or ""
-	// unclaimed are the documents of the file, for what an unrecognized one says
-	// of retries.
-	unclaimed []*tree.Node
-	path      []string // the keys above what is looked at
-	inners    int      // how many texts inside of the file were opened
-	within    int      // the one that is looked at, or 0
-	trial     bool     // see holds
+	name      string
+	format    string       // the only one that is wanted, or ""
+	unclaimed []*tree.Node // the documents of the file
+	path      []string     // the keys above what is looked at
+	inners    int          // how many texts inside of the file were opened
+	within    int          // the one that is looked at, or 0
+	held      bool         // what is looked at is claimed already, by what holds it
+	trial     bool         // see holds
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -324,15 +329,21 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				visit(step{item, s.key})
 			}
 		case tree.Map:
+			held, parts := o.held, len(o.Parts)
 			if o.claimed(n) {
 				return
 			}
+			o.held = held || len(o.Parts) > parts
 			o.encoded(n, depth)
 			for _, p := range n.Pairs {
+				if !o.held && o.Retry.Line == 0 && aboutRetries(p.Key) {
+					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
+				}
 				o.path = append(o.path, p.Key)
 				visit(step{p.Value, p.Key})
 				o.path = o.path[:len(o.path)-1]
 			}
+			o.held = held
 		}
 	}
 	visit(step{root, key})

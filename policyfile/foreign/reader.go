@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,6 +143,16 @@ func given(n *tree.Node) *tree.Node {
 		return nil
 	}
 	return n
+}
+
+// attempt reads the time-out of one attempt. Without one, or with one of zero, which
+// switches it off, what is known before holds, or an attempt may take all of the call.
+// The total must be known by then.
+func (r *reader) attempt(d *policyfile.Dependency, n *tree.Node) {
+	before := cmp.Or(d.Policy.PerAttempt, d.Policy.Total)
+	if r.duration(d, "per_attempt", n, &d.Policy.PerAttempt); d.Policy.PerAttempt == 0 {
+		d.Policy.PerAttempt = before
+	}
 }
 
 // retries sets the number of retries. None at all becomes Disabled, because

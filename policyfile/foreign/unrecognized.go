@@ -3,14 +3,20 @@ package foreign
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
-// retryKey matches the keys by which software of all kinds sets retries. Such a
-// file is not recognized, and those who read the report are told that it may matter.
+// retryKey matches the keys by which software of all kinds sets retries. Where nothing
+// reads them, the report says that they may matter.
 var retryKey = regexp.MustCompile(`(?i)^(max|num|number|perform|no)?[_.-]?(of[_.-]?)?(retry|retries|attempts|max[_.-]?attempts|retry[_.-]?(policy|on|limit|count|strategy|attempts|max|times|options?|config)|max[_.-]?retr(y|ies)([_.-]?attempts)?|backoff[_.-]?limit)$`)
+
+// aboutRetries reports whether a key sets retries, by its last part if it has several.
+func aboutRetries(key string) bool {
+	return retryKey.MatchString(key[strings.LastIndexByte(key, '.')+1:])
+}
 
 // unrecognized says what is known of a file that nothing here reads.
 func (o *opener) unrecognized(data []byte) {
@@ -18,17 +24,6 @@ func (o *opener) unrecognized(data []byte) {
 	// workflows have them, is for another program than the one that renders files.
 	if template(data) && mentionsRetries(data) && (len(o.unclaimed) == 0 || slices.ContainsFunc(o.unclaimed, templated)) {
 		o.fault(policyfile.Position{}, "%s", isTemplate)
-		return
-	}
-	for _, root := range o.unclaimed {
-		root.Walk(func(n *tree.Node) bool {
-			for _, p := range n.Pairs {
-				if o.Retry.Line == 0 && retryKey.MatchString(p.Key) {
-					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
-				}
-			}
-			return o.Retry.Line == 0
-		})
 	}
 }
 

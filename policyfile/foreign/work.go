@@ -99,7 +99,7 @@ func seconds(n *tree.Node) (time.Duration, bool) {
 // number reads a count that the file may leave out. Of one that cannot be read, as a
 // template's variable, the default is the least that is known.
 func (r *reader) number(d *policyfile.Dependency, n *tree.Node, absent int, at policyfile.Position) (int, policyfile.Position) {
-	if given(n) == nil {
+	if n = given(n); n == nil {
 		return absent, at
 	}
 	v, ok := count(n)

@@ -1,0 +1,22 @@
+package foreign
+
+import "testing"
+
+// A file that is recognized may hold retries of something else.
+func TestRetriesBeside(t *testing.T) {
+	const (
+		job   = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backoffLimit: 2, activeDeadlineSeconds: 60}\n---\n"
+		other = "a setting for retries stands here"
+	)
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{"of another kind", "a.yaml", job + "kind: Application\napiVersion: argoproj.io/v1alpha1\nspec:\n  syncPolicy: {retry: {limit: 50}}\n", []string{"note 9: " + other}, nil},
+		{"in an environment", "a.yaml", job + "kind: Deployment\nspec: {env: {app.retry.max-attempts: 50}}\n", []string{"note 7: " + other}, nil},
+		{"in JSON", "appsettings.json", `{"A": {"Retry": {"MaxRetryAttempts": 2, "UseJitter": true}}, "B": {"RetryCount": 50}}`, []string{"note 1: " + other}, nil},
+		{"none", "a.yaml", job + "kind: Service\nspec: {retryable: true}\n", []string{"Job a"}, []string{other}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
+	}
+}
