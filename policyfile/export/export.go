@@ -92,12 +92,22 @@ func (w *writer) lose(rule, lacks, chosen string) {
 	w.export.Losses = append(w.export.Losses, Loss{rule, lacks, chosen})
 }
 
-// declare names what only the policy can say.
-func (w *writer) declare(t *target) {
-	if t.p.Idempotent {
+// writes names what the policy says of operations that are not idempotent by
+// themselves, and software that sees methods and keys cannot.
+func (w *writer) writes(t *target) {
+	switch {
+	case t.p.Idempotent:
 		w.lose("R-6", "nothing here says that every operation is idempotent", "every method is retried, as the policy has it")
+	case t.p.Keys == forbear.KeyGenerate:
+		w.lose("R-6", "no idempotency key is made", "writes are retried whose callers send one")
+	}
+	if t.unsent {
+		w.lose("R-6", "writes without a key that were not sent are not told from others", "they are not retried")
 	}
 }
+
+// keyed reports whether writes with a key are retried apart from others.
+func (t *target) keyed() bool { return !t.p.Idempotent && t.p.Keys != forbear.KeyRefuse }
 
 // header puts the losses above the configuration, where those who read it later
 // find them.
@@ -124,7 +134,7 @@ type target struct {
 	retries      int
 	statuses     []int // that are retried, in their order
 	attempt      time.Duration
-	grpc, unsent bool
+	unsent       bool // writes without a key are retried when they were not sent
 }
 
 // targetOf reads what a proxy needs to know.
@@ -135,7 +145,7 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 	}
 	t := &target{
 		name: d.Name, host: d.Name, port: 80, p: p, retries: p.Retries(), attempt: p.AttemptTimeout(),
-		grpc: p.Kind == forbear.GRPC || d.Protocol == "grpc", unsent: p.RetryUnsent, statuses: statuses(&p),
+		unsent: p.RetryUnsent && !p.Idempotent, statuses: statuses(&p),
 	}
 	if d.URL == "" {
 		return t, nil

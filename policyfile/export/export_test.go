@@ -107,6 +107,50 @@ func TestProxiesAccept(t *testing.T) {
 	}
 }
 
+// losses joins what is lost under a rule.
+func losses(out *Export, rule string) string {
+	var texts []string
+	for _, l := range out.Losses {
+		if l.Rule == rule {
+			texts = append(texts, l.String())
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func write(t *testing.T, format, text string) *Export {
+	t.Helper()
+	out, err := Write(format, dependency(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// What a policy says of keys is what is written, or named as lost.
+func TestKeys(t *testing.T) {
+	for _, format := range []string{"envoy", "istio", "haproxy"} {
+		if out := write(t, format, "{owner: a, idempotency: refuse}"); strings.Contains(string(out.Config), "idempotency-key") {
+			t.Errorf("%s: writes with a key are retried, which the policy refuses\n%s", format, out.Config)
+		}
+		if out := write(t, format, "{owner: a, idempotency: reuse}"); !strings.Contains(string(out.Config), "idempotency-key") {
+			t.Errorf("%s: writes with a key are not told from others\n%s", format, out.Config)
+		}
+		if out := write(t, format, "{owner: a, idempotency: generate}"); !strings.Contains(losses(out, "R-6"), "no idempotency key is made") {
+			t.Errorf("%s loses %q", format, out.Losses)
+		}
+	}
+	// These send a write again that could not be sent, whatever the policy says.
+	for _, format := range []string{"nginx", "haproxy"} {
+		if out := write(t, format, "{owner: a, idempotency: refuse}"); !strings.Contains(losses(out, "R-6"), "only before they were sent") {
+			t.Errorf("%s loses %q", format, out.Losses)
+		}
+	}
+	if out := write(t, "linkerd", "{owner: a, idempotent: true}"); strings.Contains(losses(out, "R-6"), "not retried") {
+		t.Errorf("linkerd loses %q, and retries POST", out.Losses)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	if _, err := Write("apache", dependency(t, "{owner: a}")); err == nil || !strings.Contains(err.Error(), "want envoy, istio") {
 		t.Errorf("got %v", err)

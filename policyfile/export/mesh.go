@@ -31,7 +31,7 @@ func envoy(w *writer, t *target) {
 			match = ""
 		}
 		envoyRoute(w, t, match, true)
-		if !t.p.Idempotent {
+		if t.keyed() {
 			envoyRoute(w, t, "headers: [{name: idempotency-key, present_match: true}]", true)
 		}
 	}
@@ -42,7 +42,7 @@ func envoy(w *writer, t *target) {
 	if t.retries == 0 {
 		return
 	}
-	w.declare(t)
+	w.writes(t)
 	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the backoff's cap")
 	w.lose("R-7", "no budget over 30 s of requests", "a retry_budget of the requests under way: "+t.percent()+" %")
 	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; the cluster verifies its certificate")
@@ -111,7 +111,7 @@ func istio(w *writer, t *target) {
 			match = ""
 		}
 		istioRoute(w, t, "retried", match, true)
-		if !t.p.Idempotent {
+		if t.keyed() {
 			istioRoute(w, t, "keyed", `headers: {idempotency-key: {regex: ".+"}}`, true)
 		}
 	}
@@ -132,7 +132,7 @@ func istio(w *writer, t *target) {
 	if t.retries == 0 {
 		return
 	}
-	w.declare(t)
+	w.writes(t)
 	w.lose("R-1", "no cap of the waits", "Envoy's, which is ten times the base")
 	w.lose("R-5", "Retry-After is not read", "nothing; an EnvoyFilter with rate_limited_retry_back_off would")
 	w.lose("R-7", "no budget over 30 s of requests", "a retryBudget of the requests under way: "+t.percent()+" %")
@@ -185,6 +185,10 @@ func linkerd(w *writer, t *target) {
 	w.lose("R-2", "no count of retries", "the budget and the time-out bound them")
 	w.lose("R-4", "statuses are not chosen", "every 5xx is retried, and neither 408 nor 429")
 	w.lose("R-5", "Retry-After is not read", "nothing")
-	w.lose("R-6", "idempotency keys are not seen", "POST and PATCH are not retried")
+	if t.p.Idempotent {
+		w.writes(t)
+	} else {
+		w.lose("R-6", "idempotency keys are not seen", "POST and PATCH are not retried")
+	}
 	w.lose("R-7", "the floor is a whole number of retries a second", "at least one a second may be sent")
 }
