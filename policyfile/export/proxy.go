@@ -32,7 +32,7 @@ func nginx(w *writer, t *target) {
 	if t.retries == 0 {
 		w.line("        proxy_next_upstream off;")
 	} else {
-		known, dropped := only(t.statuses, 429, 500, 502, 503, 504)
+		known, dropped := only(t.statuses, 403, 404, 429, 500, 502, 503, 504)
 		w.line("        proxy_next_upstream error timeout %s;", join(known, "http_", " "))
 		w.line("        proxy_next_upstream_tries %d;", tries)
 		w.line("        proxy_next_upstream_timeout %s;", milliseconds(t.p.Total))
@@ -64,7 +64,7 @@ func haproxy(w *writer, t *target) {
 	w.line("    timeout server %s", milliseconds(t.attempt))
 	w.line("    retries %d", retries)
 	if t.retries > 0 {
-		known, dropped := only(t.statuses, 408, 425, 500, 501, 502, 503, 504)
+		known, dropped := only(t.statuses, 401, 403, 404, 408, 425, 500, 501, 502, 503, 504)
 		w.line("    option redispatch")
 		w.line("    retry-on conn-failure empty-response response-timeout %s", join(known, "", " "))
 		haproxyWrites(w, t)
