@@ -16,6 +16,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -63,8 +64,12 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.grpc && slices.Contains([]string{"nginx", "haproxy", "resilience4j"}, format) {
+		return nil, fmt.Errorf("%s is called by gRPC, whose codes %s does not see: want grpc, envoy, istio or linkerd", d.Name, format)
+	}
 	w := &writer{export: &Export{Format: format}}
 	write(w, t)
+	w.labels(t)
 	if format != "grpc" { // JSON has no comments
 		w.header(t)
 	}
@@ -92,12 +97,37 @@ func (w *writer) lose(rule, lacks, chosen string) {
 	w.export.Losses = append(w.export.Losses, Loss{rule, lacks, chosen})
 }
 
-// declare names what only the policy can say.
-func (w *writer) declare(t *target) {
-	if t.p.Idempotent {
+// writes names what the policy says of operations that are not idempotent by
+// themselves, and software that sees methods and keys cannot.
+func (w *writer) writes(t *target) {
+	switch {
+	case t.p.Idempotent:
 		w.lose("R-6", "nothing here says that every operation is idempotent", "every method is retried, as the policy has it")
+	case t.p.Keys == forbear.KeyGenerate:
+		w.lose("R-6", "no idempotency key is made", "writes are retried whose callers send one")
+	}
+	if t.unsent {
+		w.lose("R-6", "writes without a key that were not sent are not told from others", "they are not retried")
 	}
 }
+
+// labels names the failures of a connection that the policy sets apart, which no
+// other software does.
+func (w *writer) labels(t *target) {
+	var found []string
+	for label := range t.p.Classify {
+		if !strings.HasPrefix(label, "http_") && !strings.HasPrefix(label, "grpc_") {
+			found = append(found, label)
+		}
+	}
+	if len(found) > 0 && t.retries > 0 {
+		slices.Sort(found)
+		w.lose("R-4", "no word for "+strings.Join(found, ", "), "what it stands for is retried as other failures of a connection are")
+	}
+}
+
+// keyed reports whether writes with a key are retried apart from others.
+func (t *target) keyed() bool { return !t.p.Idempotent && t.p.Keys != forbear.KeyRefuse }
 
 // header puts the losses above the configuration, where those who read it later
 // find them.
@@ -122,9 +152,11 @@ type target struct {
 	tls          bool
 	p            forbear.Policy // with its defaults
 	retries      int
-	statuses     []int // that are retried, in their order
+	statuses     []int    // that are retried, in their order
+	codes        []string // of gRPC, likewise
 	attempt      time.Duration
-	grpc, unsent bool
+	grpc         bool
+	unsent       bool // writes without a key are retried when they were not sent
 }
 
 // targetOf reads what a proxy needs to know.
@@ -135,7 +167,14 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 	}
 	t := &target{
 		name: d.Name, host: d.Name, port: 80, p: p, retries: p.Retries(), attempt: p.AttemptTimeout(),
-		grpc: p.Kind == forbear.GRPC || d.Protocol == "grpc", unsent: p.RetryUnsent, statuses: statuses(&p),
+		grpc: p.Kind == forbear.GRPC || d.Protocol == "grpc", unsent: p.RetryUnsent && !p.Idempotent, statuses: statuses(&p), codes: codes(&p),
+	}
+	if t.grpc {
+		// What a proxy gives in the place of a response of gRPC is UNAVAILABLE.
+		t.statuses = nil
+		if slices.Contains(t.codes, "UNAVAILABLE") {
+			t.statuses = []int{429, 502, 503, 504}
+		}
 	}
 	if d.URL == "" {
 		return t, nil
@@ -168,6 +207,20 @@ func statuses(p *forbear.Policy) (found []int) {
 		}
 		if class.Retryable() {
 			found = append(found, status)
+		}
+	}
+	return found
+}
+
+// codes lists the codes of gRPC that a policy retries, in the same way.
+func codes(p *forbear.Policy) (found []string) {
+	for code, name := range grpccode.Names {
+		class := grpccode.Class(uint32(code))
+		if c, ok := p.Classify[grpccode.Label(uint32(code))]; ok {
+			class = c
+		}
+		if class.Retryable() {
+			found = append(found, name)
 		}
 	}
 	return found

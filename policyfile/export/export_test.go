@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/check"
@@ -42,13 +43,23 @@ func dependency(t *testing.T, text string) *policyfile.Dependency {
 // extensions are those under which check reads what is written.
 var extensions = map[string]string{"nginx": ".conf", "haproxy": ".cfg", "grpc": ".json", "resilience4j": ".yml"}
 
+// blind is the software that does not see the codes of gRPC.
+var blind = []string{"nginx", "haproxy", "resilience4j"}
+
 // What is written is known to check, which finds nothing in it that the list of
 // losses does not name.
 func TestRoundTrips(t *testing.T) {
 	for _, format := range Formats() {
 		for name, text := range policies(t) {
 			t.Run(format+" "+name, func(t *testing.T) {
-				out, err := Write(format, dependency(t, text))
+				d := dependency(t, text)
+				out, err := Write(format, d)
+				if d.Policy.Kind == forbear.GRPC && slices.Contains(blind, format) {
+					if err == nil {
+						t.Errorf("%s sees no codes of gRPC", format)
+					}
+					return
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,7 +97,11 @@ func TestProxiesAccept(t *testing.T) {
 				if !strings.Contains(text, "url:") {
 					text = strings.Replace(text, "owner: a", "owner: a, url: 'https://localhost:8443'", 1)
 				}
-				out, err := Write(format, dependency(t, text))
+				d := dependency(t, text)
+				if d.Policy.Kind == forbear.GRPC {
+					return
+				}
+				out, err := Write(format, d)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -103,6 +118,92 @@ func TestProxiesAccept(t *testing.T) {
 					t.Errorf("%v: %s\n%s", err, said, config)
 				}
 			})
+		}
+	}
+}
+
+// losses joins what is lost under a rule.
+func losses(out *Export, rule string) string {
+	var texts []string
+	for _, l := range out.Losses {
+		if l.Rule == rule {
+			texts = append(texts, l.String())
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// body is a configuration without the comments above it.
+func body(out *Export) string {
+	config := string(out.Config)
+	for strings.HasPrefix(config, "#") {
+		_, config, _ = strings.Cut(config, "\n")
+	}
+	return config
+}
+
+func write(t *testing.T, format, text string) *Export {
+	t.Helper()
+	out, err := Write(format, dependency(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// What a policy says of keys is what is written, or named as lost.
+func TestKeys(t *testing.T) {
+	for _, format := range []string{"envoy", "istio", "haproxy"} {
+		if out := write(t, format, "{owner: a, idempotency: refuse}"); strings.Contains(string(out.Config), "idempotency-key") {
+			t.Errorf("%s: writes with a key are retried, which the policy refuses\n%s", format, out.Config)
+		}
+		if out := write(t, format, "{owner: a, idempotency: reuse}"); !strings.Contains(string(out.Config), "idempotency-key") {
+			t.Errorf("%s: writes with a key are not told from others\n%s", format, out.Config)
+		}
+		if out := write(t, format, "{owner: a, idempotency: generate}"); !strings.Contains(losses(out, "R-6"), "no idempotency key is made") {
+			t.Errorf("%s loses %q", format, out.Losses)
+		}
+	}
+	// These send a write again that could not be sent, whatever the policy says.
+	for _, format := range []string{"nginx", "haproxy"} {
+		if out := write(t, format, "{owner: a, idempotency: refuse}"); !strings.Contains(losses(out, "R-6"), "only before they were sent") {
+			t.Errorf("%s loses %q", format, out.Losses)
+		}
+	}
+	if out := write(t, "linkerd", "{owner: a, idempotent: true}"); strings.Contains(losses(out, "R-6"), "not retried") {
+		t.Errorf("linkerd loses %q, and retries POST", out.Losses)
+	}
+}
+
+// What the policy retries is what is retried, or named as lost.
+func TestClasses(t *testing.T) {
+	const classes = "{owner: a, idempotency: reuse, classify: {http_503: terminal, http_404: retry, http_512: retry, connection_reset: terminal}}"
+	for _, format := range []string{"envoy", "istio", "nginx", "haproxy", "resilience4j"} {
+		out := write(t, format, classes)
+		config := body(out)
+		lost := losses(out, "R-4")
+		if strings.Contains(config, "503") || strings.Contains(config, "ServiceUnavailable") {
+			t.Errorf("%s retries 503\n%s", format, config)
+		}
+		if !strings.Contains(config, "404") && !strings.Contains(config, "NotFound") {
+			t.Errorf("%s does not retry 404, which it could\n%s", format, config)
+		}
+		if !strings.Contains(config, "512") && !strings.Contains(lost, "512") {
+			t.Errorf("%s loses %q", format, lost)
+		}
+		if !strings.Contains(lost, "no word for connection_reset") {
+			t.Errorf("%s loses %q", format, lost)
+		}
+	}
+	const calls = "{owner: a, kind: grpc, classify: {grpc_UNAVAILABLE: terminal, grpc_INTERNAL: retry}}"
+	if out := write(t, "grpc", calls); strings.Contains(string(out.Config), "UNAVAILABLE") || !strings.Contains(string(out.Config), "INTERNAL") {
+		t.Errorf("got %s", out.Config)
+	}
+	for _, format := range []string{"envoy", "istio"} {
+		out := write(t, format, calls)
+		config := string(out.Config)
+		if strings.Contains(config, "unavailable") || !strings.Contains(config, ",internal") || !strings.Contains(losses(out, "R-4"), "ABORTED") {
+			t.Errorf("%s: got %s", format, config)
 		}
 	}
 }

@@ -1,12 +1,9 @@
 package export
 
 import (
+	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
-	"strings"
-
-	"github.com/forbear-go/forbear/internal/grpccode"
 )
 
 // maxAttempts is the most that gRPC's clients make of maxAttempts (gRFC A6).
@@ -17,14 +14,14 @@ const maxAttempts = 5
 func grpc(w *writer, t *target) {
 	method := map[string]any{"name": []any{map[string]any{}}, "timeout": seconds(t.p.Total)}
 	config := map[string]any{"methodConfig": []any{method}}
-	if t.retries > 0 {
-		codes := []string{"UNAVAILABLE"}
-		for _, label := range slices.Sorted(maps.Keys(t.p.Classify)) {
-			code, ok := strings.CutPrefix(label, "grpc_")
-			if ok && t.p.Classify[label].Retryable() && slices.Contains(grpccode.Names[:], code) && !slices.Contains(codes, code) {
-				codes = append(codes, code)
-			}
-		}
+	codes := slices.DeleteFunc(slices.Clone(t.codes), func(code string) bool {
+		_, said := t.p.Classify["grpc_"+code]
+		return code != "UNAVAILABLE" && !said
+	})
+	switch {
+	case t.retries > 0 && len(codes) == 0:
+		w.lose("R-4", "throttling, time-outs and resets share codes with other failures", "nothing is retried, since the policy does not retry UNAVAILABLE")
+	case t.retries > 0:
 		method["retryPolicy"] = map[string]any{
 			"maxAttempts": min(t.retries+1, maxAttempts), "initialBackoff": seconds(t.p.Backoff.Base), "maxBackoff": seconds(t.p.Backoff.Cap),
 			"backoffMultiplier": 2, "retryableStatusCodes": codes,
@@ -35,9 +32,10 @@ func grpc(w *writer, t *target) {
 			w.lose("R-2", "at most five attempts", "five")
 		}
 		w.lose("R-3", "no time-out for one attempt that all clients know", "the time-out of the whole call")
-		w.lose("R-4", "throttling, time-outs and resets share codes with other failures", "UNAVAILABLE alone is retried, with what the policy adds")
+		w.lose("R-4", "throttling, time-outs and resets share codes with other failures", "of the standard's codes UNAVAILABLE alone is retried, with what the policy adds")
 		w.lose("R-6", "idempotency keys are not seen, and all methods share a policy", "name the methods that may be repeated instead of all")
 		w.lose("R-7", "no budget over 30 s", "retryThrottling: each success earns "+t.percent()+" % of a retry, from ten tokens")
+		w.lose("R-9", "a refused certificate is UNAVAILABLE like any failed connection", "it is retried; the credentials of the channel verify it")
 	}
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -62,11 +60,19 @@ func resilience4j(w *writer, t *target) {
 	w.line("        randomized-wait-factor: 0.99")
 	w.line("        retry-exceptions:")
 	for _, name := range []string{
-		"java.io.IOException", "java.util.concurrent.TimeoutException",
-		"org.springframework.web.client.ResourceAccessException", "org.springframework.web.client.HttpServerErrorException.ServiceUnavailable",
-		"org.springframework.web.client.HttpServerErrorException.BadGateway", "org.springframework.web.client.HttpServerErrorException.GatewayTimeout",
+		"java.io.IOException", "java.util.concurrent.TimeoutException", "org.springframework.web.client.ResourceAccessException",
 	} {
 		w.line("        - %s", name)
+	}
+	var written, dropped []int
+	for _, status := range t.statuses {
+		name := springErrors[status]
+		if name == "" {
+			dropped = append(dropped, status)
+			continue
+		}
+		written = append(written, status)
+		w.line("        - org.springframework.web.client.%s", name)
 	}
 	w.line("        ignore-exceptions: [javax.net.ssl.SSLException]")
 	w.line("  timelimiter:")
@@ -82,8 +88,22 @@ func resilience4j(w *writer, t *target) {
 	}
 	w.lose("R-1", "waits lie around a time, and not between zero and it", "a randomized wait from 1 % to 199 % of it")
 	w.lose("R-3", "nothing bounds a call and its retries together", "the time limiter of one attempt")
-	w.lose("R-4", "statuses are exceptions of the client in use", "those of Spring's RestClient that stand for 502, 503 and 504")
+	w.lose("R-4", "statuses are exceptions of the client in use", "those of Spring's RestClient that stand for "+cmp.Or(join(written, "", ", "), "none"))
+	if len(dropped) > 0 {
+		w.lose("R-4", "Spring has no exception for "+join(dropped, "", ", "), "these go to the caller")
+	}
 	w.lose("R-5", "Retry-After is not read", "an interval function of the application would")
 	w.lose("R-6", "methods and keys are not seen", "use the instance for calls that may be repeated alone")
 	w.lose("R-7", "no retry budget", "the circuit breaker ends what goes on")
+	w.lose("R-9", "Spring hides a refused certificate in a ResourceAccessException", "it is retried; an SSLException by itself is not")
+}
+
+// springErrors are the exceptions by which Spring's clients tell one status from
+// others.
+var springErrors = map[int]string{
+	400: "HttpClientErrorException.BadRequest", 401: "HttpClientErrorException.Unauthorized", 403: "HttpClientErrorException.Forbidden",
+	404: "HttpClientErrorException.NotFound", 405: "HttpClientErrorException.MethodNotAllowed", 406: "HttpClientErrorException.NotAcceptable",
+	409: "HttpClientErrorException.Conflict", 410: "HttpClientErrorException.Gone", 415: "HttpClientErrorException.UnsupportedMediaType",
+	429: "HttpClientErrorException.TooManyRequests", 500: "HttpServerErrorException.InternalServerError", 501: "HttpServerErrorException.NotImplemented",
+	502: "HttpServerErrorException.BadGateway", 503: "HttpServerErrorException.ServiceUnavailable", 504: "HttpServerErrorException.GatewayTimeout",
 }

@@ -1,6 +1,11 @@
 package export
 
-import "strings"
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // envoy writes a bootstrap with one listener, whose routes tell idempotent methods
 // and writes with a key from other writes, and a cluster with a retry budget.
@@ -26,12 +31,13 @@ func envoy(w *writer, t *target) {
 	w.line(`              request_headers_to_remove: [x-envoy-max-retries, x-envoy-retry-on, x-envoy-retry-grpc-on]`)
 	w.line("              routes:")
 	if t.retries > 0 {
-		match := `headers: [{name: ":method", string_match: {safe_regex: {regex: "` + idempotent + `"}}}]`
-		if t.p.Idempotent {
-			match = ""
+		switch {
+		case t.p.Idempotent:
+			envoyRoute(w, t, "", true)
+		case !t.grpc: // whose calls are all POST
+			envoyRoute(w, t, `headers: [{name: ":method", string_match: {safe_regex: {regex: "`+idempotent+`"}}}]`, true)
 		}
-		envoyRoute(w, t, match, true)
-		if !t.p.Idempotent {
+		if t.keyed() {
 			envoyRoute(w, t, "headers: [{name: idempotency-key, present_match: true}]", true)
 		}
 	}
@@ -42,7 +48,8 @@ func envoy(w *writer, t *target) {
 	if t.retries == 0 {
 		return
 	}
-	w.declare(t)
+	w.writes(t)
+	meshCodes(w, t)
 	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the backoff's cap")
 	w.lose("R-7", "no budget over 30 s of requests", "a retry_budget of the requests under way: "+t.percent()+" %")
 	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; the cluster verifies its certificate")
@@ -61,7 +68,7 @@ func envoyRoute(w *writer, t *target, match string, retried bool) {
 		return
 	}
 	w.line("                  retry_policy:")
-	w.line("                    retry_on: connect-failure,refused-stream,reset,retriable-status-codes")
+	w.line("                    retry_on: connect-failure,refused-stream,reset,%s", strings.Join(append(grpcWords(t.codes, t.grpc), "retriable-status-codes"), ","))
 	w.line("                    retriable_status_codes: [%s]", join(t.statuses, "", ", "))
 	w.line("                    num_retries: %d", t.retries)
 	w.line("                    per_try_timeout: %s", seconds(t.attempt))
@@ -76,6 +83,12 @@ func envoyCluster(w *writer, t *target) {
 	w.line("  - name: %s", t.name)
 	w.line("    type: STRICT_DNS")
 	w.line("    connect_timeout: %s", seconds(t.p.Connect))
+	if t.grpc {
+		w.line("    typed_extension_protocol_options:")
+		w.line("      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:")
+		w.line(`        "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions`)
+		w.line("        explicit_http_config: {http2_protocol_options: {}}")
+	}
 	w.line("    load_assignment:")
 	w.line("      cluster_name: %s", t.name)
 	w.line("      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %s, port_value: %d}}}}]}]", t.host, t.port)
@@ -96,6 +109,50 @@ func envoyCluster(w *writer, t *target) {
 	w.line("            match_typed_subject_alt_names: [{san_type: DNS, matcher: {exact: %s}}]", t.host)
 }
 
+// envoyCodes are Envoy's words for codes of gRPC, all that there are.
+var envoyCodes = map[string]string{
+	"CANCELLED": "cancelled", "DEADLINE_EXCEEDED": "deadline-exceeded", "INTERNAL": "internal",
+	"RESOURCE_EXHAUSTED": "resource-exhausted", "UNAVAILABLE": "unavailable",
+}
+
+// grpcWords are those for the codes of a dependency that is called by gRPC.
+func grpcWords(codes []string, grpc bool) (words []string) {
+	for _, code := range codes {
+		if word := envoyCodes[code]; grpc && word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// meshCodes names what Envoy cannot retry of gRPC.
+func meshCodes(w *writer, t *target) {
+	if !t.grpc {
+		return
+	}
+	w.lose("R-4", "a code is seen in the headers of a response, and not in its trailers", "a call that fails after its headers goes to the caller")
+	dropped := slices.DeleteFunc(slices.Clone(t.codes), func(code string) bool { return envoyCodes[code] != "" })
+	if len(dropped) > 0 {
+		w.lose("R-4", "it cannot retry "+strings.Join(dropped, ", "), "these go to the caller")
+	}
+	if !t.p.Idempotent {
+		w.lose("R-6", "methods that their .proto declares to be idempotent are not known", "calls with an idempotency key are retried")
+	}
+}
+
+// istioStatuses are the statuses that Istio takes, which are those that net/http has
+// a name for.
+func istioStatuses(t *target) (known, dropped []int) {
+	for _, status := range t.statuses {
+		if http.StatusText(status) != "" {
+			known = append(known, status)
+		} else {
+			dropped = append(dropped, status)
+		}
+	}
+	return known, dropped
+}
+
 // istio writes a VirtualService, whose routes are as Envoy's, and a DestinationRule
 // with the budget.
 func istio(w *writer, t *target) {
@@ -106,12 +163,13 @@ func istio(w *writer, t *target) {
 	w.line("  hosts: [%s]", t.host)
 	w.line("  http:")
 	if t.retries > 0 {
-		match := `method: {regex: "` + idempotent + `"}`
-		if t.p.Idempotent {
-			match = ""
+		switch {
+		case t.p.Idempotent:
+			istioRoute(w, t, "retried", "", true)
+		case !t.grpc:
+			istioRoute(w, t, "retried", `method: {regex: "`+idempotent+`"}`, true)
 		}
-		istioRoute(w, t, "retried", match, true)
-		if !t.p.Idempotent {
+		if t.keyed() {
 			istioRoute(w, t, "keyed", `headers: {idempotency-key: {regex: ".+"}}`, true)
 		}
 	}
@@ -132,7 +190,11 @@ func istio(w *writer, t *target) {
 	if t.retries == 0 {
 		return
 	}
-	w.declare(t)
+	w.writes(t)
+	meshCodes(w, t)
+	if _, dropped := istioStatuses(t); len(dropped) > 0 {
+		w.lose("R-4", "it refuses statuses that have no name", "not retried: "+join(dropped, "", ", "))
+	}
 	w.lose("R-1", "no cap of the waits", "Envoy's, which is ten times the base")
 	w.lose("R-5", "Retry-After is not read", "nothing; an EnvoyFilter with rate_limited_retry_back_off would")
 	w.lose("R-7", "no budget over 30 s of requests", "a retryBudget of the requests under way: "+t.percent()+" %")
@@ -154,7 +216,12 @@ func istioRoute(w *writer, t *target, name, match string, retried bool) {
 	w.line("      attempts: %d", t.retries)
 	w.line("      perTryTimeout: %s", seconds(t.attempt))
 	w.line("      backoff: %s", seconds(t.p.Backoff.Base))
-	w.line("      retryOn: connect-failure,refused-stream,reset,%s", join(t.statuses, "", ","))
+	words := append([]string{"connect-failure", "refused-stream", "reset"}, grpcWords(t.codes, t.grpc)...)
+	known, _ := istioStatuses(t)
+	for _, status := range known {
+		words = append(words, strconv.Itoa(status))
+	}
+	w.line("      retryOn: %s", strings.Join(words, ","))
 }
 
 // linkerd writes a ServiceProfile. The annotations of newer versions bound the
@@ -185,6 +252,10 @@ func linkerd(w *writer, t *target) {
 	w.lose("R-2", "no count of retries", "the budget and the time-out bound them")
 	w.lose("R-4", "statuses are not chosen", "every 5xx is retried, and neither 408 nor 429")
 	w.lose("R-5", "Retry-After is not read", "nothing")
-	w.lose("R-6", "idempotency keys are not seen", "POST and PATCH are not retried")
+	if t.p.Idempotent {
+		w.writes(t)
+	} else {
+		w.lose("R-6", "idempotency keys are not seen", "POST and PATCH are not retried")
+	}
 	w.lose("R-7", "the floor is a whole number of retries a second", "at least one a second may be sent")
 }

@@ -3,6 +3,8 @@ package export
 import (
 	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear"
 )
 
 // nginx writes an upstream and a location. Without a budget and a wait, one retry
@@ -30,7 +32,7 @@ func nginx(w *writer, t *target) {
 	if t.retries == 0 {
 		w.line("        proxy_next_upstream off;")
 	} else {
-		known, dropped := only(t.statuses, 429, 500, 502, 503, 504)
+		known, dropped := only(t.statuses, 403, 404, 429, 500, 502, 503, 504)
 		w.line("        proxy_next_upstream error timeout %s;", join(known, "http_", " "))
 		w.line("        proxy_next_upstream_tries %d;", tries)
 		w.line("        proxy_next_upstream_timeout %s;", milliseconds(t.p.Total))
@@ -42,7 +44,7 @@ func nginx(w *writer, t *target) {
 			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
 		}
 		w.lose("R-5", "Retry-After is not read", "the next server is asked")
-		w.lose("R-6", "idempotency keys are not seen", "POST, LOCK and PATCH are not retried")
+		w.lose("R-6", "idempotency keys are not seen", "POST, LOCK and PATCH are retried only before they were sent")
 		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
 		w.lose("R-9", "a failed TLS handshake is an error like any other", "it is tried at the next server; certificates are verified")
 	}
@@ -62,15 +64,10 @@ func haproxy(w *writer, t *target) {
 	w.line("    timeout server %s", milliseconds(t.attempt))
 	w.line("    retries %d", retries)
 	if t.retries > 0 {
-		known, dropped := only(t.statuses, 408, 425, 500, 501, 502, 503, 504)
+		known, dropped := only(t.statuses, 401, 403, 404, 408, 425, 500, 501, 502, 503, 504)
 		w.line("    option redispatch")
 		w.line("    retry-on conn-failure empty-response response-timeout %s", join(known, "", " "))
-		if !t.p.Idempotent {
-			w.line("    acl write method POST PATCH")
-			w.line("    acl keyed req.hdr(idempotency-key) -m found")
-			w.line("    http-request disable-l7-retry if write !keyed")
-		}
-		w.declare(t)
+		haproxyWrites(w, t)
 		w.lose("R-1", "no backoff", "one retry, after a second or at another server")
 		if t.retries > retries {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
@@ -88,6 +85,28 @@ func haproxy(w *writer, t *target) {
 		tls = " ssl verify required ca-file /etc/ssl/certs/ca-certificates.crt sni str(" + t.host + ") verifyhost " + t.host
 	}
 	w.line("    server %s %s:%d init-addr last,libc,none%s", t.name, t.host, t.port, tls)
+}
+
+// haproxyWrites keeps writes without a key from being repeated. One that could not be
+// sent goes out again whatever is written: disable-l7-retry spares failed connections.
+func haproxyWrites(w *writer, t *target) {
+	if t.p.Idempotent {
+		w.writes(t)
+		return
+	}
+	unless := ""
+	w.line("    acl repeatable method %s", strings.ReplaceAll(idempotent, "|", " "))
+	if t.keyed() {
+		unless = " !keyed"
+		w.line("    acl keyed req.hdr(idempotency-key) -m found")
+	}
+	w.line("    http-request disable-l7-retry if !repeatable%s", unless)
+	if t.p.Keys == forbear.KeyGenerate {
+		w.lose("R-6", "no idempotency key is made", "writes are retried whose callers send one")
+	}
+	if !t.unsent {
+		w.lose("R-6", "no failed connection is spared for its method", "writes without a key are retried, but only before they were sent")
+	}
 }
 
 // milliseconds writes a duration as nginx, HAProxy and Linkerd read it.

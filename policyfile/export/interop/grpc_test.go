@@ -31,7 +31,7 @@ func TestGRPC(t *testing.T) {
 			t.Fatalf("a call may take %v, want %s", method.Timeout, p.Total)
 		}
 		retry := method.RetryPolicy
-		if p.Retries() == 0 {
+		if unavailable, said := p.Classify["grpc_UNAVAILABLE"]; p.Retries() == 0 || said && !unavailable.Retryable() {
 			if retry != nil {
 				t.Errorf("retries %+v, want none", retry)
 			}

@@ -45,6 +45,11 @@ func exported(t *testing.T, format string, test func(t *testing.T, p forbear.Pol
 	}
 }
 
+// retries reports whether a mesh retries anything: all calls of gRPC are POST.
+func retries(p *forbear.Policy) bool {
+	return p.Retries() > 0 && (p.Kind != forbear.GRPC || p.Idempotent || p.Keys != forbear.KeyRefuse)
+}
+
 // documents are those of a YAML text, each as JSON.
 func documents(t *testing.T, text []byte) (all [][]byte) {
 	t.Helper()

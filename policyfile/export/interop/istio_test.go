@@ -49,7 +49,7 @@ func TestIstio(t *testing.T) {
 				t.Errorf("backoff %s, want %s", got, p.Backoff.Base)
 			}
 		}
-		if (retried > 0) != (p.Retries() > 0) {
+		if (retried > 0) != retries(&p) {
 			t.Errorf("%d routes are retried, with %d retries in the policy", retried, p.Retries())
 		}
 	})
