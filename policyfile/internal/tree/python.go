@@ -11,12 +11,17 @@ import (
 	"github.com/forbear-go/forbear/policyfile"
 )
 
-// Python reads the settings in a module of Python: what is assigned to a name, to an
-// attribute of something called conf, or by conf.update, at whatever indentation, and
-// the arguments of decorators, as "@app.task" with the function's name as "def". Values
-// are literals: numbers and their products, texts, lists, dicts, timedelta. Of an
-// expression that is none, the name that it begins with is the value. A name that is
-// assigned twice stands twice, since a condition may decide between the two.
+// Python reads the settings in a module of Python, at whatever indentation: what is
+// assigned to a name, or to an attribute or key of something called conf, config or
+// settings; what update, config_from_object and Celery are called with; a dict that is
+// returned, as "return"; and the arguments of decorators, as "@app.task" with the
+// function's name as "def". x["a"] = 1 is a map x with the key a. A name that is assigned
+// twice stands twice, since a condition may decide between the two.
+//
+// Values are literals: numbers and their products, texts, lists, dicts, timedelta. Of an
+// expression that is none, the name that it begins with is the value. What is unpacked
+// into a dict or a call has the key "**", and an argument without a name that is no
+// literal has "*".
 //
 // It is no parser of Python: what is neither of these is skipped, and no text is faulty.
 func Python(name string, data []byte) *Node {
@@ -67,8 +72,10 @@ func (p *pythonReader) space(lines bool) {
 		switch c := p.data[p.pos]; {
 		case c == ' ' || c == '\t' || c == '\f' || lines && (c == '\n' || c == '\r' || c == ';'):
 			p.pos++
-		case c == '\\' && p.pos+1 < len(p.data) && (p.data[p.pos+1] == '\n' || p.data[p.pos+1] == '\r'):
+		case bytes.HasPrefix(p.data[p.pos:], []byte("\\\n")):
 			p.pos += 2
+		case bytes.HasPrefix(p.data[p.pos:], []byte("\\\r\n")):
+			p.pos += 3
 		case c == '#':
 			for p.pos < len(p.data) && p.data[p.pos] != '\n' {
 				p.pos++
@@ -104,6 +111,12 @@ func (p *pythonReader) dotted() string {
 // pythonBlocks begin a block, whose first statement may stand behind the colon.
 var pythonBlocks = []string{"if", "elif", "else", "for", "while", "with", "try", "except", "finally", "class", "match", "case"}
 
+// pythonOwners have settings as attributes and keys.
+var pythonOwners = []string{"conf", "config", "settings"}
+
+// pythonCalls hand settings over.
+var pythonCalls = []string{"update", "config_from_object", "add_defaults", "from_mapping"}
+
 // statement reads one statement, or skips it.
 func (p *pythonReader) statement() {
 	p.space(true)
@@ -113,51 +126,108 @@ func (p *pythonReader) statement() {
 		p.decorator(at)
 		return
 	}
-	target := p.dotted()
-	if target == "async" {
-		p.space(false)
-		target = p.dotted()
-	}
-	switch {
-	case target == "def":
+	path := p.target()
+	switch first := path[0]; {
+	case first == "async":
+		return
+	case first == "def":
 		p.function()
 		return
-	case slices.Contains(pythonBlocks, target):
+	case slices.Contains(pythonBlocks, first):
 		p.decorators = nil
 		p.skip(":")
 		p.pos = min(p.pos+1, len(p.data))
 		return
+	case first == "return":
+		if v := p.value(0); v.Map() {
+			p.add([]string{first}, at, v)
+		}
+	case p.peek() == '(':
+		p.call(path, at)
+	case first != "" && p.assigned():
+		p.add(settingOf(path), at, p.value(0))
 	}
-	owner, key := "", target
-	if i := strings.LastIndexByte(target, '.'); i >= 0 {
-		owner, key = target[:i], target[i+1:]
-	}
-	p.space(false)
-	if p.peek() == '[' { // conf["name"]
-		p.pos++
-		owner, key = target, p.value(0).Text()
-		p.skip("]")
-		p.pos = min(p.pos+1, len(p.data))
-		p.space(false)
-	}
-	ours := owner == "" || owner == "conf" || strings.HasSuffix(owner, ".conf")
-	switch {
-	case key == "update" && owner != "" && ours && p.peek() == '(':
-		p.pos++
-		p.root.Pairs = append(p.root.Pairs, p.arguments(0).Pairs...)
-	case key != "" && ours && p.assigned():
-		p.root.Pairs = append(p.root.Pairs, Pair{key, at, p.value(0)})
-	}
-	p.skip("\n")
+	p.skip(";\n")
 	if p.pos == start {
 		p.pos++ // nothing that belongs here
 	}
+}
+
+// target reads what a statement begins with: names with dots between them, and keys in
+// brackets. The first is "" where there is none.
+func (p *pythonReader) target() []string {
+	path := []string{p.word()}
+	for path[0] != "" && path[0] != "return" {
+		p.space(false)
+		switch p.peek() {
+		case '.':
+			p.pos++
+			path = append(path, p.word())
+		case '[':
+			p.pos++
+			path = append(path, p.value(1).Text())
+			p.skip("]")
+			p.pos = min(p.pos+1, len(p.data))
+		default:
+			return path
+		}
+	}
+	return path
+}
+
+// settingOf is the part of a path that names a setting.
+func settingOf(path []string) []string {
+	for i := len(path) - 2; i >= 0; i-- {
+		if slices.Contains(pythonOwners, path[i]) {
+			return path[i+1:]
+		}
+	}
+	return path
+}
+
+// call reads a call that hands settings over.
+func (p *pythonReader) call(path []string, at policyfile.Position) {
+	last := len(path) - 1
+	if last == 0 || !slices.Contains(pythonCalls, path[last]) {
+		return
+	}
+	p.pos++
+	all := p.arguments(0)
+	unpacked(all)
+	path = settingOf(path)
+	if owner := path[:len(path)-1]; len(owner) > 0 && path[len(owner)] == "update" {
+		p.add(owner, at, all)
+		return
+	}
+	p.root.Pairs = append(p.root.Pairs, all.Pairs...)
+}
+
+// unpacked is for what takes dicts: an argument without a name is one.
+func unpacked(arguments *Node) {
+	for i := range arguments.Pairs {
+		if arguments.Pairs[i].Key == "*" {
+			arguments.Pairs[i].Key = "**"
+		}
+	}
+}
+
+// add adds a setting, whose path may lead into a dict.
+func (p *pythonReader) add(path []string, at policyfile.Position, v *Node) {
+	for i := min(len(path), maxDepth) - 1; i > 0; i-- {
+		n := newMap(at)
+		n.Pairs = []Pair{{path[i], at, v}}
+		v = n
+	}
+	p.root.Pairs = append(p.root.Pairs, Pair{path[0], at, v})
 }
 
 // assigned moves behind the "=" of an assignment, over the type of the name.
 func (p *pythonReader) assigned() bool {
 	if p.peek() == ':' {
 		p.skip("=\n")
+	}
+	if bytes.HasPrefix(p.data[p.pos:], []byte("|=")) { // a dict into another
+		p.pos++
 	}
 	if p.peek() != '=' || p.pos+1 < len(p.data) && p.data[p.pos+1] == '=' {
 		return false
@@ -177,7 +247,7 @@ func (p *pythonReader) decorator(at policyfile.Position) {
 	}
 	p.root.Pairs = append(p.root.Pairs, Pair{"@" + target, at, arguments})
 	p.decorators = append(p.decorators, arguments)
-	p.skip("\n")
+	p.skip(";\n")
 }
 
 // function gives the decorators above it the name of a function.
@@ -259,20 +329,37 @@ func (p *pythonReader) arguments(depth int) *Node {
 		case ')':
 			p.pos++
 			return n
-		case ',', '*':
+		case ',':
 			p.pos++
 			continue
 		}
-		key := p.word()
+		stars := p.stars()
+		key, named := p.word(), p.pos
 		p.space(true)
 		if key != "" && p.assigned() {
 			n.Pairs = append(n.Pairs, Pair{key, at, p.value(depth + 1)})
 		} else {
-			p.pos = start
-			n.Pairs = append(n.Pairs, p.value(depth+1).Pairs...)
+			p.pos = named - len(key)
+			switch v, text := p.value(depth+1), p.data[start] == '"' || p.data[start] == '\''; {
+			case v.Map() && stars != "*":
+				n.Pairs = append(n.Pairs, v.Pairs...)
+			case stars == "**":
+				n.Pairs = append(n.Pairs, Pair{stars, at, &Node{At: at}})
+			case !text:
+				n.Pairs = append(n.Pairs, Pair{"*", at, &Node{At: at}})
+			}
 		}
 		p.next(start)
 	}
+}
+
+// stars reads those that unpack what follows.
+func (p *pythonReader) stars() string {
+	start := p.pos
+	for p.peek() == '*' {
+		p.pos++
+	}
+	return string(p.data[start:p.pos])
 }
 
 // next moves to the comma or to the bracket that ends an item; line ends count for
@@ -305,7 +392,7 @@ func (p *pythonReader) value(depth int) *Node {
 		p.pos++
 		n = p.list(n, depth, c)
 	case c == '"' || c == '\'':
-		n.Value = p.texts(false)
+		n.Value = p.texts(false, depth > 0)
 	case c == '-' || c == '.' || c >= '0' && c <= '9':
 		n.Value = p.number()
 	default:
@@ -332,15 +419,16 @@ func (p *pythonReader) goesOn() bool {
 	return strings.IndexByte("+-*/%<>=&|^.([", c) >= 0 || c >= 'a' && c <= 'z'
 }
 
-// texts reads texts that stand side by side, which are one.
-func (p *pythonReader) texts(raw bool) string {
-	all := p.text(raw)
+// texts reads texts that stand side by side, which are one; inside of brackets, on
+// several lines too.
+func (p *pythonReader) texts(raw, within bool) string {
+	var all strings.Builder
 	for {
-		p.space(false)
+		all.WriteString(p.text(raw))
+		p.space(within)
 		if c := p.peek(); c != '"' && c != '\'' {
-			return all
+			return all.String()
 		}
-		all += p.text(raw)
 	}
 }
 
@@ -372,7 +460,7 @@ func (p *pythonReader) number() string {
 func (p *pythonReader) named(n *Node, depth int) (found *Node, literal bool) {
 	name := p.dotted()
 	if c := p.peek(); (c == '"' || c == '\'') && len(name) <= 2 {
-		if n.Value = p.texts(strings.ContainsAny(name, "rR")); strings.ContainsAny(name, "fF") {
+		if n.Value = p.texts(strings.ContainsAny(name, "rR"), depth > 0); strings.ContainsAny(name, "fF") {
 			n.Value = "an expression"
 		}
 		return n, true
@@ -397,7 +485,10 @@ func (p *pythonReader) named(n *Node, depth int) (found *Node, literal bool) {
 	switch {
 	case name == "dict":
 		arguments.At = n.At
+		unpacked(arguments)
 		return arguments, true
+	case name == "Celery" || strings.HasSuffix(name, ".Celery"):
+		p.root.Pairs = append(p.root.Pairs, slices.DeleteFunc(arguments.Pairs, func(q Pair) bool { return q.Key == "*" })...)
 	case name == "timedelta" || strings.HasSuffix(name, ".timedelta"):
 		if all, ok := timedelta(arguments); ok {
 			n.Value = strconv.FormatFloat(all.Seconds(), 'f', -1, 64)
@@ -430,9 +521,10 @@ func timedelta(n *Node) (sum time.Duration, ok bool) {
 }
 
 // dict reads the pairs of a dict, or the items of a set, up to the closing bracket. What
-// is unpacked into it has the key "**".
+// is unpacked into it has the key "**". Of a key that stands twice, the last one counts.
 func (p *pythonReader) dict(n *Node, depth int) {
 	n.Kind = Map
+	keys := map[string]int{}
 	for {
 		p.space(true)
 		at, start := p.at(), p.pos
@@ -450,11 +542,18 @@ func (p *pythonReader) dict(n *Node, depth int) {
 			p.next(start)
 			continue
 		}
+		text := p.peek() == '"' || p.peek() == '\''
 		key := p.value(depth + 1)
 		p.space(true)
 		if p.peek() == ':' {
 			p.pos++
-			n.Pairs = append(n.Pairs, Pair{key.Text(), at, p.value(depth + 1)})
+			pair := Pair{key.Text(), at, p.value(depth + 1)}
+			if i, twice := keys[pair.Key]; twice && text {
+				n.Pairs[i] = pair
+			} else {
+				keys[pair.Key] = len(n.Pairs)
+				n.Pairs = append(n.Pairs, pair)
+			}
 			p.space(true)
 		}
 		if bytes.HasPrefix(p.data[p.pos:], []byte("for ")) {
