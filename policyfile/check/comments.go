@@ -151,9 +151,20 @@ func (r *run) comments() {
 			if fault := d.fault(r.Now); fault != "" {
 				r.add("FC911", d.at, "", "the comment %s", fault)
 			} else if !d.used {
-				r.add("FC912", d.at, "", "the comment lifts nothing: there is no %s on line %d", strings.Join(d.ids, " or "), d.line)
+				r.add("FC912", d.at, "", "the comment lifts nothing: there is no %s on line %d%s", strings.Join(d.ids, " or "), d.line, r.elsewhere(d))
 			}
 		}
 		delete(all, s.File.Name)
 	}
+}
+
+// elsewhere says where in its file a finding stands that a directive names, for one that
+// stands at another line.
+func (r *run) elsewhere(d *directive) string {
+	for _, f := range r.findings {
+		if f.File == d.at.File && slices.Contains(d.ids, f.ID) {
+			return fmt.Sprintf(", but on line %d", f.Line)
+		}
+	}
+	return ""
 }
