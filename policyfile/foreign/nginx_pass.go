@@ -92,6 +92,9 @@ func (u *nginxUnit) judge(scheme string) {
 		u.nextUpstream(words, at)
 	} else {
 		d.Lacks = append(d.Lacks, "budget", "total.missing")
+		if open {
+			u.maybe(words, at)
+		}
 	}
 	u.fallback()
 	if d.Policy.Disabled && !open && !u.refused {
@@ -245,6 +248,22 @@ func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
 	d.Longest = min(d.Longest, d.Policy.Total+u.attempt)
 	if d.AtLeast {
 		d.Longest = d.Policy.Total + u.attempt
+	}
+}
+
+// maybe notes the words that break a rule if there is a second address after all.
+func (u *nginxUnit) maybe(words []string, at policyfile.Position) {
+	for _, word := range words {
+		rule := ""
+		switch status, _ := strings.CutPrefix(word, "http_"); {
+		case slices.Contains(never, status), word == "not_found":
+			rule = "R-4"
+		case word == "non_idempotent" && u.writes != writesEnd:
+			rule = "R-6"
+		default:
+			continue
+		}
+		u.note(at, u.dep.Name, fmt.Sprintf("%s_next_upstream %s breaks %s as soon as %s has a second address", u.module.prefix, word, rule, u.dep.Name))
 	}
 }
 
