@@ -1,8 +1,11 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/report"
 )
 
 func TestHAProxy(t *testing.T) {
@@ -89,5 +92,16 @@ func TestHAProxyFiles(t *testing.T) {
 	alone := ReadAll([]Input{{Name: "00-defaults.cfg", Data: []byte("defaults\n  retries 50\n")}})
 	if got := verdict(alone); !strings.Contains(got, "FC001") {
 		t.Errorf("of defaults alone got %q, want a note", got)
+	}
+}
+
+// What is repeated without a response has no Retry-After to pass over.
+func TestHAProxyPauses(t *testing.T) {
+	for words, want := range map[string]bool{"conn-failure response-timeout": false, "404 500": false, "empty-response 503": true, "all-retryable-errors": true} {
+		read := readText("haproxy.cfg", "defaults\n  mode http\nbackend a\n  server s 10.0.0.1:80\n  retry-on "+words+"\n")
+		said := slices.ContainsFunc(Run(read.Sources, Options{Now: today}).Findings, func(f report.Finding) bool { return f.Standard == "R-5" })
+		if said != want {
+			t.Errorf("%s: a word about Retry-After: %v, want %v", words, said, want)
+		}
 	}
 }
