@@ -64,6 +64,7 @@ func TestHAProxy(t *testing.T) {
 		{"verify of the environment", backend("  default-server ssl verify \"${VERIFY}\"\n  server t 10.0.0.1:443\n  server u 10.0.0.2:443\n"), "a 4 16s; FC001"},
 		{"of health checks alone", backend("  server t 10.0.0.1:80 check-ssl verify none\n"), "a 4 16s; "},
 		{"in all of the file", "global\n  ssl-server-verify none\n" + backend("  server t 10.0.0.1:443 ssl\n  server u 10.0.0.1:444 ssl\n"), "a 4 16s; FC601"},
+		{"of HAProxy's own client", "global\n  httpclient.ssl.verify none\n" + backend(""), "a 4 16s; FC601"},
 		{"but not here", "global\n  ssl-server-verify none\n" + backend("  server t 10.0.0.1:443 ssl verify required ca-file a.pem\n"), "a 4 16s; "},
 		{"by the defaults", head + "  default-server ssl verify none\nbackend a\n  server s 10.0.0.1:443\n", "a 4 16s; FC601"},
 		{"required by default", backend("  server t 10.0.0.1:443 ssl\n"), "a 4 16s; "},
