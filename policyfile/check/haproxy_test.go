@@ -1,8 +1,11 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/forbear-go/forbear/internal/report"
 )
 
 func TestHAProxy(t *testing.T) {
@@ -61,6 +64,7 @@ func TestHAProxy(t *testing.T) {
 		{"verify of the environment", backend("  default-server ssl verify \"${VERIFY}\"\n  server t 10.0.0.1:443\n  server u 10.0.0.2:443\n"), "a 4 16s; FC001"},
 		{"of health checks alone", backend("  server t 10.0.0.1:80 check-ssl verify none\n"), "a 4 16s; "},
 		{"in all of the file", "global\n  ssl-server-verify none\n" + backend("  server t 10.0.0.1:443 ssl\n  server u 10.0.0.1:444 ssl\n"), "a 4 16s; FC601"},
+		{"of HAProxy's own client", "global\n  httpclient.ssl.verify none\n" + backend(""), "a 4 16s; FC601"},
 		{"but not here", "global\n  ssl-server-verify none\n" + backend("  server t 10.0.0.1:443 ssl verify required ca-file a.pem\n"), "a 4 16s; "},
 		{"by the defaults", head + "  default-server ssl verify none\nbackend a\n  server s 10.0.0.1:443\n", "a 4 16s; FC601"},
 		{"required by default", backend("  server t 10.0.0.1:443 ssl\n"), "a 4 16s; "},
@@ -89,5 +93,16 @@ func TestHAProxyFiles(t *testing.T) {
 	alone := ReadAll([]Input{{Name: "00-defaults.cfg", Data: []byte("defaults\n  retries 50\n")}})
 	if got := verdict(alone); !strings.Contains(got, "FC001") {
 		t.Errorf("of defaults alone got %q, want a note", got)
+	}
+}
+
+// What is repeated without a response has no Retry-After to pass over.
+func TestHAProxyPauses(t *testing.T) {
+	for words, want := range map[string]bool{"conn-failure response-timeout": false, "404 500": false, "empty-response 503": true, "all-retryable-errors": true} {
+		read := readText("haproxy.cfg", "defaults\n  mode http\nbackend a\n  server s 10.0.0.1:80\n  retry-on "+words+"\n")
+		said := slices.ContainsFunc(Run(read.Sources, Options{Now: today}).Findings, func(f report.Finding) bool { return f.Standard == "R-5" })
+		if said != want {
+			t.Errorf("%s: a word about Retry-After: %v, want %v", words, said, want)
+		}
 	}
 }

@@ -73,6 +73,8 @@ func TestNginx(t *testing.T) {
 		{"a variable that is an upstream", three + "server { set $b a; location / { proxy_pass http://$b; } }", "a 3 3m0s; FC209"},
 		{"variables", three + "server { location / { set $p http; set $b a; set $c ${b}; proxy_pass $p://$c; } }", "a 3 3m0s; FC209"},
 		{"a variable with a condition", three + "server { set $b a; if ($arg_x) { set $b c; } location / { proxy_pass http://$b; } }", "$b >= 1 >= 1m0s; FC001"},
+		{"a variable behind the host", three + "server { location / { proxy_pass http://a$request_uri; } location /b { proxy_pass http://10.0.0.9:80${uri}$is_args$args; } }", "a 3 3m0s; 10.0.0.9:80 1 1m0s; FC209"},
+		{"words that may have an effect", "server { location / { proxy_next_upstream error http_404 non_idempotent; proxy_pass http://b; } }", "b >= 1 >= 1m0s; FC001 FC001 FC001"},
 		{"a variable of the request", "server { location / { proxy_pass http://$arg_b; } }", "$arg_b >= 1 >= 1m0s; FC001"},
 		{"down and backup", "upstream a { server 10.0.0.1; server 10.0.0.2 down; server 10.0.0.3 backup max_fails=0; least_conn; }\nserver { location / { proxy_pass http://a; } }", "a 2 2m0s; FC209"},
 		{"Lua", "upstream a { server 0.0.0.1; balancer_by_lua_block { local s = '}' -- don't {\n } }\nserver { location / { proxy_pass http://a; } }", "a >= 1 >= 1m0s; FC001"},

@@ -51,13 +51,15 @@ func (r *reader) envoy() {
 	for _, part := range r.parts {
 		part.Root.Walk(func(n *tree.Node) bool { e.others(n); return true })
 	}
+	e.otherClusters()
 }
 
 // envoyReader reads the files of Envoy.
 type envoyReader struct {
 	*reader
 	clusters named
-	// seen holds the virtual hosts and the retry policies that have been read.
+	// seen holds the virtual hosts, the retry policies and the clusters' TLS that have been
+	// read.
 	seen map[*tree.Node]bool
 }
 
@@ -178,7 +180,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	d.Service = serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
 		e.envoyBudget(&d, cluster, several, x.action.Get("priority").Text(), place)
-		e.envoyTLS(&d, cluster)
+		e.tls(&d, cluster)
 	}
 	e.add(d)
 }

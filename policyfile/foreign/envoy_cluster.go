@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -112,16 +113,29 @@ func (r *reader) floor(d *policyfile.Dependency, n *tree.Node) {
 	}
 }
 
-// envoyTLS looks for a cluster that accepts any certificate. Envoy
+// otherClusters judges the TLS of clusters that nothing above has asked for: routes to
+// them do not retry, or are calls of Envoy's own.
+func (e *envoyReader) otherClusters() {
+	for _, name := range slices.Sorted(maps.Keys(e.clusters)) {
+		for _, cluster := range e.clusters[name] {
+			if !e.seen[cluster] {
+				e.tls(&policyfile.Dependency{Name: name, At: cluster.At}, cluster)
+			}
+		}
+	}
+}
+
+// tls looks for a cluster that accepts any certificate. Envoy
 // does so unless it is given something to validate against. A cluster without TLS is
 // not judged here: the mesh may encrypt below it.
-func (r *reader) envoyTLS(d *policyfile.Dependency, cluster *tree.Node) {
+func (e *envoyReader) tls(d *policyfile.Dependency, cluster *tree.Node) {
+	e.seen[cluster] = true
 	judge := func(n *tree.Node) bool {
 		if n == nil {
 			return true
 		}
 		if n.Path("common_tls_context") != nil || strings.HasSuffix(n.Get("@type").Text(), ".UpstreamTlsContext") {
-			r.upstreamTLS(d, n)
+			e.upstreamTLS(d, n)
 			return false
 		}
 		return true
@@ -131,13 +145,13 @@ func (r *reader) envoyTLS(d *policyfile.Dependency, cluster *tree.Node) {
 	cluster.Path("transport_socket").Walk(judge)
 	cluster.Path("transport_socket_matches").Walk(judge)
 	if old := cluster.Path("tls_context"); old != nil {
-		r.upstreamTLS(d, old)
+		e.upstreamTLS(d, old)
 	}
 	socket := cluster.Path("transport_socket")
 	config := cmp.Or(socket.Path("typed_config"), socket.Get("config"))
 	// A TLS socket without a word of configuration verifies nothing either.
 	if strings.HasSuffix(socket.Get("name").Text(), "tls") && !config.Has("@type") && config.Path("common_tls_context") == nil {
-		r.upstreamTLS(d, socket)
+		e.upstreamTLS(d, socket)
 	}
 }
 
@@ -202,7 +216,7 @@ func (e *envoyReader) tcp(n, attempts *tree.Node) {
 			e.cannot(&d, "R-1", "", "Envoy's TCP proxy connects again at once, unless it has backoff_options")
 		}
 		e.cannot(&d, "R-7", "budget", "Envoy's TCP proxy has no retry budget")
-		e.envoyTLS(&d, cluster)
+		e.tls(&d, cluster)
 		e.add(d)
 	}
 }

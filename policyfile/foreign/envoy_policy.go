@@ -163,15 +163,12 @@ func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
 // rate_limited_retry_back_off names it, and ignores one over its max_interval. A file
 // is told once that it does not.
 func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
-	if slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Rule == "R-5" }) {
-		return
-	}
 	back := policy.Path("rate_limited_retry_back_off")
 	named := slices.ContainsFunc(back.Path("reset_headers").List(), func(h *tree.Node) bool {
 		return strings.EqualFold(h.Get("name").Text(), "Retry-After")
 	})
 	if !named {
-		r.refuse(placed(back, d.At), "R-5", d, "retry_after", "Envoy does not heed Retry-After here: no rate_limited_retry_back_off names it")
+		r.unheeded(d, placed(back, d.At), "Envoy does not heed Retry-After here: no rate_limited_retry_back_off names it")
 		return
 	}
 	most := envoyReset
@@ -180,7 +177,7 @@ func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
 		most = t
 	}
 	if d.Policy.Total > most {
-		r.refuse(placed(v, back.At), "R-5", d, "retry_after", "a Retry-After of more than %v is ignored, and the call goes on for %v", most, d.Policy.Total)
+		r.unheeded(d, placed(v, back.At), "a Retry-After of more than %v is ignored, and the call goes on for %v", most, d.Policy.Total)
 	}
 }
 

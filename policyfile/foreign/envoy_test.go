@@ -203,6 +203,8 @@ func TestEnvoyClusters(t *testing.T) {
 		{"v3 combined that accepts all", socket(v3, "combined_validation_context: {default_validation_context: {trust_chain_verification: ACCEPT_UNTRUSTED}, validation_context_sds_secret_config: {name: ca}}"), "R-9 tls.verify"},
 		{"expired", socket(v3, "validation_context: {trusted_ca: {filename: /ca}, allow_expired_certificate: true}"), "R-9 tls.verify"},
 		{"v2", socket(v2, ""), "R-9 tls.verify"},
+		{"without retries", strings.ReplaceAll(socket(v3, ""), policy, "timeout: 1s"), "R-9 tls.verify|quiet 1"},
+		{"of no route", route("cluster: b") + "  - {name: a, connect_timeout: 1s, tls_context: {}}\n", "R-9 tls.verify"},
 		{"deprecated", tls("tls_context", "{}"), "R-9 tls.verify"},
 		{"deprecated with a CA", tls("tls_context", "{common_tls_context: {validation_context: {trusted_ca: {filename: /ca}}}}"), "-R-9"},
 		{"untyped", tls("transport_socket", "{name: envoy.transport_sockets.tls}"), "R-9 tls.verify"},

@@ -47,6 +47,9 @@ func (r *reader) haproxy() {
 		}
 	}
 	for _, f := range files {
+		if at := f.client; at.Line > 0 {
+			r.refuse(at, "R-9", &policyfile.Dependency{Name: "httpclient", At: at}, "tls.verify", "httpclient.ssl.verify none accepts any certificate")
+		}
 		said := false
 		for _, p := range f.proxies {
 			if p.bare && len(defaults) == 1 {
@@ -71,7 +74,8 @@ type haproxyFile struct {
 	named   map[string]*proxy // defaults with a name
 	last    *proxy            // the last defaults so far
 	verify  configLine
-	fronts  []configLine // rules of frontends that set retries, for whatever backend
+	client  policyfile.Position // where HAProxy's own client verifies nothing, or zero
+	fronts  []configLine        // rules of frontends that set retries, for whatever backend
 }
 
 func haproxySectionsOf(part *Part) *haproxyFile {
@@ -95,6 +99,8 @@ func haproxySectionsOf(part *Part) *haproxyFile {
 			current, global = f.begin(words, at), words[0] == "global"
 		case global && words[0] == "ssl-server-verify":
 			f.verify = configLine{words, at}
+		case global && words[0] == "httpclient.ssl.verify" && slices.Contains(words, "none"):
+			f.client = at
 		case current != nil:
 			current.read(configLine{words, at})
 			if within > 0 && (slices.Contains([]string{"retries", "retry-on"}, words[0]) || len(words) > 1 && words[1] == "disable-l7-retry") {

@@ -70,7 +70,8 @@ func (r *reader) backend(p *proxy, verify configLine) {
 	r.cannot(&d, "R-7", "budget", "HAProxy has no retry budget: what fails is tried again as often as retries says, whatever the load")
 	r.cannot(&d, "R-1", "", "HAProxy waits a second or less after a failed connection, and not at all before another server or after a response")
 	r.cannot(&d, "R-3", "total.missing", "HAProxy has nothing that bounds a request and its retries together")
-	if repeats {
+	// Only these come with a Retry-After that would be passed over.
+	if repeats && slices.ContainsFunc(on.words, func(w string) bool { return slices.Contains([]string{"429", "503", "all-retryable-errors"}, w) }) {
 		r.cannot(&d, "R-5", "", "HAProxy does not read Retry-After: a server that asks for a pause is asked again at once")
 	}
 	if verified {

@@ -31,7 +31,7 @@ func claimsIstio(n *tree.Node) bool {
 // istio reads VirtualServices and the DestinationRules beside them, which may
 // stand in other files. A rule is found by its host, as Istio finds it.
 func (r *reader) istio() {
-	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}}
+	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}, joined: map[*tree.Node]bool{}}
 	for _, part := range r.parts {
 		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
 			m.mesh.add("", mesh)
@@ -51,6 +51,7 @@ func (r *reader) istio() {
 			m.service(part.Root)
 		}
 	}
+	m.otherRules()
 }
 
 // istioReader reads the files of Istio.
@@ -58,6 +59,8 @@ type istioReader struct {
 	*reader
 	mesh  named        // the policies of meshes, under ""
 	rules []*tree.Node // the DestinationRules
+	// joined are the rules that a route which retries is judged with.
+	joined map[*tree.Node]bool
 	// roots are the routes that delegate to a VirtualService, by its resource: what
 	// the delegate leaves out, they say.
 	roots map[*tree.Node]*tree.Node

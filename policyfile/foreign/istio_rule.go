@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -79,8 +80,31 @@ func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace 
 		m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
 		return
 	}
+	m.joined[rule] = true
 	for _, t := range to {
 		m.subset(d, rule.Get("spec"), t.Get("destination"))
+	}
+}
+
+// otherRules judges the certificates of rules by themselves: a host has them without a
+// VirtualService, and where its routes do not retry.
+func (m *istioReader) otherRules() {
+	for _, rule := range m.rules {
+		if m.joined[rule] {
+			continue
+		}
+		spec := rule.Get("spec")
+		d := policyfile.Dependency{Name: cmp.Or(spec.Get("host").Text(), "unnamed"), At: rule.At}
+		policies := []*tree.Node{spec.Get("trafficPolicy")}
+		for _, s := range spec.Get("subsets").List() {
+			policies = append(policies, s.Get("trafficPolicy"))
+		}
+		for _, policy := range policies {
+			m.certificates(&d, policy.Get("tls"))
+			for _, p := range policy.Get("portLevelSettings").List() {
+				m.certificates(&d, p.Get("tls"))
+			}
+		}
 	}
 }
 

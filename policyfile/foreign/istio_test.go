@@ -89,6 +89,22 @@ func TestIstioDestinationRules(t *testing.T) {
 	}
 }
 
+// A host has its certificates whatever is retried.
+func TestIstioRulesAlone(t *testing.T) {
+	rule := func(spec string) string {
+		return "apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {namespace: shop}\nspec: {host: payments, " + spec + "}\n"
+	}
+	const skip = "tls: {mode: SIMPLE, insecureSkipVerify: true}"
+	for _, spec := range []string{
+		"trafficPolicy: {" + skip + "}", "subsets: [{name: v1, trafficPolicy: {" + skip + "}}]",
+		"trafficPolicy: {portLevelSettings: [{port: {number: 443}, " + skip + "}]}",
+	} {
+		expect(t, judged(t, "r.yaml", rule(spec)), []string{"R-9 tls.verify"})
+		expect(t, judged(t, "r.yaml", rule(spec), "v.yaml", istioService(toPayments+", retries: {attempts: 0}")), []string{"R-9 tls.verify"})
+	}
+	expect(t, judged(t, "r.yaml", rule("trafficPolicy: {tls: {mode: SIMPLE}}")), []string{"-R-9"})
+}
+
 // A delegate has what the route above it says, where it says nothing itself.
 func TestIstioDelegates(t *testing.T) {
 	const above = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: edge, namespace: shop}\nspec:\n  hosts: [shop.example.com]\n  http: [{match: [{method: {exact: GET}}], delegate: {name: payments}, timeout: 5s, retries: {attempts: 3, retryOn: 5xx}}]\n"

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -92,6 +91,9 @@ func (u *nginxUnit) judge(scheme string) {
 		u.nextUpstream(words, at)
 	} else {
 		d.Lacks = append(d.Lacks, "budget", "total.missing")
+		if open {
+			u.maybe(words, at)
+		}
 	}
 	u.fallback()
 	if d.Policy.Disabled && !open && !u.refused {
@@ -210,59 +212,4 @@ func (u *nginxUnit) duration(field, name string) time.Duration {
 // unread notes a value that a template fills in.
 func (u *nginxUnit) unread(d nginxSetting) {
 	u.note(d.at, u.dep.Name, fmt.Sprintf("%s %s is not known here", d.args[0], d.arg()))
-}
-
-// nextUpstream judges when and for how long the next server is tried.
-func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
-	d := &u.dep
-	if !u.stream {
-		u.words(words, at)
-	}
-	u.r.cannot(d, "R-7", "budget", "nginx has no retry budget: what fails goes on to the next server, whatever the load")
-	// Only these come with a Retry-After that would be passed over.
-	if !u.stream && (slices.Contains(words, "http_429") || slices.Contains(words, "http_503")) {
-		u.r.cannot(d, "R-5", "", "nginx does not read Retry-After: a server that asks for a pause is asked again at once")
-	}
-	u.r.cannot(d, "R-1", "", "nginx asks the next server at once, without a wait")
-	// A schedule is the only form that can say so: a base of zero means the default.
-	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
-	limit, ok := u.get("next_upstream_timeout")
-	if ok {
-		at = limit.at
-		if d.Policy.Total, ok = nginxTime(limit.arg()); !ok {
-			u.unread(limit)
-			d.Lacks = append(d.Lacks, "total.missing")
-			return
-		}
-	}
-	d.SetPlace("total", at)
-	// Zero is nginx's default and means no limit.
-	if d.Policy.Total == 0 {
-		u.r.refuse(at, "R-3", d, "total.missing", "%s_next_upstream_timeout is 0, as it is by default: nothing bounds the tries in time", u.module.prefix)
-		return
-	}
-	// It bounds when a try may begin, and the last one goes on.
-	d.Longest = min(d.Longest, d.Policy.Total+u.attempt)
-	if d.AtLeast {
-		d.Longest = d.Policy.Total + u.attempt
-	}
-}
-
-// words judges for what failures the next server is tried.
-func (u *nginxUnit) words(words []string, at policyfile.Position) {
-	d := &u.dep
-	for _, word := range words {
-		status, ok := strings.CutPrefix(word, "http_")
-		switch {
-		case unset(word):
-			u.note(at, d.Name, fmt.Sprintf("%s_next_upstream %s is not known here", u.module.prefix, word))
-		case ok && slices.Contains(never, status), word == "not_found":
-			u.r.refuse(at, "R-4", d, "classify."+word, "%s is tried again: the same request gets the same answer", word)
-		// Without this word nginx repeats no POST, LOCK or PATCH.
-		case word == "non_idempotent" && u.writes == writesArrive:
-			u.r.refuse(at, "R-6", d, "methods", "non_idempotent repeats POST, with or without an Idempotency-Key")
-		case word == "non_idempotent" && u.writes == writesMayArrive:
-			u.note(at, d.Name, "non_idempotent repeats POST, with or without an Idempotency-Key, unless the conditions on the method here keep it out")
-		}
-	}
 }

@@ -204,5 +204,12 @@ func nginxAddress(address string) (scheme, host string) {
 	if end := strings.IndexAny(rest, "/?"); end >= 0 {
 		rest = rest[:end]
 	}
+	if path := nginxPathVariable.FindStringIndex(rest); path != nil {
+		rest = rest[:path[0]]
+	}
 	return scheme, rest
 }
+
+// nginxPathVariable matches the variables that begin with the slash of a path, or with a
+// question mark, and end the host as those do.
+var nginxPathVariable = regexp.MustCompile(`\$(request_uri|uri|document_uri|is_args)\b|\$\{(request_uri|uri|document_uri|is_args)\}`)
