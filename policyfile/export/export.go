@@ -78,10 +78,11 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	write(w, t)
 	w.labels(t)
 	w.waits(t)
+	w.guards(t)
+	slices.SortStableFunc(w.export.Losses, func(a, b Loss) int { return cmp.Compare(number(a.Rule), number(b.Rule)) })
 	if format != "grpc" { // JSON has no comments
 		w.header(t)
 	}
-	slices.SortStableFunc(w.export.Losses, func(a, b Loss) int { return cmp.Compare(number(a.Rule), number(b.Rule)) })
 	w.export.Config = []byte(w.text.String())
 	return w.export, nil
 }
@@ -142,6 +143,24 @@ func (w *writer) waits(t *target) {
 		w.lose("R-1", "no schedule of waits", "they double from the first retry's, up to the last one's")
 	case t.p.Backoff.Jitter == forbear.JitterDecorrelated:
 		w.lose("R-1", "no decorrelated jitter", "its own, from the same base")
+	}
+}
+
+// guards names what else stops calls, or retries, by the policy: it is there whatever
+// the retries.
+func (w *writer) guards(t *target) {
+	var found []string
+	if !t.p.Breaker.Disabled && w.export.Format != "resilience4j" {
+		found = append(found, "circuit breaker")
+	}
+	if t.p.Health.MinSuccess > 0 {
+		found = append(found, "health gate")
+	}
+	if t.p.MaxConcurrent > 0 {
+		found = append(found, "bound of the calls under way")
+	}
+	if len(found) > 0 {
+		w.lose("R-7", "no "+strings.Join(found, ", no "), "calls go on while the dependency fails")
 	}
 }
 

@@ -89,6 +89,12 @@ func TestRoundTrips(t *testing.T) {
 			if again, err := Write(format, d); err != nil || string(again.Config) != string(out.Config) {
 				t.Errorf("the second time: %v\n%s", err, again.Config)
 			}
+			for i, l := range out.Losses { // in the comments as beside the file
+				_, after, ok := strings.Cut(string(out.Config), l.String())
+				if format != "grpc" && (!ok || i+1 < len(out.Losses) && !strings.Contains(after, out.Losses[i+1].String())) {
+					t.Errorf("%q is not in its place above\n%s", l, out.Config)
+				}
+			}
 			known := map[string]bool{}
 			for _, f := range check.Run(check.ReadAll([]check.Input{{Name: "p.yaml", Data: s.File()}}).Sources, check.Options{}).Findings {
 				known[f.ID] = true
@@ -254,6 +260,31 @@ func TestPlaces(t *testing.T) {
 		if out, err := Write("nginx", dependency(t, "{owner: a, url: '"+url+"'}")); err == nil {
 			t.Errorf("%s is written\n%s", url, out.Config)
 		}
+	}
+}
+
+// What stops calls and what spaces retries is written, or named as lost.
+func TestGuards(t *testing.T) {
+	for _, c := range []struct{ format, policy, rule, want string }{
+		{"envoy", "", "R-7", "no circuit breaker; instead"},
+		{"linkerd", ", disabled: true", "R-7", "no circuit breaker; instead"},
+		{"istio", ", health: {min_success: 50%}, max_concurrent: 10, breaker: {disabled: true}", "R-7", "no health gate, no bound of the calls under way; instead"},
+		{"resilience4j", ", breaker: {disabled: true}", "R-7", "the count alone bounds them"},
+		{"linkerd", "", "R-3", "no time-out for one attempt"},
+		{"nginx", "", "R-3", "when the last try begins"},
+		{"envoy", ", backoff: {schedule: [0s, 1s, 2s, 4s]}", "R-1", "no schedule of waits"},
+		{"istio", ", backoff: {jitter: decorrelated}", "R-1", "no decorrelated jitter"},
+	} {
+		if out := write(t, c.format, "{owner: a, idempotency: reuse"+c.policy+"}"); !strings.Contains(losses(out, c.rule), c.want) {
+			t.Errorf("%s with %q loses %q under %s, want %q", c.format, c.policy, losses(out, c.rule), c.rule, c.want)
+		}
+	}
+	if out := write(t, "resilience4j", "{owner: a, breaker: {disabled: true}}"); strings.Contains(string(out.Config), "circuitbreaker") {
+		t.Errorf("a breaker that the policy does not have\n%s", out.Config)
+	}
+	// A longer Retry-After than Envoy heeds would be asked earlier.
+	if out := write(t, "envoy", "{owner: a, backoff: {cap: 2s}}"); !strings.Contains(string(out.Config), "max_interval: 86400s") {
+		t.Errorf("got %s", out.Config)
 	}
 }
 

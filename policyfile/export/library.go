@@ -85,11 +85,7 @@ func resilience4j(w *writer, t *target) {
 	w.line("  timelimiter:")
 	w.line("    instances:")
 	w.line("      %s: {timeout-duration: %dms, cancel-running-future: true}", name, t.attempt.Milliseconds())
-	w.line("  circuitbreaker:")
-	w.line("    instances:")
-	b := t.p.Breaker
-	w.line("      %s: {failure-rate-threshold: %s, sliding-window-size: %d, minimum-number-of-calls: %d, wait-duration-in-open-state: %dms}",
-		name, percent(b.FailureRate), b.Window, b.MinCalls, b.OpenFor.Milliseconds())
+	r4jBreaker(w, t, name)
 	if t.retries == 0 {
 		return
 	}
@@ -101,8 +97,30 @@ func resilience4j(w *writer, t *target) {
 	}
 	w.lose("R-5", "Retry-After is not read", "an interval function of the application would")
 	w.lose("R-6", "methods and keys are not seen", "use the instance for calls that may be repeated alone")
-	w.lose("R-7", "no retry budget", "the circuit breaker ends what goes on")
+	instead := "the circuit breaker ends what goes on"
+	if t.p.Breaker.Disabled {
+		instead = "the count alone bounds them"
+	}
+	w.lose("R-7", "no retry budget", instead)
 	w.lose("R-9", "Spring hides a refused certificate in a ResourceAccessException", "it is retried; an SSLException by itself is not")
+}
+
+// r4jBreaker writes the circuit breaker: by the last calls, and not by the last minute.
+func r4jBreaker(w *writer, t *target, name string) {
+	b := t.p.Breaker
+	if b.Disabled {
+		return
+	}
+	w.line("  circuitbreaker:")
+	w.line("    instances:")
+	w.line("      %s:", name)
+	w.line("        failure-rate-threshold: %s", percent(b.FailureRate))
+	w.line("        slow-call-rate-threshold: %s", percent(b.SlowRate))
+	w.line("        slow-call-duration-threshold: %dms", b.SlowCall.Milliseconds())
+	w.line("        sliding-window-size: %d", b.Window)
+	w.line("        minimum-number-of-calls: %d", b.MinCalls)
+	w.line("        permitted-number-of-calls-in-half-open-state: %d", b.Probes)
+	w.line("        wait-duration-in-open-state: %dms", b.OpenFor.Milliseconds())
 }
 
 // springErrors are the exceptions by which Spring's clients tell one status from

@@ -52,7 +52,7 @@ func envoy(w *writer, t *target) {
 	}
 	w.writes(t)
 	meshCodes(w, t)
-	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the backoff's cap")
+	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the time-out of the call")
 	w.lose("R-7", "no budget over 30 s of requests", "a retry_budget of the requests under way: "+t.percent()+" %")
 	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; the cluster verifies its certificate")
 }
@@ -77,7 +77,8 @@ func envoyRoute(w *writer, t *target, match string, retried bool) {
 	w.line("                    retry_back_off: {base_interval: %s, max_interval: %s}", seconds(t.p.Backoff.Base), seconds(t.p.Backoff.Cap))
 	w.line("                    rate_limited_retry_back_off:")
 	w.line("                      reset_headers: [{name: Retry-After, format: SECONDS}]")
-	w.line("                      max_interval: %s", seconds(t.p.Backoff.Cap))
+	// Envoy does not heed what is over it, and asks earlier.
+	w.line("                      max_interval: 86400s")
 }
 
 func envoyCluster(w *writer, t *target) {
@@ -262,6 +263,7 @@ func linkerd(w *writer, t *target) {
 		max(int(float64(t.p.Budget.MinRetries)/t.p.Budget.Window.Seconds()), 1), milliseconds(t.p.Budget.Window))
 	w.lose("R-1", "no backoff", "retries go out at once; the budget alone holds them back")
 	w.lose("R-2", "no count of retries", "the budget and the time-out bound them")
+	w.lose("R-3", "no time-out for one attempt", "the time-out of the whole call")
 	w.lose("R-4", "statuses are not chosen", "every 5xx is retried, and neither 408 nor 429")
 	w.lose("R-5", "Retry-After is not read", "nothing")
 	if t.p.Idempotent {

@@ -45,6 +45,7 @@ func nginx(w *writer, t *target) {
 		if t.retries > tries-1 {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
 		}
+		w.lose("R-3", "its time-out bounds when the last try begins, and not when it ends", "each try has a time-out between two reads")
 		if len(dropped) > 0 {
 			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
 		}
