@@ -21,6 +21,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -62,7 +63,7 @@ func Formats() []string {
 func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	write, ok := writers[format]
 	if !ok {
-		return nil, fmt.Errorf("unknown software %q: want %s", format, strings.Join(Formats(), ", "))
+		return nil, fmt.Errorf("unknown software %q%s", format, nearest.Hint(format, Formats(), ": want "+strings.Join(Formats(), ", ")))
 	}
 	t, err := targetOf(d)
 	if err != nil {

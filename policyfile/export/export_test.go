@@ -292,6 +292,9 @@ func TestRefusals(t *testing.T) {
 	if _, err := Write("apache", dependency(t, "{owner: a}")); err == nil || !strings.Contains(err.Error(), "want envoy, istio") {
 		t.Errorf("got %v", err)
 	}
+	if _, err := Write("envoi", dependency(t, "{owner: a}")); err == nil || !strings.Contains(err.Error(), "did you mean envoy?") {
+		t.Errorf("got %v", err)
+	}
 	d := dependency(t, "{owner: a, kind: batch}")
 	if _, err := Write("envoy", d); err == nil || !strings.Contains(err.Error(), "payments is of kind batch") {
 		t.Errorf("got %v", err)
