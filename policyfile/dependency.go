@@ -105,10 +105,10 @@ func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
 	return true
 }
 
-// fromEnvironment stands in for an address that only the running service
-// knows. The domain is reserved by RFC 2606, so that a mistaken request
+// FromEnvironment stands in for an address that only the running service
+// knows, in a file that [Preview] has read. The domain is reserved by RFC 2606, so that a mistaken request
 // reaches no one.
-const fromEnvironment = "https://environment.invalid"
+const FromEnvironment = "https://environment.invalid"
 
 // scalarOrEnv is scalar for values that may also come from the environment, as
 // {env: NAME}.
@@ -122,7 +122,7 @@ func (d *decoder) scalarOrEnv(n *yaml.Node, what, want string) (string, bool) {
 		return "", false
 	}
 	if d.elsewhere {
-		return fromEnvironment, true // the reader has another environment
+		return FromEnvironment, true // the reader has another environment
 	}
 	value, ok := os.LookupEnv(name)
 	if !ok || value == "" {

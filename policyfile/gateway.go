@@ -21,6 +21,7 @@ func (d *decoder) gateway(f *File, n *yaml.Node, names []string) {
 		"access_log":      func(v *yaml.Node) { d.accessLog(v, &f.Gateway.AccessLog) },
 		"routes": func(v *yaml.Node) {
 			for _, item := range d.items(v, "gateway.routes") {
+				f.places["gateway.routes"] = d.at(v) // whatever becomes of them
 				d.route(f, item, names)
 			}
 		},

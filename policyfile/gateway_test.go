@@ -123,6 +123,17 @@ func TestServable(t *testing.T) {
 	}
 }
 
+// A route that is refused is there, and is not missing as well.
+func TestFaultyRoutesAreNotMissing(t *testing.T) {
+	f, refused, err := Inspect("f", []byte("gateway:\n  routes:\n    - {prefix: /a}\n"))
+	if f == nil {
+		t.Fatalf("refused %v: %v", refused, err)
+	}
+	if err == nil || f.Servable(true) != nil {
+		t.Errorf("got %v, and %v", err, f.Servable(true))
+	}
+}
+
 func TestAsksForDeliveries(t *testing.T) {
 	for text, want := range map[string]string{
 		gatewayFile("listen: 127.0.0.1:80"):  "",

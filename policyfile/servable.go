@@ -15,7 +15,8 @@ import (
 // Serve refuses what this finds, and so does check.
 func (f *File) Servable(delivers bool) error {
 	var e Error
-	if len(f.Gateway.Routes) == 0 {
+	// Routes that are all faulty are not missing.
+	if _, written := f.places["gateway.routes"]; len(f.Gateway.Routes) == 0 && !written {
 		e.Faults = append(e.Faults, &Fault{Position: f.Place("gateway"), Field: "gateway.routes", Message: "it has no gateway.routes: nothing to serve"})
 	}
 	for _, r := range f.Gateway.Routes {

@@ -7,16 +7,21 @@ package export
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
 	"github.com/forbear-go/forbear/internal/grpccode"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 )
 
@@ -58,7 +63,7 @@ func Formats() []string {
 func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	write, ok := writers[format]
 	if !ok {
-		return nil, fmt.Errorf("unknown software %q: want %s", format, strings.Join(Formats(), ", "))
+		return nil, fmt.Errorf("unknown software %q%s", format, nearest.Hint(format, Formats(), ": want "+strings.Join(Formats(), ", ")))
 	}
 	t, err := targetOf(d)
 	if err != nil {
@@ -67,13 +72,18 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	if t.grpc && slices.Contains([]string{"nginx", "haproxy", "resilience4j"}, format) {
 		return nil, fmt.Errorf("%s is called by gRPC, whose codes %s does not see: want grpc, envoy, istio or linkerd", d.Name, format)
 	}
+	if t.ip && strings.Contains(t.host, ":") && (format == "istio" || format == "linkerd") {
+		return nil, fmt.Errorf("%s is at %s, and %s knows services by their names", d.Name, t.host, format)
+	}
 	w := &writer{export: &Export{Format: format}}
 	write(w, t)
 	w.labels(t)
+	w.waits(t)
+	w.guards(t)
+	slices.SortStableFunc(w.export.Losses, func(a, b Loss) int { return cmp.Compare(number(a.Rule), number(b.Rule)) })
 	if format != "grpc" { // JSON has no comments
 		w.header(t)
 	}
-	slices.SortStableFunc(w.export.Losses, func(a, b Loss) int { return cmp.Compare(number(a.Rule), number(b.Rule)) })
 	w.export.Config = []byte(w.text.String())
 	return w.export, nil
 }
@@ -126,6 +136,35 @@ func (w *writer) labels(t *target) {
 	}
 }
 
+// waits names the waits that only the policy has.
+func (w *writer) waits(t *target) {
+	switch {
+	case t.retries == 0 || !slices.Contains([]string{"envoy", "istio", "grpc", "resilience4j"}, w.export.Format):
+	case len(t.p.Backoff.Schedule) > 0:
+		w.lose("R-1", "no schedule of waits", "they double from the first retry's, up to the last one's")
+	case t.p.Backoff.Jitter == forbear.JitterDecorrelated:
+		w.lose("R-1", "no decorrelated jitter", "its own, from the same base")
+	}
+}
+
+// guards names what else stops calls, or retries, by the policy: it is there whatever
+// the retries.
+func (w *writer) guards(t *target) {
+	var found []string
+	if !t.p.Breaker.Disabled && w.export.Format != "resilience4j" {
+		found = append(found, "circuit breaker")
+	}
+	if t.p.Health.MinSuccess > 0 {
+		found = append(found, "health gate")
+	}
+	if t.p.MaxConcurrent > 0 {
+		found = append(found, "bound of the calls under way")
+	}
+	if len(found) > 0 {
+		w.lose("R-7", "no "+strings.Join(found, ", no "), "calls go on while the dependency fails")
+	}
+}
+
 // keyed reports whether writes with a key are retried apart from others.
 func (t *target) keyed() bool { return !t.p.Idempotent && t.p.Keys != forbear.KeyRefuse }
 
@@ -135,6 +174,9 @@ func (w *writer) header(t *target) {
 	body := w.text.String()
 	w.text.Reset()
 	w.line("# The retry policy of %s, written by forbear policy export --to %s.", t.name, w.export.Format)
+	if t.unknown {
+		w.line("# Its address is in the environment of the service: the name %s stands for it.", t.host)
+	}
 	if len(w.export.Losses) > 0 {
 		w.line("# What %s cannot hold of it:", w.export.Format)
 	}
@@ -146,17 +188,23 @@ func (w *writer) header(t *target) {
 
 // target is a dependency as proxies see it.
 type target struct {
-	name         string
-	host         string
-	port         int
-	tls          bool
-	p            forbear.Policy // with its defaults
-	retries      int
-	statuses     []int    // that are retried, in their order
-	codes        []string // of gRPC, likewise
-	attempt      time.Duration
-	grpc         bool
-	unsent       bool // writes without a key are retried when they were not sent
+	name       string
+	host       string // a name or an IP address, without brackets
+	ip         bool   // host is an address
+	port       int
+	unknown    bool // the address is in the environment of the service
+	tls        bool
+	serverName string         // what its certificate is for
+	ca         string         // the file with the authorities to trust
+	servers    []string       // host:port of each
+	p          forbear.Policy // with its defaults
+	retries    int
+	statuses   []int    // that are retried, in their order
+	codes      []string // of gRPC, likewise
+	attempt    time.Duration
+	grpc       bool
+	http2      bool // whatever the handshake says
+	unsent     bool // writes without a key are retried when they were not sent
 }
 
 // targetOf reads what a proxy needs to know.
@@ -176,21 +224,72 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 			t.statuses = []int{429, 502, 503, 504}
 		}
 	}
+	if steps := p.Backoff.Schedule; len(steps) > 1 {
+		// The first is before the first attempt.
+		t.p.Backoff.Base, t.p.Backoff.Cap = steps[1], steps[len(steps)-1]
+	}
+	t.whole()
+	if err := t.locate(d); err != nil {
+		return nil, err
+	}
+	t.serverName, t.ca = cmp.Or(d.TLS.ServerName, t.host), cmp.Or(d.TLS.CA, "/etc/ssl/certs/ca-certificates.crt")
+	t.http2 = t.grpc || d.HTTP2 == policyfile.HTTP2Only
+	t.servers = d.Endpoints.Addresses
+	if len(t.servers) == 0 {
+		t.servers = []string{net.JoinHostPort(t.host, strconv.Itoa(t.port))}
+	}
+	return t, nil
+}
+
+// locate reads where the dependency is: at its URL, or behind its name.
+func (t *target) locate(d *policyfile.Dependency) error {
+	if t.unknown = d.URL == policyfile.FromEnvironment; t.unknown {
+		t.tls, t.port = true, 443
+		return nil
+	}
 	if d.URL == "" {
-		return t, nil
+		return nil
 	}
 	u, err := url.Parse(d.URL)
-	if err != nil || u.Hostname() == "" {
-		return nil, fmt.Errorf("%s has no URL that can be read", d.Name)
+	if err != nil {
+		return fmt.Errorf("%s has no URL that can be read", d.Name)
 	}
 	t.host = u.Hostname()
+	addr, err := netip.ParseAddr(t.host)
+	t.ip = err == nil
+	if !isName(t.host) && (!t.ip || addr.Zone() != "") {
+		return fmt.Errorf("%s is at %q: want a name in ASCII, or an IP address", d.Name, t.host)
+	}
 	if t.tls = u.Scheme == "https"; t.tls {
 		t.port = 443
 	}
-	if port := u.Port(); port != "" {
-		t.port, _ = strconv.Atoi(port) // url.Parse admits digits alone
+	if text := u.Port(); text != "" {
+		port, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || port == 0 {
+			return fmt.Errorf("%s is at port %s: want 1 to 65535", d.Name, text)
+		}
+		t.port = int(port)
 	}
-	return t, nil
+	return nil
+}
+
+// isName reports whether a host can be written in any notation: more than names of
+// DNS have, and nothing that ends a word.
+func isName(host string) bool {
+	return host != "" && len(host) <= 253 && !strings.ContainsFunc(host, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && r != '.' && r != '-' && r != '_'
+	})
+}
+
+// whole rounds the times to milliseconds, which is as fine as most software has
+// them.
+func (t *target) whole() {
+	for _, d := range []*time.Duration{
+		&t.attempt, &t.p.Total, &t.p.Connect, &t.p.Backoff.Base, &t.p.Backoff.Cap, &t.p.Budget.Window, &t.p.Breaker.OpenFor, &t.p.Breaker.SlowCall,
+	} {
+		*d = max(d.Round(time.Millisecond), time.Millisecond)
+	}
 }
 
 // statuses lists the statuses that a policy retries: those of the standard,
@@ -247,14 +346,44 @@ func only(statuses []int, known ...int) (kept, dropped []int) {
 	return kept, dropped
 }
 
-// seconds writes a duration as protobuf's JSON form has it.
+// seconds writes a duration as protobuf's JSON form has it, which refuses what adding
+// fractions in binary would leave behind.
 func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+	return strconv.FormatFloat(float64(d.Milliseconds())/1000, 'f', -1, 64) + "s"
 }
 
 // percent is the budget's share as a number of percent.
 func (t *target) percent() string {
-	return strconv.FormatFloat(100*t.p.Budget.Ratio, 'f', -1, 64)
+	return percent(t.p.Budget.Ratio)
+}
+
+// percent writes a share as a number of percent: 0.07 as 7, and not as what it is in
+// binary.
+func percent(share float64) string {
+	return strconv.FormatFloat(math.Round(share*1e8)/1e6, 'f', -1, 64)
+}
+
+// plainWords are those that some reader of YAML takes for another type.
+var plainWords = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
+// scalar writes a name or a host as a text of YAML.
+func scalar(text string) string {
+	letter := text != "" && (text[0] >= 'a' && text[0] <= 'z' || text[0] >= 'A' && text[0] <= 'Z')
+	if letter && isName(text) && !slices.Contains(plainWords, strings.ToLower(text)) {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// resource writes a name as one of Kubernetes, which has small letters alone.
+func resource(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '_' || r == '.' {
+			return '-'
+		}
+		return unicode.ToLower(r)
+	}, name)
+	return cmp.Or(strings.Trim(name, "-"), "dependency")
 }
 
 // The methods that are idempotent by themselves (RFC 9110 section 9.2.2), as a

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/check"
+	"github.com/forbear-go/forbear/policyfile/export/internal/shapes"
 )
 
 // policies are what is written for every software, by name. The tests with the
@@ -46,39 +48,69 @@ var extensions = map[string]string{"nginx": ".conf", "haproxy": ".cfg", "grpc": 
 // blind is the software that does not see the codes of gRPC.
 var blind = []string{"nginx", "haproxy", "resilience4j"}
 
+// written calls test with each policy, written for a software. The refusals are those
+// that are to be had.
+func written(t *testing.T, format string, test func(t *testing.T, s shapes.Shape, d *policyfile.Dependency, out *Export)) {
+	t.Helper()
+	all := shapes.All(200)
+	for _, text := range policies(t) {
+		all = append(all, shapes.Shape{Name: "payments", Text: text})
+	}
+	count := 0
+	for _, s := range all {
+		t.Run(format+" "+s.Name+" "+s.Text, func(t *testing.T) {
+			f, err := policyfile.Parse("p.yaml", s.File())
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &f.Dependencies[0]
+			out, err := Write(format, d)
+			refused := d.Policy.Kind == forbear.GRPC && slices.Contains(blind, format) ||
+				strings.Contains(d.URL, "[") && (format == "istio" || format == "linkerd")
+			if (err != nil) != refused {
+				t.Fatalf("got %v", err)
+			}
+			if err == nil {
+				count++
+				test(t, s, d, out)
+			}
+		})
+	}
+	if count < 100 {
+		t.Errorf("%d were written for %s", count, format)
+	}
+}
+
 // What is written is known to check, which finds nothing in it that the list of
-// losses does not name.
+// losses does not name, but for what it finds in the policy.
 func TestRoundTrips(t *testing.T) {
 	for _, format := range Formats() {
-		for name, text := range policies(t) {
-			t.Run(format+" "+name, func(t *testing.T) {
-				d := dependency(t, text)
-				out, err := Write(format, d)
-				if d.Policy.Kind == forbear.GRPC && slices.Contains(blind, format) {
-					if err == nil {
-						t.Errorf("%s sees no codes of gRPC", format)
-					}
-					return
+		written(t, format, func(t *testing.T, s shapes.Shape, d *policyfile.Dependency, out *Export) {
+			if again, err := Write(format, d); err != nil || string(again.Config) != string(out.Config) {
+				t.Errorf("the second time: %v\n%s", err, again.Config)
+			}
+			for i, l := range out.Losses { // in the comments as beside the file
+				_, after, ok := strings.Cut(string(out.Config), l.String())
+				if format != "grpc" && (!ok || i+1 < len(out.Losses) && !strings.Contains(after, out.Losses[i+1].String())) {
+					t.Errorf("%q is not in its place above\n%s", l, out.Config)
 				}
-				if err != nil {
-					t.Fatal(err)
+			}
+			known := map[string]bool{}
+			for _, f := range check.Run(check.ReadAll([]check.Input{{Name: "p.yaml", Data: s.File()}}).Sources, check.Options{}).Findings {
+				known[f.ID] = true
+			}
+			ext := cmp.Or(extensions[format], ".yaml")
+			read := check.ReadAll([]check.Input{{Name: "out" + ext, Data: out.Config}})
+			if err := read.Err(); err != nil || len(read.Sources) != 1 || read.Sources[0].File.Format != format || read.Units() == 0 {
+				t.Fatalf("check reads %d units of %+v: %v\n%s", read.Units(), read.Sources, err, out.Config)
+			}
+			for _, f := range check.Run(read.Sources, check.Options{}).Findings {
+				named := known[f.ID] || slices.ContainsFunc(out.Losses, func(l Loss) bool { return l.Rule == f.Standard })
+				if !named && (f.Severity == report.Error || f.ID == "FC002") {
+					t.Errorf("%s:%d: %s [%s %s] is no loss that is named\n%s", f.File, f.Line, f.Message, f.ID, f.Standard, out.Config)
 				}
-				ext := extensions[format]
-				if ext == "" {
-					ext = ".yaml"
-				}
-				read := check.ReadAll([]check.Input{{Name: "out" + ext, Data: out.Config}})
-				if err := read.Err(); err != nil || len(read.Sources) != 1 || read.Sources[0].File.Format != format || read.Units() == 0 {
-					t.Fatalf("check reads %d units of %+v: %v\n%s", read.Units(), read.Sources, err, out.Config)
-				}
-				for _, f := range check.Run(read.Sources, check.Options{}).Findings {
-					named := slices.ContainsFunc(out.Losses, func(l Loss) bool { return l.Rule == f.Standard })
-					if !named && (f.Severity == report.Error || f.ID == "FC002") {
-						t.Errorf("%s:%d: %s [%s %s] is no loss that is named\n%s", f.File, f.Line, f.Message, f.ID, f.Standard, out.Config)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -92,33 +124,23 @@ func TestProxiesAccept(t *testing.T) {
 			}
 			t.Skipf("%s is missing: apt-get install nginx-light haproxy", format)
 		}
-		for name, text := range policies(t) {
-			t.Run(format+" "+name, func(t *testing.T) {
-				if !strings.Contains(text, "url:") {
-					text = strings.Replace(text, "owner: a", "owner: a, url: 'https://localhost:8443'", 1)
+		written(t, format, func(t *testing.T, _ shapes.Shape, d *policyfile.Dependency, out *Export) {
+			path := filepath.Join(t.TempDir(), "conf")
+			args, config := []string{"-c", "-f", path}, string(out.Config)
+			if format == "nginx" {
+				if d.URL == "" { // which it looks up as it starts
+					config = strings.Replace(config, "server "+d.Name+":", "server localhost:", 1)
 				}
-				d := dependency(t, text)
-				if d.Policy.Kind == forbear.GRPC {
-					return
-				}
-				out, err := Write(format, d)
-				if err != nil {
-					t.Fatal(err)
-				}
-				path := filepath.Join(t.TempDir(), "conf")
-				args, config := []string{"-c", "-f", path}, string(out.Config)
-				if format == "nginx" {
-					args = []string{"-t", "-e", "stderr", "-g", "pid /dev/null;", "-c", path}
-					config = "events {}\nhttp {\n" + config + "}\n"
-				}
-				if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if said, err := exec.CommandContext(t.Context(), tool, args...).CombinedOutput(); err != nil {
-					t.Errorf("%v: %s\n%s", err, said, config)
-				}
-			})
-		}
+				args = []string{"-t", "-e", "stderr", "-g", "pid /dev/null;", "-c", path}
+				config = "events {}\nhttp {\n" + config + "}\n"
+			}
+			if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if said, err := exec.CommandContext(t.Context(), tool, args...).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s\n%s", err, said, config)
+			}
+		})
 	}
 }
 
@@ -208,8 +230,69 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// Where a dependency is comes from the file alone, in the notation of each software.
+func TestPlaces(t *testing.T) {
+	f, err := policyfile.Parse("p.yaml", []byte("service: a\ndependencies:\n  pay: {owner: a, url: '"+policyfile.FromEnvironment+"'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"envoy", "istio", "nginx", "haproxy", "linkerd"} {
+		out, err := Write(format, &f.Dependencies[0])
+		if err != nil || strings.Contains(string(out.Config), "environment.invalid") || !strings.Contains(string(out.Config), "the name pay stands for it") {
+			t.Errorf("%s: %v\n%s", format, err, out.Config)
+		}
+	}
+	const several = "{owner: a, url: 'https://pay.example', endpoints: ['10.0.0.1:8443', '[::1]:8443'], tls: {server_name: pay.internal, ca: /etc/pay.pem}}"
+	for format, wants := range map[string][]string{
+		"nginx":   {"server 10.0.0.1:8443 ", "server [::1]:8443 ", "proxy_ssl_name pay.internal;", "certificate /etc/pay.pem;"},
+		"haproxy": {"server payments 10.0.0.1:8443 ", "server payments-2 [::1]:8443 ", "verifyhost pay.internal", "ca-file /etc/pay.pem"},
+		"envoy":   {`address: "10.0.0.1",`, `address: "::1", port_value: 8443`, "sni: pay.internal", `filename: "/etc/pay.pem"`},
+	} {
+		out := write(t, format, several)
+		for _, want := range wants {
+			if !strings.Contains(string(out.Config), want) {
+				t.Errorf("%s: no %s\n%s", format, want, out.Config)
+			}
+		}
+	}
+	// What would end a word of the configuration is no host.
+	for _, url := range []string{"http://a;b", "http://a,b", "http://ü.example", "http://a:70000", "http://a:0"} {
+		if out, err := Write("nginx", dependency(t, "{owner: a, url: '"+url+"'}")); err == nil {
+			t.Errorf("%s is written\n%s", url, out.Config)
+		}
+	}
+}
+
+// What stops calls and what spaces retries is written, or named as lost.
+func TestGuards(t *testing.T) {
+	for _, c := range []struct{ format, policy, rule, want string }{
+		{"envoy", "", "R-7", "no circuit breaker; instead"},
+		{"linkerd", ", disabled: true", "R-7", "no circuit breaker; instead"},
+		{"istio", ", health: {min_success: 50%}, max_concurrent: 10, breaker: {disabled: true}", "R-7", "no health gate, no bound of the calls under way; instead"},
+		{"resilience4j", ", breaker: {disabled: true}", "R-7", "the count alone bounds them"},
+		{"linkerd", "", "R-3", "no time-out for one attempt"},
+		{"nginx", "", "R-3", "when the last try begins"},
+		{"envoy", ", backoff: {schedule: [0s, 1s, 2s, 4s]}", "R-1", "no schedule of waits"},
+		{"istio", ", backoff: {jitter: decorrelated}", "R-1", "no decorrelated jitter"},
+	} {
+		if out := write(t, c.format, "{owner: a, idempotency: reuse"+c.policy+"}"); !strings.Contains(losses(out, c.rule), c.want) {
+			t.Errorf("%s with %q loses %q under %s, want %q", c.format, c.policy, losses(out, c.rule), c.rule, c.want)
+		}
+	}
+	if out := write(t, "resilience4j", "{owner: a, breaker: {disabled: true}}"); strings.Contains(string(out.Config), "circuitbreaker") {
+		t.Errorf("a breaker that the policy does not have\n%s", out.Config)
+	}
+	// A longer Retry-After than Envoy heeds would be asked earlier (R-5).
+	if out := write(t, "envoy", "{owner: a, backoff: {cap: 2s}}"); !strings.Contains(string(out.Config), "max_interval: 86400s") {
+		t.Errorf("got %s", out.Config)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	if _, err := Write("apache", dependency(t, "{owner: a}")); err == nil || !strings.Contains(err.Error(), "want envoy, istio") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Write("envoi", dependency(t, "{owner: a}")); err == nil || !strings.Contains(err.Error(), "did you mean envoy?") {
 		t.Errorf("got %v", err)
 	}
 	d := dependency(t, "{owner: a, kind: batch}")

@@ -3,7 +3,9 @@ package export
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
+	"strings"
 )
 
 // maxAttempts is the most that gRPC's clients make of maxAttempts (gRFC A6).
@@ -26,7 +28,7 @@ func grpc(w *writer, t *target) {
 			"maxAttempts": min(t.retries+1, maxAttempts), "initialBackoff": seconds(t.p.Backoff.Base), "maxBackoff": seconds(t.p.Backoff.Cap),
 			"backoffMultiplier": 2, "retryableStatusCodes": codes,
 		}
-		config["retryThrottling"] = map[string]any{"maxTokens": 10, "tokenRatio": t.p.Budget.Ratio}
+		config["retryThrottling"] = map[string]any{"maxTokens": 10, "tokenRatio": max(math.Round(t.p.Budget.Ratio*1000)/1000, 0.001)} // no finer
 		w.lose("R-1", "no full jitter: waits lie within 20 % of one time", "gRPC's own waits, with the policy's base and cap")
 		if t.retries+1 > maxAttempts {
 			w.lose("R-2", "at most five attempts", "five")
@@ -47,10 +49,15 @@ func grpc(w *writer, t *target) {
 // resilience4j writes the settings of Spring Boot's starter. Which failures are
 // retried is a matter of exceptions there, which the application has to name.
 func resilience4j(w *writer, t *target) {
+	name := t.name
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }) {
+		name = "[" + name + "]" // Spring takes other keys apart, or letters from them
+	}
+	name = scalar(name)
 	w.line("resilience4j:")
 	w.line("  retry:")
 	w.line("    instances:")
-	w.line("      %s:", t.name)
+	w.line("      %s:", name)
 	w.line("        max-attempts: %d", t.retries+1)
 	w.line("        wait-duration: %dms", t.p.Backoff.Base.Milliseconds())
 	w.line("        enable-exponential-backoff: true")
@@ -77,12 +84,8 @@ func resilience4j(w *writer, t *target) {
 	w.line("        ignore-exceptions: [javax.net.ssl.SSLException]")
 	w.line("  timelimiter:")
 	w.line("    instances:")
-	w.line("      %s: {timeout-duration: %dms, cancel-running-future: true}", t.name, t.attempt.Milliseconds())
-	w.line("  circuitbreaker:")
-	w.line("    instances:")
-	b := t.p.Breaker
-	w.line("      %s: {failure-rate-threshold: %g, sliding-window-size: %d, minimum-number-of-calls: %d, wait-duration-in-open-state: %dms}",
-		t.name, 100*b.FailureRate, b.Window, b.MinCalls, b.OpenFor.Milliseconds())
+	w.line("      %s: {timeout-duration: %dms, cancel-running-future: true}", name, t.attempt.Milliseconds())
+	r4jBreaker(w, t, name)
 	if t.retries == 0 {
 		return
 	}
@@ -94,8 +97,30 @@ func resilience4j(w *writer, t *target) {
 	}
 	w.lose("R-5", "Retry-After is not read", "an interval function of the application would")
 	w.lose("R-6", "methods and keys are not seen", "use the instance for calls that may be repeated alone")
-	w.lose("R-7", "no retry budget", "the circuit breaker ends what goes on")
+	instead := "the circuit breaker ends what goes on"
+	if t.p.Breaker.Disabled {
+		instead = "the count alone bounds them"
+	}
+	w.lose("R-7", "no retry budget", instead)
 	w.lose("R-9", "Spring hides a refused certificate in a ResourceAccessException", "it is retried; an SSLException by itself is not")
+}
+
+// r4jBreaker writes the circuit breaker: by the last calls, and not by the last minute.
+func r4jBreaker(w *writer, t *target, name string) {
+	b := t.p.Breaker
+	if b.Disabled {
+		return
+	}
+	w.line("  circuitbreaker:")
+	w.line("    instances:")
+	w.line("      %s:", name)
+	w.line("        failure-rate-threshold: %s", percent(b.FailureRate))
+	w.line("        slow-call-rate-threshold: %s", percent(b.SlowRate))
+	w.line("        slow-call-duration-threshold: %dms", b.SlowCall.Milliseconds())
+	w.line("        sliding-window-size: %d", b.Window)
+	w.line("        minimum-number-of-calls: %d", b.MinCalls)
+	w.line("        permitted-number-of-calls-in-half-open-state: %d", b.Probes)
+	w.line("        wait-duration-in-open-state: %dms", b.OpenFor.Milliseconds())
 }
 
 // springErrors are the exceptions by which Spring's clients tell one status from

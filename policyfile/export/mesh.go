@@ -1,7 +1,9 @@
 package export
 
 import (
+	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,20 +14,20 @@ import (
 func envoy(w *writer, t *target) {
 	w.line("static_resources:")
 	w.line("  listeners:")
-	w.line("  - name: %s", t.name)
+	w.line("  - name: %s", scalar(t.name))
 	w.line("    address: {socket_address: {address: 127.0.0.1, port_value: 10000}}")
 	w.line("    filter_chains:")
 	w.line("    - filters:")
 	w.line("      - name: envoy.filters.network.http_connection_manager")
 	w.line("        typed_config:")
 	w.line(`          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`)
-	w.line("          stat_prefix: %s", t.name)
+	w.line("          stat_prefix: %s", scalar(t.name))
 	w.line("          http_filters:")
 	w.line("          - name: envoy.filters.http.router")
 	w.line(`            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}`)
 	w.line("          route_config:")
 	w.line("            virtual_hosts:")
-	w.line("            - name: %s", t.name)
+	w.line("            - name: %s", scalar(t.name))
 	w.line(`              domains: ["*"]`)
 	// Callers could raise the count by these.
 	w.line(`              request_headers_to_remove: [x-envoy-max-retries, x-envoy-retry-on, x-envoy-retry-grpc-on]`)
@@ -50,7 +52,7 @@ func envoy(w *writer, t *target) {
 	}
 	w.writes(t)
 	meshCodes(w, t)
-	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the backoff's cap")
+	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the time-out of the call")
 	w.lose("R-7", "no budget over 30 s of requests", "a retry_budget of the requests under way: "+t.percent()+" %")
 	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; the cluster verifies its certificate")
 }
@@ -62,7 +64,7 @@ func envoyRoute(w *writer, t *target, match string, retried bool) {
 	}
 	w.line("              - match: {prefix: /%s}", match)
 	w.line("                route:")
-	w.line("                  cluster: %s", t.name)
+	w.line("                  cluster: %s", scalar(t.name))
 	w.line("                  timeout: %s", seconds(t.p.Total))
 	if !retried {
 		return
@@ -75,23 +77,29 @@ func envoyRoute(w *writer, t *target, match string, retried bool) {
 	w.line("                    retry_back_off: {base_interval: %s, max_interval: %s}", seconds(t.p.Backoff.Base), seconds(t.p.Backoff.Cap))
 	w.line("                    rate_limited_retry_back_off:")
 	w.line("                      reset_headers: [{name: Retry-After, format: SECONDS}]")
-	w.line("                      max_interval: %s", seconds(t.p.Backoff.Cap))
+	// Envoy does not heed what is over it, and asks earlier.
+	w.line("                      max_interval: 86400s")
 }
 
 func envoyCluster(w *writer, t *target) {
 	w.line("  clusters:")
-	w.line("  - name: %s", t.name)
+	w.line("  - name: %s", scalar(t.name))
 	w.line("    type: STRICT_DNS")
 	w.line("    connect_timeout: %s", seconds(t.p.Connect))
-	if t.grpc {
+	if t.http2 {
 		w.line("    typed_extension_protocol_options:")
 		w.line("      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:")
 		w.line(`        "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions`)
 		w.line("        explicit_http_config: {http2_protocol_options: {}}")
 	}
 	w.line("    load_assignment:")
-	w.line("      cluster_name: %s", t.name)
-	w.line("      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %s, port_value: %d}}}}]}]", t.host, t.port)
+	w.line("      cluster_name: %s", scalar(t.name))
+	w.line("      endpoints:")
+	w.line("      - lb_endpoints:")
+	for _, server := range t.servers {
+		host, port, _ := net.SplitHostPort(server) // each has both
+		w.line("        - endpoint: {address: {socket_address: {address: %s, port_value: %s}}}", scalar(host), port)
+	}
 	w.line("    circuit_breakers:")
 	w.line("      thresholds:")
 	w.line("      - retry_budget: {budget_percent: {value: %s}, min_retry_concurrency: %d}", t.percent(), max(t.p.Budget.MinRetries, 1))
@@ -102,11 +110,16 @@ func envoyCluster(w *writer, t *target) {
 	w.line("      name: envoy.transport_sockets.tls")
 	w.line("      typed_config:")
 	w.line(`        "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext`)
-	w.line("        sni: %s", t.host)
+	san := "DNS"
+	if _, err := netip.ParseAddr(t.serverName); err == nil {
+		san = "IP_ADDRESS" // which has no place in a handshake's SNI
+	} else {
+		w.line("        sni: %s", scalar(t.serverName))
+	}
 	w.line("        common_tls_context:")
 	w.line("          validation_context:")
-	w.line("            trusted_ca: {filename: /etc/ssl/certs/ca-certificates.crt}")
-	w.line("            match_typed_subject_alt_names: [{san_type: DNS, matcher: {exact: %s}}]", t.host)
+	w.line("            trusted_ca: {filename: %s}", strconv.Quote(t.ca))
+	w.line("            match_typed_subject_alt_names: [{san_type: %s, matcher: {exact: %s}}]", san, scalar(t.serverName))
 }
 
 // envoyCodes are Envoy's words for codes of gRPC, all that there are.
@@ -158,9 +171,9 @@ func istioStatuses(t *target) (known, dropped []int) {
 func istio(w *writer, t *target) {
 	w.line("apiVersion: networking.istio.io/v1")
 	w.line("kind: VirtualService")
-	w.line("metadata: {name: %s}", t.name)
+	w.line("metadata: {name: %s}", scalar(resource(t.name)))
 	w.line("spec:")
-	w.line("  hosts: [%s]", t.host)
+	w.line("  hosts: [%s]", scalar(t.service()))
 	w.line("  http:")
 	if t.retries > 0 {
 		switch {
@@ -179,13 +192,13 @@ func istio(w *writer, t *target) {
 	w.line("---")
 	w.line("apiVersion: networking.istio.io/v1")
 	w.line("kind: DestinationRule")
-	w.line("metadata: {name: %s}", t.name)
+	w.line("metadata: {name: %s}", scalar(resource(t.name)))
 	w.line("spec:")
-	w.line("  host: %s", t.host)
+	w.line("  host: %s", scalar(t.service()))
 	w.line("  trafficPolicy:")
 	w.line("    retryBudget: {percent: %s, minRetryConcurrency: %d}", t.percent(), max(t.p.Budget.MinRetries, 1))
 	if t.tls {
-		w.line("    tls: {mode: SIMPLE, sni: %s, subjectAltNames: [%s]}", t.host, t.host)
+		w.line("    tls: {mode: SIMPLE, sni: %s, subjectAltNames: [%s]}", scalar(t.serverName), scalar(t.serverName))
 	}
 	if t.retries == 0 {
 		return
@@ -206,7 +219,7 @@ func istioRoute(w *writer, t *target, name, match string, retried bool) {
 	if match != "" {
 		w.line("    match: [{%s}]", match)
 	}
-	w.line("    route: [{destination: {host: %s}}]", t.host)
+	w.line("    route: [{destination: {host: %s}}]", scalar(t.service()))
 	w.line("    timeout: %s", seconds(t.p.Total))
 	if !retried {
 		w.line("    retries: {attempts: 0}")
@@ -229,11 +242,11 @@ func istioRoute(w *writer, t *target, name, match string, retried bool) {
 func linkerd(w *writer, t *target) {
 	w.line("apiVersion: linkerd.io/v1alpha2")
 	w.line("kind: ServiceProfile")
-	name := t.host
+	name := t.service()
 	if !strings.Contains(name, ".") {
 		name += ".default.svc.cluster.local"
 	}
-	w.line("metadata: {name: %s}", name)
+	w.line("metadata: {name: %s}", scalar(name))
 	w.line("spec:")
 	w.line("  routes:")
 	for method := range strings.SplitSeq(idempotent+"|POST|PATCH", "|") {
@@ -250,6 +263,7 @@ func linkerd(w *writer, t *target) {
 		max(int(float64(t.p.Budget.MinRetries)/t.p.Budget.Window.Seconds()), 1), milliseconds(t.p.Budget.Window))
 	w.lose("R-1", "no backoff", "retries go out at once; the budget alone holds them back")
 	w.lose("R-2", "no count of retries", "the budget and the time-out bound them")
+	w.lose("R-3", "no time-out for one attempt", "the time-out of the whole call")
 	w.lose("R-4", "statuses are not chosen", "every 5xx is retried, and neither 408 nor 429")
 	w.lose("R-5", "Retry-After is not read", "nothing")
 	if t.p.Idempotent {
@@ -258,4 +272,13 @@ func linkerd(w *writer, t *target) {
 		w.lose("R-6", "idempotency keys are not seen", "POST and PATCH are not retried")
 	}
 	w.lose("R-7", "the floor is a whole number of retries a second", "at least one a second may be sent")
+}
+
+// service is the host as a mesh knows it: a dependency without a URL is a service of
+// its name.
+func (t *target) service() string {
+	if t.host == t.name {
+		return resource(t.name)
+	}
+	return t.host
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,8 +13,12 @@ import (
 func nginx(w *writer, t *target) {
 	const tries = 2
 	w.line("upstream %s {", t.name)
-	w.line("    # A retry goes to another server: name them all.")
-	w.line("    server %s:%d max_fails=0;", t.host, t.port)
+	if len(t.servers) == 1 {
+		w.line("    # A retry goes to another server: name them all.")
+	}
+	for _, server := range t.servers {
+		w.line("    server %s max_fails=0;", server)
+	}
 	w.line("}")
 	w.line("")
 	w.line("server {")
@@ -23,9 +28,9 @@ func nginx(w *writer, t *target) {
 	if t.tls {
 		scheme = "https"
 		w.line("        proxy_ssl_verify on;")
-		w.line("        proxy_ssl_name %s;", t.host)
+		w.line("        proxy_ssl_name %s;", t.serverName)
 		w.line("        proxy_ssl_server_name on;")
-		w.line("        proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;")
+		w.line("        proxy_ssl_trusted_certificate %s;", path(t.ca))
 	}
 	w.line("        proxy_connect_timeout %s;", milliseconds(t.p.Connect))
 	w.line("        proxy_read_timeout %s;", milliseconds(t.attempt))
@@ -40,6 +45,7 @@ func nginx(w *writer, t *target) {
 		if t.retries > tries-1 {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
 		}
+		w.lose("R-3", "its time-out bounds when the last try begins, and not when it ends", "each try has a time-out between two reads")
 		if len(dropped) > 0 {
 			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
 		}
@@ -82,9 +88,15 @@ func haproxy(w *writer, t *target) {
 	}
 	tls := ""
 	if t.tls {
-		tls = " ssl verify required ca-file /etc/ssl/certs/ca-certificates.crt sni str(" + t.host + ") verifyhost " + t.host
+		tls = " ssl verify required ca-file " + path(t.ca) + " sni str(" + t.serverName + ") verifyhost " + t.serverName
 	}
-	w.line("    server %s %s:%d init-addr last,libc,none%s", t.name, t.host, t.port, tls)
+	for i, server := range t.servers {
+		name := t.name
+		if i > 0 {
+			name += "-" + strconv.Itoa(i+1)
+		}
+		w.line("    server %s %s init-addr last,libc,none%s", name, server, tls)
+	}
 }
 
 // haproxyWrites keeps writes without a key from being repeated. One that could not be
@@ -109,10 +121,18 @@ func haproxyWrites(w *writer, t *target) {
 	}
 }
 
+// path writes the name of a file as a word of nginx or HAProxy.
+func path(name string) string {
+	if isName(strings.ReplaceAll(name, "/", "")) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
 // milliseconds writes a duration as nginx, HAProxy and Linkerd read it.
 func milliseconds(d time.Duration) string {
 	if d%time.Second == 0 {
 		return seconds(d)
 	}
-	return strings.TrimSuffix(seconds(d*1000), "s") + "ms"
+	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 }

@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"math"
 	"testing"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
@@ -29,7 +30,7 @@ func TestEnvoy(t *testing.T) {
 		strictly(t, docs[0], &bootstrap)
 		validate(t, &bootstrap)
 		budget := bootstrap.GetStaticResources().GetClusters()[0].GetCircuitBreakers().GetThresholds()[0].GetRetryBudget()
-		if got, want := budget.GetBudgetPercent().GetValue(), 100*p.Budget.Ratio; got != want {
+		if got, want := budget.GetBudgetPercent().GetValue(), 100*p.Budget.Ratio; math.Abs(got-want) > 1e-6 {
 			t.Errorf("a budget of %v %%, want %v %%", got, want)
 		}
 		retried := 0

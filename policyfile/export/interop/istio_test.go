@@ -2,6 +2,8 @@ package interop
 
 import (
 	"encoding/json"
+	"math"
+	"regexp"
 	"testing"
 
 	networking "istio.io/api/networking/v1"
@@ -22,7 +24,7 @@ func TestIstio(t *testing.T) {
 		strictly(t, spec(t, docs[0], "VirtualService"), &service)
 		var rule networking.DestinationRule
 		strictly(t, spec(t, docs[1], "DestinationRule"), &rule)
-		if got, want := rule.GetTrafficPolicy().GetRetryBudget().GetPercent().GetValue(), 100*p.Budget.Ratio; got != want {
+		if got, want := rule.GetTrafficPolicy().GetRetryBudget().GetPercent().GetValue(), 100*p.Budget.Ratio; math.Abs(got-want) > 1e-6 {
 			t.Errorf("a budget of %v %%, want %v %%", got, want)
 		}
 		retried := 0
@@ -55,6 +57,9 @@ func TestIstio(t *testing.T) {
 	})
 }
 
+// kubeName is what Kubernetes takes for the name of such a resource.
+var kubeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
 // spec is that of a resource of Kubernetes.
 func spec(t *testing.T, data []byte, kind string) json.RawMessage {
 	t.Helper()
@@ -69,7 +74,7 @@ func spec(t *testing.T, data []byte, kind string) json.RawMessage {
 	if err := json.Unmarshal(data, &resource); err != nil {
 		t.Fatal(err)
 	}
-	if resource.APIVersion != "networking.istio.io/v1" || resource.Kind != kind || resource.Metadata.Name == "" {
+	if resource.APIVersion != "networking.istio.io/v1" || resource.Kind != kind || !kubeName.MatchString(resource.Metadata.Name) {
 		t.Fatalf("got %s %s %q, want a named %s", resource.APIVersion, resource.Kind, resource.Metadata.Name, kind)
 	}
 	return resource.Spec
