@@ -94,6 +94,7 @@ func (t *intake) open(in Input) {
 	switch {
 	case len(opened.Parts)+len(opened.Policies) > 0:
 		t.Files++
+	case in.Met && foreign.Program(in.Name): // most are no settings
 	case len(opened.Faults) == 0:
 		t.left = append(t.left, unread{in, opened})
 	}

@@ -15,13 +15,17 @@ var (
 	programs   = []string{"nginx", "haproxy", "envoy", "caddy", "sites-available", "sites-enabled", "conf.d"}
 )
 
+// Program reports whether a file is a program, which may hold settings. One that holds
+// none is nothing that was left unread.
+func Program(path string) bool { return strings.EqualFold(filepath.Ext(path), ".py") }
+
 // Candidate reports whether a file that is met in a folder may hold what is judged,
 // by its path alone: source code and pictures are not looked into.
 func Candidate(path string) bool {
 	path = strings.ToLower(filepath.ToSlash(path))
 	ext := filepath.Ext(path)
 	folder, base := filepath.Base(filepath.Dir(path)), filepath.Base(path)
-	if ext == ".py" {
+	if Program(path) {
 		return strings.Contains(base, "celery") || base == "settings.py" || base == "tasks.py" || folder == "settings"
 	}
 	// The file of AWS's SDKs; the one beside it holds secrets, and no settings.

@@ -118,6 +118,7 @@ func TestOpen(t *testing.T) {
 		{"settings of Celery in a config map", "c.yaml", "kind: ConfigMap\ndata:\n  celeryconfig.py: |\n    broker_url = 'x'\n    task_publish_retry = False\n", "celery"},
 		{"tasks of Celery", "shop/tasks.py", "from celery import shared_task\n@shared_task(max_retries=9)\ndef a(): pass\n", "celery"},
 		{"tasks that say nothing of retries", "shop/tasks.py", "from celery import shared_task\n@shared_task\ndef a(): retries = 9\n", ""},
+		{"an app whose settings are elsewhere", "shop/celery.py", "app.config_from_object('django.conf:settings', namespace='CELERY')\n@app.task(ignore_result=True)\ndef a(): pass\n", ""},
 		{"another program in Python", "settings.py", "task_routes = {}\nmax_retries = 9\n# celery: [\n", ""},
 		{"health check of Compose", "docker-compose.yml", "services:\n  a:\n    healthcheck: {test: [CMD, x], retries: 9}\n    deploy: {restart_policy: {max_attempts: 9}}\n", ""},
 		{"workflow of GitHub", ".github/workflows/ci.yml", "on: push\njobs:\n  a:\n    steps:\n      - {uses: x/retry@v3, with: {max_attempts: 9, retry_on: error}}\n    services: {db: {options: --health-retries 9}}\n", ""},

@@ -127,7 +127,7 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 	case ext == ".hcl":
 		o.hcl(data, pin, depth)
 	case !structured && caddyName(called) && o.spoken(called, data, pin): // it may begin with a brace
-	case ext == ".py":
+	case Program(called):
 		o.spoken(called, data, pin) // and nothing else
 	case ext == ".properties":
 		o.roots(tree.Properties(o.name, data), nil, pin, depth)
@@ -154,7 +154,7 @@ func (o *opener) ini(data []byte, pin *policyfile.Position, depth int) bool {
 // spoken looks for a product whose own notation a text is in.
 func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bool {
 	for _, p := range products {
-		if p.speaks == nil || o.format != "" && o.format != p.name {
+		if p.speaks == nil || o.format != "" && o.format != p.name || o.format == "" && Program(called) && p.name != "celery" {
 			continue
 		}
 		ok, fault := p.speaks(called, data)

@@ -40,3 +40,15 @@ app.conf.update(
 )
 def export(self, order: str = "max_retries=99") -> None:
     raise self.retry(max_retries=50)
+
+
+@app.task(**OPTIONS)
+def sweep() -> None: ...
+
+
+def settings_of_tests() -> dict:
+    return {
+        "broker_transport_options": {"visibility_timeout": 30, "max_retries": None},
+        "result_backend": "redis://localhost",
+        "task_annotations": {"shop.tasks.sync": {"max_retries": 2, "max_retries": 40, "default_retry_delay": DELAY}},
+    }
