@@ -156,7 +156,7 @@ func (r *reader) celeryKeeps(policy *tree.Node) {
 		r.add(d)
 		return
 	}
-	r.refuse(policy.At, "R-2", &d, "max_retries", "no max_retries in a retry_policy of result_backend_transport_options bounds it: Celery tries %d times again", celeryKept.retries)
+	r.unjudged(policy.At, d.Name, "nothing is said of how results in Redis are kept: Celery tries up to %d times again, unless result_backend_transport_options has a retry_policy", celeryKept.retries)
 	r.add(d, "max_retries")
 }
 

@@ -81,6 +81,8 @@ func TestGRPC(t *testing.T) {
 			[]string{"quiet 1\n", "1  refused: gRPC refuses the whole service config: maxAttempts is not", "initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes is empty"},
 			[]string{"a.B [a.B]"},
 		},
+		{"a name twice", "c.json", config(`{"service": "a.B"}, {"service": "a.B"}`, policy), []string{"quiet 1\n", "refused: gRPC refuses the whole service config: the name a.B stands twice"}, nil},
+		{"a method without a service", "c.json", config(`{"method": "C"}`, policy), []string{"quiet 1\n", "refused: gRPC refuses the whole service config: the method C has no service"}, []string{"all-methods ["}},
 		{"a duration in milliseconds", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "0.1s", "100ms", 1)), []string{"refused: gRPC refuses the whole service config: initialBackoff is not"}, []string{"a.B [a.B]"}},
 		{"a timeout in milliseconds", "c.json", strings.Replace(config(`{"service": "a.B"}`, policy), "5s", "5000ms", 1), []string{"refused: gRPC refuses the whole service config: timeout is not"}, []string{"a.B [a.B]"}},
 		{"no code of gRPC's", "c.json", config(`{"service": "a.B"}`, strings.Replace(policy, "UNAVAILABLE", "TIMEOUT", 1)), []string{"refused: gRPC refuses the whole service config: TIMEOUT is no status code"}, []string{"a.B [a.B]"}},

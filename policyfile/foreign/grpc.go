@@ -34,7 +34,7 @@ func (r *reader) grpc() {
 		if inner := root.Path("service_config"); inner != nil {
 			root, choice = inner, grpcChoice(part.Root)
 		}
-		throttling := root.Path("retry_throttling")
+		throttling, twice := root.Path("retry_throttling"), map[string]bool{}
 		for _, method := range root.Path("method_config").List() {
 			names := grpcNames(method)
 			if len(names) == 0 {
@@ -42,6 +42,11 @@ func (r *reader) grpc() {
 				r.unjudged(method.At, "", "a method config without names holds for no method: for all of them its name is {}")
 			}
 			for _, name := range names {
+				if twice[name.route] || name.service == "" && name.method != "" {
+					r.grpcName(name, method)
+					continue
+				}
+				twice[name.route] = true
 				name.route = strings.TrimSpace(name.route + choice)
 				r.grpcMethod(name, method, throttling)
 			}
@@ -188,7 +193,7 @@ func grpcNames(n *tree.Node) (names []grpcName) {
 		name := grpcName{service: node.Get("service").Text(), method: node.Get("method").Text()}
 		switch {
 		case name.service == "":
-			name.method, name.route = "", "all-methods"
+			name.route = "all-methods"
 		case name.method == "":
 			name.route = name.service
 		default:

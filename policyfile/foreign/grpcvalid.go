@@ -26,12 +26,30 @@ func (r *reader) grpcValid(d *policyfile.Dependency, method, policy, throttling 
 			wrong = append(wrong, "tokenRatio is not a number over 0")
 		}
 	}
-	// One is enough for gRPC, and for the reader.
-	refused := slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Field == "refused" })
-	if len(wrong) > 0 && !refused {
-		r.refuse(policy.At, "", d, "refused", "gRPC refuses the whole service config: %s", strings.Join(wrong, ", "))
+	if len(wrong) > 0 {
+		r.grpcRefuses(policy.At, d, strings.Join(wrong, ", "))
 	}
 	return len(wrong) == 0
+}
+
+// grpcRefuses records why a client refuses a service config. One reason is enough for
+// gRPC, and for the reader.
+func (r *reader) grpcRefuses(at policyfile.Position, d *policyfile.Dependency, wrong string) {
+	if !slices.ContainsFunc(r.result(at.File).Refused, func(f *policyfile.Fault) bool { return f.Field == "refused" }) {
+		r.refuse(at, "", d, "refused", "gRPC refuses the whole service config: %s", wrong)
+	}
+}
+
+// grpcName records a name that no method config may have: one that stands twice, or a
+// method without its service.
+func (r *reader) grpcName(name grpcName, method *tree.Node) {
+	d := policyfile.Dependency{Name: name.route, Route: name.route, At: method.At, Protocol: "grpc"}
+	wrong := "the name " + name.route + " stands twice"
+	if name.service == "" && name.method != "" {
+		wrong = "the method " + name.method + " has no service"
+	}
+	r.grpcRefuses(method.At, &d, wrong)
+	r.quiet(method.At)
 }
 
 // grpcWrong says what is wrong with a policy, of which codes is the list of statuses.
