@@ -212,7 +212,7 @@ func (r *run) classes(d *policyfile.Dependency) {
 		if !ok {
 			at, from = d.At, " by profile "+d.Profile
 		}
-		f := r.add("FC306", at, d.Name, "%s retries %s%s: the same request gets the same answer", d.Name, label, from)
+		f := r.add("FC306", at, d.Name, "%s retries %s%s: the same request gets the same response", d.Name, label, from)
 		f.Key = label
 	}
 }

@@ -201,7 +201,7 @@ var table = []report.Rule{
 	{
 		ID: "FC306", Name: "non-retryable-retried", Standard: "R-4", Severity: fail, Waivable: true,
 		Summary: "a failure that repeats itself is retried",
-		Why:     "The same request gets the same answer: 400, 401, 403, 404, 409 and 422 do not go away.",
+		Why:     "The same request gets the same response: 400, 401, 403, 404, 409 and 422 do not go away.",
 		Fix:     "Drop the override.",
 	},
 	{

@@ -216,7 +216,7 @@ func (r *reader) caddyMatches(d *policyfile.Dependency, matches []caddyMatch) {
 		}
 		if strings.Contains(text, "status_code") {
 			for _, status := range terminalStatus.FindAllString(text, -1) {
-				r.refuse(m.at, "R-4", d, "classify.http_"+status, "%s is tried again: the same request gets the same answer", status)
+				r.refuse(m.at, "R-4", d, "classify.http_"+status, "%s is tried again: the same request gets the same response", status)
 			}
 		}
 	}

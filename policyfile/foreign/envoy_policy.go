@@ -140,7 +140,7 @@ func (r *reader) conditions(d *policyfile.Dependency, on, codes *tree.Node, idem
 func (r *reader) statuses(d *policyfile.Dependency, codes *tree.Node) {
 	for _, c := range codes.List() {
 		if slices.Contains(never, c.Text()) {
-			r.refuse(c.At, "R-4", d, "classify.http_"+c.Text(), "%s is retried: the same request gets the same answer", c.Text())
+			r.refuse(c.At, "R-4", d, "classify.http_"+c.Text(), "%s is retried: the same request gets the same response", c.Text())
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
 		}
 		for _, status := range never {
 			if accepts(h, status) {
-				r.refuse(h.At, "R-4", d, "classify.http_"+status, "%s is retried: the same request gets the same answer", status)
+				r.refuse(h.At, "R-4", d, "classify.http_"+status, "%s is retried: the same request gets the same response", status)
 			}
 		}
 	}

@@ -160,7 +160,7 @@ var grpcNever = []string{"INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "
 func (r *reader) grpcCodes(d *policyfile.Dependency, n *tree.Node) {
 	for _, c := range n.List() {
 		if code := grpcCode(c); slices.Contains(grpcNever, code) {
-			r.refuse(c.At, "R-4", d, "classify.grpc_"+code, "%s is retried: the same request gets the same answer", code)
+			r.refuse(c.At, "R-4", d, "classify.grpc_"+code, "%s is retried: the same request gets the same response", code)
 		}
 	}
 }

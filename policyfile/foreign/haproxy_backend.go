@@ -202,7 +202,7 @@ func (r *reader) retryOn(d *policyfile.Dependency, on configLine, p *proxy) (rep
 	}
 	for _, word := range on.words[1:] {
 		if slices.Contains(never, word) {
-			r.refuse(on.at, "R-4", d, "classify.http_"+word, "%s is tried again: the same request gets the same answer", word)
+			r.refuse(on.at, "R-4", d, "classify.http_"+word, "%s is tried again: the same request gets the same response", word)
 		}
 		if unset(word) {
 			r.unjudged(on.at, d.Name, "%s: retry-on %s is not known here", d.Name, word)

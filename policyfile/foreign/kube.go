@@ -74,7 +74,7 @@ func terminal(word string) (found []string) {
 // terminals refuses the statuses of a word that R-4 forbids to retry.
 func (r *reader) terminals(at policyfile.Position, d *policyfile.Dependency, word string) {
 	for _, status := range terminal(word) {
-		r.refuse(at, "R-4", d, "classify.http_"+status, "%s is retried: the same request gets the same answer", status)
+		r.refuse(at, "R-4", d, "classify.http_"+status, "%s is retried: the same request gets the same response", status)
 	}
 }
 

@@ -71,7 +71,7 @@ func (u *nginxUnit) words(words []string, at policyfile.Position) {
 		case unset(word):
 			u.note(at, d.Name, fmt.Sprintf("%s_next_upstream %s is not known here", u.module.prefix, word))
 		case ok && slices.Contains(never, status), word == "not_found":
-			u.r.refuse(at, "R-4", d, "classify."+word, "%s is tried again: the same request gets the same answer", word)
+			u.r.refuse(at, "R-4", d, "classify."+word, "%s is tried again: the same request gets the same response", word)
 		// Without this word nginx repeats no POST, LOCK or PATCH.
 		case word == "non_idempotent" && u.writes == writesArrive:
 			u.r.refuse(at, "R-6", d, "methods", "non_idempotent repeats POST, with or without an Idempotency-Key")
