@@ -16,6 +16,7 @@ import (
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/check/find"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/internal/report"
 	"github.com/forbear-go/forbear/lint/settings"
 	"github.com/forbear-go/forbear/policyfile/check"
@@ -134,7 +135,14 @@ func (q *gate) register(f *flag.FlagSet) {
 	// findings begins.
 	f.StringVar(&q.writeBaseline, "write-baseline", "", "write what is found into this `file`, and pass")
 	f.StringVar(&q.explain, "explain", "", "tell what a finding's `id` means, and end")
-	f.StringVar(&q.from, "from", "", "what `format` the files have: forbear, "+strings.Join(foreign.Formats(), ", ")+" (default: by their contents)")
+	formats := append([]string{"forbear"}, foreign.Formats()...)
+	f.Func("from", "what `format` the files have: "+strings.Join(formats, ", ")+" (default: by their contents)", func(v string) error {
+		if !slices.Contains(formats, v) {
+			return fmt.Errorf("unknown format %q%s", v, nearest.Hint(v, formats, ": want "+strings.Join(formats, ", ")))
+		}
+		q.from = v
+		return nil
+	})
 	f.BoolVar(&q.strict, "strict", false, "fail on warnings, and on files of a folder that are not recognized and have settings for retries")
 	f.BoolVar(&q.checklist, "checklist", false, "answer the review questions, with evidence")
 	f.StringVar(&q.metrics, "metrics", "", "for --checklist: scrape this `URL`")

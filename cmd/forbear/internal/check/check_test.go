@@ -45,6 +45,7 @@ func TestCheckExitCodes(t *testing.T) {
 		{"not there", []string{pass + ".none"}, 2},
 		{"no file", nil, 2},
 		{"unknown format", []string{"-o", "xml", pass}, 2},
+		{"unknown format of the files", []string{"--from", "nginxx", pass}, 2},
 		{"over the amplification", []string{"--max-amplification", "1.1", pass}, 1},
 		{"within the amplification", []string{"--max-amplification", "1.2", pass}, 0},
 		{"no amplification at all", []string{"--max-amplification", "NaN", pass}, 2},
