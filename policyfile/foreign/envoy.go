@@ -180,7 +180,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	d.Service = serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
 		e.envoyBudget(&d, cluster, several, x.action.Get("priority").Text(), place)
-		e.tls(&d, cluster)
+		e.handshakes(&d, cluster, x.words(x.policy.Path("retry_on").Text())...)
 	}
 	e.add(d)
 }

@@ -127,15 +127,17 @@ func (e *envoyReader) otherClusters() {
 
 // tls looks for a cluster that accepts any certificate. Envoy
 // does so unless it is given something to validate against. A cluster without TLS is
-// not judged here: the mesh may encrypt below it.
-func (e *envoyReader) tls(d *policyfile.Dependency, cluster *tree.Node) {
+// not judged here: the mesh may encrypt below it. verified reports whether a certificate
+// may be refused at all.
+func (e *envoyReader) tls(d *policyfile.Dependency, cluster *tree.Node) (verified bool) {
 	e.seen[cluster] = true
+	context := func(n *tree.Node) { verified = e.upstreamTLS(d, n) || verified }
 	judge := func(n *tree.Node) bool {
 		if n == nil {
 			return true
 		}
 		if n.Path("common_tls_context") != nil || strings.HasSuffix(n.Get("@type").Text(), ".UpstreamTlsContext") {
-			e.upstreamTLS(d, n)
+			context(n)
 			return false
 		}
 		return true
@@ -145,14 +147,15 @@ func (e *envoyReader) tls(d *policyfile.Dependency, cluster *tree.Node) {
 	cluster.Path("transport_socket").Walk(judge)
 	cluster.Path("transport_socket_matches").Walk(judge)
 	if old := cluster.Path("tls_context"); old != nil {
-		e.upstreamTLS(d, old)
+		context(old)
 	}
 	socket := cluster.Path("transport_socket")
 	config := cmp.Or(socket.Path("typed_config"), socket.Get("config"))
 	// A TLS socket without a word of configuration verifies nothing either.
 	if strings.HasSuffix(socket.Get("name").Text(), "tls") && !config.Has("@type") && config.Path("common_tls_context") == nil {
-		e.upstreamTLS(d, socket)
+		context(socket)
 	}
+	return verified
 }
 
 // validators are what a certificate may be validated against. SAN matchers alone are
@@ -162,12 +165,11 @@ var validators = []string{
 	"verify_certificate_spki", "custom_validator_config",
 }
 
-// upstreamTLS judges one TLS context. What is fetched at run time, by SDS or from a
-// provider, is taken as good.
-func (r *reader) upstreamTLS(d *policyfile.Dependency, tls *tree.Node) {
+// upstreamTLS judges one TLS context, and reports whether it verifies certificates. What
+// is fetched at run time, by SDS or from a provider, is taken as good.
+func (r *reader) upstreamTLS(d *policyfile.Dependency, tls *tree.Node) (verified bool) {
 	common := tls.Path("common_tls_context")
 	combined := common.Path("combined_validation_context")
-	verified := false
 	for _, key := range []string{
 		"validation_context_sds_secret_config", "validation_context_certificate_provider", "validation_context_certificate_provider_instance",
 	} {
@@ -176,7 +178,7 @@ func (r *reader) upstreamTLS(d *policyfile.Dependency, tls *tree.Node) {
 	for _, context := range []*tree.Node{common.Path("validation_context"), combined.Path("default_validation_context")} {
 		if v := context.Path("trust_chain_verification"); v.Text() == "ACCEPT_UNTRUSTED" {
 			r.once(v.At, "R-9", d, "tls.verify", "ACCEPT_UNTRUSTED switches the verification of certificates off")
-			return
+			return false
 		}
 		if v := context.Path("allow_expired_certificate"); v.True() {
 			r.once(v.At, "R-9", d, "tls.verify", "certificates that have expired are accepted")
@@ -185,6 +187,17 @@ func (r *reader) upstreamTLS(d *policyfile.Dependency, tls *tree.Node) {
 	}
 	if !verified {
 		r.once(tls.At, "R-9", d, "tls.verify", "without a trusted CA in a validation_context Envoy accepts any certificate")
+	}
+	return verified
+}
+
+// handshakes judges the certificates of a cluster, and notes where one that is refused is
+// asked for again: to these conditions that is a connection which failed.
+func (e *envoyReader) handshakes(d *policyfile.Dependency, cluster *tree.Node, words ...string) {
+	if e.tls(d, cluster) && slices.ContainsFunc(words, func(w string) bool {
+		return slices.Contains([]string{"connect-failure", "reset", "5xx", "gateway-error"}, w)
+	}) {
+		e.cannot(d, "R-9", "", "Envoy connects again when a certificate is refused, which is a failed connection to it")
 	}
 }
 
@@ -216,7 +229,7 @@ func (e *envoyReader) tcp(n, attempts *tree.Node) {
 			e.cannot(&d, "R-1", "", "Envoy's TCP proxy connects again at once, unless it has backoff_options")
 		}
 		e.cannot(&d, "R-7", "budget", "Envoy's TCP proxy has no retry budget")
-		e.tls(&d, cluster)
+		e.handshakes(&d, cluster, "connect-failure")
 		e.add(d)
 	}
 }

@@ -77,7 +77,7 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 	d.Service = serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
 		e.envoyBudget(&d, cluster, several, "", place)
-		e.tls(&d, cluster)
+		e.handshakes(&d, cluster, x.words(x.policy.Path("retry_on").Text())...)
 	}
 	e.add(d)
 }

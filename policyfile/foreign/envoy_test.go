@@ -224,3 +224,24 @@ func TestEnvoyClusters(t *testing.T) {
 		t.Errorf("%d findings about the budget of one cluster:\n%s", got, strings.Join(lines, "\n"))
 	}
 }
+
+// A certificate that is refused is a failed connection to Envoy, which it retries with
+// those.
+func TestEnvoyHandshakes(t *testing.T) {
+	const text = "virtual_hosts: [{domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a, retry_policy: {retry_on: ON, retriable_status_codes: [503]}}}]}]\n---\nname: a\nload_assignment: {}\ntls_context: {common_tls_context: {validation_context: {CONTEXT}}}\n"
+	const ca = "trusted_ca: {filename: /ca}"
+	for _, tt := range []struct {
+		on, context string
+		noted       bool
+	}{
+		{"connect-failure", ca, true},
+		{"5xx", ca, true},
+		{"retriable-status-codes", ca, false},
+		{"connect-failure", "", false}, // none is refused
+	} {
+		got := said("e.yaml", strings.NewReplacer("ON", tt.on, "CONTEXT", tt.context).Replace(text))
+		if strings.Contains(got, "cannot R-9") != tt.noted {
+			t.Errorf("%s with %q: got %s", tt.on, tt.context, got)
+		}
+	}
+}
