@@ -71,6 +71,9 @@ func (r *reader) dotnet() {
 		for _, p := range sections {
 			r.polly(pollyName(part.Path, p.Key), p, part.Root)
 		}
+		if v := part.Root.Fold("Hedging", "MaxHedgedAttempts"); v != nil {
+			r.unjudged(v.At, "", "hedging sends a request again, %s times, while the first one is under way: it is not judged", v.Text())
+		}
 	}
 }
 

@@ -105,6 +105,7 @@ func TestOpen(t *testing.T) {
 		{"redrive policy of a queue", "t.yaml", "Properties:\n  RedrivePolicy: {maxReceiveCount: 9}\n  RetryPolicy: {MaximumRetryAttempts: 9}\n", ""},
 		{"policy of Temporal", "t.yaml", "a: {retryPolicy: {maximumAttempts: 9, backoffCoefficient: 2}}\n", "temporal"},
 		{"settings of Temporal's server", "d.yaml", "#history.defaultActivityRetryPolicy:\nfrontend.rps:\n  - value: 9\nsystem.template:\n  - value: http://localhost/{{.Name}}\n    constraints: {}\n", "temporal"},
+		{"policy of Temporal with a limit alone", "t.yaml", "a: {retryPolicy: {maximumAttempts: 50}}\n", "temporal"},
 		{"policy with a key of Temporal's", "t.yaml", "a: {retryPolicy: {maximumAttempts: 9, interval: 2}}\n", ""},
 		{"sidekiq by its limit", "jobs.yml", ":max_retries: 9\n:queues: [a]\n", "sidekiq"},
 		{"sidekiq by its name", "config/sidekiq.yml", "concurrency: 5\n", "sidekiq"},

@@ -140,6 +140,7 @@ func (r *reader) kumaUnit(d policyfile.Dependency, n, total *tree.Node) {
 	responded := true
 	if d.Protocol == "grpc" {
 		d.Policy.Kind = forbear.GRPC // no condition of Kuma's is terminal
+		r.grpcWrites(&d, grpcName{service: d.Name}, d.At)
 	} else {
 		responded = r.kumaConditions(&d, n)
 	}

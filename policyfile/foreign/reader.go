@@ -128,11 +128,14 @@ func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string
 }
 
 // duration reads a duration that the file may leave out: what into has then is the
-// default. One that cannot be read is zero.
+// default. One that cannot be read, as a template's variable, is zero and a note.
 func (r *reader) duration(d *policyfile.Dependency, field string, n *tree.Node, into *time.Duration) {
 	if n = given(n); n != nil {
 		d.SetPlace(field, n.At)
-		*into, _ = n.Span()
+		ok := false
+		if *into, ok = n.Span(); !ok {
+			r.unjudged(n.At, d.Name, "%s: %q is no duration, and what it says is not known", d.Name, n.Text())
+		}
 	}
 }
 

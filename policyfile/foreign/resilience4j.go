@@ -180,7 +180,7 @@ func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
 		covered := slices.ContainsFunc(ignored, func(i *tree.Node) bool {
 			return name == called(i) || strings.HasPrefix(name, called(i)+"$")
 		})
-		short := name[strings.LastIndexAny(name, ".$")+1:]
+		short := short(name)
 		every = every || slices.Contains(broadErrors, short)
 		switch {
 		case covered:
@@ -190,10 +190,26 @@ func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
 			r.refuse(n.At, "R-9", d, "classify."+short, "%s is retried: a certificate error is no fault that goes away", short)
 		}
 	}
+	// Instances may share a list: it is noted once.
+	noted := func(n *tree.Node) bool {
+		return slices.ContainsFunc(r.result(n.At.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == n.At })
+	}
+	tls := slices.IndexFunc(list, func(n *tree.Node) bool { return slices.Contains(ioErrors, short(called(n))) })
+	if tls >= 0 && !every && !noted(list[tls]) && !slices.ContainsFunc(ignored, func(n *tree.Node) bool {
+		return strings.HasPrefix(short(called(n)), "SSL") || slices.Contains(ioErrors, short(called(n)))
+	}) {
+		r.unjudged(list[tls].At, d.Name, "%s is retried, which certificate errors are too (R-9): add SSLException to ignoreExceptions", short(called(list[tls])))
+	}
 	if every && len(ignored) == 0 {
 		r.unjudged(d.At, d.Name, "%s retries exceptions of every kind: certificate errors (R-9) too, and 4xx where the client throws them (R-4)", d.Name)
 	}
 }
+
+// short is the name of a class without its package.
+func short(name string) string { return name[strings.LastIndexAny(name, ".$")+1:] }
+
+// ioErrors are exceptions of which those about certificates are a kind, or a cause.
+var ioErrors = []string{"IOException", "UncheckedIOException", "ResourceAccessException"}
 
 // broadErrors are exceptions that stand for so many others that they exclude nothing.
 var broadErrors = []string{

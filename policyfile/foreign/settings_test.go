@@ -35,7 +35,7 @@ func TestTimes(t *testing.T) {
 }
 
 func TestResilience4j(t *testing.T) {
-	const fine = "retryExceptions: [java.io.IOException]"
+	const fine = "retryExceptions: [java.io.IOException], ignoreExceptions: [javax.net.ssl.SSLException]"
 	for _, tt := range []struct {
 		name, file, text string
 		want, not        []string
@@ -59,6 +59,7 @@ func TestResilience4j(t *testing.T) {
 		{"random", "a.yml", "resilience4j.retry.instances.a: {enableExponentialBackoff: true, enableRandomizedWait: true}", []string{"cannot R-1"}, []string{"R-1 backoff"}},
 		{"from the environment", "a.yml", "resilience4j.retry.instances.a.maxAttempts: ${A:${B:4}}", []string{"x4 at least", "up to the environment; 4 attempts"}, nil},
 		{"one attempt, or what the environment says", "a.yml", "resilience4j.retry.instances.a.maxAttempts: ${A:1}", []string{"a [] x1 at least"}, nil},
+		{"certificate errors among others", "a.yml", "resilience4j: {retry: {configs: {c: {retryExceptions: [java.io.IOException]}}, instances: {a: {baseConfig: c}, b: {baseConfig: c}}}}", []string{"note 1: IOException is retried, which certificate errors are too"}, nil},
 		{"a limit of time", "a.yml", "resilience4j: {retry: {instances: {a: {" + fine + "}}}, timelimiter: {instances: {a: {}}}}", []string{"attempt 1s"}, nil},
 		{"ignored", "a.yml", "resilience4j.retry.instances.a: {retryExceptions: ['c.HttpClientErrorException$NotFound'], ignoreExceptions: [c.HttpClientErrorException]}", []string{"x3"}, []string{"R-4"}},
 		{"4xx and certificates", "a.yml", "resilience4j.retry.instances.a.retryExceptions: c.HttpClientErrorException, javax.net.ssl.SSLException, c.HttpClientErrorException.TooManyRequests", []string{"R-4 classify.HttpClientErrorException", "R-9 classify.SSLException"}, []string{"TooMany"}},
@@ -157,5 +158,26 @@ func TestAWS(t *testing.T) {
 		if Candidate(path) != want {
 			t.Errorf("Candidate(%q) is not %v", path, want)
 		}
+	}
+}
+
+// What is not read of retries is said, and what is switched off is not.
+func TestUnreadSettings(t *testing.T) {
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{
+			"of Spring's other parts, and of the program", "a.yml", "spring: {application: {name: a}, cloud: {consul: {retry: {max-attempts: 50}}, vault: {retry: {enabled: false}}}, kafka: {producer: {retries: 50}, retry: {topic: {enabled: false}}}}\napp: {retry: {max-attempts: 50}, retries: 0, retry-on: false}\n",
+			[]string{"spring.cloud.consul.retry says something of retries", "spring.kafka.producer.retries says", "app.retry says"},
+			[]string{"vault", "app.retries", "app.retry-on", "topic"},
+		},
+		{"hedging of .NET", "a.json", `{"Retry": {"MaxRetryAttempts": 3, "UseJitter": true, "BackoffType": "Exponential"}, "Hedging": {"MaxHedgedAttempts": 10}}`, []string{"hedging sends a request again, 10 times"}, nil},
+		{"hedging alone", "a.yml", "spring: {application: {name: a}}\nhedging: {maxHedgedAttempts: 10}\n", []string{"hedging.maxHedgedAttempts says something of retries"}, nil},
+		{"a duration of a template", "t.yaml", "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{timeout: $T, retries: {attempts: 2}, route: [{destination: {host: a}}]}]}\n", []string{`a: "$T" is no duration, and what it says is not known`}, nil},
+		{"writes of gRPC in Kuma", "k.yaml", "type: MeshRetry\nname: r\nspec: {to: [{targetRef: {kind: MeshService, name: a}, default: {grpc: {}}}]}\n", []string{"every method of a is retried"}, nil},
+		{"servers whose certificates are not verified", "t.yaml", "apiVersion: traefik.io/v1alpha1\nkind: ServersTransport\nmetadata: {name: s, namespace: n}\nspec: {insecureSkipVerify: true}\n", []string{"R-9 tls.verify"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
 	}
 }

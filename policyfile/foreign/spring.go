@@ -49,6 +49,7 @@ func (r *reader) spring() {
 		r.springBalancer(doc)
 		r.springListeners(doc)
 		r.springTemplates(doc)
+		r.springUnread(doc)
 	}
 }
 

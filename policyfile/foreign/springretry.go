@@ -122,20 +122,20 @@ func (r *reader) springKafka(doc springDoc) {
 }
 
 // springStream reads the consumers of Spring Cloud Stream, each of which makes three
-// attempts unless it says otherwise.
+// attempts unless it says otherwise, or the defaults of all.
 func (r *reader) springStream(doc springDoc) {
 	path := []string{"spring", "cloud", "stream"}
-	bindings := doc.scope[0].Fold(append(path, "bindings")...)
-	if bindings == nil {
-		return
-	}
-	for _, p := range bindings.Pairs {
-		if t, ok := doc.boot(p.Key, forbear.Event, append(path, "bindings", p.Key, "consumer")...); ok {
+	section := func(name string, keys ...string) {
+		if t, ok := doc.boot(name, forbear.Event, append(path, keys...)...); ok {
 			t.s = append(t.s, doc.scope.at(append(path, "default", "consumer")...)...)
 			t.first, t.factor, t.most, t.multiplier = "back-off-initial-interval", "back-off-multiplier", "back-off-max-interval", 2
 			r.springTemplate(t, false)
 		}
 	}
+	for _, p := range doc.scope[0].Fold(append(path, "bindings")...).Fields() {
+		section(p.Key, "bindings", p.Key, "consumer")
+	}
+	section("stream consumers", "default", "consumer")
 }
 
 // springTemplates reads the retries of clients whose callers wait.

@@ -17,8 +17,8 @@ const (
 	temporalLongest     = 100
 )
 
-// temporalKeys are the settings of a retry policy. One of them alone might be another
-// program's.
+// temporalKeys are the settings of a retry policy. One of them beside others' might be
+// another program's.
 var temporalKeys = []string{"maximumAttempts", "initialInterval", "backoffCoefficient", "maximumInterval", "nonRetryableErrorTypes"}
 
 // claimsTemporal knows a map by its retry policy, and the dynamic configuration of a
@@ -31,7 +31,7 @@ func claimsTemporal(n *tree.Node) bool {
 				found++
 			}
 		}
-		return found > 1
+		return found > 1 || found == 1 && len(policy.Pairs) == 1
 	}
 	settings := 0
 	for _, p := range n.Pairs {

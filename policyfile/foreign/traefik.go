@@ -20,7 +20,7 @@ const traefikRouters = "traefik.ingress.kubernetes.io/router.middlewares"
 // its file provider, the containers with its labels, and the file of version 1.
 func claimsTraefik(n *tree.Node) bool {
 	for _, group := range traefikGroups {
-		if resource(n, group, "Middleware", "IngressRoute") {
+		if resource(n, group, "Middleware", "IngressRoute", "ServersTransport", "ServersTransportTCP") {
 			return n.Has("spec")
 		}
 	}
@@ -84,6 +84,8 @@ func (r *reader) traefik() {
 		switch {
 		case n.Get("kind").Text() == "Middleware" && n.Has("spec"):
 			m.middleware(crdName(n.Get("metadata"), ""), n.Get("spec"), strings.HasPrefix(n.Get("apiVersion").Text(), traefikGroups[1]))
+		case strings.HasPrefix(n.Get("kind").Text(), "ServersTransport"):
+			r.traefikTransport(n)
 		case n.Get("kind").Text() == "IngressRoute":
 			m.ingressRoute(n)
 		case annotation(n, traefikRouters) != nil:

@@ -41,6 +41,17 @@ func (r *reader) traefikDynamic(m *traefikMesh, n *tree.Node, container string) 
 	}
 }
 
+// traefikTransport judges how the certificates of servers are verified.
+func (r *reader) traefikTransport(n *tree.Node) {
+	d := policyfile.Dependency{Name: crdName(n.Get("metadata"), ""), At: n.At}
+	for _, v := range []*tree.Node{n.Get("spec").Get("insecureSkipVerify"), n.Get("spec").Get("tls").Get("insecureSkipVerify")} {
+		if v.True() {
+			r.refuse(v.At, "R-9", &d, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+		}
+	}
+	r.quiet(n.At)
+}
+
 func (m *traefikMesh) use(middlewares *tree.Node, by string, unit policyfile.Dependency) {
 	use := traefikUse{unit: unit}
 	for _, n := range listed(middlewares) {
