@@ -91,8 +91,13 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, sever
 // budget without one means the default of 20 %.
 func (r *reader) share(d *policyfile.Dependency, budget, percentage *tree.Node) {
 	share, from := envoyPercent, budget
-	if percentage != nil {
-		share, _ = percentage.Number()
+	if percentage = given(percentage); percentage != nil {
+		ok := false
+		if share, ok = percentage.Number(); !ok {
+			d.Lacks = append(d.Lacks, "budget")
+			r.unjudged(percentage.At, d.Name, "%s: %q is no number, and the budget's share is not known", d.Name, percentage.Text())
+			return
+		}
 		from = percentage
 	}
 	d.SetPlace("budget", budget.At)

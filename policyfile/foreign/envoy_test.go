@@ -195,6 +195,7 @@ func TestEnvoyClusters(t *testing.T) {
 		{"budget of another priority", tls("circuit_breakers", "{thresholds: [{priority: HIGH, retry_budget: {}}]}"), "R-7 budget"},
 		{"budget by default", tls("circuit_breakers", "{thresholds: [{retry_budget: {}}]}"), "a: 1|-R-7"},
 		{"budget over the share", tls("circuit_breakers", "{thresholds: [{retry_budget: {budget_percent: {value: 50}}}]}"), "R-7 budget.ratio"},
+		{"a share that is not known", tls("circuit_breakers", "{thresholds: [{retry_budget: {budget_percent: {value: $P}}}]}"), "unjudged a: \"$P\" is no number"},
 		{"a floor that is none", tls("circuit_breakers", "{thresholds: [{retry_budget: {min_retry_concurrency: 1000}}]}"), "R-7 budget.min_retries"},
 		{"v3 without a CA", socket(v3, "validation_context: {}"), "R-9 tls.verify"},
 		{"v3 with a CA", socket(v3, "validation_context: {trusted_ca: {filename: /ca}}"), "-R-9"},

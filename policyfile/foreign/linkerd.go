@@ -199,9 +199,13 @@ func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
 	if n != nil {
 		at = n.At
 		d.SetPlace("budget", n.At)
-		if v, ok := n.Get("retryRatio").Number(); ok {
-			d.SetPlace("budget.ratio", n.Get("retryRatio").At)
+		share := given(n.Get("retryRatio"))
+		if v, ok := share.Number(); ok {
+			d.SetPlace("budget.ratio", share.At)
 			d.Policy.Budget.Ratio = min(v, 1)
+		} else if share != nil {
+			d.Lacks = append(d.Lacks, "budget")
+			r.unjudged(share.At, d.Name, "%s: %q is no number, and the budget's share is not known", d.Name, share.Text())
 		}
 		if v, ok := n.Get("minRetriesPerSecond").Number(); ok {
 			floor, at = v, n.Get("minRetriesPerSecond").At

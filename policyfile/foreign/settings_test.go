@@ -175,6 +175,7 @@ func TestUnreadSettings(t *testing.T) {
 		{"hedging of .NET", "a.json", `{"Retry": {"MaxRetryAttempts": 3, "UseJitter": true, "BackoffType": "Exponential"}, "Hedging": {"MaxHedgedAttempts": 10}}`, []string{"hedging sends a request again, 10 times"}, nil},
 		{"hedging alone", "a.yml", "spring: {application: {name: a}}\nhedging: {maxHedgedAttempts: 10}\n", []string{"hedging.maxHedgedAttempts says something of retries"}, nil},
 		{"a duration of a template", "t.yaml", "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{timeout: $T, retries: {attempts: 2}, route: [{destination: {host: a}}]}]}\n", []string{`a: "$T" is no duration, and what it says is not known`}, nil},
+		{"a share of a template", "t.yaml", "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: a}\nspec: {retryBudget: {retryRatio: $R, minRetriesPerSecond: 1}, routes: [{isRetryable: true, condition: {method: GET}}]}\n", []string{`a: "$R" is no number, and the budget's share is not known`}, nil},
 		{"writes of gRPC in Kuma", "k.yaml", "type: MeshRetry\nname: r\nspec: {to: [{targetRef: {kind: MeshService, name: a}, default: {grpc: {}}}]}\n", []string{"every method of a is retried"}, nil},
 		{"servers whose certificates are not verified", "t.yaml", "apiVersion: traefik.io/v1alpha1\nkind: ServersTransport\nmetadata: {name: s, namespace: n}\nspec: {insecureSkipVerify: true}\n", []string{"R-9 tls.verify"}, nil},
 	} {
