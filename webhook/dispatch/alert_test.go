@@ -53,12 +53,14 @@ func TestAlertsAreDelivered(t *testing.T) {
 			return 200
 		}
 		s := &memstore.Store{}
-		_, a := alerting(t, s, r, secret)
+		// Before the alerter runs: one that takes the alert in between leaves the rest of
+		// them to a second one.
 		for range 7 {
 			if err := s.Raise(t.Context(), deadletter.Alert{Queue: "orders", Reason: "exhausted", Letter: "l1", Detail: "http_503"}); err != nil {
 				t.Fatal(err)
 			}
 		}
+		_, a := alerting(t, s, r, secret)
 		time.Sleep(10 * time.Minute)
 		if h := a.Health()[1]; h.Healthy || !strings.Contains(h.Error, "failing since") {
 			t.Errorf("while the receiver is down: %+v", h)
