@@ -49,7 +49,7 @@ func (o *opener) holds(called string, text []byte, depth int) bool {
 	}
 	t := &opener{Opened: &Opened{}, name: o.name, format: o.format, trial: true}
 	t.text(called, text, nil, depth)
-	return len(t.Parts)+len(t.Policies)+len(t.Faults) > 0
+	return len(t.Parts)+len(t.Policies)+len(t.Faults)+t.Retry.Line > 0
 }
 
 // pad puts the text of a literal block where the file has it: as many lines down,

@@ -224,7 +224,7 @@ func (o *opener) hcl(data []byte, pin *policyfile.Position, depth int) {
 	switch {
 	case err == nil:
 		o.roots([]*tree.Node{root}, data, pin, depth)
-	case bytes.Contains(data, []byte("service-router")):
+	case slices.ContainsFunc(consulKinds, func(kind string) bool { return bytes.Contains(data, []byte(kind)) }):
 		o.unparsed("", err, data, pin, depth)
 	default:
 		o.Why = err.(*policyfile.Fault).Message
@@ -335,6 +335,9 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 			}
 			o.held = held || len(o.Parts) > parts
 			o.encoded(n, depth)
+			if at := patched(n); at != nil && !o.held && o.Retry.Line == 0 {
+				o.Retry = policyfile.Position{File: o.name, Line: at.At.Line, Column: at.At.Column}
+			}
 			for _, p := range n.Pairs {
 				if !o.held && o.Retry.Line == 0 && aboutRetries(p.Key) {
 					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}

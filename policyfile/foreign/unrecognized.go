@@ -18,6 +18,21 @@ func aboutRetries(key string) bool {
 	return retryKey.MatchString(key[strings.LastIndexByte(key, '.')+1:])
 }
 
+// patched returns the path of a JSON Patch's operation (RFC 6902) that sets retries
+// where no key of the file names them, or nil.
+func patched(n *tree.Node) *tree.Node {
+	path := n.Get("path")
+	if !n.Has("op") || !n.Has("value") || !strings.HasPrefix(path.Text(), "/") {
+		return nil
+	}
+	for part := range strings.SplitSeq(path.Text(), "/") {
+		if aboutRetries(part[strings.LastIndex(part, "~1")+1:]) {
+			return path
+		}
+	}
+	return nil
+}
+
 // unrecognized says what is known of a file that nothing here reads.
 func (o *opener) unrecognized(data []byte) {
 	// Some templates are YAML by chance. An action within a text, as alerts and
