@@ -10,12 +10,12 @@ import (
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
-// argoKinds are the resources that hold templates of Argo Workflows, and the sensors
-// of Argo Events.
-var argoKinds = []string{"Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow", "Sensor"}
+// argoKinds are the resources that hold templates of Argo Workflows, the sensors of
+// Argo Events, and the applications of Argo CD.
+var argoKinds = []string{"Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow", "Sensor", "Application", "ApplicationSet"}
 
-// claimsArgo knows the resources of Argo Workflows and the sensors of Argo Events by
-// their group, and the defaults of all workflows by where they stand.
+// claimsArgo knows the resources of Argo by their group, and the defaults of all
+// workflows by where they stand.
 func claimsArgo(n *tree.Node) bool {
 	if resource(n, "argoproj.io", argoKinds...) {
 		return n.Get("spec").Map()
@@ -25,7 +25,7 @@ func claimsArgo(n *tree.Node) bool {
 	return !n.Has("apiVersion") && (spec.Get("retryStrategy").Map() || spec.Path("templateDefaults", "retryStrategy").Map())
 }
 
-// argo reads workflows and sensors.
+// argo reads workflows, sensors and applications.
 func (r *reader) argo() {
 	for _, part := range r.parts {
 		n := part.Root
@@ -33,6 +33,10 @@ func (r *reader) argo() {
 		switch n.Get("kind").Text() {
 		case "Sensor":
 			r.argoSensor(n)
+		case "Application":
+			r.argoApplication(n, spec)
+		case "ApplicationSet":
+			r.argoApplication(n, spec.Path("template", "spec"))
 		case "CronWorkflow":
 			r.argoWorkflow(resourceName(n), n, spec.Get("workflowSpec"))
 		case "":

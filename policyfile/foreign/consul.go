@@ -16,14 +16,16 @@ const consulRetries = 1
 // consulGroup is the group of Consul's resources.
 const consulGroup = "consul.hashicorp.com"
 
-// claimsConsul knows a configuration entry for a router, and the resources that stand
-// for one.
+// consulKinds are the configuration entries whose routes may retry.
+var consulKinds = []string{"service-router", "http-route"}
+
+// claimsConsul knows the configuration entries, and the resources that stand for one.
 func claimsConsul(n *tree.Node) bool {
-	return n.Fold("kind").Text() == "service-router" || n.Has("spec") && resource(n, consulGroup, "ServiceRouter", "RouteRetryFilter")
+	return slices.Contains(consulKinds, n.Fold("kind").Text()) || n.Has("spec") && resource(n, consulGroup, "ServiceRouter", "RouteRetryFilter")
 }
 
-// consul reads service routers, whose keys may be written in camel or snake case.
-// Consul hands the settings on to Envoy.
+// consul reads service routers and the routes of API gateways, whose keys may be written
+// in camel or snake case. Consul hands the settings on to Envoy.
 func (r *reader) consul() {
 	for _, part := range r.parts {
 		n := part.Root
@@ -33,35 +35,69 @@ func (r *reader) consul() {
 			if n.Get("kind").Text() == "RouteRetryFilter" {
 				// The routes that it is a filter of are not looked for.
 				d := policyfile.Dependency{Name: name, At: spec.At, Protocol: "http"}
-				r.consulUnit(d, spec, nil)
+				r.consulUnit(d, consulRoute{retry: spec})
 				continue
 			}
 			n = spec
 		}
-		routes := n.Fold("routes")
-		for _, route := range append(routes.List(), single(routes)...) {
+		for _, rule := range blocks(n.Fold("rules")) {
+			r.consulRule(name, rule)
+		}
+		for _, route := range blocks(n.Fold("routes")) {
 			destination := route.Fold("destination")
 			match := route.Fold("match", "http")
 			d := policyfile.Dependency{
 				Name: cmp.Or(destination.Fold("service").Text(), name, "unnamed"), Route: name + " " + gist(match),
 				At: route.At, Protocol: "http",
 			}
-			r.consulUnit(d, destination, match)
+			r.consulUnit(d, consulRoute{retry: destination, timeout: destination, methods: match.Fold("methods").List()})
 		}
 	}
 }
 
-// single returns a map that stands where a list is expected, as a block of HCL does.
-func single(n *tree.Node) []*tree.Node {
+// consulRule reads a rule of an http-route, whose filters are for all of its services.
+func (r *reader) consulRule(name string, rule *tree.Node) {
+	filters := rule.Fold("filters")
+	route := consulRoute{retry: filters.Fold("retryFilter"), timeout: filters.Fold("timeoutFilter")}
+	matches := blocks(rule.Fold("matches"))
+	for _, match := range matches {
+		if method := match.Fold("method"); method != nil {
+			route.methods = append(route.methods, method)
+		}
+	}
+	if len(route.methods) < len(matches) {
+		route.methods = nil // one match takes any method
+	}
+	for _, service := range blocks(rule.Fold("services")) {
+		if own := service.Fold("filters").Fold("retryFilter"); own != nil {
+			r.unjudged(own.At, name, "%s: Consul does not read a RetryFilter of a service, but that of its rule", name)
+		}
+		r.consulUnit(policyfile.Dependency{
+			Name: cmp.Or(service.Fold("name").Text(), name, "unnamed"), Route: name + " " + gist(rule.Fold("matches")),
+			At: rule.At, Protocol: "http",
+		}, route)
+	}
+}
+
+// blocks lists what stands in a list, or by itself where a list is expected, as a block
+// of HCL does.
+func blocks(n *tree.Node) []*tree.Node {
 	if n.Map() {
 		return []*tree.Node{n}
 	}
-	return nil
+	return n.List()
 }
 
-// consulUnit judges the destination of a route. It retries under the conditions that
-// it names: a number alone retries nothing.
-func (r *reader) consulUnit(d policyfile.Dependency, n, match *tree.Node) {
+// consulRoute is what sets the retries of a route.
+type consulRoute struct {
+	retry, timeout *tree.Node
+	methods        []*tree.Node // none stands for all
+}
+
+// consulUnit judges one route to a service. It retries under the conditions that it
+// names: a number alone retries nothing.
+func (r *reader) consulUnit(d policyfile.Dependency, route consulRoute) {
+	n := route.retry
 	count, listed, codes, connect := n.Fold("numRetries"), n.Fold("retryOn"), n.Fold("retryOnStatusCodes"), n.Fold("retryOnConnectFailure")
 	first := cmp.Or(count, listed, codes, connect)
 	if first == nil {
@@ -84,15 +120,14 @@ func (r *reader) consulUnit(d policyfile.Dependency, n, match *tree.Node) {
 		return
 	}
 	retries(&d, most, at)
-	r.consulTimes(&d, n)
+	r.consulTimes(&d, route.timeout.Fold("requestTimeout"))
 	if len(codes.List()) > 0 {
 		if on.Value == "" {
 			on.At = codes.At
 		}
 		on.Value = strings.TrimPrefix(on.Value+",retriable-status-codes", ",")
 	}
-	methods := match.Fold("methods").List()
-	bound := len(methods) > 0 && !slices.ContainsFunc(methods, func(m *tree.Node) bool { return !idempotent(m.Text()) })
+	bound := len(route.methods) > 0 && !slices.ContainsFunc(route.methods, func(m *tree.Node) bool { return !idempotent(m.Text()) })
 	if r.conditions(&d, on, codes, bound) {
 		r.cannot(&d, "R-5", "", "Consul has no setting by which Retry-After is heeded")
 	}
@@ -102,9 +137,9 @@ func (r *reader) consulUnit(d policyfile.Dependency, n, match *tree.Node) {
 
 // consulTimes reads RequestTimeout, which covers all attempts. Without one Envoy's
 // default holds, and a negative one switches it off.
-func (r *reader) consulTimes(d *policyfile.Dependency, n *tree.Node) {
+func (r *reader) consulTimes(d *policyfile.Dependency, timeout *tree.Node) {
 	d.Policy.Total = envoyTimeout
-	if timeout := n.Fold("requestTimeout"); timeout != nil {
+	if timeout != nil {
 		t, _ := timeout.Span()
 		if v, ok := timeout.Number(); ok {
 			t = time.Duration(v) // as JSON has it

@@ -29,6 +29,8 @@ func TestCounts(t *testing.T) {
 		"dotnet":        `{"Retry": {"MaxRetryAttempts": "COUNT", "UseJitter": true}}`,
 		"k8sjob":        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {backoffLimit: COUNT}",
 		"argo":          "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec: {templates: [{name: a, retryStrategy: {limit: COUNT}}]}",
+		"argo's sync":   "apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {syncPolicy: {retry: {limit: COUNT}}}",
+		"consul's rule": "kind: http-route\nname: a\nrules: [{filters: {retryFilter: {numRetries: COUNT, retryOn: [reset]}}, services: [{name: b}]}]",
 		"argo's sensor": "apiVersion: argoproj.io/v1alpha1\nkind: Sensor\nspec: {triggers: [{retryStrategy: {steps: COUNT}}]}",
 		"stepfunctions": `{"StartAt": "a", "States": {"a": {"Retry": [{"ErrorEquals": ["x"], "MaxAttempts": "COUNT"}]}}}`,
 		"temporal":      "retryPolicy: {maximumAttempts: COUNT, initialInterval: 1s}",

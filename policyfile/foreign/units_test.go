@@ -74,6 +74,7 @@ func TestUnits(t *testing.T) {
 		{"Consul on Kubernetes", []string{"apiVersion: consul.hashicorp.com/v1alpha1\nkind: ServiceRouter\nmetadata: {name: a}\nspec: {routes: [{destination: {retryOnConnectFailure: true}}]}\n"}, "consul a 1"},
 		{"Consul's number alone", []string{"c.hcl:::Kind = \"service-router\"\nName = \"a\"\nRoutes = [{ Destination { NumRetries = 4 } }]\n"}, "consul a 0"},
 		{"Consul with one block", []string{"c.hcl:::kind = \"service-router\"\nname = \"a\"\nroutes {\n destination {\n retry_on_status_codes = [503]\n }\n}\n"}, "consul a 1"},
+		{"Consul's gateway", []string{"c.hcl:::Kind = \"http-route\"\nName = \"a\"\nRules = [{ Filters { RetryFilter { NumRetries = 4, RetryOn = [\"5xx\"] } } Services = [{ Name = \"b\" }, { Name = \"c\" }] }, { Services = [{ Name = \"d\" }] }]\n"}, "consul b 4, consul c 4, consul quiet 1"},
 		{"Consul's filter", []string{"apiVersion: consul.hashicorp.com/v1alpha1\nkind: RouteRetryFilter\nmetadata: {name: a}\nspec: {numRetries: 3, retryOn: [5xx]}\n"}, "consul a 3"},
 		{"Kuma in universal mode", []string{"type: MeshRetry\nname: r\nmesh: default\nspec: {to: [{targetRef: {kind: MeshService, name: a_n_svc_80}, default: {http: {}, tcp: {maxConnectAttempt: 3}}}]}\n"}, "kuma a.n 1, kuma a.n 2"},
 		{"Kuma's older policy", []string{"apiVersion: kuma.io/v1alpha1\nkind: Retry\nmesh: default\nmetadata: {name: r}\nspec: {destinations: [{match: {kuma.io/service: '*'}}], conf: {grpc: {numRetries: 4}}}\n"}, "kuma mesh 4"},
