@@ -23,8 +23,7 @@ func Program(path string) bool { return strings.EqualFold(filepath.Ext(path), ".
 // by its path alone: source code and pictures are not looked into.
 func Candidate(path string) bool {
 	path = strings.ToLower(filepath.ToSlash(path))
-	ext := filepath.Ext(path)
-	folder, base := filepath.Base(filepath.Dir(path)), filepath.Base(path)
+	ext, folder, base := filepath.Ext(path), filepath.Base(filepath.Dir(path)), filepath.Base(path)
 	if Program(path) {
 		return strings.Contains(base, "celery") || base == "settings.py" || base == "tasks.py" || folder == "settings"
 	}
@@ -32,7 +31,12 @@ func Candidate(path string) bool {
 	if slices.Contains(extensions, ext) || folder == ".aws" && base == "config" {
 		return true
 	}
-	return slices.Contains(bare, ext) && slices.ContainsFunc(programs, func(s string) bool {
-		return folder == s || strings.Contains(base, s)
-	})
+	return slices.Contains(bare, ext) && ofProgram(path)
+}
+
+// ofProgram reports whether a file is a program's that is known by its name or folder.
+func ofProgram(path string) bool {
+	path = strings.ToLower(filepath.ToSlash(path))
+	folder, base := filepath.Base(filepath.Dir(path)), filepath.Base(path)
+	return slices.ContainsFunc(programs, func(s string) bool { return folder == s || strings.Contains(base, s) })
 }

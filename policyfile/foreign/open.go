@@ -205,7 +205,7 @@ func (o *opener) yaml(called string, data []byte, pin *policyfile.Position, dept
 	roots, err := tree.YAML(o.name, data)
 	o.roots(roots, data, pin, depth)
 	if err != nil {
-		o.unparsed("", err, data, pin, depth)
+		o.unparsed(called, err, data, pin, depth)
 	}
 }
 
@@ -242,8 +242,12 @@ func (o *opener) unparsed(called string, err error, data []byte, pin *policyfile
 	if template(data) {
 		message = isTemplate
 	}
-	if depth == 0 && o.format == "" && !mentionsRetries(data) {
-		o.Why = message
+	if depth == 0 && o.format == "" && !owed(o.name, data) {
+		if structuredName(called) {
+			o.Why = message
+		} else if at := retryWord.FindIndex(data); at != nil && !executable(o.name, data) {
+			o.Retry = policyfile.Position{File: o.name, Line: bytes.Count(data[:at[0]], []byte("\n")) + 1, Column: 1}
+		}
 		return
 	}
 	// Many values hold some text or other; a name like a file's says that this one
@@ -261,6 +265,20 @@ func (o *opener) unparsed(called string, err error, data []byte, pin *policyfile
 // structuredName reports whether a name is that of a file in YAML or JSON.
 func structuredName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc", ".json5"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// owed reports whether a file that cannot be read must not pass: it speaks of retries,
+// and by its name it is in a notation that is read here, or of a program that is. Others
+// have notations of their own, and scripts stand where the files of programs do.
+func owed(name string, data []byte) bool {
+	notations := []string{".asl", ".toml", ".hcl"}
+	return mentionsRetries(data) && !executable(name, data) &&
+		(structuredName(name) || slices.Contains(notations, strings.ToLower(filepath.Ext(name))) || ofProgram(name))
+}
+
+// executable reports whether a file without an extension is a script or a binary.
+func executable(name string, data []byte) bool {
+	return filepath.Ext(name) == "" && (bytes.HasPrefix(data, []byte("#!")) || bytes.HasPrefix(data, []byte("\x7fELF")))
 }
 
 const isTemplate = "a template: render it, and check what comes out"

@@ -34,12 +34,13 @@ func shapedLikePolicy(data []byte) bool {
 			list = false
 			continue
 		}
-		key, _, ok := bytes.Cut(line, []byte(":"))
+		key, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok || !slices.Contains(keys, string(key)) {
 			return false
 		}
 		list = string(key) != "waivers"
-		found = found || string(key) == "service" || slices.Contains(sections, string(key))
+		// A service with fields is another program's.
+		found = found || string(key) == "service" && len(value) > 0 || slices.Contains(sections, string(key))
 	}
 	return found
 }

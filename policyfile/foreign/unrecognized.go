@@ -37,7 +37,7 @@ func patched(n *tree.Node) *tree.Node {
 func (o *opener) unrecognized(data []byte) {
 	// Some templates are YAML by chance. An action within a text, as alerts and
 	// workflows have them, is for another program than the one that renders files.
-	if !Program(o.name) && template(data) && mentionsRetries(data) && (len(o.unclaimed) == 0 || slices.ContainsFunc(o.unclaimed, templated)) {
+	if !Program(o.name) && template(data) && owed(o.name, data) && (len(o.unclaimed) == 0 || slices.ContainsFunc(o.unclaimed, templated)) {
 		o.fault(policyfile.Position{}, "%s", isTemplate)
 	}
 }

@@ -274,13 +274,17 @@ func (q *gate) read() *check.Reading {
 	}
 	read := check.ReadAll(inputs)
 	read.Problems = append(problems, read.Problems...)
-	if read.Files == 0 && len(read.Problems) == 0 {
-		read.Problems = []report.Problem{{Kind: report.Unrecognized, Message: "no file to judge", Fatal: true}}
-	}
 	for i := range read.Problems {
 		p := &read.Problems[i]
-		// A run that recognized nothing has looked at nothing.
-		p.Fatal = p.Fatal || read.Files == 0 || q.strict && p.Kind == report.Unrecognized && p.Line > 0
+		p.Fatal = p.Fatal || q.strict && p.Kind == report.Unrecognized && p.Line > 0
+	}
+	// A run that recognized nothing has looked at nothing.
+	if read.Files == 0 && !slices.ContainsFunc(read.Problems, func(p report.Problem) bool { return p.Fatal }) {
+		message := "no file to judge"
+		if n := len(inputs); n > 0 {
+			message = "neither a policy file nor a configuration that check knows among " + plural(n, "file")
+		}
+		read.Problems = append([]report.Problem{{Kind: report.Unrecognized, Message: message, Fatal: true}}, read.Problems...)
 	}
 	return read
 }

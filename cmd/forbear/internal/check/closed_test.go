@@ -95,6 +95,14 @@ func TestFolders(t *testing.T) {
 		{"strict", nil, []string{"--strict"}, 2, "compose.yaml:1:30: "},
 		{"a broken file", map[string]string{"b/x.yaml": "a: [\nretries: 3\n"}, nil, 2, "1 file not read, or not as a whole"},
 		{"a broken file of something else", map[string]string{"b/x.yaml": "a: [\n"}, nil, 0, "3 files not recognized"},
+		{"broken YAML in a ConfigMap", map[string]string{"b/c.yaml": "kind: ConfigMap\ndata:\n  envoy.yaml: |\n    a: [\n    retries: 50\n"}, nil, 2, "c.yaml:"},
+		{"another program's notation", map[string]string{"pg/postgresql.conf": "wal_retry = 5s # e.g. '<%u%%%d> '\nb: [\n"}, nil, 0, "pg/postgresql.conf:1:1: not recognized"},
+		{"another program's notation, strictly", map[string]string{"pg/postgresql.conf": "wal_retry = 5s # e.g. '<%u%%%d> '\nb: [\n"}, []string{"--strict"}, 2, "pg/postgresql.conf:1:1: not recognized"},
+		{"a broken file of nginx", map[string]string{"b/site.conf": "server { location / { proxy_pass http://b; proxy_next_upstream error non_idempotent; }\n"}, nil, 2, "a block has no end"},
+		{"a template of nginx", map[string]string{"nginx/site.conf.j2": "{% for s in sites %}\nproxy_next_upstream {{ s.words }}; }\n"}, nil, 2, "a template: render it"},
+		{"a script", map[string]string{"init.d/nginx": "#!/bin/sh\nfor retry in 1 2 3; do echo \"[ $retry: {{\"; done\n"}, nil, 0, "3 files not recognized"},
+		{"a binary", map[string]string{"sbin/nginx": "\x7fELF\x00\x00 proxy_next_upstream {{ retry: ["}, nil, 0, "3 files not recognized"},
+		{"a service that is no policy's", map[string]string{"charts/values.yaml": "service:\n  type: ClusterIP\n"}, nil, 0, "3 files not recognized"},
 		{"settings", map[string]string{"s/.forbear-check.yaml": "severity: {FC501: off}\n", "b/q.yaml": "service: a\ndependencies: {b: {strict: true, methods: [GET]}}\n"}, []string{"--config", "s/.forbear-check.yaml"}, 0, "judged 4 units"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,6 +120,15 @@ func TestFolders(t *testing.T) {
 				t.Errorf("exit code %d, want %d with %q: %s%s", r.Code, tt.code, tt.want, r.Out, r.Errors)
 			}
 		})
+	}
+}
+
+// Of a folder that holds nothing for check it is one line, and not one a file.
+func TestNothingInAFolder(t *testing.T) {
+	t.Chdir(folder(t, map[string]string{"a/x.yaml": "x: 1\n", "a/y.yaml": "y: 1\n"}))
+	r := clitest.Run(t, Command(), "", "a")
+	if want := "not recognized: neither a policy file nor a configuration that check knows among 2 files\n"; r.Code != cli.ExitUsage || !strings.HasPrefix(r.Out, want) || strings.Contains(r.Out, "x.yaml") {
+		t.Errorf("exit code %d, want 2 with %q: %s", r.Code, want, r.Out)
 	}
 }
 
