@@ -11,13 +11,16 @@ import (
 // to do with it, and then a line for each problem.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	for _, f := range r.shown() {
+	shown := r.shown()
+	for i, f := range shown {
 		fmt.Fprintf(&b, "%s: %s: %s [%s%s%s]", Line(f.place().String()), f.Severity, Line(f.Message), f.ID, after(" ", f.Standard), after("; confidence ", f.Confidence))
 		if f.Suppressed != "" {
 			fmt.Fprintf(&b, " (suppressed: %s)", Line(f.Suppressed))
 		}
 		b.WriteByte('\n')
-		if f.Hint != "" {
+		// Of findings that say one thing about one file, the last has the advice.
+		more := i+1 < len(shown) && shown[i+1].File == f.File && shown[i+1].ID == f.ID && shown[i+1].Hint == f.Hint && len(f.Related) == 0
+		if f.Hint != "" && !more {
 			fmt.Fprintf(&b, "    %s\n", Line(f.Hint))
 		}
 		for _, p := range f.Related {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear"
@@ -29,7 +30,7 @@ func Markdown(w io.Writer, read *Reading, r *Result) error {
 	}
 	b.WriteString("\n## Worst case\n\n| Call | Attempts | Load, no budget | Load, with budget | Busy client | Longest |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, l := range r.Loads {
-		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %sx | %s |\n", cell(strings.Join(l.Path, " → ")), l.Attempts,
+		fmt.Fprintf(&b, "| %s | %d | %sx | %sx | %sx | %s |\n", cell(l.path(l.Path, " → ")), l.Attempts,
 			atLeast(l.AtLeast)+number(l.PathWithout), atLeast(l.AtLeast)+number(l.PathWith), number(l.PathBusy), l.duration())
 	}
 	counting := (&report.Report{Findings: r.Findings}).Counting()
@@ -86,13 +87,13 @@ func Table(w io.Writer, r *Result) error {
 		return nil
 	}
 	width := len("dependency")
-	for _, l := range r.Loads {
-		width = max(width, len(report.Line(l.Service+" -> "+l.Dependency)))
+	for i := range r.Loads {
+		width = max(width, len(r.Loads[i].call()))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-*s  %8s  %18s  %18s  %12s  %s\n", width, "worst case", "attempts", "load, no budget", "load, with budget", "busy client", "longest call")
 	for _, l := range r.Loads {
-		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %s\n", width, report.Line(l.Service+" -> "+l.Dependency), l.Attempts,
+		fmt.Fprintf(&b, "%-*s  %8d  %17sx  %17sx  %11sx  %s\n", width, l.call(), l.Attempts,
 			atLeast(l.AtLeast)+number(l.Without), atLeast(l.AtLeast)+number(l.With), number(l.Busy), l.duration())
 	}
 	b.WriteString(summary(r))
@@ -115,7 +116,7 @@ func summary(r *Result) string {
 		}
 		open = open || l.AtLeast
 	}
-	sign, path, other := atLeast(open), report.Line(strings.Join(with.Path, " -> ")), report.Line(strings.Join(without.pathWithout, " -> "))
+	sign, path, other := atLeast(open), with.path(with.Path, " -> "), without.path(without.pathWithout, " -> ")
 	figures := fmt.Sprintf("%s%sx with budgets (%sx for busy clients, %s%sx without), along %s", sign, number(with.PathWith), number(with.PathBusy), sign, number(without.PathWithout), path)
 	if other != path {
 		figures = fmt.Sprintf("%s%sx with budgets (%sx for busy clients), along %s; %s%sx without, along %s", sign, number(with.PathWith), number(with.PathBusy), path, sign, number(without.PathWithout), other)
@@ -123,11 +124,27 @@ func summary(r *Result) string {
 	return fmt.Sprintf("whole graph: at worst %s; longest synchronous call %s\n", figures, longest(r.Loads))
 }
 
+// call is the service and what it calls.
+func (l *Load) call() string { return l.path([]string{l.Service, l.Dependency}, " -> ") }
+
+// path joins the names of a path. A file that names no service begins with the line of
+// the call, since it may call one dependency from several places.
+func (l *Load) path(names []string, arrow string) string {
+	if len(names) > 0 && names[0] == l.File {
+		names = append([]string{fmt.Sprintf("%s:%d", l.File, l.Line)}, names[1:]...)
+	}
+	return report.Line(strings.Join(names, arrow))
+}
+
 // longest returns the longest call of a kind whose caller waits for it.
 func longest(loads []Load) string {
 	var l Load
+	waits := func(x Load) bool { return x.kind != forbear.Event && x.kind != forbear.Webhook }
+	if !slices.ContainsFunc(loads, waits) {
+		return "none"
+	}
 	for _, x := range loads {
-		if x.kind != forbear.Event && x.kind != forbear.Webhook {
+		if waits(x) {
 			l.Duration, l.longer = max(l.Duration, x.Duration), l.longer || x.longer
 		}
 	}

@@ -285,7 +285,7 @@ var table = []report.Rule{
 	{
 		ID: "FC601", Name: "tls-verification-off", Standard: "R-9", Severity: fail,
 		Summary: "TLS verification is switched off",
-		Why:     "Anyone on the way may answer.",
+		Why:     "Anyone on the way may read and change what is sent.",
 		Fix:     "Remove it, and fix the certificates.",
 	},
 	{
