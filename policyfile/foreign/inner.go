@@ -3,6 +3,8 @@ package foreign
 import (
 	"bytes"
 	"encoding/base64"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -12,7 +14,7 @@ import (
 func (o *opener) inner(n *tree.Node, key string, above *lines, depth int) {
 	text := n.Value
 	first := strings.TrimLeft(text, " \t\r\n")
-	if first == "" || first[0] != '{' && first[0] != '[' && !strings.Contains(text, "\n") {
+	if first == "" || first[0] != '{' && first[0] != '[' && !strings.Contains(text, "\n") && !fileName(key) {
 		return
 	}
 	outer := o.within
@@ -27,6 +29,12 @@ func (o *opener) inner(n *tree.Node, key string, above *lines, depth int) {
 		return
 	}
 	o.text(key, []byte(text), &n.At, depth+1)
+}
+
+// fileName reports whether a key is the name of a file of settings, which may be of one
+// line.
+func fileName(key string) bool {
+	return slices.Contains(extensions, strings.ToLower(filepath.Ext(key)))
 }
 
 // encoded opens what Kubernetes has in base64: the data of a Secret, where

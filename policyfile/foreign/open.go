@@ -91,13 +91,14 @@ func Open(name string, data []byte, format string) *Opened {
 type opener struct {
 	*Opened
 	name      string
-	format    string       // the only one that is wanted, or ""
-	unclaimed []*tree.Node // the documents of the file
-	path      []string     // the keys above what is looked at
-	inners    int          // how many texts inside of the file were opened
-	within    int          // the one that is looked at, or 0
-	held      bool         // what is looked at is claimed already, by what holds it
-	trial     bool         // see holds
+	format    string              // the only one that is wanted, or ""
+	unclaimed []*tree.Node        // the documents of the file
+	path      []string            // the keys above what is looked at
+	inners    int                 // how many texts inside of the file were opened
+	within    int                 // the one that is looked at, or 0
+	held      bool                // what is looked at is claimed already, by what holds it
+	owned     map[*tree.Node]bool // what products have of the maps that they share
+	trial     bool                // see holds
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -329,16 +330,18 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				visit(step{item, s.key})
 			}
 		case tree.Map:
-			held, parts := o.held, len(o.Parts)
+			held := o.held
 			if o.claimed(n) {
 				return
 			}
-			o.held = held || len(o.Parts) > parts
 			o.encoded(n, depth)
 			if at := patched(n); at != nil && !o.held && o.Retry.Line == 0 {
 				o.Retry = policyfile.Position{File: o.name, Line: at.At.Line, Column: at.At.Column}
 			}
 			for _, p := range n.Pairs {
+				if o.owned[p.Value] {
+					continue
+				}
 				if !o.held && o.Retry.Line == 0 && aboutRetries(p.Key) {
 					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
 				}
@@ -352,11 +355,20 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 	visit(step{root, key})
 }
 
-// claimed gives n to the product that claims it, or to several that share it, and
-// reports whether that is all.
-func (o *opener) claimed(n *tree.Node) (found bool) {
+// claimed gives n to the products that claim it, and reports whether one of them has
+// all of it.
+func (o *opener) claimed(n *tree.Node) bool {
+	found := false
 	for _, p := range products {
-		if p.claims == nil || found && !p.shares || o.format != "" && o.format != p.name || !p.claims(n) {
+		if p.claims == nil || o.format != "" && o.format != p.name || !p.claims(n) {
+			continue
+		}
+		var own []*tree.Node
+		if p.own != nil {
+			own = p.own(n)
+		}
+		// The labels of a container are those of the map that it stands in.
+		if len(own) > 0 && !slices.ContainsFunc(own, func(v *tree.Node) bool { return !o.owned[v] }) {
 			continue
 		}
 		// A part of what holds it has been looked at with it.
@@ -364,9 +376,17 @@ func (o *opener) claimed(n *tree.Node) (found bool) {
 			o.fault(at, "a key stands twice here: programs differ in which of the two they take")
 		}
 		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n, Path: strings.Join(o.path, "."), inner: o.within})
-		if found = !p.holds; !p.shares {
-			return found
+		found = true
+		if len(own) == 0 && !p.holds {
+			return true
+		}
+		o.held = o.held || p.holds
+		if o.owned == nil {
+			o.owned = map[*tree.Node]bool{}
+		}
+		for _, v := range own {
+			o.owned[v] = true
 		}
 	}
-	return found
+	return false
 }
