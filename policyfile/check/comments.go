@@ -25,6 +25,8 @@ type directive struct {
 	until  time.Time
 	reason string
 	used   bool
+	margin string // the white space before it
+	deeper bool   // it is further in than that line: a text that ends there may hold it
 }
 
 // mark begins a directive. What precedes it are the marks of comments in the
@@ -46,7 +48,8 @@ func directives(name string, data []byte) (found []*directive) {
 		text := strings.TrimRight(string(line), "\r\n")
 		if m := mark.FindStringSubmatch(text); m != nil {
 			d := parseDirective(m[1])
-			d.at = policyfile.Position{File: name, Line: number, Column: len(text) - len(strings.TrimLeft(text, " \t")) + 1}
+			d.margin = margin(text)
+			d.at = policyfile.Position{File: name, Line: number, Column: len(d.margin) + 1}
 			found = append(found, d)
 			continue
 		}
@@ -54,11 +57,15 @@ func directives(name string, data []byte) (found []*directive) {
 			continue
 		}
 		for ; waiting < len(found); waiting++ {
-			found[waiting].line = number
+			d, outer := found[waiting], margin(text)
+			d.line, d.deeper = number, len(d.margin) > len(outer) && strings.HasPrefix(d.margin, outer)
 		}
 	}
 	return found
 }
+
+// margin is the white space before a line.
+func margin(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
 
 // parseDirective reads what stands behind forbear:ignore.
 func parseDirective(text string) *directive {
@@ -98,6 +105,8 @@ func (d *directive) fault(now time.Time) string {
 		return "has no end: write until=2027-03-01 behind the finding"
 	case d.reason == "":
 		return "has no reason"
+	case d.deeper:
+		return "stands further in than the line below it, as the end of a text does: put it above that line's first letter"
 	case !now.Before(d.until):
 		return "has ended on " + lastDay(d.until)
 	case d.until.Sub(now) > maxWaiver+24*time.Hour:

@@ -33,6 +33,7 @@ func TestComments(t *testing.T) {
 		{"for ever", "# forbear:ignore FC301 until=2030-01-01 the backend drops repetitions", []string{"FC202", "FC301", "FC911"}, false},
 		{"unknown finding", "# forbear:ignore FC999 until=2027-03-01 x", []string{"FC202", "FC301", "FC911"}, false},
 		{"of certificates", "# forbear:ignore FC601 until=2027-03-01 x", []string{"FC202", "FC301", "FC911"}, false},
+		{"in a text that ends above", "  # forbear:ignore FC301 until=2027-03-01 x", []string{"FC202", "FC301", "FC911"}, false},
 		{"behind a directive", "proxy_read_timeout 5s; # forbear:ignore FC301 until=2027-03-01 x", []string{"FC202", "FC301"}, false},
 		{"switched off", "# forbear:ignore FC301 until=2027-03-01 the backend drops repetitions", []string{"FC202", "FC301"}, true},
 	} {

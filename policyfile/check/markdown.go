@@ -69,13 +69,13 @@ func others(d *policyfile.Dependency, l *Load) string {
 
 // cells escapes what would end a table's cell, or begin a tag, a link or code: names and
 // messages come from the files under review.
-var cells = strings.NewReplacer("|", `\|`, "<", "&lt;", "[", `\[`, "`", "\\`")
+var cells = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "[", `\[`, "`", "\\`")
 
 // cell makes a text safe in a table.
 func cell(s string) string { return cells.Replace(report.Line(s)) }
 
 // codes escapes what would end a table's cell or the code in it.
-var codes = strings.NewReplacer("|", `\|`, "`", "'")
+var codes = strings.NewReplacer(`\`, "/", "|", `\|`, "`", "'")
 
 // code is a place, as code in a table.
 func code(s string) string { return "`" + codes.Replace(report.Line(s)) + "`" }

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// extensions are those of files that are looked into when they are met in a
-// folder. bare are those of a program's file that is known by its name or folder,
-// as "nginx" or "sites-enabled/default".
+// extensions are those of files that are looked into when they are met in a folder, and
+// templates those that may stand behind them. bare are those of a program's file that is
+// known by its name or folder, as "nginx" or "sites-enabled/default".
 var (
 	extensions = []string{".yaml", ".yml", ".json", ".jsonc", ".json5", ".asl", ".toml", ".hcl", ".conf", ".cfg", ".caddyfile", ".properties", ".ini", ".zone"}
-	bare       = []string{"", ".inc", ".template", ".tmpl", ".tpl", ".j2", ".vhost"}
+	templates  = []string{".template", ".tmpl", ".tpl", ".gotmpl", ".j2", ".jinja", ".jinja2", ".erb"}
+	bare       = append([]string{"", ".inc", ".vhost"}, templates...)
 	programs   = []string{"nginx", "haproxy", "envoy", "caddy", "sites-available", "sites-enabled", "conf.d"}
 )
 
@@ -27,11 +28,19 @@ func Candidate(path string) bool {
 	if Program(path) {
 		return strings.Contains(base, "celery") || base == "settings.py" || base == "tasks.py" || folder == "settings"
 	}
-	// The file of AWS's SDKs; the one beside it holds secrets, and no settings.
-	if slices.Contains(extensions, ext) || folder == ".aws" && base == "config" {
+	if slices.Contains(extensions, filepath.Ext(untemplated(path))) {
 		return true
 	}
-	return slices.Contains(bare, ext) && ofProgram(path)
+	// The file of AWS's SDKs; the one beside it holds secrets, and no settings.
+	return folder == ".aws" && base == "config" || slices.Contains(bare, ext) && ofProgram(path)
+}
+
+// untemplated is a path in lower case without the extension of a template.
+func untemplated(path string) string {
+	if ext := filepath.Ext(path); slices.Contains(templates, ext) {
+		return strings.TrimSuffix(path, ext)
+	}
+	return path
 }
 
 // ofProgram reports whether a file is a program's that is known by its name or folder.

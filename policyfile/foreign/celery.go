@@ -132,9 +132,7 @@ func (r *reader) celery() {
 	for i := range r.parts {
 		part := &r.parts[i]
 		root := tree.Python(part.Name, part.Text)
-		if part.pin != nil {
-			root.Pin(*part.pin)
-		}
+		root.Move(part.in.at)
 		m := celeryModuleOf(root)
 		for _, p := range m.settings["task_annotations"] {
 			r.celeryAnnotations(p.Value)

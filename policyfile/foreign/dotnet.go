@@ -59,6 +59,21 @@ func pollySettings(n *tree.Node) bool {
 // Microsoft.Extensions.Http.Resilience.
 func claimsDotnet(n *tree.Node) bool { return len(pollySections(n)) > 0 || pipeline(n) }
 
+// ownDotnet returns the sections that are read, and those that go with them.
+func ownDotnet(n *tree.Node) (own []*tree.Node) {
+	for _, p := range pollySections(n) {
+		own = append(own, p.Value)
+	}
+	if pipeline(n) {
+		for _, p := range n.Pairs {
+			if slices.ContainsFunc(append(pipelineKeys, "Retry", "Hedging"), func(key string) bool { return tree.Same(p.Key, key) }) {
+				own = append(own, p.Value)
+			}
+		}
+	}
+	return own
+}
+
 // dotnet reads the sections that code binds to retry strategies. Which client they are
 // for the code says alone; they are named by where they stand.
 func (r *reader) dotnet() {

@@ -28,9 +28,10 @@ type product struct {
 	// claims reports whether a map of a structured file is the product's. It looks
 	// at keys and kinds, and never at a text inside of a value.
 	claims func(n *tree.Node) bool
-	// shares says that a map which it claims may hold settings of others beside its
-	// own, which share it.
-	shares bool
+	// own returns the values in a map that it claims which are its own: the others are
+	// looked into as if no product had claimed the map. Without it, or where it
+	// returns none, all are.
+	own func(n *tree.Node) []*tree.Node
 	// holds says that what it claims may hold the configuration of others, as the
 	// environment of a pod does, so that it is looked into as well.
 	holds bool
@@ -45,27 +46,27 @@ type product struct {
 
 // products are asked in this order: the first that claims a part gets it.
 var products = []product{
-	{name: "grpc", claims: claimsGRPC, read: (*reader).grpc},
-	{name: "istio", claims: claimsIstio, read: (*reader).istio},
+	{name: "grpc", claims: claimsGRPC, own: ownGRPC, read: (*reader).grpc},
+	{name: "istio", claims: claimsIstio, own: ownIstio, read: (*reader).istio},
 	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
-	{name: "ingressnginx", claims: claimsIngress, read: (*reader).ingressNginx},
+	{name: "ingressnginx", claims: claimsIngress, own: ownIngress, read: (*reader).ingressNginx},
 	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: "gatewayapi"},
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
 	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
-	{name: "traefik", claims: claimsTraefik, read: (*reader).traefik},
+	{name: "traefik", claims: claimsTraefik, own: ownTraefik, read: (*reader).traefik},
 	{name: "consul", claims: claimsConsul, read: (*reader).consul},
 	{name: "kuma", claims: claimsKuma, read: (*reader).kuma},
 	{name: "appmesh", claims: claimsAppMesh, read: (*reader).appMesh},
 	{name: "caddy", claims: claimsCaddy, speaks: speaksCaddy, read: (*reader).caddy},
-	{name: "resilience4j", claims: claimsResilience4j, shares: true, read: (*reader).resilience4j},
-	{name: "spring", claims: claimsSpring, shares: true, read: (*reader).spring},
-	{name: "dotnet", claims: claimsDotnet, read: (*reader).dotnet},
+	{name: "resilience4j", claims: claimsResilience4j, own: ownResilience4j, read: (*reader).resilience4j},
+	{name: "spring", claims: claimsSpring, read: (*reader).spring},
+	{name: "dotnet", claims: claimsDotnet, own: ownDotnet, read: (*reader).dotnet},
 	{name: "aws", claims: claimsAWS, holds: true, read: (*reader).aws},
 	{name: "k8sjob", claims: claimsJob, holds: true, read: (*reader).k8sJob},
 	{name: "argo", claims: claimsArgo, holds: true, read: (*reader).argo},
 	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
-	{name: "temporal", claims: claimsTemporal, read: (*reader).temporal},
-	{name: "sidekiq", claims: claimsSidekiq, read: (*reader).sidekiq},
+	{name: "temporal", claims: claimsTemporal, own: ownTemporal, read: (*reader).temporal},
+	{name: "sidekiq", claims: claimsSidekiq, own: ownSidekiq, read: (*reader).sidekiq},
 	{name: "celery", speaks: speaksCelery, read: (*reader).celery},
 	{name: "nginx", speaks: speaksNginx, read: (*reader).nginx},
 	{name: "haproxy", speaks: speaksHAProxy, read: (*reader).haproxy},

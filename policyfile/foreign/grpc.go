@@ -54,6 +54,19 @@ func (r *reader) grpc() {
 	}
 }
 
+// ownGRPC returns the sections of a service config, or none for a choice of a record.
+func ownGRPC(n *tree.Node) (own []*tree.Node) {
+	if n.Path("service_config").Map() {
+		return nil
+	}
+	for _, key := range []string{"method_config", "retry_throttling", "load_balancing_config", "health_check_config"} {
+		if v := n.Path(key); v != nil {
+			own = append(own, v)
+		}
+	}
+	return own
+}
+
 // grpcChoice says for which clients a choice of a DNS record is.
 func grpcChoice(n *tree.Node) (choice string) {
 	for _, key := range []string{"client_language", "client_hostname"} {

@@ -61,6 +61,17 @@ func (s ingressSettings) get(key string) *tree.Node {
 	return s.config.Get(key)
 }
 
+// ownIngress returns the settings in the data of a ConfigMap, which may hold whole files
+// beside them, or none for an Ingress.
+func ownIngress(n *tree.Node) (own []*tree.Node) {
+	for _, key := range ingressKeys {
+		if v := n.Get(key, ingressPrefix+key); v != nil {
+			own = append(own, v)
+		}
+	}
+	return own
+}
+
 // ingressNginx reads Ingresses with the ConfigMap that stands beside them. The
 // controller retries without being asked: an Ingress that says nothing is judged too.
 func (r *reader) ingressNginx() {

@@ -3,6 +3,8 @@ package foreign
 import (
 	"bytes"
 	"encoding/base64"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -12,21 +14,24 @@ import (
 func (o *opener) inner(n *tree.Node, key string, above *lines, depth int) {
 	text := n.Value
 	first := strings.TrimLeft(text, " \t\r\n")
-	if first == "" || first[0] != '{' && first[0] != '[' && !strings.Contains(text, "\n") {
+	if first == "" || first[0] != '{' && first[0] != '[' && !strings.Contains(text, "\n") && !fileName(key) {
 		return
 	}
 	outer := o.within
 	o.inners++
 	o.within = o.inners
 	defer func() { o.within = outer }()
-	if n.Block && !o.holds(key, []byte(text), depth+1) {
-		return
+	in, ok := above.frame(n)
+	if !ok {
+		in = frame{pin: &n.At}
 	}
-	if padded, ok := pad(n, above); ok {
-		o.text(key, padded, nil, depth+1)
-		return
-	}
-	o.text(key, []byte(text), &n.At, depth+1)
+	o.text(key, []byte(text), in, depth+1)
+}
+
+// fileName reports whether a key is the name of a file of settings, which may be of one
+// line.
+func fileName(key string) bool {
+	return slices.Contains(extensions, strings.ToLower(filepath.Ext(key)))
 }
 
 // encoded opens what Kubernetes has in base64: the data of a Secret, where
@@ -40,74 +45,44 @@ func (o *opener) encoded(n *tree.Node, depth int) {
 	}
 }
 
-// holds reports whether there is anything in a text. Most of the texts in a dump of a
-// cluster hold nothing, and to move each of those to its lines would take the square
-// of their number.
-func (o *opener) holds(called string, text []byte, depth int) bool {
-	if o.trial {
-		return true
-	}
-	t := &opener{Opened: &Opened{}, name: o.name, format: o.format, trial: true}
-	t.text(called, text, nil, depth)
-	return len(t.Parts)+len(t.Policies)+len(t.Faults)+t.Retry.Line > 0
-}
-
-// pad puts the text of a literal block where the file has it: as many lines down,
-// and as far in. ok is false for a text whose lines are not those of the file.
-func pad(n *tree.Node, above *lines) (padded []byte, ok bool) {
-	if !n.Block {
-		return nil, false
-	}
-	inner := strings.Split(n.Value, "\n")
-	rest, ok := above.behind(n.At.Line)
-	if !ok {
-		return nil, false
-	}
-	indent := -1
-	for _, line := range inner {
-		outer, after, _ := bytes.Cut(rest, []byte("\n"))
-		rest = after
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		if !bytes.HasSuffix(bytes.TrimRight(outer, "\r"), []byte(strings.TrimRight(line, "\r"))) {
-			return nil, false
-		}
-		indent = len(bytes.TrimRight(outer, "\r")) - len(strings.TrimRight(line, "\r"))
-		break
-	}
-	if indent < 0 {
-		return nil, false
-	}
-	var b bytes.Buffer
-	b.WriteString(strings.Repeat("\n", n.At.Line))
-	for i, line := range inner {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		// YAML knows the marks of its documents in the first column alone.
-		if line != "" && !documentMark(line) {
-			b.WriteString(strings.Repeat(" ", indent))
-		}
-		b.WriteString(line)
-	}
-	return b.Bytes(), true
-}
-
 // documentMark reports whether a line begins or ends a document of YAML.
-func documentMark(line string) bool {
-	rest, begins := strings.CutPrefix(line, "---")
+func documentMark(line []byte) bool {
+	rest, begins := bytes.CutPrefix(line, []byte("---"))
 	if !begins {
-		rest, begins = strings.CutPrefix(line, "...")
+		rest, begins = bytes.CutPrefix(line, []byte("..."))
 	}
-	return begins && (rest == "" || strings.ContainsRune(" \t\r", rune(rest[0])))
+	return begins && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }
 
 // lines finds the lines of a text by their numbers. A file may hold thousands of
 // blocks, so that the way to each of them is not gone from the beginning.
 type lines struct {
 	text   []byte
+	in     frame // where the text stands
 	starts []int // behind each line feed, or nil as long as no line was asked for
+}
+
+// frame returns where the text of a literal block stands; ok is false for a text whose
+// lines are not those of the file.
+func (l *lines) frame(n *tree.Node) (in frame, ok bool) {
+	if !n.Block || l == nil || l.in.pin != nil {
+		return in, false
+	}
+	rest, ok := l.behind(n.At.Line - l.in.lines)
+	if !ok {
+		return in, false
+	}
+	for line := range strings.Lines(n.Value) {
+		outer, after, _ := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		before, found := bytes.CutSuffix(bytes.TrimRight(outer, "\r"), []byte(line))
+		return frame{lines: n.At.Line, columns: l.in.columns + len(before)}, found
+	}
+	return in, false
 }
 
 // behind returns what stands behind so many line feeds; ok is false when there are fewer.
@@ -120,7 +95,7 @@ func (l *lines) behind(feeds int) (rest []byte, ok bool) {
 			}
 		}
 	}
-	if feeds >= len(l.starts) {
+	if feeds < 0 || feeds >= len(l.starts) {
 		return nil, false
 	}
 	return l.text[l.starts[feeds]:], true

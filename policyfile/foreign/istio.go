@@ -20,12 +20,23 @@ const (
 	istioRetryOn = "connect-failure,refused-stream,unavailable,cancelled"
 )
 
+// istioKinds are those of Istio's resources, of which only the first two say anything of
+// retries. EnvoyFilter is Envoy's.
+var istioKinds = []string{"VirtualService", "DestinationRule", "Gateway", "ProxyConfig", "ServiceEntry", "Sidecar", "WorkloadEntry", "WorkloadGroup"}
+
 // claimsIstio knows Istio's resources by their group, and the settings of a mesh by
 // the default that they have for retries, wherever they stand: in the operator's
-// resource, in the values of a chart, or in the ConfigMap istio. EnvoyFilter is Envoy's.
+// resource, in the values of a chart, or in the ConfigMap istio.
 func claimsIstio(n *tree.Node) bool {
-	return strings.HasPrefix(n.Get("apiVersion").Text(), "networking.istio.io/") && n.Get("kind").Text() != "EnvoyFilter" && n.Has("spec") ||
-		n.Get("defaultHttpRetryPolicy").Map()
+	return resource(n, "networking.istio.io", istioKinds...) && n.Has("spec") || n.Get("defaultHttpRetryPolicy").Map()
+}
+
+// ownIstio returns the default in the settings of a mesh, or none for a resource.
+func ownIstio(n *tree.Node) (own []*tree.Node) {
+	if mesh := n.Get("defaultHttpRetryPolicy"); mesh != nil && !n.Has("apiVersion") {
+		own = append(own, mesh)
+	}
+	return own
 }
 
 // istio reads VirtualServices and the DestinationRules beside them, which may

@@ -78,12 +78,12 @@ func nginxTrees(parts []Part) (trees []nginxTree) {
 func join(parts []Part) *nginxJoiner {
 	j := &nginxJoiner{left: maxIncludes}
 	for i := range parts {
-		for _, text := range dumped(parts[i].Text) {
-			p := &nginxParser{part: &parts[i], cursor: cursor{data: text.data, line: text.line, column: 1}}
-			if all, fault := p.block(0); fault == nil { // speaksNginx has reported it
-				j.files = append(j.files, &nginxFile{path: path.Join(nginxPath(&parts[i]), text.name), all: all})
-			}
+		files, ok := nginxFiles(&parts[i], dumped(parts[i].Text))
+		if !ok {
+			// A comment looks like the mark of a dump, within a block.
+			files, _ = nginxFiles(&parts[i], []dump{{"", parts[i].Text, 1}}) // speaksNginx has reported its faults
 		}
+		j.files = append(j.files, files...)
 	}
 	j.paths = map[string][]*nginxFile{}
 	names := make([]string, 0, len(j.files))
@@ -107,6 +107,19 @@ func join(parts []Part) *nginxJoiner {
 	return j
 }
 
+// nginxFiles parses the files of a part; ok is false when one of them is faulty.
+func nginxFiles(part *Part, dumps []dump) (files []*nginxFile, ok bool) {
+	for _, text := range dumps {
+		p := &nginxParser{part: part, cursor: cursor{data: text.data, line: text.line, column: 1}}
+		all, fault := p.block(0)
+		if fault != nil {
+			return nil, false
+		}
+		files = append(files, &nginxFile{path: path.Join(nginxPath(part), text.name), all: all})
+	}
+	return files, true
+}
+
 // dump is a file in the output of nginx -T, or a text that is none.
 type dump struct {
 	name string
@@ -122,6 +135,10 @@ func dumped(text []byte) (files []dump) {
 	marks := dumpMark.FindAllSubmatchIndex(text, -1)
 	if len(marks) == 0 {
 		return []dump{{"", text, 1}}
+	}
+	// Above the first one are at most the words of nginx -t.
+	if head := text[:marks[0][0]]; bytes.ContainsAny(head, ";{") {
+		files = append(files, dump{"", head, 1})
 	}
 	line, before := 1, 0
 	for i, m := range marks {

@@ -3,6 +3,7 @@ package foreign
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -68,5 +69,41 @@ func TestNginxColumns(t *testing.T) {
 		if len(r.Refused) != 1 || r.Refused[0].Position.Column != 26 {
 			t.Errorf("got %v, want column 26", r.Refused)
 		}
+	}
+}
+
+// A comment that looks like the mark of nginx -T takes nothing out of what is judged.
+func TestMarkOfADump(t *testing.T) {
+	const server = "upstream a { server b; server c; }\nserver { location / { proxy_pass http://a; proxy_next_upstream_tries 9; } }\n"
+	for name, text := range map[string]string{
+		"within a block": "events {}\nhttp {\n# configuration file more:\n" + server + "}\n",
+		"below":          "http {\n" + server + "}\n# configuration file more:\nevents {}\n",
+		"of a dump":      "nginx: test is successful\n# configuration file /etc/nginx.conf:\nevents {}\nhttp { include a.conf; }\n# configuration file /etc/a.conf:\n" + server,
+	} {
+		t.Run(name, func(t *testing.T) { holds(t, said("nginx.conf", text), []string{"R-2 max_retries"}, nil) })
+	}
+}
+
+// A text within a file is read where it stands, and not moved there behind as many empty
+// lines: thousands of texts in a dump would take the square of their number.
+func TestTextsInPlace(t *testing.T) {
+	const text = "      upstream u { server a; server b; }\n      server { location / { proxy_pass http://u; proxy_next_upstream_tries 9; } }\n"
+	file := "kind: List\nitems:\n" + strings.Repeat("- kind: ConfigMap\n  data:\n    nginx.conf: |\n"+text, 100)
+	opened := Open("a.yaml", []byte(file), "")
+	length := 0
+	for _, p := range opened.Parts {
+		length += len(p.Text)
+	}
+	if length > len(file) {
+		t.Errorf("%d bytes of texts in a file of %d", length, len(file))
+	}
+	results := Read(opened.Parts)
+	for i, f := range results[0].Refused {
+		if f.Field == "max_retries" && (f.Line-7)%5 != 0 || f.Line > 502 {
+			t.Errorf("finding %d at %s: %s", i, f.Position, f.Message)
+		}
+	}
+	if n := len(results[0].File.Dependencies); n != 100 {
+		t.Errorf("%d units, want 100", n)
 	}
 }

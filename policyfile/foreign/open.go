@@ -21,14 +21,14 @@ type Part struct {
 	Format string
 	Name   string // of the file
 	// Root is the part of a structured file, and Text one in a notation of the
-	// product's own. The lines of Text are those of the file.
+	// product's own, of the lines that in says.
 	Root *tree.Node
 	Text []byte
 	// Path are the keys above Root, as "clients.orders".
 	Path string
 	// inner tells the texts inside of a file apart; 0 is the file itself.
 	inner int
-	pin   *policyfile.Position
+	in    frame
 	// Assumed says that Format was given, and that nothing in the part shows it.
 	Assumed bool
 	// called is the name of the file, or of the key that a text stands under.
@@ -40,10 +40,39 @@ type Part struct {
 
 // at is a position in Text; what has no place counts as line 1.
 func (p *Part) at(line, column int) policyfile.Position {
-	if p.pin != nil {
-		return *p.pin
+	return p.in.at(policyfile.Position{File: p.Name, Line: line, Column: column})
+}
+
+// frame says where a text stands in its file. The zero value is the file itself.
+type frame struct {
+	pin            *policyfile.Position // of a text whose lines are not those of the file
+	lines, columns int                  // above and before one that stands there as it is
+}
+
+// at turns a place in the text into one in the file; what has no place counts as line 1.
+func (in frame) at(at policyfile.Position) policyfile.Position {
+	if in.pin != nil {
+		return *in.pin
 	}
-	return policyfile.Position{File: p.Name, Line: max(line, 1), Column: max(column, 1)}
+	at.Line, at.Column = max(at.Line, 1)+in.lines, max(at.Column, 1)+in.columns
+	return at
+}
+
+// pad puts a text where its lines are those of the file.
+func (in frame) pad(text []byte) []byte {
+	if in.lines == 0 {
+		return text
+	}
+	var b bytes.Buffer
+	b.WriteString(strings.Repeat("\n", in.lines))
+	for line := range bytes.Lines(text) {
+		// YAML knows the marks of its documents in the first column alone.
+		if len(bytes.TrimSpace(line)) > 0 && !documentMark(line) {
+			b.WriteString(strings.Repeat(" ", in.columns))
+		}
+		b.Write(line)
+	}
+	return b.Bytes()
 }
 
 // Policy is a policy file, or a text inside of another file that is one. Its lines
@@ -76,7 +105,7 @@ func Open(name string, data []byte, format string) *Opened {
 	case format != "" && !known(format):
 		o.fault(policyfile.Position{}, "unknown format %q: want forbear, %s", format, strings.Join(Formats(), ", "))
 	default:
-		o.text(filepath.Base(name), data, nil, 0)
+		o.text(filepath.Base(name), data, frame{}, 0)
 		switch {
 		case len(o.Parts) > 0 && format == "":
 			o.Parts[0].beside = o.Retry
@@ -91,13 +120,13 @@ func Open(name string, data []byte, format string) *Opened {
 type opener struct {
 	*Opened
 	name      string
-	format    string       // the only one that is wanted, or ""
-	unclaimed []*tree.Node // the documents of the file
-	path      []string     // the keys above what is looked at
-	inners    int          // how many texts inside of the file were opened
-	within    int          // the one that is looked at, or 0
-	held      bool         // what is looked at is claimed already, by what holds it
-	trial     bool         // see holds
+	format    string              // the only one that is wanted, or ""
+	unclaimed []*tree.Node        // the documents of the file
+	path      []string            // the keys above what is looked at
+	inners    int                 // how many texts inside of the file were opened
+	within    int                 // the one that is looked at, or 0
+	held      bool                // what is looked at is claimed already, by what holds it
+	owned     map[*tree.Node]bool // what products have of the maps that they share
 }
 
 func (o *opener) fault(at policyfile.Position, format string, args ...any) {
@@ -106,15 +135,11 @@ func (o *opener) fault(at policyfile.Position, format string, args ...any) {
 }
 
 // text opens a text: the file itself, or one inside of it, which called stands for.
-// pin is where an inner text stands, when its lines are not those of the file.
-func (o *opener) text(called string, data []byte, pin *policyfile.Position, depth int) {
+// in is where it stands.
+func (o *opener) text(called string, data []byte, in frame, depth int) {
 	const most = 5
 	if depth > most {
-		at := policyfile.Position{}
-		if pin != nil {
-			at = *pin
-		}
-		o.fault(at, "texts within each other, more than %d", most)
+		o.fault(in.at(policyfile.Position{}), "texts within each other, more than %d", most)
 		return
 	}
 	ext := strings.ToLower(filepath.Ext(called))
@@ -123,51 +148,47 @@ func (o *opener) text(called string, data []byte, pin *policyfile.Position, dept
 	switch {
 	case len(first) == 0:
 	case ext == ".toml":
-		o.toml(data, pin, depth)
+		o.toml(data, in, depth)
 	case ext == ".hcl":
-		o.hcl(data, pin, depth)
-	case !structured && caddyName(called) && o.spoken(called, data, pin): // it may begin with a brace
+		o.hcl(data, in, depth)
+	case !structured && caddyName(called) && o.spoken(called, data, in): // it may begin with a brace
 	case Program(called):
-		o.spoken(called, data, pin) // and nothing else
+		o.spoken(called, data, in) // and nothing else
 	case ext == ".properties":
-		o.roots(tree.Properties(o.name, data), nil, pin, depth)
-	case ext != ".toml" && first[0] != '{' && o.ini(data, pin, depth):
-	case !structured && o.records(data, pin, depth):
-		o.spoken(called, data, pin) // it may stand in another program's file
+		o.roots(tree.Properties(o.name, data), nil, in, depth)
+	case ext != ".toml" && first[0] != '{' && o.ini(data, in, depth):
+	case !structured && o.records(data, in, depth):
+		o.spoken(called, data, in) // it may stand in another program's file
 	case first[0] == '{' || first[0] == '[':
-		o.json(called, data, pin, depth)
-	case !structured && o.spoken(called, data, pin):
+		o.json(called, data, in, depth)
+	case !structured && o.spoken(called, data, in):
 	case structured || depth == 0 || bytes.IndexByte(data, '\n') >= 0:
-		o.yaml(called, data, pin, depth)
+		o.yaml(called, data, in, depth)
 	}
 }
 
 // ini opens a text of sections, if it is one. A list of JSON begins as it does.
-func (o *opener) ini(data []byte, pin *policyfile.Position, depth int) bool {
+func (o *opener) ini(data []byte, in frame, depth int) bool {
 	root, ok := tree.INI(o.name, data)
 	if ok {
-		o.roots([]*tree.Node{root}, nil, pin, depth)
+		o.roots([]*tree.Node{root}, nil, in, depth)
 	}
 	return ok
 }
 
 // spoken looks for a product whose own notation a text is in.
-func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bool {
+func (o *opener) spoken(called string, data []byte, in frame) bool {
 	for _, p := range products {
 		if p.speaks == nil || o.format != "" && o.format != p.name || o.format == "" && Program(called) && p.name != "celery" {
 			continue
 		}
 		ok, fault := p.speaks(called, data)
 		if fault != nil {
-			at := fault.Position
-			if pin != nil {
-				at = *pin
-			}
-			o.fault(at, "%s", fault.Message)
+			o.fault(in.at(fault.Position), "%s", fault.Message)
 			return true
 		}
 		if ok || o.format == p.name {
-			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, Assumed: !ok, pin: pin, called: called})
+			o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Text: data, Assumed: !ok, in: in, called: called})
 			return true
 		}
 	}
@@ -176,22 +197,22 @@ func (o *opener) spoken(called string, data []byte, pin *policyfile.Position) bo
 
 // json opens a JSON text. One that is not JSON is of interest when it holds a
 // product's configuration under its comments, or speaks of retries.
-func (o *opener) json(called string, data []byte, pin *policyfile.Position, depth int) {
+func (o *opener) json(called string, data []byte, in frame, depth int) {
 	root, err := tree.JSON(o.name, data)
 	if err != nil && commented(called) {
 		root, err = tree.JSON(o.name, tree.Uncommented(data))
 	}
 	if err == nil {
-		o.roots([]*tree.Node{root}, data, pin, depth)
+		o.roots([]*tree.Node{root}, data, in, depth)
 		return
 	}
 	// YAML in flow style begins with a brace too, and is no JSON. Policy files are read
 	// as YAML, whatever they are called.
 	if roots, err := tree.YAML(o.name, data); err == nil && (filepath.Ext(called) != ".json" || slices.ContainsFunc(roots, isPolicy)) {
-		o.roots(roots, data, pin, depth)
+		o.roots(roots, data, in, depth)
 		return
 	}
-	o.unparsed(called, err, data, pin, depth)
+	o.unparsed(called, err, data, in, depth)
 }
 
 // commented reports whether the program that a file is for takes comments in JSON, as
@@ -201,31 +222,31 @@ func commented(called string) bool {
 	return strings.HasSuffix(base, ".jsonc") || strings.HasSuffix(base, ".json") && strings.HasPrefix(base, "appsettings")
 }
 
-func (o *opener) yaml(called string, data []byte, pin *policyfile.Position, depth int) {
+func (o *opener) yaml(called string, data []byte, in frame, depth int) {
 	roots, err := tree.YAML(o.name, data)
-	o.roots(roots, data, pin, depth)
+	o.roots(roots, data, in, depth)
 	if err != nil {
-		o.unparsed(called, err, data, pin, depth)
+		o.unparsed(called, err, data, in, depth)
 	}
 }
 
-func (o *opener) toml(data []byte, pin *policyfile.Position, depth int) {
+func (o *opener) toml(data []byte, in frame, depth int) {
 	root, err := tree.TOML(o.name, data)
 	if err != nil {
-		o.unparsed("", err, data, pin, depth)
+		o.unparsed("", err, data, in, depth)
 		return
 	}
-	o.roots([]*tree.Node{root}, nil, pin, depth) // which no policy file is
+	o.roots([]*tree.Node{root}, nil, in, depth) // which no policy file is
 }
 
 // hcl opens a file in version 1 of HCL. Most are in version 2, and another program's.
-func (o *opener) hcl(data []byte, pin *policyfile.Position, depth int) {
+func (o *opener) hcl(data []byte, in frame, depth int) {
 	root, err := tree.HCL(o.name, data)
 	switch {
 	case err == nil:
-		o.roots([]*tree.Node{root}, data, pin, depth)
+		o.roots([]*tree.Node{root}, data, in, depth)
 	case slices.ContainsFunc(consulKinds, func(kind string) bool { return bytes.Contains(data, []byte(kind)) }):
-		o.unparsed("", err, data, pin, depth)
+		o.unparsed("", err, data, in, depth)
 	default:
 		o.Why = err.(*policyfile.Fault).Message
 	}
@@ -233,7 +254,7 @@ func (o *opener) hcl(data []byte, pin *policyfile.Position, depth int) {
 
 // unparsed records a text that could not be parsed. What is inside of another file
 // may be any text; and a file that says nothing of retries is not worth a fault.
-func (o *opener) unparsed(called string, err error, data []byte, pin *policyfile.Position, depth int) {
+func (o *opener) unparsed(called string, err error, data []byte, in frame, depth int) {
 	fault, ok := err.(*policyfile.Fault)
 	if !ok {
 		fault = &policyfile.Fault{Message: err.Error()}
@@ -255,11 +276,7 @@ func (o *opener) unparsed(called string, err error, data []byte, pin *policyfile
 	if depth > 0 && !(structuredName(called) && mentionsRetries(data)) {
 		return
 	}
-	at := fault.Position
-	if pin != nil {
-		at = *pin
-	}
-	o.fault(at, "%s", message)
+	o.fault(in.at(fault.Position), "%s", message)
 }
 
 // structuredName reports whether a name is that of a file in YAML or JSON.
@@ -272,8 +289,11 @@ func structuredName(name string) bool {
 // have notations of their own, and scripts stand where the files of programs do.
 func owed(name string, data []byte) bool {
 	notations := []string{".asl", ".toml", ".hcl"}
-	return mentionsRetries(data) && !executable(name, data) &&
-		(structuredName(name) || slices.Contains(notations, strings.ToLower(filepath.Ext(name))) || ofProgram(name))
+	if !mentionsRetries(data) || executable(name, data) {
+		return false
+	}
+	name = untemplated(strings.ToLower(name))
+	return structuredName(name) || slices.Contains(notations, filepath.Ext(name)) || ofProgram(name)
 }
 
 // executable reports whether a file without an extension is a script or a binary.
@@ -298,17 +318,17 @@ var retryWord = regexp.MustCompile(`(?i)retr(y|ies)|retri(able|es)|next_upstream
 
 // roots opens the documents of a structured text. data is nil in a notation that no
 // policy file has.
-func (o *opener) roots(roots []*tree.Node, data []byte, pin *policyfile.Position, depth int) {
-	above := &lines{text: data}
+func (o *opener) roots(roots []*tree.Node, data []byte, in frame, depth int) {
+	above := &lines{text: data, in: in}
 	for _, root := range roots {
-		if pin != nil {
-			root.Pin(*pin)
+		if in != (frame{}) {
+			root.Move(in.at)
 		}
 		if depth == 0 {
 			o.unclaimed = append(o.unclaimed, root)
 		}
 		if o.format == "" && data != nil && isPolicy(root) {
-			o.Policies = append(o.Policies, Policy{data})
+			o.Policies = append(o.Policies, Policy{in.pad(data)})
 			return // the reader of policy files says what is wrong with the rest
 		}
 		before := len(o.Parts)
@@ -347,16 +367,18 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				visit(step{item, s.key})
 			}
 		case tree.Map:
-			held, parts := o.held, len(o.Parts)
+			held := o.held
 			if o.claimed(n) {
 				return
 			}
-			o.held = held || len(o.Parts) > parts
 			o.encoded(n, depth)
 			if at := patched(n); at != nil && !o.held && o.Retry.Line == 0 {
 				o.Retry = policyfile.Position{File: o.name, Line: at.At.Line, Column: at.At.Column}
 			}
 			for _, p := range n.Pairs {
+				if o.owned[p.Value] {
+					continue
+				}
 				if !o.held && o.Retry.Line == 0 && aboutRetries(p.Key) {
 					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
 				}
@@ -370,11 +392,20 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 	visit(step{root, key})
 }
 
-// claimed gives n to the product that claims it, or to several that share it, and
-// reports whether that is all.
-func (o *opener) claimed(n *tree.Node) (found bool) {
+// claimed gives n to the products that claim it, and reports whether one of them has
+// all of it.
+func (o *opener) claimed(n *tree.Node) bool {
+	found := false
 	for _, p := range products {
-		if p.claims == nil || found && !p.shares || o.format != "" && o.format != p.name || !p.claims(n) {
+		if p.claims == nil || o.format != "" && o.format != p.name || !p.claims(n) {
+			continue
+		}
+		var own []*tree.Node
+		if p.own != nil {
+			own = p.own(n)
+		}
+		// The labels of a container are those of the map that it stands in.
+		if len(own) > 0 && !slices.ContainsFunc(own, func(v *tree.Node) bool { return !o.owned[v] }) {
 			continue
 		}
 		// A part of what holds it has been looked at with it.
@@ -382,9 +413,17 @@ func (o *opener) claimed(n *tree.Node) (found bool) {
 			o.fault(at, "a key stands twice here: programs differ in which of the two they take")
 		}
 		o.Parts = append(o.Parts, Part{Format: p.name, Name: o.name, Root: n, Path: strings.Join(o.path, "."), inner: o.within})
-		if found = !p.holds; !p.shares {
-			return found
+		found = true
+		if len(own) == 0 && !p.holds {
+			return true
+		}
+		o.held = o.held || p.holds
+		if o.owned == nil {
+			o.owned = map[*tree.Node]bool{}
+		}
+		for _, v := range own {
+			o.owned[v] = true
 		}
 	}
-	return found
+	return false
 }

@@ -12,7 +12,7 @@ import (
 var recordMark = []byte("grpc_config=")
 
 // records opens the DNS records of gRPC in a text: the content of one, or a zone file.
-func (o *opener) records(data []byte, pin *policyfile.Position, depth int) (found bool) {
+func (o *opener) records(data []byte, in frame, depth int) (found bool) {
 	if !bytes.Contains(data, recordMark) {
 		return false
 	}
@@ -26,33 +26,30 @@ func (o *opener) records(data []byte, pin *policyfile.Position, depth int) (foun
 		if len(text) == len(line) || len(before) > 0 && (before[0] == ';' || before[0] == '#') {
 			continue
 		}
-		at := policyfile.Position{File: o.name, Line: number, Column: len(text) + 1}
-		if pin != nil {
-			at = *pin
-		}
+		at := in.at(policyfile.Position{File: o.name, Line: number, Column: len(text) + 1})
 		rest := data[start+len(text)+len(recordMark):]
 		switch {
 		case len(before) == 0:
 			// The lines are those of the file.
 			padded := bytes.Repeat([]byte("\n"), number-1)
 			padded = append(append(padded, bytes.Repeat([]byte(" "), len(text)+len(recordMark))...), rest...)
-			found = o.record(padded, pin, at, depth) || found
+			found = o.record(padded, in, at, depth) || found
 		case before[len(before)-1] == '"':
-			found = o.record([]byte(joined(rest)), &at, at, depth) || found
+			found = o.record([]byte(joined(rest)), frame{pin: &at}, at, depth) || found
 		}
 	}
 	return found
 }
 
 // record opens the list of choices in one record.
-func (o *opener) record(text []byte, pin *policyfile.Position, at policyfile.Position, depth int) bool {
+func (o *opener) record(text []byte, in frame, at policyfile.Position, depth int) bool {
 	root, err := tree.JSON(o.name, text)
 	if err != nil {
 		o.fault(at, "the service config of this DNS record is %s", err.(*policyfile.Fault).Message)
 		return true
 	}
 	before := len(o.Parts)
-	o.roots([]*tree.Node{root}, nil, pin, depth)
+	o.roots([]*tree.Node{root}, nil, in, depth)
 	return len(o.Parts) > before
 }
 

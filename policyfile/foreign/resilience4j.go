@@ -25,6 +25,16 @@ func claimsResilience4j(n *tree.Node) bool {
 	})
 }
 
+// ownResilience4j returns its sections.
+func ownResilience4j(n *tree.Node) (own []*tree.Node) {
+	for _, p := range n.Pairs {
+		if p.Key == "resilience4j" || strings.HasPrefix(p.Key, "resilience4j.") {
+			own = append(own, p.Value)
+		}
+	}
+	return own
+}
+
 // resilience4j reads the Retry instances, with the TimeLimiter of the same name, which
 // bounds one attempt. An instance takes what it leaves out from its base config, or from
 // the config called default, and never from both.

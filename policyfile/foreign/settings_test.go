@@ -153,7 +153,8 @@ func TestAWS(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("config", tt.text), tt.want, tt.not) })
 	}
 	for path, want := range map[string]bool{
-		"home/.aws/config": true, "home/.aws/credentials": false, "src/application.properties": true, "etc/config": false, strings.ToUpper("a/x.ini"): true,
+		"home/.aws/config": true, "home/.aws/credentials": false, "src/application.properties": true, "etc/config": false,
+		"charts/mesh.yaml.gotmpl": true, "a/mesh.yml.j2": true, "a/readme.md.j2": false, "nginx/site.erb": true, strings.ToUpper("a/x.ini"): true,
 	} {
 		if Candidate(path) != want {
 			t.Errorf("Candidate(%q) is not %v", path, want)

@@ -36,6 +36,16 @@ func claimsSidekiq(n *tree.Node) bool {
 	return found && !slices.ContainsFunc(othersKeys, func(key string) bool { return symbol(n, key) != nil })
 }
 
+// ownSidekiq returns what is Sidekiq's: its settings, and the parts of environments.
+func ownSidekiq(n *tree.Node) (own []*tree.Node) {
+	for _, p := range n.Pairs {
+		if slices.Contains(sidekiqKeys, strings.TrimPrefix(p.Key, ":")) || p.Value.Map() && (claimsSidekiq(p.Value) || symbol(p.Value, "max_retries") != nil) {
+			own = append(own, p.Value)
+		}
+	}
+	return own
+}
+
 // symbol returns the value of a key, which may be written as Ruby's symbol.
 func symbol(n *tree.Node, key string) *tree.Node { return n.Get(":"+key, key) }
 

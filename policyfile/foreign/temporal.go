@@ -45,6 +45,14 @@ func claimsTemporal(n *tree.Node) bool {
 	return settings > 1
 }
 
+// ownTemporal returns the policy in a map, or none for the dynamic configuration.
+func ownTemporal(n *tree.Node) (own []*tree.Node) {
+	if policy := n.Get(temporalPolicies...); policy.Map() {
+		own = append(own, policy)
+	}
+	return own
+}
+
 // temporalSettings are the services that settings of the server's dynamic configuration
 // begin with.
 var temporalSettings = []string{"frontend", "history", "matching", "worker", "system", "limit"}
@@ -70,12 +78,7 @@ func temporalDefault(p tree.Pair) bool {
 // no file shows.
 func (r *reader) temporal() {
 	for _, part := range r.parts {
-		found := false
-		part.Root.Walk(func(n *tree.Node) bool {
-			found = claimsTemporal(n) && r.temporalMap(n) || found
-			return true
-		})
-		if !found {
+		if !claimsTemporal(part.Root) || !r.temporalMap(part.Root) {
 			r.quiet(part.Root.At)
 		}
 	}

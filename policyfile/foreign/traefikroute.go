@@ -145,6 +145,32 @@ func labelled(n *tree.Node) bool {
 	})
 }
 
+// ownTraefik returns the labels of containers, which have settings of others beside
+// them, and the sections of a file provider; it returns none for what is Traefik's own.
+func ownTraefik(n *tree.Node) (own []*tree.Node) {
+	switch {
+	case n.Has("apiVersion") || traefikFirst(n):
+	case traefikDynamic(n) != nil:
+		for _, p := range n.Pairs {
+			if slices.ContainsFunc(traefikSections, func(key string) bool { return tree.Same(p.Key, key) }) {
+				own = append(own, p.Value)
+			}
+		}
+	default:
+		for _, p := range n.Pairs {
+			for _, list := range []*tree.Node{p.Value.Get("labels"), p.Value.Get("deploy").Get("labels")} {
+				if list != nil {
+					own = append(own, list)
+				}
+			}
+		}
+	}
+	return own
+}
+
+// traefikSections are those of a file provider, and what stands at its top without them.
+var traefikSections = []string{"http", "tcp", "udp", "tls", "routers", "services", "middlewares", "serversTransports"}
+
 // labels turns the labels of a container into the configuration that they stand for,
 // or returns nil where they do not speak of HTTP. They are a map or a list, of the
 // container itself or of its deployment.

@@ -207,16 +207,16 @@ func (n *Node) Repeated() (at policyfile.Position, found bool) {
 	return at, found
 }
 
-// Pin moves n and all below it to one place: that of a text whose own lines cannot
-// be found in the file.
-func (n *Node) Pin(at policyfile.Position) {
+// Move moves n and all below it, each to the place that to returns for its own: the text
+// that was parsed stands within another.
+func (n *Node) Move(to func(policyfile.Position) policyfile.Position) {
 	n.Walk(func(n *Node) bool {
-		n.At = at
+		n.At = to(n.At)
 		if n.Twice.Line > 0 {
-			n.Twice = at
+			n.Twice = to(n.Twice)
 		}
 		for i := range n.Pairs {
-			n.Pairs[i].At = at
+			n.Pairs[i].At = to(n.Pairs[i].At)
 		}
 		return true
 	})

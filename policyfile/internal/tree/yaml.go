@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"io"
 
@@ -103,8 +104,13 @@ func (c *converter) node(n *yaml.Node) *Node {
 		}
 	default:
 		out.Value, out.Block = n.Value, n.Style&yaml.LiteralStyle != 0
-		if n.ShortTag() == "!!null" {
+		switch n.ShortTag() {
+		case "!!null":
 			out.Value = ""
+		case "!!binary":
+			if data, err := base64.StdEncoding.DecodeString(n.Value); err == nil {
+				out.Value, out.Block = string(data), false
+			}
 		}
 	}
 	if n.Anchor != "" {

@@ -95,7 +95,7 @@ type gate struct {
 	check.Options
 	std           *cli.Streams
 	operands      []string
-	ignored       int             // files that an ignore file left out
+	ignored       [2]int          // files and folders that an ignore file left out
 	outputs       []output        // in the order of the flags
 	failOn        report.Severity // the least that is exit code 1
 	baseline      string          // file of findings that do not count, or ""
@@ -251,7 +251,7 @@ func wanted(path string) bool {
 // read reads the files that the operands stand for.
 func (q *gate) read() *check.Reading {
 	files := find.Of(q.operands, wanted)
-	q.ignored = files.Ignored
+	q.ignored = [2]int{files.Ignored, files.IgnoredFolders}
 	var inputs []check.Input
 	var problems []report.Problem
 	unread := func(name string, err error) {
@@ -259,6 +259,9 @@ func (q *gate) read() *check.Reading {
 	}
 	for _, m := range files.Missing {
 		unread(m.Name, m.Err)
+	}
+	for _, m := range files.Passed {
+		problems = append(problems, report.Problem{Kind: report.Unread, File: m.Name, Message: m.Err.Error()})
 	}
 	for _, file := range files.All {
 		data, err := find.Read(file.Name, q.std.In, foreign.MaxSize)

@@ -100,6 +100,7 @@ func TestFolders(t *testing.T) {
 		{"another program's notation, strictly", map[string]string{"pg/postgresql.conf": "wal_retry = 5s # e.g. '<%u%%%d> '\nb: [\n"}, []string{"--strict"}, 2, "pg/postgresql.conf:1:1: not recognized"},
 		{"a broken file of nginx", map[string]string{"b/site.conf": "server { location / { proxy_pass http://b; proxy_next_upstream error non_idempotent; }\n"}, nil, 2, "a block has no end"},
 		{"a template of nginx", map[string]string{"nginx/site.conf.j2": "{% for s in sites %}\nproxy_next_upstream {{ s.words }}; }\n"}, nil, 2, "a template: render it"},
+		{"a template of YAML", map[string]string{"b/vs.yaml.j2": "{% for s in sites %}\nretries: {{ s.n }}\n"}, nil, 2, "a template: render it"},
 		{"a script", map[string]string{"init.d/nginx": "#!/bin/sh\nfor retry in 1 2 3; do echo \"[ $retry: {{\"; done\n"}, nil, 0, "3 files not recognized"},
 		{"a binary", map[string]string{"sbin/nginx": "\x7fELF\x00\x00 proxy_next_upstream {{ retry: ["}, nil, 0, "3 files not recognized"},
 		{"a service that is no policy's", map[string]string{"charts/values.yaml": "service:\n  type: ClusterIP\n"}, nil, 0, "3 files not recognized"},

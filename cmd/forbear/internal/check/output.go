@@ -48,7 +48,7 @@ func (q *gate) report(read *check.Reading, result *check.Result) *report.Report 
 		Tool: "check", Version: version.Read().Version, Files: read.Names(), Problems: read.Problems, Findings: result.Findings, Rules: check.Rules(),
 		// The worst cases are part of the JSON report: a pipeline may set
 		// limits of its own.
-		Extra: map[string]any{"loads": result.Loads, "units": read.Units(), "files": read.Files, "ignored": q.ignored},
+		Extra: map[string]any{"loads": result.Loads, "units": read.Units(), "files": read.Files, "ignored": q.ignored[0], "ignored_folders": q.ignored[1]},
 	}
 	// Without a working directory the paths stay relative, which most
 	// readers accept.
@@ -65,7 +65,7 @@ func (q *gate) writeReport(read *check.Reading, result *check.Result, rep *repor
 	// Where people read, a folder's files of other kinds are a number in the last
 	// line. Those that speak of retries are named.
 	brief := *rep
-	brief.Problems = slices.DeleteFunc(slices.Clone(rep.Problems), func(p report.Problem) bool { return !p.Fatal && p.Line == 0 })
+	brief.Problems = slices.DeleteFunc(slices.Clone(rep.Problems), func(p report.Problem) bool { return !p.Fatal && p.Line == 0 && p.Kind == report.Unrecognized })
 	return q.write(func(format string) (func(io.Writer) error, error) {
 		switch format {
 		case "text":
@@ -126,8 +126,10 @@ func (q *gate) judged(w io.Writer, read *check.Reading) error {
 	if len(lost) > 0 {
 		line += fmt.Sprintf("; %s not read, or not as a whole", plural(len(lost), "file"))
 	}
-	if q.ignored > 0 {
-		line += fmt.Sprintf("; %s ignored", plural(q.ignored, "file"))
+	for i, what := range []string{"file", "folder"} {
+		if q.ignored[i] > 0 {
+			line += fmt.Sprintf("; %s ignored", plural(q.ignored[i], what))
+		}
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err

@@ -32,8 +32,11 @@ type File struct {
 // and, in a folder, of their names.
 type Files struct {
 	All []File
-	// Ignored counts the files that an ignore file leaves out.
-	Ignored int
+	// Ignored and IgnoredFolders count what an ignore file leaves out.
+	Ignored, IgnoredFolders int
+	// Passed are what lies in a folder and is no file: pipes, and links to folders
+	// elsewhere, which are not followed.
+	Passed []Missing
 	// Missing are the operands that stand for no file, or could not be walked.
 	Missing []Missing
 }
@@ -94,7 +97,8 @@ func (f *finder) operand(operand string) error {
 	case !strings.ContainsAny(operand, "*?[{"):
 		return cause(err)
 	}
-	matches, err := doublestar.FilepathGlob(operand, doublestar.WithFilesOnly())
+	// Links may lead in circles, as those to folders below a folder.
+	matches, err := doublestar.FilepathGlob(operand, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
 	if err != nil {
 		return err
 	}
@@ -124,12 +128,22 @@ func (f *finder) folder(root string) error {
 			return fs.SkipDir
 		}
 		if entry.IsDir() {
-			if name != root && (slices.Contains(skipped, entry.Name()) || ignores.match(name, true)) {
+			switch {
+			case name == root:
+			case slices.Contains(skipped, entry.Name()):
+				return fs.SkipDir
+			case ignores.match(name, true):
+				f.IgnoredFolders++
 				return fs.SkipDir
 			}
 			return ignores.read(filepath.Clean(name))
 		}
-		if !f.wanted(name) || !regular(name, entry) {
+		isFile, err := f.file(root, name, entry, &ignores)
+		if err != nil {
+			f.Missing = append(f.Missing, Missing{name, err})
+			found = true
+		}
+		if !isFile {
 			return nil
 		}
 		found = true
@@ -157,13 +171,56 @@ func cause(err error) error {
 	return err
 }
 
-// regular reports whether an entry is a file, or a link to one.
-func regular(name string, entry fs.DirEntry) bool {
-	if entry.Type()&fs.ModeSymlink == 0 {
-		return entry.Type().IsRegular()
+// file reports whether an entry of a folder is a file of interest, or a link to one. One
+// whose link leads nowhere cannot be read.
+func (f *finder) file(root, name string, entry fs.DirEntry, ignores *ignoreList) (bool, error) {
+	mode := entry.Type()
+	link := mode&fs.ModeSymlink != 0
+	if link {
+		info, err := os.Stat(name)
+		if err != nil {
+			if !f.wanted(name) || ignores.match(name, false) {
+				return false, nil
+			}
+			return false, cause(err)
+		}
+		mode = info.Mode()
 	}
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
+	switch {
+	case link && mode.IsDir():
+		if !slices.Contains(skipped, entry.Name()) && !ignores.match(name, true) && !within(root, name) {
+			f.Passed = append(f.Passed, Missing{name, errors.New("a link to a folder elsewhere, which is not followed: name it to have it judged")})
+		}
+		return false, nil
+	case !f.wanted(name):
+		return false, nil
+	case !mode.IsRegular():
+		if !ignores.match(name, false) {
+			f.Passed = append(f.Passed, Missing{name, errors.New("not a regular file")})
+		}
+		return false, nil
+	}
+	return true, nil
+}
+
+// within reports whether a link leads to a folder that is walked anyway.
+func within(root, link string) bool {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return false
+	}
+	target, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return false
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return false
+	}
+	if target, err = filepath.Abs(target); err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(root, target)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // Read returns the contents of a file, or of standard input: at most one byte more

@@ -1,0 +1,42 @@
+package foreign
+
+import "testing"
+
+// A product has no more of a map than its own settings: what stands beside them is
+// looked into, and so is a text of one line under the name of a file.
+func TestSharedMaps(t *testing.T) {
+	const other = "a setting for retries stands here"
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{"containers", "compose.yaml", `
+services:
+  web:
+    labels: ["traefik.http.routers.web.middlewares=r", "traefik.http.middlewares.r.retry.attempts=1"]
+    environment: {AWS_MAX_ATTEMPTS: "50"}
+`, []string{"5 R-2 max_retries"}, []string{other}},
+		{"labels as a map", "compose.yaml", `
+services:
+  web:
+    deploy: {labels: {traefik.http.middlewares.r.retry.attempts: 1}}
+    environment: {app.retry.max-attempts: "50"}
+`, []string{"note 5: " + other}, nil},
+		{"sections of .NET", "appsettings.json", `{"Retry": {"MaxRetryAttempts": 1, "UseJitter": true}, "RetryCount": 50}`, []string{"note 1: " + other}, nil},
+		{"sections of resilience4j", "app.yaml", "resilience4j: {retry: {instances: {a: {maxAttempts: 2}}}}\nworker: {maxRetries: 50}\n", []string{"note 2: " + other}, nil},
+		{"both of Spring's", "app.yaml", "resilience4j: {retry: {instances: {a: {maxAttempts: 50}}}}\nspring: {cloud: {gateway: {routes: []}}}\n", []string{"1 R-2 max_retries"}, []string{other}},
+		{"the data of a ConfigMap", "a.yaml", "kind: ConfigMap\ndata:\n  proxy-next-upstream: \"off\"\n  other.yaml: |\n    maxRetries: 50\n", []string{"note 5: " + other}, nil},
+		{"a policy of a workflow", "a.yaml", "retryPolicy: {maximumAttempts: 2, initialInterval: 1s}\nworker: {maxRetries: 50}\n", []string{"note 2: " + other}, nil},
+		{"policies within each other", "a.yaml", "retryPolicy: {maximumAttempts: 2, initialInterval: 1s}\nnext: {retryPolicy: {maximumAttempts: 50, initialInterval: 1s}}\n", []string{"2 R-2 max_retries"}, []string{other}},
+		{"a service config", "a.yaml", "methodConfig: [{name: [{}], timeout: 1s}]\nworker: {maxRetries: 50}\n", []string{"note 2: " + other}, nil},
+		{"a mesh", "a.yaml", "defaultHttpRetryPolicy: {attempts: 1}\nworker: {maxRetries: 50}\n", []string{"note 2: " + other}, nil},
+		{"jobs", "sidekiq.yml", ":max_retries: 2\nproduction: {:concurrency: 2}\nworker: {maxRetries: 50}\n", []string{"note 3: " + other}, []string{"25"}},
+		{"properties of one line", "a.yaml", "kind: ConfigMap\ndata:\n  application.properties: resilience4j.retry.instances.a.max-attempts=50\n", []string{"3 R-2 max_retries"}, nil},
+		{"nginx on one line", "a.yaml", "kind: ConfigMap\ndata:\n  nginx.conf: \"events {} http { server { location / { proxy_pass http://a; } } }\"\n", []string{"a is a name"}, nil},
+		{"YAML on one line", "a.yaml", "kind: ConfigMap\ndata:\n  a.yaml: \"retryPolicy: {maximumAttempts: 50, initialInterval: 1s}\"\n", []string{"3 R-2 max_retries"}, nil},
+		{"in base64 by a tag", "a.yaml", "kind: ConfigMap\ndata:\n  a.yaml: !!binary cmV0cnlQb2xpY3k6IHttYXhpbXVtQXR0ZW1wdHM6IDUwLCBpbml0aWFsSW50ZXJ2YWw6IDFzfQo=\n", []string{"3 R-2 max_retries"}, nil},
+		{"a list of resources", "a.yaml", "apiVersion: networking.istio.io/v1\nkind: VirtualServiceList\nspec: {}\nitems:\n- retries: 50\n", nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
+	}
+}
