@@ -96,9 +96,10 @@ func (r *reader) add(d policyfile.Dependency, judged ...string) {
 	if d.Policy.PerAttempt == 0 && d.Policy.Total == 0 && d.Longest == 0 && !slices.Contains(d.Lacks, "per_attempt") {
 		d.Lacks = append(d.Lacks, "per_attempt")
 	}
+	none := d.Policy.Disabled && !d.AtLeast // what holds for retries does not for a single attempt
 	for _, v := range violation.Of(&d.Policy) {
 		// An adapter that sets no window must not get a finding about one.
-		if v.Rule == "" || slices.Contains(judged, v.Field) || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
+		if none || v.Rule == "" || slices.Contains(judged, v.Field) || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
 			continue
 		}
 		at, _ := d.Place(v.Field)
