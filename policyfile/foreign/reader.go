@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 	"github.com/forbear-go/forbear/policyfile/internal/violation"
@@ -123,7 +124,7 @@ func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string
 	}
 	for _, p := range n.Fields() {
 		if !slices.Contains(known, p.Key) {
-			r.unjudged(p.At, d.Name, "%s: %s is not in the API, and is not read", d.Name, p.Key)
+			r.unjudged(p.At, d.Name, "%s: %s is not in the API, and is not read%s", d.Name, p.Key, nearest.Hint(p.Key, known, ""))
 		}
 	}
 }
