@@ -20,6 +20,9 @@ func TestGateways(t *testing.T) {
 		{"a policy of the route hides that of the gateway", route + policy + lower, []string{"edge [n/p n/p] x5", "quiet"}, []string{"a.n ["}},
 		{"a policy that is merged does not", route + policy + strings.Replace(lower, "spec: {", "spec: {mergeType: StrategicMerge, ", 1), []string{"a.n ["}, nil},
 		{"nothing where a section was", rule("retry: null") + "---\n" + strings.Replace(policy, "{numRetries: 4}", "null", 1), []string{"quiet 1\n"}, []string{" x"}},
+		{"a gateway without a route", strings.ReplaceAll(policy, "---\n", ""), []string{"note 4: no route that p holds for by way of Gateway edge is in these files: its methods, and so whether writes are retried (R-6), and its backends are not judged"}, []string{"which methods"}},
+		{"a route that is not there", strings.Replace(policy, "Gateway, name: edge", "HTTPRoute, name: other", 1), []string{"note 5: HTTPRoute other is not in these files: its methods, and so whether writes are retried (R-6), and its backends are not judged"}, []string{"which methods"}},
+		{"a slip in a key", route + strings.Replace(policy, "numRetries: 4", "numRetries: 4, perRetry: {backoff: {}}", 1), []string{"backoff is not in the API, and is not read: did you mean backOff?"}, nil},
 		{"a timeout of zero", rule("retry: {attempts: 2}, timeouts: {request: 0s}"), []string{"R-3 total.missing: timeouts.request 0s bounds nothing"}, nil},
 		{"no timeout", rule("retry: {attempts: 2}"), []string{"R-3 total.missing: the rule has no timeouts.request"}, nil},
 		{"an attempt without one", rule("retry: {attempts: 2}, timeouts: {request: 10s, backendRequest: 0s}"), []string{"attempt 10s, total 10s"}, nil},
@@ -53,5 +56,27 @@ func TestMeshes(t *testing.T) {
 		{"Consul's number alone, without a timeout", consul("-1s"), []string{"x1"}, []string{"R-3"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("m.yaml", tt.text), tt.want, tt.not) })
+	}
+}
+
+// A service profile names the methods of gRPC, and is found by the name of its service.
+func TestServiceProfiles(t *testing.T) {
+	profile := func(name, method, budget string) string {
+		return "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: " + name + "}\nspec:\n  routes: [{name: a, isRetryable: true, condition: {method: POST, pathRegex: '/shop\\.v1\\.Orders/" + method + "'}}]\n" + budget
+	}
+	const host = "orders.shop.svc.cluster.local"
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"a method that reads", profile(host, "ReadOrder", ""), []string{host + " [a] x4 at least"}, []string{"R-6", "(R-6)"}},
+		{"a method that writes", profile(host, "CreateOrder", ""), []string{"5 R-6 methods: a method that writes is retried"}, nil},
+		{"a method that does not tell", profile(host, "Vote", ""), []string{"note 5: " + host + ": its name does not tell whether it writes"}, nil},
+		{"the default of the budget", profile(host, "ReadOrder", ""), []string{"R-7 budget.min_retries: minRetriesPerSecond is 10, as it is by default: up to 300 retries in 30s are allowed whatever the share, and the standard has 10: write 0"}, nil},
+		{"a budget", profile(host, "ReadOrder", "  retryBudget: {retryRatio: 0.1, minRetriesPerSecond: 2, ttl: 10s}\n"), []string{"6 R-7 budget.min_retries: minRetriesPerSecond is 2: up to 60 retries"}, nil},
+		{"no host", profile("orders", "ReadOrder", ""), []string{"orders [a] x4 at least", "note 3: Linkerd finds a profile by the whole host name of a service, as orders.NAMESPACE.svc.cluster.local, and none by the name orders"}, nil},
+		{"a host", profile(host, "ReadOrder", ""), nil, []string{"Linkerd finds a profile"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("p.yaml", tt.text), tt.want, tt.not) })
 	}
 }
