@@ -184,6 +184,34 @@ func TestNginxIncludesOnDisk(t *testing.T) {
 	}
 }
 
+// A wait comes before a retry, and not before the first attempt; and what begins within a
+// duration that bounds the tries goes on beyond it.
+func TestLongestCalls(t *testing.T) {
+	caddy := func(block string) string {
+		return "reverse_proxy a:80 {\n" + block + "\ntransport http {\n dial_timeout 2s\n}\n}\n"
+	}
+	const route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r}\nspec: {rules: [{matches: [{method: GET}], backendRefs: [{name: a}], retry: {attempts: 2, backoff: 1s}, timeouts: {request: 20s, backendRequest: 3s}}]}\n"
+	const mesh = "type: Retry\nname: r\ndestinations: [{match: {kuma.io/service: a}}]\nconf: {http: {numRetries: 2, retryOn: [connect_failure]}}\n---\n"
+	timeout := func(service, time string) string {
+		return mesh + "type: Timeout\nname: t\ndestinations: [{match: {kuma.io/service: '" + service + "'}}]\nconf: {http: {requestTimeout: " + time + "}}\n"
+	}
+	for _, tt := range []struct{ name, file, text, want string }{
+		{"Caddy", "Caddyfile", caddy("lb_retries 2\nlb_try_duration 30s\nlb_try_interval 1s"), "a:80 3 8s; "},
+		{"Caddy's last try", "Caddyfile", caddy("lb_retries 4\nlb_try_duration 5s\nlb_try_interval 1s"), "a:80 5 8s; FC208"},
+		{"Gateway API", "r.yaml", route, "a 3 11s; "},
+		{"Consul without a condition", "c.hcl", "kind = \"service-router\"\nname = \"a\"\nroutes = [{ destination { num_retries = 3 request_timeout = \"2s\" } }]\n", "a 1 2s; FC001"},
+		{"Kuma's older timeout", "k.yaml", timeout("a", "9s"), "a 3 9s; FC207"},
+		{"Kuma's older timeout for all", "k.yaml", timeout("*", "8s"), "a 3 8s; FC207"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			read := readText(tt.file, tt.text)
+			if got := verdict(read); read.Err() != nil || got != tt.want {
+				t.Errorf("got %s, %v, want %s", got, read.Err(), tt.want)
+			}
+		})
+	}
+}
+
 // A proxy in front of a name may retry, and is not known to: that is no finding
 // about two layers, and no bound either.
 func TestLayerThatMayRetry(t *testing.T) {

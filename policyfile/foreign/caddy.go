@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -133,30 +134,48 @@ func (r *reader) caddyUnit(c caddyProxy) {
 	if interval == 0 && c.duration.text != "" {
 		interval = caddyInterval
 	}
+	d.Policy.PerAttempt = max(cmp.Or(r.caddySpan(&d, c.dial), caddyDial), r.caddySpan(&d, c.header))
 	// While a connection is refused, each try takes no longer than its wait.
+	var judged []string
 	if total > 0 {
 		tries := int(min(total/interval, math.MaxInt16))
 		if count == 0 || tries < count {
 			count, at = max(tries, 1), c.duration.at
 			d.Lacks = append(d.Lacks, "per_attempt") // the figure is that of tries that fail at once
+			judged = r.caddyTries(&d, count, at)
 		}
 	}
 	retries(&d, max(count, 1), at)
-	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{interval}}
-	d.Policy.PerAttempt = max(cmp.Or(r.caddySpan(&d, c.dial), caddyDial), r.caddySpan(&d, c.header))
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0, interval}}
 	switch d.Policy.Total = total; {
 	case total > 0:
 		d.SetPlace("total", c.duration.at)
+		// It bounds when a try may begin, and the last one goes on.
+		d.Longest = min(time.Duration(count+1)*d.Policy.PerAttempt+time.Duration(count)*interval, total+interval+d.Policy.PerAttempt)
 	case c.duration.text == "":
 		r.refuse(d.At, "R-3", &d, "total.missing", "lb_try_duration is missing: nothing bounds the tries in time")
 	default:
 		d.Lacks = append(d.Lacks, "total.missing") // it cannot be read
 	}
-	r.caddyMatches(&d, c.matches)
-	r.cannot(&d, "R-7", "budget", "Caddy has no retry budget: every failed request is sent again")
+	responded := r.caddyMatches(&d, c.matches)
+	r.cannot(&d, "R-7", "budget", "Caddy has no retry budget: what fails is tried again whatever the load")
 	r.cannot(&d, "R-1", "", "Caddy waits for a fixed time between tries")
-	r.cannot(&d, "R-5", "", "Caddy does not read Retry-After: a server that asks for a pause is asked again before it is over")
-	r.add(d)
+	if responded {
+		r.cannot(&d, "R-5", "", "Caddy does not read Retry-After: a server that asks for a pause is asked again before it is over")
+	}
+	r.add(d, judged...)
+}
+
+// caddyTries judges a count that follows from a duration (R-2), and returns the field
+// that it has judged.
+func (r *reader) caddyTries(d *policyfile.Dependency, count int, at policyfile.Position) []string {
+	_, low, high := forbear.Sync.Range()
+	if count > high {
+		r.refuse(at, "R-2", d, "max_retries", "lb_try_duration lets %d retries begin, when they fail at once, and the standard has %d-%d: bound them by lb_retries", count, low, high)
+		refused := r.result(d.At.File).Refused
+		refused[len(refused)-1].Value = fmt.Sprint(count)
+	}
+	return []string{"max_retries"}
 }
 
 // caddySpan reads a duration, or says that it cannot be read.
@@ -202,17 +221,21 @@ func caddyJSON(n *tree.Node) caddyProxy {
 // terminalStatus finds the statuses that R-4 forbids to retry in an expression.
 var terminalStatus = regexp.MustCompile(`\b(` + strings.Join(never, "|") + `)\b`)
 
+// caddyResponse finds the placeholders of a response in an expression.
+var caddyResponse = regexp.MustCompile(`\brp\.|reverse_proxy\.|status_code`)
+
 // caddyMatches judges what is sent again after it was sent: GET alone, unless
-// lb_retry_match says more.
-func (r *reader) caddyMatches(d *policyfile.Dependency, matches []caddyMatch) {
+// lb_retry_match says more. It reports whether responses are tried again.
+func (r *reader) caddyMatches(d *policyfile.Dependency, matches []caddyMatch) (responded bool) {
 	for _, m := range matches {
 		text := strings.Join(m.texts, " ")
+		responded = responded || caddyResponse.MatchString(text)
 		switch {
 		case len(m.methods) > 0 && !slices.ContainsFunc(m.methods, func(s string) bool { return !idempotent(strings.ToUpper(s)) }):
 		case len(m.methods) == 0 && strings.Contains(text, "method"):
 			r.unjudged(m.at, d.Name, "which methods an expression lets %s be retried for is not judged", d.Name)
 		default:
-			r.refuse(m.at, "R-6", d, "methods", "lb_retry_match repeats POST, with or without an Idempotency-Key: match on method")
+			r.refuse(m.at, "R-6", d, "methods", "lb_retry_match repeats POST, with or without an Idempotency-Key: have it match on method, and on idempotent ones alone")
 		}
 		if strings.Contains(text, "status_code") {
 			for _, status := range terminalStatus.FindAllString(text, -1) {
@@ -220,4 +243,5 @@ func (r *reader) caddyMatches(d *policyfile.Dependency, matches []caddyMatch) {
 			}
 		}
 	}
+	return responded
 }

@@ -47,7 +47,7 @@ func (r *reader) consul() {
 			destination := route.Fold("destination")
 			match := route.Fold("match", "http")
 			d := policyfile.Dependency{
-				Name: cmp.Or(destination.Fold("service").Text(), name, "unnamed"), Route: name + " " + gist(match),
+				Name: cmp.Or(destination.Fold("service").Text(), name, "unnamed"), Route: strings.TrimSpace(name + " " + gist(match)),
 				At: route.At, Protocol: "http",
 			}
 			r.consulUnit(d, consulRoute{retry: destination, timeout: destination, methods: match.Fold("methods").List()})
@@ -73,7 +73,7 @@ func (r *reader) consulRule(name string, rule *tree.Node) {
 			r.unjudged(own.At, name, "%s: Consul does not read a RetryFilter of a service, but that of its rule", name)
 		}
 		r.consulUnit(policyfile.Dependency{
-			Name: cmp.Or(service.Fold("name").Text(), name, "unnamed"), Route: name + " " + gist(rule.Fold("matches")),
+			Name: cmp.Or(service.Fold("name").Text(), name, "unnamed"), Route: strings.TrimSpace(name + " " + gist(rule.Fold("matches"))),
 			At: rule.At, Protocol: "http",
 		}, route)
 	}
@@ -115,7 +115,8 @@ func (r *reader) consulUnit(d policyfile.Dependency, route consulRoute) {
 	}
 	if on.Value == "" && len(codes.List()) == 0 {
 		retries(&d, 0, at)
-		r.unjudged(at, d.Name, "%s has a number of retries and no condition for them: Consul retries nothing then, and callers may still ask Envoy for retries by a header", d.Name)
+		r.consulTotal(&d, route.timeout.Fold("requestTimeout"))
+		r.unjudged(at, d.Name, "%s has a number of retries and no condition for them: Consul retries nothing then, and callers may still ask Envoy for retries by a header: write RetryOn, or no number", d.Name)
 		r.add(d)
 		return
 	}
@@ -135,9 +136,16 @@ func (r *reader) consulUnit(d policyfile.Dependency, route consulRoute) {
 	r.add(d)
 }
 
-// consulTimes reads RequestTimeout, which covers all attempts. Without one Envoy's
-// default holds, and a negative one switches it off.
+// consulTimes reads the durations.
 func (r *reader) consulTimes(d *policyfile.Dependency, timeout *tree.Node) {
+	r.consulTotal(d, timeout)
+	r.envoyWaits(d, nil, nil, nil, d.At)
+	r.cannot(d, "INTG-STD-035", "per_attempt", "Consul has no timeout for one attempt: the first that hangs leaves no time for a retry")
+}
+
+// consulTotal reads RequestTimeout, which covers all attempts. Without one Envoy's
+// default holds, and a negative one switches it off.
+func (r *reader) consulTotal(d *policyfile.Dependency, timeout *tree.Node) {
 	d.Policy.Total = envoyTimeout
 	if timeout != nil {
 		t, _ := timeout.Span()
@@ -149,10 +157,10 @@ func (r *reader) consulTimes(d *policyfile.Dependency, timeout *tree.Node) {
 		case t > 0:
 			d.Policy.Total = t
 		case t < 0:
-			d.Policy.Total = 0
+			if d.Policy.Total = 0; d.Policy.Disabled {
+				return
+			}
 			r.refuse(timeout.At, "R-3", d, "total.missing", "RequestTimeout %s switches the timeout off: nothing bounds the call and its retries", timeout.Text())
 		}
 	}
-	r.envoyWaits(d, nil, nil, nil, d.At)
-	r.cannot(d, "INTG-STD-035", "per_attempt", "Consul has no timeout for one attempt: the first that hangs leaves no time for a retry")
 }

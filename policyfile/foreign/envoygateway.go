@@ -114,7 +114,12 @@ func (r *reader) egTarget(policy, target *tree.Node, routes []*tree.Node, direct
 		d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC
 	}
 	if n, ok := policy.Get("spec").Get("retry").Get("numRetries").Number(); !ok || n > 0 {
-		r.unjudged(target.At, d.Name, "%s %s is not in these files: its methods and its backends are not judged", target.Get("kind").Text(), d.Name)
+		kind := target.Get("kind").Text()
+		missing := kind + " " + d.Name + " is not in these files"
+		if kind == "Gateway" {
+			missing = "no route that " + policy.Get("metadata").Get("name").Text() + " holds for by way of Gateway " + d.Name + " is in these files"
+		}
+		r.unjudged(target.At, d.Name, "%s: its methods, and so whether writes are retried (R-6), and its backends are not judged", missing)
 	}
 	r.egUnit(d, policy, nil)
 }
@@ -143,8 +148,6 @@ func (r *reader) egUnit(d policyfile.Dependency, policy, rule *tree.Node) {
 	}
 	if d.Policy.Kind == forbear.GRPC {
 		r.gatewayWrites(&d, rule, retry.At)
-	} else if rule == nil {
-		r.unjudged(retry.At, d.Name, "which methods %s is called with, and so whether writes are retried (R-6), is not in these files", d.Name)
 	}
 	r.unknown(retry, &d, "numRetries", "numAttemptsPerPriority", "retryOn", "perRetry")
 	r.unknown(retry.Get("retryOn"), &d, "triggers", "httpStatusCodes")

@@ -125,7 +125,7 @@ func (r *reader) gatewayTimes(d *policyfile.Dependency, rule, retry *tree.Node) 
 	// How the waits grow is not in the file: a schedule says the shortest.
 	var wait time.Duration
 	r.duration(d, "backoff.base", retry.Get("backoff"), &wait)
-	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{wait}}
+	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0, wait}}
 }
 
 // gatewayWrites judges the methods that a rule of a GRPCRoute matches.
@@ -158,7 +158,7 @@ func idempotent(method string) bool {
 func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
 	constraint, _ := budgets.in(d.At.File, d.Name)
 	if constraint == nil {
-		r.cannot(d, "R-7", "budget", "a route of Gateway API has no retry budget: every failed request is sent again")
+		r.cannot(d, "R-7", "budget", "a route of Gateway API has no retry budget: what fails is sent again whatever the load")
 		return
 	}
 	r.share(d, constraint, constraint.Get("budget").Get("percent"))

@@ -1,6 +1,8 @@
 package foreign
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,18 +18,27 @@ const ingressPrefix = "nginx.ingress.kubernetes.io/"
 // its ConfigMap has the defaults: "error timeout", 3 tries, no time.
 const ingressTries = 3
 
-// ingressKeys are the settings by which the data of a ConfigMap, or a chart's values
-// for it, are known.
-var ingressKeys = []string{"proxy-next-upstream", "proxy-next-upstream-tries", "proxy-next-upstream-timeout", "retry-non-idempotent"}
+// ingressKeys are the settings of retries, and ingressOthers those that no other software
+// has: the data of a ConfigMap, or a chart's values for it, are known by either.
+var (
+	ingressKeys   = []string{"proxy-next-upstream", "proxy-next-upstream-tries", "proxy-next-upstream-timeout", "retry-non-idempotent"}
+	ingressOthers = []string{"allow-snippet-annotations", "annotations-risk-level", "compute-full-forwarded-for", "enable-modsecurity", "proxy-real-ip-cidr"}
+)
+
+// ingressConfig reports whether a map is the data of the controller's ConfigMap.
+func ingressConfig(n *tree.Node) bool {
+	return slices.ContainsFunc(slices.Concat(ingressKeys, ingressOthers), func(key string) bool {
+		v := n.Get(key)
+		return v != nil && v.Kind == tree.Scalar
+	})
+}
 
 // claimsIngress knows an Ingress of the class nginx or with an annotation of
 // ingress-nginx, its ConfigMap's data, and annotations alone, as a chart's values
 // have them. The controller of NGINX Inc. has another prefix.
 func claimsIngress(n *tree.Node) bool {
-	for _, key := range ingressKeys {
-		if v := n.Get(key, ingressPrefix+key); v != nil && v.Kind == tree.Scalar {
-			return true
-		}
+	if ingressConfig(n) || slices.ContainsFunc(ingressKeys, func(key string) bool { return n.Has(ingressPrefix + key) }) {
+		return true
 	}
 	if !resource(n, "networking.k8s.io", "Ingress") && !resource(n, "extensions", "Ingress") {
 		return false
@@ -75,18 +86,19 @@ func ownIngress(n *tree.Node) (own []*tree.Node) {
 // ingressNginx reads Ingresses with the ConfigMap that stands beside them. The
 // controller retries without being asked: an Ingress that says nothing is judged too.
 func (r *reader) ingressNginx() {
-	configs := named{}
-	isConfig := func(n *tree.Node) bool {
-		return slices.ContainsFunc(ingressKeys, func(key string) bool { return n.Has(key) })
-	}
+	configs, mains := named{}, named{}
 	for _, part := range r.parts {
-		if isConfig(part.Root) {
+		if ingressConfig(part.Root) {
 			configs.add("", part.Root)
+		} else if !ingressCanary(part.Root).True() {
+			for _, place := range ingressPlaces(part.Root) {
+				mains.add(place, part.Root)
+			}
 		}
 	}
 	used := false
 	for _, part := range r.parts {
-		if isConfig(part.Root) {
+		if ingressConfig(part.Root) {
 			continue
 		}
 		config, several := configs.in(part.Name, "")
@@ -95,7 +107,7 @@ func (r *reader) ingressNginx() {
 		}
 		used = used || config != nil
 		if part.Root.Has("spec") {
-			r.ingress(part.Root, config)
+			r.ingress(part.Root, config, mains)
 			continue
 		}
 		d := policyfile.Dependency{Name: "ingress", At: part.Root.At, Protocol: "http"}
@@ -109,10 +121,32 @@ func (r *reader) ingressNginx() {
 	}
 }
 
+// ingressCanary returns the annotation by which an Ingress takes a share of the requests
+// of another one, or nil.
+func ingressCanary(n *tree.Node) *tree.Node { return annotation(n, ingressPrefix+"canary") }
+
+// ingressPlaces are the places at which an Ingress takes requests.
+func ingressPlaces(n *tree.Node) (places []string) {
+	for _, rule := range n.Get("spec").Get("rules").List() {
+		for _, path := range rule.Get("http").Get("paths").List() {
+			places = append(places, fmt.Sprintf("%s %s %s", refNamespace(nil, n), rule.Get("host").Text(), cmp.Or(path.Get("path").Text(), "/")))
+		}
+	}
+	return places
+}
+
 // ingress reads one Ingress: a unit for each service behind it, since its paths
-// share their settings.
-func (r *reader) ingress(n, config *tree.Node) {
+// share their settings. A canary has those of the Ingress at its place, which the
+// controller takes whatever the canary's own annotations say.
+func (r *reader) ingress(n, config *tree.Node, mains named) {
 	s := ingressSettings{n.Get("metadata").Get("annotations"), config}
+	canary := ingressCanary(n)
+	orphan := canary.True()
+	for _, place := range ingressPlaces(n) {
+		if main, _ := mains.in(n.At.File, place); orphan && main != nil {
+			s.annotations, orphan = main.Get("metadata").Get("annotations"), false
+		}
+	}
 	if s.get("ssl-passthrough").True() {
 		r.quiet(n.At) // its connections are passed on unread
 		return
@@ -129,6 +163,12 @@ func (r *reader) ingress(n, config *tree.Node) {
 		seen[name.Text()] = true
 		d := kubeService(name.Text(), n.Get("metadata").Get("namespace").Text(), name.At)
 		d.Route = title(n)
+		if orphan {
+			retries(&d, 0, d.At)
+			r.open(canary.At, &d, "%s is a canary, and the Ingress with the same host and path is not in these files: its annotations hold, and not those that stand here", n.Get("metadata").Get("name").Text())
+			r.add(d)
+			return
+		}
 		r.ingressUnit(&d, s)
 	}
 	spec := n.Get("spec")
@@ -172,7 +212,7 @@ func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
 	if !d.Policy.Disabled {
 		u := &nginxUnit{
 			nginxWalk: &nginxWalk{r: r, noted: map[string]bool{}}, nginxScope: nginxScope{set: set},
-			module: nginxModule{"proxy", "https"}, dep: *d, attempt: d.Policy.PerAttempt,
+			module: nginxModule{"proxy", "https"}, dep: *d, attempt: d.Policy.PerAttempt, dashed: true,
 		}
 		u.nextUpstream(when.args[1:], when.at)
 		*d = u.dep

@@ -20,6 +20,9 @@ func TestGateways(t *testing.T) {
 		{"a policy of the route hides that of the gateway", route + policy + lower, []string{"edge [n/p n/p] x5", "quiet"}, []string{"a.n ["}},
 		{"a policy that is merged does not", route + policy + strings.Replace(lower, "spec: {", "spec: {mergeType: StrategicMerge, ", 1), []string{"a.n ["}, nil},
 		{"nothing where a section was", rule("retry: null") + "---\n" + strings.Replace(policy, "{numRetries: 4}", "null", 1), []string{"quiet 1\n"}, []string{" x"}},
+		{"a gateway without a route", strings.ReplaceAll(policy, "---\n", ""), []string{"note 4: no route that p holds for by way of Gateway edge is in these files: its methods, and so whether writes are retried (R-6), and its backends are not judged"}, []string{"which methods"}},
+		{"a route that is not there", strings.Replace(policy, "Gateway, name: edge", "HTTPRoute, name: other", 1), []string{"note 5: HTTPRoute other is not in these files: its methods, and so whether writes are retried (R-6), and its backends are not judged"}, []string{"which methods"}},
+		{"a slip in a key", route + strings.Replace(policy, "numRetries: 4", "numRetries: 4, perRetry: {backoff: {}}", 1), []string{"backoff is not in the API, and is not read: did you mean backOff?"}, nil},
 		{"a timeout of zero", rule("retry: {attempts: 2}, timeouts: {request: 0s}"), []string{"R-3 total.missing: timeouts.request 0s bounds nothing"}, nil},
 		{"no timeout", rule("retry: {attempts: 2}"), []string{"R-3 total.missing: the rule has no timeouts.request"}, nil},
 		{"an attempt without one", rule("retry: {attempts: 2}, timeouts: {request: 10s, backendRequest: 0s}"), []string{"attempt 10s, total 10s"}, nil},
@@ -27,5 +30,53 @@ func TestGateways(t *testing.T) {
 		{"Linkerd's attempt without a timeout", strings.Replace(route, "name: r,", "name: r, annotations: {retry.linkerd.io/http: 5xx, timeout.linkerd.io/request: 10s, retry.linkerd.io/timeout: 0s},", 1), []string{"x2", "attempt 10s, total 10s"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("r.yaml", tt.text), tt.want, tt.not) })
+	}
+}
+
+// What Kuma's and Consul's older and smaller forms say.
+func TestMeshes(t *testing.T) {
+	const (
+		old    = "type: Retry\nname: r\ndestinations: [{match: {service: a}}]\nconf: {http: {numRetries: 2, retriableStatusCodes: [503]}}\n"
+		mesh   = "type: MeshRetry\nname: r\nspec: {to: [{targetRef: {kind: Mesh}, default: {http: {numRetries: 2}}}]}\n"
+		limits = "apiVersion: kuma.io/v1alpha1\nkind: MeshCircuitBreaker\nmetadata: {name: c}\nspec: {to: [{targetRef: {kind: Mesh}, default: {connectionLimits: {maxRetries: 3}}}]}\n"
+	)
+	consul := func(timeout string) string {
+		return "kind: service-router\nname: a\nroutes: [{destination: {numRetries: 3, requestTimeout: " + timeout + "}}]\n"
+	}
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"Kuma's first tags", old, []string{"a [r http] x3"}, []string{"mesh"}},
+		{"Kuma's first policy has no word for Retry-After", old, []string{"cannot R-5", "or in retriableMethods of a Retry"}, []string{"rateLimitedBackOff is missing"}},
+		{"a MeshRetry has one", mesh, []string{"R-5 retry_after: rateLimitedBackOff is missing", "name idempotent methods in retryOn, as HttpMethodGet"}, []string{"cannot R-5"}},
+		{"a limit of retries at once", limits, nil, []string{"note", "x"}},
+		{"a limit of retries at once, among others", limits + "---\n" + mesh, []string{"mesh [http] x3"}, []string{"note"}},
+		{"Consul's number alone", consul("60s"), []string{"a [a] x1, waits up to 0s, attempt 0s, total 1m0s", "note 3: a has a number of retries and no condition for them"}, []string{"R-3"}},
+		{"Consul's number alone, without a timeout", consul("-1s"), []string{"x1"}, []string{"R-3"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("m.yaml", tt.text), tt.want, tt.not) })
+	}
+}
+
+// A service profile names the methods of gRPC, and is found by the name of its service.
+func TestServiceProfiles(t *testing.T) {
+	profile := func(name, method, budget string) string {
+		return "apiVersion: linkerd.io/v1alpha2\nkind: ServiceProfile\nmetadata: {name: " + name + "}\nspec:\n  routes: [{name: a, isRetryable: true, condition: {method: POST, pathRegex: '/shop\\.v1\\.Orders/" + method + "'}}]\n" + budget
+	}
+	const host = "orders.shop.svc.cluster.local"
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"a method that reads", profile(host, "ReadOrder", ""), []string{host + " [a] x4 at least"}, []string{"R-6", "(R-6)"}},
+		{"a method that writes", profile(host, "CreateOrder", ""), []string{"5 R-6 methods: a method that writes is retried"}, nil},
+		{"a method that does not tell", profile(host, "Vote", ""), []string{"note 5: " + host + ": its name does not tell whether it writes"}, nil},
+		{"the default of the budget", profile(host, "ReadOrder", ""), []string{"R-7 budget.min_retries: minRetriesPerSecond is 10, as it is by default: up to 300 retries in 30s are allowed whatever the share, and the standard has 10: write 0"}, nil},
+		{"a budget", profile(host, "ReadOrder", "  retryBudget: {retryRatio: 0.1, minRetriesPerSecond: 2, ttl: 10s}\n"), []string{"6 R-7 budget.min_retries: minRetriesPerSecond is 2: up to 60 retries"}, nil},
+		{"no host", profile("orders", "ReadOrder", ""), []string{"orders [a] x4 at least", "note 3: Linkerd finds a profile by the whole host name of a service, as orders.NAMESPACE.svc.cluster.local, and none by the name orders"}, nil},
+		{"a host", profile(host, "ReadOrder", ""), nil, []string{"Linkerd finds a profile"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("p.yaml", tt.text), tt.want, tt.not) })
 	}
 }

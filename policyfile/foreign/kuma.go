@@ -28,24 +28,31 @@ var kumaWords = map[string]string{
 	"http3postconnectfailure": "http3-post-connect-failure", "retriablestatuscodes": "retriable-status-codes", "retriableheaders": "retriable-headers",
 }
 
+// kumaKinds are the policies for retries and for timeouts, and the one that bounds how
+// many retries go on at once. Those of kumaFirst select services by their tags.
+var (
+	kumaKinds = []string{"MeshRetry", "MeshTimeout", "MeshCircuitBreaker"}
+	kumaFirst = []string{"Retry", "Timeout", "CircuitBreaker"}
+)
+
 // kumaKind is the kind of one of Kuma's policies: a resource of Kubernetes, or in
 // universal mode a type. spec is where its settings stand.
 func kumaKind(n *tree.Node) (kind string, spec *tree.Node) {
-	if resource(n, "kuma.io", "MeshRetry", "MeshTimeout", "Retry") {
+	if resource(n, "kuma.io", slices.Concat(kumaKinds, kumaFirst)...) {
 		return n.Get("kind").Text(), n.Get("spec")
 	}
 	kind = n.Get("type").Text()
 	switch {
 	case n.Has("apiVersion") || !n.Has("name"):
-	case (kind == "MeshRetry" || kind == "MeshTimeout") && n.Get("spec").Map():
+	case slices.Contains(kumaKinds, kind) && n.Get("spec").Map():
 		return kind, n.Get("spec")
-	case kind == "Retry" && n.Has("conf") && n.Has("destinations"):
+	case slices.Contains(kumaFirst, kind) && n.Has("conf") && n.Has("destinations"):
 		return kind, n
 	}
 	return "", nil
 }
 
-// claimsKuma knows the policies for retries and for timeouts.
+// claimsKuma knows the policies of kumaKinds and kumaFirst.
 func claimsKuma(n *tree.Node) bool {
 	_, spec := kumaKind(n)
 	return spec != nil
@@ -55,12 +62,14 @@ func claimsKuma(n *tree.Node) bool {
 func (r *reader) kuma() {
 	timeouts := named{}
 	for _, part := range r.parts {
-		if kind, spec := kumaKind(part.Root); kind == "MeshTimeout" {
+		switch kind, spec := kumaKind(part.Root); kind {
+		case "MeshTimeout":
 			for _, to := range spec.Get("to").List() {
-				if v := to.Get("default").Get("http").Get("requestTimeout"); v != nil {
-					d := kumaTarget(to)
-					timeouts.add(d.Name, v)
-				}
+				timeouts.add(kumaTarget(to).Name, to.Get("default").Get("http").Get("requestTimeout"))
+			}
+		case "Timeout":
+			for _, to := range spec.Get("destinations").List() {
+				timeouts.add(kumaTagged(to).Name, spec.Get("conf").Get("http").Get("requestTimeout"))
 			}
 		}
 	}
@@ -69,12 +78,11 @@ func (r *reader) kuma() {
 		switch kind {
 		case "MeshRetry":
 			for _, to := range slices.Concat(spec.Get("to").List(), spec.Get("rules").List()) {
-				r.kumaConf(kumaTarget(to), to.Get("default"), title(part.Root), timeouts)
+				r.kumaConf(kumaTarget(to), to.Get("default"), kumaPolicy{title(part.Root), false}, timeouts)
 			}
 		case "Retry":
 			for _, to := range spec.Get("destinations").List() {
-				name := to.Get("match").Get("kuma.io/service")
-				r.kumaConf(kumaService(name.Text(), "", to.At), spec.Get("conf"), title(part.Root)+part.Root.Get("name").Text(), timeouts)
+				r.kumaConf(kumaTagged(to), spec.Get("conf"), kumaPolicy{title(part.Root) + part.Root.Get("name").Text(), true}, timeouts)
 			}
 		}
 	}
@@ -84,6 +92,13 @@ func (r *reader) kuma() {
 func kumaTarget(to *tree.Node) policyfile.Dependency {
 	ref := to.Get("targetRef")
 	return kumaService(cmp.Or(ref.Get("name").Text(), gist(ref.Get("labels"))), ref.Get("namespace").Text(), to.At)
+}
+
+// kumaTagged is the dependency that a selector of an older policy stands for. The first
+// releases wrote its tag without a prefix.
+func kumaTagged(to *tree.Node) policyfile.Dependency {
+	match := to.Get("match")
+	return kumaService(cmp.Or(match.Get("kuma.io/service"), match.Get("service")).Text(), "", to.At)
 }
 
 // kumaService reads the name of a service, in which Kuma joins the namespace and the
@@ -98,8 +113,14 @@ func kumaService(name, namespace string, at policyfile.Position) policyfile.Depe
 	return kubeService(name, namespace, at)
 }
 
+// kumaPolicy is the policy that has the settings of a unit.
+type kumaPolicy struct {
+	name  string
+	first bool // of kumaFirst
+}
+
 // kumaConf reads the settings for the three protocols, each a unit of its own.
-func (r *reader) kumaConf(d policyfile.Dependency, conf *tree.Node, policy string, timeouts named) {
+func (r *reader) kumaConf(d policyfile.Dependency, conf *tree.Node, policy kumaPolicy, timeouts named) {
 	total, _ := timeouts.in(d.At.File, d.Name)
 	if total == nil {
 		total, _ = timeouts.in(d.At.File, "mesh")
@@ -112,12 +133,12 @@ func (r *reader) kumaConf(d policyfile.Dependency, conf *tree.Node, policy strin
 		}
 		judged = true
 		unit := d
-		unit.Protocol, unit.Route, unit.At = protocol, strings.TrimSpace(policy+" "+protocol), settings.At
+		unit.Protocol, unit.Route, unit.At = protocol, strings.TrimSpace(policy.name+" "+protocol), settings.At
 		if protocol == "tcp" {
 			r.kumaTCP(unit, settings)
 			continue
 		}
-		r.kumaUnit(unit, settings, total)
+		r.kumaUnit(unit, settings, total, policy.first)
 	}
 	if !judged {
 		r.quiet(d.At)
@@ -125,7 +146,7 @@ func (r *reader) kumaConf(d policyfile.Dependency, conf *tree.Node, policy strin
 }
 
 // kumaUnit judges the retries of HTTP or gRPC, which Envoy carries out.
-func (r *reader) kumaUnit(d policyfile.Dependency, n, total *tree.Node) {
+func (r *reader) kumaUnit(d policyfile.Dependency, n, total *tree.Node, first bool) {
 	most, at := r.number(&d, n.Get("numRetries"), kumaRetries, d.At)
 	if retries(&d, most, at); d.Policy.Disabled {
 		r.add(d)
@@ -144,7 +165,11 @@ func (r *reader) kumaUnit(d policyfile.Dependency, n, total *tree.Node) {
 	} else {
 		responded = r.kumaConditions(&d, n)
 	}
-	if responded && n.Get("rateLimitedBackOff") == nil {
+	switch {
+	case !responded:
+	case first:
+		r.cannot(&d, "R-5", "", "a Retry has no setting by which Retry-After is heeded, and a MeshRetry has rateLimitedBackOff")
+	case n.Get("rateLimitedBackOff") == nil:
 		r.unheeded(&d, at, "rateLimitedBackOff is missing: Retry-After is not heeded")
 	}
 	r.cannot(&d, "R-7", "budget", "Kuma has no retry budget: MeshCircuitBreaker bounds retries by a number of concurrent ones, whatever the traffic")

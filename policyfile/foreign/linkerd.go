@@ -142,14 +142,17 @@ func (r *reader) linkerdLimits(d *policyfile.Dependency) {
 // profile reads a service profile. A route is retried as often as its budget and its
 // timeout allow: nothing counts the retries of one request.
 func (r *reader) profile(n *tree.Node) {
-	spec := n.Get("spec")
+	spec, name := n.Get("spec"), n.Get("metadata").Get("name")
+	if name != nil && !strings.Contains(name.Text(), ".") {
+		r.unjudged(name.At, name.Text(), "Linkerd finds a profile by the whole host name of a service, as %[1]s.NAMESPACE.svc.cluster.local, and none by the name %[1]s", name.Text())
+	}
 	for _, route := range spec.Get("routes").List() {
 		retryable := route.Get("isRetryable")
 		if !retryable.True() {
 			r.quiet(route.At)
 			continue
 		}
-		d := policyfile.Dependency{Name: n.Get("metadata").Get("name").Text(), Route: route.Get("name").Text(), At: retryable.At, Protocol: "http"}
+		d := policyfile.Dependency{Name: name.Text(), Route: route.Get("name").Text(), At: retryable.At, Protocol: "http"}
 		d.SetPlace("max_retries", retryable.At)
 		r.cannot(&d, "R-2", "", "a service profile does not count the retries of a request: its timeout and its budget alone bound them")
 		r.open(retryable.At, &d, "%s is retried as often as its budget and its timeout allow: no count bounds it", d.Name)
@@ -160,8 +163,9 @@ func (r *reader) profile(n *tree.Node) {
 		d.Policy.PerAttempt = d.Policy.Total
 		d.Lacks = append(d.Lacks, "per_attempt") // it has no timeout for one
 		d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
-		if grpcPath.MatchString(route.Get("condition").Get("pathRegex").Text()) {
+		if path := route.Get("condition").Get("pathRegex").Text(); grpcPath.MatchString(path) {
 			d.Protocol, d.Policy.Kind = "grpc", forbear.GRPC // always a POST, whose method says nothing
+			r.grpcWrites(&d, grpcName{method: path[strings.LastIndexByte(path, '/')+1:]}, retryable.At)
 		} else if !profileMethodBound(route.Get("condition")) {
 			r.refuse(retryable.At, "R-6", &d, "methods", "isRetryable repeats POST, with or without an Idempotency-Key: its condition lets more than idempotent methods through")
 		}
@@ -195,7 +199,7 @@ func profileMethodBound(n *tree.Node) bool {
 // profileBudget reads the budget: a share, and retries per second that are allowed
 // whatever the share says.
 func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
-	floor, at := linkerdFloor, d.At
+	floor, at, how := linkerdFloor, d.At, ", as it is by default"
 	if n != nil {
 		at = n.At
 		d.SetPlace("budget", n.At)
@@ -208,12 +212,12 @@ func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
 			r.unjudged(share.At, d.Name, "%s: %q is no number, and the budget's share is not known", d.Name, share.Text())
 		}
 		if v, ok := n.Get("minRetriesPerSecond").Number(); ok {
-			floor, at = v, n.Get("minRetriesPerSecond").At
+			floor, at, how = v, n.Get("minRetriesPerSecond").At, ""
 		}
 	}
 	window := floor * budget.DefaultWindow.Seconds()
 	d.Policy.Budget.MinRetries = int(min(window, math.MaxInt16))
 	if window > budget.MaxMinRetries {
-		r.refuse(at, "R-7", d, "budget.min_retries", "%g retries a second are allowed whatever the share: up to %g in 30s, and the standard has %d", floor, window, budget.MaxMinRetries)
+		r.refuse(at, "R-7", d, "budget.min_retries", "minRetriesPerSecond is %g%s: up to %g retries in 30s are allowed whatever the share, and the standard has %d: write 0", floor, how, window, budget.MaxMinRetries)
 	}
 }

@@ -19,6 +19,16 @@ type nginxUnit struct {
 	upstream *nginxUpstream
 	attempt  time.Duration
 	refused  bool // R-9 is
+	dashed   bool // the settings are those of ingress-nginx
+}
+
+// name is a directive of the unit's module, as the file writes it.
+func (u *nginxUnit) name(directive string) string {
+	name := u.module.prefix + "_" + directive
+	if u.dashed {
+		name = strings.ReplaceAll(name, "_", "-")
+	}
+	return name
 }
 
 // pass judges one place that requests are passed on from. Places with the same

@@ -36,7 +36,7 @@ func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
 	d.SetPlace("total", at)
 	// Zero is nginx's default and means no limit.
 	if d.Policy.Total == 0 {
-		u.r.refuse(at, "R-3", d, "total.missing", "%s_next_upstream_timeout is 0, as it is by default: nothing bounds the tries in time", u.module.prefix)
+		u.r.refuse(at, "R-3", d, "total.missing", "%s is 0, as it is by default: nothing bounds the tries in time", u.name("next_upstream_timeout"))
 		return
 	}
 	// It bounds when a try may begin, and the last one goes on.
@@ -69,7 +69,7 @@ func (u *nginxUnit) words(words []string, at policyfile.Position) {
 		status, ok := strings.CutPrefix(word, "http_")
 		switch {
 		case unset(word):
-			u.note(at, d.Name, fmt.Sprintf("%s_next_upstream %s is not known here", u.module.prefix, word))
+			u.note(at, d.Name, fmt.Sprintf("%s %s is not known here", u.name("next_upstream"), word))
 		case ok && slices.Contains(never, status), word == "not_found":
 			u.r.refuse(at, "R-4", d, "classify."+word, "%s is tried again: the same request gets the same response", word)
 		// Without this word nginx repeats no POST, LOCK or PATCH.

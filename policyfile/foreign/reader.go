@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 	"github.com/forbear-go/forbear/policyfile/internal/violation"
@@ -96,9 +97,10 @@ func (r *reader) add(d policyfile.Dependency, judged ...string) {
 	if d.Policy.PerAttempt == 0 && d.Policy.Total == 0 && d.Longest == 0 && !slices.Contains(d.Lacks, "per_attempt") {
 		d.Lacks = append(d.Lacks, "per_attempt")
 	}
+	none := d.Policy.Disabled && !d.AtLeast // what holds for retries does not for a single attempt
 	for _, v := range violation.Of(&d.Policy) {
 		// An adapter that sets no window must not get a finding about one.
-		if v.Rule == "" || slices.Contains(judged, v.Field) || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
+		if none || v.Rule == "" || slices.Contains(judged, v.Field) || v.Rule == "R-7" && v.Field != "budget.ratio" || !slices.Contains(fields, v.Field) {
 			continue
 		}
 		at, _ := d.Place(v.Field)
@@ -122,7 +124,7 @@ func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string
 	}
 	for _, p := range n.Fields() {
 		if !slices.Contains(known, p.Key) {
-			r.unjudged(p.At, d.Name, "%s: %s is not in the API, and is not read", d.Name, p.Key)
+			r.unjudged(p.At, d.Name, "%s: %s is not in the API, and is not read%s", d.Name, p.Key, nearest.Hint(p.Key, known, ""))
 		}
 	}
 }

@@ -53,9 +53,10 @@ func traefikFirst(n *tree.Node) bool {
 	return n.Fold("entryPoints").Map() && n.Fold("retry").Map()
 }
 
-// traefikRetry is a retry middleware: its settings, and the units behind it.
+// traefikRetry is a middleware that retries: its settings, and the units behind it.
 type traefikRetry struct {
 	settings *tree.Node
+	buffer   bool // the settings are the retryExpression of the middleware buffering
 	old      bool // a resource of version 2, whose retries have no timeout
 	users    []policyfile.Dependency
 }
@@ -76,7 +77,7 @@ type traefikUse struct {
 	unit        policyfile.Dependency
 }
 
-// traefik reads the middleware retry with the routers that use it.
+// traefik reads the middlewares retry and buffering with the routers that use them.
 func (r *reader) traefik() {
 	m := &traefikMesh{retries: map[string]*traefikRetry{}, chains: map[string][]string{}, alias: map[string]string{}}
 	for _, part := range r.parts {
@@ -91,11 +92,11 @@ func (r *reader) traefik() {
 		case annotation(n, traefikRouters) != nil:
 			m.ingress(n)
 		case traefikDynamic(n) != nil:
-			r.traefikDynamic(m, traefikDynamic(n), "")
+			r.traefikDynamic(m, traefikDynamic(n), "", traefikDynamic(n) == n)
 		case labelled(n):
 			for _, p := range n.Pairs {
 				if config := labels(p.Value); config != nil {
-					r.traefikDynamic(m, config.Get("http"), p.Key)
+					r.traefikDynamic(m, config.Get("http"), p.Key, false)
 				}
 			}
 		case traefikFirst(n):
@@ -163,9 +164,13 @@ func (m *traefikMesh) middleware(name string, n *tree.Node, old bool) {
 			m.chains[name] = append(m.chains[name], reference(item, name))
 		}
 	}
-	if retry := n.Fold("retry"); retry.Map() && m.retries[name] == nil {
+	retry := &traefikRetry{settings: n.Fold("retry"), old: old}
+	if expression := n.Fold("buffering", "retryExpression"); expression.Text() != "" {
+		retry.settings, retry.buffer = expression, true
+	}
+	if m.retries[name] == nil && (retry.buffer || retry.settings.Map()) {
 		m.names = append(m.names, name)
-		m.retries[name] = &traefikRetry{settings: retry, old: old}
+		m.retries[name] = retry
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 const traefikDial = 30 * time.Second
 
 // traefikDynamic reads the configuration of a file, or of the labels of a container of
-// that name.
-func (r *reader) traefikDynamic(m *traefikMesh, n *tree.Node, container string) {
+// that name. old says that it is in the form of the first releases of version 2.
+func (r *reader) traefikDynamic(m *traefikMesh, n *tree.Node, container string, old bool) {
 	if middlewares := n.Fold("middlewares"); middlewares != nil {
 		for _, p := range middlewares.Pairs {
-			m.middleware(strings.ToLower(p.Key), p.Value, false)
+			m.middleware(strings.ToLower(p.Key), p.Value, old)
 		}
 	}
 	services := n.Fold("services")
@@ -34,7 +34,7 @@ func (r *reader) traefikDynamic(m *traefikMesh, n *tree.Node, container string) 
 			}
 			transport, _, _ := strings.Cut(balancer.Fold("serversTransport").Text(), "@")
 			if v := n.Fold("serversTransports", transport, "insecureSkipVerify"); v.True() {
-				r.refuse(v.At, "R-9", &unit, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+				r.once(v.At, "R-9", &unit, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
 			}
 			m.use(p.Value.Fold("middlewares"), "", unit)
 		}
@@ -88,6 +88,12 @@ func (m *traefikMesh) ingress(n *tree.Node) {
 
 // traefikUnit judges a retry middleware for one unit behind it.
 func (r *reader) traefikUnit(d policyfile.Dependency, m *traefikRetry) {
+	if m.buffer {
+		if !r.traefikBuffer(d, m) {
+			r.quiet(d.At)
+		}
+		return
+	}
 	// The first attempt counts, whatever the documentation says: with attempts 1
 	// nothing is retried.
 	attempts := m.settings.Fold("attempts")
@@ -95,6 +101,11 @@ func (r *reader) traefikUnit(d policyfile.Dependency, m *traefikRetry) {
 		retries(&d, n-1, attempts.At)
 	} else {
 		r.open(m.settings.At, &d, "the retries of %s have no number that can be read here", d.Name)
+	}
+	status := listed(m.settings.Fold("status"))
+	if off := m.settings.Fold("disableRetryOnNetworkError"); off.True() && len(status) == 0 {
+		retries(&d, 0, off.At)
+		d.AtLeast = false
 	}
 	if d.Policy.Disabled {
 		r.add(d)
@@ -115,17 +126,34 @@ func (r *reader) traefikUnit(d policyfile.Dependency, m *traefikRetry) {
 		r.refuse(m.settings.At, "R-3", &d, "total.missing", "the middleware has no timeout, which newer releases of Traefik 3 know: nothing bounds the retries in time")
 	}
 	d.Policy.PerAttempt = traefikDial
-	status := m.settings.Fold("status")
-	for _, item := range listed(status) {
+	for _, item := range status {
 		r.terminals(item.At, &d, item.Text())
 	}
-	if unsafe := m.settings.Fold("retryNonIdempotentMethod"); unsafe.True() && status != nil {
+	if unsafe := m.settings.Fold("retryNonIdempotentMethod"); unsafe.True() && len(status) > 0 {
 		r.refuse(unsafe.At, "R-6", &d, "methods", "retryNonIdempotentMethod repeats POST, with or without an Idempotency-Key")
 	}
-	r.cannot(&d, "R-7", "budget", "Traefik has no retry budget: every failed request is sent again")
 	r.cannot(&d, "R-1", "", "Traefik waits within 50%% of its interval, at most twice as long, and not at all without initialInterval: that is not full jitter")
-	r.cannot(&d, "R-5", "", "Traefik does not read Retry-After: a server that asks for a pause is asked again before it is over")
-	r.add(d)
+	r.traefikLimits(&d, slices.ContainsFunc(status, func(n *tree.Node) bool { return traefikPause(n.Text()) }))
+}
+
+// traefikLimits finishes a unit. pause says that responses are tried again which may
+// come with a Retry-After.
+func (r *reader) traefikLimits(d *policyfile.Dependency, pause bool) {
+	r.cannot(d, "R-7", "budget", "Traefik has no retry budget: what fails is tried again whatever the load")
+	if pause {
+		r.cannot(d, "R-5", "", "Traefik does not read Retry-After: a server that asks for a pause is asked again before it is over")
+	}
+	r.add(*d)
+}
+
+// traefikPause reports whether a status, or one of a range, may come with a Retry-After
+// (RFC 9110 section 10.2.3 and RFC 6585).
+func traefikPause(word string) bool {
+	from, to, ranged := strings.Cut(strings.TrimSpace(word), "-")
+	if !ranged {
+		to = from
+	}
+	return slices.ContainsFunc([]string{"429", "503"}, func(s string) bool { return from <= s && s <= to })
 }
 
 // traefikTime reads a duration, or seconds without a unit.
