@@ -132,6 +132,12 @@ func TestDotnet(t *testing.T) {
 		{"no hint", `{"A": {"Retry": {"MaxRetryAttempts": 2, "ShouldRetryAfterHeader": false}}}`, []string{"R-5 retry_after"}, nil},
 		{"none", `{"A": {"Retry": {"MaxRetryAttempts": 0}}}`, []string{"Polly refuses", "quiet 1\n"}, []string{"A ["}},
 		{"another library", `{"A": {"MaxRetries": 3, "Retry": {"Count": 2}}}`, nil, []string{"x", "note"}},
+		{"another library's pipeline", `{"A": {"Timeout": {"Total": "00:00:20"}, "Retry": {"BackoffType": "Exponential", "UseJitter": true}, "CircuitBreaker": {}}}`, nil, []string{"x", "note"}},
+		{"a count of another library", `{"A": {"Retry": {"MaxRetries": 2, "BackoffType": "Exponential"}, ` + pipe + `}}`, nil, []string{"x", "note"}},
+		{"times of one's own", `{"A": {"AttemptTimeoutSeconds": 3, "Retry": {"MaxRetryAttempts": 3, "BackoffType": 2, "UseJitter": true}, "CircuitBreaker": {}}}`, []string{"A [] x4", "attempt 0s, total 0s", "is up to the code"}, []string{"R-1"}},
+		{"growth by a step", `{"A": {"Retry": {"MaxRetryAttempts": 3, "BackoffType": 1, "Delay": "00:00:01"}, ` + pipe + `}}`, []string{"A [] x4, waits up to 3s", "R-1 backoff.base: BackoffType 1 is not exponential"}, nil},
+		{"no jitter, whatever the type", `{"A": {"Retry": {"MaxRetryAttempts": 3, "UseJitter": false}}}`, []string{"R-1 backoff.jitter: no jitter: set UseJitter"}, []string{"BackoffType is missing"}},
+		{"a section in a section", `{"RetryOptions": {"Retry": {"MaxRetryAttempts": 3, "UseJitter": true, "BackoffType": 2}}}`, []string{"RetryOptions [] x4"}, []string{"stands here"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("appsettings.json", tt.text), tt.want, tt.not) })
 	}
