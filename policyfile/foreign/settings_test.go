@@ -155,9 +155,13 @@ func TestAWS(t *testing.T) {
 		{"no number", "[default]\nmax_attempts = many\n", []string{"at least", `max_attempts "many" is not`}, nil},
 		{"nothing of retries", "[default]\nregion = a\n[profile b]\nmax_attempts = 1\n", []string{"quiet 2\n"}, []string{"x"}},
 		{"another program", "[server]\nmax_attempts = 9\n", nil, []string{"x", "fault"}},
+		{"no profile that says anything", "[default]\nregion = a\n[sso-session b]\nsso_region = a\n[profile c]\nsso_session = b\n", []string{"quiet 2\n", "note 1: no profile sets retry_mode"}, []string{"[", "R-"}},
+		{"a default of another program", "[default]\nname = a\n", nil, []string{"quiet", "note"}},
+		{"a default of another notation", "default:\n  region: a\n  max_attempts: 9\n", nil, []string{"quiet", "aws"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("config", tt.text), tt.want, tt.not) })
 	}
+	holds(t, said("a.toml", "[default]\nregion = \"a\"\n"), nil, []string{"quiet"})
 	for path, want := range map[string]bool{
 		"home/.aws/config": true, "home/.aws/credentials": false, "src/application.properties": true, "etc/config": false, strings.ToUpper("a/x.ini"): true,
 	} {
