@@ -102,7 +102,7 @@ var table = []report.Rule{
 	{
 		ID: "FC202", Name: "total-duration", Standard: "R-3", Severity: fail, Waivable: true,
 		Summary: "a call may last longer than its kind allows",
-		Why:     "Callers give up long before, and the work goes on to no purpose.",
+		Why:     "The result comes too late to be of use, and the work goes on all the same.",
 		Fix:     "Set total to 30s or less; to 24h or less for events and webhooks.",
 	},
 	{
@@ -114,7 +114,7 @@ var table = []report.Rule{
 	{
 		ID: "FC204", Name: "backoff-base", Standard: "R-1", Severity: fail, Waivable: true,
 		Summary: "the base of the backoff is not under its cap",
-		Why:     "The waits do not grow: that is a fixed interval.",
+		Why:     "Waits that do not grow by a factor keep up the load on a service that is down.",
 		Fix:     "Set backoff.base below backoff.cap.",
 	},
 	{

@@ -2,6 +2,8 @@ package foreign
 
 import (
 	"cmp"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,22 +20,26 @@ const (
 	awsCap      = 20 * time.Second
 )
 
-// claimsAWS knows a shared config file of AWS by its sections, of which one sets
-// retries, and a container with the variables that do.
+// awsKeys are settings of a profile that no other program's section has.
+var awsKeys = []string{"retry_mode", "max_attempts", "region", "role_arn", "source_profile", "credential_process", "sso_session", "sso_start_url"}
+
+// awsProfileName returns the name of a profile that a pair is, or "". A section of this
+// notation stands where its name does, and a map of another one behind its key.
+func awsProfileName(p tree.Pair) string {
+	name := strings.Fields(p.Key)
+	if len(name) == 0 || !p.Value.Map() || p.At != p.Value.At || name[0] != "default" && name[0] != "profile" {
+		return ""
+	}
+	return name[len(name)-1]
+}
+
+// claimsAWS knows a shared config file of AWS by a profile in it, and a container by the
+// variables that set retries.
 func claimsAWS(n *tree.Node) bool {
-	if awsVariables(n) != nil {
-		return true
-	}
-	for _, p := range n.Pairs {
-		name := strings.Fields(p.Key)
-		if len(name) == 0 || !p.Value.Map() || name[0] != "default" && name[0] != "profile" {
-			continue
-		}
-		if p.Value.Get("retry_mode") != nil || p.Value.Get("max_attempts") != nil {
-			return true
-		}
-	}
-	return false
+	toml := strings.EqualFold(filepath.Ext(n.At.File), ".toml") // which has sections too
+	return awsVariables(n) != nil || !toml && slices.ContainsFunc(n.Pairs, func(p tree.Pair) bool {
+		return awsProfileName(p) != "" && slices.ContainsFunc(awsKeys, p.Value.Has)
+	})
 }
 
 // awsVariables returns what the environment of a container sets, by the names of the
@@ -75,22 +81,25 @@ func (r *reader) aws() {
 			r.awsProfile(cmp.Or(name, part.Path[strings.LastIndexByte(part.Path, '.')+1:], "container"), tree.Pair{At: set.At, Value: set})
 			continue
 		}
+		silent := true
 		for _, p := range part.Root.Pairs {
-			name := strings.Fields(p.Key)
-			if len(name) == 0 || name[0] != "default" && name[0] != "profile" {
-				continue
+			if name := awsProfileName(p); name != "" {
+				silent = r.awsProfile(name, p) && silent
 			}
-			r.awsProfile(name[len(name)-1], p)
+		}
+		if silent {
+			r.unjudged(part.Root.At, "", "no profile sets retry_mode or max_attempts: each SDK retries by its own default, which is %d attempts in standard mode, and %d or more in legacy mode", awsStandard, awsLegacy)
 		}
 	}
 }
 
-// awsProfile reads one profile. One that says nothing has the mode of each SDK.
-func (r *reader) awsProfile(name string, p tree.Pair) {
+// awsProfile reads one profile, and reports whether it says nothing of retries: then it
+// has the mode of each SDK.
+func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 	mode, count := p.Value.Get("retry_mode"), p.Value.Get("max_attempts")
 	if mode == nil && count == nil {
 		r.quiet(p.At)
-		return
+		return true
 	}
 	d := policyfile.Dependency{Name: "aws/" + name, Route: name, At: p.At, Protocol: "http"}
 	standard := mode.Text() == "standard" || mode.Text() == "adaptive"
@@ -111,7 +120,7 @@ func (r *reader) awsProfile(name string, p tree.Pair) {
 	}
 	if retries(&d, int(min(attempts, 1<<20))-1, place); d.Policy.Disabled && !d.AtLeast {
 		r.quiet(p.At)
-		return
+		return false
 	}
 	// Full jitter below 2^n seconds, and below 20 s.
 	d.Policy.Backoff.Base, d.Policy.Backoff.Cap = time.Second, awsCap
@@ -125,6 +134,7 @@ func (r *reader) awsProfile(name string, p tree.Pair) {
 	unbounded(&d)
 	r.awsLacks(&d, standard)
 	r.add(d)
+	return false
 }
 
 // awsLacks records what no mode has. The retry quota of the standard mode is a bucket of

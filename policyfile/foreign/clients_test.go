@@ -29,7 +29,7 @@ func said(name, text string) string {
 			fmt.Fprintf(&b, "%d %s %s: %s\n", f.Line, f.Rule, f.Field, strings.TrimPrefix(f.Message, f.Dependency+": "))
 		}
 		for _, f := range result.File.Limits {
-			fmt.Fprintf(&b, "cannot %s %s\n", f.Rule, f.Field)
+			fmt.Fprintf(&b, "cannot %s %s: %s\n", f.Rule, f.Field, f.Message)
 		}
 		for _, f := range result.File.Unjudged {
 			fmt.Fprintf(&b, "note %d: %s\n", f.Line, f.Message)

@@ -39,15 +39,30 @@ func pollySections(n *tree.Node) (found []tree.Pair) {
 }
 
 // pipeline reports whether n is of the form of HttpStandardResilienceOptions: a section
-// Retry, perhaps without a count, beside two of the others.
+// Retry, perhaps without a count, beside two of the others. A count or a time under
+// another name is for a class of the program's own, which has its own defaults.
 func pipeline(n *tree.Node) bool {
 	beside := 0
+	if slices.ContainsFunc(n.Pairs, ownTime) || ownCount(n.Fold("Retry")) {
+		return false
+	}
 	for _, key := range pipelineKeys {
 		if n.Fold(key).Map() {
 			beside++
 		}
 	}
 	return beside > 0 && pollySettings(n.Fold("Retry")) || beside > 1 && n.Fold("TotalRequestTimeout").Map()
+}
+
+// ownTime reports whether a section has a time-out where the pipeline has none.
+func ownTime(p tree.Pair) bool {
+	standard := p.Value.Map() && (tree.Same(p.Key, "AttemptTimeout") || tree.Same(p.Key, "TotalRequestTimeout"))
+	return strings.Contains(strings.ToLower(p.Key), "timeout") && !standard
+}
+
+// ownCount reports whether a section counts retries under a name that Polly does not have.
+func ownCount(n *tree.Node) bool {
+	return n.Fold("MaxRetryAttempts") == nil && slices.ContainsFunc(n.Fields(), func(p tree.Pair) bool { return aboutRetries(p.Key) })
 }
 
 // pollySettings reports whether a section has any setting of a retry strategy.
@@ -152,6 +167,9 @@ func (r *reader) pollyWaits(d *policyfile.Dependency, p tree.Pair, http bool) {
 	exponential := text == "exponential" || text == "2" || kind == nil && http
 	random := jitter.True() || jitter == nil && http
 	grow(d, delay, map[bool]float64{true: 2, false: 1}[exponential], most)
+	if text == "linear" || text == "1" {
+		wait(d, func(retry int) time.Duration { return grows(delay, float64(retry+1), most)(1) })
+	}
 	place := p.At
 	if kind != nil {
 		place = kind.At
@@ -167,8 +185,10 @@ func (r *reader) pollyWaits(d *policyfile.Dependency, p tree.Pair, http bool) {
 			place = jitter.At
 		}
 		r.refuse(place, "R-1", d, "backoff.jitter", "no jitter: set UseJitter")
+	case kind == nil && !jitter.True():
+		r.refuse(jitter.At, "R-1", d, "backoff.jitter", "no jitter: set UseJitter")
 	case kind == nil:
-		r.refuse(p.At, "R-1", d, "backoff.base", "BackoffType is missing: Polly's default is the same wait before every retry")
+		r.refuse(p.At, "R-1", d, "backoff.base", "BackoffType is missing: unless the code binds this to the strategy for HTTP, the wait is the same before every retry")
 	default:
 		r.refuse(place, "R-1", d, "backoff.base", "BackoffType %s is not exponential", kind.Text())
 	}

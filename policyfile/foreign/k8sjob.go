@@ -8,11 +8,13 @@ import (
 )
 
 // The defaults of Kubernetes (Jobs, "Pod backoff failure policy"): failed pods are
-// replaced after 10 s, 20 s, 40 s and so on, and after 6 min at most.
+// replaced after 10 s, 20 s, 40 s and so on, and after 6 min at most. Containers that
+// restart in their pod wait for 5 min at most.
 const (
-	jobRetries = 6
-	jobBase    = 10 * time.Second
-	jobCap     = 6 * time.Minute
+	jobRetries      = 6
+	jobBase         = 10 * time.Second
+	jobCap          = 6 * time.Minute
+	jobContainerCap = 5 * time.Minute
 )
 
 // claimsJob knows Jobs and CronJobs by their group.
@@ -50,12 +52,22 @@ func (r *reader) job(n *tree.Node) {
 	}
 	d := work(resourceName(n), n.Path("metadata", "namespace").Text(), n.At)
 	limit, written := r.jobLimit(&d, spec)
+	inPod := spec.Path("template", "spec", "restartPolicy").Text() == "OnFailure"
+	if inPod && d.Policy.Disabled && !d.AtLeast {
+		// The controller counts restarts, and sees the first one when it has begun.
+		r.unjudged(limit, d.Name, "%s fails only once a container has been restarted, so that it may run twice: for none at all set restartPolicy: Never", d.Name)
+		retries(&d, 1, limit)
+	}
 	if d.Policy.Disabled {
 		r.quiet(n.At)
 		return
 	}
 	deadline := spec.Get("activeDeadlineSeconds")
-	wait(&d, grows(jobBase, 2, jobCap))
+	again, what, longest := "replaces its pod", "a pod", jobCap
+	if inPod {
+		again, what, longest = "restarts its containers", "a container", jobContainerCap
+	}
+	wait(&d, grows(jobBase, 2, longest))
 	if t, ok := seconds(deadline); ok && t > 0 {
 		d.SetPlace("total", deadline.At)
 		d.Policy.Total = t
@@ -65,14 +77,14 @@ func (r *reader) job(n *tree.Node) {
 	unbounded(&d)
 	switch {
 	case !written:
-		r.unjudged(limit, d.Name, "%s has no backoffLimit: Kubernetes replaces its pod up to %d times; batch items may be retried up to 5 times%s",
-			d.Name, jobRetries, endless(deadline))
+		r.unjudged(limit, d.Name, "%s has no backoffLimit: Kubernetes %s up to %d times; batch items may be retried up to 5 times%s",
+			d.Name, again, jobRetries, endless(deadline))
 	case deadline == nil:
 		r.unjudged(limit, d.Name, "%s has no activeDeadlineSeconds: nothing bounds its attempts in time", d.Name)
 	}
 	r.jobPolicy(&d, spec)
-	r.cannot(&d, "R-1", "", "Kubernetes waits for 10s, 20s and so on up to 6m before it replaces a pod, without jitter")
-	r.again(&d, "Kubernetes", "a pod")
+	r.cannot(&d, "R-1", "", "Kubernetes waits for 10s, 20s and so on up to %vm before it %s, without jitter", longest.Minutes(), again)
+	r.again(&d, "Kubernetes", what)
 	// R-3 has no figure for a batch as a whole: any deadline will do.
 	if written {
 		r.batch(d, "total")

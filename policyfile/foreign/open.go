@@ -379,12 +379,14 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				if o.owned[p.Value] {
 					continue
 				}
-				if !o.held && o.Retry.Line == 0 && aboutRetries(p.Key) {
-					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
-				}
+				about, parts := !o.held && o.Retry.Line == 0 && aboutRetries(p.Key), len(o.Parts)
 				o.path = append(o.path, p.Key)
 				visit(step{p.Value, p.Key})
 				o.path = o.path[:len(o.path)-1]
+				// What such a key is about has been read where a product claims a part of it.
+				if about && len(o.Parts) == parts {
+					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
+				}
 			}
 			o.held = held
 		}

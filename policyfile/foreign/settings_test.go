@@ -95,7 +95,8 @@ func TestSpring(t *testing.T) {
 			[]string{"b [a] x3, waits up to 5s, attempt 1s, total 10s", "cannot R-5"},
 			[]string{"R-1", "R-3", "R-6", "note"},
 		},
-		{"filters around each other", "spring.cloud.gateway: {default-filters: [Retry=2], routes: [{id: a, uri: 'lb://b', filters: ['Retry=3,NOT_FOUND,POST,1s,5s,2,true']}]}", []string{"b [a] x12, waits up to 5s", "R-4 classify.http_404", "R-6 methods: POST", "2 filters Retry"}, nil},
+		{"filters around each other", "spring.cloud.gateway: {default-filters: [Retry=2], routes: [{id: a, uri: 'lb://b', filters: ['Retry=3,NOT_FOUND,POST,1s,5s,2,true']}]}", []string{"b [a] x4, waits up to 5s", "R-4 classify.http_404", "R-6 methods: POST", "2 filters Retry around each other, which share one count: the larger holds"}, nil},
+		{"filters around each other on the servlet stack", "spring.cloud.gateway.mvc.routes: [{id: a, uri: 'http://b', filters: ['Retry=2', 'Retry=3']}]", []string{"b [a] x12", "2 filters Retry around each other: their attempts multiply"}, nil},
 		{"a circuit breaker around it", "spring.cloud.gateway.routes: [{id: a, uri: 'lb://b', filters: ['CircuitBreaker=b', 'Retry=2']}]", []string{"b [a] x3", "time limiter of the CircuitBreaker"}, []string{"R-3 total"}},
 		{"a circuit breaker inside of it", "spring.cloud.gateway.routes: [{id: a, uri: 'lb://b', filters: ['Retry=2', {name: CircuitBreaker}]}]", []string{"b [a] x3", "R-3 total.missing"}, []string{"time limiter"}},
 		{"routes from elsewhere", "spring.cloud.gateway.default-filters: [Retry=2]", []string{"all routes [all routes] x3"}, nil},
@@ -132,6 +133,12 @@ func TestDotnet(t *testing.T) {
 		{"no hint", `{"A": {"Retry": {"MaxRetryAttempts": 2, "ShouldRetryAfterHeader": false}}}`, []string{"R-5 retry_after"}, nil},
 		{"none", `{"A": {"Retry": {"MaxRetryAttempts": 0}}}`, []string{"Polly refuses", "quiet 1\n"}, []string{"A ["}},
 		{"another library", `{"A": {"MaxRetries": 3, "Retry": {"Count": 2}}}`, nil, []string{"x", "note"}},
+		{"another library's pipeline", `{"A": {"Timeout": {"Total": "00:00:20"}, "Retry": {"BackoffType": "Exponential", "UseJitter": true}, "CircuitBreaker": {}}}`, nil, []string{"x", "note"}},
+		{"a count of another library", `{"A": {"Retry": {"MaxRetries": 2, "BackoffType": "Exponential"}, ` + pipe + `}}`, nil, []string{"x", "note"}},
+		{"times of one's own", `{"A": {"AttemptTimeoutSeconds": 3, "Retry": {"MaxRetryAttempts": 3, "BackoffType": 2, "UseJitter": true}, "CircuitBreaker": {}}}`, []string{"A [] x4", "attempt 0s, total 0s", "is up to the code"}, []string{"R-1"}},
+		{"growth by a step", `{"A": {"Retry": {"MaxRetryAttempts": 3, "BackoffType": 1, "Delay": "00:00:01"}, ` + pipe + `}}`, []string{"A [] x4, waits up to 3s", "R-1 backoff.base: BackoffType 1 is not exponential"}, nil},
+		{"no jitter, whatever the type", `{"A": {"Retry": {"MaxRetryAttempts": 3, "UseJitter": false}}}`, []string{"R-1 backoff.jitter: no jitter: set UseJitter"}, []string{"BackoffType is missing"}},
+		{"a section in a section", `{"RetryOptions": {"Retry": {"MaxRetryAttempts": 3, "UseJitter": true, "BackoffType": 2}}}`, []string{"RetryOptions [] x4"}, []string{"stands here"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("appsettings.json", tt.text), tt.want, tt.not) })
 	}
@@ -149,9 +156,13 @@ func TestAWS(t *testing.T) {
 		{"no number", "[default]\nmax_attempts = many\n", []string{"at least", `max_attempts "many" is not`}, nil},
 		{"nothing of retries", "[default]\nregion = a\n[profile b]\nmax_attempts = 1\n", []string{"quiet 2\n"}, []string{"x"}},
 		{"another program", "[server]\nmax_attempts = 9\n", nil, []string{"x", "fault"}},
+		{"no profile that says anything", "[default]\nregion = a\n[sso-session b]\nsso_region = a\n[profile c]\nsso_session = b\n", []string{"quiet 2\n", "note 1: no profile sets retry_mode"}, []string{"[", "R-"}},
+		{"a default of another program", "[default]\nname = a\n", nil, []string{"quiet", "note"}},
+		{"a default of another notation", "default:\n  region: a\n  max_attempts: 9\n", nil, []string{"quiet", "aws"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("config", tt.text), tt.want, tt.not) })
 	}
+	holds(t, said("a.toml", "[default]\nregion = \"a\"\n"), nil, []string{"quiet"})
 	for path, want := range map[string]bool{
 		"home/.aws/config": true, "home/.aws/credentials": false, "src/application.properties": true, "etc/config": false,
 		"charts/mesh.yaml.gotmpl": true, "a/mesh.yml.j2": true, "a/readme.md.j2": false, "nginx/site.erb": true, strings.ToUpper("a/x.ini"): true,

@@ -36,7 +36,7 @@ type gatewayRetry struct {
 }
 
 // springGateway reads the routes of Spring Cloud Gateway that retry. The default filters
-// are around those of each route: two of them multiply.
+// are around those of each route.
 func (r *reader) springGateway(doc springDoc) {
 	for _, path := range gatewayPaths {
 		own := doc.scope[0].Fold(path...)
@@ -103,27 +103,36 @@ func (r *reader) gatewayRoute(doc springDoc, path []string, route *tree.Node, fi
 	id, last := cmp.Or(route.Fold("id").Text(), "all routes"), filters[len(filters)-1]
 	uri, _ := resolved(route.Fold("uri"))
 	d := policyfile.Dependency{Name: cmp.Or(springTarget(uri), id), Route: strings.TrimSpace(id + " " + doc.profile), At: last.at, Protocol: "http"}
-	sends := 1
+	servlet := slices.Contains(path, "mvc") || slices.Contains(path, "webmvc")
+	sends, place := 1, last.at
 	for _, f := range filters {
 		n := f.args.Fold("retries")
 		v, ok := springNumber(n, gatewayRetries)
 		if !ok {
 			r.open(f.at, &d, "%s: how often route %s retries is up to the environment", d.Name, id)
 		}
-		sends = min(sends*(int(min(max(v, 0), 1<<10))+1), 1<<20)
-	}
-	place := last.at
-	if n := last.args.Fold("retries"); n != nil {
-		place = n.At
+		// The filters of a request share one count. On the servlet stack each has its own.
+		own := int(min(max(v, 0), 1<<10)) + 1
+		if own >= sends || servlet {
+			place = placed(n, f.at)
+		}
+		if servlet {
+			sends = min(sends*own, 1<<20)
+		} else {
+			sends = max(sends, own)
+		}
 	}
 	if retries(&d, sends-1, place); d.Policy.Disabled && !d.AtLeast {
 		r.quiet(d.At)
 		return
 	}
 	if len(filters) > 1 {
-		r.unjudged(last.at, d.Name, "route %s has %d filters Retry, around each other: their attempts multiply", id, len(filters))
+		what := ", which share one count: the larger holds"
+		if servlet {
+			what = ": their attempts multiply"
+		}
+		r.unjudged(last.at, d.Name, "route %s has %d filters Retry around each other%s", id, len(filters), what)
 	}
-	servlet := slices.Contains(path, "mvc") || slices.Contains(path, "webmvc")
 	r.gatewayWaits(&d, last, servlet)
 	for _, f := range filters {
 		r.gatewayConditions(&d, f)
