@@ -339,6 +339,9 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				o.Retry = policyfile.Position{File: o.name, Line: at.At.Line, Column: at.At.Column}
 			}
 			for _, p := range n.Pairs {
+				if p.Key == lastApplied {
+					continue
+				}
 				if !o.held && o.Retry.Line == 0 && aboutRetries(p.Key) {
 					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
 				}
@@ -351,6 +354,10 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 	}
 	visit(step{root, key})
 }
+
+// lastApplied is the annotation in which kubectl keeps a resource as it was last applied:
+// a copy, or what no longer holds.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // claimed gives n to the product that claims it, or to several that share it, and
 // reports whether that is all.
