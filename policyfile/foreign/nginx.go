@@ -78,6 +78,7 @@ type nginxScope struct {
 	udp      bool
 	writes   nginxWrites
 	served   nginxWrites // what the server's own conditions leave of them
+	unread   bool        // an include here or above is not among the files
 }
 
 // nginxSetting is a directive that blocks pass on to those within them, with the
@@ -102,6 +103,9 @@ func nginxInherits(name string) bool {
 	return false
 }
 
+// nginxTables are blocks that hold no directives for requests, but servers and values.
+var nginxTables = []string{"upstream", "map", "geo", "types", "split_clients", "charset_map"}
+
 // block walks a block. Directives are collected first, since nginx does not care
 // whether they stand above or below the proxy_pass.
 func (w *nginxWalk) block(block []directive, s nginxScope) {
@@ -122,6 +126,7 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 		case d.args[0] == "include" && !harmless(d.args[1]):
 			// The included file may hold the directive that would change
 			// the verdict.
+			s.unread = true
 			w.note(d.at, "", "include "+d.args[1]+" is not among the files: give it to check as well")
 		}
 	}
@@ -140,7 +145,7 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 		if m, ok := nginxModules[d.args[0]]; ok && len(d.args) > 1 {
 			w.pass(d, m, s)
 		}
-		if d.block != nil && d.args[0] != "upstream" {
+		if d.block != nil && !slices.Contains(nginxTables, d.args[0]) {
 			w.block(d.block, s.within(d))
 		}
 	}
@@ -152,6 +157,14 @@ func (w *nginxWalk) note(at policyfile.Position, dependency, message string) {
 		w.noted[key] = true
 		w.r.unjudged(at, dependency, "%s", message)
 	}
+}
+
+// unless is what a default depends on besides: the includes that were not read.
+func (s nginxScope) unless() string {
+	if s.unread {
+		return ", unless an include that was not read says otherwise"
+	}
+	return ""
 }
 
 // within returns the scope of a block inside of s.

@@ -188,7 +188,7 @@ func (u *nginxUnit) verifies(scheme string) {
 		u.r.refuse(verify.at, "R-9", &u.dep, "tls.verify", "%s is off: any certificate is accepted", name)
 	case on:
 		u.refused = true
-		u.r.refuse(u.dep.At, "R-9", &u.dep, "tls.verify", "%s is off, as it is by default: any certificate is accepted", name)
+		u.r.refuse(u.dep.At, "R-9", &u.dep, "tls.verify", "%s is off, as it is by default%s: any certificate is accepted", name, u.unless())
 	case strings.HasPrefix(scheme, "$") && u.module.tls != "":
 		u.note(u.dep.At, u.dep.Name, fmt.Sprintf("%s is asked with the scheme %s: with %s no certificate is verified", u.dep.Name, scheme, u.module.tls))
 	}

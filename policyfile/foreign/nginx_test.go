@@ -70,3 +70,22 @@ func TestNginxColumns(t *testing.T) {
 		}
 	}
 }
+
+// An include that was not read may hold what the file leaves to nginx.
+func TestNginxUnread(t *testing.T) {
+	const (
+		up     = "upstream a { server 10.0.0.1; server 10.0.0.2; }\n"
+		unless = ", unless an include that was not read says otherwise"
+	)
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"beside", up + "server { include tls.conf; location / { proxy_pass https://a; } }", []string{"proxy_ssl_verify is off, as it is by default" + unless + ": any", "proxy_next_upstream_timeout is 0, as it is by default" + unless + ": nothing"}, nil},
+		{"elsewhere", up + "server { location /b { include tls.conf; } location / { proxy_pass https://a; } }", []string{"proxy_ssl_verify is off, as it is by default: any"}, []string{"unless"}},
+		{"what the file says itself", up + "server { include tls.conf; location / { proxy_ssl_verify off; proxy_next_upstream_timeout 0; proxy_pass https://a; } }", []string{"proxy_ssl_verify is off: any"}, []string{"unless"}},
+		{"in a table", "map $host $b { include hosts.map; default a; }\ngeo $g { include geo.conf; }\n" + up + "server { location / { proxy_pass http://a; } }", []string{"a [] x2"}, []string{"include"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("a.conf", tt.text), tt.want, tt.not) })
+	}
+}
