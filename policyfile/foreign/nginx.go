@@ -79,6 +79,8 @@ type nginxScope struct {
 	writes   nginxWrites
 	served   nginxWrites // what the server's own conditions leave of them
 	unread   bool        // an include here or above is not among the files
+
+	connection string // what becomes of the header: "set", "close" or ""
 }
 
 // nginxSetting is a directive that blocks pass on to those within them, with the
@@ -96,7 +98,7 @@ func nginxInherits(name string) bool {
 	}
 	for _, m := range nginxModules {
 		rest, ok := strings.CutPrefix(name, m.prefix+"_")
-		if ok && slices.Contains([]string{"next_upstream", "next_upstream_tries", "next_upstream_timeout", "read_timeout", "ssl_verify"}, rest) {
+		if ok && slices.Contains([]string{"next_upstream", "next_upstream_tries", "next_upstream_timeout", "read_timeout", "ssl_verify", "http_version", "keep_conn"}, rest) {
 			return true
 		}
 	}
@@ -111,9 +113,17 @@ var nginxTables = []string{"upstream", "map", "geo", "types", "split_clients", "
 func (w *nginxWalk) block(block []directive, s nginxScope) {
 	// A copy for each block: siblings must not see each other's directives.
 	s.set = maps.Clone(s.set)
+	if slices.ContainsFunc(block, func(d directive) bool { return d.args[0] == "proxy_set_header" }) {
+		s.connection = "" // a block's headers hide all of those above
+	}
 	for _, d := range block {
 		switch {
 		case len(d.args) < 2:
+		case d.args[0] == "proxy_set_header" && len(d.args) > 2 && strings.EqualFold(d.args[1], "Connection"):
+			s.connection = "set"
+			if strings.EqualFold(d.args[2], "close") {
+				s.connection = "close"
+			}
 		case nginxInherits(d.args[0]):
 			s.set[d.args[0]] = nginxSetting{d, s.path}
 		case d.args[0] == "error_page":
