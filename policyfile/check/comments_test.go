@@ -7,7 +7,7 @@ import (
 )
 
 // proxied is an nginx file with a finding on its fourth line, below a comment.
-const proxied = `upstream a { server 10.0.0.1; server 10.0.0.2; }
+const proxied = `upstream a { server 10.0.0.1; server 10.0.0.2; keepalive 0; }
 server {
     COMMENT
     proxy_next_upstream error non_idempotent;

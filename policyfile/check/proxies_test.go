@@ -43,7 +43,7 @@ func verdict(read *Reading) string {
 func readText(name, text string) *Reading { return ReadAll([]Input{{Name: name, Data: []byte(text)}}) }
 
 func TestNginx(t *testing.T) {
-	const three = "upstream a { server 10.0.0.1; server 10.0.0.2:80; server unix:/run/a; }\n"
+	const three = "upstream a { server 10.0.0.1; server 10.0.0.2:80; server unix:/run/a; keepalive 0; }\n"
 	const limited = "_next_upstream_timeout 10s; "
 	in := func(directives string) string { return three + "server { location / { " + directives + " } }" }
 	for _, tt := range []struct{ name, text, want string }{
@@ -54,7 +54,7 @@ func TestNginx(t *testing.T) {
 		{"uwsgi", in("uwsgi_pass suwsgi://a; uwsgi_next_upstream off;"), "a 1 1m0s; FC601"},
 		{"scgi", in("scgi_pass a; scgi" + limited + "scgi_read_timeout 9s;"), "a 3 19s; FC208"},
 		{"memcached", in("memcached_pass a; memcached_next_upstream not_found; memcached" + limited + "memcached_read_timeout 1s;"), "a 3 3s; FC306"},
-		{"in capitals", "upstream Pay { server 10.0.0.1; server 10.0.0.2; } server { location / { proxy_pass HTTPS://pay; } }", "pay 2 2m0s; FC209 FC601"},
+		{"in capitals", "upstream Pay { server 10.0.0.1; server 10.0.0.2; keepalive 0; } server { location / { proxy_pass HTTPS://pay; } }", "pay 2 2m0s; FC209 FC601"},
 		{"connections that are kept", "upstream a { server 10.0.0.1; keepalive 8; } server { proxy_next_upstream_tries 1; location / { proxy_pass http://a; } location /b { proxy_next_upstream timeout; proxy_pass http://a; } }", "a >= 1 >= 1m0s; a 1 1m0s; FC001"},
 		{"of another module", in("proxy_pass http://a; fastcgi_next_upstream off;"), "a 3 3m0s; FC209"},
 		{"stream", "stream { " + three + "server { listen 1; proxy_pass a; } }", "a 3 3m0s; FC209"},
@@ -68,7 +68,7 @@ func TestNginx(t *testing.T) {
 		{"a name with a limit", "server { location / { proxy_next_upstream_tries 2; proxy_pass http://b; } }", "b 2 2m0s; FC209"},
 		{"a name, off", "server { proxy_next_upstream off; location / { proxy_pass http://b; } }", "b 1 1m0s; "},
 		{"no place passes to it", "upstream a { server b; server c; }", "FC001"},
-		{"names", "upstream a { server b; server c; } server { location / { proxy_pass http://a; proxy" + limited + "} }", "a >= 2 1m10s; FC001 FC207"},
+		{"names", "upstream a { server b; server c; keepalive 0; } server { location / { proxy_pass http://a; proxy" + limited + "} }", "a >= 2 1m10s; FC001 FC207"},
 		{"a variable", "server { location / { set $b http://b:80; proxy_pass $b; } }", "b:80 >= 1 >= 1m0s; FC001"},
 		{"a variable that is an upstream", three + "server { set $b a; location / { proxy_pass http://$b; } }", "a 3 3m0s; FC209"},
 		{"variables", three + "server { location / { set $p http; set $b a; set $c ${b}; proxy_pass $p://$c; } }", "a 3 3m0s; FC209"},
@@ -76,9 +76,9 @@ func TestNginx(t *testing.T) {
 		{"a variable behind the host", three + "server { location / { proxy_pass http://a$request_uri; } location /b { proxy_pass http://10.0.0.9:80${uri}$is_args$args; } }", "a 3 3m0s; 10.0.0.9:80 1 1m0s; FC209"},
 		{"words that may have an effect", "server { location / { proxy_next_upstream error http_404 non_idempotent; proxy_pass http://b; } }", "b >= 1 >= 1m0s; FC001 FC001 FC001"},
 		{"a variable of the request", "server { location / { proxy_pass http://$arg_b; } }", "$arg_b >= 1 >= 1m0s; FC001"},
-		{"down and backup", "upstream a { server 10.0.0.1; server 10.0.0.2 down; server 10.0.0.3 backup max_fails=0; least_conn; }\nserver { location / { proxy_pass http://a; } }", "a 2 2m0s; FC209"},
-		{"Lua", "upstream a { server 0.0.0.1; balancer_by_lua_block { local s = '}' -- don't {\n } }\nserver { location / { proxy_pass http://a; } }", "a >= 1 >= 1m0s; FC001"},
-		{"empty", "upstream a { zone z 64k; }\nserver { location / { proxy_pass http://a; } }", "a >= 1 >= 1m0s; FC001"},
+		{"down and backup", "upstream a { server 10.0.0.1; server 10.0.0.2 down; server 10.0.0.3 backup max_fails=0; least_conn; keepalive 0; }\nserver { location / { proxy_pass http://a; } }", "a 2 2m0s; FC209"},
+		{"Lua", "upstream a { server 0.0.0.1; keepalive 0; balancer_by_lua_block { local s = '}' -- don't {\n } }\nserver { location / { proxy_pass http://a; } }", "a >= 1 >= 1m0s; FC001"},
+		{"empty", "upstream a { zone z 64k; keepalive 0; }\nserver { location / { proxy_pass http://a; } }", "a >= 1 >= 1m0s; FC001"},
 		{"variables of a template", in("proxy_pass http://a; proxy_next_upstream_tries ${TRIES}; proxy_next_upstream_timeout ${TOTAL}; proxy_read_timeout {{ read }};"), "a 3 3m0s; FC001 FC001"},
 		{"writes do not arrive", in("limit_except GET { deny all; } proxy_pass http://a; proxy_next_upstream error non_idempotent; proxy" + limited + "proxy_read_timeout 1s;"), "a 3 3s; "},
 		{"writes that a limit names arrive", in("limit_except GET POST { deny all; } proxy_pass http://a; proxy_next_upstream error non_idempotent; proxy" + limited + "proxy_read_timeout 1s;"), "a 3 3s; FC301"},
@@ -106,7 +106,7 @@ func TestNginx(t *testing.T) {
 
 // What nginx includes is read in the place that includes it, and not again.
 func TestNginxIncludes(t *testing.T) {
-	const up, site = "upstream a { server 10.0.0.1; server 10.0.0.2; }\n", "server { location / { include snippets/off.conf; proxy_pass http://a; } }\n"
+	const up, site = "upstream a { server 10.0.0.1; server 10.0.0.2; keepalive 0; }\n", "server { location / { include snippets/off.conf; proxy_pass http://a; } }\n"
 	for _, tt := range []struct {
 		name  string
 		files []string // name, text, ...

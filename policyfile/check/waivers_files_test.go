@@ -19,7 +19,7 @@ waivers:
 `
 
 // seven retries seven times, within a time of its own.
-const seven = "upstream a { server 10.0.0.1; server 10.0.0.2; server 10.0.0.3; server 10.0.0.4; server 10.0.0.5; server 10.0.0.6; server 10.0.0.7; }\nserver { proxy_next_upstream error http_503; proxy_next_upstream_timeout 10s; proxy_read_timeout 1s; location / { proxy_pass http://a; } }\n"
+const seven = "upstream a { server 10.0.0.1; server 10.0.0.2; server 10.0.0.3; server 10.0.0.4; server 10.0.0.5; server 10.0.0.6; server 10.0.0.7; keepalive 0; }\nserver { proxy_next_upstream error http_503; proxy_next_upstream_timeout 10s; proxy_read_timeout 1s; location / { proxy_pass http://a; } }\n"
 
 func TestFileWaivers(t *testing.T) {
 	k := newKeyring(t, map[string]string{"alice": Namespace, "iris": Namespace + "," + NamespaceIAB})

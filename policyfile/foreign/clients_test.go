@@ -38,8 +38,8 @@ func said(name, text string) string {
 	return b.String()
 }
 
-// holds fails for each of the lines in want that what was said has not, and for lines of
-// it that begin with one in not.
+// holds fails for each text in want that what was said lacks, and for each in not that
+// it has.
 func holds(t *testing.T, got string, want, not []string) {
 	t.Helper()
 	for _, line := range want {

@@ -37,7 +37,7 @@ func TestCounts(t *testing.T) {
 		"sidekiq":       ":max_retries: COUNT",
 		"celery":        "celery.py:::task_publish_retry = False\ntask_annotations = {'a': {'max_retries': COUNT}}\n",
 		"aws":           "config:::[default]\nmax_attempts = COUNT\n",
-		"nginx":         "n.conf:::upstream a { server 10.0.0.1; server 10.0.0.2; } server { location / { proxy_next_upstream_tries COUNT; proxy_pass http://a; } }",
+		"nginx":         "n.conf:::upstream a { server 10.0.0.1; server 10.0.0.2; keepalive 0; } server { location / { proxy_next_upstream_tries COUNT; proxy_pass http://a; } }",
 		"haproxy":       "h.cfg:::backend a\n retries COUNT\n server s 10.0.0.1:80\n",
 	} {
 		product, _, _ := strings.Cut(name, "'")

@@ -18,6 +18,8 @@ type proxy struct {
 	servers    []configLine          // default-server too, which holds for those below it
 	acls       map[string][][]string // conditions by name, of which one is enough
 	rules      []configLine          // http-request, and set-retries of tcp-request
+	to         []string              // backends that it passes requests on to
+	from       []*proxy              // what passes requests on to it
 	bare       bool                  // no defaults apply to it
 	either     policyfile.Position   // of a line about retries that a condition may leave out, or zero
 }
@@ -39,7 +41,7 @@ func (r *reader) haproxy() {
 		}
 	}
 	var verify configLine // ssl-server-verify
-	var fronts []configLine
+	var fronts []*proxy
 	for _, f := range files {
 		fronts = append(fronts, f.fronts...)
 		if len(f.verify.words) > 1 {
@@ -59,7 +61,7 @@ func (r *reader) haproxy() {
 				said = true
 				r.unjudged(p.at, p.name, "no defaults apply here: if another file has them, give it to check as well")
 			}
-			p.rules = slices.Concat(fronts, p.rules)
+			p.behind(fronts)
 			r.backend(p, verify)
 		}
 		if f.last != nil && !slices.ContainsFunc(files, func(f *haproxyFile) bool { return len(f.proxies) > 0 }) {
@@ -68,14 +70,32 @@ func (r *reader) haproxy() {
 	}
 }
 
+// behind joins a backend with the sections that pass requests on: those that name it,
+// and those that compute a name. What any frontend sets the retries to may hold for it.
+// A rule that switches them off does not count: other frontends may not.
+func (p *proxy) behind(fronts []*proxy) {
+	var sets []configLine
+	for _, f := range fronts {
+		if slices.ContainsFunc(f.to, func(name string) bool { return name == p.name || strings.ContainsAny(name, "%${") }) {
+			p.from = append(p.from, f)
+		}
+		for _, rule := range f.rules {
+			if f.kind == "frontend" && rule.sets() != "" && rule.sets() != "0" {
+				sets = append(sets, rule)
+			}
+		}
+	}
+	p.rules = slices.Concat(sets, p.rules)
+}
+
 // haproxyFile is what a file holds.
 type haproxyFile struct {
-	proxies []*proxy
+	proxies []*proxy          // with servers of their own, it may be
+	fronts  []*proxy          // frontends, and sections that are both
 	named   map[string]*proxy // defaults with a name
 	last    *proxy            // the last defaults so far
 	verify  configLine
 	client  policyfile.Position // where HAProxy's own client verifies nothing, or zero
-	fronts  []configLine        // rules of frontends that set retries, for whatever backend
 }
 
 func haproxySectionsOf(part *Part) *haproxyFile {
@@ -106,21 +126,15 @@ func haproxySectionsOf(part *Part) *haproxyFile {
 			if within > 0 && (slices.Contains([]string{"retries", "retry-on"}, words[0]) || len(words) > 1 && words[1] == "disable-l7-retry") {
 				current.either = at
 			}
-		default:
-			// One that switches them off is not counted: other frontends may not.
-			if rule, ok := (configLine{words, at}).rule(); ok && rule.sets() != "" && rule.sets() != "0" {
-				f.fronts = append(f.fronts, rule)
-			}
 		}
 	}
 	return f
 }
 
 // begin opens a section on top of the defaults that apply to it: those that it names
-// with "from", or the last ones above it. It is nil for one that retries nothing: a
-// frontend passes requests on.
+// with "from", or the last ones above it. It is nil for one that no request goes through.
 func (f *haproxyFile) begin(words []string, at policyfile.Position) *proxy {
-	if words[0] != "defaults" && words[0] != "backend" && words[0] != "listen" {
+	if !slices.Contains([]string{"defaults", "frontend", "backend", "listen"}, words[0]) {
 		return nil
 	}
 	p := &proxy{kind: words[0], name: "unnamed", at: at, lines: map[string]configLine{}, acls: map[string][][]string{}}
@@ -138,11 +152,15 @@ func (f *haproxyFile) begin(words []string, at policyfile.Position) *proxy {
 		p.inherit(from)
 	}
 	p.bare = from == nil
-	if p.kind != "defaults" {
-		f.proxies = append(f.proxies, p)
-		return p
+	if p.kind == "defaults" {
+		f.named[p.name], f.last = p, p
 	}
-	f.named[p.name], f.last = p, p
+	if p.kind == "frontend" || p.kind == "listen" {
+		f.fronts = append(f.fronts, p)
+	}
+	if p.kind == "backend" || p.kind == "listen" {
+		f.proxies = append(f.proxies, p)
+	}
 	return p
 }
 
@@ -168,6 +186,8 @@ func (p *proxy) read(l configLine) {
 		p.lines["timeout "+w[1]] = l
 	case w[0] == "server" || w[0] == "default-server" || w[0] == "server-template":
 		p.servers = append(p.servers, l)
+	case (w[0] == "use_backend" || w[0] == "default_backend") && len(w) > 1:
+		p.to = append(p.to, w[1])
 	case w[0] == "acl" && len(w) > 2:
 		p.acls[w[1]] = append(slices.Clone(p.acls[w[1]]), w[2:])
 	default:

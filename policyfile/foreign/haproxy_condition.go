@@ -18,10 +18,15 @@ const (
 
 func (t truth) not() truth { return certain - t }
 
-// guards reports whether a request of that method, without an idempotency key, is
-// kept from being repeated, or does not arrive at a server. Conditions that are not
-// understood are taken as not covering it. A frontend's rules do not count: a
-// backend may have several.
+// guarded reports whether a request of that method, without an idempotency key, is kept
+// from being repeated, or does not arrive at a server: by the backend's own rules, or by
+// those of every frontend that passes requests on to it.
+func (p *proxy) guarded(method string) bool {
+	return p.guards(method) || len(p.from) > 0 && !slices.ContainsFunc(p.from, func(f *proxy) bool { return !f.guards(method) })
+}
+
+// guards is guarded for a section's own rules. Conditions that are not understood are
+// taken as not covering the request.
 func (p *proxy) guards(method string) bool {
 	off := false
 	for _, l := range p.rules {
@@ -104,8 +109,7 @@ func (p *proxy) acl(name, method string) truth {
 		}
 		return found
 	}
-	// HAProxy has these by itself; METH_GET is HEAD too.
-	if m, ok := strings.CutPrefix(name, "METH_"); ok {
+	if m, ok := strings.CutPrefix(name, "METH_"); ok && slices.Contains(haproxyMethods, m) {
 		return truthOf(m == method)
 	}
 	switch name {
@@ -115,6 +119,22 @@ func (p *proxy) acl(name, method string) truth {
 		return untrue
 	}
 	return unclear
+}
+
+// haproxyMethods are those that HAProxy has names such as METH_POST for, of which METH_GET
+// is HEAD too. It has none for PATCH.
+var haproxyMethods = []string{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT", "TRACE"}
+
+// atOnce reports whether a rule asks for several methods at once, and so for what no
+// request has: terms that stand side by side all have to hold.
+func (p *proxy) atOnce(rule configLine) bool {
+	methods := 0
+	for _, w := range rule.words {
+		if w == "method" || strings.HasPrefix(w, "METH_") {
+			methods++
+		}
+	}
+	return methods > 1 && !slices.ContainsFunc(append([]string{"PATCH"}, haproxyMethods...), func(m string) bool { return p.condition(rule.words[2:], m) != untrue })
 }
 
 func truthOf(b bool) truth {

@@ -80,3 +80,25 @@ func TestServiceProfiles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("p.yaml", tt.text), tt.want, tt.not) })
 	}
 }
+
+// A dump of a cluster has each resource a second time, as kubectl applied it.
+func TestLastApplied(t *testing.T) {
+	const dump = `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: edge
+    annotations:
+      kubectl.kubernetes.io/last-applied-configuration: |
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "edge"}, "data": {"nginx.conf": "upstream a { server 10.0.0.1; server 10.0.0.2; }\nserver { location / { proxy_pass http://a; } }\n"}}
+  data:
+    nginx.conf: |
+      upstream a { server 10.0.0.1; server 10.0.0.2; server 10.0.0.3; }
+      server { location / { proxy_pass http://a; } }
+`
+	if got := formats("dump.yaml", dump); got != "nginx" {
+		t.Errorf("got %q, want the text of the data alone", got)
+	}
+}

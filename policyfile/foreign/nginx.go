@@ -78,6 +78,9 @@ type nginxScope struct {
 	udp      bool
 	writes   nginxWrites
 	served   nginxWrites // what the server's own conditions leave of them
+	unread   bool        // an include here or above is not among the files
+
+	connection string // what becomes of the header: "set", "close" or ""
 }
 
 // nginxSetting is a directive that blocks pass on to those within them, with the
@@ -95,21 +98,32 @@ func nginxInherits(name string) bool {
 	}
 	for _, m := range nginxModules {
 		rest, ok := strings.CutPrefix(name, m.prefix+"_")
-		if ok && slices.Contains([]string{"next_upstream", "next_upstream_tries", "next_upstream_timeout", "read_timeout", "ssl_verify"}, rest) {
+		if ok && slices.Contains([]string{"next_upstream", "next_upstream_tries", "next_upstream_timeout", "read_timeout", "ssl_verify", "http_version", "keep_conn"}, rest) {
 			return true
 		}
 	}
 	return false
 }
 
+// nginxTables are blocks that hold no directives for requests, but servers and values.
+var nginxTables = []string{"upstream", "map", "geo", "types", "split_clients", "charset_map"}
+
 // block walks a block. Directives are collected first, since nginx does not care
 // whether they stand above or below the proxy_pass.
 func (w *nginxWalk) block(block []directive, s nginxScope) {
 	// A copy for each block: siblings must not see each other's directives.
 	s.set = maps.Clone(s.set)
+	if slices.ContainsFunc(block, func(d directive) bool { return d.args[0] == "proxy_set_header" }) {
+		s.connection = "" // a block's headers hide all of those above
+	}
 	for _, d := range block {
 		switch {
 		case len(d.args) < 2:
+		case d.args[0] == "proxy_set_header" && len(d.args) > 2 && strings.EqualFold(d.args[1], "Connection"):
+			s.connection = "set"
+			if strings.EqualFold(d.args[2], "close") {
+				s.connection = "close"
+			}
 		case nginxInherits(d.args[0]):
 			s.set[d.args[0]] = nginxSetting{d, s.path}
 		case d.args[0] == "error_page":
@@ -122,6 +136,7 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 		case d.args[0] == "include" && !harmless(d.args[1]):
 			// The included file may hold the directive that would change
 			// the verdict.
+			s.unread = true
 			w.note(d.at, "", "include "+d.args[1]+" is not among the files: give it to check as well")
 		}
 	}
@@ -140,7 +155,7 @@ func (w *nginxWalk) block(block []directive, s nginxScope) {
 		if m, ok := nginxModules[d.args[0]]; ok && len(d.args) > 1 {
 			w.pass(d, m, s)
 		}
-		if d.block != nil && d.args[0] != "upstream" {
+		if d.block != nil && !slices.Contains(nginxTables, d.args[0]) {
 			w.block(d.block, s.within(d))
 		}
 	}
@@ -152,6 +167,14 @@ func (w *nginxWalk) note(at policyfile.Position, dependency, message string) {
 		w.noted[key] = true
 		w.r.unjudged(at, dependency, "%s", message)
 	}
+}
+
+// unless is what a default depends on besides: the includes that were not read.
+func (s nginxScope) unless() string {
+	if s.unread {
+		return ", unless an include that was not read says otherwise"
+	}
+	return ""
 }
 
 // within returns the scope of a block inside of s.

@@ -42,7 +42,7 @@ func (w *nginxWalk) pass(pass directive, m nginxModule, s nginxScope) {
 	if s.stream {
 		u.dep.Protocol = "tcp"
 	}
-	key := []string{fmt.Sprint(pass.at.File, "\x00", w.root.name, scheme, "\x00", host, m, s.stream, s.udp, s.writes)}
+	key := []string{fmt.Sprint(pass.at.File, "\x00", w.root.name, scheme, "\x00", host, m, s.stream, s.udp, s.writes, u.keeps() > notKept)}
 	for _, name := range []string{"next_upstream", "next_upstream_tries", "next_upstream_timeout", "read_timeout", "connect_timeout", "ssl", "ssl_verify"} {
 		if d, ok := u.get(name); ok {
 			key = append(key, fmt.Sprint(name, d.at))
@@ -95,7 +95,6 @@ func (u *nginxUnit) judge(scheme string) {
 	}
 	if u.repeats(words) {
 		d.AtLeast, open = true, true
-		u.kept()
 	}
 	if !d.Policy.Disabled {
 		u.nextUpstream(words, at)
@@ -127,20 +126,6 @@ func (u *nginxUnit) opened() {
 	} else if key := d.At.File + "\x00names"; !u.noted[key] {
 		u.noted[key] = true
 		u.r.unjudged(d.At, d.Name, "%s %s, of which each is tried without %s: so it is with every name in this file", d.Name, u.upstream.open, limit)
-	}
-}
-
-// repeats reports whether a request that fails on a kept connection is sent once more:
-// nginx counts no try for such a failure, whatever the limit on tries.
-func (u *nginxUnit) repeats(words []string) bool {
-	return u.upstream.keeps && !u.stream && slices.Contains(words, "error") && !slices.Contains(words, "off")
-}
-
-// kept notes that, once a file.
-func (u *nginxUnit) kept() {
-	if key := u.dep.At.File + "\x00kept"; !u.noted[key] {
-		u.noted[key] = true
-		u.r.unjudged(u.dep.At, u.dep.Name, "%s has keepalive: what fails on a kept connection is sent again beside all tries, as often as there are such connections", u.dep.Name)
 	}
 }
 
@@ -198,7 +183,7 @@ func (u *nginxUnit) verifies(scheme string) {
 		u.r.refuse(verify.at, "R-9", &u.dep, "tls.verify", "%s is off: any certificate is accepted", name)
 	case on:
 		u.refused = true
-		u.r.refuse(u.dep.At, "R-9", &u.dep, "tls.verify", "%s is off, as it is by default: any certificate is accepted", name)
+		u.r.refuse(u.dep.At, "R-9", &u.dep, "tls.verify", "%s is off, as it is by default%s: any certificate is accepted", name, u.unless())
 	case strings.HasPrefix(scheme, "$") && u.module.tls != "":
 		u.note(u.dep.At, u.dep.Name, fmt.Sprintf("%s is asked with the scheme %s: with %s no certificate is verified", u.dep.Name, scheme, u.module.tls))
 	}

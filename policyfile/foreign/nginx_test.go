@@ -107,3 +107,52 @@ func TestTextsInPlace(t *testing.T) {
 		t.Errorf("%d units, want 100", n)
 	}
 }
+
+// An include that was not read may hold what the file leaves to nginx.
+func TestNginxUnread(t *testing.T) {
+	const (
+		up     = "upstream a { server 10.0.0.1; server 10.0.0.2; }\n"
+		unless = ", unless an include that was not read says otherwise"
+	)
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"beside", up + "server { include tls.conf; location / { proxy_pass https://a; } }", []string{"proxy_ssl_verify is off, as it is by default" + unless + ": any", "proxy_next_upstream_timeout is 0, as it is by default" + unless + ": nothing"}, nil},
+		{"elsewhere", up + "server { location /b { include tls.conf; } location / { proxy_pass https://a; } }", []string{"proxy_ssl_verify is off, as it is by default: any"}, []string{"unless"}},
+		{"what the file says itself", up + "server { include tls.conf; location / { proxy_ssl_verify off; proxy_next_upstream_timeout 0; proxy_pass https://a; } }", []string{"proxy_ssl_verify is off: any"}, []string{"unless"}},
+		{"in a table", "map $host $b { include hosts.map; default a; }\ngeo $g { include geo.conf; }\n" + up + "server { location / { proxy_pass http://a; } }", []string{"a [] x2"}, []string{"include"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("a.conf", tt.text), tt.want, tt.not) })
+	}
+}
+
+// Connections are kept where the configuration says so, and in newer versions of nginx
+// without a word.
+func TestNginxKept(t *testing.T) {
+	const (
+		plain = "upstream a { server 10.0.0.1; }\n"
+		some  = "upstream a { server 10.0.0.1; keepalive 8; }\n"
+		late  = "note 2: since nginx 1.29.7 connections to a are kept"
+		kept  = "note 2: connections to a are kept"
+	)
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"without a word", plain + "server { location / { proxy_pass http://a; } }", []string{"a [] x1 at least", late}, nil},
+		{"over HTTP/1.1 in all versions", some + "server { proxy_http_version 1.1; proxy_set_header Connection ''; location / { proxy_pass http://a; } }", []string{"a [] x1 at least", kept}, nil},
+		{"the header is hidden", some + "server { proxy_http_version 1.1; proxy_set_header Connection ''; location / { proxy_set_header Host b; proxy_pass http://a; } }", []string{late}, nil},
+		{"HTTP/1.0 before", some + "server { location / { proxy_pass http://a; } }", []string{late}, nil},
+		{"HTTP/1.0", some + "server { location / { proxy_http_version 1.0; proxy_pass http://a; } }", []string{"a [] x1, "}, []string{"kept"}},
+		{"closed", some + "server { proxy_set_header Connection close; location / { proxy_pass http://a; } }", []string{"a [] x1, "}, []string{"kept"}},
+		{"none", "upstream a { server 10.0.0.1; keepalive 0; }\nserver { location / { proxy_pass http://a; } }", []string{"a [] x1, "}, []string{"kept"}},
+		{"an address", "server { location / { proxy_pass http://10.0.0.1; } }", []string{"x1, "}, []string{"kept"}},
+		{"gRPC", some + "server { location / { grpc_pass a; } }", []string{kept}, nil},
+		{"FastCGI", some + "server { location / { fastcgi_keep_conn on; fastcgi_pass a; } location /b { fastcgi_pass a; } }", []string{kept, "x1, "}, nil},
+		{"uwsgi", some + "server { location / { uwsgi_pass a; } }", []string{"a [] x1, "}, []string{"kept"}},
+		{"not after errors", some + "server { proxy_next_upstream timeout; location / { proxy_pass http://a; } }", []string{"a [] x1, "}, []string{"kept"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("a.conf", tt.text), tt.want, tt.not) })
+	}
+}

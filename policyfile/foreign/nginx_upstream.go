@@ -23,10 +23,12 @@ type nginxUpstream struct {
 	named bool
 	// host is the name that all servers have, or "".
 	host string
-	// keeps says that connections to them are kept for more requests.
-	keeps bool
-	at    policyfile.Position
-	used  bool // requests are passed on to it
+	// keepalive is what the directive of that name says: how many connections are kept
+	// for more requests. Without a word there are some since nginx 1.29.7.
+	keepalive string
+	explicit  bool // an upstream block, and no address
+	at        policyfile.Position
+	used      bool // requests are passed on to it
 }
 
 // findUpstreams collects the upstreams below a block, by context and name, whose case
@@ -48,14 +50,14 @@ func findUpstreams(block []directive, context string, into map[string]*nginxUpst
 // them, and when one of them counts as failed, does not change that each may be
 // tried.
 func readUpstream(d directive) *nginxUpstream {
-	u := &nginxUpstream{name: d.args[1], at: d.at}
+	u := &nginxUpstream{name: d.args[1], at: d.at, explicit: true}
 	var names []string
 	for _, s := range d.block {
 		switch {
 		case s.args[0] == "include":
 			u.open = "includes " + s.arg() + ", which is not among the files"
 		case s.args[0] == "keepalive":
-			u.keeps = s.arg() != "0"
+			u.keepalive = s.arg()
 		case strings.HasPrefix(s.args[0], "balancer_by_lua"):
 			u.open = "has a balancer in Lua"
 		case s.args[0] == "server" && len(s.args) > 1 && !slices.Contains(s.args, "down"):

@@ -36,7 +36,11 @@ func (u *nginxUnit) nextUpstream(words []string, at policyfile.Position) {
 	d.SetPlace("total", at)
 	// Zero is nginx's default and means no limit.
 	if d.Policy.Total == 0 {
-		u.r.refuse(at, "R-3", d, "total.missing", "%s is 0, as it is by default: nothing bounds the tries in time", u.name("next_upstream_timeout"))
+		why := ""
+		if !ok {
+			why = ", as it is by default" + u.unless()
+		}
+		u.r.refuse(at, "R-3", d, "total.missing", "%s is 0%s: nothing bounds the tries in time", u.name("next_upstream_timeout"), why)
 		return
 	}
 	// It bounds when a try may begin, and the last one goes on.

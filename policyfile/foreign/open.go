@@ -376,7 +376,7 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				o.Retry = policyfile.Position{File: o.name, Line: at.At.Line, Column: at.At.Column}
 			}
 			for _, p := range n.Pairs {
-				if o.owned[p.Value] {
+				if o.owned[p.Value] || p.Key == lastApplied {
 					continue
 				}
 				about, parts := !o.held && o.Retry.Line == 0 && aboutRetries(p.Key), len(o.Parts)
@@ -393,6 +393,10 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 	}
 	visit(step{root, key})
 }
+
+// lastApplied is the annotation in which kubectl keeps a resource as it was last applied:
+// a copy, or what no longer holds.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // claimed gives n to the products that claim it, and reports whether one of them has
 // all of it.
