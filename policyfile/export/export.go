@@ -7,6 +7,7 @@ package export
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"net"
 	"net/http"
@@ -75,11 +76,15 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 	if t.ip && strings.Contains(t.host, ":") && (format == "istio" || format == "linkerd") {
 		return nil, fmt.Errorf("%s is at %s, and %s knows services by their names", d.Name, t.host, format)
 	}
+	if t.http2 && format == "nginx" {
+		return nil, fmt.Errorf("%s speaks HTTP/2 alone, and nginx does not", d.Name)
+	}
 	w := &writer{export: &Export{Format: format}}
 	write(w, t)
 	w.labels(t)
 	w.waits(t)
 	w.guards(t)
+	w.trust(t)
 	slices.SortStableFunc(w.export.Losses, func(a, b Loss) int { return cmp.Compare(number(a.Rule), number(b.Rule)) })
 	if format != "grpc" { // JSON has no comments
 		w.header(t)
@@ -154,14 +159,35 @@ func (w *writer) guards(t *target) {
 	if !t.p.Breaker.Disabled && w.export.Format != "resilience4j" {
 		found = append(found, "circuit breaker")
 	}
-	if t.p.Health.MinSuccess > 0 {
+	if t.health {
 		found = append(found, "health gate")
 	}
 	if t.p.MaxConcurrent > 0 {
 		found = append(found, "bound of the calls under way")
 	}
+	if t.pace {
+		found = append(found, "pace that follows 429s")
+	}
 	if len(found) > 0 {
 		w.lose("R-7", "no "+strings.Join(found, ", no "), "calls go on while the dependency fails")
+	}
+}
+
+// trust names what of the policy's TLS and credentials is not to be had.
+func (w *writer) trust(t *target) {
+	format := w.export.Format
+	_, err := netip.ParseAddr(t.serverName)
+	switch own := format == "nginx" || format == "haproxy"; {
+	case !t.tls:
+	case own && err == nil:
+		w.lose("R-9", "a certificate for an IP address is not recognized", "every call fails, unless tls.server_name is a name in it")
+	case format == "haproxy" && t.cert != "":
+		w.lose("R-9", "certificate and key are one file", t.cert+" has to hold both")
+	case format == "istio" && t.minTLS != "":
+		w.lose("R-9", "no least version of TLS", "Istio's own, 1.2")
+	}
+	if t.credentials {
+		w.lose("R-9", "no credentials are added", "callers bring their own")
 	}
 }
 
@@ -192,10 +218,14 @@ type target struct {
 	host       string // a name or an IP address, without brackets
 	ip         bool   // host is an address
 	port       int
-	unknown    bool // the address is in the environment of the service
+	authority  string // the Host of its requests
+	path       string // what stands before the path of each, without a last slash
+	unknown    bool   // the address is in the environment of the service
 	tls        bool
 	serverName string         // what its certificate is for
-	ca         string         // the file with the authorities to trust
+	ca         string         // the file with the authorities to trust, or "" for the system's
+	cert, key  string         // the files with our own certificate, or ""
+	minTLS     string         // "1.3", or ""
 	servers    []string       // host:port of each
 	p          forbear.Policy // with its defaults
 	retries    int
@@ -205,6 +235,10 @@ type target struct {
 	grpc       bool
 	http2      bool // whatever the handshake says
 	unsent     bool // writes without a key are retried when they were not sent
+	health     bool // there is a health gate
+	pace       bool
+	// credentials are added to requests that have none.
+	credentials bool
 }
 
 // targetOf reads what a proxy needs to know.
@@ -216,6 +250,11 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 	t := &target{
 		name: d.Name, host: d.Name, port: 80, p: p, retries: p.Retries(), attempt: p.AttemptTimeout(),
 		grpc: p.Kind == forbear.GRPC || d.Protocol == "grpc", unsent: p.RetryUnsent && !p.Idempotent, statuses: statuses(&p), codes: codes(&p),
+		health: p.Health.MinSuccess > 0 || d.Probe.Endpoint != "", pace: d.Pace == policyfile.PaceOn, credentials: d.Credentials.TokenURL != "" || d.Credentials.Secret != policyfile.Secret{},
+		ca: d.TLS.CA, cert: d.TLS.Cert, key: d.TLS.Key,
+	}
+	if d.TLS.MinVersion == "1.3" {
+		t.minTLS = d.TLS.MinVersion
 	}
 	if t.grpc {
 		// What a proxy gives in the place of a response of gRPC is UNAVAILABLE.
@@ -232,7 +271,7 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 	if err := t.locate(d); err != nil {
 		return nil, err
 	}
-	t.serverName, t.ca = cmp.Or(d.TLS.ServerName, t.host), cmp.Or(d.TLS.CA, "/etc/ssl/certs/ca-certificates.crt")
+	t.authority, t.serverName = cmp.Or(t.authority, t.host), cmp.Or(d.TLS.ServerName, t.host)
 	t.http2 = t.grpc || d.HTTP2 == policyfile.HTTP2Only
 	t.servers = d.Endpoints.Addresses
 	if len(t.servers) == 0 {
@@ -254,7 +293,7 @@ func (t *target) locate(d *policyfile.Dependency) error {
 	if err != nil {
 		return fmt.Errorf("%s has no URL that can be read", d.Name)
 	}
-	t.host = u.Hostname()
+	t.host, t.authority, t.path = u.Hostname(), u.Host, plainPath(u)
 	addr, err := netip.ParseAddr(t.host)
 	t.ip = err == nil
 	if !isName(t.host) && (!t.ip || addr.Zone() != "") {
@@ -272,6 +311,24 @@ func (t *target) locate(d *policyfile.Dependency) error {
 	}
 	return nil
 }
+
+// plainPath is the path of a URL as every notation takes it: what means something in
+// one of them is escaped.
+func plainPath(u *url.URL) string {
+	var b strings.Builder
+	for _, c := range []byte(strings.TrimRight(u.EscapedPath(), "/")) {
+		if isName(string(c)) || c == '/' || c == '%' || c == '~' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// authorities is the file with the authorities to trust, for software that has to be
+// told of the system's.
+func (t *target) authorities() string { return cmp.Or(t.ca, "/etc/ssl/certs/ca-certificates.crt") }
 
 // isName reports whether a host can be written in any notation: more than names of
 // DNS have, and nothing that ends a word.
@@ -375,8 +432,8 @@ func scalar(text string) string {
 	return strconv.Quote(text)
 }
 
-// resource writes a name as one of Kubernetes, which has small letters alone.
-func resource(name string) string {
+// service writes a name as one of Kubernetes, which has small letters alone.
+func service(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '_' || r == '.' {
 			return '-'
@@ -385,6 +442,20 @@ func resource(name string) string {
 	}, name)
 	return cmp.Or(strings.Trim(name, "-"), "dependency")
 }
+
+// resource is such a name that no other dependency has: of two, the one that is
+// applied later would take the first one's place.
+func resource(name string) string {
+	if s := service(name); s != name {
+		h := fnv.New32a()
+		h.Write([]byte(name))
+		return fmt.Sprintf("%s-%08x", s, h.Sum32())
+	}
+	return name
+}
+
+// aKey is a key that may be sent again, as a regular expression.
+const aKey = ".{1,64}"
 
 // The methods that are idempotent by themselves (RFC 9110 section 9.2.2), as a
 // regular expression.

@@ -117,13 +117,7 @@ func TestRoundTrips(t *testing.T) {
 // nginx and HAProxy take what is written for them.
 func TestProxiesAccept(t *testing.T) {
 	for _, format := range []string{"nginx", "haproxy"} {
-		tool, err := exec.LookPath(format)
-		if err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is missing: apt-get install nginx-light haproxy", format)
-			}
-			t.Skipf("%s is missing: apt-get install nginx-light haproxy", format)
-		}
+		tool := product(t, format)
 		written(t, format, func(t *testing.T, _ shapes.Shape, d *policyfile.Dependency, out *Export) {
 			path := filepath.Join(t.TempDir(), "conf")
 			args, config := []string{"-c", "-f", path}, string(out.Config)
@@ -266,9 +260,9 @@ func TestPlaces(t *testing.T) {
 // What stops calls and what spaces retries is written, or named as lost.
 func TestGuards(t *testing.T) {
 	for _, c := range []struct{ format, policy, rule, want string }{
-		{"envoy", "", "R-7", "no circuit breaker; instead"},
-		{"linkerd", ", disabled: true", "R-7", "no circuit breaker; instead"},
-		{"istio", ", health: {min_success: 50%}, max_concurrent: 10, breaker: {disabled: true}", "R-7", "no health gate, no bound of the calls under way; instead"},
+		{"envoy", "", "R-7", "no circuit breaker, no pace that follows 429s; instead"},
+		{"linkerd", ", disabled: true", "R-7", "no circuit breaker, no pace that follows 429s; instead"},
+		{"istio", ", health: {min_success: 50%}, max_concurrent: 10, breaker: {disabled: true}", "R-7", "no health gate, no bound of the calls under way, no pace that follows 429s; instead"},
 		{"resilience4j", ", breaker: {disabled: true}", "R-7", "the count alone bounds them"},
 		{"linkerd", "", "R-3", "no time-out for one attempt"},
 		{"nginx", "", "R-3", "when the last try begins"},

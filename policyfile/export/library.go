@@ -33,12 +33,12 @@ func grpc(w *writer, t *target) {
 		if t.retries+1 > maxAttempts {
 			w.lose("R-2", "at most five attempts", "five")
 		}
-		w.lose("R-3", "no time-out for one attempt that all clients know", "the time-out of the whole call")
 		w.lose("R-4", "throttling, time-outs and resets share codes with other failures", "of the standard's codes UNAVAILABLE alone is retried, with what the policy adds")
 		w.lose("R-6", "idempotency keys are not seen, and all methods share a policy", "name the methods that may be repeated instead of all")
 		w.lose("R-7", "no budget over 30 s", "retryThrottling: each success earns "+t.percent()+" % of a retry, from ten tokens")
 		w.lose("R-9", "a refused certificate is UNAVAILABLE like any failed connection", "it is retried; the credentials of the channel verify it")
 	}
+	w.lose("R-3", "no time-out for one attempt that all clients know", "the time-out of the whole call")
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		panic(err) // strings and numbers alone
@@ -66,9 +66,7 @@ func resilience4j(w *writer, t *target) {
 	w.line("        enable-randomized-wait: true")
 	w.line("        randomized-wait-factor: 0.99")
 	w.line("        retry-exceptions:")
-	for _, name := range []string{
-		"java.io.IOException", "java.util.concurrent.TimeoutException", "org.springframework.web.client.ResourceAccessException",
-	} {
+	for _, name := range brokenCalls {
 		w.line("        - %s", name)
 	}
 	var written, dropped []int
@@ -79,7 +77,7 @@ func resilience4j(w *writer, t *target) {
 			continue
 		}
 		written = append(written, status)
-		w.line("        - org.springframework.web.client.%s", name)
+		w.line("        - %s", springClient+name)
 	}
 	w.line("        ignore-exceptions: [javax.net.ssl.SSLException]")
 	w.line("  timelimiter:")
@@ -105,6 +103,11 @@ func resilience4j(w *writer, t *target) {
 	w.lose("R-9", "Spring hides a refused certificate in a ResourceAccessException", "it is retried; an SSLException by itself is not")
 }
 
+// brokenCalls are the exceptions for calls that had no response.
+var brokenCalls = []string{
+	"java.io.IOException", "java.util.concurrent.TimeoutException", "org.springframework.web.client.ResourceAccessException",
+}
+
 // r4jBreaker writes the circuit breaker: by the last calls, and not by the last minute.
 func r4jBreaker(w *writer, t *target, name string) {
 	b := t.p.Breaker
@@ -121,7 +124,14 @@ func r4jBreaker(w *writer, t *target, name string) {
 	w.line("        minimum-number-of-calls: %d", b.MinCalls)
 	w.line("        permitted-number-of-calls-in-half-open-state: %d", b.Probes)
 	w.line("        wait-duration-in-open-state: %dms", b.OpenFor.Milliseconds())
+	// By default every exception counts, and 404 is one.
+	w.line("        record-exceptions:")
+	for _, name := range append(slices.Clone(brokenCalls), springClient+"HttpServerErrorException", springClient+springErrors[429]) {
+		w.line("        - %s", name)
+	}
 }
+
+const springClient = "org.springframework.web.client."
 
 // springErrors are the exceptions by which Spring's clients tell one status from
 // others.

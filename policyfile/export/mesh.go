@@ -1,12 +1,14 @@
 package export
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // envoy writes a bootstrap with one listener, whose routes tell idempotent methods
@@ -22,6 +24,8 @@ func envoy(w *writer, t *target) {
 	w.line("        typed_config:")
 	w.line(`          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`)
 	w.line("          stat_prefix: %s", scalar(t.name))
+	// No caller is internal, or it could set its own time-outs and counts.
+	w.line("          internal_address_config: {}")
 	w.line("          http_filters:")
 	w.line("          - name: envoy.filters.http.router")
 	w.line(`            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}`)
@@ -29,7 +33,7 @@ func envoy(w *writer, t *target) {
 	w.line("            virtual_hosts:")
 	w.line("            - name: %s", scalar(t.name))
 	w.line(`              domains: ["*"]`)
-	// Callers could raise the count by these.
+	// As above, for the count alone.
 	w.line(`              request_headers_to_remove: [x-envoy-max-retries, x-envoy-retry-on, x-envoy-retry-grpc-on]`)
 	w.line("              routes:")
 	if t.retries > 0 {
@@ -40,7 +44,7 @@ func envoy(w *writer, t *target) {
 			envoyRoute(w, t, `headers: [{name: ":method", string_match: {safe_regex: {regex: "`+idempotent+`"}}}]`, true)
 		}
 		if t.keyed() {
-			envoyRoute(w, t, "headers: [{name: idempotency-key, present_match: true}]", true)
+			envoyRoute(w, t, `headers: [{name: idempotency-key, string_match: {safe_regex: {regex: "`+aKey+`"}}}]`, true)
 		}
 	}
 	if t.retries == 0 || !t.p.Idempotent {
@@ -53,7 +57,7 @@ func envoy(w *writer, t *target) {
 	w.writes(t)
 	meshCodes(w, t)
 	w.lose("R-5", "no end to a call whose Retry-After outlasts it, and dates are not read", "seconds are waited out, up to the time-out of the call")
-	w.lose("R-7", "no budget over 30 s of requests", "a retry_budget of the requests under way: "+t.percent()+" %")
+	w.lose("R-7", "no budget over 30 s of requests", "a retry_budget of the requests under way: "+t.share())
 	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; the cluster verifies its certificate")
 }
 
@@ -65,8 +69,13 @@ func envoyRoute(w *writer, t *target, match string, retried bool) {
 	w.line("              - match: {prefix: /%s}", match)
 	w.line("                route:")
 	w.line("                  cluster: %s", scalar(t.name))
+	w.line("                  host_rewrite_literal: %s", scalar(t.authority))
+	if t.path != "" {
+		w.line("                  prefix_rewrite: %s", strconv.Quote(t.path+"/"))
+	}
 	w.line("                  timeout: %s", seconds(t.p.Total))
 	if !retried {
+		w.line("                  retry_policy: {num_retries: 0, per_try_timeout: %s}", seconds(t.attempt))
 		return
 	}
 	w.line("                  retry_policy:")
@@ -102,7 +111,7 @@ func envoyCluster(w *writer, t *target) {
 	}
 	w.line("    circuit_breakers:")
 	w.line("      thresholds:")
-	w.line("      - retry_budget: {budget_percent: {value: %s}, min_retry_concurrency: %d}", t.percent(), max(t.p.Budget.MinRetries, 1))
+	w.line("      - retry_budget: {budget_percent: {value: %s}, min_retry_concurrency: %d}", t.percent(), t.p.Budget.MinRetries)
 	if !t.tls {
 		return
 	}
@@ -117,8 +126,14 @@ func envoyCluster(w *writer, t *target) {
 		w.line("        sni: %s", scalar(t.serverName))
 	}
 	w.line("        common_tls_context:")
+	if t.minTLS != "" { // 1.2 is Envoy's own
+		w.line("          tls_params: {tls_minimum_protocol_version: TLSv1_3}")
+	}
+	if t.cert != "" {
+		w.line("          tls_certificates: [{certificate_chain: {filename: %q}, private_key: {filename: %q}}]", t.cert, t.key)
+	}
 	w.line("          validation_context:")
-	w.line("            trusted_ca: {filename: %s}", strconv.Quote(t.ca))
+	w.line("            trusted_ca: {filename: %q}", t.authorities())
 	w.line("            match_typed_subject_alt_names: [{san_type: %s, matcher: {exact: %s}}]", san, scalar(t.serverName))
 }
 
@@ -148,9 +163,20 @@ func meshCodes(w *writer, t *target) {
 	if len(dropped) > 0 {
 		w.lose("R-4", "it cannot retry "+strings.Join(dropped, ", "), "these go to the caller")
 	}
-	if !t.p.Idempotent {
-		w.lose("R-6", "methods that their .proto declares to be idempotent are not known", "calls with an idempotency key are retried")
+	switch lacks := "methods that their .proto declares to be idempotent are not known"; {
+	case t.keyed():
+		w.lose("R-6", lacks, "calls with an idempotency key are retried")
+	case !t.p.Idempotent:
+		w.lose("R-6", lacks, "nothing is retried")
 	}
+}
+
+// share is what may be retried of the requests under way.
+func (t *target) share() string {
+	if floor := t.p.Budget.MinRetries; floor > 0 {
+		return fmt.Sprintf("%s %%, or %d retries at once", t.percent(), floor)
+	}
+	return t.percent() + " %"
 }
 
 // istioStatuses are the statuses that Istio takes, which are those that net/http has
@@ -183,7 +209,7 @@ func istio(w *writer, t *target) {
 			istioRoute(w, t, "retried", `method: {regex: "`+idempotent+`"}`, true)
 		}
 		if t.keyed() {
-			istioRoute(w, t, "keyed", `headers: {idempotency-key: {regex: ".+"}}`, true)
+			istioRoute(w, t, "keyed", `headers: {idempotency-key: {regex: "`+aKey+`"}}`, true)
 		}
 	}
 	if t.retries == 0 || !t.p.Idempotent {
@@ -196,9 +222,21 @@ func istio(w *writer, t *target) {
 	w.line("spec:")
 	w.line("  host: %s", scalar(t.service()))
 	w.line("  trafficPolicy:")
-	w.line("    retryBudget: {percent: %s, minRetryConcurrency: %d}", t.percent(), max(t.p.Budget.MinRetries, 1))
+	w.line("    connectionPool: {tcp: {connectTimeout: %s}}", seconds(t.p.Connect))
+	w.line("    retryBudget: {percent: %s, minRetryConcurrency: %d}", t.percent(), t.p.Budget.MinRetries)
 	if t.tls {
-		w.line("    tls: {mode: SIMPLE, sni: %s, subjectAltNames: [%s]}", scalar(t.serverName), scalar(t.serverName))
+		mode, files := "SIMPLE", ""
+		if t.cert != "" {
+			mode, files = "MUTUAL", fmt.Sprintf(", clientCertificate: %q, privateKey: %q", t.cert, t.key)
+		}
+		if t.ca != "" {
+			files += fmt.Sprintf(", caCertificates: %q", t.ca)
+		}
+		w.line("    tls: {mode: %s, sni: %s, subjectAltNames: [%s]%s}", mode, scalar(t.serverName), scalar(t.serverName), files)
+		w.lose("R-4", "what the service encrypts itself is not seen", "the mesh begins TLS: call it by http")
+	}
+	if t.retries == 0 || !t.p.Idempotent {
+		w.lose("R-3", "no time-out for the attempt of a call that is not retried", "the time-out of the whole call")
 	}
 	if t.retries == 0 {
 		return
@@ -210,7 +248,7 @@ func istio(w *writer, t *target) {
 	}
 	w.lose("R-1", "no cap of the waits", "Envoy's, which is ten times the base")
 	w.lose("R-5", "Retry-After is not read", "nothing; an EnvoyFilter with rate_limited_retry_back_off would")
-	w.lose("R-7", "no budget over 30 s of requests", "a retryBudget of the requests under way: "+t.percent()+" %")
+	w.lose("R-7", "no budget over 30 s of requests", "a retryBudget of the requests under way: "+t.share())
 	w.lose("R-9", "a failed TLS handshake is a connect-failure like any other", "it is retried; certificates are verified")
 }
 
@@ -256,20 +294,31 @@ func linkerd(w *writer, t *target) {
 		w.line("    timeout: %s", milliseconds(t.p.Total))
 		w.line("    isRetryable: %v", t.retries > 0 && (!write || t.p.Idempotent))
 	}
+	w.lose("R-3", "no time-out for one attempt", "the time-out of the whole call")
 	if t.retries == 0 {
 		return
 	}
+	window := min(t.p.Budget.Window, time.Minute)
 	w.line("  retryBudget: {retryRatio: %g, minRetriesPerSecond: %d, ttl: %s}", t.p.Budget.Ratio,
-		max(int(float64(t.p.Budget.MinRetries)/t.p.Budget.Window.Seconds()), 1), milliseconds(t.p.Budget.Window))
+		max(int(float64(t.p.Budget.MinRetries)/t.p.Budget.Window.Seconds()), 1), milliseconds(window))
 	w.lose("R-1", "no backoff", "retries go out at once; the budget alone holds them back")
 	w.lose("R-2", "no count of retries", "the budget and the time-out bound them")
-	w.lose("R-3", "no time-out for one attempt", "the time-out of the whole call")
-	w.lose("R-4", "statuses are not chosen", "every 5xx is retried, and neither 408 nor 429")
+	if t.tls {
+		w.lose("R-4", "what is encrypted before the proxy is not seen", "nothing of it is retried")
+	}
+	if t.grpc {
+		w.lose("R-4", "codes are not chosen", "those that Linkerd takes for failures are retried")
+	} else {
+		w.lose("R-4", "statuses are not chosen", "every 5xx is retried, and neither 408 nor 429")
+	}
 	w.lose("R-5", "Retry-After is not read", "nothing")
 	if t.p.Idempotent {
 		w.writes(t)
 	} else {
 		w.lose("R-6", "idempotency keys are not seen", "POST and PATCH are not retried")
+	}
+	if window < t.p.Budget.Window {
+		w.lose("R-7", "its window is a minute at most", window.String())
 	}
 	w.lose("R-7", "the floor is a whole number of retries a second", "at least one a second may be sent")
 }
@@ -278,7 +327,7 @@ func linkerd(w *writer, t *target) {
 // its name.
 func (t *target) service() string {
 	if t.host == t.name {
-		return resource(t.name)
+		return service(t.name)
 	}
 	return t.host
 }

@@ -13,9 +13,6 @@ import (
 func nginx(w *writer, t *target) {
 	const tries = 2
 	w.line("upstream %s {", t.name)
-	if len(t.servers) == 1 {
-		w.line("    # A retry goes to another server: name them all.")
-	}
 	for _, server := range t.servers {
 		w.line("    server %s max_fails=0;", server)
 	}
@@ -30,18 +27,39 @@ func nginx(w *writer, t *target) {
 		w.line("        proxy_ssl_verify on;")
 		w.line("        proxy_ssl_name %s;", t.serverName)
 		w.line("        proxy_ssl_server_name on;")
-		w.line("        proxy_ssl_trusted_certificate %s;", path(t.ca))
+		w.line("        proxy_ssl_trusted_certificate %s;", path(t.authorities()))
+		if t.minTLS == "" {
+			w.line("        proxy_ssl_protocols TLSv1.2 TLSv1.3;")
+		} else {
+			w.line("        proxy_ssl_protocols TLSv1.3;")
+		}
+		if t.cert != "" {
+			w.line("        proxy_ssl_certificate %s;", path(t.cert))
+			w.line("        proxy_ssl_certificate_key %s;", path(t.key))
+		}
 	}
+	w.line("        proxy_set_header Host %s;", t.authority)
 	w.line("        proxy_connect_timeout %s;", milliseconds(t.p.Connect))
+	w.line("        proxy_send_timeout %s;", milliseconds(t.attempt))
 	w.line("        proxy_read_timeout %s;", milliseconds(t.attempt))
 	if t.retries == 0 {
 		w.line("        proxy_next_upstream off;")
 	} else {
 		known, dropped := only(t.statuses, 403, 404, 429, 500, 502, 503, 504)
-		w.line("        proxy_next_upstream error timeout %s;", join(known, "http_", " "))
+		words := []string{"error", "timeout"}
+		if t.p.Idempotent {
+			words = append(words, "non_idempotent")
+		}
+		for _, status := range known {
+			words = append(words, "http_"+strconv.Itoa(status))
+		}
+		w.line("        proxy_next_upstream %s;", strings.Join(words, " "))
 		w.line("        proxy_next_upstream_tries %d;", tries)
 		w.line("        proxy_next_upstream_timeout %s;", milliseconds(t.p.Total))
 		w.lose("R-1", "no wait between tries", "one retry, at the next server")
+		if len(t.servers) == 1 {
+			w.lose("R-2", "no retry at the same address", "none until the upstream has several")
+		}
 		if t.retries > tries-1 {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
 		}
@@ -50,11 +68,19 @@ func nginx(w *writer, t *target) {
 			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
 		}
 		w.lose("R-5", "Retry-After is not read", "the next server is asked")
-		w.lose("R-6", "idempotency keys are not seen", "POST, LOCK and PATCH are retried only before they were sent")
+		if t.p.Idempotent {
+			w.writes(t)
+		} else {
+			w.lose("R-6", "idempotency keys are not seen", "POST, LOCK and PATCH are retried only before they were sent, and every other method is")
+		}
 		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
 		w.lose("R-9", "a failed TLS handshake is an error like any other", "it is tried at the next server; certificates are verified")
 	}
-	w.line("        proxy_pass %s://%s;", scheme, t.name)
+	uri := ""
+	if t.path != "" {
+		uri = t.path + "$request_uri" // as it came: nginx would decode what it puts a path before
+	}
+	w.line("        proxy_pass %s://%s%s;", scheme, t.name, uri)
 	w.line("    }")
 	w.line("}")
 }
@@ -74,7 +100,7 @@ func haproxy(w *writer, t *target) {
 		w.line("    option redispatch")
 		w.line("    retry-on conn-failure empty-response response-timeout %s", join(known, "", " "))
 		haproxyWrites(w, t)
-		w.lose("R-1", "no backoff", "one retry, after a second or at another server")
+		w.lose("R-1", "no backoff", "one retry, at once, or within a second where the connection failed")
 		if t.retries > retries {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
 		}
@@ -82,21 +108,46 @@ func haproxy(w *writer, t *target) {
 		if len(dropped) > 0 {
 			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
 		}
+		w.lose("R-4", "a request larger than a buffer, of 16 KiB by default, is not kept", "its failure goes to the caller")
 		w.lose("R-5", "Retry-After is not read", "the retry goes out all the same")
 		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
 		w.lose("R-9", "a failed TLS handshake is a failed connection like any other", "it is retried; certificates are verified")
 	}
-	tls := ""
-	if t.tls {
-		tls = " ssl verify required ca-file " + path(t.ca) + " sni str(" + t.serverName + ") verifyhost " + t.serverName
+	w.line("    http-request set-header Host %s", t.authority)
+	if t.path != "" {
+		w.line("    http-request set-path %s%%[path]", strings.ReplaceAll(t.path, "%", "%%"))
 	}
+	rest := haproxyTLS(t)
 	for i, server := range t.servers {
 		name := t.name
 		if i > 0 {
 			name += "-" + strconv.Itoa(i+1)
 		}
-		w.line("    server %s %s init-addr last,libc,none%s", name, server, tls)
+		w.line("    server %s %s init-addr last,libc,none%s", name, server, rest)
 	}
+}
+
+// haproxyTLS is what a line of a server has of TLS and HTTP/2.
+func haproxyTLS(t *target) string {
+	switch {
+	case !t.tls && t.http2:
+		return " proto h2"
+	case !t.tls:
+		return ""
+	}
+	words := " ssl verify required ca-file " + path(t.authorities()) + " sni str(" + t.serverName + ") verifyhost " + t.serverName
+	if t.minTLS == "" {
+		words += " ssl-min-ver TLSv1.2"
+	} else {
+		words += " ssl-min-ver TLSv1.3"
+	}
+	if t.cert != "" {
+		words += " crt " + path(t.cert)
+	}
+	if t.http2 {
+		words += " alpn h2"
+	}
+	return words
 }
 
 // haproxyWrites keeps writes without a key from being repeated. One that could not be
@@ -110,7 +161,7 @@ func haproxyWrites(w *writer, t *target) {
 	w.line("    acl repeatable method %s", strings.ReplaceAll(idempotent, "|", " "))
 	if t.keyed() {
 		unless = " !keyed"
-		w.line("    acl keyed req.hdr(idempotency-key) -m found")
+		w.line("    acl keyed req.hdr(idempotency-key) -m len 1:64")
 	}
 	w.line("    http-request disable-l7-retry if !repeatable%s", unless)
 	if t.p.Keys == forbear.KeyGenerate {

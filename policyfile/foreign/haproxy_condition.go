@@ -173,8 +173,8 @@ func criterion(words []string, method string) truth {
 		return certain
 	case words[0] == "always_false":
 		return untrue
-	case keyHeader.MatchString(words[0]) && match == "found":
-		return untrue
+	case keyHeader.MatchString(words[0]):
+		return untrue // what is not there matches nothing
 	case words[0] != "method" || len(values) == 0:
 		return unclear
 	}

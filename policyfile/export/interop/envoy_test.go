@@ -36,21 +36,21 @@ func TestEnvoy(t *testing.T) {
 		retried := 0
 		for _, r := range routes(t, &bootstrap) {
 			retry := r.GetRoute().GetRetryPolicy()
-			if retry == nil {
+			if got := retry.GetPerTryTimeout().AsDuration(); got != p.AttemptTimeout() {
+				t.Errorf("an attempt may take %s, want %s", got, p.AttemptTimeout())
+			}
+			if got := r.GetRoute().GetTimeout().AsDuration(); got != p.Total {
+				t.Errorf("a call may take %s, want %s", got, p.Total)
+			}
+			if retry.GetRetryOn() == "" {
 				continue
 			}
 			retried++
 			if got := int(retry.GetNumRetries().GetValue()); got != p.Retries() {
 				t.Errorf("%d retries, want %d", got, p.Retries())
 			}
-			if got := retry.GetPerTryTimeout().AsDuration(); got != p.AttemptTimeout() {
-				t.Errorf("an attempt may take %s, want %s", got, p.AttemptTimeout())
-			}
 			if got := retry.GetRetryBackOff(); got.GetBaseInterval().AsDuration() != p.Backoff.Base || got.GetMaxInterval().AsDuration() != p.Backoff.Cap {
 				t.Errorf("backoff %v, want %s to %s", got, p.Backoff.Base, p.Backoff.Cap)
-			}
-			if got := r.GetRoute().GetTimeout().AsDuration(); got != p.Total {
-				t.Errorf("a call may take %s, want %s", got, p.Total)
 			}
 		}
 		if (retried > 0) != retries(&p) {

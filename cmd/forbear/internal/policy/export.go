@@ -14,6 +14,9 @@ import (
 // cannot hold goes to standard error, and above the configuration where its notation
 // has comments.
 func writeExport(std *cli.Streams, path, to, dependency, format string) int {
+	if to == "" {
+		return std.Fail("policy: export to what? give --to %s", strings.Join(export.Formats(), ", "))
+	}
 	f, err := policyfile.Preview(path)
 	if err != nil {
 		fmt.Fprintln(std.Err, err)
@@ -53,6 +56,14 @@ func chosen(f *policyfile.File, path, name string) (*policyfile.Dependency, erro
 			return d, nil
 		}
 		names = append(names, d.Name)
+	}
+	// What no proxy holds is refused by its kind.
+	for _, section := range [][]policyfile.Dependency{f.Consumers, f.Webhooks} {
+		for i := range section {
+			if section[i].Name == name {
+				return &section[i], nil
+			}
+		}
 	}
 	if name == "" {
 		return nil, fmt.Errorf("%s has %d dependencies: say which with --dependency (%s)", path, len(names), strings.Join(names, ", "))

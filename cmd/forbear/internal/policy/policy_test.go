@@ -28,6 +28,25 @@ func TestPolicyCommand(t *testing.T) {
 	}
 }
 
+// What cannot be exported is said by its name.
+func TestExportRefuses(t *testing.T) {
+	path := clitest.File(t, "p.yaml", passing+"consumers:\n  orders: {owner: a, dedup: 8d, dead_letter: {queue: q, alert: x}}\n")
+	for _, c := range []struct{ to, dependency, want string }{
+		{"", "b", "export to what? give --to envoy, istio"},
+		{"envoi", "b", "did you mean envoy?"},
+		{"envoy", "bb", "did you mean b?"},
+		{"envoy", "orders", "orders is of kind event"},
+	} {
+		r := clitest.Run(t, Command(), "", "export", "--to", c.to, "--dependency", c.dependency, path)
+		if r.Code != cli.ExitUsage || r.Out != "" || !strings.Contains(r.Errors, c.want) {
+			t.Errorf("%q %q: exit code %d: %s%s", c.to, c.dependency, r.Code, r.Out, r.Errors)
+		}
+	}
+	if r := clitest.Run(t, Command(), "", "export", "--to", "envoy", path); r.Code != cli.ExitOK || !strings.Contains(r.Out, "static_resources:") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+}
+
 // An editor that closes the streams has the server end well, and one that exits
 // without shutdown does not, as the protocol has it.
 func TestLanguageServer(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,12 @@ import (
 
 // framing puts a header before each message, as HTTP has it. What it reads is
 // bounded, which jsonrpc2's own is not.
-type framing struct{ jsonrpc2.VSCodeObjectCodec }
+type framing struct {
+	jsonrpc2.VSCodeObjectCodec
+	log *log.Logger
+	// err is why the stream is of no more use, once it has ended.
+	err error
+}
 
 // What a client may send. A text in JSON may take six times its bytes, so that a
 // document that is too large still arrives, as a message that is skipped.
@@ -26,11 +32,15 @@ const (
 
 var errHeader = errors.New("not a header of the protocol")
 
-// ReadObject reads the next message that is not too large. The others are skipped: a
-// client that opens a huge file loses the findings in it, and not the server.
-func (framing) ReadObject(r *bufio.Reader, into any) error {
+// ReadObject reads the next message that is not too large, and can be read. The others
+// are skipped: a client that opens a huge file loses the findings in it, and not the
+// server.
+func (f *framing) ReadObject(r *bufio.Reader, into any) error {
 	for {
 		length, err := readHeader(r)
+		if errors.Is(err, errHeader) {
+			f.err = err // where the next message begins is not known
+		}
 		if err != nil {
 			return err
 		}
@@ -45,7 +55,10 @@ func (framing) ReadObject(r *bufio.Reader, into any) error {
 		if _, err := io.CopyN(&body, r, length); err != nil {
 			return err
 		}
-		return json.Unmarshal(body.Bytes(), into)
+		if err = json.Unmarshal(body.Bytes(), into); err == nil {
+			return nil
+		}
+		f.log.Printf("a message that cannot be read: %v", err)
 	}
 }
 

@@ -43,7 +43,8 @@ var errNoShutdown = errors.New("exit without shutdown")
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &server{options: o, documents: map[string]*document{}, left: make(chan error, 1)}
 	logger := log.New(cmp.Or[io.Writer](o.Log, io.Discard), "forbear: ", 0)
-	stream := jsonrpc2.NewBufferedStream(&duplex{in, out}, framing{})
+	frames := &framing{log: logger}
+	stream := jsonrpc2.NewBufferedStream(&duplex{in, out}, frames)
 	handler := jsonrpc2.HandlerWithError(s.handle).SuppressErrClosed()
 	conn := jsonrpc2.NewConn(ctx, stream, handler, jsonrpc2.SetLogger(logger))
 	<-conn.DisconnectNotify()
@@ -51,7 +52,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	case err := <-s.left:
 		return err
 	default:
-		return nil // the client is gone, or we are asked to go
+		return frames.err // or none: the client is gone, or we are asked to go
 	}
 }
 

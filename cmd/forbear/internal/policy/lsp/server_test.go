@@ -171,16 +171,44 @@ func TestEnds(t *testing.T) {
 	if err := c.ended(); !errors.Is(err, errNoShutdown) {
 		t.Errorf("got %v", err)
 	}
-	for _, last := range []string{"", "Content-Length: 10\r\n\r\n{", "nonsense\r\n\r\n", "Content-Length: x\r\n\r\n", "Content-Length: 2\r\n\r\n[]", "Content-Length: 4\r\n\r\nnull"} {
-		c := connect(t, Options{})
+	for last, want := range map[string]error{
+		"": nil, "Content-Length: 10\r\n\r\n{": nil, "Content-Length: 2\r\n\r\n[]": nil, "Content-Length: 4\r\n\r\nnull": nil,
+		"nonsense\r\n\r\n": errHeader, "Content-Length: x\r\n\r\n": errHeader, "Content-Length: -1\r\n\r\n": errHeader,
+		strings.Repeat("x", 5000) + "\r\n\r\n": errHeader,
+	} {
+		var said strings.Builder
+		c := connect(t, Options{Log: &said})
 		c.start()
 		if _, err := c.to.WriteString(last); err != nil {
 			t.Fatal(err)
 		}
 		_ = c.to.Close()
-		if err := c.ended(); err != nil {
-			t.Errorf("%q: got %v", last, err)
+		if err := c.ended(); !errors.Is(err, want) {
+			t.Errorf("%.40q: got %v", last, err)
 		}
+	}
+}
+
+// A message that cannot be read is said in the log, and ends nothing.
+func TestBrokenMessages(t *testing.T) {
+	var said strings.Builder
+	c := connect(t, Options{Log: &said})
+	c.start()
+	broken := []string{"{x}", "[]", "", "null", "{}", `[{"jsonrpc":"2.0","id":1,"method":"shutdown"}]`, `{"jsonrpc":"2.0","id":1,"method":5}`}
+	for _, body := range broken {
+		if _, err := fmt.Fprintf(c.to, "Content-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.open("file:///srv/policy.yaml", policyText); len(got) == 0 {
+		t.Error("nothing is found afterwards")
+	}
+	_ = c.to.Close()
+	if err := c.ended(); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if got := strings.Count(said.String(), "a message that cannot be read"); got != len(broken) {
+		t.Errorf("%d in the log: %s", got, said.String())
 	}
 }
 

@@ -1,0 +1,132 @@
+package export
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear/policyfile"
+)
+
+// Each of these holds or is named: what the policy says, and what the software does.
+func TestDifferences(t *testing.T) {
+	const (
+		one  = "{owner: a, idempotency: reuse"
+		two  = one + ", url: 'https://pay.example:8443/v1', endpoints: ['10.0.0.1:8443', '10.0.0.2:8443']"
+		call = "{owner: a, kind: grpc, idempotency: refuse"
+		cert = ", tls: {cert: /etc/pay.crt, key: /etc/pay.key, min_version: 1.3}}"
+	)
+	for _, c := range []struct{ name, format, policy, want string }{
+		// How often.
+		{"nginx asks no server twice", "nginx", one + ", max_retries: 1}", "R-2: no retry at the same address; instead: none until the upstream has several"},
+		{"nginx with two", "nginx", two + "}", "!at the same address"},
+		{"HAProxy's waits", "haproxy", one + "}", "R-1: no backoff; instead: one retry, at once, or within a second where the connection failed"},
+		{"HAProxy's buffer", "haproxy", one + "}", "R-4: a request larger than a buffer, of 16 KiB by default, is not kept; instead: its failure goes to the caller"},
+		// What may be repeated.
+		{"nginx's methods", "nginx", two + "}", "R-6: idempotency keys are not seen; instead: POST, LOCK and PATCH are retried only before they were sent, and every other method is"},
+		{"nginx repeats all", "nginx", "{owner: a, idempotent: true}", "proxy_next_upstream error timeout non_idempotent http_429"},
+		{"refused calls in Envoy", "envoy", call + "}", "R-6: methods that their .proto declares to be idempotent are not known; instead: nothing is retried"},
+		{"refused calls in Istio", "istio", call + "}", "; instead: nothing is retried"},
+		{"Envoy's keys", "envoy", one + "}", `{name: idempotency-key, string_match: {safe_regex: {regex: ".{1,64}"}}}`},
+		{"Istio's keys", "istio", one + "}", `headers: {idempotency-key: {regex: ".{1,64}"}}`},
+		{"HAProxy's keys", "haproxy", one + "}", "acl keyed req.hdr(idempotency-key) -m len 1:64"},
+		{"Linkerd's codes", "linkerd", "{owner: a, kind: grpc, idempotent: true}", "R-4: codes are not chosen; instead: those that Linkerd takes for failures are retried"},
+		// How long.
+		{"Envoy's writes", "envoy", one + ", per_attempt: 1500ms}", "retry_policy: {num_retries: 0, per_try_timeout: 1.5s}"},
+		{"Envoy without retries", "envoy", one + ", disabled: true, per_attempt: 1500ms}", "retry_policy: {num_retries: 0, per_try_timeout: 1.5s}"},
+		{"Istio's writes", "istio", one + "}", "R-3: no time-out for the attempt of a call that is not retried; instead: the time-out of the whole call"},
+		{"Istio without writes", "istio", "{owner: a, idempotent: true}", "!of a call that is not retried"},
+		{"Istio's connections", "istio", one + ", connect: 300ms}", "connectionPool: {tcp: {connectTimeout: 0.3s}}"},
+		{"Linkerd without retries", "linkerd", one + ", disabled: true}", "R-3: no time-out for one attempt"},
+		{"gRPC without retries", "grpc", "{owner: a, kind: grpc, disabled: true}", "R-3: no time-out for one attempt"},
+		{"nginx's requests", "nginx", one + ", per_attempt: 1500ms}", "proxy_send_timeout 1500ms;"},
+		{"callers' own time-outs", "envoy", one + "}", "internal_address_config: {}"},
+		// How many in all.
+		{"Envoy's floor", "envoy", one + "}", "R-7: no budget over 30 s of requests; instead: a retry_budget of the requests under way: 20 %, or 3 retries at once"},
+		{"Istio's floor", "istio", one + "}", "20 %, or 3 retries at once"},
+		{"Envoy's none", "envoy", one + ", strict: true}", "min_retry_concurrency: 0}"},
+		{"Istio's none", "istio", one + ", strict: true}", "minRetryConcurrency: 0}"},
+		{"Linkerd's window", "linkerd", one + ", budget: {window: 10m}}", "R-7: its window is a minute at most; instead: 1m0s"},
+		{"Linkerd's window, written", "linkerd", one + ", budget: {window: 10m}}", "ttl: 60s}"},
+		{"the breaker's failures", "resilience4j", one + "}", "record-exceptions:"},
+		// What else stops calls, or says who calls.
+		{"the endpoint of the health gate", "nginx", one + ", url: 'https://pay.example', health: {endpoint: 'https://pay.example/health'}}", "no health gate"},
+		{"the pace", "envoy", one + "}", "no pace that follows 429s"},
+		{"no pace", "envoy", one + ", pace: off}", "!no pace"},
+		{"credentials", "istio", one + ", url: 'https://pay.example', credentials: {secret: {env: TOKEN}}}", "R-9: no credentials are added; instead: callers bring their own"},
+		// Where, and how.
+		{"nginx's host", "nginx", two + "}", "proxy_set_header Host pay.example:8443;"},
+		{"nginx's path", "nginx", two + "}", "proxy_pass https://payments/v1$request_uri;"},
+		{"nginx's odd path", "nginx", one + ", url: 'http://pay.example/a;b/$x/'}", "proxy_pass http://payments/a%3Bb/%24x$request_uri;"},
+		{"nginx's versions", "nginx", two + "}", "proxy_ssl_protocols TLSv1.2 TLSv1.3;"},
+		{"nginx's least version", "nginx", two + cert, "proxy_ssl_protocols TLSv1.3;"},
+		{"nginx's certificate", "nginx", two + cert, "proxy_ssl_certificate /etc/pay.crt;\n        proxy_ssl_certificate_key /etc/pay.key;"},
+		{"nginx and addresses", "nginx", one + ", url: 'https://10.0.0.1'}", "R-9: a certificate for an IP address is not recognized; instead: every call fails, unless tls.server_name is a name in it"},
+		{"HAProxy's host", "haproxy", two + "}", "http-request set-header Host pay.example:8443"},
+		{"HAProxy's path", "haproxy", two + "}", "http-request set-path /v1%[path]"},
+		{"HAProxy's odd path", "haproxy", one + ", url: 'http://pay.example/a%20b'}", "http-request set-path /a%%20b%[path]"},
+		{"HAProxy's certificate", "haproxy", two + cert, "ssl-min-ver TLSv1.3 crt /etc/pay.crt"},
+		{"HAProxy's key", "haproxy", two + cert, "R-9: certificate and key are one file; instead: /etc/pay.crt has to hold both"},
+		{"HAProxy and addresses", "haproxy", one + ", url: 'https://10.0.0.1'}", "R-9: a certificate for an IP address is not recognized"},
+		{"HAProxy and HTTP/2", "haproxy", one + ", url: 'http://pay.example', http2: only}", " proto h2"},
+		{"HAProxy, HTTP/2 and TLS", "haproxy", two + ", http2: only}", " alpn h2"},
+		{"Envoy's host", "envoy", two + "}", `host_rewrite_literal: "pay.example:8443"`},
+		{"Envoy's path", "envoy", two + "}", `prefix_rewrite: "/v1/"`},
+		{"Envoy's certificate", "envoy", two + cert, `tls_certificates: [{certificate_chain: {filename: "/etc/pay.crt"}, private_key: {filename: "/etc/pay.key"}}]`},
+		{"Envoy's least version", "envoy", two + cert, "tls_params: {tls_minimum_protocol_version: TLSv1_3}"},
+		{"Istio's certificate", "istio", two + cert, `tls: {mode: MUTUAL, sni: pay.example, subjectAltNames: [pay.example], clientCertificate: "/etc/pay.crt", privateKey: "/etc/pay.key"}`},
+		{"Istio's authorities", "istio", one + ", url: 'https://pay.example', tls: {ca: /etc/pay.pem}}", `caCertificates: "/etc/pay.pem"`},
+		{"Istio's least version", "istio", two + cert, "R-9: no least version of TLS; instead: Istio's own, 1.2"},
+		{"Istio and TLS of the caller", "istio", two + "}", "R-4: what the service encrypts itself is not seen; instead: the mesh begins TLS: call it by http"},
+		{"Linkerd and TLS", "linkerd", two + "}", "R-4: what is encrypted before the proxy is not seen; instead: nothing of it is retried"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := write(t, c.format, c.policy)
+			text := string(out.Config)
+			for _, l := range out.Losses {
+				text += l.String() + "\n"
+			}
+			want, not := strings.CutPrefix(c.want, "!")
+			if strings.Contains(text, want) == not {
+				t.Errorf("want %q\n%s", c.want, text)
+			}
+		})
+	}
+}
+
+// A name is not written for two dependencies of a file, whose resources would take
+// each other's place.
+func TestResourceNames(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"pay-api", "pay_api", "Pay.api", "pay.api", "-pay-api", "payments", "PAYMENTS", "-", "_", ".", strings.Repeat("A", 64)} {
+		f, err := policyfile.Parse("p.yaml", []byte("service: a\ndependencies:\n  \""+name+"\": {owner: a, idempotency: reuse, url: 'http://"+"pay.example'}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := Write("istio", &f.Dependencies[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(out.Config), "metadata: {name: ")
+		resource, _, _ := strings.Cut(after, "}")
+		if first := seen[resource]; first != "" {
+			t.Errorf("%s and %s are both %s", first, name, resource)
+		}
+		seen[resource] = name
+		if len(resource) > 253 {
+			t.Errorf("%s is long", resource)
+		}
+	}
+	for _, name := range []string{"pay-api", "payments"} {
+		if seen[name] != name {
+			t.Errorf("%s has another name", name)
+		}
+	}
+}
+
+// What speaks HTTP/2 alone is not written for nginx, which does not.
+func TestHTTP2Alone(t *testing.T) {
+	_, err := Write("nginx", dependency(t, "{owner: a, idempotency: reuse, url: 'http://pay.example', http2: only}"))
+	if err == nil || !strings.Contains(err.Error(), "payments speaks HTTP/2 alone, and nginx does not") {
+		t.Errorf("got %v", err)
+	}
+}
