@@ -351,15 +351,18 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				return
 			}
 			o.encoded(n, depth)
-			if at := patched(n); at != nil && !o.held && o.Retry.Line == 0 {
-				o.Retry = policyfile.Position{File: o.name, Line: at.At.Line, Column: at.At.Column}
+			if at := patched(n); at != nil {
+				o.retry(at.At)
+			}
+			if v := n.Get("name"); variableAboutRetries(v.Text()) && (n.Has("value") || n.Has("valueFrom")) {
+				o.retry(v.At)
 			}
 			for _, p := range n.Pairs {
-				if o.owned[p.Value] {
+				if o.owned[p.Value] || p.Key == lastApplied {
 					continue
 				}
-				if !o.held && o.Retry.Line == 0 && aboutRetries(p.Key) {
-					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
+				if aboutRetries(p.Key) || variableAboutRetries(p.Key) {
+					o.retry(p.At)
 				}
 				o.path = append(o.path, p.Key)
 				visit(step{p.Value, p.Key})
@@ -369,6 +372,17 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 		}
 	}
 	visit(step{root, key})
+}
+
+// lastApplied is an annotation that has the resource as it was given to kubectl: a copy
+// of what stands around it, or what does not hold any more.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// retry records the first setting for retries that no product claims.
+func (o *opener) retry(at policyfile.Position) {
+	if !o.held && o.Retry.Line == 0 {
+		o.Retry = policyfile.Position{File: o.name, Line: at.Line, Column: at.Column}
+	}
 }
 
 // claimed gives n to the products that claim it, and reports whether one of them has
