@@ -72,6 +72,8 @@ type Result struct {
 	Unjudged []error
 	// Incomplete is that of the options.
 	Incomplete bool
+	// Off counts the findings that the settings leave out.
+	Off int
 }
 
 // run gathers the findings of one Run. It is used by one goroutine.
@@ -80,6 +82,7 @@ type run struct {
 	sources  []Source
 	findings []report.Finding
 	unjudged []error
+	off      int
 	// values holds the values that findings about other software rest on, by the
 	// finding's index, as "max_retries 7".
 	values      map[int]string
@@ -119,7 +122,7 @@ func Run(sources []Source, o Options) *Result {
 	r.comments()
 	r.settings()
 	report.Sort(r.findings)
-	return &Result{r.findings, loads, r.unjudged, r.Incomplete}
+	return &Result{r.findings, loads, r.unjudged, r.Incomplete, r.off}
 }
 
 // foreignHints gives findings about other software the reason for a hint: a fix that

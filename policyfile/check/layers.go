@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -57,7 +58,14 @@ func hostOf(name string) host {
 	} else if h, port, ok := strings.Cut(name, ":"); ok && port != "" && strings.Trim(port, "0123456789") == "" {
 		name, number = h, port
 	}
-	if name == "localhost" || strings.HasPrefix(name, "127.") || name == "::1" {
+	address, err := netip.ParseAddr(name)
+	if err == nil {
+		name = address.String() // of IPv6 there are several spellings
+	}
+	if name == "127.0.0.1" || name == "::1" {
+		name = "localhost"
+	}
+	if name == "localhost" || address.IsLoopback() {
 		// Its ports are services of their own, which have nothing else in common.
 		name = net.JoinHostPort(name, cmp.Or(number, "80"))
 	}
@@ -71,12 +79,19 @@ func hostOf(name string) host {
 }
 
 // names are what a dependency is known by: its service, its name, and the host that
-// it is reached at.
+// it is reached at. The name in a policy is no service's where the policy says of which
+// service, or of which namespace, it is.
 func (u *unit) names() (all []host) {
-	for _, name := range []string{u.dep.Service, u.dep.Name, u.dep.URL} {
+	named := false
+	for _, name := range []string{u.dep.Service, u.dep.URL} {
 		if name != "" {
-			all = append(all, hostOf(name))
+			h := hostOf(name)
+			all = append(all, h)
+			named = named || name == u.dep.Service || h.short != h.full && h.short == u.dep.Name
 		}
+	}
+	if !named || u.source.File.Format != "" {
+		all = append(all, hostOf(u.dep.Name))
 	}
 	return all
 }
@@ -85,8 +100,12 @@ func (u *unit) names() (all []host) {
 // service of that name: what is not known must not hide a layer.
 func groups(units []*unit) [][]*unit {
 	qualified := map[string][]string{} // full names, by the short one
+	wild := map[string][]*unit{}       // those for all below a domain, by "*." and it
 	for _, u := range units {
 		for _, h := range u.names() {
+			if strings.HasPrefix(h.full, "*.") {
+				wild[h.full] = append(wild[h.full], u)
+			}
 			if h.short != h.full && !slices.Contains(qualified[h.short], h.full) {
 				qualified[h.short] = append(qualified[h.short], h.full)
 			}
@@ -107,12 +126,19 @@ func groups(units []*unit) [][]*unit {
 	}
 	for _, u := range units {
 		for _, h := range u.names() {
-			if h.short != h.full || len(qualified[h.full]) == 0 {
-				put(h.full, u)
-				continue
+			names := qualified[h.full]
+			if h.short != h.full || len(names) == 0 {
+				names = []string{h.full}
 			}
-			for _, full := range qualified[h.full] {
+			for _, full := range names {
 				put(full, u)
+				for rest, found := full, len(wild) > 0; found; {
+					if _, rest, found = strings.Cut(rest, "."); found {
+						for _, w := range wild["*."+rest] {
+							put(full, w)
+						}
+					}
+				}
 			}
 		}
 	}

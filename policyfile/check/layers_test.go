@@ -58,6 +58,12 @@ func TestLayers(t *testing.T) {
 		{"a gateway before a mesh", []string{"a.yaml", a, "l.yaml", linkerd}, "up to 8 sends"},
 		{"namespaces apart", []string{"a.yaml", a, "l.yaml", strings.Replace(linkerd, "namespace: shop", "namespace: other", 1)}, ""},
 		{"two routes of one gateway", []string{"a.yaml", a, "b.yaml", b, "p.yaml", policy}, ""},
+		{"all below a domain", []string{"p.yaml", strings.Replace(caller, "SERVICE", "url: 'https://api.pay.example'", 1), "vs.yaml", istio("'*.pay.example'")}, "up to 12 sends"},
+		{"all below another domain", []string{"p.yaml", strings.Replace(caller, "SERVICE", "url: 'https://api.pay.example'", 1), "vs.yaml", istio("'*.api.pay.example'")}, ""},
+		{"spellings of an address", []string{"p.yaml", strings.Replace(caller, "SERVICE", "url: 'http://[2001:DB8::1]:80'", 1), "vs.yaml", istio("'2001:db8:0::1'")}, "up to 12 sends"},
+		{"names of this machine", []string{"p.yaml", strings.Replace(caller, "SERVICE", "url: 'http://localhost:8080'", 1), "vs.yaml", istio("'127.0.0.1:8080'")}, "up to 12 sends"},
+		{"a URL says which namespace", []string{"p.yaml", strings.Replace(caller, "SERVICE", "url: 'http://payments.other.svc'", 1), "vs.yaml", istio("payments.default.svc.cluster.local")}, ""},
+		{"the service has another name", []string{"p.yaml", strings.Replace(caller, "SERVICE", "service: api.pay.example", 1), "vs.yaml", istio("payments.default.svc.cluster.local")}, ""},
 		{"a layer that does not retry", []string{"p.yaml", plain, "vs.yaml", strings.Replace(istio("payments"), "attempts: 2", "attempts: 0", 1)}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

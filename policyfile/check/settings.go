@@ -168,10 +168,12 @@ func (r *run) settings() {
 	if r.Settings == nil {
 		return
 	}
+	before := len(r.findings)
 	r.findings = slices.DeleteFunc(r.findings, func(f report.Finding) bool {
 		level, ok := r.Settings.level(&f)
 		return ok && level == nil
 	})
+	r.off = before - len(r.findings)
 	for i := range r.findings {
 		if level, ok := r.Settings.level(&r.findings[i]); ok {
 			r.findings[i].Severity = *level

@@ -50,6 +50,9 @@ func (r *reader) nginx() {
 	for _, root := range w.roots {
 		w.root = root
 		w.block(root.all, nginxScope{set: map[string]nginxSetting{}})
+		if !slices.ContainsFunc(root.all, passes) {
+			w.setElsewhere(root.all)
+		}
 	}
 	for _, root := range w.roots {
 		w.unused(root)
@@ -220,6 +223,16 @@ func harmless(pattern string) bool {
 	base := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	return slices.Contains([]string{"mime.types", "fastcgi.conf", "fastcgi-php.conf", "koi-utf", "koi-win", "win-utf", "options-ssl-nginx.conf"}, base) ||
 		strings.HasSuffix(base, "_params") || strings.Contains(pattern, "modules")
+}
+
+// setElsewhere notes the retries that a file sets for others, none of which is here.
+func (w *nginxWalk) setElsewhere(block []directive) {
+	for _, d := range block {
+		if strings.Contains(d.args[0], "_next_upstream") && nginxInherits(d.args[0]) && d.arg() != "off" {
+			w.note(d.at, "", d.args[0]+" holds where this file is included: no file that includes it and passes requests on is here")
+		}
+		w.setElsewhere(d.block)
+	}
 }
 
 // findFallbacks collects the named locations that pass requests on.

@@ -57,7 +57,7 @@ var (
 func nginxMark(d directive) bool {
 	name := d.args[0]
 	_, passes := nginxModules[name]
-	return d.block != nil && slices.Contains(nginxBlocks, name) || passes || slices.Contains(nginxWords, name) || strings.HasSuffix(name, "_next_upstream")
+	return d.block != nil && slices.Contains(nginxBlocks, name) || passes || slices.Contains(nginxWords, name) || strings.Contains(name, "_next_upstream")
 }
 
 // nginxUnits are the units of nginx's durations; a number without one is in

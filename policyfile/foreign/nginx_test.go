@@ -156,3 +156,16 @@ func TestNginxKept(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("a.conf", tt.text), tt.want, tt.not) })
 	}
 }
+
+// What a file sets for those that include it does not go by unsaid when they are not here.
+func TestSetElsewhere(t *testing.T) {
+	const snippet, note = "proxy_next_upstream_tries 50;\n", "note 1: proxy_next_upstream_tries holds where this file is included"
+	holds(t, said("retries.conf", snippet), []string{note}, nil)
+	holds(t, said("off.conf", "proxy_next_upstream off;\n"), nil, []string{"note"})
+	opened := Open("nginx.conf", []byte("events {}\nhttp { include retries.conf; server { location / { proxy_pass http://a; } } }\n"), "")
+	for _, f := range Read(append(opened.Parts, Open("retries.conf", []byte(snippet), "").Parts...))[0].File.Unjudged {
+		if strings.Contains(f.Message, "is included") {
+			t.Errorf("got %s, though the file is included", f.Message)
+		}
+	}
+}

@@ -372,20 +372,23 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				return
 			}
 			o.encoded(n, depth)
-			if at := patched(n); at != nil && !o.held && o.Retry.Line == 0 {
-				o.Retry = policyfile.Position{File: o.name, Line: at.At.Line, Column: at.At.Column}
+			if at := patched(n); at != nil {
+				o.retry(at.At)
+			}
+			if v := n.Get("name"); variableAboutRetries(v.Text()) && (n.Has("value") || n.Has("valueFrom")) {
+				o.retry(v.At)
 			}
 			for _, p := range n.Pairs {
 				if o.owned[p.Value] || p.Key == lastApplied {
 					continue
 				}
-				about, parts := !o.held && o.Retry.Line == 0 && aboutRetries(p.Key), len(o.Parts)
+				about, parts := aboutRetries(p.Key) || variableAboutRetries(p.Key), len(o.Parts)
 				o.path = append(o.path, p.Key)
 				visit(step{p.Value, p.Key})
 				o.path = o.path[:len(o.path)-1]
 				// What such a key is about has been read where a product claims a part of it.
 				if about && len(o.Parts) == parts {
-					o.Retry = policyfile.Position{File: o.name, Line: p.At.Line, Column: p.At.Column}
+					o.retry(p.At)
 				}
 			}
 			o.held = held
@@ -397,6 +400,13 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 // lastApplied is the annotation in which kubectl keeps a resource as it was last applied:
 // a copy, or what no longer holds.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// retry records the first setting for retries that no product claims.
+func (o *opener) retry(at policyfile.Position) {
+	if !o.held && (o.Retry.Line == 0 || at.Line < o.Retry.Line) {
+		o.Retry = policyfile.Position{File: o.name, Line: at.Line, Column: at.Column}
+	}
+}
 
 // claimed gives n to the products that claim it, and reports whether one of them has
 // all of it.

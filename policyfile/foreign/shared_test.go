@@ -35,6 +35,12 @@ services:
 		{"nginx on one line", "a.yaml", "kind: ConfigMap\ndata:\n  nginx.conf: \"events {} http { server { location / { proxy_pass http://a; } } }\"\n", []string{"a is a name"}, nil},
 		{"YAML on one line", "a.yaml", "kind: ConfigMap\ndata:\n  a.yaml: \"retryPolicy: {maximumAttempts: 50, initialInterval: 1s}\"\n", []string{"3 R-2 max_retries"}, nil},
 		{"in base64 by a tag", "a.yaml", "kind: ConfigMap\ndata:\n  a.yaml: !!binary cmV0cnlQb2xpY3k6IHttYXhpbXVtQXR0ZW1wdHM6IDUwLCBpbml0aWFsSW50ZXJ2YWw6IDFzfQo=\n", []string{"3 R-2 max_retries"}, nil},
+		{"an alias for a key", "a.yaml", "a: &k maximumAttempts\nretryPolicy: {*k : 50, initialInterval: 1s}\n", []string{"2 R-2 max_retries"}, nil},
+		{"a key in base64", "a.yaml", "retryPolicy: {!!binary bWF4aW11bUF0dGVtcHRz : 50, initialInterval: 1s}\n", []string{"1 R-2 max_retries"}, nil},
+		{"a number of another base", "a.yaml", "retryPolicy: {maximumAttempts: 0x32, initialInterval: 1s}\n", []string{"max_retries 49"}, nil},
+		{"a variable beside", "a.yaml", "retryPolicy: {maximumAttempts: 2, initialInterval: 1s}\nenv:\n- {name: LOGIN_ATTEMPT, value: x}\n- {name: CLIENT_MAX_RETRIES, value: \"50\"}\n", []string{"note 4: " + other}, nil},
+		{"variables in a map", "a.yaml", "retryPolicy: {maximumAttempts: 2, initialInterval: 1s}\nenvironment:\n  APP_RETRY_LIMIT: 50\n", []string{"note 3: " + other}, nil},
+		{"what was applied last", "a.yaml", "kind: ConfigMap\nmetadata:\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: |\n      {\"retryPolicy\": {\"maximumAttempts\": 50, \"initialInterval\": \"1s\"}}\ndata:\n  a.yaml: \"retryPolicy: {maximumAttempts: 2, initialInterval: 1s}\"\n", []string{"x2"}, []string{"an activity [] x50"}},
 		{"a list of resources", "a.yaml", "apiVersion: networking.istio.io/v1\nkind: VirtualServiceList\nspec: {}\nitems:\n- retries: 50\n", nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })

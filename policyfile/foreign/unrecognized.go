@@ -18,6 +18,17 @@ func aboutRetries(key string) bool {
 	return retryKey.MatchString(key[strings.LastIndexByte(key, '.')+1:])
 }
 
+// variableAboutRetries reports whether a variable of an environment sets retries: its name has
+// what it is for before that, as in CLIENT_MAX_RETRIES.
+func variableAboutRetries(name string) bool {
+	for found := name != "" && name == strings.ToUpper(name); found; _, name, found = strings.Cut(name, "_") {
+		if aboutRetries(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // patched returns the path of a JSON Patch's operation (RFC 6902) that sets retries
 // where no key of the file names them, or nil.
 func patched(n *tree.Node) *tree.Node {

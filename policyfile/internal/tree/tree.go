@@ -157,10 +157,13 @@ func (n *Node) Text() string {
 }
 
 // Number reads a number. Strings with digits in them count too, as protobuf's JSON
-// form allows them.
+// form allows them, and so do YAML's other bases.
 func (n *Node) Number() (float64, bool) {
-	v, err := strconv.ParseFloat(n.Text(), 64)
-	return v, err == nil
+	if v, err := strconv.ParseFloat(n.Text(), 64); err == nil {
+		return v, true
+	}
+	v, err := strconv.ParseUint(n.Text(), 0, 64)
+	return float64(v), err == nil
 }
 
 // Span reads a duration such as "1.5s". A negative one does not count as read.

@@ -103,20 +103,26 @@ func (c *converter) node(n *yaml.Node) *Node {
 			out.Items = append(out.Items, c.node(item))
 		}
 	default:
-		out.Value, out.Block = n.Value, n.Style&yaml.LiteralStyle != 0
-		switch n.ShortTag() {
-		case "!!null":
-			out.Value = ""
-		case "!!binary":
-			if data, err := base64.StdEncoding.DecodeString(n.Value); err == nil {
-				out.Value, out.Block = string(data), false
-			}
-		}
+		out.Value = text(n)
+		out.Block = n.Style&yaml.LiteralStyle != 0 && out.Value == n.Value
 	}
 	if n.Anchor != "" {
 		c.done[n], c.size[out] = out, c.whole-before
 	}
 	return out
+}
+
+// text returns what a scalar says.
+func text(n *yaml.Node) string {
+	switch n.ShortTag() {
+	case "!!null":
+		return ""
+	case "!!binary":
+		if data, err := base64.StdEncoding.DecodeString(n.Value); err == nil {
+			return string(data)
+		}
+	}
+	return n.Value
 }
 
 // pairs converts the pairs of a map. Those that a merge key brings in come last,
@@ -131,7 +137,16 @@ func (c *converter) pairs(out *Node, n *yaml.Node) {
 			merged = append(merged, value.List()...)
 			continue
 		}
-		out.Pairs = append(out.Pairs, Pair{key.Value, c.at(key), value})
+		said := key
+		if key.Kind == yaml.AliasNode {
+			said = key.Alias
+		}
+		// A null for a key is a key all the same.
+		name := said.Value
+		if said.ShortTag() != "!!null" {
+			name = text(said)
+		}
+		out.Pairs = append(out.Pairs, Pair{name, c.at(key), value})
 	}
 	out.Twice = twice(out.Pairs)
 	if len(merged) == 0 {

@@ -40,7 +40,7 @@ func (q *gate) review(ctx context.Context, read *check.Reading) (int, error) {
 				if err := check.WriteAnswers(w, answers); err != nil {
 					return err
 				}
-				return q.judged(w, read)
+				return q.judged(w, read, result)
 			}, nil
 		case "json":
 			return func(w io.Writer) error {

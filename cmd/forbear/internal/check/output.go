@@ -48,7 +48,7 @@ func (q *gate) report(read *check.Reading, result *check.Result) *report.Report 
 		Tool: "check", Version: version.Read().Version, Files: read.Names(), Problems: read.Problems, Findings: result.Findings, Rules: check.Rules(),
 		// The worst cases are part of the JSON report: a pipeline may set
 		// limits of its own.
-		Extra: map[string]any{"loads": result.Loads, "units": read.Units(), "files": read.Files, "ignored": q.ignored[0], "ignored_folders": q.ignored[1]},
+		Extra: map[string]any{"loads": result.Loads, "units": read.Units(), "files": read.Files, "ignored": q.ignored[0], "ignored_folders": q.ignored[1], "off": result.Off},
 	}
 	// Without a working directory the paths stay relative, which most
 	// readers accept.
@@ -107,11 +107,11 @@ func (q *gate) writeText(w io.Writer, read *check.Reading, result *check.Result,
 		}
 	}
 	fmt.Fprintf(w, "%s, %s, %s\n", plural(count[report.Error], "error"), plural(count[report.Warning], "warning"), plural(count[report.Note], "note"))
-	return q.judged(w, read)
+	return q.judged(w, read, result)
 }
 
 // judged ends every run: how much was judged, and what was not.
-func (q *gate) judged(w io.Writer, read *check.Reading) error {
+func (q *gate) judged(w io.Writer, read *check.Reading, result *check.Result) error {
 	lost, unknown := map[string]bool{}, map[string]bool{}
 	for _, p := range read.Problems {
 		switch {
@@ -130,6 +130,9 @@ func (q *gate) judged(w io.Writer, read *check.Reading) error {
 		if q.ignored[i] > 0 {
 			line += fmt.Sprintf("; %s ignored", plural(q.ignored[i], what))
 		}
+	}
+	if result.Off > 0 {
+		line += fmt.Sprintf("; %s off by the settings", plural(result.Off, "finding"))
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err
