@@ -200,6 +200,7 @@ func TestLongestCalls(t *testing.T) {
 		{"Caddy's last try", "Caddyfile", caddy("lb_retries 4\nlb_try_duration 5s\nlb_try_interval 1s"), "a:80 5 8s; FC208"},
 		{"Gateway API", "r.yaml", route, "a 3 11s; "},
 		{"Consul without a condition", "c.hcl", "kind = \"service-router\"\nname = \"a\"\nroutes = [{ destination { num_retries = 3 request_timeout = \"2s\" } }]\n", "a 1 2s; FC001"},
+		{"a canary alone", "i.yaml", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i, annotations: {nginx.ingress.kubernetes.io/canary: 'true'}}\nspec: {defaultBackend: {service: {name: a}}}\n", "a >= 1 >= 1m0s; FC001"},
 		{"Kuma's older timeout", "k.yaml", timeout("a", "9s"), "a 3 9s; FC207"},
 		{"Kuma's older timeout for all", "k.yaml", timeout("*", "8s"), "a 3 8s; FC207"},
 	} {
@@ -207,6 +208,27 @@ func TestLongestCalls(t *testing.T) {
 			read := readText(tt.file, tt.text)
 			if got := verdict(read); read.Err() != nil || got != tt.want {
 				t.Errorf("got %s, %v, want %s", got, read.Err(), tt.want)
+			}
+		})
+	}
+}
+
+// What one router has of middlewares that retry multiplies; what several have does not.
+func TestTraefikLayers(t *testing.T) {
+	for _, tt := range []struct {
+		name, first, second string
+		sends               float64
+	}{
+		{"in one router", "[again, buffer]", "[again]", 9},
+		{"the other way around, in a chain", "[chain]", "[]", 9},
+		{"in two", "[again]", "[buffer]", 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			read := readText("t.yaml", "http: {routers: {a: {service: s, middlewares: "+tt.first+"}, b: {service: s, middlewares: "+tt.second+"}}, middlewares: {chain: {chain: {middlewares: [buffer, again]}}, "+
+				"again: {retry: {attempts: 3, timeout: 9s}}, buffer: {buffering: {retryExpression: 'IsNetworkError() && Attempts() < 3'}}}}\n")
+			result := Run(read.Sources, Options{Now: today})
+			if sends := result.Loads[0].PathWithout; sends != tt.sends || slices.Contains(ids(result.Findings), "FC502") != (sends > 3) {
+				t.Errorf("a call becomes %v sends, want %v, with %v", sends, tt.sends, ids(result.Findings))
 			}
 		})
 	}
