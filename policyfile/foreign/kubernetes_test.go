@@ -71,10 +71,11 @@ func TestServiceProfiles(t *testing.T) {
 	}{
 		{"a method that reads", profile(host, "ReadOrder", ""), []string{host + " [a] x4 at least"}, []string{"R-6", "(R-6)"}},
 		{"a method that writes", profile(host, "CreateOrder", ""), []string{"5 R-6 methods: a method that writes is retried"}, nil},
-		{"a method that does not tell", profile(host, "Vote", ""), []string{"note 5: " + host + ": its name does not tell whether it writes"}, nil},
+		{"a method that does not tell", profile(host, "Vote", ""), []string{"note 5: " + host + ": the name Vote does not tell whether the method writes"}, nil},
 		{"the default of the budget", profile(host, "ReadOrder", ""), []string{"R-7 budget.min_retries: minRetriesPerSecond is 10, as it is by default: up to 300 retries in 30s are allowed whatever the share, and the standard has 10: write 0"}, nil},
 		{"a budget", profile(host, "ReadOrder", "  retryBudget: {retryRatio: 0.1, minRetriesPerSecond: 2, ttl: 10s}\n"), []string{"6 R-7 budget.min_retries: minRetriesPerSecond is 2: up to 60 retries"}, nil},
 		{"no host", profile("orders", "ReadOrder", ""), []string{"orders [a] x4 at least", "note 3: Linkerd finds a profile by the whole host name of a service, as orders.NAMESPACE.svc.cluster.local, and none by the name orders"}, nil},
+		{"no host, and no retries", strings.Replace(profile("orders", "ReadOrder", ""), "isRetryable: true, ", "", 1), []string{"quiet 1\n"}, []string{"note"}},
 		{"a host", profile(host, "ReadOrder", ""), nil, []string{"Linkerd finds a profile"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("p.yaml", tt.text), tt.want, tt.not) })

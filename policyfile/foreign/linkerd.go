@@ -143,7 +143,8 @@ func (r *reader) linkerdLimits(d *policyfile.Dependency) {
 // timeout allow: nothing counts the retries of one request.
 func (r *reader) profile(n *tree.Node) {
 	spec, name := n.Get("spec"), n.Get("metadata").Get("name")
-	if name != nil && !strings.Contains(name.Text(), ".") {
+	retried := slices.ContainsFunc(spec.Get("routes").List(), func(route *tree.Node) bool { return route.Get("isRetryable").True() })
+	if retried && name != nil && !strings.Contains(name.Text(), ".") {
 		r.unjudged(name.At, name.Text(), "Linkerd finds a profile by the whole host name of a service, as %[1]s.NAMESPACE.svc.cluster.local, and none by the name %[1]s", name.Text())
 	}
 	for _, route := range spec.Get("routes").List() {
