@@ -112,6 +112,9 @@ type Dependency struct {
 	// Route tells several policies of foreign software for one dependency apart, as
 	// the name of a route does; "" in a policy file.
 	Route string `json:"-"`
+	// Layer tells apart the parts of foreign software that one call passes one after the
+	// other, and that each retry; "" where there is one.
+	Layer string `json:"-"`
 	// Lacks names what foreign software has no bound for, as "budget" and "total".
 	Lacks []string `json:"-"`
 	// AtLeast says that there may be more attempts than Policy has: the adapter

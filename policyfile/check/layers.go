@@ -32,6 +32,8 @@ func (u *unit) layer() string {
 	// Envoy Gateway carries out Gateway API: a rule has the retries of one of them.
 	case u.source.File.Format == "envoygateway":
 		return "gatewayapi"
+	case u.dep.Layer != "":
+		return u.source.File.Format + " " + u.dep.Layer
 	}
 	return u.source.File.Format
 }

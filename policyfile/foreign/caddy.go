@@ -146,17 +146,9 @@ func (r *reader) caddyUnit(c caddyProxy) {
 		}
 	}
 	retries(&d, max(count, 1), at)
+	d.Policy.Total = total
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0, interval}}
-	switch d.Policy.Total = total; {
-	case total > 0:
-		d.SetPlace("total", c.duration.at)
-		// It bounds when a try may begin, and the last one goes on.
-		d.Longest = min(time.Duration(count+1)*d.Policy.PerAttempt+time.Duration(count)*interval, total+interval+d.Policy.PerAttempt)
-	case c.duration.text == "":
-		r.refuse(d.At, "R-3", &d, "total.missing", "lb_try_duration is missing: nothing bounds the tries in time")
-	default:
-		d.Lacks = append(d.Lacks, "total.missing") // it cannot be read
-	}
+	r.caddyLongest(&d, c, count, interval)
 	responded := r.caddyMatches(&d, c.matches)
 	r.cannot(&d, "R-7", "budget", "Caddy has no retry budget: what fails is tried again whatever the load")
 	r.cannot(&d, "R-1", "", "Caddy waits for a fixed time between tries")
@@ -164,6 +156,25 @@ func (r *reader) caddyUnit(c caddyProxy) {
 		r.cannot(&d, "R-5", "", "Caddy does not read Retry-After: a server that asks for a pause is asked again before it is over")
 	}
 	r.add(d, judged...)
+}
+
+// caddyLongest says how long a call may take: a duration bounds when a try may begin, and
+// the last one goes on.
+func (r *reader) caddyLongest(d *policyfile.Dependency, c caddyProxy, count int, interval time.Duration) {
+	switch total := d.Policy.Total; {
+	case total > 0:
+		d.SetPlace("total", c.duration.at)
+		try, wait := float64(d.Policy.PerAttempt), float64(interval)
+		d.Longest = saturated(min(float64(count)*(try+wait)+try, float64(total)+wait+try), 1)
+	case c.duration.text == "":
+		r.refuse(d.At, "R-3", d, "total.missing", "lb_try_duration is missing: nothing bounds the tries in time")
+	default:
+		d.Lacks = append(d.Lacks, "total.missing") // it cannot be read
+	}
+	if c.header.text == "" { // a server that does not respond is waited for
+		d.Longest = math.MaxInt64
+		unbounded(d)
+	}
 }
 
 // caddyTries judges a count that follows from a duration, and returns the field

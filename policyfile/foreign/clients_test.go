@@ -73,7 +73,7 @@ func TestGRPC(t *testing.T) {
 		},
 		{"a service", "c.json", config(`{"service": "a.B"}`, policy), []string{"a.B [a.B] x4", "note 1: every method of a.B is retried"}, []string{"R-6 methods"}},
 		{"all services", "c.json", config(`{}`, policy), []string{"all-methods [all-methods] x4", "note 1: every method of every service"}, nil},
-		{"a name that does not tell", "c.json", config(`{"service": "a.B", "method": "Reconcile"}`, policy), []string{"its name does not tell"}, []string{"R-6 methods"}},
+		{"a name that does not tell", "c.json", config(`{"service": "a.B", "method": "Reconcile"}`, policy), []string{"a.B/Reconcile: the name Reconcile does not tell whether the method writes"}, []string{"R-6 methods"}},
 		{"a write that replaces", "c.json", config(`{"service": "a.B", "method": "BatchDeleteC"}`, policy), nil, []string{"R-6"}},
 		{"a manner and a write", "c.json", config(`{"service": "a.B", "method": "batch_create_c"}`, policy), []string{"R-6 methods"}, nil},
 		{

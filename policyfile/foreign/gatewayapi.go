@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -154,7 +155,7 @@ func idempotent(method string) bool {
 }
 
 // gatewayBudget reads the budget of a service: XBackendTrafficPolicy has it (GEP-3388),
-// 20 % over 10 s by default.
+// 20 % over 10 s by default, and 10 retries a second whatever the share says.
 func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
 	constraint, _ := budgets.in(d.At.File, d.Name)
 	if constraint == nil {
@@ -162,4 +163,20 @@ func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
 		return
 	}
 	r.share(d, constraint, constraint.Get("budget").Get("percent"))
+	rate := given(constraint.Get("minRetryRate"))
+	if rate == nil {
+		r.rate(d, 10, constraint.At, "minRetryRate is 10 in 1s, as it is by default", gatewayRate)
+		return
+	}
+	count, counted := rate.Get("count").Number()
+	interval, timed := rate.Get("interval").Span()
+	if !counted || !timed || interval <= 0 {
+		d.Lacks = append(d.Lacks, "budget")
+		r.unjudged(rate.At, d.Name, "%s: minRetryRate cannot be read, and how much it allows is not known", d.Name)
+		return
+	}
+	r.rate(d, count/interval.Seconds(), rate.At, fmt.Sprintf("minRetryRate is %g in %s", count, rate.Get("interval").Text()), gatewayRate)
 }
+
+// gatewayRate is the highest minRetryRate that the standard allows.
+const gatewayRate = "{count: 10, interval: 30s}"

@@ -58,6 +58,6 @@ func (r *reader) grpcWrites(d *policyfile.Dependency, name grpcName, at policyfi
 	case slices.Contains(writes, verb):
 		r.refuse(at, "R-6", d, "methods", "a method that writes is retried, and gRPC brings no idempotency key: it may be done twice")
 	case !slices.Contains(reads, verb) && !slices.Contains(replaces, verb):
-		r.unjudged(at, d.Name, "%s: its name does not tell whether it writes, and may be repeated (R-6)", d.Name)
+		r.unjudged(at, d.Name, "%s: the name %s does not tell whether the method writes, and may be repeated (R-6)", d.Name, name.method)
 	}
 }

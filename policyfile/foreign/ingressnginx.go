@@ -23,11 +23,12 @@ const ingressTries = 3
 var (
 	ingressKeys   = []string{"proxy-next-upstream", "proxy-next-upstream-tries", "proxy-next-upstream-timeout", "retry-non-idempotent"}
 	ingressOthers = []string{"allow-snippet-annotations", "annotations-risk-level", "compute-full-forwarded-for", "enable-modsecurity", "proxy-real-ip-cidr"}
+	ingressData   = slices.Concat(ingressKeys, ingressOthers)
 )
 
 // ingressConfig reports whether a map is the data of the controller's ConfigMap.
 func ingressConfig(n *tree.Node) bool {
-	return slices.ContainsFunc(slices.Concat(ingressKeys, ingressOthers), func(key string) bool {
+	return slices.ContainsFunc(ingressData, func(key string) bool {
 		v := n.Get(key)
 		return v != nil && v.Kind == tree.Scalar
 	})
@@ -165,6 +166,7 @@ func (r *reader) ingress(n, config *tree.Node, mains named) {
 		d.Route = title(n)
 		if orphan {
 			retries(&d, 0, d.At)
+			d.Longest, d.Lacks = nginxTimeout, []string{"total.missing"}
 			r.open(canary.At, &d, "%s is a canary, and the Ingress with the same host and path is not in these files: its annotations hold, and not those that stand here", n.Get("metadata").Get("name").Text())
 			r.add(d)
 			return

@@ -41,7 +41,7 @@ func TestIngressCanary(t *testing.T) {
 		want, not  []string
 	}{
 		{"of an Ingress beside it", ingress("main", "a.example", two+tls) + ingress("new", "a.example", canary+nine), []string{"main.n [n/main] x2", "new.n [n/new] x2", "8 R-9"}, []string{"x9", "canary"}},
-		{"of none", ingress("main", "b.example", two) + ingress("new", "a.example", canary+nine), []string{"main.n [n/main] x2", "new.n [n/new] x1 at least", "note 16: new is a canary, and the Ingress with the same host and path is not in these files"}, []string{"x9", "16 R-3", "17 R-3"}},
+		{"of none", ingress("main", "b.example", two) + ingress("new", "a.example", canary+nine), []string{"main.n [n/main] x2", "new.n [n/new] x1 at least", "note 16: new is a canary, and the Ingress with the same host and path is not in these files"}, []string{"x9", "19 R-3"}},
 		{"of itself", ingress("new", "a.example", prefix+"canary: 'false'\n"+nine), []string{"new.n [n/new] x9"}, []string{"canary"}},
 		{"of an Ingress that says nothing", ingress("main", "a.example", prefix+"rewrite-target: /\n") + ingress("new", "a.example", canary+nine) + config, []string{"main.n [n/main] x4", "new.n [n/new] x4"}, []string{"x9"}},
 	} {

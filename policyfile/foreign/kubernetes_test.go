@@ -12,6 +12,9 @@ func TestGateways(t *testing.T) {
 		policy = "---\napiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nmetadata: {name: p, namespace: n}\nspec: {targetRefs: [{kind: Gateway, name: edge}], retry: {numRetries: 4}}\n"
 		lower  = "---\napiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nmetadata: {name: q, namespace: n}\nspec: {targetRefs: [{kind: HTTPRoute, name: r}]}\n"
 	)
+	constraint := func(text string) string {
+		return "---\napiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackendTrafficPolicy\nmetadata: {name: b, namespace: n}\nspec: {targetRefs: [{kind: Service, name: a}], retryConstraint: " + text + "}\n"
+	}
 	rule := func(with string) string { return strings.Replace(route, "backendRefs", with+", backendRefs", 1) }
 	for _, tt := range []struct {
 		name, text string
@@ -22,6 +25,10 @@ func TestGateways(t *testing.T) {
 		{"nothing where a section was", rule("retry: null") + "---\n" + strings.Replace(policy, "{numRetries: 4}", "null", 1), []string{"quiet 1\n"}, []string{" x"}},
 		{"a gateway without a route", strings.ReplaceAll(policy, "---\n", ""), []string{"note 4: no route that p holds for by way of Gateway edge is in these files: its methods, and so whether writes are retried (R-6), and its backends are not judged"}, []string{"which methods"}},
 		{"a route that is not there", strings.Replace(policy, "Gateway, name: edge", "HTTPRoute, name: other", 1), []string{"note 5: HTTPRoute other is not in these files: its methods, and so whether writes are retried (R-6), and its backends are not judged"}, []string{"which methods"}},
+		{"the floor of a budget, by default", rule("retry: {attempts: 2}") + constraint("{budget: {percent: 20}}"), []string{"9 R-7 budget.min_retries: minRetryRate is 10 in 1s, as it is by default: up to 300 retries in 30s are allowed whatever the share, and the standard has 10: write {count: 10, interval: 30s}"}, []string{"cannot R-7"}},
+		{"the floor of a budget", rule("retry: {attempts: 2}") + constraint("{minRetryRate: {count: 10, interval: 30s}}"), []string{"a.n [n/r"}, []string{"R-7"}},
+		{"a high floor", rule("retry: {attempts: 2}") + constraint("{minRetryRate: {count: 30, interval: 1m}}"), []string{"R-7 budget.min_retries: minRetryRate is 30 in 1m: up to 15 retries in 30s"}, nil},
+		{"a floor that cannot be read", rule("retry: {attempts: 2}") + constraint("{minRetryRate: {count: $N}}"), []string{"note 9: a.n: minRetryRate cannot be read, and how much it allows is not known"}, []string{"budget.min_retries"}},
 		{"a slip in a key", route + strings.Replace(policy, "numRetries: 4", "numRetries: 4, perRetry: {backoff: {}}", 1), []string{"backoff is not in the API, and is not read: did you mean backOff?"}, nil},
 		{"a timeout of zero", rule("retry: {attempts: 2}, timeouts: {request: 0s}"), []string{"R-3 total.missing: timeouts.request 0s bounds nothing"}, nil},
 		{"no timeout", rule("retry: {attempts: 2}"), []string{"R-3 total.missing: the rule has no timeouts.request"}, nil},
@@ -71,10 +78,11 @@ func TestServiceProfiles(t *testing.T) {
 	}{
 		{"a method that reads", profile(host, "ReadOrder", ""), []string{host + " [a] x4 at least"}, []string{"R-6", "(R-6)"}},
 		{"a method that writes", profile(host, "CreateOrder", ""), []string{"5 R-6 methods: a method that writes is retried"}, nil},
-		{"a method that does not tell", profile(host, "Vote", ""), []string{"note 5: " + host + ": its name does not tell whether it writes"}, nil},
+		{"a method that does not tell", profile(host, "Vote", ""), []string{"note 5: " + host + ": the name Vote does not tell whether the method writes"}, nil},
 		{"the default of the budget", profile(host, "ReadOrder", ""), []string{"R-7 budget.min_retries: minRetriesPerSecond is 10, as it is by default: up to 300 retries in 30s are allowed whatever the share, and the standard has 10: write 0"}, nil},
 		{"a budget", profile(host, "ReadOrder", "  retryBudget: {retryRatio: 0.1, minRetriesPerSecond: 2, ttl: 10s}\n"), []string{"6 R-7 budget.min_retries: minRetriesPerSecond is 2: up to 60 retries"}, nil},
 		{"no host", profile("orders", "ReadOrder", ""), []string{"orders [a] x4 at least", "note 3: Linkerd finds a profile by the whole host name of a service, as orders.NAMESPACE.svc.cluster.local, and none by the name orders"}, nil},
+		{"no host, and no retries", strings.Replace(profile("orders", "ReadOrder", ""), "isRetryable: true, ", "", 1), []string{"quiet 1\n"}, []string{"note"}},
 		{"a host", profile(host, "ReadOrder", ""), nil, []string{"Linkerd finds a profile"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("p.yaml", tt.text), tt.want, tt.not) })

@@ -17,7 +17,6 @@ const (
 	kumaRetries = 1
 	kumaConnect = 5 * time.Second
 	kumaHTTP    = "gateway-error,connect-failure,refused-stream"
-	kumaGRPC    = "cancelled,connect-failure,gateway-error,refused-stream,reset,resource-exhausted,unavailable"
 )
 
 // kumaWords are Kuma's conditions in Envoy's words. Both policies spell them in a way

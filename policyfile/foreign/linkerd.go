@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -143,7 +144,8 @@ func (r *reader) linkerdLimits(d *policyfile.Dependency) {
 // timeout allow: nothing counts the retries of one request.
 func (r *reader) profile(n *tree.Node) {
 	spec, name := n.Get("spec"), n.Get("metadata").Get("name")
-	if name != nil && !strings.Contains(name.Text(), ".") {
+	retried := slices.ContainsFunc(spec.Get("routes").List(), func(route *tree.Node) bool { return route.Get("isRetryable").True() })
+	if retried && name != nil && !strings.Contains(name.Text(), ".") {
 		r.unjudged(name.At, name.Text(), "Linkerd finds a profile by the whole host name of a service, as %[1]s.NAMESPACE.svc.cluster.local, and none by the name %[1]s", name.Text())
 	}
 	for _, route := range spec.Get("routes").List() {
@@ -215,9 +217,15 @@ func (r *reader) profileBudget(d *policyfile.Dependency, n *tree.Node) {
 			floor, at, how = v, n.Get("minRetriesPerSecond").At, ""
 		}
 	}
-	window := floor * budget.DefaultWindow.Seconds()
+	r.rate(d, floor, at, fmt.Sprintf("minRetriesPerSecond is %g%s", floor, how), "0")
+}
+
+// rate judges the retries a second that are allowed whatever a budget's share says.
+// what says it in the words of the file, and write is what may be written instead.
+func (r *reader) rate(d *policyfile.Dependency, second float64, at policyfile.Position, what, write string) {
+	window := second * budget.DefaultWindow.Seconds()
 	d.Policy.Budget.MinRetries = int(min(window, math.MaxInt16))
 	if window > budget.MaxMinRetries {
-		r.refuse(at, "R-7", d, "budget.min_retries", "minRetriesPerSecond is %g%s: up to %g retries in 30s are allowed whatever the share, and the standard has %d: write 0", floor, how, window, budget.MaxMinRetries)
+		r.refuse(at, "R-7", d, "budget.min_retries", "%s: up to %g retries in 30s are allowed whatever the share, and the standard has %d: write %s", what, window, budget.MaxMinRetries, write)
 	}
 }

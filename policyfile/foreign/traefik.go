@@ -128,7 +128,7 @@ func (r *reader) traefik() {
 // themselves or in a chain. used says which of the uses retry.
 func (m *traefikMesh) join() (used []bool) {
 	used = make([]bool, len(m.uses))
-	for i, use := range m.uses {
+	for at, use := range m.uses {
 		const most = 5 // chains within chains
 		all := use.middlewares
 		for range most {
@@ -142,15 +142,21 @@ func (m *traefikMesh) join() (used []bool) {
 			}
 			all = next
 		}
+		unit := use.unit
 		for _, name := range all {
 			retry := m.retries[name]
 			if retry == nil {
 				continue
 			}
-			used[i] = true
-			if !slices.ContainsFunc(retry.users, func(d policyfile.Dependency) bool { return d.Name == use.unit.Name }) {
-				retry.users = append(retry.users, use.unit)
+			i := slices.IndexFunc(retry.users, func(d policyfile.Dependency) bool { return d.Name == unit.Name })
+			if i < 0 {
+				i, retry.users = len(retry.users), append(retry.users, unit)
 			}
+			// A second one in the same router sends again all that the first one sends.
+			if used[at] {
+				retry.users[i].Layer = name
+			}
+			used[at] = true
 		}
 	}
 	return used
