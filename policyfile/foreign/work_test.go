@@ -21,3 +21,20 @@ func TestJobs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("job.yaml", tt.text), tt.want, tt.not) })
 	}
 }
+
+// What decides in a file or in code whether, and for how long, work is done again.
+func TestConditionsOfWork(t *testing.T) {
+	workflow := func(strategy string) string {
+		return "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  activeDeadlineSeconds: 60\n  templates:\n  - name: a\n    retryStrategy: {limit: 2, backoff: {duration: 1s, factor: 2}" + strategy + "}\n    container: {image: i}\n"
+	}
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{"Argo, whatever failed", "w.yaml", workflow(""), []string{"Workflow w/a [] x3", "cannot R-6"}, []string{"note"}},
+		{"Argo, by an expression", "w.yaml", workflow(", expression: 'asInt(lastRetry.exitCode) > 1'"), []string{"Workflow w/a [] x3", "note 8: Workflow w/a is retried where its expression is true: whether that leaves out what must not be done twice (R-6) is not judged"}, []string{"cannot R-6"}},
+		{"Sidekiq", "sidekiq.yml", ":max_retries: 3\n", []string{"cannot R-3 total.missing: sidekiq.yml cannot bound for how long a job is tried: retry_for does, in the code of the job"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
+	}
+}
