@@ -38,3 +38,23 @@ func TestConditionsOfWork(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
 	}
 }
+
+// A state that its own Catch leads back to is tried again without a retrier.
+func TestStatesThatLoop(t *testing.T) {
+	machine := func(states string) string { return `{"StartAt": "A", "States": {` + states + `}}` }
+	const a = `"A": {"Type": "Task", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "B"}], "Next": "C"}, `
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"by a choice and a wait", machine(a + `"B": {"Type": "Choice", "Choices": [{"Next": "W"}], "Default": "C"}, "W": {"Type": "Wait", "Next": "A"}, "C": {"Type": "Succeed"}`), []string{"state A [A] x1 at least", "note 1: a Catch of state A leads back to it: whether and how often that tries it again is up to the choice between", "cannot R-7 budget"}, []string{"quiet", "R-2", "R-3"}},
+		{"to itself", machine(`"A": {"Type": "Task", "Catch": [{"Next": "A"}]}`), []string{"state A [A] x6 at least", "1 R-2 max_retries: its Catch leads back to it without a choice between: it is tried until it succeeds", "R-3 total.missing"}, []string{"R-1"}},
+		{"by a wait", machine(`"A": {"Type": "Task", "Catch": [{"Next": "W"}]}, "W": {"Type": "Wait", "Next": "A"}`), []string{"without a choice between"}, nil},
+		{"with retriers too", machine(`"A": {"Type": "Task", "TimeoutSeconds": 5, "Retry": [{"ErrorEquals": ["X"], "MaxAttempts": 2, "JitterStrategy": "FULL"}], "Catch": [{"Next": "A"}]}`), []string{"state A [A] x3 at least", "R-2 max_retries"}, nil},
+		{"within a Map", machine(`"A": {"Type": "Map", "ItemProcessor": {"StartAt": "B", "States": {"B": {"Type": "Task", "Catch": [{"Next": "B"}]}}}}`), []string{"state B [A] x6 at least"}, nil},
+		{"forward", machine(a + `"B": {"Type": "Pass", "Next": "C"}, "C": {"Type": "Succeed"}`), []string{"quiet 1\n"}, []string{"leads back"}},
+		{"around, without a failure", machine(`"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Choice", "Choices": [], "Default": "A"}`), []string{"quiet 1\n"}, []string{"leads back"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("m.asl.json", tt.text), tt.want, tt.not) })
+	}
+}
