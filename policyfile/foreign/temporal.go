@@ -77,6 +77,7 @@ func (r *reader) temporal() {
 		})
 		if !found {
 			r.quiet(part.Root.At)
+			r.unjudged(part.Root.At, "", "no history.defaultActivityRetryPolicy is here: activities whose code leaves maximumAttempts out are retried without an end")
 		}
 	}
 }

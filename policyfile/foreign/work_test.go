@@ -33,6 +33,8 @@ func TestConditionsOfWork(t *testing.T) {
 	}{
 		{"Argo, whatever failed", "w.yaml", workflow(""), []string{"Workflow w/a [] x3", "cannot R-6"}, []string{"note"}},
 		{"Argo, by an expression", "w.yaml", workflow(", expression: 'asInt(lastRetry.exitCode) > 1'"), []string{"Workflow w/a [] x3", "note 8: Workflow w/a is retried where its expression is true: whether that leaves out what must not be done twice (R-6) is not judged"}, []string{"cannot R-6"}},
+		{"Temporal's server", "d.yaml", "limit.maxIDLength: [{value: 255}]\nsystem.enableUI: [{value: true}]\n", []string{"quiet 1\n", "note 1: no history.defaultActivityRetryPolicy is here: activities whose code leaves maximumAttempts out are retried without an end"}, nil},
+		{"Temporal's server, with a default", "d.yaml", "limit.maxIDLength: [{value: 255}]\nhistory.defaultActivityRetryPolicy: [{value: {MaximumAttempts: 4}}]\n", []string{"x4"}, []string{"note", "quiet"}},
 		{"Sidekiq", "sidekiq.yml", ":max_retries: 3\n", []string{"cannot R-3 total.missing: sidekiq.yml cannot bound for how long a job is tried: retry_for does, in the code of the job"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
