@@ -60,3 +60,14 @@ func TestStatesThatLoop(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("m.asl.json", tt.text), tt.want, tt.not) })
 	}
 }
+
+// A file with ERB whose lines are no YAML says how it can be checked.
+func TestERB(t *testing.T) {
+	const text = ":queues:\n<% if ENV['Q'] %>\n  - <%= ENV['Q'] %>\n<% end %>\n"
+	const want = "a template: render it with erb, and check what comes out"
+	if opened := Open("sidekiq.yml", []byte(text), ""); opened.Why != want {
+		t.Errorf("got %q, want %q", opened.Why, want)
+	}
+	holds(t, said("sidekiq.yml", text+":max_retries: 7\n"), []string{"fault 2: " + want}, nil)
+	holds(t, said("sidekiq.yml", ":concurrency: <%= ENV['N'] || 5 %>\n:max_retries: <%= ENV['R'] || 9 %>\n"), []string{`max_retries "<%= ENV['R'] || 9 %>" is no number`}, []string{"fault"})
+}
