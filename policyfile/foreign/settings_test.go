@@ -159,7 +159,7 @@ func TestAWS(t *testing.T) {
 		name, text string
 		want, not  []string
 	}{
-		{"standard", "[default]\nretry_mode = standard\n", []string{"aws/default [default] x3, waits up to 20s", "cannot R-7 budget"}, []string{"note", "R-1"}},
+		{"standard", "[default]\nretry_mode = standard\n", []string{"aws/default [default] x3, waits up to 20s", "cannot R-7 budget", "cannot R-5 : AWS's SDKs do not read Retry-After, except that for JavaScript"}, []string{"note", "R-1"}},
 		{"adaptive", "[profile a]\nretry_mode=adaptive\nmax_attempts=9 # many\n", []string{"aws/a [a] x9", "3 R-2 max_retries"}, []string{"note"}},
 		{"legacy", "[default]\nretry_mode = legacy\n", []string{"x5 at least", "more for DynamoDB"}, nil},
 		{"a number alone", "; mine\n[default]\nmax_attempts = 4\n", []string{"aws/default [default] x4,", "how it waits"}, []string{"at least"}},
