@@ -139,7 +139,12 @@ func (r *reader) argoStrategy(name string, n *tree.Node, s strategy) {
 	judged := r.argoTimes(&d, s)
 	unbounded(&d)
 	r.cannot(&d, "R-1", "", "Argo Workflows has no jitter: what failed together is run again together")
-	r.again(&d, "Argo Workflows", "a step")
+	if when := s.Get("expression"); when.Text() != "" {
+		r.unjudged(when.At, name, "%s is retried where its expression is true: whether that leaves out what must not be done twice (R-6) is not judged", name)
+		r.unbudgeted(&d, "Argo Workflows")
+	} else {
+		r.again(&d, "Argo Workflows", "a step")
+	}
 	r.batch(d, judged...)
 }
 

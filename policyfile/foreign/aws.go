@@ -142,7 +142,7 @@ func (r *reader) awsProfile(name string, p tree.Pair) (silent bool) {
 // that succeeds at once brings 1.
 func (r *reader) awsLacks(d *policyfile.Dependency, standard bool) {
 	r.cannot(d, "R-3", "total.missing", "AWS's SDKs have no setting here for a call and its retries together")
-	r.cannot(d, "R-5", "", "AWS's SDKs do not read Retry-After")
+	r.cannot(d, "R-5", "", "AWS's SDKs do not read Retry-After, except that for JavaScript")
 	r.cannot(d, "R-6", "", "AWS's SDKs retry every operation, also those that write without a token of the caller's")
 	if standard {
 		r.cannot(d, "R-7", "budget", "the retry quota of AWS's SDKs is a bucket for each client: a burst of 100 retries, and after that one for five calls that succeed, "+

@@ -262,6 +262,18 @@ func (o *opener) unparsed(called string, err error, data []byte, in frame, depth
 	message := fault.Message
 	if template(data) {
 		message = isTemplate
+		if bytes.Contains(data, []byte("<%")) {
+			message = isERB
+		}
+		// The first line that is an action is what keeps it from being parsed.
+		number := 0
+		for line := range bytes.Lines(data) {
+			number++
+			if line = bytes.TrimLeft(line, " \t"); template(line[:min(len(line), 2)]) {
+				fault = &policyfile.Fault{Position: policyfile.Position{Line: number}}
+				break
+			}
+		}
 	}
 	if depth == 0 && o.format == "" && !owed(o.name, data) {
 		if structuredName(called) {
@@ -301,7 +313,10 @@ func executable(name string, data []byte) bool {
 	return filepath.Ext(name) == "" && (bytes.HasPrefix(data, []byte("#!")) || bytes.HasPrefix(data, []byte("\x7fELF")))
 }
 
-const isTemplate = "a template: render it, and check what comes out"
+const (
+	isTemplate = "a template: render it, and check what comes out"
+	isERB      = "a template: render it with erb, and check what comes out"
+)
 
 // template reports whether a text has the marks of a template's actions.
 func template(data []byte) bool {

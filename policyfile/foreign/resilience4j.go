@@ -108,6 +108,7 @@ func (r *reader) r4jInstance(name, profile string, at *tree.Node, s, limit scope
 	}
 	r.r4jWaits(&d, s)
 	r.r4jExceptions(&d, s)
+	r.r4jUnread(&d, s)
 	if limited {
 		d.Policy.PerAttempt = springTime(limit.get("timeout-duration"), r4jTimeout)
 		if v := limit.get("timeout-duration"); v != nil {
@@ -200,18 +201,43 @@ func (r *reader) r4jExceptions(d *policyfile.Dependency, s scope) {
 			r.refuse(n.At, "R-9", d, "classify."+short, "%s is retried: a certificate error is no fault that goes away", short)
 		}
 	}
-	// Instances may share a list: it is noted once.
-	noted := func(n *tree.Node) bool {
-		return slices.ContainsFunc(r.result(n.At.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == n.At })
-	}
 	tls := slices.IndexFunc(list, func(n *tree.Node) bool { return slices.Contains(ioErrors, short(called(n))) })
-	if tls >= 0 && !every && !noted(list[tls]) && !slices.ContainsFunc(ignored, func(n *tree.Node) bool {
+	if tls >= 0 && !every && !r.noted(list[tls].At) && !slices.ContainsFunc(ignored, func(n *tree.Node) bool {
 		return strings.HasPrefix(short(called(n)), "SSL") || slices.Contains(ioErrors, short(called(n)))
 	}) {
 		r.unjudged(list[tls].At, d.Name, "%s is retried, which certificate errors are too (R-9): add SSLException to ignoreExceptions", short(called(list[tls])))
 	}
 	if every && len(ignored) == 0 {
 		r.unjudged(d.At, d.Name, "%s retries exceptions of every kind: certificate errors (R-9) too, and 4xx where the client throws them (R-4)", d.Name)
+	}
+}
+
+// noted reports whether a place has a note already: instances may share a list or a key.
+func (r *reader) noted(at policyfile.Position) bool {
+	return slices.ContainsFunc(r.result(at.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == at })
+}
+
+// r4jKeys are the settings of a Retry in Spring Boot's configuration, and r4jWords those
+// words of a key by which another one is about when and what it retries.
+var (
+	r4jKeys = []string{
+		"base-config", "max-attempts", "max-retry-attempts", "wait-duration", "interval-bi-function", "enable-exponential-backoff", "exponential-backoff-multiplier",
+		"exponential-max-wait-duration", "enable-randomized-wait", "randomized-wait-factor", "retry-exceptions", "ignore-exceptions", "retry-exception-predicate",
+		"result-predicate", "consume-result-before-retry-attempt", "fail-after-max-attempts",
+	}
+	r4jWords = []string{"wait", "retr", "attempt", "backoff", "interval", "exception", "jitter", "random", "delay", "duration"}
+)
+
+// r4jUnread notes settings that the instance does not have: Spring drops them without a
+// word, and then something else holds than what is written.
+func (r *reader) r4jUnread(d *policyfile.Dependency, s scope) {
+	for _, section := range s {
+		for _, p := range section.Pairs {
+			about := slices.ContainsFunc(r4jWords, func(word string) bool { return strings.Contains(strings.ToLower(p.Key), word) })
+			if about && !r.noted(p.At) && !slices.ContainsFunc(r4jKeys, func(key string) bool { return tree.Same(key, p.Key) }) {
+				r.unjudged(p.At, d.Name, "%s is no setting of resilience4j's Retry, and nothing reads it", p.Key)
+			}
+		}
 	}
 }
 

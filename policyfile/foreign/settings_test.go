@@ -60,6 +60,7 @@ func TestResilience4j(t *testing.T) {
 		{"from the environment", "a.yml", "resilience4j.retry.instances.a.maxAttempts: ${A:${B:4}}", []string{"x4 at least", "up to the environment; 4 attempts"}, nil},
 		{"one attempt, or what the environment says", "a.yml", "resilience4j.retry.instances.a.maxAttempts: ${A:1}", []string{"a [] x1 at least"}, nil},
 		{"certificate errors among others", "a.yml", "resilience4j: {retry: {configs: {c: {retryExceptions: [java.io.IOException]}}, instances: {a: {baseConfig: c}, b: {baseConfig: c}}}}", []string{"note 1: IOException is retried, which certificate errors are too"}, nil},
+		{"settings that it does not have", "a.yml", "resilience4j.retry: {configs: {c: {max-wait-duration: 2s, wait-duration: 1s, register-health-indicator: true}}, instances: {a: {base-config: c, exponentialMaxWaitDuration: 9s}, b: {base-config: c}}}", []string{"note 1: max-wait-duration is no setting of resilience4j's Retry, and nothing reads it"}, []string{"register", "exponentialMax", "b: max-wait"}},
 		{"a limit of time", "a.yml", "resilience4j: {retry: {instances: {a: {" + fine + "}}}, timelimiter: {instances: {a: {}}}}", []string{"attempt 1s"}, nil},
 		{"ignored", "a.yml", "resilience4j.retry.instances.a: {retryExceptions: ['c.HttpClientErrorException$NotFound'], ignoreExceptions: [c.HttpClientErrorException]}", []string{"x3"}, []string{"R-4"}},
 		{"4xx and certificates", "a.yml", "resilience4j.retry.instances.a.retryExceptions: c.HttpClientErrorException, javax.net.ssl.SSLException, c.HttpClientErrorException.TooManyRequests", []string{"R-4 classify.HttpClientErrorException", "R-9 classify.SSLException"}, []string{"TooMany"}},
@@ -104,11 +105,20 @@ func TestSpring(t *testing.T) {
 		{"a client of Feign", "spring.cloud.openfeign.client.config: {default: {retryer: feign.Retryer.Default}, b: {readTimeout: 1000}}", []string{"feign clients [] x5, waits up to 1s, attempt 1m0s", "R-6", "quiet 1\n"}, []string{"b ["}},
 		{"a class of its own", "feign.client.config.b: {retryer: com.example.Own}", []string{"b [] x2 at least"}, nil},
 		{"the load balancer", "spring.cloud.loadbalancer: {retry: {enabled: true}, clients: {b: {retry: {maxRetriesOnSameServiceInstance: 2, maxRetriesOnNextServiceInstance: 3}}}}", []string{"load balanced services [] x2", "b [] x12"}, nil},
-		{"a listener", "spring.rabbitmq.listener.simple: {retry: {enabled: true, multiplier: 2}}", []string{"rabbitmq simple listener [] x3, waits up to 10s", "(R-8)", "cannot R-1"}, []string{"R-1 backoff", "R-6"}},
+		{"a listener", "spring.rabbitmq.listener.simple: {retry: {enabled: true, multiplier: 2}}", []string{"rabbitmq simple listener [] x3, waits up to 10s", "(R-8)", "cannot R-1", "cannot R-6"}, []string{"R-1 backoff"}},
 		{"a listener of Spring Boot 4", "spring.rabbitmq.listener.simple.retry: {enabled: true, max-retries: 4}", []string{"rabbitmq simple listener [] x5"}, nil},
 		{"a message without an end", "spring.rabbitmq.listener.direct.default-requeue-rejected: true", []string{"rabbitmq direct listener [] x2 at least"}, nil},
 		{"retry topics", "spring.kafka.retry.topic: {enabled: true, attempts: 5, backoff: {delay: 2s, multiplier: 2, random: true, max-delay: 1m}}", []string{"kafka retry topic [] x5, waits up to 1m0s", "cannot R-1"}, []string{"R-1 backoff"}},
 		{"a stream", "spring.cloud.stream.bindings.in-0.consumer: {max-attempts: 20}", []string{"in-0 [] x20", "R-2 max_retries"}, nil},
+		{"a stream that says nothing of retries", "spring.cloud.stream.bindings: {a-in-0: {destination: t}, a-out-0: {destination: u}, b: {group: g}, c: {destination: v}}", []string{"a-in-0 [] x3, waits up to 10s", "b [] x3", "note 1: where a message of a-in-0 goes after the last attempt (R-8)"}, []string{"out", "c ["}},
+		{"a stream with dead letters", "spring.cloud.stream: {bindings: {a-in-0: {destination: t}, b-in-0: {consumer: {max-attempts: 4}}}, kafka: {bindings: {a-in-0: {consumer: {enableDlq: true}}}, default: {consumer: {enable-dlq: true}}}}", []string{"a-in-0 [] x3", "b-in-0 [] x4", "cannot R-6"}, []string{"note"}},
+		{"dead letters that come back", "spring.cloud.stream: {bindings: {a: {consumer: {max-attempts: 1}}}, rabbit: {bindings: {a: {consumer: {auto-bind-dlq: true, dlq-ttl: 10000, dlq-dead-letter-exchange: ''}}}}}", []string{"note 1: the dead letters of a come back to its queue when dlq-ttl is over"}, []string{"x1"}},
+		{"dead letters that are lost", "spring.cloud.stream.rabbit.bindings.a.consumer: {auto-bind-dlq: true, dlq-ttl: 10000}", []string{"note 1: the dead letters of a are thrown away when dlq-ttl is over (R-8)"}, nil},
+		{"a listener that says nothing of retries", "spring.rabbitmq.listener: {simple: {prefetch: 5}, direct: {prefetch: 5}}", []string{"rabbitmq simple listener [] x2 at least", "put back into its queue, without an end and a wait"}, []string{"direct"}},
+		{"a listener that rejects", "spring.rabbitmq.listener: {type: direct, simple: {prefetch: 5}, direct: {default-requeue-rejected: false}}", nil, []string{"x", "note"}},
+		{"a listener that acknowledges by itself", "spring.rabbitmq.listener.simple: {acknowledge-mode: manual}", nil, []string{"x", "note"}},
+		{"a listener of Spring Boot 1", "spring.rabbitmq.listener: {retry: {enabled: true, max-attempts: 3}}", []string{"note 1: spring.rabbitmq.listener.retry is read by Spring Boot 1 alone"}, []string{"x3"}},
+		{"listeners of Kafka", "spring.kafka: {consumer: {group-id: a}, listener: {concurrency: 3}}", []string{"note 1: a message that a listener of Kafka fails on is tried 10 times without a wait, and then skipped (R-1, R-8)"}, nil},
 		{"AI", "spring.ai.retry: {max-attempts: 3, on-http-codes: '400,429', backoff: {initial-interval: 1s, multiplier: 2, max-interval: 5s}}", []string{"AI models [] x3, waits up to 5s", "classify.http_400"}, []string{"http_429", "R-1 backoff"}},
 		{"at the start", "spring.cloud.config: {fail-fast: true, retry: {max-attempts: 20}}", []string{"config server [] x20"}, nil},
 		{"a word in another file", "spring: {break: 2026}", nil, []string{"x"}},
@@ -149,7 +159,7 @@ func TestAWS(t *testing.T) {
 		name, text string
 		want, not  []string
 	}{
-		{"standard", "[default]\nretry_mode = standard\n", []string{"aws/default [default] x3, waits up to 20s", "cannot R-7 budget"}, []string{"note", "R-1"}},
+		{"standard", "[default]\nretry_mode = standard\n", []string{"aws/default [default] x3, waits up to 20s", "cannot R-7 budget", "cannot R-5 : AWS's SDKs do not read Retry-After, except that for JavaScript"}, []string{"note", "R-1"}},
 		{"adaptive", "[profile a]\nretry_mode=adaptive\nmax_attempts=9 # many\n", []string{"aws/a [a] x9", "3 R-2 max_retries"}, []string{"note"}},
 		{"legacy", "[default]\nretry_mode = legacy\n", []string{"x5 at least", "more for DynamoDB"}, nil},
 		{"a number alone", "; mine\n[default]\nmax_attempts = 4\n", []string{"aws/default [default] x4,", "how it waits"}, []string{"at least"}},
@@ -180,8 +190,8 @@ func TestUnreadSettings(t *testing.T) {
 		want, not        []string
 	}{
 		{
-			"of Spring's other parts, and of the program", "a.yml", "spring: {application: {name: a}, cloud: {consul: {retry: {max-attempts: 50}}, vault: {retry: {enabled: false}}}, kafka: {producer: {retries: 50}, retry: {topic: {enabled: false}}}}\napp: {retry: {max-attempts: 50}, retries: 0, retry-on: false}\n",
-			[]string{"spring.cloud.consul.retry says something of retries", "spring.kafka.producer.retries says", "app.retry says"},
+			"of Spring's other parts, and of the program", "a.yml", "spring: {application: {name: a}, cloud: {consul: {retry: {max-attempts: 50}}, vault: {retry: {enabled: false}}}, kafka: {producer: {retries: 50, properties: {retry.backoff.ms: 5}}, retry: {topic: {enabled: false}}}}\napp: {retry: {max-attempts: 50, b: 1}, retries: 0, retry-on: false, retry-delivery-attempts: 9}\n",
+			[]string{"spring.cloud.consul.retry.max-attempts says something of retries", "spring.kafka.producer.retries says", "properties.retry.backoff.ms says", "app.retry says", "app.retry-delivery-attempts says"},
 			[]string{"vault", "app.retries", "app.retry-on", "topic"},
 		},
 		{"hedging of .NET", "a.json", `{"Retry": {"MaxRetryAttempts": 3, "UseJitter": true, "BackoffType": "Exponential"}, "Hedging": {"MaxHedgedAttempts": 10}}`, []string{"hedging sends a request again, 10 times"}, nil},

@@ -93,7 +93,7 @@ func (r *reader) sidekiqJobs(at policyfile.Position, environment string, limit *
 	}
 	if d.Policy.Total <= day {
 		d.Policy.Total = 0
-		r.cannot(&d, "R-3", "total.missing", "Sidekiq bounds how often a job is tried, and not for how long")
+		r.cannot(&d, "R-3", "total.missing", "sidekiq.yml cannot bound for how long a job is tried: retry_for does, in the code of the job")
 	}
 	unbounded(&d)
 	r.cannot(&d, "R-1", "", "Sidekiq waits for 15s and the fourth power of the number of retries, with a little chance on top: that is not full jitter")

@@ -24,9 +24,10 @@ type springRetry struct {
 	multiplier                 float64
 }
 
-// springTemplate reads such a section. One without growth has the same wait each time;
-// none of them has jitter, unless random says so.
-func (r *reader) springTemplate(t springRetry, random bool) {
+// springTemplate reads such a section, and reports whether it retries anything. One
+// without growth has the same wait each time; none of them has jitter, unless random
+// says so.
+func (r *reader) springTemplate(t springRetry, random bool) bool {
 	d := policyfile.Dependency{Name: t.name, Route: t.profile, At: t.at.At}
 	d.Policy.Kind = t.kind
 	// Spring Boot 4 counts retries, under a name of its own.
@@ -36,7 +37,7 @@ func (r *reader) springTemplate(t springRetry, random bool) {
 	}
 	if !r.springRetries(&d, count, def, lower) {
 		r.quiet(d.At)
-		return
+		return false
 	}
 	factor, _ := springNumber(t.s.get(t.factor), t.multiplier)
 	first, most := springTime(t.s.get(t.first), t.initial), springTime(t.s.get(t.most), t.max)
@@ -59,11 +60,11 @@ func (r *reader) springTemplate(t springRetry, random bool) {
 	if t.kind == forbear.Sync {
 		r.springLacks(&d)
 	} else {
-		r.cannot(&d, "R-3", "total.missing", "Spring has no bound here for a message and its retries together")
-		r.cannot(&d, "R-7", "budget", "Spring has no retry budget")
+		r.springMessage(&d)
 	}
 	unbounded(&d)
 	r.add(d)
+	return true
 }
 
 // boot is a section with the keys and defaults of Spring Boot.
@@ -74,68 +75,6 @@ func (doc springDoc) boot(name string, kind forbear.Kind, keys ...string) (t spr
 		attempts: 3, initial: time.Second, max: 10 * time.Second, multiplier: 1,
 	}
 	return t, t.at.Map()
-}
-
-// springListeners reads the retries of consumers.
-func (r *reader) springListeners(doc springDoc) {
-	for _, kind := range []string{"simple", "direct", "stream"} {
-		keys := []string{"spring", "rabbitmq", "listener", kind}
-		if t, ok := doc.boot("rabbitmq "+kind+" listener", forbear.Event, append(keys, "retry")...); ok {
-			if !springTrue(t.s.get("enabled"), false) {
-				r.quiet(t.at.At)
-			} else {
-				r.springTemplate(t, false)
-				r.unjudged(t.at.At, t.name, "where a message goes after the last attempt (R-8) is up to the queue: without a dead-letter exchange it is dropped")
-			}
-		}
-		// Without an end, and without a wait.
-		if v := doc.scope[0].Fold(append(keys, "default-requeue-rejected")...); springTrue(v, false) && !springTrue(doc.scope.get(append(keys, "retry", "enabled")...), false) {
-			d := policyfile.Dependency{Name: "rabbitmq " + kind + " listener", Route: doc.profile, At: v.At}
-			d.Policy.Kind = forbear.Event
-			retries(&d, 1, v.At)
-			grow(&d, 0, 1, 0)
-			r.open(v.At, &d, "a message that fails is put back into its queue, without an end and a wait")
-			r.cannot(&d, "R-3", "total.missing", "Spring has no bound here for a message and its retries together")
-			r.cannot(&d, "R-7", "budget", "Spring has no retry budget")
-			unbounded(&d)
-			r.add(d)
-		}
-	}
-	r.springKafka(doc)
-	r.springStream(doc)
-}
-
-// springKafka reads retry topics, behind which Spring Kafka has a dead-letter topic.
-func (r *reader) springKafka(doc springDoc) {
-	t, ok := doc.boot("kafka retry topic", forbear.Event, "spring", "kafka", "retry", "topic")
-	if !ok || !springTrue(t.s.get("enabled"), false) {
-		return
-	}
-	t.count = "attempts"
-	t.s = append(t.s.at("backoff"), t.s...) // where newer versions have them
-	t.first, t.most, t.multiplier, t.max = "delay", "max-delay", 0, 0
-	random := t.s.get("random")
-	if random == nil {
-		random = t.s.get("random-back-off")
-	}
-	r.springTemplate(t, springTrue(random, false) || springTime(t.s.get("jitter"), 0) > 0)
-}
-
-// springStream reads the consumers of Spring Cloud Stream, each of which makes three
-// attempts unless it says otherwise, or the defaults of all.
-func (r *reader) springStream(doc springDoc) {
-	path := []string{"spring", "cloud", "stream"}
-	section := func(name string, keys ...string) {
-		if t, ok := doc.boot(name, forbear.Event, append(path, keys...)...); ok {
-			t.s = append(t.s, doc.scope.at(append(path, "default", "consumer")...)...)
-			t.first, t.factor, t.most, t.multiplier = "back-off-initial-interval", "back-off-multiplier", "back-off-max-interval", 2
-			r.springTemplate(t, false)
-		}
-	}
-	for _, p := range doc.scope[0].Fold(append(path, "bindings")...).Fields() {
-		section(p.Key, "bindings", p.Key, "consumer")
-	}
-	section("stream consumers", "default", "consumer")
 }
 
 // springTemplates reads the retries of clients whose callers wait.

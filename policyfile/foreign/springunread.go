@@ -30,6 +30,9 @@ func (r *reader) springUnread(doc springDoc) {
 			case known && n == 0, p.Value.Text() == "false", p.Value.Map() && !springTrue(p.Value.Fold("enabled"), true):
 				// It is switched off.
 			default:
+				for v := p.Value; len(v.Fields()) == 1; v = v.Pairs[0].Value {
+					below += "." + v.Pairs[0].Key // as it may stand in the file
+				}
 				r.unjudged(p.At, "", "%s says something of retries, and is not judged", below)
 			}
 		}

@@ -35,3 +35,37 @@ func (m *machine) errors(d *policyfile.Dependency, retriers []*tree.Node) {
 		}
 	}
 }
+
+// comesBack returns the Catch of a state that leads back to it, or nil. bounded says that
+// a choice stands between, which may count: a Catch that needs none comes first.
+func comesBack(level map[string]*tree.Node, name string) (catch *tree.Node, bounded bool) {
+	for _, c := range level[name].Get("Catch").List() {
+		if leads(level, c.Get("Next").Text(), name, false, map[string]bool{}) {
+			return c, false
+		}
+		if catch == nil && leads(level, c.Get("Next").Text(), name, true, map[string]bool{}) {
+			catch = c
+		}
+	}
+	return catch, catch != nil
+}
+
+// leads reports whether what follows a state comes to another, perhaps by choices.
+func leads(level map[string]*tree.Node, from, to string, choices bool, seen map[string]bool) bool {
+	if from == to {
+		return true
+	}
+	n := level[from]
+	if n == nil || seen[from] {
+		return false
+	}
+	seen[from] = true
+	next := []string{n.Get("Next").Text()}
+	if choices {
+		next = append(next, n.Get("Default").Text())
+		for _, choice := range n.Get("Choices").List() {
+			next = append(next, choice.Get("Next").Text())
+		}
+	}
+	return slices.ContainsFunc(next, func(s string) bool { return leads(level, s, to, choices, seen) })
+}

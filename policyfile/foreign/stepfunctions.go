@@ -48,20 +48,25 @@ func (m *machine) states(n *tree.Node) (found bool) {
 	if !n.Get("States").Map() {
 		return false
 	}
+	level := map[string]*tree.Node{}
+	for _, p := range n.Get("States").Pairs {
+		level[p.Key] = p.Value
+	}
 	for _, p := range n.Get("States").Pairs {
 		inner := false
 		for _, of := range append(p.Value.Get("Branches").List(), p.Value.Get("ItemProcessor", "Iterator")) {
 			inner = m.states(of) || inner
 		}
-		found = m.state(p.Key, p.Value, inner) || inner || found
+		found = m.state(p, level, inner) || inner || found
 	}
 	return found
 }
 
 // state judges the retriers of one state together: each counts its own errors, so
-// that different ones may use up all of them.
-func (m *machine) state(name string, n *tree.Node, inner bool) bool {
-	d := work("state "+name, m.root.Get("StartAt").Text(), n.At)
+// that different ones may use up all of them. level has the states beside it.
+func (m *machine) state(p tree.Pair, level map[string]*tree.Node, inner bool) bool {
+	n := p.Value
+	d := work("state "+p.Key, m.root.Get("StartAt").Text(), n.At)
 	all, worst, open := 0, 0, false
 	var main *tree.Node // the retrier with the most retries
 	var retriers []*tree.Node
@@ -76,22 +81,37 @@ func (m *machine) state(name string, n *tree.Node, inner bool) bool {
 			worst, main = count, v
 		}
 	}
-	if all == 0 {
+	catch, bounded := comesBack(level, p.Key)
+	if all == 0 && catch == nil {
 		return false
 	}
-	place := main.At
+	place := placed(main, catch.Place())
 	if v := main.Get("MaxAttempts"); v != nil {
 		place = v.At
 	}
-	if retries(&d, all, place); open && all == 1 {
+	if all > 0 || bounded {
+		retries(&d, all, place)
+	}
+	if open && all == 1 {
 		d.Policy.MaxRetries = 0 // not known at all: the default of the kind
+	}
+	switch {
+	case bounded:
+		m.open(catch.At, &d, "a Catch of %s leads back to it: whether and how often that tries it again is up to the choice between", d.Name)
+	case catch != nil:
+		m.limitless(catch.At, &d, "its Catch leads back to it without a choice between: it is tried until it succeeds")
 	}
 	if inner {
 		m.open(n.At, &d, "%s retries states that retry by themselves: their attempts multiply", d.Name)
 	}
 	m.waits(&d, retriers)
 	m.errors(&d, retriers)
-	m.times(&d, n)
+	if all == 0 && bounded {
+		unbounded(&d) // it may be no retry
+		d.Lacks = append(d.Lacks, "total.missing")
+	} else {
+		m.times(&d, n)
+	}
 	m.again(&d, "Step Functions", "a state")
 	var judged []string
 	if _, low, high := forbear.Event.Range(); all > high && all > worst {
@@ -182,7 +202,7 @@ func (m *machine) times(d *policyfile.Dependency, n *tree.Node) {
 		d.Lacks = append(d.Lacks, "total.missing")
 	default:
 		m.said = true // once a machine, whose setting it is
-		m.refuse(n.Get("Retry").At, "R-3", d, "total.missing", "no TimeoutSeconds bounds the state machine, nor this state with its retries")
+		m.refuse(placed(n.Get("Retry"), n.At), "R-3", d, "total.missing", "no TimeoutSeconds bounds the state machine, nor this state with its retries")
 	}
 }
 

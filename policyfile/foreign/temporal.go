@@ -80,6 +80,7 @@ func (r *reader) temporal() {
 	for _, part := range r.parts {
 		if !claimsTemporal(part.Root) || !r.temporalMap(part.Root) {
 			r.quiet(part.Root.At)
+			r.unjudged(part.Root.At, "", "no history.defaultActivityRetryPolicy is here: activities whose code leaves maximumAttempts out are retried without an end")
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // retryKey matches the keys by which software of all kinds sets retries. Where nothing
 // reads them, the report says that they may matter.
-var retryKey = regexp.MustCompile(`(?i)^(max|num|number|perform|no)?[_.-]?(of[_.-]?)?(retry|retries|attempts|max[_.-]?attempts|retry[_.-]?(policy|on|limit|count|strategy|attempts|max|times|options?|config)|max[_.-]?retr(y|ies)([_.-]?attempts)?|backoff[_.-]?limit|max[_.-]?hedged[_.-]?attempts)$`)
+var retryKey = regexp.MustCompile(`(?i)^(max|num|number|perform|no)?[_.-]?(of[_.-]?)?(retry|retries|attempts|max[_.-]?attempts|retry[_.-]?(policy|on|limit|count|strategy|([a-z]+[_.-]?)?attempts|max|times|options?|config)|max[_.-]?retr(y|ies)([_.-]?attempts)?|backoff[_.-]?limit|max[_.-]?hedged[_.-]?attempts)$`)
 
 // aboutRetries reports whether a key sets retries, by its last part if it has several.
 func aboutRetries(key string) bool {

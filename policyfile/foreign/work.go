@@ -28,8 +28,13 @@ func work(name, route string, at policyfile.Position) policyfile.Dependency {
 // again records what no file of a product can hold, where it does something again as
 // a whole.
 func (r *reader) again(d *policyfile.Dependency, product, what string) {
-	r.cannot(d, "R-5", "", "nothing in a file of %s makes it wait for as long as a Retry-After asks", product)
 	r.cannot(d, "R-6", "", "%s runs %s again from its start: whether that may be done twice, the file does not say", product, what)
+	r.unbudgeted(d, product)
+}
+
+// unbudgeted records that neither a Retry-After nor a budget holds a product back.
+func (r *reader) unbudgeted(d *policyfile.Dependency, product string) {
+	r.cannot(d, "R-5", "", "nothing in a file of %s makes it wait for as long as a Retry-After asks", product)
 	r.cannot(d, "R-7", "budget", "%s has no retry budget: whatever fails is run again", product)
 }
 

@@ -21,3 +21,53 @@ func TestJobs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { holds(t, said("job.yaml", tt.text), tt.want, tt.not) })
 	}
 }
+
+// What decides in a file or in code whether, and for how long, work is done again.
+func TestConditionsOfWork(t *testing.T) {
+	workflow := func(strategy string) string {
+		return "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  activeDeadlineSeconds: 60\n  templates:\n  - name: a\n    retryStrategy: {limit: 2, backoff: {duration: 1s, factor: 2}" + strategy + "}\n    container: {image: i}\n"
+	}
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{"Argo, whatever failed", "w.yaml", workflow(""), []string{"Workflow w/a [] x3", "cannot R-6"}, []string{"note"}},
+		{"Argo, by an expression", "w.yaml", workflow(", expression: 'asInt(lastRetry.exitCode) > 1'"), []string{"Workflow w/a [] x3", "note 8: Workflow w/a is retried where its expression is true: whether that leaves out what must not be done twice (R-6) is not judged"}, []string{"cannot R-6"}},
+		{"Temporal's server", "d.yaml", "limit.maxIDLength: [{value: 255}]\nsystem.enableUI: [{value: true}]\n", []string{"quiet 1\n", "note 1: no history.defaultActivityRetryPolicy is here: activities whose code leaves maximumAttempts out are retried without an end"}, nil},
+		{"Temporal's server, with a default", "d.yaml", "limit.maxIDLength: [{value: 255}]\nhistory.defaultActivityRetryPolicy: [{value: {MaximumAttempts: 4}}]\n", []string{"x4"}, []string{"note", "quiet"}},
+		{"Sidekiq", "sidekiq.yml", ":max_retries: 3\n", []string{"cannot R-3 total.missing: sidekiq.yml cannot bound for how long a job is tried: retry_for does, in the code of the job"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
+	}
+}
+
+// A state that its own Catch leads back to is tried again without a retrier.
+func TestStatesThatLoop(t *testing.T) {
+	machine := func(states string) string { return `{"StartAt": "A", "States": {` + states + `}}` }
+	const a = `"A": {"Type": "Task", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "B"}], "Next": "C"}, `
+	for _, tt := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"by a choice and a wait", machine(a + `"B": {"Type": "Choice", "Choices": [{"Next": "W"}], "Default": "C"}, "W": {"Type": "Wait", "Next": "A"}, "C": {"Type": "Succeed"}`), []string{"state A [A] x1 at least", "note 1: a Catch of state A leads back to it: whether and how often that tries it again is up to the choice between", "cannot R-7 budget"}, []string{"quiet", "R-2", "R-3"}},
+		{"to itself", machine(`"A": {"Type": "Task", "Catch": [{"Next": "A"}]}`), []string{"state A [A] x6 at least", "1 R-2 max_retries: its Catch leads back to it without a choice between: it is tried until it succeeds", "R-3 total.missing"}, []string{"R-1"}},
+		{"by a wait", machine(`"A": {"Type": "Task", "Catch": [{"Next": "W"}]}, "W": {"Type": "Wait", "Next": "A"}`), []string{"without a choice between"}, nil},
+		{"with retriers too", machine(`"A": {"Type": "Task", "TimeoutSeconds": 5, "Retry": [{"ErrorEquals": ["X"], "MaxAttempts": 2, "JitterStrategy": "FULL"}], "Catch": [{"Next": "A"}]}`), []string{"state A [A] x3 at least", "R-2 max_retries"}, nil},
+		{"within a Map", machine(`"A": {"Type": "Map", "ItemProcessor": {"StartAt": "B", "States": {"B": {"Type": "Task", "Catch": [{"Next": "B"}]}}}}`), []string{"state B [A] x6 at least"}, nil},
+		{"forward", machine(a + `"B": {"Type": "Pass", "Next": "C"}, "C": {"Type": "Succeed"}`), []string{"quiet 1\n"}, []string{"leads back"}},
+		{"around, without a failure", machine(`"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Choice", "Choices": [], "Default": "A"}`), []string{"quiet 1\n"}, []string{"leads back"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("m.asl.json", tt.text), tt.want, tt.not) })
+	}
+}
+
+// A file with ERB whose lines are no YAML says how it can be checked.
+func TestERB(t *testing.T) {
+	const text = ":queues:\n<% if ENV['Q'] %>\n  - <%= ENV['Q'] %>\n<% end %>\n"
+	const want = "a template: render it with erb, and check what comes out"
+	if opened := Open("sidekiq.yml", []byte(text), ""); opened.Why != want {
+		t.Errorf("got %q, want %q", opened.Why, want)
+	}
+	holds(t, said("sidekiq.yml", text+":max_retries: 7\n"), []string{"fault 2: " + want}, nil)
+	holds(t, said("sidekiq.yml", ":concurrency: <%= ENV['N'] || 5 %>\n:max_retries: <%= ENV['R'] || 9 %>\n"), []string{`max_retries "<%= ENV['R'] || 9 %>" is no number`}, []string{"fault"})
+}

@@ -1,0 +1,144 @@
+package foreign
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/policyfile"
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+// springMessage records what no setting of Spring can hold for a message.
+func (r *reader) springMessage(d *policyfile.Dependency) {
+	r.cannot(d, "R-3", "total.missing", "Spring has no bound here for a message and its retries together")
+	r.cannot(d, "R-6", "", "Spring hands a message to its listener again: whether that may be done twice, the file does not say")
+	r.cannot(d, "R-7", "budget", "Spring has no retry budget")
+}
+
+// springListeners reads the retries of consumers.
+func (r *reader) springListeners(doc springDoc) {
+	for _, kind := range []string{"simple", "direct", "stream"} {
+		r.springRabbit(doc, kind)
+	}
+	rabbit := doc.scope[0].Fold("spring", "rabbitmq", "listener")
+	if old := rabbit.Fold("retry"); old != nil {
+		r.unjudged(old.At, "", "spring.rabbitmq.listener.retry is read by Spring Boot 1 alone: later versions have it below listener.simple or listener.direct")
+	}
+	r.springKafka(doc)
+	r.springStream(doc)
+}
+
+// springRabbit reads one kind of listeners of RabbitMQ.
+func (r *reader) springRabbit(doc springDoc, kind string) {
+	listener := []string{"spring", "rabbitmq", "listener"}
+	keys := append(slices.Clone(listener), kind)
+	if t, ok := doc.boot("rabbitmq "+kind+" listener", forbear.Event, append(keys, "retry")...); ok {
+		if !springTrue(t.s.get("enabled"), false) {
+			r.quiet(t.at.At)
+		} else {
+			r.springTemplate(t, false)
+			r.unjudged(t.at.At, t.name, "where a message goes after the last attempt (R-8) is up to the queue: without a dead-letter exchange it is dropped")
+		}
+	}
+	own, s := doc.scope[0].Fold(keys...), doc.scope.at(keys...)
+	used := doc.scope.get(append(listener, "type")...).Text()
+	mode, _ := resolved(s.get("acknowledge-mode"))
+	v := own.Fold("default-requeue-rejected")
+	// Messages are put back by default, where the container acknowledges them.
+	byDefault := own.Map() && s.get("default-requeue-rejected") == nil && (used == kind || used == "" && kind == "simple") && (mode == "" || tree.Same(mode, "auto"))
+	if springTrue(s.get("retry", "enabled"), false) || !springTrue(v, byDefault) {
+		return
+	}
+	at := placed(v, own.Place())
+	d := policyfile.Dependency{Name: "rabbitmq " + kind + " listener", Route: doc.profile, At: at}
+	d.Policy.Kind = forbear.Event
+	retries(&d, 1, at)
+	grow(&d, 0, 1, 0)
+	r.open(at, &d, "a message that fails is put back into its queue, without an end and a wait: set default-requeue-rejected to false, or retry.enabled to true")
+	r.springMessage(&d)
+	unbounded(&d)
+	r.add(d)
+}
+
+// springKafka reads retry topics, behind which Spring Kafka has a dead-letter topic.
+// Without them its error handler decides, which is code or the default.
+func (r *reader) springKafka(doc springDoc) {
+	t, ok := doc.boot("kafka retry topic", forbear.Event, "spring", "kafka", "retry", "topic")
+	if !ok || !springTrue(t.s.get("enabled"), false) {
+		kafka := doc.scope[0].Fold("spring", "kafka")
+		listener := kafka.Fold("listener")
+		if listener == nil {
+			listener = kafka.Fold("consumer")
+		}
+		if listener.Map() && !springTrue(doc.scope.get("spring", "kafka", "retry", "topic", "enabled"), false) {
+			r.unjudged(listener.At, "", "a message that a listener of Kafka fails on is tried 10 times without a wait, and then skipped (R-1, R-8), unless the code has an error handler or retry topics")
+		}
+		return
+	}
+	t.count = "attempts"
+	t.s = append(t.s.at("backoff"), t.s...) // where newer versions have them
+	t.first, t.most, t.multiplier, t.max = "delay", "max-delay", 0, 0
+	random := t.s.get("random")
+	if random == nil {
+		random = t.s.get("random-back-off")
+	}
+	r.springTemplate(t, springTrue(random, false) || springTime(t.s.get("jitter"), 0) > 0)
+}
+
+// streamInput matches the name of a binding that is the input of a function.
+var streamInput = regexp.MustCompile(`-in-\d+$`)
+
+// springStream reads the consumers of Spring Cloud Stream, each of which makes three
+// attempts unless it says otherwise, or the defaults of all. A binding without settings
+// is a consumer's by its name, or by its group, which producers do not have.
+func (r *reader) springStream(doc springDoc) {
+	path := []string{"spring", "cloud", "stream"}
+	section := func(name string, at *tree.Node, keys ...string) {
+		t, _ := doc.boot(name, forbear.Event, append(slices.Clone(path), keys...)...)
+		t.s = append(t.s, doc.scope.at(append(slices.Clone(path), "default", "consumer")...)...)
+		t.at = at
+		t.first, t.factor, t.most, t.multiplier = "back-off-initial-interval", "back-off-multiplier", "back-off-max-interval", 2
+		if r.springTemplate(t, false) && !doc.deadLetters(name) {
+			r.unjudged(at.At, name, "where a message of %s goes after the last attempt (R-8) is up to its binder: unless that has a queue for dead letters, it is dropped", name)
+		}
+	}
+	for _, p := range doc.scope[0].Fold(append(path, "bindings")...).Fields() {
+		at := p.Value.Fold("consumer")
+		if at == nil && p.Value.Map() && (streamInput.MatchString(p.Key) || p.Value.Fold("group") != nil) {
+			at = p.Value
+		}
+		if at.Map() {
+			section(p.Key, at, "bindings", p.Key, "consumer")
+		}
+	}
+	if at := doc.scope[0].Fold(append(path, "default", "consumer")...); at.Map() {
+		section("stream consumers", at, "default", "consumer")
+	}
+	for _, p := range doc.scope[0].Fold(append(path, "rabbit", "bindings")...).Fields() {
+		consumer := p.Value.Fold("consumer")
+		ttl := consumer.Fold("dlq-ttl")
+		switch {
+		case ttl == nil:
+		case consumer.Fold("dlq-dead-letter-exchange") != nil:
+			r.unjudged(ttl.At, p.Key, "the dead letters of %s come back to its queue when dlq-ttl is over, and without an end unless the code counts them in x-death", p.Key)
+		default:
+			r.unjudged(ttl.At, p.Key, "the dead letters of %s are thrown away when dlq-ttl is over (R-8)", p.Key)
+		}
+	}
+}
+
+// deadLetters reports whether a binder keeps the messages of a binding that failed.
+func (doc springDoc) deadLetters(binding string) bool {
+	for _, stream := range doc.scope.at("spring", "cloud", "stream") {
+		for _, binder := range stream.Pairs {
+			for _, keys := range [][]string{{"bindings", binding, "consumer"}, {"default", "consumer"}} {
+				consumer := binder.Value.Fold(keys...)
+				if springTrue(consumer.Fold("enable-dlq"), false) || springTrue(consumer.Fold("auto-bind-dlq"), false) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
