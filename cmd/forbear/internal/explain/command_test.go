@@ -121,6 +121,13 @@ func TestExplainWithPolicyFile(t *testing.T) {
 	if got.Code != 0 || got.Out != want {
 		t.Errorf("got %+v, want %s", got, want)
 	}
+	// The only one need not be named, and a slip is told.
+	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "-o", "json"); got.Code != 0 || got.Out != want {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "paymnts"); got.Code != 2 || !strings.Contains(got.Errors, `no dependency "paymnts": did you mean payments?`) {
+		t.Errorf("got %+v", got)
+	}
 	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "mail"); got.Code != 2 || !strings.Contains(got.Errors, `no dependency "mail"`) {
 		t.Errorf("got %+v", got)
 	}
