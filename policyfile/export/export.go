@@ -77,7 +77,7 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 		return nil, fmt.Errorf("%s is at %s, and %s knows services by their names", d.Name, t.host, format)
 	}
 	if t.http2 && format == "nginx" {
-		return nil, fmt.Errorf("%s speaks HTTP/2 alone, and nginx does not", d.Name)
+		return nil, fmt.Errorf("%s speaks HTTP/2 alone, and few versions of nginx do: want envoy or haproxy", d.Name)
 	}
 	w := &writer{export: &Export{Format: format}}
 	write(w, t)
