@@ -282,7 +282,7 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 
 // locate reads where the dependency is: at its URL, or behind its name.
 func (t *target) locate(d *policyfile.Dependency) error {
-	if t.unknown = d.URL == policyfile.FromEnvironment; t.unknown {
+	if t.unknown = strings.HasPrefix(d.URL, policyfile.FromEnvironment); t.unknown {
 		t.tls, t.port = true, 443
 		return nil
 	}
