@@ -105,8 +105,9 @@ func (d *decoder) env(n *yaml.Node, what string, into *string) bool {
 	return true
 }
 
-// FromEnvironment stands in for an address that only the running service
-// knows, in a file that [Preview] has read. The domain is reserved by RFC 2606, so that a mistaken request
+// FromEnvironment begins what stands in for an address that only the running service
+// knows, in a file that [Preview] has read. The name of the variable is its path, so that
+// [Marshal] writes it back. The domain is reserved by RFC 2606, so that a mistaken request
 // reaches no one.
 const FromEnvironment = "https://environment.invalid"
 
@@ -122,7 +123,7 @@ func (d *decoder) scalarOrEnv(n *yaml.Node, what, want string) (string, bool) {
 		return "", false
 	}
 	if d.elsewhere {
-		return FromEnvironment, true // the reader has another environment
+		return FromEnvironment + "/" + name, true // the reader has another environment
 	}
 	value, ok := os.LookupEnv(name)
 	if !ok || value == "" {

@@ -7,9 +7,11 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/nearest"
 )
 
 // MaxSize is the largest policy file that is read, in bytes.
@@ -364,6 +366,29 @@ func (f *File) Dependency(name string) (Dependency, bool) {
 		}
 	}
 	return Dependency{}, false
+}
+
+// Choose returns the dependency, consumer or webhook of a name as it was typed, or
+// the only dependency for none. The error names the file, and what may have been meant.
+func (f *File) Choose(name string) (*Dependency, error) {
+	var names []string
+	for i := range f.Dependencies {
+		names = append(names, f.Dependencies[i].Name)
+	}
+	switch {
+	case name != "":
+	case len(names) == 0:
+		return nil, fmt.Errorf("%s has no dependencies", f.Name)
+	case len(names) > 1:
+		return nil, fmt.Errorf("%s has %d dependencies: name one of %s", f.Name, len(names), strings.Join(names[:min(len(names), 20)], ", "))
+	default:
+		name = names[0]
+	}
+	d, ok := f.Dependency(name)
+	if !ok {
+		return nil, fmt.Errorf("%s has no dependency %q%s", f.Name, name, nearest.Hint(name, names, ""))
+	}
+	return &d, nil
 }
 
 // Options returns what the Retryers of the file's dependencies are built

@@ -44,6 +44,9 @@ func node(v reflect.Value, field string) *yaml.Node {
 	}
 	switch v.Kind() {
 	case reflect.String:
+		if name, ok := strings.CutPrefix(v.String(), FromEnvironment+"/"); ok {
+			return variable(name)
+		}
 		n := plain(v.String())
 		// A text is quoted unless it is clearly a word: 1e3 or 2026-01-01
 		// would be read back as a number or a date.
@@ -56,7 +59,7 @@ func node(v reflect.Value, field string) *yaml.Node {
 		return plain("true")
 	case reflect.Float64:
 		if strings.HasSuffix(field, "ratio") || strings.HasSuffix(field, "rate") || field == "min_success" {
-			return plain(strconv.FormatFloat(v.Float()*100, 'f', -1, 64) + "%")
+			return plain(percent(v.Float()))
 		}
 		return plain(strconv.FormatFloat(v.Float(), 'f', -1, 64))
 	case reflect.Int, reflect.Uint8:
@@ -89,6 +92,18 @@ func node(v reflect.Value, field string) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+// percent writes a share with the fewest digits that mean it: 0.07 as 7%, and not as
+// what a hundred times that is in binary.
+func percent(share float64) string {
+	for digits := range 18 {
+		text := strconv.FormatFloat(share*100, 'f', digits, 64)
+		if v, err := strconv.ParseFloat(text, 64); err == nil && v/100 == share {
+			return text + "%"
+		}
+	}
+	return strconv.FormatFloat(share, 'f', -1, 64)
 }
 
 // words are those that YAML 1.1 or 1.2 takes for something other than text.

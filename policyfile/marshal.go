@@ -95,10 +95,14 @@ func dependencyNode(d Dependency, section bool) *yaml.Node {
 
 // with adds key: {env: name}.
 func with(n *yaml.Node, key, name string) *yaml.Node {
-	ref := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{plain("env"), plain(name)}}
 	n.Style = 0
-	n.Content = append(n.Content, plain(key), ref)
+	n.Content = append(n.Content, plain(key), variable(name))
 	return n
+}
+
+// variable refers to one of the environment: {env: name}.
+func variable(name string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{plain("env"), plain(name)}}
 }
 
 // waiverNode writes a waiver field by field, in the order of the

@@ -111,7 +111,7 @@ func started(t *testing.T, format string, out *Export) string {
 	l.Close()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "conf")
-	config := strings.Replace(string(out.Config), "127.0.0.1:10000", address, 1)
+	config := strings.ReplaceAll(string(out.Config), "127.0.0.1:10000", address)
 	args := []string{"-db", "-f", path}
 	if format == "nginx" {
 		args = []string{"-e", "stderr", "-c", path}

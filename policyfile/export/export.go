@@ -47,23 +47,30 @@ type Export struct {
 	Losses []Loss
 }
 
-// writers write a target in the words of a product.
-var writers = map[string]func(w *writer, t *target){
-	"envoy": envoy, "istio": istio, "grpc": grpc, "nginx": nginx,
-	"haproxy": haproxy, "linkerd": linkerd, "resilience4j": resilience4j,
+// formats are the software that a policy can be written for, each with what writes a
+// target in its words.
+var formats = []struct {
+	name  string
+	write func(w *writer, t *target)
+}{
+	{"envoy", envoy}, {"istio", istio}, {"grpc", grpc}, {"nginx", nginx},
+	{"haproxy", haproxy}, {"linkerd", linkerd}, {"resilience4j", resilience4j},
 }
 
 // Formats lists the software that a policy can be written for.
-func Formats() []string {
-	return []string{"envoy", "istio", "grpc", "nginx", "haproxy", "linkerd", "resilience4j"}
+func Formats() (names []string) {
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // Write writes the policy of a dependency of f in the words of other software. The
 // error says why it has none: queues and webhooks are no calls that a proxy could
 // retry.
 func Write(format string, d *policyfile.Dependency) (*Export, error) {
-	write, ok := writers[format]
-	if !ok {
+	i := slices.Index(Formats(), format)
+	if i < 0 {
 		return nil, fmt.Errorf("unknown software %q%s", format, nearest.Hint(format, Formats(), ": want "+strings.Join(Formats(), ", ")))
 	}
 	t, err := targetOf(d)
@@ -77,10 +84,10 @@ func Write(format string, d *policyfile.Dependency) (*Export, error) {
 		return nil, fmt.Errorf("%s is at %s, and %s knows services by their names", d.Name, t.host, format)
 	}
 	if t.http2 && format == "nginx" {
-		return nil, fmt.Errorf("%s speaks HTTP/2 alone, and nginx does not", d.Name)
+		return nil, fmt.Errorf("%s speaks HTTP/2 alone, and few versions of nginx do: want envoy or haproxy", d.Name)
 	}
 	w := &writer{export: &Export{Format: format}}
-	write(w, t)
+	formats[i].write(w, t)
 	w.labels(t)
 	w.waits(t)
 	w.guards(t)
@@ -203,6 +210,9 @@ func (w *writer) header(t *target) {
 	if t.unknown {
 		w.line("# Its address is in the environment of the service: the name %s stands for it.", t.host)
 	}
+	if slices.Contains([]string{"envoy", "nginx", "haproxy"}, w.export.Format) {
+		w.line("# Callers connect to 127.0.0.1:10000: choose another address for each dependency.")
+	}
 	if len(w.export.Losses) > 0 {
 		w.line("# What %s cannot hold of it:", w.export.Format)
 	}
@@ -248,7 +258,7 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 		return nil, fmt.Errorf("%s is of kind %s: its retries outlast a call, and no proxy holds them", d.Name, p.Kind)
 	}
 	t := &target{
-		name: d.Name, host: d.Name, port: 80, p: p, retries: p.Retries(), attempt: p.AttemptTimeout(),
+		name: d.Name, host: d.Name, port: 80, p: p, retries: p.Retries(), attempt: min(p.AttemptTimeout(), p.Total),
 		grpc: p.Kind == forbear.GRPC || d.Protocol == "grpc", unsent: p.RetryUnsent && !p.Idempotent, statuses: statuses(&p), codes: codes(&p),
 		health: p.Health.MinSuccess > 0 || d.Probe.Endpoint != "", pace: d.Pace == policyfile.PaceOn, credentials: d.Credentials.TokenURL != "" || d.Credentials.Secret != policyfile.Secret{},
 		ca: d.TLS.CA, cert: d.TLS.Cert, key: d.TLS.Key,
@@ -282,7 +292,7 @@ func targetOf(d *policyfile.Dependency) (*target, error) {
 
 // locate reads where the dependency is: at its URL, or behind its name.
 func (t *target) locate(d *policyfile.Dependency) error {
-	if t.unknown = d.URL == policyfile.FromEnvironment; t.unknown {
+	if t.unknown = strings.HasPrefix(d.URL, policyfile.FromEnvironment); t.unknown {
 		t.tls, t.port = true, 443
 		return nil
 	}

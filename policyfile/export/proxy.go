@@ -63,7 +63,6 @@ func nginx(w *writer, t *target) {
 		if t.retries > tries-1 {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
 		}
-		w.lose("R-3", "its time-out bounds when the last try begins, and not when it ends", "each try has a time-out between two reads")
 		if len(dropped) > 0 {
 			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
 		}
@@ -76,6 +75,7 @@ func nginx(w *writer, t *target) {
 		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
 		w.lose("R-9", "a failed TLS handshake is an error like any other", "it is tried at the next server; certificates are verified")
 	}
+	w.lose("R-3", "its time-out bounds when the last try begins, and not when it ends", "each try has a time-out between two reads")
 	uri := ""
 	if t.path != "" {
 		uri = t.path + "$request_uri" // as it came: nginx would decode what it puts a path before
@@ -104,7 +104,6 @@ func haproxy(w *writer, t *target) {
 		if t.retries > retries {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
 		}
-		w.lose("R-3", "nothing bounds a request and its retries together", "the time-out of each attempt")
 		if len(dropped) > 0 {
 			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
 		}
@@ -113,6 +112,7 @@ func haproxy(w *writer, t *target) {
 		w.lose("R-7", "no retry budget", "one retry at most: twice the load in an outage")
 		w.lose("R-9", "a failed TLS handshake is a failed connection like any other", "it is retried; certificates are verified")
 	}
+	w.lose("R-3", "nothing bounds a request and its retries together", "the time-out of each attempt")
 	w.line("    http-request set-header Host %s", t.authority)
 	if t.path != "" {
 		w.line("    http-request set-path %s%%[path]", strings.ReplaceAll(t.path, "%", "%%"))

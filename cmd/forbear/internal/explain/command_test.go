@@ -98,6 +98,8 @@ func TestExplainUsage(t *testing.T) {
 		{"--status 503 --attempts -1", "attempts_made -1 is out of range"},
 		{"--status 503 -o yaml", `unknown format "yaml"`},
 		{"--status 503 --dependency x", "--dependency needs --config"},
+		{"--status 503 --header ': 5'", `headers has ["" "5"]: want a name and a value`},
+		{"--status 503 --header 'Retry After: 5'", `headers has ["Retry After" "5"]: want a name and a value`},
 		{"--status 503 --policy '{max_retries: 9}'", "max_retries 9 is outside 1-5 (R-2)"},
 		{"--status 503 --config none.yaml --dependency x", "no such file"},
 	} {
@@ -120,6 +122,13 @@ func TestExplainWithPolicyFile(t *testing.T) {
 	const want = `{"id":"","decision":"retry","reason":"retryable","rule":"R-4","class":"transient","wait_min_ms":0,"wait_max_ms":100,"max_retries":1,"notes":[]}` + "\n"
 	if got.Code != 0 || got.Out != want {
 		t.Errorf("got %+v, want %s", got, want)
+	}
+	// The only one need not be named, and a slip is told.
+	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "-o", "json"); got.Code != 0 || got.Out != want {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "paymnts"); got.Code != 2 || !strings.Contains(got.Errors, `no dependency "paymnts": did you mean payments?`) {
+		t.Errorf("got %+v", got)
 	}
 	if got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "mail"); got.Code != 2 || !strings.Contains(got.Errors, `no dependency "mail"`) {
 		t.Errorf("got %+v", got)
@@ -363,5 +372,21 @@ func TestExplainKnowsTheOwner(t *testing.T) {
 	got := clitest.Run(t, Command(), "", "--status", "503", "--config", path, "--dependency", "payments")
 	if got.Code != 1 || !strings.Contains(got.Out, "not owner (R-7)") || !strings.Contains(got.Out, "gateway owns the retries, and the file is that of checkout") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A header that is no pair would be lost, and the wait with it (R-5).
+func TestExplainPairs(t *testing.T) {
+	for _, fields := range []string{
+		`"protocol":"http","status":503,"headers":[["Retry-After"]]`,
+		`"protocol":"http","status":503,"headers":[["Retry-After","5","6"]]`,
+		`"protocol":"http","status":503,"headers":[["X","1"],["","5"]]`,
+		`"protocol":"forrst","message":{},"headers":[[]]`,
+		`"protocol":"grpc","code":"UNAVAILABLE","trailers":[["a b","5"]]`,
+	} {
+		got := clitest.Run(t, Command(), `{"id":"a",`+fields+`}`, "--json")
+		if got.Code != cli.ExitUsage || !strings.Contains(got.Out, `want a name and a value"}`) {
+			t.Errorf("%s: got %+v", fields, got)
+		}
 	}
 }

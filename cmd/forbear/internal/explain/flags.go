@@ -81,13 +81,13 @@ func opposite(fact **bool) func(string) error {
 // pairs reads a flag that may be repeated: names and values around a colon. The
 // order is kept, and a name may come twice, because servers send repeated headers
 // and the classifiers have to cope with them.
-func pairs(list *[][2]string, want string) func(string) error {
+func pairs(list *[][]string, want string) func(string) error {
 	return func(v string) error {
 		name, value, ok := strings.Cut(v, ":")
 		if !ok {
 			return errors.New(want)
 		}
-		*list = append(*list, [2]string{strings.TrimSpace(name), strings.TrimSpace(value)})
+		*list = append(*list, []string{strings.TrimSpace(name), strings.TrimSpace(value)})
 		return nil
 	}
 }

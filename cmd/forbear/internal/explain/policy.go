@@ -2,7 +2,6 @@ package explain
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/forbear-go/forbear"
@@ -43,9 +42,9 @@ func loadPolicy(path, dependency string) (p forbear.Policy, service string, err 
 	if err != nil {
 		return p, "", err
 	}
-	p, ok := f.Policy(dependency)
-	if !ok {
-		return p, "", fmt.Errorf("%s has no dependency %q", path, dependency)
+	d, err := f.Choose(dependency)
+	if err != nil {
+		return p, "", err
 	}
-	return p, f.Service, nil
+	return d.Policy, f.Service, nil
 }

@@ -17,6 +17,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -57,11 +58,11 @@ type Situation struct {
 	Budget         *Budget `json:"budget"`
 
 	// What failed, in the terms of the protocol: http, grpc, net and forrst.
-	Status  int         `json:"status"`
-	Headers [][2]string `json:"headers"`
+	Status  int        `json:"status"`
+	Headers [][]string `json:"headers"`
 
-	Code     string      `json:"code"`
-	Trailers [][2]string `json:"trailers"`
+	Code     string     `json:"code"`
+	Trailers [][]string `json:"trailers"`
 
 	Error string `json:"error"`
 
@@ -137,10 +138,18 @@ func notJSON(err error) error {
 	case !ok:
 		return fmt.Errorf("not a situation in JSON: %w", err)
 	case e.Field == "":
-		return fmt.Errorf("a situation is a JSON object, not a %s", e.Value)
+		return fmt.Errorf("a situation is a JSON object, not %s", article(e.Value))
 	default:
-		return fmt.Errorf("%s cannot be a %s", e.Field, e.Value)
+		return fmt.Errorf("%s cannot be %s", e.Field, article(e.Value))
 	}
+}
+
+// article puts one before the name of a kind of JSON.
+func article(kind string) string {
+	if strings.HasPrefix(kind, "a") || strings.HasPrefix(kind, "o") {
+		return "an " + kind // array, object
+	}
+	return "a " + kind
 }
 
 // facts are a situation in the terms of the decision, with the notes that its
@@ -227,8 +236,27 @@ func (s *Situation) check() error {
 	if r := deref(s.RemainingMS, 0); r > maxCount || r < -maxCount {
 		return fmt.Errorf("remaining_ms %d is out of range", r)
 	}
+	if err := paired("headers", s.Headers); err != nil {
+		return err
+	}
+	if err := paired("trailers", s.Trailers); err != nil {
+		return err
+	}
 	if b := s.Budget; b != nil && (b.Initial < 0 || b.Initial > maxCount || b.Retries < 0 || b.Retries > maxCount) {
 		return errors.New("budget is out of range")
+	}
+	return nil
+}
+
+// paired refuses what no header can be: a reader of JSON who takes the list for a pair
+// would lose it, and with it the wait that the server asks for.
+func paired(what string, headers [][]string) error {
+	for _, h := range headers {
+		if len(h) != 2 || h[0] == "" || strings.ContainsFunc(h[0], func(r rune) bool {
+			return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+		}) {
+			return fmt.Errorf("%s has %q: want a name and a value", what, h)
+		}
 	}
 	return nil
 }

@@ -39,9 +39,9 @@ func TestVectorsClassifyGRPC(t *testing.T) {
 	var situations []map[string]any
 	for _, c := range file.Cases {
 		s := map[string]any{"id": c.ID, "protocol": "grpc", "code": c.Input.Name, "method": c.Method, "profile": c.Profile}
-		var trailers [][2]string
+		var trailers [][]string
 		for _, v := range c.Input.Pushback {
-			trailers = append(trailers, [2]string{"grpc-retry-pushback-ms", v})
+			trailers = append(trailers, []string{"grpc-retry-pushback-ms", v})
 		}
 		if trailers != nil {
 			s["trailers"] = trailers
@@ -143,9 +143,9 @@ func TestVectorsForrst(t *testing.T) {
 			}
 			if c.HTTP != nil {
 				s["status"] = c.HTTP.Status
-				var headers [][2]string
+				var headers [][]string
 				for k, v := range c.HTTP.Headers {
-					headers = append(headers, [2]string{k, v})
+					headers = append(headers, []string{k, v})
 				}
 				if headers != nil {
 					s["headers"] = headers

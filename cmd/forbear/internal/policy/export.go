@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
-	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/export"
 )
@@ -22,7 +21,7 @@ func writeExport(std *cli.Streams, path, to, dependency, format string) int {
 		fmt.Fprintln(std.Err, err)
 		return cli.ExitUsage
 	}
-	d, err := chosen(f, path, dependency)
+	d, err := f.Choose(dependency)
 	if err != nil {
 		return std.Fail("policy: %v", err)
 	}
@@ -45,28 +44,4 @@ func writeExport(std *cli.Streams, path, to, dependency, format string) int {
 	}
 	_, _ = std.Out.Write(out.Config)
 	return cli.ExitOK
-}
-
-// chosen returns the dependency of that name, or the only one there is.
-func chosen(f *policyfile.File, path, name string) (*policyfile.Dependency, error) {
-	var names []string
-	for i := range f.Dependencies {
-		d := &f.Dependencies[i]
-		if d.Name == name || name == "" && len(f.Dependencies) == 1 {
-			return d, nil
-		}
-		names = append(names, d.Name)
-	}
-	// What no proxy holds is refused by its kind.
-	for _, section := range [][]policyfile.Dependency{f.Consumers, f.Webhooks} {
-		for i := range section {
-			if section[i].Name == name {
-				return &section[i], nil
-			}
-		}
-	}
-	if name == "" {
-		return nil, fmt.Errorf("%s has %d dependencies: say which with --dependency (%s)", path, len(names), strings.Join(names, ", "))
-	}
-	return nil, fmt.Errorf("%s has no dependency %q%s", path, name, nearest.Hint(name, names, ""))
 }

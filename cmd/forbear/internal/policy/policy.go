@@ -156,7 +156,7 @@ func diff(std *cli.Streams, before, after, format string) int {
 // writeFormatted writes a file with its profiles written out, so that a
 // reviewer sees the values in force. Only a file without faults has those.
 func writeFormatted(std *cli.Streams, path string) int {
-	f, err := policyfile.Load(path)
+	f, err := policyfile.Preview(path)
 	if err != nil {
 		fmt.Fprintln(std.Err, err)
 		return cli.ExitUsage

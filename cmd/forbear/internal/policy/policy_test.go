@@ -28,6 +28,24 @@ func TestPolicyCommand(t *testing.T) {
 	}
 }
 
+// What comes from the environment stays there: a reviewer has another one, and what is
+// written is a file like the one that was read.
+func TestFormat(t *testing.T) {
+	const text = "service: a\nprofiles:\n  p: {budget: {ratio: 7%}}\ndependencies:\n  b: {extends: p, url: {env: B_URL}, health: {endpoint: {env: B_HEALTH}, min_success: 58%}}\n"
+	for _, url := range []string{"", "https://internal.example"} {
+		t.Setenv("B_URL", url)
+		r := clitest.Run(t, Command(), "", "format", clitest.File(t, "p.yaml", text))
+		for _, want := range []string{"url: {env: B_URL}\n", "endpoint: {env: B_HEALTH}\n", "ratio: 7%\n", "min_success: 58%\n"} {
+			if r.Code != cli.ExitOK || !strings.Contains(r.Out, want) {
+				t.Errorf("exit code %d, want %s: %s%s", r.Code, want, r.Out, r.Errors)
+			}
+		}
+		if again := clitest.Run(t, Command(), "", "format", clitest.File(t, "p.yaml", r.Out)); again.Out != r.Out {
+			t.Errorf("the second time: %s%s", again.Out, again.Errors)
+		}
+	}
+}
+
 // What cannot be exported is said by its name.
 func TestExportRefuses(t *testing.T) {
 	path := clitest.File(t, "p.yaml", passing+"consumers:\n  orders: {owner: a, dedup: 8d, dead_letter: {queue: q, alert: x}}\n")

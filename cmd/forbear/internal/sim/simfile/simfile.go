@@ -121,7 +121,7 @@ func (d *decoder) policy(c *storm.Client, path string) {
 // when it has only one dependency. FILE is relative to dir. The file has to
 // be free of faults, since a simulation of another policy would mislead.
 func Policy(dir, ref string) (forbear.Policy, error) {
-	name, dependency, named := strings.Cut(ref, "#")
+	name, dependency, _ := strings.Cut(ref, "#")
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
@@ -129,19 +129,10 @@ func Policy(dir, ref string) (forbear.Policy, error) {
 	if err != nil {
 		return forbear.Policy{}, err
 	}
-	// The usual policy file of a service has one dependency: naming it is
-	// optional then.
-	if !named {
-		if len(f.Dependencies) != 1 {
-			return forbear.Policy{}, fmt.Errorf("%s has %d dependencies: name one, as in %s#payments", name, len(f.Dependencies), ref)
-		}
-		// Waivers are the gate's affair: a simulation shows what the
-		// policy does.
-		dependency = f.Dependencies[0].Name
+	// Waivers are the gate's affair: a simulation shows what the policy does.
+	d, err := f.Choose(dependency)
+	if err != nil {
+		return forbear.Policy{}, err
 	}
-	p, ok := f.Policy(dependency)
-	if !ok {
-		return forbear.Policy{}, fmt.Errorf("%s has no dependency %q", name, dependency)
-	}
-	return p, nil
+	return d.Policy, nil
 }
