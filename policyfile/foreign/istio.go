@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -18,6 +19,7 @@ import (
 const (
 	istioRetries = 2
 	istioRetryOn = "connect-failure,refused-stream,unavailable,cancelled"
+	istioConnect = 10 * time.Second
 )
 
 // claimsIstio knows Istio's resources by their group, and the settings of a mesh by
@@ -158,8 +160,9 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 		at = policy.At
 	}
 	m.times(&d, x.says("timeout"), policy, at)
-	m.when(&d, policy, asked, at, x.bound())
-	m.rule(&d, to, namespaceOf(x.resource), at)
+	words := m.when(&d, policy, asked, at, x.bound())
+	rule := m.rule(&d, to, namespaceOf(x.resource), at)
+	connects(&d, words, policy.Get("perTryTimeout"), rule.Path("trafficPolicy", "connectionPool", "tcp", "connectTimeout"), istioConnect)
 	m.add(d)
 }
 
@@ -199,13 +202,12 @@ func (m *istioReader) times(d *policyfile.Dependency, timeout, policy *tree.Node
 	m.duration(d, "per_attempt", policy.Get("perTryTimeout"), &d.Policy.PerAttempt)
 }
 
-// when judges the conditions. Numbers among them are statuses, by which Istio adds
-// the word that lets Envoy read them.
-func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders, at policyfile.Position, bound bool) {
+// when judges the conditions, and returns them. Numbers among them are statuses, by which
+// Istio adds the word that lets Envoy read them.
+func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders, at policyfile.Position, bound bool) (words []string) {
 	on := policy.Get("retryOn")
 	at = placed(on, at)
 	codes := &tree.Node{Kind: tree.List, Items: asked.codes}
-	var words []string
 	for word := range strings.SplitSeq(cmp.Or(on.Text(), istioRetryOn)+asked.words, ",") {
 		word = strings.TrimSpace(word)
 		status, err := strconv.Atoi(word)
@@ -228,4 +230,5 @@ func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked en
 	if m.conditions(d, &tree.Node{Value: strings.Join(words, ","), At: at}, codes, bound) {
 		m.cannot(d, "R-5", "", "Istio has no setting by which Envoy heeds Retry-After, short of an EnvoyFilter")
 	}
+	return words
 }
