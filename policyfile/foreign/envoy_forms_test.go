@@ -80,3 +80,21 @@ func TestEnvoyRouteNames(t *testing.T) {
 		}
 	}
 }
+
+// R-5 is one finding a file, and it has the lines of all the routes.
+func TestEnvoyUnheededRoutes(t *testing.T) {
+	route := func(policy string) string {
+		return "  - {match: {prefix: /}, route: {cluster: a, timeout: 5s, retry_policy: {retry_on: " + policy + "}}}\n"
+	}
+	const head = "virtual_hosts:\n- name: v\n  domains: ['*']\n  routes:\n"
+	const heeded = "5xx, rate_limited_retry_back_off: {reset_headers: [{name: Retry-After}]}"
+	for _, tt := range []struct {
+		name, text, want string
+	}{
+		{"one", head + route("5xx") + route(heeded) + route("connect-failure"), "5 R-5 retry_after: Envoy does not heed Retry-After here: no rate_limited_retry_back_off names it\n"},
+		{"two", head + route("5xx") + route(heeded) + route("5xx"), "names it (and in line 7)\n"},
+		{"many", head + strings.Repeat(route("5xx"), 9), "names it (and in line 6, 7, 8, 9 and 4 more)\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("e.yaml", tt.text), []string{tt.want}, nil) })
+	}
+}
