@@ -33,7 +33,7 @@ func claimsIstio(n *tree.Node) bool {
 // istio reads VirtualServices and the DestinationRules beside them, which may
 // stand in other files. A rule is found by its host, as Istio finds it.
 func (r *reader) istio() {
-	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}, joined: map[*tree.Node]bool{}}
+	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}, joined: map[*tree.Node]bool{}, alone: map[string]bool{}}
 	for _, part := range r.parts {
 		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
 			m.mesh.add("", mesh)
@@ -63,6 +63,8 @@ type istioReader struct {
 	rules []*tree.Node // the DestinationRules
 	// joined are the rules that a route which retries is judged with.
 	joined map[*tree.Node]bool
+	// alone are the hosts, by file, that were noted to have no rule.
+	alone map[string]bool
 	// roots are the routes that delegate to a VirtualService, by its resource: what
 	// the delegate leaves out, they say.
 	roots map[*tree.Node]*tree.Node
@@ -76,17 +78,29 @@ func (m *istioReader) delegates(root *tree.Node) {
 			continue
 		}
 		namespace := cmp.Or(to.Get("namespace").Text(), namespaceOf(root))
-		found := false
-		for _, part := range m.parts {
-			n := part.Root
-			if n.Get("kind").Text() == "VirtualService" && n.Get("metadata").Get("name").Text() == to.Get("name").Text() && namespaceOf(n) == namespace {
-				m.roots[n], found = route, true
-			}
+		found := m.services(to.Get("name").Text(), func(in string) bool { return in == namespace })
+		if len(found) == 0 {
+			found = m.services(to.Get("name").Text(), func(in string) bool { return in == "" || namespace == "" })
 		}
-		if !found {
+		for _, n := range found {
+			m.roots[n] = route
+		}
+		if len(found) == 0 {
 			m.unjudged(to.At, "", "the VirtualService %s, to which this route delegates, is not in these files", to.Get("name").Text())
 		}
 	}
+}
+
+// services returns the VirtualServices of a name, by their namespaces. One that says none
+// is in the one that it is applied to.
+func (m *istioReader) services(name string, in func(namespace string) bool) (found []*tree.Node) {
+	for _, part := range m.parts {
+		n := part.Root
+		if n.Get("kind").Text() == "VirtualService" && n.Get("metadata").Get("name").Text() == name && in(namespaceOf(n)) {
+			found = append(found, n)
+		}
+	}
+	return found
 }
 
 func namespaceOf(root *tree.Node) string { return root.Get("metadata").Get("namespace").Text() }

@@ -77,7 +77,10 @@ func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace 
 	rule := m.find(d.At.File, d.Name, namespace)
 	if rule == nil {
 		d.Lacks = append(d.Lacks, "budget")
-		m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
+		if key := at.File + "\x00" + d.Name + "\x00" + d.Service; !m.alone[key] {
+			m.alone[key] = true
+			m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
+		}
 		return nil
 	}
 	m.joined[rule] = true
