@@ -114,6 +114,9 @@ type Dependency struct {
 	Route string `json:"-"`
 	// Lacks names what foreign software has no bound for, as "budget" and "total".
 	Lacks []string `json:"-"`
+	// Layer is the product that carries out the retries, where it is another than that
+	// of the file's format, or "".
+	Layer string `json:"-"`
 	// AtLeast says that there may be more attempts than Policy has: the adapter
 	// could not see all that decides it.
 	AtLeast bool `json:"-"`

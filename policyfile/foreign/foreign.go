@@ -47,7 +47,7 @@ type product struct {
 var products = []product{
 	{name: "grpc", claims: claimsGRPC, read: (*reader).grpc},
 	{name: "istio", claims: claimsIstio, read: (*reader).istio},
-	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
+	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy, beside: "istio"},
 	{name: "ingressnginx", claims: claimsIngress, read: (*reader).ingressNginx},
 	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: "gatewayapi"},
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
