@@ -134,6 +134,12 @@ func (r *reader) add(d policyfile.Dependency, judged ...string) {
 			continue
 		}
 		at, _ := d.Place(v.Field)
+		// Several routes may share a cluster, and so its budget.
+		if v.Field == "budget.ratio" && slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool {
+			return f.Field == v.Field && f.Position == at && f.Dependency == d.Name
+		}) {
+			continue
+		}
 		r.refuse(at, v.Rule, &d, v.Field, "%s %s", v.Field, v.Detail)
 		refused := r.result(d.At.File).Refused
 		refused[len(refused)-1].Value = d.Value(v.Field)
