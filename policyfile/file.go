@@ -114,8 +114,9 @@ type Dependency struct {
 	// Route tells several policies of foreign software for one dependency apart, as
 	// the name of a route does; "" in a policy file.
 	Route string `json:"-"`
-	// Layer tells apart the parts of foreign software that one call passes one after the
-	// other, and that each retry; "" where there is one.
+	// Layer names what retries, where that is not the product of the file's format as a
+	// whole: the product that carries it out, or one of several parts that a call passes one
+	// after the other. "" otherwise.
 	Layer string `json:"-"`
 	// Lacks names what foreign software has no bound for, as "budget" and "total".
 	Lacks []string `json:"-"`

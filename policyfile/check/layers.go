@@ -24,6 +24,8 @@ type unit struct {
 // layer, since a call goes through one of them.
 func (u *unit) layer() string {
 	switch {
+	case u.dep.Layer != "":
+		return u.dep.Layer
 	case u.source.File.Format == "":
 		return "forbear"
 	// Istio configures Envoy: a dump of a sidecar is the mesh once more.
@@ -32,8 +34,6 @@ func (u *unit) layer() string {
 	// Envoy Gateway carries out Gateway API: a rule has the retries of one of them.
 	case u.source.File.Format == "envoygateway":
 		return "gatewayapi"
-	case u.dep.Layer != "":
-		return u.source.File.Format + " " + u.dep.Layer
 	}
 	return u.source.File.Format
 }

@@ -247,3 +247,33 @@ func TestLayerThatMayRetry(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// An attempt that hangs is not retried where only failed connections are: their own
+// time-out decides on whether there is time for another.
+func TestConnections(t *testing.T) {
+	const (
+		route = "virtual_hosts: [{name: v, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: a, timeout: 6s, retry_policy: {retry_on: 'WORDS', num_retries: 2}}}]}]\nclusters: [{name: a, connect_timeout: 1s, circuit_breakers: {thresholds: [{retry_budget: {}}]}}]\n"
+		mesh  = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {hosts: [a], http: [{timeout: 12s, route: [{destination: {host: a}}], retries: {attempts: 2, retryOn: 'WORDS'}}]}\n---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a, trafficPolicy: {retryBudget: {}}}\n"
+	)
+	for _, tt := range []struct{ name, text, words, want string }{
+		{"Envoy", route, "connect-failure,refused-stream", "a 3 6s; "},
+		{"Envoy's requests", route, "connect-failure,reset", "a 3 6s; FC207 FC301"},
+		{"a time-out as long as the call", strings.Replace(route, "1s", "6s", 1), "connect-failure", "a 3 6s; FC207"},
+		{"no time-out of its own", strings.Replace(route, "connect_timeout: 1s", "type: EDS", 1), "connect-failure", "a 3 6s; "},
+		{"no time-out of its own, which is five seconds", strings.Replace(strings.Replace(route, "connect_timeout: 1s", "type: EDS", 1), "6s", "5s", 1), "connect-failure", "a 3 5s; FC207"},
+		{"Istio", mesh, "connect-failure,refused-stream", "a 3 12s; "},
+		{"Istio's requests", mesh, "connect-failure,503", "a 3 12s; FC207 FC301"},
+		{"Istio's default of ten seconds", strings.Replace(mesh, "12s", "10s", 1), "connect-failure", "a 3 10s; FC207"},
+		{"Istio's rule", strings.Replace(strings.Replace(mesh, "12s", "10s", 1), "{retryBudget", "{connectionPool: {tcp: {connectTimeout: 2s}}, retryBudget", 1), "connect-failure", "a 3 10s; "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			read := readText("a.yaml", strings.Replace(tt.text, "WORDS", tt.words, 1))
+			if err := read.Err(); err != nil {
+				t.Fatal(err)
+			}
+			if got := verdict(read); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}

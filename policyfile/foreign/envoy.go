@@ -179,8 +179,10 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	cluster, several := e.clusters.in(d.At.File, d.Name)
 	d.Service = serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
+		words := x.words(x.policy.Path("retry_on").Text())
 		e.envoyBudget(&d, cluster, several, x.action.Get("priority").Text(), place)
-		e.handshakes(&d, cluster, x.words(x.policy.Path("retry_on").Text())...)
+		e.handshakes(&d, cluster, words...)
+		connects(&d, words, perTryOf(x.policy), millis(cluster, "connect_timeout"), envoyConnect)
 	}
 	e.add(d)
 }

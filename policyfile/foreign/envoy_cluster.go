@@ -209,7 +209,6 @@ func (e *envoyReader) handshakes(d *policyfile.Dependency, cluster *tree.Node, w
 // tcp reads a TCP proxy that connects more than once. Nothing of the stream has been
 // sent by then, so that R-6 is held.
 func (e *envoyReader) tcp(n, attempts *tree.Node) {
-	const connect = 5 * time.Second // a cluster's default
 	to := n.Path("weighted_clusters", "clusters").List()
 	if len(to) == 0 {
 		to = []*tree.Node{n}
@@ -225,7 +224,7 @@ func (e *envoyReader) tcp(n, attempts *tree.Node) {
 		retries(&d, count-1, at)
 		cluster, _ := e.clusters.in(at.File, name)
 		d.Service = serviceOf(name, cluster)
-		d.Policy.PerAttempt = connect
+		d.Policy.PerAttempt = envoyConnect
 		e.duration(&d, "per_attempt", cluster.Path("connect_timeout"), &d.Policy.PerAttempt)
 		d.SetPlace("total", at)
 		d.Policy.Total = time.Duration(min(count, 1000)) * min(d.Policy.PerAttempt, time.Hour)

@@ -43,26 +43,31 @@ func (e *envoyReader) filter(root *tree.Node) {
 }
 
 // patched reads a patch to routes that stand elsewhere. A merge leaves what it does
-// not name as Istio has it: two retries, on Istio's own conditions, and the timeout
-// of the VirtualService.
+// not name as Istio has it: as the VirtualService beside it says, or two retries, on
+// Istio's own conditions.
 func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 	merges := slices.Contains([]string{"MERGE", ""}, patch.Get("patch").Get("operation").Text())
 	at := cmp.Or(x.policy, x.asked.on, x.asked.most).At
-	d := policyfile.Dependency{At: at, Protocol: "http", Route: root.Get("metadata").Get("name").Text() + " " + flat(patch.Get("match"))}
+	d := policyfile.Dependency{At: at, Protocol: "http", Layer: "istio", Route: root.Get("metadata").Get("name").Text() + " " + flat(patch.Get("match"))}
 	d.Name = patchedName(root, patch, x.action)
 	if d.Name == "" {
 		d.Name = "every route"
 		e.open(at, &d, "the patch does not say whose routes it concerns")
 	}
+	var below *tree.Node
+	if merges {
+		below = e.merged(d.Name, patch.Get("match").Get("routeConfiguration").Get("vhost").Get("route").Get("name").Text())
+	}
 	on := x.policy.Path("retry_on")
-	if on == nil && merges {
+	left := on == nil && x.asked.words == "" && below.Get("retries") != nil // to the VirtualService, which is judged itself
+	if on == nil && merges && !left {
 		x.asked.words += "," + istioRetryOn
 	}
-	if len(x.words(on.Text())) == 0 {
+	if len(x.words(on.Text())) == 0 && !left {
 		e.quiet(at)
 		return
 	}
-	written, absent := cmp.Or(x.asked.most, x.policy.Path("num_retries")), envoyRetries
+	written, absent := cmp.Or(x.asked.most, x.policy.Path("num_retries"), below.Get("retries").Get("attempts")), envoyRetries
 	if merges {
 		absent = istioRetries
 	}
@@ -71,27 +76,63 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 	if written == nil && merges && count > 0 {
 		e.open(at, &d, "the patch leaves the number of retries as the route has it: %d, unless a VirtualService says otherwise", absent)
 	}
-	e.patchedTimes(&d, x, merges)
-	e.envoyConditions(&d, x)
+	e.patchedTimes(&d, x, merges, below)
+	if !left {
+		e.envoyConditions(&d, x)
+	} else if x.policy.Path("rate_limited_retry_back_off") != nil {
+		e.retryAfter(&d, x.policy)
+	}
 	cluster, several := e.clusters.in(at.File, withoutPort(d.Name))
 	d.Service = serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
 		e.envoyBudget(&d, cluster, several, "", place)
 		e.handshakes(&d, cluster, x.words(x.policy.Path("retry_on").Text())...)
 	}
-	e.add(d)
+	var said []string // and judged where the VirtualService says it
+	if written != nil && written == below.Get("retries").Get("attempts") {
+		said = append(said, "max_retries")
+	}
+	if x.action.Path("timeout") == nil && below.Get("timeout") != nil {
+		said = append(said, "total")
+	}
+	e.add(d, said...)
 }
 
-// patchedTimes is envoyTimes for a patch, which may leave the timeout to the route.
-func (e *envoyReader) patchedTimes(d *policyfile.Dependency, x *envoyRoute, merges bool) {
+// merged returns the route of a VirtualService that a patch to a virtual host is merged
+// into, or nil: the only one to that host, or the one of that name.
+func (e *envoyReader) merged(vhost, name string) (found *tree.Node) {
+	host := hostIn(withoutPort(vhost), "")
+	for _, part := range e.beside {
+		for _, route := range part.Root.Get("spec").Get("http").List() {
+			for _, to := range route.Get("route").List() {
+				if !hostIn(to.Get("destination").Get("host").Text(), namespaceOf(part.Root)).same(host) || name != "" && route.Get("name").Text() != name {
+					continue
+				}
+				if found != nil && found != route {
+					return nil
+				}
+				found = route
+			}
+		}
+	}
+	return found
+}
+
+// patchedTimes is envoyTimes for a patch, which may leave the timeout to the route below
+// it.
+func (e *envoyReader) patchedTimes(d *policyfile.Dependency, x *envoyRoute, merges bool, below *tree.Node) {
 	if !merges || x.action.Path("timeout") != nil {
 		e.envoyTimes(d, x.action, x.policy, d.At)
 		return
 	}
-	d.Lacks = append(d.Lacks, "total.missing")
-	e.unjudged(d.At, d.Name, "the patch leaves the route's timeout as it is: what bounds the call and its retries is not judged")
+	if e.duration(d, "total", below.Get("timeout"), &d.Policy.Total); d.Policy.Total == 0 {
+		d.Lacks = append(d.Lacks, "total.missing")
+	}
+	if below == nil {
+		e.unjudged(d.At, d.Name, "the patch leaves the route's timeout as it is: what bounds the call and its retries is not judged")
+	}
 	back := x.policy.Path("retry_back_off")
-	e.envoyWaits(d, x.policy.Path("per_try_timeout"), back.Path("base_interval"), back.Path("max_interval"), d.At)
+	e.envoyWaits(d, cmp.Or(x.policy.Path("per_try_timeout"), below.Get("retries").Get("perTryTimeout")), back.Path("base_interval"), back.Path("max_interval"), d.At)
 }
 
 // patchedName names what a patch concerns: the cluster that it says, the virtual host

@@ -80,3 +80,42 @@ func TestEnvoyRouteNames(t *testing.T) {
 		}
 	}
 }
+
+// R-5 is one finding a file, and it has the lines of all the routes.
+func TestEnvoyUnheededRoutes(t *testing.T) {
+	route := func(policy string) string {
+		return "  - {match: {prefix: /}, route: {cluster: a, timeout: 5s, retry_policy: {retry_on: " + policy + "}}}\n"
+	}
+	const head = "virtual_hosts:\n- name: v\n  domains: ['*']\n  routes:\n"
+	const heeded = "5xx, rate_limited_retry_back_off: {reset_headers: [{name: Retry-After}]}"
+	for _, tt := range []struct {
+		name, text, want string
+	}{
+		{"one", head + route("5xx") + route(heeded) + route("connect-failure"), "5 R-5 retry_after: Envoy does not heed Retry-After here: no rate_limited_retry_back_off names it\n"},
+		{"two", head + route("5xx") + route(heeded) + route("5xx"), "names it (and in line 7)\n"},
+		{"many", head + strings.Repeat(route("5xx"), 9), "names it (and in line 6, 7, 8, 9 and 4 more)\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("e.yaml", tt.text), []string{tt.want}, nil) })
+	}
+}
+
+// What a patch leaves alone is as the VirtualService beside it has it.
+func TestEnvoyFilterBesideVirtualService(t *testing.T) {
+	const (
+		vhost  = "match: {routeConfiguration: {vhost: {name: 'payments.shop.svc.cluster.local:80'NAMED}}}, "
+		filter = "---\napiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nmetadata: {name: f, namespace: shop}\nspec:\n  configPatches:\n  - {applyTo: HTTP_ROUTE, " + vhost + "patch: {operation: MERGE, value: {route: {retry_policy: {PATCH}}}}}\n"
+	)
+	for _, tt := range []struct{ name, named, retries, patch, want string }{
+		{"all of it", "", "timeout: 5s, retries: {attempts: 4, retryOn: connect-failure}", "retry_host_predicate: [], rate_limited_retry_back_off: {reset_headers: [{name: retry-after}]}", "payments.shop.svc.cluster.local:80: 4 retries;-unjudged the patch;-R-6"},
+		{"the conditions", "", "timeout: 5s, retries: {attempts: 4, retryOn: connect-failure}", "num_retries: 1", "payments.shop.svc.cluster.local:80: 1 retries;-R-6"},
+		{"its own conditions", "", "timeout: 5s, retries: {attempts: 4, retryOn: connect-failure}", "retry_on: reset", "payments.shop.svc.cluster.local:80: 4 retries;R-6 methods"},
+		{"of that name", ", route: {name: a}", "name: a, timeout: 5s, retries: {attempts: 4, retryOn: connect-failure}", "num_retries: 1", "-unjudged the patch;-R-6"},
+		{"of another name", ", route: {name: b}", "name: a, timeout: 5s, retries: {attempts: 4, retryOn: connect-failure}", "num_retries: 1", "unjudged the patch leaves the route's timeout"},
+		{"that says nothing", "", "timeout: 5s", "retry_host_predicate: []", "payments.shop.svc.cluster.local:80: 2 retries at least;unjudged the patch leaves the number"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := istioService(toPayments+", "+tt.retries) + strings.NewReplacer("NAMED", tt.named, "PATCH", tt.patch).Replace(filter)
+			expect(t, judged(t, "f.yaml", text), strings.Split(tt.want, ";"))
+		})
+	}
+}

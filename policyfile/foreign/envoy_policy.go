@@ -10,12 +10,13 @@ import (
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
 )
 
-// The defaults of Envoy's route and of its RetryPolicy. A file that leaves a
+// The defaults of Envoy's route, of its RetryPolicy and of a cluster. A file that leaves a
 // field out gets these, and is judged by them.
 const (
 	envoyTimeout = 15 * time.Second
 	envoyBase    = 25 * time.Millisecond
 	envoyRetries = 1
+	envoyConnect = 5 * time.Second
 	envoyPercent = 20.0
 	envoyFloor   = 3
 	// envoyReset is the longest Retry-After that rate_limited_retry_back_off obeys.
@@ -105,7 +106,7 @@ func (e *envoyReader) envoyConditions(d *policyfile.Dependency, x *envoyRoute) {
 		e.retryAfter(d, x.policy)
 	}
 	if !x.removes("x-envoy-max-retries") {
-		e.cannot(d, "R-2", "", "callers that Envoy takes for internal may ask for any number of retries, by x-envoy-max-retries")
+		e.cannot(d, "R-2", "", "callers that Envoy takes for internal may ask for any number of retries, by x-envoy-max-retries: request_headers_to_remove takes it away")
 	}
 }
 
@@ -208,9 +209,13 @@ func (r *reader) envoyTimes(d *policyfile.Dependency, action, policy *tree.Node,
 		r.refuse(timeout.At, "R-3", d, "total.missing", "timeout %s switches the route's timeout off", timeout.Value)
 	}
 	back := policy.Path("retry_back_off")
-	// An attempt during which nothing comes ends by the idle timeout.
-	perTry := cmp.Or(millis(policy, "per_try_timeout"), policy.Path("per_try_idle_timeout"))
-	r.envoyWaits(d, perTry, back.Path("base_interval"), back.Path("max_interval"), at)
+	r.envoyWaits(d, perTryOf(policy), back.Path("base_interval"), back.Path("max_interval"), at)
+}
+
+// perTryOf is what bounds an attempt. One during which nothing comes ends by the idle
+// timeout.
+func perTryOf(policy *tree.Node) *tree.Node {
+	return cmp.Or(millis(policy, "per_try_timeout"), policy.Path("per_try_idle_timeout"))
 }
 
 // millis reads a duration that Envoy's first API had in milliseconds.
@@ -240,4 +245,16 @@ func (r *reader) envoyWaits(d *policyfile.Dependency, perTry, base, most *tree.N
 	// Envoy's documented default: ten times the base.
 	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
 	r.duration(d, "backoff.cap", most, &d.Policy.Backoff.Cap)
+}
+
+// connects is for a policy that retries nothing but failed connections, and has no
+// time-out for an attempt: one that hangs later is not retried, so that it takes no
+// retry's time. absent is the connection's time-out where none is written.
+func connects(d *policyfile.Dependency, words []string, perTry, timeout *tree.Node, absent time.Duration) {
+	if t, ok := timeout.Span(); ok {
+		absent = t
+	}
+	if perTry == nil && absent < d.Policy.Total && !slices.ContainsFunc(words, func(w string) bool { means, known := envoyWords[w]; return !known || means != 0 }) {
+		unbounded(d)
+	}
 }

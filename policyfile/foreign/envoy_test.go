@@ -246,3 +246,12 @@ func TestEnvoyHandshakes(t *testing.T) {
 		}
 	}
 }
+
+// A cluster's share is one finding, however many routes go to it.
+func TestEnvoyShareOfOneCluster(t *testing.T) {
+	text := "virtual_hosts: [{name: v, domains: ['*'], retry_policy: {retry_on: connect-failure}, routes: [{match: {prefix: /a}, route: {cluster: a}}, {match: {prefix: /b}, route: {cluster: a}}]}]\n" +
+		"clusters: [{name: a, circuit_breakers: {thresholds: [{retry_budget: {budget_percent: {value: 40}}}]}}]\n"
+	if got := strings.Count(strings.Join(judged(t, "e.yaml", text), "\n"), "R-7 budget.ratio"); got != 1 {
+		t.Errorf("%d findings", got)
+	}
+}

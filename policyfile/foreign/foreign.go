@@ -48,7 +48,7 @@ type product struct {
 var products = []product{
 	{name: "grpc", claims: claimsGRPC, own: ownGRPC, read: (*reader).grpc},
 	{name: "istio", claims: claimsIstio, own: ownIstio, read: (*reader).istio},
-	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy},
+	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy, beside: "istio"},
 	{name: "ingressnginx", claims: claimsIngress, own: ownIngress, read: (*reader).ingressNginx},
 	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: "gatewayapi"},
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},

@@ -48,7 +48,7 @@ func (r *reader) grpc() {
 				}
 				twice[name.route] = true
 				name.route = strings.TrimSpace(name.route + choice)
-				r.grpcMethod(name, method, throttling)
+				r.grpcMethod(name, method, root, throttling)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func grpcChoice(n *tree.Node) (choice string) {
 
 // grpcMethod reads what a method config says for one of its names. One without a
 // policy does not retry.
-func (r *reader) grpcMethod(name grpcName, n, throttling *tree.Node) {
+func (r *reader) grpcMethod(name grpcName, n, root, throttling *tree.Node) {
 	d := policyfile.Dependency{Name: name.route, Route: name.route, Service: name.service, At: n.At, Protocol: "grpc"}
 	d.Name, _, _ = strings.Cut(name.route, " ")
 	d.Policy.Kind = forbear.GRPC
@@ -100,6 +100,11 @@ func (r *reader) grpcMethod(name grpcName, n, throttling *tree.Node) {
 		r.quiet(n.At)
 		return
 	}
+	if tokens := throttling.Path("max_tokens"); policy != hedging && grpcStifled(tokens) {
+		r.grpcNote(tokens.At, "maxTokens "+tokens.Text()+" lets no retry pass: one failure takes the bucket to half of it (gRFC A6)")
+		r.quiet(n.At)
+		return
+	}
 	v := policy.Path("max_attempts")
 	m, _ := v.Number()
 	if m > grpcMaxAttempts {
@@ -114,8 +119,22 @@ func (r *reader) grpcMethod(name grpcName, n, throttling *tree.Node) {
 	r.grpcTimes(&d, n, policy)
 	r.grpcCodes(&d, policy.Path(codes))
 	r.grpcWrites(&d, name, policy.At)
-	r.throttling(&d, throttling, policy.At)
+	r.throttling(&d, root, throttling)
 	r.add(d)
+}
+
+// grpcStifled reports whether a bucket of so many tokens lets no retry pass: it does while
+// more than half of them are there, and the failure has taken one.
+func grpcStifled(tokens *tree.Node) bool {
+	n, ok := tokens.Number()
+	return ok && n-1 <= n/2
+}
+
+// grpcNote notes once a file what is about all of a service config.
+func (r *reader) grpcNote(at policyfile.Position, message string) {
+	if !slices.ContainsFunc(r.result(at.File).File.Unjudged, func(f *policyfile.Fault) bool { return f.Position == at }) {
+		r.unjudged(at, "", "%s", message)
+	}
 }
 
 // grpcWaits reads the backoff. gRFC A6 fixes the jitter, and no setting changes it.
@@ -181,9 +200,11 @@ func (r *reader) grpcCodes(d *policyfile.Dependency, n *tree.Node) {
 // throttling reads the token bucket as a budget: each success earns
 // tokenRatio of a retry, which is a share of the successful calls. The
 // bucket's size bounds a burst and is not judged.
-func (r *reader) throttling(d *policyfile.Dependency, n *tree.Node, at policyfile.Position) {
+func (r *reader) throttling(d *policyfile.Dependency, root, n *tree.Node) {
 	if n == nil {
-		r.refuse(at, "R-7", d, "budget", "no retryThrottling: every failed call is sent again")
+		d.Lacks = append(d.Lacks, "budget")
+		every := policyfile.Dependency{Name: "every method", At: root.At}
+		r.once(root.At, "R-7", &every, "budget", "no retryThrottling: every failed call of this service config is sent again")
 		return
 	}
 	share := n.Path("token_ratio")

@@ -14,13 +14,13 @@ import (
 var (
 	reads = []string{
 		"Get", "List", "Watch", "Search", "Read", "Fetch", "Query", "Count", "Lookup", "Find", "Check", "Describe", "Show", "Test", "Ping",
-		"Validate", "Exists", "Has", "Is", "Download", "Export", "Resolve", "Discover", "Explain", "Estimate", "Preview", "Subscribe",
+		"Validate", "Exists", "Has", "Is", "Download", "Export", "Resolve", "Discover", "Explain", "Estimate", "Preview", "Subscribe", "Listen",
 	}
 	replaces = []string{"Put", "Set", "Delete", "Remove", "Replace", "Upsert", "Overwrite", "Clear", "Unset", "Revoke", "Cancel", "Acknowledge"}
 	writes   = []string{
 		"Create", "Add", "Append", "Insert", "Update", "Patch", "Modify", "Post", "Charge", "Send", "Publish", "Transfer", "Pay", "Refund",
 		"Capture", "Submit", "Place", "Enqueue", "Push", "Increment", "Decrement", "Withdraw", "Deposit", "Debit", "Credit", "Purchase",
-		"Buy", "Book", "Reserve", "Notify", "Emit", "Issue", "Invite",
+		"Buy", "Book", "Reserve", "Write", "Mutate", "Notify", "Emit", "Issue", "Invite",
 	}
 	// manners say how a method does what the next word says.
 	manners = []string{"Batch", "Bulk", "Multi", "Mass", "Stream", "Streaming", "Async"}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/policyfile/internal/tree"
@@ -18,6 +19,7 @@ import (
 const (
 	istioRetries = 2
 	istioRetryOn = "connect-failure,refused-stream,unavailable,cancelled"
+	istioConnect = 10 * time.Second
 )
 
 // istioKinds are those of Istio's resources, of which only the first two say anything of
@@ -42,7 +44,7 @@ func ownIstio(n *tree.Node) (own []*tree.Node) {
 // istio reads VirtualServices and the DestinationRules beside them, which may
 // stand in other files. A rule is found by its host, as Istio finds it.
 func (r *reader) istio() {
-	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}, joined: map[*tree.Node]bool{}}
+	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}, joined: map[*tree.Node]bool{}, alone: map[string]bool{}}
 	for _, part := range r.parts {
 		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
 			m.mesh.add("", mesh)
@@ -72,6 +74,8 @@ type istioReader struct {
 	rules []*tree.Node // the DestinationRules
 	// joined are the rules that a route which retries is judged with.
 	joined map[*tree.Node]bool
+	// alone are the hosts, by file, that were noted to have no rule.
+	alone map[string]bool
 	// roots are the routes that delegate to a VirtualService, by its resource: what
 	// the delegate leaves out, they say.
 	roots map[*tree.Node]*tree.Node
@@ -85,17 +89,29 @@ func (m *istioReader) delegates(root *tree.Node) {
 			continue
 		}
 		namespace := cmp.Or(to.Get("namespace").Text(), namespaceOf(root))
-		found := false
-		for _, part := range m.parts {
-			n := part.Root
-			if n.Get("kind").Text() == "VirtualService" && n.Get("metadata").Get("name").Text() == to.Get("name").Text() && namespaceOf(n) == namespace {
-				m.roots[n], found = route, true
-			}
+		found := m.services(to.Get("name").Text(), func(in string) bool { return in == namespace })
+		if len(found) == 0 {
+			found = m.services(to.Get("name").Text(), func(in string) bool { return in == "" || namespace == "" })
 		}
-		if !found {
+		for _, n := range found {
+			m.roots[n] = route
+		}
+		if len(found) == 0 {
 			m.unjudged(to.At, "", "the VirtualService %s, to which this route delegates, is not in these files", to.Get("name").Text())
 		}
 	}
+}
+
+// services returns the VirtualServices of a name, by their namespaces. One that says none
+// is in the one that it is applied to.
+func (m *istioReader) services(name string, in func(namespace string) bool) (found []*tree.Node) {
+	for _, part := range m.parts {
+		n := part.Root
+		if n.Get("kind").Text() == "VirtualService" && n.Get("metadata").Get("name").Text() == name && in(namespaceOf(n)) {
+			found = append(found, n)
+		}
+	}
+	return found
 }
 
 func namespaceOf(root *tree.Node) string { return root.Get("metadata").Get("namespace").Text() }
@@ -169,8 +185,9 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 		at = policy.At
 	}
 	m.times(&d, x.says("timeout"), policy, at)
-	m.when(&d, policy, asked, at, x.bound())
-	m.rule(&d, to, namespaceOf(x.resource), at)
+	words := m.when(&d, policy, asked, at, x.bound())
+	rule := m.rule(&d, to, namespaceOf(x.resource), at)
+	connects(&d, words, policy.Get("perTryTimeout"), rule.Path("trafficPolicy", "connectionPool", "tcp", "connectTimeout"), istioConnect)
 	m.add(d)
 }
 
@@ -210,13 +227,12 @@ func (m *istioReader) times(d *policyfile.Dependency, timeout, policy *tree.Node
 	m.duration(d, "per_attempt", policy.Get("perTryTimeout"), &d.Policy.PerAttempt)
 }
 
-// when judges the conditions. Numbers among them are statuses, by which Istio adds
-// the word that lets Envoy read them.
-func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders, at policyfile.Position, bound bool) {
+// when judges the conditions, and returns them. Numbers among them are statuses, by which
+// Istio adds the word that lets Envoy read them.
+func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked envoyHeaders, at policyfile.Position, bound bool) (words []string) {
 	on := policy.Get("retryOn")
 	at = placed(on, at)
 	codes := &tree.Node{Kind: tree.List, Items: asked.codes}
-	var words []string
 	for word := range strings.SplitSeq(cmp.Or(on.Text(), istioRetryOn)+asked.words, ",") {
 		word = strings.TrimSpace(word)
 		status, err := strconv.Atoi(word)
@@ -239,4 +255,5 @@ func (m *istioReader) when(d *policyfile.Dependency, policy *tree.Node, asked en
 	if m.conditions(d, &tree.Node{Value: strings.Join(words, ","), At: at}, codes, bound) {
 		m.cannot(d, "R-5", "", "Istio has no setting by which Envoy heeds Retry-After, short of an EnvoyFilter")
 	}
+	return words
 }

@@ -72,18 +72,22 @@ func (m *istioReader) find(file, name, namespace string) (found *tree.Node) {
 }
 
 // rule reads what the DestinationRule says about budget and TLS, for each subset that
-// a route goes to.
-func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace string, at policyfile.Position) {
+// a route goes to, and returns its spec.
+func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace string, at policyfile.Position) (spec *tree.Node) {
 	rule := m.find(d.At.File, d.Name, namespace)
 	if rule == nil {
 		d.Lacks = append(d.Lacks, "budget")
-		m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
-		return
+		if key := at.File + "\x00" + d.Name + "\x00" + d.Service; !m.alone[key] {
+			m.alone[key] = true
+			m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
+		}
+		return nil
 	}
 	m.joined[rule] = true
 	for _, t := range to {
 		m.subset(d, rule.Get("spec"), t.Get("destination"))
 	}
+	return rule.Get("spec")
 }
 
 // otherRules judges the certificates of rules by themselves: a host has them without a

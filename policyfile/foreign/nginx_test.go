@@ -148,6 +148,8 @@ func TestNginxKept(t *testing.T) {
 		{"closed", some + "server { proxy_set_header Connection close; location / { proxy_pass http://a; } }", []string{"a [] x1, "}, []string{"kept"}},
 		{"none", "upstream a { server 10.0.0.1; keepalive 0; }\nserver { location / { proxy_pass http://a; } }", []string{"a [] x1, "}, []string{"kept"}},
 		{"an address", "server { location / { proxy_pass http://10.0.0.1; } }", []string{"x1, "}, []string{"kept"}},
+		{"a variable that may be an upstream", plain + "server { proxy_next_upstream_tries 2; location / { proxy_pass http://$pool; } }", []string{"$pool [] x2 at least"}, nil},
+		{"a variable where there is none", "server { proxy_next_upstream_tries 2; location / { proxy_pass http://$pool; } }", []string{"$pool [] x2, "}, []string{"kept"}},
 		{"gRPC", some + "server { location / { grpc_pass a; } }", []string{kept}, nil},
 		{"FastCGI", some + "server { location / { fastcgi_keep_conn on; fastcgi_pass a; } location /b { fastcgi_pass a; } }", []string{kept, "x1, "}, nil},
 		{"uwsgi", some + "server { location / { uwsgi_pass a; } }", []string{"a [] x1, "}, []string{"kept"}},

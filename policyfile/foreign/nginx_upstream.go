@@ -139,11 +139,24 @@ func (w *nginxWalk) upstream(host string, stream bool) *nginxUpstream {
 		return &nginxUpstream{servers: 1, open: "is an upstream of several files, of which none can be told to be meant"}
 	case strings.Contains(host, "$"):
 		w.variable = true
-		return &nginxUpstream{servers: 1, open: "is not known before nginx runs"}
+		return &nginxUpstream{servers: 1, open: "is not known before nginx runs", explicit: w.keepsSome()}
 	case !isAddress(hostOnly(host)):
 		return &nginxUpstream{servers: 1, named: true, open: "is a name and may have several addresses"}
 	}
 	return &nginxUpstream{servers: 1}
+}
+
+// keepsSome reports whether there is an upstream that connections may be kept to: a variable
+// may mean any of them.
+func (w *nginxWalk) keepsSome() bool {
+	for _, root := range w.roots {
+		for _, u := range root.upstreams {
+			if u.keepalive != "0" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // changed is u, of which more is open when its servers may be changed.

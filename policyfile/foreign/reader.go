@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type reader struct {
 	beside  []Part   // of the product that this one is read with
 	names   []string // of the files, in order
 	results map[string]*Result
+	unheard map[string][]int // lines of a file where Retry-After is not heeded, but the first
 }
 
 // result returns what is known of a file. Format marks it: check judges what the
@@ -61,11 +63,41 @@ func (r *reader) cannot(d *policyfile.Dependency, rule, field, format string, ar
 }
 
 // unheeded records once a file that Retry-After is not heeded where a setting would see
-// to it.
+// to it. The finding has the lines of the other places.
 func (r *reader) unheeded(d *policyfile.Dependency, at policyfile.Position, format string, args ...any) {
-	if !slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool { return f.Rule == "R-5" }) {
+	file := d.At.File
+	i := slices.IndexFunc(r.result(file).Refused, func(f *policyfile.Fault) bool { return f.Rule == "R-5" })
+	if i < 0 {
 		r.refuse(at, "R-5", d, "retry_after", format, args...)
+		return
 	}
+	f := r.result(file).Refused[i]
+	if at.Line == f.Line || slices.Contains(r.unheard[file], at.Line) {
+		return
+	}
+	const most = 4
+	base := strings.TrimSuffix(f.Message, alsoIn(r.unheard[file], most))
+	if r.unheard == nil {
+		r.unheard = map[string][]int{}
+	}
+	r.unheard[file] = append(r.unheard[file], at.Line)
+	f.Message = base + alsoIn(r.unheard[file], most)
+}
+
+// alsoIn names the lines that a finding is about besides its own, the first of them.
+func alsoIn(lines []int, most int) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	var named []string
+	for _, line := range lines[:min(most, len(lines))] {
+		named = append(named, strconv.Itoa(line))
+	}
+	more := ""
+	if n := len(lines) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf(" (and in line %s%s)", strings.Join(named, ", "), more)
 }
 
 // unjudged records what an adapter cannot judge. It is shown as FC001, so
@@ -104,6 +136,12 @@ func (r *reader) add(d policyfile.Dependency, judged ...string) {
 			continue
 		}
 		at, _ := d.Place(v.Field)
+		// Several routes may share a cluster, and so its budget.
+		if v.Field == "budget.ratio" && slices.ContainsFunc(r.result(d.At.File).Refused, func(f *policyfile.Fault) bool {
+			return f.Field == v.Field && f.Position == at && f.Dependency == d.Name
+		}) {
+			continue
+		}
 		r.refuse(at, v.Rule, &d, v.Field, "%s %s", v.Field, v.Detail)
 		refused := r.result(d.At.File).Refused
 		refused[len(refused)-1].Value = d.Value(v.Field)

@@ -154,7 +154,7 @@ func (m *traefikMesh) join() (used []bool) {
 			}
 			// A second one in the same router sends again all that the first one sends.
 			if used[at] {
-				retry.users[i].Layer = name
+				retry.users[i].Layer = "traefik " + name
 			}
 			used[at] = true
 		}
