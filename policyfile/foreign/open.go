@@ -265,10 +265,12 @@ func (o *opener) unparsed(called string, err error, data []byte, in frame, depth
 		if bytes.Contains(data, []byte("<%")) {
 			message = isERB
 		}
-		// The first line that is an action is what keeps it from being parsed.
+		// A line that is an action by itself may stand before the one where YAML gave up.
 		number := 0
 		for line := range bytes.Lines(data) {
-			number++
+			if number++; number >= fault.Line {
+				break
+			}
 			if line = bytes.TrimLeft(line, " \t"); template(line[:min(len(line), 2)]) {
 				fault = &policyfile.Fault{Position: policyfile.Position{Line: number}}
 				break

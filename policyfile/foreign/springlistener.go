@@ -64,14 +64,16 @@ func (r *reader) springRabbit(doc springDoc, kind string) {
 // springKafka reads retry topics, behind which Spring Kafka has a dead-letter topic.
 // Without them its error handler decides, which is code or the default.
 func (r *reader) springKafka(doc springDoc) {
+	topics := springTrue(doc.scope.get("spring", "kafka", "retry", "topic", "enabled"), false)
 	t, ok := doc.boot("kafka retry topic", forbear.Event, "spring", "kafka", "retry", "topic")
-	if !ok || !springTrue(t.s.get("enabled"), false) {
+	if !ok || !topics {
 		kafka := doc.scope[0].Fold("spring", "kafka")
 		listener := kafka.Fold("listener")
 		if listener == nil {
 			listener = kafka.Fold("consumer")
 		}
-		if listener.Map() && !springTrue(doc.scope.get("spring", "kafka", "retry", "topic", "enabled"), false) {
+		// The consumers of Spring Cloud Stream take these settings over, and do otherwise.
+		if listener.Map() && !topics && doc.scope.get("spring", "cloud", "stream", "bindings") == nil {
 			r.unjudged(listener.At, "", "a message that a listener of Kafka fails on is tried 10 times without a wait, and then skipped (R-1, R-8), unless the code has an error handler or retry topics")
 		}
 		return
@@ -105,7 +107,9 @@ func (r *reader) springStream(doc springDoc) {
 	}
 	for _, p := range doc.scope[0].Fold(append(path, "bindings")...).Fields() {
 		at := p.Value.Fold("consumer")
-		if at == nil && p.Value.Map() && (streamInput.MatchString(p.Key) || p.Value.Fold("group") != nil) {
+		// What holds for every profile has been read.
+		fresh := doc.scope[1:].get(append(path, "bindings", p.Key)...) == nil
+		if at == nil && fresh && p.Value.Map() && (streamInput.MatchString(p.Key) || p.Value.Fold("group") != nil) {
 			at = p.Value
 		}
 		if at.Map() {

@@ -61,13 +61,14 @@ func TestStatesThatLoop(t *testing.T) {
 	}
 }
 
-// A file with ERB whose lines are no YAML says how it can be checked.
-func TestERB(t *testing.T) {
+// A template whose lines are no YAML says how it can be checked, at the first of them.
+func TestTemplates(t *testing.T) {
 	const text = ":queues:\n<% if ENV['Q'] %>\n  - <%= ENV['Q'] %>\n<% end %>\n"
 	const want = "a template: render it with erb, and check what comes out"
 	if opened := Open("sidekiq.yml", []byte(text), ""); opened.Why != want {
 		t.Errorf("got %q, want %q", opened.Why, want)
 	}
 	holds(t, said("sidekiq.yml", text+":max_retries: 7\n"), []string{"fault 2: " + want}, nil)
+	holds(t, said("t.yaml", "a: {{ .retries }}: b\n{{ if .c }}\nd: 1\n{{ end }}\n"), []string{"fault 1: a template"}, nil)
 	holds(t, said("sidekiq.yml", ":concurrency: <%= ENV['N'] || 5 %>\n:max_retries: <%= ENV['R'] || 9 %>\n"), []string{`max_retries "<%= ENV['R'] || 9 %>" is no number`}, []string{"fault"})
 }
