@@ -58,6 +58,7 @@ func TestHAProxy(t *testing.T) {
 		{"in one of two frontends", on("frontend f\n  http-request disable-l7-retry if { method POST PATCH }\n  default_backend a\nfrontend g\n  use_backend a if { path /a }\n"), "a 2 14s; FC301"},
 		{"in one of two frontends, of which one computes its backend", on("frontend f\n  http-request disable-l7-retry if { method POST PATCH }\n  default_backend a\nfrontend g\n  use_backend %[path]\n"), "a 2 14s; FC301"},
 		{"in one of a frontend and a section that is both", on("frontend f\n  http-request disable-l7-retry if { method POST PATCH }\n  default_backend a\nlisten l\n  use_backend a\n"), "a 2 14s; FC301"},
+		{"in a frontend, under a condition of the file", on("frontend f\n.if defined(X)\n  http-request disable-l7-retry if { method POST PATCH }\n.endif\n  default_backend a\n"), "a 2 14s; FC301"},
 		{"in the frontend of another backend", on("frontend f\n  http-request disable-l7-retry if { method POST PATCH }\n  default_backend b\n"), "a 2 14s; FC301"},
 		{"by the defaults of a frontend", "defaults g\n  mode http\n  http-request disable-l7-retry if { method POST PATCH }\n" + on("frontend f from g\n  default_backend a\n"), "a 2 14s; "},
 		{"methods that have to hold at once", on("  http-request disable-l7-retry if METH_POST METH_PUT\n"), "a 2 14s; FC301"},

@@ -22,7 +22,9 @@ func (t truth) not() truth { return certain - t }
 // from being repeated, or does not arrive at a server: by the backend's own rules, or by
 // those of every frontend that passes requests on to it.
 func (p *proxy) guarded(method string) bool {
-	return p.guards(method) || len(p.from) > 0 && !slices.ContainsFunc(p.from, func(f *proxy) bool { return !f.guards(method) })
+	return p.guards(method) || len(p.from) > 0 && !slices.ContainsFunc(p.from, func(f *proxy) bool {
+		return f.either.Line > 0 || !f.guards(method)
+	})
 }
 
 // guards is guarded for a section's own rules. Conditions that are not understood are
