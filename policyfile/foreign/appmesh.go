@@ -38,13 +38,13 @@ func claimsAppMesh(n *tree.Node) bool {
 // router.
 func (r *reader) appMesh() {
 	services := named{}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		if part.Root.Get("kind").Text() == "VirtualService" {
 			ref := part.Root.Get("spec").Get("provider").Get("virtualRouter").Get("virtualRouterRef")
-			services.add(kubeService(ref.Get("name").Text(), refNamespace(ref, part.Root), part.Root.At).Name, part.Root)
+			services.add(part, kubeService(ref.Get("name").Text(), refNamespace(ref, part.Root), part.Root.At).Name, part.Root)
 		}
 	}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		n := part.Root
 		if n.Get("apiVersion") == nil {
 			r.appMeshRoute(n)
@@ -54,7 +54,7 @@ func (r *reader) appMesh() {
 		for _, route := range n.Get("spec").Get("routes").List() {
 			d := kubeService(n.Get("metadata").Get("name").Text(), refNamespace(nil, n), route.At)
 			d.Route = title(n) + " " + route.Get("name").Text()
-			if service, _ := services.in(part.Name, d.Name); service != nil {
+			if service, _ := services.in(part, d.Name); service != nil {
 				d.Service = service.Get("spec").Get("awsName").Text()
 			}
 			r.appMeshKinds(d, route)

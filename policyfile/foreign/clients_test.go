@@ -14,7 +14,13 @@ func said(name, text string) string {
 	for _, f := range opened.Faults {
 		fmt.Fprintf(&b, "fault %d: %s\n", f.Line, f.Message)
 	}
-	for _, result := range Read(opened.Parts) {
+	return b.String() + saidOf(Read(opened.Parts))
+}
+
+// saidOf lists the units, the findings and the notes of results.
+func saidOf(results []Result) string {
+	var b strings.Builder
+	for _, result := range results {
 		for _, d := range result.File.Dependencies {
 			more := ""
 			if d.AtLeast {

@@ -37,18 +37,18 @@ func claimsEnvoy(n *tree.Node) bool {
 // below it, or in another file.
 func (r *reader) envoy() {
 	e := &envoyReader{reader: r, clusters: r.envoyClusters(), seen: map[*tree.Node]bool{}}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		if part.Root.Get("kind").Text() == "EnvoyFilter" {
-			e.patchedClusters(part.Root)
+			e.patchedClusters(part)
 		}
 	}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		if part.Root.Get("kind").Text() == "EnvoyFilter" {
 			e.filter(part.Root)
 		}
 		part.Root.Walk(func(n *tree.Node) bool { e.node(n); return true })
 	}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		part.Root.Walk(func(n *tree.Node) bool { e.others(n); return true })
 	}
 	e.otherClusters()
@@ -176,7 +176,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	retries(&d, count, place)
 	e.envoyTimes(&d, x.action, x.policy, at)
 	e.envoyConditions(&d, x)
-	cluster, several := e.clusters.in(d.At.File, d.Name)
+	cluster, several := e.clusters.in(e.part, d.Name)
 	d.Service = serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
 		words := x.words(x.policy.Path("retry_on").Text())

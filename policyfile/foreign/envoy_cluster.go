@@ -17,15 +17,15 @@ import (
 // envoyClusters gathers the clusters of all files by name.
 func (r *reader) envoyClusters() named {
 	clusters := named{}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		part.Root.Walk(func(n *tree.Node) bool {
 			if n.Has("name") && (n.Path("load_assignment") != nil || n.Path("connect_timeout") != nil || n.Path("circuit_breakers") != nil || n.Path("eds_cluster_config") != nil) {
-				clusters.add(n.Get("name").Text(), n)
+				clusters.add(part, n.Get("name").Text(), n)
 			}
 			for _, c := range n.Get("clusters").List() {
 				// A weighted cluster is no cluster but names one.
-				if name := c.Get("name").Text(); name != "" && !c.Has("weight") && !slices.Contains(clusters[name], c) {
-					clusters.add(name, c)
+				if name := c.Get("name").Text(); name != "" && !c.Has("weight") && !slices.Contains(clusters[name], entry{part, c}) {
+					clusters.add(part, name, c)
 				}
 			}
 			return true
@@ -67,7 +67,7 @@ func (r *reader) envoyBudget(d *policyfile.Dependency, cluster *tree.Node, sever
 	switch {
 	case several:
 		d.Lacks = append(d.Lacks, "budget")
-		r.unjudged(at, d.Name, "several files have a cluster %s: its retry budget and its TLS are not judged", d.Name)
+		r.unjudged(at, d.Name, "there are several clusters %s: its retry budget and its TLS are not judged", d.Name)
 		return
 	case cluster == nil:
 		d.Lacks = append(d.Lacks, "budget")
@@ -122,9 +122,9 @@ func (r *reader) floor(d *policyfile.Dependency, n *tree.Node) {
 // them do not retry, or are calls of Envoy's own.
 func (e *envoyReader) otherClusters() {
 	for _, name := range slices.Sorted(maps.Keys(e.clusters)) {
-		for _, cluster := range e.clusters[name] {
-			if !e.seen[cluster] {
-				e.tls(&policyfile.Dependency{Name: name, At: cluster.At}, cluster)
+		for _, c := range e.clusters[name] {
+			if !e.seen[c.node] {
+				e.tls(&policyfile.Dependency{Name: name, At: c.node.At}, c.node)
 			}
 		}
 	}
@@ -222,7 +222,7 @@ func (e *envoyReader) tcp(n, attempts *tree.Node) {
 			continue
 		}
 		retries(&d, count-1, at)
-		cluster, _ := e.clusters.in(at.File, name)
+		cluster, _ := e.clusters.in(e.part, name)
 		d.Service = serviceOf(name, cluster)
 		d.Policy.PerAttempt = envoyConnect
 		e.duration(&d, "per_attempt", cluster.Path("connect_timeout"), &d.Policy.PerAttempt)

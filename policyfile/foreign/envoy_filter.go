@@ -82,7 +82,7 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 	} else if x.policy.Path("rate_limited_retry_back_off") != nil {
 		e.retryAfter(&d, x.policy)
 	}
-	cluster, several := e.clusters.in(at.File, withoutPort(d.Name))
+	cluster, several := e.clusters.in(e.part, withoutPort(d.Name))
 	d.Service = serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
 		e.envoyBudget(&d, cluster, several, "", place)
@@ -161,15 +161,15 @@ func withoutPort(name string) string {
 
 // patchedClusters lets the circuit breakers and the TLS of a filter's patches count for
 // the clusters that they match, where the files have no such cluster.
-func (e *envoyReader) patchedClusters(root *tree.Node) {
-	for _, patch := range root.Get("spec").Get("configPatches").List() {
+func (e *envoyReader) patchedClusters(part *Part) {
+	for _, patch := range part.Root.Get("spec").Get("configPatches").List() {
 		match, value := patch.Get("match").Get("cluster"), patch.Get("patch").Get("value")
 		if patch.Get("applyTo").Text() != "CLUSTER" || !value.Map() {
 			continue
 		}
 		for _, name := range []string{match.Get("name").Text(), match.Get("service").Text()} {
 			if name != "" && len(e.clusters[name]) == 0 {
-				e.clusters.add(name, value)
+				e.clusters.add(part, name, value)
 			}
 		}
 	}

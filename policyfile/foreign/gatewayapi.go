@@ -26,16 +26,16 @@ func claimsGatewayAPI(n *tree.Node) bool {
 // rule has them, and every backend of the rule gets them.
 func (r *reader) gatewayAPI() {
 	budgets := named{}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		if !resource(part.Root, gatewayTrial, "XBackendTrafficPolicy") {
 			continue
 		}
 		for _, ref := range part.Root.Get("spec").Get("targetRefs").List() {
 			d := kubeService(ref.Get("name").Text(), refNamespace(nil, part.Root), ref.At)
-			budgets.add(d.Name, part.Root.Get("spec").Get("retryConstraint"))
+			budgets.add(part, d.Name, part.Root.Get("spec").Get("retryConstraint"))
 		}
 	}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		if resource(part.Root, gatewayGroup, "HTTPRoute", "GRPCRoute") {
 			for _, rule := range part.Root.Get("spec").Get("rules").List() {
 				r.gatewayRule(part.Root, rule, budgets)
@@ -157,7 +157,7 @@ func idempotent(method string) bool {
 // gatewayBudget reads the budget of a service: XBackendTrafficPolicy has it (GEP-3388),
 // 20 % over 10 s by default, and 10 retries a second whatever the share says.
 func (r *reader) gatewayBudget(d *policyfile.Dependency, budgets named) {
-	constraint, _ := budgets.in(d.At.File, d.Name)
+	constraint, _ := budgets.in(r.part, d.Name)
 	if constraint == nil {
 		r.cannot(d, "R-7", "budget", "a route of Gateway API has no retry budget: what fails is sent again whatever the load")
 		return

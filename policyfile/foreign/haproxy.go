@@ -40,11 +40,12 @@ func (r *reader) haproxy() {
 			defaults = append(defaults, f.last)
 		}
 	}
-	var verify configLine // ssl-server-verify
+	var verify configLine // ssl-server-verify, for files without a global section
 	var fronts []*proxy
 	for _, f := range files {
 		fronts = append(fronts, f.fronts...)
-		if len(f.verify.words) > 1 {
+		// That of any of them may be meant, so that the laxest counts.
+		if len(f.verify.words) > 1 && !slices.Contains(verify.words, "none") {
 			verify = f.verify
 		}
 	}
@@ -62,7 +63,11 @@ func (r *reader) haproxy() {
 				r.unjudged(p.at, p.name, "no defaults apply here: if another file has them, give it to check as well")
 			}
 			p.behind(fronts)
-			r.backend(p, verify)
+			if f.global {
+				r.backend(p, f.verify)
+			} else {
+				r.backend(p, verify)
+			}
 		}
 		if f.last != nil && !slices.ContainsFunc(files, func(f *haproxyFile) bool { return len(f.proxies) > 0 }) {
 			r.unjudged(f.last.at, "", "these defaults are judged with the backends that they are for: give their files to check as well")
@@ -94,6 +99,7 @@ type haproxyFile struct {
 	fronts  []*proxy          // frontends, and sections that are both
 	named   map[string]*proxy // defaults with a name
 	last    *proxy            // the last defaults so far
+	global  bool              // it has a section of that name
 	verify  configLine
 	client  policyfile.Position // where HAProxy's own client verifies nothing, or zero
 }
@@ -117,6 +123,7 @@ func haproxySectionsOf(part *Part) *haproxyFile {
 		switch {
 		case slices.Contains(haproxySections, words[0]):
 			current, global = f.begin(words, at), words[0] == "global"
+			f.global = f.global || global
 		case global && words[0] == "ssl-server-verify":
 			f.verify = configLine{words, at}
 		case global && words[0] == "httpclient.ssl.verify" && slices.Contains(words, "none"):

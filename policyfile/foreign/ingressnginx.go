@@ -88,25 +88,25 @@ func ownIngress(n *tree.Node) (own []*tree.Node) {
 // controller retries without being asked: an Ingress that says nothing is judged too.
 func (r *reader) ingressNginx() {
 	configs, mains := named{}, named{}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		if ingressConfig(part.Root) {
-			configs.add("", part.Root)
+			configs.add(part, "", part.Root)
 		} else if !ingressCanary(part.Root).True() {
 			for _, place := range ingressPlaces(part.Root) {
-				mains.add(place, part.Root)
+				mains.add(part, place, part.Root)
 			}
 		}
 	}
-	used := false
-	for _, part := range r.parts {
+	used := map[*tree.Node]bool{}
+	for part := range r.each() {
 		if ingressConfig(part.Root) {
 			continue
 		}
-		config, several := configs.in(part.Name, "")
+		config, several := configs.in(part, "")
 		if several {
-			r.unjudged(part.Root.At, "", "several files have a ConfigMap of ingress-nginx: none of them is taken for this Ingress")
+			r.unjudged(part.Root.At, "", "there are several ConfigMaps of ingress-nginx: none of them is taken for this Ingress")
 		}
-		used = used || config != nil
+		used[config] = true
 		if part.Root.Has("spec") {
 			r.ingress(part.Root, config, mains)
 			continue
@@ -115,9 +115,9 @@ func (r *reader) ingressNginx() {
 		r.ingressUnit(&d, ingressSettings{part.Root, config})
 	}
 	for _, config := range configs[""] {
-		if !used { // nothing here is behind it, and so it stands for all
-			d := policyfile.Dependency{Name: "ingress-nginx", At: config.At, Protocol: "http"}
-			r.ingressUnit(&d, ingressSettings{nil, config})
+		if !used[config.node] { // nothing here is behind it, and so it stands for all
+			d := policyfile.Dependency{Name: "ingress-nginx", At: config.node.At, Protocol: "http"}
+			r.ingressUnit(&d, ingressSettings{nil, config.node})
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (r *reader) ingress(n, config *tree.Node, mains named) {
 	canary := ingressCanary(n)
 	orphan := canary.True()
 	for _, place := range ingressPlaces(n) {
-		if main, _ := mains.in(n.At.File, place); orphan && main != nil {
+		if main, _ := mains.in(r.part, place); orphan && main != nil {
 			s.annotations, orphan = main.Get("metadata").Get("annotations"), false
 		}
 	}

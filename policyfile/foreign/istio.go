@@ -44,19 +44,14 @@ func ownIstio(n *tree.Node) (own []*tree.Node) {
 // istio reads VirtualServices and the DestinationRules beside them, which may
 // stand in other files. A rule is found by its host, as Istio finds it.
 func (r *reader) istio() {
-	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}, joined: map[*tree.Node]bool{}, alone: map[string]bool{}}
-	for _, part := range r.parts {
-		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
-			m.mesh.add("", mesh)
-		}
-		if part.Root.Get("kind").Text() == "DestinationRule" {
-			m.rules = append(m.rules, part.Root)
-		}
+	m := &istioReader{reader: r, mesh: named{}, rules: named{}, services: named{}, roots: map[*tree.Node][]*tree.Node{}, joined: map[*tree.Node]bool{}, alone: map[string]bool{}}
+	for part := range r.each() {
+		m.gather(part)
 	}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		m.delegates(part.Root)
 	}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
 			m.meshPolicy(mesh)
 		}
@@ -70,15 +65,33 @@ func (r *reader) istio() {
 // istioReader reads the files of Istio.
 type istioReader struct {
 	*reader
-	mesh  named        // the policies of meshes, under ""
-	rules []*tree.Node // the DestinationRules
+	mesh     named // the policies of meshes, under ""
+	rules    named // the DestinationRules, by host; those of wildcards under "*"
+	services named // the VirtualServices
 	// joined are the rules that a route which retries is judged with.
 	joined map[*tree.Node]bool
 	// alone are the hosts, by file, that were noted to have no rule.
 	alone map[string]bool
 	// roots are the routes that delegate to a VirtualService, by its resource: what
 	// the delegate leaves out, they say.
-	roots map[*tree.Node]*tree.Node
+	roots map[*tree.Node][]*tree.Node
+}
+
+// gather records what the resources of other parts may name.
+func (m *istioReader) gather(part *Part) {
+	n := part.Root
+	m.mesh.add(part, "", n.Get("defaultHttpRetryPolicy"))
+	switch n.Get("kind").Text() {
+	case "VirtualService":
+		m.services.add(part, n.Get("metadata").Get("name").Text(), n)
+	case "DestinationRule":
+		host := n.Get("spec").Get("host").Text()
+		name := hostIn(host, namespaceOf(n)).name
+		if strings.HasPrefix(host, "*") {
+			name = "*"
+		}
+		m.rules.add(part, name, n)
+	}
 }
 
 // delegates joins the routes of a VirtualService with those that they delegate to.
@@ -89,12 +102,9 @@ func (m *istioReader) delegates(root *tree.Node) {
 			continue
 		}
 		namespace := cmp.Or(to.Get("namespace").Text(), namespaceOf(root))
-		found := m.services(to.Get("name").Text(), func(in string) bool { return in == namespace })
-		if len(found) == 0 {
-			found = m.services(to.Get("name").Text(), func(in string) bool { return in == "" || namespace == "" })
-		}
+		found := nearestOf(m.part, within(m.services[to.Get("name").Text()], namespace))
 		for _, n := range found {
-			m.roots[n] = route
+			m.root(n, route)
 		}
 		if len(found) == 0 {
 			m.unjudged(to.At, "", "the VirtualService %s, to which this route delegates, is not in these files", to.Get("name").Text())
@@ -102,13 +112,31 @@ func (m *istioReader) delegates(root *tree.Node) {
 	}
 }
 
-// services returns the VirtualServices of a name, by their namespaces. One that says none
-// is in the one that it is applied to.
-func (m *istioReader) services(name string, in func(namespace string) bool) (found []*tree.Node) {
-	for _, part := range m.parts {
-		n := part.Root
-		if n.Get("kind").Text() == "VirtualService" && n.Get("metadata").Get("name").Text() == name && in(namespaceOf(n)) {
-			found = append(found, n)
+// root records a route that delegates to a VirtualService. Several may, and those count
+// that say the same.
+func (m *istioReader) root(service, route *tree.Node) {
+	says := func(n *tree.Node) string {
+		return flat(n.Get("match")) + flat(n.Get("retries")) + flat(n.Get("timeout"))
+	}
+	if !slices.ContainsFunc(m.roots[service], func(n *tree.Node) bool { return says(n) == says(route) }) {
+		m.roots[service] = append(m.roots[service], route)
+	}
+}
+
+// within returns the resources of a namespace, or else those that may be in it: one that
+// says none is in the one that it is applied to.
+func within(all []entry, namespace string) (found []entry) {
+	for _, e := range all {
+		if namespaceOf(e.node) == namespace {
+			found = append(found, e)
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	for _, e := range all {
+		if namespaceOf(e.node) == "" || namespace == "" {
+			found = append(found, e)
 		}
 	}
 	return found
@@ -119,17 +147,22 @@ func namespaceOf(root *tree.Node) string { return root.Get("metadata").Get("name
 // service reads the routes of one VirtualService. Those of TCP and TLS do not retry.
 func (m *istioReader) service(root *tree.Node) {
 	spec := root.Get("spec")
-	for _, route := range append(spec.Get("tcp").List(), spec.Get("tls").List()...) {
+	for _, route := range slices.Concat(spec.Get("tcp").List(), spec.Get("tls").List()) {
 		m.quiet(route.At)
 	}
 	for _, route := range spec.Get("http").List() {
-		x := &istioRoute{node: route, above: m.roots[root], resource: root}
 		to := route.Get("route").List()
 		if len(to) == 0 && route.Get("delegate") == nil {
 			m.quiet(route.At) // a redirect or a direct response
 		}
-		for _, host := range hostsOf(to) {
-			m.route(x, host)
+		roots := m.roots[root]
+		if len(roots) == 0 {
+			roots = []*tree.Node{nil}
+		}
+		for _, above := range roots {
+			for _, host := range hostsOf(to) {
+				m.route(&istioRoute{node: route, above: above, resource: root}, host)
+			}
 		}
 	}
 }
@@ -171,7 +204,10 @@ func (m *istioReader) route(x *istioRoute, to []*tree.Node) {
 	}
 	policy := x.says("retries")
 	if policy == nil {
-		policy, _ = m.mesh.in(d.At.File, "")
+		var several bool
+		if policy, several = m.mesh.in(m.part, ""); several {
+			m.open(d.At, &d, "%s says nothing of retries, and there are several defaultHttpRetryPolicy: which of them holds is not known", d.Name)
+		}
 		x.silent = policy != nil
 	}
 	asked := istioHeaders(append([]*tree.Node{x.node}, to...)...)

@@ -46,37 +46,35 @@ func covers(wildcard string, host istioHost) bool {
 	return ok && (suffix == "" || host.service() != "" && strings.HasSuffix(host.service(), suffix) || strings.HasSuffix(host.name, suffix))
 }
 
-// find returns the DestinationRule of a host: one of the same file before others, and
-// one that names it before a wildcard.
-func (m *istioReader) find(file, name, namespace string) (found *tree.Node) {
-	best, host := 0, hostIn(name, namespace)
-	for _, rule := range m.rules {
-		written := rule.Get("spec").Get("host").Text()
-		rank := 0
-		switch {
-		case hostIn(written, namespaceOf(rule)).same(host):
-			rank = 3
-		case covers(written, host):
-			rank = 1
-		default:
-			continue
+// find returns the DestinationRule of a host: one that names it before a wildcard, and of
+// several the closest. several says that it cannot be told which of them is meant.
+func (m *istioReader) find(name, namespace string) (found *tree.Node, several bool) {
+	host := hostIn(name, namespace)
+	means := func(all []entry, fits func(written string, rule *tree.Node) bool) (some []entry) {
+		for _, e := range all {
+			if fits(e.node.Get("spec").Get("host").Text(), e.node) {
+				some = append(some, e)
+			}
 		}
-		if rule.At.File == file {
-			rank++
-		}
-		if rank > best {
-			best, found = rank, rule
-		}
+		return some
 	}
-	return found
+	named := means(m.rules[host.name], func(written string, rule *tree.Node) bool { return hostIn(written, namespaceOf(rule)).same(host) })
+	if len(named) == 0 {
+		named = means(m.rules["*"], func(written string, _ *tree.Node) bool { return covers(written, host) })
+	}
+	return closest(m.part, named)
 }
 
 // rule reads what the DestinationRule says about budget and TLS, for each subset that
 // a route goes to, and returns its spec.
 func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace string, at policyfile.Position) (spec *tree.Node) {
-	rule := m.find(d.At.File, d.Name, namespace)
+	rule, several := m.find(d.Name, namespace)
 	if rule == nil {
 		d.Lacks = append(d.Lacks, "budget")
+		if several {
+			m.unjudged(at, d.Name, "there are several DestinationRules for %s: its retry budget and its TLS are not judged", d.Name)
+			return nil
+		}
 		if key := at.File + "\x00" + d.Name + "\x00" + d.Service; !m.alone[key] {
 			m.alone[key] = true
 			m.unjudged(at, d.Name, "no DestinationRule for %s in these files: its retry budget and its TLS are not judged", d.Name)
@@ -93,8 +91,9 @@ func (m *istioReader) rule(d *policyfile.Dependency, to []*tree.Node, namespace 
 // otherRules judges the certificates of rules by themselves: a host has them without a
 // VirtualService, and where its routes do not retry.
 func (m *istioReader) otherRules() {
-	for _, rule := range m.rules {
-		if m.joined[rule] {
+	for part := range m.each() {
+		rule := part.Root
+		if rule.Get("kind").Text() != "DestinationRule" || m.joined[rule] {
 			continue
 		}
 		spec := rule.Get("spec")

@@ -60,19 +60,19 @@ func claimsKuma(n *tree.Node) bool {
 // kuma reads the policies of retries, the older kind too.
 func (r *reader) kuma() {
 	timeouts := named{}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		switch kind, spec := kumaKind(part.Root); kind {
 		case "MeshTimeout":
 			for _, to := range spec.Get("to").List() {
-				timeouts.add(kumaTarget(to).Name, to.Get("default").Get("http").Get("requestTimeout"))
+				timeouts.add(part, kumaTarget(to).Name, to.Get("default").Get("http").Get("requestTimeout"))
 			}
 		case "Timeout":
 			for _, to := range spec.Get("destinations").List() {
-				timeouts.add(kumaTagged(to).Name, spec.Get("conf").Get("http").Get("requestTimeout"))
+				timeouts.add(part, kumaTagged(to).Name, spec.Get("conf").Get("http").Get("requestTimeout"))
 			}
 		}
 	}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		kind, spec := kumaKind(part.Root)
 		switch kind {
 		case "MeshRetry":
@@ -120,9 +120,13 @@ type kumaPolicy struct {
 
 // kumaConf reads the settings for the three protocols, each a unit of its own.
 func (r *reader) kumaConf(d policyfile.Dependency, conf *tree.Node, policy kumaPolicy, timeouts named) {
-	total, _ := timeouts.in(d.At.File, d.Name)
-	if total == nil {
-		total, _ = timeouts.in(d.At.File, "mesh")
+	total, several := timeouts.in(r.part, d.Name)
+	if total == nil && !several {
+		total, several = timeouts.in(r.part, "mesh")
+	}
+	if several {
+		d.Lacks = append(d.Lacks, "total.missing")
+		r.unjudged(d.At, d.Name, "several policies set requestTimeout for %s: which of them holds is not known", d.Name)
 	}
 	judged := false
 	for _, protocol := range []string{"http", "grpc", "tcp"} {

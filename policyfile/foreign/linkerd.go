@@ -51,25 +51,25 @@ func claimsLinkerd(n *tree.Node) bool {
 // linkerd reads service profiles, and annotations, which do not hold for a service
 // that has a profile.
 func (r *reader) linkerd() {
-	profiled := map[string]bool{}
-	for _, part := range r.parts {
+	profiles := named{}
+	for part := range r.each() {
 		if resource(part.Root, "linkerd.io", "ServiceProfile") {
 			name := part.Root.Get("metadata").Get("name").Text()
-			profiled[strings.TrimSuffix(strings.TrimSuffix(name, ".cluster.local"), ".svc")] = true
+			profiles.add(part, strings.TrimSuffix(strings.TrimSuffix(name, ".cluster.local"), ".svc"), part.Root)
 			r.profile(part.Root)
 		}
 	}
-	for _, part := range r.parts {
+	for part := range r.each() {
 		n := part.Root
 		switch {
 		case resource(n, "linkerd.io", "ServiceProfile"):
 		case n.Get("kind").Text() == "Service":
 			d := kubeService(n.Get("metadata").Get("name").Text(), refNamespace(nil, n), n.At)
-			r.annotated(d, n, nil, profiled)
+			r.annotated(d, n, nil, profiles)
 		default:
 			for _, rule := range n.Get("spec").Get("rules").List() {
 				for _, d := range linkerdBackends(n, rule) {
-					r.annotated(d, n, rule, profiled)
+					r.annotated(d, n, rule, profiles)
 				}
 				// Linkerd does not read them, and a gateway in front of it may.
 				if given(rule.Get("retry")) != nil {
@@ -94,15 +94,20 @@ func linkerdBackends(route, rule *tree.Node) []policyfile.Dependency {
 }
 
 // annotated judges what the annotations of a service or a route say.
-func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiled map[string]bool) {
+func (r *reader) annotated(d policyfile.Dependency, n, rule *tree.Node, profiles named) {
 	var first *tree.Node
 	for _, key := range linkerdRetry {
 		if v := annotation(n, key); v != nil && first == nil {
 			first = v
 		}
 	}
-	if first == nil || profiled[d.Name] {
+	if first == nil {
 		r.quiet(n.At)
+		return
+	}
+	if all := nearestOf(r.part, profiles[d.Name]); len(all) > 0 {
+		r.quiet(n.At)
+		r.unjudged(first.At, d.Name, "%s: what is annotated here does not hold beside a service profile, as the one in %s: it is not judged", d.Name, all[0].At)
 		return
 	}
 	d.At = first.At

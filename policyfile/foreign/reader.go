@@ -3,6 +3,7 @@ package foreign
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +21,21 @@ type reader struct {
 	format  string
 	parts   []Part
 	beside  []Part   // of the product that this one is read with
+	part    *Part    // the one that is read; see each
 	names   []string // of the files, in order
 	results map[string]*Result
 	unheard map[string][]int // lines of a file where Retry-After is not heeded, but the first
+}
+
+// each goes through the parts. What they name is looked up from the one that is read.
+func (r *reader) each() iter.Seq[*Part] {
+	return func(yield func(*Part) bool) {
+		for i := range r.parts {
+			if r.part = &r.parts[i]; !yield(r.part) {
+				return
+			}
+		}
+	}
 }
 
 // result returns what is known of a file. Format marks it: check judges what the
@@ -223,31 +236,6 @@ func (r *reader) once(at policyfile.Position, rule string, d *policyfile.Depende
 	}) {
 		r.refuse(at, rule, d, field, format, args...)
 	}
-}
-
-// named finds parts of a configuration by their names, across files.
-type named map[string][]*tree.Node
-
-// add records a node under its name. One that is not there is none.
-func (n named) add(name string, node *tree.Node) {
-	if node != nil {
-		n[name] = append(n[name], node)
-	}
-}
-
-// in returns the node of a name that is meant in a file: one of that file, or else
-// the only one there is. several reports that other files have more than one, of
-// which none can be told to be meant.
-func (n named) in(file, name string) (found *tree.Node, several bool) {
-	for _, node := range n[name] {
-		if node.Place().File == file {
-			return node, false
-		}
-	}
-	if len(n[name]) == 1 {
-		return n[name][0], false
-	}
-	return nil, len(n[name]) > 1
 }
 
 // never are the statuses that R-4 forbids to retry.

@@ -58,29 +58,32 @@ type traefikRetry struct {
 	settings *tree.Node
 	buffer   bool // the settings are the retryExpression of the middleware buffering
 	old      bool // a resource of version 2, whose retries have no timeout
+	name     string
 	users    []policyfile.Dependency
 }
 
 // traefikMesh is what all files say together. Middlewares go by their names, in
 // lower case and without the provider; those of resources with their namespaces.
 type traefikMesh struct {
-	names   []string // in order
-	retries map[string]*traefikRetry
-	chains  map[string][]string
-	alias   map[string]string // the names of resources as annotations write them
-	uses    []traefikUse
+	*reader
+	middlewares named
+	retries     map[*tree.Node]*traefikRetry // by the middleware
+	order       []*tree.Node                 // of those
+	alias       map[string]string            // the names of resources as annotations write them
+	uses        []traefikUse
 }
 
 // traefikUse is a router with its middlewares.
 type traefikUse struct {
+	part        *Part
 	middlewares []string
 	unit        policyfile.Dependency
 }
 
 // traefik reads the middlewares retry and buffering with the routers that use them.
 func (r *reader) traefik() {
-	m := &traefikMesh{retries: map[string]*traefikRetry{}, chains: map[string][]string{}, alias: map[string]string{}}
-	for _, part := range r.parts {
+	m := &traefikMesh{reader: r, middlewares: named{}, retries: map[*tree.Node]*traefikRetry{}, alias: map[string]string{}}
+	for part := range r.each() {
 		n := part.Root
 		switch {
 		case n.Get("kind").Text() == "Middleware" && n.Has("spec"):
@@ -92,17 +95,15 @@ func (r *reader) traefik() {
 		case annotation(n, traefikRouters) != nil:
 			m.ingress(n)
 		case traefikDynamic(n) != nil:
-			r.traefikDynamic(m, traefikDynamic(n), "", traefikDynamic(n) == n)
+			m.dynamic(traefikDynamic(n), "", traefikDynamic(n) == n)
 		case labelled(n):
 			for _, p := range n.Pairs {
 				if config := labels(p.Value); config != nil {
-					r.traefikDynamic(m, config.Get("http"), p.Key, false)
+					m.dynamic(config.Get("http"), p.Key, false)
 				}
 			}
 		case traefikFirst(n):
-			name := "traefik"
-			m.middleware(name, n, true)
-			m.retries[name].users = []policyfile.Dependency{{Name: name, Protocol: "http"}}
+			m.middleware("traefik", n, true)
 		}
 	}
 	used := m.join()
@@ -111,17 +112,26 @@ func (r *reader) traefik() {
 			r.quiet(use.unit.At)
 		}
 	}
-	for _, name := range m.names {
-		retry := m.retries[name]
-		if len(retry.users) == 0 {
-			retry.users = []policyfile.Dependency{{Name: name, Protocol: "http"}}
+	for _, n := range m.order {
+		retry := m.retries[n]
+		if len(retry.users) == 0 && !m.repeated(n) {
+			retry.users = []policyfile.Dependency{{Name: retry.name, Protocol: "http"}}
 		}
 		for _, d := range retry.users {
 			d.At = retry.settings.At
-			d.Route += " " + name
+			d.Route += " " + retry.name
 			r.traefikUnit(d, retry)
 		}
 	}
+}
+
+// repeated reports whether a middleware that nothing uses is written out a second time, as
+// the labels of several containers do, and that one is used.
+func (m *traefikMesh) repeated(n *tree.Node) bool {
+	return slices.ContainsFunc(m.middlewares[m.retries[n].name], func(e entry) bool {
+		other := m.retries[e.node]
+		return other != nil && len(other.users) > 0 && flat(e.node) == flat(n)
+	})
 }
 
 // join gives each retry middleware the units of the routers that use it, by
@@ -129,32 +139,15 @@ func (r *reader) traefik() {
 func (m *traefikMesh) join() (used []bool) {
 	used = make([]bool, len(m.uses))
 	for at, use := range m.uses {
-		const most = 5 // chains within chains
-		all := use.middlewares
-		for range most {
-			var next []string
-			for _, name := range all {
-				if chain, ok := m.chains[cmp.Or(m.alias[name], name)]; ok {
-					next = append(next, chain...)
-				} else {
-					next = append(next, cmp.Or(m.alias[name], name))
-				}
-			}
-			all = next
-		}
 		unit := use.unit
-		for _, name := range all {
-			retry := m.retries[name]
-			if retry == nil {
-				continue
-			}
+		for _, retry := range m.retrying(use, use.middlewares, map[*tree.Node]bool{}) {
 			i := slices.IndexFunc(retry.users, func(d policyfile.Dependency) bool { return d.Name == unit.Name })
 			if i < 0 {
 				i, retry.users = len(retry.users), append(retry.users, unit)
 			}
 			// A second one in the same router sends again all that the first one sends.
 			if used[at] {
-				retry.users[i].Layer = "traefik " + name
+				retry.users[i].Layer = "traefik " + retry.name
 			}
 			used[at] = true
 		}
@@ -162,21 +155,41 @@ func (m *traefikMesh) join() (used []bool) {
 	return used
 }
 
-// middleware records a middleware if it retries, or may hold one that does.
-func (m *traefikMesh) middleware(name string, n *tree.Node, old bool) {
-	m.alias[strings.Replace(name, "/", "-", 1)] = name
-	if chain := n.Fold("chain", "middlewares"); chain != nil {
-		for _, item := range listed(chain) {
-			m.chains[name] = append(m.chains[name], reference(item, name))
+// retrying returns the middlewares of a router that retry, those in chains too. seen are
+// the chains that were followed: one may name itself.
+func (m *traefikMesh) retrying(use traefikUse, names []string, seen map[*tree.Node]bool) (all []*traefikRetry) {
+	for _, name := range names {
+		name = cmp.Or(m.alias[name], name)
+		n, several := m.middlewares.in(use.part, name)
+		if several {
+			m.unjudged(use.unit.At, use.unit.Name, "there are several middlewares %s: which of them this router uses is not known", name)
+		}
+		if retry := m.retries[n]; retry != nil {
+			all = append(all, retry)
+		}
+		if chain := n.Fold("chain", "middlewares"); chain != nil && !seen[n] {
+			seen[n] = true
+			var links []string
+			for _, item := range listed(chain) {
+				links = append(links, reference(item, name))
+			}
+			all = append(all, m.retrying(use, links, seen)...)
 		}
 	}
-	retry := &traefikRetry{settings: n.Fold("retry"), old: old}
+	return all
+}
+
+// middleware records a middleware.
+func (m *traefikMesh) middleware(name string, n *tree.Node, old bool) {
+	m.alias[strings.Replace(name, "/", "-", 1)] = name
+	m.middlewares.add(m.part, name, n)
+	retry := &traefikRetry{settings: n.Fold("retry"), old: old, name: name}
 	if expression := n.Fold("buffering", "retryExpression"); expression.Text() != "" {
 		retry.settings, retry.buffer = expression, true
 	}
-	if m.retries[name] == nil && (retry.buffer || retry.settings.Map()) {
-		m.names = append(m.names, name)
-		m.retries[name] = retry
+	if retry.buffer || retry.settings.Map() {
+		m.order = append(m.order, n)
+		m.retries[n] = retry
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 // the middleware retries by default: a connection that is not made.
 const traefikDial = 30 * time.Second
 
-// traefikDynamic reads the configuration of a file, or of the labels of a container of
+// dynamic reads the configuration of a file, or of the labels of a container of
 // that name. old says that it is in the form of the first releases of version 2.
-func (r *reader) traefikDynamic(m *traefikMesh, n *tree.Node, container string, old bool) {
+func (m *traefikMesh) dynamic(n *tree.Node, container string, old bool) {
 	if middlewares := n.Fold("middlewares"); middlewares != nil {
 		for _, p := range middlewares.Pairs {
 			m.middleware(strings.ToLower(p.Key), p.Value, old)
@@ -34,7 +34,7 @@ func (r *reader) traefikDynamic(m *traefikMesh, n *tree.Node, container string, 
 			}
 			transport, _, _ := strings.Cut(balancer.Fold("serversTransport").Text(), "@")
 			if v := n.Fold("serversTransports", transport, "insecureSkipVerify"); v.True() {
-				r.once(v.At, "R-9", &unit, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
+				m.once(v.At, "R-9", &unit, "tls.verify", "insecureSkipVerify switches the verification of certificates off")
 			}
 			m.use(p.Value.Fold("middlewares"), "", unit)
 		}
@@ -53,7 +53,7 @@ func (r *reader) traefikTransport(n *tree.Node) {
 }
 
 func (m *traefikMesh) use(middlewares *tree.Node, by string, unit policyfile.Dependency) {
-	use := traefikUse{unit: unit}
+	use := traefikUse{part: m.part, unit: unit}
 	for _, n := range listed(middlewares) {
 		use.middlewares = append(use.middlewares, reference(n, by))
 	}
