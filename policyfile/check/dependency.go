@@ -131,9 +131,9 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 		if attempt < p.Total {
 			id = "FC208"
 		}
-		if attempt >= p.Total || time.Duration(attempts-1)*attempt >= p.Total {
+		if attempt >= p.Total || saturated(float64(attempts-1)*float64(attempt)) >= p.Total {
 			r.add(id, at, d.Name, "%s may need %v for %d attempts of %v: none begins after %v, and the last goes on, so that a call may take %v",
-				d.Name, time.Duration(attempts)*attempt, attempts, attempt, p.Total, d.Longest)
+				d.Name, saturated(float64(attempts)*float64(attempt)), attempts, attempt, p.Total, d.Longest)
 		}
 		return
 	}

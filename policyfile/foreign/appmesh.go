@@ -109,16 +109,13 @@ func (r *reader) appMeshUnit(d policyfile.Dependency, route *tree.Node) {
 		return
 	}
 	d.Policy.Total = envoyTimeout // of App Mesh too
-	if timeout := route.Fold("timeout", "perRequest"); timeout != nil {
-		d.SetPlace("total", timeout.At)
-		if d.Policy.Total = appMeshTime(timeout); d.Policy.Total == 0 {
-			r.refuse(timeout.At, "R-3", &d, "total.missing", "a perRequest timeout of 0 switches it off: nothing bounds the call and its retries")
-		}
+	timeout := route.Fold("timeout", "perRequest")
+	if r.time(&d, "total", timeout, appMeshTime, &d.Policy.Total); d.Policy.Total == 0 {
+		r.refuse(timeout.At, "R-3", &d, "total.missing", "a perRequest timeout of 0 switches it off: nothing bounds the call and its retries")
 	}
 	r.envoyWaits(&d, nil, nil, nil, d.At)
-	if per := policy.Fold("perRetryTimeout"); per != nil {
-		d.SetPlace("per_attempt", per.At)
-		d.Policy.PerAttempt = cmp.Or(appMeshTime(per), d.Policy.Total)
+	if r.time(&d, "per_attempt", policy.Fold("perRetryTimeout"), appMeshTime, &d.Policy.PerAttempt); d.Policy.PerAttempt == 0 {
+		d.Policy.PerAttempt = d.Policy.Total
 	}
 	if policy == nil {
 		r.cannot(&d, "R-5", "", appMeshDeaf)
@@ -153,11 +150,11 @@ func (r *reader) appMeshEvents(d *policyfile.Dependency, route, policy *tree.Nod
 }
 
 // appMeshTime reads a duration of a value and its unit.
-func appMeshTime(n *tree.Node) time.Duration {
-	v, _ := n.Fold("value").Number()
+func appMeshTime(n *tree.Node) (time.Duration, bool) {
+	v, ok := n.Fold("value").Number()
 	unit := time.Millisecond
 	if n.Fold("unit").Text() == "s" {
 		unit = time.Second
 	}
-	return time.Duration(min(max(v, 0), 1e9) * float64(unit))
+	return saturated(max(v, 0), unit), ok
 }

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,6 +26,23 @@ func claimsArgo(n *tree.Node) bool {
 	return !n.Has("apiVersion") && (spec.Get("retryStrategy").Map() || spec.Path("templateDefaults", "retryStrategy").Map())
 }
 
+// ownArgo returns what is read of a resource: its strategies, and the retries of its
+// syncs. The resources inside of it, as a sensor creates them, are looked at by themselves.
+func ownArgo(n *tree.Node) (own []*tree.Node) {
+	n.Walk(func(m *tree.Node) bool {
+		if m != n && m.Has("apiVersion") && m.Has("kind") {
+			return false
+		}
+		for _, v := range []*tree.Node{m.Get("retryStrategy"), m.Get("syncPolicy").Get("retry")} {
+			if v.Map() {
+				own = append(own, v)
+			}
+		}
+		return true
+	})
+	return own
+}
+
 // argo reads workflows, sensors and applications.
 func (r *reader) argo() {
 	for _, part := range r.parts {
@@ -36,7 +54,7 @@ func (r *reader) argo() {
 		case "Application":
 			r.argoApplication(n, spec)
 		case "ApplicationSet":
-			r.argoApplication(n, spec.Path("template", "spec"))
+			r.argoApplicationSet(n, spec)
 		case "CronWorkflow":
 			r.argoWorkflow(resourceName(n), n, spec.Get("workflowSpec"))
 		case "":
@@ -162,9 +180,12 @@ func (r *reader) argoTimes(d *policyfile.Dependency, s strategy) (judged []strin
 		r.refuse(back.At, "R-1", d, "backoff.base", "it waits for %v before every retry: no factor makes the waits grow", first)
 	}
 	if known {
-		most, _ := argoTime(back.Get("cap"))
+		var most time.Duration
+		r.time(d, "backoff.cap", back.Get("cap"), argoTime, &most)
 		d.SetPlace("backoff.base", back.Get("duration").At)
 		wait(d, grows(first, max(factor, 1), most))
+	} else if v := given(back.Get("duration")); v != nil {
+		r.unjudged(v.At, d.Name, "%s: %q is no duration, and how it waits is not known", d.Name, v.Text())
 	}
 	longest := back.Get("maxDuration")
 	if t, ok := argoTime(longest); ok && t > 0 {
@@ -178,7 +199,9 @@ func (r *reader) argoTimes(d *policyfile.Dependency, s strategy) (judged []strin
 		return []string{"total"} // of all of the workflow, for which R-3 has no figure
 	}
 	if longest != nil || s.whole != nil {
-		d.Lacks = append(d.Lacks, "total.missing") // a parameter
+		d.Lacks = append(d.Lacks, "total.missing")
+		at := cmp.Or(longest, s.whole)
+		r.unjudged(at.At, d.Name, "%s: %q is no duration, and for how long it is retried is not known", d.Name, at.Text())
 	} else {
 		r.refuse(s.At, "R-3", d, "total.missing", "neither maxDuration nor a deadline of the workflow bounds its retries in time")
 	}

@@ -14,6 +14,21 @@ const (
 	syncFactor  = 2.0
 )
 
+// argoApplicationSet reads the template of the applications, and those of generators, which
+// come before it.
+func (r *reader) argoApplicationSet(n, spec *tree.Node) {
+	r.argoApplication(n, spec.Path("template", "spec"))
+	spec.Get("generators").Walk(func(m *tree.Node) bool {
+		if of := m.Path("template", "spec"); of.Get("syncPolicy") != nil {
+			r.argoApplication(n, of)
+		}
+		return true
+	})
+	if patch := spec.Get("templatePatch"); mentionsRetries([]byte(patch.Text())) {
+		r.unjudged(patch.At, resourceName(n), "what templatePatch makes of the retries of each application is not judged")
+	}
+}
+
 // argoApplication reads the syncs of an Application of Argo CD, or of those that an
 // ApplicationSet makes (Application Specification, "syncPolicy"). spec is that of the
 // application.
@@ -41,22 +56,14 @@ func (r *reader) argoApplication(n, spec *tree.Node) {
 	}
 	back := s.Get("backoff")
 	first, longest, factor := syncFirst, syncLongest, syncFactor
-	for key, into := range map[string]*time.Duration{"duration": &first, "maxDuration": &longest} {
-		if at := given(back.Get(key)); at != nil {
-			if t, ok := argoTime(at); ok {
-				*into = t
-			} else {
-				r.unjudged(at.At, d.Name, "%s: %q is no duration, and what it says is not known", d.Name, at.Text())
-			}
-		}
-	}
+	r.time(&d, "backoff.base", back.Get("duration"), argoTime, &first)
+	r.time(&d, "backoff.cap", back.Get("maxDuration"), argoTime, &longest)
 	if v, ok := back.Get("factor").Number(); ok {
 		factor = v
 	}
 	if factor <= 1 && d.Policy.Retries() > 1 {
 		r.refuse(back.At, "R-1", &d, "backoff.base", "it waits for %v before every retry: no factor makes the waits grow", first)
 	}
-	d.SetPlace("backoff.base", placed(back.Get("duration"), d.At))
 	wait(&d, grows(first, max(factor, 1), longest))
 	unbounded(&d)
 	r.cannot(&d, "R-1", "", "Argo CD has no jitter: applications that failed together are synced again together")

@@ -40,7 +40,8 @@ func (r *reader) argoTrigger(n, trigger *tree.Node) {
 		r.quiet(s.At)
 		return
 	}
-	first, factor, jitter := sensorTime(s.Get("duration")), 1.0, 1.0
+	first, factor, jitter := time.Second, 1.0, 1.0
+	r.time(&d, "backoff.base", s.Get("duration"), sensorTime, &first)
 	if v, ok := s.Get("factor").Number(); ok {
 		factor = v
 	}
@@ -64,12 +65,9 @@ func (r *reader) argoTrigger(n, trigger *tree.Node) {
 
 // sensorTime reads a duration: a number of nanoseconds, or one with a unit. The
 // default is a second.
-func sensorTime(n *tree.Node) time.Duration {
+func sensorTime(n *tree.Node) (time.Duration, bool) {
 	if ns, ok := n.Number(); ok && ns >= 0 {
-		return saturated(ns, 1)
+		return saturated(ns, 1), true
 	}
-	if t, ok := n.Span(); ok {
-		return t
-	}
-	return time.Second
+	return n.Span()
 }

@@ -42,13 +42,33 @@ func claimsAWS(n *tree.Node) bool {
 	})
 }
 
+// ownAWS returns the variables of a container, or the profiles of a config file.
+func ownAWS(n *tree.Node) (own []*tree.Node) {
+	for _, p := range awsVariables(n).Fields() {
+		own = append(own, p.Value)
+	}
+	for _, item := range n.Get("env", "environment").List() {
+		if awsNames[item.Get("name").Text()] != "" {
+			own = append(own, item)
+		}
+	}
+	for _, p := range n.Pairs {
+		if awsProfileName(p) != "" {
+			own = append(own, p.Value)
+		}
+	}
+	return own
+}
+
+// awsNames are the names in a config file of what variables set.
+var awsNames = map[string]string{"AWS_RETRY_MODE": "retry_mode", "AWS_MAX_ATTEMPTS": "max_attempts"}
+
 // awsVariables returns what the environment of a container sets, by the names of the
 // config file, or nil. Kubernetes and AWS write it as a list of maps, Compose as a map
 // or a list of texts.
 func awsVariables(container *tree.Node) (set *tree.Node) {
-	names := map[string]string{"AWS_RETRY_MODE": "retry_mode", "AWS_MAX_ATTEMPTS": "max_attempts"}
 	put := func(name string, at policyfile.Position, v *tree.Node) {
-		if key := names[name]; key != "" {
+		if key := awsNames[name]; key != "" {
 			if set == nil {
 				set = &tree.Node{Kind: tree.Map, At: at}
 			}

@@ -54,7 +54,8 @@ type caddyProxy struct {
 	upstreams                   []string
 	retries, duration, interval setting
 	dial, header, insecure      setting
-	matches                     []caddyMatch // what may be sent again when it was sent
+	matches                     []caddyMatch    // what may be sent again when it was sent
+	imported                    map[string]bool // the snippets that were read
 }
 
 // caddyMatch is a set of matchers, of which all must match.

@@ -38,19 +38,19 @@ func caddyText(data []byte) []byte {
 
 // caddyFile reads a directive of caddyProxies.
 func caddyFile(d directive, route string, snippets map[string][]directive) caddyProxy {
-	c := caddyProxy{at: d.at, route: route}
+	c := caddyProxy{at: d.at, route: route, imported: map[string]bool{}}
 	to := d.args[1:]
 	if len(to) > 0 && (to[0] == "*" || strings.HasPrefix(to[0], "/") || strings.HasPrefix(to[0], "@")) {
 		c.route = strings.TrimSpace(route + " " + to[0])
 		to = to[1:]
 	}
 	c.upstreams = to
-	caddyOptions(&c, d.block, snippets, 0)
+	caddyOptions(&c, d.block, snippets)
 	return c
 }
 
 // caddyOptions reads the block of a reverse_proxy, and the snippets that it imports.
-func caddyOptions(c *caddyProxy, block []directive, snippets map[string][]directive, depth int) {
+func caddyOptions(c *caddyProxy, block []directive, snippets map[string][]directive) {
 	for _, d := range block {
 		if len(d.args) == 0 {
 			continue
@@ -76,8 +76,10 @@ func caddyOptions(c *caddyProxy, block []directive, snippets map[string][]direct
 		case "transport":
 			caddyTransport(c, d.block)
 		case "import":
-			if depth < 5 && len(d.args) > 1 {
-				caddyOptions(c, snippets[d.args[1]], snippets, depth+1)
+			// Once is enough: a snippet may import itself, a hundred times.
+			if len(d.args) > 1 && !c.imported[d.args[1]] {
+				c.imported[d.args[1]] = true
+				caddyOptions(c, snippets[d.args[1]], snippets)
 			}
 		}
 	}

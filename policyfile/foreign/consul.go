@@ -146,21 +146,22 @@ func (r *reader) consulTimes(d *policyfile.Dependency, timeout *tree.Node) {
 // consulTotal reads RequestTimeout, which covers all attempts. Without one Envoy's
 // default holds, and a negative one switches it off.
 func (r *reader) consulTotal(d *policyfile.Dependency, timeout *tree.Node) {
-	d.Policy.Total = envoyTimeout
-	if timeout != nil {
-		t, _ := timeout.Span()
-		if v, ok := timeout.Number(); ok {
-			t = time.Duration(v) // as JSON has it
-		}
-		d.SetPlace("total", timeout.At)
-		switch {
-		case t > 0:
-			d.Policy.Total = t
-		case t < 0:
-			if d.Policy.Total = 0; d.Policy.Disabled {
-				return
-			}
-			r.refuse(timeout.At, "R-3", d, "total.missing", "RequestTimeout %s switches the timeout off: nothing bounds the call and its retries", timeout.Text())
-		}
+	total := envoyTimeout
+	r.time(d, "total", timeout, consulTime, &total)
+	switch {
+	case total > 0:
+		d.Policy.Total = total
+	case total < 0 && !d.Policy.Disabled:
+		r.refuse(timeout.At, "R-3", d, "total.missing", "RequestTimeout %s switches the timeout off: nothing bounds the call and its retries", timeout.Text())
+	case total == 0:
+		d.Policy.Total = envoyTimeout
 	}
+}
+
+// consulTime reads a duration, which JSON may have in nanoseconds.
+func consulTime(n *tree.Node) (time.Duration, bool) {
+	if v, ok := n.Number(); ok {
+		return saturated(max(v, -1), 1), true
+	}
+	return n.Span()
 }

@@ -234,16 +234,11 @@ func millis(n *tree.Node, key string) *tree.Node {
 func (r *reader) envoyWaits(d *policyfile.Dependency, perTry, base, most *tree.Node, at policyfile.Position) {
 	d.Policy.PerAttempt = d.Policy.Total // Envoy's default
 	d.SetPlace("per_attempt", at)
-	if perTry != nil {
-		d.SetPlace("per_attempt", perTry.At)
-		if t, ok := perTry.Span(); ok && t > 0 {
-			d.Policy.PerAttempt = t
-		}
-	}
+	r.attempt(d, perTry)
 	d.Policy.Backoff.Base = envoyBase
 	r.duration(d, "backoff.base", base, &d.Policy.Backoff.Base)
 	// Envoy's documented default: ten times the base.
-	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
+	d.Policy.Backoff.Cap = saturated(10, d.Policy.Backoff.Base)
 	r.duration(d, "backoff.cap", most, &d.Policy.Backoff.Cap)
 }
 

@@ -40,17 +40,17 @@ type product struct {
 	speaks func(name string, data []byte) (bool, *policyfile.Fault)
 	// read reads r.parts.
 	read func(r *reader)
-	// beside names another product, whose parts are read along as r.beside.
-	beside string
+	// beside names other products, whose parts are read along as r.beside.
+	beside []string
 }
 
 // products are asked in this order: the first that claims a part gets it.
 var products = []product{
 	{name: "grpc", claims: claimsGRPC, own: ownGRPC, read: (*reader).grpc},
 	{name: "istio", claims: claimsIstio, own: ownIstio, read: (*reader).istio},
-	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy, beside: "istio"},
+	{name: "envoy", claims: claimsEnvoy, read: (*reader).envoy, beside: []string{"istio"}},
 	{name: "ingressnginx", claims: claimsIngress, own: ownIngress, read: (*reader).ingressNginx},
-	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: "gatewayapi"},
+	{name: "envoygateway", claims: claimsEnvoyGateway, read: (*reader).envoyGateway, beside: []string{"gatewayapi", "linkerd"}},
 	{name: "linkerd", claims: claimsLinkerd, read: (*reader).linkerd},
 	{name: "gatewayapi", claims: claimsGatewayAPI, read: (*reader).gatewayAPI},
 	{name: "traefik", claims: claimsTraefik, own: ownTraefik, read: (*reader).traefik},
@@ -61,9 +61,9 @@ var products = []product{
 	{name: "resilience4j", claims: claimsResilience4j, own: ownResilience4j, read: (*reader).resilience4j},
 	{name: "spring", claims: claimsSpring, read: (*reader).spring},
 	{name: "dotnet", claims: claimsDotnet, own: ownDotnet, read: (*reader).dotnet},
-	{name: "aws", claims: claimsAWS, holds: true, read: (*reader).aws},
-	{name: "k8sjob", claims: claimsJob, holds: true, read: (*reader).k8sJob},
-	{name: "argo", claims: claimsArgo, holds: true, read: (*reader).argo},
+	{name: "aws", claims: claimsAWS, own: ownAWS, holds: true, read: (*reader).aws},
+	{name: "k8sjob", claims: claimsJob, own: ownJob, holds: true, read: (*reader).k8sJob},
+	{name: "argo", claims: claimsArgo, own: ownArgo, holds: true, read: (*reader).argo},
 	{name: "stepfunctions", claims: claimsStates, read: (*reader).stepFunctions},
 	{name: "temporal", claims: claimsTemporal, own: ownTemporal, read: (*reader).temporal},
 	{name: "sidekiq", claims: claimsSidekiq, own: ownSidekiq, read: (*reader).sidekiq},
@@ -101,14 +101,14 @@ func Read(parts []Part) (results []Result) {
 	for _, p := range products {
 		r := &reader{format: p.name, results: map[string]*Result{}}
 		for _, part := range parts {
-			switch part.Format {
-			case p.name:
+			switch {
+			case part.Format == p.name:
 				r.parts = append(r.parts, part)
 				r.result(part.Name) // a file without a unit is recognized all the same
 				if part.beside.Line > 0 {
 					r.unjudged(part.beside, "", "a setting for retries stands here, of something that check does not know")
 				}
-			case p.beside:
+			case slices.Contains(p.beside, part.Format):
 				r.beside = append(r.beside, part)
 			}
 		}

@@ -34,7 +34,7 @@ func (r *reader) grpc() {
 		if inner := root.Path("service_config"); inner != nil {
 			root, choice = inner, grpcChoice(part.Root)
 		}
-		throttling, twice := root.Path("retry_throttling"), map[string]bool{}
+		throttling, twice := given(root.Path("retry_throttling")), map[string]bool{}
 		for _, method := range root.Path("method_config").List() {
 			names := grpcNames(method)
 			if len(names) == 0 {
@@ -86,8 +86,8 @@ func (r *reader) grpcMethod(name grpcName, n, root, throttling *tree.Node) {
 	d := policyfile.Dependency{Name: name.route, Route: name.route, Service: name.service, At: n.At, Protocol: "grpc"}
 	d.Name, _, _ = strings.Cut(name.route, " ")
 	d.Policy.Kind = forbear.GRPC
-	policy, codes := n.Path("retry_policy"), "retryable_status_codes"
-	hedging := n.Path("hedging_policy")
+	policy, codes := given(n.Path("retry_policy")), "retryable_status_codes"
+	hedging := given(n.Path("hedging_policy"))
 	if policy == nil {
 		policy, codes = hedging, "non_fatal_status_codes"
 	}

@@ -18,6 +18,9 @@ func (r *reader) grpcValid(d *policyfile.Dependency, method, policy, throttling 
 	if grpcNoSpan(method.Get("timeout")) {
 		wrong = append(wrong, "timeout is not a duration such as \"3s\"")
 	}
+	if throttling != nil && !throttling.Map() {
+		wrong = append(wrong, "retryThrottling is no object")
+	}
 	if throttling.Map() {
 		if most, ok := throttling.Path("max_tokens").Number(); !ok || !(most > 0 && most <= 1000) {
 			wrong = append(wrong, "maxTokens is not a number over 0 and up to 1000")

@@ -198,19 +198,14 @@ func (r *reader) ingressUnit(d *policyfile.Dependency, s ingressSettings) {
 	}
 	r.ingressTries(d, when, s.get("proxy-next-upstream-tries"))
 	d.Policy.PerAttempt = nginxTimeout
-	if v := s.get("proxy-read-timeout"); v != nil {
-		d.SetPlace("per_attempt", v.At)
-		if t, ok := nginxTime(v.Text()); ok {
-			d.Policy.PerAttempt = t
-		}
-	}
-	for _, key := range []string{"configuration-snippet", "server-snippet"} {
+	r.time(d, "per_attempt", s.get("proxy-read-timeout"), func(n *tree.Node) (time.Duration, bool) { return nginxTime(n.Text()) }, &d.Policy.PerAttempt)
+	for _, key := range []string{"configuration-snippet", "server-snippet", "location-snippet", "http-snippet"} {
 		if v := s.get(key); strings.Contains(v.Text(), "next_upstream") {
 			r.open(v.At, d, "%s of %s sets proxy_next_upstream past ingress-nginx's own settings, and is not read", key, d.Name)
 		}
 	}
 	r.ingressTLS(d, s)
-	d.Longest = time.Duration(d.Policy.MaxRetries+1) * d.Policy.PerAttempt
+	d.Longest = saturated(float64(d.Policy.MaxRetries+1), d.Policy.PerAttempt)
 	if !d.Policy.Disabled {
 		u := &nginxUnit{
 			nginxWalk: &nginxWalk{r: r, noted: map[string]bool{}}, nginxScope: nginxScope{set: set},

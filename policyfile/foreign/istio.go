@@ -260,12 +260,12 @@ func (m *istioReader) times(d *policyfile.Dependency, timeout, policy *tree.Node
 	d.Policy.Backoff.Base = envoyBase
 	m.duration(d, "backoff.base", policy.Get("backoff"), &d.Policy.Backoff.Base)
 	// Istio sets no maximum, so that Envoy's applies.
-	d.Policy.Backoff.Cap = 10 * d.Policy.Backoff.Base
+	d.Policy.Backoff.Cap = saturated(10, d.Policy.Backoff.Base)
 	if m.duration(d, "total", timeout, &d.Policy.Total); d.Policy.Total == 0 {
 		m.refuse(at, "R-3", d, "total.missing", "no timeout bounds the call and its retries")
 	}
 	d.Policy.PerAttempt = d.Policy.Total
-	m.duration(d, "per_attempt", policy.Get("perTryTimeout"), &d.Policy.PerAttempt)
+	m.attempt(d, policy.Get("perTryTimeout"))
 }
 
 // when judges the conditions, and returns them. Numbers among them are statuses, by which

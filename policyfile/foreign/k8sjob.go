@@ -22,6 +22,25 @@ func claimsJob(n *tree.Node) bool {
 	return resource(n, "batch", "Job", "CronJob") && n.Get("spec").Map()
 }
 
+// ownJob returns what a Job says of its retries.
+func ownJob(n *tree.Node) (own []*tree.Node) {
+	spec := jobSpec(n)
+	for _, key := range []string{"backoffLimit", "backoffLimitPerIndex", "podFailurePolicy"} {
+		if v := spec.Get(key); v != nil {
+			own = append(own, v)
+		}
+	}
+	return own
+}
+
+// jobSpec is the specification of a Job, or of those that a CronJob starts.
+func jobSpec(n *tree.Node) *tree.Node {
+	if n.Get("kind").Text() == "CronJob" {
+		return n.Path("spec", "jobTemplate", "spec")
+	}
+	return n.Get("spec")
+}
+
 // k8sJob reads Jobs, by themselves or as a CronJob starts them.
 func (r *reader) k8sJob() {
 	for _, part := range r.parts {
@@ -43,15 +62,13 @@ func resourceName(n *tree.Node) string {
 // Kubernetes retries more often than R-2 allows by itself, but how long a job runs,
 // and what it may repeat, is in its program.
 func (r *reader) job(n *tree.Node) {
-	spec := n.Get("spec")
-	if n.Get("kind").Text() == "CronJob" {
-		spec = n.Path("spec", "jobTemplate", "spec")
-	}
+	spec := jobSpec(n)
 	if spec == nil {
 		return
 	}
 	d := work(resourceName(n), n.Path("metadata", "namespace").Text(), n.At)
 	limit, written := r.jobLimit(&d, spec)
+	read := !d.AtLeast
 	inPod := spec.Path("template", "spec", "restartPolicy").Text() == "OnFailure"
 	if inPod && d.Policy.Disabled && !d.AtLeast {
 		// The controller counts restarts, and sees the first one when it has begun.
@@ -62,7 +79,7 @@ func (r *reader) job(n *tree.Node) {
 		r.quiet(n.At)
 		return
 	}
-	deadline := spec.Get("activeDeadlineSeconds")
+	deadline := given(spec.Get("activeDeadlineSeconds"))
 	again, what, longest := "replaces its pod", "a pod", jobCap
 	if inPod {
 		again, what, longest = "restarts its containers", "a container", jobContainerCap
@@ -86,7 +103,7 @@ func (r *reader) job(n *tree.Node) {
 	r.cannot(&d, "R-1", "", "Kubernetes waits for 10s, 20s and so on up to %vm before it %s, without jitter", longest.Minutes(), again)
 	r.again(&d, "Kubernetes", what)
 	// R-3 has no figure for a batch as a whole: any deadline will do.
-	if written {
+	if written && read {
 		r.batch(d, "total")
 	} else {
 		r.add(d, "total", "max_retries")

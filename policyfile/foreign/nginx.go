@@ -235,11 +235,11 @@ func (w *nginxWalk) setElsewhere(block []directive) {
 	}
 }
 
-// findFallbacks collects the named locations that pass requests on.
+// findFallbacks collects the locations that pass requests on, by their names and paths.
 func findFallbacks(block []directive, into map[string]bool) {
 	for _, d := range block {
-		if d.args[0] == "location" && strings.HasPrefix(d.arg(), "@") {
-			into[d.arg()] = into[d.arg()] || slices.ContainsFunc(d.block, passes)
+		if d.args[0] == "location" && slices.ContainsFunc(d.block, passes) {
+			into[d.args[len(d.args)-1]] = true // behind what says how it is matched
 		}
 		findFallbacks(d.block, into)
 	}

@@ -88,7 +88,7 @@ func (u *nginxUnit) judge(scheme string) {
 	if u.stream {
 		u.attempt = u.duration("per_attempt", "connect_timeout")
 	}
-	d.Policy.PerAttempt, d.Longest = u.attempt, time.Duration(tries)*u.attempt
+	d.Policy.PerAttempt, d.Longest = u.attempt, saturated(float64(tries), u.attempt)
 	if open {
 		d.AtLeast = true
 		u.opened()
@@ -138,7 +138,7 @@ func (u *nginxUnit) fallback() {
 	}
 	target := page.args[len(page.args)-1]
 	failed := slices.ContainsFunc(page.args, func(a string) bool { return slices.Contains([]string{"500", "502", "503", "504"}, a) })
-	if failed && strings.HasPrefix(target, "@") && target != u.location && u.root.fallbacks[target] {
+	if failed && target != u.location && u.root.fallbacks[target] {
 		u.note(page.at, u.dep.Name, fmt.Sprintf("error_page hands failed requests to %s, which passes them on again: its attempts come on top", target))
 	}
 }

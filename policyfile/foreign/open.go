@@ -125,7 +125,6 @@ type opener struct {
 	path      []string            // the keys above what is looked at
 	inners    int                 // how many texts inside of the file were opened
 	within    int                 // the one that is looked at, or 0
-	held      bool                // what is looked at is claimed already, by what holds it
 	owned     map[*tree.Node]bool // what products have of the maps that they share
 }
 
@@ -372,7 +371,7 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 	var visit func(s step)
 	visit = func(s step) {
 		n := s.n
-		if n == nil || seen[n] {
+		if n == nil || seen[n] || o.owned[n] {
 			return
 		}
 		seen[n] = true
@@ -384,7 +383,6 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 				visit(step{item, s.key})
 			}
 		case tree.Map:
-			held := o.held
 			if o.claimed(n) {
 				return
 			}
@@ -408,7 +406,6 @@ func (o *opener) node(root *tree.Node, key string, above *lines, depth int) {
 					o.retry(p.At)
 				}
 			}
-			o.held = held
 		}
 	}
 	visit(step{root, key})
@@ -420,7 +417,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // retry records the first setting for retries that no product claims.
 func (o *opener) retry(at policyfile.Position) {
-	if !o.held && (o.Retry.Line == 0 || at.Line < o.Retry.Line) {
+	if o.Retry.Line == 0 || at.Line < o.Retry.Line {
 		o.Retry = policyfile.Position{File: o.name, Line: at.Line, Column: at.Column}
 	}
 }
@@ -450,7 +447,6 @@ func (o *opener) claimed(n *tree.Node) bool {
 		if len(own) == 0 && !p.holds {
 			return true
 		}
-		o.held = o.held || p.holds
 		if o.owned == nil {
 			o.owned = map[*tree.Node]bool{}
 		}

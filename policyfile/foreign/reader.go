@@ -54,6 +54,9 @@ func (r *reader) result(name string) *Result {
 // file, by which package check finds the id. The fault belongs to the dependency's
 // file, wherever the place is.
 func (r *reader) refuse(at policyfile.Position, rule string, d *policyfile.Dependency, field, format string, args ...any) {
+	if field == "total.missing" && slices.Contains(d.Lacks, field) {
+		return // there is one that cannot be read, and a note about it
+	}
 	f := r.result(d.At.File)
 	f.Refused = append(f.Refused, &policyfile.Fault{
 		Position: at, Rule: rule, Dependency: d.Name, Route: d.Route, Field: field,
@@ -183,14 +186,26 @@ func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string
 // duration reads a duration that the file may leave out: what into has then is the
 // default. One that cannot be read, as a template's variable, is zero and a note.
 func (r *reader) duration(d *policyfile.Dependency, field string, n *tree.Node, into *time.Duration) {
-	if n = given(n); n != nil {
-		d.SetPlace(field, n.At)
-		ok := false
-		if *into, ok = n.Span(); !ok {
-			r.unjudged(n.At, d.Name, "%s: %q is no duration, and what it says is not known", d.Name, n.Text())
-		}
-	}
+	r.time(d, field, n, (*tree.Node).Span, into)
 }
+
+// time is duration in a notation of the product's own.
+func (r *reader) time(d *policyfile.Dependency, field string, n *tree.Node, read func(*tree.Node) (time.Duration, bool), into *time.Duration) {
+	if n = given(n); n == nil {
+		return
+	}
+	d.SetPlace(field, n.At)
+	ok := false
+	if *into, ok = read(n); ok {
+		return
+	}
+	*into = 0
+	d.Lacks = append(d.Lacks, unread[field]...)
+	r.unjudged(n.At, d.Name, "%s: %q is no duration, and what it says is not known", d.Name, n.Text())
+}
+
+// unread is what is not known to be bounded when a field cannot be read.
+var unread = map[string][]string{"total": {"total.missing"}, "per_attempt": {"per_attempt"}}
 
 // given returns n, or nil for a null: to protobuf, and so to Kubernetes, that is a field
 // which is not there.

@@ -47,7 +47,10 @@ func (r *reader) springTemplate(t springRetry, random bool) bool {
 	if factor <= 1 {
 		factor = 1
 	}
-	grow(&d, min(first, max(most, 1)), factor, most)
+	if most > 0 {
+		first = min(first, most)
+	}
+	grow(&d, first, factor, most)
 	switch {
 	case factor == 1 && d.Policy.Retries() > 1:
 		at, _ := d.Place("backoff.base")

@@ -142,7 +142,7 @@ func (r *reader) temporalPolicy(d policyfile.Dependency, policy, around *tree.No
 // temporalWaits reads the waits, and returns what they come to.
 func (r *reader) temporalWaits(d *policyfile.Dependency, policy *tree.Node) time.Duration {
 	first, factor := temporalFirst, temporalCoefficient
-	if t, ok := temporalTime(policy, "initialInterval"); ok && t > 0 {
+	if t, ok := r.temporalTime(d, policy, "initialInterval"); ok && t > 0 {
 		first = t
 	}
 	coefficient := policy.Fold("backoffCoefficient")
@@ -156,7 +156,7 @@ func (r *reader) temporalWaits(d *policyfile.Dependency, policy *tree.Node) time
 	if f, ok := policy.Fold("maximumIntervalCoefficient").Number(); ok && f >= 1 {
 		most = saturated(f*float64(first), 1)
 	}
-	if t, ok := temporalTime(policy, "maximumInterval"); ok && t > 0 {
+	if t, ok := r.temporalTime(d, policy, "maximumInterval"); ok && t > 0 {
 		most = t
 	}
 	return wait(d, grows(first, max(factor, 1), most))
@@ -165,7 +165,7 @@ func (r *reader) temporalWaits(d *policyfile.Dependency, policy *tree.Node) time
 // temporalTimes reads the timeouts beside a policy. Where none is there they may be in
 // code, which is not seen here.
 func (r *reader) temporalTimes(d *policyfile.Dependency, around *tree.Node, waits time.Duration) {
-	each, own := temporalTime(around, "startToCloseTimeout")
+	each, own := r.temporalTime(d, around, "startToCloseTimeout")
 	if own = own && each > 0; own {
 		d.Policy.PerAttempt = each
 		d.SetPlace("per_attempt", around.Fold("startToCloseTimeout").At)
@@ -173,7 +173,7 @@ func (r *reader) temporalTimes(d *policyfile.Dependency, around *tree.Node, wait
 		defer unbounded(d)
 	}
 	all := around.Fold("scheduleToCloseTimeout")
-	if t, ok := temporalTime(around, "scheduleToCloseTimeout"); ok && t > 0 {
+	if t, ok := r.temporalTime(d, around, "scheduleToCloseTimeout"); ok && t > 0 {
 		d.SetPlace("total", all.At)
 		d.Policy.Total = t
 		return
@@ -195,9 +195,14 @@ func (r *reader) temporalTimes(d *policyfile.Dependency, around *tree.Node, wait
 
 // temporalTime reads a duration with a unit, or a number of seconds under a key that
 // says so. A bare number means what the program says, and is not read.
-func temporalTime(n *tree.Node, key string) (time.Duration, bool) {
+func (r *reader) temporalTime(d *policyfile.Dependency, n *tree.Node, key string) (time.Duration, bool) {
 	if t, ok := seconds(n.Fold(key + "InSeconds")); ok {
 		return t, true
 	}
-	return n.Fold(key).Span()
+	v := given(n.Fold(key))
+	t, ok := v.Span()
+	if v != nil && !ok {
+		r.unjudged(v.At, d.Name, "%s: %s %q is no duration, and what it says is not known", d.Name, key, v.Text())
+	}
+	return t, ok
 }

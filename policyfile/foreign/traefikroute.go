@@ -111,15 +111,13 @@ func (r *reader) traefikUnit(d policyfile.Dependency, m *traefikRetry) {
 		r.add(d)
 		return
 	}
-	base := traefikTime(m.settings.Fold("initialInterval"))
 	d.Policy.Backoff = forbear.Backoff{Schedule: []time.Duration{0}}
-	if base > 0 {
-		d.SetPlace("backoff.base", m.settings.Fold("initialInterval").At)
-		d.Policy.Backoff = forbear.Backoff{Base: base, Cap: 2 * base}
+	var base time.Duration
+	if r.time(&d, "backoff.base", m.settings.Fold("initialInterval"), traefikTime, &base); base > 0 {
+		d.Policy.Backoff = forbear.Backoff{Base: base, Cap: saturated(2, base)}
 	}
-	timeout := m.settings.Fold("timeout")
-	if d.Policy.Total = traefikTime(timeout); d.Policy.Total > 0 {
-		d.SetPlace("total", timeout.At)
+	if r.time(&d, "total", m.settings.Fold("timeout"), traefikTime, &d.Policy.Total); d.Policy.Total > 0 {
+		// the retries end by then
 	} else if m.old {
 		r.cannot(&d, "R-3", "total.missing", "the retries of Traefik 1 and 2 have no timeout")
 	} else {
@@ -157,12 +155,11 @@ func traefikPause(word string) bool {
 }
 
 // traefikTime reads a duration, or seconds without a unit.
-func traefikTime(n *tree.Node) time.Duration {
-	if v, ok := n.Number(); ok && v >= 0 && v < 1e6 {
-		return time.Duration(v * float64(time.Second))
+func traefikTime(n *tree.Node) (time.Duration, bool) {
+	if t, ok := seconds(n); ok {
+		return t, true
 	}
-	v, _ := n.Span()
-	return v
+	return n.Span()
 }
 
 // labelled reports whether n is the services of a compose file, of which one has

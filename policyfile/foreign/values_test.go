@@ -1,0 +1,137 @@
+package foreign
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/forbear-go/forbear/policyfile/internal/tree"
+)
+
+const throttled = `{"methodConfig": [{"name": [{"service": "a.B"}], "timeout": "1s", "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}], "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}}`
+
+// No value of a kind that a reader does not expect ends the run: every value of every
+// fixture becomes each of these in turn.
+func TestValuesOfEveryKind(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, files)
+	}
+	texts := map[string][]byte{"throttling.json": []byte(throttled)}
+	for _, file := range files {
+		if texts[file], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, data := range texts {
+		replaced := 0
+		for _, part := range Open(file, data, "").Parts {
+			var places []*tree.Node
+			part.Root.Walk(func(n *tree.Node) bool { places = append(places, n); return true })
+			for _, n := range places {
+				was := *n
+				for _, other := range []tree.Node{
+					{}, {Kind: tree.Map}, {Kind: tree.List}, {Value: "text"}, {Value: "7"}, {Value: "-1"}, {Value: "99999999999999999999"},
+					{Kind: tree.List, Items: []*tree.Node{{Value: "7"}}}, {Kind: tree.Map, Pairs: []tree.Pair{{Key: "x", Value: &tree.Node{Value: "7"}}}},
+				} {
+					other.At = was.At
+					*n = other
+					replaced++
+					Read([]Part{part}) // which panics where a reader takes a value for granted
+				}
+				*n = was
+			}
+		}
+		structured := strings.Contains(".yaml .yml .json .properties .hcl .ini", filepath.Ext(file))
+		if structured && replaced == 0 {
+			t.Errorf("%s: nothing was replaced", file)
+		}
+	}
+}
+
+// A duration that cannot be read is said to be unknown. It neither means that there is none,
+// nor that the default holds.
+func TestUnreadDurations(t *testing.T) {
+	const unread = `"${T}" is no duration`
+	for _, tt := range []struct {
+		name, file, text string
+		want             []string
+	}{
+		{"Envoy's timeout", "e.yaml", "virtual_hosts: [{domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: c, timeout: '${T}', retry_policy: {retry_on: connect-failure}}}]}]\n", nil},
+		{"Envoy's attempt", "e.yaml", "virtual_hosts: [{domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: c, retry_policy: {retry_on: connect-failure, per_try_timeout: '${T}'}}}]}]\n", nil},
+		{"Istio's timeout", "i.yaml", "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {http: [{timeout: '${T}', retries: {attempts: 2, retryOn: connect-failure}, route: [{destination: {host: b}}]}]}\n", nil},
+		{"Traefik's timeout", "t.yaml", "http:\n  routers: {a: {service: s, middlewares: [m]}}\n  middlewares: {m: {retry: {attempts: 3, timeout: '${T}'}}}\n", nil},
+		{"Traefik's interval", "t.yaml", "http:\n  routers: {a: {service: s, middlewares: [m]}}\n  middlewares: {m: {retry: {attempts: 3, timeout: 9s, initialInterval: '${T}'}}}\n", nil},
+		{"Consul's timeout", "c.yaml", "kind: service-router\nname: a\nroutes: [{destination: {numRetries: 3, retryOnConnectFailure: true, requestTimeout: '${T}'}}]\n", nil},
+		{"Kuma's timeout", "k.yaml", "type: MeshRetry\nname: r\nspec: {to: [{targetRef: {kind: Mesh}, default: {http: {numRetries: 2}}}]}\n---\ntype: MeshTimeout\nname: t\nspec: {to: [{targetRef: {kind: Mesh}, default: {http: {requestTimeout: '${T}'}}}]}\n", nil},
+		{"a Gateway's timeout", "g.yaml", "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r}\nspec: {rules: [{timeouts: {request: '${T}'}, backendRefs: [{name: b}], retry: {attempts: 2}}]}\n", nil},
+		{"Linkerd's timeout", "l.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: s, annotations: {retry.linkerd.io/http: 5xx, timeout.linkerd.io/request: '${T}'}}\n", nil},
+		{"ingress-nginx's attempt", "n.yaml", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i, annotations: {nginx.ingress.kubernetes.io/proxy-read-timeout: '${T}'}}\nspec: {defaultBackend: {service: {name: s}}}\n", nil},
+		{"Argo's bound", "w.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec: {templates: [{name: a, retryStrategy: {limit: 2, backoff: {duration: 1s, factor: 2, maxDuration: '${T}'}}}]}\n", nil},
+		{"Argo's waits", "w.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec: {templates: [{name: a, retryStrategy: {limit: 2, backoff: {duration: '${T}', factor: 2, maxDuration: 9m}}}]}\n", nil},
+		{"a sensor's waits", "s.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Sensor\nmetadata: {name: s}\nspec: {triggers: [{template: {name: a}, retryStrategy: {steps: 3, factor: 2, duration: '${T}'}}]}\n", nil},
+		{"Temporal's attempt", "t.yaml", "activities: {a: {startToCloseTimeout: '${T}', scheduleToCloseTimeout: 9m, retryPolicy: {maximumAttempts: 3, initialInterval: 1s, backoffCoefficient: 2}}}\n", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			holds(t, said(tt.file, tt.text), append(tt.want, unread), []string{"switches", "bounds nothing", "the middleware has no timeout", "no timeout bounds", "neither maxDuration"})
+		})
+	}
+}
+
+// What stands in one map with a product's settings, or inside of what it holds, is looked
+// at by itself.
+func TestSettingsOfOthersWithin(t *testing.T) {
+	const beside = "a setting for retries stands here"
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{"values of an application", "a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec:\n  source: {helm: {valuesObject: {client: {maxRetries: 50}}}}\n  syncPolicy: {automated: {}, retry: {limit: 2}}\n", []string{"note 5: " + beside}, nil},
+		{"an application alone", "a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec:\n  syncPolicy: {automated: {}, retry: {limit: 2}}\n", []string{"x3"}, []string{beside}},
+		{"the environment of a Job", "j.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  backoffLimit: 2\n  template: {spec: {containers: [{name: c, env: [{name: AWS_MAX_ATTEMPTS, value: '3'}, {name: CLIENT_MAX_RETRIES, value: '50'}]}]}}\n", []string{"aws/c [c] x3", "6: " + beside}, nil},
+		{"a Job alone", "j.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  backoffLimit: 2\n  template: {spec: {containers: [{name: c, env: [{name: AWS_MAX_ATTEMPTS, value: '3'}]}]}}\n", []string{"aws/c [c] x3"}, []string{beside}},
+		{"generators of applications", "a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: a}\nspec:\n  generators: [{list: {template: {spec: {syncPolicy: {automated: {}, retry: {limit: 100}}}}}}]\n  template: {spec: {syncPolicy: {automated: {}, retry: {limit: 2}}}}\n  templatePatch: 'spec: {syncPolicy: {retry: {limit: 90}}}'\n", []string{"x3", "x101", "note 7: what templatePatch makes of the retries"}, nil},
+		{"a workflow that a sensor creates", "s.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Sensor\nmetadata: {name: s}\nspec:\n  triggers: [{template: {name: a, argoWorkflow: {source: {resource: {apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {name: w}, spec: {templates: [{name: b, retryStrategy: {limit: 50}}]}}}}}}]\n", []string{"Workflow w/b [] x51"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
+	}
+}
+
+// Null is what is not there, zero is a figure, and a figure may be large.
+func TestOddFigures(t *testing.T) {
+	throttling := func(v string) string {
+		return strings.Replace(throttled, `{"maxTokens": 10, "tokenRatio": 0.1}`, v, 1)
+	}
+	istio := func(retries string) string {
+		return "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {http: [{timeout: 25s, retries: {retryOn: connect-failure, " + retries + "}, route: [{destination: {host: b}}]}]}\n"
+	}
+	job := func(fields string) string {
+		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {" + fields + ", template: {spec: {}}}\n"
+	}
+	for _, tt := range []struct {
+		name, file, text string
+		want, not        []string
+	}{
+		{"no throttling", "g.json", throttling("null"), []string{"R-7 budget: no retryThrottling"}, nil},
+		{"throttling of no form", "g.json", throttling("[]"), []string{"refuses the whole service config: retryThrottling is no object"}, nil},
+		{"no retry policy", "g.json", `{"methodConfig": [{"name": [{"service": "a.B"}], "retryPolicy": null, "hedgingPolicy": {"maxAttempts": 3}}]}`, []string{"a.B [a.B] x3"}, []string{"refuses"}},
+		{"an attempt of zero", "i.yaml", istio("attempts: 2, perTryTimeout: 0s"), []string{"attempt 25s"}, nil},
+		{"waits without an end", "i.yaml", istio("attempts: 2, perTryTimeout: 1s, backoff: 300000h"), []string{"R-1 backoff.base"}, []string{"waits up to -"}},
+		{"a Job's template", "j.yaml", job("backoffLimit: '${N}'"), []string{`"${N}" is no number`, "x7 at least"}, []string{"R-2"}},
+		{"a Job without a deadline", "j.yaml", job("backoffLimit: 2, activeDeadlineSeconds: null"), []string{"has no activeDeadlineSeconds"}, nil},
+		{"Spring's topics", "a.yaml", "spring: {kafka: {retry: {topic: {enabled: true, attempts: 4, delay: 1s, multiplier: 2}}}}\n", []string{"x4, waits up to 4s"}, nil},
+		{"nginx's tries", "n.conf", "server { location / { proxy_pass http://10.0.0.1; proxy_next_upstream_tries 200000000; proxy_next_upstream_timeout 5s; } }\n", nil, []string{"-"}},
+		{"a page of errors by path", "n.conf", "server { error_page 502 /fb; location / { proxy_pass http://10.0.0.1; } location = /fb { proxy_pass http://10.0.0.2; } }\n", []string{"error_page hands failed requests to /fb, which passes them on again"}, nil},
+		{"a page of errors that is a file", "n.conf", "server { error_page 502 /50x.html; location / { proxy_pass http://10.0.0.1; } location = /50x.html { root /var/www; } }\n", nil, []string{"error_page"}},
+		{"a snippet of Caddy's that imports itself", "Caddyfile", "(s) {\n lb_retries 9\n" + strings.Repeat(" import s\n", 100) + "}\na.example {\n reverse_proxy http://b {\n  import s\n }\n}\n", []string{"x10"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said(tt.file, tt.text), tt.want, tt.not) })
+	}
+}
+
+// Envoy Gateway's policies hold for routes that Linkerd reads, too.
+func TestRouteOfTwo(t *testing.T) {
+	holds(t, said("r.yaml", "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r, annotations: {timeout.linkerd.io/request: 9s}}\nspec: {rules: [{backendRefs: [{name: b}]}]}\n---\napiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nmetadata: {name: p}\nspec: {targetRefs: [{kind: HTTPRoute, name: r}], retry: {numRetries: 2}}\n"),
+		[]string{"b [r  p] x3"}, []string{"is not in these files"})
+}
