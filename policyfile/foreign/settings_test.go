@@ -121,6 +121,7 @@ func TestSpring(t *testing.T) {
 		{"listeners of Kafka", "spring.kafka: {consumer: {group-id: a}, listener: {concurrency: 3}}", []string{"note 1: a message that a listener of Kafka fails on is tried 10 times without a wait, and then skipped (R-1, R-8)"}, nil},
 		{"Kafka below a stream", "spring: {kafka: {consumer: {group-id: a}}, cloud: {stream: {bindings: {a-in-0: {group: g}}, kafka: {default: {consumer: {enable-dlq: true}}}}}}", []string{"a-in-0 [] x3"}, []string{"note"}},
 		{"a stream that a profile moves", "spring.cloud.stream: {bindings: {a-in-0: {destination: t}}}\n---\nspring: {config.activate.on-profile: p, cloud.stream.bindings: {a-in-0: {destination: u}, b-in-0: {destination: u}}}\n", []string{"a-in-0 [] x3", "b-in-0 [p] x3"}, []string{"a-in-0 [p]"}},
+		{"listeners in a profile too", "spring: {rabbitmq.listener.simple.prefetch: 5, kafka.listener.concurrency: 3}\n---\nspring: {config.activate.on-profile: p, rabbitmq.listener.simple.prefetch: 6, kafka: {listener.concurrency: 4}}\n", []string{"rabbitmq simple listener [] x2", "note 1: a message that a listener"}, []string{"[p]", "note 3"}},
 		{"AI", "spring.ai.retry: {max-attempts: 3, on-http-codes: '400,429', backoff: {initial-interval: 1s, multiplier: 2, max-interval: 5s}}", []string{"AI models [] x3, waits up to 5s", "classify.http_400"}, []string{"http_429", "R-1 backoff"}},
 		{"at the start", "spring.cloud.config: {fail-fast: true, retry: {max-attempts: 20}}", []string{"config server [] x20"}, nil},
 		{"a word in another file", "spring: {break: 2026}", nil, []string{"x"}},

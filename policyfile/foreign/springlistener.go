@@ -45,8 +45,9 @@ func (r *reader) springRabbit(doc springDoc, kind string) {
 	used := doc.scope.get(append(listener, "type")...).Text()
 	mode, _ := resolved(s.get("acknowledge-mode"))
 	v := own.Fold("default-requeue-rejected")
-	// Messages are put back by default, where the container acknowledges them.
-	byDefault := own.Map() && s.get("default-requeue-rejected") == nil && (used == kind || used == "" && kind == "simple") && (mode == "" || tree.Same(mode, "auto"))
+	// Messages are put back by default, where the container acknowledges them. What holds
+	// for every profile is said once.
+	byDefault := own.Map() && len(s) == 1 && s.get("default-requeue-rejected") == nil && (used == kind || used == "" && kind == "simple") && (mode == "" || tree.Same(mode, "auto"))
 	if springTrue(s.get("retry", "enabled"), false) || !springTrue(v, byDefault) {
 		return
 	}
@@ -73,7 +74,9 @@ func (r *reader) springKafka(doc springDoc) {
 			listener = kafka.Fold("consumer")
 		}
 		// The consumers of Spring Cloud Stream take these settings over, and do otherwise.
-		if listener.Map() && !topics && doc.scope.get("spring", "cloud", "stream", "bindings") == nil {
+		always := doc.scope[1:].at("spring", "kafka")
+		fresh := always.get("listener") == nil && always.get("consumer") == nil
+		if listener.Map() && fresh && !topics && doc.scope.get("spring", "cloud", "stream", "bindings") == nil {
 			r.unjudged(listener.At, "", "a message that a listener of Kafka fails on is tried 10 times without a wait, and then skipped (R-1, R-8), unless the code has an error handler or retry topics")
 		}
 		return

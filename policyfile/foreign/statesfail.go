@@ -51,12 +51,14 @@ func comesBack(level map[string]*tree.Node, name string) (catch *tree.Node, boun
 }
 
 // leads reports whether what follows a state comes to another, perhaps by choices.
+// A way back over more states than most is not looked for.
 func leads(level map[string]*tree.Node, from, to string, choices bool, seen map[string]bool) bool {
+	const most = 100
 	if from == to {
 		return true
 	}
 	n := level[from]
-	if n == nil || seen[from] {
+	if n == nil || seen[from] || len(seen) == most {
 		return false
 	}
 	seen[from] = true
