@@ -38,6 +38,7 @@ func nginx(w *writer, t *target) {
 			w.line("        proxy_ssl_certificate_key %s;", path(t.key))
 		}
 	}
+	w.line("        proxy_http_version 1.1;") // there are servers that refuse 1.0
 	w.line("        proxy_set_header Host %s;", t.authority)
 	w.line("        proxy_connect_timeout %s;", milliseconds(t.p.Connect))
 	w.line("        proxy_send_timeout %s;", milliseconds(t.attempt))
