@@ -53,8 +53,13 @@ var formats = []struct {
 	name  string
 	write func(w *writer, t *target)
 }{
-	{"envoy", envoy}, {"istio", istio}, {"grpc", grpc}, {"nginx", nginx},
-	{"haproxy", haproxy}, {"linkerd", linkerd}, {"resilience4j", resilience4j},
+	{"envoy", envoy},
+	{"istio", istio},
+	{"grpc", grpc},
+	{"nginx", nginx},
+	{"haproxy", haproxy},
+	{"linkerd", linkerd},
+	{"resilience4j", resilience4j},
 }
 
 // Formats lists the software that a policy can be written for.
