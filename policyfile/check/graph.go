@@ -133,6 +133,8 @@ func worst(s Source, d *policyfile.Dependency) Load {
 	switch bounded := !refuses(s, d, "total.missing"); {
 	case d.Longest > 0:
 		l.Duration, l.longer = d.Longest, d.AtLeast && !bounded
+	case bounded && s.File.Format != "" && d.Policy.Total == 0:
+		l.Duration = math.MaxInt64 // our defaults are not those of other software
 	case bounded:
 		l.Duration = min(p.Total, l.Duration)
 	default:

@@ -25,7 +25,7 @@ func TestProxiesBehave(t *testing.T) {
 		sends[r.Header.Get("X-Call")]++
 		mu.Unlock()
 		_, _ = io.Copy(io.Discard, r.Body) // or the proxy may see a reset instead
-		if r.Host != "pay.example" || !strings.HasPrefix(r.RequestURI, "/v1/a%2Fb/") {
+		if r.ProtoMinor != 1 || r.Host != "pay.example" || !strings.HasPrefix(r.RequestURI, "/v1/a%2Fb/") {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}

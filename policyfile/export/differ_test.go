@@ -1,6 +1,7 @@
 package export
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -87,10 +88,7 @@ func TestDifferences(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := write(t, c.format, c.policy)
-			text := string(out.Config)
-			for _, l := range out.Losses {
-				text += l.String() + "\n"
-			}
+			text := fmt.Sprintln(string(out.Config), out.Losses)
 			want, not := strings.CutPrefix(c.want, "!")
 			if strings.Contains(text, want) == not {
 				t.Errorf("want %q\n%s", c.want, text)
@@ -104,7 +102,7 @@ func TestDifferences(t *testing.T) {
 func TestResourceNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{"pay-api", "pay_api", "Pay.api", "pay.api", "-pay-api", "payments", "PAYMENTS", "-", "_", ".", strings.Repeat("A", 64)} {
-		f, err := policyfile.Parse("p.yaml", []byte("service: a\ndependencies:\n  \""+name+"\": {owner: a, idempotency: reuse, url: 'http://"+"pay.example'}\n"))
+		f, err := policyfile.Parse("p.yaml", []byte("service: a\ndependencies:\n  \""+name+"\": {owner: a, idempotency: reuse, url: 'http://pay.example'}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,10 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"net"
-	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +17,6 @@ import (
 	"unicode"
 
 	"github.com/forbear-go/forbear"
-	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/nearest"
 	"github.com/forbear-go/forbear/policyfile"
 )
@@ -53,8 +48,13 @@ var formats = []struct {
 	name  string
 	write func(w *writer, t *target)
 }{
-	{"envoy", envoy}, {"istio", istio}, {"grpc", grpc}, {"nginx", nginx},
-	{"haproxy", haproxy}, {"linkerd", linkerd}, {"resilience4j", resilience4j},
+	{"envoy", envoy},
+	{"istio", istio},
+	{"grpc", grpc},
+	{"nginx", nginx},
+	{"haproxy", haproxy},
+	{"linkerd", linkerd},
+	{"resilience4j", resilience4j},
 }
 
 // Formats lists the software that a policy can be written for.
@@ -222,181 +222,11 @@ func (w *writer) header(t *target) {
 	w.text.WriteString(body)
 }
 
-// target is a dependency as proxies see it.
-type target struct {
-	name       string
-	host       string // a name or an IP address, without brackets
-	ip         bool   // host is an address
-	port       int
-	authority  string // the Host of its requests
-	path       string // what stands before the path of each, without a last slash
-	unknown    bool   // the address is in the environment of the service
-	tls        bool
-	serverName string         // what its certificate is for
-	ca         string         // the file with the authorities to trust, or "" for the system's
-	cert, key  string         // the files with our own certificate, or ""
-	minTLS     string         // "1.3", or ""
-	servers    []string       // host:port of each
-	p          forbear.Policy // with its defaults
-	retries    int
-	statuses   []int    // that are retried, in their order
-	codes      []string // of gRPC, likewise
-	attempt    time.Duration
-	grpc       bool
-	http2      bool // whatever the handshake says
-	unsent     bool // writes without a key are retried when they were not sent
-	health     bool // there is a health gate
-	pace       bool
-	// credentials are added to requests that have none.
-	credentials bool
-}
-
-// targetOf reads what a proxy needs to know.
-func targetOf(d *policyfile.Dependency) (*target, error) {
-	p := d.Policy.WithDefaults()
-	if p.Kind.Durable() || p.Kind == forbear.Batch {
-		return nil, fmt.Errorf("%s is of kind %s: its retries outlast a call, and no proxy holds them", d.Name, p.Kind)
-	}
-	t := &target{
-		name: d.Name, host: d.Name, port: 80, p: p, retries: p.Retries(), attempt: min(p.AttemptTimeout(), p.Total),
-		grpc: p.Kind == forbear.GRPC || d.Protocol == "grpc", unsent: p.RetryUnsent && !p.Idempotent, statuses: statuses(&p), codes: codes(&p),
-		health: p.Health.MinSuccess > 0 || d.Probe.Endpoint != "", pace: d.Pace == policyfile.PaceOn, credentials: d.Credentials.TokenURL != "" || d.Credentials.Secret != policyfile.Secret{},
-		ca: d.TLS.CA, cert: d.TLS.Cert, key: d.TLS.Key,
-	}
-	if d.TLS.MinVersion == "1.3" {
-		t.minTLS = d.TLS.MinVersion
-	}
-	if t.grpc {
-		// What a proxy gives in the place of a response of gRPC is UNAVAILABLE.
-		t.statuses = nil
-		if slices.Contains(t.codes, "UNAVAILABLE") {
-			t.statuses = []int{429, 502, 503, 504}
-		}
-	}
-	if steps := p.Backoff.Schedule; len(steps) > 1 {
-		// The first is before the first attempt.
-		t.p.Backoff.Base, t.p.Backoff.Cap = steps[1], steps[len(steps)-1]
-	}
-	t.whole()
-	if err := t.locate(d); err != nil {
-		return nil, err
-	}
-	t.authority, t.serverName = cmp.Or(t.authority, t.host), cmp.Or(d.TLS.ServerName, t.host)
-	t.http2 = t.grpc || d.HTTP2 == policyfile.HTTP2Only
-	t.servers = d.Endpoints.Addresses
-	if len(t.servers) == 0 {
-		t.servers = []string{net.JoinHostPort(t.host, strconv.Itoa(t.port))}
-	}
-	return t, nil
-}
-
-// locate reads where the dependency is: at its URL, or behind its name.
-func (t *target) locate(d *policyfile.Dependency) error {
-	if t.unknown = strings.HasPrefix(d.URL, policyfile.FromEnvironment); t.unknown {
-		t.tls, t.port = true, 443
-		return nil
-	}
-	if d.URL == "" {
-		return nil
-	}
-	u, err := url.Parse(d.URL)
-	if err != nil {
-		return fmt.Errorf("%s has no URL that can be read", d.Name)
-	}
-	t.host, t.authority, t.path = u.Hostname(), u.Host, plainPath(u)
-	addr, err := netip.ParseAddr(t.host)
-	t.ip = err == nil
-	if !isName(t.host) && (!t.ip || addr.Zone() != "") {
-		return fmt.Errorf("%s is at %q: want a name in ASCII, or an IP address", d.Name, t.host)
-	}
-	if t.tls = u.Scheme == "https"; t.tls {
-		t.port = 443
-	}
-	if text := u.Port(); text != "" {
-		port, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || port == 0 {
-			return fmt.Errorf("%s is at port %s: want 1 to 65535", d.Name, text)
-		}
-		t.port = int(port)
-	}
-	return nil
-}
-
-// plainPath is the path of a URL as every notation takes it: what means something in
-// one of them is escaped.
-func plainPath(u *url.URL) string {
-	var b strings.Builder
-	for _, c := range []byte(strings.TrimRight(u.EscapedPath(), "/")) {
-		if isName(string(c)) || c == '/' || c == '%' || c == '~' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
-}
-
-// authorities is the file with the authorities to trust, for software that has to be
-// told of the system's.
-func (t *target) authorities() string { return cmp.Or(t.ca, "/etc/ssl/certs/ca-certificates.crt") }
-
-// isName reports whether a host can be written in any notation: more than names of
-// DNS have, and nothing that ends a word.
-func isName(host string) bool {
-	return host != "" && len(host) <= 253 && !strings.ContainsFunc(host, func(r rune) bool {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !letter && r != '.' && r != '-' && r != '_'
-	})
-}
-
-// whole rounds the times to milliseconds, which is as fine as most software has
-// them.
-func (t *target) whole() {
-	for _, d := range []*time.Duration{
-		&t.attempt, &t.p.Total, &t.p.Connect, &t.p.Backoff.Base, &t.p.Backoff.Cap, &t.p.Budget.Window, &t.p.Breaker.OpenFor, &t.p.Breaker.SlowCall,
-	} {
-		*d = max(d.Round(time.Millisecond), time.Millisecond)
-	}
-}
-
-// statuses lists the statuses that a policy retries: those of the standard,
-// and what the policy overrides.
-func statuses(p *forbear.Policy) (found []int) {
-	req := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "https", Host: "localhost"}}
-	for status := 400; status < 600; status++ {
-		class := httpretry.Classify(req, &http.Response{StatusCode: status, Header: http.Header{}, Request: req}, nil).Class
-		if c, ok := p.Classify[fmt.Sprintf("http_%dxx", status/100)]; ok {
-			class = c
-		}
-		if c, ok := p.Classify[fmt.Sprintf("http_%d", status)]; ok {
-			class = c
-		}
-		if class.Retryable() {
-			found = append(found, status)
-		}
-	}
-	return found
-}
-
-// codes lists the codes of gRPC that a policy retries, in the same way.
-func codes(p *forbear.Policy) (found []string) {
-	for code, name := range grpccode.Names {
-		class := grpccode.Class(uint32(code))
-		if c, ok := p.Classify[grpccode.Label(uint32(code))]; ok {
-			class = c
-		}
-		if class.Retryable() {
-			found = append(found, name)
-		}
-	}
-	return found
-}
-
 // join writes statuses with a separator.
-func join(statuses []int, before, sep string) string {
+func join(statuses []int, sep string) string {
 	var texts []string
 	for _, s := range statuses {
-		texts = append(texts, before+strconv.Itoa(s))
+		texts = append(texts, strconv.Itoa(s))
 	}
 	return strings.Join(texts, sep)
 }

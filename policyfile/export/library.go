@@ -89,9 +89,9 @@ func resilience4j(w *writer, t *target) {
 	}
 	w.lose("R-1", "waits lie around a time, and not between zero and it", "a randomized wait from 1 % to 199 % of it")
 	w.lose("R-3", "nothing bounds a call and its retries together", "the time limiter of one attempt")
-	w.lose("R-4", "statuses are exceptions of the client in use", "those of Spring's RestClient that stand for "+cmp.Or(join(written, "", ", "), "none"))
+	w.lose("R-4", "statuses are exceptions of the client in use", "those of Spring's RestClient that stand for "+cmp.Or(join(written, ", "), "none"))
 	if len(dropped) > 0 {
-		w.lose("R-4", "Spring has no exception for "+join(dropped, "", ", "), "these go to the caller")
+		w.lose("R-4", "Spring has no exception for "+join(dropped, ", "), "these go to the caller")
 	}
 	w.lose("R-5", "Retry-After is not read", "an interval function of the application would")
 	w.lose("R-6", "methods and keys are not seen", "use the instance for calls that may be repeated alone")

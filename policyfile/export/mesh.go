@@ -80,7 +80,7 @@ func envoyRoute(w *writer, t *target, match string, retried bool) {
 	}
 	w.line("                  retry_policy:")
 	w.line("                    retry_on: connect-failure,refused-stream,reset,%s", strings.Join(append(grpcWords(t.codes, t.grpc), "retriable-status-codes"), ","))
-	w.line("                    retriable_status_codes: [%s]", join(t.statuses, "", ", "))
+	w.line("                    retriable_status_codes: [%s]", join(t.statuses, ", "))
 	w.line("                    num_retries: %d", t.retries)
 	w.line("                    per_try_timeout: %s", seconds(t.attempt))
 	w.line("                    retry_back_off: {base_interval: %s, max_interval: %s}", seconds(t.p.Backoff.Base), seconds(t.p.Backoff.Cap))
@@ -244,7 +244,7 @@ func istio(w *writer, t *target) {
 	w.writes(t)
 	meshCodes(w, t)
 	if _, dropped := istioStatuses(t); len(dropped) > 0 {
-		w.lose("R-4", "it refuses statuses that have no name", "not retried: "+join(dropped, "", ", "))
+		w.lose("R-4", "it refuses statuses that have no name", "not retried: "+join(dropped, ", "))
 	}
 	w.lose("R-1", "no cap of the waits", "Envoy's, which is ten times the base")
 	w.lose("R-5", "Retry-After is not read", "nothing; an EnvoyFilter with rate_limited_retry_back_off would")

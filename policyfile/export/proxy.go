@@ -38,6 +38,7 @@ func nginx(w *writer, t *target) {
 			w.line("        proxy_ssl_certificate_key %s;", path(t.key))
 		}
 	}
+	w.line("        proxy_http_version 1.1;") // there are servers that refuse 1.0
 	w.line("        proxy_set_header Host %s;", t.authority)
 	w.line("        proxy_connect_timeout %s;", milliseconds(t.p.Connect))
 	w.line("        proxy_send_timeout %s;", milliseconds(t.attempt))
@@ -64,7 +65,7 @@ func nginx(w *writer, t *target) {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
 		}
 		if len(dropped) > 0 {
-			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
+			w.lose("R-4", "it cannot retry "+join(dropped, ", "), "these go to the caller")
 		}
 		w.lose("R-5", "Retry-After is not read", "the next server is asked")
 		if t.p.Idempotent {
@@ -98,14 +99,14 @@ func haproxy(w *writer, t *target) {
 	if t.retries > 0 {
 		known, dropped := only(t.statuses, 401, 403, 404, 408, 425, 500, 501, 502, 503, 504)
 		w.line("    option redispatch")
-		w.line("    retry-on conn-failure empty-response response-timeout %s", join(known, "", " "))
+		w.line("    retry-on conn-failure empty-response response-timeout %s", join(known, " "))
 		haproxyWrites(w, t)
 		w.lose("R-1", "no backoff", "one retry, at once, or within a second where the connection failed")
 		if t.retries > retries {
 			w.lose("R-2", "a count without a budget multiplies an outage", "one retry instead of as many as the policy has")
 		}
 		if len(dropped) > 0 {
-			w.lose("R-4", "it cannot retry "+join(dropped, "", ", "), "these go to the caller")
+			w.lose("R-4", "it cannot retry "+join(dropped, ", "), "these go to the caller")
 		}
 		w.lose("R-4", "a request larger than a buffer, of 16 KiB by default, is not kept", "its failure goes to the caller")
 		w.lose("R-5", "Retry-After is not read", "the retry goes out all the same")

@@ -91,6 +91,7 @@ func (r *reader) gatewayRule(route, rule *tree.Node, budgets named) {
 			r.open(retry.At, &d, "the rule does not say how often %s is retried: each implementation has a number of its own", d.Name)
 		}
 		if d.Policy.Disabled {
+			r.duration(&d, "total", rule.Get("timeouts").Get("request"), &d.Longest)
 			r.add(d)
 			continue
 		}
