@@ -42,13 +42,19 @@ func ownIstio(n *tree.Node) (own []*tree.Node) {
 // istio reads VirtualServices and the DestinationRules beside them, which may
 // stand in other files. A rule is found by its host, as Istio finds it.
 func (r *reader) istio() {
-	m := &istioReader{reader: r, mesh: named{}, roots: map[*tree.Node]*tree.Node{}, joined: map[*tree.Node]bool{}}
+	m := &istioReader{reader: r, mesh: named{}, hosts: named{}, roots: map[*tree.Node]*tree.Node{}, joined: map[*tree.Node]bool{}}
 	for _, part := range r.parts {
 		if mesh := part.Root.Get("defaultHttpRetryPolicy"); mesh != nil {
 			m.mesh.add("", mesh)
 		}
 		if part.Root.Get("kind").Text() == "DestinationRule" {
 			m.rules = append(m.rules, part.Root)
+			host := part.Root.Get("spec").Get("host").Text()
+			if name := hostIn(host, "").name; strings.HasPrefix(host, "*") {
+				m.wild = append(m.wild, part.Root)
+			} else {
+				m.hosts.add(name, part.Root)
+			}
 		}
 	}
 	for _, part := range r.parts {
@@ -70,6 +76,8 @@ type istioReader struct {
 	*reader
 	mesh  named        // the policies of meshes, under ""
 	rules []*tree.Node // the DestinationRules
+	hosts named        // those of one host, by its name without a namespace
+	wild  []*tree.Node // those of all hosts of a pattern
 	// joined are the rules that a route which retries is judged with.
 	joined map[*tree.Node]bool
 	// roots are the routes that delegate to a VirtualService, by its resource: what

@@ -50,7 +50,7 @@ func covers(wildcard string, host istioHost) bool {
 // one that names it before a wildcard.
 func (m *istioReader) find(file, name, namespace string) (found *tree.Node) {
 	best, host := 0, hostIn(name, namespace)
-	for _, rule := range m.rules {
+	for _, rule := range slices.Concat(m.hosts[host.name], m.wild) {
 		written := rule.Get("spec").Get("host").Text()
 		rank := 0
 		switch {
