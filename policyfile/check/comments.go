@@ -121,6 +121,12 @@ func ignorable(x report.Rule) bool {
 	return x.Standard != "R-9" && !strings.HasPrefix(x.ID, "FC9")
 }
 
+// line is a line of a file.
+type line struct {
+	file   string
+	number int
+}
+
 // comments lets the directives of all files lift findings, and judges them. In a
 // policy file they lift no rule of the standard: that takes a signed waiver.
 func (r *run) comments() {
@@ -129,6 +135,7 @@ func (r *run) comments() {
 	}
 	policies := map[string]bool{}
 	all := map[string][]*directive{}
+	covered := map[line][]*directive{}
 	for _, s := range r.sources {
 		if s.File.Format == "" {
 			policies[s.File.Name] = true
@@ -137,13 +144,18 @@ func (r *run) comments() {
 			all[s.File.Name] = s.directives
 		}
 	}
+	for name, directives := range all {
+		for _, d := range directives {
+			covered[line{name, d.line}] = append(covered[line{name, d.line}], d)
+		}
+	}
 	if len(all) == 0 {
 		return
 	}
 	for i := range len(r.findings) {
 		f := r.findings[i]
-		for _, d := range all[f.File] {
-			if d.line != f.Line || !slices.Contains(d.ids, f.ID) || d.fault(r.Now) != "" {
+		for _, d := range covered[line{f.File, f.Line}] {
+			if !slices.Contains(d.ids, f.ID) || d.fault(r.Now) != "" {
 				continue
 			}
 			d.used = true

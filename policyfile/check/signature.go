@@ -141,7 +141,7 @@ func verify(signers string, data []byte, a *policyfile.Approval, owner string) e
 		return errSignature
 	}
 	for line := range strings.Lines(string(out)) {
-		if slices.Contains(strings.Split(strings.TrimSpace(line), ","), owner) {
+		if slices.ContainsFunc(strings.Split(strings.TrimSpace(line), ","), func(name string) bool { return strings.EqualFold(name, owner) }) {
 			return errSelf
 		}
 	}

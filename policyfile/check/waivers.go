@@ -110,7 +110,7 @@ func (r *run) waiver(f *policyfile.File, w *policyfile.Waiver, name string) {
 // approval judges one signature. The owner's own is refused by name first,
 // then by key in verify.
 func (r *run) approval(f *policyfile.File, w *policyfile.Waiver, a *policyfile.Approval, name string) {
-	if a.By == w.Owner {
+	if strings.EqualFold(a.By, w.Owner) {
 		r.add("FC906", a.At, name, "waiver %s is approved by its owner %s", name, a.By)
 		return
 	}

@@ -87,6 +87,7 @@ func TestSignatures(t *testing.T) {
 	})
 	over := strings.Replace(waived, "MAX", "6", 1)
 	later := strings.Replace(over, "2027-04-01", "2027-04-20", 1)
+	loud := strings.Replace(over, "owner: bob", "owner: BOB", 1)
 	fewer := strings.Replace(waived, "MAX", "7", 1)
 	elsewhere := strings.Replace(over, "service: checkout", "service: search", 1)
 	for _, tt := range []struct {
@@ -103,6 +104,7 @@ func TestSignatures(t *testing.T) {
 		{"taken from another service", k.signed(over, elsewhere, "iris", "iris", "iab", NamespaceIAB), []string{"FC201", "FC907"}},
 		{"a larger count than was signed", k.signed(fewer, over, "iris", "iris", "iab", NamespaceIAB), []string{"FC201", "FC208", "FC907"}},
 		{"the owner signs", k.signed(over, over, "bob", "bob", "iab", NamespaceIAB), []string{"FC201", "FC906"}},
+		{"the owner signs in other letters", k.signed(loud, loud, "bob", "bob", "iab", NamespaceIAB), []string{"FC201", "FC906"}},
 		{"not signed", over, []string{"FC201", "FC905", "FC909"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -119,6 +119,9 @@ func (q *gate) register(f *flag.FlagSet) {
 		if !slices.Contains(append(report.Formats(), "markdown"), format) {
 			return fmt.Errorf("unknown format %q: want %s or markdown", format, strings.Join(report.Formats(), ", "))
 		}
+		if file != "" && slices.ContainsFunc(q.outputs, func(o output) bool { return o.file == file }) {
+			return fmt.Errorf("%s is written twice", file)
+		}
 		q.outputs = append(q.outputs, output{format, file})
 		return nil
 	})

@@ -155,3 +155,12 @@ func TestOperands(t *testing.T) {
 		}
 	}
 }
+
+// Of two reports in one file, the first would be lost.
+func TestOneFileForTwoReports(t *testing.T) {
+	t.Chdir(folder(t, map[string]string{"p.yaml": passing}))
+	r := clitest.Run(t, Command(), "", "-o", "sarif:a.out", "-o", "json:a.out", "p.yaml")
+	if r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "a.out is written twice") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Errors)
+	}
+}
