@@ -16,7 +16,7 @@ import (
 // HCL parses a file in version 1 of the language, as Consul reads its configuration
 // entries. Blocks of one name become a list. An error is a [*policyfile.Fault].
 func HCL(name string, data []byte) (root *Node, err error) {
-	h := hclReader{name}
+	h := hclReader{name, keyIndex{}}
 	// The parser descends without a bound, and panics where a scanner is at a loss.
 	if nested(data) > maxDepth {
 		return nil, h.fault(token.Pos{}, "more than "+strconv.Itoa(maxDepth)+" blocks within each other")
@@ -38,7 +38,10 @@ func HCL(name string, data []byte) (root *Node, err error) {
 }
 
 // hclReader converts the nodes of one file.
-type hclReader struct{ name string }
+type hclReader struct {
+	name string
+	keys keyIndex
+}
 
 func (h hclReader) at(p token.Pos) policyfile.Position {
 	return policyfile.Position{File: h.name, Line: max(p.Line, 1), Column: max(p.Column, 1)}
@@ -79,11 +82,11 @@ func (h hclReader) item(n *Node, item *ast.ObjectItem) {
 	for i, key := range item.Keys {
 		name, at := literal(key.Token), h.at(key.Token.Pos)
 		if i < len(item.Keys)-1 {
-			n = into(n, name, at)
+			n = h.keys.into(n, name, at)
 			continue
 		}
 		value := h.node(item.Val)
-		if known := n.Get(name); known != nil && value.Kind == Map && !item.Assign.IsValid() {
+		if known := h.keys.get(n, name); known != nil && value.Kind == Map && !item.Assign.IsValid() {
 			if known.Kind != List {
 				first := *known
 				*known = Node{Kind: List, Items: []*Node{&first}, At: known.At}
@@ -91,7 +94,7 @@ func (h hclReader) item(n *Node, item *ast.ObjectItem) {
 			known.Items = append(known.Items, value)
 			return
 		}
-		n.Pairs = append(n.Pairs, Pair{name, at, value})
+		h.keys.add(n, Pair{name, at, value})
 	}
 }
 

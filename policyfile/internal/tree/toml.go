@@ -13,7 +13,7 @@ import (
 // once: what stands twice is marked as in the other formats. An error is a
 // [*policyfile.Fault].
 func TOML(name string, data []byte) (*Node, error) {
-	t := &tomlReader{name: name}
+	t := &tomlReader{name: name, keys: keyIndex{}}
 	for i, c := range data {
 		if c == '\n' {
 			t.lines = append(t.lines, i+1)
@@ -56,6 +56,7 @@ type tomlReader struct {
 	parser unstable.Parser
 	lines  []int
 	deep   bool
+	keys   keyIndex
 }
 
 // at is the position of an offset.
@@ -89,32 +90,18 @@ func (t *tomlReader) table(n *Node, header *unstable.Node, list bool) *Node {
 		key := it.Node()
 		at := t.at(int(key.Raw.Offset))
 		if !list || !it.IsLast() {
-			n = into(n, string(key.Data), at)
+			n = t.keys.into(n, string(key.Data), at)
 			continue
 		}
-		all := n.Get(string(key.Data))
+		all := t.keys.get(n, string(key.Data))
 		if all == nil || all.Kind != List {
 			all = &Node{Kind: List, At: at}
-			n.Pairs = append(n.Pairs, Pair{string(key.Data), at, all})
+			t.keys.add(n, Pair{string(key.Data), at, all})
 		}
 		n = &Node{Kind: Map, At: at}
 		all.Items = append(all.Items, n)
 	}
 	return n
-}
-
-// into returns the map under a key, which it adds when it is missing. Of a list of
-// tables that is the last one.
-func into(n *Node, key string, at policyfile.Position) *Node {
-	found := n.Get(key)
-	if found != nil && found.Kind == List && len(found.Items) > 0 {
-		found = found.Items[len(found.Items)-1]
-	}
-	if found == nil || found.Kind != Map {
-		found = &Node{Kind: Map, At: at}
-		n.Pairs = append(n.Pairs, Pair{key, at, found})
-	}
-	return found
 }
 
 // pair adds a key with its value, below the tables that a dotted key names.
@@ -127,10 +114,10 @@ func (t *tomlReader) pair(n *Node, e *unstable.Node, depth int) {
 		key := it.Node()
 		at := t.at(int(key.Raw.Offset))
 		if !it.IsLast() {
-			n = into(n, string(key.Data), at)
+			n = t.keys.into(n, string(key.Data), at)
 			continue
 		}
-		n.Pairs = append(n.Pairs, Pair{string(key.Data), at, t.value(e.Value(), at, depth)})
+		t.keys.add(n, Pair{string(key.Data), at, t.value(e.Value(), at, depth)})
 	}
 }
 
