@@ -82,7 +82,8 @@ func TestGRPC(t *testing.T) {
 		{"a write by that name", "c.json", config(`{"service": "a.B", "method": "BatchWrite"}, {"service": "a.B", "method": "Mutate"}, {"service": "a.B", "method": "Listen"}`, policy), []string{"1 R-6 methods: a method that writes"}, []string{"note"}},
 		{
 			"no bucket", "c.json", strings.Replace(config(`{"service": "a.B"}, {"service": "c.D"}`, policy), ", "+buckets, "", 1),
-			[]string{"1 R-7 budget: no retryThrottling: every failed call of this service config is sent again\ncannot"}, nil,
+			[]string{"1 R-7 budget: no retryThrottling: every failed call of this service config is sent again\ncannot"},
+			nil,
 		},
 		{"a bucket that lets no retry pass", "c.json", strings.Replace(config(`{"service": "a.B"}, {"service": "c.D"}`, policy), "10", "2", 1), []string{"quiet 2\nnote 1: maxTokens 2 lets no retry pass"}, []string{"a.B [", "R-", "note 1: every"}},
 		{"a bucket that lets one pass", "c.json", strings.Replace(config(`{"service": "a.B"}`, policy), "10", "3", 1), []string{"a.B [a.B] x4"}, []string{"no retry"}},
