@@ -50,6 +50,9 @@ type File struct {
 	Format string `json:"-"`
 	// Unjudged lists what an adapter met and cannot judge.
 	Unjudged []*Fault `json:"-"`
+	// Unread is the first setting for retries in a file of an adapter that nothing reads, or
+	// nil.
+	Unread *Fault `json:"-"`
 	// Limits lists the rules that the foreign software cannot hold, whatever the
 	// file says: one fault for each rule.
 	Limits []*Fault `json:"-"`

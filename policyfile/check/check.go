@@ -211,6 +211,9 @@ func (r *run) refused(s Source) {
 	for _, f := range s.File.Unjudged {
 		r.add("FC001", f.Position, f.Dependency, "%s", f.Message).Key = f.Message
 	}
+	if f := s.File.Unread; f != nil {
+		r.add("FC003", f.Position, "", "%s", f.Message).Key = f.Message
+	}
 }
 
 // degree returns the value of a field of which more is worse, or 0 for another fault.

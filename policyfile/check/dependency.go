@@ -114,7 +114,7 @@ func (r *run) timing(s Source, d *policyfile.Dependency) {
 		r.add("FC204", base, d.Name, "%s waits up to %v before every retry: base %v is not under cap %v",
 			d.Name, p.Backoff.Cap, p.Backoff.Base, p.Backoff.Cap)
 	}
-	// Software that cannot bound one attempt is told so once, and not for each route.
+	// That software cannot bound one attempt is said once, and not for each route.
 	if p.Disabled || refuses(s, d, "total.missing") || refuses(s, d, "per_attempt") {
 		return
 	}

@@ -114,6 +114,11 @@ func groups(units []*unit) [][]*unit {
 		}
 	}
 	at := map[string]int{}
+	type member struct {
+		name string
+		u    *unit
+	}
+	in := map[member]bool{}
 	var all [][]*unit
 	put := func(name string, u *unit) {
 		i, ok := at[name]
@@ -122,7 +127,8 @@ func groups(units []*unit) [][]*unit {
 			at[name] = i
 			all = append(all, nil)
 		}
-		if !slices.Contains(all[i], u) {
+		if !in[member{name, u}] {
+			in[member{name, u}] = true
 			all[i] = append(all[i], u)
 		}
 	}

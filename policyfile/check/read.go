@@ -134,7 +134,7 @@ func (r *Reading) policy(name string, p foreign.Policy) {
 }
 
 // unrecognized records a file that nothing reads. One that was named has to be
-// judged; of one that was met, people are told when it speaks of retries.
+// judged; one that was met is named when it speaks of retries.
 func (r *Reading) unrecognized(in Input, opened *foreign.Opened) {
 	at, message := policyfile.Position{File: in.Name}, "neither a policy file nor a configuration that check knows"
 	if opened.Retry.Line > 0 {

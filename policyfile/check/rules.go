@@ -48,6 +48,13 @@ var table = []report.Rule{
 		Fix:     "Put forbear's gateway behind it and switch its retries off, switch them off alone, or have a waiver signed.",
 	},
 
+	{
+		ID: "FC003", Name: "unread-setting", Severity: warn,
+		Summary: "a file that is judged has a setting for retries of something else",
+		Why:     "It may retry whatever it likes: nothing here reads it.",
+		Fix:     "Judge it by hand; the settings may then switch this off for the file.",
+	},
+
 	// FC1xx: the retry budget.
 	{
 		ID: "FC101", Name: "retry-budget-missing", Standard: "R-7", Severity: fail, Waivable: true,

@@ -38,8 +38,6 @@ func (r *run) waivers(f *policyfile.File, first, end int) {
 		if w.Rule == "R-9" {
 			continue // the reader has refused it
 		}
-		// R-9 was refused by the reader, with a finding that no waiver
-		// lifts.
 		name := nameOf(w)
 		before := len(r.findings)
 		r.waiver(f, w, name)

@@ -75,7 +75,7 @@ func (r *reader) celeryPublish(at policyfile.Position, m *celeryModule) {
 		}
 		if r.celeryRetried(&d, p.Value, defaults) {
 			r.cannot(&d, "R-3", "total.missing", "%s", celeryEndless)
-			r.cannot(&d, "R-6", "", "Celery may publish a task twice, when the broker's answer was lost")
+			r.cannot(&d, "R-6", "", "Celery may publish a task twice, when the broker's response was lost")
 			r.add(d)
 		}
 	}

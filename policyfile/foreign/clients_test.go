@@ -37,6 +37,9 @@ func saidOf(results []Result) string {
 		for _, f := range result.File.Limits {
 			fmt.Fprintf(&b, "cannot %s %s: %s\n", f.Rule, f.Field, f.Message)
 		}
+		if f := result.File.Unread; f != nil {
+			fmt.Fprintf(&b, "unread %d: %s\n", f.Line, f.Message)
+		}
 		for _, f := range result.File.Unjudged {
 			fmt.Fprintf(&b, "note %d: %s\n", f.Line, f.Message)
 		}

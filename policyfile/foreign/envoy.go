@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/policyfile"
@@ -36,7 +37,7 @@ func claimsEnvoy(n *tree.Node) bool {
 // Clusters are gathered first, because a route names one that may stand
 // below it, or in another file.
 func (r *reader) envoy() {
-	e := &envoyReader{reader: r, clusters: r.envoyClusters(), seen: map[*tree.Node]bool{}}
+	e := &envoyReader{reader: r, clusters: r.envoyClusters(), seen: map[*tree.Node]bool{}, hosts: map[*tree.Node]string{}}
 	for part := range r.each() {
 		if part.Root.Get("kind").Text() == "EnvoyFilter" {
 			e.patchedClusters(part)
@@ -60,7 +61,8 @@ type envoyReader struct {
 	clusters named
 	// seen holds the virtual hosts, the retry policies and the clusters' TLS that have been
 	// read.
-	seen map[*tree.Node]bool
+	seen  map[*tree.Node]bool
+	hosts map[*tree.Node]string // behind clusters, to each of which thousands of routes may go
 }
 
 // node reads what retries at n: the virtual hosts of a route configuration, one by
@@ -83,7 +85,7 @@ func (e *envoyReader) host(host, config *tree.Node) {
 		return
 	}
 	e.seen[host] = true
-	routes := host.Get("routes").List()
+	routes := slices.Clone(host.Get("routes").List())
 	host.Get("matcher").Walk(func(n *tree.Node) bool {
 		if n.Get("route").Map() {
 			routes = append(routes, n)
@@ -177,7 +179,7 @@ func (e *envoyReader) retrying(x *envoyRoute, to *tree.Node) {
 	e.envoyTimes(&d, x.action, x.policy, at)
 	e.envoyConditions(&d, x)
 	cluster, several := e.clusters.in(e.part, d.Name)
-	d.Service = serviceOf(d.Name, cluster)
+	d.Service = e.serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
 		words := x.words(x.policy.Path("retry_on").Text())
 		e.envoyBudget(&d, cluster, several, x.action.Get("priority").Text(), place)

@@ -36,11 +36,20 @@ func (r *reader) envoyClusters() named {
 
 // serviceOf returns the host behind a cluster, or "" where there is none to name: no
 // endpoint, several, or an address that says nothing outside of its machine.
-func serviceOf(name string, cluster *tree.Node) string {
+func (e *envoyReader) serviceOf(name string, cluster *tree.Node) string {
 	// Istio's names, as in "outbound|8080|v1|payments.default.svc.cluster.local".
 	if parts := strings.Split(name, "|"); len(parts) == 4 {
 		return parts[3]
 	}
+	host, known := e.hosts[cluster]
+	if !known {
+		host = hostBehind(cluster)
+		e.hosts[cluster] = host
+	}
+	return host
+}
+
+func hostBehind(cluster *tree.Node) string {
 	host := ""
 	same := true
 	cluster.Walk(func(n *tree.Node) bool {
@@ -223,7 +232,7 @@ func (e *envoyReader) tcp(n, attempts *tree.Node) {
 		}
 		retries(&d, count-1, at)
 		cluster, _ := e.clusters.in(e.part, name)
-		d.Service = serviceOf(name, cluster)
+		d.Service = e.serviceOf(name, cluster)
 		d.Policy.PerAttempt = envoyConnect
 		e.duration(&d, "per_attempt", cluster.Path("connect_timeout"), &d.Policy.PerAttempt)
 		d.SetPlace("total", at)

@@ -83,9 +83,13 @@ func (e *envoyReader) patched(root, patch *tree.Node, x *envoyRoute) {
 		e.retryAfter(&d, x.policy)
 	}
 	cluster, several := e.clusters.in(e.part, withoutPort(d.Name))
-	d.Service = serviceOf(d.Name, cluster)
+	d.Service = e.serviceOf(d.Name, cluster)
 	if !d.Policy.Disabled {
-		e.envoyBudget(&d, cluster, several, "", place)
+		if cluster != nil || below == nil {
+			e.envoyBudget(&d, cluster, several, "", place)
+		} else {
+			d.Lacks = append(d.Lacks, "budget") // Istio's rule for the host is judged with its route
+		}
 		e.handshakes(&d, cluster, x.words(x.policy.Path("retry_on").Text())...)
 	}
 	var said []string // and judged where the VirtualService says it

@@ -170,7 +170,7 @@ func (r *reader) statusHeaders(d *policyfile.Dependency, matchers *tree.Node) {
 
 // retryAfter judges R-5. Envoy reads Retry-After only where
 // rate_limited_retry_back_off names it, and ignores one over its max_interval. A file
-// is told once that it does not.
+// says so in one finding.
 func (r *reader) retryAfter(d *policyfile.Dependency, policy *tree.Node) {
 	back := policy.Path("rate_limited_retry_back_off")
 	named := slices.ContainsFunc(back.Path("reset_headers").List(), func(h *tree.Node) bool {

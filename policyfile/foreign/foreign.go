@@ -91,7 +91,7 @@ type Result struct {
 // Empty reports whether the file holds nothing that was judged, or could have been.
 func (r *Result) Empty() bool {
 	f := r.File
-	return len(f.Dependencies)+f.Quiet+len(f.Unjudged)+len(f.Limits)+len(r.Refused) == 0
+	return len(f.Dependencies)+f.Quiet+len(f.Unjudged)+len(f.Limits)+len(r.Refused) == 0 && f.Unread == nil
 }
 
 // Read reads the parts of all files. Parts of one product are read together: a
@@ -106,7 +106,7 @@ func Read(parts []Part) (results []Result) {
 				r.parts = append(r.parts, part)
 				r.result(part.Name) // a file without a unit is recognized all the same
 				if part.beside.Line > 0 {
-					r.unjudged(part.beside, "", "a setting for retries stands here, of something that check does not know")
+					r.result(part.Name).File.Unread = &policyfile.Fault{Position: part.beside, Message: "a setting for retries stands here, of something that check does not know"}
 				}
 			case slices.Contains(p.beside, part.Format):
 				r.beside = append(r.beside, part)

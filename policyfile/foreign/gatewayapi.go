@@ -53,7 +53,7 @@ func refNamespace(ref, n *tree.Node) string {
 	return n.Get("metadata").Get("namespace").Text()
 }
 
-// backends returns a dependency for each backend of a rule. Its route is told by the
+// backends returns a dependency for each backend of a rule. Its route is named after the
 // rule's name, or by what it matches.
 func backends(route, rule *tree.Node) (all []policyfile.Dependency) {
 	which := rule.Get("name").Text()

@@ -184,7 +184,8 @@ func (r *reader) unknown(n *tree.Node, d *policyfile.Dependency, known ...string
 }
 
 // duration reads a duration that the file may leave out: what into has then is the
-// default. One that cannot be read, as a template's variable, is zero and a note.
+// default. One that cannot be read, as a template's variable, is zero and a note, and what
+// it would bound counts as unknown.
 func (r *reader) duration(d *policyfile.Dependency, field string, n *tree.Node, into *time.Duration) {
 	r.time(d, field, n, (*tree.Node).Span, into)
 }

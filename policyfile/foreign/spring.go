@@ -73,7 +73,7 @@ func (r *reader) springFeign(doc springDoc) {
 			s := doc.scope.at(append(slices.Clone(keys), p.Key)...)
 			s = append(s, doc.scope.at(append(slices.Clone(keys), "default")...)...)
 			class := s.get("retryer")
-			// What the default says of all clients is told once.
+			// What the default says of all clients is reported once.
 			if class == nil || !tree.Same(p.Key, "default") && class.At == section.Fold("default", "retryer").Place() {
 				r.quiet(p.At)
 				continue

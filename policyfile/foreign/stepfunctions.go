@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ func (m *machine) states(n *tree.Node) (found bool) {
 	}
 	for _, p := range n.Get("States").Pairs {
 		inner := false
-		for _, of := range append(p.Value.Get("Branches").List(), p.Value.Get("ItemProcessor", "Iterator")) {
+		for _, of := range append(slices.Clone(p.Value.Get("Branches").List()), p.Value.Get("ItemProcessor", "Iterator")) {
 			inner = m.states(of) || inner
 		}
 		found = m.state(p, level, inner) || inner || found

@@ -87,7 +87,7 @@ func TestSettingsOfOthersWithin(t *testing.T) {
 		name, file, text string
 		want, not        []string
 	}{
-		{"values of an application", "a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec:\n  source: {helm: {valuesObject: {client: {maxRetries: 50}}}}\n  syncPolicy: {automated: {}, retry: {limit: 2}}\n", []string{"note 5: " + beside}, nil},
+		{"values of an application", "a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec:\n  source: {helm: {valuesObject: {client: {maxRetries: 50}}}}\n  syncPolicy: {automated: {}, retry: {limit: 2}}\n", []string{"unread 5: " + beside}, nil},
 		{"an application alone", "a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec:\n  syncPolicy: {automated: {}, retry: {limit: 2}}\n", []string{"x3"}, []string{beside}},
 		{"the environment of a Job", "j.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  backoffLimit: 2\n  template: {spec: {containers: [{name: c, env: [{name: AWS_MAX_ATTEMPTS, value: '3'}, {name: CLIENT_MAX_RETRIES, value: '50'}]}]}}\n", []string{"aws/c [c] x3", "6: " + beside}, nil},
 		{"a Job alone", "j.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  backoffLimit: 2\n  template: {spec: {containers: [{name: c, env: [{name: AWS_MAX_ATTEMPTS, value: '3'}]}]}}\n", []string{"aws/c [c] x3"}, []string{beside}},

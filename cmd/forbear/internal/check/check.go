@@ -72,7 +72,7 @@ forbear check --explain FC105
 			return code
 		}
 		q.operands = files
-		// NaN is neither, and every comparison with it would pass.
+		// NaN fails every comparison, so that this one is negated.
 		if !(q.MaxAmplification >= 0) || q.MaxDuration < 0 {
 			return std.Fail("check: --max-amplification and --max-duration are bounds above 0, or 0 for none")
 		}

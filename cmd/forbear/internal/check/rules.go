@@ -37,12 +37,11 @@ forbear rules explain FC105
 			return explainRule(std, words[1])
 		case len(words) != 1 || words[0] != "list":
 			return std.Fail("rules: want list or explain ID (see forbear rules --help)")
-			// The JSON is for tools that link a finding to its explanation.
 		}
 		// The text has the severity beside the id, because that is what
 		// --fail-on goes by.
 		switch *format {
-		case "json":
+		case "json": // for tools that link a finding to its explanation
 			_ = cli.WriteJSON(std.Out, map[string]any{"schema": "forbear/rules/v1", "rules": check.Rules()})
 		case "text":
 			for _, r := range check.Rules() {
