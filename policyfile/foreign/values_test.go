@@ -32,8 +32,15 @@ func TestValuesOfEveryKind(t *testing.T) {
 			for _, n := range places {
 				was := *n
 				for _, other := range []tree.Node{
-					{}, {Kind: tree.Map}, {Kind: tree.List}, {Value: "text"}, {Value: "7"}, {Value: "-1"}, {Value: "99999999999999999999"},
-					{Kind: tree.List, Items: []*tree.Node{{Value: "7"}}}, {Kind: tree.Map, Pairs: []tree.Pair{{Key: "x", Value: &tree.Node{Value: "7"}}}},
+					{},
+					{Kind: tree.Map},
+					{Kind: tree.List},
+					{Value: "text"},
+					{Value: "7"},
+					{Value: "-1"},
+					{Value: "99999999999999999999"},
+					{Kind: tree.List, Items: []*tree.Node{{Value: "7"}}},
+					{Kind: tree.Map, Pairs: []tree.Pair{{Key: "x", Value: &tree.Node{Value: "7"}}}},
 				} {
 					other.At = was.At
 					*n = other
