@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -299,8 +300,8 @@ func linkerd(w *writer, t *target) {
 		return
 	}
 	window := min(t.p.Budget.Window, time.Minute)
-	w.line("  retryBudget: {retryRatio: %g, minRetriesPerSecond: %d, ttl: %s}", t.p.Budget.Ratio,
-		max(int(float64(t.p.Budget.MinRetries)/t.p.Budget.Window.Seconds()), 1), milliseconds(window))
+	floor := float64(t.p.Budget.MinRetries) / t.p.Budget.Window.Seconds()
+	w.line("  retryBudget: {retryRatio: %g, minRetriesPerSecond: %d, ttl: %s}", t.p.Budget.Ratio, int(floor), milliseconds(window))
 	w.lose("R-1", "no backoff", "retries go out at once; the budget alone holds them back")
 	w.lose("R-2", "no count of retries", "the budget and the time-out bound them")
 	if t.tls {
@@ -320,7 +321,10 @@ func linkerd(w *writer, t *target) {
 	if window < t.p.Budget.Window {
 		w.lose("R-7", "its window is a minute at most", window.String())
 	}
-	w.lose("R-7", "the floor is a whole number of retries a second", "at least one a second may be sent")
+	// A second of one retry each would be thirty in the standard's window, which has ten.
+	if floor > 0 && floor != math.Trunc(floor) {
+		w.lose("R-7", "the floor is a whole number of retries a second", fmt.Sprintf("%d a second: a quiet client is retried less", int(floor)))
+	}
 }
 
 // service is the host as a mesh knows it: a dependency without a URL is a service of
