@@ -231,6 +231,6 @@ func (r *reader) rate(d *policyfile.Dependency, second float64, at policyfile.Po
 	window := second * budget.DefaultWindow.Seconds()
 	d.Policy.Budget.MinRetries = int(min(window, math.MaxInt16))
 	if window > budget.MaxMinRetries {
-		r.refuse(at, "R-7", d, "budget.min_retries", "%s: up to %g retries in 30s are allowed whatever the share, and the standard has %d: write %s", what, window, budget.MaxMinRetries, write)
+		r.once(at, "R-7", d, "budget.min_retries", "%s: up to %g retries in 30s are allowed whatever the share, and the standard has %d: write %s", what, window, budget.MaxMinRetries, write)
 	}
 }
