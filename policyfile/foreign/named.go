@@ -66,19 +66,21 @@ func (p *Part) nearness(other *Part) int {
 		}
 		return same
 	}
-	a, b := folders(p.Name), folders(other.Name)
-	common := 0
+	a, b, common := p.folders(), other.folders(), 0
 	for common < min(len(a), len(b)) && a[common] == b[common] {
 		common++
 	}
 	return common<<10 - len(b) // what lies deeper is for others
 }
 
-// folders are those that a file lies in, from the outermost on.
-func folders(name string) []string {
-	dir := filepath.ToSlash(filepath.Dir(filepath.Clean(name)))
-	if dir == "." {
-		return nil
+// folders are those that the file lies in, from the outermost on. They are kept: a part
+// may be compared with thousands of others.
+func (p *Part) folders() []string {
+	if p.dirs == nil {
+		p.dirs = []string{}
+		if dir := filepath.ToSlash(filepath.Dir(filepath.Clean(p.Name))); dir != "." {
+			p.dirs = strings.Split(dir, "/")
+		}
 	}
-	return strings.Split(dir, "/")
+	return p.dirs
 }

@@ -33,6 +33,7 @@ type Part struct {
 	Assumed bool
 	// called is the name of the file, or of the key that a text stands under.
 	called string
+	dirs   []string // see folders
 	// beside is where the file says something of retries that no product claims, or
 	// zero. One part of a file has it.
 	beside policyfile.Position
