@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/forbear-go/forbear/cmd/forbear/internal/version"
 	"github.com/forbear-go/forbear/internal/report"
@@ -122,19 +123,21 @@ func (q *gate) judged(w io.Writer, read *check.Reading, result *check.Result) er
 			lost[p.File] = true
 		}
 	}
-	line := fmt.Sprintf("judged %s in %s; %s not recognized", plural(read.Units(), "unit"), plural(read.Files, "file"), plural(len(unknown), "file"))
-	if len(lost) > 0 {
-		line += fmt.Sprintf("; %s not read, or not as a whole", plural(len(lost), "file"))
-	}
-	for i, what := range []string{"file", "folder"} {
-		if q.ignored[i] > 0 {
-			line += fmt.Sprintf("; %s ignored", plural(q.ignored[i], what))
+	line := []string{fmt.Sprintf("judged %s in %s", plural(read.Units(), "unit"), plural(read.Files, "file")), plural(len(unknown), "file") + " not recognized"}
+	for _, more := range []struct {
+		n          int
+		noun, what string
+	}{
+		{len(lost), "file", "not read, or not as a whole"},
+		{q.ignored[0], "file", "ignored"},
+		{q.ignored[1], "folder", "ignored"},
+		{result.Off, "finding", "off by the settings"},
+	} {
+		if more.n > 0 {
+			line = append(line, plural(more.n, more.noun)+" "+more.what)
 		}
 	}
-	if result.Off > 0 {
-		line += fmt.Sprintf("; %s off by the settings", plural(result.Off, "finding"))
-	}
-	_, err := fmt.Fprintln(w, line)
+	_, err := fmt.Fprintln(w, strings.Join(line, "; "))
 	return err
 }
 
