@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -42,38 +41,6 @@ type Part struct {
 // at is a position in Text; what has no place counts as line 1.
 func (p *Part) at(line, column int) policyfile.Position {
 	return p.in.at(policyfile.Position{File: p.Name, Line: line, Column: column})
-}
-
-// frame says where a text stands in its file. The zero value is the file itself.
-type frame struct {
-	pin            *policyfile.Position // of a text whose lines are not those of the file
-	lines, columns int                  // above and before one that stands there as it is
-}
-
-// at turns a place in the text into one in the file; what has no place counts as line 1.
-func (in frame) at(at policyfile.Position) policyfile.Position {
-	if in.pin != nil {
-		return *in.pin
-	}
-	at.Line, at.Column = max(at.Line, 1)+in.lines, max(at.Column, 1)+in.columns
-	return at
-}
-
-// pad puts a text where its lines are those of the file.
-func (in frame) pad(text []byte) []byte {
-	if in.lines == 0 {
-		return text
-	}
-	var b bytes.Buffer
-	b.WriteString(strings.Repeat("\n", in.lines))
-	for line := range bytes.Lines(text) {
-		// YAML knows the marks of its documents in the first column alone.
-		if len(bytes.TrimSpace(line)) > 0 && !documentMark(line) {
-			b.WriteString(strings.Repeat(" ", in.columns))
-		}
-		b.Write(line)
-	}
-	return b.Bytes()
 }
 
 // Policy is a policy file, or a text inside of another file that is one. Its lines
@@ -251,87 +218,6 @@ func (o *opener) hcl(data []byte, in frame, depth int) {
 		o.Why = err.(*policyfile.Fault).Message
 	}
 }
-
-// unparsed records a text that could not be parsed. What is inside of another file
-// may be any text; and a file that says nothing of retries is not worth a fault.
-func (o *opener) unparsed(called string, err error, data []byte, in frame, depth int) {
-	fault, ok := err.(*policyfile.Fault)
-	if !ok {
-		fault = &policyfile.Fault{Message: err.Error()}
-	}
-	message := fault.Message
-	if template(data) {
-		message = isTemplate
-		if bytes.Contains(data, []byte("<%")) {
-			message = isERB
-		}
-		// A line that is an action by itself may stand before the one where YAML gave up.
-		number := 0
-		for line := range bytes.Lines(data) {
-			if number++; number >= fault.Line {
-				break
-			}
-			if line = bytes.TrimLeft(line, " \t"); template(line[:min(len(line), 2)]) {
-				fault = &policyfile.Fault{Position: policyfile.Position{Line: number}}
-				break
-			}
-		}
-	}
-	if depth == 0 && o.format == "" && !owed(o.name, data) {
-		if structuredName(called) {
-			o.Why = message
-		} else if at := retryWord.FindIndex(data); at != nil && !executable(o.name, data) {
-			o.Retry = policyfile.Position{File: o.name, Line: bytes.Count(data[:at[0]], []byte("\n")) + 1, Column: 1}
-		}
-		return
-	}
-	// Many values hold some text or other; a name like a file's says that this one
-	// is to be read.
-	if depth > 0 && !(structuredName(called) && mentionsRetries(data)) {
-		return
-	}
-	o.fault(in.at(fault.Position), "%s", message)
-}
-
-// structuredName reports whether a name is that of a file in YAML or JSON.
-func structuredName(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc", ".json5"}, strings.ToLower(filepath.Ext(name)))
-}
-
-// owed reports whether a file that cannot be read must not pass: it speaks of retries,
-// and by its name it is in a notation that is read here, or of a program that is. Others
-// have notations of their own, and scripts stand where the files of programs do.
-func owed(name string, data []byte) bool {
-	notations := []string{".asl", ".toml", ".hcl"}
-	if !mentionsRetries(data) || executable(name, data) {
-		return false
-	}
-	name = untemplated(strings.ToLower(name))
-	return structuredName(name) || slices.Contains(notations, filepath.Ext(name)) || ofProgram(name)
-}
-
-// executable reports whether a file without an extension is a script or a binary.
-func executable(name string, data []byte) bool {
-	return filepath.Ext(name) == "" && (bytes.HasPrefix(data, []byte("#!")) || bytes.HasPrefix(data, []byte("\x7fELF")))
-}
-
-const (
-	isTemplate = "a template: render it, and check what comes out"
-	isERB      = "a template: render it with erb, and check what comes out"
-)
-
-// template reports whether a text has the marks of a template's actions.
-func template(data []byte) bool {
-	return bytes.Contains(data, []byte("{{")) || bytes.Contains(data, []byte("{%")) || bytes.Contains(data, []byte("<%"))
-}
-
-// mentionsRetries reports whether a text that cannot be parsed may be about retries, by
-// the words of the products that are read.
-func mentionsRetries(data []byte) bool {
-	return retryWord.Match(data)
-}
-
-var retryWord = regexp.MustCompile(`(?i)retr(y|ies)|retri(able|es)|next_upstream|backoff_?limit|max_?attempts|maximum_?attempts`)
 
 // roots opens the documents of a structured text. data is nil in a notation that no
 // policy file has.
