@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -187,24 +186,17 @@ func (r *reader) argoTimes(d *policyfile.Dependency, s strategy) (judged []strin
 	} else if v := given(back.Get("duration")); v != nil {
 		r.unjudged(v.At, d.Name, "%s: %q is no duration, and how it waits is not known", d.Name, v.Text())
 	}
-	longest := back.Get("maxDuration")
-	if t, ok := argoTime(longest); ok && t > 0 {
-		d.SetPlace("total", longest.At)
-		d.Policy.Total = t
+	var whole time.Duration
+	r.time(d, "total", back.Get("maxDuration"), argoTime, &d.Policy.Total)
+	if d.Policy.Total > 0 {
 		return nil
 	}
-	if t, ok := seconds(s.whole); ok && t > 0 {
-		d.SetPlace("total", s.whole.At)
-		d.Policy.Total = t
+	if r.time(d, "total", s.whole, seconds, &whole); whole > 0 {
+		d.Policy.Total = whole
+		d.Lacks = slices.DeleteFunc(d.Lacks, func(field string) bool { return field == "total.missing" }) // whatever maxDuration is
 		return []string{"total"} // of all of the workflow, for which R-3 has no figure
 	}
-	if longest != nil || s.whole != nil {
-		d.Lacks = append(d.Lacks, "total.missing")
-		at := cmp.Or(longest, s.whole)
-		r.unjudged(at.At, d.Name, "%s: %q is no duration, and for how long it is retried is not known", d.Name, at.Text())
-	} else {
-		r.refuse(s.At, "R-3", d, "total.missing", "neither maxDuration nor a deadline of the workflow bounds its retries in time")
-	}
+	r.refuse(s.At, "R-3", d, "total.missing", "neither maxDuration nor a deadline of the workflow bounds its retries in time")
 	return nil
 }
 

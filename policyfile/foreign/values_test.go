@@ -113,6 +113,9 @@ func TestOddFigures(t *testing.T) {
 	istio := func(retries string) string {
 		return "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {http: [{timeout: 25s, retries: {retryOn: connect-failure, " + retries + "}, route: [{destination: {host: b}}]}]}\n"
 	}
+	workflow := func(longest string) string {
+		return "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec: {templates: [{name: a, retryStrategy: {limit: 2, backoff: {duration: 1s, factor: 2, maxDuration: " + longest + "}}}]}\n"
+	}
 	job := func(fields string) string {
 		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {" + fields + ", template: {spec: {}}}\n"
 	}
@@ -125,6 +128,8 @@ func TestOddFigures(t *testing.T) {
 		{"no retry policy", "g.json", `{"methodConfig": [{"name": [{"service": "a.B"}], "retryPolicy": null, "hedgingPolicy": {"maxAttempts": 3}}]}`, []string{"a.B [a.B] x3"}, []string{"refuses"}},
 		{"an attempt of zero", "i.yaml", istio("attempts: 2, perTryTimeout: 0s"), []string{"attempt 25s"}, nil},
 		{"waits without an end", "i.yaml", istio("attempts: 2, perTryTimeout: 1s, backoff: 300000h"), []string{"R-1 backoff.base"}, []string{"waits up to -"}},
+		{"Argo's bound of zero", "w.yaml", workflow("'0'"), []string{"R-3 total.missing: neither maxDuration"}, []string{"is no duration"}},
+		{"Argo's bound of null", "w.yaml", workflow("null"), []string{"R-3 total.missing: neither maxDuration"}, []string{"is no duration"}},
 		{"a Job's template", "j.yaml", job("backoffLimit: '${N}'"), []string{`"${N}" is no number`, "x7 at least"}, []string{"R-2"}},
 		{"a Job without a deadline", "j.yaml", job("backoffLimit: 2, activeDeadlineSeconds: null"), []string{"has no activeDeadlineSeconds"}, nil},
 		{"Spring's topics", "a.yaml", "spring: {kafka: {retry: {topic: {enabled: true, attempts: 4, delay: 1s, multiplier: 2}}}}\n", []string{"x4, waits up to 4s"}, nil},
