@@ -192,9 +192,10 @@ func (r *reader) argoTimes(d *policyfile.Dependency, s strategy) (judged []strin
 		return nil
 	}
 	if r.time(d, "total", s.whole, seconds, &whole); whole > 0 {
+		// Whatever maxDuration is, that bounds it.
 		d.Policy.Total = whole
-		d.Lacks = slices.DeleteFunc(d.Lacks, func(field string) bool { return field == "total.missing" }) // whatever maxDuration is
-		return []string{"total"}                                                                          // of all of the workflow, for which R-3 has no figure
+		d.Lacks = slices.DeleteFunc(d.Lacks, func(field string) bool { return field == "total.missing" })
+		return []string{"total"} // of all of the workflow, for which R-3 has no figure
 	}
 	r.refuse(s.At, "R-3", d, "total.missing", "neither maxDuration nor a deadline of the workflow bounds its retries in time")
 	return nil
