@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,6 +33,9 @@ type clearConn struct {
 	found *atomic.Pointer[mismatch.Error]
 
 	wrote, heard, http2 atomic.Bool
+
+	first sync.Mutex // held by who waits for the first word, until it is judged
+	fault error      // what was found, under first
 }
 
 // SharedByRequests reports whether several requests are on the connection at a time.
@@ -55,18 +59,23 @@ func (c *clearConn) CloseWrite() error {
 
 // Read implements [net.Conn].
 func (c *clearConn) Read(p []byte) (int, error) {
+	if c.heard.Load() {
+		return c.Conn.Read(p)
+	}
+	c.first.Lock()
+	defer c.first.Unlock()
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.heard.Load() {
-		if fault := c.judge(p[:n]); fault != nil {
-			return 0, fault
+		if c.judge(p[:n]); c.fault != nil {
+			return 0, c.fault
 		}
 	}
 	return n, err
 }
 
 // Write implements [net.Conn]. What the server said before it hung up is still there
-// when a write fails. A client of HTTP/2 would not read it any more: it reads after it
-// has written its preface. One of HTTP/1 is reading already, and it may be a response.
+// when a write fails, or with the reader, who has not judged it yet. A client of HTTP/2
+// would not wait for either. One of HTTP/1 does, and it may be a response.
 func (c *clearConn) Write(p []byte) (int, error) {
 	if !c.wrote.Load() {
 		c.http2.Store(bytes.HasPrefix(p, []byte(mismatch.Preface)))
@@ -74,25 +83,33 @@ func (c *clearConn) Write(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(p)
 	if err != nil && c.http2.Load() && !c.heard.Load() {
-		const wait = 50 * time.Millisecond
-		var first [16]byte
-		_ = c.SetReadDeadline(time.Now().Add(wait))
-		if m, _ := c.Conn.Read(first[:]); m > 0 {
-			if fault := c.judge(first[:m]); fault != nil {
-				return n, fault
-			}
+		if fault := c.said(); fault != nil {
+			return n, fault
 		}
 	}
 	return n, err
 }
 
-// judge notes what the server wants who sent first, and returns it, or nil.
-func (c *clearConn) judge(first []byte) error {
-	c.heard.Store(true)
-	fault := mismatch.Of(first, c.http2.Load())
-	if fault == "" {
-		return nil
+// said returns what the server's first word finds, if one has come or comes at once.
+func (c *clearConn) said() error {
+	const wait = 50 * time.Millisecond
+	_ = c.SetReadDeadline(time.Now().Add(wait)) // nothing is read any more after a failed write
+	c.first.Lock()
+	defer c.first.Unlock()
+	if !c.heard.Load() {
+		var first [16]byte
+		if n, _ := c.Conn.Read(first[:]); n > 0 {
+			c.judge(first[:n])
+		}
 	}
-	c.found.Store(&fault)
-	return fault
+	return c.fault
+}
+
+// judge notes what the server wants who sent first.
+func (c *clearConn) judge(first []byte) {
+	if fault := mismatch.Of(first, c.http2.Load()); fault != "" {
+		c.fault = fault
+		c.found.Store(&fault)
+	}
+	c.heard.Store(true)
 }
