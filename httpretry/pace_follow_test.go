@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -29,7 +28,7 @@ func TestPaceFollows(t *testing.T) {
 		{"sliding", 0.6, func() limiter { return &sliding{rate: 200} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			atPhase(t, 0, func(t *testing.T) {
 				l := &limited{limit: tt.limit(), latency: 5 * time.Millisecond}
 				opened := 0
 				tr := httpretry.NewTransport(l, quiet(t, forbear.Policy{}, opens(&opened)), httpretry.WithPacer(&pace.Pacer{}))
@@ -63,7 +62,7 @@ func TestPaceFollows(t *testing.T) {
 func TestPaceOfAMixedDependency(t *testing.T) {
 	for i := range 5 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			atPhase(t, 0, func(t *testing.T) {
 				l := &limited{latency: 5 * time.Millisecond, start: time.Now()}
 				l.always = func(req *http.Request) bool { return req.URL.Path == "/limited" }
 				tr := httpretry.NewTransport(l, quiet(t, forbear.Policy{}), httpretry.WithPacer(&pace.Pacer{}))
@@ -98,7 +97,7 @@ func TestPaceOfAFleet(t *testing.T) {
 	} {
 		for _, late := range []time.Duration{0, 5 * time.Second} {
 			t.Run(tt.name+"/"+late.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				atPhase(t, 0, func(t *testing.T) {
 					l := &limited{limit: tt.limit(), latency: 5 * time.Millisecond, jitter: 5 * time.Millisecond, start: time.Now()}
 					var each [2]result
 					var wg sync.WaitGroup

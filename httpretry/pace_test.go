@@ -15,6 +15,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/window"
 	"github.com/forbear-go/forbear/pace"
 )
 
@@ -24,6 +25,17 @@ type crowd struct {
 	rate     float64
 	duration time.Duration
 	path     func(n int) string
+}
+
+// atPhase runs f in a test's own time, from when that is a phase behind a whole second of
+// the windows that the rule counts in. They begin with the process: what comes of a crowd
+// would depend on when that was.
+func atPhase(t *testing.T, phase time.Duration, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep((phase - time.Since(window.Epoch())%time.Second + time.Second) % time.Second)
+		f(t)
+	})
 }
 
 // result is what a crowd saw.
@@ -185,7 +197,7 @@ func TestPaceTable(t *testing.T) {
 						continue // too few to use the limit while some of them wait for a retry
 					}
 					t.Run(fmt.Sprintf("%s/%v/%v/%d", tt.name, rate, latency, callers), func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) {
+						atPhase(t, 0, func(t *testing.T) {
 							l := tt.make(rate)
 							l.latency = latency
 							opened := 0
@@ -212,12 +224,32 @@ func TestPaceTable(t *testing.T) {
 	}
 }
 
+// TestPaceAtAnyPhase: a limit that counts by the second leaves as much to who began at
+// another time of its second.
+func TestPaceAtAnyPhase(t *testing.T) {
+	const rate, phases = 200, 20
+	var sum, worst float64 = 0, 1
+	for i := range phases {
+		atPhase(t, time.Duration(i)*47*time.Millisecond, func(t *testing.T) {
+			l := &limited{limit: &fixed{rate: rate, length: time.Second}, headers: quotaHeaders(rate), latency: 5 * time.Millisecond}
+			tr := httpretry.NewTransport(l, quiet(t, forbear.Policy{}), httpretry.WithPacer(&pace.Pacer{}))
+			crowd{callers: 50, rate: 1000, duration: 20 * time.Second}.run(t.Context(), tr, l)
+			good := l.between(5, 20) / rate
+			sum, worst = sum+good, min(worst, good)
+		})
+	}
+	t.Logf("good %.3f of the limit on average, %.3f at worst", sum/phases, worst)
+	if sum/phases < 0.95 || worst < 0.9 {
+		t.Errorf("good %.3f of the limit on average and %.3f at worst, want 0.95 and 0.9", sum/phases, worst)
+	}
+}
+
 // TestPaceBesideOthers puts this rule beside none, and beside the published one of the
 // AWS SDKs, at a limit of 200 a second.
 func TestPaceBesideOthers(t *testing.T) {
 	for _, tt := range limiters[:7] {
 		for _, how := range []string{"none", "cubic", "pace"} {
-			synctest.Test(t, func(t *testing.T) {
+			atPhase(t, 0, func(t *testing.T) {
 				l := tt.make(200)
 				l.latency = 5 * time.Millisecond
 				opened := 0
@@ -242,7 +274,7 @@ func TestPaceBesideOthers(t *testing.T) {
 // TestPaceAtAConcurrencyLimit meets a server that refuses with 503 and a Retry-After what
 // it cannot serve at once: ten at 50 ms are 200 a second.
 func TestPaceAtAConcurrencyLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	atPhase(t, 0, func(t *testing.T) {
 		l := &limited{concurrent: 10, latency: 50 * time.Millisecond, status: 503, headers: retryAfter(1)}
 		opened := 0
 		tr := httpretry.NewTransport(l, quiet(t, forbear.Policy{}, opens(&opened)), httpretry.WithPacer(&pace.Pacer{}))
