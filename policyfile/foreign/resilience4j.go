@@ -110,10 +110,7 @@ func (r *reader) r4jInstance(name, profile string, at *tree.Node, s, limit scope
 	r.r4jExceptions(&d, s)
 	r.r4jUnread(&d, s)
 	if limited {
-		d.Policy.PerAttempt = springTime(limit.get("timeout-duration"), r4jTimeout)
-		if v := limit.get("timeout-duration"); v != nil {
-			d.SetPlace("per_attempt", v.At)
-		}
+		d.Policy.PerAttempt = r.springTime(&d, "per_attempt", limit.get("timeout-duration"), r4jTimeout)
 	} else {
 		unbounded(&d)
 	}
@@ -129,22 +126,21 @@ func (r *reader) r4jWaits(d *policyfile.Dependency, s scope) {
 	at := d.At
 	if v := s.get("wait-duration"); v != nil {
 		at = v.At
-		d.SetPlace("backoff.base", at)
 	}
 	if own := s.get("interval-bi-function"); own != nil {
 		r.unjudged(own.At, d.Name, "%s: its waits are up to a class of its own", d.Name)
 		grow(d, 0, 1, 0)
 		return
 	}
-	wait := springTime(s.get("wait-duration"), r4jWait)
-	most := springTime(s.get("exponential-max-wait-duration"), 0)
+	wait := r.springTime(d, "backoff.base", s.get("wait-duration"), r4jWait)
+	most := r.springTime(d, "backoff.cap", s.get("exponential-max-wait-duration"), 0)
 	grows, random := springTrue(s.get("enable-exponential-backoff"), false), springTrue(s.get("enable-randomized-wait"), false)
 	factor, share := 1.0, 0.0
 	if grows {
-		factor, _ = springNumber(s.get("exponential-backoff-multiplier"), r4jMultiplier)
+		factor = r.springFactor(d, s.get("exponential-backoff-multiplier"), r4jMultiplier)
 	}
 	if random {
-		share, _ = springNumber(s.get("randomized-wait-factor"), r4jFactor)
+		share = r.springFactor(d, s.get("randomized-wait-factor"), r4jFactor)
 	}
 	grow(d, wait, factor, most)
 	for i, step := range d.Policy.Backoff.Schedule {
@@ -156,7 +152,7 @@ func (r *reader) r4jWaits(d *policyfile.Dependency, s scope) {
 	}
 	switch {
 	case !grows && !random:
-		r.refuse(at, "R-1", d, "backoff.jitter", "waits %v before every retry: set enableExponentialBackoff and enableRandomizedWait", wait)
+		r.refuse(at, "R-1", d, "backoff.jitter", "waits %v before every retry: set enableExponentialBackoff and enableRandomizedWait", each(wait))
 	case !grows:
 		r.refuse(at, "R-1", d, "backoff.base", "the waits do not grow: set enableExponentialBackoff")
 	case !random:

@@ -106,10 +106,7 @@ func (r *reader) feignClient(name, profile string, class *tree.Node, s scope) {
 		return
 	}
 	grow(&d, feignPeriod*3/2, feignFactor, feignMost)
-	d.Policy.PerAttempt = springTime(s.get("read-timeout"), feignRead)
-	if v := s.get("read-timeout"); v != nil {
-		d.SetPlace("per_attempt", v.At)
-	}
+	d.Policy.PerAttempt = r.springTime(&d, "per_attempt", s.get("read-timeout"), feignRead)
 	r.refuse(d.At, "R-1", &d, "backoff.jitter", "Feign's Retryer.Default waits without jitter")
 	r.refuse(d.At, "R-6", &d, "methods", "Feign's Retryer.Default repeats every method after an I/O error, POST without an Idempotency-Key too")
 	r.cannot(&d, "R-3", "total.missing", "a Retryer has no bound for a call and its retries together")
@@ -156,7 +153,8 @@ func (r *reader) balancerRetry(name, profile string, n *tree.Node, s scope) {
 	}
 	backoff := s.at("backoff")
 	if springTrue(backoff.get("enabled"), false) {
-		grow(&d, springTime(backoff.get("min-backoff"), 5*time.Millisecond), 2, springTime(backoff.get("max-backoff"), 0))
+		first, most := r.springTime(&d, "backoff.base", backoff.get("min-backoff"), 5*time.Millisecond), r.springTime(&d, "backoff.cap", backoff.get("max-backoff"), 0)
+		grow(&d, first, 2, most)
 		r.cannot(&d, "R-1", "", "the load balancer's waits lie around the exponential value, by a share that is at most all of it: that is not full jitter")
 	} else {
 		grow(&d, 0, 1, 0)

@@ -115,11 +115,26 @@ func springNumber(n *tree.Node, def float64) (v float64, ok bool) {
 	return v, !open
 }
 
-// springTime reads a duration, or the default where there is none that can be read.
-func springTime(n *tree.Node, def time.Duration) time.Duration {
+// springTime reads a duration, or the default where there is none. One that cannot be read
+// is zero and a note, as of [reader.duration].
+func (r *reader) springTime(d *policyfile.Dependency, field string, n *tree.Node, def time.Duration) time.Duration {
+	r.time(d, field, n, func(n *tree.Node) (time.Duration, bool) {
+		text, _ := resolved(n)
+		return javaTime(text)
+	}, &def)
+	return def
+}
+
+// springFactor reads a factor, or the default where there is none. One that cannot be read
+// is a note, and the default.
+func (r *reader) springFactor(d *policyfile.Dependency, n *tree.Node, def float64) float64 {
 	text, _ := resolved(n)
-	if v, ok := javaTime(text); ok {
+	v, ok := (&tree.Node{Value: text}).Number()
+	switch {
+	case ok:
 		return v
+	case given(n) != nil:
+		r.unjudged(n.At, d.Name, "%s: %q is no number, and what it says is not known", d.Name, n.Text())
 	}
 	return def
 }

@@ -156,10 +156,11 @@ func (r *reader) gatewayWaits(d *policyfile.Dependency, f gatewayRetry, servlet 
 		return
 	}
 	d.SetPlace("backoff.base", backoff.At)
-	factor, _ := springNumber(backoff.Fold("factor"), gatewayFactor)
-	grow(d, springTime(backoff.Fold("first-backoff"), gatewayFirst), factor, springTime(backoff.Fold("max-backoff"), 0))
+	factor := r.springFactor(d, backoff.Fold("factor"), gatewayFactor)
+	first, most := r.springTime(d, "backoff.base", backoff.Fold("first-backoff"), gatewayFirst), r.springTime(d, "backoff.cap", backoff.Fold("max-backoff"), 0)
+	grow(d, first, factor, most)
 	jitter := f.args.Fold("jitter")
-	share, _ := springNumber(jitter.Fold("random-factor"), 0.5)
+	share := r.springFactor(d, jitter.Fold("random-factor"), 0.5)
 	switch {
 	case factor <= 1:
 		r.refuse(backoff.At, "R-1", d, "backoff.base", "the waits do not grow: factor is %v", factor)
@@ -174,11 +175,10 @@ func (r *reader) gatewayWaits(d *policyfile.Dependency, f gatewayRetry, servlet 
 // by the filter, in versions that have it.
 func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet bool, route *tree.Node, all scope) {
 	if v := f.args.Fold("timeout"); v != nil && !servlet {
-		d.SetPlace("total", v.At)
-		d.Policy.Total = springTime(v, 0)
+		d.Policy.Total = r.springTime(d, "total", v, 0)
 	}
 	switch {
-	case d.Policy.Total > 0:
+	case d.Policy.Total > 0, slices.Contains(d.Lacks, "total.missing"):
 	case servlet:
 		r.cannot(d, "R-3", "total.missing", "Retry has no bound for all attempts together on the servlet stack")
 	case f.limited:
@@ -191,11 +191,9 @@ func (r *reader) springTimes(d *policyfile.Dependency, f gatewayRetry, servlet b
 	if limit == nil {
 		limit = all.get("httpclient", "response-timeout")
 	}
-	if d.Policy.PerAttempt = springTime(limit, 0); d.Policy.PerAttempt == 0 {
+	if d.Policy.PerAttempt = r.springTime(d, "per_attempt", limit, 0); d.Policy.PerAttempt == 0 {
 		unbounded(d)
-		return
 	}
-	d.SetPlace("per_attempt", limit.At)
 }
 
 // httpNames are Spring's names of the statuses that R-4 forbids to retry.

@@ -88,7 +88,7 @@ func (r *reader) springKafka(doc springDoc) {
 	if random == nil {
 		random = t.s.get("random-back-off")
 	}
-	r.springTemplate(t, springTrue(random, false) || springTime(t.s.get("jitter"), 0) > 0)
+	r.springTemplate(t, springTrue(random, false) || given(t.s.get("jitter")) != nil)
 }
 
 // streamInput matches the name of a binding that is the input of a function.

@@ -39,11 +39,8 @@ func (r *reader) springTemplate(t springRetry, random bool) bool {
 		r.quiet(d.At)
 		return false
 	}
-	factor, _ := springNumber(t.s.get(t.factor), t.multiplier)
-	first, most := springTime(t.s.get(t.first), t.initial), springTime(t.s.get(t.most), t.max)
-	if v := t.s.get(t.first); v != nil {
-		d.SetPlace("backoff.base", v.At)
-	}
+	factor := r.springFactor(&d, t.s.get(t.factor), t.multiplier)
+	first, most := r.springTime(&d, "backoff.base", t.s.get(t.first), t.initial), r.springTime(&d, "backoff.cap", t.s.get(t.most), t.max)
 	if factor <= 1 {
 		factor = 1
 	}
@@ -54,7 +51,7 @@ func (r *reader) springTemplate(t springRetry, random bool) bool {
 	switch {
 	case factor == 1 && d.Policy.Retries() > 1:
 		at, _ := d.Place("backoff.base")
-		r.refuse(at, "R-1", &d, "backoff.base", "waits %v before every retry: set a multiplier", d.Policy.Backoff.Base)
+		r.refuse(at, "R-1", &d, "backoff.base", "waits %v before every retry: set a multiplier", each(d.Policy.Backoff.Base))
 	case !random:
 		r.cannot(&d, "R-1", "", "Spring's waits have no jitter by configuration: it takes code")
 	default:

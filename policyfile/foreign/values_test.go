@@ -61,6 +61,9 @@ func TestValuesOfEveryKind(t *testing.T) {
 // nor that the default holds.
 func TestUnreadDurations(t *testing.T) {
 	const unread = `"${T}" is no duration`
+	gateway := func(filter string) string {
+		return "spring: {cloud: {gateway: {routes: [{id: a, uri: 'lb://b', filters: [{name: Retry, " + filter + "}]}]}}}\n"
+	}
 	for _, tt := range []struct {
 		name, file, text string
 		want             []string
@@ -79,10 +82,31 @@ func TestUnreadDurations(t *testing.T) {
 		{"Argo's waits", "w.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec: {templates: [{name: a, retryStrategy: {limit: 2, backoff: {duration: '${T}', factor: 2, maxDuration: 9m}}}]}\n", nil},
 		{"a sensor's waits", "s.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Sensor\nmetadata: {name: s}\nspec: {triggers: [{template: {name: a}, retryStrategy: {steps: 3, factor: 2, duration: '${T}'}}]}\n", nil},
 		{"Temporal's attempt", "t.yaml", "activities: {a: {startToCloseTimeout: '${T}', scheduleToCloseTimeout: 9m, retryPolicy: {maximumAttempts: 3, initialInterval: 1s, backoffCoefficient: 2}}}\n", nil},
+		{"resilience4j's attempt", "application.yml", "resilience4j:\n  retry: {instances: {a: {maxAttempts: 3, enableRandomizedWait: true}}}\n  timelimiter: {instances: {a: {timeoutDuration: '${T}'}}}\n", nil},
+		{"resilience4j's waits", "application.yml", "resilience4j:\n  retry: {instances: {a: {maxAttempts: 3, waitDuration: '${T}'}}}\n", []string{"waits equally long before every retry"}},
+		{"resilience4j's longest wait", "application.yml", "resilience4j:\n  retry: {instances: {a: {maxAttempts: 3, enableExponentialBackoff: true, exponentialMaxWaitDuration: '${T}'}}}\n", nil},
+		{"a gateway route's bound", "application.yml", gateway("args: {timeout: '${T}'}"), nil},
+		{"a gateway route's waits", "application.yml", gateway("args: {timeout: 9s, backoff: {firstBackoff: '${T}'}}"), nil},
+		{"a gateway route's attempt", "application.yml", gateway("args: {timeout: 9s}}], metadata: {response-timeout: '${T}'}, x: [{"), nil},
+		{"Feign's attempt", "application.yml", "feign: {client: {config: {a: {retryer: feign.Retryer.Default, readTimeout: '${T}'}}}}\n", nil},
+		{"a listener's waits", "application.yml", "spring: {rabbitmq: {listener: {simple: {retry: {enabled: true, initialInterval: '${T}'}}}}}\n", []string{"waits equally long before every retry"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			holds(t, said(tt.file, tt.text), append(tt.want, unread), []string{"switches", "bounds nothing", "the middleware has no timeout", "no timeout bounds", "neither maxDuration"})
+			holds(t, said(tt.file, tt.text), append(tt.want, unread), []string{"switches", "bounds nothing", "the middleware has no timeout", "no timeout bounds", "neither maxDuration", "no timeout of Retry", "waits 500ms", "waits 1s"})
 		})
+	}
+}
+
+// A factor that cannot be read is said to be unknown, too.
+func TestUnreadFactors(t *testing.T) {
+	const unread = `"${F}" is no number`
+	for _, tt := range []struct{ name, text string }{
+		{"resilience4j's growth", "resilience4j:\n  retry: {instances: {a: {maxAttempts: 3, enableExponentialBackoff: true, exponentialBackoffMultiplier: '${F}'}}}\n"},
+		{"resilience4j's jitter", "resilience4j:\n  retry: {instances: {a: {maxAttempts: 3, enableRandomizedWait: true, randomizedWaitFactor: '${F}'}}}\n"},
+		{"a gateway's growth", "spring: {cloud: {gateway: {routes: [{id: a, uri: 'lb://b', filters: [{name: Retry, args: {backoff: {factor: '${F}'}}}]}]}}}\n"},
+		{"a listener's growth", "spring: {rabbitmq: {listener: {simple: {retry: {enabled: true, multiplier: '${F}'}}}}}\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { holds(t, said("application.yml", tt.text), []string{unread}, nil) })
 	}
 }
 

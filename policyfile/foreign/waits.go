@@ -17,6 +17,14 @@ func grow(d *policyfile.Dependency, first time.Duration, factor float64, most ti
 	b.Base, b.Cap = first, max(b.Cap, most, first)
 }
 
+// each is how long a product waits that always waits as long, for a message.
+func each(wait time.Duration) any {
+	if wait == 0 {
+		return "equally long" // or not at all: what cannot be read is zero
+	}
+	return wait
+}
+
 // unbounded is for where nothing bounds one attempt: it may take as long as the call.
 func unbounded(d *policyfile.Dependency) { d.Lacks = append(d.Lacks, "per_attempt") }
 
