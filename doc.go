@@ -3,8 +3,9 @@
 // A [Retryer] applies one [Policy] to the calls to one dependency. Its zero policy
 // is the standard: three retries with full jitter, 30 seconds in all
 // the server's wait obeyed or the call ended at once, nothing repeated
-// that is not safe to repeat, and at most 20 % more load on the dependency,
-// whatever the number of callers.
+// that is not safe to repeat, and at most 20 % more load on the dependency from
+// a busy process, whatever the number of its callers, or three retries in 30 seconds
+// from a quiet one.
 //
 //	payments := forbear.Must(forbear.New("payments", forbear.Policy{}))
 //	err := payments.Do(ctx, func(ctx context.Context) error {
@@ -75,7 +76,8 @@
 // fifth of the initial requests of the last 30 seconds as retries, and never fewer than
 // three: the floor for clients with little to do, which a program that makes a call now
 // and then lives on. Policy.Strict takes the floor away, budget.Policy.MinRetries raises
-// it. A budget may be shared by all instances of a service; see budget.Fleet.
+// it. Each instance of a service has a floor of its own: what they add up to is
+// budget.Policy.AllowedEach. A budget.Fleet is one budget, with one floor, for all of them.
 //
 // One layer retries, the one right above the dependency. A Retryer that runs inside
 // a retry of another makes a single attempt, and what one has given up the next

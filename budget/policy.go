@@ -15,7 +15,8 @@ type Policy struct {
 	Window time.Duration `json:"window,omitzero"` // default 30 s
 	// MinRetries is the number of retries per window that are allowed even to
 	// a client with few requests. Default 3; none when the policy is strict. More
-	// than [MaxMinRetries] need a waiver of R-7.
+	// than [MaxMinRetries] need a waiver of R-7. Each instance has a floor of its own,
+	// which [Policy.AllowedEach] adds up; a [Fleet] has one for all.
 	MinRetries int `json:"min_retries,omitzero"`
 	// Of is what Ratio is a part of.
 	Of RatioOf `json:"of,omitzero"`

@@ -120,6 +120,19 @@ func (b Policy) MaxAmplification() float64 {
 	return 1 + b.Ratio
 }
 
+// AllowedEach returns how many retries n instances may send in a window when each
+// has a budget of b's of its own and they have so many initial requests together,
+// however these are spread: the share of all requests, or the floor where that is more,
+// and n-1 floors, since the instances that make hardly a call keep theirs. A [Fleet] allows
+// [Policy.Allowed] of the same number.
+func (b Policy) AllowedEach(n int, initial int64) int64 {
+	one, floors := b.Allowed(initial), int64(max(n-1, 0))*int64(max(b.MinRetries, 0))
+	if one > math.MaxInt64-floors {
+		return math.MaxInt64
+	}
+	return one + floors
+}
+
 // Worst returns what one client's load can grow to at most, as a multiple of its
 // initial requests, when each call has at most so many retries: the floor included,
 // which a client with a single request in a window may spend on that one.

@@ -73,15 +73,16 @@ func Diff(old, new *File) (changes []Change) {
 // adder adds one change; field is "" for what follows from several fields.
 type adder = func(dependency, field, format string, args ...any)
 
-// amplification is what an outage lets one call grow to: the attempts of the
-// policy, or what its budget allows, whichever is less.
+// amplification is what an outage lets the calls of a busy client grow to: the
+// attempts of the policy, or its budget's share, whichever is less. The floor for
+// quiet clients is a field of its own, and [budget.Policy.AllowedEach] what it adds.
 func amplification(p *forbear.Policy) float64 {
 	return min(float64(p.Retries()+1), p.WithDefaults().Budget.MaxAmplification())
 }
 
 // sum describes the policy of a new dependency in one line.
 func sum(p *forbear.Policy) string {
-	return fmt.Sprintf("at most %d attempts within %s, and %s times the load in an outage",
+	return fmt.Sprintf("at most %d attempts within %s, and %s times the load of a busy client in an outage",
 		p.Retries()+1, shortest(p.WithDefaults().Total), trim(amplification(p)))
 }
 
@@ -91,9 +92,9 @@ func sum(p *forbear.Policy) string {
 func meaning(was, is *Dependency, add adder) {
 	before, after := amplification(&was.Policy), amplification(&is.Policy)
 	if change := math.Round((after/before - 1) * 100); change > 0 {
-		add(is.Name, "", "%s may now send %s %% more load in an outage: %s times its calls, before %s", is.Name, trim(change), trim(after), trim(before))
+		add(is.Name, "", "a busy client may now send %s %s %% more load in an outage: %s times its calls, before %s", is.Name, trim(change), trim(after), trim(before))
 	} else if change < 0 {
-		add(is.Name, "", "%s now sends at least %s %% less load in an outage: at most %s times its calls, before %s", is.Name, trim(-change), trim(after), trim(before))
+		add(is.Name, "", "a busy client now sends %s at least %s %% less load in an outage: at most %s times its calls, before %s", is.Name, trim(-change), trim(after), trim(before))
 	}
 	if a, b := was.Policy.Retries()+1, is.Policy.Retries()+1; a != b {
 		add(is.Name, "", "a call to %s is now tried up to %d times, before %d", is.Name, b, a)

@@ -85,13 +85,17 @@ func (r *run) budget(s Source, d *policyfile.Dependency) {
 		// With the number of instances the load can be stated, and a
 		// reviewer can accept it.
 		if n := s.File.Instances; n > 0 {
-			load = fmt.Sprintf("%d instances add up to %s retries/s, %s in a window", n, number(rate*float64(n)), number(float64(b.MinRetries)*float64(n)))
+			all := float64(b.AllowedEach(n, 0))
+			load = fmt.Sprintf("%d instances add up to %s retries/s, %s in a window", n, number(rate*float64(n)), number(all))
+			if retries > 0 { // which a budget that the reader refused may not have
+				load += fmt.Sprintf(": more than %s while they make fewer than %s calls in it", percent(retries), number(all/retries))
+			}
 		}
 		before := len(r.findings)
 		r.about(d, "budget.min_retries", "FC105", "a quiet client may retry %s %d times in %v whatever the budget's share, and send one call %s times: %s",
 			d.Name, b.MinRetries, b.Window, number(b.Worst(attempts(&d.Policy)-1)), load)
 		if s.File.Instances > 0 {
-			r.findings[before].Hint = "Write strict: true, or accept the load by a waiver."
+			r.findings[before].Hint = "Write strict: true, share one floor among all instances (forbear serve --fleet-budget, budget.Fleet), or accept the load by a waiver."
 		}
 	}
 }

@@ -84,7 +84,7 @@ var table = []report.Rule{
 		ID: "FC105", Name: "quiet-client-floor", Standard: "R-7", Severity: warn, Waivable: true,
 		Summary: "quiet clients may retry beyond the budget's share",
 		Why:     "A few retries for each window are allowed whatever the traffic. Over a large fleet they add up.",
-		Fix:     "Write strict: true, or say instances: N and accept the load.",
+		Fix:     "Write strict: true, share one floor with --fleet-budget or budget.Fleet, or say instances: N and accept the load.",
 	},
 	{
 		ID: "FC106", Name: "strict-contradicted", Standard: "R-7", Severity: fail, Waivable: true,
