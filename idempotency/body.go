@@ -2,6 +2,7 @@ package idempotency
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,48 +20,52 @@ const smallBodyTime = 10 * time.Second
 var (
 	errTooLarge   = errors.New("body too large")
 	errOverloaded = errors.New("too many large bodies")
+	errStalled    = errors.New("body stood still, or took too long")
 	errLonger     = errors.New("body longer than it says")
 )
 
-// body reads the whole body of a request, of at most h.MaxRequest bytes. One
-// that says that it is larger is not read at all.
-func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// body reads the whole body of a principal's request, of at most h.MaxRequest
+// bytes. One that says that it is larger is not read at all.
+func (h *handler) body(w http.ResponseWriter, r *http.Request, principal string) ([]byte, error) {
 	if r.ContentLength > h.MaxRequest {
 		return nil, errTooLarge
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	// A server without deadlines, such as a test's, has the sender's pace.
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(smallBodyTime))
-	body, err := h.whole(control, r)
+	in := newBodyReader(w, r.Body, h.BodyIdle, smallBodyTime)
+	body, err := h.whole(in, r, principal)
 	if err == nil {
 		// After an error the deadline stays: without it the server would wait for the
 		// rest before it responds.
-		_ = control.SetReadDeadline(time.Time{})
+		_ = in.control.SetReadDeadline(time.Time{})
 	}
 	return body, err
 }
 
 // whole reads a body to its end.
-func (h *handler) whole(control *http.ResponseController, r *http.Request) ([]byte, error) {
+func (h *handler) whole(in *bodyReader, r *http.Request, principal string) ([]byte, error) {
 	if r.ContentLength > 0 && r.ContentLength < smallBody {
-		return exactly(r.Body, int(r.ContentLength))
+		return exactly(in, int(r.ContentLength))
 	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
 		buf.Grow(smallBody + bytes.MinRead)
 	}
 	small := min(smallBody, h.MaxRequest+1)
-	n, err := io.Copy(&buf, io.LimitReader(r.Body, small))
+	n, err := io.Copy(&buf, io.LimitReader(in, small))
 	if err != nil || n < small {
 		return buf.Bytes(), err
 	}
 	if n > h.MaxRequest {
 		return nil, errTooLarge
 	}
-	return h.large(control, r, buf.Bytes())
+	own := h.room.enter(principal, in)
+	body, err := h.large(r.Context(), own, buf.Bytes())
+	if own.giveBack() {
+		return nil, errOverloaded
+	}
+	return body, err
 }
 
 // block is by how much a large body grows, in bytes. Blocks stay where they are
@@ -69,22 +74,20 @@ const block = 64 << 10
 
 // large reads what is left of a body that has begun with so much. It grows as
 // bytes arrive, whatever length the caller has named.
-func (h *handler) large(control *http.ResponseController, r *http.Request, first []byte) ([]byte, error) {
-	_ = control.SetReadDeadline(time.Now().Add(largeBodyTime))
-	own := share{room: h.room}
-	defer own.giveBack()
+func (h *handler) large(ctx context.Context, own *share, first []byte) ([]byte, error) {
+	own.in.until = time.Now().Add(largeBodyTime)
 	blocks, length := [][]byte{first}, int64(len(first))
 	for {
-		waited, err := own.grow(r.Context(), block)
+		waited, err := own.grow(ctx, block)
 		if err != nil {
 			return nil, err
 		}
 		if waited {
-			_ = control.SetReadDeadline(time.Now().Add(largeBodyTime))
+			own.in.until = time.Now().Add(largeBodyTime)
 		}
 		// The byte that is too many is read, and those after it are not.
 		b := make([]byte, min(block, h.MaxRequest+1-length))
-		n, err := fill(r.Body, b)
+		n, err := fill(own.in, b)
 		blocks, length = append(blocks, b[:n]), length+int64(n)
 		switch {
 		case length > h.MaxRequest:

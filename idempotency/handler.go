@@ -81,12 +81,14 @@ func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 	if len(scope) > 200 || !utf8.ValidString(scope) || strings.ContainsRune(scope, 0) {
 		scope = "sha256:" + Digest(scope)
 	}
-	body, err := h.body(x.w, x.r)
+	body, err := h.body(x.w, x.r, scope)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return c, tooLarge, TooLarge
 	case errors.Is(err, errOverloaded):
 		return c, overloaded, Overloaded
+	case errors.Is(err, errStalled):
+		return c, stalled, Stalled
 	case err != nil:
 		return c, unreadable, Invalid
 	}
@@ -115,7 +117,7 @@ type keyedRequest struct {
 
 // refuse ends the request with a problem, and observes why.
 func (x *keyedRequest) refuse(p refusal, why Result) {
-	if (why == TooLarge || why == Overloaded) && x.r.ProtoMajor == 1 {
+	if (why == TooLarge || why == Overloaded || why == Stalled) && x.r.ProtoMajor == 1 {
 		x.w.Header().Set("Connection", "close") // the rest of the body is not waited for
 	}
 	x.h.Observe(Event{Result: why, Waited: x.waited})

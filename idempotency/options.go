@@ -34,6 +34,9 @@ type Options struct {
 	// Default 1 MiB each. A larger request gets 413. A larger response goes
 	// out whole, and leaves a tombstone: duplicates get 409.
 	MaxRequest, MaxResponse int64
+	// BodyIdle is how long a request's body may stand still before it gets 408.
+	// Default 5 s. However it moves, a body has 10 s.
+	BodyIdle time.Duration
 	// StoreTimeout bounds each call of the store. Default 1 s for a claim; the
 	// end of a run is tried three times for 2 s each.
 	StoreTimeout time.Duration
@@ -98,6 +101,7 @@ const (
 	Fenced        Result = "fenced"
 	TooLarge      Result = "too_large"
 	Overloaded    Result = "overloaded"
+	Stalled       Result = "stalled" // its body stood still, or took too long
 	NoPrincipal   Result = "unauthenticated"
 )
 
@@ -155,6 +159,7 @@ func (o *Options) complete(store Store) error {
 	o.MaxWaiters = cmp.Or(o.MaxWaiters, 16)
 	o.MaxRequest = cmp.Or(o.MaxRequest, 1<<20)
 	o.MaxResponse = cmp.Or(o.MaxResponse, 1<<20)
+	o.BodyIdle = cmp.Or(o.BodyIdle, 5*time.Second)
 	o.StoreTimeout = cmp.Or(o.StoreTimeout, time.Second)
 	for _, c := range []struct {
 		name string
@@ -165,6 +170,7 @@ func (o *Options) complete(store Store) error {
 		{"max waiters", o.MaxWaiters > 0},
 		{"max request", o.MaxRequest > 0},
 		{"max response", o.MaxResponse > 0},
+		{"body idle", o.BodyIdle > 0},
 		{"store timeout", o.StoreTimeout > 0},
 	} {
 		if !c.ok {

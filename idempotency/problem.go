@@ -37,7 +37,7 @@ func (p refusal) after(wait time.Duration) refusal {
 }
 
 // The refusals, one for each type. Those of a client that must change something are
-// 400, 401, 413 or 422; those that may come again say so by Retry-After.
+// 400, 401, 413 or 422; those that may come again are 408 or say so by Retry-After.
 var (
 	missingKey = refuse("key-missing", "Idempotency-Key is missing", http.StatusBadRequest,
 		"this operation requires an Idempotency-Key header: a fresh UUID v4 for each operation, the same in all of its attempts")
@@ -45,6 +45,7 @@ var (
 		"want exactly one Idempotency-Key of 1 to 64 printable ASCII characters, quoted or not")
 	unauthenticated = refuse("unauthenticated", "Not authenticated", http.StatusUnauthorized, "keys belong to authenticated callers")
 	tooLarge        = refuse("request-too-large", "Request too large", http.StatusRequestEntityTooLarge, "the body is larger than this operation takes")
+	stalled         = refuse("request-timeout", "Request body too slow", http.StatusRequestTimeout, "the body stood still or took too long, and nothing was done: try again with the same key")
 	overloaded      = refuse("overloaded", "Too many large requests", http.StatusServiceUnavailable, "nothing was done: try again with the same key").after(2 * time.Second)
 	unreadable      = refuse("request-unreadable", "Request cut short", http.StatusBadRequest, "the body could not be read to its end")
 	keyReused       = refuse("key-reused", "Idempotency-Key used before", http.StatusUnprocessableEntity,

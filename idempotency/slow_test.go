@@ -151,3 +151,54 @@ func TestLargeBodiesThatBreakOffRunNothing(t *testing.T) {
 		})
 	}
 }
+
+// A body that stands still ends after its idle time with a problem that says so,
+// over either HTTP, and what it sent runs nothing; its caller may come again with
+// the same key.
+func TestStalledBodiesGet408(t *testing.T) {
+	for _, major := range []int{1, 2} {
+		for name, sent := range map[string]int{"a small one": 100, "a large one": 300 << 10} {
+			t.Run(fmt.Sprintf("%s over HTTP/%d", name, major), func(t *testing.T) {
+				var runs atomic.Int64
+				results := make(chan idempotency.Result, 2)
+				h, err := idempotency.Handler(&memstore.Idempotency{}, idempotency.Options{
+					Scope: idempotency.SingleTenant(), BodyIdle: 50 * time.Millisecond, Observe: func(e idempotency.Event) { results <- e.Result },
+				}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs.Add(1) }))
+				if err != nil {
+					t.Fatal(err)
+				}
+				srv := httptest.NewUnstartedServer(h)
+				srv.EnableHTTP2 = major == 2
+				srv.StartTLS()
+				defer srv.Close()
+				post := func(body io.Reader) *http.Response {
+					req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/pay", body)
+					if err != nil {
+						t.Fatal(err)
+					}
+					req.Header.Set("Idempotency-Key", "k")
+					resp, err := srv.Client().Do(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = resp.Body.Close() })
+					if resp.ProtoMajor != major {
+						t.Errorf("over HTTP/%d", resp.ProtoMajor)
+					}
+					return resp
+				}
+				still, writer := io.Pipe()
+				defer writer.Close()
+				go func() { _, _ = writer.Write(make([]byte, sent)) }()
+				resp := post(still)
+				text, _ := io.ReadAll(resp.Body)
+				if resp.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(text), "idempotency/request-timeout") || <-results != idempotency.Stalled || runs.Load() != 0 {
+					t.Errorf("got %d %s, %d runs; want 408 and none", resp.StatusCode, text, runs.Load())
+				}
+				if resp := post(strings.NewReader("whole")); resp.StatusCode != 200 || runs.Load() != 1 {
+					t.Errorf("the same key again: %d, %d runs; want 200 and one", resp.StatusCode, runs.Load())
+				}
+			})
+		}
+	}
+}

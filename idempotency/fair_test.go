@@ -1,0 +1,149 @@
+package idempotency_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
+)
+
+// pipes is a listener whose connections are in memory, so that they live in a
+// bubble's time.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+// Accept implements [net.Listener].
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (p *pipes) Close() error { p.once.Do(func() { close(p.done) }); return nil }
+
+// Addr implements [net.Listener].
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// dial returns the client's end of a new connection.
+func (p *pipes) dial() net.Conn {
+	client, server := net.Pipe()
+	p.conns <- server
+	return client
+}
+
+// upload sends a request whose body is named as length bytes long and has so much
+// of it, and returns the status and the body of the response.
+func upload(t *testing.T, conn net.Conn, caller, key string, length int, body []byte) (status int, text string) {
+	defer func() { _ = conn.Close() }()
+	go func() { // the response may come before all is sent
+		_, _ = fmt.Fprintf(conn, "POST /pay HTTP/1.1\r\nHost: x\r\nCaller: %s\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n", caller, key, length)
+		_, _ = conn.Write(body)
+	}()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Errorf("%s: %v", key, err)
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b)
+}
+
+// One caller's two hundred uploads that stand still take nothing from forty other
+// callers: each of their requests is done at once, while the room is still full. Those
+// that stand still end when their idle time is over, and make room for each other.
+func TestStalledUploadsOfOneCallerHoldNoOtherUp(t *testing.T) {
+	const stalled, others, idle = 200, 40, 2 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		got := map[string][32]byte{} // what the handler has read, by key
+		h, err := idempotency.Handler(&memstore.Idempotency{}, idempotency.Options{
+			Scope:    func(r *http.Request) (string, error) { return r.Header.Get("Caller"), nil },
+			BodyIdle: idle,
+		}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			mu.Lock()
+			defer mu.Unlock()
+			got[r.Header.Get("Idempotency-Key")] = sha256.Sum256(body)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newPipes()
+		srv := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+		go func() { _ = srv.Serve(l) }()
+		defer func() { _ = srv.Close() }()
+
+		begin := time.Now()
+		var greedy, good sync.WaitGroup
+		ended := map[string]int{} // stalled uploads by status and time
+		almost := make([]byte, 1<<20-1<<10)
+		for i := range stalled {
+			conn := l.dial()
+			greedy.Go(func() {
+				status, _ := upload(t, conn, "greedy", fmt.Sprint("stalled-", i), 1<<20, almost)
+				mu.Lock()
+				defer mu.Unlock()
+				ended[fmt.Sprint(status, " after ", time.Since(begin))]++
+			})
+		}
+		synctest.Wait() // all that can move has moved
+		if len(ended) != 0 {
+			t.Fatalf("before the others came: %v", ended)
+		}
+		want := map[string][32]byte{}
+		for i := range others {
+			key, body := fmt.Sprint("good-", i), bytes.Repeat(fmt.Appendf(nil, "%02d ", i), 200<<10)
+			want[key] = sha256.Sum256(body)
+			conn := l.dial()
+			good.Go(func() {
+				if status, text := upload(t, conn, fmt.Sprint("caller-", i), key, len(body), body); status != 200 {
+					t.Errorf("%s: %d %s", key, status, text)
+				}
+			})
+		}
+		good.Wait()
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("the others have waited for %v", took)
+		}
+		mu.Lock()
+		refused := ended["503 after 0s"]
+		if len(ended) > 1 || refused == 0 || refused == stalled {
+			t.Errorf("%v; want some refused to make room, and others under way", ended)
+		}
+		mu.Unlock()
+		greedy.Wait()
+		if n := refused + ended["408 after 2s"] + ended["408 after 4s"]; n != stalled || ended["408 after 2s"] == 0 {
+			t.Errorf("%v; want %d refused, and the others timed out as soon as their idle time was over", ended, refused)
+		}
+		if len(got) != others {
+			t.Errorf("%d runs, want %d", len(got), others)
+		}
+		for key, sum := range want {
+			if got[key] != sum {
+				t.Errorf("%s: the handler has read another body", key)
+			}
+		}
+		t.Logf("stalled uploads: %v", ended)
+	})
+}
