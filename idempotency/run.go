@@ -156,6 +156,8 @@ func (x *keyedRequest) fenced(u *run) {
 	defer cancel()
 	rec, err := x.h.store.Get(ctx, u.token.ID)
 	switch {
+	case errors.Is(err, ErrNotFound): // rolled back, and no other has come
+		x.refuse(storeDown, Fenced)
 	case err != nil:
 		x.refuse(storeDown, StoreError)
 	case rec.State == Completed:
@@ -202,6 +204,9 @@ func (x *keyedRequest) transact(c Claim) {
 			}
 			x.ended(u, nil)
 			out.send()
+			return
+		case u != nil && errors.Is(err, ErrFenced):
+			x.fenced(u)
 			return
 		case err != nil:
 			// Either all of it is committed or nothing: the same key is safe.

@@ -20,6 +20,7 @@ type DB struct {
 	texts   sync.Map         // statements, as written -> as sent
 	now     func() time.Time // the process's clock
 	reads   *sql.DB
+	slots   slots // of reads
 	ops     chan *op
 	ordered chan *op // those that decide about the order of keys
 	cipher  Cipher
@@ -55,7 +56,7 @@ var ErrClosed = errors.New("store is closed")
 // open starts the writers. Writes of all kinds share one queue, unless the
 // dialect makes another for those that are ordered.
 func open(d dialect, write, read *sql.DB, opts []Option) *DB {
-	db := &DB{d: d, now: time.Now, reads: read, ops: make(chan *op, maxGroup)}
+	db := &DB{d: d, now: time.Now, reads: read, slots: slots{d: d, pool: read, part: storePart}, ops: make(chan *op, maxGroup)}
 	db.ordered = db.ops
 	for _, o := range opts {
 		o(db)
@@ -89,6 +90,11 @@ func (db *DB) each(ctx context.Context, f func(*sql.Rows) error, text string, ar
 	if err != nil {
 		return err
 	}
+	release, err := db.slots.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	rows, err := db.reads.QueryContext(ctx, db.sql(text), args...)
 	if err != nil {
 		return err

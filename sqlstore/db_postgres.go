@@ -1,9 +1,18 @@
 package sqlstore
 
-import "database/sql"
+import (
+	"context"
+	"database/sql"
+)
 
 // Postgres opens the database behind a pool of PostgreSQL connections. The pool
 // stays the caller's to close, after the database.
+//
+// Give the pool a bound that fits the server, SetMaxOpenConns(16) for example,
+// and as many idle connections. Without a bound the store takes at most a twelfth
+// of the connections that the server has for the pool's user at once, beside its
+// writers' five, and the transactions of [DB.Transactions] at most a sixth: what
+// comes beyond that waits.
 func Postgres(pool *sql.DB, opts ...Option) *DB {
 	return open(postgres{}, pool, pool, opts)
 }
@@ -11,6 +20,16 @@ func Postgres(pool *sql.DB, opts ...Option) *DB {
 // postgresWriters is the number of writers in a process beside the ordered one:
 // while one waits for the server to sync its commit the others gather.
 const postgresWriters = 4
+
+// connections is the least of what the server, the database and the role allow,
+// without what is kept for superusers.
+func (postgres) connections(ctx context.Context, pool *sql.DB) (n int, err error) {
+	err = pool.QueryRowContext(ctx, `SELECT min(n) FROM (
+		SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+		UNION ALL SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user
+		UNION ALL SELECT datconnlimit FROM pg_database WHERE datname = current_database()) x(n) WHERE n > 0`).Scan(&n)
+	return n, err
+}
 
 // start starts a few writers, and one of its own for writes that decide about
 // the order of keys: several of those in one process would only wait for each

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"database/sql"
 	"net/url"
 	"strings"
@@ -29,6 +30,9 @@ func SQLiteNames(path string) (write, read string) {
 	base := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)" + more
 	return base + "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(8000)&_pragma=cache_size(-16000)&_txlock=immediate", base + "&_pragma=query_only(1)"
 }
+
+// connections knows no limit: a file has no server.
+func (sqlite) connections(context.Context, *sql.DB) (int, error) { return 0, nil }
 
 // start starts the one writer: SQLite takes one at a time, and a second would
 // only wait for it.

@@ -29,6 +29,9 @@ type dialect interface {
 	// moment is an argument for {t} and {now}. now is the process's clock.
 	moment(a after, now time.Time) int64
 
+	// connections returns how many connections the server has for whom the pool
+	// connects as; 0 is no limit.
+	connections(ctx context.Context, pool *sql.DB) (int, error)
 	// start starts the writers of a database, and what else runs beside it.
 	start(db *DB, write *sql.DB)
 	// session prepares a new connection of a writer.
@@ -57,8 +60,11 @@ type dialect interface {
 	// tryLock reports whether a lock was free, and holds it then until the
 	// transaction ends.
 	tryLock(t *tx, n int) (bool, error)
-	// tryLockRecord is tryLock for an idempotency record.
-	tryLockRecord(t *tx, id idempotency.ID) (bool, error)
+	// tryLockRecord is tryLock for an idempotency record. Where there is a
+	// server it ends the transaction when nothing is asked of it for a lease.
+	tryLockRecord(t *tx, id idempotency.ID, lease time.Duration) (bool, error)
+	// endedIdle reports whether an error says that it did.
+	endedIdle(err error) bool
 	// lockSchema waits until no one else changes the schema.
 	lockSchema(t *tx) error
 

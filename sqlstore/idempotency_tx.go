@@ -3,7 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -15,29 +17,62 @@ import (
 // concurrent use.
 type Transactions struct {
 	*Idempotency
-	pool *sql.DB // the application's
+	pool  *sql.DB // the application's
+	slots slots
 
 	mu      sync.Mutex
-	running map[idempotency.ID]bool // in this process
+	running map[idempotency.ID]*taken // in this process
 }
+
+// ErrLeaseOver refuses the end of a transaction that did nothing for longer than
+// its claim's lease: PostgreSQL has ended it, and nothing of it is stored. It is
+// an idempotency.ErrFenced.
+var ErrLeaseOver = fmt.Errorf("transaction was idle for longer than its lease: %w", idempotency.ErrFenced)
+
+// taken is a key on which transactions of this process run: one, or more when
+// those before have lost their leases and do not know it yet.
+type taken struct {
+	runs int
+	next time.Time // until then a duplicate need not ask the database
+}
+
+// busyFor is when a duplicate is to come back: no lease says how long a
+// transaction takes.
+const busyFor = time.Second
 
 // Transactions returns the idempotency records together with the pool on which
 // handlers run their transactions. It is a pool to the same database: on
 // PostgreSQL the application's own; on SQLite one opened with the writing
 // source name of [SQLiteNames], and not the one that the store writes with. On
 // SQLite all transactions of a file wait for each other: short handlers only.
+//
+// On PostgreSQL the claim's lease bounds what a handler may hold: its
+// transaction has idle_in_transaction_session_timeout and lock_timeout set to the
+// lease. When the process is frozen, or the handler does nothing with its
+// transaction for that long, the server ends it: the key is free, and a later
+// commit is refused with [ErrLeaseOver]. A handler that needs longer between two
+// statements needs a longer lease. SQLite has no server to do this: a frozen
+// process holds the file's write lock.
 func (db *DB) Transactions(pool *sql.DB) *Transactions {
-	return &Transactions{Idempotency: db.Idempotency(), pool: pool, running: map[idempotency.ID]bool{}}
+	return &Transactions{Idempotency: db.Idempotency(), pool: pool, slots: slots{d: db.d, pool: pool, part: handlerPart}, running: map[idempotency.ID]*taken{}}
 }
 
-// begin takes note of a run, unless one is there.
-func (x *Transactions) begin(id idempotency.ID) bool {
+// begin registers a run, unless another is there whose lease may still hold.
+// After that the database knows better, and is asked by one duplicate at a time.
+func (x *Transactions) begin(id idempotency.ID, lease time.Duration) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.running[id] {
+	k, now := x.running[id], time.Now()
+	switch {
+	case k == nil:
+		k = &taken{next: now.Add(lease)}
+		x.running[id] = k
+	case now.Before(k.next):
 		return false
+	default:
+		k.next = now.Add(busyFor)
 	}
-	x.running[id] = true
+	k.runs++
 	return true
 }
 
@@ -45,28 +80,28 @@ func (x *Transactions) begin(id idempotency.ID) bool {
 func (x *Transactions) end(id idempotency.ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.running, id)
+	if x.running[id].runs--; x.running[id].runs == 0 {
+		delete(x.running, id)
+	}
 }
 
 // Transact implements idempotency.Transactor. Within the process a duplicate is
 // turned away before it takes a connection; between processes PostgreSQL's
 // advisory lock does it without a wait, and SQLite's one writer with one.
 func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run func(context.Context, *sql.Tx, idempotency.Record) (*idempotency.Response, error)) (v idempotency.Verdict, err error) {
-	// A duplicate is to come back in a second: no lease says how long a
-	// transaction takes.
-	busy := idempotency.Verdict{Outcome: idempotency.InProgress, Record: idempotency.Record{ID: c.ID}, LeaseLeft: time.Second}
-	if !x.begin(c.ID) {
+	busy := idempotency.Verdict{Outcome: idempotency.InProgress, Record: idempotency.Record{ID: c.ID}, LeaseLeft: busyFor}
+	if !x.begin(c.ID, c.Lease) {
 		return busy, nil
 	}
-	// Registered before a connection is taken: duplicates that waited in the pool
-	// could use it up.
+	// Registered before a connection is taken: duplicates that waited for one
+	// could use them up.
 	defer x.end(c.ID)
-	conn, err := x.pool.Conn(ctx)
+	release, err := x.slots.take(ctx)
 	if err != nil {
 		return v, err
 	}
-	defer func() { _ = conn.Close() }()
-	txn, err := conn.BeginTx(ctx, nil)
+	defer release()
+	txn, err := x.pool.BeginTx(ctx, nil)
 	if err != nil {
 		return v, err
 	}
@@ -78,8 +113,9 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 			}
 		}
 	}()
-	t := &tx{ctx: ctx, db: x.db, conn: conn} // the connection that txn is on
-	if free, err := x.db.d.tryLockRecord(t, c.ID); err != nil {
+	t := &tx{ctx: ctx, db: x.db, conn: txn}
+	began := time.Now()
+	if free, err := x.db.d.tryLockRecord(t, c.ID, c.Lease); err != nil {
 		return v, err
 	} else if !free {
 		return busy, nil
@@ -100,9 +136,19 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 		// In the transaction of the handler's writes: all of it is there, or nothing.
 		k := idempotency.Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}
 		if err := t.updateHeld(k, setCompleted, response.Status, header, body, response.Tombstone, after(0), after(c.Retention)); err != nil {
-			return v, err
+			return v, x.ended(err, time.Since(began) >= c.Lease)
 		}
 	}
 	committed = true
-	return v, txn.Commit()
+	return v, x.ended(txn.Commit(), false)
+}
+
+// ended says ErrLeaseOver where the database ended the transaction for that. The
+// first statement after it learns why; when that was the handler's, which went
+// on, ours finds the connection gone. idle says that there was time for it.
+func (x *Transactions) ended(err error, idle bool) error {
+	if x.db.d.endedIdle(err) || idle && errors.Is(err, driver.ErrBadConn) {
+		return errors.Join(ErrLeaseOver, err)
+	}
+	return err
 }

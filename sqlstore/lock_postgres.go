@@ -1,6 +1,13 @@
 package sqlstore
 
-import "github.com/forbear-go/forbear/idempotency"
+import (
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
 
 // Advisory locks belong to a transaction here, and end with it: a process that
 // dies leaves none behind.
@@ -31,10 +38,27 @@ func (postgres) tryLock(t *tx, n int) (ok bool, err error) {
 }
 
 // tryLockRecord is free for the first of the duplicates of a request. The others
-// are turned away instead of waiting, each with a connection of the pool.
-func (postgres) tryLockRecord(t *tx, id idempotency.ID) (ok bool, err error) {
-	_, err = t.row([]any{&ok}, `SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, ?::bigint))`, id.Scope+"\n"+id.Key, recordSeed)
+// are turned away instead of waiting, each with a connection of the pool. The
+// same round trip gives the transaction its limits, which end with it: a process
+// that is frozen holds its locks no longer than the lease, and a statement waits
+// no longer than that for a lock of another's.
+func (postgres) tryLockRecord(t *tx, id idempotency.ID, lease time.Duration) (ok bool, err error) {
+	limit := strconv.FormatInt(min(max(lease.Milliseconds(), 1), math.MaxInt32), 10)
+	var idle, wait string
+	_, err = t.row([]any{&ok, &idle, &wait}, `SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, ?::bigint)),
+		set_config('idle_in_transaction_session_timeout', ?::text, true), set_config('lock_timeout', ?::text, true)`,
+		id.Scope+"\n"+id.Key, recordSeed, limit, limit)
 	return ok, err
+}
+
+// idleInTransaction is the code under which PostgreSQL ends the session of a
+// transaction that does nothing: idle_in_transaction_session_timeout.
+const idleInTransaction = "25P03"
+
+// endedIdle goes by the code, which each driver's error has.
+func (postgres) endedIdle(err error) bool {
+	var coded interface{ SQLState() string }
+	return errors.As(err, &coded) && coded.SQLState() == idleInTransaction
 }
 
 // lockSchema waits: the process that migrates will be done in a while, and the

@@ -1,6 +1,10 @@
 package sqlstore
 
-import "github.com/forbear-go/forbear/idempotency"
+import (
+	"time"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
 
 // A transaction of SQLite's one writer has all locks.
 
@@ -8,6 +12,9 @@ func (sqlite) lockKeys(*tx, keyLocks) error { return nil }
 
 func (sqlite) tryLock(*tx, int) (bool, error) { return true, nil }
 
-func (sqlite) tryLockRecord(*tx, idempotency.ID) (bool, error) { return true, nil }
+func (sqlite) tryLockRecord(*tx, idempotency.ID, time.Duration) (bool, error) { return true, nil }
+
+// endedIdle is never so: no server watches over a file.
+func (sqlite) endedIdle(error) bool { return false }
 
 func (sqlite) lockSchema(*tx) error { return nil }

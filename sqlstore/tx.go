@@ -14,9 +14,18 @@ import (
 type tx struct {
 	ctx      context.Context //nolint:containedctx // the group's, set by the writer
 	db       *DB
-	conn     *sql.Conn
+	conn     session
 	prepared map[string]*sql.Stmt // by text, where the driver does not keep its own; nil: not
 	alerts   []deadletter.Alert   // raised at the end of the transaction
+}
+
+// session is a connection, or a transaction on one. While a transaction is
+// open the connection below it is not to be asked: database/sql would wait for
+// itself when that is broken.
+type session interface {
+	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }
 
 // run runs a statement.

@@ -64,6 +64,11 @@ func (postgres) reusable(*writer) bool { return false }
 // single takes a connection of the pool. The server groups commits, and a group
 // of ours would lock many records in any order.
 func (postgres) single(ctx context.Context, db *DB, f func(t *tx) error) error {
+	release, err := db.slots.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	conn, err := db.reads.Conn(ctx)
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ import (
 // which goes when the test ends. Databases may be made from several goroutines.
 type Server struct {
 	dir, bin string
+	settings []string
 	port     int
 	cred     *syscall.Credential
 	cmd      *exec.Cmd
@@ -38,8 +39,9 @@ const Install = "sudo apt-get install postgresql"
 // Start starts a server that ends with the test. Without PostgreSQL on the
 // machine the test fails when CI=true, and is otherwise skipped with the line
 // that installs it. Each server costs about a second to start: share one in a
-// package and take a [Server.Database] for each test.
-func Start(t testing.TB) *Server {
+// package and take a [Server.Database] for each test. Settings, such as
+// "max_connections=20", count before those that all tests have.
+func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if path, err := exec.LookPath("initdb"); err == nil {
@@ -55,7 +57,7 @@ func Start(t testing.TB) *Server {
 		t.Skipf("NOT RUN: PostgreSQL is not installed: %s", Install)
 	}
 	slices.Sort(found)
-	s := &Server{bin: found[len(found)-1]}
+	s := &Server{bin: found[len(found)-1], settings: settings}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "forbear-pg-"); err != nil {
 		t.Fatal(err)
@@ -114,6 +116,9 @@ func (s *Server) Boot(t testing.TB) {
 	t.Helper()
 	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
 		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100", "-c", "shared_buffers=64MB")
+	for _, setting := range s.settings { // the last one counts
+		s.cmd.Args = append(s.cmd.Args, "-c", setting)
+	}
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
 		t.Fatal(err)

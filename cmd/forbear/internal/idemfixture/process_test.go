@@ -2,6 +2,7 @@ package idemfixture
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,12 +26,18 @@ func TestProcesses(t *testing.T) {
 				{"FrozenOwnerIsFenced", true, frozenIsFenced},
 				{"FrozenOwnerEndsWhatIsHeld", false, frozenEndsHeld},
 				{"KilledTransactionIsExact", false, killedTransaction},
+				{"FrozenTransactionFreesItsKey", false, frozenTransaction},
 			} {
-				if store == "redis" && c.name == "KilledTransactionIsExact" {
-					continue // it has no transactions to share
+				if store == "redis" && c.name == "KilledTransactionIsExact" || store != "postgres" && c.name == "FrozenTransactionFreesItsKey" {
+					continue // it has no transactions to share, or no server that ends them
 				}
 				t.Run(c.name, func(t *testing.T) {
-					w := newWorld(t, store, servers{pg: pg, redis: redis}, func(f *Config) { f.Rerun, f.Wait = c.rerun, 200*time.Millisecond })
+					w := newWorld(t, store, servers{pg: pg, redis: redis}, func(f *Config) {
+						f.Rerun, f.Wait = c.rerun, 200*time.Millisecond
+						if c.name == "FrozenTransactionFreesItsKey" {
+							f.Lease = time.Second
+						}
+					})
 					c.test(t, &runner{world: w, results: map[string][]*result{}})
 				})
 			}
@@ -133,5 +140,33 @@ func killedTransaction(_ *testing.T, r *runner) {
 	r.async.Wait()
 	r.want("r2", "/pay-tx", 201, "", false)
 	r.want("r3", "/pay-tx", 201, "", true)
+	r.wantEffects(1)
+}
+
+// frozenTransaction: the server ends the transaction of a process that is frozen
+// in the middle of it when its lease is over. Another does the work, and the
+// frozen one responds with what that has stored.
+func frozenTransaction(t *testing.T, r *runner) {
+	r.stopped("/pay-tx", "after_effect")
+	r.signal("A", syscall.SIGSTOP)
+	var second *result
+	for end, n := time.Now().Add(time.Minute), 0; second == nil; n++ {
+		id := fmt.Sprint("again-", n)
+		r.send(post(id, "B", "/pay-tx", ""))
+		switch res := r.results[id][0]; {
+		case res.status == 201 && !res.replayed():
+			second = res
+		case res.status != 409:
+			t.Fatalf("%s: %d %s", id, res.status, res.body)
+		case time.Now().After(end):
+			t.Fatal("the key is still held by a process that does nothing")
+		}
+	}
+	r.signal("A", syscall.SIGCONT)
+	r.ledger.raise(r.ledger.resumes, "r1")
+	r.async.Wait()
+	if first := r.results["r1"][0]; first.status != 201 || !first.replayed() || !bytes.Equal(first.body, second.body) {
+		t.Errorf("the frozen owner responded %v %s, want the stored %s", first.status, first.body, second.body)
+	}
 	r.wantEffects(1)
 }
