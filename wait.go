@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/internal/window"
 )
 
@@ -42,18 +43,27 @@ func (c *Call) Wait(ctx context.Context, d Decision, f Failure) error {
 	return nil
 }
 
-// Ready waits until the circuit breaker would let an attempt through. It is for
-// sources of work, which fetch nothing meanwhile instead of putting off piece
-// by piece; the attempt itself is still asked for. The error is that of ctx and its
-// cause.
+// readyEvery is how often Ready looks whether the breaker has closed: others close
+// it, by a probe or by hand.
+const readyEvery = 500 * time.Millisecond
+
+// Ready waits until the circuit breaker would let an attempt through, and returns
+// within a second of that. It is for sources of work, which fetch nothing meanwhile
+// instead of putting off piece by piece; the attempt itself is still asked for. The
+// error is that of ctx and its cause.
 func (r *Retryer) Ready(ctx context.Context) error {
-	for r.breaker != nil && ctx.Err() == nil {
-		wait := r.breaker.Wait(time.Now())
-		if wait == 0 {
+	var turn time.Time
+	for spread := r.rand(); r.breaker != nil && ctx.Err() == nil; {
+		now := time.Now()
+		wait := r.breaker.Wait(now)
+		if wait == 0 && (!now.Before(turn) || r.breaker.State() == breaker.Closed) {
 			break
 		}
 		// Not all at once: the first to come takes the probe.
-		t := time.NewTimer(wait + time.Duration(r.rand()*float64(wait/10)))
+		if at := now.Add(wait + time.Duration(spread*float64(wait/10))); at.After(turn) {
+			turn = at
+		}
+		t := time.NewTimer(min(turn.Sub(now), readyEvery))
 		select {
 		case <-t.C:
 		case <-ctx.Done():

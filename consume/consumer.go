@@ -32,8 +32,10 @@ type Options struct {
 	// Lease is how long a handler is taken for alive without a heartbeat,
 	// which comes every third of it. Default 30 s.
 	Lease time.Duration
-	// InPlace is the number of retries made at once, without giving the event
-	// back, within InPlaceFor. Default 2 within 5 s; negative: none.
+	// InPlace is the number of retries made without giving the event back, those
+	// that are due within InPlaceFor of its first attempt. In the adapters such an
+	// event waits beside the handlers' slots and holds up no other; elsewhere
+	// [Consumer.Consume] returns only then. Default 5 within 5 s; negative: none.
 	InPlace    int
 	InPlaceFor time.Duration
 	// Crashes is the number of processes that may die on an event before it is
@@ -89,7 +91,7 @@ func New(handle Handler, o Options) (*Consumer, error) {
 	if o.Lease < minLease {
 		errs = append(errs, fmt.Errorf("lease %v is under %v", o.Lease, minLease))
 	}
-	o.InPlace = cmp.Or(o.InPlace, 2)
+	o.InPlace = cmp.Or(o.InPlace, 5)
 	o.InPlaceFor = cmp.Or(o.InPlaceFor, 5*time.Second)
 	if o.Crashes = cmp.Or(o.Crashes, 5); o.Crashes < 0 {
 		errs = append(errs, fmt.Errorf("crashes %d is negative", o.Crashes))

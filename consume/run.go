@@ -11,7 +11,7 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
-	"github.com/forbear-go/forbear/internal/wait"
+	"github.com/forbear-go/forbear/internal/slots"
 )
 
 // run is one claim of an event.
@@ -79,20 +79,45 @@ func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
 	return d, true
 }
 
-// do calls the handler until it succeeds or the event must wait.
+// do calls the handler until it succeeds or the event must wait for longer than a
+// moment.
 func (r *run) do(ctx context.Context) Decision {
-	began := time.Now()
-	for inPlace := 0; ; inPlace++ {
+	began, inPlace := time.Now(), 0
+	for {
+		earned := r.call.Earned()
 		d, err := r.call.Ask(r.named(ctx), time.Now()), error(nil)
 		if d.Retry && d.Wait == 0 {
 			d, err = r.attempt(ctx)
 		}
 		due := time.Now().Add(d.Wait)
-		if d.Retry && inPlace < r.c.InPlace && due.Sub(began) <= r.c.InPlaceFor && wait.Sleep(ctx, d.Wait) {
+		left := r.c.InPlaceFor - due.Sub(began)
+		switch {
+		case r.c.InPlace < 0 || r.last:
+		case d.Retry && inPlace < r.c.InPlace && left >= 0 && slots.Wait(ctx, d.Wait, nil):
+			inPlace++
+			continue
+		case d.Reason.Momentary() && slots.In(ctx) && r.stay(ctx, d.Reason, left, earned):
+			if d.Reason == forbear.ReasonBreakerOpen {
+				began = time.Now() // it was not the event that took the time
+			}
 			continue
 		}
 		return r.after(ctx, d, err, time.Until(due))
 	}
+}
+
+// stay waits in a pool for the end of a refusal of the moment, and reports whether
+// it is worth asking again.
+//
+// Behind an open breaker the event keeps its slot, so that the adapter fetches
+// nothing that cannot be done; giving it back would cost the store and the broker a
+// write for each event, again and again until the outage is over. Other refusals end
+// with the dependency's next success, within what is left of the time in place.
+func (r *run) stay(ctx context.Context, why forbear.Reason, left time.Duration, earned <-chan struct{}) bool {
+	if why == forbear.ReasonBreakerOpen {
+		return r.c.Ready(ctx) == nil
+	}
+	return left > 0 && slots.Wait(ctx, min(left, time.Second), earned)
 }
 
 // attempt calls the handler once, and adds a failure to the history that a dead

@@ -1,7 +1,7 @@
 // Package kafkaconsume brings events from Kafka to package consume, with
 // franz-go.
-// The records of a partition are handled one after the other. One that comes
-// again later is set aside and does not delay those behind it; with an
+// The records of a partition are handled one after the other. One that waits for
+// its retry is set aside and does not delay those behind it; with an
 // ordered [consume.Consumer] the later ones of its key wait for it. The
 // committed offset is that before the first record that is not acknowledged,
 // so that nothing is lost; what a restart delivers again beyond it is
@@ -84,14 +84,18 @@ func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
 
 // Run handles records until ctx ends, which is no error. Those under way are
 // brought to their end first, and what is acknowledged is committed. It can
-// be called once.
+// be called once. A topic that is deleted ends it with an error.
 func (r *Runner) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go r.watch(ctx, cancel)
 	defer r.client.CloseAllowingRebalance()
 	defer func() {
 		r.end(r.all())
 		r.commit(context.WithoutCancel(ctx))
 	}()
-	for ctx.Err() == nil {
+	// What the breaker would not let through stays with the broker.
+	for r.to.Ready(ctx) == nil {
 		fetches := r.client.PollRecords(ctx, 1000)
 		if fetches.IsClientClosed() {
 			return errors.New("kafkaconsume: the client is closed")
@@ -112,6 +116,9 @@ func (r *Runner) Run(ctx context.Context) error {
 		// Rebalances are blocked while records are handed out, so that
 		// none goes to a partition that was just taken away.
 		r.client.AllowRebalance()
+	}
+	if err := context.Cause(ctx); errors.Is(err, errGone) {
+		return err
 	}
 	return nil
 }

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/brokers/internal/conform"
@@ -115,6 +117,22 @@ func (b *broker) Unacknowledged(*testing.T) int {
 func (b *broker) Restart(t *testing.T) {
 	b.cluster.Close()
 	b.boot(t)
+}
+
+func (b *broker) Concurrency() int { return partitions }
+
+func (b *broker) Delete(t *testing.T) {
+	topic := kmsg.NewDeleteTopicsRequestTopic()
+	topic.Topic = kmsg.StringPtr("orders")
+	req := kmsg.NewDeleteTopicsRequest()
+	req.TopicNames, req.Topics = []string{"orders"}, append(req.Topics, topic)
+	resp, err := req.RequestWith(t.Context(), b.producer)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestConformanceOnTheFake(t *testing.T) {

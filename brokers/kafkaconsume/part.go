@@ -13,11 +13,12 @@ import (
 
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/slots"
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-// part is the work on one partition: one goroutine that handles, and the
-// runner's that adds.
+// part is the work on one partition: a slot for its records, and the runner's
+// goroutine that adds.
 type part struct {
 	r     *Runner
 	at    place
@@ -53,6 +54,8 @@ func (p *part) start(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(p.ended)
+		slot := slots.New(1)
+		defer slot.Close()
 		for p.r.to.Ready(ctx) == nil {
 			it, rest := p.next(time.Now())
 			if it == nil {
@@ -60,7 +63,7 @@ func (p *part) start(ctx context.Context) {
 				wait.Woken(ctx, rest, p.added)
 				continue
 			}
-			p.handle(ctx, it)
+			p.take(ctx, slot, it)
 		}
 	}()
 }
@@ -113,17 +116,22 @@ func (p *part) next(now time.Time) (it *item, wait time.Duration) {
 	return it, 0
 }
 
-// handle decides about one record. What cannot be decoded goes to the
-// dead-letter queue with its reason.
-func (p *part) handle(ctx context.Context, it *item) {
+// take decides about one record in the partition's slot, after those of its key
+// where order was asked for. What cannot be decoded goes to the dead-letter queue
+// with its reason.
+func (p *part) take(ctx context.Context, slot *slots.Pool, it *item) {
 	e, err := p.r.Decode(it.record)
-	var d consume.Decision
-	if err != nil {
-		d = p.r.to.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error())
-	} else {
-		d = p.r.to.Consume(ctx, e)
+	key := ""
+	if p.r.to.Ordered {
+		key = e.Key
 	}
-	p.writeBack(it, d)
+	slot.Do(ctx, key, func(ctx context.Context) {
+		if err != nil {
+			p.writeBack(it, p.r.to.Poison(ctx, e, deadletter.ReasonUndecodable, err.Error()))
+			return
+		}
+		p.writeBack(it, p.r.to.Consume(ctx, e))
+	})
 }
 
 // writeBack puts an item aside, or moves the mark for the next commit up to the

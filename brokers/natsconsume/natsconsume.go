@@ -5,7 +5,8 @@
 // message beyond MaxDeliver would be dropped silently. An event that
 // comes again later is negatively acknowledged with its delay and stays with
 // the server. It counts against MaxAckPending in the meantime: choose that
-// larger than the number of events that may wait.
+// larger than the number of events that may wait. Those whose retry is due within a
+// moment wait here (see [consume.Options.InPlace]), up to 16 for each handler.
 package natsconsume
 
 import (
@@ -22,9 +23,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/forbear-go/forbear/brokers/internal/lanes"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/slots"
 )
 
 // Options say how [Run] works. The zero value handles eight events at once.
@@ -38,12 +39,19 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// ackTimeout bounds the wait for the server to confirm an acknowledgment.
-const ackTimeout = 5 * time.Second
+const (
+	// ackTimeout bounds the wait for the server to confirm an acknowledgment, or to
+	// say whether the consumer is still there.
+	ackTimeout = 5 * time.Second
+	// A server that says nothing for twice the heartbeat has lost the connection, or
+	// the consumer. The default would tell after a minute.
+	pullFor   = 20 * time.Second
+	heartbeat = 2 * time.Second
+)
 
 // Run handles the consumer's messages until ctx ends, which is no error;
 // events under way are brought to their end first. It returns an error when
-// the consumer is gone or unfit. Reconnecting is left to the connection.
+// the consumer or its stream is gone, or unfit. Reconnecting is left to the connection.
 func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o Options) error {
 	r := &runner{to: to, decode: o.Decode, log: cmp.Or(o.Logger, slog.Default())}
 	if r.decode == nil {
@@ -53,24 +61,26 @@ func Run(ctx context.Context, from jetstream.Consumer, to *consume.Consumer, o O
 		return err
 	}
 	n := cmp.Or(o.Concurrency, 8)
-	messages, err := from.Messages(jetstream.PullMaxMessages(2 * n))
+	messages, err := from.Messages(jetstream.PullMaxMessages(2*n), jetstream.PullExpiry(pullFor), jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
 		return fmt.Errorf("natsconsume: %w", err)
 	}
 	defer context.AfterFunc(ctx, messages.Stop)()
 	defer messages.Stop()
-	pool := lanes.New(n)
+	pool := slots.New(n)
 	defer pool.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // for events that wait, when it ends with an error
 	for ctx.Err() == nil {
 		msg, err := messages.Next()
 		switch {
 		case err == nil:
 			r.take(ctx, pool, msg)
 		case ctx.Err() != nil:
-		case errors.Is(err, jetstream.ErrMsgIteratorClosed), errors.Is(err, jetstream.ErrConsumerDeleted),
-			errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, nats.ErrConnectionClosed):
-			return fmt.Errorf("natsconsume: %w", err)
-		default: // such as a missed heartbeat of a server that restarts
+		default:
+			if end := r.gone(ctx, from, err); end != nil {
+				return fmt.Errorf("natsconsume: %w", end)
+			} // Such as a missed heartbeat of a server that restarts.
 			r.log.LogAttrs(ctx, slog.LevelWarn, "events not fetched", slog.String("error", err.Error()))
 		}
 	}
@@ -108,9 +118,28 @@ func (r *runner) fit(ctx context.Context, from jetstream.Consumer) error {
 	return nil
 }
 
+// gone returns what ends the fetching for ever, nil when err does not. When consumer or
+// stream are deleted while a fetch waits, the server just falls silent, so that it is
+// asked.
+func (r *runner) gone(ctx context.Context, from jetstream.Consumer, err error) error {
+	if errors.Is(err, jetstream.ErrNoHeartbeat) {
+		limited, cancel := context.WithTimeout(ctx, ackTimeout)
+		defer cancel()
+		_, err = from.Info(limited)
+	}
+	for _, end := range []error{
+		jetstream.ErrMsgIteratorClosed, jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrStreamNotFound, nats.ErrConnectionClosed,
+	} {
+		if errors.Is(err, end) {
+			return err
+		}
+	}
+	return nil
+}
+
 // take hands a message to the pool, and keeps it in progress at the server
-// from here on: it may wait in its lane for longer than AckWait.
-func (r *runner) take(ctx context.Context, pool *lanes.Pool, msg jetstream.Msg) {
+// from here on: it may wait in line for longer than AckWait.
+func (r *runner) take(ctx context.Context, pool *slots.Pool, msg jetstream.Msg) {
 	alive := make(chan struct{})
 	go r.keep(msg, alive)
 	e, err := r.decode(msg)
@@ -118,7 +147,7 @@ func (r *runner) take(ctx context.Context, pool *lanes.Pool, msg jetstream.Msg) 
 	if r.to.Ordered {
 		key = e.Key
 	}
-	taken := pool.Do(ctx, key, func() {
+	taken := pool.Do(ctx, key, func(ctx context.Context) {
 		defer close(alive)
 		if r.to.Ready(ctx) != nil {
 			_ = msg.Nak()

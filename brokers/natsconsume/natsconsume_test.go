@@ -69,7 +69,7 @@ func (b *broker) halt() {
 }
 
 func (b *broker) Run(ctx context.Context, to *consume.Consumer) error {
-	return natsconsume.Run(ctx, b.cons, to, natsconsume.Options{Concurrency: 4})
+	return natsconsume.Run(ctx, b.cons, to, natsconsume.Options{Concurrency: b.Concurrency()})
 }
 
 func (b *broker) publish(t *testing.T, msg *nats.Msg) {
@@ -116,6 +116,14 @@ func (b *broker) Unacknowledged(t *testing.T) int {
 func (b *broker) Restart(t *testing.T) {
 	b.halt()
 	b.boot(t)
+}
+
+func (b *broker) Concurrency() int { return 4 }
+
+func (b *broker) Delete(t *testing.T) {
+	if err := b.js.DeleteStream(t.Context(), "ORDERS"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestConformance(t *testing.T) {

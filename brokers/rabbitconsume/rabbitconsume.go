@@ -1,7 +1,8 @@
 // Package rabbitconsume brings events from RabbitMQ to package consume.
 //
-// RabbitMQ cannot deliver a message again later. An event that is to come
-// again is therefore copied, with everything that it has, into a queue of
+// RabbitMQ cannot deliver a message again later. An event whose retry is due within
+// a moment waits here (see [consume.Options.InPlace]), up to 16 for each handler; one
+// that is to come again later is copied, with everything that it has, into a queue of
 // events that wait for about as long, from which it returns to its own queue
 // when its time is over. The copy is confirmed before the original is
 // acknowledged, and the consumer's deduplication drops what a crash in
@@ -17,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -51,7 +53,8 @@ const (
 
 // Run handles the messages of a queue until ctx ends, which is no error; events
 // under way are brought to their end first. A lost connection is dialed again,
-// with full jitter, for as long as ctx lasts.
+// with full jitter, for as long as ctx lasts. A queue that does not exist, or is
+// deleted, ends it with an error.
 func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 	if to == nil || o.Queue == "" || o.Dial == nil {
 		return errors.New("rabbitconsume: a consumer, a queue and a way to dial are needed")
@@ -67,6 +70,9 @@ func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 		if ctx.Err() != nil {
 			break
 		}
+		if noQueue(err) {
+			return fmt.Errorf("rabbitconsume: %w", err)
+		}
 		if time.Since(began) > reconnectCap {
 			failures = 0
 		}
@@ -76,6 +82,13 @@ func Run(ctx context.Context, to *consume.Consumer, o Options) error {
 		wait.Sleep(ctx, wait.Jitter(min(reconnectBase<<min(failures, 5), reconnectCap)))
 	}
 	return nil
+}
+
+// noQueue reports whether the server says that there is no such queue. It says 404,
+// too, of a queue on a node that is down, which comes back.
+func noQueue(err error) bool {
+	var said *amqp.Error
+	return errors.As(err, &said) && said.Code == amqp.NotFound && strings.Contains(said.Reason, "no queue")
 }
 
 // connected works on one connection until it is lost or ctx ends.

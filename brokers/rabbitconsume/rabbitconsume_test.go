@@ -47,7 +47,7 @@ func (q *queue) channel(t *testing.T) *amqp.Channel {
 }
 
 func (q *queue) Run(ctx context.Context, to *consume.Consumer) error {
-	return rabbitconsume.Run(ctx, to, rabbitconsume.Options{Queue: q.name, Dial: q.dial, Concurrency: 4})
+	return rabbitconsume.Run(ctx, to, rabbitconsume.Options{Queue: q.name, Dial: q.dial, Concurrency: q.Concurrency()})
 }
 
 func (q *queue) publish(t *testing.T, p amqp.Publishing) {
@@ -91,6 +91,14 @@ func (q *queue) Unacknowledged(t *testing.T) int {
 func (q *queue) Restart(t *testing.T) {
 	q.kill()
 	q.boot(t)
+}
+
+func (q *queue) Concurrency() int { return 4 }
+
+func (q *queue) Delete(t *testing.T) {
+	if _, err := q.channel(t).QueueDelete(q.name, false, false, false); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // One server, and a queue for each test.

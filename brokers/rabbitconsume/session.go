@@ -8,9 +8,9 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/forbear-go/forbear/brokers/internal/lanes"
 	"github.com/forbear-go/forbear/consume"
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/internal/slots"
 )
 
 // session is the work on one connection. It ends with the connection and is
@@ -24,9 +24,9 @@ type session struct {
 	lost     chan *amqp.Error
 }
 
-// prefetch bounds the messages that are here and not acknowledged, per
-// handler. Some more than one keep a handler busy while another message is
-// on its way.
+// prefetch bounds the messages that are here and not acknowledged, per handler,
+// beside those that wait for a retry. Some more than one keep a handler busy while
+// another message is on its way.
 const prefetch = 4
 
 // newSession opens two channels: one to consume on, and one in confirm mode
@@ -40,21 +40,22 @@ func newSession(conn *amqp.Connection, to *consume.Consumer, o *Options) (*sessi
 	if s.waiting, err = newWaiting(conn, o.Queue); err != nil {
 		return nil, err
 	}
-	if err = s.in.Qos(prefetch*o.Concurrency, 0, false); err != nil {
+	if err = s.in.Qos(prefetch*o.Concurrency+slots.Waiting(o.Concurrency), 0, false); err != nil {
 		return nil, err
 	}
 	s.messages, err = s.in.Consume(o.Queue, "", false, false, false, false, nil)
 	return s, err
 }
 
-// errCanceled is how a deleted queue shows: the connection stays.
+// errCanceled is how a deleted queue shows: the connection stays. So does one whose
+// node ended; a new connection tells.
 var errCanceled = errors.New("the server ended the consumer: is the queue gone?")
 
 // run handles messages until the connection is lost or ctx ends. Work on a
 // lost connection is stopped: its messages cannot be acknowledged any more,
 // and come again.
 func (s *session) run(ctx context.Context) error {
-	pool := lanes.New(s.Concurrency)
+	pool := slots.New(s.Concurrency)
 	defer pool.Close()
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -80,7 +81,7 @@ func (s *session) run(ctx context.Context) error {
 			if s.to.Ordered {
 				key = e.Key
 			}
-			pool.Do(working, key, func() {
+			pool.Do(working, key, func(working context.Context) {
 				if s.to.Ready(working) != nil {
 					_ = m.Nack(false, true) // somebody else may have it at once
 					return

@@ -31,6 +31,10 @@ type Broker interface {
 	Unacknowledged(t *testing.T) int
 	// Restart crashes the broker and starts it again with what it had stored.
 	Restart(t *testing.T)
+	// Concurrency is the number of handlers that Run has at once.
+	Concurrency() int
+	// Delete deletes the queue, stream or topic with all that it holds.
+	Delete(t *testing.T)
 }
 
 // Run runs the suite, each test on a new broker. It takes minutes, since
@@ -50,6 +54,9 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"OrderOfAKey", orderOfAKey},
 		{"BrokerRestarts", brokerRestarts},
 		{"AnOpenBreakerStopsTheSource", openBreaker},
+		{"TransientsHoldUpNoOther", transients},
+		{"AnOutageCopiesNothing", outage},
+		{"WhatIsDeletedEndsIt", deleted},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
 	}

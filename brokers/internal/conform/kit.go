@@ -49,19 +49,7 @@ func newKit(t *testing.T, b Broker, handler func(ctx context.Context, e consume.
 // context, and waits until it has returned; it may be called again.
 func (k *kit) start() (stop func()) {
 	k.t.Helper()
-	c, err := consume.New(func(ctx context.Context, e consume.Event) error {
-		k.mu.Lock()
-		k.runs[e.ID]++
-		n := k.runs[e.ID]
-		k.mu.Unlock()
-		err := k.handler(ctx, e, n)
-		if err == nil {
-			k.mu.Lock()
-			k.order = append(k.order, e.ID)
-			k.mu.Unlock()
-		}
-		return err
-	}, k.o)
+	c, err := consume.New(k.call, k.o)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -84,6 +72,21 @@ func (k *kit) start() (stop func()) {
 	// broker.
 	k.t.Cleanup(stop)
 	return stop
+}
+
+// call counts a call of the handler, and makes it.
+func (k *kit) call(ctx context.Context, e consume.Event) error {
+	k.mu.Lock()
+	k.runs[e.ID]++
+	n := k.runs[e.ID]
+	k.mu.Unlock()
+	err := k.handler(ctx, e, n)
+	if err == nil {
+		k.mu.Lock()
+		k.order = append(k.order, e.ID)
+		k.mu.Unlock()
+	}
+	return err
 }
 
 // until waits for something to come true, for up to 30 seconds. It polls,
