@@ -24,7 +24,7 @@ type part struct {
 	at    place
 	stop  context.CancelFunc
 	ended chan struct{}
-	added chan struct{} // something was added
+	added chan struct{} // something was added or set aside
 
 	mu sync.Mutex
 	// paused is set while the window is full.
@@ -81,6 +81,11 @@ func (p *part) add(records []*kgo.Record) {
 		p.paused = true
 		p.r.client.PauseFetchPartitions(p.partition())
 	}
+	p.wake()
+}
+
+// wake lets the goroutine that takes records look again.
+func (p *part) wake() {
 	select {
 	case p.added <- struct{}{}:
 	default:
@@ -144,6 +149,7 @@ func (p *part) writeBack(it *item, d consume.Decision) {
 		now := time.Now()
 		it.due = now.Add(d.Wait(now))
 		p.aside = append(p.aside, it)
+		p.wake()
 		return
 	}
 	it.acked = true
