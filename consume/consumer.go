@@ -153,7 +153,7 @@ func (c *Consumer) poison(ctx context.Context, e *Event, reason, description str
 }
 
 func (c *Consumer) id(e *Event) idempotency.ID {
-	return idempotency.ID{Scope: "event:" + c.Group, Key: idempotency.Digest(e.Source, e.ID)}
+	return idempotency.ID{Scope: idempotency.EventScope + c.Group, Key: idempotency.Digest(e.Source, e.ID)}
 }
 
 // noteDead is the note of a record whose event is a dead letter: duplicates

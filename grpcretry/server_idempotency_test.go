@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -455,6 +456,27 @@ func TestSettledKeys(t *testing.T) {
 			t.Errorf("settled with %d: %v, replayed %v, %d runs; want %v", answer.Status, err, replayed, s.runs.Load(), want)
 		}
 	}
+}
+
+// With the message as the body of its settlement, a duplicate gets the reply.
+func TestSettledKeysHaveAReply(t *testing.T) {
+	reply, err := proto.Marshal(&healthpb.HealthCheckResponse{Status: 107})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settled := &idempotency.Response{
+		Status: 200, Header: http.Header{"Content-Type": {"application/x-protobuf; messagetype=grpc.health.v1.HealthCheckResponse"}}, Body: reply,
+	}
+	if err := settled.Check(); err != nil {
+		t.Fatal(err)
+	}
+	store := &memstore.Idempotency{}
+	s := open(t, store, func(context.Context, int64) error { return context.Canceled }, options())
+	_, _, _ = s.buy(as(t.Context(), "ann", "k"), "book")
+	if err := store.Resolve(t.Context(), idempotency.ID{Scope: "ann", Key: idempotency.Digest("k")}, idempotency.Resolution{Response: settled}); err != nil {
+		t.Fatal(err)
+	}
+	s.want(t, as(t.Context(), "ann", "k"), "book", 7, true)
 }
 
 func TestServerOptionsAreChecked(t *testing.T) {

@@ -78,9 +78,7 @@ func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 	if err != nil || scope == "" {
 		return c, unauthenticated, NoPrincipal
 	}
-	if len(scope) > 200 || !utf8.ValidString(scope) || strings.ContainsRune(scope, 0) {
-		scope = "sha256:" + Digest(scope)
-	}
+	scope = ScopeOf(scope)
 	body, err := h.body(x.w, x.r, scope)
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -97,6 +95,15 @@ func (h *handler) read(x *keyedRequest) (c Claim, p refusal, bad Result) {
 		ID: ID{Scope: scope, Key: Digest(key)}, Fingerprint: h.Fingerprint(x.r, body), Operation: operation(x.r), Owner: rand.Text(),
 		Lease: h.Lease, Retention: h.Retention, Rerun: h.Rerun,
 	}, p, ""
+}
+
+// ScopeOf returns the [ID.Scope] of a principal: its name, or the name's digest
+// where that is longer than 200 bytes or no text.
+func ScopeOf(principal string) string {
+	if len(principal) > 200 || !utf8.ValidString(principal) || strings.ContainsRune(principal, 0) {
+		return "sha256:" + Digest(principal)
+	}
+	return principal
 }
 
 // operation names the request for people, without its query.

@@ -10,10 +10,7 @@ import (
 // errNoKey is what readKey returns when the header is not there at all.
 var errNoKey = errors.New("no idempotency key")
 
-// readKey returns the key of a request: one header line, a quoted string of RFC
-// 9651 or, as most clients send it, the bare characters. Both spellings are the
-// same key; parameters behind a quoted one are ignored. Errors do not repeat
-// the value.
+// readKey returns the key of a request, which is in one header line.
 func readKey(h http.Header) (string, error) {
 	lines := h.Values(Header)
 	switch len(lines) {
@@ -23,7 +20,14 @@ func readKey(h http.Header) (string, error) {
 	default:
 		return "", fmt.Errorf("%w: %d header lines", ErrKey, len(lines))
 	}
-	v := strings.Trim(lines[0], " \t")
+	return ParseKey(lines[0])
+}
+
+// ParseKey reads a key as a header line has it: the bare characters, or a quoted
+// string of RFC 9651 with parameters, which are ignored. Errors are [ErrKey], and
+// do not repeat the value.
+func ParseKey(line string) (string, error) {
+	v := strings.Trim(line, " \t")
 	if strings.HasPrefix(v, `"`) {
 		var err error
 		if v, err = unquote(v); err != nil {

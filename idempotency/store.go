@@ -14,6 +14,10 @@ type ID struct {
 	Key   string // the digest that [Digest] makes; never the key itself
 }
 
+// EventScope begins the scope of a consumed event's record; its consumer group
+// follows.
+const EventScope = "event:"
+
 // State says where a record stands.
 type State string
 
@@ -111,6 +115,7 @@ type Verdict struct {
 // Filter chooses records. Empty fields choose all.
 type Filter struct {
 	Scope string
+	Key   string // a digest, see [ID]
 	State State
 	After ID  // continues a list behind this record; lists are ordered by ID
 	Limit int // default 100, at most 1,000
@@ -123,6 +128,9 @@ type Resolution struct {
 	Response *Response
 	By       string
 	Why      string
+	// Fence is that of the record as the operator saw it: of a later run it
+	// is not their word, and ErrNotHeld refuses it. 0 is any.
+	Fence int64
 }
 
 // The errors of a [Store].
@@ -157,7 +165,8 @@ type Store interface {
 	// List returns records without their responses' bodies. With State Held it
 	// finds those too whose lease is over and that may not be repeated.
 	List(ctx context.Context, f Filter) ([]Record, error)
-	// Resolve ends a held record, by ErrNotHeld for any other.
+	// Resolve ends a held record. Any other, and one of another fence than the
+	// resolution's, is left as it is: ErrNotHeld.
 	Resolve(ctx context.Context, id ID, r Resolution) error
 	// Sweep deletes at most limit records that have expired and returns their
 	// number. A held record stays.

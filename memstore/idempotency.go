@@ -130,7 +130,7 @@ func (m *Idempotency) List(_ context.Context, f idempotency.Filter) ([]idempoten
 	for _, r := range slices.SortedFunc(maps.Values(m.records), func(a, b *idempotency.Record) int { return compareID(a.ID, b.ID) }) {
 		rec := *r
 		rec.HoldAbandoned(now)
-		if f.Scope != "" && rec.ID.Scope != f.Scope || f.State != "" && rec.State != f.State || f.After != (idempotency.ID{}) && compareID(rec.ID, f.After) <= 0 {
+		if f.Scope != "" && rec.ID.Scope != f.Scope || f.Key != "" && rec.ID.Key != f.Key || f.State != "" && rec.State != f.State || f.After != (idempotency.ID{}) && compareID(rec.ID, f.After) <= 0 {
 			continue
 		}
 		// Lists show no bodies.
@@ -164,7 +164,7 @@ func (m *Idempotency) Resolve(_ context.Context, id idempotency.ID, res idempote
 	}
 	now := m.now()
 	r.HoldAbandoned(now)
-	if r.State != idempotency.Held {
+	if r.State != idempotency.Held || res.Fence != 0 && r.Fence != res.Fence {
 		return idempotency.ErrNotHeld
 	}
 	// A record expires its retention after the end of its lease.

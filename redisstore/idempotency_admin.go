@@ -30,7 +30,7 @@ func (i *Idempotency) Get(ctx context.Context, id idempotency.ID) (idempotency.R
 
 // Resolve implements idempotency.Store.
 func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempotency.Resolution) error {
-	args := []any{clip(res.Text()), bit(res.Response != nil)}
+	args := []any{clip(res.Text()), res.Fence, bit(res.Response != nil)}
 	if res.Response != nil {
 		response, err := i.encode(*res.Response)
 		if err != nil {
@@ -77,6 +77,12 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 	if f.Scope != "" {
 		match = escape(fmt.Sprintf("%s%d:%s:", i.opts.Prefix, len(f.Scope), f.Scope)) + "*"
 	}
+	switch {
+	case f.Key != "" && f.Scope != "": // there is one such record at most: no scan
+		return i.listOne(ctx, p)
+	case f.Key != "":
+		match += ":" + escape(f.Key)
+	}
 	err := i.nodes(ctx, func(ctx context.Context, _ string, c redis.Cmdable) error {
 		now, err := c.Time(ctx).Result()
 		if err != nil {
@@ -98,6 +104,30 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) ([]idempot
 	if err != nil {
 		return nil, failed("list", err)
 	}
+	return p.records, nil
+}
+
+// listOne is List of a filter that names a record.
+func (i *Idempotency) listOne(ctx context.Context, p *page) ([]idempotency.Record, error) {
+	id := idempotency.ID{Scope: p.filter.Scope, Key: p.filter.Key}
+	if !p.wants(id) {
+		return nil, nil
+	}
+	rec, err := i.Get(ctx, id)
+	if errors.Is(err, idempotency.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rec.Response != nil {
+		rec.Response.Body = nil
+	}
+	now, err := i.client.Time(ctx).Result()
+	if err != nil {
+		return nil, failed("list", err)
+	}
+	p.put(rec, now)
 	return p.records, nil
 }
 
@@ -182,6 +212,9 @@ func compare(a, b idempotency.ID) int {
 // wants reports whether a record of that name may still come into the page.
 func (p *page) wants(id idempotency.ID) bool {
 	if p.filter.After != (idempotency.ID{}) && compare(id, p.filter.After) <= 0 {
+		return false
+	}
+	if p.filter.Key != "" && id.Key != p.filter.Key {
 		return false
 	}
 	return len(p.records) < p.filter.Max() || compare(id, p.records[len(p.records)-1].ID) < 0

@@ -22,6 +22,9 @@ func (i *Idempotency) List(ctx context.Context, f idempotency.Filter) (list []id
 	if f.Scope != "" {
 		where, args = append(where, "scope = ?"), append(args, f.Scope)
 	}
+	if f.Key != "" {
+		where, args = append(where, "hash = ?"), append(args, f.Key)
+	}
 	// A row shows less than its state: one that is abandoned still says that it
 	// is started, until a claim or an operator comes by.
 	switch f.State {
@@ -68,8 +71,8 @@ func (i *Idempotency) Resolve(ctx context.Context, id idempotency.ID, res idempo
 	}
 	n, err := single(ctx, i.db, func(t *tx) (int64, error) {
 		// Without an owner, a run that still goes on has lost it.
-		all := append(slices.Clone(args), res.Text(), after(0), id.Scope, id.Key, after(0))
-		return t.exec(`UPDATE forbear_idempotency SET `+set+`, owner = '', note = ?, expires = {t} + (expires - lease) WHERE scope = ? AND hash = ? AND (`+recordHeld+` OR `+rowAbandoned+`)`, all...)
+		all := append(slices.Clone(args), res.Text(), after(0), id.Scope, id.Key, res.Fence, res.Fence, after(0))
+		return t.exec(`UPDATE forbear_idempotency SET `+set+`, owner = '', note = ?, expires = {t} + (expires - lease) WHERE scope = ? AND hash = ? AND (fence = ? OR CAST(? AS BIGINT) = 0) AND (`+recordHeld+` OR `+rowAbandoned+`)`, all...)
 	})
 	if err != nil || n > 0 {
 		return err

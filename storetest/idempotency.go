@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,9 +33,11 @@ func RunIdempotency(t *testing.T, open func(t *testing.T) idempotency.Store) {
 		{"RenewKeepsTheLease", testKeyRenew},
 		{"WritesAreFenced", testKeyFence},
 		{"HeldIsResolved", testKeyResolve},
+		{"ResolutionIsFenced", testKeyResolveFence},
 		{"ExpiredIsAbsent", testKeyExpiry},
 		{"SweepLeavesWhatCounts", testKeySweep},
 		{"ListIsPaged", testKeyList},
+		{"ListFindsAKey", testKeyFind},
 		{"ScopesAreApart", testKeyScopes},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
@@ -289,6 +292,24 @@ func testKeyResolve(t *testing.T, s idempotency.Store) {
 	wantErr(t, "resolving a record that is none", s.Resolve(t.Context(), idempotency.ID{Scope: "t1", Key: "none"}, idempotency.Resolution{}), idempotency.ErrNotFound)
 }
 
+// What an operator says of the run that they looked at is not their word on a
+// later one.
+func testKeyResolveFence(t *testing.T, s idempotency.Store) {
+	ctx := t.Context()
+	seen := tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired))
+	check(t, s.Hold(ctx, seen, "cut off"))
+	check(t, s.Resolve(ctx, seen.ID, idempotency.Resolution{By: "bob", Why: "not in the ledger"}))
+	check(t, s.Hold(ctx, tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired)), "cut off again"))
+	late := idempotency.Resolution{Response: &idempotency.Response{Status: 201}, By: "ann", Why: "ledger", Fence: seen.Fence}
+	wantErr(t, "a word on an earlier run", s.Resolve(ctx, seen.ID, late), idempotency.ErrNotHeld)
+	if v := wantKey(t, s, keyClaim("k"), idempotency.Unknown); v.Record.Note != "cut off again" || v.Record.Fence != 2 {
+		t.Errorf("got %+v", v.Record)
+	}
+	late.Fence = 2
+	check(t, s.Resolve(ctx, seen.ID, late))
+	wantKey(t, s, keyClaim("k"), idempotency.Replay)
+}
+
 // An expired record is as good as absent: another fingerprint may claim the
 // key. The fence alone survives, since the first owner may still be alive.
 func testKeyExpiry(t *testing.T, s idempotency.Store) {
@@ -366,6 +387,43 @@ func testKeyList(t *testing.T, s idempotency.Store) {
 	}
 	if list, err := s.List(ctx, idempotency.Filter{Scope: "t2"}); err != nil || len(list) != 0 {
 		t.Errorf("another's scope: %v, %v", list, err)
+	}
+}
+
+// A key is found by its digest, in its scope or in all.
+func testKeyFind(t *testing.T, s idempotency.Store) {
+	ctx := t.Context()
+	other := keyClaim("k")
+	other.ID.Scope = "t2"
+	other.Lease = shortLease
+	wantKey(t, s, other, idempotency.Acquired)
+	wantKey(t, s, keyClaim("neighbor"), idempotency.Acquired)
+	check(t, s.Complete(ctx, tokenOf(wantKey(t, s, keyClaim("k"), idempotency.Acquired)), idempotency.Response{Status: 201, Body: []byte("private")}, time.Hour))
+	time.Sleep(pastLease)
+	digest := idempotency.Digest("k")
+	for _, c := range []struct {
+		f    idempotency.Filter
+		want string
+	}{
+		{idempotency.Filter{Key: digest}, "t1 completed, t2 held"},
+		{idempotency.Filter{Key: digest, State: idempotency.Held}, "t2 held"},
+		{idempotency.Filter{Key: digest, Scope: "t2"}, "t2 held"},
+		{idempotency.Filter{Key: digest, Scope: "t1"}, "t1 completed"},
+		{idempotency.Filter{Key: digest, Scope: "t1", State: idempotency.Held}, ""},
+		{idempotency.Filter{Key: digest, After: idempotency.ID{Scope: "t1", Key: digest}}, "t2 held"},
+		{idempotency.Filter{Key: digest, Scope: "t3"}, ""},
+		{idempotency.Filter{Key: idempotency.Digest("none")}, ""},
+	} {
+		var got []string
+		for _, r := range must(s.List(ctx, c.f))(t) {
+			if r.ID.Key != digest || r.Response != nil && len(r.Response.Body) > 0 {
+				t.Errorf("%+v lists %+v", c.f, r)
+			}
+			got = append(got, r.ID.Scope+" "+string(r.State))
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%+v lists %q, want %q", c.f, text, c.want)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ func TestKeys(t *testing.T) {
 	if code, _ := keys("list"); code != cli.ExitFound {
 		t.Errorf("an empty list: exit code %d", code)
 	}
+	const planted = "planted-0b8a6a0e" // what must not be printed
 	store := db.Idempotency()
 	id := idempotency.ID{Scope: "t1", Key: idempotency.Digest("k")}
 	claim := func(owner string) idempotency.Verdict {
@@ -57,9 +58,21 @@ func TestKeys(t *testing.T) {
 		{"settle", "--done", "503", "--why", "x", "t1", id.Key},
 		{"settle", "--undone", "--why", "x", "t1"},
 		{"list", "--state", "lost"},
+		{"list", "--key", planted},
+		{"show", "t1"},
+		{"show", "t1", planted}, // no digest
+		{"show", "--key", planted, "t1", id.Key},
+		{"show", "--key", planted + " with a space"},
+		{"show", "--source", "shop"},
+		{"settle", "--undone", "--why", "x", "t1", planted},
+		{"settle", "--undone", "--why", "x", "--body", path, "t1", id.Key},
+		{"settle", "--done", "201", "--why", "x", "--body", path, "t1", id.Key}, // of no media type
+		{"settle", "--done", "201", "--why", "x", "--header", "Content-Type: a/b", "--body", path + "-", "t1", id.Key},
+		{"settle", "--done", "201", "--why", "x", "--header", "Set-Cookie: " + planted, "t1", id.Key},
+		{"settle", "--done", "201", "--why", "x", "--key", "-", "--body", "-"},
 		{"drop"},
 	} {
-		if code, text := keys(bad...); code != cli.ExitUsage {
+		if code, text := keys(bad...); code != cli.ExitUsage || strings.Contains(text, planted) {
 			t.Errorf("%v: %d %s", bad, code, text)
 		}
 	}

@@ -1,0 +1,158 @@
+package keys
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/forbear-go/forbear/cmd/forbear/internal/cli"
+	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// word is an operator's word on a held record: that it was done, and with what
+// response, or that it was not.
+type word struct {
+	done     int // the status that duplicates get, or 0
+	undone   bool
+	header   http.Header
+	body     string // a file, or "-"
+	fence    int64
+	who, why string
+
+	response *idempotency.Response // of done
+}
+
+func (w *word) flags(f *flag.FlagSet) {
+	w.header = http.Header{}
+	f.IntVar(&w.done, "done", 0, "settle: it happened; duplicates get this `status`")
+	f.Func("header", "settle --done: a `line` of the response, Name: value; may be repeated", func(line string) error {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return errors.New("want Name: value")
+		}
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		w.header[name] = append(w.header[name], strings.Trim(value, " \t"))
+		return nil
+	})
+	f.StringVar(&w.body, "body", "", "settle --done: the response's body, a `file`; - is standard input")
+	f.BoolVar(&w.undone, "undone", false, "settle: it did not happen; the next attempt runs")
+	f.Int64Var(&w.fence, "fence", 0, "settle: only the run of this `number`, as show has it")
+	f.StringVar(&w.why, "why", "", "settle: the `reason`")
+	cli.ActorFlag(f, &w.who, "settle: your `name`, for the audit")
+}
+
+// maxBody is more than [idempotency.Response.Check] lets pass.
+const maxBody = 2 << 20
+
+// read checks the flags, and makes the response of them. What is not final, such
+// as 503, is refused: duplicates would receive it for good, and take it for a
+// reason to retry.
+func (w *word) read(in io.Reader) error {
+	switch {
+	// Exactly one of the two, and no default: either can do harm when
+	// it is wrong.
+	case (w.done == 0) != w.undone:
+		return errors.New("settle needs either --done or --undone")
+	case w.why == "":
+		return errors.New("settle needs --why")
+	case w.undone && (len(w.header) > 0 || w.body != ""):
+		return errors.New("--header and --body belong to --done")
+	case w.undone:
+		return nil
+	}
+	w.response = &idempotency.Response{Status: w.done}
+	if len(w.header) > 0 {
+		w.response.Header = w.header
+	}
+	if w.body != "" {
+		var err error
+		if w.response.Body, err = readBody(w.body, in); err != nil {
+			return err
+		}
+		if w.header.Get("Content-Type") == "" {
+			return errors.New("--body needs --header 'Content-Type: ...'")
+		}
+	}
+	return w.response.Check()
+}
+
+// readBody reads a file, or standard input.
+func readBody(name string, in io.Reader) ([]byte, error) {
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	return io.ReadAll(io.LimitReader(in, maxBody))
+}
+
+// detail is what the audit trail has of a word: of a body its size and digest, by
+// which it can be compared, and not what is in it.
+func (w *word) detail() string {
+	if w.response == nil {
+		return "undone: " + w.why
+	}
+	text := fmt.Sprintf("done, %d", w.response.Status)
+	if names := slices.Sorted(maps.Keys(w.response.Header)); len(names) > 0 {
+		text += ", headers " + strings.Join(names, " ")
+	}
+	if n := len(w.response.Body); n > 0 {
+		text += fmt.Sprintf(", body of %d bytes, sha256 %x", n, sha256.Sum256(w.response.Body))
+	}
+	return text + ": " + w.why
+}
+
+// settle resolves a held record as done or as undone. The audit entry comes
+// first: a record that was resolved without a trace must not exist, while an
+// entry for a record that stayed held is noticed, because the command fails.
+func (k *keyring) settle(ctx context.Context, db *keyStore) int {
+	id := idempotency.ID{Scope: k.filter.Scope, Key: k.filter.Key}
+	if id.Scope == "" {
+		records, code := k.find(ctx, db)
+		switch {
+		case code == cli.ExitUsage:
+			return code
+		case len(records) > 1:
+			return k.std.Fail("keys: %d scopes have a record of this key: give --scope (see forbear keys show)", len(records))
+		case len(records) == 0:
+			return k.refused(idempotency.ErrNotFound)
+		}
+		id = records[0].ID
+	}
+	if strings.HasPrefix(id.Scope, idempotency.EventScope) && (len(k.word.header) > 0 || k.word.body != "") {
+		return k.std.Fail("keys: an event has no response: --done alone")
+	}
+	entry := deadletter.Entry{Who: k.word.who, Action: "settle", Target: id.Scope + " " + id.Key, Detail: k.word.detail()}
+	if err := db.audit(ctx, entry); err != nil {
+		return k.std.Fail("keys: %v", err)
+	}
+	err := db.records.Resolve(ctx, id, idempotency.Resolution{Response: k.word.response, By: k.word.who, Why: k.word.why, Fence: k.word.fence})
+	switch {
+	case errors.Is(err, idempotency.ErrNotFound), errors.Is(err, idempotency.ErrNotHeld):
+		return k.refused(err)
+	case err != nil:
+		return k.std.Fail("keys: %v", err)
+	}
+	fmt.Fprintln(k.std.Out, "settled")
+	return cli.ExitOK
+}
+
+// refused says why nothing was settled. Another operator may have been faster: a
+// negative result, not a fault.
+func (k *keyring) refused(err error) int {
+	fmt.Fprintln(k.std.Err, "forbear: keys:", err)
+	return cli.ExitFound
+}
