@@ -2,7 +2,6 @@ package forbear
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/forbear-go/forbear/breaker"
@@ -231,7 +230,7 @@ func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (
 func (c *DurableCall) attempt(ctx context.Context, now time.Time, op func(context.Context) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = Terminal(fmt.Errorf("panicked: %T", v))
+			err = panicked(v)
 		}
 	}()
 	durable := c.r.policy.Kind.Durable()

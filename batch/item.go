@@ -23,6 +23,9 @@ type item[T any] struct {
 	last  forbear.Decision     // the latest
 	ended time.Time            // of the latest attempt
 
+	history []deadletter.Attempt // those that failed, when there is a dead-letter queue
+	cause   deadletter.Cause     // of the latest of them
+
 	until time.Time // see waiting
 	probe bool      // begun while the breaker was not closed
 	over  bool
@@ -82,8 +85,16 @@ func (b *run[T]) step(ctx context.Context, it *item[T]) (over bool) {
 func (b *run[T]) attempt(ctx context.Context, it *item[T]) {
 	ctx, cancel := context.WithDeadline(ctx, it.end)
 	defer cancel()
-	it.last, _ = it.call.Try(ctx, func(ctx context.Context) error { return b.fn(ctx, it.value) })
-	it.ended = time.Now()
+	began := time.Now()
+	d, err := it.call.Try(ctx, func(ctx context.Context) error { return b.fn(ctx, it.value) })
+	it.last, it.ended = d, time.Now()
+	if err == nil || b.DLQ == nil {
+		return
+	}
+	it.cause = deadletter.CauseOf(forbear.Failure{Class: d.Class, Type: it.call.Last, Err: err})
+	a := it.cause.Failed()
+	a.Number, a.Claim, a.At, a.Took, a.Wait = it.call.Attempts, 1, began, it.ended.Sub(began), d.Wait
+	it.history = deadletter.Append(it.history, a)
 }
 
 // conclude says what has become of an item whose call is over. It is postponed
@@ -139,7 +150,7 @@ func (b *run[T]) failed(ctx context.Context, it *item[T]) {
 	if b.DLQ == nil {
 		return
 	}
-	l, err := b.letter(it, e)
+	l, err := b.letter(ctx, it, e)
 	if err == nil {
 		err = b.DLQ.Put(context.WithoutCancel(ctx), l)
 	}
@@ -164,7 +175,7 @@ func (b *run[T]) finish(id string, m Mark) {
 
 // letter is the dead letter of an item. Its id follows from the item's, so that
 // a second one changes nothing.
-func (b *run[T]) letter(it *item[T], e *forbear.Error) (deadletter.Letter, error) {
+func (b *run[T]) letter(ctx context.Context, it *item[T], e *forbear.Error) (deadletter.Letter, error) {
 	payload, media := b.Payload, ""
 	if payload == nil {
 		payload, media = func(item T) ([]byte, error) { return json.Marshal(item) }, "application/json"
@@ -173,13 +184,17 @@ func (b *run[T]) letter(it *item[T], e *forbear.Error) (deadletter.Letter, error
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	now := time.Now()
-	return deadletter.Letter{
+	now, correlation := time.Now(), b.r.CorrelationID(ctx)
+	l := deadletter.Letter{
 		ID: letterID(b.Queue, it.id), Queue: b.Queue, Destination: b.r.Dependency(), EventID: it.id, Payload: body, ContentType: media,
 		Reason: e.Reason.String(), ErrorType: e.Type, Policy: b.r.Policy(),
 		Attempts: it.attempts(), MaxAttempts: b.r.Policy().MaxRetries + 1, Postponed: it.call.Postponed,
-		FirstAttempt: now.Add(-e.Elapsed), LastAttempt: it.ended, DeadAt: now, State: deadletter.Dead,
-	}, nil
+		CorrelationID: correlation, TraceID: deadletter.TraceID(nil, correlation), DeadAt: now, State: deadletter.Dead,
+	}
+	l.SetCause(it.cause)
+	l.SetHistory(it.history)
+	l.FirstAttempt, l.LastAttempt = now.Add(-e.Elapsed), it.ended
+	return l, nil
 }
 
 // letterID returns the id of the dead letter of an item.

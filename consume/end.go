@@ -106,13 +106,18 @@ func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure
 		ID: c.LetterID(*e), Queue: c.Queue, Destination: c.Group,
 		EventID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Subject, PartitionKey: e.Key, CorrelationID: e.CorrelationID,
 		Payload: e.Data, ContentType: e.ContentType, Headers: headers,
-		Reason: reason, ErrorType: f.Type, Description: description,
-		Policy: policy, Attempts: p.Attempts, MaxAttempts: policy.MaxRetries + 1, Postponed: p.Postponed, History: p.History,
+		Reason: reason, ErrorType: f.Type, Description: deadletter.Redact(description, deadletter.MaxDescription),
+		Policy: policy, Attempts: p.Attempts, MaxAttempts: policy.MaxRetries + 1, Postponed: p.Postponed,
 		EnqueuedAt: cmp.Or(e.Time, now), DeadAt: now, State: deadletter.Dead,
+		TraceID: deadletter.TraceID(e.Headers, e.CorrelationID),
 	}
-	if n := len(p.History); n > 0 {
-		l.FirstAttempt, l.LastAttempt = p.History[0].At, p.History[n-1].At
+	switch {
+	case p.Cause != nil:
+		l.SetCause(*p.Cause)
+	case p.Attempts == 0: // it never came to its handler: the description is all that is known
+		l.Error = l.Description
 	}
+	l.SetHistory(p.History)
 	return l
 }
 

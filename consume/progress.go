@@ -21,6 +21,7 @@ type progress struct {
 	Claims  int                  `json:"claims,omitempty"` // that ended in order
 	Due     time.Time            `json:"due,omitzero"`     // not before
 	History []deadletter.Attempt `json:"history,omitempty"`
+	Cause   *deadletter.Cause    `json:"cause,omitempty"` // of the latest failure
 	Verdict *verdict             `json:"verdict,omitempty"`
 }
 

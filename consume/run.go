@@ -129,14 +129,10 @@ func (r *run) attempt(ctx context.Context) (forbear.Decision, error) {
 	if err == nil || d.Reason == forbear.ReasonCanceled {
 		return d, err
 	}
-	const most = 20
-	if len(r.p.History) == most {
-		r.p.History = r.p.History[1:]
-	}
-	now := time.Now()
-	r.p.History = append(r.p.History, deadletter.Attempt{
-		Number: r.call.Attempts, Claim: r.p.Claims, At: now, Took: now.Sub(began), Wait: d.Wait, ErrorType: r.call.Last,
-	})
+	c := deadletter.CauseOf(forbear.Failure{Class: d.Class, Type: r.call.Last, Err: err})
+	a, now := c.Failed(), time.Now()
+	a.Number, a.Claim, a.At, a.Took, a.Wait = r.call.Attempts, r.p.Claims, now, now.Sub(began), d.Wait
+	r.p.History, r.p.Cause = deadletter.Append(r.p.History, a), &c
 	return d, err
 }
 

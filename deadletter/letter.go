@@ -38,6 +38,20 @@ type Letter struct {
 	Status      int    `json:"status,omitempty"`
 	Description string `json:"description,omitempty"` // at most 1 KiB, redacted
 
+	// Error is the text of the last error, redacted, at most MaxError bytes;
+	// empty in letters of earlier versions, and when nothing failed. Chain has the
+	// Go types of it and of what it wraps, the outermost first.
+	Error string   `json:"error,omitempty"`
+	Chain []string `json:"error_chain,omitempty"`
+	// Panic and Stack are those of the panic that ended the work, redacted, at
+	// most MaxPanic and MaxStack bytes.
+	Panic string `json:"panic,omitempty"`
+	Stack string `json:"stack,omitempty"`
+	// TraceID is that of the event or call, 32 hexadecimal digits.
+	TraceID string `json:"trace_id,omitempty"`
+	// Cause is the letter's [Letter.Fingerprint]; its store sets it.
+	Cause string `json:"cause,omitempty"`
+
 	Attempts    int       `json:"attempts"`
 	MaxAttempts int       `json:"max_attempts,omitempty"`
 	Postponed   int       `json:"postponed,omitempty"`
@@ -80,7 +94,12 @@ type Attempt struct {
 	Wait      time.Duration `json:"wait_ns,omitempty"`
 	ErrorType string        `json:"error_type,omitempty"` // empty for a success
 	Status    int           `json:"status,omitempty"`
-	Worker    string        `json:"worker,omitempty"`
+	// Class is the [forbear.Class] of the failure, Error the beginning of its
+	// text, redacted, at most MaxAttemptError bytes, and Chain as in a letter.
+	Class  string   `json:"error_class,omitempty"`
+	Error  string   `json:"error,omitempty"`
+	Chain  []string `json:"error_chain,omitempty"`
+	Worker string   `json:"worker,omitempty"`
 	// Response is the beginning of the response's body, redacted.
 	Response string `json:"response,omitempty"`
 }

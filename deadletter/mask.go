@@ -45,8 +45,9 @@ func secretHeader(name string) bool {
 }
 
 // Mask returns l without its payload and without the values of headers that
-// may be credentials. Lists and exports show this form; more is shown only
-// on request, and the request is recorded.
+// may be credentials, and without what its errors quote, which may be the
+// payload's. Lists and exports show this form; more is shown only on request, and
+// the request is recorded.
 func (l Letter) Mask() Letter {
 	headers := make([]Header, len(l.Headers))
 	for i, h := range l.Headers {
@@ -61,9 +62,10 @@ func (l Letter) Mask() Letter {
 	}
 	history := make([]Attempt, len(l.History))
 	for i, a := range l.History {
-		a.Response = ""
+		a.Response, a.Error = "", unquoted(a.Error)
 		history[i] = a
 	}
 	l.History = history
+	l.Error, l.Panic = unquoted(l.Error), unquoted(l.Panic)
 	return l
 }

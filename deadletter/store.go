@@ -29,6 +29,7 @@ type Filter struct {
 	Reason      string         `json:"reason,omitempty"`
 	ErrorType   string         `json:"error_type,omitempty"`
 	EventID     string         `json:"event_id,omitempty"`
+	Cause       string         `json:"cause,omitempty"` // a Letter.Fingerprint
 	State       State          `json:"state,omitempty"`
 	Since       time.Time      `json:"since,omitzero"` // dead-lettered at or after
 	Until       time.Time      `json:"until,omitzero"` // dead-lettered before
@@ -55,6 +56,9 @@ type Stat struct {
 	Count  int       `json:"count"`
 	Oldest time.Time `json:"oldest,omitzero"`
 	Newest time.Time `json:"newest,omitzero"`
+	// Causes are those of the dead letters among them, the most frequent first;
+	// only [StatsByCause] fills them in.
+	Causes []CauseStat `json:"causes,omitempty"`
 }
 
 // Store keeps letters, redrive jobs, alerts and the audit trail. All writes are
@@ -69,6 +73,9 @@ type Store interface {
 	List(ctx context.Context, f Filter) ([]Letter, error)
 	Count(ctx context.Context, f Filter) (int, error)
 	Stats(ctx context.Context) ([]Stat, error)
+	// Causes counts the letters in state Dead by queue, reason and cause, the most
+	// frequent first, up to limit causes.
+	Causes(ctx context.Context, limit int) ([]CauseStat, error)
 	// Discard gives a dead letter up. It stays listed until its retention
 	// ends; the audit keeps who and why.
 	Discard(ctx context.Context, id, by, why string) error

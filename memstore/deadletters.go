@@ -19,9 +19,7 @@ func (m *Store) letter(id string) *deadletter.Letter {
 // redrive, its old letter goes back to the dead ones instead, with the new
 // history, so that one message never has two letters.
 func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
-	if l.History = slices.Clone(d.history); len(l.History) > 0 {
-		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
-	}
+	l.SetHistory(slices.Clone(d.history))
 	old := m.letter(d.Letter)
 	if old == nil {
 		m.put(l)
@@ -29,6 +27,7 @@ func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 	}
 	old.State, old.Outcome, old.DeadAt = deadletter.Dead, deadletter.RedriveDead, time.Now()
 	old.Reason, old.ErrorType, old.History, old.LastAttempt = l.Reason, l.ErrorType, l.History, l.LastAttempt
+	old.Error, old.Chain, old.Description, old.Cause = l.Error, l.Chain, l.Description, l.Fingerprint()
 	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: old.ID, Detail: l.Description})
 }
 
@@ -40,7 +39,7 @@ func (m *Store) put(l deadletter.Letter) {
 		return
 	}
 	// Whatever the letter says of itself: it is dead from now on.
-	l.State, l.DeadAt = deadletter.Dead, time.Now()
+	l.State, l.DeadAt, l.Cause = deadletter.Dead, time.Now(), l.Fingerprint()
 	m.letters = append(m.letters, &l)
 	m.raise(deadletter.Alert{Queue: l.Queue, Reason: l.Reason, Letter: l.ID, Detail: l.Description})
 }
@@ -75,7 +74,7 @@ func chosen(f *deadletter.Filter, l *deadletter.Letter) bool {
 	// An empty field of the filter chooses all.
 	is := func(want, got string) bool { return want == "" || want == got }
 	return is(f.Queue, l.Queue) && is(f.Destination, l.Destination) && is(f.Reason, l.Reason) && is(f.ErrorType, l.ErrorType) &&
-		is(f.EventID, l.EventID) && is(string(f.State), string(l.State)) && is(f.Job, l.Job) &&
+		is(f.EventID, l.EventID) && is(f.Cause, l.Cause) && is(string(f.State), string(l.State)) && is(f.Job, l.Job) &&
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID)) &&
 		(f.Outcome == nil || *f.Outcome == l.Outcome) &&
 		(f.Since.IsZero() || !l.DeadAt.Before(f.Since)) && (f.Until.IsZero() || l.DeadAt.Before(f.Until)) &&
@@ -126,6 +125,27 @@ func (m *Store) Stats(context.Context) (list []deadletter.Stat, err error) {
 		list[i].Newest = l.DeadAt
 	}
 	return list, nil
+}
+
+// Causes implements deadletter.Store.
+func (m *Store) Causes(_ context.Context, limit int) (list []deadletter.CauseStat, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.letters {
+		if l.State != deadletter.Dead {
+			continue
+		}
+		i := slices.IndexFunc(list, func(c deadletter.CauseStat) bool {
+			return c.Queue == l.Queue && c.Reason == l.Reason && c.Cause == l.Cause
+		})
+		if i < 0 {
+			i, list = len(list), append(list, deadletter.CauseStat{Oldest: l.DeadAt})
+		}
+		list[i].Latest(*l)
+		list[i].Count++
+	}
+	slices.SortFunc(list, deadletter.CauseStat.Compare)
+	return list[:min(len(list), limit)], nil
 }
 
 // dead returns the dead letter with that id, or why there is none. A letter

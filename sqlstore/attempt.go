@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"database/sql"
+	"encoding/json"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -24,10 +25,19 @@ type attemptRow struct {
 	Status    int     `json:"status"`
 	Worker    string  `json:"worker"`
 	Response  *string `json:"response"`
+	Cause     *string `json:"cause"`
+}
+
+// attemptCause is what an attempt says of its failure beyond the error_type. It is
+// one column: no statement looks into it.
+type attemptCause struct {
+	Class string   `json:"class,omitempty"`
+	Error string   `json:"error,omitempty"`
+	Chain []string `json:"chain,omitempty"`
 }
 
 // attemptColumns are in the order in which addAttempts gives them.
-const attemptColumns = `delivery, claim, n, due, at, took, wait, error_type, status, worker, response`
+const attemptColumns = `delivery, claim, n, due, at, took, wait, error_type, status, worker, response, cause`
 
 // recordAttempts adds the attempts that were written back under a good lease to
 // the history of their deliveries. A claim has one attempt at most, so that a
@@ -48,6 +58,13 @@ func (t *tx) recordAttempts(rows []writeBack) error {
 		if a.Response != "" {
 			row.Response = &a.Response
 		}
+		if a.Error != "" {
+			text, err := json.Marshal(attemptCause{a.Class, a.Error, a.Chain})
+			if err != nil {
+				return err
+			}
+			row.Cause = new(string(text))
+		}
 		list = append(list, row)
 	}
 	if len(list) == 0 {
@@ -58,12 +75,19 @@ func (t *tx) recordAttempts(rows []writeBack) error {
 
 // historyQuery reads in the order of claims, which is that of time: a claim has
 // one attempt at most.
-const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, '') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`
+const historyQuery = `SELECT claim, n, due, at, took, wait, error_type, status, worker, COALESCE(response, ''), COALESCE(cause, '{}') FROM forbear_attempts WHERE delivery = ? ORDER BY claim`
 
 // scanAttempt is the inverse of an attemptRow.
 func scanAttempt(r *sql.Rows) (a webhook.Attempt, err error) {
 	var due, began, took, wait int64
-	err = r.Scan(&a.Claim, &a.Number, &due, &began, &took, &wait, &a.ErrorType, &a.Status, &a.Worker, &a.Response)
+	var cause string
+	err = r.Scan(&a.Claim, &a.Number, &due, &began, &took, &wait, &a.ErrorType, &a.Status, &a.Worker, &a.Response, &cause)
+	if err != nil {
+		return a, err
+	}
+	var c attemptCause
+	err = json.Unmarshal([]byte(cause), &c)
+	a.Class, a.Error, a.Chain = c.Class, c.Error, c.Chain
 	a.Due, a.At = at(due), at(began)
 	a.Took, a.Wait = time.Duration(took)*time.Microsecond, time.Duration(wait)*time.Microsecond
 	return a, err

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/forbear-go/forbear/deadletter"
@@ -37,10 +38,14 @@ type letterRow struct {
 	sealed []byte
 }
 
-// original is the part of a letter that may be secret.
+// original is the part of a letter that may be secret. Where it is encrypted, it
+// has what the letter's errors quote as well, and meta has them without.
 type original struct {
-	Payload []byte              `json:"payload"`
-	Headers []deadletter.Header `json:"headers"`
+	Payload []byte               `json:"payload"`
+	Headers []deadletter.Header  `json:"headers"`
+	Error   string               `json:"error,omitempty"`
+	Panic   string               `json:"panic,omitempty"`
+	History []deadletter.Attempt `json:"attempt_history,omitempty"`
 }
 
 // encodeLetter makes a row of a letter, before the transaction. A letter without
@@ -49,21 +54,27 @@ func (db *DB) encodeLetter(l deadletter.Letter) (letterRow, error) {
 	if l.ID == "" || l.Queue == "" || l.Reason == "" {
 		return letterRow{}, fmt.Errorf("dead letter %q without id, queue or reason", l.ID)
 	}
-	plain, err := json.Marshal(original{l.Payload, l.Headers})
+	l.Cause = l.Fingerprint()
+	o := original{Payload: l.Payload, Headers: l.Headers}
+	if db.cipher != nil {
+		o.Error, o.Panic, o.History = l.Error, l.Panic, l.History
+		l = l.Mask()
+	}
+	l.Payload, l.Headers = nil, nil
+	plain, err := json.Marshal(o)
 	if err != nil {
 		return letterRow{}, err
 	}
 	sealed, err := db.seal(plain)
-	l.Payload, l.Headers = nil, nil
 	return letterRow{l, sealed}, err
 }
 
 // putLetter adds a letter and raises its alert. One that is there already has
 // raised its own.
 func (t *tx) putLetter(l letterRow) error {
-	n, err := t.exec(`INSERT INTO forbear_letters (id, queue, dest, event_id, reason, error_type, state, dead_at, meta, sealed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, {t}, ?, ?) ON CONFLICT (id) DO NOTHING`,
-		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), asJSON{l.Letter}, l.sealed)
+	n, err := t.exec(`INSERT INTO forbear_letters (id, queue, dest, event_id, reason, error_type, state, dead_at, cause, meta, sealed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, {t}, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), l.Cause, asJSON{l.Letter}, l.sealed)
 	if err == nil && n > 0 {
 		t.raise(alertOf(l.Letter))
 	}
@@ -109,6 +120,9 @@ func (db *DB) scanLetter(r *sql.Rows) (l deadletter.Letter, err error) {
 		return l, fmt.Errorf("dead letter %q: %w", id, err)
 	}
 	l.ID, l.Payload, l.Headers = id, o.Payload, o.Headers
+	if l.Error, l.Panic = cmp.Or(o.Error, l.Error), cmp.Or(o.Panic, l.Panic); len(o.History) > 0 {
+		l.History = o.History
+	}
 	l.State, l.DeadAt, l.Redrives, l.RedrivenAt = deadletter.State(state), at(deadAt), redrives, at(redriven)
 	l.RedrivenBy, l.Job, l.Outcome, l.Discard = redriver, job, deadletter.RedriveResult(outcome), discard
 	return l, nil
@@ -152,6 +166,7 @@ func letterFilter(f deadletter.Filter) (string, []any) {
 		{"reason", f.Reason},
 		{"error_type", f.ErrorType},
 		{"event_id", f.EventID},
+		{"cause", f.Cause},
 		{"state", string(f.State)},
 		{"job", f.Job},
 	} {
@@ -192,6 +207,31 @@ func scanStat(r *sql.Rows) (s deadletter.Stat, err error) {
 // Stats implements deadletter.Store.
 func (l *DeadLetters) Stats(ctx context.Context) ([]deadletter.Stat, error) {
 	return readAll(ctx, l.db, scanStat, `SELECT queue, reason, state, count(*), min(dead_at), max(dead_at) FROM forbear_letters GROUP BY queue, reason, state ORDER BY queue, reason, state`)
+}
+
+// Causes implements deadletter.Store.
+func (l *DeadLetters) Causes(ctx context.Context, limit int) ([]deadletter.CauseStat, error) {
+	list, err := readAll(ctx, l.db, scanCause, `SELECT g.n, g.oldest, l.id, l.dead_at, l.meta FROM
+		(SELECT count(*) AS n, min(dead_at) AS oldest, max(seq) AS last FROM forbear_letters WHERE `+letterDead+` GROUP BY queue, reason, cause ORDER BY n DESC LIMIT ?) g
+		JOIN forbear_letters l ON l.seq = g.last`, limit)
+	slices.SortFunc(list, deadletter.CauseStat.Compare)
+	return list, err
+}
+
+// scanCause reads the count of one cause and the latest letter of it.
+func scanCause(r *sql.Rows) (c deadletter.CauseStat, err error) {
+	var l deadletter.Letter
+	var id, meta string
+	var oldest, newest int64
+	if err := r.Scan(&c.Count, &oldest, &id, &newest, &meta); err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal([]byte(meta), &l); err != nil {
+		return c, fmt.Errorf("dead letter %q: %w", id, err)
+	}
+	l.ID, l.DeadAt, c.Oldest = id, at(newest), at(oldest)
+	c.Latest(l)
+	return c, nil
 }
 
 // Discard implements deadletter.Store.

@@ -116,7 +116,7 @@ func TestDistinct(t *testing.T) {
 // Attempts go in groups, and what is left one by one: two statements that stay
 // prepared, whatever their number.
 func TestAttemptsAreGrouped(t *testing.T) {
-	if n := strings.Count(attemptsInsertGroup, "?"); n != attemptGroup*11 {
+	if n := strings.Count(attemptsInsertGroup, "?"); n != attemptGroup*12 {
 		t.Errorf("the group has %d arguments", n)
 	}
 	w, f := fakeWriter(t, sqlite{})

@@ -230,18 +230,20 @@ func (db *DB) encodeLetters(outcomes []webhook.WriteBack) (map[int64]letterRow, 
 // deadLetter adds the letter of a delivery with its history, or returns the
 // letter that was being redriven to the dead ones.
 func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error) {
-	if l.History, err = collect(t, scanAttempt, historyQuery, delivery); err != nil {
+	history, err := collect(t, scanAttempt, historyQuery, delivery)
+	if err != nil {
 		return err
 	}
-	if len(l.History) > 0 {
-		l.FirstAttempt, l.LastAttempt = l.History[0].At, l.History[len(l.History)-1].At
+	known := l.Error != ""
+	if l.SetHistory(history); !known {
+		l.Cause = l.Fingerprint()
 	}
 	if redriven == "" {
 		return t.putLetter(l)
 	}
 	l.ID = redriven
-	if _, err = t.exec(`UPDATE forbear_letters SET `+letterDead+`, outcome = ?, reason = ?, error_type = ?, meta = ?, dead_at = {t} WHERE id = ?`,
-		string(deadletter.RedriveDead), l.Reason, l.ErrorType, asJSON{l.Letter}, after(0), l.ID); err != nil {
+	if _, err = t.exec(`UPDATE forbear_letters SET `+letterDead+`, outcome = ?, reason = ?, error_type = ?, cause = ?, meta = ?, sealed = ?, dead_at = {t} WHERE id = ?`,
+		string(deadletter.RedriveDead), l.Reason, l.ErrorType, l.Cause, asJSON{l.Letter}, l.sealed, after(0), l.ID); err != nil {
 		return err
 	}
 	t.raise(alertOf(l.Letter))

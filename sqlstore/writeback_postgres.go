@@ -23,6 +23,6 @@ func (postgres) writeStates(t *tx, rows []writeBack) error {
 // addAttempts adds all attempts in one statement.
 func (postgres) addAttempts(t *tx, list []attemptRow) error {
 	_, err := t.exec(`INSERT INTO forbear_attempts (`+attemptColumns+`) SELECT `+attemptColumns+` FROM json_to_recordset(?::json)
-		AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text) ON CONFLICT DO NOTHING`, asJSON{list})
+		AS x(delivery bigint, claim int, n int, due bigint, at bigint, took bigint, wait bigint, error_type text, status int, worker text, response text, cause text) ON CONFLICT DO NOTHING`, asJSON{list})
 	return err
 }

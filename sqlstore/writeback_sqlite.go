@@ -56,7 +56,7 @@ const attemptGroup = 8
 
 // attemptsInsert adds n attempts.
 func attemptsInsert(n int) string {
-	row := "(" + placeholders(11) + ")"
+	row := "(" + placeholders(12) + ")"
 	return `INSERT INTO forbear_attempts (` + attemptColumns + `) VALUES ` + strings.Repeat(row+", ", n-1) + row + ` ON CONFLICT DO NOTHING`
 }
 
@@ -70,9 +70,9 @@ func (sqlite) addAttempts(t *tx, list []attemptRow) error {
 		if len(list) >= attemptGroup {
 			n, text = attemptGroup, attemptsInsertGroup
 		}
-		args := make([]any, 0, n*11)
+		args := make([]any, 0, n*12)
 		for _, a := range list[:n] {
-			args = append(args, a.Delivery, a.Claim, a.N, a.Due, a.At, a.Took, a.Wait, a.ErrorType, a.Status, a.Worker, a.Response)
+			args = append(args, a.Delivery, a.Claim, a.N, a.Due, a.At, a.Took, a.Wait, a.ErrorType, a.Status, a.Worker, a.Response, a.Cause)
 		}
 		if _, err := t.exec(text, args...); err != nil {
 			return err

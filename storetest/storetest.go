@@ -50,6 +50,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"BadMemberHarmsNobody", testBadMember},
 		{"LetterComesWithItsAlert", testLetter},
 		{"LettersAreFiltered", testFilter},
+		{"LettersSayWhy", testCauses},
+		{"DeliveriesSayWhy", testCauseOfDelivery},
 		{"DiscardIsAudited", testDiscard},
 		{"RedriveKeepsIDAndKey", testRedrive},
 		{"RedriveSendsItsOwn", testRedriveIdentity},

@@ -56,6 +56,7 @@ func (dl *Delivery) DeadLetter(e *Endpoint, why forbear.Reason, maxAttempts int,
 		Policy: e.Policy, PolicyVersion: policyVersion(e),
 		Reason: why.String(), Attempts: dl.Progress.Attempts, MaxAttempts: maxAttempts, Postponed: dl.Progress.Postponed,
 		EnqueuedAt: m.Created, DeadAt: now, State: deadletter.Dead,
+		TraceID: deadletter.TraceID(m.Headers, m.CorrelationID),
 	}
 	letter.ErrorType, letter.Status = dl.Progress.Last, statusOf(dl.Progress.Last)
 	if letter.Status == http.StatusGone {
@@ -94,7 +95,7 @@ func describe(l *deadletter.Letter) string {
 	if l.Postponed > 0 {
 		s += " and " + count(l.Postponed, "postponement")
 	}
-	return clip(s, deadletter.MaxDescription)
+	return deadletter.Clip(s, deadletter.MaxDescription)
 }
 
 // count returns "1 attempt", or "5 attempts".

@@ -22,7 +22,7 @@ func (m *Message) Prepare(now time.Time) error {
 		m.ID = NewID("msg")
 	}
 	if m.CorrelationID == "" {
-		m.CorrelationID = clip(m.ID, 128) // an id that is too long is one fault, not two
+		m.CorrelationID = deadletter.Clip(m.ID, 128) // an id that is too long is one fault, not two
 	}
 	m.Created = now
 	return m.check()

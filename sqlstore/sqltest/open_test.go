@@ -14,13 +14,13 @@ import (
 
 // connect opens a database by its postgres:// URL or its file, with a schema as
 // it is. close closes it, and then its pools.
-func connect(ctx context.Context, place string) (db *sqlstore.DB, close func(), err error) {
+func connect(ctx context.Context, place string, opts ...sqlstore.Option) (db *sqlstore.DB, close func(), err error) {
 	if strings.HasPrefix(place, "postgres://") {
 		pool, err := sql.Open("pgx", place)
 		if err != nil {
 			return nil, nil, err
 		}
-		db := sqlstore.Postgres(pool)
+		db := sqlstore.Postgres(pool, opts...)
 		return db, func() { _ = db.Close(); _ = pool.Close() }, nil
 	}
 	writeName, readName := sqlstore.SQLiteNames(place)
@@ -36,15 +36,15 @@ func connect(ctx context.Context, place string) (db *sqlstore.DB, close func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	db = sqlstore.SQLite(write, read)
+	db = sqlstore.SQLite(write, read, opts...)
 	return db, func() { _ = db.Close(); _ = read.Close(); _ = write.Close() }, nil
 }
 
 // open opens a database for the time of a test, and brings its schema up to
 // date.
-func open(t *testing.T, place string) *sqlstore.DB {
+func open(t *testing.T, place string, opts ...sqlstore.Option) *sqlstore.DB {
 	t.Helper()
-	db, end, err := connect(t.Context(), place)
+	db, end, err := connect(t.Context(), place, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -21,6 +22,7 @@ type job struct {
 	delivery *webhook.Delivery
 	call     *forbear.DurableCall // nil before resume
 	made     *webhook.Attempt     // the record of the attempt; nil while there is none
+	cause    deadletter.Cause     // why it failed
 }
 
 // resume goes on with the delivery's call, with what the engine has to know of the
@@ -106,6 +108,9 @@ func (j *job) conclude(r *response, took time.Duration) {
 	if r.failure.Class == forbear.ClassUnauthorized {
 		j.lane.ep.cred.drop()
 	}
+	j.cause = deadletter.CauseOf(r.failure)
+	failed := j.cause.Failed()
+	j.made.Class, j.made.Error, j.made.Chain = failed.Class, failed.Error, failed.Chain
 	dec := j.call.Fail(context.Background(), r.failure, took, now)
 	if !dec.Retry {
 		j.refuse(dec, now)

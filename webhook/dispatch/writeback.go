@@ -28,6 +28,7 @@ func (j *job) deadLetter(why forbear.Reason) {
 	o := j.outcome(webhook.Dead)
 	ep := l.ep.config()
 	o.Dead, o.Why = j.delivery.DeadLetter(&ep, why, l.retryer.Policy().MaxAttempts, l.d.now()), why
+	o.Dead.SetCause(j.cause)
 	l.d.stats.dead.Add(1)
 	l.d.outcomes <- o
 }

@@ -33,7 +33,7 @@ func Command() *cli.Command {
 Dlq works on the database that serve works on: an SQLite file beside it, or the
 same PostgreSQL from anywhere.
 
-  stats                     count letters by queue, reason and state
+  stats                     count letters by queue, reason and state, and by cause
   list                      one line for each letter, the oldest first
   show ID                   one letter with its history
   redrive ID | FILTER       send letters on their way again, with their id and key
@@ -45,7 +45,11 @@ same PostgreSQL from anywhere.
   audit                     who revealed, redrove and discarded what
 
 Lists and exports mask payloads and credentials; --reveal shows them, and is
-written to the audit trail with your name first.
+written to the audit trail with your name first. Errors are shown without what
+they quote.
+
+A cause is what letters have in common that one mend brings back: a destination,
+an error type, and the text of the error but for numbers and quoted parts.
 
 Redrive sends the letters that the filter chooses: --dry-run only counts them;
 --canary sends one, and the others when it was delivered. A running serve does
@@ -57,6 +61,7 @@ Exit code 1 means that nothing was found, or that a redrive was stopped.`,
 forbear dlq stats
 forbear dlq list --reason exhausted --since 24h
 forbear dlq show --reveal dlq_01jd3x6v9k8e5m2n4p7q
+forbear dlq redrive --cause 5f1c09a2b3d4 --dry-run
 forbear dlq redrive --destination acme --dry-run
 forbear dlq redrive --destination acme --canary --rate 50 --wait
 forbear dlq discard --why "test data" dlq_01jd3x6v9k8e5m2n4p7q

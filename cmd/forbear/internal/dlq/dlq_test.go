@@ -45,6 +45,8 @@ func deadDatabase(t *testing.T, n int, keyFile string) string {
 func dead(i int) deadletter.Letter {
 	return deadletter.Letter{
 		ID: fmt.Sprint("l", i), Queue: "webhooks", Destination: "acme", EventID: "evil\x1b[2J", Reason: "exhausted", ErrorType: "http_503", Description: "exhausted (http_503) after 5 attempts",
+		Error: `key "planted-quote" is unknown`, Chain: []string{"*fmt.wrapError", "*errors.errorString"}, Panic: "nil map", Stack: "main.charge()\n\t/app/main.go:7\x1b[2J", TraceID: "0af7651916cd43dd8448eb211c80319c",
+		History: []deadletter.Attempt{{Number: 1, ErrorType: "http_503", Error: `key "planted-quote" is unknown`}},
 		Payload: []byte("planted-payload"), Headers: []deadletter.Header{{Name: "Authorization", Value: "planted-token"}}, State: deadletter.Dead,
 	}
 }
@@ -55,13 +57,30 @@ func TestDLQVerbs(t *testing.T) {
 	db := deadDatabase(t, 3, "")
 	empty := deadDatabase(t, 0, "")
 	missing := filepath.Join(t.TempDir(), "misspelt.db")
+	l := dead(0)
+	cause := l.Fingerprint()
 	for _, c := range []struct {
 		args string
 		code int
 		want string // on standard output when the code is 0, on standard error otherwise
 	}{
 		{"stats", 0, "webhooks  exhausted  dead   3"},
+		{"stats", 0, "3      acme         http_503"},
+		{"stats", 0, "l2      nil map"},
 		{"stats -o json", 0, `"count":3`},
+		{"stats -o json", 0, `"causes":[{"cause":"` + cause + `"`},
+		{"list --cause " + cause, 0, "l2"},
+		{"list --cause 0123456789ab", 1, "no such dead letters"},
+		{"redrive --cause " + cause + " --dry-run", 0, "3 dead letters would be redriven"},
+		{"show l1", 0, `error        key "***" is unknown`},
+		{"show l1", 0, "types        *fmt.wrapError > *errors.errorString"},
+		{"show l1", 0, "cause        " + cause},
+		{"show l1", 0, "panic        nil map"},
+		{"show l1", 0, "    /app/main.go:7[2J"},
+		{"show l1", 0, "trace        0af7651916cd43dd8448eb211c80319c"},
+		{"show l1", 0, `  error      key "***" is unknown`},
+		{"show l1 -o json", 0, `"error":"key \"***\" is unknown","error_chain":["*fmt.wrapError","*errors.errorString"],"panic":"nil map"`},
+		{"show l1 --reveal", 0, `error        key "planted-quote" is unknown`},
 		{"list", 0, "l1  dead   exhausted  http_503  acme         evil[2J"},
 		{"list --limit 2 -o json", 0, `{"id":"l0"`},
 		{"list --after l2", 1, "no such dead letters"},

@@ -15,7 +15,7 @@ import (
 // filterFlags are those that choose letters. Redrive demands one of them, an
 // id, or --all: a redrive of everything must be asked for, and not happen
 // because a flag was forgotten.
-var filterFlags = map[string]bool{"queue": true, "destination": true, "reason": true, "error-type": true, "event-id": true, "state": true, "since": true, "until": true}
+var filterFlags = map[string]bool{"queue": true, "destination": true, "reason": true, "error-type": true, "event-id": true, "cause": true, "state": true, "since": true, "until": true}
 
 // register registers the flags of all verbs in one set, so that flags may
 // stand before the verb too. The environment can provide what is the same in
@@ -28,6 +28,7 @@ func (q *dlq) register(f *flag.FlagSet) {
 	f.StringVar(&q.filter.Reason, "reason", "", "letters with this `reason`, such as exhausted")
 	f.StringVar(&q.filter.ErrorType, "error-type", "", "letters with this last error `type`, such as http_503")
 	f.StringVar(&q.filter.EventID, "event-id", "", "letters of this message `id`")
+	f.StringVar(&q.filter.Cause, "cause", "", "letters with this `cause`, as stats names it")
 	f.Func("state", "letters in this `state`: dead, redriving, resolved or discarded", stateFlag(&q.filter.State))
 	f.Func("since", "letters from this `time` on: RFC 3339, or an age such as 24h", timeFlag(&q.filter.Since))
 	f.Func("until", "letters before this `time`", timeFlag(&q.filter.Until))

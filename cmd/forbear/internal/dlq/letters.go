@@ -1,10 +1,12 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -60,9 +62,10 @@ func show[T any](q *dlq, list []T, err error, none, head string, row func(T) str
 	return cli.ExitOK, w.Flush()
 }
 
-// stats counts the letters. An empty queue is a good result: exit code 0.
+// stats counts the letters, and the dead ones by cause. An empty queue is a good
+// result: exit code 0.
 func (q *dlq) stats(ctx context.Context) (int, error) {
-	list, err := q.db.DeadLetters().Stats(ctx)
+	list, err := deadletter.StatsByCause(ctx, q.db.DeadLetters(), q.filter.Limit)
 	if err != nil {
 		return 0, err
 	}
@@ -78,7 +81,29 @@ func (q *dlq) stats(ctx context.Context) (int, error) {
 	for _, s := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", cli.Printable(s.Queue), cli.Printable(s.Reason), s.State, s.Count, s.Oldest.Format(time.RFC3339), s.Newest.Format(time.RFC3339))
 	}
-	return cli.ExitOK, w.Flush()
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	q.printCauses(list)
+	return cli.ExitOK, nil
+}
+
+// shortError is how much of an error a table shows, in bytes: a line of a terminal.
+const shortError = 100
+
+// printCauses writes the causes of what is dead, behind the table of counts.
+func (q *dlq) printCauses(list []deadletter.Stat) {
+	w := q.table()
+	head := "\nCAUSE\tCOUNT\tDESTINATION\tERROR\tNEWEST\tLATEST\tWHAT\n"
+	for _, s := range list {
+		for _, c := range s.Causes {
+			fmt.Fprint(w, head)
+			head = ""
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(cli.Printable(c.Cause), "-"), c.Count, cli.Printable(c.Destination), cli.Printable(c.ErrorType),
+				c.Newest.Format(time.RFC3339), cli.Printable(c.Letter), cli.Printable(deadletter.Clip(c.Error, shortError)))
+		}
+	}
+	_ = w.Flush() // as for all that is written to the terminal
 }
 
 // noted writes to the audit trail before anything is revealed. What cannot
@@ -120,11 +145,15 @@ func (q *dlq) print(l *deadletter.Letter) {
 	fmt.Fprintf(q.std.Out, "%s  %s\n", cli.Printable(l.ID), l.State)
 	line("reason", "%s (%s)", l.Reason, l.ErrorType)
 	line("what", "%s", l.Description)
+	q.printCause(l, line)
 	line("queue", "%s", l.Queue)
 	line("destination", "%s", l.Destination)
 	line("event", "%s  type %s", l.EventID, l.Type)
 	line("key", "%s", l.IdempotencyKey)
 	line("correlation", "%s", l.CorrelationID)
+	if l.TraceID != "" {
+		line("trace", "%s", l.TraceID)
+	}
 	line("policy", "%s", l.PolicyVersion)
 	if l.Redrives > 0 {
 		line("redriven", "%d times, last by %s: %s", l.Redrives, l.RedrivenBy, l.Outcome)
@@ -139,6 +168,9 @@ func (q *dlq) print(l *deadletter.Letter) {
 	}
 	for _, a := range l.History {
 		line(fmt.Sprintf("attempt %d", a.Number), "%s  took %v  status %d  %s", a.At.Format(time.RFC3339Nano), a.Took.Round(time.Millisecond), a.Status, a.ErrorType)
+		if a.Error != "" {
+			line("  error", "%s", a.Error)
+		}
 		if a.Response != "" {
 			line("  response", "%s", a.Response)
 		}
@@ -147,6 +179,26 @@ func (q *dlq) print(l *deadletter.Letter) {
 		fmt.Fprintf(q.std.Out, "  %-12s %s\n", "payload", l.Payload)
 	} else {
 		line("payload", "%s (--reveal shows it, and is written to the audit trail)", deadletter.Masked)
+	}
+}
+
+// printCause shows why a letter is dead, as far as it says so: letters of earlier
+// versions do not. A stack has a line for each frame.
+func (q *dlq) printCause(l *deadletter.Letter, line func(name, format string, args ...any)) {
+	if l.Error != "" {
+		line("error", "%s", l.Error)
+	}
+	if len(l.Chain) > 0 {
+		line("types", "%s", strings.Join(l.Chain, " > "))
+	}
+	if l.Cause != "" {
+		line("cause", "%s", l.Cause)
+	}
+	if l.Panic != "" {
+		line("panic", "%s", l.Panic)
+	}
+	for frame := range strings.Lines(l.Stack) {
+		line("", "%s", strings.ReplaceAll(frame, "\t", "    "))
 	}
 }
 

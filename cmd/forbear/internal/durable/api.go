@@ -47,7 +47,7 @@ func (s *Service) routes() []route {
 		{"POST", "/v1/endpoints/{id}/disable", s.disableEndpoint},
 		{"POST", "/v1/endpoints/{id}/test-and-enable", s.testEndpoint},
 		{"GET", "/v1/dead-letters", s.listLetters},
-		{"GET", "/v1/dead-letters/stats", listing(s, "stats", (*sqlstore.DeadLetters).Stats)},
+		{"GET", "/v1/dead-letters/stats", listing(s, "stats", statsByCause)},
 		{"GET", "/v1/dead-letters/export", s.exportLetters},
 		{"GET", "/v1/dead-letters/{id}", s.getLetter},
 		{"POST", "/v1/dead-letters/{id}/discard", s.discardLetter},

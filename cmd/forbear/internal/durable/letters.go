@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/deadletter"
+	"github.com/forbear-go/forbear/sqlstore"
 )
 
 // listLetters lists dead letters, masked. next is the last one's id, to go on
@@ -76,6 +78,11 @@ func (s *Service) exportLetters(r *http.Request) (int, any, error) {
 	}}, nil
 }
 
+// statsByCause counts the letters, with the most frequent causes of what is dead.
+func statsByCause(l *sqlstore.DeadLetters, ctx context.Context) ([]deadletter.Stat, error) {
+	return deadletter.StatsByCause(ctx, l, 100)
+}
+
 // discardLetter gives a letter up. The reason is demanded: months later the audit
 // is all that says why an event was never delivered. The store writes the audit in
 // the same transaction.
@@ -103,7 +110,7 @@ func filterOf(r *http.Request) (deadletter.Filter, error) {
 	q := r.URL.Query()
 	f := deadletter.Filter{
 		Queue: q.Get("queue"), Destination: q.Get("destination"), Reason: q.Get("reason"), ErrorType: q.Get("error_type"),
-		EventID: q.Get("event_id"), State: deadletter.State(q.Get("state")), After: q.Get("after"),
+		EventID: q.Get("event_id"), Cause: q.Get("cause"), State: deadletter.State(q.Get("state")), After: q.Get("after"),
 	}
 	var err error
 	if v := q.Get("limit"); v != "" {
