@@ -45,6 +45,11 @@ type Options struct {
 	// one of them waits for its retry, later ones of its key wait too, and
 	// those of other keys pass.
 	Ordered bool
+	// Backlog keeps the ends of events that the store could not take, until it is
+	// back; an event whose end it keeps is acknowledged, and not handled again here.
+	// Its Store must be the consumer's. Nil: one of the consumer's own, with the
+	// defaults. Give one where it is to be closed, to have a spool, or to be shared.
+	Backlog *idempotency.Backlog
 
 	// Observe receives every decision. It must be quick and safe for
 	// concurrent use.
@@ -95,6 +100,12 @@ func New(handle Handler, o Options) (*Consumer, error) {
 	o.InPlaceFor = cmp.Or(o.InPlaceFor, 5*time.Second)
 	if o.Crashes = cmp.Or(o.Crashes, 5); o.Crashes < 0 {
 		errs = append(errs, fmt.Errorf("crashes %d is negative", o.Crashes))
+	}
+	if o.Backlog == nil {
+		o.Backlog = &idempotency.Backlog{Store: o.Store}
+	}
+	if o.Backlog.Store == nil && o.Store != nil {
+		errs = append(errs, errors.New("a backlog without a store"))
 	}
 	if o.Observe == nil {
 		o.Observe = func(Event, Decision) {}
@@ -171,14 +182,22 @@ func (c *Consumer) claim(ctx context.Context, e *Event, last bool) Decision {
 			}
 		}
 	}
-	v, err := c.Store.Claim(ctx, idempotency.Claim{
+	claim := idempotency.Claim{
 		ID: id, Fingerprint: "event", Operation: c.Group, Owner: rand.Text(), Lease: c.Lease, Retention: c.Window, Rerun: true,
-	})
+	}
+	v, known := c.Backlog.Known(claim)
+	var err error
+	switch {
+	case !known:
+		v, err = c.Store.Claim(ctx, claim)
+	case e.Redrive && v.Outcome == idempotency.Unknown:
+		return again(soon(), "store", nil) // the store does not know yet what is to be resolved
+	}
 	switch {
 	case err != nil:
 		return again(soon(), "store", err)
 	case v.Outcome == idempotency.Acquired:
-		r := &run{c: c, e: e, rec: v.Record, last: last, token: idempotency.Token{ID: id, Owner: v.Record.Owner, Fence: v.Record.Fence}}
+		r := &run{c: c, e: e, rec: v.Record, last: last, claimed: claim}
 		return r.begin(ctx)
 	case v.Outcome == idempotency.Replay:
 		c.redriven(ctx, e, deadletter.RedriveDelivered)

@@ -12,8 +12,8 @@ import (
 	"github.com/forbear-go/forbear/internal/wait"
 )
 
-// write writes to the store on a context of its own: what an attempt came to
-// must be recorded even while the process is being stopped. A lost fence
+// write writes progress to the store on a context of its own: what an attempt came
+// to must be recorded even while the process is being stopped. A lost fence
 // ends it, since another run holds the event.
 func (r *run) write(ctx context.Context, write func(ctx context.Context) error) error {
 	return wait.Persist(func() error {
@@ -23,12 +23,28 @@ func (r *run) write(ctx context.Context, write func(ctx context.Context) error) 
 	}, func(err error) bool { return errors.Is(err, idempotency.ErrFenced) })
 }
 
-// done marks the event as processed; only then may it be acknowledged.
+// ends is the end of the claim that the run is under.
+func (r *run) ends(d idempotency.Disposition) idempotency.Ending { return r.claimed.Ends(r.rec, d) }
+
+// end ends the claim. One that the store does not take the backlog keeps.
+func (r *run) end(ctx context.Context, d idempotency.Disposition) error {
+	e := r.ends(d)
+	switch d {
+	case idempotency.Keep:
+		e.Response = idempotency.Response{Status: 200}
+	case idempotency.Hold:
+		e.Note = noteDead
+	case idempotency.Retry:
+	}
+	_, err := r.c.Backlog.End(ctx, e)
+	return err
+}
+
+// done marks the event as processed; only then may it be acknowledged. A mark that
+// waits in the backlog will do: the event has had its effect, and to handle it again
+// would be worse than to forget, with this process, that it was handled.
 func (r *run) done(ctx context.Context) Decision {
-	err := r.write(ctx, func(ctx context.Context) error {
-		return r.c.Store.Complete(ctx, r.token, idempotency.Response{Status: 200}, r.c.Window)
-	})
-	if err != nil {
+	if err := r.end(ctx, idempotency.Keep); err != nil {
 		return comeAgain(r.c.Lease, "store", err)
 	}
 	r.c.redriven(ctx, r.e, deadletter.RedriveDelivered)
@@ -52,7 +68,7 @@ func (r *run) give(ctx context.Context, wait time.Duration, why string, cause er
 		r.p.Due = time.Time{}
 	}
 	err := r.write(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, r.stored()) })
-	err = errors.Join(err, r.write(ctx, func(ctx context.Context) error { return r.c.Store.Release(ctx, r.token) }))
+	err = errors.Join(err, r.end(ctx, idempotency.Retry))
 	d := comeAgain(wait, why, cause)
 	if err != nil && !errors.Is(err, idempotency.ErrFenced) {
 		d.Err = errors.Join(cause, err)
@@ -76,7 +92,7 @@ func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f for
 	}
 	// A redrive begins with a fresh count.
 	err := r.write(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, progress{Claims: r.rec.Attempt}) })
-	err = errors.Join(err, r.write(ctx, func(ctx context.Context) error { return r.c.Store.Hold(ctx, r.token, noteDead) }))
+	err = errors.Join(err, r.end(ctx, idempotency.Hold))
 	return Decision{Action: DeadLettered, Reason: reason, Err: errors.Join(f.Err, err)}
 }
 

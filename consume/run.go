@@ -12,17 +12,18 @@ import (
 	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/slots"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // run is one claim of an event.
 type run struct {
-	c     *Consumer
-	e     *Event
-	rec   idempotency.Record
-	token idempotency.Token
-	call  *forbear.DurableCall // the event, as the engine knows it
-	p     progress             // what is stored of it; see stored
-	last  bool                 // the event cannot come again: what is not done is dead
+	c       *Consumer
+	e       *Event
+	claimed idempotency.Claim
+	rec     idempotency.Record
+	call    *forbear.DurableCall // the event, as the engine knows it
+	p       progress             // what is stored of it; see stored
+	last    bool                 // the event cannot come again: what is not done is dead
 }
 
 // begin runs the event under a heartbeat.
@@ -48,7 +49,7 @@ func (r *run) resume(ctx context.Context) (d Decision, ok bool) {
 	if r.rec.Attempt > 1 {
 		p, found, err := c.load(ctx, r.e, &r.rec)
 		if err != nil {
-			_ = r.write(ctx, func(ctx context.Context) error { return c.Store.Release(ctx, r.token) })
+			_ = r.end(ctx, idempotency.Retry)
 			return again(soon(), "store", err), false
 		}
 		if r.p = p; !found {
@@ -176,22 +177,20 @@ func (r *run) named(ctx context.Context) context.Context {
 
 // heartbeat renews the lease while the handler runs. A lost fence cancels
 // the handler: another run may already be doing the same work. Any other
-// failure is tried again at the next beat.
+// failure is tried again before the next beat, so that a store that is back does
+// not give the event to another process.
 func (r *run) heartbeat(ctx context.Context, lose func(error)) {
-	tick := time.NewTicker(r.c.Lease / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		limited, cancel := context.WithTimeout(ctx, r.c.Lease/3)
-		err := r.c.Store.Renew(limited, r.token, r.c.Lease)
+	token, lease := r.ends(idempotency.Keep).Token, r.c.Lease
+	for next := lease / 3; wait.Sleep(ctx, next); {
+		limited, cancel := context.WithTimeout(ctx, lease/3)
+		err := r.c.Store.Renew(limited, token, lease)
 		cancel()
 		if errors.Is(err, idempotency.ErrFenced) && ctx.Err() == nil {
 			lose(idempotency.ErrFenced)
 			return
+		}
+		if next = lease / 3; err != nil {
+			next = wait.Jitter(lease / 6)
 		}
 	}
 }

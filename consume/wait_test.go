@@ -263,12 +263,13 @@ func (b *brittle) Release(ctx context.Context, t idempotency.Token) error {
 	return b.Store.Release(ctx, t)
 }
 
-// What could not be written is told, and costs a lease, not the event.
+// What could be neither written nor kept is told, and costs a lease, not the event.
 func TestStoreBreaksInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &letters{})
 		store := &brittle{o.Store, true}
 		o.Store, o.InPlace = store, -1
+		o.Backlog = &idempotency.Backlog{Store: store, MaxEntries: -1}
 		n := 0
 		c := consumer(t, o, func(context.Context, consume.Event) error {
 			if n++; n == 1 {

@@ -15,6 +15,7 @@ type run struct {
 	context.Context
 	deadline time.Time // zero: that of Context
 	token    Token
+	claim    Claim // zero in a transaction, which ends by its commit
 	attempt  int
 	mark     atomic.Int32 // 0: none, else 1 + a Disposition
 	tx       *sql.Tx

@@ -13,7 +13,8 @@
 // A duplicate of a run under way waits for its response, for a bounded time, and
 // then gets 409 of the problem type that ends in "/in-progress", with
 // Retry-After. Another request under a known key gets 422. When the store is
-// down the response is 503: nothing runs unprotected.
+// down the response is 503: nothing runs unprotected. The end of a run that the
+// store cannot take waits in a [Backlog], from which duplicates get it.
 //
 // What is promised: within the retention, an operation is not begun while
 // another run of it is alive by its lease, and never again after it was

@@ -150,7 +150,7 @@ func (x *keyedRequest) serve(c Claim) {
 			return
 		}
 		left := h.Wait - time.Since(start)
-		again := left > 0 && x.wait(v, left)
+		again := left > 0 && x.wait(c, v, left)
 		x.waited = time.Since(start)
 		if !again {
 			x.refuse(busy(v.LeaseLeft), Busy)
@@ -161,8 +161,12 @@ func (x *keyedRequest) serve(c Claim) {
 
 // claim asks the store, whether or not the client is still there: its request
 // has come whole. A claim whose response was lost may have been granted: it is
-// taken back, so that the client's next attempt does not meet it.
+// taken back, so that the client's next attempt does not meet it. The store need not
+// be up for what this process knows.
 func (x *keyedRequest) claim(c Claim) (Verdict, error) {
+	if v, known := x.h.Backlog.Known(c); known {
+		return v, nil
+	}
 	ctx := limit(x.ctx, x.h.StoreTimeout)
 	defer ctx.end()
 	v, err := x.h.store.Claim(ctx, c)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // heartbeat renews the lease of a run every third of it. It ends the run when
@@ -69,5 +71,11 @@ func (b *heartbeat) beat() {
 		b.end(ErrFenced)
 		return
 	}
-	b.timer.Reset(b.next(asked))
+	next := b.next(asked)
+	if err != nil {
+		// Sooner than the next beat: when the store is back the lease may be over, and
+		// the next claim elsewhere would find the key abandoned.
+		next = min(next, wait.Jitter(b.h.Lease/6))
+	}
+	b.timer.Reset(next)
 }

@@ -38,8 +38,12 @@ type Options struct {
 	// Default 5 s. However it moves, a body has 10 s.
 	BodyIdle time.Duration
 	// StoreTimeout bounds each call of the store. Default 1 s for a claim; the
-	// end of a run is tried three times for 2 s each.
+	// end of a run is tried three times for 2 s each, and then kept by the Backlog.
 	StoreTimeout time.Duration
+	// Backlog keeps the ends of runs that the store could not take, until it is back.
+	// Its Store must be the handler's. Nil: one of the handler's own, with the
+	// defaults. Give one where it is to be closed, to have a spool, or to be shared.
+	Backlog *Backlog
 
 	// Rerun declares that a run whose end is unknown may be repeated: it
 	// then runs at most once per lease. Without it such an outcome is held for
@@ -91,6 +95,7 @@ type Result string
 // What can happen to a request.
 const (
 	Executed      Result = "executed"
+	Deferred      Result = "deferred" // executed; its end waits for the store, see [Backlog]
 	Replayed      Result = "replayed"
 	Busy          Result = "in_progress"
 	Reused        Result = "mismatch"
@@ -197,5 +202,11 @@ func (o *Options) complete(store Store) error {
 		o.Observe = func(Event) {}
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Backlog == nil {
+		o.Backlog = &Backlog{Store: store, Logger: o.Logger}
+	}
+	if o.Backlog.Store == nil {
+		errs = append(errs, errors.New("a backlog without a store"))
+	}
 	return errors.Join(errs...)
 }

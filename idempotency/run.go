@@ -17,7 +17,7 @@ const endTimeout = 2 * time.Second
 func (x *keyedRequest) run(c Claim, rec Record) {
 	h := x.h
 	ctx, end := context.WithCancelCause(x.ctx)
-	u := &run{Context: ctx, deadline: time.Now().Add(h.MaxRun), token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt}
+	u := &run{Context: ctx, deadline: time.Now().Add(h.MaxRun), token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, claim: c}
 	beat := h.heartbeat(u, c.Rerun, end)
 	defer beat.stop()
 
@@ -52,42 +52,35 @@ func (x *keyedRequest) finish(u *run, out *recorder) {
 		x.afterOpen(u, out)
 		return
 	}
-	var err error
-	switch x.disposition(u, out.status) {
+	d := x.disposition(u, out.status)
+	var a Response
+	switch d {
 	case Keep:
-		a := out.stored(h.names, "")
-		err = x.end(func(ctx context.Context) error { return h.store.Complete(ctx, u.token, a, h.Retention) })
+		a = out.stored(h.names, "")
 	case Hold:
-		err = x.end(func(ctx context.Context) error { return h.store.Hold(ctx, u.token, "the handler does not know") })
 		h.Logger.LogAttrs(x.r.Context(), slog.LevelWarn, "idempotency: outcome unknown, key held", slog.String("operation", operation(x.r)))
 	case Retry:
-		err = x.end(func(ctx context.Context) error { return h.store.Release(ctx, u.token) })
 	}
-	if errors.Is(err, ErrFenced) {
+	if !x.end(u, d, a, noteUnknown) {
 		x.fenced(u)
 		return
 	}
 	// When the end could not be stored the response is true all the same. The
-	// record stays started, no duplicate runs, and when the lease is over it
-	// is held.
-	x.ended(u, err)
+	// backlog keeps it; without room there the record stays started, no duplicate
+	// runs, and when the lease is over it is held.
 	out.send()
 }
+
+// noteUnknown is the note of a record that its handler wants held.
+const noteUnknown = "the handler does not know"
 
 // open stores the tombstone of a response that goes out as it is written. One
 // that is not to be kept needs none.
 func (x *keyedRequest) open(u *run, out *recorder, tombstone string) bool {
-	h := x.h
 	if x.disposition(u, out.status) != Keep {
 		return true
 	}
-	a := out.stored(h.names, tombstone)
-	err := x.end(func(ctx context.Context) error { return h.store.Complete(ctx, u.token, a, h.Retention) })
-	if errors.Is(err, ErrFenced) {
-		return false
-	}
-	x.ended(u, err)
-	return true
+	return x.end(u, Keep, out.stored(x.h.names, tombstone), "")
 }
 
 // afterOpen ends a run whose response has gone out, or is not to.
@@ -96,56 +89,40 @@ func (x *keyedRequest) afterOpen(u *run, out *recorder) {
 		x.fenced(u)
 		return
 	}
-	switch x.disposition(u, out.status) {
-	case Retry:
-		x.ended(u, x.end(func(ctx context.Context) error { return x.h.store.Release(ctx, u.token) }))
-	case Hold:
-		x.ended(u, x.end(func(ctx context.Context) error {
-			return x.h.store.Hold(ctx, u.token, "the handler does not know")
-		}))
-	case Keep: // the tombstone is there
+	if d := x.disposition(u, out.status); d != Keep { // of Keep the tombstone is there
+		x.end(u, d, Response{}, noteUnknown)
 	}
 }
 
 // panicked ends a run that did: a known end, unless it is past the point of no
 // return or says itself that the outcome is unknown.
 func (x *keyedRequest) panicked(u *run) {
-	f, marked := u.marked()
-	err := x.end(func(ctx context.Context) error {
-		if marked && f != Retry {
-			return x.h.store.Hold(ctx, u.token, "panic after the work may have happened")
-		}
-		return x.h.store.Release(ctx, u.token)
-	})
-	x.ended(u, err)
+	d := Retry
+	if f, marked := u.marked(); marked && f != Retry {
+		d = Hold
+	}
+	x.end(u, d, Response{}, "panic after the work may have happened")
 }
 
-// end tries to write the end of a run, on a context of its own: that the client
-// has left is what idempotency is for.
-func (x *keyedRequest) end(write func(ctx context.Context) error) error {
-	return wait.Persist(func() error {
-		ctx := limit(x.ctx, endTimeout)
-		defer ctx.end()
-		return write(ctx)
-	}, isFenced)
-}
-
-// isFenced reports whether a write came too late for its claim, which no further
-// try can mend.
-func isFenced(err error) bool { return errors.Is(err, ErrFenced) }
-
-// ended observes what came of a run.
-func (x *keyedRequest) ended(u *run, err error) {
-	if err == nil {
-		x.h.Observe(Event{Result: Executed, Attempt: u.attempt, Waited: x.waited})
-		return
+// end ends a run, and observes what came of it. It reports whether the claim was
+// still the run's.
+func (x *keyedRequest) end(u *run, d Disposition, a Response, note string) bool {
+	e := u.claim.Ends(Record{Fence: u.token.Fence}, d)
+	if e.Response = a; d == Hold {
+		e.Note = note
 	}
-	if errors.Is(err, ErrFenced) {
-		return
+	deferred, err := x.h.Backlog.End(x.ctx, e)
+	result := Executed
+	switch {
+	case isFenced(err):
+		return false
+	case err != nil:
+		result = StoreError
+	case deferred:
+		result = Deferred
 	}
-	x.h.Observe(Event{Result: StoreError, Attempt: u.attempt, Waited: x.waited})
-	x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency: the end of a run could not be stored, its key stays taken",
-		slog.String("operation", operation(x.r)), slog.String("error", err.Error()))
+	x.h.Observe(Event{Result: result, Attempt: u.attempt, Waited: x.waited})
+	return true
 }
 
 // fenced responds for a run whose claim has passed to another: its own response is
@@ -202,7 +179,7 @@ func (x *keyedRequest) transact(c Claim) {
 			if x.disposition(u, out.status) == Hold {
 				x.hold(c)
 			}
-			x.ended(u, nil)
+			h.Observe(Event{Result: Executed, Attempt: u.attempt, Waited: x.waited})
 			out.send()
 			return
 		case u != nil && errors.Is(err, ErrFenced):
@@ -217,7 +194,7 @@ func (x *keyedRequest) transact(c Claim) {
 			return
 		}
 		left := h.Wait - time.Since(start)
-		again := left > 0 && x.wait(v, left)
+		again := left > 0 && x.wait(c, v, left)
 		x.waited = time.Since(start)
 		if !again {
 			x.refuse(busy(time.Second), Busy)
@@ -230,12 +207,18 @@ func (x *keyedRequest) transact(c Claim) {
 // elsewhere.
 func (x *keyedRequest) hold(c Claim) {
 	c.Rerun = false
-	err := x.end(func(ctx context.Context) error {
+	err := wait.Persist(func() error {
+		ctx := limit(x.ctx, endTimeout)
+		defer ctx.end()
 		v, err := x.h.store.Claim(ctx, c)
 		if err != nil || v.Outcome != Acquired {
 			return err
 		}
-		return x.h.store.Hold(ctx, Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}, "the handler does not know")
-	})
-	x.ended(&run{}, err)
+		return x.h.store.Hold(ctx, Token{ID: c.ID, Owner: c.Owner, Fence: v.Record.Fence}, noteUnknown)
+	}, isFenced)
+	if err != nil {
+		x.h.Observe(Event{Result: StoreError, Waited: x.waited})
+		x.h.Logger.LogAttrs(x.r.Context(), slog.LevelError, "idempotency: a key could not be held, its operation may run again",
+			slog.String("operation", c.Operation), slog.String("key_digest", c.ID.Key), slog.String("error", err.Error()))
+	}
 }

@@ -69,14 +69,17 @@ const (
 
 // wait waits at most limit for the run that v found, here or in another
 // process, to end or to be abandoned. It reports whether to claim again.
-func (x *keyedRequest) wait(v Verdict, limit time.Duration) bool {
-	h, id, ctx := x.h, v.Record.ID, x.r.Context()
+func (x *keyedRequest) wait(c Claim, v Verdict, limit time.Duration) bool {
+	h, id, ctx := x.h, c.ID, x.r.Context()
 	f := h.flights.join(id)
 	if f == nil {
 		return false
 	}
 	defer h.flights.leave(id, f)
 	start := time.Now()
+	if _, known := h.Backlog.Known(c); known {
+		return true // it landed before this joined
+	}
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
 		left := limit - time.Since(start)
 		if left <= 0 {
