@@ -27,7 +27,8 @@
 //     logged under it.
 //
 // What callers may send: X-Request-Deadline (epoch milliseconds) bounds the
-// call, less a margin for the way back. X-Retry-Attempt above 0 says that the
+// call, less a margin for the way back. X-Retry-Attempt above 0,
+// X-Envoy-Attempt-Count above 1 or Grpc-Previous-Rpc-Attempts above 0 says that the
 // caller is retrying already; the gateway then makes a single attempt.
 //
 // gRPC calls over HTTP/2 are judged by their own status and deadline, as package

@@ -10,7 +10,6 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/gateway/internal/forward"
 	"github.com/forbear-go/forbear/httpretry"
-	"github.com/forbear-go/forbear/internal/grpcwire"
 	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/resend"
 )
@@ -61,9 +60,8 @@ func newIncoming(r *http.Request) *incoming {
 func (x *incoming) forward(w http.ResponseWriter, rt *route) {
 	r := x.in
 	x.route = rt
-	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header[httpretry.HeaderAttempt])
+	ctx := inbound.Retry(x, rt.Retryer.Dependency(), r.Header)
 	if x.rpc != nil {
-		ctx = inbound.Retry(ctx, rt.Retryer.Dependency(), r.Header[grpcwire.HeaderAttempts])
 		var cancel context.CancelFunc
 		ctx, cancel = x.rpc.bounded(ctx, r.Header)
 		defer cancel()

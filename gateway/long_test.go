@@ -241,8 +241,9 @@ func TestKeyedBodyThatStandsStill(t *testing.T) {
 				defer c.Close()
 				_ = c.SetDeadline(time.Now().Add(time.Hour))
 				_, _ = io.WriteString(c, "POST /pay HTTP/1.1\r\nHost: a\r\nIdempotency-Key: one\r\n"+framing)
-				if text, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
-					t.Errorf("got %q, %v", text, err)
+				began := time.Now()
+				if text, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 408 ") || time.Since(began) != 5*time.Second {
+					t.Errorf("got %q, %v, after %v", text, err, time.Since(began))
 				}
 			})
 		})

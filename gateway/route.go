@@ -85,7 +85,9 @@ func (rt *route) name() string { return rt.Host + rt.Prefix }
 func (rt *route) prepare(out *http.Request) {
 	h := out.Header
 	h[headerCorrelation] = incomingOf(out.Context()).id[:1:1]
-	delete(h, httpretry.HeaderAttempt) // the attempts from here on are our own
+	// The attempts from here on are our own.
+	delete(h, httpretry.HeaderAttempt)
+	delete(h, "X-Envoy-Attempt-Count")
 }
 
 // accept completes what the dependency sent. Upgraded connections are left

@@ -19,8 +19,8 @@ import (
 const TrailerExhausted = grpcwire.Exhausted
 
 // UnaryServerInterceptor returns an interceptor for a server whose handlers make
-// calls of their own. It hands the number of the attempt to the handler's
-// context, so that a call made inside a caller's retry is not retried again, and
+// calls of their own. It hands the number of the attempt (grpc-previous-rpc-attempts,
+// Envoy's x-envoy-attempt-count and X-Retry-Attempt) to the handler's context, so that a call made inside a caller's retry is not retried again, and
 // marks a failed response with [TrailerExhausted] when the calls below have used
 // their retries. The deadline travels with gRPC itself.
 func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
@@ -58,7 +58,7 @@ func (s *inboundStream) Context() context.Context { return s.ctx }
 // it serves, and watched for the exhaustion of the calls below.
 func served(ctx context.Context) (context.Context, *layer.Exhaustion) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	return layer.Watch(inbound.Retry(ctx, "inbound", md[HeaderAttempts]))
+	return layer.Watch(inbound.Retry(ctx, "inbound", md))
 }
 
 // exhausted reports whether a handler failed because the calls below it did, for

@@ -80,17 +80,34 @@ func TestACallInsideARetryIsTriedOnce(t *testing.T) {
 		return nil
 	}}
 	conn := start(t, s, tcp(t), inbound(), plain())
-	for attempts, want := range map[string]int64{"": 4, "0": 4, "1": 1, "3": 1, "x": 4, "-1": 4, "99999999999999999999": 4} {
+	const envoy, own = "x-envoy-attempt-count", "x-retry-attempt"
+	for _, tc := range []struct {
+		name, attempts string
+		want           int64
+	}{
+		{"", "", 4},
+		{grpcretry.HeaderAttempts, "0", 4},
+		{grpcretry.HeaderAttempts, "1", 1},
+		{grpcretry.HeaderAttempts, "3", 1},
+		{grpcretry.HeaderAttempts, "x", 4},
+		{grpcretry.HeaderAttempts, "-1", 4},
+		{grpcretry.HeaderAttempts, "99999999999999999999", 4},
+		{envoy, "1", 4},
+		{envoy, "2", 1},
+		{envoy, "1001", 4},
+		{own, "0", 4},
+		{own, "1", 1},
+	} {
 		n.Store(0)
 		ctx := t.Context()
-		if attempts != "" {
-			ctx = metadata.AppendToOutgoingContext(ctx, grpcretry.HeaderAttempts, attempts)
+		if tc.name != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, tc.name, tc.attempts)
 		}
 		if err := check(t, ctx, conn); err != nil {
 			t.Fatal(err)
 		}
-		if n.Load() != want {
-			t.Errorf("inside attempt %q: %d calls, want %d", attempts, n.Load(), want)
+		if n.Load() != tc.want {
+			t.Errorf("inside %s %q: %d calls, want %d", tc.name, tc.attempts, n.Load(), tc.want)
 		}
 	}
 }

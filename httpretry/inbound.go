@@ -24,8 +24,9 @@ const NoRetryDeadline = "deadline"
 
 // Inbound is middleware for a server whose handlers make calls of their own. It
 // hands what the wire says to the request's context: the deadline, the number
-// of the attempt, so that a call made inside a caller's retry is not retried
-// again, and the correlation id. On the way out it marks a failed response when
+// of the attempt (X-Retry-Attempt, Envoy's X-Envoy-Attempt-Count and gRPC's
+// Grpc-Previous-Rpc-Attempts), so that a call made inside a caller's retry is not
+// retried again, and the correlation id. On the way out it marks a failed response when
 // the calls below have used their retries, so that the caller does not begin
 // its own.
 //
@@ -39,7 +40,7 @@ func Inbound(next http.Handler) http.Handler {
 			ctx = forbear.WithCorrelationID(ctx, id)
 			w.Header().Set(HeaderCorrelation, id)
 		}
-		ctx = inbound.Retry(ctx, "inbound", r.Header[HeaderAttempt])
+		ctx = inbound.Retry(ctx, "inbound", r.Header)
 		if deadline, ok := inbound.Deadline(r.Header[HeaderDeadline]); ok {
 			if left := time.Until(deadline); left < SafetyMargin {
 				w.Header().Set(HeaderNoRetry, NoRetryDeadline)

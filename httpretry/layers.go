@@ -8,11 +8,12 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/internal/grpcwire"
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
-// repeated returns the number of the attempt that an SDK above says it is
-// making, by the header that its makers use; 0 where none says so. It is all
+// repeated returns the number of the attempt that an SDK, Envoy or gRPC above says it
+// is making, by the header that its makers use; 0 where none says so. It is all
 // that can be seen of a layer above without marking every first attempt.
 func repeated(h http.Header) int {
 	if v := h["X-Stainless-Retry-Count"]; len(v) > 0 { // OpenAI's, Anthropic's and others: retries so far
@@ -26,6 +27,9 @@ func repeated(h http.Header) int {
 				return small(n)
 			}
 		}
+	}
+	if n := inbound.Repeated(h); n > 0 { // copied from the request that is being served
+		return n
 	}
 	for _, v := range h["X-Goog-Api-Client"] { // Google Cloud: ... gccl-attempt-count/2
 		if _, n, ok := strings.Cut(v, "gccl-attempt-count/"); ok {

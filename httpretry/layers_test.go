@@ -96,11 +96,15 @@ func TestACallInsideARetryIsTriedOnce(t *testing.T) {
 		}
 	})))
 	t.Cleanup(s.Close)
-	for attempt, want := range map[string]int64{"": 4, "0": 4, "1": 1, "3": 1, "x": 4} {
+	const envoy, grpc = "X-Envoy-Attempt-Count", "Grpc-Previous-Rpc-Attempts"
+	for said, want := range map[[2]string]int64{
+		{}: 4, {httpretry.HeaderAttempt, "0"}: 4, {httpretry.HeaderAttempt, "1"}: 1, {httpretry.HeaderAttempt, "3"}: 1, {httpretry.HeaderAttempt, "x"}: 4,
+		{envoy, "1"}: 4, {envoy, "2"}: 1, {envoy, "1001"}: 4, {grpc, "0"}: 4, {grpc, "1"}: 1,
+	} {
 		n.Store(0)
 		req := newRequest(t, http.MethodGet, s.URL, "", "")
-		if attempt != "" {
-			req.Header.Set(httpretry.HeaderAttempt, attempt)
+		if said[0] != "" {
+			req.Header.Set(said[0], said[1])
 		}
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
@@ -108,7 +112,7 @@ func TestACallInsideARetryIsTriedOnce(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		if n.Load() != want {
-			t.Errorf("inside attempt %q: %d requests, want %d", attempt, n.Load(), want)
+			t.Errorf("inside attempt %q: %d requests, want %d", said, n.Load(), want)
 		}
 	}
 }

@@ -8,38 +8,15 @@
 package inbound
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/forbear-go/forbear/internal/layer"
 )
 
-const (
-	// maxRetries bounds the attempts before a request's own that are believed.
-	maxRetries = 1000
-	// maxID bounds a correlation id, in bytes.
-	maxID = 128
-)
-
-// Retry returns ctx as that of a caller's attempt, when the header with the
-// number of attempts before it has a number above zero: calls made under it are
-// inside a retry, and are not retried again. dependency names what the
-// attempt is made of.
-func Retry(ctx context.Context, dependency string, header []string) context.Context {
-	value := only(header)
-	if value == "" {
-		return ctx // most requests: an error costs an allocation
-	}
-	n, err := strconv.Atoi(value)
-	if err != nil || n <= 0 || n >= maxRetries {
-		return ctx
-	}
-	return &layer.Attempt{Context: ctx, Dependency: dependency, Number: n + 1}
-}
+// maxID bounds a correlation id, in bytes.
+const maxID = 128
 
 // Deadline reads the time by which the caller wants its response, in
 // milliseconds since 1970 (INTG-STD-035).

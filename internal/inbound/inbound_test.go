@@ -7,31 +7,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear/internal/inbound"
-	"github.com/forbear-go/forbear/internal/layer"
 )
-
-func TestRetry(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		header []string
-		want   int // the number of the attempt; 0: none
-	}{
-		{"none", nil, 0},
-		{"first", []string{"0"}, 0},
-		{"second", []string{"1"}, 2},
-		{"most", []string{"999"}, 1000},
-		{"absurd", []string{"1000"}, 0},
-		{"beyond all numbers", []string{"99999999999999999999"}, 0},
-		{"negative", []string{"-1"}, 0},
-		{"no number", []string{"x"}, 0},
-		{"twice", []string{"1", "2"}, 0},
-	} {
-		a := layer.Of(inbound.Retry(t.Context(), "orders", tc.header))
-		if (a != nil) != (tc.want > 0) || a != nil && (a.Number != tc.want || a.Dependency != "orders") {
-			t.Errorf("%s: %+v; want attempt %d", tc.name, a, tc.want)
-		}
-	}
-}
 
 func TestDeadline(t *testing.T) {
 	for value, want := range map[string]int64{"1000": 1000, "1": 1, "0": 0, "-5": 0, "": 0, "tomorrow": 0, "1e9": 0} {
