@@ -111,7 +111,11 @@ func (c *Call) succeeded(ctx context.Context) {
 	c.leave()
 	r := c.r
 	if r.outcomes != nil {
-		r.outcomes.Succeeded(time.Now(), c.Attempt()-1, c.lastCost)
+		retries := c.Attempt() - 1
+		if c.lastFree {
+			retries = 0 // there is nothing to pay back
+		}
+		r.outcomes.Succeeded(time.Now(), retries, c.lastCost)
 	}
 	if !r.observers.ended && !r.observers.succeeded {
 		return

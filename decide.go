@@ -34,7 +34,7 @@ func (p *Policy) decide(s *State, known *Facts, f *Failure, now time.Time, draw 
 	if d.Reason == ReasonNone {
 		d.Reason = ReasonRetryable
 	}
-	if d = p.schedule(d, s, f.Hint, now, draw); d.Retry && known.BudgetSpent && f.Type != errtype.Resend {
+	if d = p.schedule(d, s, f.Hint, now, draw); d.Retry && known.BudgetSpent && !f.free() {
 		return d.stop(ReasonBudget)
 	}
 	return d

@@ -22,8 +22,7 @@ type Decision struct {
 	// Paced says that the budget is spent and the retry one of those that
 	// durable work may make beyond it.
 	Paced bool
-	// free says that the budget had no retry left for a re-send that went out all
-	// the same.
+	// free says that the retry was not taken from the budget: see Failure.free.
 	free bool
 	// Level is the budget's reading, when it refused the retry.
 	Level budget.Level

@@ -193,7 +193,11 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 	c.Attempts++
 	c.r.recordGood(c.permit, took, now)
 	if c.r.outcomes != nil {
-		c.r.outcomes.Succeeded(now, c.Attempts-1, costOf(c.failure.Class))
+		retries := c.Attempts - 1
+		if c.failure.free() {
+			retries = 0 // there is nothing to pay back
+		}
+		c.r.outcomes.Succeeded(now, retries, costOf(c.failure.Class))
 	}
 	if !c.r.observers.ended && !c.r.observers.succeeded {
 		return

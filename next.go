@@ -35,7 +35,7 @@ func (r *Retryer) decide(s *State, known Facts, f *Failure, now time.Time, first
 	}
 	known = r.facts(known, now)
 	d := r.policy.decide(s, &known, f, now, r.rand)
-	if first && r.outcomes != nil && d.Class.Retryable() {
+	if first && r.outcomes != nil && d.Class.Retryable() && f.Type != errtype.InProgress {
 		r.outcomes.Failed(now)
 	}
 	if d.Retry {
@@ -47,10 +47,10 @@ func (r *Retryer) decide(s *State, known Facts, f *Failure, now time.Time, first
 
 // spend asks the budget for a granted retry, and then what durable work has earned.
 func (r *Retryer) spend(d Decision, f *Failure, now time.Time) Decision {
-	if r.budget.Spend(now, d.Cost) {
+	if !f.asked() && r.budget.Spend(now, d.Cost) {
 		return d
 	}
-	if f.Type == errtype.Resend { // a call that met a dead connection is not refused for it
+	if f.free() {
 		d.free = true
 		return d
 	}

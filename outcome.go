@@ -12,6 +12,8 @@ func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	switch {
 	case f.Type == errtype.Resend: // a pooled connection was dead, which happens to the best
 		return breaker.Good, false
+	case f.Type == errtype.InProgress: // the work goes on: how it ends is not known yet
+		return breaker.Good, false
 	case f.Type == mismatch.Upgrade.Error(): // it was not sent
 		return breaker.Good, false
 	case f.Class == ClassSuccess, responded(f) && !dependencyFailed(f):
@@ -21,6 +23,20 @@ func (f *Failure) Outcome() (o breaker.Outcome, counts bool) {
 	default:
 		return breaker.Good, false
 	}
+}
+
+// free reports whether a retry after f is no load that a budget holds off: one that
+// goes out in the place of a send that met a dead connection, or one that comes back
+// for the response of its own work when the server has said to. Count and total
+// duration bound both.
+func (f *Failure) free() bool {
+	return f.Type == errtype.Resend || f.asked()
+}
+
+// asked reports whether the server is still at work on the call itself and has said
+// when to come again.
+func (f *Failure) asked() bool {
+	return f.Type == errtype.InProgress && f.Hint.Floor > 0
 }
 
 // dependencyFailed reports whether f speaks against the dependency: 5xx, 429,

@@ -12,7 +12,6 @@ import (
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/grpcwire"
-	"github.com/forbear-go/forbear/internal/hint"
 )
 
 // rpc is a gRPC call under way, which is judged by its own status and not by HTTP's. It
@@ -80,7 +79,7 @@ func (c *rpc) Send(req *http.Request, number int, limit time.Duration) (time.Dur
 // are the beginning of a response: what follows is passed on, once.
 func (c *rpc) Classify(resp *http.Response) forbear.Failure {
 	if code, ok := grpcwire.Status(resp.Header); ok {
-		return judge(code, resp.Header)
+		return judge(code, resp.Header, resp.Request)
 	}
 	if resp.StatusCode == http.StatusOK && grpcwire.Is(resp.Header) {
 		return forbear.Failure{Class: forbear.ClassSuccess}
@@ -95,15 +94,13 @@ func (c *rpc) Classify(resp *http.Response) forbear.Failure {
 	return f
 }
 
-// judge judges a status that came alone.
-func judge(code uint32, h http.Header) forbear.Failure {
-	f := forbear.Failure{Class: grpccode.Class(code)}
-	if f.Class == forbear.ClassSuccess {
-		return f
+// judge judges a status that came alone, in response to req.
+func judge(code uint32, h http.Header, req *http.Request) forbear.Failure {
+	keyed := req != nil && req.Header.Get(httpretry.HeaderKey) != ""
+	f := grpcwire.Judge(code, grpcwire.DetailsOf(h[grpcwire.HeaderDetails]), h[grpcwire.HeaderPushback], keyed)
+	if f.Class != forbear.ClassSuccess {
+		f.Err = rpcError(code)
 	}
-	f.Type = grpccode.Label(code)
-	f.Err = rpcError(code)
-	f.Hint = hint.Stricter(grpcwire.RetryInfoOf(h[grpcwire.HeaderDetails]), grpcwire.PushbackHint(h[grpcwire.HeaderPushback]))
 	return f
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/grpccode"
 	"github.com/forbear-go/forbear/internal/grpcwire"
-	"github.com/forbear-go/forbear/internal/hint"
 )
 
 // Names of metadata that this package reads or writes.
@@ -74,8 +73,9 @@ func Classify(ctx context.Context, err error, trailer metadata.MD) forbear.Failu
 	case !ok: // not gRPC's own, for all that status.Code calls it UNKNOWN
 		return forbear.Failure{Type: errtype.Unknown, Err: err}
 	}
-	f = forbear.Failure{Class: classOf(s.Code()), Type: grpccode.Label(uint32(s.Code())), Err: err}
-	f.Hint = hint.Stricter(retryInfo(s), grpcwire.PushbackHint(trailer[TrailerPushback]))
+	key, _ := keyOf(ctx)
+	f = grpcwire.Judge(uint32(s.Code()), detailsOf(s), trailer[TrailerPushback], key != "")
+	f.Err = err
 	return f
 }
 
@@ -92,10 +92,10 @@ func wraps(err error) bool {
 // classOf is R-4's table.
 func classOf(c codes.Code) forbear.Class { return grpccode.Class(uint32(c)) }
 
-// retryInfo reads google.rpc.RetryInfo off a status.
-func retryInfo(s *status.Status) (h forbear.Hint) {
+// detailsOf reads what the details of a status say of a retry.
+func detailsOf(s *status.Status) (d grpcwire.Details) {
 	for _, detail := range s.Proto().GetDetails() {
-		h = hint.Stricter(h, grpcwire.RetryInfo(detail.GetTypeUrl(), detail.GetValue()))
+		d.Read(detail.GetTypeUrl(), detail.GetValue())
 	}
-	return h
+	return d
 }

@@ -52,7 +52,7 @@ func TestDetailsOnTheWire(t *testing.T) {
 		} else {
 			want.Floor = d
 		}
-		got := grpcwire.RetryInfoOf([]string{base64.RawStdEncoding.EncodeToString(raw)})
+		got := grpcwire.DetailsOf([]string{base64.RawStdEncoding.EncodeToString(raw)}).Hint
 		if got.Floor != want.Floor || got.Stop != want.Stop {
 			t.Errorf("%v: on the wire %+v, want %+v", delay, got, want)
 		}

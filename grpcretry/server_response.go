@@ -20,12 +20,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
 // ErrorDomain is the domain of the google.rpc.ErrorInfo that names why a call
 // was not let in: KEY_MISSING, KEY_INVALID, KEY_REUSED, UNAUTHENTICATED,
 // IN_PROGRESS, OUTCOME_UNKNOWN, NOT_REPLAYABLE or STORE_UNAVAILABLE.
-const ErrorDomain = "idempotency.forbear"
+const ErrorDomain = grpcwire.IdempotencyDomain
 
 // headerFresh marks the handler's own response on its way through the middleware.
 // It is not among the headers that are stored.

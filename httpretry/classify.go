@@ -95,7 +95,7 @@ func classifyResponse(req *http.Request, resp *http.Response, now time.Time) for
 		return forbear.Failure{Class: forbear.ClassCanceled, Type: errtype.CallerDeadline, Err: f.Err}
 	}
 	if resp.StatusCode == http.StatusConflict && inProgress(req, resp) {
-		f.Class, f.Type, f.Hint.SameKey = forbear.ClassTransient, "in_progress", true
+		f.Class, f.Type, f.Hint.SameKey = forbear.ClassTransient, errtype.InProgress, true
 	}
 	if now.IsZero() && asksForTime(resp.Header) {
 		now = time.Now()

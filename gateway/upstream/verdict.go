@@ -32,6 +32,9 @@ func judge(f *forbear.Failure) verdict {
 		if f.Type == errtype.Resend { // the connection was old, and says nothing of a new one
 			return nothing
 		}
+		if f.Type == errtype.InProgress {
+			return good
+		}
 		return bad
 	case forbear.ClassCertificate, forbear.ClassDNS: // an endpoint may be a name
 		return bad

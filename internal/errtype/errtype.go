@@ -13,5 +13,6 @@ const (
 	Certificate    = "tls_certificate"  // the peer could not prove who it is
 	Resend         = "transport_resend" // the transport below was about to send again by itself
 	RequestBody    = "request_body"     // the caller's own body could not be read, or not again
+	InProgress     = "in_progress"      // the server is still at work on the call's own idempotency key
 	ExhaustedBelow = "exhausted_below"  // a layer below has used its retries
 )

@@ -15,30 +15,40 @@ import (
 // proxies bound their headers at much less.
 const maxDetails = 64 << 10
 
-// RetryInfoOf reads google.rpc.RetryInfo off a grpc-status-details-bin, a google.rpc.Status
-// in base64. What cannot be read says nothing.
-func RetryInfoOf(values []string) (h forbear.Hint) {
+// IdempotencyDomain is the domain of the google.rpc.ErrorInfo by which a server says why
+// a call with an idempotency key was not let in.
+const IdempotencyDomain = "idempotency.forbear"
+
+// Details is what the details of a status say of a retry. The zero value says nothing.
+type Details struct {
+	Hint       forbear.Hint // of google.rpc.RetryInfo
+	InProgress bool         // google.rpc.ErrorInfo: the server still works on the call's key
+}
+
+// DetailsOf reads a grpc-status-details-bin, a google.rpc.Status in base64. What cannot be
+// read says nothing.
+func DetailsOf(values []string) (d Details) {
 	if len(values) != 1 || len(values[0]) > maxDetails {
-		return h
+		return d
 	}
 	text := strings.TrimRight(values[0], "=") // padded or not, as gRPC has it
 	status, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil {
-		return h
+		return d
 	}
 	ok := fields(status, func(number uint64, _ uint64, detail []byte) {
 		if number == 3 && detail != nil {
-			h = hint.Stricter(h, detailOf(detail))
+			d.readAny(detail)
 		}
 	})
 	if !ok {
-		return forbear.Hint{}
+		return Details{}
 	}
-	return h
+	return d
 }
 
-// detailOf reads a google.protobuf.Any.
-func detailOf(detail []byte) forbear.Hint {
+// readAny reads a google.protobuf.Any.
+func (d *Details) readAny(detail []byte) {
 	var kind string
 	var value []byte
 	ok := fields(detail, func(number uint64, _ uint64, b []byte) {
@@ -49,18 +59,38 @@ func detailOf(detail []byte) forbear.Hint {
 			value = b
 		}
 	})
-	if !ok {
-		return forbear.Hint{}
+	if ok {
+		d.Read(kind, value)
 	}
-	return RetryInfo(kind, value)
 }
 
-// RetryInfo reads a detail of a status: the hint of a google.rpc.RetryInfo, and none of
-// any other. A negative delay says stop, as a negative pushback does.
-func RetryInfo(typeURL string, value []byte) forbear.Hint {
-	if typeURL[strings.LastIndexByte(typeURL, '/')+1:] != "google.rpc.RetryInfo" {
-		return forbear.Hint{}
+// Read adds what one detail says, by its type URL and its bytes.
+func (d *Details) Read(typeURL string, value []byte) {
+	switch typeURL[strings.LastIndexByte(typeURL, '/')+1:] {
+	case "google.rpc.RetryInfo":
+		d.Hint = hint.Stricter(d.Hint, retryInfo(value))
+	case "google.rpc.ErrorInfo":
+		d.InProgress = d.InProgress || inProgress(value)
 	}
+}
+
+// inProgress reads a google.rpc.ErrorInfo.
+func inProgress(value []byte) bool {
+	var reason, domain string
+	ok := fields(value, func(number uint64, _ uint64, b []byte) {
+		switch {
+		case number == 1 && b != nil:
+			reason = string(b)
+		case number == 2 && b != nil:
+			domain = string(b)
+		}
+	})
+	return ok && reason == "IN_PROGRESS" && domain == IdempotencyDomain
+}
+
+// retryInfo reads a google.rpc.RetryInfo. A negative delay says stop, as a negative
+// pushback does.
+func retryInfo(value []byte) forbear.Hint {
 	var seconds, nanos int64
 	var there bool
 	valid := true

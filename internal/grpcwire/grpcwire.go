@@ -6,7 +6,8 @@
 //   - message.go: grpc-message
 //   - timeout.go: grpc-timeout
 //   - pushback.go: grpc-retry-pushback-ms (gRFC A6)
-//   - details.go: google.rpc.RetryInfo in grpc-status-details-bin
+//   - details.go: google.rpc.RetryInfo and ErrorInfo in grpc-status-details-bin
+//   - judge.go: what failure a status is
 package grpcwire
 
 import (

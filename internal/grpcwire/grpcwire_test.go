@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/internal/errtype"
 	"github.com/forbear-go/forbear/internal/grpcwire"
 )
 
@@ -143,9 +144,9 @@ func field(number byte, value string) string {
 	return string([]byte{number<<3 | 2, byte(len(value))}) + value
 }
 
-// TestRetryInfoOf: the details as a server sends them. That protobuf's own encoding is
+// TestDetailsOf: the wait as a server sends them. That protobuf's own encoding is
 // read likewise is checked where protobuf may be imported.
-func TestRetryInfoOf(t *testing.T) {
+func TestDetailsOf(t *testing.T) {
 	const url = "type.googleapis.com/google.rpc.RetryInfo"
 	two := field(1, "\x08\x02\x10\x80\xca\xb5\xee\x01") // 2.5 s
 	status := func(details ...string) string {
@@ -175,13 +176,13 @@ func TestRetryInfoOf(t *testing.T) {
 		{"nothing", "", forbear.Hint{}},
 	} {
 		for name, encoding := range map[string]*base64.Encoding{"padded": base64.StdEncoding, "bare": base64.RawStdEncoding} {
-			if got := grpcwire.RetryInfoOf([]string{encoding.EncodeToString([]byte(tc.status))}); got != tc.want {
+			if got := grpcwire.DetailsOf([]string{encoding.EncodeToString([]byte(tc.status))}); got != (grpcwire.Details{Hint: tc.want}) {
 				t.Errorf("%s, %s: %+v, want %+v", tc.name, name, got, tc.want)
 			}
 		}
 	}
 	for _, bad := range [][]string{nil, {"!"}, {"", ""}, {strings.Repeat("A", 100_000)}} {
-		if got := grpcwire.RetryInfoOf(bad); got != (forbear.Hint{}) {
+		if got := grpcwire.DetailsOf(bad); got != (grpcwire.Details{}) {
 			t.Errorf("%d values: %+v", len(bad), got)
 		}
 	}
@@ -192,9 +193,39 @@ func FuzzRetryInfo(f *testing.F) {
 	f.Add("google.rpc.RetryInfo", []byte("\x0a\x02\x08\x02"))
 	f.Add("google.rpc.RetryInfo", []byte("\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
 	f.Fuzz(func(t *testing.T, kind string, value []byte) {
-		if h := grpcwire.RetryInfo(kind, value); h.Floor < 0 || h.Spread < 0 || h.Stop && h.Floor > 0 {
+		var d grpcwire.Details
+		d.Read(kind, value)
+		if h := d.Hint; h.Floor < 0 || h.Spread < 0 || h.Stop && h.Floor > 0 {
 			t.Errorf("%+v", h)
 		}
-		grpcwire.RetryInfoOf([]string{base64.StdEncoding.EncodeToString(value)})
+		grpcwire.DetailsOf([]string{base64.StdEncoding.EncodeToString(value)})
 	})
+}
+
+// A server's word that it is still at work counts from its own domain, with the code
+// that goes with it, and on a call that has a key.
+func TestJudgeInProgress(t *testing.T) {
+	info := func(reason, domain string) []byte { return []byte(field(1, reason) + field(2, domain)) }
+	for _, tc := range []struct {
+		name   string
+		code   uint32
+		detail []byte
+		keyed  bool
+		want   string
+	}{
+		{"at work on our key", 10, info("IN_PROGRESS", grpcwire.IdempotencyDomain), true, errtype.InProgress},
+		{"on a call without a key", 10, info("IN_PROGRESS", grpcwire.IdempotencyDomain), false, "grpc_ABORTED"},
+		{"of another domain", 10, info("IN_PROGRESS", "example.com"), true, "grpc_ABORTED"},
+		{"for another reason", 10, info("OUTCOME_UNKNOWN", grpcwire.IdempotencyDomain), true, "grpc_ABORTED"},
+		{"under another code", 14, info("IN_PROGRESS", grpcwire.IdempotencyDomain), true, "grpc_UNAVAILABLE"},
+		{"cut short", 10, info("IN_PROGRESS", grpcwire.IdempotencyDomain)[:20], true, "grpc_ABORTED"},
+		{"nothing said", 10, nil, true, "grpc_ABORTED"},
+	} {
+		var d grpcwire.Details
+		d.Read("type.googleapis.com/google.rpc.ErrorInfo", tc.detail)
+		f := grpcwire.Judge(tc.code, d, []string{"20"}, tc.keyed)
+		if f.Type != tc.want || f.Class != forbear.ClassTransient || f.Hint.SameKey != (tc.want == errtype.InProgress) || f.Hint.Floor != 20*time.Millisecond {
+			t.Errorf("%s: %+v, want %s", tc.name, f, tc.want)
+		}
+	}
 }

@@ -6,7 +6,9 @@ go 1.26.0
 
 require (
 	github.com/forbear-go/forbear v0.0.0
+	github.com/forbear-go/forbear/grpcretry v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
+	google.golang.org/grpc v1.85.0
 	modernc.org/sqlite v1.60.0
 )
 
@@ -19,12 +21,18 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/forbear-go/forbear => ../../
+replace (
+	github.com/forbear-go/forbear => ../../
+	github.com/forbear-go/forbear/grpcretry => ../../grpcretry
+)
