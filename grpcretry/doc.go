@@ -32,7 +32,8 @@
 // A call that fails ends with a [*forbear.Error] that unwraps to the original:
 // status.Code and status.Convert read it as before.
 //
-// In servers, [UnaryServerIdempotency] does calls once per idempotency key, and
+// In servers, [UnaryServerIdempotency] does calls once per idempotency key,
+// [StreamServerIdempotency] refuses streams that carry one, and
 // [UnaryServerInterceptor] makes the layers known to each other: a call made inside a
 // retry is tried once, and a failure whose retries are used up below says so.
 package grpcretry

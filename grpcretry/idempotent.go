@@ -83,17 +83,40 @@ const maxMethods = 4096
 // declaredIdempotent looks the method up in the descriptors that are linked
 // into the program.
 func declaredIdempotent(method string) bool {
-	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
-	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
-	if err != nil {
-		return false
-	}
-	m, ok := d.(protoreflect.MethodDescriptor)
-	if !ok {
+	m := methodOf(method)
+	if m == nil {
 		return false
 	}
 	options, ok := m.Options().(*descriptorpb.MethodOptions)
 	return ok && options.GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN
+}
+
+// methodOf returns the descriptor of a method, or nil where none is linked into the
+// program.
+func methodOf(method string) protoreflect.MethodDescriptor {
+	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil
+	}
+	m, _ := d.(protoreflect.MethodDescriptor)
+	return m
+}
+
+// methodSet has full methods, and services as "/package.Service/*".
+type methodSet map[string]bool
+
+func newMethodSet(methods []string) methodSet {
+	set := make(methodSet, len(methods))
+	for _, m := range methods {
+		set[m] = true
+	}
+	return set
+}
+
+// has reports whether the set has the method, or the whole of its service.
+func (s methodSet) has(method string) bool {
+	return s[method] || s[serviceOf(method)+"*"]
 }
 
 // serviceOf returns "/package.Service/" of "/package.Service/Method".

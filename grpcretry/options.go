@@ -45,13 +45,10 @@ func WithRetryer(choose func(method string) *forbear.Retryer) Option {
 // of an [Import].
 func WithIdempotent(methods ...string) Option {
 	return func(c *client) {
-		set := make(map[string]bool, len(methods))
-		for _, m := range methods {
-			set[m] = true
-		}
+		set := newMethodSet(methods)
 		before := c.declared
 		c.declared = func(method string) bool {
-			return set[method] || set[serviceOf(method)+"*"] || set["*"] || before != nil && before(method)
+			return set.has(method) || set["*"] || before != nil && before(method)
 		}
 	}
 }

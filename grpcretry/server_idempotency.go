@@ -2,9 +2,11 @@ package grpcretry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -62,13 +64,21 @@ const HeaderReplayed = "idempotent-replayed"
 // not replayable) or UNAVAILABLE with RetryInfo (the store is down; nothing
 // runs unprotected); a google.rpc.ErrorInfo of domain [ErrorDomain] names the
 // reason. The handler's context outlives the caller's: it has no deadline but
-// the options' MaxRun, and the response is stored before it goes out. Headers and
-// trailers that the handler sets are not stored.
+// the options' MaxRun, and the response is stored before it goes out.
+//
+// The headers and trailers that the handler sets with grpc.SetHeader, SendHeader and
+// SetTrailer go out with the response, not before, and are stored with it, up to 8 KiB
+// in all: of more, duplicates get nothing. Not stored are credentials, names that begin
+// with "grpc-" or "forbear-", and what belongs to one exchange, such as the ids of
+// requests and traces. The handler cannot choose a compressor (grpc.SetSendCompressor).
+//
+// Streams are not done once: register [StreamServerIdempotency] too, so that none is
+// taken for it.
 //
 // Interceptors that authenticate come before this one, and so do those that
 // recover panics.
 func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc.UnaryServerInterceptor, error) {
-	s := &once{methods: map[string]bool{}, disposition: o.Disposition, fingerprint: o.Fingerprint}
+	s := &once{methods: methodSet{}, disposition: o.Disposition, fingerprint: o.Fingerprint}
 	if s.disposition == nil {
 		s.disposition = func(c codes.Code) idempotency.Disposition { return DefaultDisposition(c, o.Options.Rerun) }
 	}
@@ -79,9 +89,13 @@ func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc
 		if strings.Count(m, "/") != 2 || m[0] != '/' {
 			return nil, fmt.Errorf("grpcretry: method %q: want /package.Service/Method", m)
 		}
+		if d := methodOf(m); d != nil && (d.IsStreamingClient() || d.IsStreamingServer()) {
+			return nil, fmt.Errorf("grpcretry: method %q is a stream: keys are for unary calls", m)
+		}
 		s.methods[m] = true
 	}
 	h := o.Options
+	s.logger = cmp.Or(h.Logger, slog.Default())
 	switch {
 	case len(s.methods) == 0:
 		return nil, errors.New("grpcretry: no methods: say which are to be done once")
@@ -90,6 +104,7 @@ func UnaryServerIdempotency(store idempotency.Store, o IdempotencyOptions) (grpc
 	case h.Scope != nil || h.Disposition != nil || h.Fingerprint != nil || h.KeepHeaders != nil || h.ReplayHeader != "" || h.Stream:
 		return nil, errors.New("grpcretry: Scope, Disposition, Fingerprint, KeepHeaders, ReplayHeader and Stream are options of HTTP")
 	}
+	h.KeepHeaders = []string{storedHeader, storedTrailer}
 	h.Scope = func(r *http.Request) (string, error) { return o.Principal(r.Context()) }
 	h.Fingerprint = func(r *http.Request, _ []byte) string { return callOf(r.Context()).print }
 	var err error
@@ -119,9 +134,10 @@ func DefaultDisposition(c codes.Code, rerun bool) idempotency.Disposition {
 // once does calls once. It is idempotency's HTTP middleware, to which a call is
 // put as a request: its key is the header, its method the path.
 type once struct {
-	methods     map[string]bool
+	methods     methodSet
 	disposition func(codes.Code) idempotency.Disposition
 	fingerprint func(string, proto.Message) string
+	logger      *slog.Logger
 	handler     http.Handler
 }
 
@@ -130,6 +146,7 @@ type call struct {
 	req     any
 	print   string
 	handler grpc.UnaryHandler
+	set     *settings // what the handler set beside its response; nil without a transport
 	reply   any
 	err     error
 }
@@ -144,7 +161,7 @@ func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 // fingerprint, which the body would be for, is made of the message. The reply of a
 // handler that ran goes back as it is, not as it was stored.
 func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if m := info.FullMethod; !s.methods[m] && !s.methods[serviceOf(m)+"*"] {
+	if !s.methods.has(info.FullMethod) {
 		return handler(ctx, req)
 	}
 	m, ok := req.(proto.Message)
@@ -159,6 +176,7 @@ func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 	var a response
 	s.handler.ServeHTTP(&a, r)
 	if a.header.Get(headerFresh) != "" {
+		c.set.send()
 		return c.reply, c.err
 	}
 	return a.stored(ctx, info.FullMethod)
@@ -168,7 +186,12 @@ func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 func (s *once) run(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	c := callOf(ctx)
-	c.reply, c.err = c.handler(ctx, c.req)
+	served := ctx
+	if stream := grpc.ServerTransportStreamFromContext(ctx); stream != nil {
+		c.set = &settings{ServerTransportStream: stream}
+		served = grpc.NewContextWithServerTransportStream(ctx, c.set)
+	}
+	c.reply, c.err = c.handler(served, c.req)
 	a := encode(c.reply, c.err)
 	if _, marked := idempotency.Marked(ctx); !marked {
 		switch s.disposition(a.code) {
@@ -181,6 +204,10 @@ func (s *once) run(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set(headerFresh, "true")
+	if !c.set.store(w.Header()) {
+		s.logger.LogAttrs(ctx, slog.LevelWarn, "idempotency: the metadata of a response is too large to be stored, duplicates get none",
+			slog.String("operation", r.URL.Path))
+	}
 	if a.contentType != "" {
 		w.Header().Set("Content-Type", a.contentType)
 	}

@@ -26,7 +26,7 @@ import (
 
 // ErrorDomain is the domain of the google.rpc.ErrorInfo that names why a call
 // was not let in: KEY_MISSING, KEY_INVALID, KEY_REUSED, UNAUTHENTICATED,
-// IN_PROGRESS, OUTCOME_UNKNOWN, NOT_REPLAYABLE or STORE_UNAVAILABLE.
+// IN_PROGRESS, OUTCOME_UNKNOWN, NOT_REPLAYABLE, KEY_ON_STREAM or STORE_UNAVAILABLE.
 const ErrorDomain = grpcwire.IdempotencyDomain
 
 // headerFresh marks the handler's own response on its way through the middleware.
@@ -87,7 +87,8 @@ func (a *response) stored(ctx context.Context, method string) (any, error) {
 	if strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") {
 		return nil, a.problem()
 	}
-	_ = grpc.SetHeader(ctx, metadata.Pairs(HeaderReplayed, "true"))
+	_ = grpc.SetHeader(ctx, metadata.Join(metadataOf(a.header[storedHeader]), metadata.Pairs(HeaderReplayed, "true")))
+	_ = grpc.SetTrailer(ctx, metadataOf(a.header[storedTrailer]))
 	kind, params, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	if kind != mediaType { // an operator's word: a status, and perhaps a text
 		if a.status >= 400 {
@@ -116,9 +117,7 @@ func (a *response) stored(ctx context.Context, method string) (any, error) {
 // empty returns the method's reply without anything in it: the work is known to
 // be done, and its response is not.
 func empty(method string) (any, error) {
-	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
-	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
-	if m, ok := d.(protoreflect.MethodDescriptor); ok && err == nil {
+	if m := methodOf(method); m != nil {
 		if t, err := protoregistry.GlobalTypes.FindMessageByName(m.Output().FullName()); err == nil {
 			return t.New().Interface(), nil
 		}

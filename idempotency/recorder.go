@@ -7,6 +7,8 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+
+	"github.com/forbear-go/forbear/internal/unstored"
 )
 
 // recorder holds a handler's response back until it is stored. A response that is
@@ -114,21 +116,13 @@ var kept = []string{
 	"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition", "Location", "Link", "Etag", "Last-Modified", "Cache-Control", "Vary",
 }
 
-// never are those that are not, whatever the options say: they belong to one
-// exchange or one connection, or are a credential.
-var never = []string{
-	"Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Authentication-Info", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization", "Authorization", "Connection", "Keep-Alive",
-	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Date", "Content-Length", "Retry-After",
-}
-
 // storable returns the names that a handler with these options stores.
 func storable(extra []string) map[string]bool {
 	names := map[string]bool{}
 	for _, n := range append(slices.Clone(kept), extra...) {
-		names[textproto.CanonicalMIMEHeaderKey(n)] = true
-	}
-	for _, n := range never {
-		delete(names, n)
+		if !unstored.Is(n) {
+			names[textproto.CanonicalMIMEHeaderKey(n)] = true
+		}
 	}
 	return names
 }

@@ -8,6 +8,8 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+
+	"github.com/forbear-go/forbear/internal/unstored"
 )
 
 // The limits of a response that does not come from a handler, in bytes. That of
@@ -35,7 +37,7 @@ func (a *Response) Check() error {
 	}
 	size := 0
 	for name, values := range a.Header {
-		if slices.Contains(never, textproto.CanonicalMIMEHeaderKey(name)) {
+		if unstored.Is(name) {
 			errs = append(errs, fmt.Errorf("header %s is never stored", name))
 		}
 		for _, value := range values {
