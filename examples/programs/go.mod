@@ -1,4 +1,4 @@
-// The programs of docs/guides/programs.md and sdks.md, a module of their own, since
+// The programs of docs/guides/programs.md, sdks.md and grpc-keys.md, a module of their own, since
 // the SDKs and the driver that they use are no dependency of the product.
 module github.com/forbear-go/forbear/examples/programs
 
@@ -11,9 +11,12 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10
 	github.com/aws/smithy-go v1.28.8
 	github.com/forbear-go/forbear v0.0.0
+	github.com/forbear-go/forbear/grpcretry v0.0.0
 	github.com/google/go-github/v89 v89.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/stripe/stripe-go/v85 v85.0.0
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
 )
 
 require (
@@ -35,8 +38,14 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
-	golang.org/x/sync v0.22.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 )
 
-replace github.com/forbear-go/forbear => ../..
+replace (
+	github.com/forbear-go/forbear => ../..
+	github.com/forbear-go/forbear/grpcretry => ../../grpcretry
+)
