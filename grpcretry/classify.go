@@ -94,6 +94,9 @@ func classOf(c codes.Code) forbear.Class { return grpccode.Class(uint32(c)) }
 
 // detailsOf reads what the details of a status say of a retry.
 func detailsOf(s *status.Status) (d grpcwire.Details) {
+	if len(s.Details()) == 0 { // most have none, and Proto copies all there is
+		return d
+	}
 	for _, detail := range s.Proto().GetDetails() {
 		d.Read(detail.GetTypeUrl(), detail.GetValue())
 	}

@@ -192,17 +192,33 @@ func (x *unaryCall) limit(ctx context.Context, call *forbear.Call) time.Duration
 func retryContext(ctx context.Context, call *forbear.Call, number int, own bool) context.Context {
 	inner := call.Context(ctx)
 	if !own && number-2 < len(attemptsBefore) {
-		return metadata.NewOutgoingContext(inner, attemptsBefore[number-2])
+		return numbered{inner, attemptsBefore[number-2]}
 	}
 	return metadata.AppendToOutgoingContext(inner, HeaderAttempts, strconv.Itoa(number-1))
 }
 
-// attemptsBefore is the metadata of retries that have no other, by their number.
+// numbered is the context of a retry whose caller has no metadata: it has that of
+// outgoing, which is made once. With metadata.NewOutgoingContext each retry would
+// allocate its own.
+type numbered struct {
+	context.Context
+	outgoing context.Context
+}
+
+// Value implements [context.Context].
+func (c numbered) Value(key any) any {
+	if v := c.outgoing.Value(key); v != nil {
+		return v
+	}
+	return c.Context.Value(key)
+}
+
+// attemptsBefore holds the metadata of retries that have no other, by their number.
 // It is shared, and never changed: who asks for outgoing metadata gets a
 // copy.
-var attemptsBefore = func() (all [5]metadata.MD) {
+var attemptsBefore = func() (all [5]context.Context) {
 	for i := range all {
-		all[i] = metadata.Pairs(HeaderAttempts, strconv.Itoa(i+1))
+		all[i] = metadata.NewOutgoingContext(context.Background(), metadata.Pairs(HeaderAttempts, strconv.Itoa(i+1)))
 	}
 	return all
 }()
