@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -168,11 +169,13 @@ func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 	if !ok {
 		return nil, status.Errorf(codes.Internal, "idempotency: a request of type %T cannot be told from another", req)
 	}
+	patient, cancel := inTime(ctx)
+	defer cancel()
 	md, _ := metadata.FromIncomingContext(ctx)
 	c := &call{req: req, handler: handler, print: s.fingerprint(info.FullMethod, m)}
 	r := (&http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: info.FullMethod}, Header: http.Header{idempotency.Header: md.Get(HeaderKey)},
-	}).WithContext(context.WithValue(ctx, callKey{}, c))
+	}).WithContext(context.WithValue(patient, callKey{}, c))
 	var a response
 	s.handler.ServeHTTP(&a, r)
 	if a.header.Get(headerFresh) != "" {
@@ -180,6 +183,18 @@ func (s *once) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 		return c.reply, c.err
 	}
 	return a.stored(ctx, info.FullMethod)
+}
+
+// inTime returns ctx with an end somewhat before the caller's: a duplicate that waits for
+// a run under way is then told so while the caller still listens. To a caller that has
+// timed out the server looks as if it had failed. A run is not bound by it.
+func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	due, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	left := time.Until(due)
+	return context.WithTimeout(ctx, left-min(left/5, time.Second))
 }
 
 // run is the handler behind the middleware.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -297,6 +298,44 @@ func TestDuplicatesOfARunUnderWay(t *testing.T) {
 	close(free)
 	wg.Wait()
 	s.want(t, as(t.Context(), "ann", "k"), "book", 1, true)
+}
+
+// A duplicate hears that the first still runs before its own time is over: a client
+// whose attempts take as long as the server lets duplicates wait would else see nothing
+// but timeouts.
+func TestDuplicatesHearInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		once, err := grpcretry.UnaryServerIdempotency(&memstore.Idempotency{}, options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := func(timeout time.Duration) (any, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("x-caller", "ann", grpcretry.HeaderKey, "k"))
+			handler := func(ctx context.Context, _ any) (any, error) {
+				time.Sleep(time.Minute)
+				return &healthpb.HealthCheckResponse{Status: serving}, ctx.Err()
+			}
+			return once(ctx, &healthpb.HealthCheckRequest{}, &grpc.UnaryServerInfo{FullMethod: checkMethod}, handler)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if reply, err := call(time.Second); err != nil { // its caller leaves, and the run goes on
+				t.Errorf("the first: %v, %v", reply, err)
+			}
+		})
+		synctest.Wait()
+		for timeout, want := range map[time.Duration]time.Duration{5 * time.Second: 4 * time.Second, time.Second: 800 * time.Millisecond, time.Hour: 5 * time.Second} {
+			began := time.Now()
+			_, err := call(timeout)
+			refused(t, err, codes.Aborted, "IN_PROGRESS", true)
+			if took := time.Since(began); took != want {
+				t.Errorf("with %v left: a response after %v, want %v", timeout, took, want)
+			}
+		}
+		wg.Wait()
+	})
 }
 
 // A duplicate that comes while the first runs waits for its answer.
