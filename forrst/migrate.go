@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,24 +15,41 @@ type Migration struct {
 	Text    []byte
 	Changes []Place // what was rewritten
 	Left    []Place // what a person must look at
+	Kept    []Place // business data with a field of that name, left alone
 	edits   []edit
 	from    []byte
 }
 
 // Place is a line of the document, and what was done or is to be done there.
 type Place struct {
-	Line int // from 1
-	What string
+	Line int    `json:"line"` // from 1
+	Kind Kind   `json:"kind"`
+	What string `json:"what"`
 }
+
+// Kind says what stands at a [Place].
+type Kind string
+
+const (
+	KindRemoved Kind = "removed" // the boolean of an error
+	KindAdded   Kind = "added"   // the extension of a response
+
+	KindTable Kind = "table" // a table of Markdown
+	KindText  Kind = "text"  // other text of Markdown
+	KindCode  Kind = "code"  // an example that is not JSON
+	KindJSON  Kind = "json"  // JSON that is no response
+	KindData  Kind = "data"  // business data
+)
 
 // Migrate rewrites a document from the retryable boolean to the retry
 // extension: a JSON document, or every JSON example of a Markdown document. In
-// each response envelope the boolean goes, and an extension comes that says the
-// same, timed by the error's details or by the default for its code; an
+// each response envelope the boolean of its errors goes, and an extension comes that
+// says the same, timed by the error's details or by the default for its code; an
 // extension that is there already stays as it is. Nothing else of the text
-// changes. A second run changes nothing.
+// changes, and no field of that name in a result, in arguments, in details or in any
+// other business data. A second run changes nothing.
 func Migrate(text []byte, markdown bool) Migration {
-	m := Migration{from: text}
+	m := Migration{from: text, Changes: []Place{}, Left: []Place{}, Kept: []Place{}} // lists in JSON, not null
 	if markdown {
 		m.markdown()
 	} else {
@@ -41,46 +59,21 @@ func Migrate(text []byte, markdown bool) Migration {
 	return m
 }
 
-// markdown walks the fenced blocks, and names the places in the prose that a
-// person has to rewrite.
-func (m *Migration) markdown() {
-	fence, start, at := "", 0, 0
-	for line := range bytes.Lines(m.from) {
-		trimmed := strings.TrimSpace(string(line))
-		switch {
-		case fence == "" && (strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")):
-			fence, start = trimmed[:3], at+len(line)
-		case fence != "" && strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]) == "":
-			m.document(start, at, false)
-			fence = ""
-		case fence == "" && strings.Contains(trimmed, "`retryable`"):
-			m.left(at, "the text speaks of `retryable`")
-		}
-		at += len(line)
-	}
-	// A fence that is never closed reaches to the end of the document.
-	if fence != "" {
-		m.document(start, len(m.from), false)
-	}
-}
-
-// document rewrites the JSON document text[start:end], if it is one. must is
-// set for a file that claims to be JSON: examples in Markdown may be
+// document rewrites the JSON document text[start:end], and reports whether it is
+// one. must is set for what claims to be JSON: other examples in Markdown may be
 // anything.
-func (m *Migration) document(start, end int, must bool) {
+func (m *Migration) document(start, end int, must bool) (ok bool) {
 	part := m.from[start:end]
-	if !bytes.Contains(part, []byte(`retryable`)) {
-		return
-	}
+	at := bytes.Index(part, []byte("retryable"))
 	doc, err := parse(part)
-	if err != nil {
-		if must || bytes.Contains(part, []byte(`"retryable"`)) {
-			m.left(start+max(bytes.Index(part, []byte("retryable")), 0), "not JSON: rewrite it by hand")
-		}
-		return
+	switch {
+	case err == nil && at >= 0:
+		doc.shift(start)
+		m.walk(&doc, true)
+	case err != nil && at >= 0 && must:
+		m.left(start+at, KindJSON, "not JSON: rewrite it by hand")
 	}
-	doc.shift(start)
-	m.walk(&doc)
+	return err == nil || must
 }
 
 // shift moves the places of a node by an offset: a fenced block is parsed by
@@ -97,39 +90,101 @@ func (n *node) shift(by int) {
 	}
 }
 
-// walk looks for envelopes, and for errors that stand alone. The latter lose
-// the boolean and are listed: the extension belongs into a response that
-// this document does not show.
-func (m *Migration) walk(n *node) {
-	if errs, ok := n.get("errors"); ok && len(errs.items) > 0 {
-		m.envelope(n, errs)
-		for i := range n.members {
-			if &n.members[i].value != errs {
-				m.walk(&n.members[i].value)
-			}
-		}
+// dataOf are the members whose values are a service's own: a field retryable in them
+// is not the protocol's. A whole envelope in one of them, as an example beside
+// its request, is.
+var dataOf = map[string]bool{
+	"result": true, "arguments": true, "call": true, "data": true, "options": true, "meta": true, "context": true,
+	"details": true, "source": true,
+}
+
+// walk looks for envelopes, and for errors that stand alone, as a document or in
+// a list that is one (root). The latter lose the boolean and are listed: the
+// extension belongs into a response that this document does not show.
+func (m *Migration) walk(n *node, root bool) {
+	if m.isEnvelope(n) {
+		m.envelope(n)
 		return
 	}
 	if flag, ok := n.get("retryable"); ok {
-		_, hasCode := n.get("code")
-		if _, isBool := boolean(m.from[flag.start:flag.end]); isBool && hasCode {
+		_, isBool := boolean(m.from[flag.start:flag.end])
+		if root && isBool && m.hasCode(n) {
 			m.drop(n)
-			m.left(flag.start, "an error without its envelope: the retry extension belongs into the response")
+			m.left(flag.start, KindJSON, "an error without its envelope: the retry extension belongs into the response")
 		} else {
-			m.left(flag.start, "retryable is no boolean of an error: rewrite it by hand")
+			m.left(flag.start, KindJSON, "retryable is no boolean of a response's error: if it means one, rewrite it by hand")
 		}
 	}
 	for i := range n.members {
-		m.walk(&n.members[i].value)
+		if v := &n.members[i].value; dataOf[n.members[i].name] {
+			m.data(v)
+		} else {
+			m.walk(v, root && n.members[i].name == "error")
+		}
 	}
 	for i := range n.items {
-		m.walk(&n.items[i])
+		m.walk(&n.items[i], root)
 	}
 }
 
-// envelope rewrites one response. An envelope without the boolean is left as
-// it is, however it is laid out.
-func (m *Migration) envelope(n, errs *node) {
+// isEnvelope reports whether n is a response or a request of the protocol. One that
+// does not name its protocol, as examples often do, has errors with the protocol's codes,
+// and no result beside them.
+func (m *Migration) isEnvelope(n *node) bool {
+	if p, ok := n.get("protocol"); ok && isForrst(m.from[p.start:p.end]) {
+		return true
+	}
+	errs, ok := n.get("errors")
+	if r, has := n.get("result"); !ok || has && !isNull(m.from[r.start:r.end]) {
+		return false
+	}
+	return len(errs.items) > 0 && !slices.ContainsFunc(errs.items, func(e node) bool { return !m.hasCode(&e) })
+}
+
+// code is what the protocol's codes look like.
+var code = regexp.MustCompile(`^"[A-Z][A-Z0-9_]*"$`)
+
+// hasCode reports whether n is an object with a code of the protocol.
+func (m *Migration) hasCode(n *node) bool {
+	c, ok := n.get("code")
+	return ok && code.Match(m.from[c.start:c.end])
+}
+
+// data looks through business data, of which only envelopes that name their
+// protocol are rewritten.
+func (m *Migration) data(n *node) {
+	if p, ok := n.get("protocol"); ok && isForrst(m.from[p.start:p.end]) {
+		m.envelope(n)
+		return
+	}
+	if flag, ok := n.get("retryable"); ok {
+		m.kept(flag.start)
+	}
+	for i := range n.members {
+		m.data(&n.members[i].value)
+	}
+	for i := range n.items {
+		m.data(&n.items[i])
+	}
+}
+
+// envelope rewrites one message. A response without the boolean is left as it is,
+// however it is laid out; so are requests, and what is in neither errors nor
+// extensions.
+func (m *Migration) envelope(n *node) {
+	for i := range n.members {
+		switch name, v := n.members[i].name, &n.members[i].value; {
+		case name == "errors":
+		case dataOf[name] || name == "extensions":
+			m.keep(v)
+		default:
+			m.walk(v, false)
+		}
+	}
+	errs, ok := n.get("errors")
+	if !ok || len(errs.items) == 0 {
+		return
+	}
 	list := make([]Error, 0, len(errs.items))
 	flagged := false
 	for i := range errs.items {
@@ -137,6 +192,9 @@ func (m *Migration) envelope(n, errs *node) {
 		var e Error
 		if code, ok := item.get("code"); ok {
 			_ = json.Unmarshal(m.from[code.start:code.end], &e.Code)
+		}
+		for k := range item.members {
+			m.keep(&item.members[k].value)
 		}
 		if d, ok := item.get("details"); ok {
 			e.Details = json.RawMessage(m.from[d.start:d.end])
@@ -146,13 +204,26 @@ func (m *Migration) envelope(n, errs *node) {
 				m.drop(item)
 				flagged = true
 			} else {
-				m.left(flag.start, "retryable is no boolean: rewrite it by hand")
+				m.left(flag.start, KindJSON, "retryable is no boolean: rewrite it by hand")
 			}
 		}
 		list = append(list, e)
 	}
 	if flagged && !m.guided(n) { // an extension that is there ruled already
 		m.extend(n, errs, equivalent(list))
+	}
+}
+
+// keep notes each field of business data that bears the boolean's name.
+func (m *Migration) keep(n *node) {
+	if flag, ok := n.get("retryable"); ok {
+		m.kept(flag.start)
+	}
+	for i := range n.members {
+		m.keep(&n.members[i].value)
+	}
+	for i := range n.items {
+		m.keep(&n.items[i])
 	}
 }
 
@@ -216,7 +287,7 @@ func (m *Migration) drop(n *node) {
 			e.start, e.end = n.start+1, n.end-1
 		}
 		m.edits = append(m.edits, e)
-		m.Changes = append(m.Changes, Place{m.line(n.members[i].keyStart), "retryable removed"})
+		m.Changes = append(m.Changes, Place{m.line(n.members[i].keyStart), KindRemoved, "retryable removed"})
 		i = last
 	}
 }
@@ -253,7 +324,7 @@ func (m *Migration) extend(n, errs *node, r Retry) {
 		text += render([]Extension{r.Extension()}, indent, unit, multiline)
 	}
 	m.edits = append(m.edits, edit{start, end, m.newlines(text)})
-	m.Changes = append(m.Changes, Place{m.line(start), "retry extension added"})
+	m.Changes = append(m.Changes, Place{m.line(start), KindAdded, "retry extension added"})
 }
 
 // render writes v as JSON, over several lines or in one. These types always
@@ -287,8 +358,13 @@ func (m *Migration) indent(at int) (space string, own bool) {
 }
 
 // left records a place that a person must look at.
-func (m *Migration) left(at int, what string) {
-	m.Left = append(m.Left, Place{m.line(at), what})
+func (m *Migration) left(at int, kind Kind, what string) {
+	m.Left = append(m.Left, Place{m.line(at), kind, what})
+}
+
+// kept records a field of business data.
+func (m *Migration) kept(at int) {
+	m.Kept = append(m.Kept, Place{m.line(at), KindData, "retryable is business data: not touched"})
 }
 
 // line returns the number of the line that holds a byte, from 1.

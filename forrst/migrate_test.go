@@ -101,8 +101,8 @@ func TestMigrateMarkdown(t *testing.T) {
 	if bytes.Contains(m.Text, []byte("\"retryable\": true")) || !bytes.Contains(m.Text, []byte(forrst.URN)) || !bytes.HasSuffix(m.Text, []byte("\nEnd.\n")) {
 		t.Errorf("got\n%s", m.Text)
 	}
-	if len(m.Changes) != 2 || len(m.Left) != 2 || m.Left[0].Line != 3 {
-		t.Errorf("changes %v, left %v; want 2 and 2", m.Changes, m.Left)
+	if len(m.Changes) != 2 || len(m.Left) != 3 || m.Left[0].Line != 3 {
+		t.Errorf("changes %v, left %v; want 2 and 3", m.Changes, m.Left)
 	}
 }
 
