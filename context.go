@@ -15,6 +15,7 @@ type ctxKey uint8
 const (
 	keyMaxRetries ctxKey = iota
 	keyCorrelation
+	keyTrace
 )
 
 // WithMaxRetries sets the number of retries of the calls made under the

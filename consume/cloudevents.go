@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 )
 
@@ -114,6 +115,8 @@ func structured(e Event, body []byte) (Event, error) {
 		Subject         string          `json:"subject"`
 		PartitionKey    string          `json:"partitionkey"`
 		Time            time.Time       `json:"time"`
+		Traceparent     string          `json:"traceparent"`
+		Tracestate      string          `json:"tracestate"`
 		DataContentType string          `json:"datacontenttype"`
 		Data            json.RawMessage `json:"data"`
 		DataBase64      *string         `json:"data_base64"`
@@ -122,6 +125,7 @@ func structured(e Event, body []byte) (Event, error) {
 		return e, errors.New("the event is not JSON of the right form")
 	}
 	e.ID, e.Source, e.Type, e.Subject, e.Key, e.Time = in.ID, in.Source, in.Type, in.Subject, in.PartitionKey, in.Time
+	e.trace = forbear.ParseTraceContext(in.Traceparent, in.Tracestate)
 	if err := check(in.SpecVersion, &e); err != nil {
 		return e, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/deadletter"
 )
 
@@ -26,6 +27,20 @@ type Event struct {
 	// Redrive says that the event comes back from the dead-letter queue, on
 	// purpose: see [Consumer.Redrive].
 	Redrive bool
+
+	trace forbear.TraceContext // of a structured event, beside its headers
+}
+
+// TraceContext returns the place in a trace that the event came from: that of its
+// headers traceparent and tracestate, or of the CloudEvents attributes of these names;
+// the zero value when it has none. The context of a [Handler] carries it.
+func (e *Event) TraceContext() forbear.TraceContext {
+	for _, prefix := range [...]string{"", HTTP.Prefix, Kafka.Prefix, AMQP.Prefix} {
+		if t := forbear.ParseTraceContext(header(e.Headers, prefix+"traceparent"), header(e.Headers, prefix+"tracestate")); t != (forbear.TraceContext{}) {
+			return t
+		}
+	}
+	return e.trace
 }
 
 // Handler processes an event.

@@ -167,10 +167,16 @@ func (r *run) postpone(ctx context.Context, d forbear.Decision, f forbear.Failur
 	return r.give(ctx, away, why, nil)
 }
 
-// named is ctx with the names under which the event is logged.
+// named is ctx with the trace of the event and the names under which it is logged.
 func (r *run) named(ctx context.Context) context.Context {
+	t := forbear.TraceContextFrom(ctx)
+	if t == (forbear.TraceContext{}) {
+		if t = r.e.TraceContext(); t != (forbear.TraceContext{}) {
+			ctx = forbear.WithTraceContext(ctx, t)
+		}
+	}
 	if forbear.CorrelationID(ctx) == "" {
-		ctx = forbear.WithCorrelationID(ctx, cmp.Or(r.e.CorrelationID, r.e.ID))
+		ctx = forbear.WithCorrelationID(ctx, cmp.Or(r.e.CorrelationID, t.TraceID(), r.e.ID))
 	}
 	return ctx
 }

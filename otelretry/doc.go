@@ -3,15 +3,20 @@
 //	o, err := otelretry.New()
 //	payments, err := forbear.New("payments", policy,
 //		forbear.WithObserver(o.Observer()), forbear.WithCorrelation(otelretry.TraceID))
-//	client := &http.Client{Transport: httpretry.NewTransport(
-//		otelretry.NewTransport(http.DefaultTransport), payments)}
+//	client := &http.Client{Transport: otelretry.NewCallTransport(httpretry.NewTransport(
+//		otelretry.NewTransport(http.DefaultTransport), payments))}
 //
 // The metrics bear the names that promretry has, so that dashboards and alerts
-// fit both. Each attempt over HTTP is a client span of its own, by the semantic
-// conventions: a retry carries http.request.resend_count. The transport goes
-// below httpretry's, so that it sees attempts rather than calls. For operations
-// that are not HTTP there is [Traced]. The wait before a retry and the end of a
-// failed call are events of the span around the call.
+// fit both. A call is a span, by [NewCallTransport], and each attempt over HTTP a client
+// span below it, by [NewTransport] and the semantic conventions: a retry carries
+// http.request.resend_count. One transport goes above httpretry's and the other below.
+// For operations that are not HTTP there is [Do], or [Traced] for the attempts alone.
+// The wait before a retry and the end of a failed call are events of the span around
+// the attempts.
+//
+// A trace goes on where no connection leads: [Carry] hands it to a message that is
+// submitted, which takes it through the outbox to the receiver, and [Handled] continues
+// the one of an event that package consume handles, whatever broker it came through.
 //
 // No query string, credential, header, body or text of an error becomes part of
 // a span or a label.

@@ -1,6 +1,7 @@
 package otelretry
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -108,8 +109,10 @@ func NewTransport(next http.RoundTripper, opts ...TraceOption) http.RoundTripper
 
 // CloseIdleConnections closes those of the transport below: http.Client asks its
 // outermost transport for it.
-func (t *transport) CloseIdleConnections() {
-	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+func (t *transport) CloseIdleConnections() { closeIdle(t.next) }
+
+func closeIdle(next http.RoundTripper) {
+	if c, ok := next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
@@ -121,17 +124,27 @@ var methods = map[string]bool{
 	"OPTIONS": true, "TRACE": true, "PATCH": true,
 }
 
+// nameOf returns what a span of a request is named after, and its method as an
+// attribute.
+func nameOf(method string) (name, attr string) {
+	method = cmp.Or(method, http.MethodGet)
+	if !methods[method] {
+		return "HTTP", "_OTHER"
+	}
+	return method, method
+}
+
 // RoundTrip implements [http.RoundTripper]. The span's resend count comes from the
 // context that httpretry gives each retry.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	name, method := req.Method, req.Method
-	if name == "" {
-		name, method = http.MethodGet, http.MethodGet
+	name, method := nameOf(req.Method)
+	ctx := req.Context()
+	// Without a span around it, as in a queue's delivery, the request itself may say
+	// whose trace it belongs to.
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = t.propagator.Extract(ctx, propagation.HeaderCarrier(req.Header))
 	}
-	if !methods[method] {
-		name, method = "HTTP", "_OTHER"
-	}
-	ctx, span := t.tracer.Start(req.Context(), name,
+	ctx, span := t.tracer.Start(ctx, name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(requestAttributes(req, method)...))
 	defer span.End()
 	// A RoundTripper must not change its request, so the headers are a copy.
@@ -163,8 +176,17 @@ func errorType(resp *http.Response, f forbear.Failure) string {
 }
 
 // requestAttributes follows the semantic conventions for HTTP client spans.
-// url.full is without user, query and fragment.
 func requestAttributes(req *http.Request, method string) []attribute.KeyValue {
+	attrs := callAttributes(req, method)
+	if n, _ := forbear.AttemptFrom(req.Context()); n > 1 {
+		attrs = append(attrs, attribute.Int("http.request.resend_count", n-1))
+	}
+	return attrs
+}
+
+// callAttributes are those that do not depend on the attempt. url.full is without
+// user, query and fragment.
+func callAttributes(req *http.Request, method string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{
 		attribute.String("http.request.method", method),
 		attribute.String("server.address", req.URL.Hostname()),
@@ -172,9 +194,6 @@ func requestAttributes(req *http.Request, method string) []attribute.KeyValue {
 	}
 	if port := portOf(req.URL); port > 0 {
 		attrs = append(attrs, attribute.Int("server.port", port))
-	}
-	if n, _ := forbear.AttemptFrom(req.Context()); n > 1 {
-		attrs = append(attrs, attribute.Int("http.request.resend_count", n-1))
 	}
 	return attrs
 }
@@ -210,14 +229,7 @@ func Traced(name string, op func(context.Context) error, opts ...TraceOption) fu
 			span.SetAttributes(attribute.String("forbear.dependency", dependency))
 		}
 		err := op(ctx)
-		if err != nil {
-			f, _ := forbear.ClassifyNet(err)
-			if f.Type == "" {
-				f.Type = "_OTHER"
-			}
-			span.SetStatus(codes.Error, "")
-			span.SetAttributes(attribute.String("error.type", f.Type))
-		}
+		end(span, err)
 		return err
 	}
 }

@@ -11,7 +11,8 @@ import (
 // Outbox inserts a message into forbear's outbox table within an application's
 // own transaction: it is delivered if that transaction commits, and never
 // existed otherwise. The table is in the application's database, PostgreSQL or
-// SQLite; placeholder is "$" or "?" accordingly. It returns the message's id.
+// SQLite; placeholder is "$" or "?" accordingly. It returns the message's id. The
+// message takes the trace context of ctx along: see [Message.Trace].
 //
 // Without Go, the statement is, for one endpoint:
 //
@@ -20,9 +21,10 @@ import (
 //
 // All columns: message_id, endpoint and body, which are required; type, source,
 // subject, order_key, idempotency_key, correlation_id, content_type; headers, a
-// JSON array of {"name","value"}; not_before, in microseconds since 1970. A
+// JSON array of {"name","value"}, traceparent among them; not_before, in microseconds since 1970. A
 // message_id names one message at each endpoint: see [ErrConflict].
 func Outbox(ctx context.Context, tx *sql.Tx, placeholder string, m Message) (id string, err error) {
+	m.Trace(ctx)
 	if err := m.check(); err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/textproto"
@@ -22,7 +23,7 @@ func (m *Message) Prepare(now time.Time) error {
 		m.ID = NewID("msg")
 	}
 	if m.CorrelationID == "" {
-		m.CorrelationID = deadletter.Clip(m.ID, 128) // an id that is too long is one fault, not two
+		m.CorrelationID = cmp.Or(m.traceContext().TraceID(), deadletter.Clip(m.ID, 128)) // an id that is too long is one fault, not two
 	}
 	m.Created = now
 	return m.check()
@@ -93,12 +94,15 @@ var ownHeaders = map[string]bool{
 	"Idempotency-Key": true, "Content-Type": true, "User-Agent": true,
 }
 
+// maxHeaders bounds the header lines of a message or an endpoint.
+const maxHeaders = 64
+
 // checkHeaders refuses headers that would be refused by a receiver, start a line
 // of their own, or replace forbear's.
 func checkHeaders(headers []Header) error {
 	var errs []error
-	if len(headers) > 64 {
-		errs = append(errs, fmt.Errorf("%w headers: %d lines, at most 64", ErrInvalid, len(headers)))
+	if len(headers) > maxHeaders {
+		errs = append(errs, fmt.Errorf("%w headers: %d lines, at most %d", ErrInvalid, len(headers), maxHeaders))
 	}
 	for _, h := range headers {
 		switch name := textproto.CanonicalMIMEHeaderKey(h.Name); {

@@ -91,7 +91,7 @@ func (b *broker) produce(t *testing.T, rec *kgo.Record) {
 
 func (b *broker) Publish(t *testing.T, id, key, body string) {
 	rec := &kgo.Record{Key: []byte(key), Value: []byte(body)}
-	for _, h := range [][2]string{{"ce_specversion", "1.0"}, {"ce_id", id}, {"ce_source", "/conform"}, {"ce_type", "test"}, {"x-a", "1"}} {
+	for _, h := range [][2]string{{"ce_specversion", "1.0"}, {"ce_id", id}, {"ce_source", "/conform"}, {"ce_type", "test"}, {"x-a", "1"}, {"traceparent", conform.Traceparent}} {
 		rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: h[0], Value: []byte(h[1])})
 	}
 	b.produce(t, rec)

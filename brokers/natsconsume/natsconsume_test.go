@@ -89,7 +89,7 @@ func (b *broker) publish(t *testing.T, msg *nats.Msg) {
 
 func (b *broker) Publish(t *testing.T, id, key, body string) {
 	msg := nats.NewMsg("orders.created")
-	for name, v := range map[string]string{"ce-specversion": "1.0", "ce-id": id, "ce-source": "/conform", "ce-type": "test", "ce-partitionkey": key, "x-a": "1"} {
+	for name, v := range map[string]string{"ce-specversion": "1.0", "ce-id": id, "ce-source": "/conform", "ce-type": "test", "ce-partitionkey": key, "x-a": "1", "traceparent": conform.Traceparent} {
 		msg.Header[name] = []string{v}
 	}
 	msg.Data = []byte(body)

@@ -66,7 +66,7 @@ func (q *queue) publish(t *testing.T, p amqp.Publishing) {
 
 func (q *queue) Publish(t *testing.T, id, key, body string) {
 	q.publish(t, amqp.Publishing{Body: []byte(body), Headers: amqp.Table{
-		"cloudEvents:specversion": "1.0", "cloudEvents:id": id, "cloudEvents:source": "/conform", "cloudEvents:type": "test", "cloudEvents:partitionkey": key, "x-a": "1",
+		"cloudEvents:specversion": "1.0", "cloudEvents:id": id, "cloudEvents:source": "/conform", "cloudEvents:type": "test", "cloudEvents:partitionkey": key, "x-a": "1", "traceparent": conform.Traceparent,
 	}})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 
 	"github.com/forbear-go/forbear"
+	"github.com/forbear-go/forbear/brokers/internal/conform"
 	"github.com/forbear-go/forbear/brokers/watermillconsume"
 	"github.com/forbear-go/forbear/budget"
 	"github.com/forbear-go/forbear/consume"
@@ -82,7 +83,9 @@ func newWorld(t *testing.T, o watermillconsume.Options, h message.HandlerFunc) *
 
 func (w *world) send(t *testing.T, id string) {
 	t.Helper()
-	if err := w.ps.Publish("in", message.NewMessage(id, []byte("body "+id))); err != nil {
+	msg := message.NewMessage(id, []byte("body "+id))
+	msg.Metadata.Set("traceparent", conform.Traceparent)
+	if err := w.ps.Publish("in", msg); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -105,6 +108,9 @@ func TestOnceAndRetried(t *testing.T) {
 	w := newWorld(t, options(&letters{}), func(msg *message.Message) ([]*message.Message, error) {
 		if n := runs.Add(1); consume.Attempt(msg.Context()) != int(n) && n < 3 {
 			t.Errorf("run %d is attempt %d", n, consume.Attempt(msg.Context()))
+		}
+		if got := forbear.TraceContextFrom(msg.Context()).Parent(); got != conform.Traceparent {
+			t.Errorf("the handler's trace is %q, want the publisher's", got)
 		}
 		if runs.Load() < 3 {
 			return nil, busy()

@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/forbear-go/forbear/internal/traceparent"
 )
 
 // maxID bounds a correlation id, in bytes.
@@ -71,18 +72,7 @@ func ID(header []string) string {
 
 // Trace returns the id of the trace that a request belongs to, by W3C Trace
 // Context, or "".
-func Trace(h http.Header) string {
-	id := ID(h["Traceparent"])
-	if id == "" {
-		return ""
-	}
-	parts := strings.Split(id, "-")
-	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" ||
-		strings.Trim(parts[1], "0123456789abcdef") != "" {
-		return ""
-	}
-	return parts[1]
-}
+func Trace(h http.Header) string { return traceparent.ID(only(h["Traceparent"])) }
 
 // only returns the value of a header that is there once, or "". Of several, none
 // is the caller's: something in between has added its own.

@@ -22,6 +22,7 @@ func (d *Dispatcher) Accept(ctx context.Context, msgs ...webhook.Message) ([]web
 	ordered := map[string]bool{}
 	for i := range msgs {
 		m := &msgs[i]
+		m.Trace(ctx)
 		if err := admit(m); err != nil {
 			return nil, err
 		}

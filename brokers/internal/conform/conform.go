@@ -22,7 +22,7 @@ type Broker interface {
 	// Run runs the adapter until ctx ends.
 	Run(ctx context.Context, to *consume.Consumer) error
 	// Publish sends a CloudEvent of that id and partition key. Its source and
-	// type are "/conform" and "test", and it has a header x-a.
+	// type are "/conform" and "test", and it has the headers x-a and [Traceparent].
 	Publish(t *testing.T, id, key, body string)
 	// PublishRaw sends what says that it is a structured CloudEvent.
 	PublishRaw(t *testing.T, body string)
@@ -36,6 +36,9 @@ type Broker interface {
 	// Delete deletes the queue, stream or topic with all that it holds.
 	Delete(t *testing.T)
 }
+
+// Traceparent is that of each published event.
+const Traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // Run runs the suite, each test on a new broker. It takes minutes, since
 // brokers take their time to redeliver: nothing here bounds how fast they
@@ -63,9 +66,12 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 }
 
 // The sender may publish an event twice, and an adapter must not make that
-// two effects. Attributes and data arrive as they were sent.
+// two effects. Attributes, data and the trace arrive as they were sent.
 func eachEventOnce(t *testing.T, b Broker) {
-	k := newKit(t, b, func(_ context.Context, e consume.Event, _ int) error {
+	k := newKit(t, b, func(ctx context.Context, e consume.Event, _ int) error {
+		if got := forbear.TraceContextFrom(ctx).Parent(); got != Traceparent {
+			t.Errorf("the handler's trace is %q, want the publisher's", got)
+		}
 		if e.Source != "/conform" || e.Type != "test" || string(e.Data) != "body "+e.ID || e.Key == "" {
 			t.Errorf("got %+v", e)
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/webhook"
 )
 
@@ -60,7 +61,8 @@ func (s *Service) postMessage(r *http.Request) (int, any, error) {
 		m.Body = n.Base64
 		m.ContentType = cmp.Or(m.ContentType, "application/octet-stream")
 	}
-	a, err := s.Dispatcher.Accept(r.Context(), m)
+	ctx := forbear.WithTraceContext(r.Context(), forbear.ParseTraceContext(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")))
+	a, err := s.Dispatcher.Accept(ctx, m)
 	if err != nil {
 		return 0, nil, err
 	}
