@@ -15,6 +15,7 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/httpretry"
+	"github.com/forbear-go/forbear/internal/inbound"
 	"github.com/forbear-go/forbear/internal/layer"
 )
 
@@ -178,7 +179,12 @@ func errorType(resp *http.Response, f forbear.Failure) string {
 // requestAttributes follows the semantic conventions for HTTP client spans.
 func requestAttributes(req *http.Request, method string) []attribute.KeyValue {
 	attrs := callAttributes(req, method)
-	if n, _ := forbear.AttemptFrom(req.Context()); n > 1 {
+	ctx := req.Context()
+	own := req.Header[httpretry.HeaderAttempt]
+	if _, ok := forbear.AttemptFrom(ctx); !ok && own != nil { // a delivery out of a queue says it in its header alone
+		ctx = inbound.Retry(ctx, "", http.Header{httpretry.HeaderAttempt: own})
+	}
+	if n, _ := forbear.AttemptFrom(ctx); n > 1 {
 		attrs = append(attrs, attribute.Int("http.request.resend_count", n-1))
 	}
 	return attrs
