@@ -125,7 +125,7 @@ func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure
 		Reason: reason, ErrorType: f.Type, Description: deadletter.Redact(description, deadletter.MaxDescription),
 		Policy: policy, Attempts: p.Attempts, MaxAttempts: policy.MaxRetries + 1, Postponed: p.Postponed,
 		EnqueuedAt: cmp.Or(e.Time, now), DeadAt: now, State: deadletter.Dead,
-		TraceID: deadletter.TraceID(e.Headers, e.CorrelationID),
+		TraceID: cmp.Or(e.TraceContext().TraceID(), deadletter.TraceID(e.Headers, e.CorrelationID)),
 	}
 	switch {
 	case p.Cause != nil:

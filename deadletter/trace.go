@@ -24,5 +24,5 @@ func TraceID(headers []Header, correlation string) string {
 	if id := inbound.Trace(http.Header{"Traceparent": values}); id != "" {
 		return id
 	}
-	return inbound.Trace(http.Header{"Traceparent": {"00-" + correlation + "-0-0"}})
+	return inbound.Trace(http.Header{"Traceparent": {"00-" + correlation + "-0000000000000001-00"}})
 }
