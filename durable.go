@@ -212,7 +212,8 @@ func (c *DurableCall) Succeed(ctx context.Context, took time.Duration, now time.
 // timeout: work of kind Event and Webhook always, other work when the policy sets one.
 // A panic of op is an error that is final. The decision's reason is ReasonSuccess when
 // the call is over; the error is op's. Durable work whose ctx ended is released: it may
-// ask again.
+// ask again. So is durable work of which op could do nothing, since another dependency's
+// breaker was open: the decision says when to ask again, and no attempt is used up.
 func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (Decision, error) {
 	began := time.Now()
 	err := c.attempt(ctx, began, op)
@@ -225,6 +226,9 @@ func (c *DurableCall) Try(ctx context.Context, op func(context.Context) error) (
 	if f.Class == ClassCanceled && c.r.policy.Kind.Durable() {
 		c.Release()
 		return Decision{Reason: ReasonCanceled, Class: f.Class}, err
+	}
+	if d := c.refusedElsewhere(ctx, err, &f, now); d.Retry {
+		return d, err
 	}
 	c.Facts.ExhaustedBelow = ExhaustedBelow(err)
 	return c.Fail(ctx, f, now.Sub(began), now), err

@@ -97,9 +97,11 @@ func (r *Retryer) withdraw(permit breaker.Permit) {
 	}
 }
 
-// record lets the earnings, the health gate and the breaker count a failed attempt.
+// record lets the earnings, the health gate and the breaker count a failed attempt,
+// unless another dependency has failed.
 func (r *Retryer) record(permit breaker.Permit, f *Failure, now time.Time) {
 	o, counts := f.Outcome()
+	counts = counts && r.elsewhere(f.Err) == nil
 	if r.earned != nil && counts {
 		r.earned.ended(o, now)
 	}

@@ -97,7 +97,7 @@ func (r *run) do(ctx context.Context) Decision {
 		case d.Retry && inPlace < r.c.InPlace && left >= 0 && slots.Wait(ctx, d.Wait, nil):
 			inPlace++
 			continue
-		case d.Reason.Momentary() && slots.In(ctx) && r.stay(ctx, d.Reason, left, earned):
+		case !d.Retry && d.Reason.Momentary() && slots.In(ctx) && r.stay(ctx, d.Reason, left, earned):
 			if d.Reason == forbear.ReasonBreakerOpen {
 				began = time.Now() // it was not the event that took the time
 			}
@@ -127,8 +127,8 @@ func (r *run) attempt(ctx context.Context) (forbear.Decision, error) {
 	ctx = context.WithValue(r.named(ctx), attemptKey{}, attemptInfo{r.call.Attempts + 1, r.rec.Fence})
 	began := time.Now()
 	d, err := r.call.Try(ctx, func(ctx context.Context) error { return r.c.handle(ctx, *r.e) })
-	if err == nil || d.Reason == forbear.ReasonCanceled {
-		return d, err
+	if err == nil || d.Reason == forbear.ReasonCanceled || d.Retry && d.Reason.Momentary() {
+		return d, err // a success, or no attempt
 	}
 	c := deadletter.CauseOf(forbear.Failure{Class: d.Class, Type: r.call.Last, Err: err})
 	a, now := c.Failed(), time.Now()
@@ -144,6 +144,8 @@ func (r *run) after(ctx context.Context, d forbear.Decision, err error, wait tim
 		return r.done(ctx)
 	case d.Reason == forbear.ReasonCanceled:
 		return r.give(ctx, 0, "canceled", err)
+	case d.Retry && d.Reason.Momentary(): // by another dependency, see [forbear.DurableCall.Try]
+		return r.give(ctx, wait, d.Reason.String(), err)
 	case d.Retry:
 		return r.give(ctx, wait, f.Type, err)
 	case d.Reason.Momentary():

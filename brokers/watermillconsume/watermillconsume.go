@@ -7,7 +7,9 @@
 // [Options.Hold], and then given back to the broker with an error, to which
 // the router responds with a Nack. How soon the event then comes again is up
 // to the broker; if that is too early, it waits again. In the meantime it
-// occupies one of the subscriber's handlers. The adapters of this module
+// occupies one of the subscriber's handlers, which most subscribers have one of for
+// each partition or subscription: with many transient failures, subscribe more often, or
+// wait less (InPlace, Hold). The adapters of this module
 // that speak to a broker themselves do not have this limit.
 package watermillconsume
 
