@@ -31,7 +31,13 @@ func Handler(store Store, opts Options, next http.Handler) (http.Handler, error)
 	if next == nil {
 		return nil, errors.New("idempotency: no handler")
 	}
-	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters}, room: newRoom()}, nil
+	return &handler{Options: opts, store: store, next: next, names: storable(opts.KeepHeaders), flights: flights{limit: opts.MaxWaiters, store: wakerOf(store)}, room: newRoom()}, nil
+}
+
+// wakerOf returns the store as a [Waker], or nil.
+func wakerOf(s Store) Waker {
+	w, _ := s.(Waker)
+	return w
 }
 
 // handler is the middleware. It is immutable but for its flights, and safe for
@@ -42,6 +48,7 @@ type handler struct {
 	next    http.Handler
 	names   map[string]bool
 	flights flights
+	usual   usual // how long operations take
 	room    *room // for the large bodies that are being read
 }
 
@@ -133,7 +140,6 @@ func (x *keyedRequest) refuse(p refusal, why Result) {
 
 // serve claims, waits for another's run where there is one, and runs.
 func (x *keyedRequest) serve(c Claim) {
-	h := x.h
 	start := time.Now()
 	for {
 		v, err := x.claim(c)
@@ -149,14 +155,22 @@ func (x *keyedRequest) serve(c Claim) {
 			x.respond(v)
 			return
 		}
-		left := h.Wait - time.Since(start)
-		again := left > 0 && x.wait(c, v, left)
-		x.waited = time.Since(start)
-		if !again {
-			x.refuse(busy(v.LeaseLeft), Busy)
+		if !x.again(c, v, start) {
 			return
 		}
 	}
+}
+
+// again waits for the run that v found, as long as its operation usually takes since
+// start, and reports whether to claim again. Otherwise the request is refused.
+func (x *keyedRequest) again(c Claim, v Verdict, start time.Time) bool {
+	left := x.h.patience(c.Operation) - time.Since(start)
+	again := left > 0 && x.wait(c, v, left)
+	x.waited = time.Since(start)
+	if !again {
+		x.refuse(busy(x.h.retryAfter(c.Operation, x.waited, v.LeaseLeft)), Busy)
+	}
+	return again
 }
 
 // claim asks the store, whether or not the client is still there: its request
@@ -206,7 +220,7 @@ func (x *keyedRequest) respond(v Verdict) {
 	case Unknown:
 		x.refuse(unknownOutcome, OutcomeHeld)
 	case InProgress:
-		x.refuse(busy(v.LeaseLeft), Busy)
+		x.refuse(busy(x.h.retryAfter(v.Record.Operation, x.waited, v.LeaseLeft)), Busy)
 	default:
 		x.storeFailed(fmt.Errorf("store gave no verdict: outcome %d", v.Outcome))
 	}

@@ -63,14 +63,10 @@ func notReplayable(a *Response) refusal {
 	return p
 }
 
-// maxRetryAfter bounds the advice for a run under way: it may well end before
-// its lease.
-const maxRetryAfter = 5 * time.Second
-
-// busy advises to come back after wait, within a second and maxRetryAfter.
+// busy advises to come back after wait.
 func busy(wait time.Duration) refusal {
 	return refuse("in-progress", "Still in progress", http.StatusConflict,
-		"an earlier attempt with this key is still running: try again with the same key").after(max(time.Second, min(wait, maxRetryAfter)))
+		"an earlier attempt with this key is still running: try again with the same key").after(wait)
 }
 
 // correlation returns the id under which a request is logged: the one that what

@@ -30,9 +30,14 @@ func (x *keyedRequest) run(c Claim, rec Record) {
 		}
 		h.flights.landed(c.ID)
 	}()
+	began := time.Now()
 	h.next.ServeHTTP(out, x.request(u))
+	took := time.Since(began)
 	returned = true
 	beat.stop()
+	if out.WriteHeader(200); x.disposition(u, out.status) == Keep {
+		h.usual.took(c.Operation, took)
+	}
 	x.finish(u, out)
 }
 
@@ -47,7 +52,6 @@ func (x *keyedRequest) disposition(u *run, status int) Disposition {
 // finish ends the claim as the response demands, and sends it.
 func (x *keyedRequest) finish(u *run, out *recorder) {
 	h := x.h
-	out.WriteHeader(200)
 	if out.lost || out.opened {
 		x.afterOpen(u, out)
 		return
@@ -161,11 +165,13 @@ func (x *keyedRequest) transact(c Claim) {
 		v, err := h.store.(Transactor).Transact(ctx, c, func(ctx context.Context, tx *sql.Tx, rec Record) (*Response, error) {
 			u = &run{Context: ctx, token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
 			out = newRecorder(x.w, -1, false)
+			began := time.Now()
 			h.next.ServeHTTP(out, x.request(u))
 			out.WriteHeader(200)
 			if x.disposition(u, out.status) != Keep {
 				return nil, errRollback
 			}
+			h.usual.took(c.Operation, time.Since(began))
 			a := out.stored(h.names, "")
 			if int64(len(a.Body)) > h.MaxResponse {
 				a.Body, a.Tombstone = nil, Oversize
@@ -193,11 +199,8 @@ func (x *keyedRequest) transact(c Claim) {
 			x.respond(v)
 			return
 		}
-		left := h.Wait - time.Since(start)
-		again := left > 0 && x.wait(c, v, left)
-		x.waited = time.Since(start)
-		if !again {
-			x.refuse(busy(time.Second), Busy)
+		v.LeaseLeft = longestWait // no lease says how long a transaction takes
+		if !x.again(c, v, start) {
 			return
 		}
 	}

@@ -173,6 +173,17 @@ type Store interface {
 	Sweep(ctx context.Context, limit int) (int, error)
 }
 
+// Waker is a store that hears of the ends of other processes' runs. Duplicates that
+// wait are woken by it; polling remains the truth, so that it need not be reliable.
+type Waker interface {
+	Store
+	// Wakes calls wake with the [ID]'s Key of each record that has ended anywhere, and
+	// with "" when it begins to listen, or any may have ended unheard. It goes on
+	// until ctx ends, or returns at once where there is nothing to listen to. wake is
+	// quick, and safe for concurrent use.
+	Wakes(ctx context.Context, wake func(key string))
+}
+
 // Against is the state machine: what becomes of old, the record at hand or nil,
 // when c is put to it at now. The record returned is to be stored when the
 // outcome is Acquired, or Unknown.

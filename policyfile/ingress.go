@@ -23,7 +23,7 @@ type Ingress struct {
 	// (R-6).
 	Retention time.Duration `json:"retention,omitzero"`
 	// Wait is how long a duplicate waits for the response to the first
-	// request. Default 5 s.
+	// request. Default: as long as such requests usually take.
 	Wait time.Duration `json:"wait,omitzero"`
 	// Timeout bounds a response of the service, body included. Default 30
 	// s.

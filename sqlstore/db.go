@@ -24,8 +24,9 @@ type DB struct {
 	ops     chan *op
 	ordered chan *op // those that decide about the order of keys
 	cipher  Cipher
-	listen  func(ctx context.Context, channel string, wake func()) error
+	listen  func(ctx context.Context, channel string, wake func(payload string)) error
 	notify  notifier
+	endings endings // of idempotency records
 
 	mu     sync.RWMutex
 	closed bool
@@ -43,10 +44,10 @@ func WithClock(now func() time.Time) Option { return func(db *DB) { db.now = now
 func WithCipher(c Cipher) Option { return func(db *DB) { db.cipher = c } }
 
 // WithListener lets the database hear of other processes' work. listen
-// subscribes to a PostgreSQL channel on a connection of its own and calls wake
-// for each notification until ctx or the connection ends; it is called again
-// then.
-func WithListener(listen func(ctx context.Context, channel string, wake func()) error) Option {
+// subscribes to a PostgreSQL channel on a connection of its own, calls wake once
+// with "" when it has subscribed, and then with the payload of each notification
+// until ctx or the connection ends; it is called again then.
+func WithListener(listen func(ctx context.Context, channel string, wake func(payload string)) error) Option {
 	return func(db *DB) { db.listen = listen }
 }
 

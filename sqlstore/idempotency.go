@@ -238,7 +238,9 @@ func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idemp
 	if err != nil {
 		return err
 	}
-	return i.update(ctx, k, setCompleted, a.Status, header, body, a.Tombstone, after(0), after(retention))
+	err = i.update(ctx, k, setCompleted, a.Status, header, body, a.Tombstone, after(0), after(retention))
+	i.db.ended(k.ID, err)
+	return err
 }
 
 // sealResponse makes the columns of a stored response.
@@ -256,10 +258,14 @@ func (db *DB) sealResponse(a idempotency.Response) (header string, body []byte, 
 
 // Release implements idempotency.Store.
 func (i *Idempotency) Release(ctx context.Context, k idempotency.Token) error {
-	return i.update(ctx, k, recordReleased+`, note = ''`)
+	err := i.update(ctx, k, recordReleased+`, note = ''`)
+	i.db.ended(k.ID, err)
+	return err
 }
 
 // Hold implements idempotency.Store.
 func (i *Idempotency) Hold(ctx context.Context, k idempotency.Token, why string) error {
-	return i.update(ctx, k, recordHeld+`, note = ?`, why)
+	err := i.update(ctx, k, recordHeld+`, note = ?`, why)
+	i.db.ended(k.ID, err)
+	return err
 }

@@ -140,7 +140,11 @@ func (x *Transactions) Transact(ctx context.Context, c idempotency.Claim, run fu
 		}
 	}
 	committed = true
-	return v, x.ended(txn.Commit(), false)
+	err = x.ended(txn.Commit(), false)
+	if v.Outcome == idempotency.Acquired {
+		x.db.ended(c.ID, err)
+	}
+	return v, err
 }
 
 // ended says ErrLeaseOver where the database ended the transaction for that. The

@@ -54,11 +54,16 @@ func (db *DB) sendNotify() {
 
 // Wakes implements webhook.Waker.
 func (w *Webhooks) Wakes(ctx context.Context, wake func()) {
-	if w.db.listen == nil {
+	w.db.follow(ctx, channel, func(string) { wake() })
+}
+
+// follow listens to a channel until ctx ends, on one connection after the other.
+func (db *DB) follow(ctx context.Context, channel string, wake func(payload string)) {
+	if db.listen == nil {
 		return
 	}
 	for ctx.Err() == nil {
-		_ = w.db.listen(ctx, channel, wake) // the connection may drop
+		_ = db.listen(ctx, channel, wake) // the connection may drop
 		wait.Sleep(ctx, listenPause)
 	}
 }

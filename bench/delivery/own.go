@@ -37,7 +37,7 @@ func openStore(ctx context.Context, name string) (*store, error) {
 		pool.SetMaxOpenConns(16)
 		pool.SetMaxIdleConns(8)
 		s.pools = []*sql.DB{pool}
-		s.DB = sqlstore.Postgres(pool, sqlstore.WithListener(func(ctx context.Context, channel string, wake func()) error {
+		s.DB = sqlstore.Postgres(pool, sqlstore.WithListener(func(ctx context.Context, channel string, wake func(payload string)) error {
 			return listen(ctx, name, channel, wake)
 		}))
 	} else {
@@ -64,7 +64,7 @@ func openStore(ctx context.Context, name string) (*store, error) {
 	return s, nil
 }
 
-func listen(ctx context.Context, name, channel string, wake func()) error {
+func listen(ctx context.Context, name, channel string, wake func(payload string)) error {
 	conn, err := pgx.Connect(ctx, name)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func listen(ctx context.Context, name, channel string, wake func()) error {
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return err
 	}
-	for wake(); ; wake() {
+	for wake(""); ; wake("") {
 		if _, err := conn.WaitForNotification(ctx); err != nil {
 			return err
 		}

@@ -39,6 +39,7 @@ func TestSQLiteIdempotency(t *testing.T) {
 func TestPostgreSQLIdempotency(t *testing.T) {
 	server := pgtest.Start(t)
 	storetest.RunIdempotency(t, func(t *testing.T) idempotency.Store {
-		return open(t, server.Database(t)).Idempotency()
+		url := server.Database(t)
+		return openListening(t, url, sqlstore.WithListener(listenTo(url))).Idempotency()
 	})
 }

@@ -158,13 +158,15 @@ func openPostgres(ctx context.Context, name string, opts []sqlstore.Option) (*DB
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("database %s cannot be reached: %w", redact(name), err), pool.Close())
 	}
-	listen := func(ctx context.Context, channel string, wake func()) error { return listen(ctx, cfg, channel, wake) }
+	listen := func(ctx context.Context, channel string, wake func(string)) error {
+		return listen(ctx, cfg, channel, wake)
+	}
 	opts = append([]sqlstore.Option{sqlstore.WithListener(listen)}, opts...)
 	return &DB{DB: sqlstore.Postgres(pool, opts...), pools: []*sql.DB{pool}}, nil
 }
 
 // listen waits for notifications on a connection of its own.
-func listen(ctx context.Context, cfg *pgx.ConnConfig, channel string, wake func()) error {
+func listen(ctx context.Context, cfg *pgx.ConnConfig, channel string, wake func(payload string)) error {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return err
@@ -173,11 +175,12 @@ func listen(ctx context.Context, cfg *pgx.ConnConfig, channel string, wake func(
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
 		return err
 	}
-	wake() // for what happened before
+	wake("") // for what happened before
 	for {
-		if _, err := conn.WaitForNotification(ctx); err != nil {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
 			return err
 		}
-		wake()
+		wake(n.Payload)
 	}
 }
