@@ -3,10 +3,14 @@ package serve
 import (
 	"cmp"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -22,9 +26,11 @@ import (
 type ingress struct {
 	records  lateStore
 	requests *prometheus.CounterVec
+	spool    string // the file of backlog, by its flag; "" is none
 
 	mu      sync.Mutex
-	run     context.Context //nolint:containedctx // of serve: for what a reload starts
+	backlog *idempotency.Backlog // of all routes, across reloads; see kept
+	run     context.Context      //nolint:containedctx // of serve: for what a reload starts
 	cancel  context.CancelFunc
 	own     *database.DB // opened here, where nothing is delivered
 	sweeper sync.WaitGroup
@@ -33,6 +39,28 @@ type ingress struct {
 // lateStore is filled in after the routes are built, which comes before the
 // database is opened, and before the first request.
 type lateStore struct{ idempotency.Store }
+
+// Wakes implements idempotency.Waker, as the store does that it was filled in with.
+func (l *lateStore) Wakes(ctx context.Context, wake func(key string)) {
+	if w, ok := l.Store.(idempotency.Waker); ok {
+		w.Wakes(ctx, wake)
+	}
+}
+
+// register registers the flag of the routes with keys.
+func (in *ingress) register(f *flag.FlagSet) {
+	f.StringVar(&in.spool, "idempotency-spool", "", "a `file` for outcomes of requests with keys, while their database is down: what is in it outlives a crash")
+}
+
+// kept returns the one backlog.
+func (in *ingress) kept(log *slog.Logger) *idempotency.Backlog {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.backlog == nil {
+		in.backlog = &idempotency.Backlog{Store: &in.records, Logger: log}
+	}
+	return in.backlog
+}
 
 // startIngress opens the records when a route needs them, now or after a
 // reload, until ctx ends.
@@ -64,11 +92,38 @@ func (s *server) openRecords(file *policyfile.File) error {
 		in.own = db
 	}
 	in.records.Store = db.Idempotency()
+	if err := s.openSpool(); err != nil {
+		own := in.own
+		if in.records.Store, in.own = nil, nil; own != nil {
+			err = errors.Join(err, own.Close())
+		}
+		return err
+	}
 	in.sweeper.Go(func() { idempotency.RunSweeper(in.run, in.records.Store, s.log) })
 	return nil
 }
 
-// stop ends the sweeper and closes what was opened here. A process that another one
+// openSpool opens the file of the backlog, where there is to be one, under the
+// database's cipher. s.ingress.mu is held.
+func (s *server) openSpool() error {
+	in := &s.ingress
+	if in.spool == "" || in.backlog == nil {
+		return nil
+	}
+	c, err := database.Cipher(s.delivery.keyFile)
+	if err == nil {
+		err = in.backlog.Spool(idempotency.SpoolOptions{Path: in.spool, Cipher: c})
+	}
+	if err != nil {
+		return fmt.Errorf("--idempotency-spool: %w", err)
+	}
+	return nil
+}
+
+// flushTime bounds what the end of the process waits for a database that is down.
+const flushTime = 3 * time.Second
+
+// stop ends the sweeper, writes what the backlog has kept, and closes what was opened here. A process that another one
 // has replaced has no other end to wait for.
 func (in *ingress) stop() error {
 	in.mu.Lock()
@@ -77,6 +132,11 @@ func (in *ingress) stop() error {
 	}
 	in.mu.Unlock()
 	in.sweeper.Wait()
+	if in.backlog != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+		defer cancel()
+		in.backlog.Close(ctx)
+	}
 	if in.own == nil {
 		return nil
 	}
@@ -99,7 +159,7 @@ func (s *server) ingressOf(file *policyfile.File, r policyfile.Route) (*gateway.
 		Store: &s.ingress.records, Timeout: in.Timeout,
 		Options: idempotency.Options{
 			Scope: scope, Optional: in.Optional, Retention: in.Retention, Wait: in.Wait, MaxRequest: int64(in.MaxRequest), MaxResponse: int64(in.MaxResponse),
-			Rerun: in.Rerunnable, Logger: s.log, Observe: s.countKeyed(r.Dependency),
+			Rerun: in.Rerunnable, Backlog: s.ingress.kept(s.log), Logger: s.log, Observe: s.countKeyed(r.Dependency),
 		},
 	}, nil
 }
@@ -142,7 +202,10 @@ func (s *server) countKeyed(dependency string) func(idempotency.Event) {
 		in.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "idempotency_requests_total", Help: "Requests to routes with idempotency keys, by what became of them.",
 		}, []string{"dependency", "result"})
-		s.watch.registry.MustRegister(in.requests)
+		backlog := in.kept(s.log)
+		s.watch.registry.MustRegister(in.requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "idempotency_outcomes_waiting", Help: "Outcomes of requests with idempotency keys that wait in this process for their database.",
+		}, func() float64 { return float64(backlog.Stats().Waiting) }))
 	}
 	return func(e idempotency.Event) { in.requests.WithLabelValues(dependency, string(e.Result)).Inc() }
 }

@@ -102,6 +102,7 @@ forbear serve --allow-target 127.0.0.0/8
 		f.StringVar(&s.path, "config", "", "the policy `file`; without one, a sample is served")
 		s.listen.register(f)
 		s.delivery.register(f)
+		s.ingress.register(f)
 		format := f.String("log-format", "text", "the `format` of the log: text or json")
 		s.admin.register(f)
 		s.fleet.register(f)
