@@ -8,5 +8,6 @@
 // adapter fetches, asks, and writes the decision back to its broker: it
 // acknowledges what is done or dead-lettered, and brings everything else
 // back when it is due. All adapters that do this themselves pass one
-// conformance suite.
+// conformance suite. Those of NATS, Kafka and RabbitMQ also publish dead letters
+// to a topic of their broker: see Topic of consume.Options.
 package brokers

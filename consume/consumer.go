@@ -21,6 +21,11 @@ type Options struct {
 	Store idempotency.Store
 	DLQ   DeadLetters
 	Queue string // of the dead letters; default the group
+	// Topic gets each letter once DLQ has it, for those who watch a topic or a
+	// queue of a broker; the adapters in module brokers have one. An event is over
+	// when both have taken it: while Topic fails, the event comes again, without its
+	// handler. Topic may then get a letter more than once. Nil: none.
+	Topic DeadLetters
 	// Retryer decides about retries, with one budget and one breaker for the
 	// dependency that the handler works on. Its kind is Event; its limits are
 	// R-2's and R-3's.
@@ -62,8 +67,9 @@ const MinWindow = 7 * 24 * time.Hour
 // endTimeout bounds each write of an event's end: it goes on after ctx ends,
 // and a shutdown must not wait for ever.
 const (
-	endTimeout = 2 * time.Second
-	minLease   = 100 * time.Millisecond
+	endTimeout   = 2 * time.Second
+	topicTimeout = 5 * time.Second // a broker confirms what its disks have
+	minLease     = 100 * time.Millisecond
 )
 
 // Consumer processes events. Make it with [New]. It is safe for concurrent use.

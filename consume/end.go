@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/forbear-go/forbear"
@@ -137,14 +138,31 @@ func (c *Consumer) letter(e *Event, p progress, reason string, f forbear.Failure
 	return l
 }
 
-// deadLetter writes the letter, and reports it only then.
+// deadLetter writes the letter, to the store first, which takes it once however often
+// the topic fails, and reports it only then.
 func (c *Consumer) deadLetter(ctx context.Context, e *Event, l deadletter.Letter, why forbear.Reason) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if err := c.DLQ.Put(limited, l); err != nil {
 		return err
 	}
-	c.redriven(limited, e, deadletter.RedriveDead)
+	if err := c.publish(ctx, l); err != nil {
+		return err
+	}
+	c.redriven(ctx, e, deadletter.RedriveDead)
 	c.Retryer.DeadLettered(ctx, c.Queue, why)
+	return nil
+}
+
+// publish gives the topic its copy of a letter.
+func (c *Consumer) publish(ctx context.Context, l deadletter.Letter) error {
+	if c.Topic == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), topicTimeout)
+	defer cancel()
+	if err := c.Topic.Put(ctx, l); err != nil {
+		return fmt.Errorf("dead-letter topic: %w", err)
+	}
 	return nil
 }

@@ -1,0 +1,58 @@
+package kafkaconsume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Letters produces dead letters to a topic: it is a [consume.Options.Topic]. Make it
+// with [NewLetters]. It is safe for concurrent use.
+type Letters struct {
+	client *kgo.Client
+	topic  string
+}
+
+// NewLetters returns a topic of dead letters. The client is the caller's to close; one
+// that does not wait for all in-sync replicas is refused. A record has the partition
+// key of its event.
+func NewLetters(client *kgo.Client, topic string) (*Letters, error) {
+	if client == nil || topic == "" {
+		return nil, errors.New("kafkaconsume: a topic of dead letters needs a client and a name")
+	}
+	if acks := client.OptValue(kgo.RequiredAcks); acks != kgo.AllISRAcks() {
+		return nil, errors.New("kafkaconsume: the client of dead letters does not wait for all in-sync replicas: leave out kgo.RequiredAcks")
+	}
+	return &Letters{client, topic}, nil
+}
+
+// Put produces the event of a letter as it came, with headers that say why (see
+// [consume.Binding.Original]), and returns once the brokers have it. When ctx ends
+// first the record may still arrive.
+func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
+	headers, body := consume.Kafka.Original(x)
+	rec := &kgo.Record{Topic: l.topic, Value: body}
+	if x.PartitionKey != "" {
+		rec.Key = []byte(x.PartitionKey)
+	}
+	for _, h := range headers {
+		rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})
+	}
+	done := make(chan error, 1)
+	l.client.Produce(ctx, rec, func(_ *kgo.Record, err error) { done <- err })
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done(): // the client holds on to what is on its way
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("kafkaconsume: dead letter not produced to %s: %w", l.topic, err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package natsconsume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/textproto"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+// Letters publishes dead letters to a subject of a stream: it is a
+// [consume.Options.Topic]. Make it with [NewLetters]. It is safe for concurrent use.
+type Letters struct {
+	js      jetstream.JetStream
+	subject string
+}
+
+// NewLetters returns a topic of dead letters. A stream has to take the subject; what
+// that keeps is as durable as its storage and its replicas. The id of each message,
+// Nats-Msg-Id, makes the stream drop a repeated one within its duplicate window.
+func NewLetters(js jetstream.JetStream, subject string) (*Letters, error) {
+	if js == nil || subject == "" {
+		return nil, errors.New("natsconsume: a topic of dead letters needs a JetStream context and a subject")
+	}
+	return &Letters{js, subject}, nil
+}
+
+// Put publishes the event of a letter as it came, with headers that say why (see
+// [consume.Binding.Original]), and returns once the stream has stored it.
+func (l *Letters) Put(ctx context.Context, x deadletter.Letter) error {
+	msg := nats.NewMsg(l.subject)
+	headers, body := consume.NATS.Original(x)
+	for _, h := range headers {
+		if textproto.CanonicalMIMEHeaderKey(h.Name) != jetstream.MsgIDHeader {
+			msg.Header[h.Name] = append(msg.Header[h.Name], h.Value)
+		}
+	}
+	msg.Header.Set(jetstream.MsgIDHeader, consume.PublishID(x))
+	msg.Data = body
+	if _, err := l.js.PublishMsg(ctx, msg); err != nil {
+		return fmt.Errorf("natsconsume: dead letter not published to %s: %w", l.subject, err)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package natsconsume_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/forbear-go/forbear/brokers/internal/conform"
+	"github.com/forbear-go/forbear/brokers/natsconsume"
+	"github.com/forbear-go/forbear/deadletter"
+)
+
+func TestLetters(t *testing.T) {
+	b := open(t)
+	topic, err := natsconsume.NewLetters(b.js, "dead.orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cons jetstream.Consumer
+	declare := func(t *testing.T) {
+		stream, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "DEAD", Subjects: []string{"dead.>"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cons, err = stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "d", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conform.Topic(t, b, topic, "ce-", declare, func(t *testing.T) conform.Message {
+		msg, err := cons.Next(jetstream.FetchMaxWait(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := conform.Message{Headers: map[string]string{}, Body: string(msg.Data())}
+		for name, values := range msg.Headers() {
+			m.Headers[name] = values[0]
+		}
+		return m
+	})
+
+	// A letter whose confirmation was lost is published again, and is there once; an
+	// event that dies again after a redrive is there twice.
+	l := deadletter.Letter{ID: "l1", EventID: "e1", LastAttempt: time.Unix(1, 0), Payload: []byte("again")}
+	for range 2 {
+		if err := topic.Put(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.LastAttempt = time.Unix(2, 0)
+	if err := topic.Put(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := b.js.Stream(t.Context(), "DEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := stream.Info(t.Context())
+	if err != nil || info.State.Msgs != 2+2 {
+		t.Errorf("%d messages, want 2 and 2 more; %v", info.State.Msgs, err)
+	}
+}
