@@ -23,6 +23,7 @@ type DB struct {
 	slots   slots // of reads
 	ops     chan *op
 	ordered chan *op // those that decide about the order of keys
+	records records
 	cipher  Cipher
 	listen  func(ctx context.Context, channel string, wake func(payload string)) error
 	notify  notifier

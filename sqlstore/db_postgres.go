@@ -37,6 +37,7 @@ func (postgres) connections(ctx context.Context, pool *sql.DB) (n int, err error
 func (postgres) start(db *DB, write *sql.DB) {
 	// Other processes listen.
 	db.notify.send = db.sendNotify
+	db.records.open(db)
 	db.ordered = make(chan *op, maxGroup)
 	db.startWriter(write, db.ordered)
 	for range postgresWriters {

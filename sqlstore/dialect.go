@@ -55,6 +55,13 @@ type dialect interface {
 	// the writers take their locks. t ends with f.
 	single(ctx context.Context, db *DB, f func(t *tx) error) error
 
+	// claimOne claims a record and completeOne ends a claim with a response,
+	// together with others where that saves round trips.
+	claimOne(ctx context.Context, db *DB, c idempotency.Claim) (idempotency.Verdict, error)
+	completeOne(ctx context.Context, db *DB, c completion) error
+	// refused reports whether an error says that a statement was rolled back.
+	refused(err error) bool
+
 	// lockKeys waits for locks, and holds them until the transaction ends.
 	lockKeys(t *tx, k keyLocks) error
 	// tryLock reports whether a lock was free, and holds it then until the

@@ -58,7 +58,7 @@ func single[T any](ctx context.Context, db *DB, f func(*tx) (T, error)) (result 
 
 // Claim implements idempotency.Store.
 func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Verdict, error) {
-	return single(ctx, i.db, func(t *tx) (idempotency.Verdict, error) { return t.claimRecord(c) })
+	return i.db.d.claimOne(ctx, i.db, c)
 }
 
 // A record is claimed, renewed and ended by statements that each compare and
@@ -113,8 +113,16 @@ func (t *tx) claimRecord(c idempotency.Claim) (v idempotency.Verdict, err error)
 	return v, own(errUnsteady)
 }
 
-// insertClaim is the one statement of a claim that is granted. Its condition is
-// that of idempotency.Claim.Against.
+// claimConflict is what becomes of a record that is there, if the claim is
+// granted: the condition is that of idempotency.Claim.Against. Its arguments are
+// four times the present.
+const claimConflict = `ON CONFLICT (scope, hash) DO UPDATE SET fingerprint = EXCLUDED.fingerprint, operation = EXCLUDED.operation, ` + recordStarted + `, rerun = EXCLUDED.rerun, owner = EXCLUDED.owner,
+			fence = r.fence + 1, attempt = CASE WHEN ` + rowExpired + ` THEN 1 ELSE r.attempt + 1 END, lease = EXCLUDED.lease,
+			created = CASE WHEN ` + rowExpired + ` THEN EXCLUDED.created ELSE r.created END, completed = NULL, expires = EXCLUDED.expires,
+			status = NULL, header = NULL, body = NULL, tombstone = '', note = ''
+		WHERE ` + rowExpired + ` OR r.fingerprint = EXCLUDED.fingerprint AND (r.` + recordReleased + ` OR r.` + recordStarted + ` AND r.lease <= {t} AND r.rerun = 1 AND EXCLUDED.rerun = 1)`
+
+// insertClaim is the one statement of a claim that is granted.
 func (t *tx) insertClaim(c idempotency.Claim) (rec idempotency.Record, granted bool, err error) {
 	// SMALLINT takes no boolean.
 	rerun := 0
@@ -128,12 +136,7 @@ func (t *tx) insertClaim(c idempotency.Claim) (rec idempotency.Record, granted b
 	granted, err = t.row([]any{&rec.Fence, &rec.Attempt, &lease, &created, &expires},
 		`INSERT INTO forbear_idempotency AS r (scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, expires)
 		VALUES (?, ?, ?, ?, `+string(keyStarted)+`, ?, ?, 1, 1, {t}, {t}, {t})
-		ON CONFLICT (scope, hash) DO UPDATE SET fingerprint = EXCLUDED.fingerprint, operation = EXCLUDED.operation, `+recordStarted+`, rerun = EXCLUDED.rerun, owner = EXCLUDED.owner,
-			fence = r.fence + 1, attempt = CASE WHEN `+rowExpired+` THEN 1 ELSE r.attempt + 1 END, lease = EXCLUDED.lease,
-			created = CASE WHEN `+rowExpired+` THEN EXCLUDED.created ELSE r.created END, completed = NULL, expires = EXCLUDED.expires,
-			status = NULL, header = NULL, body = NULL, tombstone = '', note = ''
-		WHERE `+rowExpired+` OR r.fingerprint = EXCLUDED.fingerprint AND (r.`+recordReleased+` OR r.`+recordStarted+` AND r.lease <= {t} AND r.rerun = 1 AND EXCLUDED.rerun = 1)
-		RETURNING fence, attempt, lease, created, expires`,
+		`+claimConflict+` RETURNING fence, attempt, lease, created, expires`,
 		c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, rerun, c.Owner, after(c.Lease), after(0), after(c.Lease+c.Retention),
 		after(0), after(0), after(0), after(0))
 	rec.LeaseEnd, rec.Created, rec.Expires = at(lease), at(created), at(expires)
@@ -238,7 +241,10 @@ func (i *Idempotency) Complete(ctx context.Context, k idempotency.Token, a idemp
 	if err != nil {
 		return err
 	}
-	err = i.update(ctx, k, setCompleted, a.Status, header, body, a.Tombstone, after(0), after(retention))
+	err = i.db.d.completeOne(ctx, i.db, completion{
+		Scope: k.ID.Scope, Hash: k.ID.Key, Owner: k.Owner, Fence: k.Fence,
+		Status: a.Status, Header: header, Body: body, Tombstone: a.Tombstone, Retention: retention.Microseconds(),
+	})
 	i.db.ended(k.ID, err)
 	return err
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"time"
@@ -55,11 +54,8 @@ func (postgres) tryLockRecord(t *tx, id idempotency.ID, lease time.Duration) (ok
 // transaction that does nothing: idle_in_transaction_session_timeout.
 const idleInTransaction = "25P03"
 
-// endedIdle goes by the code, which each driver's error has.
-func (postgres) endedIdle(err error) bool {
-	var coded interface{ SQLState() string }
-	return errors.As(err, &coded) && coded.SQLState() == idleInTransaction
-}
+// endedIdle goes by the code.
+func (postgres) endedIdle(err error) bool { return sqlState(err) == idleInTransaction }
 
 // lockSchema waits: the process that migrates will be done in a while, and the
 // others find their schema up to date.

@@ -56,9 +56,9 @@ func (s *servers) contenders(ctx context.Context, o options) ([]*contender, erro
 		{name: "Fiber, memory, fresh key", against: bareHandler, open: s.fiber(false, true)},
 		{name: "Fiber, memory, replay", against: bareHandler, open: s.fiber(false, false)},
 		{name: fiberFresh, against: bareHandler, open: s.fiber(true, true)},
-		{name: "**forbear**, Redis, fresh key", against: fiberFresh, limit: 0.6, open: keyed(s.onRedis, true)},
+		{name: "**forbear**, Redis, fresh key", against: fiberFresh, limit: 0.6, open: keyed(s.redis.store, true)},
 		{name: fiberReplay, against: bareHandler, open: s.fiber(true, false)},
-		{name: "**forbear**, Redis, replay", against: fiberReplay, open: keyed(s.onRedis, false)},
+		{name: "**forbear**, Redis, replay", against: fiberReplay, open: keyed(s.redis.store, false)},
 		{name: "**forbear**, SQLite, fresh key", against: bareHandler, open: keyed(onSQLite, true)},
 		{name: "**forbear**, SQLite, replay", against: bareHandler, open: keyed(onSQLite, false)},
 		{name: "**forbear**, PostgreSQL, fresh key", against: bareHandler, open: keyed(onPostgres, true)},
@@ -67,6 +67,10 @@ func (s *servers) contenders(ctx context.Context, o options) ([]*contender, erro
 		{name: "**forbear** pairs, SQLite", against: "bare pairs, SQLite", limit: 0.7, open: sqlite.pairs()},
 		{name: "bare pairs, PostgreSQL", open: pg.barePairs()},
 		{name: "**forbear** pairs, PostgreSQL", against: "bare pairs, PostgreSQL", limit: 0.7, open: pg.pairs()},
+		{name: "**forbear** events, memory", open: events(memory)},
+		{name: "**forbear** events, SQLite", against: "bare pairs, SQLite", open: events(onSQLite)},
+		{name: "**forbear** events, PostgreSQL", against: "bare pairs, PostgreSQL", open: events(onPostgres)},
+		{name: "**forbear** events, Redis that syncs each write", open: events(s.synced.store)},
 	}
 	if o.only == "" {
 		return all, nil
@@ -127,7 +131,7 @@ func keyed(open func() (idempotency.Store, *client, error), fresh bool) func(con
 	}
 }
 
-func (s *servers) onRedis() (idempotency.Store, *client, error) {
+func (s server) store() (idempotency.Store, *client, error) {
 	c, err := s.client()
 	if err != nil {
 		return nil, nil, err
@@ -143,7 +147,7 @@ func (s *servers) fiber(onRedis, fresh bool) func(context.Context, int) (work, e
 		var c *client
 		if onRedis {
 			var err error
-			if c, err = s.client(); err != nil {
+			if c, err = s.redis.client(); err != nil {
 				return work{}, err
 			}
 			config.Storage = fiberredis.NewFromConnection(c)

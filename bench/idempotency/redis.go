@@ -18,8 +18,8 @@ type client struct {
 }
 
 // client connects to an emptied server.
-func (s *servers) client() (*client, error) {
-	c := &client{Client: redis.NewClient(&redis.Options{Addr: s.redisAddr, ContextTimeoutEnabled: true, MaxRetries: -1})}
+func (s server) client() (*client, error) {
+	c := &client{Client: redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true, MaxRetries: -1})}
 	c.AddHook(hook{c})
 	return c, c.FlushAll(context.Background()).Err()
 }

@@ -1,0 +1,179 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/forbear-go/forbear/idempotency"
+)
+
+// claimOne puts a claim into the batch that goes next.
+func (postgres) claimOne(ctx context.Context, db *DB, c idempotency.Claim) (idempotency.Verdict, error) {
+	if !whole(c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, c.Owner) {
+		return single(ctx, db, func(t *tx) (idempotency.Verdict, error) { return t.claimRecord(c) })
+	}
+	return ask(ctx, &db.records.claims, c, 0)
+}
+
+// completeOne puts a completion into the batch that goes next.
+func (postgres) completeOne(ctx context.Context, db *DB, c completion) (err error) {
+	if !whole(c.Scope, c.Hash, c.Owner, c.Header, c.Tombstone) {
+		_, err = single(ctx, db, func(t *tx) (struct{}, error) { return t.completeRecord(c) })
+		return err
+	}
+	_, err = ask(ctx, &db.records.completions, c, len(c.Header)+len(c.Body))
+	return err
+}
+
+// refused goes by the code, which errors of the server have and those of the
+// network have not.
+func (postgres) refused(err error) bool { return sqlState(err) != "" }
+
+// A row that someone else holds must not hold up a whole batch: it is refused
+// soon, and done one by one.
+const batchPatience = `p AS MATERIALIZED (SELECT set_config('lock_timeout', '100ms', true))`
+
+// claimRow is the JSON of one claim.
+type claimRow struct {
+	Scope       string `json:"s"`
+	Hash        string `json:"h"`
+	Fingerprint string `json:"f"`
+	Operation   string `json:"o"`
+	Rerun       int    `json:"r"`
+	Owner       string `json:"w"`
+	Lease       int64  `json:"l"` // in microseconds, as Expires
+	Expires     int64  `json:"e"`
+}
+
+// claimRecords grants what can be granted in one statement, the one of
+// insertClaim, and reads in another why the rest is not.
+func (t *tx) claimRecords(batch []*pending[idempotency.Claim, idempotency.Verdict]) (left []*pending[idempotency.Claim, idempotency.Verdict], err error) {
+	first := make(map[idempotency.ID]*pending[idempotency.Claim, idempotency.Verdict], len(batch))
+	rows := make([]claimRow, 0, len(batch))
+	for _, p := range batch {
+		c := p.arg
+		if first[c.ID] != nil {
+			continue // a duplicate: the first one has it
+		}
+		first[c.ID] = p
+		row := claimRow{c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, 0, c.Owner, c.Lease.Microseconds(), (c.Lease + c.Retention).Microseconds()}
+		if c.Rerun {
+			row.Rerun = 1
+		}
+		rows = append(rows, row)
+	}
+	granted := make(map[*pending[idempotency.Claim, idempotency.Verdict]]idempotency.Verdict, len(rows))
+	err = t.each(func(r *sql.Rows) error {
+		var id idempotency.ID
+		var fence, lease, created, expires int64
+		var attempt int
+		if err := r.Scan(&id.Scope, &id.Key, &fence, &attempt, &lease, &created, &expires); err != nil {
+			return err
+		}
+		p := first[id]
+		c := p.arg
+		granted[p] = idempotency.Verdict{Outcome: idempotency.Acquired, LeaseLeft: c.Lease, Record: idempotency.Record{
+			ID: c.ID, Fingerprint: c.Fingerprint, Operation: c.Operation, State: idempotency.Started, Rerun: c.Rerun, Owner: c.Owner,
+			Fence: fence, Attempt: attempt, LeaseEnd: at(lease), Created: at(created), Expires: at(expires),
+		}}
+		return nil
+	}, `WITH `+batchPatience+`, x AS MATERIALIZED (SELECT x.* FROM p, json_to_recordset(?::json) AS x(s text, h text, f text, o text, r smallint, w text, l bigint, e bigint) ORDER BY s, h)
+		INSERT INTO forbear_idempotency AS r (scope, hash, fingerprint, operation, state, rerun, owner, fence, attempt, lease, created, expires)
+		SELECT s, h, f, o, `+string(keyStarted)+`, x.r, w, 1, 1, {now} + l, {now}, {now} + e FROM x `+claimConflict+`
+		RETURNING scope, hash, fence, attempt, lease, created, expires`,
+		asJSON{rows}, after(0), after(0), after(0), after(0), after(0), after(0), after(0))
+	if err != nil {
+		return batch, err
+	}
+	for _, p := range batch {
+		if v, ok := granted[p]; ok {
+			p.end(v, nil)
+		} else {
+			left = append(left, p)
+		}
+	}
+	if len(left) == 0 {
+		return nil, nil
+	}
+	return t.judgeClaims(left)
+}
+
+// judgeClaims ends the claims that are not granted by what the records say. Those
+// that have to be written, or asked again, are left.
+func (t *tx) judgeClaims(batch []*pending[idempotency.Claim, idempotency.Verdict]) (left []*pending[idempotency.Claim, idempotency.Verdict], err error) {
+	var keys []ordering
+	known := map[idempotency.ID]*idempotency.Record{}
+	for _, p := range batch {
+		if _, ok := known[p.arg.ID]; !ok {
+			known[p.arg.ID] = nil
+			keys = append(keys, ordering{p.arg.ID.Scope, p.arg.ID.Key})
+		}
+	}
+	var us int64
+	err = t.each(func(r *sql.Rows) error {
+		rec, err := t.db.scanWhole(r, &us)
+		known[rec.ID] = &rec
+		return err
+	}, `SELECT `+recordColumns+`, body, {now} FROM forbear_idempotency WHERE (scope, hash) IN (SELECT x.e, x.k FROM {keys})`, after(0), asJSON{keys})
+	if err != nil {
+		return batch, err
+	}
+	for _, p := range batch {
+		rec := known[p.arg.ID]
+		if rec == nil { // swept in between
+			left = append(left, p)
+			continue
+		}
+		next, outcome := p.arg.Against(rec, at(us))
+		if outcome == idempotency.Acquired || outcome == idempotency.Unknown && rec.State != idempotency.Held {
+			left = append(left, p)
+			continue
+		}
+		p.end(idempotency.Verdict{Outcome: outcome, Record: next, LeaseLeft: max(next.LeaseEnd.Sub(at(us)), 0)}, nil)
+	}
+	return left, nil
+}
+
+// completeRecords writes the completions whose claims still hold.
+func (t *tx) completeRecords(batch []*pending[completion, struct{}]) ([]*pending[completion, struct{}], error) {
+	rows := make([]completion, len(batch))
+	for i, p := range batch {
+		rows[i] = p.arg
+		rows[i].N = i
+	}
+	written := make([]bool, len(batch))
+	err := t.each(func(r *sql.Rows) error {
+		n, err := one[int](r)
+		if err == nil {
+			written[n] = true
+		}
+		return err
+	}, `WITH `+batchPatience+`, x AS MATERIALIZED (SELECT x.* FROM p, json_to_recordset(?::json)
+			AS x(n int, s text, h text, w text, f bigint, status int, header text, body text, tombstone text, e bigint) ORDER BY s, h)
+		UPDATE forbear_idempotency r SET `+recordCompleted+`, note = '', status = x.status, header = x.header, body = decode(COALESCE(x.body, ''), 'base64'),
+			tombstone = x.tombstone, completed = {now}, expires = {now} + x.e
+		FROM x WHERE r.scope = x.s AND r.hash = x.h AND r.owner = x.w AND (r.fence = x.f OR x.f = 0) AND r.`+recordTaken+` RETURNING x.n`,
+		asJSON{rows}, after(0), after(0))
+	if err != nil {
+		return batch, err
+	}
+	for i, p := range batch {
+		if written[i] {
+			p.end(struct{}{}, nil)
+		} else {
+			p.end(struct{}{}, own(idempotency.ErrFenced))
+		}
+	}
+	return nil, nil
+}
+
+// sqlState is the code of an error of the server's, which each driver has; ""
+// when it comes from elsewhere.
+func sqlState(err error) string {
+	var coded interface{ SQLState() string }
+	if errors.As(err, &coded) {
+		return coded.SQLState()
+	}
+	return ""
+}
