@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/internal/gather"
 )
 
 //go:embed idempotency/*.lua
@@ -47,7 +48,8 @@ func script(name string) *redis.Script { return redis.NewScript(source(name)) }
 
 // Idempotency keeps idempotency records on Redis 5 or later, or Valkey: it
 // implements idempotency.Store. A claim and its completion are one round trip
-// each, and all times are the server's.
+// each, or part of one that they share with others, and all times are the
+// server's.
 //
 // It is not for money. Redis responds before its replicas, and under
 // appendfsync everysec before its disk, have the record: a failover or a
@@ -63,6 +65,7 @@ type Idempotency struct {
 	durable bool
 	close   func() error
 	sweeps  cursors
+	runs    gather.Calls[run, *redis.Cmd]
 }
 
 // IdempotencyOptions say how records are kept. The zero value is good.
@@ -124,6 +127,7 @@ func NewIdempotency(ctx context.Context, client redis.UniversalClient, o Idempot
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	i := &Idempotency{client: client, opts: o, close: func() error { return nil }}
+	i.gather()
 	if err := i.inspect(ctx); err != nil {
 		return nil, fmt.Errorf("redisstore: %w", err)
 	}
@@ -155,8 +159,13 @@ func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (v idempot
 	if err := fits(c); err != nil {
 		return v, failed("claim", err)
 	}
-	got, err := claimScript.Run(ctx, i.client, []string{i.name(c.ID)},
-		c.Fingerprint, clip(c.Operation), c.Owner, micros(c.Lease), micros(c.Retention), bit(c.Rerun), idempotency.Abandoned).Slice()
+	cmd, err := i.runs.Ask(ctx, run{claimScript, i.name(c.ID), []any{
+		c.Fingerprint, clip(c.Operation), c.Owner, micros(c.Lease), micros(c.Retention), bit(c.Rerun), idempotency.Abandoned,
+	}}, 0)
+	if err != nil {
+		return v, failed("claim", err)
+	}
+	got, err := cmd.Slice()
 	if err == nil {
 		v, err = i.verdict(c, got)
 	}
@@ -166,7 +175,17 @@ func (i *Idempotency) Claim(ctx context.Context, c idempotency.Claim) (v idempot
 // end runs a script that needs the claim's fence, and turns its refusal into
 // ErrFenced. The comparison and the write are one step on the server.
 func (i *Idempotency) end(ctx context.Context, what string, s *redis.Script, t idempotency.Token, args ...any) error {
-	done, err := s.Run(ctx, i.client, []string{i.name(t.ID)}, append([]any{t.Owner, t.Fence}, args...)...).Int()
+	size := 0
+	for _, a := range args {
+		if b, ok := a.([]byte); ok {
+			size += len(b)
+		}
+	}
+	cmd, err := i.runs.Ask(ctx, run{s, i.name(t.ID), append([]any{t.Owner, t.Fence}, args...)}, size)
+	if err != nil {
+		return failed(what, err)
+	}
+	done, err := cmd.Int()
 	if err == nil && done != 1 {
 		err = idempotency.ErrFenced
 	}

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"time"
@@ -20,9 +19,14 @@ import (
 
 // records are the batches of one process.
 type records struct {
-	claims      gather.Batches[*pending[idempotency.Claim, idempotency.Verdict]]
-	completions gather.Batches[*pending[completion, struct{}]]
+	claims      gather.Calls[idempotency.Claim, idempotency.Verdict]
+	completions gather.Calls[completion, struct{}]
 }
+
+type (
+	claiming   = gather.Call[idempotency.Claim, idempotency.Verdict]
+	completing = gather.Call[completion, struct{}]
+)
 
 // Two batches of a kind are under way at most: while the server syncs one, it
 // works on the other.
@@ -34,39 +38,12 @@ const (
 // open prepares the batches of db.
 func (r *records) open(db *DB) {
 	r.claims.Width, r.claims.Max = recordWidth, maxGroup
-	r.claims.Do = func(batch []*pending[idempotency.Claim, idempotency.Verdict]) {
+	r.claims.Do = func(batch []*claiming) {
 		work(db, batch, (*tx).claimRecord, (*tx).claimRecords)
 	}
 	r.completions.Width, r.completions.Max, r.completions.Bytes = recordWidth, maxGroup, recordBytes
-	r.completions.Do = func(batch []*pending[completion, struct{}]) {
+	r.completions.Do = func(batch []*completing) {
 		work(db, batch, (*tx).completeRecord, (*tx).completeRecords)
-	}
-}
-
-// pending is a claim or a completion, A, on its way to a result.
-type pending[A, R any] struct {
-	ctx    context.Context //nolint:containedctx // the caller's, which may leave
-	arg    A
-	result R
-	done   chan error
-}
-
-// end tells the caller, if it is still there.
-func (p *pending[A, R]) end(result R, err error) {
-	p.result = result
-	p.done <- err // it has room
-}
-
-// ask adds arg to the next batch and waits for its result, or until ctx ends:
-// then it may still happen.
-func ask[A, R any](ctx context.Context, b *gather.Batches[*pending[A, R]], arg A, size int) (result R, err error) {
-	p := &pending[A, R]{ctx: ctx, arg: arg, done: make(chan error, 1)}
-	b.Add(p, size)
-	select {
-	case err := <-p.done:
-		return p.result, err
-	case <-ctx.Done():
-		return result, context.Cause(ctx)
 	}
 }
 
@@ -74,15 +51,10 @@ func ask[A, R any](ctx context.Context, b *gather.Batches[*pending[A, R]], arg A
 // done one by one: because they need more than one statement, or because the
 // statement of all was refused and rolled back, which one of them alone may have
 // to answer for.
-func work[A, R any](db *DB, batch []*pending[A, R], one func(*tx, A) (R, error), all func(*tx, []*pending[A, R]) ([]*pending[A, R], error)) {
-	var left []*pending[A, R]
-	for _, p := range batch {
-		if p.ctx.Err() == nil { // who has left before claims nothing
-			left = append(left, p)
-		}
-	}
-	alone := func(p *pending[A, R]) {
-		p.end(single(p.ctx, db, func(t *tx) (R, error) { return one(t, p.arg) }))
+func work[A, R any](db *DB, batch []*gather.Call[A, R], one func(*tx, A) (R, error), all func(*tx, []*gather.Call[A, R]) ([]*gather.Call[A, R], error)) {
+	left := gather.Present(batch) // who has left claims nothing
+	alone := func(c *gather.Call[A, R]) {
+		c.End(single(c.Ctx, db, func(t *tx) (R, error) { return one(t, c.Arg) }))
 	}
 	switch len(left) {
 	case 0:
@@ -91,7 +63,7 @@ func work[A, R any](db *DB, batch []*pending[A, R], one func(*tx, A) (R, error),
 		alone(left[0])
 		return
 	}
-	ctx, cancel := lasting(left)
+	ctx, cancel := gather.Lasting(left, groupTimeout)
 	defer cancel()
 	var err error
 	begun := false
@@ -105,33 +77,14 @@ func work[A, R any](db *DB, batch []*pending[A, R], one func(*tx, A) (R, error),
 			break
 		}
 	}
-	for _, p := range left {
+	for _, c := range left {
 		if err == nil || begun && db.d.refused(err) {
-			go alone(p)
+			go alone(c)
 		} else {
 			var none R
-			p.end(none, err)
+			c.End(none, err)
 		}
 	}
-}
-
-// lasting returns a context that ends when the last of the callers would leave,
-// and with groupTimeout.
-func lasting[A, R any](batch []*pending[A, R]) (context.Context, context.CancelFunc) {
-	end, latest := time.Now().Add(groupTimeout), time.Time{}
-	for _, p := range batch {
-		d, ok := p.ctx.Deadline()
-		if !ok {
-			d = end
-		}
-		if d.After(latest) {
-			latest = d
-		}
-	}
-	if latest.After(end) {
-		latest = end
-	}
-	return context.WithDeadline(context.Background(), latest)
 }
 
 // whole reports whether JSON carries texts as they are: what is no UTF-8 would

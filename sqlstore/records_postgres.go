@@ -13,7 +13,7 @@ func (postgres) claimOne(ctx context.Context, db *DB, c idempotency.Claim) (idem
 	if !whole(c.ID.Scope, c.ID.Key, c.Fingerprint, c.Operation, c.Owner) {
 		return single(ctx, db, func(t *tx) (idempotency.Verdict, error) { return t.claimRecord(c) })
 	}
-	return ask(ctx, &db.records.claims, c, 0)
+	return db.records.claims.Ask(ctx, c, 0)
 }
 
 // completeOne puts a completion into the batch that goes next.
@@ -22,7 +22,7 @@ func (postgres) completeOne(ctx context.Context, db *DB, c completion) (err erro
 		_, err = single(ctx, db, func(t *tx) (struct{}, error) { return t.completeRecord(c) })
 		return err
 	}
-	_, err = ask(ctx, &db.records.completions, c, len(c.Header)+len(c.Body))
+	_, err = db.records.completions.Ask(ctx, c, len(c.Header)+len(c.Body))
 	return err
 }
 
@@ -48,11 +48,11 @@ type claimRow struct {
 
 // claimRecords grants what can be granted in one statement, the one of
 // insertClaim, and reads in another why the rest is not.
-func (t *tx) claimRecords(batch []*pending[idempotency.Claim, idempotency.Verdict]) (left []*pending[idempotency.Claim, idempotency.Verdict], err error) {
-	first := make(map[idempotency.ID]*pending[idempotency.Claim, idempotency.Verdict], len(batch))
+func (t *tx) claimRecords(batch []*claiming) (left []*claiming, err error) {
+	first := make(map[idempotency.ID]*claiming, len(batch))
 	rows := make([]claimRow, 0, len(batch))
 	for _, p := range batch {
-		c := p.arg
+		c := p.Arg
 		if first[c.ID] != nil {
 			continue // a duplicate: the first one has it
 		}
@@ -63,7 +63,7 @@ func (t *tx) claimRecords(batch []*pending[idempotency.Claim, idempotency.Verdic
 		}
 		rows = append(rows, row)
 	}
-	granted := make(map[*pending[idempotency.Claim, idempotency.Verdict]]idempotency.Verdict, len(rows))
+	granted := make(map[*claiming]idempotency.Verdict, len(rows))
 	err = t.each(func(r *sql.Rows) error {
 		var id idempotency.ID
 		var fence, lease, created, expires int64
@@ -72,7 +72,7 @@ func (t *tx) claimRecords(batch []*pending[idempotency.Claim, idempotency.Verdic
 			return err
 		}
 		p := first[id]
-		c := p.arg
+		c := p.Arg
 		granted[p] = idempotency.Verdict{Outcome: idempotency.Acquired, LeaseLeft: c.Lease, Record: idempotency.Record{
 			ID: c.ID, Fingerprint: c.Fingerprint, Operation: c.Operation, State: idempotency.Started, Rerun: c.Rerun, Owner: c.Owner,
 			Fence: fence, Attempt: attempt, LeaseEnd: at(lease), Created: at(created), Expires: at(expires),
@@ -88,7 +88,7 @@ func (t *tx) claimRecords(batch []*pending[idempotency.Claim, idempotency.Verdic
 	}
 	for _, p := range batch {
 		if v, ok := granted[p]; ok {
-			p.end(v, nil)
+			p.End(v, nil)
 		} else {
 			left = append(left, p)
 		}
@@ -101,13 +101,13 @@ func (t *tx) claimRecords(batch []*pending[idempotency.Claim, idempotency.Verdic
 
 // judgeClaims ends the claims that are not granted by what the records say. Those
 // that have to be written, or asked again, are left.
-func (t *tx) judgeClaims(batch []*pending[idempotency.Claim, idempotency.Verdict]) (left []*pending[idempotency.Claim, idempotency.Verdict], err error) {
+func (t *tx) judgeClaims(batch []*claiming) (left []*claiming, err error) {
 	var keys []ordering
 	known := map[idempotency.ID]*idempotency.Record{}
 	for _, p := range batch {
-		if _, ok := known[p.arg.ID]; !ok {
-			known[p.arg.ID] = nil
-			keys = append(keys, ordering{p.arg.ID.Scope, p.arg.ID.Key})
+		if _, ok := known[p.Arg.ID]; !ok {
+			known[p.Arg.ID] = nil
+			keys = append(keys, ordering{p.Arg.ID.Scope, p.Arg.ID.Key})
 		}
 	}
 	var us int64
@@ -120,26 +120,26 @@ func (t *tx) judgeClaims(batch []*pending[idempotency.Claim, idempotency.Verdict
 		return batch, err
 	}
 	for _, p := range batch {
-		rec := known[p.arg.ID]
+		rec := known[p.Arg.ID]
 		if rec == nil { // swept in between
 			left = append(left, p)
 			continue
 		}
-		next, outcome := p.arg.Against(rec, at(us))
+		next, outcome := p.Arg.Against(rec, at(us))
 		if outcome == idempotency.Acquired || outcome == idempotency.Unknown && rec.State != idempotency.Held {
 			left = append(left, p)
 			continue
 		}
-		p.end(idempotency.Verdict{Outcome: outcome, Record: next, LeaseLeft: max(next.LeaseEnd.Sub(at(us)), 0)}, nil)
+		p.End(idempotency.Verdict{Outcome: outcome, Record: next, LeaseLeft: max(next.LeaseEnd.Sub(at(us)), 0)}, nil)
 	}
 	return left, nil
 }
 
 // completeRecords writes the completions whose claims still hold.
-func (t *tx) completeRecords(batch []*pending[completion, struct{}]) ([]*pending[completion, struct{}], error) {
+func (t *tx) completeRecords(batch []*completing) ([]*completing, error) {
 	rows := make([]completion, len(batch))
 	for i, p := range batch {
-		rows[i] = p.arg
+		rows[i] = p.Arg
 		rows[i].N = i
 	}
 	written := make([]bool, len(batch))
@@ -160,9 +160,9 @@ func (t *tx) completeRecords(batch []*pending[completion, struct{}]) ([]*pending
 	}
 	for i, p := range batch {
 		if written[i] {
-			p.end(struct{}{}, nil)
+			p.End(struct{}{}, nil)
 		} else {
-			p.end(struct{}{}, own(idempotency.ErrFenced))
+			p.End(struct{}{}, own(idempotency.ErrFenced))
 		}
 	}
 	return nil, nil
