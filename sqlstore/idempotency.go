@@ -262,9 +262,12 @@ func (db *DB) sealResponse(a idempotency.Response) (header string, body []byte, 
 	return header, body, err
 }
 
+// setReleased ends a claim without a result.
+const setReleased = recordReleased + `, note = ''`
+
 // Release implements idempotency.Store.
 func (i *Idempotency) Release(ctx context.Context, k idempotency.Token) error {
-	err := i.update(ctx, k, recordReleased+`, note = ''`)
+	err := i.update(ctx, k, setReleased)
 	i.db.ended(k.ID, err)
 	return err
 }

@@ -87,10 +87,14 @@ func (t *tx) claimRecords(batch []*claiming) (left []*claiming, err error) {
 		return batch, err
 	}
 	for _, p := range batch {
-		if v, ok := granted[p]; ok {
-			p.End(v, nil)
-		} else {
+		v, ok := granted[p]
+		switch {
+		case !ok:
 			left = append(left, p)
+		case !p.End(v, nil):
+			// The caller left meanwhile: no run would begin under this claim. When
+			// this fails it ends with its lease.
+			_ = t.updateHeld(idempotency.Token{ID: p.Arg.ID, Owner: p.Arg.Owner}, setReleased)
 		}
 	}
 	if len(left) == 0 {

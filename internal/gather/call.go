@@ -2,6 +2,7 @@ package gather
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,12 +14,15 @@ type Call[A, R any] struct {
 
 	result R
 	done   chan error
+	over   atomic.Bool // the result was handed over, or the caller has left
 }
 
-// End hands the result to the caller, if it is still there. It is called once.
-func (c *Call[A, R]) End(result R, err error) {
+// End hands the result to the caller, and reports whether it was still there. It
+// is called once.
+func (c *Call[A, R]) End(result R, err error) bool {
 	c.result = result
 	c.done <- err // it has room
+	return c.over.CompareAndSwap(false, true)
 }
 
 // Calls are batches of calls, each of which has a result. It is safe for
@@ -34,7 +38,10 @@ func (c *Calls[A, R]) Ask(ctx context.Context, arg A, size int) (result R, err e
 	case err := <-call.done:
 		return call.result, err
 	case <-ctx.Done():
-		return result, context.Cause(ctx)
+		if call.over.CompareAndSwap(false, true) {
+			return result, context.Cause(ctx)
+		}
+		return call.result, <-call.done // which came first
 	}
 }
 

@@ -1,9 +1,14 @@
 package gather_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/forbear-go/forbear/internal/gather"
 )
@@ -49,4 +54,59 @@ func TestBatches(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A caller that leaves gets its own end, and End says that it has left; one that
+// is there gets its result, and Lasting ends with the last of them.
+func TestCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls gather.Calls[int, string]
+		handed := map[int]bool{}
+		goOn := make(chan struct{})
+		calls.Do = func(batch []*gather.Call[int, string]) {
+			<-goOn
+			for _, c := range gather.Present(batch) {
+				handed[c.Arg] = c.End(fmt.Sprint("result ", c.Arg), nil)
+			}
+		}
+		ctx, leave := context.WithCancelCause(t.Context())
+		gone := errors.New("gone home")
+		var wg sync.WaitGroup
+		for i := range 3 {
+			wg.Go(func() {
+				with := t.Context()
+				if i == 1 {
+					with = ctx
+				}
+				got, err := calls.Ask(with, i, 0)
+				if i == 1 && !errors.Is(err, gone) || i != 1 && (err != nil || got != fmt.Sprint("result ", i)) {
+					t.Errorf("call %d: %q, %v", i, got, err)
+				}
+			})
+		}
+		synctest.Wait()
+		leave(gone)
+		synctest.Wait()
+		close(goOn)
+		wg.Wait()
+		if handed[1] || len(handed) < 2 {
+			t.Errorf("handed over: %v", handed)
+		}
+
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for _, tt := range []struct {
+			batch []*gather.Call[int, string]
+			want  time.Duration
+		}{
+			{[]*gather.Call[int, string]{{Ctx: soon}}, time.Second},
+			{[]*gather.Call[int, string]{{Ctx: soon}, {Ctx: t.Context()}}, time.Minute},
+		} {
+			got, cancel := gather.Lasting(tt.batch, time.Minute)
+			defer cancel()
+			if end, _ := got.Deadline(); time.Until(end) != tt.want {
+				t.Errorf("lasts %v, want %v", time.Until(end), tt.want)
+			}
+		}
+	})
 }

@@ -34,7 +34,7 @@ func newLedger(t *testing.T) *ledger {
 }
 
 func claimOf(key, owner string) idempotency.Claim {
-	return idempotency.Claim{ID: idempotency.ID{Scope: "s", Key: key}, Fingerprint: "f", Operation: "op " + key, Owner: owner, Lease: time.Minute, Retention: time.Hour}
+	return idempotency.Claim{ID: idempotency.ID{Scope: "s", Key: key}, Fingerprint: "f", Operation: "op " + key, Owner: owner, Lease: time.Hour, Retention: time.Hour}
 }
 
 // claim demands a verdict, whatever it is.
@@ -255,4 +255,45 @@ func TestCallerLeavesABatch(t *testing.T) {
 		})
 	}
 	l.together(l.claims, list...)
+}
+
+// A claim whose caller leaves while it is under way is taken back: the next one
+// need not wait for its lease.
+func TestClaimWhoseCallerLeavesIsTakenBack(t *testing.T) {
+	l := newLedger(t)
+	if _, err := l.pool.Exec(`CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END' LANGUAGE plpgsql;
+		CREATE TRIGGER slow BEFORE INSERT ON forbear_idempotency FOR EACH ROW WHEN (NEW.hash = 'left') EXECUTE FUNCTION slow()`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	list := []func(){func() {
+		if _, err := l.Claim(ctx, claimOf("left", "o")); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the caller's own end", err)
+		}
+	}, func() {
+		defer leave()
+		for n := 0; n == 0; time.Sleep(time.Millisecond) {
+			if err := l.pool.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'`).Scan(&n); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}}
+	for i := range 10 {
+		list = append(list, func() {
+			if v := l.claim(claimOf(fmt.Sprint("stays-", i), "o")); v.Outcome != idempotency.Acquired {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+	l.together(l.claims, list...)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		v := l.claim(claimOf("left", "new"))
+		if v.Outcome == idempotency.Acquired {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the claim is still taken: %+v", v)
+		}
+	}
 }
