@@ -201,9 +201,7 @@ func (b *Backlog) insert(k *keptEnding) error {
 	if err := b.admit(k.end); err != nil { // again: it was let go meanwhile
 		return err
 	}
-	if old := b.kept[k.end.Token.ID]; old != nil {
-		b.remove(old)
-	}
+	old := b.kept[k.end.Token.ID]
 	if b.bytes+k.size > b.maxBytes() {
 		if k.at.length == 0 {
 			return errBacklogFull
@@ -217,6 +215,9 @@ func (b *Backlog) insert(k *keptEnding) error {
 	b.kept[k.end.Token.ID] = k
 	b.queue = append(b.queue, k)
 	b.bytes += k.size
+	if old != nil {
+		b.remove(old) // last: the file must not be emptied of k
+	}
 	return nil
 }
 
@@ -228,7 +229,9 @@ func (b *Backlog) remove(k *keptEnding) {
 	}
 	k.gone = true
 	b.bytes -= k.size
-	delete(b.kept, k.end.Token.ID)
+	if b.kept[k.end.Token.ID] == k {
+		delete(b.kept, k.end.Token.ID)
+	}
 	if len(b.kept) > 0 || b.spooling > 0 {
 		return
 	}

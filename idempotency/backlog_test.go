@@ -490,3 +490,32 @@ func TestSpoolIsTakenOver(t *testing.T) {
 	wantStored(t, store, "one", "secret body of one")
 	wantStored(t, store, "two", "secret body of two")
 }
+
+// A later run's end takes the place of an earlier one's, in the spool as well.
+func TestLaterEndReplacesTheEarlier(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spool")
+	store := newDownable()
+	c, e := begun(t, store, "k")
+	store.down.Store(true)
+	b := &idempotency.Backlog{Store: store, Logger: quiet()}
+	if err := b.Spool(idempotency.SpoolOptions{Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	earlier, later := e, e
+	earlier.Disposition = idempotency.Retry
+	later.Token.Fence++
+	putOff(t, b, earlier)
+	putOff(t, b, later)
+	if _, err := b.End(t.Context(), earlier); !errors.Is(err, idempotency.ErrFenced) {
+		t.Errorf("the earlier one again: %v", err)
+	}
+	b.Close(t.Context())
+	next := &idempotency.Backlog{Store: store, Logger: quiet()}
+	if err := next.Spool(idempotency.SpoolOptions{Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close(t.Context())
+	if v, known := next.Known(c); !known || string(v.Record.Response.Body) != "secret body of k" || v.Record.Fence != later.Token.Fence {
+		t.Errorf("the next process knows %+v, %v", v, known)
+	}
+}
