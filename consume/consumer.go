@@ -56,6 +56,11 @@ type Options struct {
 	// defaults. Give one where it is to be closed, to have a spool, or to be shared.
 	Backlog *idempotency.Backlog
 
+	// Transaction runs each attempt in a transaction of its own, which the handler
+	// has from [Tx], and completes the event in it: what the handler writes through it
+	// happens exactly once. The store must be a [Transactor].
+	Transaction bool
+
 	// Observe receives every decision. It must be quick and safe for
 	// concurrent use.
 	Observe func(Event, Decision)
@@ -97,6 +102,9 @@ func New(handle Handler, o Options) (*Consumer, error) {
 	}
 	if o.Retryer != nil && o.Retryer.Policy().Kind != forbear.Event {
 		errs = append(errs, fmt.Errorf("retryer %q is of kind %v, want event", o.Retryer.Dependency(), o.Retryer.Policy().Kind))
+	}
+	if _, ok := o.Store.(Transactor); o.Transaction && o.Store != nil && !ok {
+		errs = append(errs, errors.New("this store has no transactions"))
 	}
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	if o.Lease < minLease {

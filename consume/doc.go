@@ -10,7 +10,8 @@
 // the handler runs and completed after it, never before, so that an event
 // whose handler failed or died is not lost as a "duplicate". Handlers run at
 // least once: one that dies between its work and the end of it runs again,
-// under a higher fence.
+// under a higher fence. With [Options.Transaction] what a handler writes through [Tx]
+// is committed together with the end of the event, and so happens exactly once.
 //
 // How far an event is, the number of its attempts, when the first one was, the
 // failure whose retry the budget has put off, lies in that store too, so that

@@ -24,6 +24,9 @@ func (r *run) write(ctx context.Context, write func(ctx context.Context) error) 
 	}, func(err error) bool { return errors.Is(err, idempotency.ErrFenced) })
 }
 
+// processed is what the record of an event says that is done.
+var processed = idempotency.Response{Status: 200}
+
 // ends is the end of the claim that the run is under.
 func (r *run) ends(d idempotency.Disposition) idempotency.Ending { return r.claimed.Ends(r.rec, d) }
 
@@ -32,7 +35,7 @@ func (r *run) end(ctx context.Context, d idempotency.Disposition) error {
 	e := r.ends(d)
 	switch d {
 	case idempotency.Keep:
-		e.Response = idempotency.Response{Status: 200}
+		e.Response = processed
 	case idempotency.Hold:
 		e.Note = noteDead
 	case idempotency.Retry:
@@ -45,8 +48,10 @@ func (r *run) end(ctx context.Context, d idempotency.Disposition) error {
 // waits in the backlog will do: the event has had its effect, and to handle it again
 // would be worse than to forget, with this process, that it was handled.
 func (r *run) done(ctx context.Context) Decision {
-	if err := r.end(ctx, idempotency.Keep); err != nil {
-		return comeAgain(r.c.Lease, "store", err)
+	if !r.committed {
+		if err := r.end(ctx, idempotency.Keep); err != nil {
+			return comeAgain(r.c.Lease, "store", err)
+		}
 	}
 	r.c.redriven(ctx, r.e, deadletter.RedriveDelivered)
 	return Decision{Action: Ack, Reason: "done"}
@@ -91,6 +96,7 @@ func (r *run) dead(ctx context.Context, reason string, why forbear.Reason, f for
 		r.p.Verdict = &verdict{Reason: reason, Type: f.Type, Description: description}
 		return r.give(ctx, soon(), "dead_letter_queue", errors.Join(f.Err, err))
 	}
+	r.rest() // a heartbeat behind the hold would take it back
 	// A redrive begins with a fresh count.
 	err := r.write(ctx, func(ctx context.Context) error { return r.c.keep(ctx, r.e, &r.rec, progress{Claims: r.rec.Attempt}) })
 	err = errors.Join(err, r.end(ctx, idempotency.Hold))

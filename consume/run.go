@@ -24,15 +24,23 @@ type run struct {
 	call    *forbear.DurableCall // the event, as the engine knows it
 	p       progress             // what is stored of it; see stored
 	last    bool                 // the event cannot come again: what is not done is dead
+	rest    func()               // ends the heartbeat: none is on its way afterwards
+
+	// Of [Options.Transaction].
+	tx        *attemptTx // of the attempt that is about to begin
+	committed bool       // with the end of the event
+	unsure    error      // why it is not known whether the event is done
 }
 
 // begin runs the event under a heartbeat.
 func (r *run) begin(ctx context.Context) Decision {
 	ctx, lose := context.WithCancelCause(ctx)
 	var beat sync.WaitGroup
-	defer beat.Wait()
+	over, rest := context.WithCancel(ctx)
+	r.rest = sync.OnceFunc(func() { rest(); beat.Wait() })
+	defer r.rest()
 	defer lose(nil)
-	beat.Go(func() { r.heartbeat(ctx, lose) })
+	beat.Go(func() { r.heartbeat(ctx, over, lose) })
 	if d, ok := r.resume(ctx); !ok {
 		return d
 	}
@@ -88,12 +96,18 @@ func (r *run) do(ctx context.Context) Decision {
 		earned := r.call.Earned()
 		d, err := r.call.Ask(r.named(ctx), time.Now()), error(nil)
 		if d.Retry && d.Wait == 0 {
+			if err := r.open(ctx); err != nil {
+				return r.unopened(ctx, err)
+			}
 			d, err = r.attempt(ctx)
+		}
+		if r.unsure != nil { // the record shows it when the event comes again
+			return comeAgain(r.c.Lease, "store", r.unsure)
 		}
 		due := time.Now().Add(d.Wait)
 		left := r.c.InPlaceFor - due.Sub(began)
 		switch {
-		case r.c.InPlace < 0 || r.last:
+		case r.c.InPlace < 0:
 		case d.Retry && inPlace < r.c.InPlace && left >= 0 && slots.Wait(ctx, d.Wait, nil):
 			inPlace++
 			continue
@@ -126,7 +140,7 @@ func (r *run) stay(ctx context.Context, why forbear.Reason, left time.Duration, 
 func (r *run) attempt(ctx context.Context) (forbear.Decision, error) {
 	ctx = context.WithValue(r.named(ctx), attemptKey{}, attemptInfo{r.call.Attempts + 1, r.rec.Fence})
 	began := time.Now()
-	d, err := r.call.Try(ctx, func(ctx context.Context) error { return r.c.handle(ctx, *r.e) })
+	d, err := r.call.Try(ctx, r.work)
 	if err == nil || d.Reason == forbear.ReasonCanceled || d.Retry && d.Reason.Momentary() {
 		return d, err // a success, or no attempt
 	}
@@ -187,9 +201,9 @@ func (r *run) named(ctx context.Context) context.Context {
 // the handler: another run may already be doing the same work. Any other
 // failure is tried again before the next beat, so that a store that is back does
 // not give the event to another process.
-func (r *run) heartbeat(ctx context.Context, lose func(error)) {
+func (r *run) heartbeat(ctx, over context.Context, lose func(error)) {
 	token, lease := r.ends(idempotency.Keep).Token, r.c.Lease
-	for next := lease / 3; wait.Sleep(ctx, next); {
+	for next := lease / 3; wait.Sleep(over, next); {
 		limited, cancel := context.WithTimeout(ctx, lease/3)
 		err := r.c.Store.Renew(limited, token, lease)
 		cancel()

@@ -9,7 +9,7 @@
 //	db.Webhooks()      // webhook.Store: endpoints, deliveries, the outbox
 //	db.DeadLetters()   // deadletter.Store: letters, redrives, alerts, the audit
 //	db.Idempotency()   // idempotency.Store
-//	db.Transactions(p) // idempotency.Transactor, with the application's pool
+//	db.Transactions(p) // idempotency.Transactor and consume.Transactor, with the application's pool
 //
 // All views share one list of migrations, one group commit and one dialect:
 //
