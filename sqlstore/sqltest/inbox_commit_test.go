@@ -84,8 +84,12 @@ func testInboxConnectionLostDuringCommit(t *testing.T, in *inbox) {
 			}, func(o *consume.Options) { brief(o); o.InPlace = 2 })
 			mode.Store(tc.mode)
 			store.blind.Store(tc.blind)
-			if d := c.Consume(t.Context(), event("a")); tc.blind && (d.Action != consume.RetryAt || d.Reason != "store") {
+			d := c.Consume(t.Context(), event("a"))
+			if tc.blind && (d.Action != consume.RetryAt || d.Reason != "store") {
 				t.Errorf("%+v, want it to come again when its lease is over", d)
+			}
+			if tc.mode == 2 && !tc.blind && (d.Action != consume.Ack || d.Duplicate) {
+				t.Errorf("%+v, want what the record says: done", d)
 			}
 			store.blind.Store(false)
 			if d := deliver(t.Context(), c, event("a")); d.Action != consume.Ack {

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/forbear-go/forbear/internal/guide"
+)
+
+func TestGuide(t *testing.T) { guide.Check(t, "inbox", main) }
