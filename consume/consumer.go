@@ -181,17 +181,13 @@ func (c *Consumer) id(e *Event) idempotency.ID {
 	return idempotency.ID{Scope: idempotency.EventScope + c.Group, Key: idempotency.Digest(e.Source, e.ID)}
 }
 
-// noteDead is the note of a record whose event is a dead letter: duplicates
-// of it are dropped, a redrive is not.
-const noteDead = "dead letter"
-
 // claim takes the event up, unless another run has it. last says that it
 // cannot come again.
 func (c *Consumer) claim(ctx context.Context, e *Event, last bool) Decision {
 	id := c.id(e)
 	if e.Redrive {
-		if rec, err := c.Store.Get(ctx, id); err == nil && rec.State == idempotency.Held && rec.Note == noteDead {
-			if err := c.Store.Resolve(ctx, id, idempotency.Resolution{By: "redrive", Why: noteDead}); err != nil && !errors.Is(err, idempotency.ErrNotHeld) {
+		if rec, err := c.Store.Get(ctx, id); err == nil && rec.State == idempotency.Held && rec.Note == idempotency.DeadLetterNote {
+			if err := c.Store.Resolve(ctx, id, idempotency.Resolution{By: "redrive", Why: idempotency.DeadLetterNote}); err != nil && !errors.Is(err, idempotency.ErrNotHeld) {
 				return again(soon(), "store", err)
 			}
 		}
@@ -218,7 +214,7 @@ func (c *Consumer) claim(ctx context.Context, e *Event, last bool) Decision {
 		return Decision{Action: Ack, Reason: "duplicate", Duplicate: true}
 	case v.Outcome == idempotency.InProgress:
 		return again(v.LeaseLeft, "in_progress", nil)
-	case v.Outcome == idempotency.Unknown && v.Record.Note == noteDead:
+	case v.Outcome == idempotency.Unknown && v.Record.Note == idempotency.DeadLetterNote:
 		return Decision{Action: DeadLettered, Reason: "duplicate", Duplicate: true}
 	default:
 		return Decision{Action: Hold, Reason: v.Record.Note, Duplicate: true}

@@ -37,7 +37,7 @@ func (r *run) end(ctx context.Context, d idempotency.Disposition) error {
 	case idempotency.Keep:
 		e.Response = processed
 	case idempotency.Hold:
-		e.Note = noteDead
+		e.Note = idempotency.DeadLetterNote
 	case idempotency.Retry:
 	}
 	_, err := r.c.Backlog.End(ctx, e)

@@ -46,7 +46,7 @@ func (c *Consumer) turn(ctx context.Context, e *Event) (at time.Time, free bool)
 			return at, false
 		}
 		rec, err := c.Store.Get(ctx, first.event)
-		done := err == nil && (rec.State == idempotency.Completed || rec.Note == noteDead)
+		done := err == nil && (rec.State == idempotency.Completed || rec.Note == idempotency.DeadLetterNote)
 		if !done && now.Before(first.until.Add(c.Retryer.Policy().Total)) {
 			return at, false
 		}

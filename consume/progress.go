@@ -48,7 +48,7 @@ func (v *verdict) why() forbear.Reason {
 // cannot be changed; they expire with the window.
 func (c *Consumer) progressID(e *Event, rec *idempotency.Record, n int) idempotency.ID {
 	return idempotency.ID{
-		Scope: "event-progress:" + c.Group,
+		Scope: idempotency.EventProgressScope + c.Group,
 		Key:   idempotency.Digest(e.Source, e.ID, strconv.FormatInt(rec.Created.UnixMicro(), 36), strconv.Itoa(n)),
 	}
 }

@@ -17,7 +17,8 @@ type run struct {
 	token    Token
 	claim    Claim // zero in a transaction, which ends by its commit
 	attempt  int
-	mark     atomic.Int32 // 0: none, else 1 + a Disposition
+	took     time.Duration // of the handler, once it is over
+	mark     atomic.Int32  // 0: none, else 1 + a Disposition
 	tx       *sql.Tx
 }
 

@@ -94,6 +94,7 @@ type Options struct {
 type Event struct {
 	Result  Result
 	Attempt int           // of a run
+	Took    time.Duration // of the handler; 0 where it did not run
 	Waited  time.Duration // for another's run
 }
 

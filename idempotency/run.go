@@ -30,15 +30,20 @@ func (x *keyedRequest) run(c Claim, rec Record) {
 		}
 		h.flights.landed(c.ID)
 	}()
-	began := time.Now()
-	h.next.ServeHTTP(out, x.request(u))
-	took := time.Since(began)
+	x.call(u, out)
 	returned = true
 	beat.stop()
 	if out.WriteHeader(200); x.disposition(u, out.status) == Keep {
-		h.usual.took(c.Operation, took)
+		h.usual.took(c.Operation, u.took)
 	}
 	x.finish(u, out)
+}
+
+// call calls the handler, and measures it.
+func (x *keyedRequest) call(u *run, out *recorder) {
+	start := time.Now()
+	defer func() { u.took = time.Since(start) }()
+	x.h.next.ServeHTTP(out, x.request(u))
 }
 
 // disposition says what becomes of a run that has responded.
@@ -125,7 +130,7 @@ func (x *keyedRequest) end(u *run, d Disposition, a Response, note string) bool 
 	case deferred:
 		result = Deferred
 	}
-	x.h.Observe(Event{Result: result, Attempt: u.attempt, Waited: x.waited})
+	x.h.Observe(Event{Result: result, Attempt: u.attempt, Took: u.took, Waited: x.waited})
 	return true
 }
 
@@ -165,13 +170,12 @@ func (x *keyedRequest) transact(c Claim) {
 		v, err := h.store.(Transactor).Transact(ctx, c, func(ctx context.Context, tx *sql.Tx, rec Record) (*Response, error) {
 			u = &run{Context: ctx, token: Token{ID: c.ID, Owner: c.Owner, Fence: rec.Fence}, attempt: rec.Attempt, tx: tx}
 			out = newRecorder(x.w, -1, false)
-			began := time.Now()
-			h.next.ServeHTTP(out, x.request(u))
+			x.call(u, out)
 			out.WriteHeader(200)
 			if x.disposition(u, out.status) != Keep {
 				return nil, errRollback
 			}
-			h.usual.took(c.Operation, time.Since(began))
+			h.usual.took(c.Operation, u.took)
 			a := out.stored(h.names, "")
 			if int64(len(a.Body)) > h.MaxResponse {
 				a.Body, a.Tombstone = nil, Oversize
@@ -185,7 +189,7 @@ func (x *keyedRequest) transact(c Claim) {
 			if x.disposition(u, out.status) == Hold {
 				x.hold(c)
 			}
-			h.Observe(Event{Result: Executed, Attempt: u.attempt, Waited: x.waited})
+			h.Observe(Event{Result: Executed, Attempt: u.attempt, Took: u.took, Waited: x.waited})
 			out.send()
 			return
 		case u != nil && errors.Is(err, ErrFenced):

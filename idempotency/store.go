@@ -18,6 +18,10 @@ type ID struct {
 // follows.
 const EventScope = "event:"
 
+// EventProgressScope begins the scopes of the records that say how far an event
+// is; its consumer group follows.
+const EventProgressScope = "event-progress:"
+
 // State says where a record stands.
 type State string
 

@@ -194,3 +194,16 @@ func (m *Idempotency) Sweep(_ context.Context, limit int) (n int, _ error) {
 	}
 	return n, nil
 }
+
+// Census implements idempotency.Counter.
+func (m *Idempotency) Census(context.Context) (c idempotency.Census, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	for _, r := range m.records {
+		rec := *r
+		rec.HoldAbandoned(now)
+		c.Add(&rec, now)
+	}
+	return c, nil
+}

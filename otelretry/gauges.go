@@ -44,16 +44,20 @@ func registerGauges(m otelmetric.Meter, r *metric.Recorder) error {
 				if !ok {
 					continue // no breaker, say: a zero would look like a closed one
 				}
-				at := attributes(g.Labels, []string{r.Service(), dependency})
-				switch in := instruments[i].(type) {
-				case otelmetric.Int64Observable:
-					to.ObserveInt64(in, int64(v), at)
-				case otelmetric.Float64Observable:
-					to.ObserveFloat64(in, v, at)
-				}
+				observe(to, instruments[i], v, attributes(g.Labels, []string{r.Service(), dependency}))
 			}
 		}
 		return nil
 	}, instruments...)
 	return err
+}
+
+// observe records the value of a gauge in the type of its instrument.
+func observe(to otelmetric.Observer, in otelmetric.Observable, v float64, at otelmetric.MeasurementOption) {
+	switch in := in.(type) {
+	case otelmetric.Int64Observable:
+		to.ObserveInt64(in, int64(v), at)
+	case otelmetric.Float64Observable:
+		to.ObserveFloat64(in, v, at)
+	}
 }

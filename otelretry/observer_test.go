@@ -11,6 +11,9 @@ import (
 
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/idempotency"
+	"github.com/forbear-go/forbear/memstore"
 )
 
 // What the alert on retry storms divides by.
@@ -70,6 +73,9 @@ func TestNamesAreThoseOfPromretry(t *testing.T) {
 	o.Succeeded(ctx, forbear.Succeeded{Info: info, FailedBefore: "http_503"})
 	o.Stopped(ctx, forbear.Stopped{Info: info, Attempts: 2, Reason: forbear.ReasonBudget})
 	o.TokenRefreshed(ctx, forbear.TokenRefreshed{Dependency: "orders"})
+	r.obs.Idempotency("orders")(idempotency.Event{Result: idempotency.Replayed, Took: 1, Waited: 1})
+	r.obs.Consumer("orders")(consume.Event{}, consume.Decision{Action: consume.Ack})
+	r.obs.Keys(&memstore.Idempotency{})
 	got := map[string]string{}
 	for _, m := range r.collect(t) {
 		got[m.Name] = m.Description
@@ -90,5 +96,34 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 	op := func(context.Context) error { return nil }
 	if n := testing.AllocsPerRun(1000, func() { _ = payments.Do(ctx, op) }); n > 0 {
 		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// What waits in a store, and what became of requests and events, have the labels
+// that promretry gives them.
+func TestKeysAndEvents(t *testing.T) {
+	r, store := newRig(t), &memstore.Idempotency{}
+	c := idempotency.Claim{ID: idempotency.ID{Scope: "ann", Key: "k"}, Fingerprint: "f", Owner: "a", Lease: time.Minute, Retention: time.Hour}
+	if _, err := store.Claim(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Hold(t.Context(), idempotency.Token{ID: c.ID, Owner: "a"}, "cut off"); err != nil {
+		t.Fatal(err)
+	}
+	r.obs.Keys(store)
+	r.obs.Idempotency("till")(idempotency.Event{Result: idempotency.StoreError, Attempt: 1, Took: time.Second})
+	r.obs.Consumer("shippers")(consume.Event{}, consume.Decision{Action: consume.Hold})
+	got := r.values(t)
+	for name, want := range map[string]float64{
+		"idempotency_held_keys{kind=request,service=checkout}":                             1,
+		"idempotency_held_keys{kind=event,service=checkout}":                               0,
+		"idempotency_requests_total{dependency=till,result=outcome_lost,service=checkout}": 1,
+		"idempotency_requests_total{dependency=till,result=store_error,service=checkout}":  0,
+		"consume_events_total{group=shippers,outcome=held,service=checkout}":               1,
+		"consume_events_total{group=shippers,outcome=done,service=checkout}":               0,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s: got %v (%v), want %v", name, v, ok, want)
+		}
 	}
 }

@@ -15,7 +15,11 @@
 // dependency with a health gate, health_gate_healthy says whether retries go on, and
 // health_success_rate what the gate has counted.
 //
-// Labels are bounded: services, dependencies, queues, error types, reasons and small
+// [Metrics.Idempotency] and [Metrics.Consumer] count keyed requests and events by
+// what became of them; [Metrics.Keys] has the records counted that wait for an
+// operator.
+//
+// Labels are bounded: services, dependencies, queues, groups, error types, reasons and small
 // numbers; at most 200 values each, of at most 64 plain characters, and "other"
 // beyond. No URL, key or text of an error becomes a label.
 //

@@ -81,6 +81,7 @@ func (queue) Queue() string                                    { return "orders-
 
 // story makes every metric move, in virtual time.
 func story(t *testing.T, m *promretry.Metrics) {
+	newReceiver(t, m).receive() // takes a minute, in which budgets refill
 	unlimited := forbear.WithBudget(budget.NewTokenBucket(1<<30, 1))
 	ctx := context.Background()
 	payments := retryer(t, m, "payments", forbear.Policy{MaxConcurrent: 1})

@@ -2,6 +2,7 @@ package promretry
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +20,7 @@ type Metrics struct {
 	sink     sink
 	recorder *metric.Recorder
 	gauges   []*prometheus.Desc // in the order of metric.Gauges
+	keys     []*prometheus.Desc // in the order of metric.KeyGauges
 }
 
 // Option changes what [New] returns.
@@ -39,6 +41,9 @@ func New(opts ...Option) *Metrics {
 	m.recorder = metric.NewRecorder(&m.sink, c.service)
 	for _, g := range metric.Gauges {
 		m.gauges = append(m.gauges, prometheus.NewDesc(g.Name, g.Help, g.Labels, nil))
+	}
+	for _, g := range metric.KeyGauges {
+		m.keys = append(m.keys, prometheus.NewDesc(g.Name, g.Help, g.Labels, nil))
 	}
 	return m
 }
@@ -62,18 +67,20 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, v := range m.sink {
 		v.Describe(ch)
 	}
-	for _, d := range m.gauges {
+	for _, d := range slices.Concat(m.gauges, m.keys) {
 		ch <- d
 	}
 }
 
 // Collect implements [prometheus.Collector]. It reads the budgets, breakers and
-// bulkheads of the Retryers at that moment.
+// bulkheads of the Retryers at that moment, and has the stores counted that were
+// given to Keys.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, v := range m.sink {
 		v.Collect(ch)
 	}
 	now := time.Now()
+	m.collectKeys(ch, now)
 	for dependency, r := range m.recorder.Retryers() {
 		for i, g := range metric.Gauges {
 			if v, ok := g.Read(r, now); ok {

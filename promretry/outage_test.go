@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"github.com/forbear-go/forbear"
 	"github.com/forbear-go/forbear/breaker"
 	"github.com/forbear-go/forbear/budget"
+	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/idempotency"
 	"github.com/forbear-go/forbear/internal/layer"
 	"github.com/forbear-go/forbear/promretry"
 )
@@ -192,6 +195,22 @@ func (s *stage) start(t *testing.T) {
 			}
 			return nil
 		})
+	})
+
+	till, keys := newReceiver(t, s.m), atomic.Int64{}
+	observe := s.m.Idempotency("till")
+	s.calls(t, 1, func(_ context.Context, down bool) {
+		key := strconv.FormatInt(keys.Add(1), 10)
+		var twice sync.WaitGroup
+		for range 2 {
+			twice.Go(func() { till.post("/pay", key, "100") })
+		}
+		twice.Wait()
+		till.consumer.Consume(context.Background(), consume.Event{ID: key, Source: "shop"})
+		if down {
+			till.post("/lost", key+"-lost", "100")
+			observe(idempotency.Event{Result: idempotency.StoreError, Attempt: 1})
+		}
 	})
 
 	login := retryer(t, s.m, "login", quick())

@@ -66,6 +66,8 @@ type Idempotency struct {
 	close   func() error
 	sweeps  cursors
 	runs    gather.Calls[run, *redis.Cmd]
+
+	censuses censuses
 }
 
 // IdempotencyOptions say how records are kept. The zero value is good.

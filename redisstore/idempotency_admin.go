@@ -145,6 +145,12 @@ func (i *Idempotency) collect(ctx context.Context, c redis.Cmdable, p *page, nam
 			return err
 		}
 	}
+	return i.read(ctx, c, names, func(rec idempotency.Record) { p.put(rec, now) })
+}
+
+// read calls f for each of the named records that is there, without its body.
+func (i *Idempotency) read(ctx context.Context, c redis.Cmdable, names []string, f func(idempotency.Record)) error {
+	names = slices.DeleteFunc(names, func(n string) bool { _, ok := i.parse(n); return !ok })
 	if len(names) == 0 {
 		return nil
 	}
@@ -167,7 +173,7 @@ func (i *Idempotency) collect(ctx context.Context, c redis.Cmdable, p *page, nam
 		if err != nil {
 			return err
 		}
-		p.put(rec, now)
+		f(rec)
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ func RunIdempotency(t *testing.T, open func(t *testing.T) idempotency.Store) {
 		{"ListFindsAKey", testKeyFind},
 		{"ScopesAreApart", testKeyScopes},
 		{"EndsAreHeard", testKeyWakes},
+		{"CensusCountsWhatWaits", testKeyCensus},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}

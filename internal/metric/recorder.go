@@ -46,6 +46,8 @@ type Recorder struct {
 
 	mu       sync.Mutex
 	retryers map[string]*forbear.Retryer
+
+	keys keyStores
 }
 
 // NewRecorder returns a Recorder that writes to sink, for a service of that name.

@@ -41,6 +41,7 @@ const (
 	labelDependency = "dependency"
 	labelErrorType  = "error_type"
 	labelQueue      = "queue"
+	labelGroup      = "group"
 )
 
 // labelService is the label that all metrics but one have; there is one value
@@ -72,6 +73,10 @@ const (
 	BreakerMoves
 	BreakerOpened
 	Rejections
+	KeyRequests
+	KeyRuns
+	KeyWaits
+	Events
 )
 
 // Table is the metrics that events move. Those that are read off a Retryer
@@ -122,6 +127,17 @@ var Table = [...]Metric{
 		"Openings of the circuit breaker, by cause: failures, slow_calls, budget, probe_failed, operator.", "cause"),
 	Rejections: counter("bulkhead_rejections_total",
 		"Calls that were refused because too many were under way."),
+	KeyRequests: counter("idempotency_requests_total",
+		"Requests with idempotency keys, by what became of them.", "result"),
+	KeyRuns: histogram("idempotency_run_duration_seconds", "s",
+		"How long the handler of a keyed request ran.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}),
+	KeyWaits: histogram("idempotency_wait_duration_seconds", "s",
+		"How long a duplicate waited for the run of another request.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}),
+	// By consumer group, of which one may work on several dependencies.
+	Events: {
+		Name: "consume_events_total", Labels: []string{labelService, labelGroup, "outcome"},
+		Help: "Events that a consumer took up, by what became of them.",
+	},
 }
 
 // counter and histogram are rows of the table: metrics of a dependency, with

@@ -24,9 +24,9 @@ import (
 // records are in the database of the deliveries. A gateway without such a route
 // opens no database for them.
 type ingress struct {
-	records  lateStore
-	requests *prometheus.CounterVec
-	spool    string // the file of backlog, by its flag; "" is none
+	records lateStore
+	watched bool   // whether backlog is among the metrics
+	spool   string // the file of backlog, by its flag; "" is none
 
 	mu      sync.Mutex
 	backlog *idempotency.Backlog // of all routes, across reloads; see kept
@@ -99,6 +99,7 @@ func (s *server) openRecords(file *policyfile.File) error {
 		}
 		return err
 	}
+	s.watch.countKeys(db.Idempotency())
 	in.sweeper.Go(func() { idempotency.RunSweeper(in.run, in.records.Store, s.log) })
 	return nil
 }
@@ -190,22 +191,36 @@ func scopeOf(file *policyfile.File, p policyfile.Principal) (func(*http.Request)
 	return gateway.JWT{Claim: cmp.Or(p.JWT.Claim, "sub"), Keys: keys, Issuer: p.JWT.Issuer, Audience: p.JWT.Audience, Leeway: p.JWT.Leeway}.Principal, nil
 }
 
-// countKeyed counts what becomes of the keyed requests of a dependency. The
-// counter is registered with the first such route: a gateway without one shows
-// no metric that stays at zero.
+// countKeyed counts what becomes of the keyed requests of a dependency, in all
+// that is exported.
 func (s *server) countKeyed(dependency string) func(idempotency.Event) {
-	if s.watch.registry == nil {
-		return nil
+	var all []func(idempotency.Event)
+	if m := s.watch.metrics; m != nil {
+		all = append(all, m.Idempotency(dependency))
 	}
-	in := &s.ingress
-	if in.requests == nil {
-		in.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "idempotency_requests_total", Help: "Requests to routes with idempotency keys, by what became of them.",
-		}, []string{"dependency", "result"})
+	if t := s.watch.telemetry; t != nil {
+		all = append(all, t.observer.Idempotency(dependency))
+	}
+	if in := &s.ingress; s.watch.registry != nil && !in.watched {
+		in.watched = true
 		backlog := in.kept(s.log)
-		s.watch.registry.MustRegister(in.requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		s.watch.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "idempotency_outcomes_waiting", Help: "Outcomes of requests with idempotency keys that wait in this process for their database.",
 		}, func() float64 { return float64(backlog.Stats().Waiting) }))
 	}
-	return func(e idempotency.Event) { in.requests.WithLabelValues(dependency, string(e.Result)).Inc() }
+	return func(e idempotency.Event) {
+		for _, observe := range all {
+			observe(e)
+		}
+	}
+}
+
+// countKeys has the records counted that wait for an operator.
+func (w *watch) countKeys(store idempotency.Counter) {
+	if w.metrics != nil {
+		w.metrics.Keys(store)
+	}
+	if w.telemetry != nil {
+		w.telemetry.observer.Keys(store)
+	}
 }

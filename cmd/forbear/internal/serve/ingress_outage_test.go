@@ -44,7 +44,7 @@ func TestServeSpoolsOutcomes(t *testing.T) {
 	if got := postOnce(t, s.base+"/pay/book", "key-2"); got.status != 503 {
 		t.Errorf("another key during the outage: got %+v", got)
 	}
-	if _, page := status(t, "GET", admin+"/metrics", ""); !strings.Contains(page, "idempotency_outcomes_waiting 1") || !strings.Contains(page, `result="deferred"} 1`) {
+	if _, page := status(t, "GET", admin+"/metrics", ""); !strings.Contains(page, "idempotency_outcomes_waiting 1") || !strings.Contains(page, `result="deferred",service=""} 1`) {
 		t.Error("the metrics show no outcome that waits")
 	}
 	if code := s.stop(); code != 0 {

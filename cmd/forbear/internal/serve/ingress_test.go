@@ -226,9 +226,14 @@ func TestServeIngressReload(t *testing.T) {
 	}
 	postOnce(t, s.base+"/pay/cut", "k3")
 	_, page := status(t, "GET", admin+"/metrics", "")
-	for _, want := range []string{`result="executed"} 2`, `result="replayed"} 1`} {
-		if !strings.Contains(page, `idempotency_requests_total{dependency="payments",`+want) {
-			t.Errorf("the metrics lack %s", want)
+	for _, want := range []string{
+		`idempotency_requests_total{dependency="payments",result="executed",service=""} 2`,
+		`idempotency_requests_total{dependency="payments",result="replayed",service=""} 1`,
+		`idempotency_run_duration_seconds_count{dependency="payments",service=""} 2`,
+		`idempotency_held_keys{kind="request",service=""} 1`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, page)
 		}
 	}
 	list := clitest.Run(t, keys.Command(), "", "list", "--database", db, "-o", "json")
