@@ -56,7 +56,7 @@ func (r *Runner) watch(ctx context.Context, end context.CancelCauseFunc) {
 // there asks the brokers whether a topic exists.
 func (r *Runner) there(ctx context.Context, topic string) (bool, error) {
 	asked := kmsg.NewMetadataRequestTopic()
-	asked.Topic = kmsg.StringPtr(topic)
+	asked.Topic = new(topic)
 	req := kmsg.NewPtrMetadataRequest()
 	req.Topics = append(req.Topics, asked)
 	resp, err := req.RequestWith(ctx, r.client)

@@ -123,7 +123,7 @@ func (b *broker) Concurrency() int { return partitions }
 
 func (b *broker) Delete(t *testing.T) {
 	topic := kmsg.NewDeleteTopicsRequestTopic()
-	topic.Topic = kmsg.StringPtr("orders")
+	topic.Topic = new("orders")
 	req := kmsg.NewDeleteTopicsRequest()
 	req.TopicNames, req.Topics = []string{"orders"}, append(req.Topics, topic)
 	resp, err := req.RequestWith(t.Context(), b.producer)
