@@ -29,7 +29,7 @@ import (
 func exact(t *testing.T, store *sqlstore.DB, pool *sql.DB, pay http.HandlerFunc) func(key string) (status int, replayed bool) {
 	t.Helper()
 	h, err := idempotency.Handler(store.Transactions(pool), idempotency.Options{
-		Scope: idempotency.SingleTenant(), Transaction: true, Logger: slog.New(slog.DiscardHandler),
+		Scope: idempotency.SingleTenant(), Transaction: true, Wait: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	}, pay)
 	if err != nil {
 		t.Fatal(err)
