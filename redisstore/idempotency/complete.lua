@@ -13,4 +13,5 @@ if ARGV[7] ~= '' then redis.call('HSET', key, 'tombstone', ARGV[7]) end
 if ARGV[8] == '1' then redis.call('HSET', key, 'sealed', '1') end
 if state == 'held' then redis.call('HDEL', key, 'note') end
 ends(expires)
+ended()
 return 1

@@ -3,4 +3,5 @@
 if not claimed(ARGV[1], ARGV[2]) then return 0 end
 redis.call('HSET', key, 'state', 'held', 'note', ARGV[3])
 redis.call('PERSIST', key)
+ended()
 return 1

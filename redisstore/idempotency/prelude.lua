@@ -34,3 +34,7 @@ local function claimed(owner, fence, same)
 	if r[1] ~= 'started' and r[1] ~= 'held' and r[1] ~= same then return nil end
 	return r[1], r[4], tonumber(r[5]), tonumber(r[6])
 end
+
+-- ended lets those know who wait for the end of the run, by the record's name. A
+-- user of the server who may not publish still ends runs: others poll.
+local function ended() redis.pcall('PUBLISH', key, '') end

@@ -4,4 +4,5 @@ local state, _, _, expires = claimed(ARGV[1], ARGV[2], 'released')
 if not state then return 0 end
 redis.call('HSET', key, 'state', 'released', 'note', '')
 ends(expires)
+ended()
 return 1

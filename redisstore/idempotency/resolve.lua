@@ -15,4 +15,5 @@ if ARGV[3] == '1' then
 		'status', ARGV[4], 'header', ARGV[5], 'body', ARGV[6], 'tombstone', ARGV[7], 'sealed', ARGV[8])
 end
 ends(till)
+ended()
 return 1

@@ -1,0 +1,38 @@
+package redisstore
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// literal escapes what a pattern of Redis has special signs for.
+var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+
+// Wakes implements idempotency.Waker, on a connection of its own. The scripts publish
+// the end of a run under the name of its record; a cluster passes it on to all nodes.
+// The client subscribes again when the connection was lost.
+func (i *Idempotency) Wakes(ctx context.Context, wake func(key string)) {
+	sub := i.client.PSubscribe(ctx, literal.Replace(i.opts.Prefix)+"*")
+	defer func() { _ = sub.Close() }()
+	heard := sub.ChannelWithSubscriptions()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, ok := <-heard:
+			if !ok {
+				return
+			}
+			switch m := m.(type) {
+			case *redis.Subscription: // it begins, or begins again
+				wake("")
+			case *redis.Message:
+				if id, ok := i.parse(m.Channel); ok {
+					wake(id.Key)
+				}
+			}
+		}
+	}
+}
