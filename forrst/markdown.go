@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -65,12 +66,7 @@ func (m *Migration) markdown() {
 
 // speaks reports whether a code span of a line names the boolean.
 func speaks(line string) bool {
-	for _, span := range inCode.FindAllString(line, -1) {
-		if named.MatchString(span) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(inCode.FindAllString(line, -1), named.MatchString)
 }
 
 // startsTable reports whether line is the heading of a table, whose second row
