@@ -67,7 +67,8 @@ type Stat struct {
 type Store interface {
 	// Put adds a letter and raises its alert, in one transaction. A letter
 	// with a known id is left as it is, without error: the source was not
-	// acknowledged the first time.
+	// acknowledged the first time. One that is being redriven has died again: it
+	// says why from then on, and [Store.RecordRedrive] makes it dead.
 	Put(ctx context.Context, l Letter) error
 	Get(ctx context.Context, id string) (Letter, error)
 	List(ctx context.Context, f Filter) ([]Letter, error)

@@ -35,7 +35,12 @@ func (m *Store) deadLetter(d *delivery, l deadletter.Letter) {
 // as it is, and raises no second alert: writing one again is how a consumer
 // recovers from a lost response.
 func (m *Store) put(l deadletter.Letter) {
-	if m.letter(l.ID) != nil {
+	if old := m.letter(l.ID); old != nil {
+		if old.State == deadletter.Redriving { // it has died again, and says why now
+			l.State, l.DeadAt, l.Cause = old.State, old.DeadAt, l.Fingerprint()
+			l.Redrives, l.RedrivenAt, l.RedrivenBy, l.Job, l.Outcome, l.Discard = old.Redrives, old.RedrivenAt, old.RedrivenBy, old.Job, old.Outcome, old.Discard
+			*old = l
+		}
 		return
 	}
 	// Whatever the letter says of itself: it is dead from now on.

@@ -69,14 +69,25 @@ func (db *DB) encodeLetter(l deadletter.Letter) (letterRow, error) {
 	return letterRow{l, sealed}, err
 }
 
+// setCause writes anew what a letter says; the arguments are those of [letterRow.cause].
+const setCause = `reason = ?, error_type = ?, cause = ?, meta = ?, sealed = ?`
+
+func (l *letterRow) cause() []any {
+	return []any{l.Reason, l.ErrorType, l.Cause, asJSON{l.Letter}, l.sealed}
+}
+
 // putLetter adds a letter and raises its alert. One that is there already has
-// raised its own.
+// raised its own; while it is redriven it has died again, and says why now.
 func (t *tx) putLetter(l letterRow) error {
 	n, err := t.exec(`INSERT INTO forbear_letters (id, queue, dest, event_id, reason, error_type, state, dead_at, cause, meta, sealed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, {t}, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
 		l.ID, l.Queue, l.Destination, l.EventID, l.Reason, l.ErrorType, string(deadletter.Dead), after(0), l.Cause, asJSON{l.Letter}, l.sealed)
-	if err == nil && n > 0 {
+	switch {
+	case err != nil:
+	case n > 0:
 		t.raise(alertOf(l.Letter))
+	default:
+		_, err = t.exec(`UPDATE forbear_letters SET `+setCause+` WHERE id = ? AND `+letterRedriving, append(l.cause(), l.ID)...)
 	}
 	return err
 }

@@ -242,8 +242,8 @@ func (t *tx) deadLetter(delivery int64, redriven string, l letterRow) (err error
 		return t.putLetter(l)
 	}
 	l.ID = redriven
-	if _, err = t.exec(`UPDATE forbear_letters SET `+letterDead+`, outcome = ?, reason = ?, error_type = ?, cause = ?, meta = ?, sealed = ?, dead_at = {t} WHERE id = ?`,
-		string(deadletter.RedriveDead), l.Reason, l.ErrorType, l.Cause, asJSON{l.Letter}, l.sealed, after(0), l.ID); err != nil {
+	args := append(l.cause(), string(deadletter.RedriveDead), after(0), l.ID)
+	if _, err = t.exec(`UPDATE forbear_letters SET `+setCause+`, `+letterDead+`, outcome = ?, dead_at = {t} WHERE id = ?`, args...); err != nil {
 		return err
 	}
 	t.raise(alertOf(l.Letter))

@@ -52,6 +52,18 @@ func testCauses(t *testing.T, s Store) {
 	if len(list) != 2 || list[0].ID != "l0" || list[1].ID != "l1" {
 		t.Errorf("the cause chose %+v", list)
 	}
+	again := failing("l2", "the account is closed")
+	check(t, s.Put(t.Context(), again)) // the source was not acknowledged
+	if l := must(s.Get(t.Context(), "l2"))(t); l.Error != "no such account" {
+		t.Errorf("a second letter has changed the first: %+v", l)
+	}
+	began := must(s.BeginRedrive(t.Context(), "l2", "job", "ann", 3))(t)
+	check(t, s.Put(t.Context(), again)) // it has died again
+	check(t, s.RecordRedrive(t.Context(), "l2", deadletter.RedriveDead))
+	if l := must(s.Get(t.Context(), "l2"))(t); l.Error != "the account is closed" || l.Cause != again.Fingerprint() || l.State != deadletter.Dead ||
+		l.Outcome != deadletter.RedriveDead || l.Redrives != 1 || l.RedrivenBy != "ann" || !l.DeadAt.Equal(began.DeadAt) {
+		t.Errorf("after a failed redrive: %+v", l)
+	}
 	check(t, s.Discard(t.Context(), "l1", "ann", "test data"))
 	causes = must(s.Causes(t.Context(), 10))(t)
 	n := 0
