@@ -3,6 +3,7 @@ package consume_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,8 @@ func TestBreakerJudgesItsOwnDependency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := forbear.Must(forbear.New("ledger", forbear.Policy{Kind: forbear.Event}, forbear.WithoutLog(), forbear.WithCallerDeadLetter()))
 		mail := forbear.Must(forbear.New("mail", forbear.Policy{Idempotent: true}, forbear.WithoutLog()))
-		down, sent, wrote := true, map[string]int{}, 0
+		var up atomic.Bool
+		sent, wrote := map[string]int{}, 0
 		q := &letters{}
 		c, err := consume.New(func(ctx context.Context, e consume.Event) error {
 			if e.Type == "write" {
@@ -28,7 +30,7 @@ func TestBreakerJudgesItsOwnDependency(t *testing.T) {
 				return nil
 			}
 			return mail.Do(ctx, func(context.Context) error {
-				if down {
+				if !up.Load() {
 					return forbear.Retryable(errors.New("connection refused"), forbear.Hint{})
 				}
 				sent[e.ID]++
@@ -39,7 +41,7 @@ func TestBreakerJudgesItsOwnDependency(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		time.AfterFunc(4*time.Minute, func() { down = false })
+		time.AfterFunc(4*time.Minute, func() { up.Store(true) })
 		// Each minute a write; the mails, thirty of them, come again when they are told.
 		due := map[string]time.Time{}
 		for i := range 30 {

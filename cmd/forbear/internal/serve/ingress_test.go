@@ -175,7 +175,7 @@ func TestServeIngress(t *testing.T) {
 // The records end with serve also where its context does not: another process has taken
 // over then.
 func TestIngressEndsByItself(t *testing.T) {
-	s := &server{log: slog.New(slog.DiscardHandler)}
+	s := &server{watch: &watch{}, log: slog.New(slog.DiscardHandler)}
 	s.delivery.options.Database = filepath.Join(t.TempDir(), "forbear.db")
 	s.file = &policyfile.File{}
 	s.file.Gateway.Routes = []policyfile.Route{{Idempotency: policyfile.Ingress{On: true}}}
