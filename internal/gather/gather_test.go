@@ -89,6 +89,7 @@ func TestCalls(t *testing.T) {
 		synctest.Wait()
 		close(goOn)
 		wg.Wait()
+		synctest.Wait() // for what notes the last
 		if handed[1] || len(handed) < 2 {
 			t.Errorf("handed over: %v", handed)
 		}
