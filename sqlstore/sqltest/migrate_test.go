@@ -71,8 +71,8 @@ func TestMigrationOfIdentity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if steps, err := old.Migrations(t.Context()); err != nil || len(steps) != 3 || steps[1].Applied.IsZero() || !steps[2].Applied.IsZero() || steps[2].Name != "identity" {
-				t.Errorf("its steps are %+v, %v; want the last not to be applied", steps, err)
+			if steps, err := old.Migrations(t.Context()); err != nil || len(steps) < 3 || steps[1].Applied.IsZero() || !steps[2].Applied.IsZero() || steps[2].Name != "identity" {
+				t.Errorf("its steps are %+v, %v; want the third not to be applied", steps, err)
 			}
 			end()
 			db := open(t, c.database)
