@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/forbear-go/forbear/consume"
+	"github.com/forbear-go/forbear/internal/wait"
 )
 
 // Options say how a [Runner] works. The zero value is ready to use.
@@ -82,6 +83,12 @@ func New(to *consume.Consumer, o Options, opts ...kgo.Opt) (*Runner, error) {
 	return r, nil
 }
 
+// The waits after fetches that brought nothing but errors, with full jitter.
+const (
+	fetchBase = 100 * time.Millisecond
+	fetchCap  = 5 * time.Second
+)
+
 // Run handles records until ctx ends, which is no error. Those under way are
 // brought to their end first, and what is acknowledged is committed. It can
 // be called once. A topic that is deleted ends it with an error.
@@ -94,6 +101,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		r.end(r.all())
 		r.commit(context.WithoutCancel(ctx))
 	}()
+	back := wait.Backoff{Base: fetchBase, Cap: fetchCap}
 	// What the breaker would not let through stays with the broker.
 	for r.to.Ready(ctx) == nil {
 		fetches := r.client.PollRecords(ctx, 1000)
@@ -102,7 +110,9 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		// A fetch that failed is repeated by the client; an operator sees
 		// the warning.
+		failed := false
 		fetches.EachError(func(topic string, part int32, err error) {
+			failed = true
 			if ctx.Err() == nil {
 				r.Logger.LogAttrs(ctx, slog.LevelWarn, "events not fetched",
 					slog.String("topic", topic), slog.Int("partition", int(part)), slog.String("error", err.Error()))
@@ -116,6 +126,11 @@ func (r *Runner) Run(ctx context.Context) error {
 		// Rebalances are blocked while records are handed out, so that
 		// none goes to a partition that was just taken away.
 		r.client.AllowRebalance()
+		if !failed {
+			back.Reset()
+		} else if fetches.NumRecords() == 0 { // such as from a topic that is deleted: at once, again and again
+			wait.Sleep(ctx, back.Next())
+		}
 	}
 	if err := context.Cause(ctx); errors.Is(err, errGone) {
 		return err
