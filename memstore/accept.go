@@ -21,11 +21,11 @@ func (m *Store) Accept(_ context.Context, msgs []webhook.Message, ordered map[st
 	for i := range msgs {
 		for _, e := range msgs[i].Endpoints {
 			name := msgs[i].ID + "\n" + e
-			if d := m.known(msgs[i].ID, e); d != nil {
-				offered[name] = append(offered[name], &d.Message)
+			if d := m.known(msgs[i].ID, e); d != nil && !d.same(&msgs[i]) {
+				return nil, conflict(msgs[i].ID, e)
 			}
 			if offered[name] = append(offered[name], &msgs[i]); !offered[name][0].SameContent(&msgs[i]) {
-				return nil, fmt.Errorf("message %q to endpoint %q: %w", msgs[i].ID, e, webhook.ErrConflict)
+				return nil, conflict(msgs[i].ID, e)
 			}
 		}
 	}
@@ -40,6 +40,20 @@ func (m *Store) Accept(_ context.Context, msgs []webhook.Message, ordered map[st
 		}
 	}
 	return responses, nil
+}
+
+// conflict says that an identity stands for another message.
+func conflict(id, endpoint string) error {
+	return fmt.Errorf("message %q to endpoint %q: %w", id, endpoint, webhook.ErrConflict)
+}
+
+// same reports whether msg is the message of the delivery.
+func (d *delivery) same(msg *webhook.Message) bool {
+	if !d.dropped {
+		return msg.SameContent(&d.Message)
+	}
+	digest := msg.Dropped()
+	return digest.SameContent(&d.Message)
 }
 
 // known returns the delivery of a message to an endpoint, or nil.
@@ -108,6 +122,24 @@ func (m *Store) Deliveries(_ context.Context, message string) (list []webhook.De
 		list = append(list, i)
 	}
 	return list, nil
+}
+
+// Each delivery has a copy of the message, whose body goes by itself.
+// DropBodies implements webhook.Store.
+func (m *Store) DropBodies(_ context.Context, age time.Duration, limit int) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.sorted() {
+		if n == limit || d.dropped || d.state != stateDone || time.Since(d.finished) < age {
+			continue
+		}
+		n++
+		d.Message, d.dropped = d.Message.Dropped(), true
+		for i := range d.history {
+			d.history[i].Response = ""
+		}
+	}
+	return n, nil
 }
 
 // It walks in the order of creation, so that a limit always removes the

@@ -57,6 +57,7 @@ type delivery struct {
 	owner    string
 	lease    time.Time
 	finished time.Time
+	dropped  bool // the message has a digest in the place of its body
 	history  []webhook.Attempt
 }
 

@@ -102,8 +102,8 @@ func (m *Store) Requeue(_ context.Context, l deadletter.Letter, ordered bool) er
 	switch {
 	case d == nil:
 		m.add(msg, l.Destination, ordered).Letter = l.ID
-	case !msg.SameContent(&d.Message):
-		return fmt.Errorf("message %q to endpoint %q: %w", l.EventID, l.Destination, webhook.ErrConflict)
+	case !d.same(&msg):
+		return conflict(l.EventID, l.Destination)
 	case d.state == stateDone:
 		m.endRedrive(l.ID, deadletter.RedriveDelivered)
 	case d.state != stateDead:

@@ -117,7 +117,7 @@ func (t *tx) acceptAll(calls []*acceptance) error {
 // message; the same one again is a duplicate, which is no fault.
 func (a *acceptance) compare(t *tx, m *encoded, endpoint string) error {
 	k, err := t.known(knownQuery, m.ID, endpoint)
-	if err == nil && a.refused == nil && !m.SameContent(&k.Message) {
+	if err == nil && a.refused == nil && !k.same(&m.Message) {
 		a.refused = conflict(m.ID, endpoint)
 	}
 	return err

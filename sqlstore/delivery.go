@@ -47,13 +47,14 @@ type known struct {
 	delivery int64
 	state    rowState
 	okey     string
+	dropped  bool // the body is a digest of it
 }
 
 // errUnknown says that a delivery is not there.
 var errUnknown = errors.New("delivery is gone")
 
 // knownQuery reads a delivery, d, with its message.
-const knownQuery = `SELECT d.id, d.state, COALESCE(d.okey, ''), m.meta, m.body, m.created
+const knownQuery = `SELECT d.id, d.state, COALESCE(d.okey, ''), m.meta, m.body, m.created, m.dropped IS NOT NULL
 	FROM forbear_deliveries d JOIN forbear_messages m ON m.seq = d.message WHERE d.message_id = ? AND d.endpoint = ?`
 
 // known reads a delivery with its message, by knownQuery or with what locks it.
@@ -61,7 +62,7 @@ func (t *tx) known(query, id, endpoint string) (k known, err error) {
 	var meta string
 	var body []byte
 	var made int64
-	found, err := t.row([]any{&k.delivery, &k.state, &k.okey, &meta, &body, &made}, query, id, endpoint)
+	found, err := t.row([]any{&k.delivery, &k.state, &k.okey, &meta, &body, &made, &k.dropped}, query, id, endpoint)
 	if err != nil {
 		return k, err
 	}

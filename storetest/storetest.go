@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"OrderUnderConcurrency", testOrderRace},
 		{"OverdueIsFound", testOverdue},
 		{"SweepLeavesWhatIsNotFinished", testSweep},
+		{"BodiesGoFirst", testBodies},
 		{"CanceledCallerHarmsNobody", testCanceled},
 		{"BadMemberHarmsNobody", testBadMember},
 		{"LetterComesWithItsAlert", testLetter},

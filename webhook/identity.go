@@ -35,6 +35,15 @@ func (m *Message) SameContent(o *Message) bool {
 		slices.Equal(untraced(m.Headers), untraced(o.Headers)) && bytes.Equal(m.Body, o.Body)
 }
 
+// Dropped returns m as a store keeps it after it has dropped the body: a digest is in
+// its place, so that [Message.SameContent] still distinguishes two such messages.
+func (m *Message) Dropped() Message {
+	sum := sha256.Sum256(m.Body)
+	kept := *m
+	kept.Body = sum[:]
+	return kept
+}
+
 // SentKey returns the Idempotency-Key of all attempts of a message: its own, or
 // its id, hashed when it is longer than R-6 allows. It depends on nothing else, so
 // that it is the same in each attempt and in each process.

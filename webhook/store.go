@@ -74,6 +74,12 @@ type Store interface {
 	Requeue(ctx context.Context, l deadletter.Letter, ordered bool) error
 
 	Deliveries(ctx context.Context, message string) ([]DeliveryInfo, error)
+	// DropBodies looks at up to limit finished deliveries that are older than age
+	// and were not looked at before, and returns their number. Where all deliveries
+	// of a message have arrived that long ago it drops the body and the responses;
+	// the identity and the history stay. Age is an hour or more, so that none
+	// commits behind those that were looked at.
+	DropBodies(ctx context.Context, age time.Duration, limit int) (int, error)
 	// Sweep deletes up to limit finished deliveries older than age, with their
 	// attempts and messages.
 	Sweep(ctx context.Context, age time.Duration, limit int) (int, error)

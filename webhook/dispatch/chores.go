@@ -14,6 +14,7 @@ import (
 const (
 	storeBatch   = 500 // rows that a poll asks of the store at once
 	overdueBatch = 256
+	bodyBatch    = 64              // bodies that are read to be dropped
 	choresGrace  = 5 * time.Second // for alerts that cannot be stored, at the end
 )
 
@@ -83,12 +84,20 @@ func (d *Dispatcher) reclaim(ctx context.Context) {
 	}
 }
 
-// sweep deletes old history in small batches, with pauses in which deliveries
-// have the store for themselves.
+// sweep deletes old history, and bodies before that where they are kept for less.
 func (d *Dispatcher) sweep(ctx context.Context) {
+	if d.cfg.BodyRetention < d.cfg.Retention {
+		d.sweepWith(ctx, d.cfg.Store.DropBodies, d.cfg.BodyRetention, bodyBatch)
+	}
+	d.sweepWith(ctx, d.cfg.Store.Sweep, d.cfg.Retention, storeBatch)
+}
+
+// sweepWith sweeps in small batches, with pauses in which deliveries have the store
+// for themselves.
+func (d *Dispatcher) sweepWith(ctx context.Context, sweep func(context.Context, time.Duration, int) (int, error), age time.Duration, batch int) {
 	for ctx.Err() == nil {
-		n, err := d.cfg.Store.Sweep(ctx, d.cfg.Retention, storeBatch)
-		if !d.warn(ctx, "history not swept", err) || n < storeBatch {
+		n, err := sweep(ctx, age, batch)
+		if !d.warn(ctx, "history not swept", err) || n < batch {
 			return
 		}
 		wait.Sleep(ctx, 50*time.Millisecond)

@@ -49,9 +49,20 @@ type Config struct {
 	// Poll is how often the dispatcher looks at the store without an occasion,
 	// and a quarter of it how often it empties the outbox. Default 1 s.
 	Poll time.Duration
-	// Retention is how long finished deliveries are kept. Default 7 days.
+	// Retention is how long finished deliveries are kept, and with them what makes
+	// the same message again a duplicate. Default and least [MinRetention].
 	Retention time.Duration
+	// BodyRetention is how long bodies are kept of messages that have arrived, and
+	// what was responded to them: at least [MinBodyRetention], at most Retention.
+	// Default Retention. Dead letters have payloads of their own.
+	BodyRetention time.Duration
 }
+
+// The least that is kept of what is finished.
+const (
+	MinRetention     = 7 * 24 * time.Hour // R-6's window: how long an id stands for its message
+	MinBodyRetention = time.Hour
+)
 
 // Dispatcher delivers messages. Make it with [New], start it with
 // [Dispatcher.Run]. It is safe for concurrent use.
@@ -120,7 +131,12 @@ func New(cfg Config) (*Dispatcher, error) {
 		cfg.Options = []forbear.Option{forbear.WithObserver(forbear.LogObserver(cfg.Logger, nil))}
 	}
 	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
-	cfg.Retention = cmp.Or(cfg.Retention, 7*24*time.Hour)
+	if cfg.Retention = cmp.Or(cfg.Retention, MinRetention); cfg.Retention < MinRetention {
+		return nil, fmt.Errorf("webhook: a retention of %v is below %v, for which an id stands for its message (R-6)", cfg.Retention, MinRetention)
+	}
+	if cfg.BodyRetention = cmp.Or(cfg.BodyRetention, cfg.Retention); cfg.BodyRetention < MinBodyRetention || cfg.BodyRetention > cfg.Retention {
+		return nil, fmt.Errorf("webhook: a body retention of %v is outside %v to %v, the retention", cfg.BodyRetention, MinBodyRetention, cfg.Retention)
+	}
 	outbox, err := forbear.New("outbox", forbear.Policy{Kind: forbear.Webhook}, append([]forbear.Option{forbear.WithCallerDeadLetter()}, cfg.Options...)...)
 	if err != nil {
 		return nil, err

@@ -32,11 +32,13 @@ import (
 //
 // Durations of 0 mean the defaults of the parts they go to.
 type Options struct {
-	Database   string         // a postgres:// URL or the path of an SQLite file
-	Allow      []netip.Prefix // addresses that webhooks may reach besides public ones
-	SecretsDir string         // where file: references are looked up
-	ExportDir  string         // where expired dead letters go
-	Retention  time.Duration
+	Database   string          // a postgres:// URL or the path of an SQLite file
+	Allow      []netip.Prefix  // addresses that webhooks may reach besides public ones
+	SecretsDir string          // where file: references are looked up
+	ExportDir  string          // where expired dead letters go
+	Retention  time.Duration   // of dead letters
+	History    time.Duration   // of finished deliveries: see dispatch.Config.Retention
+	Bodies     time.Duration   // of what they carried: see dispatch.Config.BodyRetention
 	Cipher     sqlstore.Cipher // encryption at rest; nil: off
 	Notifiers  []deadletter.Notifier
 	// Alerts is where alerts are delivered as webhooks; nil: nowhere.
@@ -120,6 +122,7 @@ func build(ctx context.Context, db *database.DB, o Options) (*Service, error) {
 	s.Dispatcher, err = dispatch.New(dispatch.Config{
 		Store: db.Webhooks(), Alerts: db.DeadLetters(), Guard: guard, Secrets: dispatch.LocalSecrets(SecretPrefix, o.SecretsDir),
 		Options: o.Observers, Logger: o.Logger, Transport: o.Transport, Now: o.Now, Poll: o.Poll,
+		Retention: o.History, BodyRetention: o.Bodies,
 	})
 	if err != nil {
 		return nil, err

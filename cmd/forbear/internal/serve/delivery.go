@@ -18,7 +18,6 @@ import (
 	"github.com/forbear-go/forbear/cmd/forbear/internal/database"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/durable"
 	"github.com/forbear-go/forbear/cmd/forbear/internal/listen"
-	"github.com/forbear-go/forbear/deadletter"
 	"github.com/forbear-go/forbear/internal/loopback"
 	"github.com/forbear-go/forbear/policyfile"
 	"github.com/forbear-go/forbear/sqlstore"
@@ -62,7 +61,7 @@ func (d *delivery) register(all *flag.FlagSet) {
 	f.Func("allow-target", "a private `prefix` that webhooks may reach all the same, such as 127.0.0.0/8; may be repeated", prefixes(&o.Allow))
 	f.StringVar(&o.SecretsDir, "secrets-dir", "", "the `folder` that endpoints' file: references are in")
 	f.StringVar(&d.keyFile, "encryption-key-file", os.Getenv("FORBEAR_ENCRYPTION_KEY_FILE"), "encrypt payloads at rest, and exports, under the key in this `file` (also from FORBEAR_ENCRYPTION_KEY_FILE)")
-	f.DurationVar(&o.Retention, "dlq-retention", deadletter.DefaultRetention, "how long dead letters are kept")
+	registerRetention(f, o)
 	f.StringVar(&o.ExportDir, "dlq-export-dir", "", "the `folder` that expired dead letters are written to, see forbear dlq read; without one they are kept")
 	d.alert.register(f)
 }
@@ -88,6 +87,9 @@ func (d *delivery) start(ctx context.Context, sockets *listen.Sockets, address s
 	o := d.options
 	o.Logger, o.Observers, o.Wrap = w.log, w.options(), w.telemetry.wrap
 	if o.Token, err = d.token(); err != nil {
+		return err
+	}
+	if err = checkRetention(&o); err != nil {
 		return err
 	}
 	if o.Cipher, err = database.Cipher(d.keyFile); err != nil {
