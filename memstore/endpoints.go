@@ -4,12 +4,33 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
 )
+
+// endpoint is an endpoint with the number of its latest change. One that was
+// deleted stays, so that others learn of it and its version goes on.
+type endpoint struct {
+	webhook.Endpoint
+	changed int64
+	deleted bool
+}
+
+// endpoint returns what is stored under an id, unless it was deleted.
+func (m *Store) endpoint(id string) (*endpoint, error) {
+	if e := m.endpoints[id]; e != nil && !e.deleted {
+		return e, nil
+	}
+	return nil, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
+}
+
+// change numbers a change.
+func (m *Store) change(e *endpoint) {
+	m.changes++
+	e.changed = m.changes
+}
 
 // Version is the expectation: 0 writes unconditionally, a positive one
 // replaces that version alone, and webhook.VersionNone demands that there is
@@ -18,10 +39,14 @@ import (
 func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	old, known := m.endpoints[e.ID]
+	old := m.endpoints[e.ID]
+	known := old != nil && !old.deleted
 	// The comparison and the write are one step, under the lock.
-	if e.Version > 0 && e.Version != old.Version || e.Version < 0 && known {
+	if e.Version > 0 && (!known || e.Version != old.Version) || e.Version < 0 && known {
 		return e, fmt.Errorf("endpoint %q: %w", e.ID, webhook.ErrVersion)
+	}
+	if old == nil {
+		old = &endpoint{}
 	}
 	// A configuration changes no state: only SetEndpointState does.
 	e.Version, e.Held = old.Version+1, ""
@@ -31,19 +56,66 @@ func (m *Store) PutEndpoint(_ context.Context, e webhook.Endpoint) (webhook.Endp
 		e.State, e.Reason, e.Since, e.FailingSince = cmp.Or(e.State, webhook.Enabled), "", time.Now(), time.Time{}
 	}
 	if m.endpoints == nil {
-		m.endpoints = map[string]webhook.Endpoint{}
+		m.endpoints = map[string]*endpoint{}
 	}
-	m.endpoints[e.ID] = e
+	m.endpoints[e.ID] = &endpoint{Endpoint: e}
+	m.change(m.endpoints[e.ID])
 	return e, nil
 }
 
-// They come in the order of their ids, so that two listings can be compared.
-// Endpoints implements webhook.Store.
-func (m *Store) Endpoints(context.Context) ([]webhook.Endpoint, error) {
+// Endpoint implements webhook.Store.
+func (m *Store) Endpoint(_ context.Context, id string) (webhook.Endpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	byID := func(a, b webhook.Endpoint) int { return cmp.Compare(a.ID, b.ID) }
-	return slices.SortedFunc(maps.Values(m.endpoints), byID), nil
+	e, err := m.endpoint(id)
+	if err != nil {
+		return webhook.Endpoint{}, err
+	}
+	return e.Endpoint, nil
+}
+
+// Endpoints implements webhook.Store.
+func (m *Store) Endpoints(ctx context.Context) ([]webhook.Endpoint, error) {
+	c, err := m.EndpointChanges(ctx, 0)
+	// In the order of their ids, so that two listings can be compared.
+	slices.SortFunc(c.Endpoints, func(a, b webhook.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
+	return c.Endpoints, err
+}
+
+// EndpointChanges implements webhook.Store.
+func (m *Store) EndpointChanges(_ context.Context, since int64) (webhook.EndpointChanges, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := webhook.EndpointChanges{Mark: m.changes}
+	if since == m.changes {
+		return c, nil
+	}
+	for id, e := range m.endpoints {
+		switch {
+		case e.changed <= since:
+		case e.deleted:
+			c.Deleted = append(c.Deleted, id)
+		default:
+			c.Endpoints = append(c.Endpoints, e.Endpoint)
+		}
+	}
+	return c, nil
+}
+
+// DeleteEndpoint implements webhook.Store.
+func (m *Store) DeleteEndpoint(_ context.Context, id string, version int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, err := m.endpoint(id)
+	if err != nil {
+		return err
+	}
+	if version != 0 && version != e.Version {
+		return fmt.Errorf("endpoint %q: %w", id, webhook.ErrVersion)
+	}
+	m.endpoints[id] = &endpoint{Endpoint: webhook.Endpoint{ID: id, Version: e.Version}, deleted: true}
+	m.change(m.endpoints[id])
+	return nil
 }
 
 // Since moves only when the state does: an endpoint that fails again while
@@ -52,14 +124,14 @@ func (m *Store) Endpoints(context.Context) ([]webhook.Endpoint, error) {
 func (m *Store) SetEndpointState(_ context.Context, id string, s webhook.EndpointState, reason string, failing time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e, ok := m.endpoints[id]
-	if !ok {
-		return fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound)
+	e, err := m.endpoint(id)
+	if err != nil {
+		return err
 	}
 	if e.State != s {
 		e.Since = time.Now()
+		m.change(e)
 	}
 	e.State, e.Reason, e.FailingSince = s, reason, failing
-	m.endpoints[id] = e
 	return nil
 }

@@ -19,7 +19,8 @@ import (
 type Store struct {
 	mu        sync.Mutex
 	seq       int64 // the last delivery's id
-	endpoints map[string]webhook.Endpoint
+	endpoints map[string]*endpoint
+	changes   int64 // the latest change of an endpoint
 	all       map[int64]*delivery
 	of        map[string][]*delivery // by the message's id
 	lanes     map[string]*waiting    // by endpoint

@@ -64,6 +64,9 @@ type dialect interface {
 
 	// lockKeys waits for locks, and holds them until the transaction ends.
 	lockKeys(t *tx, k keyLocks) error
+	// lock waits for one of the locks of what one process does at a time, and
+	// holds it until the transaction ends.
+	lock(t *tx, n int) error
 	// tryLock reports whether a lock was free, and holds it then until the
 	// transaction ends.
 	tryLock(t *tx, n int) (bool, error)

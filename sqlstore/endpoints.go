@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/forbear-go/forbear/webhook"
@@ -15,10 +14,23 @@ import (
 // What is stored of an endpoint: its configuration as a sealed text, which only
 // PutEndpoint writes, and its state, which only SetEndpointState writes once it
 // is there. Neither overwrites the other.
+//
+// Each change has a number, so that who has read the changes up to one reads
+// those behind it next. It is one more than the highest, and taken under a lock
+// that is held until the commit: numbers become visible in their order, and none
+// is passed over. A deleted endpoint stays as a row without its configuration,
+// or no one would learn that it is gone; its version goes on when it is put again.
 const (
 	endpointState = ` RETURNING version, state, reason, since, COALESCE(failing_since, 0)`
-	addEndpoint   = `INSERT INTO forbear_endpoints (id, spec, state, since) VALUES (?, ?, ?, {t}) ON CONFLICT (id) DO `
+	nextChange    = `(SELECT COALESCE(max(changed), 0) + 1 FROM forbear_endpoints)`
+	addEndpoint   = `INSERT INTO forbear_endpoints (id, spec, state, since, changed) VALUES (?, ?, ?, {t}, ` + nextChange + `) ON CONFLICT (id) DO UPDATE SET spec = EXCLUDED.spec, version = forbear_endpoints.version + 1, changed = EXCLUDED.changed, deleted = NULL`
+	// What was deleted has the state of a new endpoint when it comes back.
+	anewEndpoint = `, state = EXCLUDED.state, reason = '', since = EXCLUDED.since, failing_since = NULL WHERE forbear_endpoints.deleted IS NOT NULL`
 )
+
+// goneFor is how long a deleted endpoint can be learned of: every process reads
+// the whole list far more often.
+const goneFor = 24 * time.Hour
 
 // PutEndpoint implements webhook.Store.
 func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
@@ -36,18 +48,7 @@ func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook
 	}
 	// The comparison of versions is part of the write: two operators cannot
 	// both win.
-	text := addEndpoint + `UPDATE SET spec = EXCLUDED.spec, version = forbear_endpoints.version + 1` + endpointState
-	args := []any{e.ID, spec, string(e.State), after(0)}
-	switch {
-	case expected == webhook.VersionNone:
-		text = addEndpoint + `NOTHING` + endpointState
-	case expected != 0:
-		text = `UPDATE forbear_endpoints SET spec = ?, version = version + 1 WHERE id = ? AND version = ?` + endpointState
-		args = []any{spec, e.ID, expected}
-	}
-	stored, err := do(ctx, w.db, func(t *tx) (*webhook.Endpoint, error) {
-		return t.putEndpoint(e, text, slices.Clone(args)) // a replay wants them as they were
-	})
+	stored, err := do(ctx, w.db, func(t *tx) (*webhook.Endpoint, error) { return t.putEndpoint(e, spec, expected) })
 	switch {
 	case err != nil:
 		return e, err
@@ -59,13 +60,29 @@ func (w *Webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) (webhook
 	return *stored, nil
 }
 
-// putEndpoint runs one write of an endpoint and returns what is stored then;
-// nil when the stored version was not the expected one, which is no error here:
-// it would take the writes that share the transaction along.
-func (t *tx) putEndpoint(e webhook.Endpoint, text string, args []any) (*webhook.Endpoint, error) {
+// putEndpoint writes an endpoint and returns what is stored then; nil when the
+// stored version was not the expected one, which is no error here: it would take
+// the writes that share the transaction along.
+func (t *tx) putEndpoint(e webhook.Endpoint, spec string, expected int64) (*webhook.Endpoint, error) {
+	if err := t.db.d.lock(t, endpointLock); err != nil {
+		return nil, err
+	}
+	if expected <= 0 { // none, or any: a deleted one is none
+		stored, err := t.writeEndpoint(e, addEndpoint+anewEndpoint, e.ID, spec, string(e.State), after(0))
+		if err != nil || stored != nil || expected == webhook.VersionNone {
+			return stored, err
+		}
+		return t.writeEndpoint(e, addEndpoint, e.ID, spec, string(e.State), after(0))
+	}
+	return t.writeEndpoint(e, `UPDATE forbear_endpoints SET spec = ?, version = version + 1, changed = `+nextChange+` WHERE id = ? AND version = ? AND deleted IS NULL`, spec, e.ID, expected)
+}
+
+// writeEndpoint runs one write of an endpoint and returns what is stored then;
+// nil when its condition found no row.
+func (t *tx) writeEndpoint(e webhook.Endpoint, text string, args ...any) (*webhook.Endpoint, error) {
 	var state string
 	var since, failing int64
-	ok, err := t.row([]any{&e.Version, &state, &e.Reason, &since, &failing}, text, args...)
+	ok, err := t.row([]any{&e.Version, &state, &e.Reason, &since, &failing}, text+endpointState, args...)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -73,41 +90,123 @@ func (t *tx) putEndpoint(e webhook.Endpoint, text string, args []any) (*webhook.
 	return &e, nil
 }
 
+// DeleteEndpoint implements webhook.Store.
+func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string, version int64) error {
+	n, err := do(ctx, w.db, func(t *tx) (int64, error) {
+		if err := t.db.d.lock(t, endpointLock); err != nil {
+			return 0, err
+		}
+		return t.exec(`UPDATE forbear_endpoints SET deleted = {t}, spec = '', reason = '', changed = `+nextChange+`
+			WHERE id = ? AND deleted IS NULL AND (? = 0 OR version = ?)`, after(0), id, version, version)
+	})
+	if err == nil && n == 0 {
+		// Which of the two it was: there is none, or another version.
+		if _, err = w.Endpoint(ctx, id); err == nil {
+			err = fmt.Errorf("endpoint %q: %w", id, webhook.ErrVersion)
+		}
+		return err
+	}
+	w.db.notify.wake()
+	return err
+}
+
+// endpointColumns are what scanEndpoint reads.
+const endpointColumns = `id, spec, state, reason, since, COALESCE(failing_since, 0), version, changed, deleted IS NOT NULL`
+
+// endpointRow is an endpoint with the number of its latest change.
+type endpointRow struct {
+	webhook.Endpoint
+	changed int64
+	deleted bool // of the endpoint there is the id alone
+}
+
+// scanEndpoint reads an endpoint. It unseals its configuration.
+func (db *DB) scanEndpoint(r *sql.Rows) (row endpointRow, err error) {
+	var id, spec, state, reason string
+	var since, failing, version int64
+	if err := r.Scan(&id, &spec, &state, &reason, &since, &failing, &version, &row.changed, &row.deleted); err != nil {
+		return row, err
+	}
+	if row.deleted {
+		row.ID = id
+		return row, nil
+	}
+	plain, err := db.unsealText(spec)
+	if err == nil {
+		err = json.Unmarshal(plain, &row.Endpoint)
+	}
+	if err != nil {
+		return row, fmt.Errorf("endpoint %q: %w", id, err)
+	}
+	row.State, row.Reason, row.Since = webhook.EndpointState(state), reason, at(since)
+	row.FailingSince, row.Version = at(failing), version
+	return row, nil
+}
+
+// Endpoint implements webhook.Store.
+func (w *Webhooks) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
+	list, err := readAll(ctx, w.db, w.db.scanEndpoint, `SELECT `+endpointColumns+` FROM forbear_endpoints WHERE id = ? AND deleted IS NULL`, id)
+	row, err := first(list, err, fmt.Errorf("endpoint %q: %w", id, webhook.ErrNotFound))
+	return row.Endpoint, err
+}
+
 // Endpoints implements webhook.Store.
 func (w *Webhooks) Endpoints(ctx context.Context) (list []webhook.Endpoint, err error) {
 	err = w.db.each(ctx, func(r *sql.Rows) error {
-		var id, spec, state, reason string
-		var since, failing, version int64
-		if err := r.Scan(&id, &spec, &state, &reason, &since, &failing, &version); err != nil {
-			return err
-		}
-		plain, err := w.db.unsealText(spec)
-		if err != nil {
-			return fmt.Errorf("endpoint %q: %w", id, err)
-		}
-		var e webhook.Endpoint
-		if err := json.Unmarshal(plain, &e); err != nil {
-			return fmt.Errorf("endpoint %q: %w", id, err)
-		}
-		e.State, e.Reason, e.Since = webhook.EndpointState(state), reason, at(since)
-		e.FailingSince, e.Version = at(failing), version
-		list = append(list, e)
-		return nil
-	}, `SELECT id, spec, state, reason, since, COALESCE(failing_since, 0), version FROM forbear_endpoints ORDER BY id`)
+		row, err := w.db.scanEndpoint(r)
+		list = append(list, row.Endpoint)
+		return err
+	}, `SELECT `+endpointColumns+` FROM forbear_endpoints WHERE deleted IS NULL ORDER BY id`)
 	return list, err
 }
 
-// SetEndpointState implements webhook.Store.
+// EndpointChanges implements webhook.Store.
+func (w *Webhooks) EndpointChanges(ctx context.Context, since int64) (c webhook.EndpointChanges, err error) {
+	c.Mark = since
+	err = w.db.each(ctx, func(r *sql.Rows) error {
+		row, err := w.db.scanEndpoint(r)
+		if err != nil {
+			return err
+		}
+		c.Mark = max(c.Mark, row.changed)
+		if row.deleted {
+			c.Deleted = append(c.Deleted, row.ID)
+		} else {
+			c.Endpoints = append(c.Endpoints, row.Endpoint)
+		}
+		return nil
+	}, `SELECT `+endpointColumns+` FROM forbear_endpoints WHERE changed > ?`, since)
+	return c, err
+}
+
+// sweepEndpoints removes what was deleted long ago. The latest change stays: its
+// number must not be given again.
+func (t *tx) sweepEndpoints() error {
+	_, err := t.exec(`DELETE FROM forbear_endpoints WHERE deleted < {now} AND changed < (SELECT max(changed) FROM forbear_endpoints)`, after(-goneFor))
+	return err
+}
+
+// SetEndpointState implements webhook.Store. Another state is a change that others
+// have to read; how long the endpoint has been failing is not.
 func (w *Webhooks) SetEndpointState(ctx context.Context, id string, state webhook.EndpointState, reason string, failing time.Time) error {
-	err := w.db.write(ctx, func(t *tx) error {
-		n, err := t.exec(`UPDATE forbear_endpoints SET since = CASE WHEN state = ? THEN since ELSE {t} END,
-			state = ?, reason = ?, failing_since = ? WHERE id = ?`,
+	moved, err := do(ctx, w.db, func(t *tx) (bool, error) {
+		n, err := t.exec(`UPDATE forbear_endpoints SET reason = ?, failing_since = ? WHERE id = ? AND state = ? AND deleted IS NULL`, reason, failing, id, string(state))
+		if err != nil || n > 0 {
+			return false, err
+		}
+		if err := t.db.d.lock(t, endpointLock); err != nil {
+			return false, err
+		}
+		n, err = t.exec(`UPDATE forbear_endpoints SET since = CASE WHEN state = ? THEN since ELSE {t} END,
+			state = ?, reason = ?, failing_since = ?, changed = `+nextChange+` WHERE id = ? AND deleted IS NULL`,
 			string(state), after(0), string(state), reason, failing, id)
 		if err == nil && n == 0 {
-			return fmt.Errorf("endpoint %q: %w", id, own(webhook.ErrNotFound))
+			err = fmt.Errorf("endpoint %q: %w", id, own(webhook.ErrNotFound))
 		}
-		return err
+		return true, err
 	})
-	w.db.notify.wake()
+	if moved && err == nil {
+		w.db.notify.wake()
+	}
 	return err
 }

@@ -19,8 +19,9 @@ const keyLockCount = 64
 
 // The locks of what one process does at a time.
 const (
-	relayLock = keyLockCount + iota // empty the outbox
-	sweepLock                       // delete what is old
+	relayLock    = keyLockCount + iota // empty the outbox
+	sweepLock                          // delete what is old
+	endpointLock                       // number a change of an endpoint
 )
 
 // add adds the lock of a key.

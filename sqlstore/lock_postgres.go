@@ -30,6 +30,11 @@ func (postgres) lockKeys(t *tx, k keyLocks) error {
 	return err
 }
 
+func (postgres) lock(t *tx, n int) error {
+	_, err := t.exec(`SELECT pg_advisory_xact_lock(?, ?)`, lockClass, n)
+	return err
+}
+
 // tryLock does not wait: another process does the work already.
 func (postgres) tryLock(t *tx, n int) (ok bool, err error) {
 	_, err = t.row([]any{&ok}, `SELECT pg_try_advisory_xact_lock(?, ?)`, lockClass, n)

@@ -10,6 +10,8 @@ import (
 
 func (sqlite) lockKeys(*tx, keyLocks) error { return nil }
 
+func (sqlite) lock(*tx, int) error { return nil }
+
 func (sqlite) tryLock(*tx, int) (bool, error) { return true, nil }
 
 func (sqlite) tryLockRecord(*tx, idempotency.ID, time.Duration) (bool, error) { return true, nil }

@@ -91,7 +91,7 @@ func (w *Webhooks) Sweep(ctx context.Context, age time.Duration, limit int) (int
 				return 0, err
 			}
 		}
-		return len(list), nil
+		return len(list), t.sweepEndpoints()
 	})
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -111,6 +112,104 @@ func testVersionRace(t *testing.T, s Store) {
 		list := must(s.Endpoints(t.Context()))(t)
 		if len(won) != 1 || len(list) != 1+writers || list[0].URL != won[0] || list[0].Version != max(expected, 0)+1 {
 			t.Errorf("expecting version %d: %d of %d won, %v; stored is %+v", expected, len(won), writers, won, list[0])
+		}
+	}
+}
+
+// Who reads the changes behind a mark learns of each put, of each other state and
+// of each deletion, and of nothing else.
+func testEndpointChanges(t *testing.T, s Store) {
+	mark := int64(0)
+	changes := func(what string, want, deleted []string) {
+		t.Helper()
+		c := must(s.EndpointChanges(t.Context(), mark))(t)
+		var ids []string
+		for _, e := range c.Endpoints {
+			ids = append(ids, e.ID)
+			if is := must(s.Endpoint(t.Context(), e.ID))(t); is.Version != e.Version || is.State != e.State || is.URL != e.URL {
+				t.Errorf("%s: %+v, and alone %+v", what, e, is)
+			}
+		}
+		slices.Sort(ids)
+		slices.Sort(c.Deleted)
+		if !slices.Equal(ids, want) || !slices.Equal(c.Deleted, deleted) || c.Mark < mark {
+			t.Errorf("%s: changed %v, deleted %v, mark %d after %d; want %v and %v", what, ids, c.Deleted, c.Mark, mark, want, deleted)
+		}
+		mark = c.Mark
+	}
+	put := func(id string, version int64) webhook.Endpoint {
+		return must(s.PutEndpoint(t.Context(), webhook.Endpoint{ID: id, URL: fmt.Sprint("https://example.com/", id), Version: version}))(t)
+	}
+	changes("nothing", nil, nil)
+	put("a", 0)
+	put("b", webhook.VersionNone)
+	changes("two are new", []string{"a", "b"}, nil)
+	put("a", 1)
+	changes("one was put", []string{"a"}, nil)
+	changes("nothing since", nil, nil)
+	check(t, s.SetEndpointState(t.Context(), "b", webhook.Disabled, "gone", time.Time{}))
+	changes("another state", []string{"b"}, nil)
+	check(t, s.SetEndpointState(t.Context(), "b", webhook.Disabled, "gone", time.Now()))
+	changes("it fails", nil, nil)
+
+	wantErr(t, "another version", s.DeleteEndpoint(t.Context(), "b", 2), webhook.ErrVersion)
+	check(t, s.DeleteEndpoint(t.Context(), "b", 1))
+	changes("one was deleted", nil, []string{"b"})
+	_, err := s.Endpoint(t.Context(), "b")
+	wantErr(t, "read", err, webhook.ErrNotFound)
+	wantErr(t, "deleted again", s.DeleteEndpoint(t.Context(), "b", 0), webhook.ErrNotFound)
+	wantErr(t, "another state", s.SetEndpointState(t.Context(), "b", webhook.Enabled, "", time.Time{}), webhook.ErrNotFound)
+	_, err = s.PutEndpoint(t.Context(), webhook.Endpoint{ID: "b", URL: "https://example.com/", Version: 1})
+	wantErr(t, "put as it was", err, webhook.ErrVersion)
+	if list := must(s.Endpoints(t.Context()))(t); len(list) != 1 || list[0].ID != "a" {
+		t.Errorf("after a deletion: %+v", list)
+	}
+	// It comes back as a new one, whose version no one has seen.
+	if e := put("b", webhook.VersionNone); e.Version != 2 || e.State != webhook.Enabled || e.Reason != "" || !e.FailingSince.IsZero() {
+		t.Errorf("put again: %+v", e)
+	}
+	changes("it is back", []string{"b"}, nil)
+	check(t, s.DeleteEndpoint(t.Context(), "b", 0))
+	if _, err := s.Sweep(t.Context(), time.Hour, 10); err != nil {
+		t.Error(err)
+	}
+	if c := must(s.EndpointChanges(t.Context(), 0))(t); len(c.Endpoints) != 1 || c.Mark <= mark {
+		t.Errorf("all of it: %+v behind %d", c, mark)
+	}
+}
+
+// Whoever reads while many write misses none, however their writes overlap.
+func testEndpointChangeRace(t *testing.T, s Store) {
+	const writers, writes = 8, 25
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for range writes {
+				if _, err := s.PutEndpoint(t.Context(), webhook.Endpoint{ID: fmt.Sprint("e", w), URL: "https://example.com/"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	seen := map[string]int64{}
+	mark := int64(0)
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true // and one look more
+		default:
+		}
+		c := must(s.EndpointChanges(t.Context(), mark))(t)
+		for _, e := range c.Endpoints {
+			seen[e.ID] = e.Version
+		}
+		mark = c.Mark
+	}
+	for w := range writers {
+		if v := seen[fmt.Sprint("e", w)]; v != writes {
+			t.Errorf("endpoint %d is seen in version %d, want %d", w, v, writes)
 		}
 	}
 }

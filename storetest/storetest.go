@@ -28,6 +28,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"EndpointsAreVersioned", testEndpoints},
 		{"EndpointVersionIsCompared", testExpectedVersion},
 		{"OneOfManyWritersWins", testVersionRace},
+		{"EndpointChangesAreRead", testEndpointChanges},
+		{"NoEndpointChangeIsMissed", testEndpointChangeRace},
 		{"AcceptIsIdempotent", testAccept},
 		{"MessageIsIDAndEndpoint", testIdentity},
 		{"ConflictIsRefused", testConflict},

@@ -35,7 +35,16 @@ type Store interface {
 	// expects: 0 any version or none, more than 0 that very one, [VersionNone]
 	// none. Else it is [ErrVersion]. The comparison and the write are one step.
 	PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error)
+	// Endpoint returns one endpoint, and [ErrNotFound] when there is none.
+	Endpoint(ctx context.Context, id string) (Endpoint, error)
 	Endpoints(ctx context.Context) ([]Endpoint, error)
+	// EndpointChanges returns the endpoints that were put, enabled, disabled or
+	// deleted since a mark that an earlier call returned, each as it is now. 0
+	// returns all. No change is ever behind a mark without having been returned.
+	EndpointChanges(ctx context.Context, since int64) (EndpointChanges, error)
+	// DeleteEndpoint removes an endpoint, if its version is the given one; 0 is
+	// any. Else it is [ErrVersion], or [ErrNotFound].
+	DeleteEndpoint(ctx context.Context, id string, version int64) error
 	// SetEndpointState changes what the dispatcher knows of an endpoint: its
 	// state, reason and the begin of its failures.
 	SetEndpointState(ctx context.Context, id string, s EndpointState, reason string, failingSince time.Time) error
@@ -83,6 +92,14 @@ type Store interface {
 	// Sweep deletes up to limit finished deliveries older than age, with their
 	// attempts and messages.
 	Sweep(ctx context.Context, age time.Duration, limit int) (int, error)
+}
+
+// EndpointChanges is what has changed of the endpoints.
+type EndpointChanges struct {
+	// Mark is what to ask for next time.
+	Mark      int64
+	Endpoints []Endpoint
+	Deleted   []string // ids; also of some that no caller has ever seen
 }
 
 // RelayResult is what came of a Relay.
