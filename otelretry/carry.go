@@ -13,7 +13,7 @@ import (
 
 // Carry returns ctx with the place of its span for those who know nothing of spans,
 // by [forbear.WithTraceContext]: a message that is submitted under it, by
-// webhook.Outbox or to a dispatcher, takes the trace along to its receiver. Without
+// webhook.Outbox.Insert or to a dispatcher, takes the trace along to its receiver. Without
 // a span it is ctx.
 func Carry(ctx context.Context) context.Context {
 	headers := propagation.MapCarrier{}

@@ -1,58 +1,150 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
-// Outbox inserts a message into forbear's outbox table within an application's
-// own transaction: it is delivered if that transaction commits, and never
-// existed otherwise. The table is in the application's database, PostgreSQL or
-// SQLite; placeholder is "$" or "?" accordingly. It returns the message's id. The
-// message takes the trace context of ctx along: see [Message.Trace].
+// Outbox inserts messages into forbear's outbox table within an application's own
+// transaction: they are delivered if that transaction commits, and never existed
+// otherwise. The table is in the application's database. The zero value is for
+// PostgreSQL. It has no state, and may be used concurrently as the transactions may.
 //
-// Without Go, the statement is, for one endpoint:
+// For pgx.Tx, and COPY, there is the module pgxoutbox. Without Go a plain INSERT does: see
+// docs/guides/webhooks.md.
+type Outbox struct {
+	// SQLite says that the database is SQLite.
+	SQLite bool
+	// CheckEndpoints refuses messages to endpoints that do not exist, with
+	// [ErrUnknownEndpoint], at the cost of a look at forbear_endpoints, whose column id the
+	// application's role must be permitted to read. Without it, such a message becomes a
+	// dead letter with the reason invalid once it is committed.
+	CheckEndpoints bool
+}
+
+// OutboxTx is the part of a transaction that an [Outbox] needs: that of [sql.Tx] and of
+// what wraps one.
+type OutboxTx interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	// Rollback is not called: pools have none, so that no one passes a pool.
+	Rollback() error
+}
+
+// Insert inserts messages, in their order, and returns their ids: one is made for each
+// message without. It takes the trace context of ctx along (see [Message.Trace]). What is
+// wrong with any of the messages is found before the first statement, and all of it is in
+// the error (see [NewOutboxBatch]): then nothing was inserted, and the transaction is as it
+// was. After an error of the database it can only be rolled back, as after any statement.
 //
-//	INSERT INTO forbear_outbox (message_id, endpoint, type, body)
-//	VALUES ('order-4711-shipped', 'acme', 'order.shipped', '{"order":4711}')
-//
-// All columns: message_id, endpoint and body, which are required; type, source,
-// subject, order_key, idempotency_key, correlation_id, content_type; headers, a
-// JSON array of {"name","value"}, traceparent among them; not_before, in microseconds since 1970. A
-// message_id names one message at each endpoint: see [ErrConflict].
-func Outbox(ctx context.Context, tx *sql.Tx, placeholder string, m Message) (id string, err error) {
-	m.Trace(ctx)
-	if err := m.check(); err != nil {
-		return "", err
+// Many messages take few statements: 500 rows share one.
+func (o Outbox) Insert(ctx context.Context, tx OutboxTx, msgs ...Message) (ids []string, err error) {
+	b, err := NewOutboxBatch(ctx, msgs)
+	if err != nil {
+		return nil, err
 	}
-	m.ID = cmp.Or(m.ID, NewID("msg"))
-	var headers, notBefore any
-	if len(m.Headers) > 0 {
-		text, err := json.Marshal(m.Headers)
-		if err != nil {
-			return "", err
-		}
-		headers = string(text)
-	}
-	if !m.NotBefore.IsZero() {
-		notBefore = m.NotBefore.UnixMicro()
-	}
-	values := "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
-	if placeholder == "$" {
-		values = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12"
-	}
-	if m.Body == nil {
-		m.Body = []byte{}
-	}
-	for _, e := range m.Endpoints {
-		_, err := tx.ExecContext(ctx, `INSERT INTO forbear_outbox (message_id, endpoint, type, source, subject, order_key, idempotency_key, correlation_id, content_type, headers, not_before, body) VALUES (`+values+`)`,
-			m.ID, e, m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, headers, notBefore, m.Body)
-		if err != nil {
-			return "", fmt.Errorf("outbox: %w", err)
+	if o.CheckEndpoints {
+		if err := o.checkEndpoints(ctx, tx, b); err != nil {
+			return nil, err
 		}
 	}
-	return m.ID, nil
+	text := insertOutboxPostgres
+	if o.SQLite {
+		text = insertOutboxSQLite
+	}
+	for rows := range slices.Chunk(b.rows, outboxChunk) {
+		table, bodies, err := encodeOutbox(rows)
+		if err != nil {
+			return nil, fmt.Errorf("outbox: %w", err)
+		}
+		if _, err := tx.ExecContext(ctx, text, bodies, table); err != nil {
+			return nil, fmt.Errorf("outbox: %w", err)
+		}
+	}
+	return b.IDs(), nil
+}
+
+// outboxChunk is how many rows share a statement. Their bodies are joined in memory, and
+// have 1 KiB each, usually.
+const outboxChunk = 500
+
+// A statement gets its rows as JSON and their bodies as one value, of which each row takes
+// its part: no driver is needed that knows arrays, and no body is written as text.
+var insertOutboxPostgres = `INSERT INTO forbear_outbox (` + strings.Join(outboxColumns, ", ") + `)
+	SELECT x.` + strings.Join(outboxColumns[:len(outboxColumns)-1], ", x.") + `, substr($1::bytea, x.at, x.size)
+	FROM json_to_recordset($2::json) AS x(n int, at int, size int, message_id text, endpoint text, type text, source text, subject text, order_key text,
+		idempotency_key text, correlation_id text, content_type text, headers text, not_before bigint) ORDER BY x.n`
+
+// COALESCE is for drivers that bind an empty value as NULL.
+var insertOutboxSQLite = `INSERT INTO forbear_outbox (` + strings.Join(outboxColumns, ", ") + `)
+	SELECT value->>'` + strings.Join(outboxColumns[:len(outboxColumns)-1], "', value->>'") + `', COALESCE(substr(?, value->>'at', value->>'size'), x'')
+	FROM json_each(?) ORDER BY key`
+
+// encodeOutbox returns rows as the statements take them.
+func encodeOutbox(rows []outboxRow) (table string, bodies []byte, err error) {
+	type row struct {
+		N              int    `json:"n"`
+		At             int    `json:"at"` // from 1
+		Size           int    `json:"size"`
+		MessageID      string `json:"message_id"`
+		Endpoint       string `json:"endpoint"`
+		Type           string `json:"type,omitempty"`
+		Source         string `json:"source,omitempty"`
+		Subject        string `json:"subject,omitempty"`
+		Key            string `json:"order_key,omitempty"`
+		IdempotencyKey string `json:"idempotency_key,omitempty"`
+		CorrelationID  string `json:"correlation_id,omitempty"`
+		ContentType    string `json:"content_type,omitempty"`
+		Headers        string `json:"headers,omitempty"`
+		NotBefore      int64  `json:"not_before,omitempty"`
+	}
+	list := make([]row, len(rows))
+	bodies = []byte{}
+	for i, r := range rows {
+		m := r.m
+		// The endpoints of a message share its body.
+		if i == 0 || rows[i-1].m != m {
+			bodies = append(bodies, m.Body...)
+		}
+		list[i] = row{
+			i, len(bodies) - len(m.Body) + 1, len(m.Body), m.ID, r.endpoint, m.Type, m.Source, m.Subject, m.Key,
+			m.IdempotencyKey, m.CorrelationID, m.ContentType, r.headers(), r.notBefore(),
+		}
+	}
+	text, err := json.Marshal(list)
+	return string(text), bodies, err
+}
+
+// checkEndpoints refuses a batch to endpoints that do not exist.
+func (o Outbox) checkEndpoints(ctx context.Context, tx OutboxTx, b *OutboxBatch) (err error) {
+	names, err := json.Marshal(b.Endpoints())
+	if err != nil {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	text := `SELECT id FROM forbear_endpoints WHERE id IN (SELECT json_array_elements_text($1::json))`
+	if o.SQLite {
+		text = `SELECT id FROM forbear_endpoints WHERE id IN (SELECT value FROM json_each(?))`
+	}
+	rows, err := tx.QueryContext(ctx, text, string(names))
+	if err != nil {
+		return fmt.Errorf("outbox: endpoints not read: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var known []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return fmt.Errorf("outbox: endpoints not read: %w", err)
+		}
+		known = append(known, id)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("outbox: endpoints not read: %w", err)
+	}
+	return b.Known(known)
 }

@@ -66,7 +66,7 @@ func (m *Message) check() error {
 // put: a placeholder in the place of a value would replace it.
 func (e *Endpoint) Validate(g Guard) error {
 	f := faults{of: "endpoint"}
-	f.when(!visible(e.ID, 64) || strings.ContainsAny(e.ID, "/?#%"), "id is not 1 to 64 visible characters without / ? # %%")
+	f.when(!validEndpointID(e.ID), "id is not 1 to 64 visible characters without / ? # %%")
 	f.when(e.Version < VersionNone, "version %d: want one that is stored, 0 or %d", e.Version, VersionNone)
 	f.when(e.Format != FormatRaw && e.Format != FormatStructured && e.Format != FormatBinary, "format %q: want %q, %q or none", e.Format, FormatStructured, FormatBinary)
 	f.when(e.Concurrency < 0 || e.Concurrency > maxConcurrency, "concurrency %d is outside 0-%d", e.Concurrency, maxConcurrency)
@@ -83,6 +83,9 @@ func (e *Endpoint) Validate(g Guard) error {
 	}
 	return f.join(g.CheckURL(e.URL), checkHeaders(e.Headers))
 }
+
+// validEndpointID reports whether an endpoint can have this id.
+func validEndpointID(id string) bool { return visible(id, 64) && !strings.ContainsAny(id, "/?#%") }
 
 // ownHeaders are headers that a message or an endpoint may not set: the
 // transport's, forbear's and those that carry credentials, which would be

@@ -91,7 +91,7 @@ func (in *inbox) book(ctx context.Context, e consume.Event) error {
 	if _, err := tx.ExecContext(ctx, insert, e.ID, consume.Attempt(ctx)); err != nil {
 		return err
 	}
-	_, err := webhook.Outbox(ctx, tx, in.mark, webhook.Message{ID: "booked-" + e.ID, Endpoints: []string{"erp"}, Body: e.Data})
+	_, err := webhook.Outbox{SQLite: in.mark == "?"}.Insert(ctx, tx, webhook.Message{ID: "booked-" + e.ID, Endpoints: []string{"erp"}, Body: e.Data})
 	return err
 }
 

@@ -33,7 +33,7 @@ func book(ctx context.Context, e consume.Event) error {
 	if _, err := tx.ExecContext(ctx, `INSERT INTO bookings (event, body) VALUES (?, ?)`, e.ID, e.Data); err != nil {
 		return err
 	}
-	_, err := webhook.Outbox(ctx, tx, "?", webhook.Message{
+	_, err := webhook.Outbox{SQLite: true}.Insert(ctx, tx, webhook.Message{
 		ID: "booked-" + e.ID, Endpoints: []string{"erp"}, Type: "order.booked", CorrelationID: e.CorrelationID, Body: e.Data,
 	})
 	if err == nil && consume.Attempt(ctx) == 1 {

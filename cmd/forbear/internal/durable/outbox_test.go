@@ -21,10 +21,7 @@ func TestOutbox(t *testing.T) {
 		s := newSink(t)
 		svc, stop := start(t, Options{Database: name})
 		put(t, svc, webhook.Endpoint{ID: "a", URL: s.URL})
-		placeholder := "?"
-		if svc.postgres() {
-			placeholder = "$"
-		}
+		box := webhook.Outbox{SQLite: !svc.postgres()}
 		db := outside(t, name)
 		write := func(commit bool, m webhook.Message) {
 			t.Helper()
@@ -32,7 +29,7 @@ func TestOutbox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := webhook.Outbox(t.Context(), tx, placeholder, m); err != nil {
+			if _, err := box.Insert(t.Context(), tx, m); err != nil {
 				t.Fatal(err)
 			}
 			end := tx.Rollback

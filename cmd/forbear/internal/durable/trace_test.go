@@ -42,16 +42,12 @@ func TestDeliveriesCarryTheTrace(t *testing.T) {
 				t.Errorf("from span %d: %d %v, want %d", 1+span, code, body, want)
 			}
 		}
-		placeholder := "?"
-		if svc.postgres() {
-			placeholder = "$"
-		}
 		tx, err := outside(t, name).BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx := forbear.WithTraceContext(t.Context(), forbear.ParseTraceContext(parent(3), ""))
-		if _, err := webhook.Outbox(ctx, tx, placeholder, webhook.Message{ID: "outbox", Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
+		if _, err := (webhook.Outbox{SQLite: !svc.postgres()}).Insert(ctx, tx, webhook.Message{ID: "outbox", Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tx.Commit(); err != nil {

@@ -108,7 +108,7 @@ func TestOutboxRowIsCommittedLate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := webhook.Outbox(t.Context(), tx, "$", webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
+		if _, err := (webhook.Outbox{}).Insert(t.Context(), tx, webhook.Message{ID: id, Endpoints: []string{"a"}, Body: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 		return tx

@@ -1,0 +1,156 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// OutboxBatch is what goes into the outbox at once, as rows: for drivers with a bulk
+// insert of their own. Applications use [Outbox], or the module pgxoutbox.
+type OutboxBatch struct {
+	msgs []Message
+	rows []outboxRow
+}
+
+// outboxRow is a message to one endpoint.
+type outboxRow struct {
+	m        *Message
+	endpoint string
+}
+
+// outboxColumns are the columns that a row fills, the body at the end.
+var outboxColumns = []string{
+	"message_id", "endpoint", "type", "source", "subject", "order_key", "idempotency_key", "correlation_id", "content_type", "headers", "not_before", "body",
+}
+
+// maxOutboxFaults bounds how many messages an error names.
+const maxOutboxFaults = 20
+
+// NewOutboxBatch completes copies of messages: with an id and the trace context of ctx,
+// where they have none. It refuses all of them when one could never be delivered
+// ([ErrInvalid]), or when two of them have one id at one endpoint and are not the same
+// message ([ErrConflict]). The error names each message by its place, from 0, and its id.
+func NewOutboxBatch(ctx context.Context, msgs []Message) (*OutboxBatch, error) {
+	b := &OutboxBatch{msgs: slices.Clone(msgs), rows: make([]outboxRow, 0, len(msgs))}
+	type identity struct{ id, endpoint string }
+	known := map[identity]*Message{}
+	var errs []error
+	for i := range b.msgs {
+		m := &b.msgs[i]
+		m.Trace(ctx)
+		err := errors.Join(m.check(), checkEndpointIDs(m.Endpoints))
+		made := m.ID == ""
+		if made {
+			m.ID = NewID("msg")
+		}
+		for _, e := range m.Endpoints {
+			b.rows = append(b.rows, outboxRow{m, e})
+			if made {
+				continue
+			}
+			other := known[identity{m.ID, e}]
+			if other != nil && !m.SameContent(other) {
+				err = errors.Join(err, fmt.Errorf("endpoint %q: %w", e, ErrConflict))
+			}
+			known[identity{m.ID, e}] = m
+		}
+		if err == nil {
+			continue
+		}
+		if len(errs) == maxOutboxFaults {
+			errs = append(errs, errors.New("outbox: and more messages with faults"))
+			break
+		}
+		errs = append(errs, fmt.Errorf("outbox: message %d %.128q: %w", i, m.ID, err))
+	}
+	return b, errors.Join(errs...)
+}
+
+// checkEndpointIDs refuses what no endpoint can be called.
+func checkEndpointIDs(list []string) error {
+	f := faults{of: "message"}
+	for _, e := range list {
+		f.when(!validEndpointID(e), "endpoint %.64q is no endpoint's id", e)
+	}
+	return f.join()
+}
+
+// IDs returns the ids of the messages, in their order.
+func (b *OutboxBatch) IDs() []string {
+	ids := make([]string, len(b.msgs))
+	for i := range b.msgs {
+		ids[i] = b.msgs[i].ID
+	}
+	return ids
+}
+
+// Len returns the number of rows: one for each endpoint of each message.
+func (b *OutboxBatch) Len() int { return len(b.rows) }
+
+// Columns returns the names of the columns, as [OutboxBatch.Row] fills them.
+func (b *OutboxBatch) Columns() []string { return slices.Clone(outboxColumns) }
+
+// Row returns a row: texts, an int64 and the body, or nil for NULL.
+func (b *OutboxBatch) Row(i int) []any {
+	r := b.rows[i]
+	m := r.m
+	row := make([]any, 0, len(outboxColumns))
+	for _, s := range []string{m.ID, r.endpoint, m.Type, m.Source, m.Subject, m.Key, m.IdempotencyKey, m.CorrelationID, m.ContentType, r.headers()} {
+		if s == "" {
+			row = append(row, nil)
+		} else {
+			row = append(row, s)
+		}
+	}
+	var notBefore any
+	if us := r.notBefore(); us != 0 {
+		notBefore = us
+	}
+	body := m.Body
+	if body == nil {
+		body = []byte{}
+	}
+	return append(row, notBefore, body)
+}
+
+// Endpoints returns the endpoints of all rows, each once, sorted.
+func (b *OutboxBatch) Endpoints() []string {
+	list := make([]string, len(b.rows))
+	for i, r := range b.rows {
+		list[i] = r.endpoint
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Known refuses the batch with [ErrUnknownEndpoint] when an endpoint is not among those
+// that exist. The error names up to 20 of them.
+func (b *OutboxBatch) Known(existing []string) error {
+	var errs []error
+	for _, e := range b.Endpoints() {
+		if !slices.Contains(existing, e) && len(errs) < maxOutboxFaults {
+			errs = append(errs, fmt.Errorf("outbox: %w %q", ErrUnknownEndpoint, e))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// headers returns the headers as the table has them.
+func (r outboxRow) headers() string {
+	if len(r.m.Headers) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(r.m.Headers) // texts alone: it cannot fail
+	return string(text)
+}
+
+// notBefore returns the microseconds since 1970, 0 for none.
+func (r outboxRow) notBefore() int64 {
+	if r.m.NotBefore.IsZero() {
+		return 0
+	}
+	return r.m.NotBefore.UnixMicro()
+}
